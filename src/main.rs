@@ -1,3 +1,4 @@
-//! Parses the command line, runs it, turns an error into an exit code.
+//! Program `webtwin`: parses the command line, runs the command, and converts an error into an exit
+//! code.
 
 webtwin::cli::program!(webtwin::cli::CommandLine);

@@ -2,7 +2,8 @@ use std::path::{Path, PathBuf};
 
 use webtwin::applications::exports::{BY_PAGES, EXPORTS, SCRAPY};
 use webtwin::applications::rule_exports::RULE_EXPORTS;
-use webtwin::job::{Job, resolve};
+use webtwin::exit_codes::exit_code_table;
+use webtwin::job::{resolve, settings_table};
 
 #[test]
 fn every_job_file_resolves_and_says_what_it_is_for() {
@@ -40,6 +41,11 @@ fn documents() -> Vec<PathBuf> {
     }
     found.sort();
     found
+}
+
+/// Pages of the documentation: the table of contents of its site is none.
+fn pages() -> Vec<PathBuf> {
+    documents().into_iter().filter(|page| page.starts_with("docs") && !page.ends_with("SUMMARY.md")).collect()
 }
 
 #[test]
@@ -90,7 +96,7 @@ fn every_relative_link_of_a_document_leads_to_a_file_and_a_heading_that_exist() 
 fn the_readme_fits_in_8_kb_and_links_to_every_page_of_the_docs() {
     let readme = std::fs::read_to_string("README.md").unwrap();
     assert!(readme.len() <= 8000, "README.md has {} bytes", readme.len());
-    for page in documents().iter().filter(|page| page.starts_with("docs")) {
+    for page in pages() {
         assert!(links(&readme).contains(&page.to_str().unwrap()), "README.md does not link to {}", page.display());
     }
 }
@@ -101,30 +107,73 @@ fn the_docs_list_every_reason_and_every_export() {
     for reason in webtwin::pages::record::Reason::ALL {
         assert!(input.contains(&format!("`{}`", reason.as_str())), "docs/input.md lacks {}", reason.as_str());
     }
-    let tables = std::fs::read_to_string("docs/tables.md").unwrap();
+    let crawlers = std::fs::read_to_string("docs/crawlers.md").unwrap();
     let of_rules = RULE_EXPORTS.iter().map(|export| export.name);
     for file in EXPORTS.iter().map(|export| export.name).chain(of_rules).chain([BY_PAGES.name, SCRAPY.0]) {
-        assert!(tables.contains(&format!("`{file}`")), "docs/tables.md lacks {file}");
+        assert!(crawlers.contains(&format!("`{file}`")), "docs/crawlers.md lacks {file}");
     }
 }
 
-/// Every setting by dotted name, with its default as TOML.
-fn defaults(prefix: &str, table: &toml::Table, found: &mut Vec<(String, String)>) {
-    for (key, value) in table {
-        match value {
-            toml::Value::Table(inner) => defaults(&format!("{prefix}{key}."), inner, found),
-            value => found.push((format!("{prefix}{key}"), value.to_string())),
-        }
+/// Compares a generated table with the text between the markers `<!-- NAME -->` and `<!-- /NAME -->` of a document. With
+/// `WEBTWIN_UPDATE_DOCS=1` in the environment, writes the table there instead.
+fn check_generated(document: &str, name: &str, table: &str) {
+    let text = std::fs::read_to_string(document).unwrap();
+    let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->\n"));
+    let (before, rest) = text.split_once(&begin).unwrap_or_else(|| panic!("{document} lacks {begin}"));
+    let (found, after) = rest.split_once(&end).unwrap_or_else(|| panic!("{document} lacks {end}"));
+    let expected = format!("\n{table}\n");
+    if found != expected && std::env::var_os("WEBTWIN_UPDATE_DOCS").is_some() {
+        std::fs::write(document, [before, &begin, &expected, &end, after].concat()).unwrap();
+        return;
+    }
+    assert!(
+        found == expected,
+        "{document}: the table `{name}` differs from the code; run \
+         `WEBTWIN_UPDATE_DOCS=1 cargo test --test integration documents::` and commit the page"
+    );
+}
+
+#[test]
+fn the_table_of_settings_is_that_of_the_code() {
+    check_generated("docs/settings.md", "settings", &settings_table());
+}
+
+#[test]
+fn the_table_of_exit_codes_is_that_of_the_code() {
+    check_generated("docs/operations.md", "exit-codes", &exit_code_table());
+}
+
+#[test]
+fn the_table_of_contents_of_the_site_names_every_page() {
+    let summary = std::fs::read_to_string("docs/SUMMARY.md").unwrap();
+    let pages = pages();
+    assert!(pages.len() <= 16, "docs/ has {} pages", pages.len());
+    for page in pages {
+        let name = page.file_name().unwrap().to_str().unwrap();
+        assert!(links(&summary).contains(&name), "docs/SUMMARY.md lacks {name}");
     }
 }
 
 #[test]
-fn the_table_of_settings_names_every_setting_with_its_default() {
-    let text = std::fs::read_to_string("jobs/README.md").unwrap();
-    let mut settings = Vec::new();
-    defaults("", &toml::Table::try_from(Job::default()).unwrap(), &mut settings);
-    for (name, value) in settings {
-        let row = format!("| `{name}` | `{value}` |");
-        assert!(text.contains(&row), "jobs/README.md lacks the row {row}");
+fn every_page_begins_with_what_its_reader_can_do_and_a_command() {
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let (_, body) = text.split_once("\n\n").unwrap();
+        assert!(body.starts_with("After reading this page you can "), "{}", page.display());
+        let (introduction, _) = body.split_once("```sh\n").unwrap();
+        assert!(introduction.lines().count() < 16, "{}: the first command comes late", page.display());
+    }
+}
+
+#[test]
+fn prose_of_documents_has_at_most_100_columns() {
+    let top = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "jobs/README.md"].map(PathBuf::from);
+    for document in pages().into_iter().chain(top) {
+        let text = std::fs::read_to_string(&document).unwrap();
+        for line in text.split("```").step_by(2).flat_map(str::lines) {
+            let is_prose = !line.starts_with(['|', '!', '#']) && line.trim().contains(' ');
+            let columns = line.chars().count();
+            assert!(!is_prose || columns <= 100, "{}: {columns} columns: {line}", document.display());
+        }
     }
 }

@@ -1,16 +1,18 @@
-//! `index.cdxj`: where each capture of an archive is, for tools that replay it.
+//! The file `index.cdxj`: positions of the captures of an archive, for replay tools.
 //!
 //! ```text
-//! org,example)/a 20260101000000 {"url": "http://example.org/a", "mime": "text/html", "status": "200",
-//!     "digest": "sha1:...", "length": "523", "offset": "410", "filename": "x.warc.gz"}
+//! org,example)/a 20260101000000 {"url": "http://example.org/a", "mime": "text/html",
+//!     "status": "200", "digest": "sha1:...", "length": "523", "offset": "410",
+//!     "filename": "x.warc.gz"}
 //! ```
 //!
-//! One line a record, ascending by bytes, with the fields and values that `cdxj-indexer --sort` writes: of records that are a
-//! `response`, `revisit`, `resource` or `metadata`, but not those of fields (`application/warc-fields`), as which
-//! near-copies are kept. A revisit has the media type `warc/revisit`. Differences:
+//! The index has one line for each record, ascending by bytes, with the fields and values that
+//! `cdxj-indexer --sort` writes. It covers the types `response`, `revisit`, `resource` and
+//! `metadata`, except for records of fields (`application/warc-fields`), the form in which
+//! near-copies are stored. A revisit has the media type `warc/revisit`. Differences from that tool:
 //!
-//! - Paths of files are those below the archive.
-//! - Only whole records have a line, and only those with a target and a date.
+//! - File paths are relative to the archive.
+//! - Only complete records with a target and a date have a line.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -25,21 +27,21 @@ use webtwin_pages::surt::surt_key;
 use webtwin_pages::url::CanonicalUrl;
 use webtwin_pages::warc::stored::{Stored, Take, Visitor, values};
 
-/// Name of the index.
+/// File name of the index.
 pub(super) const INDEX: &str = "index.cdxj";
 
-/// Bytes of the block of a revisit that are kept, to read its HTTP head.
+/// Maximum part of a revisit's block that is kept to read its HTTP head, in bytes.
 const HTTP_BYTES: usize = 64 << 10;
 
-/// Where a record is in the archive.
+/// Position of a record in the archive.
 pub(super) struct Place<'p> {
     pub path: &'p str,
     pub offset: u64,
     pub length: u64,
 }
 
-/// Appends the line of a record with these heads to `lines`, if it is a capture; `digest` is that of its payload, for records
-/// that give none.
+/// Appends the line of a record with the given heads to `lines`, if it is a capture. `digest` is
+/// that of its payload, for records without a digest.
 pub(super) fn push_line(lines: &mut Vec<u8>, head: &[u8], http: &[u8], digest: Option<String>, place: &Place) {
     let first = |head: &[u8], name: &str| values(head, name).into_iter().next().filter(|value| !value.is_empty());
     let kind = kind(head);
@@ -80,14 +82,15 @@ fn kind(head: &[u8]) -> String {
     values(head, "WARC-Type").concat().to_ascii_lowercase()
 }
 
-/// The status code of an HTTP head; `None` if it is none.
+/// Returns the status code of an HTTP head, or `None` if there is none.
 fn status(http: &[u8]) -> Option<String> {
     let line = http.split(|&byte| byte == b'\r' || byte == b'\n').next()?;
     let code = std::str::from_utf8(line).ok()?.split_ascii_whitespace().nth(1)?;
     Some(code.to_string())
 }
 
-/// The SURT key of a URL. One of another scheme has that of the same place under `http:`, and what has no place is its own key.
+/// Returns the SURT key of a URL. A URL with another scheme has the key of the same URL under
+/// `http:`. A URL without a host is its own key.
 fn key(url: &str) -> String {
     let of_place = || {
         let (_, rest) =
@@ -100,7 +103,7 @@ fn key(url: &str) -> String {
     }
 }
 
-/// A string of JSON, in ASCII.
+/// Returns a text as a JSON string in ASCII.
 fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     for char in serde_json::Value::from(text).to_string().chars() {
@@ -116,30 +119,31 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
-/// A record of the input that is another one in the archive.
+/// Record of the input that the archive stores in another form.
 pub(super) struct Replaced {
-    /// Where it is in the input.
+    /// Range of the record in the input.
     pub range: Range<u64>,
-    /// Bytes of what stands for it.
+    /// Number of bytes that replace it.
     pub bytes: u64,
 }
 
-/// Makes the lines of the records of a file that are copied, from the file itself.
+/// Produces the lines of the copied records of a file by reading the file again.
 pub(super) struct CopiedRecords<'i> {
     path: &'i str,
-    /// Those that are still to come, ascending.
+    /// Replaced records that have not been reached yet, ascending.
     replaced: &'i [Replaced],
-    /// Bytes by which records move to the front, modulo 2^64.
+    /// Number of bytes by which records move towards the beginning, modulo 2^64.
     shift: u64,
-    /// Of the payload at hand, if its record gives none.
+    /// Digest of the current payload, if its record has none.
     sha1: Option<Sha1>,
-    /// First bytes of the block at hand, of a revisit.
+    /// First bytes of the current block, if its record is a revisit.
     block: Option<Vec<u8>>,
     pub lines: Vec<u8>,
 }
 
 impl<'i> CopiedRecords<'i> {
-    /// Of the file with this path, of which other records are replaced, ascending.
+    /// Returns the producer for the file with this path. `replaced` are its replaced records,
+    /// ascending.
     pub(crate) fn of(path: &'i str, replaced: &'i [Replaced]) -> CopiedRecords<'i> {
         CopiedRecords { path, replaced, shift: 0, sha1: None, block: None, lines: Vec::new() }
     }
@@ -199,7 +203,7 @@ mod tests {
 
     #[test]
     fn lines_are_those_of_other_indexers() {
-        // What cdxj-indexer 1.5.0 prints, but for the place and the digest.
+        // Expected lines are the output of cdxj-indexer 1.5.0, except for position and digest.
         let place = "\"length\": \"9\", \"offset\": \"7\", \"filename\": \"a/x.warc.gz\"}\n";
         let html = "HTTP/1.1 200 OK\r\nContent-Type: text/html;charset=utf-8\r\n\r\n";
         for (head, http, expected) in [

@@ -1,29 +1,32 @@
-//! Heads of records that are written in another form, and the heads they had.
+//! Heads of rewritten records, from which the original heads can be restored.
 //!
-//! A rewritten head has, in this order: the version line; our lines; all lines of the original head that still hold. Our
-//! lines end with one `Webtwin-Line: N TEXT` for each line that does not hold any more: it was line N of the original head,
-//! whose version line is line 0, and read TEXT. So the original is had by three steps, without knowing what our lines mean:
+//! A rewritten head consists of the version line, the added lines, and all lines of the original
+//! head that are still valid, in this order. The added lines end with one `Webtwin-Line: N TEXT`
+//! for each line that is no longer valid: it was line N of the original head, whose version line is
+//! line 0, and its text was TEXT. So the original is restored in three steps, without interpreting
+//! the added lines:
 //!
-//! 1. drop the lines after the version line up to the last `Webtwin-Line`,
-//! 2. put each TEXT back as line N, in the order of N,
-//! 3. end with an empty line.
+//! 1. Remove the lines after the version line up to the last `Webtwin-Line`.
+//! 2. Insert each TEXT as line N, in the order of N.
+//! 3. End with an empty line.
 
-/// What the names of our own fields begin with.
+/// Prefix of the names of fields that this program adds.
 pub const OURS: &[u8] = b"webtwin-";
 
-/// The field with a line of the original head.
+/// Name of the field with a line of the original head.
 const LINE: &str = "Webtwin-Line";
 
-/// A head that can be rewritten: lines that end with CR LF, none of them folded, and a colon in each but the first.
+/// Head in the form that can be rewritten: all lines end with CR LF, no line is folded, and every
+/// line except the first has a colon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head<'h> {
     version: &'h [u8],
-    /// After the version, without their ends; none is empty.
+    /// Lines after the version, without their line ends. None is empty.
     lines: Vec<&'h [u8]>,
 }
 
 impl<'h> Head<'h> {
-    /// Reads a head, from its version to its blank line; `None` if it has another form.
+    /// Parses a head from its version to its blank line. Returns `None` if it has another form.
     pub fn parse(head: &'h [u8]) -> Option<Head<'h>> {
         let body = head.strip_suffix(b"\r\n\r\n")?;
         let mut lines = Vec::new();
@@ -43,29 +46,30 @@ impl<'h> Head<'h> {
         (version.starts_with(b"WARC/1.") && lines.iter().all(plain)).then_some(Head { version, lines })
     }
 
-    /// Whether this is version 1.0.
+    /// True if the version is 1.0.
     pub fn is_1_0(&self) -> bool {
         self.version.trim_ascii_end() == b"WARC/1.0"
     }
 
-    /// The values of a field, in their order.
+    /// Returns the values of a field, in their order.
     pub fn values(&self, name: &str) -> impl Iterator<Item = &'h [u8]> {
         self.lines.iter().filter(move |line| is(line, name)).map(|line| value(line))
     }
 
-    /// The value of a field that occurs once.
+    /// Returns the value of a field, if it occurs exactly once.
     pub fn only(&self, name: &str) -> Option<&'h [u8]> {
         let mut values = self.values(name);
         let first = values.next()?;
         values.next().is_none().then_some(first)
     }
 
-    /// Whether a field of our own is in it.
+    /// True if the head has a field that this program adds.
     pub fn has_ours(&self) -> bool {
         self.lines.iter().any(|line| line.len() >= OURS.len() && line[..OURS.len()].eq_ignore_ascii_case(OURS))
     }
 
-    /// The head with `added` lines in place of those of the fields that `gone` names; at least one of them must be there.
+    /// Returns the head with the lines `added` in place of those of the fields in `gone`, at least
+    /// one of which must be present.
     pub fn rewritten(&self, gone: &[&str], added: &[(&str, String)]) -> Vec<u8> {
         let is_gone = |line: &[u8]| gone.iter().any(|name| is(line, name));
         let mut head = [self.version, b"\r\n"].concat();
@@ -85,7 +89,7 @@ impl<'h> Head<'h> {
         head
     }
 
-    /// The original of a rewritten head; `None` if this is none.
+    /// Returns the original of a rewritten head, or `None` if this is not a rewritten head.
     pub fn original(&self) -> Option<Vec<u8>> {
         let last = self.lines.iter().rposition(|line| is(line, LINE))?;
         let mut lines = self.lines[last + 1..].to_vec();

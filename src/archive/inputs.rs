@@ -1,4 +1,4 @@
-//! The files of an archive: WARC files, each with the path that it keeps.
+//! Files of an archive: WARC files, each with the path that it keeps.
 
 use std::collections::BTreeMap;
 
@@ -15,22 +15,23 @@ use webtwin_storage::manifest::{self, Manifest};
 use webtwin_storage::open::{Stamp, open};
 use webtwin_storage::relative::{below_common_folder, segments};
 
-/// A WARC file.
+/// WARC file.
 #[derive(Debug, Clone)]
 pub(super) struct InputFile {
     pub location: Location,
     pub stamp: Stamp,
-    /// Its path below the deepest folder that all files are in.
+    /// Path of the file below the deepest common folder of all files.
     pub path: String,
-    /// True if it is of an older archive, to which records of others may refer.
+    /// True for a file of an older archive, to which records of other files may refer.
     pub is_older: bool,
 }
 
-/// Finds the files, ascending by name, each once. What a folder or glob holds beside WARC files is passed over and told.
+/// Finds the files, ascending by name and without duplicates. Other files in a folder or matched by
+/// a glob are skipped and reported.
 ///
 /// # Errors
-/// [`Error::Input`] for an input that is missing, or is named and no WARC file; [`Error::Usage`] for a path that the
-/// archive needs itself.
+/// Returns [`Error::Input`] if an input is missing, or is named explicitly and is not a WARC file;
+/// and [`Error::Usage`] if a path is reserved for the archive's own files.
 pub(super) fn find(inputs: &[String], tell: &dyn Fn(String)) -> Result<Vec<InputFile>> {
     let mut locations: BTreeMap<Location, bool> = BTreeMap::new();
     for Expanded { locations: found, is_search, .. } in expand(inputs, is_html)? {
@@ -60,11 +61,11 @@ pub(super) fn find(inputs: &[String], tell: &dyn Fn(String)) -> Result<Vec<Input
     Ok(files)
 }
 
-/// Finds the files of older archives, ascending by name, each once. An archive is a folder that `webtwin archive` has written,
-/// which must be complete, or WARC files as of [`find`].
+/// Finds the files of older archives, ascending by name and without duplicates. An archive is a
+/// complete folder that `webtwin archive` has written, or WARC files in the form of [`find`].
 ///
 /// # Errors
-/// As [`find`] and [`archived`].
+/// Returns the errors of [`find`] and [`archived`].
 pub(super) fn older(archives: &[String], tell: &dyn Fn(String)) -> Result<Vec<InputFile>> {
     let mut files = BTreeMap::new();
     for name in archives {
@@ -79,15 +80,17 @@ pub(super) fn older(archives: &[String], tell: &dyn Fn(String)) -> Result<Vec<In
     Ok(files.into_values().collect())
 }
 
-/// Whether this is the manifest of an archive of the form that this build writes.
+/// True if this is the manifest of an archive in the form that this build writes.
 fn is_ours(manifest: &Manifest) -> bool {
     manifest.recipes.get(RECIPE.0).map(String::as_str) == Some(RECIPE.1)
 }
 
-/// The files of an archive, its summary, and the older archives that it was made against.
+/// Returns the files of an archive, its summary, and the names of the older archives that it was
+/// made against.
 ///
 /// # Errors
-/// [`Error::Input`] if the folder has no such archive, or a file of it is missing or has another length.
+/// Returns [`Error::Input`] if the folder has no such archive, or a file of it is missing or has
+/// another length.
 pub(super) fn archived(from: &Location) -> Result<(Vec<InputFile>, Summary, Vec<String>)> {
     let manifest = Manifest::read(from)?;
     if !is_ours(&manifest) {
@@ -112,7 +115,7 @@ pub(super) fn archived(from: &Location) -> Result<(Vec<InputFile>, Summary, Vec<
     Ok((files, summary, against.filter_map(|name| Some(name.as_str()?.to_string())).collect()))
 }
 
-/// The version of a WARC file, or what it is instead.
+/// Returns the version of a WARC file. The inner error describes what another file is.
 fn look(location: &Location) -> Result<std::result::Result<Stamp, String>> {
     if location.is_folder() {
         return Ok(Err("a folder of pages".into()));
@@ -137,7 +140,7 @@ fn look(location: &Location) -> Result<std::result::Result<Stamp, String>> {
     }
 }
 
-/// Gives each file its path.
+/// Sets the path of each file.
 fn name(files: &mut [InputFile]) -> Result<()> {
     let names: Vec<Vec<String>> = files.iter().map(|file| segments(&file.location)).collect();
     for (file, path) in files.iter_mut().zip(below_common_folder(&names)) {

@@ -1,43 +1,51 @@
-//! An archive that keeps things once: WARC files become the same files, in which a payload that is stored already is a
-//! reference to where it is; and these become what they were.
+//! Deduplicating archive: rewrites WARC files so that each payload is stored once, and restores the
+//! original files.
 //!
 //! ```text
-//!  WARC files ──▶ survey ──▶ keys of payloads, by key ──▶ which record is a copy of which ──▶ rewrite ──▶ OUT
-//!                 survey.rs      matches.rs                                                   rewrite.rs
+//!  WARC files ──▶ survey ──▶ keys of payloads ──▶ copies of each payload ──▶ rewrite ──▶ OUT
+//!                 survey.rs                       matches.rs                 rewrite.rs
 //!
-//!  OUT ─────────▶ survey ──▶ payloads there are, and wanted ──▶ where each is ──────────────▶ restore ──▶ BACK
+//!  OUT ─────────▶ survey ──▶ stored and missing payloads ──▶ holder of each ──▶ restore ──▶ BACK
 //! ```
 //!
-//! Of records with the same payload the one captured first keeps it. The others become `revisit` records of WARC 1.1, which
-//! keep their own HTTP heads, so that every tool for web archives replays them. All else is copied, byte for byte: the
-//! records that stay, still compressed as they were, and all bytes that are no whole records
+//! Of all records with the same payload, the one captured first keeps it. The others become
+//! `revisit` records of WARC 1.1, which keep their own HTTP heads, so that every tool for web
+//! archives can replay them. Everything else is copied byte for byte: the remaining records in
+//! their compressed form, and all bytes that do not belong to complete records
 //! ([`stored`](webtwin_pages::warc::stored)).
 //!
-//! An archive may be made against older ones: a payload that one of these holds is a reference to it. They are surveyed with
-//! the files to archive, their records come first, and they stay as they are.
+//! An archive may be made against older ones: a payload that one of these holds becomes a reference
+//! to it. The older archives are surveyed together with the files to archive. Their records come
+//! first and stay unchanged.
 //!
 //! # What comes back
-//! [`restore`] gives every record back, byte for byte: head and block. A file without copies is the same file. In another,
-//! the members of what was restored are compressed anew, so it may differ from the original in its compressed bytes; its
-//! decompressed bytes are the same, and their SHA-256, which the archive has in `summary.json`, is checked.
+//! [`restore`] restores every record byte for byte: head and block. A file without copies is
+//! identical to the original. In other files the restored records are compressed again, so the
+//! compressed bytes may differ from the original. The decompressed bytes are identical, and their
+//! SHA-256, which the archive stores in `summary.json`, is checked.
 //!
 //! # Index
-//! On request the archive has a CDXJ of its captures (`cdxj.rs`). Records that are copied are read once more for it.
+//! On request the archive has a CDXJ index of its captures (`cdxj.rs`). Copied records are read a
+//! second time for it.
 //!
 //! # Memory
-//! 48 bytes a payload and 32 a record, of older archives, too, which go to the local disk beyond the memory allowed; 8 bytes for each of what revisits of the input
-//! refer to, and for each name that is not that of one record; one reader and one writer a thread.
+//! 48 bytes for each payload and 32 for each record, including older archives; beyond the memory
+//! budget they are on the local disk. 8 bytes for each name that a revisit of the input refers to,
+//! and for each ambiguous name. One reader and one writer for each thread.
 //!
 //! # Source
-//! \[SGM98\] section 1 (near-copies of a collection stored together); ISO 28500:2017 (WARC 1.1), section 6.7.
+//! \[SGM98\] section 1 (near-copies of a collection stored together); ISO 28500:2017 (WARC 1.1),
+//! section 6.7.
 //!
 //! # Deviations
-//! - The standard's payload has no transfer encoding. Here two payloads are the same if they are so as stored, and if both
-//!   records name the same transfer and content encodings: then they are the same by any definition.
-//! - A revisit names no record id that several records have, and refers to no target and date under which there are other
-//!   payloads.
-//! - A record is no revisit if one of the input's own revisits refers to it: references never form chains. It may be a
-//!   near-copy: who keeps those apart from their bases needs [`restore`] before any replay.
+//! - The standard defines a payload without its transfer encoding. Here two payloads are equal if
+//!   their stored bytes are equal and both records have the same transfer and content encodings.
+//!   Then they are equal by any definition.
+//! - A revisit names no record id that several records have, and no target and date under which
+//!   there are other payloads.
+//! - A record to which a revisit of the input refers is not replaced by a revisit, so references
+//!   never form chains. It may become a near-copy: users who store those separately from their
+//!   bases must [`restore`] them before any replay.
 
 mod cdxj;
 pub mod head;
@@ -67,61 +75,65 @@ use sorted_lines::SortedLines;
 
 pub use report::{Counts, FileSummary, NearSummary, Restored, Summary};
 
-/// What an archive is made of, and with which means.
+/// Input, output and resources of an archive.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// WARC files: paths, URLs, globs, folders, `@LIST`s.
+    /// WARC files: paths, URLs, globs, folders, `@LIST` files.
     pub inputs: Vec<String>,
-    /// Older archives, to which records may refer: folders that [`archive`] has written, or as `inputs`.
+    /// Older archives to which records may refer: folders that [`archive`] has written, or files in
+    /// the form of `inputs`.
     pub against: Vec<String>,
-    /// Folder for the archive.
+    /// Folder of the archive.
     pub output: String,
-    /// What to do about near-copies.
+    /// Treatment of near-copies; `None` to leave them as they are.
     pub near: Option<Near>,
-    /// Whether to write an index of its captures, too.
+    /// True if an index of the captures is written.
     pub cdxj: bool,
-    /// Means.
+    /// Resources.
     pub effort: Effort,
 }
 
-/// Near-copies: the pages of a finished run that are in a cluster of similar pages and not the one it keeps.
+/// Near-copies: the pages of a finished run that are in a cluster of similar pages and are not the
+/// page that the run keeps.
 #[derive(Debug, Clone)]
 pub struct Near {
     /// Folder of the run.
     pub run: String,
-    /// Whether to write them as differences, or only to measure what that would save.
+    /// True if near-copies are written as differences; false to only measure the savings.
     pub write: bool,
-    /// Level of zstd for the differences, 1 to 19.
+    /// Compression level of zstd for the differences, 1 to 19.
     pub level: i32,
 }
 
 impl Near {
-    /// The strongest level that needs no more memory to decompress than others.
+    /// Default level: the highest one whose decompression needs no more memory than that of lower
+    /// levels.
     pub const LEVEL: i32 = 19;
 }
 
-/// Means, which do not change the result.
+/// Resources, which do not change the result.
 #[derive(Debug, Clone)]
 pub struct Effort {
-    /// Threads.
+    /// Number of threads.
     pub workers: usize,
-    /// Bytes of payload keys to hold in memory.
+    /// Maximum size in memory of the keys of payloads, in bytes.
     pub memory_bytes: u64,
-    /// Folder on a local disk for more of them.
+    /// Folder on a local disk for further keys.
     pub spill: PathBuf,
 }
 
 impl Effort {
-    /// One of so many parts of the memory.
+    /// Returns a pool with the memory divided by `parts`.
     fn part(&self, parts: u64) -> MemoryPool {
         MemoryPool::new(self.memory_bytes / parts, &self.spill, "--spill")
     }
 }
 
-/// Makes an archive; `tell` is told what the user should know.
+/// Makes an archive. Messages for the user are passed to `tell`.
 ///
 /// # Errors
-/// Those of inputs and stores; [`webtwin_base::error::Error::LostCommit`] when there is a result already.
+/// Returns any error of inputs and stores, and [`webtwin_base::error::Error::LostCommit`] if there
+/// is already a result.
 pub fn archive(settings: &Settings, tell: &(dyn Fn(String) + Sync)) -> Result<Summary> {
     let folder = Location::parse(&settings.output)?;
     output::prepare(&folder)?;
@@ -153,12 +165,12 @@ pub fn archive(settings: &Settings, tell: &(dyn Fn(String) + Sync)) -> Result<Su
     rewrite::rewrite(settings, &folder, rewriter, copies, &mut laps)
 }
 
-/// Restores the records of the archive in the folder `from` into the folder `to`; `against` names the older archives that it
-/// was made against.
+/// Restores the records of the archive in the folder `from` into the folder `to`. `against` names
+/// the older archives that it was made against.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::Input`] when the archive is incomplete or changed; those of stores;
-/// [`webtwin_base::error::Error::LostCommit`] when there is a result already.
+/// Returns [`webtwin_base::error::Error::Input`] if the archive is incomplete or has changed, any
+/// error of stores, and [`webtwin_base::error::Error::LostCommit`] if there is already a result.
 pub fn restore(
     from: &str,
     against: &[String],
@@ -171,7 +183,7 @@ pub fn restore(
     restore::restore(&Location::parse(from)?, against, &folder, effort, tell)
 }
 
-/// What was written, or why it could not be; `path` names the file if the cause does not.
+/// Converts the result of a write. `path` names the file if the cause does not.
 fn written<T>(done: std::io::Result<T>, path: &str) -> Result<T> {
     done.map_err(|cause| match cause.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
         Some(error) => error.clone(),

@@ -1,4 +1,4 @@
-//! Records with equal keys, found by sorting, in bounded memory.
+//! Groups of records with equal keys, found by sorting in bounded memory.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,10 +9,11 @@ use super::record::Key;
 use webtwin_base::error::Result;
 use webtwin_spill::Partitions;
 
-/// Parts of the keys, sorted one at a time; and parts of the files, whose copies are looked at one at a time.
+/// Number of partitions of the keys, which are sorted one at a time; and maximum number of parts of
+/// the files, whose copies are processed one at a time.
 const PARTS: usize = 256;
 
-/// A record with a key. Records of one key are ordered by `rank`, then by file and offset.
+/// Record with a key. Records with the same key are ordered by `rank`, then by file and offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Row {
@@ -20,11 +21,11 @@ pub(super) struct Row {
     pub file: u32,
     pub offset: u64,
     pub rank: i64,
-    /// Hash of the name by which others would refer to it.
+    /// Hash of the name by which other records would refer to it.
     pub name: u64,
 }
 
-/// A record whose payload another one holds.
+/// Record whose payload another record holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Copy {
@@ -60,7 +61,7 @@ impl Rows {
     }
 }
 
-/// Copies, in parts of adjacent files.
+/// Copies, partitioned by ranges of files.
 pub(super) struct Copies {
     parts: Mutex<Partitions<Copy>>,
     files: usize,
@@ -77,12 +78,12 @@ impl Copies {
         parts.push(part, copy)
     }
 
-    /// Number of parts.
+    /// Returns the number of parts.
     pub(crate) fn parts(&self) -> usize {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner).count()
     }
 
-    /// Takes a part: its files, and their copies by file and offset.
+    /// Removes and returns a part: the range of its files, and their copies by file and offset.
     pub(crate) fn take(&self, part: usize) -> Result<(std::ops::Range<usize>, Vec<Copy>)> {
         let mut copies = Vec::new();
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,15 +96,16 @@ impl Copies {
     }
 }
 
-/// Added to the rank of a record of an older archive, so that it comes before all others.
+/// Added to the rank of a record of an older archive, so that it precedes all others.
 pub(super) const OLDER: i64 = i64::MIN / 2;
 
-/// Of all records with one key, those after the first that may hold a payload for others, by its name, are copies of it; each
-/// is shown to `look`. Also returns the number of records that are no copies, because none before them may. Records of files
-/// from number `files` on are no copies, and may be what others are copies of.
+/// Finds the copies. Among the records with one key, the first whose name allows references to it
+/// holds the payload, and all later ones are copies. Each copy is passed to `look`. Also returns
+/// the number of records that are not copies, because no record before them can hold the payload.
+/// Records of files from number `files` on never become copies, but may hold payloads.
 ///
 /// # Errors
-/// Those of the disk.
+/// Returns any error of the disk.
 pub(super) fn copies(
     rows: Rows,
     files: usize,
@@ -129,14 +131,14 @@ pub(super) fn copies(
 /// Rank of a record that holds its payload.
 pub(super) const HOLDS: i64 = 0;
 
-/// Rank of a record that wants one.
+/// Rank of a record that needs a payload.
 pub(super) const WANTS: i64 = 1;
 
-/// Each record that wants a payload is a copy of the first that holds it. Also returns the first record, by key, that
-/// nobody can serve.
+/// Assigns each record that needs a payload to the first record that holds it. Also returns the
+/// first record, by key, whose payload no record holds.
 ///
 /// # Errors
-/// Those of the disk.
+/// Returns any error of the disk.
 pub(super) fn holders(rows: Rows, files: usize, effort: &Effort) -> Result<(Copies, Option<Row>)> {
     let mut copies = Copies::new(files, effort);
     let mut missing = None;

@@ -1,7 +1,8 @@
-//! Names by which a revisit refers to a record, and which of them do not name one payload.
+//! Names by which a revisit refers to a record, and the detection of ambiguous ones.
 //!
-//! Some programs write the same record id into all records, and a page may be fetched twice within a second. Who follows such
-//! a name may find another payload, so it is not written.
+//! Some programs write the same record id into all records, and a page may be fetched twice within
+//! a second. A tool that resolves such a name may find another payload, so ambiguous names are not
+//! written.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,10 +12,10 @@ use super::Effort;
 use webtwin_base::error::Result;
 use webtwin_spill::Partitions;
 
-/// Parts of the names, sorted one at a time.
+/// Number of partitions of the names, which are sorted one at a time.
 const PARTS: usize = 64;
 
-/// A name as a hash, and what stands for the payload it names.
+/// Hash of a name, and an identifier of the payload that it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 struct Named {
@@ -22,7 +23,7 @@ struct Named {
     payload: u64,
 }
 
-/// Names of records, of several threads, 16 bytes each.
+/// Names of records of several threads, 16 bytes each.
 pub(super) struct Names(Mutex<Partitions<Named>>);
 
 impl Names {
@@ -35,7 +36,7 @@ impl Names {
         names.push((name >> 58) as usize, Named { name, payload })
     }
 
-    /// Returns the names of several payloads, ascending.
+    /// Returns the names of more than one payload, ascending.
     pub(crate) fn ambiguous(self) -> Result<Vec<u64>> {
         let mut names = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let (mut part, mut ambiguous) = (Vec::new(), Vec::new());

@@ -1,4 +1,5 @@
-//! Near-copies: which records they are, by a finished run, and their blocks, compressed with a page that stays as prefix.
+//! Near-copies: their records, as determined by a finished run, and the compression of their blocks
+//! with a kept page as the prefix.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,25 +12,27 @@ use webtwin_results::Run;
 use webtwin_results::pages::Pages;
 use webtwin_storage::location::{seen_from_anywhere, working_folder};
 
-/// Most bytes of a block, and of the payload it is compared with.
+/// Maximum size of a block, and of the payload that it is compared with, in bytes.
 pub(super) const MOST_BYTES: u64 = 16 << 20;
 
-/// Binary logarithms of the least and of the largest window: the largest has room for both.
+/// Binary logarithms of the minimum and maximum window. The maximum window covers a block and its
+/// base.
 const WINDOW_LOGS: (u32, u32) = (10, 25);
 
-/// A place in the input: number of the file, offset in it.
+/// Position in the input: number of the file, and offset in the file.
 pub(super) type Place = (u32, u64);
 
-/// Near-copies, each with the page that stays of its cluster.
+/// Near-copies, each with the kept page of its cluster.
 #[derive(Debug, Default)]
 pub(super) struct NearCopies(BTreeMap<Place, Place>);
 
 impl NearCopies {
-    /// The pages of a run that are in a cluster and not the one that is kept. For a page whose own record is a revisit, this
-    /// is the record with its content, of the page that is kept, too. What is in an older archive may be a base only.
+    /// Returns the records of the pages of a run that are in a cluster and are not the kept page.
+    /// For a page whose own record is a revisit, it is the record with its content; this also
+    /// applies to the kept page. A record of an older archive can only be a base.
     ///
     /// # Errors
-    /// [`Error::Input`] if the run is none, or read none of the files.
+    /// Returns [`Error::Input`] if the folder has no such run, or the run read none of the files.
     pub(crate) fn of(run: &Run, files: &[InputFile]) -> Result<NearCopies> {
         let pages = Pages::of(run)?;
         let places = (0..pages.doc_ids()?.len()).map(|row| pages.place(row)).collect::<Result<Vec<_>>>()?;
@@ -63,30 +66,33 @@ impl NearCopies {
                 }
             }
         }
-        // Revisits of several pages may have one original.
+        // The revisits of several pages may have the same original, so a record can be a copy and a
+        // base. A base must stay.
         near.retain(|copy, _| !bases.contains(copy));
         Ok(NearCopies(near))
     }
 
-    /// Leaves out an exact copy, and the record that it refers to, which must stay where every tool finds it.
+    /// Removes an exact copy, and the record that it refers to, which must stay where every tool
+    /// finds it.
     pub(crate) fn leave_out(&mut self, copy: &Copy) {
         self.0.remove(&(copy.file, copy.offset));
         self.0.remove(&(copy.of_file, copy.of_offset));
     }
 
-    /// Those in a file, by offset, each with its base.
+    /// Returns the near-copies in a file by offset, each with its base.
     pub(crate) fn of_file(&self, file: u32) -> impl Iterator<Item = (u64, Place)> {
         self.0.range((file, 0)..=(file, u64::MAX)).map(|(copy, base)| (copy.1, *base))
     }
 }
 
-/// Compresses a block that has much in common with `base`: one zstd frame of a level, with `base` as its prefix.
+/// Compresses a block that has much in common with `base`: one zstd frame with `base` as its
+/// prefix.
 ///
 /// # Errors
-/// [`Error::Invariant`] if zstd refuses.
+/// Returns [`Error::Invariant`] if zstd fails.
 ///
 /// # Cost
-/// At level 19 some megabytes a second, at level 3 some ten times as many.
+/// A few MB/s at level 19, and about ten times as many at level 3.
 pub(super) fn compress(base: &[u8], block: &[u8], level: i32) -> Result<Vec<u8>> {
     let together = (base.len() + block.len()).max(1);
     let window = (together.ilog2() + 1).clamp(WINDOW_LOGS.0, WINDOW_LOGS.1);
@@ -103,7 +109,8 @@ pub(super) fn compress(base: &[u8], block: &[u8], level: i32) -> Result<Vec<u8>>
     Ok(out)
 }
 
-/// Decompresses a block of `length` bytes; `None` if the frame is damaged or was made with another base.
+/// Decompresses a block of `length` bytes. Returns `None` if the frame is damaged or was made with
+/// another base.
 pub(super) fn decompress(base: &[u8], frame: &[u8], length: usize) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(length);
     let mut context = DCtx::create();
@@ -131,7 +138,7 @@ mod tests {
             let frame = compress(&base, &block, level).unwrap();
             prop_assert_eq!(decompress(&base, &frame, block.len()), Some(block.clone()));
             prop_assert_eq!(decompress(&base, &frame, block.len() + 1), None);
-            // Low levels overlook some of what random bytes have in common.
+            // Low levels find only a part of what random bytes have in common.
             let frame = compress(&base, &block, 19).unwrap();
             prop_assert!(frame.len() < 100 + more.len());
             if base.len() > 600 {

@@ -1,4 +1,4 @@
-//! Records, compressed as the other ones of their file are.
+//! Compression of records in the format of their file.
 
 use std::io::Write;
 
@@ -9,13 +9,13 @@ use zstd::stream::write::Encoder;
 use webtwin_base::error::{Error, Result};
 use webtwin_pages::warc::Compression;
 
-/// Level of zstd for what is small and read seldom.
+/// Level of zstd for rewritten records, which are small and rarely read.
 const SMALL_LEVEL: i32 = 19;
 
-/// Level of zstd for what is restored: its default.
+/// Level of zstd for restored records: its default.
 const LEVEL: i32 = 3;
 
-/// Compresses small records at once.
+/// Compressor of small records that are in memory.
 pub(super) enum Packer {
     Plain,
     Gzip,
@@ -23,7 +23,7 @@ pub(super) enum Packer {
 }
 
 impl Packer {
-    /// For a file with this compression and dictionary.
+    /// Returns the compressor for a file with the given compression and dictionary.
     pub(crate) fn new(compression: Compression, dictionary: Option<&[u8]>) -> Result<Packer> {
         Ok(match compression {
             Compression::Plain => Packer::Plain,
@@ -35,7 +35,7 @@ impl Packer {
         })
     }
 
-    /// The bytes of a record, given in parts, as they are in the file.
+    /// Returns the compressed form of a record that is given in parts.
     pub(crate) fn pack(&mut self, parts: &[&[u8]]) -> Result<Vec<u8>> {
         let whole = parts.concat();
         match self {
@@ -53,7 +53,7 @@ fn broken(cause: std::io::Error) -> Error {
     Error::Invariant(format!("a record cannot be compressed: {cause}"))
 }
 
-/// Compresses a record of any length while it is written to `W`.
+/// Compressor of a record of any length, which is written to `W` as a stream.
 pub(super) enum Member<'d, W: Write> {
     Plain(W),
     Gzip(GzEncoder<W>),
@@ -61,7 +61,7 @@ pub(super) enum Member<'d, W: Write> {
 }
 
 impl<W: Write> Member<'_, W> {
-    /// Begins a record of a file with this compression and dictionary.
+    /// Begins a record of a file with the given compression and dictionary.
     pub(crate) fn begin(out: W, compression: Compression, dictionary: Option<&[u8]>) -> std::io::Result<Self> {
         Ok(match compression {
             Compression::Plain => Member::Plain(out),

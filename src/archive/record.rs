@@ -1,4 +1,4 @@
-//! Which records may be references, and what stands for their payload.
+//! Records that may become references or be referred to, and the keys of their payloads.
 
 use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
@@ -7,13 +7,14 @@ use super::head::Head;
 use webtwin_pages::fetch_time;
 use webtwin_pages::warc::stored::values;
 
-/// Fields that a record has once if it may be a reference, or is referred to.
+/// Fields that occur exactly once in a record that may become a reference or be referred to.
 const ONCE: [&str; 5] = ["WARC-Type", "WARC-Target-URI", "WARC-Date", "WARC-Record-ID", "Content-Length"];
 
-/// Fields that it has at most once.
+/// Fields that occur at most once in such a record.
 const AT_MOST_ONCE: [&str; 3] = ["WARC-Payload-Digest", "WARC-Block-Digest", "Content-Type"];
 
-/// Fields that it does not have: its payload is a part of one, or it is a reference already.
+/// Fields that do not occur in such a record, because its payload would be a part of another one or
+/// the record already a reference.
 const NEVER: [&str; 8] = [
     "WARC-Truncated",
     "WARC-Segment-Number",
@@ -25,23 +26,23 @@ const NEVER: [&str; 8] = [
     "WARC-Refers-To-Filename",
 ];
 
-/// The payload of a record and how it is to be understood, in 160 bits.
+/// Hash of a payload and of its interpretation, 160 bits.
 pub(super) type Key = [u32; 5];
 
-/// A record with a payload that may be replaced by a reference, or be what one refers to.
+/// Record with a payload that may be replaced by a reference, or that a reference may point to.
 pub(super) struct Candidate<'h> {
     pub head: Head<'h>,
     pub uri: String,
-    /// When it was captured, in seconds since 1970.
+    /// Time of capture, in seconds since 1970.
     pub seconds: i64,
-    /// As written, with its angle brackets.
+    /// Record id as written, with its angle brackets.
     pub id: String,
     pub payload_digest: Option<String>,
     meaning: Vec<u8>,
 }
 
 impl<'h> Candidate<'h> {
-    /// Reads the heads of a record; `None` if it is to stay as it is.
+    /// Parses the heads of a record. Returns `None` if the record must stay unchanged.
     pub(crate) fn of(head: &'h [u8], http: &[u8]) -> Option<Candidate<'h>> {
         let bytes = head;
         let head = Head::parse(bytes)?;
@@ -53,6 +54,8 @@ impl<'h> Candidate<'h> {
         }
         let text = |name: &str| Some(std::str::from_utf8(head.only(name)?).ok()?.to_string());
         let kind = text("WARC-Type")?.to_ascii_lowercase();
+        // Equal bytes are interchangeable only if encodings or media type give them the same
+        // meaning.
         let meaning = match (kind.as_str(), http) {
             ("response", [_, ..]) => {
                 [values(http, "Transfer-Encoding").join(","), values(http, "Content-Encoding").join(",")].join("\n")
@@ -73,32 +76,34 @@ impl<'h> Candidate<'h> {
         (!candidate.uri.is_empty()).then_some(candidate)
     }
 
-    /// The key of this record, given the SHA-256 of its payload.
+    /// Returns the key of this record for the given SHA-256 of its payload.
     pub(crate) fn key(&self, payload: &[u8; 32]) -> Key {
         key(&Sha256::new().chain_update(&self.meaning).chain_update(payload).finalize().into())
     }
 
-    /// Hash of its target and date, as [`place_name`].
+    /// Returns the hash of the target and date, equal to that of [`place_name`].
     pub(crate) fn place_name(&self) -> u64 {
         self.names()[1]
     }
 
-    /// Hashes of the ways in which a revisit may refer to this record.
+    /// Returns the hashes of the names by which a revisit may refer to this record.
     pub(crate) fn names(&self) -> [u64; 3] {
         names(&self.id, (&self.uri, self.seconds), (&self.uri, self.payload_digest.as_deref().unwrap_or_default()))
     }
 }
 
-/// The first 160 bits of a SHA-256.
+/// Returns the first 160 bits of a SHA-256.
 pub(super) fn key(digest: &[u8; 32]) -> Key {
     std::array::from_fn(|i| {
         u32::from_be_bytes([digest[4 * i], digest[4 * i + 1], digest[4 * i + 2], digest[4 * i + 3]])
     })
 }
 
-/// Hashes of what a revisit of the input refers to; none if this is none.
+/// Returns the hashes of the names that a revisit of the input refers to, or `None` if the record
+/// is not a revisit.
 ///
-/// A revisit need not name the record it refers to: then it is one of the same target with the same digest.
+/// A revisit need not name the record that it refers to. Then it refers to one with the same target
+/// and digest.
 pub(super) fn referred(head: &[u8]) -> Option<[u64; 3]> {
     let first = |name: &str| values(head, name).into_iter().next().unwrap_or_default();
     if !first("WARC-Type").eq_ignore_ascii_case("revisit") {
@@ -114,13 +119,14 @@ pub(super) fn referred(head: &[u8]) -> Option<[u64; 3]> {
     Some(names(&first("WARC-Refers-To"), (without_brackets(&uri), seconds), by_digest))
 }
 
-/// Hash of the id of a record; `None` if it has none.
+/// Returns the hash of a record's id, or `None` if it has none.
 pub(super) fn id_name(head: &[u8]) -> Option<u64> {
     let id = values(head, "WARC-Record-ID").into_iter().next()?;
     (!without_brackets(&id).is_empty()).then(|| names(&id, ("", 0), ("", ""))[0])
 }
 
-/// Hash of the target and date of a record that tools look for under these; `None` for records of other kinds.
+/// Returns the hash of the target and date of a record, if it is of a type that tools look up by
+/// these.
 pub(super) fn place_name(head: &[u8]) -> Option<u64> {
     let first = |name: &str| values(head, name).into_iter().next().unwrap_or_default();
     let kind = first("WARC-Type").to_ascii_lowercase();
@@ -138,7 +144,7 @@ fn names(id: &str, (uri, seconds): (&str, i64), (target, digest): (&str, &str)) 
     texts.map(|text| xxh3_64(text.as_bytes()))
 }
 
-/// A URI as WARC 1.1 writes it; WARC 1.0 puts angle brackets around it.
+/// Returns a URI as in WARC 1.1, without the angle brackets of WARC 1.0.
 pub(super) fn without_brackets(uri: &str) -> &str {
     uri.strip_prefix('<').and_then(|uri| uri.strip_suffix('>')).unwrap_or(uri)
 }

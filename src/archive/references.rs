@@ -1,4 +1,5 @@
-//! Records that refer to others for their content: revisits, and what stands for near-copies.
+//! Records that refer to other records for their content: revisits, and the records that replace
+//! near-copies.
 
 use std::ops::Range;
 
@@ -9,52 +10,53 @@ use super::head::Head;
 use super::record::{Candidate, id_name, without_brackets};
 use webtwin_pages::warc::stored::values;
 
-/// Our field with the digest of the payload that was taken out.
+/// Added field with the digest of the removed payload.
 const PAYLOAD: &str = "Webtwin-Payload";
 
-/// What its value begins with; the digest follows in hexadecimal.
+/// Prefix of its value, which the digest in hexadecimal follows.
 const SHA256: &str = "sha256:";
 
-/// Fields of a record that do not hold for its revisit.
+/// Fields of a record that are not valid for its revisit.
 const GONE: [&str; 4] = ["WARC-Type", "Content-Length", "WARC-Payload-Digest", "WARC-Block-Digest"];
 
-/// Our field with the digest of the payload that a difference is one to.
+/// Added field with the digest of the payload that is the base of a difference.
 const BASE: &str = "Webtwin-Base";
 
-/// Our field with the place of a difference in the file of differences: offset and length.
+/// Added field with the position of a difference in the file of differences: offset and length.
 const NEAR: &str = "Webtwin-Near";
 
-/// Fields of a record that do not hold for what stands for a near-copy.
+/// Fields of a record that are not valid for the record that replaces a near-copy.
 const GONE_NEAR: [&str; 5] =
     ["WARC-Type", "Content-Type", "Content-Length", "WARC-Payload-Digest", "WARC-Block-Digest"];
 
-/// The digest of the payload that a rewritten record refers to, if this is one.
+/// Returns the digest of the payload that a rewritten record refers to, or `None` if the record is
+/// not rewritten.
 pub(super) fn payload_wanted(head: &Head) -> Option<[u8; 32]> {
     let value = std::str::from_utf8(head.only(PAYLOAD).or_else(|| head.only(BASE))?).ok()?;
     HEXLOWER.decode(value.strip_prefix(SHA256)?.as_bytes()).ok()?.try_into().ok()
 }
 
-/// The range of the difference in the file of differences, if this stands for a near-copy.
+/// Returns the range in the file of differences, if the record replaces a near-copy.
 pub(super) fn difference(head: &Head) -> Option<Range<u64>> {
     let (offset, length) = std::str::from_utf8(head.only(NEAR)?).ok()?.split_once(' ')?;
     let offset: u64 = offset.parse().ok()?;
     Some(offset..offset.checked_add(length.parse().ok()?)?)
 }
 
-/// The path of the file of differences that belongs to a WARC file.
+/// Returns the path of the file of differences of a WARC file.
 pub(super) fn differences_path(path: &str) -> String {
     format!("_near/{path}.near")
 }
 
-/// A digest as WARC files have it.
+/// Returns a digest in the format of WARC files.
 fn sha1(digest: &[u8]) -> String {
     format!("sha1:{}", BASE32.encode(digest))
 }
 
-/// What a revisit says of the record that holds its payload.
+/// Fields of a revisit that describe the record with its payload.
 #[derive(Clone)]
 pub(super) struct Original {
-    /// `None` if other records have the same.
+    /// Record id; `None` if other records have the same id.
     id: Option<String>,
     uri: String,
     date: String,
@@ -62,7 +64,7 @@ pub(super) struct Original {
 }
 
 impl Original {
-    /// Reads it from the head of that record; `None` if the head does not say so.
+    /// Reads the description from the head of a record. Returns `None` if a field is missing.
     pub(crate) fn of(head: &[u8], is_ambiguous: impl Fn(u64) -> bool) -> Option<Original> {
         let field = |name: &str| String::from_utf8(Head::parse(head)?.only(name)?.to_vec()).ok();
         let has_own_id = id_name(head).is_some_and(|name| !is_ambiguous(name));
@@ -75,10 +77,11 @@ impl Original {
     }
 }
 
-/// The head of the revisit of a record, whose block is its HTTP head alone.
+/// Returns the head of the revisit of a record. The block of the revisit is only the HTTP head.
 ///
-/// Tools look for the record referred to by its target, date and payload digest: so the digest is the one that it has
-/// itself, or the one that they compute if it has none, that of the payload as stored.
+/// Tools look up the original record by its target, date and payload digest. So the digest is the
+/// one in the original record. If that has none, it is the digest that the tools compute, which is
+/// that of the stored payload.
 pub(super) fn revisit(of: &Candidate, http: &[u8], original: &Original, digests: ([u8; 32], [u8; 20])) -> Vec<u8> {
     let version = if of.head.is_1_0() { "1.0" } else { "1.1" };
     let payload_digest = original.payload_digest.clone().unwrap_or_else(|| sha1(&digests.1));
@@ -99,8 +102,8 @@ pub(super) fn revisit(of: &Candidate, http: &[u8], original: &Original, digests:
     of.head.rewritten(&GONE, &lines)
 }
 
-/// The head and block of what stands for a near-copy: a `metadata` record that says where it is, which tools for web archives
-/// take for no content.
+/// Returns the head and block of the record that replaces a near-copy: a `metadata` record with the
+/// position of the difference. Tools for web archives do not treat such a record as content.
 pub(super) fn note(
     of: &Candidate,
     base: &[u8],

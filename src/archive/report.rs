@@ -1,23 +1,24 @@
-//! What came of an archive: totals, and what each file of it should become again.
+//! Report of an archive: totals, and the expected content of each restored file.
 
 use serde::{Deserialize, Serialize};
 
 use webtwin_base::error::{Error, Result};
 use webtwin_storage::location::Location;
 
-/// Name of the file with the summary.
+/// File name of the summary.
 pub(super) const SUMMARY: &str = "summary.json";
 
-/// Records, or bytes, of the input, by what became of the records; `read` is the sum of the others.
+/// Numbers of records of the input, or of their bytes, by the outcome of the records. `read` is the
+/// sum of the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Whole records in the input; all of its bytes.
+    /// Complete records in the input, or all of its bytes.
     pub read: u64,
-    /// Copied as they are, with the bytes that are no whole records.
+    /// Records copied unchanged. For bytes, includes those that do not belong to complete records.
     pub copied: u64,
-    /// Written as revisits.
+    /// Records written as revisits.
     pub revisits: u64,
-    /// Near-copies, written as differences.
+    /// Near-copies written as differences.
     pub near: u64,
 }
 
@@ -30,16 +31,17 @@ impl Counts {
     }
 }
 
-/// Near-copies for which a difference is smaller: the bytes that they take in three forms.
+/// Near-copies whose difference is smaller than the record, with their sizes in three forms.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NearSummary {
-    /// How many.
+    /// Number of near-copies.
     pub records: u64,
-    /// As they are in the input.
+    /// Size in the input, in bytes.
     pub stored_bytes: u64,
-    /// Each alone in a zstd frame of the same level; measured only if they are not written.
+    /// Size as separate zstd frames of the same level, in bytes. Measured only if the differences
+    /// are not written.
     pub zstd_bytes: Option<u64>,
-    /// As differences, with what stands for them in the WARC files.
+    /// Size as differences, in bytes, including the records that replace them in the WARC files.
     pub near_bytes: u64,
 }
 
@@ -52,59 +54,60 @@ impl NearSummary {
     }
 }
 
-/// A file of an archive.
+/// File of an archive.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileSummary {
-    /// Its path in the archive.
+    /// Path of the file in the archive.
     pub path: String,
-    /// Its bytes before.
+    /// Size of the original file, in bytes.
     pub bytes_in: u64,
-    /// Its bytes now, with those of the differences of its near-copies.
+    /// Size of the archived file in bytes, including the differences of its near-copies.
     pub bytes_out: u64,
-    /// Its records.
+    /// Numbers of records.
     pub records: Counts,
-    /// Its bytes before.
+    /// Bytes of the original file by the outcome of its records.
     #[serde(default)]
     pub bytes: Counts,
-    /// Stretches of bytes that are no whole records, copied as they are.
+    /// Number of ranges of bytes that do not belong to complete records, which are copied
+    /// unchanged.
     pub others: u64,
-    /// Their bytes.
+    /// Total size of these ranges in bytes.
     pub other_bytes: u64,
-    /// SHA-256, in hexadecimal, of its records, decompressed, and other bytes, as they are, in their order. Without other
-    /// bytes, what `zcat FILE | sha256sum` prints.
+    /// SHA-256, in hexadecimal, of the decompressed records and of the other bytes unchanged, in
+    /// their order. Without other bytes it is the output of `zcat FILE | sha256sum`.
     pub sha256: String,
 }
 
-/// What an archive holds: the content of `summary.json`.
+/// Content of an archive, as written to `summary.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Records of all files.
+    /// Numbers of records of all files.
     pub records: Counts,
-    /// Bytes of all files before.
+    /// Bytes of all original files by the outcome of the records.
     #[serde(default)]
     pub bytes: Counts,
-    /// Revisits and differences, of `records`, that refer to older archives.
+    /// Number of revisits and differences in `records` that refer to older archives.
     #[serde(default)]
     pub against: u64,
-    /// Bytes of all files before.
+    /// Total size of the original files, in bytes.
     pub bytes_in: u64,
-    /// Bytes of all files now.
+    /// Total size of the archived files, in bytes.
     pub bytes_out: u64,
-    /// Copies that stay because a revisit would not be smaller.
+    /// Number of copies that stay because a revisit would not be smaller.
     pub kept_small: u64,
-    /// Copies that stay because a revisit of the input refers to them.
+    /// Number of copies that stay because a revisit of the input refers to them.
     pub kept_referred: u64,
-    /// Copies that stay because no name leads to their payload and to no other.
+    /// Number of copies that stay because no unambiguous name refers to their payload.
     #[serde(default)]
     pub kept_ambiguous: u64,
     /// Near-copies, written or only measured.
     pub near: NearSummary,
-    /// Each file, by path.
+    /// All files, by path.
     pub files: Vec<FileSummary>,
 }
 
 impl Summary {
-    /// Sums up files.
+    /// Sums up the files.
     pub(super) fn of(
         mut files: Vec<FileSummary>,
         near: NearSummary,
@@ -125,7 +128,7 @@ impl Summary {
         (serde_json::to_string_pretty(self).expect("a summary is plain values") + "\n").into_bytes()
     }
 
-    /// Reads the summary of an archive.
+    /// Parses the summary of an archive.
     pub(super) fn read(folder: &Location, bytes: &[u8]) -> Result<Summary> {
         serde_json::from_slice(bytes).map_err(|cause| {
             Error::input(folder.name(), format!("{SUMMARY} is not that of an archive that this build knows: {cause}"))
@@ -133,17 +136,17 @@ impl Summary {
     }
 }
 
-/// What was restored.
+/// Totals of a restoration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Restored {
-    /// Files.
+    /// Number of files.
     pub files: u64,
-    /// Those of them that are the originals to the byte, for nothing in them was replaced.
+    /// Number of files that are identical to the originals, because nothing in them was replaced.
     pub same_files: u64,
-    /// Records.
+    /// Number of records.
     pub records: u64,
-    /// Those of them that had been replaced.
+    /// Number of records that had been replaced.
     pub restored: u64,
-    /// Bytes written.
+    /// Number of bytes written.
     pub bytes: u64,
 }

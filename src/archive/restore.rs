@@ -1,4 +1,4 @@
-//! An archive becomes the files that it was made of.
+//! Restoration of the files that an archive was made of.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -26,10 +26,10 @@ use webtwin_storage::new_file::NewFile;
 use webtwin_storage::open::{open as opened, open_pinned};
 use webtwin_storage::output::{Attempt, random_id};
 
-/// Writes the files that the archive in `from` was made of into `folder`, and commits them.
+/// Restores the files of the archive in `from` into `folder`, and commits them.
 ///
 /// # Errors
-/// As [`super::restore`]; nothing is left behind then.
+/// Returns the errors of [`super::restore`]. Then no file is left behind.
 pub(super) fn restore(
     from: &Location,
     against: &[String],
@@ -90,7 +90,7 @@ fn manifest(
 
 struct Restorer<'r> {
     from: &'r Location,
-    /// Those of the archive, then those of older archives.
+    /// Files of the archive, followed by those of older archives.
     files: &'r [InputFile],
     summary: &'r Summary,
     attempt: &'r Attempt,
@@ -114,7 +114,8 @@ impl Restorer<'_> {
         Ok(())
     }
 
-    /// Writes a file; `copies` are its rewritten records, by offset. Returns its number of records, too.
+    /// Restores a file. `copies` are its rewritten records, by offset. Also returns its number of
+    /// records.
     fn file(&self, number: usize, copies: &[Copy]) -> Result<(FileEntry, u64)> {
         let file = &self.files[number];
         let open = open_pinned(&file.location, &file.stamp)?;
@@ -155,16 +156,16 @@ struct FileWriter<'w> {
     dictionary: Option<Vec<u8>>,
     copies: std::slice::Iter<'w, Copy>,
     out: NewFile,
-    /// Position in the archive's file up to which it has been written.
+    /// Position in the archived file up to which it has been processed.
     at: u64,
-    /// The block of the record at hand, if it is a rewritten one.
+    /// Block of the current record, if it is a rewritten one.
     block: Option<Vec<u8>>,
     fingerprint: Fingerprint,
     records: u64,
 }
 
 impl FileWriter<'_> {
-    /// Copies what has not been written yet, up to a position.
+    /// Copies the bytes that have not been processed, up to a position.
     fn copy_up_to(&mut self, end: u64) -> Result<()> {
         let (out, path) = (&mut self.out, &self.file.path);
         pieces(self.bytes, self.at..end, &mut |piece| written(out.write_all(piece), path))?;
@@ -202,7 +203,8 @@ impl FileWriter<'_> {
 }
 
 impl FileWriter<'_> {
-    /// The block of a near-copy, from its difference and the payload at `offset` of the file `open`.
+    /// Returns the block of a near-copy, from its difference and the payload at `offset` of the
+    /// file `open`.
     fn near_copy(
         &self,
         head: &[u8],
@@ -256,7 +258,7 @@ impl Visitor for FileWriter<'_> {
     }
 }
 
-/// A payload on its way from the record that holds it.
+/// Receiver of a payload from the record that holds it.
 struct Payload<'p, W: Write> {
     member: W,
     fingerprint: &'p mut Fingerprint,

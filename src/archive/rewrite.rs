@@ -1,5 +1,5 @@
-//! The second pass over the files to archive: copies become revisits, near-copies differences, all else is copied byte for
-//! byte.
+//! Second pass over the files to archive: copies become revisits, near-copies become differences,
+//! and everything else is copied byte for byte.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
@@ -32,16 +32,16 @@ use webtwin_storage::new_file::NewFile;
 use webtwin_storage::open::{OpenFile, open_pinned};
 use webtwin_storage::output::{Attempt, random_id};
 
-/// Heads of originals that a thread remembers.
+/// Maximum number of original heads that a thread caches.
 const REMEMBERED: usize = 1 << 12;
 
-/// Name and version of the form of rewritten records, as in the manifest.
+/// Name and version of the form of rewritten records, as stored in the manifest.
 pub(super) const RECIPE: (&str, &str) = ("archive", "revisits with Webtwin-Line, version 1");
 
 /// Writes the archive and commits it.
 ///
 /// # Errors
-/// Those of inputs and stores; nothing is left behind then.
+/// Returns any error of inputs and stores. Then no file is left behind.
 pub(super) fn rewrite(
     settings: &Settings,
     folder: &Location,
@@ -59,6 +59,8 @@ pub(super) fn rewrite(
             || (),
             |(), part| {
                 let (numbers, copies) = copies.take(part)?;
+                // One cache for all files of a part, because reading the head of an original takes
+                // an open and a decompression.
                 let mut originals = HashMap::new();
                 for number in numbers {
                     let first = copies.partition_point(|copy| (copy.file as usize) < number);
@@ -73,6 +75,7 @@ pub(super) fn rewrite(
         let kept = [done.kept_small, done.kept_referred, rewriter.kept_ambiguous];
         let summary = Summary::of(done.files, done.near, done.against, kept);
         let mut entries = done.entries;
+        // The index can only be merged after all files have added their lines.
         if let Some(index) = rewriter.index.take() {
             entries.push(attempt.write(INDEX, |file| index.merge(|line| file.append(line)))?);
         }
@@ -83,7 +86,7 @@ pub(super) fn rewrite(
     };
     let (entries, summary) = staged().inspect_err(|_| attempt.discard())?;
     laps.lap("rewrite");
-    // From here on the attempt may be decided on, and then its files must stay.
+    // After the next call the attempt may be decided on, and then its files must stay.
     if let Some(temporary) = temporary {
         temporary.release();
     }
@@ -108,7 +111,7 @@ fn manifest(settings: &Settings, summary: &Summary, laps: &Laps, files: Vec<File
     }
 }
 
-/// What all threads have written.
+/// Totals of what the threads have written.
 #[derive(Default)]
 struct Done {
     entries: Vec<FileEntry>,
@@ -130,50 +133,50 @@ impl Done {
     }
 }
 
-/// Originals that are known, by their places.
+/// Cache of originals by their positions.
 type Originals = HashMap<Place, Original>;
 
-/// What is known before any file is written.
+/// Data that is complete before any file is written.
 pub(super) struct Rewriter<'r> {
-    /// Those to archive, then those of older archives.
+    /// Files to archive, followed by those of older archives.
     pub files: &'r [InputFile],
     pub surveyed: &'r [Surveyed],
-    /// Hashes of what the input's own revisits refer to, ascending.
+    /// Hashes of the names that the input's own revisits refer to, ascending.
     pub referred: &'r [u64],
-    /// Hashes of names that are not those of one payload, ascending.
+    /// Hashes of ambiguous names, ascending.
     pub ambiguous: &'r [u64],
-    /// Number of copies that stay because only such names lead to their payload.
+    /// Number of copies that stay because only ambiguous names refer to their payload.
     pub kept_ambiguous: u64,
     pub near: &'r NearCopies,
-    /// Whether near-copies are written as differences, or only measured.
+    /// True if near-copies are written as differences; false if they are only measured.
     pub writes_near: bool,
-    /// Lines of the index, if there is to be one.
+    /// Lines of the index, if one is written.
     pub index: Option<SortedLines>,
-    /// As [`Near::level`](super::Near::level).
+    /// Compression level, as in [`Near::level`](super::Near::level).
     pub near_level: i32,
 }
 
-/// What a record refers to.
+/// Target of a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Reference {
     Copy(Place),
     Near(Place),
 }
 
-/// A file being written.
+/// File that is being written.
 struct Writing<'w> {
     open: &'w OpenFile,
     path: &'w str,
     out: NewFile,
-    /// Position in the input up to which it has been written.
+    /// Position in the input up to which it has been processed.
     at: u64,
-    /// Bytes written.
+    /// Number of bytes written.
     out_bytes: u64,
     replaced: Vec<Replaced>,
-    /// Lines of the index, of records that replace others.
+    /// Lines of the index for records that replace others.
     lines: Vec<u8>,
     differences: Option<NewFile>,
-    /// Bytes of differences so far, written or measured.
+    /// Total size of the differences so far in bytes, written or measured.
     differences_bytes: u64,
     records: Counts,
     bytes: Counts,
@@ -193,7 +196,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Writes bytes in place of those in a range of the input.
+    /// Writes bytes in place of a range of the input.
     fn replace(&mut self, range: Range<u64>, bytes: &[u8]) -> Result<()> {
         self.copy_up_to(range.start)?;
         self.at = range.end;
@@ -204,7 +207,7 @@ impl Writing<'_> {
 }
 
 impl Rewriter<'_> {
-    /// Writes a file, whose copies are given by offset.
+    /// Writes a file. `copies` are its copies by offset.
     fn file(&self, attempt: &Attempt, number: usize, copies: &[Copy], originals: &mut Originals) -> Result<Done> {
         let (file, surveyed) = (&self.files[number], &self.surveyed[number]);
         let open = open_pinned(&file.location, &file.stamp)?;
@@ -236,7 +239,7 @@ impl Rewriter<'_> {
             let record = match (records.read(offset, &mut taken)?, reference) {
                 (Some(record), _) => record,
                 (None, Reference::Copy(_)) => return Err(changed(file, offset)),
-                // The run has found a page where no record is whole.
+                // The run has found a page at this offset, but there is no complete record.
                 (None, Reference::Near(_)) => continue,
             };
             let of = match (Candidate::of(&record.head, &record.http), reference) {
@@ -251,6 +254,7 @@ impl Rewriter<'_> {
                 Reference::Copy(place) => {
                     let revisit = revisit(&of, &record.http, &self.original(place, originals)?, taken.digests());
                     let packed = packer.pack(&[&revisit, &record.http, TRAILER])?;
+                    // A revisit that is not smaller saves nothing.
                     if packed.len() as u64 >= record.range.end - record.range.start {
                         writing.kept_small += 1;
                         continue;
@@ -274,6 +278,7 @@ impl Rewriter<'_> {
             records.visit(&mut copied)?;
             index.add(&[&writing.lines[..], &copied.lines].concat())?;
         }
+        // A second check, because the file may have changed since it was opened.
         open.still_same()?;
         let Writing { out, differences, mut records, bytes, near, against, kept_small, kept_referred, .. } = writing;
         if bytes.read != bytes.copied + bytes.revisits + bytes.near {
@@ -297,7 +302,7 @@ impl Rewriter<'_> {
         Ok(Done { entries, files: vec![summary], near, against, kept_small, kept_referred })
     }
 
-    /// Writes or measures a near-copy, if its difference to its base is smaller than itself.
+    /// Writes or measures a near-copy, if its difference is smaller than the record itself.
     fn near_copy(
         &self,
         attempt: &Attempt,
@@ -313,6 +318,7 @@ impl Rewriter<'_> {
         let Some(found) = stored_records(&*open, file)?.read(base_offset, &mut base)? else { return Ok(()) };
         let base_block = base.block.take().unwrap_or_default();
         let kind = values(&found.head, "WARC-Type").concat().to_ascii_lowercase();
+        // A base must hold its payload itself, because a restored near-copy needs it.
         let holds = found.payload_bytes > 0 && ["response", "resource"].contains(&kind.as_str());
         if base_block.len() as u64 > MOST_BYTES || !holds {
             return Ok(());
@@ -322,6 +328,7 @@ impl Rewriter<'_> {
         let place = (writing.differences_bytes, frame.len());
         let note = note(of, &found.head, &base.digests().0, place);
         let packed = packer.pack(&[&note.0, &note.1, TRAILER])?;
+        // The record that replaces the near-copy counts towards the size of the difference.
         let (stored_bytes, near_bytes) = (record.range.end - record.range.start, (packed.len() + frame.len()) as u64);
         if near_bytes >= stored_bytes {
             return Ok(());
@@ -329,6 +336,8 @@ impl Rewriter<'_> {
         let zstd_bytes = match self.writes_near {
             true => None,
             false => {
+                // Without a base, for comparison. It takes about as long as the difference, so a
+                // run that writes differences skips it.
                 Some(near::compress(&[], &[&record.head, &block, TRAILER].concat(), self.near_level)?.len() as u64)
             }
         };
@@ -350,7 +359,7 @@ impl Rewriter<'_> {
         Ok(())
     }
 
-    /// Reads what there is to say of the record that holds the payload of a copy.
+    /// Returns the description of the record that holds the payload of a copy.
     fn original(&self, place: Place, known: &mut Originals) -> Result<Original> {
         if let Some(original) = known.get(&place) {
             return Ok(original.clone());
@@ -372,7 +381,7 @@ fn changed(file: &InputFile, offset: u64) -> Error {
     Error::input(file.location.name(), format!("the record at {offset} changed while it was read; run again"))
 }
 
-/// Digests of a payload, and the block if it is wanted and not too long.
+/// Digests of a payload, and the block if it is needed and not too long.
 #[derive(Default)]
 struct Taken {
     sha256: Sha256,
@@ -381,7 +390,7 @@ struct Taken {
 }
 
 impl Taken {
-    /// SHA-256 and SHA-1 of the payload.
+    /// Returns the SHA-256 and the SHA-1 of the payload.
     fn digests(self) -> ([u8; 32], [u8; 20]) {
         (self.sha256.finalize().into(), self.sha1.finalize().into())
     }
@@ -397,7 +406,7 @@ impl Take for Taken {
     fn payload(&mut self, bytes: &[u8]) {
         self.sha256.update(bytes);
         self.sha1.update(bytes);
-        // One byte over the limit tells that there are more.
+        // Blocks may exceed the limit, which marks them as too long.
         if let Some(block) = self.block.as_mut().filter(|block| block.len() as u64 <= MOST_BYTES) {
             block.extend_from_slice(bytes);
         }

@@ -1,4 +1,4 @@
-//! Lines, sorted in bounded memory: pieces are sorted as they fill up, and merged in the end.
+//! External sort of lines: they are sorted in runs, which are merged at the end.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,18 +9,18 @@ use super::Effort;
 use webtwin_base::error::Result;
 use webtwin_spill::RunLog;
 
-/// Bytes of lines that are sorted at a time.
+/// Size of the lines that are sorted at a time, in bytes.
 const RUN_BYTES: usize = 32 << 20;
 
-/// Lines of several threads.
+/// Lines that several threads add.
 pub(super) struct SortedLines(Mutex<Runs>);
 
-/// Lines that are not sorted yet, and runs that are.
+/// Unsorted lines, and sorted runs.
 struct Runs {
     open: Vec<u8>,
     run_bytes: usize,
     sorted: RunLog<u8>,
-    /// Blocks of each run.
+    /// Range of blocks of each run.
     runs: Vec<Range<usize>>,
 }
 
@@ -34,20 +34,20 @@ impl SortedLines {
         SortedLines(Mutex::new(Runs { open: Vec::new(), run_bytes, sorted, runs: Vec::new() }))
     }
 
-    /// Adds lines, each with its end.
+    /// Adds lines, which include their line ends.
     pub(crate) fn add(&self, lines: &[u8]) -> Result<()> {
         let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         runs.open.extend_from_slice(lines);
         if runs.open.len() >= runs.run_bytes { runs.end_run() } else { Ok(()) }
     }
 
-    /// Passes all lines to `take`, with their ends, ascending by bytes.
+    /// Passes all lines with their ends to `take`, ascending by bytes.
     ///
     /// # Errors
-    /// Those of the disk and of `take`.
+    /// Returns any error of the disk, and the first error of `take`.
     ///
     /// # Cost
-    /// A block of 1 MiB a run.
+    /// A block of 1 MiB for each run.
     pub(crate) fn merge(self, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let mut runs = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         runs.end_run()?;
@@ -72,14 +72,14 @@ impl Runs {
         lines.sort_unstable();
         let first = self.sorted.blocks();
         lines.iter().try_for_each(|line| self.sorted.push(line.iter().copied()))?;
-        // The next run begins with a block of its own.
+        // Ends the block, so that the next run begins with a new one.
         self.sorted.finish()?;
         self.runs.push(first..self.sorted.blocks());
         Ok(())
     }
 }
 
-/// A place in a run.
+/// Cursor over a run.
 struct Cursor {
     blocks: Range<usize>,
     block: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The first pass over the files: what records there are, and the keys of their payloads.
+//! First pass over the files: finds the records and the keys of their payloads.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -21,44 +21,45 @@ use webtwin_pages::warc::Compression;
 use webtwin_pages::warc::stored::{Stored, StoredRecords, TRAILER, Take, Visitor, values};
 use webtwin_storage::open::open_pinned;
 
-/// Bytes that are no records read at a time.
+/// Maximum number of bytes outside of records that are read at a time.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// What files are surveyed for.
+/// Purpose of a survey.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// To find which records are copies.
+    /// Find the records that are copies.
     Archive,
-    /// To find which record holds the payload that another one refers to.
+    /// Find the records that hold the payloads that others refer to.
     Restore,
 }
 
-/// What a file holds.
+/// Content of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Surveyed {
     pub records: u64,
-    /// Stretches of other bytes, and those bytes.
+    /// Number of ranges outside of complete records, and their total size in bytes.
     pub others: u64,
     pub other_bytes: u64,
-    /// SHA-256 of its records, decompressed, and of its other bytes as they are, in their order.
+    /// SHA-256 of the decompressed records and of the other bytes unchanged, in their order.
     pub sha256: [u8; 32],
 }
 
-/// What all files hold.
+/// Content of all files.
 pub(super) struct Survey {
     pub rows: Rows,
-    /// By number of file.
+    /// Content of each file, by number.
     pub files: Vec<Surveyed>,
-    /// Hashes of what the input's own revisits refer to, ascending.
+    /// Hashes of the names that the input's own revisits refer to, ascending.
     pub referred: Vec<u64>,
-    /// Hashes of the names that are not those of one payload, ascending.
+    /// Hashes of ambiguous names, ascending.
     pub ambiguous: Vec<u64>,
 }
 
 /// Surveys all files.
 ///
 /// # Errors
-/// Those of the files; [`Error::Input`] when a file to archive is from an archive.
+/// Returns any error of the files, and [`Error::Input`] if a file to archive already belongs to an
+/// archive.
 pub(super) fn survey(files: &[InputFile], purpose: Purpose, effort: &Effort) -> Result<Survey> {
     let (rows, names) = (Rows::new(effort), Names::new(effort));
     let found = Mutex::new((vec![Surveyed::default(); files.len()], Vec::new()));
@@ -115,11 +116,11 @@ pub(super) fn stored_records<'f>(open: &'f dyn ReadAt, file: &InputFile) -> Resu
     StoredRecords::open(open, &Limits::default())?.ok_or_else(not_warc)
 }
 
-/// SHA-256 of a file: its records, decompressed, and its other bytes.
+/// SHA-256 of a file: of its decompressed records and of its other bytes.
 #[derive(Default)]
 pub(super) struct Fingerprint {
     whole: Sha256,
-    /// With the record at hand.
+    /// State including the current record.
     with_record: Sha256,
 }
 
@@ -133,7 +134,7 @@ impl Fingerprint {
         self.whole = self.with_record.clone();
     }
 
-    /// Adds bytes of the file that are no record.
+    /// Adds bytes of the file that do not belong to a record.
     pub(crate) fn other(&mut self, bytes: &dyn ReadAt, range: Range<u64>) -> Result<()> {
         pieces(bytes, range, &mut |piece| {
             self.whole.update(piece);
@@ -154,7 +155,7 @@ impl Take for Fingerprint {
     }
 }
 
-/// Reads a range of a file piece by piece.
+/// Reads a range of a file in pieces.
 pub(super) fn pieces(bytes: &dyn ReadAt, range: Range<u64>, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
     let mut at = range.start;
     while at < range.end {
@@ -183,7 +184,7 @@ struct Surveyor<'s> {
 }
 
 impl Surveyor<'_> {
-    /// The row of a record that may be a copy; notes the names of any record.
+    /// Returns the row of a record, if it may be a copy. Also collects the names of every record.
     fn copy_row(&mut self, record: &Stored, payload: &[u8; 32]) -> Result<Option<Row>> {
         let is_older = self.file.is_older;
         if let Some(names) = referred(&record.head).filter(|_| !is_older) {
@@ -199,13 +200,15 @@ impl Surveyor<'_> {
                 ),
             ));
         }
-        // It has the names of what it stands for.
+        // A rewritten record has the names of the original, so they are read from the original
+        // head.
         let original = rewritten.and_then(|head| head.original());
         let head = original.as_deref().unwrap_or(&record.head);
         let this = xxh3_64(format!("{} {}", self.number, record.range.start).as_bytes());
         record::id_name(head).map_or(Ok(()), |name| self.names.push(name, this))?;
-        // What follows other bytes in a plain file stays as it is: a forged record among them may claim any length, and must
-        // not claim another one in the archive than here.
+        // In an uncompressed file, records after other bytes stay unchanged. A forged record among
+        // such bytes may claim any length, and its boundaries in the archive must not differ from
+        // those in the input.
         let stays = record.payload_bytes == 0 || self.is_plain && self.surveyed.others > 0;
         let candidate = Candidate::of(&record.head, &record.http).filter(|_| !stays);
         let row = candidate.map(|candidate| {
@@ -220,7 +223,7 @@ impl Surveyor<'_> {
         Ok(row)
     }
 
-    /// The row of a record that holds a payload, or wants one.
+    /// Returns the row of a record that holds a payload, or that needs one.
     fn holder_row(&self, record: &Stored, payload: &[u8; 32]) -> Result<Option<Row>> {
         let head = Head::parse(&record.head);
         if let Some(head) = head.filter(Head::has_ours) {

@@ -13,12 +13,12 @@ use webtwin_job::Limits;
 use webtwin_pages::warc::Compression;
 use webtwin_pages::warc::stored::{Stored, StoredRecords, TRAILER, Take, Visitor, values};
 
-/// What a file holds: records, decompressed, and other bytes as they are.
+/// Content of a file: decompressed records, and other bytes unchanged.
 #[derive(Default)]
 struct Content {
     file: Vec<u8>,
     record: Vec<u8>,
-    /// Whether it is a record, and its bytes.
+    /// True for a record, and the bytes.
     parts: Vec<(bool, Vec<u8>)>,
 }
 
@@ -73,7 +73,7 @@ fn restored_with(archive: &Path, older: &[&Path], output: &Path) -> Result<Resto
     restore(archive.to_str().unwrap(), &older, output.to_str().unwrap(), &effort, &|_| ())
 }
 
-/// The WARC files below a folder, by name.
+/// Returns the WARC files below a folder, by name.
 fn warcs(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let named = |path: std::path::PathBuf| {
@@ -87,7 +87,7 @@ fn sha1(bytes: &[u8]) -> String {
     format!("sha1:{}", data_encoding::BASE32.encode(&Sha1::digest(bytes)))
 }
 
-/// A record as crawlers write it; `more` are further lines of its head.
+/// Returns a record in the form that crawlers write. `more` are further lines of its head.
 fn record(kind: &str, (number, uri, second): (usize, &str, u32), more: &str, block: &[u8]) -> Vec<u8> {
     let media = if kind == "resource" { "text/html" } else { "application/http; msgtype=response" };
     let head = format!(
@@ -102,7 +102,7 @@ fn response(payload: &[u8]) -> Vec<u8> {
     [b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n", payload].concat()
 }
 
-/// Bytes that do not compress.
+/// Returns incompressible bytes.
 fn noise(seed: usize, length: usize) -> Vec<u8> {
     let mut state = seed as u64 + 1;
     let mut next = || {
@@ -229,7 +229,7 @@ fn an_archive_is_not_archived_again_and_a_damaged_one_is_not_restored() {
     assert_eq!(archive(&settings(&input, &out, 1, 0), &|_| ()).unwrap_err().exit_code(), 4);
     assert_eq!(restored(&input, &again).unwrap_err().exit_code(), 3);
 
-    // The payload is gone, but not the length of its file.
+    // The payload is removed, but the length of its file stays the same.
     let mut other = noise(6, std::fs::metadata(out.join("x.warc.gz")).unwrap().len() as usize);
     other[..3].copy_from_slice(b"\x1f\x8b\x08");
     let whole = std::fs::read(out.join("x.warc.gz")).unwrap();
@@ -240,17 +240,17 @@ fn an_archive_is_not_archived_again_and_a_damaged_one_is_not_restored() {
     restored(&out, &again).unwrap();
 }
 
-/// A part of a made-up file: what it is, its payload, and the second of its capture.
+/// Part of a generated file: its type, its payload, and the second of its capture.
 type Part = (usize, usize, u32);
 
-/// Made-up files: how each is compressed, and the parts it is made of.
+/// Returns a strategy for generated files: the compression of each, and its parts.
 fn files() -> impl Strategy<Value = Vec<(usize, Vec<Part>)>> {
     let part = (0usize..12, 0usize..4, 0u32..4);
     prop::collection::vec((0usize..3, prop::collection::vec(part, 0..8)), 1..5)
 }
 
-/// Writes made-up files; returns the names of those with damage. `None` if one begins with damage that nothing but records would
-/// follow, and is no WARC file.
+/// Writes generated files and returns the names of those with damage. Returns `None` if a file
+/// begins with damage that is followed by nothing but records, and so is not a WARC file.
 fn made(input: &Path, files: &[(usize, Vec<Part>)]) -> Option<BTreeSet<String>> {
     let mut number = 0;
     let mut damaged = BTreeSet::new();
@@ -349,7 +349,7 @@ proptest! {
         let same = archive(&settings(&other, 1, 0), &|_| ()).unwrap();
         prop_assert!(warcs(&other) == warcs(&out) && same == summary);
 
-        // Whichever form the older archive has now.
+        // In either form of the older archive.
         for (number, older) in [&older_in, &older_out].into_iter().enumerate() {
             let back = back.join(number.to_string());
             let told = restored_with(&out, &[older], &back).unwrap();
@@ -389,7 +389,7 @@ fn what_an_older_archive_holds_is_not_kept_again_whatever_the_dates() {
     assert_eq!(restored_with(&second, &[&folder.path().join("none")], &back).unwrap_err().exit_code(), 3);
     assert_eq!(restored_with(&second, &[&first], &back).unwrap().restored, 1);
 
-    // A revisit in an older archive holds nothing itself.
+    // A revisit in an older archive holds no payload itself.
     assert_eq!(against(&third_in, &third, &[&second]), (2, 2));
     std::fs::remove_dir_all(&third).unwrap();
     assert_eq!(against(&third_in, &third, &[&second, &first]), (3, 3));
@@ -412,8 +412,9 @@ impl ReplaceFirst for Vec<u8> {
     }
 }
 
-/// Every revisit of ours names, by target and date, records that are none and have one payload; if there are no older files,
-/// they were captured no later. If it has an id, that is of one record.
+/// Asserts that every written revisit names, by target and date, records that are not revisits and
+/// have the same payload; without older files, records that were not captured later. If it names an
+/// id, exactly one record has it.
 fn references_lead_to_payloads(files: &BTreeMap<String, Vec<u8>>, older: &BTreeMap<String, Vec<u8>>) {
     let of = |files: &BTreeMap<String, Vec<u8>>| -> Vec<Vec<u8>> {
         files.values().flat_map(|file| Content::of(file)).filter(|part| part.0).map(|part| part.1).collect()
@@ -452,7 +453,8 @@ fn names_of_several_records_are_not_written_into_a_reference() {
     let (one, two) = (noise(7, 3000), noise(8, 3000));
     let at =
         |number, uri: &str, second, payload: &[u8]| record("response", (number, uri, second), "", &response(payload));
-    // Targets, seconds and payloads of records with one id, and how many become revisits and stay for want of a name.
+    // Targets, seconds and payloads of records with one id, with the number of revisits and of
+    // copies that stay for lack of a name.
     let copies = [("1", 1, &one), ("2", 2, &two), ("3", 3, &one), ("4", 4, &two)];
     let twice = [("1", 1, &one), ("1", 1, &two), ("2", 2, &one), ("3", 3, &one), ("4", 4, &two)];
     let never = [("1", 1, &one), ("1", 1, &two), ("1", 1, &one)];

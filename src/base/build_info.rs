@@ -1,4 +1,4 @@
-//! Identifies the build, and measures the process it runs in.
+//! Identity of the build, and resource usage of the process.
 
 use std::sync::OnceLock;
 
@@ -7,45 +7,49 @@ use nix::sys::time::TimeValLike;
 
 static VERSION: OnceLock<String> = OnceLock::new();
 
-/// Says which commit the program was built from. Only the program knows: a library that held it would have to be
-/// compiled again after each commit, or tell an old one.
+/// Sets the commit that the program was built from. The program passes it at run time: if this
+/// library contained it, the library would have to be compiled again after each commit, or would
+/// report an old one.
 ///
-/// The first call counts, and only if it comes before [`version`].
+/// Only the first call has an effect, and only if it comes before [`version`].
 pub fn built_from(commit: &str) {
-    // A second caller may only repeat what is known.
+    // A second call fails, and can only repeat the same commit.
     let _ = VERSION.set(format!("{} ({commit})", env!("CARGO_PKG_VERSION")));
 }
 
-/// Version, commit and whether the tree was dirty: what `--version` prints, manifests hold and records are read by.
+/// Returns the version, the commit and a mark for a dirty tree: the text that `--version` prints,
+/// that manifests store, and that checkpoints are compared with.
 ///
-/// Without a program, as in tests of the library, the commit is unknown.
+/// The commit is unknown if no program has set it, as in tests of the library.
 pub fn version() -> &'static str {
     VERSION.get_or_init(|| format!("{} (unknown commit)", env!("CARGO_PKG_VERSION")))
 }
 
-/// Says that this build lacks something for want of a cargo feature, and how to get it.
+/// Returns the message that this build lacks a cargo feature, and how to get a build with it.
 pub fn lacks(what: &str, feature: &str) -> String {
     format!("this build {what}: build it with `cargo build --release --features {feature}`, or use one of the packages")
 }
 
-/// Most memory this process ever held, in bytes; 0 if the system does not tell.
+/// Returns the peak resident memory of this process in bytes, or 0 if the system does not report
+/// it.
 pub fn peak_memory_bytes() -> u64 {
     status("VmHWM:")
 }
 
-/// Memory this process holds now, in bytes; 0 if the system does not tell.
+/// Returns the resident memory of this process in bytes, or 0 if the system does not report it.
 pub fn memory_bytes() -> u64 {
     status("VmRSS:")
 }
 
-/// Processor seconds that this process has taken, in user mode and in the kernel, with those of helper processes that have
-/// ended; 0 if the system does not tell.
+/// Returns the processor time of this process in seconds, in user mode and in the kernel, including
+/// helper processes that have ended; 0 if the system does not report it.
 pub fn cpu_seconds() -> f64 {
     let of = |who| getrusage(who).map_or(0, |usage| (usage.user_time() + usage.system_time()).num_microseconds());
     (of(UsageWho::RUSAGE_SELF) + of(UsageWho::RUSAGE_CHILDREN)) as f64 / 1e6
 }
 
-/// Memory that the machine can still give to processes, in bytes; `None` if the system does not tell.
+/// Returns the memory that is available to processes on this machine in bytes, or `None` if the
+/// system does not report it.
 pub fn available_memory_bytes() -> Option<u64> {
     Some(kilobytes("/proc/meminfo", "MemAvailable:")).filter(|bytes| *bytes > 0)
 }
@@ -54,7 +58,8 @@ fn status(name: &str) -> u64 {
     kilobytes("/proc/self/status", name)
 }
 
-/// A line of a file of the kernel that gives KiB, in bytes; 0 without one.
+/// Returns the value of a line in a kernel file that is given in KiB, in bytes; 0 if there is no
+/// such line.
 fn kilobytes(file: &str, name: &str) -> u64 {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();

@@ -1,9 +1,10 @@
-//! Maps and sets whose keys are hashes already, so that nothing is hashed twice.
+//! Maps and sets whose keys are already hashes, so that no key is hashed twice.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Takes a key for its own hash, but for a multiplication that brings its low bits up: fingerprints of few bits have no others.
+/// Hasher for keys that are hashes. A multiplication moves their low bits up, because short
+/// fingerprints have only low bits.
 #[derive(Debug, Default)]
 pub struct AsItIs(u64);
 
@@ -21,8 +22,8 @@ impl Hasher for AsItIs {
     }
 }
 
-/// A map from hashes.
+/// Map whose keys are hashes.
 pub type ByHash<T> = HashMap<u64, T, BuildHasherDefault<AsItIs>>;
 
-/// A set of hashes.
+/// Set of hashes.
 pub type Hashes = HashSet<u64, BuildHasherDefault<AsItIs>>;

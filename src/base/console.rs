@@ -1,7 +1,8 @@
-//! What people are told on stderr, and what a command prints on stdout.
+//! Messages on stderr, and output of commands on stdout.
 //!
-//! Both may be gone: a pipe whose reader has left, a full device. Nobody to tell is no reason to stop a run, so what is
-//! told may be lost; what is printed is what a command is for, so it is lost only where the reader wants no more.
+//! Both streams may be closed: a pipe whose reader has left, or a full device. A lost message is no
+//! reason to stop a run, so errors of stderr are ignored. The output of a command is its result, so
+//! it is an error if it cannot be written, unless the reader has closed the pipe.
 
 use std::fmt::Display;
 use std::io::{BufWriter, ErrorKind, Result as Written, Write};
@@ -9,21 +10,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, Result};
 
-/// Whether all that is told is JSON, an object a line.
+/// True if all messages are JSON, one object per line.
 static IN_JSON: AtomicBool = AtomicBool::new(false);
 
-/// Tells in JSON from now on, also of panics.
+/// Switches all later messages to JSON, including those of panics.
 pub fn tell_in_json() {
     IN_JSON.store(true, Ordering::Relaxed);
     std::panic::set_hook(Box::new(|panic| tell(format_args!("error: {panic}"))));
 }
 
-/// Whether all that is told is JSON.
+/// True if messages are JSON.
 pub fn is_json() -> bool {
     IN_JSON.load(Ordering::Relaxed)
 }
 
-/// Tells a line on stderr, whether or not anybody reads it; in JSON, as `message` of a `level` (info, warning, error).
+/// Writes a line to stderr, and ignores errors. In JSON mode the line becomes the `message` of a
+/// `level` (info, warning, error).
 pub fn tell(line: impl Display) {
     if !is_json() {
         return say(format_args!("{line}\n"));
@@ -35,29 +37,30 @@ pub fn tell(line: impl Display) {
     tell_object(serde_json::json!({ "level": level, "message": message }));
 }
 
-/// Tells an object on stderr, where all is JSON.
+/// Writes an object to stderr in JSON mode, and nothing otherwise.
 pub fn tell_object(object: serde_json::Value) {
     if is_json() {
         say(format_args!("{object}\n"));
     }
 }
 
-/// As [`tell`], without an end of line.
+/// Writes a text to stderr without an end of line, and ignores errors.
 pub fn say(text: impl Display) {
-    // Made before the lock is taken, for what makes it may wait for memory; in one write, so that lines of several threads and
-    // processes stay whole.
+    // Formatted before stderr is locked, because formatting may wait for memory. Written in a
+    // single call, so that lines of several threads and processes are not interleaved.
     let text = text.to_string();
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Prints on stdout what `write` writes.
+/// Writes to stdout with `write`.
 ///
 /// # Errors
-/// [`Error::Storage`] when stdout cannot be written; a reader that has seen enough (`| head`) is no failure.
+/// Returns [`Error::Storage`] if stdout cannot be written. A closed pipe (`| head`) is not an
+/// error.
 pub fn print(write: impl FnOnce(&mut dyn Write) -> Written<()>) -> Result<()> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     let written = write(&mut out).and_then(|()| out.flush());
-    // What is left in the buffer after a failure would fail again.
+    // Flushing the rest of the buffer after a failure would only fail again.
     drop(out.into_parts());
     match written {
         Err(cause) if cause.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -65,10 +68,11 @@ pub fn print(write: impl FnOnce(&mut dyn Write) -> Written<()>) -> Result<()> {
     }
 }
 
-/// Goes on after a write to stdout of a command that prints as it works; where the reader has left, the process ends, done.
+/// Checks a write to stdout by a command that prints while it works. If the reader has closed the
+/// pipe, the process ends with success.
 ///
 /// # Errors
-/// As [`print()`].
+/// Returns the errors of [`print()`].
 pub fn ended(written: Written<()>) -> Result<()> {
     match written {
         Err(cause) if cause.kind() == ErrorKind::BrokenPipe => std::process::exit(0),

@@ -1,17 +1,17 @@
-//! What can go wrong in a run: one variant for each thing a caller or operator can act on.
+//! Errors of a run: one variant for each condition that a caller or operator can act on.
 
 use std::io::ErrorKind;
 
 /// Result with this crate's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What can go wrong in a run; [`Error::exit_code`] is the program's answer to the shell.
+/// Error of a run. [`Error::exit_code`] maps it to the exit code of the program.
 ///
 /// Bad *content* of a crawl is never an `Error`: it becomes a row of the `rejected` table.
 #[derive(Debug, Clone, thiserror::Error, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Error {
-    /// The command line asks for something that cannot be done as written.
+    /// The command line is invalid or requests something impossible.
     #[error("{0}")]
     Usage(String),
 
@@ -22,13 +22,13 @@ pub enum Error {
         file: String,
         /// Dotted name of the setting.
         setting: String,
-        /// The value as written.
+        /// Value as written.
         got: String,
-        /// What would be accepted.
+        /// Description of the accepted values.
         must_be: String,
     },
 
-    /// Processes could not agree to run together.
+    /// The processes cannot run together.
     #[error("rendezvous: {0}")]
     Handshake(String),
 
@@ -37,11 +37,11 @@ pub enum Error {
     Input {
         /// URL or path of the input.
         input: String,
-        /// What is wrong and what to do.
+        /// Description of the problem, and the remedy.
         reason: String,
     },
 
-    /// A scheduled job has no work: nothing has changed since the last.
+    /// A scheduled job has no work, because nothing has changed since the last run.
     #[error("nothing to do: {0}")]
     NothingToDo(String),
 
@@ -49,13 +49,13 @@ pub enum Error {
     #[error("output {0}: another run has already been committed here; choose a new --output")]
     LostCommit(String),
 
-    /// Another run made this generation of a state first.
+    /// Another run created this generation of a state first.
     #[error(
         "state {0}: another run has made this generation meanwhile; the result stands, and the next run goes on from that one"
     )]
     LostGeneration(String),
 
-    /// More records of one file were bad than `--max-bad` allows.
+    /// One file has more bad records than `--max-bad` allows.
     #[error(
         "input {input}: {bad} of {read} records are bad, more than the allowed share {allowed}: {reasons}; the first is {example}; \
          --max-bad allows more"
@@ -67,31 +67,31 @@ pub enum Error {
         bad: u64,
         /// Number of records read of the input.
         read: u64,
-        /// Allowed share, as set.
+        /// Allowed fraction, as set.
         allowed: String,
-        /// Commonest reasons with counts.
+        /// Most frequent reasons with counts.
         reasons: String,
-        /// The first bad record: reason, offset, detail.
+        /// First bad record: reason, offset, detail.
         example: String,
     },
 
-    /// A scheduled crawl has too few of the pages that the one before had.
+    /// A scheduled crawl has too few pages compared with the previous crawl.
     #[error(
         "input {inputs}: {pages} pages, less than the share {share} (recrawl.least_pages) of the {before}: the crawl is not whole, or most \
          of it failed; there is no result, and the state is as it was; to take it all the same, --set recrawl.least_pages=0"
     )]
     TooFewPages {
-        /// The first few inputs.
+        /// Names of the first few inputs.
         inputs: String,
-        /// Pages of the crawl.
+        /// Number of pages of the crawl.
         pages: u64,
-        /// What it was held against: a number of pages, and whose.
+        /// Number of pages that the crawl was compared with, and the crawl they belong to.
         before: String,
-        /// Share of these that there must be, as set.
+        /// Minimum fraction of these pages, as set.
         share: String,
     },
 
-    /// The store did not tell whether the manifest was written.
+    /// The store did not report if the manifest was written.
     #[error(
         "output {0}: the store did not tell whether the result was committed; run again: what was committed is completed"
     )]
@@ -106,122 +106,122 @@ pub enum Error {
     Storage {
         /// URL or path of the object.
         url: String,
-        /// The answer of the store or system.
+        /// Response of the store or the system.
         reason: String,
     },
 
-    /// A process would hold more memory than a setting allows it.
+    /// A process would need more memory than a setting allows.
     #[error(
         "{what}: {} of memory needed in a process, but {setting} allows {}; set {setting} to {needed_bytes} or more, or split the input",
         size(*needed_bytes), size(*allowed_bytes)
     )]
     MemoryLimit {
-        /// What is held.
+        /// Data that takes the memory.
         what: String,
-        /// The value of `setting` that would fit, as far as is known.
+        /// Value of `setting` that would suffice, as estimated.
         needed_bytes: u64,
-        /// Its value now.
+        /// Current value of `setting`.
         allowed_bytes: u64,
         /// Dotted name of the setting, or an option of the command line.
         setting: String,
     },
 
-    /// The system has no memory left to give.
+    /// The system has no memory left.
     #[error(
         "{what}: the system has no {} of memory left to give; end what else uses it, lift the limit of this process (ulimit -v) or use a larger machine",
         size(*needed_bytes)
     )]
     NoMemory {
-        /// What it is for.
+        /// Purpose of the memory.
         what: String,
-        /// Bytes asked for.
+        /// Number of bytes requested.
         needed_bytes: u64,
     },
 
-    /// The system starts no further thread.
+    /// The system cannot start another thread.
     #[error(
         "the system starts no further thread: {0}; use fewer --workers, end what else uses threads or memory, or lift the limits of this process (ulimit -u and -v, pids.max of its control group)"
     )]
     NoThread(String),
 
-    /// A process would write more to its disk than a setting allows it.
+    /// A process would write more to its disk than a setting allows.
     #[error(
         "{what}: {} or more of disk needed in {folder}, but {setting} allows {}; set {setting} to {needed_bytes} or more, or split the input",
         size(*needed_bytes), size(*allowed_bytes)
     )]
     DiskLimit {
-        /// What is written.
+        /// Data that is written.
         what: String,
-        /// Where.
+        /// Folder of the files.
         folder: String,
-        /// The value of `setting` that would fit, as far as is known.
+        /// Value of `setting` that would suffice, as estimated.
         needed_bytes: u64,
-        /// Its value now.
+        /// Current value of `setting`.
         allowed_bytes: u64,
         /// Dotted name of the setting.
         setting: String,
     },
 
-    /// A device has no room left, or not as much as is going to be written.
+    /// A device is full, or has less free space than is going to be written.
     #[error("{path}: {cause}: {} or more needed; {remedy}", size(*needed_bytes))]
     DiskFull {
-        /// File or folder.
+        /// Path of the file or folder.
         path: String,
-        /// Bytes that it had to take.
+        /// Number of bytes to be written.
         needed_bytes: u64,
-        /// What the system says, and what is free.
+        /// Message of the system, and the free space.
         cause: String,
-        /// What to do.
+        /// Remedy.
         remedy: String,
     },
 
-    /// More pairs than a setting allows were counted, before any was made.
+    /// More pairs than a setting allows were counted. The check precedes their creation.
     #[error(
         "{found} {what}, but {limit}; {remedy}: they take {}",
         size(found * pair_bytes)
     )]
     TooManyPairs {
-        /// Which pairs, for example "pairs of pages that collide".
+        /// Description of the pairs, for example "pairs of pages that collide".
         what: String,
-        /// How many.
+        /// Number of pairs.
         found: u64,
-        /// Bytes that each of them takes in memory.
+        /// Size of each pair in memory, in bytes.
         pair_bytes: u64,
-        /// How many are allowed, and by what.
+        /// Allowed number, and the setting that defines it.
         limit: String,
-        /// What makes fewer.
+        /// Way to reduce the number.
         remedy: String,
     },
 
-    /// More rows than can be numbered.
+    /// There are more rows than can be numbered.
     #[error("{found} {what}, but {allowed} are the most that can be numbered; split the input")]
     TooManyRows {
-        /// Which rows.
+        /// Description of the rows.
         what: String,
-        /// How many.
+        /// Number of rows.
         found: u64,
-        /// The most.
+        /// Maximum number of rows.
         allowed: u64,
     },
 
-    /// A signal asked this process, or one of its peers, to end.
+    /// A signal ended this process or one of its peers.
     #[error("{by}; {left}")]
     Stopped {
-        /// Which signal, and which process.
+        /// Name of the signal, and the process that received it.
         by: String,
-        /// What is left, and how to go on.
+        /// Remaining files, and the way to continue.
         left: String,
-        /// The shell's code for it: 128 and the number of the signal.
+        /// Exit code by the convention of shells: 128 plus the number of the signal.
         code: u8,
     },
 
-    /// One of our own invariants does not hold: a defect of this program.
+    /// An internal invariant does not hold, which is a defect of this program.
     #[error("broken invariant: {0}")]
     Invariant(String),
 }
 
 impl Error {
-    /// Returns the exit code of the contract.
+    /// Returns the exit code, as documented for users.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Usage(_) | Error::Setting { .. } | Error::Handshake(_) => 2,
@@ -244,20 +244,20 @@ impl Error {
         }
     }
 
-    /// Makes an [`Error::Storage`] from any displayable cause.
+    /// Creates an [`Error::Storage`] from any displayable cause.
     pub fn storage(url: impl Into<String>, cause: impl std::fmt::Display) -> Error {
         let cause = cause.to_string();
-        // Stores answer in pages of XML, and an error is one line.
+        // Stores respond with multi-line XML, but an error is one line.
         let words: Vec<&str> = cause.split_whitespace().collect();
         Error::Storage { url: url.into(), reason: words.join(" ") }
     }
 
-    /// Makes an [`Error::Input`] from any displayable cause.
+    /// Creates an [`Error::Input`] from any displayable cause.
     pub fn input(input: impl Into<String>, cause: impl std::fmt::Display) -> Error {
         Error::Input { input: input.into(), reason: cause.to_string() }
     }
 
-    /// Names the input of an [`Error::Input`] that a reader has made, which does not know it.
+    /// Adds the name of the input to an [`Error::Input`] from a reader that does not have the name.
     #[must_use]
     pub fn of_input(self, name: &str) -> Error {
         match self {
@@ -266,8 +266,9 @@ impl Error {
         }
     }
 
-    /// Makes an error of a failed write to a local disk: [`Error::DiskFull`], with `remedy`, when it has no room for
-    /// `bytes` more, [`Error::Usage`] where a file and a folder have each other's place, [`Error::Storage`] otherwise.
+    /// Returns the error of a failed write to a local disk. It is [`Error::DiskFull`] with `remedy`
+    /// if there is no space for `bytes` more, [`Error::Usage`] if there is a file in place of a
+    /// folder or the reverse, and [`Error::Storage`] otherwise.
     pub fn write(path: impl Into<String>, cause: &std::io::Error, bytes: u64, remedy: &str) -> Error {
         let cause = match cause.kind() {
             ErrorKind::StorageFull => "no space left on device".into(),
@@ -285,7 +286,8 @@ impl Error {
     }
 }
 
-/// Bytes for people: with a decimal from a KiB up. Where a number is to be typed, it stands beside it in full.
+/// Formats a number of bytes for people, with one decimal from 1 KiB up. Messages that ask for a
+/// number to be typed contain it in full as well.
 pub fn size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 4] = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match UNITS.into_iter().find(|(unit, _)| bytes >= *unit) {

@@ -1,4 +1,5 @@
-//! What the allocator does with memory that is given back to it, where it asks for huge pages, and what becomes of a process to which the system gives none.
+//! Settings of the allocator: return of freed memory to the system, huge pages for long
+//! allocations, and an orderly end of the process if the system refuses memory.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -13,70 +14,79 @@ use crate::console::tell;
 use crate::error::{Error, Result};
 use crate::leftovers;
 
-/// Bytes of an allocation that goes back to the system at once when it is freed.
+/// Minimum size of an allocation that is returned to the system as soon as it is freed, in bytes.
 const LARGE: i32 = 4 << 20;
 
-/// Bytes of an allocation for which the system is asked for huge pages: reads here and there take half as long, and memory that is written
-/// for the first time a third. What such a page holds beyond the allocation is a sixteenth of it at most.
+/// Minimum size of an allocation for which huge pages are requested, in bytes. With huge pages,
+/// random reads take half the time, and the first write to memory a third. The unused part of the
+/// last page is at most a sixteenth of such an allocation.
 const LONG: usize = 32 << 20;
 
-/// Bytes at the top of a heap that stay there when they are free; by themselves they would be 128 KiB once the number above is set, and the
-/// buffer of each file that is read would go back to the system and come again.
+/// Maximum free memory at the top of a heap that is kept, in bytes. Its default would be 128 KiB as
+/// soon as the threshold above is set, and then the buffer of each file that is read would be
+/// returned to the system and requested again.
 const FREE_AT_THE_TOP: i32 = 2 << 20;
 
-/// From now on large allocations are mapped by themselves and go back to the system when they are freed. Left alone, glibc comes to
-/// take them from its heap, of which nothing goes back as long as something small lies above it: a process then holds up to a
-/// sixth more than it uses. Costs one to four parts in a hundred of the time. Other allocators are left as they are.
+/// Makes the allocator map large allocations separately and return them to the system when they are
+/// freed. By default glibc begins to take them from its heap, which cannot shrink while a small
+/// allocation lies above: a process then holds up to a sixth more memory than it uses. This setting
+/// costs 1 to 4 percent of the time. It has no effect with other allocators.
 pub fn give_back_large_allocations() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: it sets numbers of the allocator, which may be set at any time.
+    // SAFETY: the call only sets parameters of the allocator, which is allowed at any time.
     unsafe {
         nix::libc::mallopt(nix::libc::M_MMAP_THRESHOLD, LARGE);
         nix::libc::mallopt(nix::libc::M_TRIM_THRESHOLD, FREE_AT_THE_TOP);
     }
 }
 
-/// Gives the system what has been freed and lies between what has not: left alone, glibc keeps it for the heap of the thread that had
-/// it. Another allocator is left as it is.
+/// Returns freed memory between live allocations to the system. By default glibc keeps it for the
+/// heap of the thread that used it. It has no effect with other allocators.
 pub fn give_back_what_is_free() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: it may be called at any time.
+    // SAFETY: `malloc_trim` may be called at any time.
     unsafe {
         nix::libc::malloc_trim(0);
     }
 }
 
-/// The system's allocator. Once [`end_in_order`] was called, an allocation that the system refuses ends the process with
-/// [`Error::NoMemory`], as files are removed that must not outlive it; Rust alone would end it by SIGABRT.
+/// The system's allocator with an orderly failure. After a call of [`end_in_order`], an allocation
+/// that the system refuses ends the process with [`Error::NoMemory`], and removes the files that
+/// must not outlive the process. Without it, Rust would end the process with SIGABRT.
 pub struct Heap;
 
-/// Bytes of address space that are kept to end with. They are not touched before.
+/// Size of the address space that is reserved for ending the process, in bytes. It is not touched
+/// before.
 const RESERVE: usize = 32 << 20;
 
-/// A process that gets so many bytes has memory left; libraries ask for less at a time.
+/// Size of a test allocation, in bytes. If it succeeds, the process is not out of memory, because
+/// libraries request less at a time.
 const ENOUGH: usize = 16 << 20;
 
-/// What `zstd` says, in a panic or an error, when it gets no memory. There may be some again by then.
+/// Parts of the messages of `zstd`, in a panic or an error, when it gets no memory. They are
+/// recognised because memory may be free again by the time of the check.
 const OF_ZSTD: [&str; 2] = ["zstd returned null pointer", "not enough memory"];
 
-/// Larger ones are refused as they are by any system: a library may ask whether it can have what a damaged file says.
+/// Maximum size of an allocation whose refusal ends the process, in bytes. The refusal of a larger
+/// one is returned to the caller, because a library may try to allocate a length that it has read
+/// from a damaged file.
 const LARGEST: usize = 16 << 30;
 
-/// Seconds within which the thread that ends the process has done so.
+/// Time within which the ending thread has ended the process, in seconds.
 const PATIENCE: u64 = 10;
 
 static RESERVED: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// Whether this thread is the one that ends the process.
+    /// True on the thread that ends the process.
     static ENDS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// From now on a process that gets no memory ends in order.
+/// Makes the process end in order as soon as the system refuses memory.
 ///
 /// # Errors
-/// [`Error::NoMemory`] if there is none to do that with.
+/// Returns [`Error::NoMemory`] if the reserve for that cannot be mapped.
 pub fn end_in_order() -> Result<()> {
     let mut reserve = MmapMut::map_anon(RESERVE).map_err(|_| no_memory(RESERVE))?;
     RESERVED.store(reserve.as_mut_ptr(), Ordering::Release);
@@ -89,13 +99,13 @@ pub fn end_in_order() -> Result<()> {
     Ok(())
 }
 
-/// The words of a panic.
+/// Returns the message of a panic.
 pub fn message_of<'p>(panic: &'p PanicHookInfo<'_>) -> Option<&'p str> {
     let payload = panic.payload();
     payload.downcast_ref::<&str>().copied().or(payload.downcast_ref::<String>().map(String::as_str))
 }
 
-/// When a library has failed or panicked with `message`: ends the process if that is for want of memory.
+/// Ends the process if a library has failed or panicked with `message` because of a lack of memory.
 pub fn end_if_for_want_of_memory(message: &str) {
     if OF_ZSTD.iter().any(|said| message.contains(said)) || MmapMut::map_anon(ENOUGH).is_err() {
         refused(ENOUGH);
@@ -121,15 +131,16 @@ fn refused(bytes: usize) {
         return;
     }
     ENDS.set(true);
-    // SAFETY: it was mapped with this length, nothing refers to it, and whoever took it out of the cell is the only one to have it.
+    // SAFETY: the reserve was mapped with this length, nothing refers to it, and the atomic swap
+    // makes this thread its only owner.
     unsafe { nix::libc::munmap(reserved.cast(), RESERVE) };
     let error = no_memory(bytes);
     tell(format_args!("error: {error}"));
     leftovers::exit_from_anywhere(error.exit_code())
 }
 
-/// Keeps this thread from making further files and from taking what another one needs to end the process, unless that one waits
-/// for it.
+/// Blocks this thread, so that it neither creates files nor takes the memory that the ending thread
+/// needs. The ending thread itself passes.
 #[cold]
 fn wait_for_the_end() {
     if !ENDS.get() {
@@ -144,7 +155,7 @@ fn before_it_is_asked() {
     }
 }
 
-/// What the system has given for `bytes`; ends the process if that is nothing.
+/// Returns `memory`, or ends the process if the system has refused `bytes`.
 #[inline]
 fn given(memory: *mut u8, bytes: usize) -> *mut u8 {
     if memory.is_null() {
@@ -153,7 +164,8 @@ fn given(memory: *mut u8, bytes: usize) -> *mut u8 {
     memory
 }
 
-/// Asks for huge pages for a long allocation. Small systems have none, and most give them only where they are asked for.
+/// Requests huge pages for a long allocation. Small systems have none, and most systems use them
+/// only on request.
 #[inline]
 fn on_huge_pages(memory: *mut u8, bytes: usize) -> *mut u8 {
     if bytes >= LONG && !memory.is_null() {
@@ -162,8 +174,9 @@ fn on_huge_pages(memory: *mut u8, bytes: usize) -> *mut u8 {
     memory
 }
 
-/// Advises all of a mapping of its own, with what the allocator has before and after the allocation: of one that is advised in part the
-/// system makes two, which it does not move as a whole when the allocation grows, so that it is copied.
+/// Advises huge pages for the whole mapping of an allocation, including the bytes that the
+/// allocator uses before and after it. If only a part were advised, the system would split the
+/// mapping, could not move it as a whole when the allocation grows, and would copy it.
 #[cold]
 fn ask_for_huge_pages(memory: *mut u8, bytes: usize) {
     #[cfg(target_os = "linux")]
@@ -171,38 +184,38 @@ fn ask_for_huge_pages(memory: *mut u8, bytes: usize) {
         const PAGE: usize = 4096;
         let start = memory.addr() / PAGE * PAGE;
         let length = (memory.addr() + bytes).next_multiple_of(PAGE) - start;
-        // SAFETY: the pages are mapped, for the allocation lies in each, and the advice does not change what is there. That the system may
-        // say no is all right.
+        // SAFETY: each of these pages contains a part of the allocation, so all are mapped, and the
+        // advice does not change their content. The system may ignore the advice.
         unsafe { nix::libc::madvise(memory.with_addr(start).cast(), length, nix::libc::MADV_HUGEPAGE) };
     }
 }
 
-// SAFETY: all is passed on to the system's allocator as it comes.
+// SAFETY: all calls are forwarded to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Heap {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         before_it_is_asked();
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         on_huge_pages(given(unsafe { System.alloc(layout) }, layout.size()), layout.size())
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         before_it_is_asked();
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         on_huge_pages(given(unsafe { System.alloc_zeroed(layout) }, layout.size()), layout.size())
     }
 
     #[inline]
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         before_it_is_asked();
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         on_huge_pages(given(unsafe { System.realloc(memory, layout, size) }, size), size)
     }
 
     #[inline]
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.dealloc(memory, layout) }
     }
 }
@@ -212,7 +225,7 @@ unsafe impl GlobalAlloc for Heap {
 mod tests {
     use super::*;
 
-    /// First and last address of the mapping that has an address.
+    /// Returns the first and the last address of the mapping that contains an address.
     fn mapping_of(memory: *mut u8) -> (usize, usize) {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let ranges = maps.lines().map(|line| {
@@ -227,7 +240,8 @@ mod tests {
     fn a_long_allocation_is_one_mapping_that_grows_without_a_copy() {
         give_back_large_allocations();
         let layout = Layout::from_size_align(3 * LONG + 5, 8).unwrap();
-        // SAFETY: the layout is not empty, and the memory is grown and given back with the layout that it has.
+        // SAFETY: the layout is not empty, and the memory is grown and freed with its current
+        // layout.
         unsafe {
             let memory = Heap.alloc(layout);
             let (start, end) = mapping_of(memory);

@@ -1,12 +1,12 @@
-//! Long arrays on huge pages, where the system has them: random reads of a table are half as fast without, and memory that
-//! is written for the first time costs a third.
+//! Long arrays on huge pages, if the system has them. Without huge pages, random reads of a table
+//! are half as fast; with them, the first write to memory takes a third of the time.
 
 use bytemuck::Pod;
 use memmap2::MmapMut;
 
 use crate::error::{Error, Result};
 
-/// A zeroed array of plain values.
+/// Zero-initialised array of plain values.
 pub struct HugeArray<T> {
     memory: Option<MmapMut>,
     length: usize,
@@ -14,10 +14,10 @@ pub struct HugeArray<T> {
 }
 
 impl<T: Pod> HugeArray<T> {
-    /// An array of `length` zeros.
+    /// Returns an array of `length` zeros.
     ///
     /// # Errors
-    /// [`Error::NoMemory`] when the system has no memory for it.
+    /// Returns [`Error::NoMemory`] if the system refuses the memory.
     pub fn zeroed(length: usize) -> Result<HugeArray<T>> {
         let bytes = length * size_of::<T>();
         let memory = match bytes {
@@ -29,7 +29,7 @@ impl<T: Pod> HugeArray<T> {
         };
         #[cfg(target_os = "linux")]
         if let Some(memory) = &memory {
-            // Where the system has no huge pages, small ones do.
+            // A system without huge pages refuses the advice, and uses normal pages.
             let _ = memory.advise(memmap2::Advice::HugePage);
         }
         Ok(HugeArray { memory, length, kind: std::marker::PhantomData })

@@ -1,20 +1,22 @@
 //! Identifiers: their widths, order and meaning.
 //!
-//! | type | width | what it is |
+//! | type | width | meaning |
 //! |---|---|---|
-//! | [`DocId`] | 64 bits | a page for ever: hash of its canonical URL, the same in every crawl |
-//! | [`Page`] | 32 bits | a page within one run: its number in ascending `DocId` order |
-//! | [`HostId`] | 32 bits | a host within one run: its number in ascending order of hashed names |
-//! | [`ClusterId`], [`PieceId`], [`SimilarClusterId`] | 32 bits | a set of pages within one run, named by the smallest |
-//! | [`ComponentId`] | 32 bits | a component of the graph of trivial clusters, named by the smallest |
-//! | [`FPrint`] | 64 bits | a chunk of text (32-bit recipes leave the high half zero) |
-//! | [`SimHash`] | up to 64 bits | the features of a page; bits above the recipe's width f are zero |
+//! | [`DocId`] | 64 bits | page, permanently: hash of its canonical URL, the same in every crawl |
+//! | [`Page`] | 32 bits | page within one run: its number in ascending `DocId` order |
+//! | [`HostId`] | 32 bits | host within one run: its number in ascending order of hashed names |
+//! | [`ClusterId`], [`PieceId`], [`SimilarClusterId`] | 32 bits | set of pages within one run, named by its smallest page |
+//! | [`ComponentId`] | 32 bits | component of the graph of trivial clusters, named by its smallest cluster |
+//! | [`FPrint`] | 64 bits | chunk of text (32-bit recipes leave the high half zero) |
+//! | [`SimHash`] | up to 64 bits | features of a page; bits above the recipe's width f are zero |
 //!
-//! Because pages are numbered in the order of doc ids, the page of the smallest doc id is the smallest page.
+//! Pages are numbered in the order of their doc ids, so the page with the smallest doc id is the
+//! smallest page.
 //!
-//! Numbers within a run are types of their own, so that none stands where another should, and index the lists that have an
-//! entry for each: `hosts[page]` is the host of a page. `DocId`, `FPrint` and `SimHash` are other names of `u64`: they are
-//! hashes, which kernels compare, shift and mix as such, and no list is indexed by them.
+//! Numbers within a run are separate types, so that they cannot be confused. They index the lists
+//! that have an entry for each number: `hosts[page]` is the host of a page. `DocId`, `FPrint` and
+//! `SimHash` are aliases of `u64`: they are hashes, which kernels compare, shift and mix, and no
+//! list is indexed by them.
 
 use std::ops::{Index, IndexMut};
 
@@ -22,7 +24,7 @@ use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A page, by the hash of its canonical URL.
+/// Identifier of a page: the hash of its canonical URL.
 pub type DocId = u64;
 
 /// Fingerprint of a chunk of text.
@@ -31,15 +33,16 @@ pub type FPrint = u64;
 /// Simhash of a page's features (\[MJS07\] section 2).
 pub type SimHash = u64;
 
-/// Numbers from 0 of the things of one kind, in 32 bits: what lists with an entry for each are indexed by.
+/// 32-bit number of a thing of one kind, counted from 0, which indexes lists with an entry for
+/// each.
 pub trait Number: Pod + Ord + Send + Sync {
-    /// The thing of an entry. There are fewer than 2^32.
+    /// Returns the number with the given index, which must be below 2^32.
     fn from_index(index: usize) -> Self;
 
-    /// The number itself.
+    /// Returns the number as an integer.
     fn number(self) -> u32;
 
-    /// The entry of a thing.
+    /// Returns the index of the number in lists.
     #[inline]
     fn index(self) -> usize {
         self.number() as usize
@@ -58,7 +61,7 @@ impl Number for u32 {
     }
 }
 
-/// Makes a type of numbers, with rows and files the same as those of `u32`.
+/// Defines a type of numbers, whose rows and files are identical to those of `u32`.
 macro_rules! number {
     ($(#[$about:meta])* $name:ident) => {
         $(#[$about])*
@@ -82,7 +85,7 @@ macro_rules! number {
         }
 
         impl $name {
-            /// Stands for no such thing.
+            /// Placeholder for the absence of a number.
             pub const NONE: $name = $name(u32::MAX);
         }
 
@@ -127,23 +130,23 @@ macro_rules! number {
 }
 
 number! {
-    /// A page within one run: its number, from 0, in ascending [`DocId`] order.
+    /// Page within one run: its number, from 0, in ascending [`DocId`] order.
     Page
 }
 
 impl Page {
-    /// The first `count` pages of a run, ascending.
+    /// Returns the first `count` pages of a run, ascending.
     pub fn first(count: usize) -> impl DoubleEndedIterator<Item = Page> + ExactSizeIterator + Clone {
         (0..count as u32).map(Page)
     }
 }
 
 number! {
-    /// A host within one run: its number, from 0, in ascending order of hashed host names.
+    /// Host within one run: its number, from 0, in ascending order of hashed host names.
     HostId
 }
 
-/// Makes a type of sets of pages, each named by its smallest page.
+/// Defines a type of sets of pages, each named by its smallest page.
 macro_rules! named_by_page {
     ($(#[$about:meta])* $name:ident) => {
         number! {
@@ -152,13 +155,13 @@ macro_rules! named_by_page {
         }
 
         impl $name {
-            /// The set whose smallest page this is.
+            /// Returns the set whose smallest page is `smallest`.
             #[inline]
             pub fn of(smallest: Page) -> $name {
                 $name(smallest.0)
             }
 
-            /// Its smallest page.
+            /// Returns the smallest page of the set.
             #[inline]
             pub fn smallest(self) -> Page {
                 Page(self.0)
@@ -168,26 +171,28 @@ macro_rules! named_by_page {
 }
 
 named_by_page! {
-    /// A trivial cluster (\[CSG00\] Def. 5): pages that are copies of each other.
+    /// Trivial cluster (\[CSG00\] Def. 5): pages that are copies of each other.
     ClusterId
 }
 
 named_by_page! {
-    /// A piece: pages of one host that hang together by links, on the way to a collection.
+    /// Piece: pages of one host that are connected by links, an intermediate result of the search
+    /// for collections.
     PieceId
 }
 
 named_by_page! {
-    /// A similar cluster: collections that are copies of each other.
+    /// Similar cluster: collections that are copies of each other.
     SimilarClusterId
 }
 
 number! {
-    /// A component of the graph of trivial clusters, named by the smallest of these.
+    /// Component of the graph of trivial clusters, named by its smallest cluster.
     ComponentId
 }
 
-/// Ids in JSON: as strings, because JavaScript and jq round numbers above 2^53. For `#[serde(with = ...)]`.
+/// Ids as JSON strings, because JavaScript and jq round numbers above 2^53. For `#[serde(with =
+/// ...)]`.
 pub mod as_text {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
@@ -208,7 +213,7 @@ pub fn doc_id(canonical_url: &str) -> DocId {
     xxh3_64(canonical_url.as_bytes())
 }
 
-/// Spreads a key over all 64 bits (the finaliser of SplitMix64), for routing keys that are not hashes themselves.
+/// Mixes a key over all 64 bits (the finaliser of SplitMix64), to route keys that are not hashes.
 pub fn splitmix64(key: u64) -> u64 {
     let mut z = key.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,11 +1,11 @@
-//! Files of keys.
+//! Files that contain keys.
 
 use std::path::Path;
 
 /// Checks that only the owner of a file may read it.
 ///
 /// # Errors
-/// What is wrong, and how to mend it: for a message that begins with the name of the file.
+/// Returns the problem and its remedy, for a message that begins with the name of the file.
 pub fn check_private(path: &Path) -> Result<(), String> {
     #[cfg(unix)]
     {

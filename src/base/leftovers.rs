@@ -1,7 +1,8 @@
-//! Files that must not outlive the process, although it may be ended at once.
+//! Temporary files that must not outlive the process, even if it ends abruptly.
 //!
-//! Where a thread returns in order, its temporary files go as they are dropped. A process that is ended by a signal, or
-//! by the heartbeat because a worker does not return, drops nothing: [`exit`] removes what is left.
+//! If a thread returns in order, its temporary files are removed when they are dropped. A process
+//! that is ended by a signal drops nothing, and neither does one that the heartbeat ends because a
+//! worker does not return: [`exit`] removes the remaining files.
 
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Result};
@@ -12,24 +13,24 @@ use crate::console::tell;
 
 static LEFT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// A file, or a folder with all that is in it, that is removed when this is dropped, if it is still there.
+/// File, or folder with its content, that is removed on drop if it still exists.
 #[derive(Debug)]
 pub struct Temporary(PathBuf);
 
 impl Temporary {
-    /// Takes charge of a path, at which there need not be anything yet.
+    /// Registers a path for removal. The file need not exist yet.
     pub fn at(path: PathBuf) -> Temporary {
         left().insert(path.clone());
         Temporary(path)
     }
 
-    /// Leaves what is there, whatever happens from now on.
+    /// Cancels the removal.
     pub fn release(self) {
         left().remove(&self.0);
         std::mem::forget(self);
     }
 
-    /// The path.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -44,18 +45,20 @@ impl Drop for Temporary {
     }
 }
 
-/// Ends the process with `code`, and removes all temporary files that other threads are at work on.
+/// Ends the process with `code`, and removes all temporary files that other threads still use.
 pub fn exit(code: u8) -> ! {
-    // Held to the end, so that nobody begins another file.
+    // The lock is held until the end, so that no thread can register another file.
     let left = left();
     for path in left.iter() {
-        // Whoever ends the process is told why already, and what stays is found by its name.
+        // The reason for the end has already been reported, and remaining files can be recognised
+        // by their names.
         let _ = remove(path);
     }
     std::process::exit(i32::from(code))
 }
 
-/// As [`exit`], from a place that may hold the lock itself: then what is left stays.
+/// Ends the process like [`exit`], from a thread that may hold the lock itself. In that case the
+/// files remain.
 pub fn exit_from_anywhere(code: u8) -> ! {
     match LEFT.try_lock() {
         Ok(left) => left.iter().for_each(|path| _ = remove(path)),
@@ -76,7 +79,8 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// No code panics while it holds the lock.
+/// Locks the set of paths. A poisoned lock is still consistent, because no code panics while it is
+/// held.
 fn left() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     LEFT.lock().unwrap_or_else(PoisonError::into_inner)
 }

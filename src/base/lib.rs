@@ -1,9 +1,10 @@
-//! Identifiers, errors, and the ground that every other crate stands on.
+//! Foundation of all other crates: identifiers, errors, threads, and memory of the process.
 
 pub mod build_info;
 pub mod by_hash;
 pub mod console;
 pub mod error;
+pub mod exit_codes;
 pub mod heap;
 pub mod huge;
 pub mod ids;

@@ -1,20 +1,21 @@
-//! How many files and connections this process may have open at a time.
+//! Limit of open files and connections of this process.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::error::{Error, Result};
 
-/// Files of a process beside its connections: inputs, outputs, spill files, records, stores.
+/// Number of files that a process may have open in addition to its connections: inputs, outputs,
+/// spill files, checkpoints, stores.
 const OWN: u64 = 64;
 
-/// Connections to each other process, and what watches them.
+/// Number of file descriptors for each peer: the connections and what watches them.
 const OF_A_PEER: u64 = 6;
 
-/// Makes room for the connections to so many other processes, as far as the system allows it: the soft limit is often 1024 where
-/// much more may be asked for.
+/// Raises the limit of open files to allow connections to `peers` other processes, up to the hard
+/// limit. The soft limit is often 1024 although the hard limit is much larger.
 ///
 /// # Errors
-/// [`Error::Storage`] with the number that would do when no more than the hard limit may be asked for.
+/// Returns [`Error::Storage`] with the required number if it exceeds the hard limit.
 pub fn make_room(peers: usize) -> Result<()> {
     let needed = OWN + OF_A_PEER * peers as u64;
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return Ok(()) };

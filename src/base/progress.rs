@@ -1,4 +1,5 @@
-//! How far a process is: counters that its threads raise, for people who watch; and what each stage took.
+//! Progress of a process: counters that its threads increment, for progress displays; and the time
+//! of each stage.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,32 +8,32 @@ use std::time::Instant;
 
 use crate::build_info::cpu_seconds as cpu_seconds_so_far;
 
-/// What the workers of one process have sent those of others.
+/// Amount of data that the workers of one process have sent to others.
 #[derive(Debug, Default)]
 pub struct Traffic {
-    /// Times that all workers have waited for messages of all others.
+    /// Number of times that all workers have waited for messages of all others.
     pub rounds: AtomicU64,
-    /// Bytes of rows and their addresses sent to other workers, of this process or of others; rows with texts are handed over within
-    /// a process, and count between processes.
+    /// Bytes of rows and their addresses sent to other workers, of this process or of others. Rows
+    /// with texts are moved within a process and only count between processes.
     pub exchanged_bytes: AtomicU64,
-    /// Those of them sent to other processes, before encryption.
+    /// Part of `exchanged_bytes` that was sent to other processes, before encryption.
     pub sent_bytes: AtomicU64,
 }
 
-/// Counters of one process.
+/// Progress counters of one process.
 #[derive(Debug)]
 pub struct Progress {
-    /// Weight of all that is to be read.
+    /// Weight of all input.
     pub all: u64,
-    /// Weight of what this process has read, in this pass if there are several.
+    /// Weight of the input that this process has read, in the current pass if there are several.
     pub done: AtomicU64,
-    /// Records read.
+    /// Number of records read.
     pub records: AtomicU64,
-    /// Bytes of pages or texts, decoded, in this pass.
+    /// Bytes of pages or texts, decoded, in the current pass.
     pub page_bytes: AtomicU64,
-    /// Pairs of documents that are known to be coming.
+    /// Number of pairs of documents that are known to be produced.
     pub coming: AtomicU64,
-    /// What it has sent, once its workers have met those of others.
+    /// Data sent, as soon as the workers of all processes are connected.
     pub traffic: OnceLock<Arc<Traffic>>,
     stage: Mutex<Stage>,
 }
@@ -40,12 +41,12 @@ pub struct Progress {
 #[derive(Debug, Clone, Copy)]
 struct Stage {
     name: &'static str,
-    /// When it began, if it reads the input.
+    /// Start of the stage, if it reads the input.
     pass: Option<Instant>,
 }
 
 impl Progress {
-    /// Nothing done of work that weighs `all`; the first stage reads it.
+    /// Returns the counters of work with weight `all`. The first stage reads it.
     pub fn new(all: u64) -> Progress {
         let zero = AtomicU64::default;
         Progress {
@@ -64,7 +65,7 @@ impl Progress {
         self.set(Stage { name: stage, pass: None });
     }
 
-    /// Enters a stage that reads the input once more.
+    /// Enters a stage that reads the input again.
     pub fn read_again(&self, stage: &'static str) {
         self.done.store(0, Ordering::Relaxed);
         self.page_bytes.store(0, Ordering::Relaxed);
@@ -79,35 +80,35 @@ impl Progress {
         *self.stage.lock().expect("no holder of this lock can panic")
     }
 
-    /// The stage that was entered last.
+    /// Returns the stage that was entered last.
     pub fn stage(&self) -> &'static str {
         self.get().name
     }
 
-    /// Seconds since the stage began, if it reads the input.
+    /// Returns the seconds since the start of the stage, if the stage reads the input.
     pub fn pass_seconds(&self) -> Option<f64> {
         self.get().pass.map(|began| began.elapsed().as_secs_f64())
     }
 }
 
-/// Seconds by stage, in thousandths, as manifests have them.
+/// Durations of stages in seconds, rounded to milliseconds, as stored in manifests.
 pub struct Laps {
-    /// Of the stages that have ended.
+    /// Durations of the stages that have ended.
     pub seconds: BTreeMap<String, f64>,
-    /// Likewise processor seconds of the whole process, helper processes included.
+    /// Processor seconds of the whole process in these stages, helper processes included.
     pub cpu_seconds: BTreeMap<String, f64>,
     start: Instant,
     cpu_start: f64,
 }
 
 impl Laps {
-    /// The first stage begins.
+    /// Starts the first stage.
     pub fn start() -> Laps {
         let (seconds, cpu_seconds) = (BTreeMap::new(), BTreeMap::new());
         Laps { seconds, cpu_seconds, start: Instant::now(), cpu_start: cpu_seconds_so_far() }
     }
 
-    /// A stage ends, and the next begins.
+    /// Ends the current stage under the name `stage`, and starts the next one.
     pub fn lap(&mut self, stage: &str) {
         let seconds = std::mem::replace(&mut self.start, Instant::now()).elapsed().as_secs_f64();
         let cpu_now = cpu_seconds_so_far();

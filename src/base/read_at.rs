@@ -1,27 +1,27 @@
-//! Bytes at any place of a file, wherever it lies.
+//! Random access to the bytes of a file, independent of its storage.
 
 use crate::error::Result;
 
 /// Random access to the bytes of one input file.
 ///
-/// The only thing that readers of a format know of storage, and that storage knows of them.
+/// It is the only interface between the readers of formats and the storage.
 pub trait ReadAt: Send + Sync {
-    /// Length of the file in bytes.
+    /// Returns the length of the file in bytes.
     fn len(&self) -> u64;
 
-    /// Returns `length` bytes from `offset`, fewer only at the end of the file.
+    /// Returns `length` bytes from `offset`, or fewer at the end of the file.
     ///
     /// # Errors
-    /// [`crate::error::Error::Storage`] when the store fails, never for content.
+    /// Returns [`crate::error::Error::Storage`] if the store fails, never because of the content.
     fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>>;
 
-    /// Whether the file has no bytes.
+    /// True if the file has no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Bytes in memory (or mapped there) as a file.
+/// Bytes in memory (or mapped into it) as a file.
 #[derive(Debug, Clone)]
 pub struct Bytes<T>(pub T);
 

@@ -1,4 +1,4 @@
-//! Threads: how they are started, and work on many things by several of them.
+//! Start of threads, and parallel work on numbered items.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
@@ -7,14 +7,14 @@ use memmap2::MmapMut;
 
 use crate::error::{Error, Result};
 
-/// Bytes of address space for the stack of a thread, and for what it asks of the C library as it starts: without them that library
-/// ends the process.
+/// Size of the address space that a thread needs for its stack and for the C library at its start,
+/// in bytes. If the C library cannot get its part, it ends the process.
 const ROOM: usize = 4 << 20;
 
-/// Fails unless so many threads are likely to start.
+/// Checks that `threads` more threads are likely to start.
 ///
 /// # Errors
-/// [`Error::NoThread`].
+/// Returns [`Error::NoThread`] if there is not enough address space.
 pub fn room_for(threads: usize) -> Result<()> {
     MmapMut::map_anon(threads * ROOM).map(drop).map_err(no_thread)
 }
@@ -26,7 +26,7 @@ fn no_thread(cause: std::io::Error) -> Error {
 /// Starts a thread.
 ///
 /// # Errors
-/// [`Error::NoThread`].
+/// Returns [`Error::NoThread`] if the system cannot start it.
 pub fn start<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>> {
     room_for(1)?;
     Builder::new().spawn(work).map_err(no_thread)
@@ -35,7 +35,7 @@ pub fn start<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Re
 /// Starts a thread that ends within `scope`.
 ///
 /// # Errors
-/// [`Error::NoThread`].
+/// Returns [`Error::NoThread`] if the system cannot start it.
 pub fn start_in<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() -> T + Send + 'scope,
@@ -44,11 +44,13 @@ pub fn start_in<'scope, T: Send + 'scope>(
     Builder::new().spawn_scoped(scope, work).map_err(no_thread)
 }
 
-/// Calls `work` with each number below `count`, on at most so many threads, each with an outcome of its own to work into;
-/// returns the outcomes. The first error stops them all.
+/// Calls `work` with each number below `count`, on at most `threads` threads. Each thread has an
+/// outcome of its own, which it passes to `work`. Returns the outcomes. The first error stops all
+/// threads.
 ///
 /// # Errors
-/// Those of `work`; [`Error::NoThread`]; [`Error::Invariant`] if it panics.
+/// Returns the first error of `work`, [`Error::NoThread`] if a thread cannot be started, and
+/// [`Error::Invariant`] if `work` panics.
 pub fn for_each<O: Send>(
     threads: usize,
     count: usize,
@@ -72,7 +74,7 @@ pub fn for_each<O: Send>(
             (0..threads.clamp(1, count.max(1))).map(|_| start_in(scope, one_thread)).collect();
         let threads = started.inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
         let panicked = || Err(Error::Invariant("a thread ended with a panic".into()));
-        // All are waited for, whichever fails.
+        // All threads are joined, even if one has failed.
         let ended: Vec<Result<O>> =
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).collect();
         ended.into_iter().collect()

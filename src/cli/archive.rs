@@ -1,4 +1,4 @@
-//! `webtwin archive` and `webtwin restore`.
+//! `webtwin archive`: stores payloads of WARC files once. `webtwin restore`: restores the files.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -129,7 +129,7 @@ pub(super) fn archive(args: ArchiveArgs) -> Result<()> {
     }
 }
 
-/// What near-copies would save, for people.
+/// Formats the savings by near-copies as a table.
 fn table(summary: &Summary) -> String {
     let NearSummary { records, stored_bytes, zstd_bytes, near_bytes } = summary.near;
     let rest = summary.bytes_out - stored_bytes;

@@ -1,4 +1,4 @@
-//! `webtwin check`: the effective job on stdout, as TOML, or the graph of its dataflow.
+//! `webtwin check`: prints the effective job as TOML, or the graph of its dataflow.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `webtwin completions SHELL`.
+//! `webtwin completions SHELL`: prints completions for a shell.
 
 use clap::CommandFactory;
 

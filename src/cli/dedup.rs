@@ -1,4 +1,4 @@
-//! `webtwin dedup`.
+//! `webtwin dedup`: removes duplicates from a corpus of texts.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ Examples:
   webtwin dedup corpus/ --output clean/ --count-by meta.lang --count-by source
   webtwin show clean/removed --limit 20";
 
-/// Values of a field of `--count-by` that are printed.
+/// Maximum number of values of a `--count-by` field that are printed.
 const SHOWN_VALUES: usize = 8;
 
 #[derive(Debug, clap::Args)]
@@ -117,7 +117,7 @@ pub(super) struct Args {
     plan: bool,
 }
 
-/// How duplicates are found.
+/// Method by which duplicates are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum By {
     /// Exact copies, and near-duplicates by MinHash, verified
@@ -128,6 +128,7 @@ enum By {
 
 impl Args {
     fn settings(self) -> Result<Settings> {
+        // Checked here, because clap has no ranges for floating point numbers.
         let share = |name: &str, share: f64, from: f64| match (from..=1.0).contains(&share) {
             true => Ok(share),
             false => Err(Error::Usage(format!("{name} is {share}, but must be {from} to 1"))),

@@ -1,4 +1,4 @@
-//! `webtwin diff OLD NEW`.
+//! `webtwin diff OLD NEW`: compares results of crawls.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -15,7 +15,7 @@ use webtwin_job::{Job, Recrawl};
 use webtwin_results::Run;
 use webtwin_storage::location::Location;
 
-/// Memory for pages that only one crawl has, unless told.
+/// Default memory budget for pages that only one crawl has, in bytes.
 const MEMORY_BYTES: u64 = 256 << 20;
 
 const EXAMPLES: &str = "\
@@ -108,10 +108,11 @@ pub(super) fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a folder to write to that is another one, or lies in it, where it would be a file that is not of that.
+/// Refuses an output folder that equals another folder or lies within it, where its files would be
+/// foreign.
 ///
 /// # Errors
-/// [`Error::Usage`].
+/// Returns [`Error::Usage`] if the folder is refused.
 pub(super) fn refuse_within(option: &str, url: &str, folder: &str) -> Result<()> {
     match Location::parse(url)?.is_within(&Location::parse(folder)?) {
         true => Err(Error::Usage(format!("{option} {url}: it lies in {folder}; give it a folder of its own"))),
@@ -119,10 +120,10 @@ pub(super) fn refuse_within(option: &str, url: &str, folder: &str) -> Result<()>
     }
 }
 
-/// The comparison of that name, if it is there and has a history.
+/// Returns the comparison `url` if it exists and has a history.
 ///
 /// # Errors
-/// [`Error::Storage`] when a store does not tell.
+/// Returns [`Error::Storage`] if a store does not answer.
 pub(super) fn with_history(url: &str) -> Result<Option<&str>> {
     let knows = |run: Run| run.manifest.files.iter().any(|file| file.path == saved::NAME);
     match Run::open(url) {
@@ -131,8 +132,11 @@ pub(super) fn with_history(url: &str) -> Result<Option<&str>> {
     }
 }
 
-/// Compares the result of a scheduled job with that before it. What the comparison `history` knew of earlier crawls is taken up.
-/// There is no patch if nobody knows the list that the crawler had.
+/// Compares the result of a scheduled job with the previous one, and continues the history of the
+/// comparison `history`. No patches are written if the list that the crawler has is unknown.
+///
+/// # Errors
+/// Returns any error of [`diff`].
 pub(super) fn scheduled(
     job: &Job,
     old: &str,
@@ -198,7 +202,7 @@ fn report(settings: &Settings, summary: &Summary, seconds: f64) {
     tell(format_args!("next: webtwin show {} pages_changed --columns what,url,other_url", settings.output));
 }
 
-/// Counts by name from a part of the summary that another step has added.
+/// Returns counts by name that another step has added to the summary.
 fn counts_of(summary: &Summary, name: &str) -> impl Iterator<Item = (String, u64)> {
     let counts = summary.more.get(name).and_then(|counts| counts.as_object()).cloned().unwrap_or_default();
     counts.into_iter().map(|(what, n)| (what, n.as_u64().unwrap_or(0)))

@@ -1,4 +1,5 @@
-//! What a scheduled job looks through for what its revisits refer to, where nobody names it: inputs of the crawls before.
+//! Inputs of earlier crawls that a scheduled job searches for the originals of its revisit records,
+//! if none are named.
 
 use std::collections::BTreeSet;
 
@@ -11,20 +12,22 @@ use webtwin_storage::state::Generation;
 /// Inputs of earlier crawls.
 #[derive(Debug, Default)]
 pub(super) struct Earlier {
-    /// Those to look through, ascending.
+    /// Inputs to search, ascending.
     pub(super) asked: Vec<String>,
-    /// As [`Generation::crawl_before`]; with what pages need and is not there, for it may come back.
+    /// Value for [`Generation::crawl_before`], including inputs that pages need and that are
+    /// missing, because they may come back.
     pub(super) crawl_before: Vec<String>,
-    /// Files of the crawl before that are there.
+    /// Existing files of the previous crawl.
     pub(super) files_there: BTreeSet<String>,
 }
 
 impl Earlier {
-    /// Those of a job over these live `inputs` that goes on from a generation. A job that names inputs (`are_named`) of which none was live
-    /// is about a whole new crawl, and the crawl before it is that of the generation.
+    /// Collects the earlier inputs of a job that continues from a generation. `inputs` are the
+    /// job's live inputs. A job that names its inputs (`are_named`), none of which was live, reads
+    /// a completely new crawl; its previous crawl is that of the generation.
     ///
     /// # Errors
-    /// Those of looking for inputs.
+    /// Returns any error of the search for inputs.
     pub(super) fn of(
         before: &Generation,
         inputs: &[String],
@@ -36,6 +39,7 @@ impl Earlier {
         let is_live = |input: &String| live.contains(&seen_from_anywhere(input, &folder));
         let [mut needed, mut left, mut crawl_before] =
             [&before.originals, &before.inputs, &before.crawl_before].map(|inputs| named(before, inputs));
+        // A completely new crawl: all inputs of the generation belong to the previous crawl.
         if are_named && !left.iter().any(is_live) {
             crawl_before = [&needed[..], &left].concat();
         }
@@ -53,7 +57,7 @@ impl Earlier {
         }
         earlier.crawl_before = crawl_before;
         for input in needed {
-            // Of a crawl that is not named again, all that its pages need must be there.
+            // If the live inputs are not named again, everything that the pages need must exist.
             match !are_named || files_of(&input, &tell)?.is_some() {
                 true => earlier.asked.push(input),
                 false => earlier.crawl_before.push(input),
@@ -70,7 +74,7 @@ impl Earlier {
     }
 }
 
-/// What inputs of a generation are called in the working folder.
+/// Returns the names of a generation's inputs relative to the current working folder.
 pub(super) fn named(generation: &Generation, inputs: &[String]) -> Vec<String> {
     let here = working_folder() == generation.working_folder;
     let name = |url: &String| match (here, url.strip_prefix('@')) {
@@ -81,7 +85,8 @@ pub(super) fn named(generation: &Generation, inputs: &[String]) -> Vec<String> {
     inputs.iter().map(name).collect()
 }
 
-/// The files that an input of an earlier crawl stands for; `None`, and a word, if there are none: this crawl may have no revisits of it.
+/// Returns the files of an earlier crawl's input. Returns `None` with a message if there are none,
+/// because this crawl may have no revisits of it.
 fn files_of(original: &str, tell: impl Fn(std::fmt::Arguments<'_>)) -> Result<Option<Vec<String>>> {
     if original.starts_with("synth://") {
         return Ok(Some(vec![original.to_string()]));

@@ -1,4 +1,5 @@
-//! `webtwin explain RUN URL URL`, `webtwin explain NEW URL --against OLD`, and `webtwin explain CORPUS RECORD RECORD`.
+//! `webtwin explain RUN URL URL`, `webtwin explain NEW URL --against OLD`, and
+//! `webtwin explain CORPUS RECORD RECORD`.
 
 use serde::Serialize;
 
@@ -72,7 +73,7 @@ fn records(run: &Run, args: &Args, limit: usize) -> Result<()> {
     put(args, &said, || duplicates::tell(&said, limit))
 }
 
-/// Prints what is said, as JSON or in words.
+/// Prints an explanation as JSON or as text.
 fn put(args: &Args, said: &impl Serialize, words: impl FnOnce() -> String) -> Result<()> {
     let text = match args.json {
         true => serde_json::to_string(said).expect("an explanation is plain values") + "\n",

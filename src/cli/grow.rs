@@ -1,4 +1,5 @@
-//! `webtwin grow`: similar clusters in any graph of which similar nodes are known (CSG00 section 6).
+//! `webtwin grow`: grows similar clusters in any graph with known similar nodes (CSG00
+//! section 6).
 
 use super::{JobArgs, WorkerArgs, run::execute};
 use webtwin_base::error::Result;

@@ -1,4 +1,4 @@
-//! `webtwin index RUN --output IDX`.
+//! `webtwin index RUN --output IDX`: builds an index of a run.
 
 use std::path::PathBuf;
 use std::time::Instant;

@@ -1,4 +1,5 @@
-//! The command line of `webtwin`, one file per command; and what every program of the workspace begins with.
+//! Command line of `webtwin`, one file per command, and the start-up code of all programs of the
+//! workspace.
 
 mod archive;
 mod check;
@@ -43,7 +44,7 @@ use webtwin_job::Job;
 use webtwin_results::{decisions, foreign};
 use webtwin_spill::MemoryPool;
 
-// For [`program!`].
+// Used by the expansion of [`program!`].
 #[doc(hidden)]
 pub use {git_version::git_version, webtwin_base::heap};
 
@@ -171,7 +172,7 @@ struct JobArgs {
 }
 
 impl JobArgs {
-    /// Resolves the job: defaults, then job file, then `--set`, then `--input` and `--output`.
+    /// Resolves the job: defaults, then the job file, then `--set`, then `--input` and `--output`.
     fn resolve(&self) -> Result<Job> {
         let (file, text) = match &self.job {
             None => ("--set".to_string(), String::new()),
@@ -215,10 +216,12 @@ pub struct WorkerArgs {
 }
 
 impl WorkerArgs {
-    /// The cluster, and the number of this process in it; all cores of this machine if nothing is given.
+    /// Returns the cluster and the number of this process in it. Without arguments it is a single
+    /// process with all cores of this machine.
     ///
     /// # Errors
-    /// [`Error::Usage`] where arguments and environment do not say which process this is; those of [`Cluster::load`].
+    /// Returns [`Error::Usage`] if arguments and environment do not determine the number of this
+    /// process, and any error of [`Cluster::load`].
     pub fn resolve(&self) -> Result<(Cluster, usize)> {
         let Some(cluster) = &self.cluster else { return Ok((Cluster::local(threads(self.workers)), 0)) };
         match (launcher(cluster), self.process) {
@@ -239,24 +242,25 @@ impl WorkerArgs {
     }
 }
 
-/// What describes the cluster if no file does: `slurm` is one, `./slurm` a file.
+/// Returns the launcher that describes the cluster if no file does: `slurm` is a launcher,
+/// `./slurm` a file.
 fn launcher(cluster: &Path) -> Option<Launcher> {
     cluster.to_str().and_then(Launcher::named)
 }
 
-/// Threads that are asked for; all cores of this machine if none are.
+/// Returns the requested number of threads, by default all cores of this machine.
 fn threads(asked: Option<u16>) -> usize {
     asked.map_or_else(|| std::thread::available_parallelism().map_or(1, |cores| cores.get()), usize::from)
 }
 
-/// The folder for what does not fit in memory: the one asked for, which must be there, or the system's temporary folder.
+/// Returns the spill folder: the requested one, which must exist, or the system's temporary folder.
 fn spill(asked: Option<PathBuf>) -> Result<PathBuf> {
     let Some(folder) = asked else { return Ok(std::env::temp_dir()) };
     MemoryPool::new(0, &folder, "--spill").look()?;
     Ok(folder)
 }
 
-/// Says why nothing can be served.
+/// Returns the message for a build without a server.
 #[cfg(not(feature = "serve"))]
 fn no_server() -> String {
     webtwin_base::build_info::lacks("cannot serve", "serve")

@@ -1,4 +1,4 @@
-//! `webtwin live DIR`.
+//! `webtwin live DIR`: maintains a live index of pages as they are fetched.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -77,6 +77,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     };
     let threads = super::threads(args.threads);
     let job = webtwin_job::resolve(&file, &text, &args.sets)?;
+    // A comparison only reads the index, and starts no server.
     if let Some(result) = &args.against {
         return compare(&args.folder, &job, result);
     }
@@ -101,6 +102,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         front: (!args.no_listen).then_some(front),
     };
     let (figures, records) = serve(settings, |address, handle| {
+        // The server acknowledges what it has received before it ends.
         signals::ends_by(move |_| handle.stop());
         if let Some(address) = address {
             tell(format_args!("listening on http://{address}"));
@@ -110,7 +112,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     print(|out| writeln!(out, "{line}"))
 }
 
-/// Prints how the clusters of an index agree with those of a result.
+/// Prints the agreement of an index's clusters with those of a result.
 fn compare(folder: &Path, job: &Job, result: &str) -> Result<()> {
     if !folder.join("live.json").exists() {
         return Err(Error::Usage(format!("{}: there is no live index", folder.display())));

@@ -1,4 +1,4 @@
-//! `webtwin lookup IDX < urls > answers`.
+//! `webtwin lookup IDX < urls > answers`: answers lines of URLs from an index.
 
 use std::io::{BufRead, BufReader, Write};
 
@@ -17,7 +17,7 @@ Examples:
 
 A line is answered by fetch, skip, unknown or reject; after skip, a tab and the URL of the page that stays.";
 
-/// Bytes of lines that are answered together, at most.
+/// Maximum number of bytes of lines that are answered together.
 const BLOCK: usize = 1 << 18;
 
 #[derive(Debug, clap::Args)]
@@ -48,7 +48,7 @@ pub(super) struct Args {
     verify: bool,
 }
 
-/// Bytes of a line that is longer than any URL of a page.
+/// Number of bytes beyond which a line is longer than any URL of a page.
 const LONGEST: usize = 64 << 10;
 
 pub(super) fn run(args: Args) -> Result<()> {
@@ -72,8 +72,10 @@ pub(super) fn run(args: Args) -> Result<()> {
     ended(output.flush())
 }
 
-/// Replaces `lines` with the whole lines that are there, waiting for one; `false` at the end. So who writes a line and waits for
-/// its answer gets it. What a line has beyond the bytes of [`LONGEST`] may be left out: it is no URL, with or without that.
+/// Replaces `lines` with the complete lines that are available, and waits for one if there is none.
+/// Returns false at the end. So a client that writes a line and waits for its answer receives it.
+/// Bytes of a line beyond [`LONGEST`] may be dropped: such a line is not a URL with or without
+/// them.
 fn read_lines(input: &mut impl BufRead, lines: &mut String) -> Result<bool> {
     let mut bytes = std::mem::take(lines).into_bytes();
     bytes.clear();
@@ -89,12 +91,12 @@ fn read_lines(input: &mut impl BufRead, lines: &mut String) -> Result<bool> {
         }
     }
     let more = !bytes.is_empty();
-    // A line of other bytes is no URL, and is refused as such.
+    // A line that is not UTF-8 is not a URL and is rejected as such.
     *lines = String::from_utf8(bytes).unwrap_or_else(|not| String::from_utf8_lossy(not.as_bytes()).into_owned());
     Ok(more)
 }
 
-/// The copies of the page of a line.
+/// Answers a line with the copies of its page.
 fn copies(asker: &mut Asker<'_>, line: &str, args: &Args, into: &mut String) -> Result<()> {
     let page = match args.id {
         false => asker.url(line)?.page,

@@ -7,24 +7,7 @@ use std::path::PathBuf;
 use clap::CommandFactory;
 
 use webtwin_base::error::{Error, Result};
-
-/// Exit codes and what they mean. `docs/operations.md` says what to do about each.
-const EXIT_STATUS: [(&str, &str); 14] = [
-    ("0", "Done."),
-    ("2", "Wrong usage, job or cluster file, or processes that do not belong together."),
-    ("3", "An input is missing, of an unknown format, or changed while it was read; or a folder is not a result."),
-    ("4", "Another run has committed to this output already, or has made the next generation of the state."),
-    ("5", "Too many damaged records in one input, or too few pages in a scheduled crawl."),
-    ("6", "The store did not say whether the result was committed: run again."),
-    ("7", "A process was lost or did not join in time: run again."),
-    ("8", "Reading or writing a store failed: run again."),
-    ("9", "Memory, disk, threads or numbers of pages do not suffice; the message says what to do."),
-    ("10", "Nothing to do: no input of a scheduled job has changed."),
-    ("70", "A defect of this program."),
-    ("130", "Stopped by SIGINT."),
-    ("137", "Killed by the system, as when memory is short."),
-    ("143", "Stopped by SIGTERM."),
-];
+use webtwin_base::exit_codes::EXIT_CODES;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -48,8 +31,8 @@ pub(super) fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// A section of a page.
+/// Returns the section of a manual page that lists the exit codes.
 fn exit_status() -> String {
-    let codes = EXIT_STATUS.map(|(code, meaning)| format!(".TP\n\\fB{code}\\fR\n{meaning}\n"));
+    let codes = EXIT_CODES.map(|exit| format!(".TP\n\\fB{}\\fR\n{}\n", exit.code, exit.meaning));
     format!(".SH \"EXIT STATUS\"\n{}", codes.concat())
 }

@@ -1,4 +1,4 @@
-//! What a run tells of its result on stderr.
+//! Summary of a result on stderr.
 
 use super::records;
 use webtwin_base::console::{tell, tell_object};
@@ -15,14 +15,14 @@ use webtwin_job::{Guard, Job, Measure};
 use webtwin_results::{Run, compared};
 use webtwin_storage::location::Location;
 
-/// Tells how many fingerprints a job has made.
+/// Reports the number of fingerprints that a job has built.
 pub(super) fn fingerprints(set: &Manifest, folder: &str) {
     let bytes: u64 = set.chunks.iter().map(|chunk| chunk.bytes).sum();
     tell(format_args!("{} fingerprints of {} bits ({}) in {} chunks", set.count, set.f, set.recipe, set.chunks.len()));
     tell(format_args!("{:.1} MB with their doc ids: {}", bytes as f64 / 1e6, folder));
 }
 
-/// Tells how many pairs and groups fingerprints have.
+/// Reports the number of pairs and groups of fingerprints.
 pub(super) fn hamming(k: u32, groups: bool, summary: &dataflow::hamming::work::Summary, folder: &str) {
     tell(format_args!(
         "{} documents, {} queries ({} distinct)",
@@ -38,7 +38,7 @@ pub(super) fn hamming(k: u32, groups: bool, summary: &dataflow::hamming::work::S
     tell(format_args!("results: {}", folder));
 }
 
-/// Reports what has grown in a graph.
+/// Reports the outcome of growth in a graph.
 pub(super) fn grow(summary: &dataflow::grow::Summary, folder: &str) {
     let (trivial, links) = (summary.trivial, summary.links);
     tell(format_args!(
@@ -67,7 +67,7 @@ pub(super) fn grow(summary: &dataflow::grow::Summary, folder: &str) {
     tell(format_args!("results: {folder}"));
 }
 
-/// Tells the main figures of a study.
+/// Reports the main figures of a study.
 pub(super) fn study(summary: &dataflow::study::Summary, folder: &str) {
     let (tables, web) = (&summary.tables, &summary.web);
     records::report(&summary.records);
@@ -98,7 +98,7 @@ pub(super) fn study(summary: &dataflow::study::Summary, folder: &str) {
     tell(format_args!("results: {folder}"));
 }
 
-/// Compares a run on a made-up crawl with the truth, which is known without a file.
+/// Compares a run on a synthetic crawl with the truth, which is known without a file.
 pub(super) fn truth(url: &str, folder: &Location) -> Result<()> {
     let report = compared::report(&Run::open(folder.name())?, compared::planted(url)?)?;
     tell(format_args!("held against what was planted in the crawl:"));
@@ -109,7 +109,8 @@ pub(super) fn truth(url: &str, folder: &Location) -> Result<()> {
     Ok(())
 }
 
-/// For each measure that the job has used: its guard, the similar pairs, and those that the guard refused.
+/// Returns for each measure of the job its guard, the number of similar pairs, and the number of
+/// pairs that the guard refused.
 fn guarded(job: &Job, summary: &Summary) -> Vec<(&'static str, Guard, u64, u64)> {
     let by = job.similar.by;
     let mut measures = Vec::new();
@@ -129,7 +130,7 @@ fn guarded(job: &Job, summary: &Summary) -> Vec<(&'static str, Guard, u64, u64)>
     measures
 }
 
-/// Reports what a batch has found of earlier crawls.
+/// Reports the matches of a batch with earlier crawls.
 fn report_batch(batch: &BatchCounts) {
     let BatchCounts { documents, queries, pairs, superseded, unknown_pages, earlier_pages, .. } = batch;
     tell(format_args!(
@@ -149,7 +150,7 @@ fn report_batch(batch: &BatchCounts) {
     }
 }
 
-/// Tells the main figures of a run.
+/// Reports the main figures of a run.
 pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
     let folder = folder.trim_end_matches('/');
     records::report(&summary.records);
@@ -168,6 +169,8 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
             guard.name()
         ));
     }
+    // Many pages without any remaining text are a sign of wrong filter settings, not of empty
+    // pages.
     let emptied = summary.overlap.emptied;
     if emptied * 100 > summary.pages.pages {
         tell(format_args!(
@@ -226,6 +229,7 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
         summary.skip.bytes as f64 / 1e6,
         100.0 * summary.skip_share_of_bytes
     ));
+    // A crawler that skips these pages loses the text that the kept pages lack.
     if summary.skip_contained.below_all > 0 {
         let SkipContained { below_half, below_four_fifths, below_all } = summary.skip_contained;
         tell(format_args!(
@@ -270,7 +274,7 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
             tell(format_args!("  {} does not stay, for {} is pinned, too", pin.url, pin.keep_url));
         }
     }
-    // A set that holds a hundredth of all pages is more often a chain than a page with that many copies.
+    // A set with a hundredth of all pages is more often a chain than a page with that many copies.
     for giant in
         summary.giant_trivial_clusters.iter().filter(|giant| u64::from(giant.pages) * 100 >= summary.pages.pages)
     {
@@ -289,6 +293,7 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
     for largest in summary.largest_similar_clusters.iter().take(5) {
         tell(format_args!("  on {:>4} hosts: {:>5} pages  {}", largest.hosts, largest.size, largest.url));
     }
+    // Main figures for programs that read stderr as JSON.
     tell_object(serde_json::json!({
         "level": "result", "results": folder, "records": summary.records.read, "pages": summary.records.kept,
         "rejected": summary.records.rejected, "mended": summary.records.mended, "hosts": summary.hosts,
@@ -297,6 +302,7 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
         "skip_pages": summary.skip.pages, "skip_bytes": summary.skip.bytes,
     }));
     tell(format_args!("results: {folder}"));
+    // The suggested commands depend on the findings.
     if summary.records.kept > 0 {
         tell(format_args!("next: webtwin report {folder} makes report.html, a page to look at it"));
     }

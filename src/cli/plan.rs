@@ -1,4 +1,4 @@
-//! `webtwin plan`: what a run would read, hold and exchange, predicted from a sample of its input.
+//! `webtwin plan`: predicts from a sample of the input what a run reads, holds and exchanges.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -23,28 +23,30 @@ use webtwin_storage::location::Location;
 use webtwin_storage::output;
 use webtwin_view::report::figures::bytes;
 
-/// Tells how many times more chunks and pairs there are by other settings than those by which the real crawl was counted.
+/// Synthetic crawl that yields the ratio of chunks and pairs between other settings and those by
+/// which the real crawl was counted.
 const MADE_UP: &str = "synth://?pages=5000&seed=1";
 
-/// Work items read for a sample.
+/// Number of work items read for a sample.
 const SAMPLE_ITEMS: usize = 16;
 
-/// Most of them that a plan reads, of a crawl so large that [`SAMPLE_ITEMS`] are too small a part to tell its pairs: one of 256 of a crawl's.
+/// Maximum number of work items read for a plan of a large crawl, in which [`SAMPLE_ITEMS`] are too
+/// small a fraction to predict its pairs. The number is a 256th of the crawl's items, up to this.
 const MOST_SAMPLE_ITEMS: usize = 256;
 
-/// A smaller part of a crawl than this tells too many pairs.
+/// Fraction of a crawl below which a sample predicts too many pairs.
 const SHARE_FOR_PAIRS: f64 = 0.01;
 
-/// The same where only the order of magnitude counts.
+/// Number of work items read if only the order of magnitude matters.
 const ROUGH_ITEMS: usize = 4;
 
-/// Least bytes a second of a network or a disk; fewer are a number without its unit.
+/// Minimum rate of a network or disk, in bytes a second. A smaller number probably lacks its unit.
 const LEAST_RATE: u64 = 1000;
 
-/// Most pages of a run: pages have numbers of 32 bits.
+/// Maximum number of pages of a run: page numbers have 32 bits.
 const MOST_PAGES: u64 = u32::MAX as u64;
 
-/// Most workers that partitions can be dealt out to.
+/// Maximum number of workers among which partitions can be distributed.
 const MOST_PARTITIONS: u64 = 4096;
 
 #[derive(Debug, clap::Args)]
@@ -125,6 +127,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         }
         return of_fingerprints(&job, &machines, args.json);
     }
+    // A recrawl is planned as the job over its live inputs that it becomes.
     if job.kind == JobKind::Recrawl {
         job = Scheduled::find(job, 0)?.0;
     }
@@ -132,8 +135,10 @@ pub(super) fn run(args: Args) -> Result<()> {
         Some(pages) if job.input.urls.is_empty() => Plan::without_input(&job, pages)?,
         pages => Plan::from_sample(&job, pages)?,
     };
+    // A plan fails where the run would fail.
     hold_against_bound(&plan.counts, &job, &machines)?;
     let costs = of_crawl(&job, &plan.counts, &machines);
+    // Only the overlap of chunks has several ways of counting.
     let counting = compares_chunks(&job).then(|| plan.counting(&job, &costs, &machines));
     let mut warnings = warnings(&job, &plan.counts, &machines);
     warnings.extend(compares_chunks(&job).then(|| plan.doubt_of_pairs()).flatten());
@@ -175,21 +180,24 @@ pub(super) fn run(args: Args) -> Result<()> {
     })
 }
 
-/// What is known of the input.
+/// Prediction of a run's input.
 #[derive(Default)]
 struct Plan {
     counts: Counts,
     inputs: usize,
     items: usize,
-    /// Share of the input that was read; 0 without input.
+    /// Fraction of the input that was read; 0 without input.
     share: f64,
-    /// Without input: whether chunks and pairs are more or fewer as those of [`MADE_UP`] are.
+    /// Without input: true if chunks and pairs are scaled by the ratios of [`MADE_UP`].
     is_made_up: bool,
 }
 
 impl Plan {
-    /// What as many pages of a crawl that is not there yet would hold: as many as the real crawl has, whose chunks and pairs were counted by
-    /// the default settings. By other settings it is taken to have as many times more as a made-up crawl has, which is read by both now.
+    /// Predicts the counts of a crawl of `pages` pages that does not exist yet. The counts are
+    /// proportional to those of the real crawl, whose chunks and pairs were counted with the
+    /// default settings. With other settings they are multiplied by the ratio of a synthetic
+    /// crawl's counts with these settings and with the defaults; the synthetic crawl is read with
+    /// both now.
     fn without_input(job: &Job, pages: u64) -> Result<Plan> {
         let default = Job::default();
         let is_counted =
@@ -210,7 +218,8 @@ impl Plan {
         Ok(Plan { counts, is_made_up: true, ..Plan::default() })
     }
 
-    /// Reads a sample; `pages` are those of the crawl that it is a sample of, if these are more than the input has.
+    /// Reads a sample. `pages` is the number of pages of the crawl from which the sample is taken,
+    /// if the input is only a part of it.
     fn from_sample(job: &Job, pages: Option<u64>) -> Result<Plan> {
         let work = Work::plan(&job.input, job.effort.shard_bytes)?;
         if let Some(told) = work.side_files.told() {
@@ -228,7 +237,8 @@ impl Plan {
         Ok(Plan { counts, inputs, items, share, is_made_up: false })
     }
 
-    /// What is to be said of pairs by a small sample: exact copies in it are mostly without their originals, and pass for these.
+    /// Returns a warning about the pairs predicted from a small sample: exact copies in it are
+    /// mostly without their originals, and are mistaken for originals.
     fn doubt_of_pairs(&self) -> Option<String> {
         let is_small = self.share > 0.0 && self.share < SHARE_FOR_PAIRS;
         is_small.then(|| {
@@ -240,7 +250,7 @@ impl Plan {
         })
     }
 
-    /// How pairs would be counted, and why.
+    /// Returns the algorithm that counts pairs, with the reason.
     fn counting(&self, job: &Job, costs: &Costs, machines: &Machines) -> String {
         let (allowed, disk) = (job.effort.memory_bytes, job.effort.disk_bytes);
         let room = allowed.saturating_sub(costs.memory_bytes_least) / 10 * 7 / machines.workers as u64;
@@ -256,7 +266,7 @@ impl Plan {
     }
 }
 
-/// Whether a job finds pairs of pages by the chunks they share.
+/// True if a job finds pairs of pages by common chunks.
 fn compares_chunks(job: &Job) -> bool {
     match job.kind {
         JobKind::Fingerprints => false,
@@ -265,7 +275,7 @@ fn compares_chunks(job: &Job) -> bool {
     }
 }
 
-/// What stands against such a run.
+/// Returns the reasons against such a run.
 fn warnings(job: &Job, counts: &Counts, machines: &Machines) -> Vec<String> {
     let mut warnings = Vec::new();
     let pages = counts.held.pages;
@@ -316,7 +326,7 @@ fn of_fingerprints(job: &Job, machines: &Machines, json: bool) -> Result<()> {
     })
 }
 
-/// Prints one object: costs, and more that is known.
+/// Prints costs and further results as a single JSON object.
 fn print_json(job: &Job, machines: &Machines, costs: &Costs, mut more: serde_json::Value) -> Result<()> {
     more["digest"] = Digest::of(job).hex().into();
     more["machines"] = machines.count.into();
@@ -362,7 +372,7 @@ fn print_costs(out: &mut dyn Write, costs: &Costs, machines: &Machines) -> std::
     writeln!(out, "time              {}, on {machine} machines of {worker} workers", stages(&costs.seconds))
 }
 
-/// Seconds for people: all, and by stage.
+/// Formats seconds: the total, and by stage.
 fn stages(seconds: &BTreeMap<&'static str, f64>) -> String {
     let time = |seconds: f64| match seconds {
         seconds if seconds < 120.0 => format!("{} s", digits(seconds)),
@@ -374,23 +384,26 @@ fn stages(seconds: &BTreeMap<&'static str, f64>) -> String {
     format!("{} ({})", time(seconds.values().sum()), by.join(", "))
 }
 
-/// Refuses, by a sample and before reading, a run that does not fit in a process's memory or on the disk of its output, and
-/// warns of one that may not. The sample is read again by the run.
+/// Refuses a run that, by a sample, does not fit in the memory of a process or on the disk of its
+/// output, before the input is read. Warns of a run that may not fit. The run reads the sample
+/// again.
 ///
 /// # Errors
-/// [`Error::MemoryLimit`] and [`Error::DiskFull`] with what it needs, and those of reading.
+/// Returns [`Error::MemoryLimit`] and [`Error::DiskFull`] with the required size, and any error of
+/// reading.
 ///
 /// # Cost
-/// 16 work items where a bound is set, and 4 where none is; nothing for fewer than 128.
+/// Reads 16 work items if a bound is set, and 4 if none is; nothing if there are fewer than 128
+/// items.
 pub(super) fn refuse_what_cannot_fit(job: &Job, output: &Location, workers: usize, processes: usize) -> Result<()> {
     let work = Work::plan(&job.input, job.effort.shard_bytes)?;
-    // A small input is read soon, and checked against the limit while it is.
+    // A small input is read quickly, and compared with the limit during reading.
     if work.items.len() < 8 * SAMPLE_ITEMS {
         return Ok(());
     }
     let items = if job.effort.memory_bytes == 0 { ROUGH_ITEMS } else { SAMPLE_ITEMS };
     let counts = sampled(work, job, items)?.counts;
-    // How fast they are is of no account here.
+    // The rates do not affect memory and disk.
     let machines = Machines { count: processes, workers, network: 1.0, disk: 1.0, latency: 0.0 };
     hold_against_bound(&counts, job, &machines)?;
     if let Some(free) = output::free_bytes(output) {
@@ -405,7 +418,8 @@ pub(super) fn refuse_what_cannot_fit(job: &Job, output: &Location, workers: usiz
     Ok(())
 }
 
-/// Refuses an output of which not even half will fit on its disk, by estimate, and warns of one that may not fit.
+/// Refuses an output if less than half of its estimated size is free on its disk. Warns if the
+/// output may not fit.
 fn look_at_disk(needed_bytes: u64, free: u64, output: &str) -> Result<()> {
     let remedy = "make room there, or choose another --output";
     if needed_bytes / 2 > free {
@@ -421,7 +435,8 @@ fn look_at_disk(needed_bytes: u64, free: u64, output: &str) -> Result<()> {
     Ok(())
 }
 
-/// What to say where a process without a bound is expected to need more memory than there is.
+/// Returns a warning if a process without a memory bound is expected to need more memory than is
+/// free.
 fn memory_warning(needed: u64, free: u64) -> Option<String> {
     let bound = free / 4 * 3;
     (needed > free).then(|| {

@@ -1,4 +1,5 @@
-//! The helper process of [`webtwin_pages::helper`], which turns a document on stdin into text; nothing for people.
+//! Helper process of [`webtwin_pages::helper`], which converts a document on stdin to text. Not for
+//! users.
 
 use webtwin_base::error::{Error, Result};
 use webtwin_job::Limits;

@@ -1,4 +1,5 @@
-//! A program: how it starts, and how what its command line says becomes an exit code.
+//! Entry point of a program: start-up, and the conversion of the command's result into an exit
+//! code.
 
 use std::process::ExitCode;
 
@@ -12,15 +13,15 @@ use webtwin_pages::helper;
 
 use super::{print_text, signals};
 
-/// The command line of a program.
+/// Command line of a program.
 pub trait Program: Parser {
-    /// Arguments of every command.
+    /// Returns the arguments that every command has.
     fn stderr(&self) -> &StderrArgs;
 
     /// Runs the command.
     ///
     /// # Errors
-    /// Those of the command.
+    /// Returns any error of the command.
     fn run(self) -> error::Result<()>;
 }
 
@@ -43,7 +44,8 @@ enum Log {
 
 /// Defines `main` and the allocator of a program with this command line.
 ///
-/// The macro reads the commit where it is expanded: only programs are compiled again when git's HEAD or index change.
+/// The macro reads the commit where it is expanded. So only programs are compiled again when git's
+/// HEAD or index changes.
 #[macro_export]
 macro_rules! program {
     ($line:ty) => {
@@ -59,12 +61,14 @@ macro_rules! program {
     };
 }
 
-/// Parses the process's arguments and runs the command; the exit code is the contract's.
+/// Parses the arguments of the process and runs the command. Returns the exit code of the result.
 ///
-/// `commit` is the commit that the program is built from, with `-dirty` after it if the tree held more.
+/// `commit` is the commit from which the program is built, followed by `-dirty` if the working tree
+/// differs.
 pub fn main<P: Program>(commit: &str) -> ExitCode {
-    // A file that grows beyond `ulimit -f` is then an error like others, and not the end of the process without a word.
-    // All threads inherit it; if it cannot be set, the signal ends the process as before.
+    // A file that grows beyond `ulimit -f` then causes an error like others, instead of a silent
+    // end of the process. All threads inherit the mask. If it cannot be set, the signal ends the
+    // process as before.
     let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
     build_info::built_from(commit);
     let ended = match parse::<P>() {
@@ -74,7 +78,8 @@ pub fn main<P: Program>(commit: &str) -> ExitCode {
                 tell_in_json();
             }
             signals::listen();
-            // Documents made for paper are read by this program in processes of their own.
+            // The program reads printed documents, such as PDF, in helper processes of its own
+            // executable.
             if let Ok(program) = std::env::current_exe() {
                 helper::use_program(program);
             }
@@ -87,7 +92,7 @@ pub fn main<P: Program>(commit: &str) -> ExitCode {
                 tell_in_json();
                 tell_failure(wrong.render().to_string().trim_start_matches("error: ").trim(), 2);
             } else {
-                // Nobody to tell is no reason to fail in another way.
+                // If stderr is closed, the exit code remains the same.
                 let _ = wrong.print();
             }
             return ExitCode::from(2);
@@ -102,14 +107,15 @@ pub fn main<P: Program>(commit: &str) -> ExitCode {
     }
 }
 
-/// What a program is started for.
+/// Purpose for which a program was started.
 enum Parsed<P> {
-    /// As the helper process of another one of it.
+    /// Helper process of another instance.
     Document(print_text::Args),
     Line(P),
 }
 
-/// Parses the process's arguments. The helper process is no command: people do not call it.
+/// Parses the arguments of the process. The helper process is not a command, because users do not
+/// call it.
 fn parse<P: Program>() -> Result<Parsed<P>, clap::Error> {
     let arguments = || std::env::args_os();
     if arguments().nth(1).is_some_and(|first| first == helper::COMMAND) {
@@ -118,7 +124,7 @@ fn parse<P: Program>() -> Result<Parsed<P>, clap::Error> {
     P::try_parse_from(arguments()).map(Parsed::Line)
 }
 
-/// Tells why the process ends.
+/// Reports why the process ends.
 fn tell_failure(message: &str, code: u8) {
     match is_json() {
         true => tell_object(serde_json::json!({ "level": "error", "message": message, "exit_code": code })),
@@ -126,7 +132,7 @@ fn tell_failure(message: &str, code: u8) {
     }
 }
 
-/// Whether arguments that cannot be parsed ask for JSON all the same.
+/// True if arguments that cannot be parsed request JSON output.
 fn asks_for_json(arguments: impl Iterator<Item = String>) -> bool {
     let arguments: Vec<String> = arguments.collect();
     arguments.windows(2).any(|pair| pair == ["--log", "json"]) || arguments.iter().any(|one| one == "--log=json")

@@ -1,7 +1,9 @@
-//! Progress during a run: on stderr a line that is overwritten on a terminal, a line a minute elsewhere, JSON lines with `--log
-//! json`; and with `--metrics FILE` a text file as Prometheus reads it.
+//! Progress of a run: on stderr a line that is overwritten on a terminal, one line a minute
+//! elsewhere, JSON lines with `--log json`; with `--metrics FILE` a text file in the format of
+//! Prometheus.
 //!
-//! A library would draw the line on a terminal, which is the least of it: all forms are of one set of counters.
+//! A library would only draw the line on a terminal, which is the smallest part: all forms are
+//! derived from one set of counters.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -20,28 +22,30 @@ use webtwin_base::progress::Progress;
 use webtwin_base::threads;
 use webtwin_spill::{spilled_bytes, taken_bytes};
 
-/// Time between two looks at a stage.
+/// Interval between two samples of the progress.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Looks between two lines of JSON in one stage, and between two files of metrics: five seconds.
+/// Number of samples between two JSON lines of one stage, and between two files of metrics: five
+/// seconds.
 const LOOKS_A_LINE: u32 = 25;
 
-/// Looks between two lines where stderr is no terminal: a minute.
+/// Number of samples between two lines if stderr is not a terminal: a minute.
 const LOOKS_A_MINUTE: u32 = 300;
 
-/// Where metrics are written, if anywhere.
+/// File of metrics, if requested.
 static METRICS: OnceLock<PathBuf> = OnceLock::new();
 
 /// Number of this process in its cluster.
 static PROCESS: AtomicUsize = AtomicUsize::new(0);
 
-/// The last metrics that were written, but for how the run ended.
+/// Metrics that were written last, without those of the run's end.
 static LAST: Mutex<String> = Mutex::new(String::new());
 
-/// From now on, watchers write metrics to this file, too, or to that which a symbolic link leads to.
+/// Makes watchers write metrics to this file too, or to the target if it is a symbolic link.
 ///
 /// # Errors
-/// [`Error::Usage`] for a device, a pipe or a folder: a new file is put in the place of the old one.
+/// Returns [`Error::Usage`] for a device, a pipe or a folder, because a new file replaces the old
+/// one.
 pub(super) fn write_metrics_to(file: PathBuf) -> Result<()> {
     let found = std::fs::metadata(&file);
     if found.as_ref().is_ok_and(|found| !found.is_file()) {
@@ -54,12 +58,12 @@ pub(super) fn write_metrics_to(file: PathBuf) -> Result<()> {
     Ok(())
 }
 
-/// From now on, metrics are those of the process of this number.
+/// Sets the number of the process for which metrics are written.
 pub(super) fn is_process(number: usize) {
     PROCESS.store(number, Ordering::Relaxed);
 }
 
-/// Writes how the run ended into the file of metrics, after what was last written there.
+/// Appends the outcome of the run to the metrics that were written last.
 pub(super) fn write_end(code: u8) {
     if let Some(file) = METRICS.get() {
         let last = LAST.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -80,7 +84,8 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    /// Watches work that goes through `stages`, in this order. Where no thread can be had for it, the work goes on unwatched.
+    /// Watches work that passes through `stages`, in this order. If no thread can be started, the
+    /// work continues unwatched.
     pub(super) fn start(progress: Arc<Progress>, stages: &'static [&'static str]) -> Watcher {
         let (json, terminal) = (is_json(), std::io::stderr().is_terminal());
         let (stop, stopped) = channel();
@@ -130,18 +135,20 @@ impl Drop for Watcher {
     }
 }
 
-/// Share of the input that has been read, and the seconds left to read the rest.
+/// Returns the fraction of the input that has been read, and the estimated seconds to read the
+/// remainder.
 fn reading(progress: &Progress, seconds: f64) -> (f64, f64) {
     let done = progress.done.load(Ordering::Relaxed) as f64 / progress.all.max(1) as f64;
     (done, if done > 0.0 { seconds / done - seconds } else { 0.0 })
 }
 
-/// Number of a stage from 1; 0 for one that is not listed.
+/// Returns the number of a stage, from 1; 0 if the stage is not listed.
 fn number(stage: &str, stages: &[&str]) -> usize {
     stages.iter().position(|of| *of == stage).map_or(0, |at| at + 1)
 }
 
-/// Progress after so many seconds, and so many of them in a stage that reads the input.
+/// Returns the progress as a JSON object. The times are the seconds since the start, and those
+/// spent in a stage that reads the input.
 fn object(progress: &Progress, stage: &str, stages: &[&str], (seconds, pass): (f64, Option<f64>)) -> serde_json::Value {
     let pass = pass.unwrap_or(seconds);
     let (done, left) = reading(progress, pass);
@@ -154,7 +161,7 @@ fn object(progress: &Progress, stage: &str, stages: &[&str], (seconds, pass): (f
     })
 }
 
-/// Progress after so many seconds, as text for Prometheus.
+/// Returns the progress as text for Prometheus.
 fn metrics(progress: &Progress, stage: &str, stages: &[&str], seconds: f64) -> String {
     let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed) as f64;
     let traffic = progress.traffic.get();
@@ -200,7 +207,7 @@ fn is_ended(is: bool) -> Sample {
     ("ended", "gauge", "1 once the run has ended.", f64::from(u8::from(is)))
 }
 
-/// Metrics of this process as text.
+/// Formats metrics of this process as text.
 fn samples(rows: &[Sample]) -> String {
     let process = PROCESS.load(Ordering::Relaxed);
     let mut text = String::new();
@@ -212,7 +219,7 @@ fn samples(rows: &[Sample]) -> String {
     text
 }
 
-/// Puts metrics in the place of those before, all at once. What cannot be written is not missed by the run, but told once.
+/// Replaces the file of metrics atomically. A failure does not end the run and is reported once.
 fn write_metrics(file: &Path, text: &str) {
     let mut name = file.as_os_str().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));

@@ -1,8 +1,8 @@
-//! Numbers in the forms people use: 1e9, 8G, 512MB, 10GiB.
+//! Parsing and formatting of numbers: 1e9, 8G, 512MB, 10GiB.
 
 pub(super) use webtwin_job::quantity;
 
-/// Bytes a second: 10Gbit, 100Mbit, 500MB or bytes.
+/// Parses a rate in bytes a second: 10Gbit, 100Mbit, 500MB or bytes.
 pub(super) fn rate(text: &str) -> Result<u64, String> {
     let lower = text.trim().to_ascii_lowercase();
     match lower.strip_suffix("bit") {
@@ -11,13 +11,13 @@ pub(super) fn rate(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A fraction above 0 and below 1.
+/// Parses a fraction above 0 and below 1.
 pub(super) fn part(text: &str) -> Result<f64, String> {
     let part = text.parse().ok().filter(|part| (f64::MIN_POSITIVE..1.0).contains(part));
     part.ok_or_else(|| "a fraction above 0 and below 1 is meant, such as 0.1".into())
 }
 
-/// Nanoseconds for people, to three digits.
+/// Formats nanoseconds to three digits.
 pub(super) fn nanoseconds(ns: f64) -> String {
     match ns {
         ns if ns < 999.5 => format!("{} ns", digits(ns)),
@@ -29,7 +29,7 @@ pub(super) fn nanoseconds(ns: f64) -> String {
     }
 }
 
-/// A number to three digits.
+/// Formats a number to three digits.
 pub(super) fn digits(number: f64) -> String {
     let decimals = match number {
         number if number >= 99.95 || number == 0.0 => 0,

@@ -1,4 +1,4 @@
-//! What a run says on stderr of the records it has read.
+//! Summary of the records that a run has read, on stderr.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,13 +9,13 @@ use webtwin_dataflow::sinks::summary::Records;
 use webtwin_job::READS_PDF;
 use webtwin_pages::record::Reason;
 
-/// Reasons that the report names.
+/// Maximum number of reasons in the summary.
 const REASONS_TOLD: usize = 6;
 
-/// Torn files that the report names.
+/// Maximum number of torn files in the summary.
 const TORN_TOLD: usize = 5;
 
-/// Reports on stderr what became of the records, and what to do where a part of the crawl is missing.
+/// Reports the outcome of the records on stderr, and the remedy if a part of the crawl is missing.
 pub(super) fn report(records: &Records) {
     let rejected: u64 = records.rejected.values().sum();
     tell(format_args!("{} records read: {} pages kept, {rejected} rejected", records.read, records.kept));
@@ -52,7 +52,7 @@ pub(super) fn report(records: &Records) {
     }
 }
 
-/// Counts by reason, the largest first; the smallest of many together.
+/// Formats counts by reason, the largest first. The smallest are combined if there are many.
 fn commonest(counts: &BTreeMap<String, u64>) -> String {
     let mut counts: Vec<(&str, u64)> = counts.iter().map(|(reason, &n)| (reason.as_str(), n)).collect();
     counts.sort_by_key(|&(_, n)| Reverse(n));

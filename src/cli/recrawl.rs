@@ -1,4 +1,4 @@
-//! The `recrawl` job: which inputs are live, and what the state has of them.
+//! The `recrawl` job: finds the live inputs, and those whose records the state has.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ pub(super) struct RecrawlArgs {
 }
 
 impl RecrawlArgs {
-    /// Lays the arguments over a job's settings.
+    /// Applies the arguments to a job's settings.
     pub(super) fn lay_over(self, job: &mut Job) -> Result<()> {
         if let Some(state) = self.state {
             if !matches!(job.kind, JobKind::Replicas | JobKind::Recrawl) {
@@ -94,28 +94,30 @@ impl RecrawlArgs {
     }
 }
 
-/// The result that a scheduled one is compared with, and the comparison before, if it has a history.
+/// Result with which a scheduled one is compared, and the previous comparison if it has a history.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Last {
     pub(super) result: Option<String>,
     pub(super) history: Option<String>,
-    /// Whether the crawler obeyed a list that nobody knows, for that comparison is missing.
+    /// True if the crawler obeyed a list that is unknown, because the previous comparison is
+    /// missing.
     pub(super) list_is_lost: bool,
-    /// Why the run should not begin: that comparison can still be made.
+    /// Error with which the run should not start: the previous comparison is missing and can still
+    /// be made.
     missing: Option<Error>,
 }
 
 impl Last {
-    /// Refuses a run whose comparison needs one that can be made first.
+    /// Refuses a run whose comparison needs an earlier one that can be made first.
     ///
     /// # Errors
-    /// [`Error::Input`] with the command that makes it.
+    /// Returns [`Error::Input`] with the command that makes the earlier comparison.
     pub(super) fn refuse_without_the_comparison_before(&mut self) -> Result<()> {
         self.missing.take().map_or(Ok(()), Err)
     }
 }
 
-/// A scheduled job on its way.
+/// Scheduled job that is being prepared.
 pub(super) struct Scheduled {
     state: State,
     before: Option<Generation>,
@@ -126,11 +128,13 @@ pub(super) struct Scheduled {
 }
 
 impl Scheduled {
-    /// Finds the live inputs of a `recrawl` job; returns it as the `replicas` job over these.
+    /// Finds the live inputs of a `recrawl` job. Returns it as the `replicas` job over these
+    /// inputs.
     ///
     /// # Errors
-    /// [`Error::Usage`] without a state, for changes beside a whole list of inputs, and for what is to leave or to be read
-    /// again but is not live; those of the state, and of looking for inputs.
+    /// Returns [`Error::Usage`] without a state, for changes in addition to a complete list of
+    /// inputs, and for inputs to remove or read again that are not live. Also returns any error of
+    /// the state and of the search for inputs.
     pub(super) fn find(job: Job, process: usize) -> Result<(Job, Scheduled)> {
         let tell = |line: std::fmt::Arguments<'_>| {
             if process == 0 {
@@ -146,6 +150,7 @@ impl Scheduled {
             diff::refuse_within("--output", &job.output.url, &settings.state)?;
         }
         let before = state.newest()?;
+        // Only the original of the newest generation is damaged; its copy is complete.
         if let Some(fault) = before.as_ref().map_or(Ok(None), |before| state.fault(before.number))? {
             tell(format_args!("warning: {fault}; its copy is whole, and is gone on from"));
         }
@@ -161,6 +166,7 @@ impl Scheduled {
                     ));
                 }
             }
+            // Adding a live input again probably means to read it again, which is another option.
             if let Some(again) = settings.add.iter().find(|url| inputs.contains(url)) {
                 return Err(Error::Usage(format!(
                     "--add {again}: this input is live already; to read it again, --replace it"
@@ -185,6 +191,8 @@ impl Scheduled {
         let mut job = Job { kind: JobKind::Replicas, ..job };
         let mut implied = Implied::default();
         let mut earlier = Earlier::default();
+        // Revisit records refer to records of earlier crawls, which are searched in the state's
+        // inputs unless the job names others.
         if job.input.originals.is_empty()
             && let Some(before) = &before
         {
@@ -202,10 +210,11 @@ impl Scheduled {
         Ok((job, Scheduled { state, before, replaced, implied, earlier }))
     }
 
-    /// What the result is to be compared with.
+    /// Returns the result with which the new one is to be compared.
     ///
     /// # Errors
-    /// Of what would make the comparison fail, what is known before the run; [`Error::Storage`] for a state that cannot be written.
+    /// Returns the errors that would make the comparison fail and are known before the run, and
+    /// [`Error::Storage`] if the state cannot be written.
     pub(super) fn last(&self, job: &Job, process: usize) -> Result<Last> {
         output::refuse_unwritable(self.state.folder(), "--state")?;
         if job.recrawl.diff.is_empty() {
@@ -214,7 +223,7 @@ impl Scheduled {
         let before = self.before.as_ref();
         let result = match job.recrawl.against.as_str() {
             "" => before.map(|before| before.result.clone()),
-            // The first process compares, and may be the only one that has it.
+            // The first process compares, and may be the only one that can read that result.
             against if process > 0 => Some(against.to_string()),
             against => Some(Run::open(against).map(|_| against.to_string())?),
         };
@@ -223,7 +232,8 @@ impl Scheduled {
         if let Some(result) = &last.result {
             refuse_what_will_differ(job, result, history)?;
             let is_first = before.is_none_or(|before| before.number == 1) || job.recrawl.across_settings;
-            // The first process compares, and may be the only one that has the comparison before.
+            // The first process compares, and may be the only one that can read the previous
+            // comparison.
             if let (None, Some(before), false, 0) = (history, before, is_first, process) {
                 last.list_is_lost = job.recrawl.obeys();
                 last.missing = missing(&self.state, before, &job.recrawl)?.filter(|_| job.recrawl.obeys());
@@ -235,16 +245,18 @@ impl Scheduled {
         Ok(last)
     }
 
-    /// The records of the work items of `job`, and the generation that follows.
+    /// Returns the records of the work items of `job`, and the next generation.
     ///
     /// # Errors
-    /// [`Error::NothingToDo`] when nothing has changed; [`Error::Usage`] for an input to be read again that is not live.
+    /// Returns [`Error::NothingToDo`] if nothing has changed, and [`Error::Usage`] for an input to
+    /// be read again that is not live.
     pub(super) fn next(self, job: &Job, work: &Work, process: usize) -> Result<Next> {
         let Scheduled { state, before, replaced, implied, earlier } = self;
         if let Some(other) = replaced.iter().find(|name| !work.inputs.contains(*name)) {
             return Err(Error::Usage(format!("--replace {other}: no live input; there are {}", some(&work.inputs))));
         }
         let reading = Digest::of_reading(job).hex();
+        // Records depend on the settings of reading and on the version of Ghostscript.
         let serves = |generation: &&Generation| {
             let same_ghostscript = |version: &String| version == ghostscript_version();
             generation.reading == reading && generation.ghostscript.as_ref().is_none_or(same_ghostscript)
@@ -254,6 +266,7 @@ impl Scheduled {
         records.forget(|item| replaced.contains(&work.inputs[work.items[item].input as usize]));
         let (found, stale) = (records.found(), records.stale());
         if let Some(before) = &before {
+            // If the previous result was deleted, there is work even though no input has changed.
             let unchanged = found == work.items.len() && stale == 0 && before.job == implied.digest(job);
             if unchanged && Location::parse(&before.result)?.into_folder().join(manifest::NAME)?.exists()? {
                 let (number, folder, result) = (before.number, state.folder(), &before.result);
@@ -295,8 +308,9 @@ impl Scheduled {
     }
 }
 
-/// What the crawl of a job is held against: the pages of the generation before or, with a crawler that obeys the avoid list, those that
-/// were not on it. Inputs that leave are asked for by name, and so are the pages that leave with them.
+/// Returns the number of pages with which the crawl of a job is compared: the pages of the previous
+/// generation or, if the crawler obeys the avoid list, those that were not on it. Returns `None` if
+/// inputs are removed, because their pages disappear on purpose.
 fn least(before: Option<&Generation>, job: &Job) -> Option<LeastPages> {
     let Recrawl { least_pages: share, avoided, retract, .. } = &job.recrawl;
     let Generation { number, pages: Some(pages), .. } = before.filter(|_| retract.is_empty())? else { return None };
@@ -310,16 +324,18 @@ fn least(before: Option<&Generation>, job: &Job) -> Option<LeastPages> {
     Some(LeastPages { before, what, share: *share, inputs: some(&job.input.urls) })
 }
 
-/// The comparison of a generation's result with the one before, if it is there and has a history.
+/// Returns the comparison of a generation's result with the previous one, if it exists and has a
+/// history.
 fn history_of(generation: &Generation) -> Result<Option<&str>> {
     generation.diff.as_deref().map_or(Ok(None), diff::with_history)
 }
 
-/// The command for the comparison of a generation whose run ended between its result and that, with the generation before.
+/// Returns the command for a missing comparison of a generation, whose run ended between the result
+/// and the comparison; and the previous generation.
 fn comparison_to_make(state: &State, of: &Generation, recrawl: &Recrawl) -> Result<Option<(String, Generation)>> {
     let Some(diff) = &of.diff else { return Ok(None) };
     let is_there = Location::parse(diff)?.into_folder().join(manifest::NAME)?.exists()?;
-    // The first result has none before it; what was pruned is not known any more.
+    // The first result has no previous one. Generations that were removed are no longer known.
     let Some(last) = of.number.checked_sub(1).and_then(|number| state.generation(number).ok()).filter(|_| !is_there)
     else {
         return Ok(None);
@@ -329,8 +345,9 @@ fn comparison_to_make(state: &State, of: &Generation, recrawl: &Recrawl) -> Resu
     Ok(Some((format!("webtwin diff {old} {new}{history} --output {diff}{sets}"), last)))
 }
 
-/// Why a run should not begin whose comparison needs that of the generation `before`: it is not there and can still be made, and what
-/// it needs of crawls before is known.
+/// Returns the error with which a run should not start because its comparison needs that of the
+/// generation `before`, which is missing. The comparison must still be possible, and the state that
+/// it needs of earlier crawls must exist.
 fn missing(state: &State, before: &Generation, recrawl: &Recrawl) -> Result<Option<Error>> {
     let Some((command, last)) = comparison_to_make(state, before, recrawl)? else { return Ok(None) };
     let is_known = last.number == 1 || history_of(&last)?.is_some();
@@ -343,7 +360,8 @@ fn missing(state: &State, before: &Generation, recrawl: &Recrawl) -> Result<Opti
     Ok((is_known && are_there).then(|| Error::input(before.diff.as_deref().unwrap_or_default(), why)))
 }
 
-/// The settings of a comparison that are not the default ones, as arguments of `webtwin diff`.
+/// Returns the settings of a comparison that differ from the defaults, as arguments of
+/// `webtwin diff`.
 pub(super) fn sets_of_a_comparison(recrawl: &Recrawl) -> String {
     let default = Recrawl::default();
     let avoided = format!(" --set recrawl.avoided={}", recrawl.avoided.name());
@@ -361,8 +379,9 @@ pub(super) fn sets_of_a_comparison(recrawl: &Recrawl) -> String {
     .collect()
 }
 
-/// Takes an input from the live ones: one of them, or files of some, whose others then stand for themselves. Returns globs and folders
-/// of which that became, with the number of these files. What lies beside them and is not read is none of them.
+/// Removes an input from the live ones: a complete input, or files of inputs, whose remaining files
+/// then become inputs of their own. Returns the globs and folders that were split in this way, with
+/// the number of their remaining files. Files next to them that a run does not read are left out.
 fn retract(inputs: &mut Vec<String>, gone: &str, job: &Input) -> Result<Vec<(String, usize)>> {
     let before = inputs.len();
     inputs.retain(|input| input != gone);
@@ -372,7 +391,7 @@ fn retract(inputs: &mut Vec<String>, gone: &str, job: &Input) -> Result<Vec<(Str
     let refused = || Error::Usage(format!("--retract {gone}: no live input; there are {}", some(inputs)));
     let files: BTreeSet<Location> = match expand(&[gone.to_string()], is_html) {
         Ok(found) => found.into_iter().flat_map(|entry| entry.locations).collect(),
-        // It may be gone from the disk, too.
+        // The file may have been deleted from the disk too.
         Err(_) => BTreeSet::from([Location::parse(gone).map_err(|_| refused())?]),
     };
     let mut left = Vec::with_capacity(inputs.len());
@@ -404,7 +423,7 @@ fn retract(inputs: &mut Vec<String>, gone: &str, job: &Input) -> Result<Vec<(Str
     Ok(parted)
 }
 
-/// The first few of these names, for people.
+/// Formats the first few names.
 fn some(names: &[String]) -> String {
     const SHOWN: usize = 5;
     let shown: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();

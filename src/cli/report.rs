@@ -1,4 +1,4 @@
-//! `webtwin report RUN`.
+//! `webtwin report RUN`: writes a report of a result.
 
 use webtwin_base::console::{print, tell};
 use webtwin_base::error::{Error, Result};
@@ -40,10 +40,10 @@ pub(super) struct Args {
     no_run_facts: bool,
 }
 
-/// The file that a report is written to.
+/// Returns the file that a report is written to.
 ///
 /// # Errors
-/// [`Error::Usage`] for a folder.
+/// Returns [`Error::Usage`] for a folder.
 fn file_of(output: &str, name: &str) -> Result<Location> {
     let file = Location::parse(output)?;
     match file.is_folder() || file.path().is_some_and(std::path::Path::is_dir) {

@@ -1,9 +1,10 @@
-//! `webtwin run --retries N`: a run that is begun again when what ended it may not happen again.
+//! `webtwin run --retries N`: starts a run again if the cause of its end may not recur.
 //!
-//! Each attempt is a process of its own, started by this one with the same arguments: a worker that does not return ends its
-//! process, and the system may kill one that takes too much memory, which no attempt within this process would outlive. An
-//! attempt ends when this process does, however that ends: it reads from a pipe that nobody writes to and that is closed
-//! then. So who kills and starts again this process never has two of them.
+//! Each attempt is a separate process, started by this one with the same arguments. A worker that
+//! does not return ends its process, and the system may kill a process that uses too much memory;
+//! no attempt within this process would survive that. An attempt ends when this process does, for
+//! whatever reason: it reads from a pipe that is never written to and that is closed then. So a
+//! supervisor that kills and restarts this process never has two attempts at the same time.
 
 use std::ffi::OsString;
 use std::io::Read;
@@ -18,40 +19,41 @@ use nix::unistd::Pid;
 use super::signals;
 use webtwin_base::console::tell;
 use webtwin_base::error::{Error, Result};
+use webtwin_base::exit_codes::EXIT_CODES;
 use webtwin_base::leftovers::exit;
 use webtwin_base::threads;
 
-/// Pause before the second attempt; each later one is twice as long,
+/// Pause before the second attempt. Each later pause is twice as long, up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
-/// up to this.
+/// Maximum pause before an attempt.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Time between two looks at an attempt.
+/// Interval between two checks of an attempt.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Exit codes of a run that finds a result at its output; of a scheduled one, the second if that is what it would make.
+/// Exit codes of a run that finds a result at its output. A scheduled run has the second if the
+/// result is the one that it would make.
 const COMMITTED: [u8; 2] = [4, 10];
 
-/// Whether a run that ended with this code may well not do so again: the store did not tell what became of the commit, a
-/// process was lost, a store failed; or the system killed it, as it does when memory is short.
+/// Returns true if a run that ended with `code` may succeed when it is started again.
 fn is_retryable(code: u8) -> bool {
-    matches!(code, 6..=8) || code == 128 + Signal::SIGKILL as u8
+    EXIT_CODES.iter().any(|exit| exit.code == code && exit.is_retryable)
 }
 
-/// Pause before an attempt, of which the first is number 1.
+/// Returns the pause before an attempt. The first attempt has number 1.
 fn pause(attempt: u32) -> Duration {
     let doubled = attempt.saturating_sub(2).min(31);
     FIRST_PAUSE.saturating_mul(1 << doubled).min(LONGEST_PAUSE)
 }
 
-/// The shell's code for how a process has ended.
+/// Returns the shell's exit code for the end of a process.
 fn code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| Some(128 + status.signal()?));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
 }
 
-/// What a signal finds: an attempt to pass it on to, and a pause to end.
+/// State that a signal handler needs: an attempt to pass the signal to, or a pause to end.
 #[derive(Default)]
 struct Running {
     attempt: Option<Child>,
@@ -62,23 +64,24 @@ struct Running {
 struct Shared(Mutex<Running>, Condvar);
 
 impl Shared {
-    /// No code panics while it holds the lock.
+    /// Locks the state. No code panics while it holds the lock, so a poisoned lock is usable.
     fn lock(&self) -> MutexGuard<'_, Running> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Passes a signal on to the attempt; there will be no other.
+    /// Passes a signal to the attempt, and prevents further attempts.
     fn interrupt(&self, signal: Signal) {
         let mut running = self.lock();
         running.signal = Some(signal);
         if let Some(attempt) = &running.attempt {
-            // It is not yet waited for as long as it is here, so its number is no other's.
+            // The attempt has not been waited for while it is in this field, so its process id is
+            // still its own.
             let _ = kill(Pid::from_raw(attempt.id() as i32), signal);
         }
         self.1.notify_all();
     }
 
-    /// Starts an attempt and waits for its end; a signal that came before ends the process.
+    /// Starts an attempt and waits for its end. If a signal arrived before, the process ends.
     fn attempt(&self, number: u32) -> Result<u8> {
         let mut running = self.lock();
         if let Some(signal) = running.signal {
@@ -96,7 +99,7 @@ impl Shared {
         }
     }
 
-    /// Waits, or ends the process if a signal comes.
+    /// Waits for the duration of the pause. If a signal arrives, the process ends.
     fn pause(&self, pause: Duration) {
         let until = Instant::now() + pause;
         let mut running = self.lock();
@@ -113,28 +116,31 @@ impl Shared {
     }
 }
 
-/// Starts this program again with the same arguments, and one that says so.
+/// Starts this program again with the same arguments and `--attempt`.
 fn start(number: u32) -> Result<Child> {
     let failed = |cause: std::io::Error| Error::storage("this program", cause);
-    // The executable may have been replaced meanwhile; processes of one run must be of one build.
+    // The executable may have been replaced meanwhile, but processes of one run must be of the same
+    // build.
     let same = std::path::Path::new("/proc/self/exe");
     let program = if same.exists() { same.to_path_buf() } else { std::env::current_exe().map_err(failed)? };
     let mut arguments = std::env::args_os();
     let mut command = Command::new(program);
     command.arg0(arguments.next().unwrap_or_else(|| OsString::from("webtwin")));
     command.args(arguments).args(["--attempt", &number.to_string()]);
-    // A terminal sends its signals to all of a group, and the attempt is to get each of them once.
+    // A terminal sends signals to a whole process group. With a group of its own, the attempt
+    // receives each signal once.
     command.stdin(Stdio::piped()).process_group(0);
     command.spawn().map_err(failed)
 }
 
-/// Runs up to `retries` attempts more after the first; ends the process with the code of the last, unless that is 0.
+/// Runs up to `retries` further attempts after the first. Ends the process with the exit code of
+/// the last attempt, unless that is 0.
 ///
-/// `is_committed` tells whether the result of this job is at its output: an attempt that finds it there has come after one
-/// that did not live to say so.
+/// `is_committed` is true if the result of this job is at its output. An attempt that finds it
+/// there follows one that committed but was lost before it could report success.
 ///
 /// # Errors
-/// Those of starting a process.
+/// Returns any error of starting a process.
 pub(super) fn supervise(retries: u32, is_committed: impl Fn() -> bool) -> Result<()> {
     let shared = Arc::new(Shared::default());
     let stopping = Arc::clone(&shared);
@@ -171,7 +177,8 @@ pub(super) fn supervise(retries: u32, is_committed: impl Fn() -> bool) -> Result
     unreachable!("the last attempt ends the process")
 }
 
-/// In an attempt: ends this process at once when the one that started it is gone, as if killed with it.
+/// In an attempt: ends this process immediately when its supervisor has ended, as if it was killed
+/// with it.
 pub(super) fn end_with_supervisor() {
     let _ = threads::start(|| {
         let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());

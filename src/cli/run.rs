@@ -1,4 +1,4 @@
-//! `webtwin run`.
+//! `webtwin run`: runs a job of any kind.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,13 +31,14 @@ use webtwin_storage::output;
 use webtwin_storage::records::{RecordStore, Records, folder_below};
 use webtwin_storage::state::State;
 
-/// Generations that a state keeps: the newest, and the one before it, to which a run with damaged output can return.
+/// Number of generations that a state keeps: the newest, and the previous one, to which a run with
+/// damaged output can return.
 const KEPT_GENERATIONS: usize = 2;
 
 /// Stages of a job that reads a crawl and writes tables.
 const CRAWL_STAGES: [&str; 3] = ["reading", "finding", "writing"];
 
-/// The same for one that compares it with earlier crawls.
+/// Stages of a job that also compares the crawl with earlier crawls.
 const BATCH_STAGES: [&str; 4] = ["reading", "scanning", "finding", "writing"];
 
 #[derive(Debug, clap::Args)]
@@ -78,7 +79,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         write_metrics_to(file)?;
     }
     let Some(retries) = args.retries else { return execute_to_the_end(job, &args.workers) };
-    // A recrawl goes on from its state.
+    // A recrawl resumes from its state.
     job.effort.resume |= reads_crawl(&job) && job.kind != JobKind::Recrawl;
     if args.attempt.is_some() {
         retries::end_with_supervisor();
@@ -88,14 +89,14 @@ pub(super) fn run(args: Args) -> Result<()> {
     retries::supervise(retries, || is_committed(&job, &folder).unwrap_or(false))
 }
 
-/// Runs a job, and writes how that ended to the metrics, if there are any.
+/// Runs a job, and writes its outcome to the metrics if they were requested.
 fn execute_to_the_end(job: Job, workers: &WorkerArgs) -> Result<()> {
     let done = execute(job, workers);
     write_end(done.as_ref().map_or_else(Error::exit_code, |()| 0));
     done
 }
 
-/// The folder of a job's result.
+/// Returns the folder of a job's result.
 fn output_of(job: &Job) -> Result<Location> {
     if job.output.url.is_empty() {
         return Err(Error::Usage("no output: give --output or output.url, for example --output out/".into()));
@@ -103,15 +104,15 @@ fn output_of(job: &Job) -> Result<Location> {
     Location::parse(&job.output.url)
 }
 
-/// Whether the result in a folder is that of a job. Of a recrawl its state says so, which knows what was live; fingerprints are known
-/// by what made them.
+/// True if the result in a folder is that of a job. For a recrawl the state decides, because it has
+/// the live inputs. Fingerprints are identified by their recipe.
 fn is_committed(job: &Job, folder: &Location) -> Result<bool> {
     match job.kind {
         JobKind::Recrawl => {
             let newest = State::at(Location::parse(&job.recrawl.state)?.into_folder()).newest()?;
             let result = seen_from_anywhere(&job.output.url, &working_folder());
             let Some(newest) = newest.filter(|newest| newest.result == result) else { return Ok(false) };
-            // A comparison comes after the state; the first result has none.
+            // A comparison is made after the state is written. The first result has none.
             Ok(job.recrawl.diff.is_empty() || newest.number == 1 || Run::open(&job.recrawl.diff).is_ok())
         }
         JobKind::Fingerprints => {
@@ -124,7 +125,7 @@ fn is_committed(job: &Job, folder: &Location) -> Result<bool> {
     }
 }
 
-/// Runs a job of any kind, up to the report on stderr.
+/// Runs a job of any kind, including the report on stderr.
 pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     let folder = output_of(&job)?;
     if job.effort.memory_bytes > 0 {
@@ -147,7 +148,8 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     let records = records_folder(&job, &folder)?;
     let name = if job.kind == JobKind::Fingerprints { fingerprint_file::NAME } else { manifest::NAME };
     let lost = match output::prepare(&folder) {
-        // There may be nothing to do, which is known once the inputs are.
+        // That there is nothing to do is known only after the inputs are listed, and takes
+        // precedence.
         Err(lost @ Error::LostCommit(_)) if job.kind == JobKind::Recrawl => Some(lost),
         prepared => prepared.map(|()| None)?,
     };
@@ -165,7 +167,7 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     done.map_err(|error| work.explain(error))
 }
 
-/// What there is when a run has been stopped, and how to go on.
+/// Describes the state after a run was stopped, and how to continue.
 pub(super) fn left(folder: &Location, manifest: &str, reads: bool, records: Option<&Path>) -> String {
     let there = folder.join(manifest).and_then(|manifest| manifest.exists());
     match (there, records) {
@@ -182,7 +184,7 @@ pub(super) fn left(folder: &Location, manifest: &str, reads: bool, records: Opti
     }
 }
 
-/// Whether a job reads a crawl.
+/// True if a job reads a crawl.
 fn reads_crawl(job: &Job) -> bool {
     use JobKind::{Batch, Recrawl, Replicas, Signatures, Study};
     matches!(job.kind, Replicas | Signatures | Study | Recrawl | Batch)
@@ -203,11 +205,12 @@ fn replicas(job: Job, (cluster, process): (Cluster, usize), folder: Location) ->
     Ok(())
 }
 
-/// Most pages of a made-up crawl that are held against what was planted in it as soon as it is done, unless memory has a bound: that takes
-/// 1 kB a page, and `webtwin-lab evaluate` does it for any.
+/// Maximum number of pages of a synthetic crawl that is compared with its truth right after a run,
+/// unless memory is bounded. The comparison takes 1 kB a page; `webtwin-lab evaluate` makes it for
+/// any size.
 const MOST_HELD_AGAINST_TRUTH: u64 = 200_000;
 
-/// Reports on stderr what a run has found.
+/// Reports the findings of a run on stderr.
 fn tell_replicas(job: &Job, process: usize, summaries: &[Summary], folder: &Location) {
     if process == 0
         && let Some(summary) = summaries.first()
@@ -218,7 +221,7 @@ fn tell_replicas(job: &Job, process: usize, summaries: &[Summary], folder: &Loca
             && summary.pages.pages <= MOST_HELD_AGAINST_TRUTH
             && job.effort.memory_bytes == 0
         {
-            // The result is committed, whatever becomes of this.
+            // The result is committed, so a failed comparison with the truth is only a warning.
             if let Err(error) = outcome::truth(url, folder) {
                 tell(format_args!("warning: the result is whole, but was not held against what was planted: {error}"));
             }
@@ -226,7 +229,7 @@ fn tell_replicas(job: &Job, process: usize, summaries: &[Summary], folder: &Loca
     }
 }
 
-/// What a scheduled run has before it.
+/// Inputs of a scheduled run.
 struct ToDo {
     job: Job,
     work: Work,
@@ -234,10 +237,11 @@ struct ToDo {
     last: Last,
 }
 
-/// Looks what a scheduled run has to do.
+/// Determines the work of a scheduled run.
 ///
 /// # Errors
-/// [`Error::NothingToDo`]; those of its settings, inputs and state.
+/// Returns [`Error::NothingToDo`] if nothing has changed, and any error of its settings, inputs and
+/// state.
 fn to_do(job: Job, cluster: &Cluster, process: usize, folder: &Location) -> Result<ToDo> {
     let (job, scheduled) = Scheduled::find(job, process)?;
     kept_before::open(&job.keep)?;
@@ -249,8 +253,8 @@ fn to_do(job: Job, cluster: &Cluster, process: usize, folder: &Location) -> Resu
     Ok(ToDo { job, work, next, last })
 }
 
-/// Runs a scheduled job. If its output or its comparison is there already (`lost`), it does nothing but look whether there is something to
-/// do.
+/// Runs a scheduled job. If its output or its comparison exists already (`lost`), it only
+/// determines whether there is anything to do.
 fn recrawl(job: Job, (cluster, process): (Cluster, usize), folder: Location, mut lost: Option<Error>) -> Result<()> {
     if job.effort.resume {
         return Err(Error::Usage("--resume: a recrawl goes on from its state".into()));
@@ -262,7 +266,7 @@ fn recrawl(job: Job, (cluster, process): (Cluster, usize), folder: Location, mut
                 diff::refuse_within("--diff", &job.recrawl.diff, other)?;
             }
         }
-        // There would be files in it that are not its own.
+        // Otherwise the comparison would contain files that are not its own.
         diff::refuse_within("--output", &job.output.url, &job.recrawl.diff)?;
         match output::prepare(&diff) {
             Err(there @ Error::LostCommit(_)) => lost = lost.or(Some(there)),
@@ -304,7 +308,7 @@ fn recrawl(job: Job, (cluster, process): (Cluster, usize), folder: Location, mut
     let summaries = summaries?;
     tell_replicas(&job, process, &summaries, &folder);
     if process == 0 {
-        // What is not removed now is removed next time.
+        // Generations that cannot be removed now are removed by a later run.
         let pruned = state.prune(KEPT_GENERATIONS).unwrap_or_default();
         let told = if pruned.generations == 0 { "" } else { "; older ones were removed" };
         tell(format_args!("state: generation {number} in {}{told}", state.folder()));
@@ -313,7 +317,7 @@ fn recrawl(job: Job, (cluster, process): (Cluster, usize), folder: Location, mut
     Ok(())
 }
 
-/// Compares a scheduled result with the one before, if that is asked for.
+/// Compares a scheduled result with the previous one, if requested.
 fn compare(job: &Job, last: &Last, workers: usize) -> Result<()> {
     if job.recrawl.diff.is_empty() {
         return Ok(());
@@ -334,8 +338,8 @@ fn compare(job: &Job, last: &Last, workers: usize) -> Result<()> {
     })
 }
 
-/// Folder for the records of a job's work items, if it is to be resumed: within the folder of the result unless set
-/// otherwise.
+/// Returns the folder for the records of a job's work items if the job is to be resumed: within the
+/// folder of the result, unless set otherwise.
 fn records_folder(job: &Job, folder: &Location) -> Result<Option<PathBuf>> {
     if !job.effort.resume {
         return Ok(None);
@@ -350,7 +354,8 @@ fn records_folder(job: &Job, folder: &Location) -> Result<Option<PathBuf>> {
     folder_below(&root, &Digest::of(job).hex()[..16], "--records DIR").map(Some)
 }
 
-/// The work of a job that reads a crawl; says what lies beside it, and what looks wrong.
+/// Lists the work of a job that reads a crawl. Reports files that are not read, and suspicious
+/// inputs.
 fn work(job: &Job, process: usize) -> Result<Work> {
     let work = Work::plan(&job.input, job.effort.shard_bytes)?;
     if process == 0
@@ -364,7 +369,8 @@ fn work(job: &Job, process: usize) -> Result<Work> {
     Ok(work)
 }
 
-/// The queue of a job that reads a crawl, with the records of an earlier run if it is to be resumed.
+/// Returns the queue of a job that reads a crawl, with the records of an earlier run if the job is
+/// to be resumed.
 fn queue(job: &Job, folder: &Location, process: usize) -> Result<(Arc<Queue>, Option<Arc<Records>>)> {
     let work = work(job, process)?;
     let Some(folder) = records_folder(job, folder)? else { return Ok((Queue::new(work), None)) };
@@ -376,7 +382,7 @@ fn queue(job: &Job, folder: &Location, process: usize) -> Result<(Arc<Queue>, Op
     Ok((Queue::resuming(work, Some(resume)), Some(records)))
 }
 
-/// Runs a job that reads a crawl, while showing progress; removes its records once it is done.
+/// Runs a job that reads a crawl and shows progress. Removes its records after success.
 fn reading<T>(
     (queue, records): (&Queue, Option<&Records>),
     stages: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! `webtwin search IDX WORDS`.
+//! `webtwin search IDX WORDS`: searches the texts of an index.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -64,7 +64,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     ended(output.flush())
 }
 
-/// Results for people.
+/// Formats results as text.
 fn lines(found: &Found) -> String {
     let mut text = found.head() + "\n";
     for (shown, number) in found.shown.iter().zip(found.from + 1..) {
@@ -78,7 +78,7 @@ fn lines(found: &Found) -> String {
     text
 }
 
-/// What is behind a result.
+/// Formats the pages that a result rolls up.
 fn behind(shown: &Shown, text: &mut String) {
     if let Some(collection) = &shown.collection {
         let _ = writeln!(text, "   Collection {}: {} pages match", collection.id, collection.pages);

@@ -1,4 +1,4 @@
-//! `webtwin serve IDX`.
+//! `webtwin serve IDX`: serves an index over HTTP.
 
 use std::path::PathBuf;
 
@@ -73,7 +73,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         if let Ok(mut hangups) = Signals::new([SIGHUP]) {
             let _ = threads::start(move || {
                 for _ in hangups.forever() {
-                    // What is wrong has been told.
+                    // The error has been reported already.
                     let _ = handle.reload();
                 }
             });

@@ -1,4 +1,4 @@
-//! `webtwin show RUN [TABLE]`.
+//! `webtwin show RUN [TABLE]`: lists the tables of a result, or prints one.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -61,7 +61,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     }
 }
 
-/// The result, and the table that is asked for, if any.
+/// Returns the result, and the requested table if there is one.
 fn open(args: &Args) -> Result<(Run, Option<String>)> {
     let path = args.result.trim_end_matches('/');
     if args.table.is_some() || is_in(&Location::parse(&args.result)?)? {
@@ -76,13 +76,13 @@ fn open(args: &Args) -> Result<(Run, Option<String>)> {
     Ok((Run::open(folder)?, Some(name.into())))
 }
 
-/// The path or URL of a folder from any other.
+/// Returns the absolute path or URL of a folder.
 fn absolute(folder: &Location) -> String {
     let path = folder.path().and_then(|path| std::path::absolute(path).ok());
     path.map_or(folder.name().to_string(), |path| path.display().to_string())
 }
 
-/// Tables of a result, each with its files.
+/// Returns the tables of a result, each with its files.
 fn tables(run: &Run) -> Vec<(&str, Vec<&FileEntry>)> {
     let mut tables: Vec<(&str, Vec<&FileEntry>)> = Vec::new();
     for file in &run.manifest.files {
@@ -139,13 +139,14 @@ fn show(run: &Run, name: &str, args: &Args) -> Result<()> {
         }
         parts += 1;
         if args.urls {
+            // Loaded on first use, because the names take a pass over other tables.
             if names.is_none() {
                 names = Some(Names::of(run)?);
             }
             names.iter().try_for_each(|names| name_ids(&mut table, name, names))?;
         }
         match (order, places.last()) {
-            // Only what may be shown is kept of each part.
+            // Keeps only the rows of each part that may be printed.
             (Some((_, descending)), Some(&by)) => {
                 sorted.append(table)?;
                 sorted = first_rows(&sorted, by, descending, limit);
@@ -174,7 +175,7 @@ fn show(run: &Run, name: &str, args: &Args) -> Result<()> {
     ended(out.flush())
 }
 
-/// The place of a column.
+/// Returns the index of a column.
 fn place(table: &Table, name: &str, column: &str) -> Result<usize> {
     table.columns.iter().position(|of| of.0 == column).ok_or_else(|| {
         let columns: Vec<&str> = table.columns.iter().map(|(name, _)| name.as_str()).collect();
@@ -182,7 +183,7 @@ fn place(table: &Table, name: &str, column: &str) -> Result<usize> {
     })
 }
 
-/// Puts URLs and host names in the place of ids.
+/// Replaces ids with URLs and host names.
 fn name_ids(table: &mut Table, name: &str, names: &Names) -> Result<()> {
     for (column, values) in &mut table.columns {
         if let (Some(named), Column::Id(ids)) = (named(name, column), &*values) {
@@ -192,7 +193,7 @@ fn name_ids(table: &mut Table, name: &str, names: &Names) -> Result<()> {
     Ok(())
 }
 
-/// The first rows in the order of a column; rows that are equal in it stay as they are.
+/// Returns the first rows in the order of a column. The sort is stable.
 fn first_rows(table: &Table, by: usize, descending: bool, limit: usize) -> Table {
     let (column, mut rows) = (&table.columns[by].1, (0..table.rows()).collect::<Vec<usize>>());
     rows.sort_by(|&x, &y| if descending { column.order(y, x) } else { column.order(x, y) });
@@ -203,7 +204,7 @@ fn first_rows(table: &Table, by: usize, descending: bool, limit: usize) -> Table
 fn rows_of(out: &mut impl Write, table: &Table, shown: &[usize], rows: usize, json: bool) -> Result<()> {
     for row in 0..rows {
         let columns = shown.iter().map(|&at| &table.columns[at]);
-        // In the order of the columns, which a map of serde_json would not keep.
+        // Written by hand, because a map of serde_json would not keep the order of the columns.
         let cells: Vec<String> = match json {
             true => columns.map(|(name, column)| format!("{}:{}", serde_json::json!(name), column.json(row))).collect(),
             false => columns.map(|(_, column)| cell(column, row)).collect(),
@@ -216,12 +217,12 @@ fn rows_of(out: &mut impl Write, table: &Table, shown: &[usize], rows: usize, js
     Ok(())
 }
 
-/// Crawled text for a terminal: control characters are replaced.
+/// Replaces control characters in crawled text, for output on a terminal.
 pub(super) fn on_terminal(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-/// A value for a terminal.
+/// Formats a value for a terminal.
 fn cell(column: &Column, row: usize) -> String {
     match column.json(row) {
         serde_json::Value::String(text) => on_terminal(&text),

@@ -1,4 +1,5 @@
-//! SIGINT and SIGTERM: what is at work ends in order, and says what is left of it. A second signal ends it at once.
+//! SIGINT and SIGTERM: running work ends in order and reports what remains of it. A second signal
+//! ends the process immediately.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -17,19 +18,19 @@ type Left = Box<dyn Fn() -> String + Send>;
 
 type Stop = Box<dyn Fn(i32) + Send>;
 
-/// Ends this process in order, if it has a way of its own to do so.
+/// Stop function of this process, if it has its own way to end in order.
 static ENDS_BY: Mutex<Option<Stop>> = Mutex::new(None);
 
-/// Tells what is left of the work when it is stopped.
+/// Function that describes the remains of the work after a stop.
 static LEFT: Mutex<Option<Left>> = Mutex::new(None);
 
-/// Listens to signals from now on, in a thread of its own. Where that cannot be, they end the process as they always did.
+/// Starts a thread that handles signals. If that fails, signals end the process by default.
 pub(super) fn listen() {
     let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return };
     let _ = threads::start(move || {
         let mut ending = false;
         for signal in signals.forever() {
-            // The shell's codes for what ended by a signal.
+            // Exit codes of the shell for processes that a signal ended.
             let (name, code) = if signal == SIGINT { ("SIGINT", 130) } else { ("SIGTERM", 143) };
             if ending {
                 tell(format_args!("error: ended at once by a second signal, {name}"));
@@ -49,22 +50,24 @@ pub(super) fn listen() {
     });
 }
 
-/// From now on a signal calls `stop` with its number, and the process ends by itself.
+/// Makes signals call `stop` with their number; the process then ends on its own.
 pub(super) fn ends_by(stop: impl Fn(i32) + Send + 'static) {
     *ENDS_BY.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(stop));
 }
 
-/// Work that tells what is left of it when it is stopped, until this is dropped.
+/// Work that can be stopped. Dropping this marks its end.
 pub(super) struct StoppableWork;
 
 impl StoppableWork {
-    /// Begins the one work of this process; `left` says what is there when it is stopped, and how to go on.
+    /// Starts the single work of this process. `left` describes what exists after a stop, and how
+    /// to continue.
     pub(super) fn begin(left: impl Fn() -> String + Send + 'static) -> StoppableWork {
         *work() = Some(Box::new(left));
         StoppableWork
     }
 
-    /// Begins work whose result is in `folder` once its manifest is, and that starts anew otherwise.
+    /// Starts work whose result is in `folder` once the manifest exists, and that must be repeated
+    /// otherwise.
     pub(super) fn writing(folder: Location) -> StoppableWork {
         StoppableWork::begin(move || match manifest::is_in(&folder) {
             Ok(true) => format!("the result was committed before: {folder}"),
@@ -73,7 +76,7 @@ impl StoppableWork {
         })
     }
 
-    /// Says of an error by which the work was stopped what is left now.
+    /// Adds a description of the remains to an error that stopped the work.
     pub(super) fn explain(&self, error: Error) -> Error {
         match error {
             Error::Stopped { by, code, .. } => stopped(by, code),
@@ -93,7 +96,7 @@ fn stopped(by: String, code: u8) -> Error {
     Error::Stopped { by, left, code }
 }
 
-/// No code panics while it holds the lock.
+/// Locks the function. No code panics while it holds the lock, so a poisoned lock is usable.
 fn work() -> MutexGuard<'static, Option<Left>> {
     LEFT.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! `webtwin state`: what scheduled jobs keep from run to run.
+//! `webtwin state`: shows, checks and prunes the state that scheduled jobs keep between runs.
 
 use clap::{Args, Subcommand};
 
@@ -52,7 +52,7 @@ pub(super) fn run(command: Command) -> Result<()> {
     }
 }
 
-/// The state in a folder; one without generations is none.
+/// Opens the state in a folder, which must have a generation.
 fn open(folder: &str) -> Result<State> {
     let state = State::at(Location::parse(folder)?.into_folder());
     match state.generations()?.is_empty() {
@@ -63,8 +63,10 @@ fn open(folder: &str) -> Result<State> {
 
 fn show(args: &ShowArgs) -> Result<()> {
     let state = open(&args.state)?;
+    // The live inputs are those of the newest generation.
     let newest = state.newest()?.expect("a state has generations");
     let mut generations = Vec::new();
+    // A damaged generation must not hide the others.
     for number in state.generations()? {
         match state.generation(number) {
             Ok(generation) => generations.push(generation),

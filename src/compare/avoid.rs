@@ -1,4 +1,4 @@
-//! What became of the avoid list.
+//! Changes of the avoid list between two crawls.
 
 use super::merge::{Side, merge};
 use super::pages::What;
@@ -7,10 +7,10 @@ use webtwin_base::ids::DocId;
 use webtwin_storage::table::{Column, Table};
 use webtwin_storage::texts::Texts;
 
-/// Columns of `avoid` that are compared.
+/// Columns of the table `avoid` that are compared.
 pub(super) const COLUMNS: [&str; 5] = ["doc_id", "url", "keep_doc_id", "keep_url", "why"];
 
-/// A table `avoid`, or a range of it.
+/// Borrowed columns of a table `avoid`, or of a range of it.
 pub(super) struct AvoidColumns<'t> {
     /// Pages on the list, strictly ascending.
     pub doc_ids: &'t [DocId],
@@ -21,10 +21,10 @@ pub(super) struct AvoidColumns<'t> {
 }
 
 impl<'t> AvoidColumns<'t> {
-    /// Finds the columns.
+    /// Borrows the columns from a table.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Input`] if the table lacks one.
+    /// Returns [`webtwin_base::error::Error::Input`] if the table lacks a column.
     pub(super) fn of(table: &'t Table) -> Result<AvoidColumns<'t>> {
         Ok(AvoidColumns {
             doc_ids: table.u64("doc_id")?,
@@ -35,17 +35,18 @@ impl<'t> AvoidColumns<'t> {
         })
     }
 
-    /// Page and URL of a row.
+    /// Returns the page and the URL of a row.
     pub(super) fn page(&self, row: usize) -> (DocId, &'t str) {
         (self.doc_ids[row], &self.urls[row])
     }
 
-    /// The page that stays for that of a row.
+    /// Returns the page that is kept for the page of a row.
     pub(super) fn keep(&self, row: usize) -> DocId {
         self.keep[row]
     }
 
-    /// Tells which pages are on the list, of pages in ascending order.
+    /// Returns a function that is true for pages on the list. It must be called with pages in
+    /// ascending order.
     pub(super) fn has(&self) -> impl FnMut(DocId) -> bool + 't {
         let mut left = self.doc_ids;
         move |page| {
@@ -59,25 +60,27 @@ impl<'t> AvoidColumns<'t> {
     }
 }
 
-/// A row of `avoid_changed`.
+/// Row of `avoid_changed`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AvoidChange<'t> {
     /// The page.
     pub doc_id: DocId,
-    /// Its URL.
+    /// URL of the page.
     pub url: &'t str,
-    /// `added`, `removed`, `keep_changed`, `why_changed`.
+    /// `added`, `removed`, `keep_changed` or `why_changed`.
     pub what: &'static str,
-    /// What became of the page itself.
+    /// Change of the page itself.
     pub page: Option<What>,
-    /// URL of the page that stays for it, in the old and in the new result; empty where it is not on the list.
+    /// URL of the page kept for it, in the old and in the new result. Empty where the page is not
+    /// on the list.
     pub keep: [&'t str; 2],
-    /// `avoid.why` in the old and in the new result; empty where it is not on the list.
+    /// `avoid.why` in the old and in the new result. Empty where the page is not on the list.
     pub why: [&'t str; 2],
 }
 
-/// What became of a range of the list. `page` tells what became of a page, `stands` of a row of the old list that the new one does not
-/// have whether it stands all the same: then nothing became of it.
+/// Appends the changes of a range of the list to `into`. `page` returns the change of a page.
+/// `stands` is called with each row of the old list that the new list lacks; if it returns true,
+/// the row is still in force and is not a change.
 pub(super) fn changes<'t>(
     old: &AvoidColumns<'t>,
     new: &AvoidColumns<'t>,
@@ -100,7 +103,7 @@ pub(super) fn changes<'t>(
     }
 }
 
-/// The rows as a table.
+/// Builds the table `avoid_changed`.
 pub(super) fn table(rows: &[AvoidChange<'_>]) -> Table {
     let texts = |value: for<'a> fn(&'a AvoidChange<'a>) -> &'a str| Column::Text(rows.iter().map(value).collect());
     Table::new([
@@ -115,7 +118,7 @@ pub(super) fn table(rows: &[AvoidChange<'_>]) -> Table {
     ])
 }
 
-/// A list without pages.
+/// Returns an empty list.
 pub(super) fn none() -> Table {
     let ids = || Column::Id(Vec::new());
     let texts = || Column::Text(Texts::new());

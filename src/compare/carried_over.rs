@@ -1,7 +1,8 @@
-//! Collections that a crawl did not fetch because it obeyed the avoid list: they are as they were last seen.
+//! Carries collections over that a crawl did not fetch because it obeyed the avoid list.
 //!
-//! In: the crawl before, with its collections, and the newer one as its result tells it, which knows nothing of what was skipped, and of
-//! a mirror of which probes were fetched no more than these. Out: the newer one with what it skipped.
+//! The inputs are the previous crawl with its collections, and the newer crawl as read from its
+//! result. The result lacks skipped pages, and has only the probes of a probed mirror. The output
+//! is the newer crawl with the skipped collections as they were last seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,11 +15,18 @@ use webtwin_results::Run;
 use webtwin_results::rejected::url_in;
 use webtwin_results::scan::scan;
 
-/// Carries collections over that the crawl did not fetch, or but for a few pages, because their pages were on the avoid list: they are
-/// as they were last seen. The ones of their similar clusters that were fetched, and have no mirror for that, are carried over with the
-/// texts they have now. Pages that the crawl has a record of which was not kept are no part of them, nor are those `asked` for as probes
-/// that it does not have, if they were fetched. A collection that was skipped, and of which more pages were looked for in vain than found, is
-/// not carried over, nor is one of whose probes that are there less than the share [`DRIFT`] is on the avoid list again or says what it said.
+/// Adds the collections of `last` to `crawl` that were skipped, entirely or except for a few pages,
+/// because their pages were on the avoid list.
+///
+/// A skipped collection is carried over as it was last seen. The kept collections of its similar
+/// cluster were fetched, but lost their mirrors because those were skipped; they are carried over
+/// with their current texts. Pages that the crawl recorded but did not keep are left out. So are
+/// pages in `asked`, which were requested as probes, if the crawl requested them (`is_told`, or
+/// inferred) and does not have them.
+///
+/// A skipped collection is not carried over in two cases: if more of its requested pages are absent
+/// than present, or if, of its present probes, a fraction below [`DRIFT`] is on the avoid list
+/// again or has the same text as before.
 pub(super) fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run, (asked, is_told): (&[DocId], bool)) -> Result<()> {
     let fetched = Fetched::read(last, run, (asked, is_told))?;
     let is_skipped: Vec<bool> = (0..last.collections.len() as u32).map(|at| fetched.is_skipped(at)).collect();
@@ -51,16 +59,16 @@ pub(super) fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run, (asked, is_
     Ok(())
 }
 
-/// What a crawl has of the collections of the one before.
+/// Pages of the previous crawl's collections, as the newer crawl has them.
 struct Fetched<'a> {
     last: &'a Crawl,
-    /// The text and fetch time of each page of a collection, if it was fetched.
+    /// Text and fetch time of each page of a collection; `None` if the page was not fetched.
     now: BTreeMap<DocId, Option<(u64, i64)>>,
-    /// Those of them that are on the crawl's own avoid list.
+    /// Pages of the collections that are on the crawl's own avoid list.
     listed: BTreeSet<DocId>,
-    /// Those that were looked for in vain.
+    /// Pages that were requested and are absent.
     sought: BTreeSet<DocId>,
-    /// Pages that were to be fetched as probes, ascending.
+    /// Pages that the crawler was asked to fetch as probes, ascending.
     asked: &'a [DocId],
 }
 
@@ -110,35 +118,38 @@ impl<'a> Fetched<'a> {
         self.pages(at).iter().filter(|page| !self.is_there(page)).count() as u32
     }
 
-    /// Whether what was looked for was found, and is what it was.
+    /// True if most requested pages are present and most present probes still are copies.
     fn lives(&self, at: u32) -> bool {
         let in_vain = self.pages(at).iter().filter(|page| self.sought.contains(&page.doc_id)).count() as u32;
         let found = self.pages(at).len() as u32 - self.missing(at);
         let probes = || self.pages(at).iter().filter(|page| self.was_asked(page) && self.is_there(page));
-        // One that says what it said is as far from its original as it was, or this has gone on without it.
+        // A probe with an unchanged text is as close to its original as it was; or the original
+        // changed and the mirror did not follow.
         let says_the_same = |page: &Member| self.now[&page.doc_id].is_some_and(|now| now.0 == page.text);
         let copies = probes().filter(|page| self.is_listed(page) || says_the_same(page)).count();
         in_vain <= found && copies as f64 >= DRIFT * probes().count() as f64
     }
 
-    /// Most of it is on the list, and some of it was not fetched.
+    /// True if most of the collection is on the list and some pages were not fetched.
     fn may_be_skipped(&self, at: u32) -> bool {
         2 * self.of(at).skipped > self.of(at).size && 0 < self.missing(at)
     }
 
-    /// At least half of what the list leaves is there, too. What else was fetched are probes.
+    /// True if the collection was skipped: at least half of its pages that are not on the list were
+    /// fetched, and it lives. All other fetched pages are probes.
     fn is_skipped(&self, at: u32) -> bool {
         let of = self.of(at);
         let open = of.size.saturating_sub(of.skipped);
         self.may_be_skipped(at) && 2 * self.missing(at).saturating_sub(of.skipped) <= open && self.lives(at)
     }
 
-    /// Whether its pages that were not fetched are part of it all the same: it was skipped, or it has no more of these than could be.
+    /// True if pages that were not fetched still belong to the collection: it was skipped, or it
+    /// lives and lacks no more pages than the list has.
     fn stands(&self, at: u32, is_skipped: bool) -> bool {
         is_skipped || self.missing(at) <= self.of(at).skipped && self.lives(at)
     }
 
-    /// The pages that it is carried over with, with the texts they have now.
+    /// Returns the pages with which the collection is carried over, with their current texts.
     fn carried(&self, at: u32, is_skipped: bool) -> Vec<Member> {
         let stands = self.stands(at, is_skipped);
         let there = |page: &&Member| self.is_there(page) || stands && !self.sought.contains(&page.doc_id);
@@ -146,20 +157,22 @@ impl<'a> Fetched<'a> {
         self.pages(at).iter().filter(there).map(|page| Member { text: text(page), ..*page }).collect()
     }
 
-    /// What is known of it with these pages.
+    /// Builds the collection as it is now, with the given pages.
     fn as_it_is(&self, at: u32, pages: &[Member], is_skipped: bool) -> Collection {
         let before = self.of(at);
         let there = || pages.iter().filter(|page| self.is_there(page));
-        // Pages of a mirror that are not on the list are fetched each time, and say nothing of those that are.
+        // Pages of a mirror that are not on the list are fetched in each crawl, so they are no
+        // evidence for the pages on the list.
         let tells_of_all = before.keep || before.skipped == 0 || !self.stands(at, is_skipped);
         let is_seen = there().any(|page| tells_of_all || self.was_asked(page) || self.is_listed(page));
-        // Those that stand, and those that this crawl has put there: the next one need not have either.
+        // Counts the pages that stay on the list and those that this crawl added to it. The next
+        // crawl need not fetch either.
         let skipped = pages.iter().filter(|page| !self.is_there(page) || self.is_listed(page)).count() as u32;
         Collection {
             size: pages.len() as u32,
             looked_at: there().count() as u32,
             skipped,
-            // Another one is kept now.
+            // A collection most of whose pages are skipped is not the kept one; another one is.
             keep: before.keep && 2 * skipped as usize <= pages.len(),
             fetched: there().filter_map(|page| self.now[&page.doc_id]).map(|now| now.1).max().unwrap_or(before.fetched),
             unseen: if is_seen { 0 } else { before.unseen + 1 },
@@ -172,10 +185,11 @@ impl<'a> Fetched<'a> {
     }
 }
 
-/// Drops the collections of a crawl that have no other pages than those `known` of similar clusters
-/// of the crawl before, with their collections, and those most of whose pages are of its
-/// collections that `is_skipped`: where little of a mirror was fetched, that is all it shares with
-/// what it mirrors. One with nine in ten pages of a collection before was fetched, and stays.
+/// Removes collections of `crawl` that consist of probes only. These are the collections without
+/// pages outside `known`, which maps pages of the previous crawl's similar clusters to their
+/// collections, and the collections most of whose pages belong to collections that `is_skipped`
+/// marks: a mirror of which few pages were fetched shares only those with its original. A
+/// collection with nine in ten pages of a previous collection was fetched, and stays.
 fn drop_probed(last: &Crawl, known: &BTreeMap<DocId, u32>, is_skipped: &[bool], crawl: &mut Crawl) {
     let is_probed = |at: u32| {
         let pages = crawl.members_of(at);
@@ -204,8 +218,9 @@ fn drop_probed(last: &Crawl, known: &BTreeMap<DocId, u32>, is_skipped: &[bool], 
     });
 }
 
-/// Pages that the crawl has not got though it looked for them: those of records that were not kept, and those `asked` for, if it is told
-/// that it looked for these, or has something of at least half of them. (A dead host leaves no record.)
+/// Returns the pages that the crawl requested and does not have. These are the pages of records
+/// that were not kept, and pages in `asked` if the crawl requested them: `is_told` states that it
+/// did, or at least half of them have a page or a record. (A host that is down leaves no record.)
 fn sought_in_vain(
     run: &Run,
     (asked, is_told): (&[DocId], bool),

@@ -1,4 +1,5 @@
-//! The second pass over the pages of both results: what became of each, and of the avoid list.
+//! Second pass over the pages of both results: classifies the change of each page and of the avoid
+//! list.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -25,17 +26,17 @@ use webtwin_base::threads;
 use webtwin_job::Recrawl;
 use webtwin_storage::table::{Column, Table};
 
-/// Why a page is gone that a crawler did not fetch because it was on the old list.
+/// Value of `why_gone` for a page that the crawler did not fetch because it was on the old list.
 const AVOIDED: &str = "avoided";
 
-/// A row of `pages_changed`. Of pairs of values the first is the old crawl's.
+/// Row of `pages_changed`. In pairs of values the old crawl comes first.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Row<'t> {
     doc_id: DocId,
     url: &'t str,
     what: Option<What>,
     why_gone: Cow<'static, str>,
-    /// Where a page that moved is in the other crawl.
+    /// Counterpart in the other crawl of a page that moved.
     other: Option<(DocId, String)>,
     same_text: bool,
     bits: Option<u32>,
@@ -44,20 +45,20 @@ struct Row<'t> {
     text_bytes: [u64; 2],
     times: [i64; 2],
     avoided: [bool; 2],
-    /// Crawls since it last had the text that it has again.
+    /// Number of crawls since the page last had the text that it has again.
     reverted: Option<u32>,
 }
 
-/// Pages by what became of them.
+/// Counts of pages and rows by their change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Counts {
-    /// In the order of [`What::ALL`].
+    /// Number of pages by change, in the order of [`What::ALL`].
     pub what: [u64; What::ALL.len()],
-    /// Gone pages by `why_gone`.
+    /// Number of gone pages by `why_gone`.
     pub why_gone: BTreeMap<String, u64>,
-    /// Rows of `avoid_changed` by `what`.
+    /// Number of rows of `avoid_changed` by `what`.
     pub avoid: BTreeMap<&'static str, u64>,
-    /// Pages that moved with the same text.
+    /// Number of pages that moved with an equal text.
     pub moved_same_text: u64,
 }
 
@@ -76,22 +77,24 @@ impl Counts {
         }
     }
 
-    /// Pages by what became of them.
+    /// Returns the number of pages with a change.
     pub(super) fn of(&self, what: What) -> u64 {
         self.what[what as usize]
     }
 
-    /// Pages of one crawl.
+    /// Returns the number of pages with the changes for which `is_of` is true.
     pub(super) fn pages(&self, is_of: impl Fn(What) -> bool) -> u64 {
         What::ALL.into_iter().filter(|&what| is_of(what)).map(|what| self.of(what)).sum()
     }
 }
 
-/// Judges all pages, and writes `pages_changed` and, where avoid lists are compared, `avoid_changed` and `texts_before`. Returns also
-/// the pages by site, whose `numbers` are given.
+/// Classifies all pages and writes `pages_changed`. If avoid lists are compared it also writes
+/// `avoid_changed` and [`AVOID_STANDING`], and if past texts are known `texts_before`. Returns the
+/// counts in total and by site; `numbers` maps each site to its index.
 ///
 /// # Errors
-/// Those of tables and of the disk; [`Error::Invariant`] when pages are lost or counted twice.
+/// Returns [`Error::Invariant`] if pages are lost or counted twice, and any error of the tables and
+/// of the disk.
 pub(super) fn changes(
     of: &Comparison,
     moves: &Moves,
@@ -104,6 +107,8 @@ pub(super) fn changes(
     let judge = Judge { of, moves, notes, seen, numbers, texts, standing };
     let ended = Mutex::new(InOrder { next: 0, waiting: BTreeMap::new(), writer });
     let in_order = || ended.lock().expect("nothing panics while it holds this");
+    // Threads finish ranges out of order. Encoding runs outside of the lock, so that a thread
+    // blocks others only while it queues tables.
     let none = || (Counts::default(), vec![OfSite::default(); numbers.len()]);
     let each = threads::for_each(of.workers, of.ranges.count(), none, |(counts, sites), range| {
         let judged = judge.range(range, sites)?;
@@ -122,6 +127,8 @@ pub(super) fn changes(
             all.iter_mut().zip(some).for_each(|(all, more)| *all += more);
         }
     }
+    // Each page must be classified exactly once, and a move has two ends: cheap checks against a
+    // wrong merge.
     for (side, pages) in [counts.pages(What::is_old), counts.pages(What::is_new)].into_iter().enumerate() {
         let there = of.pages[side].rows();
         if pages != there {
@@ -136,7 +143,7 @@ pub(super) fn changes(
     Ok((counts, sites))
 }
 
-/// Ranges that are written as soon as those before them are.
+/// Orders the output of ranges: a range is written once all ranges before it are written.
 struct InOrder<'w> {
     next: usize,
     waiting: BTreeMap<usize, Vec<(&'static str, Table)>>,
@@ -144,7 +151,7 @@ struct InOrder<'w> {
 }
 
 impl InOrder<'_> {
-    /// Takes the tables of a range, and returns what is to be done with those that are next.
+    /// Adds the tables of a range. Returns the work to be done for those that are next in order.
     fn add(&mut self, range: usize, tables: Vec<(&'static str, Table)>) -> Result<Vec<Work>> {
         self.waiting.insert(range, tables);
         let mut work = Vec::new();
@@ -158,19 +165,19 @@ impl InOrder<'_> {
     }
 }
 
-/// What judging pages needs.
+/// Inputs for the classification of pages.
 struct Judge<'j> {
     of: &'j Comparison,
     moves: &'j Moves,
     notes: &'j Notes,
     seen: &'j Seen,
-    /// Of sites, by their ids.
+    /// Index of each site, by site id.
     numbers: &'j ByHash<u32>,
     texts: Option<&'j Texts>,
     standing: Option<&'j Standing>,
 }
 
-/// What became of a range: rows of tables, by their names.
+/// Output of one range.
 struct Judged {
     tables: Vec<(&'static str, Table)>,
     counts: Counts,
@@ -242,6 +249,7 @@ impl Judge<'_> {
             counts.moved_same_text += u64::from(told == What::MovedFrom && row.same_text);
             whats.push((doc_id, told));
             sites[self.numbers[&site_id(site)] as usize][told as usize] += 1;
+            // The table has changes only, because most pages of a crawl do not change.
             if told != What::Same {
                 row.what = Some(told);
                 row.avoided = [was_avoided(doc_id), is_avoided(doc_id)];
@@ -252,7 +260,9 @@ impl Judge<'_> {
         if of.has_avoid() {
             let (old, new, stood) = (&avoid[0], &avoid[1], of.stood(range)?);
             let page = |page: DocId| find(&whats, page, |one| one.0).map(|one| one.1);
-            // One that stood beside the old list is a page of neither crawl if it was not fetched for this one either.
+            // A page that stood next to the old list, and was not fetched for the new crawl either,
+            // is a page of neither crawl. So it has no change, and only a record of its refusal
+            // shows that it was fetched.
             let is_unfetched = |of: DocId| match page(of) {
                 Some(_) => find(&unfetched, of, |one| *one).is_some(),
                 None => find(&refused, of, |one| one.0).is_none(),
@@ -280,7 +290,7 @@ impl Judge<'_> {
         Ok(Judged { tables, counts })
     }
 
-    /// Fills in what is known of the other place of a page, which is in the crawl `side`.
+    /// Fills in the counterpart of a page that moved, which is in the crawl `side`.
     fn moved(&self, row: &mut Row<'_>, moved: &Moved, side: usize, room: &mut Vec<u8>) -> Result<What> {
         let note = self.notes.of(&moved.other, room)?;
         row.put(side, &note);
@@ -301,7 +311,7 @@ impl Judge<'_> {
 }
 
 impl PageColumns<'_> {
-    /// What a row of the result tells of a page.
+    /// Returns the columns of a page that its output row shows.
     fn note(&self, row: usize) -> Note {
         let (time, text_bytes) = (self.times[row], self.text_bytes[row]);
         Note { url: String::new(), time, text_bytes, chunks: self.chunks[row] }
@@ -314,7 +324,7 @@ impl Row<'_> {
     }
 }
 
-/// The row of a key among rows that ascend by it.
+/// Finds the row of a key in rows that ascend by it.
 fn find<T>(rows: &[T], key: DocId, of: impl Fn(&T) -> DocId) -> Option<&T> {
     rows.binary_search_by_key(&key, of).ok().map(|at| &rows[at])
 }

@@ -1,4 +1,5 @@
-//! Results of crawls, added to a history one after the other: what became of each collection, and what the history remembers of it.
+//! History of crawl results: adds one result after the other, classifies the change of each
+//! collection, and keeps the observations that later crawls need.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,61 +19,67 @@ use webtwin_job::{Avoided, Recrawl};
 use webtwin_results::Run;
 use webtwin_results::scan::scan;
 
-/// Intervals that are kept apart for the rates of a host or collection.
+/// Maximum number of intervals that are stored separately for the change rate of a host or
+/// collection.
 const INTERVALS: usize = 16;
 
-/// Fraction of a mirror's texts that must be those of the collection that leads, in any crawl that the history keeps, or the mirror has
-/// drifted; of a mirror that never had them, mean resemblance to the pages kept. With less than half it is more another thing than a copy.
+/// Minimum fraction of a mirror's texts that must be texts of the leading collection in any crawl
+/// that the history keeps; a mirror below it has drifted. For a mirror that never shared texts, the
+/// fraction is the mean resemblance to the kept pages. With less than half, the mirror differs more
+/// than it agrees.
 pub(super) const DRIFT: f64 = 0.5;
 
-/// Crawls whose pages of collections a history keeps, the newest included: a mirror's lag is looked for in these, and so are texts that
-/// pages have again. Each crawl adds 32 bytes for each page of a collection to the file.
+/// Number of crawls whose collection pages a history keeps, including the newest. The lag of a
+/// mirror and reverted texts are searched in these crawls. Each crawl adds 32 bytes to the file for
+/// each page of a collection.
 pub(super) const VERSIONS: u32 = 4;
 
-/// Crawls in a row that must have nothing of a collection for it to have died; until then it is missing. A host that is down for one
-/// crawl is common. What a history holds depends on it.
+/// Number of consecutive crawls without a match after which a collection has died; until then it is
+/// missing. The number is above one, because a host is often down for a single crawl. The content
+/// of a history depends on this number.
 pub(super) const PATIENCE: u8 = 2;
 
-/// Fraction of a collection's pages that must have another text for the collection to have changed: one page in ten, as for probes.
+/// Fraction of a collection's pages whose text must differ for the collection to count as changed:
+/// one page in ten, as for probes.
 const CHANGED: f64 = 0.1;
 
-/// What became of a collection with a crawl.
+/// Change of a collection in one crawl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Told {
-    /// In a word.
+    /// Classification of the change.
     pub fate: Fate,
-    /// Its version before; `None` if it was born.
+    /// Previous version; `None` if the collection was born.
     pub old: Option<Version>,
-    /// Its version now; `None` if the crawl has nothing of it.
+    /// Current version; `None` if the crawl has no match.
     pub new: Option<Version>,
-    /// What the word follows from.
+    /// Measurements from which the classification follows.
     pub seen: Seen,
-    /// Pages that both have; of a move its texts or places.
+    /// Number of pages that both versions have; for a move, of texts or places.
     pub shared: u32,
-    /// Of the pages that both have, those with equal text; of a move the texts that both have.
+    /// Number of common pages with an equal text; for a move, of texts that both versions have.
     pub same_text: u32,
-    /// Pages that both have with another text.
+    /// Number of common pages with another text.
     pub changed: u32,
-    /// The first version of its line.
+    /// First version of the collection's line.
     pub line: Version,
 }
 
-/// A history of results, and the notes beside it.
+/// History of crawl results and the observations stored with it.
 pub struct Chronicle {
     history: History,
-    /// The line of each collection, of the crawls whose pages are kept.
+    /// Line of each collection, by crawl. Only crawls whose pages are kept.
     lines: BTreeMap<u32, Vec<Version>>,
-    /// The attempts that made the results.
+    /// Attempt that wrote each result, by crawl.
     results: BTreeMap<u32, String>,
     hosts: BTreeMap<String, Vec<(u32, Visits)>>,
     ended: Ended,
-    /// Pages that were to be fetched as probes after each crawl, ascending.
+    /// Pages requested as probes after each crawl, ascending.
     asked: BTreeMap<u32, Vec<DocId>>,
     settings: Recrawl,
 }
 
 impl Chronicle {
-    /// One without crawls.
+    /// Creates a history without crawls.
     pub fn new(settings: &Recrawl) -> Chronicle {
         Chronicle {
             history: History::new(PATIENCE),
@@ -85,11 +92,12 @@ impl Chronicle {
         }
     }
 
-    /// Takes up what a comparison saved, `name` in messages, as it was when `result` was the newest crawl: later ones are retracted.
+    /// Restores the history that a comparison saved, in the state that it had when `result` was the
+    /// newest crawl; later crawls are retracted. `name` names the history in messages.
     ///
     /// # Errors
-    /// [`Error::Usage`] if it does not have that result, or was made by a build that waits for another number of crawls before a
-    /// collection has died, or keeps the pages of fewer crawls.
+    /// Returns [`Error::Usage`] if the history does not have that result, or if the build that
+    /// wrote it has another `PATIENCE` or keeps the pages of fewer crawls.
     pub fn take_up(name: &str, mut saved: Saved, result: &str, settings: &Recrawl) -> Result<Chronicle> {
         if saved.patience != PATIENCE || saved.versions < VERSIONS {
             let (patience, versions) = (saved.patience, saved.versions);
@@ -127,9 +135,10 @@ impl Chronicle {
         Ok(chronicle)
     }
 
-    /// What the next comparison has to know.
+    /// Returns the state that the next comparison needs.
     pub fn save(mut self) -> Saved {
-        // One more than the next comparison needs, so that this one can be made again.
+        // Keeps one crawl more than the next comparison needs, so that this comparison can be
+        // repeated.
         let kept = VERSIONS as usize + 1;
         self.history.forget_all_but(kept);
         Saved {
@@ -144,39 +153,39 @@ impl Chronicle {
         }
     }
 
-    /// Notes the pages that the crawler is asked to fetch as probes of what the newest crawl has.
+    /// Stores the pages that the crawler is asked to fetch as probes after the newest crawl.
     pub fn ask(&mut self, urls: impl Iterator<Item = String>) {
         let Some((&number, _)) = self.crawls().last_key_value() else { return };
         let pages: BTreeSet<DocId> = urls.map(|url| doc_id(&url)).collect();
         self.asked.insert(number, pages.into_iter().collect());
     }
 
-    /// Whether a result is in it.
+    /// True if the history has the result of an attempt.
     pub fn has(&self, attempt: &str) -> bool {
         self.results.values().any(|one| one == attempt)
     }
 
-    /// The crawls, by number.
+    /// Returns the crawls by number.
     pub fn crawls(&self) -> &BTreeMap<u32, Crawl> {
         self.history.crawls()
     }
 
-    /// A collection of a crawl.
+    /// Returns a collection of a crawl.
     pub fn collection(&self, version: Version) -> &Collection {
         &self.crawls()[&version.crawl].collections[version.collection as usize]
     }
 
-    /// The line of a version of a crawl whose pages are kept.
+    /// Returns the line of a version, whose crawl's pages must be kept.
     pub fn line(&self, version: Version) -> Version {
         self.lines[&version.crawl][version.collection as usize]
     }
 
-    /// Visits to hosts.
+    /// Returns the visits to hosts.
     pub fn hosts(&self) -> &BTreeMap<String, Vec<(u32, Visits)>> {
         &self.hosts
     }
 
-    /// Intervals and ends of mirrors that are no more, by kind.
+    /// Returns, by kind, the numbers of intervals and of ends of mirrors that no longer exist.
     pub fn ended(&self) -> BTreeMap<Kind, (u32, u32)> {
         let mut all: BTreeMap<Kind, (i64, i64)> = BTreeMap::new();
         for (&(_, kind), &(intervals, ends)) in &self.ended {
@@ -186,12 +195,14 @@ impl Chronicle {
         all.into_iter().map(|(kind, sum)| (kind, (sum.0.max(0) as u32, sum.1.max(0) as u32))).collect()
     }
 
-    /// Adds a result; `before` is the one before it, if that can still be read, for what changed on the pages of hosts.
+    /// Adds a result. `before` is the previous result if it can still be read; changes of the pages
+    /// of hosts are counted against it.
     ///
-    /// Returns what became of each collection, what asks for attention first; of the first crawl all collections are born.
+    /// Returns the change of each collection, those that need most attention first. All collections
+    /// of the first crawl are born.
     ///
     /// # Errors
-    /// Those of the tables.
+    /// Returns any error of the tables and of [`History::append`].
     pub fn add(&mut self, run: &Run, before: Option<&Run>, workers: usize) -> Result<Vec<Told>> {
         let mut crawl = collections::crawl(run)?;
         let last = self.crawls().last_key_value().map(|(number, _)| *number);
@@ -200,7 +211,8 @@ impl Chronicle {
                 (self.asked.get(&last).map_or(&[][..], Vec::as_slice), self.settings.avoided == Avoided::Probed);
             carry_over(&self.crawls()[&last], &mut crawl, run, asked)?;
         }
-        // Crawls without times, or in another order than theirs, are no visits.
+        // The interval is not positive if crawls have no times or were added in another order; then
+        // they are not counted as visits.
         let interval = last.map_or(0, |last| crawl.time - self.crawls()[&last].time);
         let number = self.history.next();
         self.results.insert(number, run.manifest.attempt.clone());
@@ -225,12 +237,12 @@ impl Chronicle {
         Ok(told)
     }
 
-    /// Notes the lines of all versions of the crawls whose pages are known.
+    /// Stores the lines of all versions whose crawl's pages are kept.
     fn note_lines<'a>(&mut self, facts: impl Iterator<Item = &'a Fact>) {
         for fact in facts {
             let &Fact::Line { of, line } = fact else { continue };
             let count = self.history.crawls()[&of.crawl].collections.len();
-            // Of one that is forgotten nobody asks.
+            // No step reads the line of a forgotten version.
             if count == 0 {
                 continue;
             }
@@ -238,7 +250,7 @@ impl Chronicle {
         }
     }
 
-    /// Notes for each collection of the newest crawl whether it leads, and how far it is behind.
+    /// Stores for each collection of the newest crawl if it leads, and its lag.
     fn note_lags(&mut self, number: u32) {
         let none = Vec::new();
         let past = |(number, crawl)| Past { crawl, lines: self.lines.get(number).unwrap_or(&none) };
@@ -246,13 +258,13 @@ impl Chronicle {
         let (lags, leads) = lags(newest[0], &newest[1..]);
         let crawl = self.history.notes(number);
         for ((collection, lag), leads) in crawl.collections.iter_mut().zip(lags).zip(leads) {
-            // What was not looked at is behind only because nobody did.
+            // A collection whose pages were not fetched appears to be behind only for that reason.
             let is_known = 2 * collection.looked_at > collection.size;
             (collection.lag, collection.leads) = (lag.filter(|_| is_known), leads);
         }
     }
 
-    /// Pages that the crawl has of each collection that is missing.
+    /// Counts the pages that the crawl has of each missing collection.
     fn standing(&self, facts: &[Fact], run: &Run) -> Result<BTreeMap<Version, u32>> {
         let mut wanted: Vec<(DocId, Version)> = Vec::new();
         for fact in facts {
@@ -318,7 +330,8 @@ impl Chronicle {
         Some(Told { fate, old, new, seen, shared, same_text, changed, line })
     }
 
-    /// Hands what is remembered of each collection on to its version now, and of those that ended to the pool of their kind.
+    /// Copies the observations of each collection to its current version, and adds those of ended
+    /// collections to the totals of their kind.
     fn remember(&mut self, told: &[Told], number: u32, interval: i64) {
         let crawls: Vec<u32> = self.crawls().keys().copied().collect();
         let place = |crawl: u32| crawls.binary_search(&crawl).expect("it is a crawl of the history");
@@ -327,7 +340,8 @@ impl Chronicle {
             let before = self.collection(old).clone();
             let apart = (place(number) - place(old.crawl)) as u32;
             let is_mirror = before.resemblance.is_some();
-            // Another collection goes on there, or none.
+            // The collection ended: no collection continues it, or one that continues another
+            // collection.
             let Some(new) = told.new.filter(|_| told.fate != Fate::Joined) else {
                 if is_mirror && apart == 1 {
                     self.book((number, before.kind), &before, 1);
@@ -338,7 +352,8 @@ impl Chronicle {
                 continue;
             }
             if is_mirror && apart > 1 {
-                // It is back, and speaks for itself again.
+                // The mirror is back. Its intervals are counted with its own version again, not
+                // with its kind.
                 self.book((number, before.kind), &before, -1);
             }
             let ended = u32::from(apart > 1 || told.fate.is_end());
@@ -347,7 +362,8 @@ impl Chronicle {
             if has_old_captures && one.unseen == 0 && interval > 0 {
                 one.unseen = before.unseen + apart;
             }
-            // Who was not looked at has not been seen to live on; once it is, it has all the while.
+            // A collection that was not fetched is not known to be alive. Once it is fetched, it
+            // has lived in all crawls between.
             let seen = if one.unseen > 0 { (0, 0) } else { (before.unseen + apart, ended) };
             one.seen = (before.seen.0 + seen.0, before.seen.1 + seen.1);
             one.visits = before.visits;
@@ -362,8 +378,9 @@ impl Chronicle {
 }
 
 impl Chronicle {
-    /// Adds intervals and ends of a mirror that is no more to those of its kind, or takes them off; at the crawl that tells, so that they go
-    /// when that is retracted.
+    /// Adds the intervals and ends of a mirror to the totals of its kind, `times` times; -1
+    /// subtracts them. The entry belongs to the crawl that revealed the end, so it disappears if
+    /// that crawl is retracted.
     fn book(&mut self, at: (u32, Kind), one: &Collection, times: i64) {
         let sum = self.ended.entry(at).or_default();
         sum.0 += times * i64::from(one.seen.0 + one.unseen + 1);
@@ -371,9 +388,10 @@ impl Chronicle {
     }
 }
 
-/// Whether a collection has gone its own way: less than `least` of its texts are, or were in a crawl kept, those of the one that
-/// leads, and before it was more. Of one that never had them, as it writes its name on each page, the resemblance to the pages kept
-/// says it in the same way.
+/// True if a collection has drifted: the fraction of its texts that the leading collection has, or
+/// had in a kept crawl, was at least `least` and is now below it. For a collection that never
+/// shared texts, for example because its name is on each page, the resemblance to the kept pages is
+/// compared with `least` in the same way.
 fn has_drifted(old: &Collection, new: &Collection, least: f64) -> bool {
     if 2 * new.looked_at <= new.size {
         return false;
@@ -387,7 +405,8 @@ fn has_drifted(old: &Collection, new: &Collection, least: f64) -> bool {
     }
 }
 
-/// Of the pages that both have, those with equal and with other text; both ascend by page.
+/// Counts the pages that both versions have: those with equal text and those with another text.
+/// Both lists ascend by page.
 fn compared(old: &[Member], new: &[Member]) -> (u32, u32) {
     let (mut same, mut changed) = (0, 0);
     for page in new {
@@ -398,7 +417,7 @@ fn compared(old: &[Member], new: &[Member]) -> (u32, u32) {
     (same, changed)
 }
 
-/// Distinct texts that both have.
+/// Counts the distinct texts that both lists have.
 fn equal_texts(old: &[Member], new: &[Member]) -> u32 {
     let texts = |pages: &[Member]| pages.iter().map(|page| page.text).collect::<BTreeSet<u64>>();
     texts(old).intersection(&texts(new)).count() as u32
@@ -418,11 +437,11 @@ mod tests {
             looked_at: 10,
             ..Collection::default()
         };
-        // An old version, which resembles the new one little.
+        // An old version, which hardly resembles the new one.
         assert!(!has_drifted(&of(10, 900_000), &of(10, 300_000), 0.5));
         assert!(has_drifted(&of(6, 900_000), &of(2, 800_000), 0.5));
         assert!(!has_drifted(&of(2, 900_000), &of(1, 800_000), 0.5));
-        // Who was not looked at has gone nowhere.
+        // A collection that was not fetched has not drifted.
         assert!(!has_drifted(&of(6, 900_000), &Collection { looked_at: 5, ..of(2, 800_000) }, 0.5));
         // Its name is on each page.
         assert!(has_drifted(&of(0, 900_000), &of(0, 400_000), 0.5));

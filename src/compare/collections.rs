@@ -1,7 +1,7 @@
-//! What a crawl says of its collections, and how that is read from the tables of its result.
+//! Collections of one crawl, and how they are read from the tables of its result.
 //!
-//! Collections are named by their smallest page, which may come and go; so a collection is the same as one of an earlier crawl
-//! by what it holds, never by its name.
+//! The id of a collection is its smallest page, which may appear and disappear. So collections of
+//! two crawls are matched by their content, never by their ids.
 
 use std::collections::BTreeMap;
 
@@ -16,81 +16,88 @@ use webtwin_base::ids::DocId;
 use webtwin_results::Run;
 use webtwin_results::scan::scan;
 
-/// A collection of one crawl.
+/// Collection of one crawl.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Collection {
-    /// Its smallest page.
+    /// Smallest doc id of its pages.
     pub id: DocId,
-    /// It and its mirrors: the smallest page of them all.
+    /// Smallest doc id of the pages of the collection and its mirrors.
     pub similar_cluster: DocId,
-    /// Whether it is the one that is kept.
+    /// True if it is the collection that is kept.
     pub keep: bool,
-    /// Where it stands.
+    /// Host of the collection.
     pub host: String,
-    /// What the URLs of its pages begin with.
+    /// Common prefix of the URLs of its pages.
     pub prefix: String,
-    /// Its page most linked from other hosts.
+    /// URL of the page that is most linked from other hosts.
     pub root_url: String,
-    /// Its pages.
+    /// Number of pages.
     pub size: u32,
-    /// Whether it led its similar cluster ([`crate::lag`]).
+    /// True if it led its similar cluster; see [`crate::lag`].
     pub leads: bool,
-    /// How far it was behind the one that led; `None` if no crawl kept had any of its texts.
+    /// Lag behind the collection that led. `None` if no kept crawl of that collection has any of
+    /// its texts.
     pub lag: Option<Lag>,
-    /// Its pages that the crawl has; fewer than all if others were skipped because they are on the avoid list.
+    /// Number of its pages that the crawl fetched. It is below `size` if other pages were skipped
+    /// because they are on the avoid list.
     pub looked_at: u32,
     /// Newest fetch time of its pages.
     pub fetched: i64,
-    /// Crawls since any page of it was fetched, of a mirror one of those on the avoid list: more than 0 if these were skipped, and if the
-    /// crawl has the captures of an earlier one.
+    /// Number of crawls since any page of it was fetched; for a mirror, any page on the avoid list.
+    /// It is above 0 if these pages were skipped, or if the crawl has the captures of an earlier
+    /// crawl.
     pub unseen: u32,
-    /// Of its pages, those on the avoid list.
+    /// Number of its pages that are on the avoid list.
     pub skipped: u32,
-    /// What its pages and those kept for them have in common, in millionths: the mean over all its pages, of which one that is
-    /// not on the avoid list counts as 0. `None` for the collection that is kept.
+    /// Mean resemblance of its pages to the pages kept for them, in millionths. A page that is not
+    /// on the avoid list counts as 0. `None` for the collection that is kept.
     pub resemblance: Option<u32>,
-    /// How its host and that of the collection kept are related.
+    /// Relation of its host to the host of the kept collection.
     pub kind: Kind,
-    /// Intervals between crawls over which its line was seen, and those at whose end it was a mirror no more.
+    /// Number of intervals between crawls over which its line was observed, and number of those at
+    /// whose end it was no longer a mirror.
     pub seen: (u32, u32),
-    /// For each interval whether its pages changed, as visits to one thing, by the crawl at its end: they change together.
+    /// One visit for each interval, with the crawl at its end: did the collection change? Its pages
+    /// count as one unit, because they change together.
     pub visits: Vec<(u32, Visits)>,
 }
 
-/// A page of a collection. Rows order by collection, then page.
+/// Page of a collection. Rows order by collection, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Member {
-    /// Its collection, by its place in [`Crawl::collections`].
+    /// Index of its collection in [`Crawl::collections`].
     pub collection: u32,
-    /// The page.
+    /// Doc id of the page.
     pub doc_id: DocId,
     /// Hash of its text.
     pub text: u64,
-    /// Hash of its URL behind the collection's prefix: equal for a page and its copy in a mirror with the same names.
+    /// Hash of its URL relative to the collection's prefix: equal for a page and its copy in a
+    /// mirror with the same names.
     pub place: u64,
 }
 
-/// What a crawl says of its collections.
+/// Collections of one crawl and their pages.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Crawl {
-    /// When it was made, in seconds since 1970: the newest fetch time of its pages, but for a few of them.
+    /// Time of the crawl in seconds since 1970: the newest fetch time of its pages, without a few
+    /// outliers.
     pub time: i64,
-    /// Collections that a history has forgotten, as it has no more use for them: all, or none.
+    /// Number of collections whose data the history has dropped: all or none of the crawl's.
     pub forgotten: u32,
-    /// Its collections, ascending by id.
+    /// Collections, ascending by id.
     pub collections: Vec<Collection>,
-    /// Their pages, ascending; a page is in one collection at most.
+    /// Pages of the collections, ascending. A page is in at most one collection.
     pub members: Vec<Member>,
 }
 
 impl Crawl {
-    /// The same crawl with the pages of some of its collections only.
+    /// Returns a copy of the crawl with the pages of the wanted collections only.
     pub(super) fn only(&self, wanted: impl Fn(u32) -> bool) -> Crawl {
         let members = self.members.iter().copied().filter(|member| wanted(member.collection)).collect();
         Crawl { time: self.time, forgotten: self.forgotten, collections: self.collections.clone(), members }
     }
 
-    /// Puts collections and members into their order, after some were added in another one.
+    /// Sorts collections and members after additions in another order.
     pub(super) fn sort(&mut self) {
         let mut order: Vec<u32> = (0..self.collections.len() as u32).collect();
         order.sort_by_key(|&at| self.collections[at as usize].id);
@@ -101,7 +108,7 @@ impl Crawl {
         self.members.sort_unstable();
     }
 
-    /// The pages of one collection.
+    /// Returns the pages of one collection.
     ///
     /// # Cost
     /// Two binary searches.
@@ -112,16 +119,17 @@ impl Crawl {
     }
 }
 
-/// One whole, where shares are counted.
+/// The value 1 of a fraction in millionths.
 pub const MILLION: u64 = 1_000_000;
 
 /// Reads the collections of a result with their pages.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::Input`] if a file is missing or is not what the manifest names, or a table lacks a column.
+/// Returns [`webtwin_base::error::Error::Input`] if a file is missing or differs from the manifest,
+/// or if a table lacks a column.
 ///
 /// # Cost
-/// The table `pages` once; in memory the pages of collections.
+/// Reads the table `pages` once. Holds the pages of collections in memory.
 pub fn crawl(run: &Run) -> Result<Crawl> {
     let mut collections = collections(run)?;
     let ids: Vec<DocId> = collections.iter().map(|collection| collection.id).collect();
@@ -134,6 +142,7 @@ pub fn crawl(run: &Run) -> Result<Crawl> {
         }
         Ok(())
     })?;
+    // A page belongs to at most one collection, even if a table repeats it.
     members.sort_unstable_by_key(|member| member.doc_id);
     members.dedup_by_key(|member| member.doc_id);
 
@@ -158,6 +167,7 @@ pub fn crawl(run: &Run) -> Result<Crawl> {
         (collection.size, collection.looked_at) = (collection.size + 1, collection.looked_at + 1);
     }
 
+    // Sums are in whole millionths, so that they do not depend on the order of rows.
     let mut alike = vec![0u64; collections.len()];
     scan(run, "avoid", &["doc_id", "resemblance"], &mut |part| {
         for (doc_id, resemblance) in part.u64("doc_id")?.iter().zip(part.f64("resemblance")?) {
@@ -177,16 +187,16 @@ pub fn crawl(run: &Run) -> Result<Crawl> {
     Ok(Crawl { time: made(&days), forgotten: 0, collections, members })
 }
 
-/// The pages fetched on a day.
+/// Pages fetched on one day.
 #[derive(Default)]
 struct Day {
     pages: u64,
-    /// The newest time.
+    /// Newest fetch time.
     newest: i64,
 }
 
-/// When a crawl was made: the newest time of the last day on which, and after which, a thousandth of its pages were fetched. So a few
-/// pages with a date of the future say nothing.
+/// Returns the time of a crawl: the newest time of the last day such that at least a thousandth of
+/// the pages were fetched on or after it. So a few pages with a date in the future have no effect.
 fn made(days: &BTreeMap<i64, Day>) -> i64 {
     let least = days.values().map(|day| day.pages).sum::<u64>().div_ceil(1000);
     let mut since = 0;
@@ -197,7 +207,8 @@ fn made(days: &BTreeMap<i64, Day>) -> i64 {
     reached.map_or(0, |day| day.newest)
 }
 
-/// The collections of a result, ascending by id, with how their hosts are related to those of the ones kept.
+/// Reads the collections of a result, ascending by id, with the relation of each host to the host
+/// of the kept collection.
 fn collections(run: &Run) -> Result<Vec<Collection>> {
     let mut collections = Vec::new();
     let columns = ["similar_cluster", "collection", "host", "root_url", "prefix", "keep"];
@@ -250,7 +261,7 @@ mod tests {
         assert_eq!(made(&days(&[(5, 1)])), 5 * DAY + 7);
         assert_eq!(made(&days(&[(5, 900), (6, 98), (47_000, 1)])), 47_000 * DAY + 7);
         assert_eq!(made(&days(&[(5, 1900), (6, 99), (47_000, 1)])), 6 * DAY + 7);
-        // A segment of a hundred that was fetched anew is not few.
+        // A segment of a hundred pages that was fetched again is not negligible.
         assert_eq!(made(&days(&[(5, 99_000), (6, 1_000)])), 6 * DAY + 7);
     }
 }

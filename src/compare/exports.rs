@@ -1,5 +1,5 @@
-//! What crawlers read of a comparison: the list in force, and what one that has the old list adds
-//! to it and takes off it.
+//! Exports of a comparison for crawlers: the list in force, and the lines that a crawler with the
+//! old list adds and removes.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -17,21 +17,26 @@ use webtwin_core::applications::exports::WidePrefix;
 use webtwin_core::url_rules::rows::RuleRow;
 use webtwin_results::Run;
 
-/// Exports that are a list of entries, one a line, and can be patched; others are to be replaced as a whole.
+/// Exports that are lists with one entry a line, and so can be patched. Other exports must be
+/// replaced as a whole.
 const LISTS: [&str; 6] =
     ["prefixes.txt", "urls.txt", "regex-urlfilter.txt", "scrapy-deny.txt", "browsertrix.yaml", "heritrix-surts.txt"];
 
 /// Writes the exports of the list and of the URL rules in force, under the names that they have in
-/// a run. For each of [`LISTS`] writes `exports/add-NAME` and `exports/remove-NAME`, too: the lines
-/// in force now and not before, and those in force before and not now, each in its order; not where
-/// nobody knows what list the crawler has. The entries that stand beside the new list are in the
-/// table `entries_standing`. Returns lines added and removed by list.
+/// a run.
+///
+/// For each of [`LISTS`] it also writes `exports/add-NAME` and `exports/remove-NAME`: lines in
+/// force now but not before, and lines in force before but not now, each in the order of its list.
+/// These patches are not written if the list that the crawler has is unknown. Entries that stand
+/// next to the new list are written to the table `entries_standing`. Returns the numbers of lines
+/// added and removed, by list.
 ///
 /// # Errors
-/// Those of the stores.
+/// Returns any error of the stores.
 ///
 /// # Cost
-/// The lists in memory, and of one at a time its text in both forms, and 8 bytes for each of its lines.
+/// Holds the lists in memory, and for one list at a time its old and new text and 8 bytes for each
+/// of its lines.
 pub(super) fn write(
     of: &Comparison,
     standing: Option<&Standing>,
@@ -59,10 +64,13 @@ pub(super) fn write(
             Ok(())
         })?;
         writer.file(&format!("exports/{name}"), &text)?;
+        // Without the crawler's list there is nothing to patch, and other exports are replaced as a
+        // whole.
         if of.list_is_lost || !LISTS.contains(&name) {
             return Ok(());
         }
         let mut was = lines(&of.old, name)?.unwrap_or_default();
+        // The crawler's list also had the lines of the entries that stood next to the older list.
         was.extend(lines_stood[name].iter().flat_map(|line| [line.as_str(), "\n"]));
         let [added, removed] = [without(&text, &was), without(&was, &text)];
         counts.push((name.to_string(), [&added, &removed].map(|text| text.lines().count() as u64)));
@@ -78,7 +86,7 @@ pub(super) fn write(
     Ok(counts)
 }
 
-/// An export of a result, if it has it.
+/// Reads an export of a result; `None` if the result does not have it.
 pub(super) fn lines(run: &Run, name: &str) -> Result<Option<String>> {
     let path = format!("exports/{name}");
     let Some(file) = run.manifest.files.iter().find(|file| file.path == path) else { return Ok(None) };
@@ -86,8 +94,8 @@ pub(super) fn lines(run: &Run, name: &str) -> Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// The lines of a list that another does not have. Lines that are no entries are left out: the last of a Nutch filter, which takes
-/// what nothing before it refuses, and the head of a YAML list.
+/// Returns the lines of `list` that `others` lacks. Lines that are not entries are left out: the
+/// last line of a Nutch filter, which accepts all remaining URLs, and the head of a YAML list.
 fn without(list: &str, others: &str) -> String {
     let others: HashSet<u64> = others.lines().map(|line| xxh3_64(line.as_bytes())).collect();
     let is_entry = |line: &&str| *line != "+." && !line.starts_with("exclude:");

@@ -1,40 +1,41 @@
-//! What a crawl did to each collection, in a word.
+//! Classification of a collection's change in one crawl.
 
 use super::lives::{Fact, Version};
 use super::matching::Evidence;
 
-/// What became of a collection, what asks for attention first.
+/// Change of a collection in one crawl. Changes that need most attention come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fate {
-    /// Two crawls in a row had nothing of it.
+    /// `patience` crawls in a row have no match of the collection.
     Died,
-    /// This crawl has nothing of it.
+    /// This crawl has no match of the collection.
     Missing,
-    /// Its pages are there, but too few of them have what its original has or had; or what they
-    /// had, of one that is kept and whose copies were not looked at.
+    /// The collection's pages still exist, but too few of them resemble, or once resembled, the
+    /// pages of the collection's original. For a collection that is kept and whose copies were not
+    /// fetched: too few of its pages have their previous texts.
     Drifted,
-    /// Its texts or places are those of a collection that stood elsewhere.
+    /// Its texts or places are now those of a collection at another prefix.
     Moved,
-    /// It is part of a collection that continues another one.
+    /// It became part of a collection that continues another one.
     Joined,
     /// It was part of a collection that another one continues.
     Split,
-    /// No crawl that counts had anything of it.
+    /// No crawl within `patience` has a match of the collection.
     Born,
-    /// It was behind, and is no more.
+    /// It was behind its original and is up to date now.
     CaughtUp,
-    /// It has more than eleven pages for ten.
+    /// It has more than 11 pages for every 10 that it had.
     Grew,
-    /// It had more than eleven pages for ten.
+    /// It had more than 11 pages for every 10 that it has.
     Shrank,
-    /// The one that was kept: its pages are there, but it has no mirror any more.
+    /// It is the collection that was kept. Its pages still exist, but it has no mirror any more.
     Alone,
-    /// None of these.
+    /// None of the other changes.
     Lives,
 }
 
 impl Fate {
-    /// All fates, in their order.
+    /// All variants, in the order of their declaration.
     pub const ALL: [Fate; 12] = [
         Fate::Died,
         Fate::Missing,
@@ -50,7 +51,7 @@ impl Fate {
         Fate::Lives,
     ];
 
-    /// Its name in tables.
+    /// Returns the value in tables.
     pub fn word(self) -> &'static str {
         match self {
             Fate::Died => "died",
@@ -68,30 +69,31 @@ impl Fate {
         }
     }
 
-    /// Whether a mirror is one no more, for a crawler that skips it.
+    /// True if a crawler that skips the mirror must no longer treat it as a mirror.
     pub fn is_end(self) -> bool {
         matches!(self, Fate::Died | Fate::Missing | Fate::Drifted | Fate::Moved | Fate::Joined)
     }
 }
 
-/// What is known of a collection beside the fact.
+/// Measurements of a collection in addition to its fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Seen {
-    /// Pages before and now.
+    /// Number of pages before and now.
     pub sizes: (u32, u32),
-    /// Whether it was the one that is kept.
+    /// True if the collection was the one that is kept.
     pub kept: bool,
-    /// Pages of it, as it was, that the new crawl has.
+    /// Number of its previous pages that the new crawl has.
     pub standing: u32,
-    /// Whether it has the same prefix.
+    /// True if its prefix did not change.
     pub stays: bool,
-    /// Whether it has gone its own way since.
+    /// True if its content has diverged from its original since.
     pub drifted: bool,
-    /// Crawls it was behind, before and now.
+    /// Number of crawls that it was behind its original, before and now.
     pub behind: (Option<u32>, Option<u32>),
 }
 
-/// A fact about a crawl with its versions, earlier and later, in a word; `None` if it is about another crawl or a line.
+/// Classifies a fact about `crawl`, and returns it with the earlier and the later version. Returns
+/// `None` for a fact about another crawl and for a [`Fact::Line`].
 pub fn fate(
     fact: Fact,
     crawl: u32,
@@ -113,7 +115,7 @@ pub fn fate(
     }
     let seen = seen(old, new);
     let (before, now) = seen.sizes;
-    // All its files were renamed where it stands.
+    // All files of the collection were renamed, but it did not move.
     let word = if word == Fate::Moved && seen.stays { Fate::Lives } else { word };
     let word = match word {
         // Three in ten, as for a match.
@@ -148,12 +150,12 @@ mod tests {
         assert_eq!(told(lives(Evidence::Pages), behind), Some(Fate::CaughtUp));
         assert_eq!(told(lives(Evidence::Pages), Seen { drifted: true, ..sizes(10, 10) }), Some(Fate::Drifted));
         assert_eq!(told(lives(Evidence::Texts), Seen { stays: true, ..sizes(10, 10) }), Some(Fate::Lives));
-        // All of it was renamed where it stands.
+        // All pages were renamed without a move.
         assert_eq!(told(lives(Evidence::Address), sizes(10, 20)), Some(Fate::Grew));
         let missing = |crawl, died| Fact::Missing { old, crawl, died };
         assert_eq!(told(missing(4, false), sizes(10, 0)), Some(Fate::Missing));
         assert_eq!(told(missing(4, true), sizes(10, 0)), Some(Fate::Died));
-        // A collection no more, but its pages are there.
+        // It is no longer a collection, but its pages exist.
         assert_eq!(told(missing(4, false), Seen { standing: 3, ..sizes(10, 0) }), Some(Fate::Drifted));
         let kept = Seen { standing: 3, kept: true, ..sizes(10, 0) };
         assert_eq!(told(missing(4, true), kept), Some(Fate::Alone));

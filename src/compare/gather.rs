@@ -1,8 +1,11 @@
-//! The first pass over the pages of both results: what is needed before any page can be judged.
+//! First pass over the pages of both results: collects what the second pass needs to classify a
+//! page.
 //!
-//! Pages are merged by doc id, range by range. Of the pages that only one crawl has, [`Candidate`]s for moves are put into buckets
-//! by path, beyond their share of memory on the local disk, and what a row of the result will say of them is noted. Sites are
-//! counted, and hashes of texts and bytes are put into buckets, so that their distinct values can be counted.
+//! Pages are merged by doc id, range by range. A page that only one crawl has becomes a
+//! [`Candidate`] for a move. Candidates are partitioned by path into buckets, which are spilled to
+//! the local disk when over budget, and a [`Note`] stores the columns of their output row. The pass
+//! also counts sites, and partitions hashes of texts and bytes into buckets to count their distinct
+//! values.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -23,19 +26,19 @@ use webtwin_spill::{Array, MemoryPool, Partitions};
 use webtwin_storage::table::Table;
 use webtwin_storage::texts::Texts;
 
-/// Partitions of candidates and of hashes, each of which is sorted at once.
+/// Number of partitions of candidates and of hashes. A partition is sorted in memory.
 const BUCKETS: usize = 64;
 
-/// Hashes of the old and of the new crawl's texts, and of their bytes.
+/// Index of the old crawl's text hashes in [`Gathered::hashes`]. The new crawl's hashes follow.
 pub(super) const TEXTS: usize = 0;
-/// See [`TEXTS`].
+/// Index of the old crawl's hashes of bytes in [`Gathered::hashes`]. The new crawl's hashes follow.
 pub(super) const BODIES: usize = 2;
 
-/// What each thread puts its rows into; read bucket by bucket, from all of them.
+/// Partitions that each thread has filled. A bucket is read from the partitions of all threads.
 pub struct Shared<T>(Vec<Mutex<Partitions<T>>>);
 
 impl<T: Pod> Shared<T> {
-    /// All buckets of threads.
+    /// Collects the partitions of all threads.
     pub fn new(of_threads: impl IntoIterator<Item = Partitions<T>>) -> Shared<T> {
         Shared(of_threads.into_iter().map(Mutex::new).collect())
     }
@@ -43,7 +46,7 @@ impl<T: Pod> Shared<T> {
     /// Takes the rows of a bucket, in no particular order.
     ///
     /// # Errors
-    /// [`Error::Storage`] if the disk fails.
+    /// Returns [`Error::Storage`] if the disk fails.
     pub fn take(&self, bucket: usize) -> Result<Vec<T>> {
         let (mut rows, mut some) = (Vec::new(), Vec::new());
         for buckets in &self.0 {
@@ -53,45 +56,46 @@ impl<T: Pod> Shared<T> {
         Ok(rows)
     }
 
-    /// Takes the rows of a bucket without changing anything for others, who may take it again.
+    /// Puts the rows of a bucket back after [`Shared::take`], so that the bucket can be taken
+    /// again.
     ///
     /// # Errors
-    /// As [`Shared::take`].
+    /// Returns any error of [`Shared::take`].
     pub fn put_back(&self, bucket: usize, rows: &[T]) -> Result<()> {
         let mut buckets = self.0[0].lock().expect("nothing panics while it holds this");
         rows.iter().try_for_each(|&row| buckets.push(bucket, row))
     }
 }
 
-/// The bucket of a hash, of so many.
+/// Returns the bucket of a hash, out of the given number of buckets.
 pub(super) fn bucket_of(hash: u64, buckets: usize) -> usize {
     ((u128::from(hash) * buckets as u128) >> 64) as usize
 }
 
-/// What is known of a page beside what decides, to be told in a row.
+/// Columns of a page that appear in its output row but do not affect its classification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Note {
-    /// Its URL.
+    /// URL of the page.
     pub url: String,
-    /// Its fetch time, seconds since 1970.
+    /// Fetch time, in seconds since 1970.
     pub time: i64,
-    /// Bytes of its text.
+    /// Size of the page's text, in bytes.
     pub text_bytes: u64,
-    /// Chunks of its text.
+    /// Number of chunks of the page's text.
     pub chunks: u32,
 }
 
-/// Bytes of a note before the URL.
+/// Bytes of an encoded note before its URL.
 const NOTE_BYTES: usize = 20;
 
-/// Notes of one thread after another.
+/// Encoded notes, one array for each thread.
 pub struct Notes(Vec<Array<u8>>);
 
 impl Notes {
-    /// The note on a candidate.
+    /// Decodes the note of a candidate, using `room` as scratch buffer.
     ///
     /// # Errors
-    /// [`Error::Storage`] if the disk fails.
+    /// Returns [`Error::Storage`] if the disk fails.
     pub fn of(&self, candidate: &Candidate, room: &mut Vec<u8>) -> Result<Note> {
         let notes = &self.0[(candidate.flags >> Candidate::FLAGS) as usize];
         let bytes = notes.get(candidate.note, NOTE_BYTES + candidate.url_bytes as usize, room)?;
@@ -106,23 +110,24 @@ impl Notes {
     }
 }
 
-/// What the first pass yields.
+/// Output of the first pass.
 pub struct Gathered {
-    /// Candidates for moves by path.
+    /// Candidates for moves, partitioned by path.
     pub by_path: Shared<Candidate>,
-    /// Number of these buckets, and of those below.
+    /// Number of buckets of `by_path` and `hashes`.
     pub buckets: usize,
-    /// What is known of candidates.
+    /// Notes of the candidates.
     pub notes: Notes,
-    /// Texts of the old and new crawl, then bodies, by hash; those of empty pages are left out.
+    /// Hashes of the texts of the old and the new crawl, then of their bytes. Pages without content
+    /// are left out.
     pub hashes: [Shared<u64>; 4],
-    /// All sites of both crawls.
+    /// Sites of both crawls.
     pub sites: Sites,
-    /// URLs of both crawls.
+    /// Number of URLs that both crawls have.
     pub both: u64,
 }
 
-/// What one thread gathers.
+/// Rows that one thread gathers.
 struct Share {
     number: u32,
     by_path: Partitions<Candidate>,
@@ -144,7 +149,7 @@ impl Share {
         }
     }
 
-    /// Takes up a page that only one crawl has.
+    /// Adds a page that only one crawl has.
     fn candidate(&mut self, page: &PageColumns<'_>, row: usize, new: bool) -> Result<()> {
         let Content { exact, simhash, .. } = page.content(row);
         let url = &page.urls[row];
@@ -169,7 +174,7 @@ impl Share {
     }
 }
 
-/// Columns of pages that decide what became of them, and what is told of them.
+/// Columns of `pages` that classify a page or appear in its output row.
 pub struct PageColumns<'t> {
     /// Doc ids, strictly ascending.
     pub doc_ids: &'t [DocId],
@@ -177,14 +182,14 @@ pub struct PageColumns<'t> {
     pub urls: &'t Texts,
     /// Fetch times, seconds since 1970.
     pub times: &'t [i64],
-    /// Bytes of text.
+    /// Size of the text, in bytes.
     pub text_bytes: &'t [u64],
-    /// Chunks.
+    /// Number of chunks.
     pub chunks: &'t [u32],
     contents: Contents<'t>,
 }
 
-/// Columns that tell the content of pages.
+/// Columns of `pages` that describe the content of pages.
 pub(super) struct Contents<'t> {
     exact: &'t [u64],
     body: &'t [u64],
@@ -193,13 +198,13 @@ pub(super) struct Contents<'t> {
 }
 
 impl<'t> Contents<'t> {
-    /// Their names in the table `pages`, and that of the doc ids.
+    /// Names of these columns in the table `pages`, and of the doc ids.
     pub(super) const NAMES: [&'static str; 5] = ["doc_id", "body", "exact", "simhash", "has_simhash"];
 
-    /// Finds them in a table.
+    /// Borrows the columns from a table.
     ///
     /// # Errors
-    /// [`Error::Input`] if it lacks one.
+    /// Returns [`Error::Input`] if the table lacks a column.
     pub(super) fn of(table: &'t Table) -> Result<Contents<'t>> {
         Ok(Contents {
             exact: table.u64("exact")?,
@@ -209,7 +214,7 @@ impl<'t> Contents<'t> {
         })
     }
 
-    /// What is known of the content of a page.
+    /// Returns the content of the page in `row`.
     pub(super) fn content(&self, row: usize) -> Content {
         let simhash = self.has_simhash[row].then_some(self.simhash[row]);
         Content { exact: self.exact[row], body: self.body[row], simhash }
@@ -217,14 +222,14 @@ impl<'t> Contents<'t> {
 }
 
 impl<'t> PageColumns<'t> {
-    /// Their names in the table `pages`.
+    /// Names of these columns in the table `pages`.
     pub const NAMES: [&'static str; 9] =
         ["doc_id", "url", "fetch_time", "body", "text_bytes", "chunks", "exact", "simhash", "has_simhash"];
 
-    /// Finds them in a table.
+    /// Borrows the columns from a table.
     ///
     /// # Errors
-    /// [`Error::Input`] if it lacks one, or doc ids are not ascending.
+    /// Returns [`Error::Input`] if the table lacks a column, or if doc ids do not strictly ascend.
     pub fn of(table: &'t Table) -> Result<PageColumns<'t>> {
         let doc_ids = table.u64("doc_id")?;
         if !doc_ids.is_sorted_by(|x, y| x < y) {
@@ -240,7 +245,7 @@ impl<'t> PageColumns<'t> {
         })
     }
 
-    /// What is known of the content of a page.
+    /// Returns the content of the page in `row`.
     pub fn content(&self, row: usize) -> Content {
         self.contents.content(row)
     }
@@ -249,14 +254,14 @@ impl<'t> PageColumns<'t> {
 /// Reads the pages of both results once.
 ///
 /// # Errors
-/// Those of [`webtwin_results::ranges::RangedTable::read`], and of the disk.
+/// Returns any error of [`webtwin_results::ranges::RangedTable::read`] and of the disk.
 pub(super) fn gather(of: &Comparison) -> Result<Gathered> {
     let next = AtomicU32::new(0);
     let share = || Share::new(next.fetch_add(1, Ordering::Relaxed), &of.pool.part(of.workers as u64));
     let shares = threads::for_each(of.workers, of.ranges.count(), share, |mine, range| {
         let tables = of.pages(range)?;
         let [old, new] = [PageColumns::of(&tables[0])?, PageColumns::of(&tables[1])?];
-        // What a crawler skipped has not moved, and is not new where it comes back.
+        // A page that the crawler skipped has not moved, and is not new when it comes back.
         let in_force = if of.recrawl.obeys() { of.in_force(range)? } else { avoid::none() };
         let mut is_avoided = AvoidColumns::of(&in_force)?.has();
         for side in merge(old.doc_ids, new.doc_ids) {
@@ -284,7 +289,7 @@ pub(super) fn gather(of: &Comparison) -> Result<Gathered> {
         Ok(())
     })?;
     let both = shares.iter().map(|share| share.both).sum();
-    // Notes are found by the number of the thread that made them.
+    // A candidate refers to its note by the number of the thread that wrote the note.
     let mut shares = shares;
     shares.sort_unstable_by_key(|share| share.number);
     let mut hashes: [Vec<Partitions<u64>>; 4] = Default::default();

@@ -1,4 +1,4 @@
-//! The crawls of a history: appended, replaced or retracted, each an edit of the [`Lifelines`].
+//! Crawls of a history. Appending, replacing or retracting a crawl is an edit of the [`Lifelines`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,16 +8,17 @@ use super::lives::{Fact, Offer, Version};
 use super::matching::{Candidate, candidates};
 use webtwin_base::error::{Error, Result};
 
-/// What two crawls have in common that are at most `patience` apart: the collections that are open, with the later crawl.
+/// Matches of two crawls that are at most `patience` apart: the open collections of the earlier
+/// crawl with those of the later one.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Pair {
-    /// Crawls between them, and one more.
+    /// Difference of the two positions in the history; 1 for adjacent crawls.
     pub distance: u8,
-    /// Ascending.
+    /// Matches, ascending.
     pub candidates: Vec<Candidate>,
 }
 
-/// Crawls by number, and what became of their collections.
+/// Crawls by number, and the facts about their collections.
 pub struct History {
     patience: u8,
     crawls: BTreeMap<u32, Crawl>,
@@ -25,20 +26,21 @@ pub struct History {
     lifelines: Lifelines,
 }
 
-/// Facts that came to be (+1) or are no more (-1), ascending.
+/// Facts that are added (+1) or removed (-1), ascending.
 pub type Changes = Vec<(Fact, i32)>;
 
 impl History {
-    /// A history without crawls. A collection has died once `patience` crawls in a row have nothing of it; at least 1.
+    /// Creates a history without crawls. A collection has died after `patience` consecutive crawls
+    /// without a match; the minimum is 1.
     pub fn new(patience: u8) -> History {
         let patience = patience.max(1);
         History { patience, crawls: BTreeMap::new(), pairs: BTreeMap::new(), lifelines: Lifelines::new(patience) }
     }
 
-    /// A history of crawls whose pairs are known; returns its facts, too.
+    /// Creates a history of crawls whose pairs are known, and returns it with its facts.
     ///
     /// # Cost
-    /// One edit of the dataflow for all of them.
+    /// A single edit of the dataflow for all crawls.
     pub fn of(patience: u8, crawls: BTreeMap<u32, Crawl>, pairs: BTreeMap<(u32, u32), Pair>) -> (History, Changes) {
         let mut history = History::new(patience);
         let mut edit = Edit::default();
@@ -49,54 +51,58 @@ impl History {
         (history, facts)
     }
 
-    /// The crawls, by number.
+    /// Returns the crawls by number.
     pub fn crawls(&self) -> &BTreeMap<u32, Crawl> {
         &self.crawls
     }
 
-    /// A crawl, to note something about its collections; what they are matched by stays as it is.
+    /// Borrows a crawl mutably, to store observations about its collections. The caller must not
+    /// change what collections are matched by.
     pub fn notes(&mut self, number: u32) -> &mut Crawl {
         self.crawls.get_mut(&number).expect("it is a crawl of the history")
     }
 
-    /// What crawls have in common, by their numbers.
+    /// Returns the matches of crawls, by the numbers of the two crawls.
     pub fn pairs(&self) -> &BTreeMap<(u32, u32), Pair> {
         &self.pairs
     }
 
-    /// The number that the next crawl gets.
+    /// Returns the number that the next crawl gets.
     pub fn next(&self) -> u32 {
         self.crawls.last_key_value().map_or(0, |(number, _)| number + 1)
     }
 
-    /// Puts a crawl behind all others.
+    /// Appends a crawl after all others.
     ///
     /// # Errors
-    /// As [`History::replace`].
+    /// Returns any error of [`History::replace`].
     pub fn append(&mut self, crawl: Crawl) -> Result<Changes> {
         self.change(self.next(), Some(crawl))
     }
 
-    /// Puts a crawl in the place of another one, or where one was retracted.
+    /// Replaces a crawl, or inserts one with the number of a retracted crawl.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the pages of a crawl are needed that the history has forgotten.
+    /// Returns [`Error::Usage`] if the edit needs the pages of a crawl that the history has
+    /// forgotten.
     ///
     /// # Cost
-    /// Matches the crawl with those at most `patience` before and behind it; and the edit.
+    /// Matches the crawl with the crawls at most `patience` before and after it; and the edit of
+    /// the dataflow.
     pub fn replace(&mut self, number: u32, crawl: Crawl) -> Result<Changes> {
         self.change(number, Some(crawl))
     }
 
-    /// Takes a crawl out; those before and behind it become neighbours.
+    /// Removes a crawl. The crawls before and after it become adjacent.
     ///
     /// # Errors
-    /// As [`History::replace`].
+    /// Returns any error of [`History::replace`].
     pub fn retract(&mut self, number: u32) -> Result<Changes> {
         self.change(number, None)
     }
 
-    /// Forgets the collections and pages of all crawls but the last few; what became of them stays known.
+    /// Drops the collections and pages of all crawls except the given number of last ones. The
+    /// facts about them remain.
     pub fn forget_all_but(&mut self, last: usize) {
         let old = self.crawls.len().saturating_sub(last);
         for crawl in self.crawls.values_mut().take(old) {
@@ -117,7 +123,7 @@ impl History {
             let spans = (earlier..=later).contains(&number);
             !spans && wanted.get(&(earlier, later)) == Some(&pair.distance)
         };
-        // Asked before anything changes.
+        // All checks precede the first change, so that an error leaves the history intact.
         let known = |between: &(u32, u32)| self.pairs.get(between).is_some_and(|pair| stays(between, pair));
         for between in wanted.keys().filter(|between| !known(between)) {
             for one in [between.0, between.1].into_iter().filter(|&one| one != number) {
@@ -141,7 +147,8 @@ impl History {
             }
             stays
         });
-        // Of one crawl the nearest pair comes first, and takes collections that the next ones must not have, of either crawl.
+        // The nearest pair of a crawl comes first. Farther pairs must not match its old collections
+        // again, and match its new collections by pages only.
         let mut nearest_first: Vec<(u8, (u32, u32))> =
             wanted.iter().map(|(&pair, &distance)| (distance, pair)).collect();
         nearest_first.sort_unstable();
@@ -161,7 +168,7 @@ impl History {
         Ok(self.lifelines.edit(edit))
     }
 
-    /// Checks that the pages of a crawl are known.
+    /// Checks that the history has the pages of a crawl.
     fn pages_of(&self, number: u32) -> Result<()> {
         let crawl = &self.crawls[&number];
         match crawl.forgotten > 0 {
@@ -173,7 +180,8 @@ impl History {
     }
 }
 
-/// Of crawls with these numbers, ascending, those that are at most `patience` apart, and how far.
+/// Returns the pairs of the given ascending numbers that are at most `patience` positions apart,
+/// with their distance.
 fn steps(numbers: &[u32], patience: u8) -> BTreeMap<(u32, u32), u8> {
     let steps = numbers.iter().enumerate().flat_map(|(at, &earlier)| {
         (1..=patience).zip(&numbers[at + 1..]).map(move |(distance, &later)| ((earlier, later), distance))
@@ -181,13 +189,13 @@ fn steps(numbers: &[u32], patience: u8) -> BTreeMap<(u32, u32), u8> {
     steps.collect()
 }
 
-/// The rows of a crawl's collections.
+/// Adds the rows of a crawl's collections to an edit.
 fn versions(edit: &mut Edit, crawl: u32, of: &Crawl, times: i32) {
     let versions = (0..of.forgotten + of.collections.len() as u32).map(|collection| Version { crawl, collection });
     edit.versions.extend(versions.map(|version| (version, times)));
 }
 
-/// The rows of a pair: its step, and its offers.
+/// Adds the rows of a pair to an edit: its step and its offers.
 fn offers(edit: &mut Edit, (earlier, later): (u32, u32), pair: &Pair, times: i32) {
     edit.steps.push(((earlier, later, pair.distance), times));
     let row = |candidate: &Candidate| {
@@ -207,7 +215,7 @@ mod tests {
     use super::super::lives::lives;
     use super::*;
 
-    /// What is done to a history.
+    /// Edit of a history in a test.
     #[derive(Debug, Clone)]
     enum Step {
         Append(Crawl),
@@ -215,7 +223,7 @@ mod tests {
         Retract(prop::sample::Index),
     }
 
-    /// Few pages, texts and places, so that collections have many of them in common with many.
+    /// Generates crawls with few pages, texts and places, so that collections share many of them.
     fn crawl() -> impl Strategy<Value = Crawl> {
         prop::collection::btree_map(0u64..14, (0u32..5, 0u64..6, 0u64..4), 0..14).prop_map(|pages| {
             let mut members: Vec<Member> = pages
@@ -223,7 +231,7 @@ mod tests {
                 .map(|(doc_id, (collection, text, place))| Member { collection, doc_id, text, place })
                 .collect();
             members.sort_unstable();
-            // Collections without pages are none.
+            // Removes collections without pages, which a crawl cannot have.
             let mut there: Vec<u32> = members.iter().map(|member| member.collection).collect();
             there.dedup();
             let collections = there.iter().map(|&collection| Collection {
@@ -277,7 +285,8 @@ mod tests {
                 let have: Vec<Fact> = facts.keys().copied().collect();
                 prop_assert_eq!(&have, &lives(&crawls, patience));
             }
-            // Taken up again from what is saved, it is the same; so it is if most is forgotten, and goes on from there.
+            // Restored from its saved state, a history has the same facts. After forgetting most
+            // crawls it also continues in the same way.
             history.forget_all_but(usize::from(patience));
             let (mut taken_up, again) = History::of(patience, history.crawls().clone(), history.pairs().clone());
             prop_assert_eq!(again, facts.into_iter().collect::<Vec<_>>());

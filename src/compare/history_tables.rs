@@ -1,5 +1,5 @@
-//! The tables of a history, as rows for people and programs. There is no empty value in them: a column of booleans says where there
-//! is none.
+//! Output tables of a history. The tables have no nulls: a boolean column marks rows that have a
+//! value.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use webtwin_results::Run;
 use webtwin_results::scan::scan;
 use webtwin_storage::table::{Column, Table};
 
-/// `mirrors_changed`: what became of each collection, what asks for attention first.
+/// Builds `mirrors_changed`: the change of each collection, those that need most attention first.
 pub fn mirrors_changed(chronicle: &Chronicle, told: &[Told]) -> Table {
     let version = |told: &Told| told.new.or(told.old).expect("a row has a version");
     let one = |told: &Told| chronicle.collection(version(told));
@@ -24,9 +24,11 @@ pub fn mirrors_changed(chronicle: &Chronicle, told: &[Told]) -> Table {
     let host =
         |version: Option<Version>| version.map_or(String::new(), |version| chronicle.collection(version).host.clone());
     let time = |crawl: u32| chronicle.crawls()[&crawl].time;
+    // The leader of the version's own crawl, which may be an earlier one.
     let leaders = leaders(chronicle);
     let leader = |told: &Told| leaders.get(&(version(told).crawl, one(told).similar_cluster)).copied();
     let lag = |told: &Told| told.new.and_then(|new| chronicle.collection(new).lag);
+    // The lag counts kept crawls, so its time is that of the crawl as many positions earlier.
     let days = |told: &Told| {
         let (Some(lag), Some(new)) = (lag(told), told.new) else { return 0.0 };
         let behind = chronicle.crawls().range(..=new.crawl).rev().nth(lag.crawls as usize);
@@ -72,7 +74,7 @@ pub fn mirrors_changed(chronicle: &Chronicle, told: &[Told]) -> Table {
     ])
 }
 
-/// The collection that leads each similar cluster of each crawl.
+/// Maps each similar cluster of each crawl to the collection that leads it.
 fn leaders(chronicle: &Chronicle) -> BTreeMap<(u32, DocId), &Collection> {
     let of_crawls = chronicle.crawls().iter();
     of_crawls
@@ -81,32 +83,33 @@ fn leaders(chronicle: &Chronicle) -> BTreeMap<(u32, DocId), &Collection> {
         .collect()
 }
 
-/// What became of a similar cluster.
+/// Change of a similar cluster.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClusterChange {
-    /// Place of the word among the words.
+    /// Rank of `what`; changes that need most attention come first.
     pub rank: u32,
     /// `died`, `kept_changed`, `born`, `grew`, `shrank` or `lives`.
     pub what: &'static str,
-    /// Before and now, if it was there.
+    /// Id before and now; `None` where the cluster does not exist.
     pub similar_cluster: [Option<DocId>; 2],
-    /// Collections in it.
+    /// Number of collections before and now.
     pub cardinality: [u32; 2],
-    /// Pages in them.
+    /// Number of pages before and now.
     pub pages: [u64; 2],
-    /// URLs of the roots of the collections kept.
+    /// Root URLs of the kept collections before and now.
     pub keep: [String; 2],
 }
 
-/// A similar cluster of a crawl.
+/// Similar cluster of a crawl.
 struct Cluster {
     cardinality: u32,
     pages: u64,
     keep: Option<Version>,
 }
 
-/// What became of the similar clusters of the last crawl but one, and of those of the last. Two are one if more collections live on from
-/// one to the other than to or from any third; of equals the smaller.
+/// Compares the similar clusters of the last two crawls. An old and a new cluster are the same if
+/// more collections live on from one to the other than between either and any third cluster; ties
+/// go to the smaller cluster.
 pub fn similar_clusters(chronicle: &Chronicle, told: &[Told]) -> Vec<ClusterChange> {
     let mut numbers = chronicle.crawls().keys().rev().copied();
     let (now, before) = (numbers.next(), numbers.next());
@@ -124,6 +127,7 @@ pub fn similar_clusters(chronicle: &Chronicle, told: &[Told]) -> Vec<ClusterChan
         all
     };
     let (old, new) = (clusters(before), clusters(now));
+    // A split or joined collection continues no other one, so it does not connect clusters.
     let went_on: BTreeMap<Version, Version> = told
         .iter()
         .filter(|told| !matches!(told.fate, Fate::Split | Fate::Joined))
@@ -142,6 +146,7 @@ pub fn similar_clusters(chronicle: &Chronicle, told: &[Told]) -> Vec<ClusterChan
         best
     };
     let (of_old, of_new) = (best(|pair| *pair), best(|pair| (pair.1, pair.0)));
+    // Each of the two clusters must be the other's best match, as for collections.
     let successor = |id: &DocId| of_old.get(id).map(|best| best.1).filter(|other| of_new[other].1 == *id);
     let url = |cluster: Option<&Cluster>| {
         cluster.and_then(|one| one.keep).map_or(String::new(), |keep| chronicle.collection(keep).root_url.clone())
@@ -168,7 +173,7 @@ pub fn similar_clusters(chronicle: &Chronicle, told: &[Told]) -> Vec<ClusterChan
     changes
 }
 
-/// `similar_clusters_changed`.
+/// Builds `similar_clusters_changed`.
 pub fn similar_clusters_changed(changes: &[ClusterChange]) -> Table {
     let [old, new] = [0, 1];
     let has = |side: usize| Column::Bool(changes.iter().map(|row| row.similar_cluster[side].is_some()).collect());
@@ -192,10 +197,10 @@ pub fn similar_clusters_changed(changes: &[ClusterChange]) -> Table {
     ])
 }
 
-/// `change_rates`: how often pages change, of everything, of each domain, host and collection.
+/// Builds `change_rates`: change rates of pages in total, by domain, host and collection.
 ///
 /// # Errors
-/// Those of the table `hosts`.
+/// Returns any error of the table `hosts`.
 pub fn change_rates(chronicle: &Chronicle, new: &Run) -> Result<Table> {
     let mut hosts: BTreeMap<String, (String, u64)> = BTreeMap::new();
     scan(new, "hosts", &["host", "domain", "pages"], &mut |part| {
@@ -205,7 +210,7 @@ pub fn change_rates(chronicle: &Chronicle, new: &Run) -> Result<Table> {
         }
         Ok(())
     })?;
-    // Visits by crawl, and pages.
+    // Visits by crawl, and number of pages.
     type Sums = (BTreeMap<u32, Visits>, u64);
     let mut all: BTreeMap<(&str, &str), Sums> = BTreeMap::new();
     let mut add = |scope: &'static str, key, visits: &[(u32, Visits)], pages: u64| {
@@ -227,6 +232,7 @@ pub fn change_rates(chronicle: &Chronicle, new: &Run) -> Result<Table> {
     let newest = chronicle.crawls().last_key_value().map_or(&[][..], |(_, crawl)| &crawl.collections);
     newest.iter().for_each(|one| add("collection", &one.prefix, &one.visits, u64::from(one.size)));
 
+    // Without visits there is no rate and no row.
     let rows = all.iter().filter_map(|(&(scope, key), (visits, pages))| {
         let visits: Vec<Visits> = visits.values().copied().collect();
         Some((scope, key, *pages, rate(&visits)?))
@@ -248,7 +254,7 @@ pub fn change_rates(chronicle: &Chronicle, new: &Run) -> Result<Table> {
     ]))
 }
 
-/// `revisit`: collections on the avoid list, the most valuable first.
+/// Builds `revisit`: the collections on the avoid list, the most valuable first.
 pub fn revisit(chronicle: &Chronicle, visits: &[Visit]) -> Table {
     let one = |visit: &Visit| chronicle.collection(visit.of);
     macro_rules! column {

@@ -1,4 +1,5 @@
-//! The list in force after the newer crawl: that of its result, and what stands beside it.
+//! List in force after the newer crawl: the list of its result and the entries that stand next to
+//! it.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -12,15 +13,15 @@ use webtwin_core::applications::exports::AvoidLists;
 use webtwin_core::applications::heritrix::{SurtPrefixes, SurtRules};
 use webtwin_pages::surt::surt_prefix_of;
 
-/// Makes the list of which the exports are made, of the entries that the newer result lists and of
-/// what stands. Heritrix gets the SURT prefixes of both, and each page on the list that none of
-/// these covers as a URL.
+/// Builds the list for the exports from the entries that the newer result lists and the standing
+/// entries. Heritrix receives the SURT prefixes of both, and the URL of each page on the list that
+/// no prefix covers.
 ///
 /// # Errors
-/// Those of tables and stores.
+/// Returns any error of the tables and the stores.
 ///
 /// # Cost
-/// The URLs of the table `avoid` of the newer result are read. Memory: the list.
+/// Reads the URLs of the newer result's table `avoid`. Holds the list in memory.
 pub(super) fn list(of: &Comparison, mut listed: Vec<Entry>, stands: &Stands) -> Result<AvoidLists> {
     let surts = lines(&of.new, "heritrix-surts.txt")?.unwrap_or_default();
     let mut prefixes: Vec<String> = surts.lines().filter_map(|line| line.strip_prefix('+')).map(String::from).collect();
@@ -42,7 +43,8 @@ pub(super) fn list(of: &Comparison, mut listed: Vec<Entry>, stands: &Stands) -> 
     urls.dedup();
 
     listed.extend(stands.entries.iter().cloned());
-    // Of one that is on both, what was counted when most of its pages had been crawled.
+    // If both lists have an entry, the larger counts are kept: they were taken when most of its
+    // pages had been crawled.
     listed.sort_unstable_by(|x, y| {
         let key = |entry: &Entry| (entry.single, Reverse((entry.pages, entry.bytes)));
         x.url.cmp(&y.url).then_with(|| key(x).cmp(&key(y)))

@@ -1,9 +1,9 @@
-//! Collections that are kept while nobody looks at their copies: a crawler that obeys the list
-//! fetches the one and skips the others.
+//! Drift of kept collections none of whose copies was fetched: a crawler that obeys the list
+//! fetches the kept collection and skips its copies.
 //!
-//! Who leads such a similar cluster, and whose texts are whose, is as it was when the copies were
-//! seen last. So the collection is compared with itself: as long as its pages are not rewritten,
-//! they still say what the copies said.
+//! In such a similar cluster the leader, and the origin of texts, are those of the crawl that last
+//! fetched the copies. So the collection is compared with its own previous version: while its pages
+//! are not rewritten, they still agree with the unfetched copies.
 
 use std::collections::BTreeMap;
 
@@ -15,31 +15,32 @@ use webtwin_base::ids::DocId;
 use webtwin_results::Run;
 use webtwin_results::scan::scan;
 
-/// Pages of a collection that two results have.
+/// Counts of the pages of a collection that two results have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Pages {
-    /// All of them.
+    /// Number of such pages.
     both: u32,
-    /// Those whose simhashes differ in more bits than a page may that was not rewritten.
+    /// Number of pages whose simhashes differ in more bits than those of a page that was not
+    /// rewritten may.
     rewritten: u32,
 }
 
 impl Pages {
-    /// True if less than the share `least` of them still says what it said.
+    /// True if the fraction of pages that were not rewritten is below `least`.
     pub(super) fn have_drifted(self, least: f64) -> bool {
         f64::from(self.both - self.rewritten) < least * f64::from(self.both)
     }
 }
 
-/// Collections of a crawl that are kept and have copies, all of them unseen, by their places in it.
-/// Counts their pages that both results have, and those that were rewritten from the one to the
-/// other: more than [`REWRITTEN_BITS`] bits of their simhashes differ.
+/// Finds the collections of a crawl that are kept and have copies, all of them unseen, by their
+/// index. Counts their pages that both results have, and those that were rewritten between the two:
+/// their simhashes differ in more than [`REWRITTEN_BITS`] bits.
 ///
 /// # Errors
-/// Those of the tables `pages`.
+/// Returns any error of the tables `pages`.
 ///
 /// # Cost
-/// Three columns of both tables, if there are such collections.
+/// Reads three columns of both tables, if there are such collections.
 pub(super) fn with_unseen_copies(crawl: &Crawl, old: &Run, new: &Run) -> Result<BTreeMap<u32, Pages>> {
     let mut found: BTreeMap<u32, Pages> = kept(crawl).into_iter().map(|at| (at, Pages::default())).collect();
     let mut pages: BTreeMap<DocId, (u32, Option<u64>)> = BTreeMap::new();
@@ -71,7 +72,7 @@ pub(super) fn with_unseen_copies(crawl: &Crawl, old: &Run, new: &Run) -> Result<
     Ok(found)
 }
 
-/// Places of the collections that are kept and have copies, all of them unseen.
+/// Returns the indices of the collections that are kept and have copies, all of them unseen.
 fn kept(crawl: &Crawl) -> Vec<u32> {
     let of = |at: &u32| &crawl.collections[*at as usize];
     let mut kept = Vec::new();

@@ -1,16 +1,22 @@
-//! How far a mirror is behind: which crawl of the collection that leads had the texts it has now.
+//! Lag of mirrors: the number of crawls since the leading collection had the texts that a mirror
+//! has now.
 //!
-//! Of each similar cluster one collection *leads*. Of the texts that came to pages of any of them since the crawl before, it had most before
-//! all others or together with the first, while another has them now (what only one has is its own, not news). Links choose
-//! which collection is kept, and that one may well be a stale mirror.
+//! One collection of each similar cluster *leads*. Consider the texts that appeared on pages of the
+//! cluster since the previous crawl. The leader is the collection that had most of these texts
+//! before all others, or together with the first, while another collection has them now. (A text of
+//! a single collection is its own, and no evidence.) Being kept is no evidence of
+//! leading: links select the kept collection, and it may well be a stale mirror.
 //!
-//! What the leader had in a crawl before is what its own line had there or, where the line is younger, what the leader of that
-//! time had. A mirror's lag is the distance to the crawl with which it shares most texts, the newest of equals. So a mirror
-//! with pages of its own, or with part of the pages, has the lag of those that it did copy. One whose texts are those of the crawl before,
-//! and that was behind, is a crawl further behind unless the leader has as many of them again.
+//! The leader's texts in an earlier crawl are those of its own line. If the line is younger, they
+//! are those of the leader at that time. The lag of a mirror is the distance to the crawl with
+//! which it shares most texts; ties go to the newest. So a mirror with pages of its own, or with a
+//! part of the pages, has the lag of the pages that it did copy. A mirror that was behind, and
+//! whose texts are those of the previous crawl, is one crawl further behind, unless the leader now
+//! has at least as many of these texts again.
 //!
 //! # Deviations
-//! Texts are compared whole. A mirror that writes its name on each page shares none, and has no lag that we know of.
+//! Texts are compared as a whole. A mirror that writes its name on each page shares no text, so its
+//! lag is unknown.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -19,32 +25,35 @@ use super::collections::{Crawl, Member};
 use super::lives::Version;
 use webtwin_base::ids::DocId;
 
-/// A crawl as the lag of a later one sees it.
+/// Earlier crawl as input of a lag.
 #[derive(Debug, Clone, Copy)]
 pub struct Past<'a> {
-    /// The crawl, with its pages and leaders.
+    /// Crawl with its pages and leaders.
     pub crawl: &'a Crawl,
-    /// The line of each of its collections.
+    /// Line of each collection of the crawl.
     pub lines: &'a [Version],
 }
 
-/// How far a collection is behind.
+/// Lag of a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Lag {
-    /// Crawls between the one whose texts it has and the newest one: 0 if it is up to date.
+    /// Number of crawls between the crawl whose texts it has and the newest one; 0 if it is up to
+    /// date.
     pub crawls: u32,
-    /// Its texts that the leader had then.
+    /// Number of its texts that the leader had in that crawl.
     pub shared: u32,
-    /// Its texts.
+    /// Number of its texts.
     pub texts: u32,
 }
 
-/// The lag of each collection of a crawl, and which of them lead. `None` where no crawl kept has any of its texts.
+/// Computes the lag of each collection of a crawl, and marks the collections that lead. The lag is
+/// `None` if no kept crawl has any of the texts.
 ///
-/// `now` is the newest crawl, `before` those before it, newest first.
+/// `now` is the newest crawl. `before` are the crawls before it, newest first.
 ///
 /// # Cost
-/// A sort of the texts of each crawl and of the pages of the last, and for each collection a merge with each crawl.
+/// Sorts the texts of each crawl and the pages of the last one. Merges each collection with each
+/// crawl.
 pub fn lags(now: Past<'_>, before: &[Past<'_>]) -> (Vec<Option<Lag>>, Vec<bool>) {
     let count = now.crawl.collections.len();
     let (mut lags, mut leads) = (vec![None; count], vec![false; count]);
@@ -66,9 +75,10 @@ pub fn lags(now: Past<'_>, before: &[Past<'_>]) -> (Vec<Option<Lag>>, Vec<bool>)
             fronts.push(leader.map_or(Vec::new(), |&at| self::texts(past.crawl.members_of(at))));
         }
         for (at, texts) in cluster.iter().zip(&texts) {
+            // A mirror with unchanged texts falls behind by one more crawl.
             let old = last.as_ref().and_then(|last| last.unchanged(now.lines[*at as usize], texts));
             let further = old.filter(|old| old.crawls > 0 && both(texts, &fronts[0]) < old.shared);
-            // The crawl that it copied may be one that no history keeps.
+            // The crawl that the mirror copied may be older than all kept crawls.
             lags[*at as usize] = match further {
                 Some(old) => Some(Lag { crawls: old.crawls + 1, ..old }),
                 None => lag(texts, &fronts),
@@ -78,7 +88,7 @@ pub fn lags(now: Past<'_>, before: &[Past<'_>]) -> (Vec<Option<Lag>>, Vec<bool>)
     (lags, leads)
 }
 
-/// The crawl before, by its pages and lines.
+/// Previous crawl, indexed by pages and lines.
 struct LastCrawl<'a> {
     crawl: &'a Crawl,
     /// Pages with their texts, ascending.
@@ -96,7 +106,7 @@ impl LastCrawl<'_> {
         LastCrawl { crawl: past.crawl, pages, lines }
     }
 
-    /// The lag of a line in that crawl, if it had these texts and no others.
+    /// Returns the lag of a line in that crawl if it had exactly these texts.
     fn unchanged(&self, line: Version, texts: &[u64]) -> Option<Lag> {
         let at = self.lines.binary_search_by_key(&line, |row| row.0).ok()?;
         let at = self.lines[at].1;
@@ -105,7 +115,8 @@ impl LastCrawl<'_> {
     }
 }
 
-/// The texts that came to pages of some collections since the crawl before, ascending; all, if there is none.
+/// Returns the distinct texts that appeared on pages of some collections since the previous crawl,
+/// ascending. Without a previous crawl it returns all texts.
 fn came(now: Past<'_>, cluster: &[u32], last: Option<&LastCrawl<'_>>) -> Vec<u64> {
     let members = cluster.iter().flat_map(|&at| now.crawl.members_of(at));
     let is_new = |page: &&Member| last.is_none_or(|last| last.pages.binary_search(&(page.doc_id, page.text)).is_err());
@@ -115,14 +126,15 @@ fn came(now: Past<'_>, cluster: &[u32], last: Option<&LastCrawl<'_>>) -> Vec<u64
     texts
 }
 
-/// How far some texts are behind: `fronts` are the leader's texts, newest crawl first; all ascend and are distinct.
+/// Computes the lag of some texts. `fronts` are the leader's texts, newest crawl first. All lists
+/// are distinct and ascend.
 pub fn lag(texts: &[u64], fronts: &[Vec<u64>]) -> Option<Lag> {
     let shared = fronts.iter().map(|front| both(texts, front));
     let (crawls, shared) = (0..).zip(shared).max_by_key(|&(crawls, shared)| (shared, Reverse(crawls)))?;
     (shared > 0).then_some(Lag { crawls, shared, texts: texts.len() as u32 })
 }
 
-/// The collections of each similar cluster, ascending.
+/// Returns the collections of each similar cluster, ascending.
 pub fn clusters(crawl: &Crawl) -> Vec<(DocId, Vec<u32>)> {
     let mut of: Vec<(DocId, u32)> =
         (0..).zip(&crawl.collections).map(|(at, collection)| (collection.similar_cluster, at)).collect();
@@ -130,7 +142,7 @@ pub fn clusters(crawl: &Crawl) -> Vec<(DocId, Vec<u32>)> {
     of.chunk_by(|x, y| x.0 == y.0).map(|rows| (rows[0].0, rows.iter().map(|row| row.1).collect())).collect()
 }
 
-/// The distinct texts of pages, ascending.
+/// Returns the distinct texts of pages, ascending.
 fn texts(members: &[Member]) -> Vec<u64> {
     let mut texts: Vec<u64> = members.iter().map(|member| member.text).collect();
     texts.sort_unstable();
@@ -138,7 +150,7 @@ fn texts(members: &[Member]) -> Vec<u64> {
     texts
 }
 
-/// How many values two ascending lists of distinct ones have both.
+/// Counts the common values of two lists, which are distinct and ascend.
 fn both(x: &[u64], y: &[u64]) -> u32 {
     let mut rest = y;
     let mut both = 0;
@@ -149,10 +161,10 @@ fn both(x: &[u64], y: &[u64]) -> u32 {
     both
 }
 
-/// The similar clusters of an earlier crawl, and in which of them each line was.
+/// Similar clusters of an earlier crawl, and the cluster of each line.
 struct Families {
     clusters: Vec<Vec<u32>>,
-    /// Lines with their places in `clusters`, ascending.
+    /// Lines with their index in `clusters`, ascending.
     lines: Vec<(Version, usize)>,
 }
 
@@ -166,7 +178,7 @@ impl Families {
         Families { clusters, lines }
     }
 
-    /// The similar clusters from which some lines come, once for each line, ascending.
+    /// Returns the index of the similar cluster of each line, ascending, with repetitions.
     fn places(&self, lines: impl Iterator<Item = Version>) -> Vec<usize> {
         let place = |line| self.lines.binary_search_by_key(&line, |row| row.0).ok().map(|at| self.lines[at].1);
         let mut places: Vec<usize> = lines.filter_map(place).collect();
@@ -174,14 +186,15 @@ impl Families {
         places
     }
 
-    /// The collections of all similar clusters from which some lines come.
+    /// Returns the collections of all similar clusters that had any of the lines.
     fn all_ancestors(&self, lines: impl Iterator<Item = Version>) -> Vec<u32> {
         let mut places = self.places(lines);
         places.dedup();
         places.into_iter().flat_map(|place| self.clusters[place].iter().copied()).collect()
     }
 
-    /// The similar cluster from which most of some lines come, of equals the smaller; none if none does.
+    /// Returns the collections of the similar cluster that had most of the lines; ties go to the
+    /// smaller cluster. Empty if no cluster had any.
     fn ancestors(&self, lines: impl Iterator<Item = Version>) -> &[u32] {
         let places = self.places(lines);
         let most = places.chunk_by(|x, y| x == y).min_by_key(|places| Reverse(places.len()));
@@ -189,8 +202,9 @@ impl Families {
     }
 }
 
-/// The place in `cluster` of the collection that leads; of equals the one that did before, the one that is kept, the one with
-/// more texts, the smaller. Each has the texts in `of`, and those in `came` came since the crawl before.
+/// Returns the index in `cluster` of the collection that leads. Ties go to the collection that led
+/// before, then to the kept one, then to the one with more texts, then to the smaller one. `of` has
+/// the texts of each collection, `came` those that appeared since the previous crawl.
 fn leader(
     now: Past<'_>,
     cluster: &[u32],
@@ -223,8 +237,8 @@ fn leader(
     (0..cluster.len()).max_by_key(rank).expect("a similar cluster has collections")
 }
 
-/// How many of some texts each line had among the first while another line has them now. Rows are a text, the crawls since a line had it,
-/// and the line.
+/// Counts for each line the texts that it was among the first to have, and that another line has
+/// now. Rows are a text, the number of crawls since the line had it, and the line.
 fn firsts(mut had: Vec<(u64, u32, Version)>) -> HashMap<Version, u32> {
     had.sort_unstable_by_key(|&(text, ago, line)| (text, Reverse(ago), line));
     had.dedup();
@@ -264,7 +278,7 @@ mod tests {
     #[test]
     fn a_stale_mirror_that_is_kept_does_not_lead_and_what_is_ones_own_is_no_news() {
         let lines = lines(4);
-        // The last one writes pages of its own.
+        // The last collection writes pages of its own.
         let first = crawl(&[(true, &[1, 2, 3]), (false, &[1, 2, 3]), (false, &[1, 2, 3]), (false, &[1, 7, 8])]);
         let (lags_before, leads) = lags(Past { crawl: &first, lines: &lines }, &[]);
         assert_eq!(leads, [true, false, false, false]);
@@ -283,7 +297,8 @@ mod tests {
     #[test]
     fn a_frozen_mirror_falls_further_behind_unless_the_leader_comes_back_to_it() {
         let lines = lines(2);
-        // Three crawls ago, which is not kept, the first had the texts that the second has still.
+        // In an older crawl, which is not kept, the first collection had the texts that the second
+        // one still has.
         let mut before = crawl(&[(true, &[1, 2, 7, 8]), (false, &[1, 2, 3, 4])]);
         before.collections[0].leads = true;
         before.collections[1].lag = Some(Lag { crawls: 2, shared: 4, texts: 4 });
@@ -298,7 +313,8 @@ mod tests {
 
     #[test]
     fn collections_that_join_are_no_news_to_each_other() {
-        // The kept one goes on the line of its first part, its mirror on that of its second.
+        // The kept collection continues the line of its first part, its mirror the line of its
+        // second part.
         let of = |crawl, collection| Version { crawl, collection };
         let (old, now) = ([of(0, 0), of(0, 1), of(0, 2), of(0, 3)], [of(0, 0), of(0, 3)]);
         let mut before = crawl(&[(true, &[1, 2]), (true, &[3, 4]), (false, &[1, 2]), (false, &[3, 4])]);
@@ -318,7 +334,8 @@ mod tests {
     #[test]
     fn an_original_that_alone_is_up_to_date_leads_its_mirrors_that_are_kept() {
         let lines = lines(3);
-        // The first two copy what the last one had a crawl ago; links lead to the first, which is kept.
+        // The first two copy the texts that the last one had in the previous crawl. Links lead to
+        // the first, which is kept.
         let first = crawl(&[(true, &[1, 2, 3]), (false, &[1, 2, 3]), (false, &[4, 5, 6])]);
         let second = crawl(&[(true, &[4, 5, 6]), (false, &[4, 5, 6]), (false, &[7, 8, 9])]);
         let before = [Past { crawl: &first, lines: &lines }];

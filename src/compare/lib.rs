@@ -1,15 +1,15 @@
-//! Finished results of crawls, compared: two of them page by page ([`two_crawls`]), and all that are known of, one after the other, by
-//! their collections ([`many_crawls`]).
+//! Comparison of finished crawl results: two crawls page by page ([`two_crawls`]), and the
+//! collections of any number of crawls in their order ([`many_crawls`]).
 //!
-//! Both are one command, `webtwin diff`, which writes one result: [`two_crawls::diff`].
+//! The command `webtwin diff` does both and writes a single result: [`two_crawls::diff`].
 
-// Of both: the results, and what is written.
+// Shared by both comparisons: input results and the output writer.
 mod merge;
 pub mod same_settings;
 mod summary;
 pub mod writer;
 
-// Two crawls: pages, sites, the avoid list.
+// Two crawls: pages, sites and the avoid list.
 mod avoid;
 mod changes;
 mod exports;
@@ -30,7 +30,7 @@ mod texts;
 pub mod two_crawls;
 mod url_rules;
 
-// Many crawls: which collections live on, which mirrors lag behind, and what to visit again.
+// Many crawls: collections that live on, mirrors that lag behind, and pages to visit again.
 mod carried_over;
 pub mod chronicle;
 pub mod collections;

@@ -1,5 +1,5 @@
-//! What became of each collection over all crawls, kept up to date as crawls are appended, replaced and retracted: a
-//! differential dataflow over the rules of [`super::lives`].
+//! Incremental facts about collections over all crawls, updated as crawls are appended, replaced
+//! and retracted: a differential dataflow of the rules in [`super::lives`].
 //!
 //! ```text
 //! collections ─┐                                ┌─ silent ──── join ──▶ missing, died
@@ -9,25 +9,30 @@
 //!                                                                                           └─ iterate ──▶ lines
 //! ```
 //!
-//! Its time counts edits. As long as crawls are only appended, that is the number of the crawl, and what comes out at a time
-//! is what that crawl changed. A crawl is part of a row and not the time, because a crawl that is replaced or retracted lies
-//! in the past, to which no dataflow can return; as data, all three are rows that come and go.
+//! The timestamps of the dataflow count edits. While crawls are only appended, the timestamp is the
+//! number of the crawl, and the output at a timestamp is the change that this crawl caused. A crawl
+//! is part of a row rather than the timestamp, because a crawl that is replaced or retracted lies
+//! in the past, to which a dataflow cannot return. As data, all three edits are rows that are added
+//! and removed.
 //!
-//! Pages never enter: what two crawls have in common is found by sorting ([`super::matching`]), which for two million pages
-//! takes a tenth of a second where arrangements take three, and 28 bytes a page where they take a hundred. What enters is
-//! a row for each collection and for each two of them that match.
+//! Pages never enter the dataflow. Matches of two crawls are found by sorting
+//! ([`super::matching`]), which takes a tenth of a second for two million pages, while arrangements
+//! take three seconds, and 28 bytes a page instead of a hundred. The input is one row for each
+//! collection and for each pair of collections that match.
 //!
 //! # Why it agrees with the plain rules
-//! A version is open for a crawl if no nearer crawl has an offer for it; so of all its offers those of the least distance
-//! are those that the crawl-by-crawl rules look at, and none of a greater distance is. No rule of a crawl looks at a later one,
-//! so the order in which rows arrive is of no account.
+//! A version is open for a crawl if no nearer crawl has an offer for it. So of all its offers
+//! exactly those of the minimum distance are the ones that the crawl-by-crawl rules consider. No
+//! rule for a crawl depends on a later crawl, so the order in which rows arrive does not matter.
 //!
 //! # One type of rows
-//! Each operator of differential dataflow is compiled again for each type of rows, times and rules. So all streams have the
-//! same rows, what is `Said` of a version, and rules are called by reference: a third of the code, and of its compilation.
+//! Each operator of differential dataflow is compiled again for each type of rows, times and rules.
+//! So all streams have one type of row, a version and a `Said`, and rules are boxed: a third of the
+//! code and of the compile time.
 //!
 //! # Cost
-//! Some 300 bytes of memory for each version with its offers. An edit costs what it changes, and a sort of that.
+//! About 300 bytes of memory for each version with its offers. An edit costs time proportional to
+//! its changes, and a sort of these.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -47,69 +52,70 @@ use timely::worker::Worker;
 
 use super::lives::{Bid, Fact, Offer, Version, facts_of};
 
-/// The type of how often a row is there, which comes with each row.
+/// Multiplicity of a row.
 type Times = i32;
 
-/// A row of any stream.
+/// Row of any stream.
 type Row = (Version, Said);
 
-/// Rows of one type, at times of one type.
+/// Stream of rows, at timestamps of type `T`.
 type Rows<'scope, T> = VecCollection<'scope, T, Row, Times>;
 
-/// Rules of [`each`], [`reduced`] and [`joined`].
+/// Boxed rules of [`each`], [`reduced`] and [`joined`].
 type Each = Box<dyn FnMut(Row) -> Option<Row>>;
 type Reduce = Box<dyn FnMut(&Version, &mut dyn Iterator<Item = Said>, &mut dyn FnMut(Said))>;
 type Join = Box<dyn FnMut(&Version, &Said, &Said) -> Option<Row>>;
 
-/// Rows that come (+1) and go (-1).
+/// Rows to add (+1) and to remove (-1).
 #[derive(Debug, Clone, Default)]
 pub struct Edit {
     /// Collections of crawls.
     pub versions: Vec<(Version, Times)>,
-    /// What versions have in common with later ones.
+    /// Matches of versions with later ones.
     pub offers: Vec<((Version, Offer), Times)>,
-    /// A crawl, a later one that is at most `patience` crawls behind, and how many.
+    /// A crawl, a crawl at most `patience` positions after it, and the distance.
     pub steps: Vec<((u32, u32, u8), Times)>,
 }
 
-/// What is said of a version.
+/// Statement about a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 enum Said {
-    /// It is there.
+    /// The version exists.
     There,
-    /// A later one offers to continue it.
+    /// A later version offers to continue it.
     Offer(Offer),
-    /// It hears nothing, before the crawl at this distance.
+    /// It has no offer of any crawl nearer than this distance.
     NothingBefore(u8),
     /// Its best offer.
     Best(Offer),
-    /// Another offer of the same crawl.
+    /// Another offer of the same crawl as the best one.
     Other(Offer),
-    /// It may continue an earlier one.
+    /// It may continue an earlier version.
     Bid(Bid),
-    /// What became of it.
+    /// A fact about it.
     Fact(Fact),
-    /// Of a crawl: a later one, and how many crawls later it is.
+    /// About a crawl: a later crawl and its distance.
     Step { later: u32, distance: u8 },
-    /// Of a crawl: a version of it hears nothing before that distance.
+    /// About a crawl: one of its versions has no offer of any crawl nearer than `until`.
     Silent { old: Version, until: u8 },
-    /// The next version of it.
+    /// The version that continues it.
     Next(Version),
     /// The first version of its line.
     Line(Version),
 }
 
-/// What stands for a whole crawl among the keys of rows.
+/// Returns the key of rows about a whole crawl.
 fn of_crawl(crawl: u32) -> Version {
     Version { crawl, collection: 0 }
 }
 
-/// The rows that a rule makes of rows, one of each at most.
+/// Applies a rule to each row. The rule returns at most one row.
 fn each<'scope>(rows: Rows<'scope, u32>, rule: impl FnMut(Row) -> Option<Row> + 'static) -> Rows<'scope, u32> {
     rows.flat_map(Box::new(rule) as Each)
 }
 
-/// What follows for each version from all that is said of it, which ascends.
+/// Applies a rule to each version and all statements about it, ascending. The rule may make any
+/// number of statements.
 fn reduced<'scope>(
     rows: Rows<'scope, u32>,
     rule: impl FnMut(&Version, &mut dyn Iterator<Item = Said>, &mut dyn FnMut(Said)) + 'static,
@@ -120,7 +126,7 @@ fn reduced<'scope>(
     })
 }
 
-/// The rows that follow from two things said of one version.
+/// Applies a rule to each pair of statements about a version, one of each stream.
 fn joined<'scope, T: Timestamp + Lattice>(
     rows: Rows<'scope, T>,
     others: Rows<'scope, T>,
@@ -129,7 +135,7 @@ fn joined<'scope, T: Timestamp + Lattice>(
     rows.join_core(others.arrange_by_key(), Box::new(rule) as Join)
 }
 
-/// The dataflow, on a worker of its own in the calling thread.
+/// The dataflow, with its own worker in the calling thread.
 pub struct Lifelines {
     worker: Worker,
     rows: InputSession<u32, Row, Times>,
@@ -139,9 +145,9 @@ pub struct Lifelines {
 }
 
 impl Lifelines {
-    /// Builds the dataflow, in which there is no crawl yet.
+    /// Builds the dataflow without any crawl.
     ///
-    /// A collection has died once `patience` crawls in a row have nothing of it.
+    /// A collection has died after `patience` consecutive crawls without a match.
     pub fn new(patience: u8) -> Lifelines {
         let mut worker = Worker::new(WorkerConfig::default(), Allocator::Thread(Thread::default()), None);
         let changes = Rc::new(RefCell::new(Vec::new()));
@@ -152,6 +158,8 @@ impl Lifelines {
             let steps = each(rows.clone(), |row| matches!(row.1, Said::Step { .. }).then_some(row));
             let offers = each(rows, |row| matches!(row.1, Said::Offer(_)).then_some(row));
 
+            // An open version considers only offers of its nearest crawl: a match there closes it
+            // for all later ones.
             let heard = reduced(offers.concat(there.clone()), |_, said, hears| {
                 let mut offers = said.filter_map(|said| if let Said::Offer(offer) = said { Some(offer) } else { None });
                 let Some(best) = offers.next() else { return hears(Said::NothingBefore(u8::MAX)) };
@@ -190,7 +198,8 @@ impl Lifelines {
                 Said::Fact(Fact::Lives { new, old, .. }) => Some((old, Said::Next(new))),
                 _ => None,
             });
-            // A version has one version before it at most, so no line reaches it twice, and nothing has to be made distinct.
+            // A version has at most one previous version. So no line reaches it twice, and the
+            // iteration needs no `distinct`.
             let lines = first.clone().iterate(|scope, lines| {
                 let continued = joined(lines, next.enter(scope), |_, line, next| match *next {
                     Said::Next(new) => Some((new, *line)),
@@ -203,6 +212,7 @@ impl Lifelines {
                 _ => None,
             });
 
+            // The probe reports when an edit has been processed completely.
             let done = facts
                 .concat(missing)
                 .concat(lines)
@@ -222,7 +232,7 @@ impl Lifelines {
         Lifelines { worker, rows, done, changes, edits: 0 }
     }
 
-    /// Makes rows come and go, and returns which facts did so for that, ascending.
+    /// Adds and removes rows, and returns the facts that this adds and removes, ascending.
     pub fn edit(&mut self, edit: Edit) -> Vec<(Fact, Times)> {
         let versions = edit.versions.into_iter().map(|(version, times)| ((version, Said::There), times));
         let offers = edit.offers.into_iter().map(|((old, offer), times)| ((old, Said::Offer(offer)), times));

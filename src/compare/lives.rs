@@ -1,17 +1,21 @@
-//! What became of each collection over all crawls: the rules, and the plain way to follow them, crawl by crawl.
+//! Lifelines of collections over all crawls: the rules, and a plain implementation that applies
+//! them crawl by crawl.
 //!
-//! A collection of a crawl is *open* until a later crawl has something in common with it, for at most `patience` crawls.
-//! At each crawl
+//! A collection of a crawl is *open* until a later crawl has a match for it, for at most `patience`
+//! crawls. At each crawl:
 //!
-//! 1. an open collection's best match is the one with which it shares more by the surest evidence, of equals the smaller;
-//! 2. a collection's best match is the open one with the surest evidence, of equals the one seen last, then the one with which
-//!    it shares more, then the smaller;
-//! 3. two that are each other's best are one, which *lives*. A collection whose best lives on in another has *split* off; an open
-//!    one whose best goes on another has *joined* it; one that nothing open matches is *born*;
-//! 4. an open one that nothing matches is *missing*, and after `patience` crawls it has *died*.
+//! 1. The best match of an open collection is the one with the most reliable evidence.
+//!    Ties go to the one that shares more, then to the smaller one.
+//! 2. The best match of a new collection is the open collection with the most reliable evidence.
+//!    Ties go to the collection seen last, then to the one that shares more, then to the smaller
+//!    one.
+//! 3. Two collections that are each other's best match are one collection, which *lives*. A new
+//!    collection whose best match lives on in another has *split* off. An open collection whose
+//!    best match continues another one has *joined* it. A new collection without a match is *born*.
+//! 4. An open collection without a match is *missing*. After `patience` crawls it has *died*.
 //!
-//! What is said of a crawl never depends on later ones. A *line* is what lives follow each other in, named by the one that was
-//! born or split off.
+//! Facts about a crawl never depend on later crawls. A *line* is a sequence of versions that live
+//! on in each other. Its name is the first version, which was born or split off.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,112 +25,114 @@ use serde::{Deserialize, Serialize};
 use super::collections::Crawl;
 use super::matching::{Candidate, Evidence, candidates};
 
-/// A collection of one crawl of a history.
+/// Collection of one crawl of a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Version {
-    /// The crawl, by its number in the history.
+    /// Number of the crawl in the history.
     pub crawl: u32,
-    /// The collection, by its place in that crawl.
+    /// Index of the collection in that crawl.
     pub collection: u32,
 }
 
-/// Something that became of a collection.
+/// Change of a collection, or its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Fact {
-    /// Nothing before matches it.
+    /// No earlier collection matches it.
     Born {
         /// The collection.
         new: Version,
     },
     /// Two versions of one collection.
     Lives {
-        /// The version of the later crawl.
+        /// The version in the later crawl.
         new: Version,
-        /// The last version before.
+        /// The previous version.
         old: Version,
-        /// What shows it.
+        /// Evidence of the match.
         by: Evidence,
-        /// How much they share.
+        /// Number of shared items.
         shared: u32,
     },
-    /// Most of what it has of collections before is of one that lives on in another.
+    /// The earlier collection that matches it best lives on in another collection.
     Split {
         /// The collection.
         new: Version,
-        /// The one before.
+        /// The earlier collection.
         old: Version,
-        /// What they share.
+        /// Number of shared items.
         shared: u32,
     },
-    /// Most of what is left of it is in a collection that continues another one.
+    /// The later collection that matches it best continues another collection.
     Joined {
-        /// That collection.
+        /// The later collection.
         new: Version,
-        /// The one before.
+        /// The earlier collection.
         old: Version,
-        /// What they share.
+        /// Number of shared items.
         shared: u32,
     },
-    /// Nothing of a crawl matches it.
+    /// A crawl has no match of the collection.
     Missing {
-        /// Its last version.
+        /// The last version.
         old: Version,
-        /// The crawl that does not have it.
+        /// The crawl without a match.
         crawl: u32,
-        /// Whether `patience` crawls in a row had nothing of it.
+        /// True if `patience` crawls in a row have no match.
         died: bool,
     },
-    /// The line that a version is in.
+    /// The line of a version.
     Line {
         /// The version.
         of: Version,
-        /// The first version of its line.
+        /// The first version of the line.
         line: Version,
     },
 }
 
-/// Two versions that have enough in common, in the order in which the earlier one prefers them.
+/// A match of two versions, ordered by the preference of the earlier version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Offer {
-    /// Crawls between them, and one more.
+    /// Difference of the two positions in the history; 1 for adjacent crawls.
     pub distance: u8,
-    /// What shows it.
+    /// Evidence of the match.
     pub by: Evidence,
-    /// How much they share.
+    /// Number of shared items.
     pub shared: Reverse<u32>,
     /// The later version.
     pub new: Version,
 }
 
-/// The other side of an [`Offer`], in the order in which the later version prefers them.
+/// The match of an [`Offer`] as the later version sees it, ordered by the preference of the later
+/// version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Bid {
-    /// What shows it.
+    /// Evidence of the match.
     pub by: Evidence,
-    /// Crawls between them, and one more.
+    /// Difference of the two positions in the history; 1 for adjacent crawls.
     pub distance: u8,
-    /// How much they share.
+    /// Number of shared items.
     pub shared: Reverse<u32>,
     /// The earlier version.
     pub old: Version,
-    /// Whether there is none that the earlier version prefers.
+    /// True if the earlier version prefers this match to all others.
     pub is_best: bool,
 }
 
 impl Offer {
-    /// A candidate as an offer of a later crawl to the earlier version.
+    /// Converts a candidate into an offer of a later crawl to the earlier version.
     pub fn of(candidate: Candidate, distance: u8, crawl: u32) -> Offer {
         let new = Version { crawl, collection: candidate.new };
         Offer { distance, by: candidate.by, shared: Reverse(candidate.shared), new }
     }
 
-    /// The offer seen from the later version.
+    /// Converts the offer into the later version's view of it.
     pub fn bid(self, old: Version, is_best: bool) -> Bid {
         Bid { by: self.by, distance: self.distance, shared: self.shared, old, is_best }
     }
 }
 
-/// What follows for a version from the bids for it, which ascend and are of open versions; lines are not among it.
+/// Derives the facts about a version from the bids for it. `bids` ascend and come from open
+/// versions. The facts have no [`Fact::Line`].
 pub fn facts_of(new: Version, bids: impl Iterator<Item = Bid>) -> Vec<Fact> {
     let mut facts = Vec::new();
     for bid in bids {
@@ -144,11 +150,12 @@ pub fn facts_of(new: Version, bids: impl Iterator<Item = Bid>) -> Vec<Fact> {
     facts
 }
 
-/// All that became of the collections of some crawls, ascending. `crawls` come with their numbers, which ascend.
+/// Computes all facts about the collections of the given crawls, ascending. `crawls` have ascending
+/// numbers.
 ///
 /// # Cost
-/// Matches each crawl with the open collections of `patience` crawls before. It begins with the first crawl whenever any of them
-/// changes, which [`crate::many_crawls`] does not.
+/// Matches each crawl with the open collections of the `patience` crawls before it. Starts again
+/// from the first crawl whenever a crawl changes; [`crate::many_crawls`] does not.
 pub fn lives(crawls: &[(u32, &Crawl)], patience: u8) -> Vec<Fact> {
     let mut facts = Vec::new();
     let mut lines: BTreeMap<Version, Version> = BTreeMap::new();
@@ -156,10 +163,12 @@ pub fn lives(crawls: &[(u32, &Crawl)], patience: u8) -> Vec<Fact> {
     for (at, &(number, crawl)) in crawls.iter().enumerate() {
         let mut bids: BTreeMap<Version, Vec<Bid>> = BTreeMap::new();
         let mut claimed = BTreeSet::new();
+        // The nearest earlier crawl comes first, because it claims the collections that it matches.
         for (distance, &(before, older)) in (1..=patience).zip(crawls[..at].iter().rev()) {
             let is_open = |collection| open.contains(&Version { crawl: before, collection });
             let mut offers: BTreeMap<Version, Vec<Offer>> = BTreeMap::new();
             let found = candidates(&older.only(is_open), crawl, &claimed);
+            // Farther crawls may match these collections by pages only.
             claimed.extend(found.iter().map(|candidate| candidate.new));
             for candidate in found {
                 let old = Version { crawl: before, collection: candidate.old };

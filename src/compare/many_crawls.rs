@@ -1,11 +1,12 @@
-//! One crawl after another: which collections live on, which mirrors lag behind, and what to visit again; all that `webtwin diff`
-//! adds of that to what became of pages.
+//! Comparison of many crawls: collections that live on, mirrors that lag behind, and pages to visit
+//! again. This is everything that `webtwin diff` reports in addition to changes of pages.
 //!
-//! A crawl is here what its tables say of its [`collections`]. Of two crawls, [`matching`] tells which collections
-//! have pages, texts or places in common; [`lifelines`] makes of that, over all crawls, what became of each collection, and
-//! [`lives`] is its plain twin. [`fates`] puts that in words, [`lag`] says how far a mirror is behind, [`rates`] how often
-//! pages change, and [`revisit`] which pages of the avoid list are worth a visit. [`saved`] is the file in which a comparison
-//! leaves to the next one what it has to know of the crawls before.
+//! A crawl is represented by the tables of its [`collections`]. [`matching`] finds the collections
+//! of two crawls that share pages, texts or places. [`lifelines`] derives the facts about each
+//! collection over all crawls; [`lives`] is its plain twin. [`fates`] classifies the facts, [`lag`]
+//! computes the lag of mirrors, [`rates`] estimates how often pages change, and [`revisit`] ranks
+//! the pages of the avoid list that a crawler should visit. [`saved`] is the file with the state
+//! that the next comparison needs.
 //!
 //! [`collections`]: super::collections
 //! [`matching`]: super::matching
@@ -38,28 +39,28 @@ use webtwin_results::Run;
 use webtwin_results::scan::scan;
 use webtwin_storage::table::Table;
 
-/// What is known of the crawls before the older one.
+/// State of the crawls before the older one.
 pub struct Before {
-    /// Their results as far as they were named, oldest first.
+    /// Their results, oldest first, if they were named.
     earlier: Vec<Run>,
     history: Option<SavedHistory>,
 }
 
 impl Before {
-    /// Opens results and an earlier comparison; `new` is the newest result.
+    /// Opens earlier results and an earlier comparison. `new` is the newest result.
     ///
     /// # Errors
-    /// Those of [`Run::open`] and [`SavedHistory::open`].
+    /// Returns any error of [`Run::open`] and [`SavedHistory::open`].
     pub fn open(earlier: &[String], history: Option<&str>, new: &str) -> Result<Before> {
         let earlier = earlier.iter().map(|url| Run::open(url)).collect::<Result<_>>()?;
         let open = |url| SavedHistory::open(url, &Run::open(new)?.manifest.recipes);
         Ok(Before { earlier, history: history.map(open).transpose()? })
     }
 
-    /// Where texts of those crawls are.
+    /// Locates the texts of those crawls.
     ///
     /// # Errors
-    /// Those of [`Run::open`].
+    /// Returns any error of [`Run::open`].
     pub fn past(&self, old: &str) -> Result<Past> {
         let results: Vec<String> = self.earlier.iter().rev().map(|run| run.folder.name().to_string()).collect();
         let Some(SavedHistory { url, saved, .. }) = &self.history else {
@@ -77,11 +78,13 @@ impl Before {
     }
 }
 
-/// Refuses before a job what would make its comparison with the result `old` fail after it: other settings, and a history
-/// that does not know that result or was made with other ones. A result that is not there is not looked at.
+/// Checks before a job runs that its comparison with the result `old` can succeed: the settings
+/// must agree, and the history must have that result and have been written with the same settings.
+/// If the result `old` does not exist yet, nothing is checked.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::Usage`] with what differs; those of a history that is damaged.
+/// Returns [`webtwin_base::error::Error::Usage`] naming the difference, and any error of a damaged
+/// history.
 pub fn refuse_what_will_differ(job: &Job, old: &str, history: Option<&str>) -> Result<()> {
     let Ok(old) = Run::open(old) else { return Ok(()) };
     will_be_comparable(&old, job)?;
@@ -92,29 +95,30 @@ pub fn refuse_what_will_differ(job: &Job, old: &str, history: Option<&str>) -> R
     Ok(())
 }
 
-/// What a comparison of collections found.
+/// Output of a comparison of collections.
 pub struct Compared {
-    /// Tables by name, with their rows in order.
+    /// Tables by name, with rows in output order.
     tables: Vec<(&'static str, Table)>,
-    /// Other files by path.
+    /// Other files, by path.
     files: Vec<(String, Vec<u8>)>,
     /// Counts for the summary, by name.
     summary: BTreeMap<String, Value>,
-    /// Collections before, now, and those that both crawls have.
+    /// Number of collections before, now, and in both crawls.
     collections: Overlap,
-    /// Pages of collections that have ended with the newer crawl, ascending: what stands of the avoid list for them does so no more.
+    /// Pages of collections that ended with the newer crawl, ascending. Entries of the avoid list
+    /// for these pages no longer stand.
     pub ended: Vec<DocId>,
-    /// Whether the newer crawl was made before the older one, by its fetch times.
+    /// True if the newer crawl was made before the older one, by its fetch times.
     is_backwards: bool,
-    /// What it depends on beside the two results, by its name.
+    /// Inputs that the comparison depends on in addition to the two results, by name.
     beside: BTreeMap<String, Value>,
 }
 
 impl Compared {
-    /// Adds it to a comparison.
+    /// Adds tables, files and counts to a comparison of two crawls.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Returns any error of the writer.
     pub fn add(self, writer: &mut Writer, summary: &mut Summary) -> Result<()> {
         summary.beside.extend(self.beside);
         summary.is_backwards = self.is_backwards;
@@ -131,15 +135,16 @@ impl Compared {
     }
 }
 
-/// Compares the collections of all crawls that are known of with those of the newest.
+/// Compares the collections of all known crawls with those of the newest.
 ///
 /// # Errors
-/// Those of the tables, and of [`Chronicle::take_up`]; [`webtwin_base::error::Error::Usage`] if a result before the older one differs
-/// by a setting.
+/// Returns [`webtwin_base::error::Error::Usage`] if a result before the older one differs in a
+/// setting, and any error of the tables and of [`Chronicle::take_up`].
 ///
 /// # Cost
-/// Of each result that is not known the tables `pages`, `members` and `avoid`. In memory the pages of the collections of
-/// four crawls, 32 bytes each, and a row for each collection of every crawl.
+/// Reads the tables `pages`, `members` and `avoid` of each result that the history does not have.
+/// Holds in memory the pages of the collections of four crawls, 32 bytes each, and a row for each
+/// collection of every crawl.
 pub fn compare(before: Before, of: &Comparison) -> Result<Compared> {
     let Before { earlier, history } = before;
     let Comparison { old, new, recrawl: settings, workers, .. } = of;
@@ -158,12 +163,14 @@ pub fn compare(before: Before, of: &Comparison) -> Result<Compared> {
             Chronicle::take_up(&name, saved, &newest, settings)?
         }
     };
+    // Results before the older one are replayed as their own comparisons would have been, so that a
+    // comparison with all results at hand equals one that continues a history.
     for (at, run) in before.iter().enumerate() {
         if chronicle.has(&run.manifest.attempt) {
             continue;
         }
         let told = chronicle.add(run, at.checked_sub(1).map(|last| before[last]), *workers)?;
-        // After the first crawl nothing was compared, and nobody asked for probes.
+        // Nothing is compared after the first crawl, so no probes are requested.
         if at > 0 {
             let own = |with: &mut dyn FnMut(DocId, &str)| each_listed(run, with);
             let others =
@@ -180,6 +187,7 @@ pub fn compare(before: Before, of: &Comparison) -> Result<Compared> {
     };
     let visits = visits_worthwhile(&chronicle, &told, [&own, &others], settings)?;
     let ended = ended(&chronicle, &told);
+    // After the visits to mirrors, which have the first claim to the budget.
     let singles = singles(&chronicle, (&visits, &ended), [&own, &others], new, settings)?;
     chronicle.ask(urls_within_budget(&visits));
     let clusters = history_tables::similar_clusters(&chronicle, &told);
@@ -219,7 +227,7 @@ fn ended(chronicle: &Chronicle, told: &[Told]) -> Vec<DocId> {
     pages
 }
 
-/// Calls something for each page of a result's avoid list.
+/// Calls `with` for each page of a result's avoid list, with the page's URL.
 fn each_listed(run: &Run, with: &mut dyn FnMut(DocId, &str)) -> Result<()> {
     scan(run, "avoid", &["doc_id", "url"], &mut |part| {
         part.u64("doc_id")?.iter().zip(part.text("url")?).for_each(|(&doc_id, url)| with(doc_id, url));
@@ -228,7 +236,7 @@ fn each_listed(run: &Run, with: &mut dyn FnMut(DocId, &str)) -> Result<()> {
     Ok(())
 }
 
-/// Collections of the last crawl but one, of the last, and those that live on from the one to the other.
+/// Counts the collections of the last two crawls, and those that live on from one to the other.
 fn collections(chronicle: &Chronicle, told: &[Told]) -> Overlap {
     let mut newest = chronicle.crawls().iter().rev();
     let now = newest.next().map_or(0, |(_, crawl)| crawl.collections.len());

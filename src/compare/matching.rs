@@ -1,20 +1,23 @@
-//! Which collections of two crawls have enough in common to be one: pages, or else texts, or places, or an address.
+//! Matching of collections of two crawls by pages, texts, places, addresses or families.
 //!
-//! | evidence | two collections share | looked for among |
+//! | evidence | shared by the two collections | searched among |
 //! |---|---|---|
-//! | [`Evidence::Pages`] | pages, by doc id, that is by URL | all |
-//! | [`Evidence::Texts`] | texts: who moves without a change takes them along | those without the first |
-//! | [`Evidence::Places`] | URLs behind their prefixes, if other collections of their similar clusters have something in common: who moves and is brought up to date at once keeps its file names, and its family | those without these |
-//! | [`Evidence::Address`] | the prefix, which no other collection of either crawl has: all pages were renamed | those without these |
-//! | [`Evidence::Family`] | nothing but their similar cluster, of which all others are matched: it moved while all pages were renamed | those without these |
+//! | [`Evidence::Pages`] | pages, by doc id, that is by URL | all collections |
+//! | [`Evidence::Texts`] | texts: a mirror that moves without a change keeps its texts | those without a match by pages |
+//! | [`Evidence::Places`] | URLs relative to the prefixes, if other collections of their similar clusters match: a mirror that moves and is updated at the same time keeps its file names and its family | those still without a match |
+//! | [`Evidence::Address`] | the prefix, which no other collection of either crawl has: all pages were renamed | those still without a match |
+//! | [`Evidence::Family`] | only the similar cluster, all of whose other collections are matched: the collection moved and all its pages were renamed | those still without a match |
 //!
-//! Enough is three in ten of what the smaller one has. All counts are of distinct things. By pages a collection may match several:
-//! it was split or joined with another, and [`super::lives`] decides which of them it is. Mirrors of one crawl are full of equal
-//! texts and places, so by these each has one match at most, those that share most first, of equals the smaller. That two of them
-//! moved is told, which of them moved where cannot be; and one that dies while another is born looks like one that moved.
+//! Two collections match if they share at least three in ten of the smaller one's items. All counts
+//! are of distinct items. By pages a collection may have several matches, because it was split or
+//! joined with another; [`super::lives`] decides which of them continues it. Mirrors of one crawl
+//! share most of their texts and places. So by these a collection has at most one match: pairs that
+//! share most come first, and ties go to the smaller collection. The output is therefore reliable
+//! about *that* two mirrors moved, but not about which of them moved where. A mirror that dies
+//! while another is born looks like a mirror that moved.
 //!
 //! # Cost
-//! Three sorts of the pages, and the pairs of collections that have something in common.
+//! Three sorts of the pages, and memory for the pairs of collections that share an item.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,48 +25,53 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::collections::{Crawl, Member};
 use webtwin_base::ids::DocId;
 
-/// Of ten things that the smaller collection has, so many must be shared.
+/// Minimum number of shared items, for every ten items of the smaller collection.
 const OF_TEN: u64 = 3;
 
-/// A text or place that more collections of one crawl have, among those without a match by pages, tells nobody from anybody.
+/// Maximum number of collections of one crawl that may have a text or place. A text or place of
+/// more collections (among those without a match by pages) does not distinguish collections and is
+/// ignored.
 const COMMON: usize = 100;
 
-/// What two collections have in common; the surer comes first.
+/// Kind of evidence that two collections match. More reliable kinds come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Evidence {
     /// Pages at the same URLs.
     Pages,
-    /// Pages with the same text.
+    /// Pages with equal texts.
     Texts,
-    /// Pages at the same places below their prefixes, within one family.
+    /// Pages at equal places relative to their prefixes, within one family.
     Places,
-    /// The prefix.
+    /// An equal prefix.
     Address,
-    /// Nothing but the similar cluster, of which no other collection is left.
+    /// Only the similar cluster, which has no other collection without a match.
     Family,
 }
 
-/// Two collections that have enough in common. Rows order by old, then new collection.
+/// Two collections that match. Rows order by old collection, then by new collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Candidate {
-    /// A collection of the older crawl, by its place there.
+    /// Collection of the older crawl, by its index there.
     pub old: u32,
-    /// A collection of the newer crawl.
+    /// Collection of the newer crawl, by its index there.
     pub new: u32,
-    /// What they share.
+    /// Evidence of the match.
     pub by: Evidence,
-    /// How much of it.
+    /// Number of shared items.
     pub shared: u32,
 }
 
-/// Finds the pairs of collections of two crawls that have enough in common, ascending. Collections of `new` that are `claimed`, by
-/// crawls between the two, are looked for by pages only: they go on something nearer, and are full of texts of mirrors that died.
+/// Finds the pairs of collections of two crawls that match, ascending. Collections of `new` in
+/// `claimed` match a crawl between the two and are compared by pages only: they continue a more
+/// recent collection, and are full of the texts of mirrors that died.
 pub fn candidates(old: &Crawl, new: &Crawl, claimed: &BTreeSet<u32>) -> Vec<Candidate> {
     let mut found = Vec::new();
     let pages = [old, new].map(|crawl| rows(crawl, |_, page| page.doc_id, &[]));
     found.extend(sharing(Evidence::Pages, &pages[0], &pages[1], usize::MAX));
     let rest = matched(old, new, &found, claimed);
     let texts = [rows(old, |_, page| page.text, &rest[0]), rows(new, |_, page| page.text, &rest[1])];
+    // Collections move together with their family. So places count only between a similar cluster
+    // and the cluster that has most of its texts and pages.
     found.extend(one_to_one(sharing(Evidence::Texts, &texts[0], &texts[1], COMMON)));
 
     let cluster_of = |crawl: &Crawl, at: u32| crawl.collections[at as usize].similar_cluster;
@@ -81,6 +89,7 @@ pub fn candidates(old: &Crawl, new: &Crawl, claimed: &BTreeSet<u32>) -> Vec<Cand
     let rest = matched(old, new, &found, claimed);
     found.extend(sharing(Evidence::Address, &addresses(old, &rest[0]), &addresses(new, &rest[1]), 1));
 
+    // The matches by place and address may have added a successor.
     let successors = most_shared(found.iter().map(of_family).collect());
     let rest = matched(old, new, &found, claimed);
     let left = |crawl: &Crawl, side: usize, family: &dyn Fn(DocId) -> Option<DocId>| {
@@ -97,7 +106,8 @@ pub fn candidates(old: &Crawl, new: &Crawl, claimed: &BTreeSet<u32>) -> Vec<Cand
     found
 }
 
-/// The prefixes that only one collection of a crawl has, of those with pages but those of `without`; ascending.
+/// Returns the prefixes that only one collection of a crawl has, ascending. Collections without
+/// pages and those of `without` are left out.
 fn addresses<'a>(crawl: &'a Crawl, without: &[bool]) -> Vec<(&'a str, u32)> {
     let mut all: Vec<(&str, u32)> =
         (0..).zip(&crawl.collections).map(|(at, collection)| (collection.prefix.as_str(), at)).collect();
@@ -106,7 +116,8 @@ fn addresses<'a>(crawl: &'a Crawl, without: &[bool]) -> Vec<(&'a str, u32)> {
     alone.filter(|&(_, at)| !without[at as usize] && !crawl.members_of(at).is_empty()).collect()
 }
 
-/// Pairs of which no two have a collection in common: those that share most first, of equals the smaller.
+/// Selects pairs of which no two have a collection in common. Pairs that share most come first;
+/// ties go to the smaller collection.
 fn one_to_one(mut pairs: Vec<Candidate>) -> Vec<Candidate> {
     pairs.sort_unstable_by_key(|pair| (Reverse(pair.shared), pair.old, pair.new));
     let (mut old, mut new) = (BTreeSet::new(), BTreeSet::new());
@@ -121,8 +132,8 @@ fn one_to_one(mut pairs: Vec<Candidate>) -> Vec<Candidate> {
     pairs
 }
 
-/// For each similar cluster of the older crawl the one of the newer crawl with which its collections share most; of equals the
-/// smaller.
+/// Maps each similar cluster of the older crawl to the one of the newer crawl with which its
+/// collections share most. Ties go to the smaller cluster.
 fn most_shared(mut rows: Vec<((DocId, DocId), u64)>) -> BTreeMap<DocId, DocId> {
     rows.sort_unstable();
     let mut sums: Vec<((DocId, DocId), u64)> =
@@ -132,7 +143,7 @@ fn most_shared(mut rows: Vec<((DocId, DocId), u64)>) -> BTreeMap<DocId, DocId> {
     sums.into_iter().map(|row| row.0).collect()
 }
 
-/// Which collections of each crawl are in a pair, or claimed.
+/// Marks the collections of each crawl that are in a pair or claimed.
 fn matched(old: &Crawl, new: &Crawl, found: &[Candidate], claimed: &BTreeSet<u32>) -> [Vec<bool>; 2] {
     let mut matched = [old, new].map(|crawl| vec![false; crawl.collections.len()]);
     claimed.iter().for_each(|&new| matched[1][new as usize] = true);
@@ -143,7 +154,8 @@ fn matched(old: &Crawl, new: &Crawl, found: &[Candidate], claimed: &BTreeSet<u32
     matched
 }
 
-/// The distinct things that each collection has, but those of `without`; ascending.
+/// Returns the distinct items of each collection, ascending, except those of the collections in
+/// `without`.
 fn rows<K: Ord>(crawl: &Crawl, key: impl Fn(u32, &Member) -> K, without: &[bool]) -> Vec<(K, u32)> {
     let left = |at: u32| !without.get(at as usize).copied().unwrap_or(false);
     let members = crawl.members.iter().filter(|member| left(member.collection));
@@ -153,8 +165,8 @@ fn rows<K: Ord>(crawl: &Crawl, key: impl Fn(u32, &Member) -> K, without: &[bool]
     rows
 }
 
-/// The pairs that share enough of the things in `old` and `new`, which ascend and are distinct. What more than `common`
-/// collections of a crawl have counts for none.
+/// Returns the pairs of collections that share enough of the items in `old` and `new`, which ascend
+/// and are distinct. Items of more than `common` collections of a crawl are ignored.
 fn sharing<K: Ord + Copy>(by: Evidence, old: &[(K, u32)], new: &[(K, u32)], common: usize) -> Vec<Candidate> {
     let telling = |rows: &[(K, u32)]| -> Vec<(K, u32)> {
         rows.chunk_by(|x, y| x.0 == y.0).filter(|with| with.len() <= common).flatten().copied().collect()
@@ -177,7 +189,7 @@ fn sharing<K: Ord + Copy>(by: Evidence, old: &[(K, u32)], new: &[(K, u32)], comm
     pairs.chunk_by(|x, y| x == y).map(candidate).filter(is_enough).collect()
 }
 
-/// Rows of each collection.
+/// Counts the rows of each collection.
 fn counts<K>(rows: &[(K, u32)]) -> Vec<u32> {
     let mut counts = vec![0; rows.iter().map(|row| row.1 as usize + 1).max().unwrap_or(0)];
     rows.iter().for_each(|row| counts[row.1 as usize] += 1);
@@ -194,7 +206,8 @@ mod tests {
     use super::super::lives::{Fact, Version, lives};
     use super::*;
 
-    /// A collection: its similar cluster, its prefix, and doc id, text and place of its pages.
+    /// Test collection: its similar cluster, its prefix, and the doc id, text and place of each
+    /// page.
     type Made<'a> = (DocId, &'a str, &'a [(u64, u64, u64)]);
 
     fn crawl(of: &[Made<'_>]) -> Crawl {
@@ -218,8 +231,8 @@ mod tests {
 
     #[test]
     fn the_surest_evidence_counts_and_three_in_ten_are_enough() {
-        // Pages 1 to 10 stay as three of many; texts go to another URL; names do, with other texts; an address stays; and the
-        // last of each family is left.
+        // Pages 1 to 10 stay as three of many. Texts move to another URL. File names stay with
+        // other texts. An address stays. The last collection of each family remains.
         let ten: Vec<(u64, u64, u64)> = (1..=10).map(|n| (n, 100 + n, n)).collect();
         let three: Vec<(u64, u64, u64)> =
             (1..=3).map(|n| (n, 200 + n, n)).chain((51..=70).map(|n| (n, 200 + n, n))).collect();
@@ -240,7 +253,7 @@ mod tests {
         use Evidence::{Address, Family, Pages, Places, Texts};
         let want = [(0, 0, Pages, 3), (1, 1, Texts, 2), (2, 2, Places, 2), (3, 3, Address, 1), (4, 4, Family, 0)];
         assert_eq!(pairs(&old, &new), want);
-        // Two in ten are not.
+        // Two in ten are not enough.
         let fewer = crawl(&[(2, "x", &three[1..])]);
         assert_eq!(pairs(&old, &fewer), []);
     }
@@ -267,7 +280,7 @@ mod tests {
             }
             assert!(!facts.iter().any(|fact| matches!(fact, Fact::Joined { .. })), "{facts:?}");
         }
-        // By pages it can: two that became one while one of them was away.
+        // By pages a collection can join another: two became one while one of them was missing.
         let one = crawl(&[(1, "a", &[a, b].concat())]);
         let claimed = BTreeSet::from([0]);
         assert_eq!(candidates(&crawl(&[(1, "b", &b)]), &one, &claimed).len(), 1);
@@ -280,7 +293,7 @@ mod tests {
         let new = crawl(&[(2, "a", &[(11, 11, 11)]), (2, "b", &[(12, 12, 12)]), (2, "x", &[(13, 13, 13)])]);
         use Evidence::{Address, Family};
         assert_eq!(pairs(&old, &new), [(0, 0, Address, 1), (1, 1, Address, 1), (2, 2, Family, 0)]);
-        // Of two nobody knows.
+        // If two remain, the match is ambiguous.
         let two = crawl(&[(2, "a", &[(11, 11, 11)]), (2, "x", &[(12, 12, 12)]), (2, "y", &[(13, 13, 13)])]);
         assert_eq!(pairs(&old, &two), [(0, 0, Address, 1)]);
     }

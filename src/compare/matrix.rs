@@ -1,4 +1,5 @@
-//! How much of each crawl is in each other one, of all results that are compared at once; as [`super::overlap`] for the last two.
+//! Overlap of each pair of crawls, of all results that are compared together. [`super::overlap`]
+//! has the overlap of the last two.
 
 use std::collections::BTreeSet;
 
@@ -14,35 +15,39 @@ use webtwin_results::Run;
 use webtwin_results::ranges::RangedTable;
 use webtwin_spill::Partitions;
 
-/// Partitions of hashes, each of which is sorted at once.
+/// Number of partitions of hashes. A partition is sorted in memory.
 const BUCKETS: usize = 64;
 
-/// Two crawls by their places, the newest is 0: the earlier one, then the later one; a unit, and what they have in common.
+/// Two crawls by their position (the newest is 0), the earlier one first; a unit; and their
+/// overlap.
 pub(super) type Cell = ([usize; 2], &'static str, Overlap);
 
-/// Hashes of the texts of a crawl, and of its bytes.
+/// Hashes of the texts of a crawl and of its bytes.
 type Hashes<T> = [T; 2];
 
-/// What one thread gathers, crawl by crawl or pair by pair.
+/// Rows that one thread gathers, by crawl or by pair.
 struct Share {
     urls: Vec<Overlap>,
     hosts: Vec<BTreeSet<u64>>,
     hashes: Vec<Hashes<Partitions<u64>>>,
 }
 
-/// What all crawls have in common by twos but for the last two, `earlier` being those before the older one, newest first.
+/// Computes the overlap of all pairs of crawls except the last two. `earlier` are the results
+/// before the older one, newest first.
 ///
 /// # Errors
-/// Those of tables and of the disk.
+/// Returns any error of the tables and of the disk.
 ///
 /// # Cost
-/// The tables `pages` are read once. In memory `memory_bytes` of hashes, 40 bytes for each host of each crawl, and the rows of a range a thread.
+/// Reads the tables `pages` once. Holds in memory `memory_bytes` of hashes, 40 bytes for each host
+/// of each crawl, and the rows of one range for each thread.
 pub(super) fn matrix(of: &Comparison, earlier: &[String]) -> Result<Vec<Cell>> {
     let earlier = earlier.iter().map(|url| Run::open(url)).collect::<Result<Vec<Run>>>()?;
     let find = |run: &Run| RangedTable::find(run, "pages", ("doc_id", 64), of.ranges, of.workers);
     let tables = earlier.iter().map(find).collect::<Result<Vec<_>>>()?;
     let tables: Vec<&RangedTable> = [&of.pages[1], &of.pages[0]].into_iter().chain(tables.iter().flatten()).collect();
     let crawls = tables.len();
+    // The pair of the last two crawls is left out, because the main comparison computes it.
     let pairs: Vec<[usize; 2]> =
         (2..crawls).flat_map(|earlier| (0..earlier).map(move |later| [earlier, later])).collect();
 
@@ -78,6 +83,8 @@ pub(super) fn matrix(of: &Comparison, earlier: &[String]) -> Result<Vec<Cell>> {
             all.iter_mut().zip(one).for_each(|(all, one)| all.push(one));
         }
     }
+    // Hosts and hashes must be distinct over all ranges, so they are counted after the pass; URLs
+    // are counted in their range.
     let mut overlaps = vec![Overlap::default(); pairs.len()];
     let hosts: Vec<Vec<u64>> = hosts.into_iter().map(|hosts| hosts.into_iter().collect()).collect();
     add(&mut overlaps, &pairs, &hosts);
@@ -102,6 +109,7 @@ pub(super) fn matrix(of: &Comparison, earlier: &[String]) -> Result<Vec<Cell>> {
         cells.extend(pairs.iter().zip(overlaps).map(|(&pair, overlap)| (pair, unit, overlap)));
     }
     let runs: Vec<&Run> = [&of.new, &of.old].into_iter().chain(&earlier).collect();
+    // Chunks are compared table by table, because they are too many to hold for all crawls.
     for &[a, b] in &pairs {
         cells.extend(chunks(runs[a], runs[b], of.workers)?.map(|overlap| ([a, b], "chunk", overlap)));
     }
@@ -109,14 +117,14 @@ pub(super) fn matrix(of: &Comparison, earlier: &[String]) -> Result<Vec<Cell>> {
     Ok(cells)
 }
 
-/// Adds what the crawls have in common by pairs; their values ascend and are there once.
+/// Adds the overlap of each pair. The values of each crawl are distinct and ascend.
 fn add(sums: &mut [Overlap], pairs: &[[usize; 2]], crawls: &[Vec<u64>]) {
     for (sum, &[a, b]) in sums.iter_mut().zip(pairs) {
         sum.add(Overlap::between(&crawls[a], &crawls[b]));
     }
 }
 
-/// The word for a crawl by its place: 0 the newest.
+/// Returns the name of a crawl in tables by its position; 0 is the newest.
 pub(super) fn name(crawl: usize) -> String {
     match crawl {
         0 => "new".into(),

@@ -1,19 +1,19 @@
-//! Two ascending lists of keys, side by side.
+//! Merge of two ascending lists of keys.
 
 use std::cmp::Ordering;
 
-/// Where a key stands: its places in the lists.
+/// Indices of a key in the two lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
-    /// In the old list only.
+    /// The key is in the old list only.
     Old(usize),
-    /// In the new list only.
+    /// The key is in the new list only.
     New(usize),
-    /// In both.
+    /// The key is in both lists.
     Both(usize, usize),
 }
 
-/// Every key of two lists, ascending; both are strictly ascending.
+/// Merges two strictly ascending lists: yields each key's indices, in the order of the keys.
 pub(super) fn merge<'k, K: Ord>(old: &'k [K], new: &'k [K]) -> impl Iterator<Item = Side> + 'k {
     let (mut i, mut j) = (0, 0);
     std::iter::from_fn(move || {

@@ -1,9 +1,11 @@
-//! Which of the pages that are gone stand at another URL now.
+//! Matching of pages that are gone with new pages at another URL.
 //!
-//! First by site: a page stands under its path on a site that has got pages of its old one, with other text perhaps. Then by
-//! text: under the same path, on the same site, anywhere. Where several pages have one text, the smallest doc ids are paired,
-//! then the next ones; but a text on more than [`COMMON`] gone or new pages says nothing about where a page went: it is an error
-//! page or an empty form. All steps give the same pairs when old and new change places.
+//! Pages are matched by site first: a page of an old site matches the page with the same path on a
+//! site that received pages of the old one, even if its text differs. The remaining pages are
+//! matched by text: first with the same path, then on the same site, then anywhere. If several
+//! pages have one text, the smallest doc ids are paired, then the next ones. But a text of more
+//! than [`COMMON`] gone or new pages, such as an error page or an empty form, is no evidence of a
+//! move and is ignored. All steps yield the same pairs when old and new are exchanged.
 
 use std::collections::HashMap;
 
@@ -14,59 +16,62 @@ use super::sites::{SiteId, SiteMove, Votes};
 use webtwin_base::by_hash::ByHash;
 use webtwin_base::ids::DocId;
 
-/// Pages of one side beyond which a text or path that they have in common says nothing.
+/// Maximum number of pages of one side with a common text or path. Beyond it, the text or path is
+/// no evidence.
 pub(super) const COMMON: usize = 20;
 
-/// A page that only one of the crawls has.
+/// Page that only one of the crawls has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Candidate {
-    /// Hash of its path and query.
+    /// Hash of the page's path and query.
     pub path: u64,
     /// `pages.exact`.
     pub exact: u64,
     /// `pages.simhash`, if [`Candidate::HAS_SIMHASH`].
     pub simhash: u64,
-    /// Its site.
+    /// Site of the page.
     pub site: SiteId,
-    /// The page.
+    /// Doc id of the page.
     pub doc_id: DocId,
-    /// Where what else is known of it has been noted.
+    /// Offset of the page's [`super::gather::Note`] in the notes of its thread.
     pub note: u64,
-    /// Length of its URL in bytes.
+    /// Length of the page's URL, in bytes.
     pub url_bytes: u32,
-    /// [`Candidate::NEW`], [`Candidate::HAS_SIMHASH`], and who noted it, above these bits.
+    /// [`Candidate::NEW`] and [`Candidate::HAS_SIMHASH`]; the bits above them are the number of the
+    /// thread that wrote the note.
     pub flags: u32,
 }
 
 impl Candidate {
-    /// The page is one of the new crawl.
+    /// Flag of a page of the new crawl.
     pub const NEW: u32 = 1;
-    /// It has a simhash.
+    /// Flag of a page with a simhash.
     pub const HAS_SIMHASH: u32 = 2;
-    /// Bits of these flags.
+    /// Number of bits that the flags take.
     pub const FLAGS: u32 = 2;
 
     fn is_new(&self) -> bool {
         self.flags & Candidate::NEW != 0
     }
 
-    /// Bits in which the simhashes differ, if both have one.
+    /// Returns the Hamming distance of the simhashes, if both pages have one.
     pub fn bits(&self, other: &Candidate) -> Option<u32> {
         (self.flags & other.flags & Candidate::HAS_SIMHASH != 0).then(|| (self.simhash ^ other.simhash).count_ones())
     }
 
-    /// Whether both have the same text.
+    /// True if both pages have the same text.
     pub fn same_text(&self, other: &Candidate) -> bool {
         self.exact != 0 && self.exact == other.exact
     }
 }
 
-/// An old page and the new one that it became.
+/// An old page and the new page that it became.
 pub(super) type Pair = [Candidate; 2];
 
-/// Counts what speaks for moves of sites among the candidates of some paths, all of each path. `bare` gives the bare name of a
-/// site, by whose equality sites are always compared; others only where a path is on at most [`COMMON`] of each side.
+/// Counts evidence for moves of sites among the candidates of some paths. `candidates` has all
+/// candidates of each path. `bare` maps a site to its bare name. Sites with equal bare names are
+/// always compared; other sites only if a path has at most [`COMMON`] candidates on each side.
 pub(super) fn votes(candidates: &mut [Candidate], bare: &ByHash<u64>, votes: &mut HashMap<(SiteId, SiteId), Votes>) {
     let mut vote = |old: &Candidate, new: &Candidate| {
         let votes = votes.entry((old.site, new.site)).or_default();
@@ -80,22 +85,24 @@ pub(super) fn votes(candidates: &mut [Candidate], bare: &ByHash<u64>, votes: &mu
             old.iter().for_each(|old| new.iter().for_each(|new| vote(old, new)));
             continue;
         }
-        // In the order of names only where that is asked for: to look names up takes longer than to compare paths.
+        // Sorts by name only for such paths, because looking up names takes longer than comparing
+        // paths.
         of_path.sort_unstable_by_key(|one| (one.is_new(), bare[&one.site], one.doc_id));
         let (old, new) = sides(of_path);
         for of_name in old.chunk_by(|x, y| bare[&x.site] == bare[&y.site]) {
             let name = bare[&of_name[0].site];
             let from = new.partition_point(|one| bare[&one.site] < name);
             let others = new[from..].iter().take_while(|one| bare[&one.site] == name);
-            // A bare name has few sites: schemes, `www.`, ports.
+            // A bare name has few sites: they differ in scheme, `www.` or port.
             others.for_each(|new| of_name.iter().for_each(|old| vote(old, new)));
         }
     }
 }
 
-/// Pairs pages of sites between which pages moved, among the candidates of some paths, all of each path; `rest` receives the others.
-/// Where a page could be one of several, the best attested pair of sites decides. Unless the sites are one host, texts that differ in more
-/// than `REWRITTEN_BITS` are no page that moved.
+/// Pairs pages of sites between which pages moved, among the candidates of some paths. `candidates`
+/// has all candidates of each path; `rest` receives those without a match. If a page has several
+/// possible counterparts, the pair of sites with the most evidence decides. Unless the sites have
+/// one host, pages whose simhashes differ in more than `REWRITTEN_BITS` bits are not paired.
 pub(super) fn by_site(
     candidates: &mut [Candidate],
     moves: &SiteMoves,
@@ -108,7 +115,7 @@ pub(super) fn by_site(
         let mut found: Vec<(usize, usize, usize)> = Vec::new();
         for (i, page) in old.iter().enumerate() {
             for &(rank, to, one_host) in moves.from(page.site) {
-                // A site has one page under a path.
+                // A site has at most one page per path.
                 let Ok(j) = new.binary_search_by_key(&to, |one| one.site) else { continue };
                 let alike = page.same_text(&new[j]) || page.bits(&new[j]).is_none_or(|bits| bits <= REWRITTEN_BITS);
                 if one_host || alike {
@@ -129,12 +136,12 @@ pub(super) fn by_site(
     }
 }
 
-/// Sites between which pages moved, by where they were.
+/// Moves of sites, by the site that pages left.
 #[derive(Debug, Default)]
 pub(super) struct SiteMoves(ByHash<Vec<(usize, SiteId, bool)>>);
 
 impl SiteMoves {
-    /// Of pairs of which the best attested come first.
+    /// Indexes pairs of sites. `moves` has those with the most evidence first.
     pub(super) fn of(moves: &[SiteMove]) -> SiteMoves {
         let mut from: ByHash<Vec<_>> = ByHash::default();
         for (rank, one) in moves.iter().enumerate() {
@@ -143,13 +150,14 @@ impl SiteMoves {
         SiteMoves(from)
     }
 
-    /// Rank and id of the sites that have pages of this one, and whether both are one host.
+    /// Returns the sites that received pages of `site`: the rank and id of each, and whether both
+    /// sites have one host.
     fn from(&self, site: SiteId) -> &[(usize, SiteId, bool)] {
         self.0.get(&site).map_or(&[], Vec::as_slice)
     }
 }
 
-/// Pairs candidates of some texts, all that are left of each text.
+/// Pairs candidates of some texts. `candidates` has all remaining candidates of each text.
 pub(super) fn by_text(candidates: &mut Vec<Candidate>, pairs: &mut Vec<Pair>) {
     let steps: [fn(&Candidate) -> u64; 3] = [|one| one.path, |one| one.site, |_| 0];
     candidates.retain(|one| one.exact != 0);
@@ -173,7 +181,7 @@ pub(super) fn by_text(candidates: &mut Vec<Candidate>, pairs: &mut Vec<Pair>) {
     }
 }
 
-/// The old and the new pages of a group in which the old come first.
+/// Splits a group, in which the old pages come first, into old and new pages.
 fn sides(group: &[Candidate]) -> (&[Candidate], &[Candidate]) {
     group.split_at(group.partition_point(|one| !one.is_new()))
 }

@@ -1,4 +1,5 @@
-//! Which sites and pages moved, over all buckets of candidates ([`super::moved`] and [`super::sites`] decide).
+//! Search for moved sites and pages over all buckets of candidates. The decisions are made by
+//! [`super::moved`] and [`super::sites`].
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -14,17 +15,17 @@ use webtwin_base::ids::DocId;
 use webtwin_base::threads;
 use webtwin_spill::Partitions;
 
-/// What became of a page that moved: the page, and what it is or was elsewhere.
+/// A page that moved, with its counterpart in the other crawl.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Moved {
     /// The page.
     pub doc_id: DocId,
-    /// The page that it is in the other crawl.
+    /// The counterpart in the other crawl.
     pub other: Candidate,
-    /// Bits in which the simhashes differ, if both have one, plus 1; else 0.
+    /// Hamming distance of the simhashes plus 1, if both have one; else 0.
     pub bits_and_one: u32,
-    /// Whether the texts are the same.
+    /// 1 if the texts are the same, else 0.
     pub same_text: u32,
 }
 
@@ -38,25 +39,26 @@ impl Moved {
         }
     }
 
-    /// Bits in which the simhashes differ, if both have one.
+    /// Returns the Hamming distance of the simhashes, if both have one.
     pub(super) fn bits(&self) -> Option<u32> {
         self.bits_and_one.checked_sub(1)
     }
 }
 
-/// Everything that moved.
+/// All moves of sites and pages.
 pub(super) struct Moves {
-    /// Sites that moved, and where they are now; the best attested moves come first.
+    /// Sites that moved, with their new site. Moves with the most evidence come first.
     pub sites: Vec<SiteMove>,
-    /// Pages of the old and of the new crawl, by range of doc ids.
+    /// Moved pages of the old and of the new crawl, partitioned by range of doc ids.
     pub pages: [Shared<Moved>; 2],
 }
 
 impl Moves {
-    /// The pages of a range that moved, of the old and of the new crawl, ascending; each range can be taken once.
+    /// Takes the moved pages of a range, of the old and of the new crawl, ascending. A range can be
+    /// taken once.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Storage`] if the disk fails.
+    /// Returns [`webtwin_base::error::Error::Storage`] if the disk fails.
     pub(super) fn take(&self, range: usize) -> Result<[Vec<Moved>; 2]> {
         let take = |side: usize| -> Result<Vec<Moved>> {
             let mut rows = self.pages[side].take(range)?;
@@ -67,13 +69,13 @@ impl Moves {
     }
 }
 
-/// Finds what moved.
+/// Finds all sites and pages that moved.
 ///
 /// # Errors
-/// Those of the disk.
+/// Returns any error of the disk.
 ///
 /// # Cost
-/// Three passes over the candidates, a bucket a thread in memory.
+/// Three passes over the candidates. Each thread holds one bucket in memory.
 pub(super) fn find(of: &Comparison, gathered: &Gathered) -> Result<Moves> {
     let count = gathered.buckets;
     let bare = gathered.sites.bare_names();
@@ -87,6 +89,8 @@ pub(super) fn find(of: &Comparison, gathered: &Gathered) -> Result<Moves> {
         let sum = all.entry(sites).or_default();
         *sum = Votes { paths: sum.paths + votes.paths, texts: sum.texts + votes.texts };
     }
+    // Sites are decided before pages: a moved page with another text can only be matched by its
+    // site.
     let ranked = between(&gathered.sites, &all);
     drop(all);
     let sites = moved_sites(&gathered.sites, &ranked);
@@ -107,12 +111,14 @@ pub(super) fn find(of: &Comparison, gathered: &Gathered) -> Result<Moves> {
         let (mut pairs, mut rest) = (Vec::new(), Vec::new());
         let mut candidates = gathered.by_path.take(bucket)?;
         moved::by_site(&mut candidates, &by_source, &mut pairs, &mut rest);
+        // The remaining pages are partitioned again by text, because their paths may differ.
         rest.iter().try_for_each(|&one| by_text.push(bucket_of(one.exact, count), one))?;
         put(pages, &pairs)
     })?;
     let (begun, by_text): (Vec<_>, Vec<_>) = by_site.into_iter().unzip();
     let by_text = Shared::new(by_text);
-    // Whoever comes next goes on with what another has begun: buckets that are begun take room.
+    // A thread of this pass continues the partitions of a thread of the previous pass, because each
+    // set of open partitions takes memory.
     let begun = Mutex::new(begun);
     let next = || begun.lock().expect("nothing panics while it holds this").pop();
     let mut ended = threads::for_each(

@@ -1,4 +1,4 @@
-//! How much of one crawl is in the other, counted exactly.
+//! Exact counts of the overlap between two crawls.
 
 use serde::Serialize;
 
@@ -13,49 +13,50 @@ use webtwin_results::Run;
 use webtwin_results::ranges::{RangedTable, Ranges};
 use webtwin_storage::table::{Column, Table};
 
-/// Rows of `fprint_docid` read at a time, about.
+/// Approximate number of rows of `fprint_docid` that are read at a time.
 const CHUNK_ROWS: u64 = 1 << 20;
 
-/// Distinct things of a kind in each crawl, and in both.
+/// Numbers of distinct values of one kind in each crawl and in both.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Overlap {
-    /// In the old crawl.
+    /// Number of values in the old crawl.
     pub old: u64,
-    /// In the new crawl.
+    /// Number of values in the new crawl.
     pub new: u64,
-    /// In both.
+    /// Number of values in both crawls.
     pub both: u64,
 }
 
 impl Overlap {
-    /// Counts the values of two lists, each once.
+    /// Counts the distinct values of two lists.
     fn of(old: Vec<u64>, new: Vec<u64>) -> Overlap {
         Overlap::between(&distinct(old), &distinct(new))
     }
 
-    /// Counts the values of two lists that ascend and have each value once.
+    /// Counts the values of two lists, which strictly ascend.
     pub fn between(old: &[u64], new: &[u64]) -> Overlap {
         let both = merge(old, new).filter(|side| matches!(side, Side::Both(..))).count() as u64;
         Overlap { old: old.len() as u64, new: new.len() as u64, both }
     }
 
-    /// Adds what two other parts of the crawls have.
+    /// Adds the counts of disjoint parts of the crawls.
     pub fn add(&mut self, other: Overlap) {
         (self.old, self.new, self.both) = (self.old + other.old, self.new + other.new, self.both + other.both);
     }
 }
 
-/// The values of a list, ascending, each once.
+/// Returns the distinct values of a list, ascending.
 pub fn distinct(mut values: Vec<u64>) -> Vec<u64> {
     values.sort_unstable();
     values.dedup();
     values
 }
 
-/// The overlap by `url`, `text`, `body`, `host`, and by `chunk` if both results have their chunks in a table.
+/// Computes the overlap by `url`, `text`, `body` and `host`, and by `chunk` if both results have a
+/// table of their chunks.
 ///
 /// # Errors
-/// Those of tables and of the disk.
+/// Returns any error of the tables and of the disk.
 pub fn overlaps(of: &Comparison, gathered: &Gathered) -> Result<Vec<(&'static str, Overlap)>> {
     let url = Overlap { old: of.pages[0].rows(), new: of.pages[1].rows(), both: gathered.both };
     let mut hosts: [Vec<u64>; 2] = Default::default();
@@ -87,10 +88,11 @@ fn total(sums: Vec<Overlap>) -> Overlap {
     })
 }
 
-/// Chunks of two results of equal settings, of which there are tables on request only.
+/// Computes the overlap of the chunks of two results with equal settings. Returns `None` unless
+/// both have the table `fprint_docid`, which is written on request only.
 ///
 /// # Errors
-/// Those of tables.
+/// Returns any error of the tables.
 pub fn chunks(old: &Run, new: &Run, workers: usize) -> Result<Option<Overlap>> {
     let name = "fprint_docid";
     let ranges = Ranges::of(old.rows(name).max(new.rows(name)), CHUNK_ROWS, 1 << 12);
@@ -105,12 +107,12 @@ pub fn chunks(old: &Run, new: &Run, workers: usize) -> Result<Option<Overlap>> {
     Ok(Some(total(sums)))
 }
 
-/// Share of a whole, to six places.
+/// Returns `part / whole`, rounded to six decimal places.
 fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { (part as f64 * 1e6 / whole as f64).round() / 1e6 }
 }
 
-/// Rows of `crawl_overlap`.
+/// Builds the table `crawl_overlap`.
 pub fn table(rows: &[Cell]) -> Table {
     let names = |of: usize| Column::Text(rows.iter().map(|row| matrix::name(row.0[of])).collect());
     let counts = |value: fn(&Overlap) -> u64| Column::Count(rows.iter().map(|row| value(&row.2)).collect());

@@ -1,35 +1,35 @@
-//! What became of a page.
+//! Classification of a page's change between two crawls.
 
 use serde::Serialize;
 
-/// What became of a page, or of a URL that is a page in one crawl only.
+/// Change of a page between two crawls, or of a URL that is a page in only one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
-    /// Equal bytes.
+    /// The bytes are equal.
     Same,
-    /// Equal text, other bytes.
+    /// The texts are equal, the bytes differ.
     Bytes,
-    /// Other text, and nearly all of it as before.
+    /// The texts differ, but share nearly all of their content.
     Near,
-    /// Other text.
+    /// The texts differ.
     Changed,
-    /// Other text, and hardly any of it as before.
+    /// The texts differ and share hardly any content.
     Rewritten,
-    /// A text that the page had in a crawl before the old one, and not in the old one.
+    /// The page has again a text of a crawl before the old one, which the old crawl did not have.
     Reverted,
-    /// A page of the new crawl only.
+    /// Only the new crawl has the page.
     New,
-    /// A page of the old crawl only.
+    /// Only the old crawl has the page.
     Gone,
-    /// A page of the old crawl only, which stands at another URL in the new one.
+    /// Only the old crawl has the page; the new crawl has it at another URL.
     MovedFrom,
-    /// A page of the new crawl only, which stood at another URL in the old one.
+    /// Only the new crawl has the page; the old crawl had it at another URL.
     MovedTo,
 }
 
 impl What {
-    /// All, in the order of their declaration.
+    /// All variants, in the order of their declaration.
     pub const ALL: [What; 10] = [
         What::Same,
         What::Bytes,
@@ -43,23 +43,23 @@ impl What {
         What::MovedTo,
     ];
 
-    /// The word in tables.
+    /// Returns the value in tables.
     pub fn as_str(self) -> &'static str {
         ["same", "bytes", "near", "changed", "rewritten", "reverted", "new", "gone", "moved_from", "moved_to"]
             [self as usize]
     }
 
-    /// Whether such a page is in the old crawl.
+    /// True if the old crawl has such a page.
     pub fn is_old(self) -> bool {
         !matches!(self, What::New | What::MovedTo)
     }
 
-    /// Whether such a page is in the new crawl.
+    /// True if the new crawl has such a page.
     pub fn is_new(self) -> bool {
         !matches!(self, What::Gone | What::MovedFrom)
     }
 
-    /// What it is when the two crawls change places.
+    /// Returns the change as it is when old and new are exchanged.
     pub fn mirrored(self) -> What {
         match self {
             What::New => What::Gone,
@@ -71,40 +71,43 @@ impl What {
     }
 }
 
-/// What a result knows of a page's content.
+/// Hashes of a page's content that a result stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Content {
-    /// `pages.exact`: hash of the text, or of the bytes where there is little text; 0 for a page without any.
+    /// `pages.exact`: hash of the text, or of the bytes if there is little text. 0 for a page
+    /// without content.
     pub exact: u64,
     /// `pages.body`: hash of the bytes.
     pub body: u64,
-    /// `pages.simhash`, if it has one.
+    /// `pages.simhash`, if the page has one.
     pub simhash: Option<u64>,
 }
 
 impl Content {
-    /// Whether two pages have the same text; pages without any have, if their bytes are the same.
+    /// True if two pages have the same text. Two pages without text have the same text only if
+    /// their bytes are equal.
     pub fn same_text(&self, other: &Content) -> bool {
         self.body == other.body || self.exact != 0 && self.exact == other.exact
     }
 
-    /// Bits in which their simhashes differ, if both have one.
+    /// Returns the Hamming distance of the two simhashes, if both pages have one.
     pub fn bits(&self, other: &Content) -> Option<u32> {
         Some((self.simhash? ^ other.simhash?).count_ones())
     }
 }
 
-/// Chunks of two texts, each counted once.
+/// Numbers of distinct chunks of two texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SharedChunks {
-    /// Chunks that both have.
+    /// Number of chunks that both texts have.
     pub shared: u32,
-    /// Chunks of each.
+    /// Number of chunks of each text.
     pub of: [u32; 2],
 }
 
 impl SharedChunks {
-    /// Chunks shared as a share of the larger text's, in millionths; all of them for two texts without any.
+    /// Returns the shared chunks as a fraction of the larger text's chunks, in millionths. Two
+    /// texts without chunks yield 1,000,000.
     pub fn millionths(&self) -> u64 {
         match u64::from(self.of[0].max(self.of[1])) {
             0 => 1_000_000,
@@ -113,23 +116,29 @@ impl SharedChunks {
     }
 }
 
-/// Bits of the simhash in which a page with another text may differ to be near. Of pairs of texts from three crawls of manuals, 6 is right
-/// for 71 of 100 pages whose texts share nine tenths of their chunks, and finds 79 of 100 such pages.
+/// Maximum Hamming distance of the simhashes of a page that counts as near. Measured on pairs of
+/// texts from three crawls of manuals: of the pages within 6 bits, 71 of 100 share nine tenths of
+/// their chunks; of the pages that share nine tenths, 79 of 100 are found.
 pub(crate) const NEAR_BITS: u32 = 6;
 
-/// Bits of the simhash beyond which a page is rewritten; the best for the same pairs, though right for 38 of 100 only.
+/// Hamming distance of the simhashes beyond which a page counts as rewritten. It is the best
+/// threshold for the same pairs of texts, although only 38 of 100 pages beyond it are rewritten by
+/// their chunks.
 pub(crate) const REWRITTEN_BITS: u32 = 18;
 
-/// Resemblance of two texts from which on a page is near, in millionths: shared chunks, as a fraction of those of the larger text.
+/// Minimum resemblance of two texts for a page that counts as near, in millionths: shared chunks as
+/// a fraction of the larger text's chunks.
 const NEAR: u64 = 900_000;
 
-/// Resemblance below which a page is rewritten, in millionths: what the default of `overlap.min_resemblance` no longer joins.
+/// Resemblance below which a page counts as rewritten, in millionths. It equals the default of
+/// `overlap.min_resemblance`, below which two texts are not similar.
 const REWRITTEN: u64 = 350_000;
 
-/// What became of a page that is in both crawls. `bits` are those in which the simhashes differ, `chunks` what the texts have in
-/// common; each as far as it is known. What is not known to be near or rewritten has changed.
+/// Classifies the change of a page that both crawls have. `bits` is the Hamming distance of the
+/// simhashes and `chunks` counts the shared chunks; either is `None` if unknown. A page with
+/// another text that is not known to be near or rewritten has changed.
 ///
-/// Equal when old and new change places.
+/// The result is the same when old and new are exchanged.
 pub fn what(old: &Content, new: &Content, bits: Option<u32>, chunks: Option<SharedChunks>) -> What {
     if old.body == new.body {
         return What::Same;

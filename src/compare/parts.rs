@@ -1,8 +1,10 @@
-//! A mirror that is fetched whole while others of its family are only probed: it is found in parts.
+//! Joins the parts of a mirror that was fetched whole while other members of its family were only
+//! probed.
 //!
-//! Collections are made of sets of pages that have copies in the same places. Where a probe was
-//! fetched, a page has one copy more than where none was; so a mirror that is new, or back, is one
-//! collection for the pages that were probed and another for the rest.
+//! A collection consists of pages that have copies in the same places. A page whose copies on
+//! another mirror were probed has one copy more than a page whose copies were not. So a mirror that
+//! is new, or back, forms one collection of the probed pages and another collection of the
+//! remaining pages.
 //!
 //! ```text
 //!   kept     1 2 3 4 5 6      crawl: {1 2, of kept, probed and new}, {3 4 5 6, of kept and new}
@@ -15,8 +17,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::collections::{Collection, Crawl};
 use webtwin_base::ids::DocId;
 
-/// Finds the similar cluster of the crawl before that each one of a crawl is part of. `known` has
-/// the pages of the crawl before with their similar clusters. Those with pages of several have none.
+/// Maps similar clusters of `crawl` to the similar cluster of the previous crawl that each is part
+/// of. `known` maps the pages of the previous crawl to their similar clusters. A cluster with pages
+/// of several previous clusters is not in the map.
 pub(super) fn families(crawl: &Crawl, known: &BTreeMap<DocId, DocId>) -> BTreeMap<DocId, DocId> {
     let mut of: BTreeMap<DocId, BTreeSet<DocId>> = BTreeMap::new();
     for page in &crawl.members {
@@ -30,10 +33,11 @@ pub(super) fn families(crawl: &Crawl, known: &BTreeMap<DocId, DocId>) -> BTreeMa
         .collect()
 }
 
-/// Joins the parts of each host that are of one family, and puts them in it. `families` were found
-/// before the collections that are carried over were dropped. Parts stay what they are where
-/// something `known` is left of their similar cluster, or where one has two parts of the host:
-/// these are two mirrors.
+/// Joins the parts that are on one host and in one family, and moves the joined collection to that
+/// family. `families` was computed before the carried-over collections were removed.
+///
+/// Parts stay separate in two cases: if their similar cluster still has pages that are `known`, or
+/// if one similar cluster has two parts on the host, because these are two mirrors.
 pub(super) fn join(crawl: &mut Crawl, families: &BTreeMap<DocId, DocId>, known: &BTreeMap<DocId, DocId>) {
     let of = |page: u32| crawl.collections[page as usize].similar_cluster;
     let whole: BTreeSet<DocId> =
@@ -58,7 +62,7 @@ pub(super) fn join(crawl: &mut Crawl, families: &BTreeMap<DocId, DocId>, known: 
     for (at, whole) in joined {
         crawl.collections[at as usize] = whole;
     }
-    // Numbers of those that are left.
+    // Renumbers the remaining collections.
     let mut next = 0;
     let numbers: Vec<u32> = (0..)
         .zip(&into)
@@ -73,7 +77,7 @@ pub(super) fn join(crawl: &mut Crawl, families: &BTreeMap<DocId, DocId>, known: 
     crawl.sort();
 }
 
-/// Two parts as one. Places of pages stay those behind the prefix of their part.
+/// Joins two parts. The places of pages stay relative to the prefix of the part that they were in.
 fn both(x: Collection, y: Collection) -> Collection {
     let (larger, smaller) = if x.size >= y.size { (x, y) } else { (y, x) };
     let same = larger.prefix.bytes().zip(smaller.prefix.bytes()).take_while(|(x, y)| x == y).count();
@@ -99,7 +103,7 @@ mod tests {
     use super::super::collections::Member;
     use super::*;
 
-    /// A crawl of collections with id, similar cluster, host, prefix and pages.
+    /// Builds a crawl of collections with id, similar cluster, host, prefix and pages.
     fn crawl(of: &[(u64, u64, &str, &str, &[u64])]) -> Crawl {
         let mut crawl = Crawl::default();
         for &(id, similar_cluster, host, prefix, pages) in of {

@@ -1,8 +1,10 @@
-//! The texts that pages had in crawls before the older one: a page that has one of them again has `reverted`.
+//! Texts that pages had in crawls before the older one. A page that has one of them again has
+//! `reverted`.
 //!
-//! They are in the results of those crawls, or in the table `texts_before` that an earlier comparison left for the next one. That
-//! table has the text of a page in a crawl if the crawl after it has another one, or nothing at that URL; so pages that never
-//! change have no rows, and a comparison made again finds what it needs when crawls behind its older result are left out.
+//! The texts are in the results of those crawls, or in the table `texts_before` of an earlier
+//! comparison. That table has the text of a page in a crawl if the next crawl has another text or
+//! no page at that URL. So pages that never change have no rows. A comparison that is repeated
+//! finds the texts that it needs by ignoring the crawls after its older result.
 
 use super::gather::PageColumns;
 use super::merge::{Side, merge};
@@ -12,62 +14,66 @@ use webtwin_results::Run;
 use webtwin_results::ranges::{RangedTable, Ranges};
 use webtwin_storage::table::{Column, Table};
 
-/// Name of the table.
+/// Name of the table with past texts.
 pub const TEXTS_BEFORE: &str = "texts_before";
 
 const COLUMNS: [&str; 3] = ["doc_id", "text", "crawls_ago"];
 
-/// Columns of `pages` that tell the text.
+/// Columns of `pages` that identify the text.
 const OF_PAGES: [&str; 3] = ["doc_id", "exact", "body"];
 
-/// Where crawls before the older one are told of.
+/// Sources for the crawls before the older one.
 #[derive(Debug, Clone, Default)]
 pub struct Past {
-    /// Folders of results, the newest first: that before the older one, that before this, and so on.
+    /// Folders of results, newest first: the one before the older result, the one before that, and
+    /// so on.
     pub results: Vec<String>,
-    /// An earlier comparison, which knows some of those crawls, or the older one, and crawls before it.
+    /// Earlier comparison that has some of those crawls, or the older one and crawls before it.
     pub saved: Option<SavedPast>,
-    /// Whether a comparison in between is missing, so that nobody knows the list that the crawler had before the newer crawl.
+    /// True if a comparison in between is missing, so that the list which the crawler had before
+    /// the newer crawl is unknown.
     pub list_is_lost: bool,
 }
 
-/// What an earlier comparison knows.
+/// Crawls that an earlier comparison has.
 #[derive(Debug, Clone)]
 pub struct SavedPast {
     /// Folder of the comparison.
     pub comparison: String,
-    /// Which crawl is the newest of those at hand that it knows: 1 is the older of the two that are compared, 2 the one before.
+    /// Position of its newest crawl among the crawls at hand: 1 is the older of the two that are
+    /// compared, 2 the one before.
     pub newest: u32,
-    /// Crawls it knows that came after that one, which are passed over.
+    /// Number of its crawls after that one, which are ignored.
     pub later: u32,
 }
 
-/// The text of a page in a crawl. Rows order by page, newest crawl first.
+/// Text of a page in a crawl. Rows order by page, newest crawl first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PastText {
     /// The page.
     pub doc_id: DocId,
-    /// Crawls from this one to the newer of the two that are compared, which is 0.
+    /// Number of crawls between this one and the newer of the two that are compared, whose number
+    /// is 0.
     pub ago: u32,
-    /// `exact` of the page; of a page without text `body`.
+    /// `exact` of the page, or `body` if the page has no text.
     pub text: u64,
 }
 
-/// The tables that tell of crawls before the older one.
+/// Tables with the texts of the crawls before the older one.
 #[derive(Debug, Default)]
 pub struct PastTexts {
-    /// Pages of each crawl, with its distance from the newer one.
+    /// Table `pages` of each crawl, with the crawl's distance from the newer one.
     results: Vec<(u32, RangedTable)>,
-    /// Rows of an earlier comparison, with what turns its distances to those from the newer crawl: the first is taken away, the
-    /// second added.
+    /// Table of an earlier comparison. Its distances become distances from the newer crawl by
+    /// subtracting the first number and adding the second.
     saved: Option<(u32, u32, RangedTable)>,
 }
 
 impl PastTexts {
-    /// Finds the tables of so many crawls, `versions`, the newer one included.
+    /// Finds the tables of the last `versions` crawls, including the newer one.
     ///
     /// # Errors
-    /// Those of [`Run::open`] and [`RangedTable::find`].
+    /// Returns any error of [`Run::open`] and [`RangedTable::find`].
     pub fn open(past: &Past, versions: u32, ranges: Ranges, workers: usize) -> Result<PastTexts> {
         let find = |folder: &str, table| RangedTable::find(&Run::open(folder)?, table, ("doc_id", 64), ranges, workers);
         let mut found = PastTexts::default();
@@ -82,10 +88,10 @@ impl PastTexts {
         Ok(found)
     }
 
-    /// The texts of a range of pages, in no particular order.
+    /// Reads the past texts of a range of pages, in no particular order.
     ///
     /// # Errors
-    /// As [`RangedTable::read`].
+    /// Returns any error of [`RangedTable::read`].
     fn read(&self, range: usize) -> Result<Vec<PastText>> {
         let mut texts = Vec::new();
         for (ago, pages) in &self.results {
@@ -106,10 +112,11 @@ impl PastTexts {
         Ok(texts)
     }
 
-    /// What is known of a range of pages, those of the two results among them.
+    /// Computes reversions and past texts of a range of pages. `old` and `new` are the range's
+    /// pages of the two results.
     ///
     /// # Errors
-    /// As [`RangedTable::read`].
+    /// Returns any error of [`RangedTable::read`].
     pub fn of(&self, range: usize, old: &PageColumns<'_>, new: &PageColumns<'_>, versions: u32) -> Result<Remembered> {
         let mut texts = self.read(range)?;
         let mut add = |of: &PageColumns<'_>, row, ago| {
@@ -134,20 +141,22 @@ fn text(exact: u64, body: u64) -> u64 {
     if exact == 0 { body } else { exact }
 }
 
-/// What crawls say of pages together.
+/// Reversions and past texts of some pages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Remembered {
-    /// Pages that have a text again which they had before the older crawl and not in it, ascending, with the newest crawl that had it.
+    /// Pages that have again a text of a crawl before the older one, which the older crawl did not
+    /// have; ascending, with the distance of the newest crawl that had it.
     pub reverted: Vec<(DocId, u32)>,
-    /// What the next comparison has to know, ascending.
+    /// Texts that the next comparison needs, ascending.
     pub texts: Vec<PastText>,
 }
 
-/// Sees what pages reverted to, and what there is to remember of them, by their texts in `versions` crawls.
+/// Finds reversions, and the texts to store, from the texts of pages in `versions` crawls.
 ///
-/// Crawls of which only those texts are known that the crawl after does not have do as well as whole ones.
+/// A crawl of which `texts` has only those texts that the next crawl lacks yields the same output
+/// as a whole crawl.
 fn remember(mut texts: Vec<PastText>, versions: u32) -> Remembered {
-    // Sorted runs, one behind the other, which the standard library's stable sort merges.
+    // The input consists of sorted runs, which the standard library's stable sort merges.
     texts.sort();
     let mut remembered = Remembered::default();
     for page in texts.chunk_by(|x, y| x.doc_id == y.doc_id) {
@@ -168,7 +177,7 @@ fn remember(mut texts: Vec<PastText>, versions: u32) -> Remembered {
     remembered
 }
 
-/// Rows of `texts_before`.
+/// Builds the table `texts_before`.
 pub fn table(rows: &[PastText]) -> Table {
     let ids = |value: fn(&PastText) -> u64| Column::Id(rows.iter().map(value).collect());
     Table::new([
@@ -184,13 +193,13 @@ mod tests {
 
     use super::*;
 
-    /// Texts of a few pages in a few crawls, oldest first.
+    /// Generates the texts of a few pages in a few crawls, oldest first.
     fn crawls() -> impl Strategy<Value = Vec<Vec<Option<u64>>>> {
         let page = prop::option::weighted(0.8, 1u64..4);
         prop::collection::vec(prop::collection::vec(page, 5), 2..8)
     }
 
-    /// All that the crawls say.
+    /// Returns all texts of all crawls.
     fn all(crawls: &[Vec<Option<u64>>]) -> Vec<PastText> {
         let rows = crawls.iter().rev().zip(0..).flat_map(|(crawl, ago)| {
             (0..).zip(crawl).filter_map(move |(doc_id, text)| Some(PastText { doc_id, ago, text: (*text)? }))
@@ -221,14 +230,15 @@ mod tests {
             prop_assume!(!seen.is_empty());
             let later = u32::from(left_out);
             let saved = remember(all(known), versions).texts;
-            // The crawl to be compared follows the last that was seen.
+            // The crawl to be compared follows the last crawl that is not left out.
             let now = [seen.last().unwrap().clone(), crawls.last().unwrap().clone()];
             let past = saved.into_iter().filter(|row| row.ago > later);
             let past = past.map(|row| PastText { ago: row.ago - later + 1, ..row });
             let again = remember(all(&now).into_iter().chain(past).collect(), versions);
             let whole = remember(all(&[seen, &now[1..]].concat()), versions);
             prop_assert_eq!(&again.reverted, &whole.reverted);
-            // Without the crawl that was left out, the oldest crawl is one more back than is saved.
+            // The table stores `versions` crawls. With one left out, the oldest crawl is out of its
+            // reach.
             let kept = versions - later;
             prop_assert!(again.texts.iter().filter(|row| row.ago <= kept).eq(whole.texts.iter().filter(|row| row.ago <= kept)));
         }

@@ -1,59 +1,60 @@
-//! How often pages change, from a few visits to each: a Poisson process with a rate, seen through "changed or not".
+//! Change rates of pages from a few visits to each. Changes are a Poisson process that is observed
+//! as "changed or not".
 //!
-//! Several changes between two visits look like one, so the share of visits with a change says too little. With n visits at
-//! equal intervals I, of which X found a change, the estimate is -ln((n - X + 0.5) / (n + 0.5)) / I, which is finite at X = n and
-//! nearly without bias. At unequal intervals it is the rate of greatest likelihood, with that same half of an unchanged visit
-//! added: the two agree where intervals are equal. Bounds are those of the share of visits that found a change, at equal intervals of
-//! the length at which so many would find as many.
+//! Several changes between two visits appear as one, so the fraction of visits with a change
+//! underestimates the rate. With n visits at equal intervals I, of which X found a change, the
+//! estimate is -ln((n - X + 0.5) / (n + 0.5)) / I. It is finite at X = n and nearly unbiased. At
+//! unequal intervals it is the maximum likelihood estimate with the same half of an unchanged visit
+//! added; the two agree at equal intervals. The confidence bounds are those of the fraction of
+//! visits that found a change, at the equal interval at which the same number of visits would find
+//! the same number of changes.
 //!
-//! Rates are for reports and priorities, never for what is found; so they are floating point, rounded to six digits.
-//!
-//! # Source
-//! Cho, Garcia-Molina: *Estimating frequency of change* (2003), sections 4.2 and 5 for the estimators; *Effective page refresh
-//! policies for web crawlers* (2003), section 3 for freshness.
+//! Rates are for reports and priorities, never for decisions about pages. So they are floating
+//! point numbers, rounded to six digits.
 
 use statrs::function::beta::beta_reg;
 
 /// Seconds of a day.
 pub const DAY: i64 = 86_400;
 
-/// Steps of a bisection: more than the bits of a double.
+/// Number of bisection steps: more than the bits of a double.
 const STEPS: u32 = 64;
 
 /// Visits at one interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]
 pub struct Visits {
-    /// Time since the visit before, in seconds, at least 1.
+    /// Time since the previous visit in seconds, at least 1.
     pub interval: i64,
-    /// Visits.
+    /// Number of visits.
     pub visits: u64,
-    /// Those that found a change.
+    /// Number of visits that found a change.
     pub changed: u64,
 }
 
-/// Changes a day, and what they follow from.
+/// Estimated change rate, and the observations that it follows from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
     /// Changes a day.
     pub rate: f64,
-    /// Bounds between which it lies in 95 of 100 cases, if visits are independent of each other.
+    /// Lower bound of the 95 % confidence interval, if visits are independent of each other.
     pub low: f64,
-    /// The upper bound; infinite if every visit found a change.
+    /// Upper bound; infinite if every visit found a change.
     pub high: f64,
-    /// Share of the time for which a copy made at the newest of the intervals is up to date.
+    /// Expected fraction of the newest interval during which a copy made at its start is up to
+    /// date.
     pub freshness: f64,
-    /// Visits, over all intervals.
+    /// Number of visits over all intervals.
     pub visits: u64,
-    /// Those that found a change.
+    /// Number of visits that found a change.
     pub changed: u64,
     /// Mean interval, in days.
     pub interval_days: f64,
 }
 
-/// Estimates a rate; `None` without visits. The newest visits come last.
+/// Estimates a rate. Returns `None` without visits. The newest visits come last.
 ///
 /// # Cost
-/// Some hundred times the number of intervals.
+/// About a hundred times the number of intervals.
 pub fn rate(visits: &[Visits]) -> Option<Rate> {
     let visits: Vec<Visits> = visits.iter().copied().filter(|at| at.visits > 0).collect();
     let newest = visits.last()?;
@@ -65,7 +66,7 @@ pub fn rate(visits: &[Visits]) -> Option<Rate> {
     let (likeliest, one_for_all) = match visits.iter().all(|at| at.interval == newest.interval) {
         true => (changes_an_interval / interval, interval),
         false if changed == 0 => (0.0, interval),
-        // Visits at this interval would find as many changes.
+        // Equivalent equal interval: visits at it would find the same number of changes.
         false => {
             let rate = likeliest(&visits, interval, days);
             (rate, changes_an_interval / rate)
@@ -86,9 +87,9 @@ pub fn rate(visits: &[Visits]) -> Option<Rate> {
     })
 }
 
-/// The rate at which what was seen is likeliest, with half of an unchanged visit more at the mean interval: where the sum of
-/// t / (e^(rate t) - 1) over changed visits, of which there must be one, and which falls as the rate grows, is the sum of t over unchanged
-/// ones.
+/// Returns the maximum likelihood rate, with half of an unchanged visit added at the mean interval.
+/// It solves the equation: the sum of t / (e^(rate t) - 1) over changed visits equals the sum of t
+/// over unchanged ones. The left side falls as the rate grows. There must be a changed visit.
 fn likeliest(visits: &[Visits], interval: f64, days: impl Fn(&Visits) -> f64) -> f64 {
     let unchanged = visits.iter().map(|at| (at.visits - at.changed) as f64 * days(at)).sum::<f64>() + 0.5 * interval;
     let changed = |rate: f64| -> f64 {
@@ -105,7 +106,7 @@ fn likeliest(visits: &[Visits], interval: f64, days: impl Fn(&Visits) -> f64) ->
     bisect(0.0, high, |rate| changed(rate) > unchanged)
 }
 
-/// Where a condition that holds below some value and not above it ceases to hold.
+/// Returns the value between `low` and `high` up to which a monotone condition holds.
 fn bisect(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..STEPS {
         let middle = low + (high - low) / 2.0;
@@ -114,8 +115,8 @@ fn bisect(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
     low + (high - low) / 2.0
 }
 
-/// The shares between which the true one lies in 95 of 100 cases, where `part` of `whole` were drawn: the bounds of Clopper and
-/// Pearson.
+/// Returns the 95 % confidence interval of Clopper and Pearson for the fraction of a population,
+/// where `part` of `whole` draws were hits.
 pub fn share_between(part: u64, whole: u64) -> (f64, f64) {
     let (x, n) = (part as f64, whole as f64);
     let low = if part == 0 { 0.0 } else { bisect(0.0, 1.0, |share| beta_reg(x, n - x + 1.0, share) < 0.025) };
@@ -123,7 +124,8 @@ pub fn share_between(part: u64, whole: u64) -> (f64, f64) {
     (low, high)
 }
 
-/// Rounds to six significant digits, which do not depend on the machine's mathematics; 0 has no sign.
+/// Rounds to six significant digits, so that the output does not depend on the machine's floating
+/// point functions. Zero loses its sign.
 pub fn six_digits(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value) + 0.0
 }
@@ -142,7 +144,8 @@ mod tests {
         let found = rate(&[visits(1, 10, 6)]).unwrap();
         assert_eq!((found.rate, found.visits, found.changed, found.interval_days), (0.847298, 10, 6, 1.0));
         assert_eq!(rate(&[visits(2, 5, 3), visits(2, 5, 3)]).unwrap().rate, 0.423649);
-        // What changed at every visit has a rate all the same, and no upper bound; what never did has none.
+        // A page that changed at every visit has a finite rate without an upper bound. A page that
+        // never changed has the rate 0.
         let always = rate(&[visits(1, 10, 10)]).unwrap();
         assert_eq!((always.rate, always.high), (3.04452, f64::INFINITY));
         let never = rate(&[visits(1, 10, 0), visits(3, 10, 0)]).unwrap();
@@ -162,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_known_rate_is_found_again() {
-        // What a rate of 0.2 a day shows on average.
+        // Expected observations at a rate of 0.2 a day.
         let seen = |days: i64| visits(days, 100_000, (100_000.0 * (1.0 - (-0.2 * days as f64).exp())).round() as u64);
         let found = rate(&[seen(1), seen(4), seen(9)]).unwrap();
         assert!((found.rate - 0.2).abs() < 1e-4, "{found:?}");

@@ -1,4 +1,4 @@
-//! What the new crawl fetched and did not keep: a page that is gone may only have failed.
+//! URLs that the new crawl fetched but did not keep: a page that is gone may only have failed.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -18,10 +18,10 @@ use webtwin_spill::Partitions;
 use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::table_rows::TableFile;
 
-/// Rows read at a time.
+/// Number of rows read at a time.
 const ROWS: usize = 1 << 16;
 
-/// A record that was not kept: the page that it would have been, and the number of the reason.
+/// Record that was not kept: the page that it would have been, and the index of the reason.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Refused {
@@ -29,7 +29,8 @@ struct Refused {
     reason: u64,
 }
 
-/// The URLs and hosts that the new crawl has seen, as far as its result says.
+/// URLs that the new crawl refused, and hosts from which it fetched anything, according to its
+/// result.
 pub(super) struct Seen {
     refused: Shared<Refused>,
     reasons: Vec<String>,
@@ -38,11 +39,11 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Why URLs of a range are no pages of the new crawl: by doc id, ascending, the first reason of each by name. Each range can be
-    /// taken once.
+    /// Returns the reasons why URLs of a range are not pages of the new crawl: by doc id,
+    /// ascending, with the alphabetically first reason of each. A range can be taken once.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Storage`] if the disk fails.
+    /// Returns [`webtwin_base::error::Error::Storage`] if the disk fails.
     pub(super) fn take(&self, range: usize) -> Result<Vec<(DocId, &str)>> {
         let rows = self.refused.take(range)?;
         let mut rows: Vec<_> =
@@ -52,7 +53,7 @@ impl Seen {
         Ok(rows)
     }
 
-    /// Whether the new crawl has fetched anything from the host of a site.
+    /// True if the new crawl fetched anything from the host of a site.
     pub(super) fn has_host_of(&self, site: &str) -> bool {
         self.hosts.contains(&xxh3_64(host_of(site).as_bytes()))
     }
@@ -61,12 +62,14 @@ impl Seen {
 /// Reads the table `rejected` of the new crawl.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::Input`] if a file is not what the manifest names; those of the disk.
+/// Returns [`webtwin_base::error::Error::Input`] if a file differs from the manifest, and any error
+/// of the disk.
 pub(super) fn seen(of: &Comparison, sites: &Sites) -> Result<Seen> {
     let entries: Vec<&FileEntry> = of.new.manifest.table("rejected").collect();
     let share = of.pool.part(of.workers as u64 * 8);
     let reasons: Mutex<BTreeSet<String>> = Mutex::default();
-    // First the reasons, so that their numbers do not depend on who reads what.
+    // Collects all reasons in a first pass, so that their indices do not depend on which thread
+    // reads which file.
     let outcome = || ();
     let each = |number: usize, take: &mut dyn FnMut(&str, &str) -> Result<()>| -> Result<()> {
         let file = TableFile::find(&of.new.folder, entries[number])?;
@@ -100,6 +103,7 @@ pub(super) fn seen(of: &Comparison, sites: &Sites) -> Result<Seen> {
         })
     })?;
     let (refused, others): (Vec<_>, Vec<Hashes>) = found.into_iter().unzip();
+    // Hosts with kept pages have answered too.
     let of_pages = sites.0.values().filter(|site| site.pages[1] > 0);
     let mut hosts: Hashes = of_pages.map(|site| xxh3_64(host_of(&site.name).as_bytes())).collect();
     hosts.extend(others.into_iter().flatten());

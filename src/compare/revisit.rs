@@ -1,20 +1,25 @@
-//! Which pages of the avoid list are worth a visit, because the collection that they stand in may be a mirror no more.
+//! Priorities for visits to pages of the avoid list, whose collection may no longer be a mirror.
 //!
-//! A crawler that skips a mirror learns nothing of it. What it loses are the pages skipped after the mirror has died, moved,
-//! drifted or joined another one; so what counts is not how often a page changes but how likely the *relation* ends: its
-//! hazard in an interval between crawls. Few crawls have been seen of any mirror, so its own ends are mixed with those of all
-//! mirrors of its kind: (ends + p b) / (intervals + b), p the ends of the kind by its intervals, b is 4 intervals.
+//! A crawler that skips a mirror has no evidence about it. The loss is the pages that are skipped
+//! after the mirror has died, moved, drifted or joined another one. So the relevant quantity is not
+//! how often a page changes but how likely the *relation* ends: its hazard in an interval between
+//! crawls. Each mirror has been observed over few crawls. So its own ends are combined with those
+//! of all mirrors of its kind: (ends + p b) / (intervals + b), where p is the ends of the kind
+//! divided by its intervals, and b is 4 intervals.
 //!
-//! A mirror's pages change together, so a few of them tell: if none of 29 has changed, less than one page in ten has with a
-//! confidence of 95 % ([`probes`]). They are drawn by hash, so all runs draw the same.
+//! The pages of a mirror change together, so a sample of them suffices: if none of 29 has changed,
+//! less than one page in ten has, with a confidence of 95 % ([`probes`]). The sample is drawn by
+//! hash, so all runs draw the same pages.
 //!
-//! Priority is the pages that are probably skipped wrongly by the next crawl, for each page to be fetched:
-//! size x (1 - e^(-hazard x age)) / probes, where age counts the intervals from the last time its pages were fetched to then.
+//! The priority is the expected number of pages that the next crawl skips wrongly, divided by the
+//! pages to be fetched: size x (1 - e^(-hazard x age)) / probes, where age is the number of
+//! intervals from the last fetch of its pages to the next crawl.
 //!
 //! # Source
-//! \[CSG00\] section 5.1 for the purpose: "periodically revisit what are thought to be replicated collections to see if they have
-//! changed and need to be removed from the avoid list". Cho, Garcia-Molina: *Effective page refresh policies for web crawlers*
-//! for the form; what they do for the rate of change of a page is done here for the end of a relation.
+//! \[CSG00\] section 5.1 for the purpose: "periodically revisit what are thought to be replicated
+//! collections to see if they have changed and need to be removed from the avoid list". Cho,
+//! Garcia-Molina: *Effective page refresh policies for web crawlers* for the form; their model of
+//! the change rate of a page is applied here to the end of a relation.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -23,20 +28,21 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::rates::six_digits;
 
-/// How two hosts of a mirror and its original are related, which decides with whom it is pooled: `server_pairs.kind`.
+/// Relation of the hosts of a mirror and its original, `server_pairs.kind`. Mirrors are pooled by
+/// kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize)]
 pub enum Kind {
     /// One server with two names.
     Alias,
-    /// A whole copy.
+    /// A complete copy.
     #[default]
     Mirror,
-    /// They share a part.
+    /// The hosts share a part of their pages.
     Part,
 }
 
 impl Kind {
-    /// Its word in tables.
+    /// Returns the value in tables.
     pub fn word(self) -> &'static str {
         match self {
             Kind::Alias => "alias",
@@ -45,7 +51,7 @@ impl Kind {
         }
     }
 
-    /// The kind with a word.
+    /// Returns the kind of a value in tables.
     pub fn of(word: &str) -> Kind {
         match word {
             "alias" => Kind::Alias,
@@ -55,51 +61,54 @@ impl Kind {
     }
 }
 
-/// What has been seen of a mirror.
+/// Observations of a mirror.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Relation {
-    /// With whom it is pooled.
+    /// Pool of the mirror.
     pub kind: Kind,
-    /// Intervals between crawls over which it was seen.
+    /// Number of intervals between crawls over which the mirror was observed.
     pub intervals: u32,
-    /// Those at whose end it was a mirror no more.
+    /// Number of intervals at whose end it was no longer a mirror.
     pub ends: u32,
-    /// Pages of it that a crawler skips.
+    /// Number of its pages that a crawler skips.
     pub skipped: u32,
-    /// Intervals since its pages were fetched, the one to the next crawl included: at least 1.
+    /// Number of intervals since its pages were fetched, including the one to the next crawl; at
+    /// least 1.
     pub age: u32,
 }
 
-/// What a visit is worth.
+/// Value of a visit to a mirror.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Worth {
-    /// Chance that the relation ends in an interval.
+    /// Probability that the relation ends in an interval.
     pub hazard: f64,
-    /// Pages to fetch for an answer.
+    /// Number of pages to fetch for an answer.
     pub probes: u32,
-    /// Pages probably skipped wrongly, for each page fetched.
+    /// Expected number of pages skipped wrongly, for each page fetched.
     pub priority: f64,
 }
 
-/// What decides how much is fetched of a mirror, and how much its own past counts.
+/// Parameters of the sample size and of the hazard.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Policy {
     /// Confidence in an answer, below 1.
     pub confidence: f64,
-    /// Share of the pages that must have changed to be noticed with that confidence.
+    /// Minimum fraction of changed pages that is detected with that confidence.
     pub share: f64,
-    /// Intervals that the pool counts for.
+    /// Weight of the pool, in intervals.
     pub prior_intervals: f64,
 }
 
-/// Pages to fetch so that, if none of them has changed, less than `share` of all has with this confidence; all if there are fewer.
+/// Returns the number of pages to fetch such that, if none of them has changed, less than the
+/// fraction `share` of all pages has, with the policy's confidence. Returns `pages` if that is
+/// smaller.
 pub fn probes(policy: &Policy, pages: u32) -> u32 {
     let enough = ((1.0 - policy.confidence).ln() / (1.0 - policy.share).ln()).ceil();
     pages.min(enough.max(1.0) as u32)
 }
 
-/// What a visit to each of some mirrors is worth, in their order. `past` are relations that are no more, which count for the
-/// pool.
+/// Computes the value of a visit to each of the mirrors `now`, in their order. `past` are relations
+/// that no longer exist; they contribute to the pools.
 ///
 /// # Cost
 /// Linear.
@@ -111,7 +120,8 @@ pub fn worth(now: &[Relation], past: &[Relation], policy: &Policy) -> Vec<Worth>
         *intervals += relation.intervals;
     }
     let of = |relation: &Relation| {
-        // Half an end in one interval more, so that a kind without an end so far is not thought to have none.
+        // Adds half an end in one more interval, so that a kind without an end so far has a hazard
+        // above 0.
         let (ends, intervals) = pools.get(&relation.kind).copied().unwrap_or_default();
         let pool = (f64::from(ends) + 0.5) / (f64::from(intervals) + 1.0);
         let seen = f64::from(relation.intervals) + policy.prior_intervals;
@@ -124,15 +134,15 @@ pub fn worth(now: &[Relation], past: &[Relation], policy: &Policy) -> Vec<Worth>
     now.iter().map(of).collect()
 }
 
-/// The order of priority: the most valuable first, of equals the smaller place.
+/// Returns the indices by falling priority; ties go to the smaller index.
 pub fn order(worth: &[Worth]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..worth.len()).collect();
     order.sort_by(|&x, &y| worth[y].priority.total_cmp(&worth[x].priority).then(x.cmp(&y)));
     order
 }
 
-/// Which of the visits a budget of pages allows, in the order of priority: each that still fits, so that a large one does not keep
-/// small ones out.
+/// Selects the visits that a budget of pages allows, in the order of priority. Each visit that
+/// still fits is selected, so that a large one does not exclude small ones.
 pub fn within(budget: u64, worth: &[Worth], order: &[usize]) -> Vec<bool> {
     let mut chosen = vec![false; worth.len()];
     let mut left = budget;
@@ -146,8 +156,8 @@ pub fn within(budget: u64, worth: &[Worth], order: &[usize]) -> Vec<bool> {
     chosen
 }
 
-/// Draws the pages to fetch of a collection, ascending by a hash of their ids and `salt`; other crawls, with other salts, draw
-/// others.
+/// Draws the pages of a collection to fetch, ascending by a hash of doc id and `salt`. Other salts,
+/// of other crawls, draw other pages.
 pub fn draw(pages: &[u64], probes: u32, salt: u64) -> Vec<u64> {
     let hash = |page: &u64| xxh3_64(&[page.to_le_bytes(), salt.to_le_bytes()].concat());
     let mut drawn: Vec<(u64, u64)> = pages.iter().map(|page| (hash(page), *page)).collect();
@@ -177,14 +187,14 @@ mod tests {
     #[test]
     fn hazard_is_between_a_mirrors_own_and_that_of_its_kind() {
         let past = [relation(95, 9, 0, 1)];
-        // With the two below: 10 ends and a half in 105 intervals and one.
+        // With the two below: 10 ends plus a half in 105 intervals plus one.
         let now = [relation(4, 1, 290, 1), relation(5, 0, 290, 1)];
         let pool = (10.0 + 0.5) / (104.0 + 1.0);
         let found = worth(&now, &past, &POLICY);
         assert_eq!(found[0].hazard, six_digits((1.0 + 4.0 * pool) / 8.0));
         assert_eq!(found[1].hazard, six_digits(4.0 * pool / 9.0));
         assert_eq!(found[0].priority, six_digits(10.0 * (1.0 - (-(1.0 + 4.0 * pool) / 8.0f64).exp())));
-        // Another kind knows nothing of that.
+        // The ends of one kind do not affect another kind.
         let alone = [Relation { kind: Kind::Alias, ..now[1] }];
         assert_eq!(worth(&alone, &past, &POLICY)[0].hazard, six_digits(4.0 * 0.5 / 6.0 / 9.0));
     }

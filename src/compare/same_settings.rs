@@ -1,4 +1,4 @@
-//! Whether two results differ by what was crawled, and not by how it was looked at.
+//! Check that two results differ in the crawled pages and not in their settings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,9 @@ use webtwin_base::error::{Error, Result};
 use webtwin_job::{FORMER, Job};
 use webtwin_results::Run;
 
-/// Settings that may differ, as beginnings of their names: where the crawl and the result are, and the result before, what a person
-/// has decided or something else has found since, what other kinds of jobs read, and what entry points of a crawl are.
+/// Settings that may differ, as prefixes of their names: locations of the crawl and of results, the
+/// previous result, decisions of people and findings added later, settings of other kinds of jobs,
+/// and the entry points of a crawl.
 const MAY_DIFFER: [&str; 15] = [
     "effort.",
     "output.",
@@ -28,21 +29,24 @@ const MAY_DIFFER: [&str; 15] = [
     "recrawl.",
 ];
 
-/// What two results have in common, so that their tables can be compared.
+/// Properties that two results have in common, which determine the tables that can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Comparable {
-    /// Settings of the answer and recipes are equal: everything is.
+    /// True if the settings of the answer and the recipes are equal; then all tables can be
+    /// compared.
     pub settings: bool,
-    /// Simhashes mean the same.
+    /// True if simhashes are computed in the same way.
     pub simhashes: bool,
 }
 
 /// Compares the settings and recipes of two results.
 ///
-/// A setting that one of them does not have, because another build wrote it, has the default of this build.
+/// A setting that one of the results lacks, because another build wrote it, has the default of this
+/// build.
 ///
 /// # Errors
-/// [`Error::Usage`] naming a setting or recipe that differs, unless `across_settings`; also for results without pages.
+/// Returns [`Error::Usage`] naming a setting or recipe that differs, unless `across_settings`; and
+/// also if a result has no pages.
 pub fn comparable(old: &Run, new: &Run, across_settings: bool) -> Result<Comparable> {
     for run in [old, new] {
         if run.manifest.table("pages").next().is_none() {
@@ -62,7 +66,7 @@ pub fn comparable(old: &Run, new: &Run, across_settings: bool) -> Result<Compara
     }
 }
 
-/// The refusal of two results that differ in one thing, with both values.
+/// Builds the error for two results that differ in one setting, with both values.
 fn differ(old: &Run, new: &str, (name, [a, b]): (String, [String; 2])) -> Error {
     Error::Usage(format!(
         "{} has {name} = {a}, {new} has {b}: they would differ by how they were made, not by what was crawled; run one of \
@@ -71,10 +75,10 @@ fn differ(old: &Run, new: &str, (name, [a, b]): (String, [String; 2])) -> Error 
     ))
 }
 
-/// Whether the result of a job will be comparable with this one, as far as settings tell.
+/// Checks that the settings of a job are comparable with those of an existing result.
 ///
 /// # Errors
-/// As [`comparable`].
+/// Returns any error of [`comparable`].
 pub fn will_be_comparable(old: &Run, job: &Job) -> Result<()> {
     let new = serde_json::to_value(job).expect("a job is plain values");
     match difference(&old.manifest.job, &new).filter(|_| !job.recrawl.across_settings) {
@@ -83,7 +87,7 @@ pub fn will_be_comparable(old: &Run, job: &Job) -> Result<()> {
     }
 }
 
-/// The first setting of the answer that differs, with both values.
+/// Returns the first setting of the answer that differs, with both values.
 fn difference(old: &Value, new: &Value) -> Option<(String, [String; 2])> {
     let mut defaults = leaves(&serde_json::to_value(Job::default()).expect("a job is plain values"));
     let value = |json: &str| serde_json::from_str(json).expect("the table has JSON");
@@ -98,7 +102,7 @@ fn difference(old: &Value, new: &Value) -> Option<(String, [String; 2])> {
     })
 }
 
-/// The values in a tree, by dotted name; lists are values.
+/// Flattens a JSON tree into values by dotted name. A list is a value.
 fn leaves(tree: &Value) -> BTreeMap<String, Value> {
     fn below(tree: &Value, name: &str, found: &mut BTreeMap<String, Value>) {
         match tree {
@@ -114,7 +118,7 @@ fn leaves(tree: &Value) -> BTreeMap<String, Value> {
     found
 }
 
-/// The first recipe that both have in other versions.
+/// Returns the first recipe that both results have in different versions.
 fn other_recipe(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Option<(String, [String; 2])> {
     let both = old.iter().filter_map(|(name, a)| Some((name, [a.clone(), new.get(name)?.clone()])));
     both.into_iter().find(|(_, [a, b])| a != b).map(|(name, both)| (format!("the recipe {name}"), both))

@@ -1,13 +1,15 @@
-//! The file `history` of a comparison: what the next one has to know of the crawls before.
+//! File `history` of a comparison: the state of earlier crawls that the next comparison needs.
 //!
 //! # Layout
-//! Magic, format, the recipes behind ids and hashes, the length of the content, its XXH3 of 128 bits; then the content, as
-//! `bincode` writes it. `bincode` knows no schema, and another struct reads as garbage; so the format is counted up with every
-//! change of what is in it, and nothing is decoded before magic, format, recipes, length and checksum agree.
+//! Magic number, format, the recipes of ids and hashes, the length of the content, its 128-bit
+//! XXH3; then the content, as `bincode` writes it. `bincode` has no schema, and decodes the bytes
+//! of another struct as garbage. So the format number is incremented with every change of the
+//! content, and nothing is decoded before magic number, format, recipes, length and checksum agree.
 //!
-//! Rows are sorted and each is there once, so equal histories are equal bytes. The last few crawls have their collections and pages,
-//! 28 bytes each, to be matched with the next; of crawls before those is known how many collections they had, and what these have
-//! in common: 16 bytes for each pair of collections. Of all crawls it has the pages that were to be fetched as probes, 8 bytes each.
+//! Rows are sorted and distinct, so equal histories have equal bytes. For the last few crawls the
+//! file has the collections and their pages, 28 bytes each, to be matched with the next crawl. For
+//! older crawls it has the number of their collections, and 16 bytes for each pair of collections
+//! that match. For all crawls it has the pages that were requested as probes, 8 bytes each.
 
 use std::collections::BTreeMap;
 
@@ -28,51 +30,53 @@ pub const NAME: &str = "history";
 
 const MAGIC: [u8; 8] = *b"wthistry";
 
-/// Format of the content. Counted up whenever [`Saved`] or a type in it changes.
+/// Format of the content. Incremented whenever [`Saved`] or a type in it changes.
 const FORMAT: u32 = 3;
 
-/// What is saved.
+/// Content of the file.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Saved {
-    /// Crawls without a collection after which it has died, on which the pairs depend.
+    /// Number of crawls without a match after which a collection has died. The pairs depend on it.
     pub patience: u8,
-    /// Crawls of which, and of one more, the pages are there.
+    /// Number of crawls that the next comparison needs with their pages. The file has one crawl
+    /// more.
     pub versions: u32,
-    /// The attempts that made the results of the crawls, which name them, by the crawls' numbers.
+    /// Attempt that wrote the result of each crawl, by the crawl's number.
     pub results: BTreeMap<u32, String>,
-    /// The crawls.
+    /// Crawls, by number.
     pub crawls: BTreeMap<u32, Crawl>,
-    /// What they have in common.
+    /// Matches of two crawls, by their numbers.
     pub pairs: BTreeMap<(u32, u32), Pair>,
     /// Visits to the pages of each host, by the crawl that made them; the newest last.
     pub hosts: BTreeMap<String, Vec<(u32, Visits)>>,
-    /// Intervals and ends of mirrors that are no more.
+    /// Intervals and ends of mirrors that no longer exist.
     pub ended: Ended,
-    /// Pages that were to be fetched as probes after each crawl, ascending.
+    /// Pages that were requested as probes after each crawl, ascending.
     pub asked: BTreeMap<u32, Vec<DocId>>,
 }
 
-/// Intervals and ends of mirrors that are no more, by the crawl that missed them first; of those that came back, less by the crawl that has
-/// them again.
+/// Intervals and ends of mirrors that no longer exist, by the crawl that first lacked them. The
+/// intervals and ends of a mirror that came back are subtracted at the crawl that has it again.
 pub type Ended = BTreeMap<(u32, Kind), (i64, i64)>;
 
-/// What an earlier comparison saved.
+/// History of an earlier comparison.
 pub struct SavedHistory {
-    /// Its folder.
+    /// Folder of the comparison.
     pub url: String,
-    /// The file of it, for messages.
+    /// File of the history, for messages.
     pub name: String,
-    /// Checksum of that file.
+    /// Checksum of the file.
     pub checksum: String,
-    /// What is in it.
+    /// Content of the file.
     pub saved: Saved,
 }
 
 impl SavedHistory {
-    /// Reads the history of a comparison, whose crawls are to be compared with those of these recipes.
+    /// Reads the history of a comparison. Its crawls must have been read with `recipes`.
     ///
     /// # Errors
-    /// [`Error::Usage`] if it has none; those of [`Run::open`], and of [`Saved::decode`].
+    /// Returns [`Error::Usage`] if the comparison has no history, and any error of [`Run::open`]
+    /// and [`Saved::decode`].
     pub fn open(url: &str, recipes: &BTreeMap<String, String>) -> Result<SavedHistory> {
         let comparison = Run::open(url)?;
         let name = comparison.folder.join(NAME)?.name().to_string();
@@ -88,7 +92,7 @@ impl SavedHistory {
 }
 
 impl Saved {
-    /// The bytes of the file.
+    /// Encodes the file.
     pub fn encode(&self, recipes: &BTreeMap<String, String>) -> Vec<u8> {
         let recipes = named(recipes);
         let content = options(u64::MAX).serialize(self).expect("a history is plain values");
@@ -102,11 +106,12 @@ impl Saved {
         bytes
     }
 
-    /// Reads the file of a history; `name` is for messages.
+    /// Decodes the file of a history. `name` is for messages.
     ///
     /// # Errors
-    /// [`Error::Input`] if it is no such file, of another format, cut off or damaged; [`Error::Usage`] if its crawls were read by other
-    /// recipes than those given, so that nothing in it can be compared.
+    /// Returns [`Error::Input`] if the bytes are not such a file, have another format, are
+    /// truncated or damaged. Returns [`Error::Usage`] if the crawls were read with other recipes
+    /// than `recipes`, because then ids and hashes are not comparable.
     pub fn decode(name: &str, bytes: &[u8], recipes: &BTreeMap<String, String>) -> Result<Saved> {
         let refuse = |what: &str| Error::input(name, format!("{what}; compare the results themselves, without it"));
         let mut rest = bytes;
@@ -139,7 +144,7 @@ fn options(limit: u64) -> impl Options {
     bincode::DefaultOptions::new().with_limit(limit).with_fixint_encoding()
 }
 
-/// Recipes in one line.
+/// Formats recipes on one line.
 fn named(recipes: &BTreeMap<String, String>) -> String {
     recipes.iter().map(|(of, recipe)| format!("{of}={recipe}")).collect::<Vec<_>>().join(" ")
 }

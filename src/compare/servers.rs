@@ -1,4 +1,4 @@
-//! What became of pairs of hosts that share pages.
+//! Changes of pairs of hosts that share pages.
 
 use super::merge::{Side, merge};
 use webtwin_base::error::Result;
@@ -7,15 +7,16 @@ use webtwin_storage::table::{Column, Table};
 
 const NUMBERS: [&str; 4] = ["shared", "same_path", "pages_a", "pages_b"];
 
-/// The rows of `server_pairs_changed`: pairs that only one result has, or with other counts or another kind.
+/// Builds `server_pairs_changed`: pairs that only one result has, or whose counts or kind differ.
 ///
 /// # Errors
-/// Those of [`Run::table`].
+/// Returns any error of [`Run::table`].
 ///
 /// # Cost
-/// Both tables in memory; they have a row for each pair of hosts with many pages in common.
+/// Holds both tables in memory; they have a row for each pair of hosts with many common pages.
 pub(super) fn changes(old: &Run, new: &Run) -> Result<Table> {
     let tables = [old.table("server_pairs")?, new.table("server_pairs")?];
+    // Both tables are sorted by these two columns, so they can be merged.
     let keys = |table: &Table| -> Result<Vec<(u64, u64)>> {
         Ok(table.u64("a")?.iter().copied().zip(table.u64("b")?.iter().copied()).collect())
     };
@@ -27,7 +28,7 @@ pub(super) fn changes(old: &Run, new: &Run) -> Result<Table> {
             numbers.push(table.u32(name)?);
         }
     }
-    // What, and the row in each table.
+    // Change, and the row in each table.
     let mut rows: Vec<(&str, [Option<usize>; 2])> = Vec::new();
     for side in merge(&keys[0], &keys[1]) {
         match side {
@@ -40,6 +41,7 @@ pub(super) fn changes(old: &Run, new: &Run) -> Result<Table> {
             Side::Both(..) => {}
         }
     }
+    // Ids and host names are equal in both tables, so either row serves.
     let either = |row: &[Option<usize>; 2]| match *row {
         [Some(i), _] => (0, i),
         [None, j] => (1, j.expect("a row is in one of the tables")),

@@ -1,7 +1,8 @@
-//! Sites: what pages are on which, and which of them stand elsewhere now.
+//! Sites of both crawls, their pages, and the sites that moved.
 //!
-//! A *site* is what comes before the path of a URL: `https://www.example.com`. A crawl that finds a site under https, with or
-//! without `www.`, or under another name finds no page of it at its old URL. So sites that have moved are told before pages are.
+//! A *site* is the part of a URL before the path: `https://www.example.com`. If a crawl finds a
+//! site under https, with or without `www.`, or under another name, then none of its pages is at
+//! its old URL. So moved sites are found before moved pages.
 
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
@@ -14,10 +15,10 @@ use webtwin_base::by_hash::ByHash;
 use webtwin_storage::table::{Column, Table};
 use webtwin_storage::texts::Texts;
 
-/// Hash of the name of a site.
+/// Hash of a site's name.
 pub(super) type SiteId = u64;
 
-/// The site of a canonical URL, and its path with the query.
+/// Splits a canonical URL into the site and the path with the query.
 pub(super) fn split(url: &str) -> (&str, &str) {
     let bytes = url.as_bytes();
     let mut colons = bytes.iter().enumerate().filter(|one| *one.1 == b':').map(|one| one.0);
@@ -26,26 +27,26 @@ pub(super) fn split(url: &str) -> (&str, &str) {
     url.split_at(end.map_or(url.len(), |at| host + at))
 }
 
-/// The host of a site, with its port.
+/// Returns the host of a site, with its port.
 pub(super) fn host_of(site: &str) -> &str {
     site.split_once("://").map_or(site, |(_, host)| host)
 }
 
-/// The id of a site.
+/// Returns the id of a site.
 pub(super) fn site_id(site: &str) -> SiteId {
     xxh3_64(site.as_bytes())
 }
 
-/// What is known of a site.
+/// Site with the counts of its pages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Site {
-    /// Its name: scheme, host and port.
+    /// Name of the site: scheme, host and port.
     pub name: String,
-    /// Pages of the old crawl, of the new one, and of both.
+    /// Number of pages of the old crawl and of the new one.
     pub pages: [u64; 2],
-    /// Pages at one URL in both.
+    /// Number of URLs that are pages in both crawls.
     pub both: u64,
-    /// Pages by what became of them, in the order of [`What::ALL`].
+    /// Number of pages by change, in the order of [`What::ALL`].
     pub what: [u64; What::ALL.len()],
 }
 
@@ -58,29 +59,30 @@ impl Site {
         self.pages[1] - self.both
     }
 
-    /// Whether hardly any of its old pages is at its URL still.
+    /// True if at most a tenth of its old pages are still at their URL.
     fn has_gone(&self) -> bool {
         self.pages[0] > 0 && self.both * 10 <= self.pages[0]
     }
 
-    /// Whether hardly any of its new pages was at its URL before.
+    /// True if at most a tenth of its new pages were at their URL before.
     fn has_come(&self) -> bool {
         self.pages[1] > 0 && self.both * 10 <= self.pages[1]
     }
 
-    /// The name of its host without `www.`: sites that have it in common are one that is reached in several ways.
+    /// Returns the name of its host without `www.`. Sites with equal bare names are one site that
+    /// is reachable under several names.
     fn bare(&self) -> &str {
         let host = host_of(&self.name);
         host.strip_prefix("www.").unwrap_or(host)
     }
 }
 
-/// All sites.
+/// All sites by id.
 #[derive(Debug, Default)]
 pub struct Sites(pub ByHash<Site>);
 
 impl Sites {
-    /// All sites with their pages, as several threads have counted them.
+    /// Merges the sites and pages that several threads have counted.
     pub fn of(counted: impl IntoIterator<Item = Counted>) -> Sites {
         let mut sites = Sites::default();
         for of_thread in counted {
@@ -95,12 +97,12 @@ impl Sites {
         sites
     }
 
-    /// A number for each site, from 0, in no particular order.
+    /// Numbers the sites from 0, in no particular order.
     pub fn numbers(&self) -> ByHash<u32> {
         self.0.keys().copied().zip(0..).collect()
     }
 
-    /// Adds what became of pages, counted by the number of their site.
+    /// Adds the changes of pages, counted by the number of their site.
     pub fn add(&mut self, numbers: &ByHash<u32>, judged: &[OfSite]) {
         for (id, site) in &mut self.0 {
             let counts = &judged[numbers[id] as usize];
@@ -108,27 +110,28 @@ impl Sites {
         }
     }
 
-    /// Hash of the bare name of each site.
+    /// Returns the hash of each site's bare name.
     pub fn bare_names(&self) -> ByHash<u64> {
         self.0.iter().map(|(id, site)| (*id, xxh3_64(site.bare().as_bytes()))).collect()
     }
 }
 
-/// Pages of a site by what became of them, in the order of [`What::ALL`].
+/// Number of pages of a site by change, in the order of [`What::ALL`].
 pub(super) type OfSite = [u32; What::ALL.len()];
 
-/// Pages by site, as one thread counts them: closer together than [`Site`]s, for pages come in no order of sites, and a count
-/// that is not in the cache of a core costs more than all else that is done for the page here.
+/// Pages by site, as one thread counts them. The counts are denser than [`Site`]s, because pages
+/// are not sorted by site, and a count that misses the core's cache costs more than all other work
+/// on the page in this pass.
 #[derive(Debug, Default)]
 pub struct Counted {
     numbers: ByHash<u32>,
     names: Texts,
-    /// Those of the old crawl, of the new one, and of both.
+    /// Number of pages of the old crawl, of the new one, and of both.
     pages: Vec<[u32; 3]>,
 }
 
 impl Counted {
-    /// Counts a page of a site, which is in one of the crawls or in both.
+    /// Counts a page of a site, which is in one crawl or in both.
     pub fn add(&mut self, site: &str, old: bool, new: bool) {
         let number = match self.numbers.entry(site_id(site)) {
             Entry::Occupied(known) => *known.get(),
@@ -143,43 +146,47 @@ impl Counted {
     }
 }
 
-/// What speaks for a move from one site to another: pages that the one lost and the other gained under the same path.
+/// Evidence for a move between two sites: pages that one lost and the other gained under the same
+/// path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Votes {
-    /// Such pages.
+    /// Number of such pages.
     pub paths: u64,
-    /// Those whose text is the same, or near by simhash.
+    /// Number of such pages whose texts are the same, or near by simhash.
     pub texts: u64,
 }
 
-/// Two sites of which pages may have moved from one to the other.
+/// Two sites between which pages may have moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SiteMove {
-    /// Where they were.
+    /// Site that the pages left.
     pub from: SiteId,
-    /// Where they are.
+    /// Site that the pages moved to.
     pub to: SiteId,
-    /// Both are one host, under another scheme or with another `www.`, so that paths say enough.
+    /// True if both sites are one host under another scheme or with another `www.`; then equal
+    /// paths suffice as evidence.
     pub one_host: bool,
-    /// The sites themselves may have moved, and not just some of their pages.
+    /// True if the site as a whole may have moved, and not only some of its pages.
     pub whole: bool,
 }
 
-/// Fewest texts that are the same or near under the same paths for two hosts to have anything to do with each other.
+/// Minimum number of equal or near texts under equal paths for two hosts to be related.
 const TEXTS: u64 = 3;
 
-/// Pairs of sites between which pages may have moved, the best attested first: one host before others, then more pages before fewer,
-/// then more texts before fewer.
+/// Finds pairs of sites between which pages may have moved, those with most evidence first: pairs
+/// of one host before others, then by falling number of pages, then by falling number of texts.
 ///
-/// The sites may have moved as a whole if
-/// - of the pages that the one lost and the other gained, at least half of the fewer and a tenth of the more stand under
-///   the same path on both,
-/// - and hardly any page (a tenth) of one of them is at its URL in both crawls: it has gone, or it has come.
+/// Sites may have moved as a whole if
 ///
-/// One host counts only if that is so; others only if of these pages at least [`TEXTS`] and a tenth have a text that is the same or
-/// near.
+/// - of the pages that one site lost and the other gained, at least half of the smaller number and
+///   a tenth of the larger have the same path on both,
+/// - and hardly any page (at most a tenth) of one of the sites is at its URL in both crawls: the
+///   site has gone, or it has come.
 ///
-/// The same when old and new change places.
+/// Sites of one host are a pair only if both hold. Other sites are a pair only if at least
+/// [`TEXTS`] and a tenth of these pages have a text that is the same or near.
+///
+/// The result is the same when old and new are exchanged.
 pub(super) fn between(sites: &Sites, votes: &HashMap<(SiteId, SiteId), Votes>) -> Vec<SiteMove> {
     let mut found = Vec::new();
     for (&(from, to), votes) in votes {
@@ -190,7 +197,8 @@ pub(super) fn between(sites: &Sites, votes: &HashMap<(SiteId, SiteId), Votes>) -
         let one_host = old.bare() == new.bare() && whole;
         let texts = votes.texts >= TEXTS.min(fewer) && votes.texts * 10 >= votes.paths;
         if from != to && (one_host || texts) {
-            // Ids as an unordered pair: the order is the same from both sides.
+            // Orders by the unordered pair of ids, so that the order is the same when old and new
+            // are exchanged.
             let order = (Reverse((one_host, votes.paths, votes.texts)), from.min(to), from.max(to));
             found.push((order, SiteMove { from, to, one_host, whole }));
         }
@@ -199,8 +207,9 @@ pub(super) fn between(sites: &Sites, votes: &HashMap<(SiteId, SiteId), Votes>) -
     found.into_iter().map(|one| one.1).collect()
 }
 
-/// Which sites moved as a whole, of pairs of which the best attested come first. A site that has gone has gone to one place, and one
-/// that has come has come from one place; sites that are still there may have lost or gained several.
+/// Selects the sites that moved as a whole. `between` has the pairs with most evidence first. A
+/// site that has gone moved to one place, and a site that has come moved from one place; sites that
+/// still exist may have lost pages to several or gained pages from several.
 pub(super) fn moved_sites(sites: &Sites, between: &[SiteMove]) -> Vec<SiteMove> {
     let mut taken: [HashSet<SiteId>; 2] = Default::default();
     let mut moves = Vec::new();
@@ -217,12 +226,12 @@ pub(super) fn moved_sites(sites: &Sites, between: &[SiteMove]) -> Vec<SiteMove> 
     moves
 }
 
-/// A site, what became of it, and the other site of one that moved.
+/// A site, its change, and the other site if it moved.
 type SiteRow<'s> = (&'s Site, &'static str, Option<SiteId>);
 
-/// The rows of `hosts_changed`: sites that are not all the same, or all of them, by host, then scheme.
+/// Builds `hosts_changed`: the sites with any change, by host, then by scheme.
 pub(super) fn table(sites: &Sites, moves: &[SiteMove]) -> Table {
-    // The best attested move of a site counts.
+    // The move with most evidence decides.
     let best = |pairs: &mut dyn Iterator<Item = (SiteId, SiteId)>| {
         let mut best: HashMap<SiteId, SiteId> = HashMap::new();
         pairs.for_each(|(site, other)| _ = best.entry(site).or_insert(other));
@@ -233,6 +242,8 @@ pub(super) fn table(sites: &Sites, moves: &[SiteMove]) -> Table {
     let mut rows: Vec<SiteRow<'_>> = Vec::new();
     for (id, site) in &sites.0 {
         let (to, from) = (went_to.get(id).copied(), came_from.get(id).copied());
+        // A site that keeps more than a tenth of its pages is not reported as moved, even if the
+        // others moved.
         let (what, other) = match site {
             site if to.is_some() && site.has_gone() => ("moved_from", to),
             site if from.is_some() && site.has_come() => ("moved_to", from),
@@ -289,7 +300,7 @@ mod tests {
         let there =
             votes.iter().map(|&(a, b, paths, texts)| ((site_id(a), site_id(b)), Votes { paths, texts })).collect();
         let moved = moved_sites(&sites, &between(&sites, &there));
-        // Mirrored: old and new change places.
+        // Exchanges old and new.
         let mirrored =
             sites.0.iter().map(|(id, site)| (*id, Site { pages: [site.pages[1], site.pages[0]], ..site.clone() }));
         let back = there.iter().map(|(&(a, b), votes)| ((b, a), *votes)).collect();
@@ -356,7 +367,7 @@ mod tests {
             prop_assert!(sites.0.iter().all(|(id, site)| *id == site_id(&site.name)));
             let by_name = |sites: &Sites| sites.0.values().map(|site| (site.name.clone(), site.clone())).collect::<HashMap<_, _>>();
             prop_assert_eq!(by_name(&sites), plain.clone());
-            // What became of as many pages as the number of a site says.
+            // Counts as many changed pages for each site as its number.
             let numbers = sites.numbers();
             let judged: Vec<OfSite> = (0..sites.0.len() as u32).map(|number| [number; What::ALL.len()]).collect();
             sites.add(&numbers, &judged);

@@ -1,4 +1,5 @@
-//! What of the old avoid list stands though the new crawl does not show it: a crawler that obeys the list does not fetch what is on it.
+//! Standing entries of the old avoid list. An entry *stands* if it remains in force although the
+//! new crawl has no evidence for it: a crawler that obeys the list does not fetch the pages on it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
@@ -17,26 +18,26 @@ use webtwin_core::applications::prefixes::Prefix;
 use webtwin_pages::surt::surt_prefix_of;
 use webtwin_results::Run;
 
-/// The old list, as far as it may stand.
+/// Entries of the old list that may stand, with observations of their pages.
 pub(super) struct Standing {
-    /// Pages that stay for others and that the new crawl does not have, or with hardly any of their text, ascending.
+    /// Kept pages that the new crawl lacks or that were rewritten, ascending.
     lost: Vec<DocId>,
     /// Pages of collections that have ended, ascending.
     ended: Vec<DocId>,
-    /// What is noted of the pages below each prefix of the list.
+    /// Observations of the pages below each prefix of the list.
     prefixes: HashMap<String, Noted>,
-    /// The same of each URL of it.
+    /// Observations of the page at each URL of the list.
     urls: HashMap<String, Noted>,
     /// Pages that stand below a prefix.
     below: Mutex<Vec<DocId>>,
 }
 
-/// Of the pages that an entry stands for.
+/// Observations of the pages that an entry stands for.
 #[derive(Default)]
 struct Noted {
-    /// Whether one was skipped and stays on the list.
+    /// True if a page was skipped and stays on the list.
     stands: AtomicBool,
-    /// Whether one leaves it.
+    /// True if a page leaves the list.
     leaves: AtomicBool,
     /// [`Entry::heritrix`].
     heritrix: bool,
@@ -46,24 +47,25 @@ struct Noted {
     bytes: u64,
 }
 
-/// What stands of the list in force before.
+/// Entries of the list in force before that still stand.
 #[derive(Default)]
 pub(super) struct Stands {
-    /// Its entries, ascending.
+    /// Entries, ascending.
     pub entries: Vec<Entry>,
-    /// URLs of pages below those of them that Heritrix has no line for.
+    /// URLs of pages below entries for which Heritrix has no line.
     pub without_line: Vec<String>,
 }
 
 impl Standing {
-    /// That of the old list and of what stood beside it, if the new crawl obeyed it (`recrawl.avoided`) and lists are compared.
+    /// Collects the entries of the old list and those that stood next to it. Returns `None` unless
+    /// the new crawl obeyed the list (`recrawl.avoided`) and lists are compared.
     ///
     /// # Errors
-    /// Those of the tables and stores.
+    /// Returns any error of the tables and stores.
     ///
     /// # Cost
-    /// Doc ids of those that stay, and contents of the pages, are read once. Memory: the list's entries, and 8 bytes for each page that stays
-    /// for others, and for each that stands.
+    /// Reads the doc ids of kept pages and the contents of all pages once. Holds the list's entries
+    /// in memory, and 8 bytes for each kept page and for each page that stands.
     pub(super) fn of(of: &Comparison, ended: &[DocId]) -> Result<Option<Standing>> {
         let Some([old, _]) = of.avoid.as_ref().filter(|_| of.recrawl.obeys()) else { return Ok(None) };
         let mut lost = Vec::new();
@@ -90,7 +92,7 @@ impl Standing {
         }
         let mut is_there = is_there.into_iter();
         lost.retain(|_| is_there.next() == Some(false));
-        // A crawl without pages has failed, and takes nothing off.
+        // A crawl without pages has failed. It must not remove anything from the list.
         if of.pages[1].rows() == 0 {
             lost.clear();
         }
@@ -105,13 +107,13 @@ impl Standing {
         Ok(Some(standing))
     }
 
-    /// Whether a page that was not fetched may stay on the list for another: this is still there and was not rewritten, for the page may
-    /// say what it said, and the page's collection has not ended.
+    /// True if a page that was not fetched may stay on the list: the page kept for it still exists
+    /// and was not rewritten, so the two may still agree, and the page's collection has not ended.
     pub(super) fn may_stand(&self, page: DocId, keep: DocId) -> bool {
         self.lost.binary_search(&keep).is_err() && self.ended.binary_search(&page).is_err()
     }
 
-    /// Notes of a page on the old list that the new one does not have whether it stands.
+    /// Records for a page that only the old list has if it stands.
     pub(super) fn note(&self, page: DocId, url: &str, stands: bool) {
         let mut is_below = false;
         let prefixes = self.above(url).inspect(|_| is_below = true);
@@ -123,21 +125,21 @@ impl Standing {
         }
     }
 
-    /// What is noted of the prefixes that a URL is below.
+    /// Returns the observations of all prefixes that `url` starts with.
     fn above(&self, url: &str) -> impl Iterator<Item = &Noted> {
         let slashes = url.match_indices('/').map(|(at, _)| &url[..=at]);
         slashes.chain([url]).filter_map(|beginning| self.prefixes.get(beginning))
     }
 
-    /// What stands: the entries that do as a whole, and a URL for each page that stands below a
-    /// prefix which others leave. Heritrix gets no line for such a URL, which may be the beginning
-    /// of one that stays.
+    /// Returns what stands: the entries of which no page leaves, and a URL for each standing page
+    /// below a prefix of which other pages leave. Heritrix gets no line for such a URL, because the
+    /// URL may be a prefix of one that must be fetched.
     ///
     /// # Errors
-    /// Those of the tables.
+    /// Returns any error of the tables.
     ///
     /// # Cost
-    /// The list in force once more where a prefix breaks, or Heritrix has no line for one.
+    /// Reads the list in force again if pages leave a prefix, or if Heritrix has no line for one.
     pub(super) fn stands(&self, of: &Comparison) -> Result<Stands> {
         let entry_of = |entries: &HashMap<String, Noted>, single| -> Vec<Entry> {
             let whole = entries.iter().filter(|(_, noted)| noted.is_whole());
@@ -169,26 +171,26 @@ impl Standing {
 }
 
 impl Noted {
-    /// The entry of a URL, or prefix, of which this is noted.
+    /// Returns the entry of a URL or prefix with these observations.
     fn entry(&self, url: &str, single: bool) -> Entry {
         Entry { url: url.to_string(), single, heritrix: self.heritrix, pages: self.pages, bytes: self.bytes }
     }
 
-    /// Whether the entry stands for all of its pages that are not on the new list.
+    /// True if the entry stands for all of its pages that are not on the new list.
     fn is_whole(&self) -> bool {
         self.stands.load(Relaxed) && !self.leaves.load(Relaxed)
     }
 
-    /// Whether some of them stand and others leave.
+    /// True if some of its pages stand and others leave.
     fn is_broken(&self) -> bool {
         self.stands.load(Relaxed) && self.leaves.load(Relaxed)
     }
 }
 
-/// The entries of a result's list.
+/// Reads the entries of a result's list.
 ///
 /// # Errors
-/// Those of the stores.
+/// Returns any error of the stores.
 pub(super) fn entries(of: &Run) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
     let surts = lines(of, "heritrix-surts.txt")?.unwrap_or_default();
@@ -206,14 +208,16 @@ pub(super) fn entries(of: &Run) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// Prefix, and its pages and bytes, of a line of [`BY_PAGES`]; `None` for its head.
+/// Parses a prefix with its pages and bytes from a line of [`BY_PAGES`]. Returns `None` for the
+/// header.
 fn size_of(line: &str) -> Option<(&str, (u64, u64))> {
     let mut cells = line.split('\t');
     let (prefix, pages, bytes) = (cells.next()?, cells.next()?, cells.next()?);
     Some((prefix, (pages.parse().ok()?, bytes.parse().ok()?)))
 }
 
-/// The lines of each export for some entries, with heads and ends, in the order of the entries.
+/// Renders each export for some entries, as lines in the order of the entries, including headers
+/// and final lines.
 pub(super) fn lines_of(entries: &[Entry]) -> HashMap<&'static str, Vec<String>> {
     let prefixes: Vec<Prefix> = entries.iter().map(Entry::prefix).collect();
     let surts = entries.iter().filter(|entry| entry.heritrix).map(|entry| surt_prefix_of(&entry.url)).collect();

@@ -1,8 +1,10 @@
-//! What stood of avoid lists before the older one, beside it: pages that were not fetched since, and entries of a crawler's list for them.
+//! Avoid-list entries of crawls before the older one that still stood next to the older list: pages
+//! that were not fetched since, and the entries of a crawler's list for them.
 //!
-//! A crawl that obeys a list has nothing of the pages on it, so its own list has nothing of them either. What stands all the same
-//! ([`super::standing`]) is in two tables of the comparison, which the next one reads. So that a comparison made again can read them
-//! too, they hold what stood after the older crawl beside what stands after the newer one.
+//! A crawl that obeys a list lacks the pages on it, so its own list lacks them too. The entries
+//! that stand nevertheless ([`super::standing`]) are in two tables of the comparison, which the
+//! next comparison reads. The tables have the entries that stood after the older crawl in addition
+//! to those that stand after the newer one, so that a repeated comparison can read them too.
 
 use super::avoid::COLUMNS;
 use super::past_texts::Past;
@@ -12,49 +14,53 @@ use webtwin_results::Run;
 use webtwin_results::ranges::{RangedTable, Ranges};
 use webtwin_storage::table::{Column, Table};
 
-/// The table of pages.
+/// Name of the table of pages.
 pub(super) const AVOID_STANDING: &str = "avoid_standing";
 
-/// The table of entries.
+/// Name of the table of entries.
 pub(super) const ENTRIES_STANDING: &str = "entries_standing";
 
-/// An entry of a crawler's list.
+/// Entry of a crawler's list.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Entry {
-    /// A URL, or what URLs begin with.
+    /// URL, or prefix of URLs.
     pub url: String,
-    /// Whether it stands for that URL alone.
+    /// True if the entry stands for that URL only.
     pub single: bool,
-    /// Whether Heritrix has a line for it: not where that would keep it from pages that stay, or another line says it.
+    /// True if Heritrix has a line for it. False if the line would exclude pages that must be
+    /// fetched, or if another line covers it.
     pub heritrix: bool,
-    /// Pages that it stood for where a result last listed it; means nothing where it stands for one URL.
+    /// Number of pages that it stood for when a result last listed it. Meaningless for a single
+    /// URL.
     pub pages: u64,
-    /// Bytes of HTML of these pages, decoded.
+    /// Decoded HTML size of these pages, in bytes.
     pub bytes: u64,
 }
 
 impl Entry {
-    /// As exports are made of it.
+    /// Converts the entry into a prefix for the exports.
     pub(super) fn prefix(&self) -> Prefix {
         Prefix { prefix: self.url.clone(), single: self.single, pages: self.pages, bytes: self.bytes }
     }
 }
 
-/// What stood after the older crawl, and is not on the list of its result.
+/// Entries that stood after the older crawl and are not on the list of its result.
 #[derive(Debug)]
 pub(super) struct Stood {
     pages: RangedTable,
-    /// Which rows these are: 0, or 1 if the comparison has a crawl behind the older one.
+    /// Value of `crawls_ago` of the rows: 0, or 1 if the comparison has a crawl after the older
+    /// one.
     crawls_ago: u32,
     /// Entries, ascending.
     pub entries: Vec<Entry>,
 }
 
 impl Stood {
-    /// Finds what an earlier comparison says. `None` if it does not know the older result or the crawl before, or its lists were not compared.
+    /// Opens the tables of an earlier comparison. Returns `None` if it has neither the older result
+    /// nor the crawl before as its newest, or if it did not compare lists.
     ///
     /// # Errors
-    /// Those of [`Run::open`] and [`RangedTable::find`].
+    /// Returns any error of [`Run::open`] and [`RangedTable::find`].
     pub(super) fn open(past: &Past, ranges: Ranges, workers: usize) -> Result<Option<Stood>> {
         let Some(saved) = past.saved.as_ref().filter(|saved| saved.newest == 1 && saved.later <= 1) else {
             return Ok(None);
@@ -65,7 +71,7 @@ impl Stood {
         };
         let table = run.table(ENTRIES_STANDING)?;
         let (single, ago) = (table.bool("single")?, table.u32("crawls_ago")?);
-        // Older builds did not tell, and took it to have all lines.
+        // Older builds did not store this column, and gave each entry a line for Heritrix.
         let heritrix = table.bool("heritrix").ok();
         let sizes = table.u64("pages").ok().zip(table.u64("bytes").ok());
         let rows = table.text("url")?.iter().enumerate().filter(|(row, _)| ago[*row] == saved.later);
@@ -80,10 +86,10 @@ impl Stood {
         Ok(Some(Stood { pages, crawls_ago: saved.later, entries }))
     }
 
-    /// Its pages in a range of doc ids, with the columns of `avoid` that are compared.
+    /// Reads the pages in a range of doc ids, with the columns of `avoid` that are compared.
     ///
     /// # Errors
-    /// As [`RangedTable::read`].
+    /// Returns any error of [`RangedTable::read`].
     pub(super) fn read(&self, range: usize) -> Result<Table> {
         let mut table = self.pages.read(range, &[&COLUMNS[..], &["crawls_ago"]].concat())?;
         let ago = table.u32("crawls_ago")?;
@@ -94,10 +100,10 @@ impl Stood {
     }
 }
 
-/// Rows of `avoid_standing`: those that stood and those that stand.
+/// Builds a range of `avoid_standing`: rows that stood and rows that stand.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::Input`] if their columns differ.
+/// Returns [`webtwin_base::error::Error::Input`] if their columns differ.
 pub(super) fn pages(stood: Table, stands: Table) -> Result<Table> {
     let ago = [vec![1; stood.rows()], vec![0; stands.rows()]].concat();
     let mut table = stood;
@@ -106,7 +112,7 @@ pub(super) fn pages(stood: Table, stands: Table) -> Result<Table> {
     by_page(&table)
 }
 
-/// The table of entries that stood and of those that stand.
+/// Builds the table of entries that stood and of those that stand.
 pub(super) fn entries(stood: &[Entry], stands: &[Entry]) -> Table {
     let all = || stood.iter().chain(stands);
     Table::new([
@@ -119,10 +125,10 @@ pub(super) fn entries(stood: &[Entry], stands: &[Entry]) -> Table {
     ])
 }
 
-/// The rows of a table in the order of `doc_id`, equal ones as they are.
+/// Sorts the rows of a table by `doc_id`; the sort is stable.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::Input`] if it has no such column.
+/// Returns [`webtwin_base::error::Error::Input`] if the table lacks the column.
 pub(super) fn by_page(table: &Table) -> Result<Table> {
     let ids = table.u64("doc_id")?;
     let mut order: Vec<usize> = (0..ids.len()).collect();

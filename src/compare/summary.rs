@@ -1,4 +1,5 @@
-//! `summary.json` of a comparison: counts that add up. It has no time and no machine in it.
+//! `summary.json` of a comparison: counts that add up. It contains no times and no machine names,
+//! so equal comparisons have equal summaries.
 
 use std::collections::BTreeMap;
 
@@ -12,50 +13,53 @@ use super::sites::Sites;
 use super::two_crawls::Comparison;
 use webtwin_storage::texts::Texts;
 
-/// What a comparison found.
+/// Counts of a comparison.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Summary {
-    /// Pages of the old crawl.
+    /// Number of pages of the old crawl.
     pub pages_old: u64,
-    /// Pages of the new crawl.
+    /// Number of pages of the new crawl.
     pub pages_new: u64,
-    /// Pages by what became of them. Of the old crawl: `same`, `bytes`, `near`, `changed`, `rewritten`, `reverted`, `gone` and `moved_from`; of
-    /// the new one the first six, `new` and `moved_to`.
+    /// Number of pages by change. The old crawl has `same`, `bytes`, `near`, `changed`,
+    /// `rewritten`, `reverted`, `gone` and `moved_from`; the new crawl has the first six, `new` and
+    /// `moved_to`.
     pub pages: BTreeMap<&'static str, u64>,
-    /// Gone pages by `why_gone`.
+    /// Number of gone pages by `why_gone`.
     pub gone: BTreeMap<String, u64>,
-    /// Pages that moved with the same text.
+    /// Number of pages that moved with an equal text.
     pub moved_same_text: u64,
-    /// Sites of both crawls.
+    /// Number of sites of both crawls.
     pub sites: u64,
-    /// Sites that are not all the same, by what became of them.
+    /// Number of changed sites by change.
     pub sites_changed: BTreeMap<String, u64>,
-    /// Rows of `avoid_changed` by what became of them.
+    /// Number of rows of `avoid_changed` by change.
     pub avoid_changed: BTreeMap<&'static str, u64>,
-    /// Lines that crawlers add to and take off their lists, by export; none where there is no patch.
+    /// Numbers of lines that crawlers add to their lists and remove from them, by export. Empty if
+    /// there are no patches.
     pub exports: BTreeMap<String, Lines>,
-    /// Whether there are patches, which lead from the list that the crawler has to the list in force. Where a comparison in between is
-    /// missing, it has to take that as a whole.
+    /// True if there are patches from the list that the crawler has to the list in force. If a
+    /// comparison in between is missing, the crawler must load the complete list instead.
     pub patch: bool,
-    /// How much of one crawl is in the other, by unit.
+    /// Overlap of the two crawls, by unit.
     pub overlap: BTreeMap<&'static str, Overlap>,
-    /// What other steps found, by their names.
+    /// Results of other steps, by name.
     #[serde(flatten)]
     pub more: BTreeMap<String, Value>,
-    /// What the answer depends on beside the two results, by its name, for the manifest.
+    /// Inputs that the answer depends on in addition to the two results, by name; for the manifest.
     #[serde(skip)]
     pub beside: BTreeMap<String, Value>,
-    /// Whether the newer crawl was made before the older one, by its fetch times: then there are no rates.
+    /// True if the newer crawl was made before the older one, by its fetch times. Then there are no
+    /// change rates.
     #[serde(skip)]
     pub is_backwards: bool,
 }
 
-/// Lines of an export.
+/// Numbers of changed lines of an export.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Lines {
-    /// In the new list only.
+    /// Number of lines in the new list only.
     pub added: u64,
-    /// In the old list only.
+    /// Number of lines in the old list only.
     pub removed: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Comparisons of made-up results, held against nested loops over their pages.
+//! Comparisons of synthetic results, checked against nested loops over their pages.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -26,10 +26,10 @@ fn texts<'a>(values: impl Iterator<Item = &'a str>) -> Column {
     Column::Text(values.into_iter().collect())
 }
 
-/// A row of a made-up `avoid`: page, page that stays, why.
+/// Row of a synthetic `avoid`: page, kept page, reason.
 type Skip<'a> = (&'a str, &'a str, &'a str);
 
-/// Writes a made-up result.
+/// Writes a synthetic result.
 fn result(folder: &Path, crawl: &Crawl, skip: &[Skip<'_>], rejected: &[(&str, &str)], job: &Job) -> String {
     let mut pages: Vec<(DocId, &String, &Content)> = crawl.iter().map(|(url, page)| (doc_id(url), url, page)).collect();
     pages.sort_by_key(|row| row.0);
@@ -89,7 +89,7 @@ fn result(folder: &Path, crawl: &Crawl, skip: &[Skip<'_>], rejected: &[(&str, &s
     location.name().into()
 }
 
-/// Results in a folder, and comparisons of them.
+/// Temporary folder for results and their comparisons.
 struct Made(tempfile::TempDir);
 
 impl Made {
@@ -127,7 +127,7 @@ impl Made {
     }
 }
 
-/// What a comparison says of pages: what became of each, and where else it is.
+/// Reads the changes of pages from a comparison: the change of each page, and its counterpart.
 fn told(run: &Run) -> BTreeMap<DocId, (String, DocId)> {
     let table = run.table("pages_changed").unwrap();
     let others =
@@ -137,7 +137,7 @@ fn told(run: &Run) -> BTreeMap<DocId, (String, DocId)> {
     told
 }
 
-/// What became of each page, by loops over all pairs of pages.
+/// Computes the change of each page by loops over all pairs of pages.
 fn plain(old: &Crawl, new: &Crawl) -> BTreeMap<DocId, (String, DocId)> {
     let only = |of: &Crawl, other: &Crawl| -> Vec<(DocId, String, Content)> {
         let pages = of.iter().filter(|(url, _)| !other.contains_key(*url));
@@ -237,7 +237,7 @@ proptest! {
         made.result("new", &new);
         let told = told(&made.diff(["old", "new", "diff"], Recrawl::default()));
         prop_assert_eq!(&told, &plain(&old, &new));
-        // Old and changes make new.
+        // Applying the changes to the old pages must yield the new pages.
         let mut pages: BTreeSet<DocId> = old.keys().map(|url| doc_id(url)).collect();
         for (page, (what, _)) in &told {
             match what.as_str() {
@@ -339,7 +339,7 @@ fn any_number_of_threads_and_any_memory_give_the_same_bytes() {
 #[test]
 fn a_site_that_is_reached_by_another_scheme_is_one_move_however_many_sites_there_are() {
     let made = Made::new();
-    // More sites with the same few paths than a path may have that says something.
+    // More sites share these few paths than the maximum for a path that counts as evidence.
     let names: Vec<String> = (0..2 * COMMON).map(|n| format!("host{n}.example")).collect();
     let old: Crawl = names.iter().flat_map(|name| site(&format!("http://{name}"), 0..3)).collect();
     let new: Crawl = names.iter().flat_map(|name| site(&format!("https://www.{name}"), 0..3)).collect();

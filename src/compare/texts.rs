@@ -1,4 +1,4 @@
-//! The texts of changed pages, read again: what they have in common, chunk by chunk.
+//! Common chunks of changed pages, whose texts are read again from the inputs.
 
 use std::sync::Mutex;
 
@@ -13,14 +13,14 @@ use webtwin_core::chunks::Recipe;
 use webtwin_results::pages::Pages;
 use webtwin_spill::Partitions;
 
-/// Chunks of pages that changed, by range of doc ids: those of the old crawl, and of the new one.
+/// Chunks of changed pages by range of doc ids, of the old crawl and of the new one.
 pub(super) struct Texts([Shared<[u64; 2]>; 2]);
 
 impl Texts {
-    /// What the pages of a range have in common, ascending; each range can be taken once.
+    /// Counts the common chunks of a range's pages, ascending by page. A range can be taken once.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Storage`] if the disk fails.
+    /// Returns [`webtwin_base::error::Error::Storage`] if the disk fails.
     pub(super) fn take(&self, range: usize) -> Result<Vec<(DocId, SharedChunks)>> {
         let take = |side: usize| -> Result<Vec<[u64; 2]>> {
             let mut rows = self.0[side].take(range)?;
@@ -32,7 +32,8 @@ impl Texts {
     }
 }
 
-/// Counts the chunks, given as page and fingerprint, ascending, each once; pages come ascending.
+/// Counts the chunks of each page. The rows are pairs of page and fingerprint, distinct and
+/// ascending. The output ascends by page.
 fn shared(old: &[[DocId; 2]], new: &[[FPrint; 2]]) -> Vec<(DocId, SharedChunks)> {
     let mut found: Vec<(DocId, SharedChunks)> = Vec::new();
     for side in merge(old, new) {
@@ -51,14 +52,15 @@ fn shared(old: &[[DocId; 2]], new: &[[FPrint; 2]]) -> Vec<(DocId, SharedChunks)>
     found
 }
 
-/// Reads the pages again whose texts differ, in the order in which they are in the inputs, and cuts them into chunks as the new
-/// result does.
+/// Reads the pages whose texts differ again, in the order in which the inputs have them, and cuts
+/// them into chunks with the recipe of the new result.
 ///
 /// # Errors
-/// Those of [`Pages::read`], if an input is not there as it was.
+/// Returns any error of [`Pages::read`], for example if an input has changed or no longer exists.
 ///
 /// # Cost
-/// The tables `pages` of both results in memory, 16 bytes for each chunk there or on disk; the inputs are read and parsed.
+/// Holds the tables `pages` of both results in memory, and 16 bytes for each chunk in memory or on
+/// disk. The inputs are read and parsed.
 pub(super) fn read(of: &Comparison) -> Result<Texts> {
     let (runs, recipe) = ([&of.old, &of.new], of.new.job()?.chunks);
     let pages = [Pages::of(&of.old)?, Pages::of(&of.new)?];
@@ -72,7 +74,7 @@ pub(super) fn read(of: &Comparison) -> Result<Texts> {
             rows[1].push(j);
         }
     }
-    // A file a thread.
+    // One file is the unit of work of a thread.
     let mut files: Vec<(usize, Vec<usize>)> = Vec::new();
     for (side, rows) in rows.iter_mut().enumerate() {
         let sources = pages[side].0.text("source")?;

@@ -1,4 +1,4 @@
-//! The results of two crawls compared: what became of pages, sites and the avoid list.
+//! Comparison of two crawl results: changes of pages, of sites and of the avoid list.
 //!
 //! ```text
 //!  pages, old ─┐ first pass                            ┌─ votes for sites ─▶ sites.rs ─┐
@@ -8,16 +8,20 @@
 //!  pages, avoid of both, rejected ── second pass, range by range, changes.rs ◀───────────────────────────────┘
 //! ```
 //!
-//! Two finished results are all that is needed: a doc id is the hash of a URL, so tables of two crawls are merged by it. Both
-//! passes read them in ranges of doc ids, which threads take in turn and which are written in order.
+//! The comparison needs only two finished results. A doc id is the hash of a URL, so the tables of
+//! two crawls can be merged by doc id. Both passes read the tables in ranges of doc ids. Threads
+//! process the ranges in parallel, and rows are written in the order of the ranges.
 //!
-//! A comparison is a function of the two results and the settings: when old and new change places, `new` and `gone`,
-//! `moved_from` and `moved_to`, `added` and `removed` do, and nothing else.
+//! A comparison is a pure function of the two results and the settings. If old and new are
+//! exchanged, then `new` and `gone`, `moved_from` and `moved_to`, `added` and `removed` are
+//! exchanged, and nothing else changes.
 //!
 //! # Memory
-//! A range of both results a thread; 200 bytes for each site, and 100 for it in each thread; `memory_bytes` for pages that one
-//! crawl has and hashes, whose rest goes to the local disk; a file of each table as it is written, and a row group of one a thread.
-//! Nothing grows with the crawl but the sites, the lists of `exports.rs` and `servers.rs`, and what `url_rules.rs` looks at again.
+//! Each thread holds one range of both results. A site takes 200 bytes, and another 100 bytes in
+//! each thread. `memory_bytes` bounds the pages that only one crawl has and the hashes; the
+//! remainder is spilled to the local disk. The writer holds one file of each table and, per thread,
+//! one row group of a table. Nothing grows with the crawl except the sites, the lists of
+//! `exports.rs` and `servers.rs`, and the pages that `url_rules.rs` examines again.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -47,41 +51,43 @@ use webtwin_storage::manifest::Manifest;
 use webtwin_storage::output;
 use webtwin_storage::table::Table;
 
-/// Most rows of both results in a range of doc ids, about, unless [`Settings::range_rows`] says otherwise.
+/// Approximate maximum number of rows of both results in a range of doc ids, unless
+/// [`Settings::range_rows`] sets another.
 const RANGE_ROWS: u64 = 1 << 18;
 
-/// Bytes that a row of a range takes while it is judged, about.
+/// Approximate number of bytes that one row of a range takes while it is compared.
 const A_ROW: u64 = 512;
 
-/// Rows of both results that each of so many threads merges at a time, so that they have room in so many bytes beside what grows with
-/// the crawl; 4096 at least.
+/// Returns the number of rows of both results that each of `workers` threads may merge at a time,
+/// such that all threads stay within `memory_bytes`, not counting what grows with the crawl. The
+/// minimum is 4096.
 pub fn range_rows(memory_bytes: u64, workers: usize) -> u64 {
     (memory_bytes / workers as u64 / A_ROW).clamp(1 << 12, RANGE_ROWS)
 }
 
-/// The most ranges: what each thread holds open grows with them.
+/// Maximum number of ranges. The memory of open readers in each thread grows with this number.
 const RANGES: u32 = 512;
 
-/// What is compared, and how much may be used for it.
+/// Inputs, output and resource limits of a comparison.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Folder of the older result.
     pub old: String,
     /// Folder of the newer one.
     pub new: String,
-    /// Crawls before the older one.
+    /// Crawls before the older result.
     pub past: Past,
-    /// Folder for the comparison.
+    /// Folder that receives the comparison.
     pub output: String,
-    /// What counts as what.
+    /// Thresholds and options that classify changes.
     pub recrawl: Recrawl,
-    /// Threads.
+    /// Number of threads.
     pub workers: usize,
-    /// Bytes for what grows with the crawl.
+    /// Memory budget for data that grows with the crawl, in bytes.
     pub memory_bytes: u64,
-    /// Where the rest of it goes.
+    /// Folder for data beyond that budget.
     pub spill: PathBuf,
-    /// Rows of both results that are merged at a time, about: [`range_rows`].
+    /// Approximate number of rows of both results that are merged at a time; see [`range_rows`].
     pub range_rows: u64,
 }
 
@@ -91,35 +97,37 @@ pub struct Comparison {
     pub old: Run,
     /// The newer one.
     pub new: Run,
-    /// What counts as what.
+    /// Thresholds and options that classify changes.
     pub recrawl: Recrawl,
-    /// What they have in common.
+    /// Properties that the two results have in common.
     pub comparable: Comparable,
-    /// Threads.
+    /// Number of threads.
     pub workers: usize,
-    /// Memory for what grows with the crawl, and where the rest of it goes.
+    /// Memory budget for data that grows with the crawl, and the spill folder.
     pub pool: MemoryPool,
     /// Ranges of doc ids.
     pub ranges: Ranges,
     pub(super) pages: [RangedTable; 2],
     pub(super) avoid: Option<[RangedTable; 2]>,
-    /// What stood beside the older list; `None` where lists are not compared, and where nothing is known of it.
+    /// Pages that earlier comparisons kept in force next to the older list. `None` if lists are not
+    /// compared or no such pages are known.
     pub(super) stood: Option<Stood>,
-    /// [`Past::list_is_lost`].
+    /// True if the older list is lost; see [`Past::list_is_lost`].
     pub(super) list_is_lost: bool,
-    /// The comparison that knows the rules in force before the newer crawl.
+    /// Earlier comparison that holds the URL rules in force before the newer crawl.
     pub(super) saved: Option<SavedPast>,
-    /// Texts of crawls before the older one; `None` where results of different settings are compared.
+    /// Texts of the crawls before the older one. `None` if the results have different settings.
     pub(super) past: Option<PastTexts>,
     began: Instant,
 }
 
 impl Comparison {
-    /// Opens two results and those before them, and checks the files that are going to be read.
+    /// Opens the two results and the earlier ones, and checks the files that will be read.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Usage`] naming a setting by which they differ; [`webtwin_base::error::Error::Input`] if one is no result of
-    /// a crawl, or not as it was written.
+    /// Returns [`webtwin_base::error::Error::Usage`] naming the setting in which the results
+    /// differ, and [`webtwin_base::error::Error::Input`] if a folder is not a crawl result or its
+    /// files differ from what was written.
     pub fn open(settings: &Settings) -> Result<Comparison> {
         let began = Instant::now();
         let (old, new) = (Run::open(&settings.old)?, Run::open(&settings.new)?);
@@ -159,19 +167,21 @@ impl Comparison {
         })
     }
 
-    /// Rows of a range of `pages` in both results.
+    /// Reads the rows of one range of `pages` from both results.
     pub(super) fn pages(&self, range: usize) -> Result<[Table; 2]> {
         let [old, new] = [0, 1].map(|side| self.pages[side].read(range, &PageColumns::NAMES));
         Ok([old?, new?])
     }
 
-    /// Rows of a range of the list in force before the newer crawl, and of that of its result; none where they are not compared.
+    /// Reads one range of the list in force before the newer crawl, and of the newer result's own
+    /// list. Both tables are empty if lists are not compared.
     pub(super) fn avoid(&self, range: usize) -> Result<[Table; 2]> {
         let Some([_, new]) = &self.avoid else { return Ok([avoid::none(), avoid::none()]) };
         Ok([self.in_force(range)?, new.read(range, &COLUMNS)?])
     }
 
-    /// Rows of a range of the list in force before the newer crawl: those of the older result, and what stood beside it.
+    /// Reads one range of the list in force before the newer crawl: rows of the older result and
+    /// the rows that stood next to it.
     pub(super) fn in_force(&self, range: usize) -> Result<Table> {
         let Some([old, _]) = &self.avoid else { return Ok(avoid::none()) };
         let mut in_force = old.read(range, &COLUMNS)?;
@@ -182,10 +192,10 @@ impl Comparison {
         Ok(in_force)
     }
 
-    /// Calls something for each page of the list in force before the newer crawl, with its URL.
+    /// Calls `with` for each page of the list in force before the newer crawl, with the page's URL.
     ///
     /// # Errors
-    /// As [`RangedTable::read`].
+    /// Returns any error of [`RangedTable::read`].
     pub fn each_in_force(&self, with: &mut dyn FnMut(DocId, &str)) -> Result<()> {
         for range in 0..self.ranges.count() {
             let in_force = self.in_force(range)?;
@@ -194,24 +204,25 @@ impl Comparison {
         Ok(())
     }
 
-    /// Rows of a range of pages that stood beside the older list.
+    /// Reads one range of the pages that stood next to the older list.
     pub(super) fn stood(&self, range: usize) -> Result<Table> {
         self.stood.as_ref().map_or_else(|| Ok(avoid::none()), |stood| stood.read(range))
     }
 
-    /// Whether avoid lists are compared.
+    /// True if avoid lists are compared.
     pub(super) fn has_avoid(&self) -> bool {
         self.avoid.is_some()
     }
 
-    /// Compares pages, sites, avoid lists and pairs of servers, and writes their tables. Nothing stands on the list for pages of
-    /// collections that have `ended`, ascending.
+    /// Compares pages, sites, avoid lists and pairs of servers, and writes their tables. Pages of
+    /// the collections in `ended`, which ascend, leave the list.
     ///
     /// # Errors
-    /// Those of tables, stores and the disk; [`webtwin_base::error::Error::Invariant`] if counts do not add up.
+    /// Returns any error of the tables, the stores and the disk, and
+    /// [`webtwin_base::error::Error::Invariant`] if counts do not add up.
     ///
     /// # Cost
-    /// The tables `pages` are read twice, others once.
+    /// The tables `pages` are read twice, all other tables once.
     pub fn compare(&self, ended: &[DocId], writer: &mut Writer) -> Result<Summary> {
         let gathered = gather::gather(self)?;
         let overlaps = overlap::overlaps(self, &gathered)?;
@@ -223,7 +234,7 @@ impl Comparison {
         let standing = Standing::of(self, ended)?;
         let (seen, texts) = ((&seen, &numbers), texts.as_ref());
         let (counts, judged) = changes::changes(self, &moves, &gathered.notes, seen, texts, standing.as_ref(), writer)?;
-        // Pages of sites were counted in the first pass, what became of them in the second.
+        // The first pass counted the pages of each site, the second pass their changes.
         sites.add(&numbers, &judged);
         let table = sites::table(&sites, &moves.sites);
         writer.add("hosts_changed", table.clone())?;
@@ -242,12 +253,13 @@ impl Comparison {
         Ok(summary)
     }
 
-    /// Makes what has been written a result.
+    /// Publishes the written tables as a result.
     ///
     /// # Errors
-    /// As [`Writer::commit`].
+    /// Returns any error of [`Writer::commit`].
     pub fn commit(&self, settings: &Settings, summary: &Summary, writer: Writer) -> Result<()> {
-        // What the answer depends on: both results, by their files, the settings, and options of the command line.
+        // The digest covers everything that the answer depends on: the files of both results, the
+        // settings, and the options of the command line.
         let Recrawl { texts, across_settings, budget, .. } = self.recrawl;
         let options = json!({ "texts": texts, "across_settings": across_settings, "budget": budget });
         let answer = json!({
@@ -283,17 +295,18 @@ impl Comparison {
     }
 }
 
-/// The files of a result by path, with their checksums.
+/// Returns the checksums of a result's files by path.
 fn files(run: &Run) -> BTreeMap<&str, &str> {
     run.manifest.files.iter().map(|file| (file.path.as_str(), file.xxh3.as_str())).collect()
 }
 
-/// Compares two results and writes the comparison: their pages and, if it is told what came `before` them, their collections.
-/// Those are compared only if the settings of the results are equal: under other settings they are others.
+/// Compares the pages of two results and, if `before` names earlier crawls, their collections;
+/// writes the comparison. Collections are compared only if the settings of the two results are
+/// equal, because other settings yield other collections.
 ///
 /// # Errors
-/// Those of [`Comparison::open`], [`Comparison::compare`] and [`many_crawls::compare`];
-/// [`webtwin_base::error::Error::LostCommit`] when there is a result already.
+/// Returns [`webtwin_base::error::Error::LostCommit`] if the output folder already has a result,
+/// and any error of [`Comparison::open`], [`Comparison::compare`] and [`many_crawls::compare`].
 pub fn diff(settings: &Settings, before: Option<Before>) -> Result<Summary> {
     let folder = Location::parse(&settings.output)?;
     output::prepare(&folder)?;

@@ -1,12 +1,13 @@
-//! What became of URL rules: confirmed by the newer crawl, withdrawn because it contradicts them, standing without
-//! evidence, or new.
+//! Changes of URL rules: a rule is confirmed by the newer crawl, withdrawn because the crawl
+//! contradicts it, standing without evidence, or new.
 //!
-//! A crawler that obeys a rule fetches no page that could confirm it. So a rule that the newer crawl has not learned
-//! again is held
-//! against its pages: only what contradicts a rule withdraws it.
+//! A crawler that obeys a rule fetches no page that could confirm it. So a rule that the newer
+//! crawl has not learned again is checked against its pages, and only contradicting evidence
+//! withdraws a rule.
 //!
 //! # Memory
-//! All rules; and of domains with rules that were not learned again 200 bytes and the URL of each page.
+//! All rules. For each domain with rules that were not learned again, 200 bytes and the URL of each
+//! page.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -22,7 +23,7 @@ use webtwin_results::scan::scan;
 use webtwin_results::url_rules::{CHANGED, CHANGED_COLUMNS, WITHDRAWN, each_rule, rules_except};
 use webtwin_storage::table::{Column, Table};
 
-/// What became of a rule.
+/// Change of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     Confirmed,
@@ -37,7 +38,8 @@ impl What {
     }
 }
 
-/// A rule and what became of it. Evidence of the older crawl is that by which it was last learned.
+/// A rule and its change. Its evidence from the older crawl is that of the crawl which last learned
+/// it.
 #[derive(Debug, Clone)]
 struct Changed {
     rule: RuleRow,
@@ -46,20 +48,20 @@ struct Changed {
     new: Counts,
 }
 
-/// What a rule does, apart from the evidence for it.
+/// Effect of a rule, without the evidence for it.
 type Key<'r> = (&'r str, &'r str, &'r str, &'r str, &'r str);
 
 fn key(row: &RuleRow) -> Key<'_> {
     (&row.domain, &row.scope, &row.kind, &row.pattern, &row.replacement)
 }
 
-/// Writes the table. Returns the rules in force, and how many there are of each word.
+/// Writes the table. Returns the rules in force, and the number of rules by change.
 ///
 /// # Errors
-/// Those of tables and stores.
+/// Returns any error of the tables and stores.
 ///
 /// # Cost
-/// `pages` and `clusters` of the newer result are read once more if it has not learned all rules again.
+/// Reads `pages` and `clusters` of the newer result again, unless it has learned all rules again.
 pub(super) fn write(of: &Comparison, writer: &mut Writer) -> Result<(Vec<RuleRow>, BTreeMap<&'static str, u64>)> {
     let (before, mut after) = (in_force_before(of)?, Vec::new());
     each_rule(&of.new, &mut |row| {
@@ -74,10 +76,12 @@ pub(super) fn write(of: &Comparison, writer: &mut Writer) -> Result<(Vec<RuleRow
     Ok((in_force.collect(), counts))
 }
 
-/// The rules of the older result, with those that stood beside them by an earlier comparison.
+/// Returns the rules of the older result, and those that stood next to them according to an earlier
+/// comparison.
 fn in_force_before(of: &Comparison) -> Result<Vec<RuleRow>> {
     if let Some(saved) = of.saved.as_ref().filter(|saved| saved.newest == 1 && saved.later <= 1) {
-        // A comparison made again is told by itself what was in force before it.
+        // If the saved comparison is the one being repeated, its own table has the rules that were
+        // in force before it.
         let gone = if saved.later == 0 { What::Withdrawn } else { What::New };
         if let Some(rules) = rules_except(&Run::open(&saved.comparison)?, gone.as_str())? {
             return Ok(rules);
@@ -91,8 +95,8 @@ fn in_force_before(of: &Comparison) -> Result<Vec<RuleRow>> {
     Ok(rules)
 }
 
-/// What became of each rule, by domain: those of the newer result in their order, then those that stand, then those
-/// withdrawn.
+/// Classifies the change of each rule. Ordered by domain; within a domain the rules of the newer
+/// result come first, in their order, then those that stand, then those withdrawn.
 fn changes(
     before: &[RuleRow],
     after: &[RuleRow],
@@ -121,25 +125,27 @@ fn changes(
     Ok(changed)
 }
 
-/// True if a crawl contradicts a rule: three pages or more, and more than one in twenty, are other pages than the
-/// rule says.
+/// True if a crawl contradicts a rule: at least three pages, and more than one in twenty, are not
+/// copies of the page that the rule names.
 fn is_refuted(new: &Counts) -> bool {
     new.violations >= 3 && 20 * new.violations > new.support + new.violations
 }
 
-/// The evidence that a result has for rules which it has not learned.
+/// Counts the evidence in a result for rules that it has not learned.
 fn seen_again(run: &Run, rules: &[&RuleRow]) -> Result<Vec<Counts>> {
     let mut pages: BTreeMap<&str, Vec<(String, DocId)>> =
         rules.iter().map(|row| (row.domain.as_str(), Vec::new())).collect();
     scan(run, "pages", &["doc_id", "url"], &mut |rows| {
         for (&doc_id, url) in rows.u64("doc_id")?.iter().zip(rows.text("url")?) {
+            // Holds only pages of domains with such rules.
             if let Some(of_domain) = pages.get_mut(domain_of(url)) {
                 of_domain.push((url.to_string(), doc_id));
             }
         }
         Ok(())
     })?;
-    // Clusters by the places of their pages among all: a page without copies is one of its own.
+    // Numbers clusters by the index of one of their pages among all pages. A page without copies is
+    // a cluster of its own.
     let mut cluster_of: HashMap<DocId, u32> = pages.values().flatten().map(|page| page.1).zip(0..).collect();
     let mut number_of: HashMap<DocId, u32> = HashMap::new();
     scan(run, "clusters", &["cluster", "doc_id"], &mut |rows| {
@@ -230,7 +236,8 @@ mod tests {
             ("brand", What::Withdrawn, 3),
         ];
         assert_eq!(found, expected);
-        // The next comparison begins with what is in force, this one made again with what was.
+        // The next comparison starts with the rules in force; this comparison, if repeated, with
+        // those in force before.
         let patterns = |gone: What| -> Vec<String> {
             changed_rules(&table(&changed), gone.as_str()).unwrap().into_iter().map(|row| row.pattern).collect()
         };

@@ -1,4 +1,5 @@
-//! Of the pages of each host that two crawls have, how many have another text: visits, and those that found a change.
+//! Change counts of hosts: pages of both crawls are visits, and pages with another text are visits
+//! that found a change.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +10,21 @@ use webtwin_base::threads;
 use webtwin_results::Run;
 use webtwin_results::ranges::{RangedTable, Ranges};
 
-/// Rows of both results that are read at a time.
+/// Approximate number of rows of both results that are read at a time.
 const RANGE_ROWS: u64 = 1 << 17;
 
-/// The most ranges.
+/// Maximum number of ranges.
 const RANGES: u32 = 512;
 
-/// Counts for each host how many pages of the old result were fetched again since, and how many of these have another text. A page
-/// that one of them lacks is no visit, nor is one of which the new result has the capture that the old one has.
+/// Counts for each host the pages of the old result that were fetched again, and those of them with
+/// another text. A page that one result lacks is not a visit, nor is a page for which the new
+/// result has the same capture as the old one.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::Input`] if a table is not what the manifest names.
+/// Returns [`webtwin_base::error::Error::Input`] if a table differs from the manifest.
 ///
 /// # Cost
-/// Four columns of both tables `pages`, a range of doc ids a thread in memory.
+/// Reads four columns of both tables `pages`. Each thread holds one range of doc ids in memory.
 pub fn of_hosts(old: &Run, new: &Run, interval: i64, workers: usize) -> Result<BTreeMap<String, Visits>> {
     let ranges = Ranges::of(old.rows("pages") + new.rows("pages"), RANGE_ROWS, RANGES);
     let find = |run: &Run| RangedTable::find(run, "pages", ("doc_id", 64), ranges, workers);
@@ -58,7 +60,8 @@ pub fn of_hosts(old: &Run, new: &Run, interval: i64, workers: usize) -> Result<B
     Ok(all)
 }
 
-/// Adds visits to those before them, of which the `most` newest intervals are kept apart; older ones become one of their mean length.
+/// Appends the visits of an interval. The `most` newest intervals are stored separately; older ones
+/// are merged into one of their mean length.
 pub fn add(to: &mut Vec<(u32, Visits)>, crawl: u32, visits: Visits, most: usize) {
     to.push((crawl, visits));
     while to.len() > most.max(2) {

@@ -1,4 +1,5 @@
-//! The collections on the avoid list that are worth a visit, with the pages to fetch, and lists of these for crawlers.
+//! Collections on the avoid list that a crawler should visit, the pages to fetch, and exports of
+//! these pages for crawlers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,48 +16,52 @@ use webtwin_job::Recrawl;
 use webtwin_results::Run;
 use webtwin_results::scan::scan;
 
-/// A collection to visit.
+/// Collection to visit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Visit {
-    /// Its version in the newest crawl.
+    /// Version of the collection in the newest crawl.
     pub of: Version,
-    /// Why it comes up now.
+    /// Reason for the visit.
     pub why: &'static str,
-    /// What is known of it.
+    /// Observations of the collection.
     pub relation: Relation,
-    /// What a visit is worth.
+    /// Value of the visit.
     pub worth: Worth,
-    /// Whether it is within the budget.
+    /// True if the visit is within the budget.
     pub chosen: bool,
-    /// The pages to fetch.
+    /// Pages to fetch.
     pub urls: Vec<String>,
 }
 
-/// Confidence in what the pages probed of a collection say of all: by default, 29 pages a collection.
+/// Confidence with which the probes of a collection represent all its pages. With the default
+/// settings it leads to 29 probes a collection.
 const CONFIDENCE: f64 = 0.95;
 
-/// How many intervals between crawls the hazard of all mirrors of a kind counts for, against a mirror's own. A month of weekly crawls says
-/// more of a mirror than the others do.
+/// Weight of the hazard of all mirrors of a kind against a mirror's own, in intervals between
+/// crawls. After a month of weekly crawls, the mirror's own observations outweigh those of the
+/// others.
 const PRIOR_INTERVALS: f64 = 4.0;
 
-/// The policy that settings ask for.
+/// Returns the policy for the settings.
 fn policy(settings: &Recrawl) -> Policy {
     Policy { confidence: CONFIDENCE, share: settings.probe_share, prior_intervals: PRIOR_INTERVALS }
 }
 
-/// Calls something for each page of an avoid list, with its URL; more than once for one that is told twice.
+/// Calls a function for each page of an avoid list, with its URL. A page that is listed twice is
+/// passed twice.
 pub type EachListed<'a> = dyn Fn(&mut dyn FnMut(DocId, &str)) -> Result<()> + 'a;
 
-/// The avoid list of the newest crawl, and those before it.
+/// Avoid list of the newest crawl, and the lists of earlier crawls.
 pub type Lists<'a> = [&'a EachListed<'a>; 2];
 
-/// All collections of the newest crawl that are not kept and of which pages are on the avoid list, the most valuable first.
+/// Returns all collections of the newest crawl that are not kept and have pages on the avoid list,
+/// the most valuable first.
 ///
 /// # Errors
-/// Those of the lists.
+/// Returns any error of the lists.
 ///
 /// # Cost
-/// The lists twice; in memory the ids of their pages in collections.
+/// Reads the lists twice. Holds the doc ids of collection pages on the lists in memory.
 pub fn visits_worthwhile(
     chronicle: &Chronicle,
     told: &[Told],
@@ -64,6 +69,7 @@ pub fn visits_worthwhile(
     settings: &Recrawl,
 ) -> Result<Vec<Visit>> {
     let Some((&number, crawl)) = chronicle.crawls().last_key_value() else { return Ok(Vec::new()) };
+    // A joined collection has no version of its own: the new version continues another collection.
     let fates: BTreeMap<Version, Fate> =
         told.iter().filter(|told| told.fate != Fate::Joined).filter_map(|told| Some((told.new?, told.fate))).collect();
     let all = (0..crawl.collections.len() as u32).map(|collection| Version { crawl: number, collection });
@@ -76,6 +82,7 @@ pub fn visits_worthwhile(
     };
     let relations: Vec<Relation> = skipped.iter().map(relation).collect();
     let pools = chronicle.ended().into_iter();
+    // Relations that ended contribute to the hazard of their kind, but not to visits.
     let past: Vec<Relation> =
         pools.map(|(kind, (intervals, ends))| Relation { kind, intervals, ends, skipped: 0, age: 1 }).collect();
     let policy = policy(settings);
@@ -99,7 +106,7 @@ pub fn visits_worthwhile(
     Ok(order.iter().copied().map(visit).collect())
 }
 
-/// Whether the collection that leads each similar cluster changed with a crawl.
+/// Maps each similar cluster to true if its leading collection changed in a crawl.
 fn changed_leaders(collections: &[Collection], crawl: u32) -> BTreeMap<DocId, bool> {
     let leaders = collections.iter().filter(|collection| collection.leads);
     let changed = |one: &Collection| one.visits.last().is_some_and(|visit| visit.0 == crawl && visit.1.changed > 0);
@@ -118,8 +125,9 @@ fn why(of: &Collection, fate: Option<Fate>, leader_changed: bool) -> &'static st
     }
 }
 
-/// The pages to fetch of each collection, as many as a visit is worth: a draw of those on the list of the newest crawl, and, of one whose
-/// other pages it did not fetch, of those on the lists before.
+/// Draws the pages to fetch of each collection, as many as its visit has probes. The draw is from
+/// the pages on the newest crawl's list. If that list lacks skipped pages of the collection, the
+/// pages on earlier lists are added.
 fn urls(chronicle: &Chronicle, (of, worths): (&[Version], &[Worth]), lists: Lists<'_>) -> Result<Vec<Vec<String>>> {
     let mut place: BTreeMap<DocId, usize> = BTreeMap::new();
     for (at, version) in of.iter().enumerate() {
@@ -157,15 +165,17 @@ fn urls(chronicle: &Chronicle, (of, worths): (&[Version], &[Worth]), lists: List
     Ok(urls)
 }
 
-/// Pages that stand on the lists before, are in no collection nor in one that has `ended`, and were
-/// not fetched for the newest crawl: a draw of so many as the budget has left, ascending by URL.
-/// Another crawl draws others, so each has its turn.
+/// Draws pages to fetch that are in no collection, with the remaining budget; ascending by URL.
+/// Candidates are on earlier lists, are in no current collection and in none that has `ended`, and
+/// were not fetched for the newest crawl. Another crawl draws other pages, so that each page is
+/// drawn eventually.
 ///
 /// # Errors
-/// Those of the lists, and of the tables of `new`, the newest crawl.
+/// Returns any error of the lists and of the tables of `new`, the newest crawl.
 ///
 /// # Cost
-/// The lists once more, and the doc ids of the crawl; in memory those of the pages that stand.
+/// Reads the lists once more, and the doc ids of the crawl. Holds the doc ids of the standing pages
+/// in memory.
 pub fn singles(
     chronicle: &Chronicle,
     (visits, ended): (&[Visit], &[DocId]),
@@ -175,6 +185,8 @@ pub fn singles(
 ) -> Result<Vec<String>> {
     let spent: u64 = visits.iter().filter(|visit| visit.chosen).map(|visit| visit.urls.len() as u64).sum();
     let left = settings.budget.saturating_sub(spent);
+    // A mirror is drawn from first, so single pages receive only what its visits leave of the
+    // budget.
     let newest = chronicle.crawls().last_key_value().filter(|_| settings.obeys() && left > 0);
     let Some((&number, crawl)) = newest else { return Ok(Vec::new()) };
     let mut standing: BTreeSet<DocId> = BTreeSet::new();
@@ -197,7 +209,8 @@ pub fn singles(
     Ok(urls.into_iter().collect())
 }
 
-/// Lists of the pages within the budget, as crawlers read them; `singles` are those outside of collections, and come last.
+/// Renders the pages within the budget in the formats of crawlers. `singles` are pages outside of
+/// collections and come last.
 pub fn exports(
     chronicle: &Chronicle,
     visits: &[Visit],
@@ -205,7 +218,7 @@ pub fn exports(
     settings: &Recrawl,
 ) -> Vec<(String, Vec<u8>)> {
     let crawls: Vec<i64> = chronicle.crawls().values().rev().take(2).map(|crawl| crawl.time).collect();
-    // Of a single crawl, or of crawls without times, no interval is known; a week is as good as any.
+    // A single crawl, or crawls without times, have no interval; a week is an arbitrary default.
     let interval = match crawls[..] {
         [now, before] if now > before => (now - before) as f64,
         _ => 7.0 * 86_400.0,
@@ -218,7 +231,8 @@ pub fn exports(
         scrapy += &format!("{}\n", json!({ "url": url, "priority": priority }));
     };
     for visit in visits.iter().filter(|visit| visit.chosen) {
-        // Until the chance that the mirror has ended is as large as the share that probes notice.
+        // The interval ends when the probability that the mirror has ended reaches the fraction
+        // that probes can detect.
         let intervals = -(-settings.probe_share).ln_1p() / visit.worth.hazard;
         let seconds = (interval * intervals.clamp(1.0, 1000.0)).round() as u64;
         visit.urls.iter().for_each(|url| put(url, visit.worth.priority, seconds));

@@ -1,7 +1,8 @@
-//! The tables of a comparison on their way to be a result.
+//! Writer for the tables of a comparison, which become a result when it commits.
 //!
-//! To encode rows and to write files takes longer than to hand them over, so it is [`Work`], which several threads do at a time: each
-//! gets some from [`Writer::begin`], does it without the writer and brings it to [`Writer::end`]. The bytes are those of one thread.
+//! Encoding rows and writing files takes longer than passing rows on, so both are [`Work`] for
+//! several threads. A thread obtains work from [`Writer::begin`], performs it without holding the
+//! writer, and returns it to [`Writer::end`]. The bytes are the same as those of a single thread.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,34 +16,36 @@ use webtwin_storage::output::{Attempt, random_id};
 use webtwin_storage::table::Table;
 use webtwin_storage::table_encoder::{Encoder, Encoding, Group};
 
-/// Rows that are encoded together, as a row group.
+/// Number of rows in a row group.
 const GROUP_ROWS: usize = 1 << 17;
 
-/// Bytes of a file of a table on disk, about, before the next rows get another.
+/// Approximate size of a file of a table, in bytes, after which the next rows start another file.
 const FILE_BYTES: usize = 64_000_000;
 
-/// Tables that grow at their end, and other files. What is written is no result before [`Writer::commit`], and goes with the
-/// writer if that never comes.
+/// Tables that grow by appended rows, and other files. Written data is not a result before
+/// [`Writer::commit`], and is removed if the writer is dropped without a commit.
 ///
 /// # Memory
-/// For each table 131,072 rows, and a file of it as it is encoded: 64 MB. For each thread a group of rows, or a file, at work.
+/// For each table 131,072 rows and one encoded file of 64 MB. For each thread one row group or one
+/// file that it works on.
 pub struct Writer {
     attempt: Arc<Attempt>,
     tables: BTreeMap<String, Growing>,
     files: Vec<FileEntry>,
-    /// What is staged on a local disk, to be removed when the process is ended.
+    /// Files staged on a local disk, which are removed if the process is terminated.
     temporary: Option<Temporary>,
     committed: bool,
 }
 
-/// A table: rows that are not encoded yet, row groups that wait for those before them, and the file that they go to.
+/// Growing table: rows that are not encoded yet, row groups that wait for earlier ones, and the
+/// current file.
 #[derive(Default)]
 struct Growing {
     open: Table,
     rows: u64,
-    /// By the first rows of the table.
+    /// Encoding, derived from the first rows of the table.
     encoding: Option<Arc<Encoding>>,
-    /// Pieces of rows handed out to be encoded, and those that are in a file.
+    /// Number of pieces passed out for encoding, and of those that are in a file.
     begun: usize,
     ended: usize,
     waiting: BTreeMap<usize, Vec<Group>>,
@@ -51,45 +54,45 @@ struct Growing {
     parts: usize,
 }
 
-/// What takes time, to be done without the writer.
+/// Slow work that does not need the writer.
 pub enum Work {
-    /// Rows to be encoded.
+    /// Encoding of rows.
     Rows {
-        /// Their table.
+        /// Table of the rows.
         table: String,
-        /// Which of the pieces of the table they are.
+        /// Index of this piece in the table.
         number: usize,
-        /// How they are encoded.
+        /// Encoding of the table.
         encoding: Arc<Encoding>,
-        /// The rows.
+        /// Rows to encode.
         rows: Table,
     },
-    /// A file of a table, to be written.
+    /// Writing of a file of a table.
     File {
-        /// Where it is going to be.
+        /// Attempt that the file belongs to.
         attempt: Arc<Attempt>,
-        /// Its path.
+        /// Path of the file.
         path: String,
-        /// What is in it.
+        /// Content of the file.
         encoder: Encoder,
-        /// Its rows.
+        /// Number of rows in the file.
         rows: u64,
     },
 }
 
-/// Work that has been done.
+/// Result of a [`Work`].
 pub enum Done {
-    /// Rows of a table, with the number of their piece.
+    /// Encoded rows of a table, with the index of their piece.
     Rows(String, usize, Vec<Group>),
-    /// A file.
+    /// Written file.
     File(FileEntry),
 }
 
 impl Work {
-    /// Does it.
+    /// Performs the work.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns any error of the store and of the encoder.
     pub fn work(self) -> Result<Done> {
         match self {
             Work::Rows { table, number, encoding, rows } => Ok(Done::Rows(table, number, encoding.groups(&rows)?)),
@@ -103,26 +106,27 @@ impl Work {
 }
 
 impl Writer {
-    /// Begins the files of a result in `folder`.
+    /// Starts a result in `folder`.
     ///
     /// # Errors
-    /// Those of [`Attempt::new`] and [`random_id`].
+    /// Returns any error of [`Attempt::new`] and [`random_id`].
     pub fn new(folder: &Location) -> Result<Writer> {
         let attempt = Arc::new(Attempt::new(folder, &random_id()?)?);
         let temporary = attempt.temporary();
         Ok(Writer { attempt, tables: BTreeMap::new(), files: Vec::new(), temporary, committed: false })
     }
 
-    /// Identifier of the attempt, for the manifest.
+    /// Returns the identifier of the attempt, for the manifest.
     pub fn attempt(&self) -> &str {
         self.attempt.id()
     }
 
-    /// Adds rows at the end of a table; they follow those added before in the order of its key. A table that is to exist
-    /// without rows is given some columns without rows once.
+    /// Appends rows to a table. They must follow the previous rows in the order of the table's key.
+    /// A table that must exist without rows is added once with columns but no rows.
     ///
     /// # Errors
-    /// [`Error::Input`] if the columns are others than before; those of the store.
+    /// Returns [`Error::Input`] if the columns differ from those before, and any error of the
+    /// store.
     pub fn add(&mut self, table: &str, rows: Table) -> Result<()> {
         let mut work = self.begin(table, rows)?;
         while let Some(some) = work.pop() {
@@ -131,10 +135,10 @@ impl Writer {
         Ok(())
     }
 
-    /// As [`Writer::add`], but for what takes time, which is returned.
+    /// Appends rows like [`Writer::add`], but returns the slow work instead of performing it.
     ///
     /// # Errors
-    /// [`Error::Input`] if the columns are others than before.
+    /// Returns [`Error::Input`] if the columns differ from those before.
     pub fn begin(&mut self, table: &str, rows: Table) -> Result<Vec<Work>> {
         if !self.tables.contains_key(table) {
             self.tables.insert(table.to_string(), Growing::default());
@@ -142,7 +146,8 @@ impl Writer {
         let growing = self.tables.get_mut(table).expect("it has just been inserted");
         growing.rows += rows.rows() as u64;
         growing.open.append(rows)?;
-        // Where rows are cut does not depend on how they come.
+        // Cuts rows at multiples of the group size, so that the bytes do not depend on how callers
+        // batch rows.
         let mut work = Vec::new();
         while growing.open.rows() >= GROUP_ROWS {
             let rest = growing.open.split_off(GROUP_ROWS);
@@ -152,10 +157,11 @@ impl Writer {
         Ok(work)
     }
 
-    /// Takes up work that [`Writer::begin`] or this has returned, in any order; returns what there is to do next.
+    /// Accepts work from [`Writer::begin`] or from this function, in any order. Returns the work to
+    /// do next.
     ///
     /// # Errors
-    /// [`Error::Invariant`] if the encoder fails.
+    /// Returns [`Error::Invariant`] if the encoder fails.
     pub fn end(&mut self, done: Done) -> Result<Vec<Work>> {
         match done {
             Done::File(file) => {
@@ -169,25 +175,26 @@ impl Writer {
         }
     }
 
-    /// Rows of a table so far.
+    /// Returns the number of rows that a table has so far.
     pub fn rows(&self, table: &str) -> u64 {
         self.tables.get(table).map_or(0, |table| table.rows)
     }
 
-    /// Adds a file that is no table.
+    /// Adds a file that is not a table.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns any error of the store.
     pub fn file(&mut self, path: &str, content: impl AsRef<[u8]>) -> Result<()> {
         self.attempt.put(path, content.as_ref())?;
         self.files.push(FileEntry::of(path, None, content.as_ref()));
         Ok(())
     }
 
-    /// Makes all of it a result, with `summary.json`, `views.sql` and a manifest, whose files are those written.
+    /// Publishes everything written as a result, with `summary.json`, `views.sql` and the manifest.
     ///
     /// # Errors
-    /// Those of the store and of [`Manifest::commit`].
+    /// Returns [`Error::Invariant`] if rows passed out for encoding were never returned, and any
+    /// error of the store and of [`Manifest::commit`].
     pub fn commit(mut self, summary: &impl serde::Serialize, manifest: Manifest) -> Result<()> {
         for (name, mut table) in std::mem::take(&mut self.tables) {
             for work in table.close(&name, &self.attempt)? {
@@ -202,7 +209,7 @@ impl Writer {
         self.file("summary.json", &text)?;
         self.file("views.sql", views(&self.files, None))?;
         self.files.sort_unstable();
-        // From here on the attempt may be decided on, and then its files must stay.
+        // From here on other processes may select this attempt, and then its files must stay.
         self.committed = true;
         if let Some(temporary) = self.temporary.take() {
             temporary.release();
@@ -220,7 +227,7 @@ impl Drop for Writer {
 }
 
 impl Growing {
-    /// Hands out the rows that are not encoded yet.
+    /// Passes out the rows that are not encoded yet.
     fn begin(&mut self, name: &str) -> Result<Work> {
         let encoding = match &self.encoding {
             Some(encoding) => Arc::clone(encoding),
@@ -232,7 +239,8 @@ impl Growing {
         Ok(Work::Rows { table: name.into(), number: self.begun - 1, encoding, rows })
     }
 
-    /// Takes rows back, puts all that are next into the file, and returns files that are full.
+    /// Accepts encoded rows, appends all that are next in order to the file, and returns full
+    /// files.
     fn end(&mut self, number: usize, groups: Vec<Group>, name: &str, attempt: &Arc<Attempt>) -> Result<Vec<Work>> {
         self.waiting.insert(number, groups);
         let mut full = Vec::new();
@@ -253,7 +261,7 @@ impl Growing {
         Ok(full)
     }
 
-    /// The file at hand; a new one if there is none.
+    /// Returns the current file, or starts one.
     fn encoder(&mut self) -> Result<&mut Encoder> {
         if self.encoder.is_none() {
             let encoding = self.encoding.as_ref().expect("rows have been handed out, or it is closed");
@@ -262,7 +270,7 @@ impl Growing {
         Ok(self.encoder.as_mut().expect("there is one now"))
     }
 
-    /// The file at hand, to be written.
+    /// Closes the current file and returns it as work.
     fn file(&mut self, name: &str, attempt: &Arc<Attempt>) -> Option<Work> {
         let encoder = self.encoder.take()?;
         let path = format!("{name}/part-{:05}.parquet", self.parts);
@@ -271,7 +279,8 @@ impl Growing {
         Some(Work::File { attempt: Arc::clone(attempt), path, encoder, rows })
     }
 
-    /// Encodes what is left, and returns the files to be written; a table without rows has a file without rows.
+    /// Encodes the remaining rows and returns the files to be written. A table without rows has one
+    /// file without rows.
     fn close(&mut self, name: &str, attempt: &Arc<Attempt>) -> Result<Vec<Work>> {
         if self.ended < self.begun {
             return Err(Error::Invariant(format!("rows of {name} were handed out and never came back")));

@@ -1,5 +1,5 @@
-//! The memory that is enough for a job by its measure, and room for the steps after reading, within the bound of
-//! `effort.memory_bytes`.
+//! Computes the memory that a job needs in total, and spills lists to free memory for the steps
+//! after reading, within the limit of `effort.memory_bytes`.
 
 use crate::memory_estimate::MemoryEstimate;
 use crate::pairs::minhash_pairs;
@@ -10,8 +10,9 @@ use webtwin_base::heap::give_back_what_is_free;
 use webtwin_engine::Net;
 use webtwin_job::{Job, JobKind, Measure};
 
-/// Bytes that are enough for a job by its measure on `all_pages`, in one of so many processes of so many workers, of which it holds
-/// `held`.
+/// Returns the number of bytes that one process needs for a job on `all_pages` pages, given the
+/// similarity measure of the job. The job runs on the given number of processes with the given
+/// number of workers each. `held` describes what the process holds.
 pub fn enough_bytes(held: &MemoryEstimate, job: &Job, all_pages: u64, workers: usize, processes: usize) -> u64 {
     let enough = held.least_bytes(all_pages, workers);
     match job.similar.by {
@@ -23,11 +24,13 @@ pub fn enough_bytes(held: &MemoryEstimate, job: &Job, all_pages: u64, workers: u
     }
 }
 
-/// Makes room for the steps after reading, where memory has a bound: lists that have none go to disk. One round if there is a bound.
+/// Spills the lists that exceed the budget before the steps after reading, if `effort.memory_bytes`
+/// limits memory. Takes one collective round if there is a limit, and none otherwise.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::MemoryLimit`] on all workers when a process has less memory than it needs at least, with a number that is enough for the
-/// steps after, too; those of the disk.
+/// Returns [`webtwin_base::error::Error::MemoryLimit`] on all workers if a process has less memory
+/// than its minimum. The error then reports a number of bytes that also suffices for the steps that
+/// follow. Returns any error of the disk.
 pub fn make_room(net: &mut Net<'_>, what: &str, shelf: &mut WorkerPages, job: &Job) -> Result<()> {
     let (workers, allowed) = (net.workers_per_process(), job.effort.memory_bytes);
     if allowed == 0 {
@@ -43,7 +46,7 @@ pub fn make_room(net: &mut Net<'_>, what: &str, shelf: &mut WorkerPages, job: &J
     }
     let room = match shelf.sets {
         None => processes[net.process()].room_for_lists(all_pages, workers, allowed),
-        // Sets take what there is for keys of theirs, and leave chunks to the disk.
+        // Keys of shingle sets need all free memory, so chunks are spilled.
         Some(_) => 0,
     };
     shelf.hold_lists_at_most(room / workers as u64)?;

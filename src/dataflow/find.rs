@@ -1,7 +1,7 @@
 //! [`find`]: the `replicas` job between reading and writing, in the order of the papers.
 //!
-//! No step decides what a row *means*; each calls into a stage for that. Every step leaves its rows with their owners, in an
-//! order that does not depend on the number of workers.
+//! No step decides what a row *means*; each step calls a stage for that. Every step leaves its rows
+//! with the workers that own them, in an order that does not depend on the number of workers.
 
 use std::mem::{replace, take};
 use std::sync::Arc;
@@ -30,33 +30,35 @@ use webtwin_core::overlap::SimilarPair;
 use webtwin_results::decisions::Decisions;
 use webtwin_spill::Column;
 
-/// The steps that are recorded.
+/// Steps that write a checkpoint.
 const RECORDED: [Step; 10] =
     [VIEWS, OVERLAP, HAMMING, SIGNATURES, MINHASH, GIVEN, GROWTH, CONTEXT, SECOND_GROWTH, KEEPING];
 
-/// Finds near-replica pages and mirrored collections among the pages on all shelves.
+/// Finds near-replica pages and mirrored collections among the local pages of all workers.
 ///
-/// `floors[item]` is the offset from which the records of a work item are true. A crawl with fewer pages than `least` is
-/// refused.
+/// `floors[item]` is the offset from which the records of a work item are valid. A crawl with fewer
+/// pages than `least` is refused.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::MemoryLimit`] and its like where there is too little memory or disk; those of the inputs that
-/// decisions and earlier results are read from; or when the run has ended.
+/// Returns [`webtwin_base::error::Error::MemoryLimit`] or a similar error if memory or disk space
+/// does not suffice. Returns any error of the inputs that contain decisions and earlier results,
+/// and an error if the run has ended.
 pub fn find(run: &mut Run<'_, '_>, floors: &[u64], least: Option<&LeastPages>) -> Result<ReplicaTables> {
     let decisions = Decisions::read(run.job)?;
-    // Captures become pages with links, and equal texts fold into their centre [SGM98 2.2].
+    // Captures become pages with links. Pages with equal texts are folded into their centre [SGM98
+    // 2.2].
     let (mut web, exact) = settle(run, floors, least)?;
     let earlier = kept_before::open(&run.job.keep)?;
     let attempt = earlier.as_ref().map(|run| run.manifest.attempt.clone());
     run.begin_steps(&web, attempt.as_deref(), &RECORDED)?;
 
-    // Pages are similar by any test [CSG00 Definition 4].
+    // Two pages are similar if any test finds them similar [CSG00 Definition 4].
     let mut similar = Similar::pages(run, &web, exact)?;
     let mut apart = apart::part(run.net, &web.crawl, &decisions.apart, &mut similar.pairs)?;
     let mut editions = editions::part(run, &web, &mut similar.pairs)?;
 
-    // TRIVIAL(cluster, page), LinkSummary, TCG, similar clusters [CSG00 3]. Collections vouch for pages one by one, so URLs
-    // of one page are joined at last.
+    // TRIVIAL(cluster, page), LinkSummary, TCG, similar clusters [CSG00 3]. A collection supports
+    // its pages one by one, so pairs of URLs of one page within a site join only afterwards.
     let mut trivial = trivial_clusters(run, &web, &similar.pairs.between_sites())?;
     let mut grown = Grown::of(run, &web, GROWTH, &trivial, None)?;
     let context = context_pass(run, &web, &trivial, &grown, &mut similar)?;
@@ -68,7 +70,8 @@ pub fn find(run: &mut Run<'_, '_>, floors: &[u64], least: Option<&LeastPages>) -
         grown = Grown::of(run, &web, SECOND_GROWTH, &trivial, unchanged)?;
     }
 
-    // Which servers overlap [SGM98 3], which copy stays, and what a crawler may skip [CSG00 5.1].
+    // Overlap of servers [SGM98 3], the copy to keep, and the pages that a crawler may skip [CSG00
+    // 5.1].
     let clusters = Trivial { labels: &trivial, sizes: &grown.sizes };
     let servers = ServerOverlap::of(run, &web, clusters)?;
     let giants = giants(run.net, &web.crawl, clusters, &similar.pairs)?;
@@ -80,7 +83,8 @@ pub fn find(run: &mut Run<'_, '_>, floors: &[u64], least: Option<&LeastPages>) -
     ReplicaTables::of(run, web, similar, clustered, kept, skip, attempt)
 }
 
-/// The trivial cluster of every page, by these pairs of this worker and those of the others.
+/// Returns the trivial cluster of every page: the connected components of the given pairs of this
+/// worker and of all other workers.
 fn trivial_clusters(run: &mut Run<'_, '_>, web: &Web, pairs: &[&Column<SimilarPair>]) -> Result<Arc<Vec<ClusterId>>> {
     let edges = pairs.iter().flat_map(|pairs| pairs.rows()).map_ok(|pair| (pair.a, pair.b));
     components(run.net, "trivial clusters", web.crawl.directory.len(), edges)

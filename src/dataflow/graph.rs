@@ -1,4 +1,5 @@
-//! The graph of a job: which operators it has, and by which keys rows travel from one to the next (`webtwin check --dataflow`).
+//! Graph of a job: its operators, and the keys by which rows travel from one operator to the next
+//! (`webtwin check --dataflow`).
 
 use std::fmt::Write;
 
@@ -9,34 +10,34 @@ use super::pairs::similar::{GIVEN, HAMMING, MINHASH, OVERLAP, SIGNATURES, VIEWS}
 use super::sinks::kept::KEEPING;
 use webtwin_job::{Guard, Job, JobKind, Measure, MergeCondition};
 
-/// An operator of a job.
+/// Operator of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operator {
-    /// Its name, that of a step where it is one.
+    /// Name of the operator; the name of the step if the operator is a step.
     pub name: &'static str,
-    /// Its file below `src/dataflow/`.
+    /// Source file of the operator, relative to `src/dataflow/`.
     pub file: &'static str,
-    /// Rows that it takes.
+    /// Rows that the operator receives.
     pub inputs: Vec<Input>,
 }
 
-/// Rows on their way to an operator.
+/// Rows that are sent to an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Input {
-    /// The operator that has them, or a source that is none: files.
+    /// Operator that sends the rows, or a source that is not an operator, such as files.
     pub from: &'static str,
     /// Name of the rows.
     pub rows: &'static str,
-    /// Who gets them.
+    /// Receivers of the rows.
     pub route: Route,
 }
 
-/// Who gets rows.
+/// Receivers of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route {
-    /// The worker that has them.
+    /// Worker that already has the rows.
     Local,
-    /// The owner of this key.
+    /// Worker that owns this key.
     By(&'static str),
     /// Every process.
     All,
@@ -44,18 +45,18 @@ pub enum Route {
 
 use Route::{All, By, Local};
 
-/// The operators of a job, in the order in which they work.
+/// Operators of a job, in the order in which they run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Graph {
-    /// The operators.
+    /// Operators, in the order in which they run.
     pub operators: Vec<Operator>,
 }
 
-/// An input as it is written down below.
+/// Input in the short form that this file uses: sender, name of the rows, and route.
 type Edge = (&'static str, &'static str, Route);
 
 impl Graph {
-    /// The graph of a job.
+    /// Returns the graph of a job.
     pub fn of(job: &Job) -> Graph {
         let mut graph = Graph { operators: Vec::new() };
         match job.kind {
@@ -78,7 +79,8 @@ impl Graph {
         self.operators.push(Operator { name, file, inputs });
     }
 
-    /// From files to the newest capture of every URL, and the centres of equal texts.
+    /// Adds the operators from files to the newest capture of every URL and the centres of equal
+    /// texts.
     fn pages(&mut self, job: &Job) {
         self.add("read", "reading/ingest.rs", &[("crawl", "work items, in turn", Local)]);
         self.add("pages", "reading/captures.rs", &[("read", "captures", By("doc id"))]);
@@ -94,7 +96,8 @@ impl Graph {
         self.add("LINK", "clusters/links.rs", &[("read", "(src, dst)", By("src")), directory]);
     }
 
-    /// Pairs by whatever a job asks for (\[CSG00\] Definition 4).
+    /// Adds the operators that find pairs by the similarity measures of the job (\[CSG00\]
+    /// Definition 4).
     fn measures(&mut self, job: &Job) {
         self.exact_copies_and_links();
         let mut pairs = vec![("exact copies", "pairs (centre, copy)", Local)];
@@ -127,7 +130,7 @@ impl Graph {
         self.similar_pairs(job, &pairs);
     }
 
-    /// Pairs that something else has found.
+    /// Adds the operator that reads pairs found by another program.
     fn given(&mut self, job: &Job, pairs: &mut Vec<Edge>) {
         if !job.pairs.from.is_empty() {
             let rows = ("given tables", "pairs and labels, in parts", Local);
@@ -144,7 +147,8 @@ impl Graph {
         self.add("similar pairs", "pairs/similar.rs", &inputs);
     }
 
-    /// TRIVIAL, LinkSummary, TCG, similar clusters (\[CSG00\] section 3), and what a crawler may skip (section 5.1).
+    /// Adds the operators for TRIVIAL, LinkSummary, TCG and similar clusters (\[CSG00\] section 3),
+    /// and for the pages that a crawler may skip (section 5.1).
     fn collections(&mut self, job: &Job) {
         self.add("TRIVIAL", "shuffle/components.rs", &[("similar pairs", "spanning forests, two by two", All)]);
         let labels = ("TRIVIAL", "cluster of every page", All);
@@ -158,6 +162,7 @@ impl Graph {
             MergeCondition::Exact | MergeCondition::Extended => ("clusters/growth.rs", "component of the TCG"),
         };
         self.add(GROWTH.name, growth, &[("LinkSummary", "links that may merge", By(key))]);
+        // Later operators read the last growth, which is the second one if there is a context pass.
         let mut grown = GROWTH.name;
         if is_asked_for(job) {
             let members = (GROWTH.name, "pages and links of mirrors", By("similar cluster"));
@@ -172,6 +177,8 @@ impl Graph {
             self.add(SECOND_GROWTH.name, growth, &[("TRIVIAL again", "cluster of every page", All), links]);
             grown = SECOND_GROWTH.name;
         }
+        // The context pass changes pairs, so later operators read the clusters that are computed
+        // after it.
         let trivial = if is_asked_for(job) { "TRIVIAL again" } else { "TRIVIAL" };
         self.add(
             "servers",
@@ -200,7 +207,7 @@ impl Graph {
         self.add("commit", "sinks/write.rs", &[("tables", "names and checksums of files", By("the first worker"))]);
     }
 
-    /// Q against F by timely operators (\[MJS07\] section 3.3).
+    /// Adds the timely operators that match Q against F (\[MJS07\] section 3.3).
     fn probe(&mut self, q: Edge) {
         self.add("tables of Q", "hamming/batch.rs", &[q]);
         let pieces = ("F", "pieces, in turn", Local);
@@ -264,7 +271,8 @@ impl Graph {
         self.add("tables", "study/mod.rs", &[("growth of duplicates", "documents", By("partition"))]);
     }
 
-    /// Growth in any graph of which similar nodes are known (\[CSG00\] section 6).
+    /// Adds the operators of growth in any graph whose similar nodes are known (\[CSG00\] section
+    /// 6).
     fn grow(&mut self) {
         self.add("nodes", "grow/nodes.rs", &[("given tables", "⟨node, label⟩", By("id of the node"))]);
         self.add("TRIVIAL", "shuffle/components.rs", &[("nodes", "nodes with one label", By("label"))]);
@@ -281,7 +289,7 @@ impl Graph {
         self.add("tables", "grow/tables.rs", &rows);
     }
 
-    /// The graph as text, a line for each operator and each of its inputs.
+    /// Returns the graph as text, with a line for each operator and for each of its inputs.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for Operator { name, file, inputs } in &self.operators {
@@ -293,7 +301,7 @@ impl Graph {
         text
     }
 
-    /// The graph in the language of Graphviz.
+    /// Returns the graph in the language of Graphviz.
     pub fn dot(&self) -> String {
         let mut dot = "digraph webtwin {\n  node [shape=box];\n".to_string();
         for Operator { name, file, inputs } in &self.operators {
@@ -325,7 +333,7 @@ mod tests {
 
     use super::*;
 
-    /// Sources that are no operators.
+    /// Sources that are not operators.
     const SOURCES: [&str; 6] = ["crawl", "given tables", "F", "queries", "earlier results", "ready-made fingerprints"];
 
     fn jobs() -> Vec<Job> {

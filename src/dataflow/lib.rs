@@ -1,10 +1,14 @@
-//! The wiring: one file for each step, each a few exchanges between plain functions of the stage folders.
+//! Steps of all jobs, one file for each step. A step consists of a few exchanges between plain
+//! functions of the stage folders.
 //!
-//! [`replicas`] is the main job, [`find`] its steps after reading, and [`recrawl`] the same on schedule. They are bulk-synchronous:
-//! each step needs all of the step before (page numbers, the directory, one choice of the planner for all), borrows what it likes,
-//! fails with `?`, and leaves the same bytes at any number of workers. As a differential dataflow the overlap took seven times as
-//! long as on operators of timely, and twice the memory; operators have not been measured against these collective calls. The joins
-//! of fingerprints ([`hamming`]) are map, broadcast and reduce, and so each is one dataflow of timely operators.
+//! [`replicas`] is the main job, [`find`] is its steps after reading, and [`recrawl`] is the
+//! scheduled variant of the main job. These jobs are bulk-synchronous: each step needs the complete
+//! result of the previous step (page numbers, the directory, one choice of the planner for all
+//! workers), borrows its input, fails with `?`, and produces the same bytes with any number of
+//! workers. As a differential dataflow the overlap took seven times as long as on operators of
+//! timely, and twice the memory. Operators of timely have not been measured against the collective
+//! calls used here. The joins of fingerprints ([`hamming`]) are map, broadcast and reduce, and so
+//! each is one dataflow of timely operators.
 
 // Jobs.
 pub mod batch;
@@ -20,7 +24,7 @@ pub mod run;
 pub mod study;
 pub mod web;
 
-// Their steps, in the order of the data,
+// Steps of the jobs, in the order of the data.
 pub mod reading;
 
 pub mod pairs;
@@ -29,7 +33,7 @@ pub mod clusters;
 
 pub mod sinks;
 
-// and what all of them stand on.
+// Shared building blocks.
 pub mod parts;
 pub mod shuffle;
 pub mod steps;

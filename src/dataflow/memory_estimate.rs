@@ -1,11 +1,15 @@
-//! What a run holds in memory, as a function of what it has counted; the bound of `effort.memory_bytes`, and `plan`.
+//! Estimates the memory that a run needs from the numbers that it has counted. The limit of
+//! `effort.memory_bytes` and the command `plan` use these estimates.
 //!
-//! The peak is while rows are grouped or pairs are counted: the shelf is there with the table, or with the tape and the pairs.
-//! Table, tape and pairs go to disk where a bound is set ([`crate::pairs::overlap_join`]), and so do the lists of the
-//! shelf ([`webtwin_spill::Lists`]) and links between pages. What does not is a row for each page.
+//! The peak occurs while rows are grouped or pairs are counted: the local pages are in memory
+//! together with the table, or with the run log and the pairs. If memory is limited, table, run log
+//! and pairs are spilled to disk ([`crate::pairs::overlap_join`]), and so are the lists of the
+//! local pages ([`webtwin_spill::Lists`]) and the links between pages. A fixed-size row for each
+//! page always stays in memory.
 //!
-//! An estimate decides whether a run is let go on. What a step may use then is what the bound leaves beside the resident set of the
-//! process ([`crate::shuffle::memory::agree`]), for what has been found of pages differs from crawl to crawl.
+//! An estimate only decides if a run may continue. The budget of a step is the limit minus the
+//! resident set of the process ([`crate::shuffle::memory::agree`]), because the amount of results
+//! for each page differs from crawl to crawl.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,59 +23,70 @@ use webtwin_core::overlap::rows::{Row32, Row64};
 use webtwin_job::{Job, Measure};
 use webtwin_spill::TAPE_BLOCK_BYTES;
 
-/// Bytes of a page beside its capture, within a bound: where its lists end, its number and its host. Measured.
+/// Bytes of a page in addition to its capture, if memory is limited: the ends of its lists, its
+/// number and its host. Measured.
 const A_PAGE: u64 = 28;
 
-/// Most bytes of captures, chunks and features that a worker has in memory whatever is spilled: blocks that are being filled.
+/// Maximum bytes of captures, chunks and features that a worker keeps in memory even if everything
+/// is spilled: blocks that are being filled.
 const LISTS_LEAST: u64 = 5 << 20;
 
-/// Bytes of a feature of a page on its way to where those of the crawl are counted.
+/// Bytes of a feature of a page while it is sent to the worker that counts the feature over the
+/// crawl.
 pub const A_FEATURE: u64 = 16;
 
-/// Most bytes of these that a worker has in memory whatever is spilled: blocks that are being filled here, and those that arrive.
+/// Maximum bytes of features that a worker keeps in memory even if everything is spilled: blocks
+/// that are being filled, and blocks that arrive.
 const FEATURES_LEAST: u64 = 40 << 20;
 
-/// Bytes of lists on disk for one of their checksums in memory.
+/// Bytes of lists on disk that one checksum in memory covers.
 const A_CHECKSUM: u64 = 4096;
 
-/// Bytes of a page of its own that a process holds beside its shelves, within a bound, when collections have been found. Measured, as
-/// those below.
+/// Bytes for each page that a process owns, in addition to its local pages, after collections have
+/// been found, if memory is limited. Measured, like the constants below.
 const A_PAGE_FOUND: u64 = 34;
 
 /// Bytes of a link between pages: its target.
 const A_LINK: u64 = 4;
 
-/// The same where no bound is set, of a page and of a link: nothing makes way for the ways through the crawl.
+/// Bytes for each page after collections have been found, if memory is not limited. Nothing is
+/// freed for the computation of crawl paths then.
 const A_PAGE_HELD: u64 = 127;
 const A_LINK_HELD: u64 = 10;
 
-/// Bytes of a page on disk within a bound, beside its capture, chunks and links, while clusters grow and copies are kept. Measured.
+/// Bytes of a page on disk, in addition to its capture, chunks and links, while clusters grow and
+/// copies are selected, if memory is limited. Measured.
 const A_PAGE_ON_DISK: u64 = 175;
 
-/// Bytes of a page while tables are made, as long as they are small.
+/// Bytes for each page while tables are built, for small tables.
 const A_PAGE_MADE: u64 = 1300;
 
-/// Bytes that a worker takes to make a file of a table within a bound, and while others do. Measured.
+/// Bytes that a worker takes to build a file of a table, if memory is limited. The constant below
+/// is the bytes for each worker while another one builds a file. Measured.
 pub const A_FILE_MADE: u64 = 50 << 20;
 const A_FILE_AWAITED: u64 = 10 << 20;
 
-/// Bytes that a process with so many pages takes to make tables, beside what it has found. Measured.
+/// Returns the bytes that a process with `pages` pages takes to build tables, in addition to the
+/// results that it holds. Measured.
 fn making_bytes(pages: u64, workers: usize, is_bounded: bool) -> u64 {
     let most = match is_bounded {
-        // Workers take turns where there is no room for all of them.
+        // Workers take turns if the budget does not suffice for all of them.
         true => A_FILE_MADE + A_FILE_AWAITED * workers as u64,
         false => ((16 << 20) + 520 * pages).min((150 << 20) * workers as u64),
     };
     (A_PAGE_MADE * pages).min(most)
 }
 
-/// Bytes that a process of so many workers lacks, within a bound of so many, to make the tables of so many pages beside what it holds.
+/// Returns the bytes that are missing within the limit `allowed` to build the tables of `pages`
+/// pages, in addition to what a process with the given number of workers holds.
 pub fn lacking_to_make_tables(pages: u64, workers: usize, allowed: u64) -> u64 {
     (build_info::memory_bytes() + making_bytes(pages, workers, true)).saturating_sub(allowed)
 }
 
-/// Bytes beside its shelves of a process with so many pages and links between them when collections have been found and tables are
-/// made: within a bound one after the other. A file may have pages of others, of `all_pages`.
+/// Returns the bytes that a process takes in addition to its local pages after collections have
+/// been found and while tables are built. With a memory limit the two phases follow one another.
+/// `pages` and `links` are the numbers of its pages and of the links between them. A file may
+/// contain pages of other processes, out of `all_pages`.
 pub fn beside_shelf_when_found(pages: u64, all_pages: u64, links: u64, workers: usize, is_bounded: bool) -> u64 {
     match is_bounded {
         true => making_bytes(all_pages, workers, true).max(A_PAGE_FOUND * pages),
@@ -79,72 +94,78 @@ pub fn beside_shelf_when_found(pages: u64, all_pages: u64, links: u64, workers: 
     }
 }
 
-/// Bytes of counts a page while pairs are found, by one worker.
+/// Bytes of counts for each page that one worker needs while pairs are found.
 const A_PAGE_OF_COUNTS: u64 = 12;
 
-/// Bytes of a shingle; in memory only where no bound is set, and beyond a block of them.
+/// Bytes of a shingle. Shingles beyond one block are in memory only if memory is not limited.
 const A_SHINGLE: u64 = 4;
 
 /// Bytes of a pair of pages.
 const A_PAIR: u64 = 8;
 
-/// Bytes of a row of `FPrint-DocID` on its way to be grouped.
+/// Returns the bytes of a row of `FPrint-DocID` while rows are grouped.
 fn row_bytes(job: &Job) -> u64 {
     if job.chunks.bits <= 32 { size_of::<Row32>() as u64 } else { size_of::<Row64>() as u64 }
 }
 
-/// Numbers of what a process holds.
+/// Sizes of the data that a process holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryEstimate {
-    /// Pages.
+    /// Number of pages.
     pub pages: u64,
-    /// Bytes of their captures.
+    /// Bytes of the captures of these pages.
     pub captures: u64,
     /// Rows of `FPrint-DocID`: distinct chunks of pages.
     pub tuples: u64,
-    /// Distinct features of pages, where simhashes wait for the crawl.
+    /// Distinct features of pages, if simhashes need weights of the whole crawl.
     pub features: u64,
-    /// Shingles in the sets of pages, where pages are compared by these.
+    /// Shingles in the sets of pages, if pages are compared by shingles.
     pub shingles: u64,
-    /// Links, within the crawl and out of it.
+    /// Links within the crawl and out of it.
     pub links: u64,
-    /// Links between pages, once they are known.
+    /// Links between pages, after they have been resolved.
     #[serde(skip)]
     pub resolved: u64,
-    /// Pairs of pages, once for each chunk they share.
+    /// Pairs of pages, counted once for each chunk that the two pages share.
     pub pairs: u64,
-    /// Bytes of captures, chunks, features and links that are on disk already.
+    /// Bytes of captures, chunks, features and links that are already on disk.
     #[serde(skip)]
     pub on_disk: u64,
 }
 
 impl MemoryEstimate {
-    /// Bytes beside the shelves at the peak where no bound is set, all in memory: the rows of the table, their tape
-    /// (three rows in four are taken to have a chunk that another page has too), and the pairs, for which the rows make way.
+    /// Returns the bytes in addition to the local pages at the peak, if memory is not limited and
+    /// everything is in memory. They are the rows of the table, their run log (three rows in four
+    /// are assumed to have a chunk that another page has, too), and the pairs. The rows are freed
+    /// before the pairs are built.
     pub fn beside_shelf_bytes(&self, job: &Job) -> u64 {
         (row_bytes(job) * self.tuples).max(A_PAIR * self.pairs) + 3 * self.tuples + A_SHINGLE * self.shingles
     }
 
-    /// Bytes without which there is no run of `all_pages`: what cannot be spilled, with the widest rows and counts of chunks.
+    /// Returns the minimum bytes of a run over `all_pages` pages: the data that cannot be spilled,
+    /// with the widest rows and the counts of chunks.
     pub fn least_bytes(&self, all_pages: u64, workers: usize) -> u64 {
         let rows = size_of::<Row64>() as u64 * self.tuples / workers as u64;
         let counting = allowance::least_bytes(all_pages as usize, workers, rows, true);
         (at_rest(workers) + self.least_shelf_bytes(workers) + counting).max(self.found_bytes(all_pages, workers))
     }
 
-    /// Bytes when collections have been found and tables are made within a bound, with every link as one between pages.
+    /// Returns the bytes after collections have been found and while tables are built, if memory is
+    /// limited. Every link counts as a link between pages.
     pub(crate) fn found_bytes(&self, all_pages: u64, workers: usize) -> u64 {
         let shelf = at_rest(workers) + self.least_shelf_bytes(workers);
         shelf + beside_shelf_when_found(self.pages, all_pages, self.links, workers, true)
     }
 
-    /// Bytes that stay in memory in a process whose workers hold this together, whatever is spilled, as far as they grow with what
-    /// is read: pages, links, and some counts a page.
+    /// Returns the bytes that stay in memory in a process with the given number of workers even if
+    /// everything is spilled. Only terms that grow with the input are included: pages, links, and
+    /// some counts for each page.
     pub fn peak_bytes(&self, workers: usize) -> u64 {
         at_rest(workers) + self.least_shelf_bytes(workers) + A_PAGE_OF_COUNTS * self.pages
     }
 
-    /// Bytes on disk within a bound of so many: rows, tape and pairs that have no room, one after the other.
+    /// Returns the bytes that are spilled to disk within the memory limit `allowed`: rows, run log
+    /// and pairs that exceed the budget, which are on disk one after the other.
     pub fn spilled_bytes(&self, job: &Job, all_pages: u64, workers: usize, allowed: u64) -> u64 {
         if allowed == 0 {
             return 0;
@@ -154,15 +175,17 @@ impl MemoryEstimate {
         A_SHINGLE * self.shingles + self.list_bytes().saturating_sub(of_lists) + rows + pairs
     }
 
-    /// Bytes of rows with their tape, and of pairs, that go to disk where there is so much room for them.
+    /// Returns the bytes of rows with their run log, and of pairs, that are spilled if the budget
+    /// for them is `room`.
     fn made_on_disk(&self, job: &Job, room: u64) -> [u64; 2] {
         let beyond = |bytes: u64, tenths: u64| bytes.saturating_sub(room / 10 * tenths);
         let rows = beyond(row_bytes(job) * self.tuples, 7) + beyond(3 * self.tuples, 3);
         [rows, beyond(A_PAIR * self.pairs, 7)]
     }
 
-    /// Bytes on disk at once, within a bound of so many, in a process with so many links between its pages and others: at most; and at
-    /// least, where the disk has no room and rows and pairs are made in passes.
+    /// Returns the bytes on disk at the same time, within the memory limit `allowed`, of a process
+    /// whose pages have `links` links to pages. The first number is the maximum. The second is the
+    /// minimum, which applies if the disk is too small and rows and pairs are built in passes.
     pub fn on_disk_at_once(&self, job: &Job, all_pages: u64, links: u64, workers: usize, allowed: u64) -> [u64; 2] {
         let [rows, pairs] = self.made_on_disk(job, allowed.saturating_sub(self.least_bytes(all_pages, workers)));
         let of_lists = self.room_for_lists(all_pages, workers, allowed);
@@ -177,7 +200,7 @@ impl MemoryEstimate {
         [least.max(settled + made), least]
     }
 
-    /// What several workers hold together.
+    /// Returns the sum over several workers.
     pub(crate) fn sum(workers: &[MemoryEstimate]) -> MemoryEstimate {
         workers.iter().fold(MemoryEstimate::default(), |sum, of| MemoryEstimate {
             pages: sum.pages + of.pages,
@@ -192,7 +215,7 @@ impl MemoryEstimate {
         })
     }
 
-    /// What `of` makes of each number.
+    /// Applies `of` to each number.
     pub fn map(&self, of: impl Fn(u64) -> u64) -> MemoryEstimate {
         let MemoryEstimate { pages, captures, tuples, features, shingles, links, resolved, pairs, on_disk } = *self;
         MemoryEstimate {
@@ -208,50 +231,54 @@ impl MemoryEstimate {
         }
     }
 
-    /// What `all` work items hold when `done` of them hold this.
+    /// Extrapolates to `all` work items from `done` work items, which hold `self`.
     pub fn times(&self, all: usize, done: usize) -> MemoryEstimate {
         self.map(|n| (u128::from(n) * all as u128 / done.max(1) as u128) as u64)
     }
 
-    /// Bytes on the shelves of a worker, in memory.
+    /// Returns the bytes of the local pages of a worker that are in memory.
     pub fn shelf_bytes(&self) -> u64 {
         self.row_bytes() + self.list_bytes().saturating_sub(self.on_disk) + self.on_disk / A_CHECKSUM * 8
     }
 
-    /// Bytes that are left of what is on the shelves when tables are made: pages, their captures, and links between pages.
+    /// Returns the bytes of the local pages that remain when tables are built: pages, their
+    /// captures, and links between pages.
     pub fn settled_bytes(&self) -> u64 {
         self.row_bytes() + self.captures + A_LINK * self.resolved
     }
 
-    /// Bytes of pages beside their captures, and of the block of sets.
+    /// Returns the bytes of pages in addition to their captures, and of the block of shingle sets.
     fn row_bytes(&self) -> u64 {
         A_PAGE * self.pages + (A_SHINGLE * self.shingles).min(TAPE_BLOCK_BYTES as u64)
     }
 
-    /// Bytes of captures, chunks, features and links, wherever they are.
+    /// Returns the bytes of captures, chunks, features and links, in memory and on disk.
     fn list_bytes(&self) -> u64 {
         self.captures + 8 * (self.tuples + self.links) + A_LINK * self.resolved + 10 * self.features
     }
 
-    /// Bytes on the shelves of so many workers whatever is spilled.
+    /// Returns the bytes of the local pages of the given number of workers that stay in memory even
+    /// if everything is spilled.
     pub fn least_shelf_bytes(&self, workers: usize) -> u64 {
         let lists = self.captures + 8 * self.tuples + 10 * self.features;
         let least = (LISTS_LEAST * workers as u64).min(lists) + self.features_least_bytes(workers);
         self.row_bytes() + least + lists / A_CHECKSUM * 8
     }
 
-    /// Bytes that features take while those of the crawl are counted, whatever is spilled.
+    /// Returns the bytes that features take while they are counted over the crawl, even if
+    /// everything is spilled.
     pub(crate) fn features_least_bytes(&self, workers: usize) -> u64 {
         (A_FEATURE * self.features).min(FEATURES_LEAST * workers as u64)
     }
 
-    /// Bytes of lists that may stay in the memory of a process with this on its shelves: half of what no step after reading needs
-    /// at least, for rows of chunks can use the other half.
+    /// Returns the bytes of lists that may stay in the memory of a process with these local pages:
+    /// half of the memory beyond the minimum of the steps after reading. The other half is for rows
+    /// of chunks.
     pub fn room_for_lists(&self, all_pages: u64, workers: usize, allowed: u64) -> u64 {
         allowed.saturating_sub(self.least_bytes(all_pages, workers)) / 2
     }
 
-    /// What is on a shelf.
+    /// Measures the local pages of a worker.
     pub fn on(shelf: &WorkerPages) -> MemoryEstimate {
         let (pages, tuples) = (shelf.slots() as u64, shelf.fprints.items());
         MemoryEstimate {
@@ -267,8 +294,8 @@ impl MemoryEstimate {
         }
     }
 
-    /// What is on a shelf whose captures are settled as the pages of a crawl, of which this worker holds `pages` and, if they are
-    /// known, `links`.
+    /// Measures the local pages of a worker after its captures have become the pages of a crawl.
+    /// `pages` are the pages that this worker owns, and `links` are their links, if they are known.
     pub fn with(shelf: &WorkerPages, pages: &CaptureRows, links: Option<&Links>) -> MemoryEstimate {
         let on_shelf = MemoryEstimate::on(shelf);
         MemoryEstimate {
@@ -300,13 +327,13 @@ mod tests {
     fn what_a_run_needs_grows_with_pages_and_hardly_with_chunks() {
         let few = MemoryEstimate { pages: 1_000_000, tuples: 10 << 20, links: 5_000_000, ..MemoryEstimate::default() };
         let many = MemoryEstimate { tuples: 110 << 20, features: 50 << 20, ..few };
-        // A byte for 512 bytes of lists, for checksums; and features on their way.
+        // One checksum of 8 bytes for each 4,096 bytes of lists; and features that are being sent.
         let lists = (8 * 100 + 10 * 50) << 20;
         assert_eq!(many.peak_bytes(2) - few.peak_bytes(2), lists / A_CHECKSUM * 8 + 2 * FEATURES_LEAST);
         assert_eq!(many.shelf_bytes() - few.shelf_bytes(), lists);
         let spilled = MemoryEstimate { on_disk: lists, ..many };
         assert_eq!(spilled.shelf_bytes() - few.shelf_bytes(), lists / A_CHECKSUM * 8);
-        // Lists stay where nothing else needs the room, and go where it does.
+        // Lists stay in memory unless something else needs the memory.
         let needed = many.peak_bytes(2).max(many.least_bytes(1_000_000, 2));
         assert_eq!(many.room_for_lists(1_000_000, 2, needed), 0);
         assert!(many.room_for_lists(1_000_000, 2, 20 * needed) > lists);

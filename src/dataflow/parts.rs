@@ -1,14 +1,14 @@
-//! Parts of tables, as steps make them for the end of a run.
+//! Parts of tables, which steps produce for the end of a run.
 
 use webtwin_storage::table::Table;
 
-/// A part of a table.
+/// Part of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
     /// Name of the table.
     pub name: &'static str,
-    /// The partition.
+    /// Number of the partition.
     pub partition: usize,
-    /// Its rows.
+    /// Rows of this part.
     pub rows: Table,
 }

@@ -1,11 +1,15 @@
-//! The `recrawl` job: [`replicas`] over the live inputs of a state, of which only what is new is read; then the next generation.
+//! The `recrawl` job: runs [`replicas`] over the live inputs of a state, reads only new inputs, and
+//! then commits the next generation.
 //!
-//! No rule of the job looks at history, so its result has the bytes of a run from scratch. The result is committed first: a
-//! crash between the two commits leaves a good result, and a state that is one generation behind.
+//! No rule of the job depends on history, so its result has the same bytes as a run from scratch.
+//! The result is committed first: a crash between the two commits leaves a valid result, and a
+//! state that is one generation behind.
 //!
-//! The crawl before is there for originals (`input.originals`): revisit records of the new one find their content in its
-//! records. Of these the next generation keeps those of files that a page has its content from, or by way of which it was found; and,
-//! where the crawl has revisits at all, those of the whole crawl before, until another one begins.
+//! The previous crawl is kept for originals (`input.originals`): revisit records of the new crawl
+//! find their content in its records. The next generation keeps the records of those files in which
+//! a page has its content, or through which that content was found. If the crawl has any revisits,
+//! the next generation also keeps the records of the whole previous crawl, until another crawl
+//! begins.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,34 +25,35 @@ use webtwin_pages::helper;
 use webtwin_storage::location::Location;
 use webtwin_storage::state::{Generation, Pages, State, StateRecords};
 
-/// What becomes of a state when a run has ended well.
+/// Next generation of a state, which is committed after a run has ended successfully.
 #[derive(Debug, Clone)]
 pub struct Next {
-    /// The state.
+    /// State that the run continues.
     pub state: State,
-    /// Its records, which the queue reads and adds to.
+    /// Records of the state, which the queue reads and adds to.
     pub records: Arc<StateRecords>,
-    /// The next generation, but for its files and its job.
+    /// Next generation, still without its files and its job.
     pub generation: Generation,
-    /// What the state says of the job, and nobody asked for by name.
+    /// Settings that the state implies and that the user did not name.
     pub implied: Implied,
-    /// Files of the generation's crawl before this one that are there.
+    /// Files of the generation's previous crawl that still exist.
     pub files_before: BTreeSet<String>,
-    /// What the crawl is held against, if it is.
+    /// Minimum number of pages that the crawl must have, if there is one.
     pub least: Option<LeastPages>,
 }
 
-/// What the state says of a job.
+/// Settings of a job that the state implies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Implied {
-    /// Its inputs of earlier crawls: those of the run before.
+    /// True if the inputs of earlier crawls are implied: they are the inputs of the previous run.
     pub originals: bool,
-    /// The result whose copies stay: that of the run before.
+    /// True if the result whose copies stay is implied: it is the result of the previous run.
     pub sticky: bool,
 }
 
 impl Implied {
-    /// Digest of the job as it was asked for: the same where only the run before is another.
+    /// Returns the digest of the job as the user requested it. Two jobs that differ only in the
+    /// previous run have the same digest.
     pub fn digest(self, job: &Job) -> String {
         let mut job = job.clone();
         if self.sticky {
@@ -58,12 +63,14 @@ impl Implied {
     }
 }
 
-/// Runs the job; every worker returns the same summary once the result and the generation are committed.
+/// Runs the job. Every worker returns the same summary after the result and the generation are
+/// committed.
 ///
 /// # Errors
-/// As [`replicas::run`], [`Error::TooFewPages`] among them. [`Error::Handshake`] when processes have seen different generations; [`Error::LostGeneration`]
-/// when another run has made this one, and [`Error::Storage`] when it cannot be written: then the result stands and the state is
-/// as it was.
+/// Returns any error of [`replicas::run`], [`Error::TooFewPages`] among them. Returns
+/// [`Error::Handshake`] if processes opened different generations. Returns
+/// [`Error::LostGeneration`] if another run has committed this generation, and [`Error::Storage`]
+/// if it cannot be written. In the last two cases the result exists and the state is unchanged.
 pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next: &Next) -> Result<Summary> {
     let seen = net.all_gather("generations", (next.generation.number, next.least.clone()))?;
     if let Some(other) = seen.iter().find(|other| other.0 != seen[0].0) {
@@ -73,7 +80,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next:
             next.state.folder()
         )));
     }
-    // It changes no answer, and so no digest, but whether there is an answer.
+    // The minimum is no part of the digest: it changes no result, only if there is a result.
     let least = seen[0].1.as_ref();
     let are_implied = next.implied.originals;
     let speaks = net.is_keeper();
@@ -83,6 +90,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next:
             next.records.discard();
         }
     })?;
+    // Only one worker of each process reports: records are shared by the process.
     let mine = if speaks { next.records.written() } else { Vec::new() };
     let found = if speaks { next.records.found_now() } else { Vec::new() };
     let mut found: Vec<_> = net.all_gather("what was found", found)?.into_iter().flatten().collect();
@@ -102,7 +110,8 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next:
             true => next.generation.crawl_before.clone(),
             false => Vec::new(),
         };
-        // Files: an archive of several inputs is looked through as a whole the next time.
+        // Records are kept by file: an archive with several inputs is read as a whole the next
+        // time.
         let is_kept = |file: &str| {
             needed.files.binary_search_by(|name| name.as_str().cmp(file)).is_ok()
                 || needed.has_revisits && next.files_before.contains(file)
@@ -111,7 +120,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next:
         let files = next.records.next(written, |item| serves(work.items[item].input));
         let mut job = job.clone();
         if are_implied {
-            // As the next run will ask for them.
+            // The next run will request these originals.
             job.input.originals.retain(|original| crawl_before.contains(original));
             job.input.originals.extend(needed.files.iter().cloned());
             job.input.originals.sort_unstable();

@@ -1,4 +1,4 @@
-//! The `replicas` job from end to end on one worker: read, find, write, commit.
+//! Runs the `replicas` job on one worker: read, find, write, commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,28 +25,31 @@ use webtwin_pages::warc::RangeEnd;
 use webtwin_pages::work_items::Work;
 use webtwin_storage::location::Location;
 
-/// Runs the job; every worker returns the same summary once the result is committed.
+/// Runs the job. Every worker returns the same summary after the result is committed.
 ///
 /// # Errors
-/// Any of [`Error`], the same on all workers; then there is no manifest and so no result.
+/// Returns any [`Error`], the same on all workers; no manifest and therefore no result exists then.
 pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Result<Summary> {
     Ok(run_and_tell_originals(net, job, queue, folder, false, None)?.0)
 }
 
-/// What a crawl needs of earlier ones.
+/// Data of earlier crawls that a crawl needs.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Needed {
-    /// Files in which pages that are kept have their originals, or by way of which these were found; ascending by name.
+    /// Files that contain the originals of pages that are kept, or through which these originals
+    /// were found; ascending by name.
     pub files: Vec<String>,
-    /// Whether the crawl has revisits at all.
+    /// True if the crawl has any revisits.
     pub has_revisits: bool,
 }
 
-/// As [`run`]; tells what the crawl needs of earlier ones, too. Where nobody asked for those by name (`are_implied`), the result is that
-/// of a job that names the files it needs. A crawl with fewer pages than `least` is refused before anything is found in it.
+/// Runs the job like [`run`], and also returns the data of earlier crawls that the crawl needs. If
+/// the user did not name the earlier crawls (`are_implied`), the result equals the result of a job
+/// that names the files that it needs. A crawl with fewer pages than `least` is refused before the
+/// steps after reading.
 ///
 /// # Errors
-/// As [`run`]; [`Error::TooFewPages`].
+/// Returns any error of [`run`], and [`Error::TooFewPages`].
 pub fn run_and_tell_originals(
     net: &mut Net<'_>,
     job: &Job,
@@ -78,15 +81,17 @@ pub fn run_and_tell_originals(
     Ok((summary, Needed { files, has_revisits }))
 }
 
-/// What a run has when only its files are to be written.
+/// State of a run that has only its files left to write.
 pub(super) struct Done {
-    /// Its tables.
+    /// Tables of the run.
     pub(super) found: ReplicaTables,
-    /// What is left of what this worker has read: records that it rejected, and where it read.
+    /// Rest of the data that this worker has read: rejected records, and the work items that it
+    /// read.
     pub(super) shelf: WorkerPages,
-    /// Names of the inputs by their numbers: those of the queue, and perhaps others.
+    /// Names of the inputs by their numbers: the inputs of the queue, and in a batch those of
+    /// earlier crawls.
     pub(super) sources: Vec<String>,
-    /// As [`ReadCrawl::ghostscript`].
+    /// Version of Ghostscript, see [`ReadCrawl::ghostscript`].
     pub(super) ghostscript: Option<String>,
     /// Name of this stage in `manifest.seconds`.
     pub(super) stage: &'static str,
@@ -95,7 +100,7 @@ pub(super) struct Done {
 /// Accounts for the records read, writes the files of a run, and commits it.
 ///
 /// # Errors
-/// Those of [`account`] and of the store.
+/// Returns any error of [`account`] and of the store.
 pub(super) fn write(
     net: &mut Net<'_>,
     job: &Job,
@@ -128,32 +133,34 @@ pub(super) fn write(
     Ok(found.summary)
 }
 
-/// What one worker has of a crawl that was read.
+/// Data that one worker has after reading a crawl.
 pub struct ReadCrawl {
-    /// Its pages.
+    /// Pages that this worker has read.
     pub shelf: WorkerPages,
-    /// The offset from which the records of each work item are true.
+    /// Offset from which the records of each work item are valid.
     pub floors: Vec<u64>,
-    /// The version of Ghostscript that PostScript was read with, if any was met; empty where it is not installed.
+    /// Version of Ghostscript that PostScript was read with, if there was any PostScript. Empty if
+    /// Ghostscript is not installed.
     pub ghostscript: Option<String>,
-    /// What revisits of this worker refer to.
+    /// References of the revisits of this worker.
     pub referrals: Referrals,
-    /// Whether any worker has read revisits.
+    /// True if any worker has read revisits.
     pub has_revisits: bool,
 }
 
-/// What a worker tells when it has read: the process it is of, ends of items, the version of Ghostscript, rows in segments, and
-/// revisits.
+/// Report of a worker after reading: its process, the ends of its work items, the version of
+/// Ghostscript, and the numbers of rows in segments and of revisits.
 type Told = (u64, Vec<(u32, RangeEnd)>, Option<String>, [u64; 2]);
 
 /// Reads the crawl of a job.
 ///
 /// # Errors
-/// As [`read`], the same on all workers; [`Error::TooManyBad`]; [`Error::Input`] when processes see different inputs;
-/// [`Error::Setting`] when they would cut them into different work items; [`Error::Handshake`] when they read PostScript with
-/// different programs.
+/// Returns any error of [`read`], the same on all workers, and [`Error::TooManyBad`]. Returns
+/// [`Error::Input`] if processes see different inputs, [`Error::Setting`] if they would cut the
+/// inputs into different work items, and [`Error::Handshake`] if they read PostScript with
+/// different versions of Ghostscript.
 pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<ReadCrawl> {
-    // The first worker to come says so for all of its process.
+    // The first worker that arrives sets the traffic for all workers of its process.
     let _ = queue.progress.traffic.set(net.traffic());
     same_inputs(net, queue, &job.effort)?;
     net.memory = memory::beside(net, 0, &job.effort);
@@ -166,14 +173,14 @@ pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<ReadCra
     let floors = floors(told.into_iter().flat_map(|worker| worker.1).collect(), queue);
     shelf.redirects.retain(|row| row.offset >= floors[row.item as usize]);
     shelf.addresses.retain(|row| row.offset >= floors[row.item as usize]);
-    // First, for a revisit may refer to a record in segments.
+    // Segments come before revisits, because a revisit may refer to a record in segments.
     if segments {
         segments::resolve(net, &mut shelf, queue, job, &floors)?;
     }
     let mut referrals = Referrals::new();
     if revisits || segments {
         referrals = revisits::resolve(net, &mut shelf, &queue.work, job, &floors)?;
-        // Records were read again.
+        // Resolving may have read records again, and with them PostScript.
         let told = net.all_gather("Ghostscript", (net.process() as u64, helper::ghostscript().map(str::to_owned)))?;
         ghostscript = same_ghostscript(told.iter().map(|worker| (worker.0, worker.1.as_ref())))?.cloned();
     } else {
@@ -184,14 +191,15 @@ pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<ReadCra
     Ok(ReadCrawl { shelf, floors, ghostscript, referrals, has_revisits: revisits })
 }
 
-/// Files of inputs, ascending by name.
+/// Returns the files of the given inputs, ascending by name.
 fn files_of(work: &Work, inputs: &BTreeSet<u32>) -> Vec<String> {
     let names: BTreeSet<&str> = inputs.iter().map(|&input| work.file_of(input)).collect();
     names.into_iter().map(str::to_string).collect()
 }
 
-/// Numbers of the inputs of earlier crawls without which a page of any worker would not have its content: those where it is, and those of
-/// revisits by way of which it was found.
+/// Returns the numbers of the inputs of earlier crawls without which a page of any worker would
+/// lack its content: the inputs that contain the content, and the inputs of revisits through which
+/// it was found.
 fn originals(net: &mut Net<'_>, crawl: &Crawl, mut referrals: Referrals, work: &Work) -> Result<BTreeSet<u32>> {
     referrals.retain(|[_, to]| work.is_original(*to));
     let mut mine = BTreeSet::new();
@@ -205,6 +213,7 @@ fn originals(net: &mut Net<'_>, crawl: &Crawl, mut referrals: Referrals, work: &
         needed.extend(inputs);
         all_referrals.extend(referrals);
     }
+    // Referrals form chains, so inputs are added until no needed input refers to another one.
     loop {
         let is_needed = |input: u32| !work.is_original(input) || needed.contains(&input);
         let led_to = all_referrals.iter().filter(|[from, to]| is_needed(*from) && !is_needed(*to)).map(|pair| pair[1]);
@@ -216,7 +225,8 @@ fn originals(net: &mut Net<'_>, crawl: &Crawl, mut referrals: Referrals, work: &
     }
 }
 
-/// Takes the records of earlier crawls from the shelf: what revisits needed of them is on those by now.
+/// Drops the records of earlier crawls from the local pages. Revisits have copied the content that
+/// they need by now.
 fn leave_originals(shelf: &mut WorkerPages, work: &Work) -> Result<()> {
     if !work.has_originals() {
         return Ok(());
@@ -230,11 +240,11 @@ fn leave_originals(shelf: &mut WorkerPages, work: &Work) -> Result<()> {
     shelf.drop_slots_without_captures()
 }
 
-/// The version of Ghostscript, as workers of these processes have met it.
+/// Returns the version of Ghostscript that the workers of all processes have used.
 ///
 /// # Errors
-/// [`Error::Handshake`] unless all processes that met PostScript have the same: the answer would depend on which process
-/// reads what.
+/// Returns [`Error::Handshake`] unless all processes that read PostScript use the same version.
+/// Otherwise the result would depend on which process reads which record.
 fn same_ghostscript<'a>(told: impl Iterator<Item = (u64, Option<&'a String>)>) -> Result<Option<&'a String>> {
     let mut met = told.filter_map(|(process, version)| Some((process, version?)));
     let Some((first, version)) = met.next() else { return Ok(None) };
@@ -247,7 +257,7 @@ fn same_ghostscript<'a>(told: impl Iterator<Item = (u64, Option<&'a String>)>) -
     }
 }
 
-/// The numbers that a manifest repeats of a summary.
+/// Returns the numbers of a summary that its manifest repeats.
 fn counts(summary: &Summary) -> [(&'static str, u64); 10] {
     let Summary { overlap, hamming, signatures, minhash, given, .. } = summary;
     let of_signatures = signatures.collisions - signatures.guarded;
@@ -271,15 +281,17 @@ fn counts(summary: &Summary) -> [(&'static str, u64); 10] {
     ]
 }
 
-/// The offset from which the records of each work item are true; `items` are those of all workers, with their ends.
+/// Returns the offset from which the records of each work item are valid. `items` are the work
+/// items of all workers with their ends.
 fn floors(mut items: Vec<(u32, RangeEnd)>, queue: &Queue) -> Vec<u64> {
     items.sort_unstable_by_key(|item| item.0);
     let ends: Vec<_> = items.into_iter().map(|item| item.1).collect();
     queue.work.floors(&ends)
 }
 
-/// Fails unless all processes see the same inputs and cut them alike, for dealing them out would lose or double pages; and unless all
-/// of them have a bound of memory or none, for with one they tell each other what they hold.
+/// Fails unless all processes see the same inputs and cut them into the same work items; otherwise
+/// records would be lost or read twice. Also fails unless all processes limit memory or none does,
+/// because processes with a limit take part in additional collective calls about what they hold.
 fn same_inputs(net: &mut Net<'_>, queue: &Queue, effort: &Effort) -> Result<()> {
     let process = net.process() as u64;
     let (settings, inputs) = ((effort.shard_bytes, effort.memory_bytes), queue.work.inputs.len() as u64);
@@ -309,7 +321,7 @@ fn same_inputs(net: &mut Net<'_>, queue: &Queue, effort: &Effort) -> Result<()> 
     }
 }
 
-/// Fails when an input has too many bad records.
+/// Fails if an input has too many damaged records.
 fn bad_records(net: &mut Net<'_>, shelf: &WorkerPages, floors: &[u64], queue: &Queue, job: &Job) -> Result<()> {
     let mut of_inputs: BTreeMap<u32, Damage> = BTreeMap::new();
     for (input, of_worker) in net.all_gather("bad records", damage(shelf, floors)?)?.into_iter().flatten() {
@@ -320,10 +332,10 @@ fn bad_records(net: &mut Net<'_>, shelf: &WorkerPages, floors: &[u64], queue: &Q
     })
 }
 
-/// Records by what became of them, over all workers.
+/// Counts records by their outcome over all workers.
 ///
 /// # Errors
-/// [`Error::Invariant`] when they do not add up.
+/// Returns [`Error::Invariant`] if the counts do not add up.
 pub(super) fn account(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, work: &Work) -> Result<Records> {
     let read = shelf.items.iter().map(|item| item.1.records).sum();
     let mut mine = Records { read, ..Records::default() };
@@ -337,7 +349,7 @@ pub(super) fn account(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, wor
     }
     let inputs = work.inputs.len() as u32;
     crawl.pages.each(|page| {
-        // Pages of earlier crawls are no records of this one.
+        // Pages of earlier crawls are not records of this crawl.
         mine.kept += u64::from(page.source < inputs);
         for reason in page.rest().mended {
             *mine.mended.entry(reason.as_str().into()).or_default() += 1;
@@ -359,7 +371,7 @@ pub(super) fn account(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, wor
     records.read -= read_twice;
     records.bytes.read =
         (0..work.inputs.len() as u32).filter(|&input| !work.is_original(input)).map(|input| work.bytes(input)).sum();
-    // Within compressed members they are estimates.
+    // Offsets within compressed members are estimates, so the sum may exceed the bytes read.
     records.bytes.rejected = records.bytes.rejected.min(records.bytes.read);
     records.bytes.kept = records.bytes.read - records.bytes.rejected;
     let told: u64 = records.rejected.values().sum();

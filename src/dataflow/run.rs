@@ -1,4 +1,4 @@
-//! A run after reading, on one worker: what every step is given.
+//! Context of a run after reading, on one worker, which every step receives.
 
 use bytemuck::Pod;
 use serde::Serialize;
@@ -17,33 +17,36 @@ use webtwin_engine::Net;
 use webtwin_job::Job;
 use webtwin_spill::Column;
 
-/// A run on one worker.
+/// Run on one worker.
 pub struct Run<'r, 'n> {
-    /// The other workers.
+    /// Connection to the other workers.
     pub net: &'r mut Net<'n>,
-    /// What is asked for.
+    /// Settings of the job.
     pub job: &'r Job,
-    /// What this worker has read.
+    /// Pages that this worker has read.
     pub shelf: &'r mut WorkerPages,
-    /// Records of an interrupted or earlier run.
+    /// Checkpoints of an interrupted or earlier run.
     pub resume: Option<&'r Resume>,
     /// Partitions of the tables.
     pub partitions: TablePartitions,
-    /// Earlier crawls, in a batch.
+    /// Near pairs with earlier crawls, in a batch.
     pub earlier: Option<Earlier>,
     steps: Steps<'r>,
 }
 
-/// Pairs with pages of earlier crawls, and how these pages are recognised.
+/// Pairs with pages of earlier crawls, and the number of the first input that marks these pages.
 pub struct Earlier {
-    /// Pairs of a page of theirs and one of the new crawl whose simhashes are near, with any worker.
+    /// Pairs of a page of an earlier crawl and a page of the new crawl whose simhashes are near.
+    /// Each pair is held by any one worker.
     pub pairs: Column<NearPair>,
-    /// Number of the first input that is one of theirs: their pages stay, and no crawler is told to skip them.
+    /// Number of the first input of an earlier crawl. Pages of earlier crawls are kept, and no
+    /// crawler is advised to skip them.
     pub first_source: u32,
 }
 
 impl<'r, 'n> Run<'r, 'n> {
-    /// A run that has read the pages on the shelf, and records no steps yet.
+    /// Creates a run over the given local pages. It writes no checkpoints until
+    /// [`Run::begin_steps`] is called.
     pub fn new(
         net: &'r mut Net<'n>,
         job: &'r Job,
@@ -54,21 +57,23 @@ impl<'r, 'n> Run<'r, 'n> {
         Run { net, job, shelf, resume, partitions, earlier: None, steps: Steps::default() }
     }
 
-    /// Records the steps in `recorded` from here on, and restores those that all workers have on record; `earlier` is the attempt that
-    /// made the result of `keep.sticky`.
+    /// Starts to write checkpoints of the steps in `recorded`, and restores those steps for which
+    /// all workers have a checkpoint. `earlier` is the attempt that wrote the result of
+    /// `keep.sticky`.
     ///
     /// # Errors
-    /// As [`Steps::begin`].
+    /// Returns any error of [`Steps::begin`].
     pub fn begin_steps(&mut self, web: &Web, earlier: Option<&str>, recorded: &[Step]) -> Result<()> {
         let seen = Seen { crawl: &web.crawl, shelf: self.shelf, links: &web.links, earlier };
         self.steps = Steps::begin(self.net, self.resume, seen, recorded)?;
         Ok(())
     }
 
-    /// Restores what a recorded step has found, or takes it and records it.
+    /// Restores the result of a step from its checkpoint, or runs the step and writes its
+    /// checkpoint.
     ///
     /// # Errors
-    /// Those of `take`; [`Steps::restored`].
+    /// Returns any error of `take` and of [`Steps::restored`].
     pub fn recorded<T: Serialize + DeserializeOwned>(
         &mut self,
         web: &Web,
@@ -83,10 +88,11 @@ impl<'r, 'n> Run<'r, 'n> {
         Ok(found)
     }
 
-    /// Takes a step. Before it, all workers agree on its memory, beside what is held: one round where memory has a bound.
+    /// Runs a step. Before the step, all workers agree on its memory budget, given what they hold.
+    /// This takes one collective round if memory is limited.
     ///
     /// # Errors
-    /// Those of `take`; or when the run has ended.
+    /// Returns any error of `take`, and an error if the run has ended.
     pub fn step<T>(&mut self, web: &Web, step: Step, take: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let held = MemoryEstimate::with(self.shelf, &web.crawl.pages, Some(&web.links));
         let unspillable = for_each_page(self.net, step.bytes_a_page, web.crawl.directory.len())
@@ -95,15 +101,15 @@ impl<'r, 'n> Run<'r, 'n> {
         take(self)
     }
 
-    /// Steps that were restored, the same on all workers.
+    /// Returns the steps that were restored, the same on all workers.
     pub fn restored_steps(&self) -> Vec<Step> {
         self.steps.taken_up.clone()
     }
 
-    /// Puts rows where they wait for a later step.
+    /// Stores rows for a later step in a column, which is spilled if memory is limited.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub fn set_aside<T: Pod>(&self, rows: Vec<T>) -> Result<Column<T>> {
         Column::of(rows, &self.net.memory)
     }

@@ -1,10 +1,11 @@
-//! Steps that end with a record of what they have found, so that an interrupted run goes on after the last of them.
+//! Checkpoints of steps, with which an interrupted run continues after the last finished step.
 //!
-//! Each worker records its own share ([`webtwin_storage::step_records`]), and takes up its own share. What a later step sees
-//! is then what it would have seen in an unbroken run, so a share must not depend on what another worker takes up or makes
-//! anew: a step is taken up by all workers, from the records of one run, or by none. A record is of the same step only if
-//! the digest of what the steps see - pages, texts and links, of all workers, and the earlier result that they have to do
-//! with - is the same, and if job, build and number of workers are.
+//! Each worker writes its own part of a checkpoint ([`webtwin_storage::step_records`]) and restores
+//! its own part. Later steps then see the same data as in an uninterrupted run only if a part does
+//! not depend on which workers restore and which recompute. So a step is either restored by all
+//! workers, from checkpoints of the same run, or by none. A checkpoint matches a step only if job,
+//! build and number of workers are the same, and if the digest of the input of the steps is the
+//! same: pages, texts and links of all workers, and the earlier result that they use.
 
 use std::io::BufWriter;
 use std::sync::atomic::Ordering;
@@ -23,29 +24,31 @@ use webtwin_base::ids::{Page, splitmix64};
 use webtwin_engine::Net;
 use webtwin_storage::step_records::{Stamp, StepRecords};
 
-/// A step, declared where it is taken.
+/// Step of a run, declared in the file that implements it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
-    /// Its name in messages, manifests and names of files.
+    /// Name of the step in messages, manifests and file names.
     pub name: &'static str,
-    /// Bytes of each page of the crawl that it takes in each process, whatever is on disk.
+    /// Bytes that the step takes in each process for each page of the crawl, even if everything
+    /// else is on disk.
     pub bytes_a_page: u64,
-    /// The same of each page that the process owns.
+    /// Bytes that the step takes in addition for each page that the process owns.
     pub bytes_an_own_page: u64,
 }
 
 impl Step {
-    /// A step that can put all that grows with the crawl on disk.
+    /// Declares a step that can spill everything that grows with the crawl.
     pub const fn named(name: &'static str) -> Step {
         Step { name, bytes_a_page: 0, bytes_an_own_page: 0 }
     }
 }
 
-/// The steps of a run, some of which an earlier run may have finished; none are recorded by default.
+/// Steps of a run, some of which an earlier run may have finished. By default no step writes a
+/// checkpoint.
 #[derive(Default)]
 pub struct Steps<'a> {
     recording: Option<Recording<'a>>,
-    /// Those that were taken from records, the same on all workers.
+    /// Steps that were restored from checkpoints, the same on all workers.
     pub taken_up: Vec<Step>,
 }
 
@@ -53,35 +56,38 @@ struct Recording<'a> {
     resume: &'a Resume,
     records: StepRecords,
     stamp: Stamp,
-    /// Whether this is the first worker of all.
+    /// True on the first of all workers.
     is_first: bool,
-    /// Those on record with all workers.
+    /// Steps for which all workers have a checkpoint.
     ready: Vec<Step>,
 }
 
-/// What the steps of a worker see.
+/// Input of the steps of a worker.
 pub struct Seen<'a> {
-    /// Its pages.
+    /// Pages of the worker.
     pub crawl: &'a Crawl,
-    /// Their texts.
+    /// Texts of these pages.
     pub shelf: &'a WorkerPages,
-    /// Links from its pages.
+    /// Links from these pages.
     pub links: &'a Links,
-    /// Attempt that made the earlier result of `keep.sticky`, if there is one.
+    /// Attempt that wrote the earlier result of `keep.sticky`, if there is one.
     pub earlier: Option<&'a str>,
 }
 
-/// What a worker knows of its own records.
+/// Digest of a worker's input, a random number for its run, and its checkpoints: name of the step,
+/// digest of the input and number of the run.
 type Known = (u64, u64, Vec<(String, u64, u64)>);
 
 impl<'a> Steps<'a> {
-    /// The steps that follow when pages are settled and links resolved, of which those in `recorded` are. Nothing is recorded unless all
-    /// processes have a place for it.
+    /// Prepares the checkpoints of the steps that follow after pages are numbered and links
+    /// resolved. Only the steps in `recorded` have checkpoints. No checkpoints are written unless
+    /// all processes have a place for them.
     ///
-    /// One exchange. Whatever is on record is read once, to see whether it is whole.
+    /// Takes one exchange. Every existing checkpoint is read once to verify that it is complete.
     ///
     /// # Errors
-    /// Those of the disk that texts' fingerprints may be on; or when the run has ended.
+    /// Returns any error of the disk, on which fingerprints of texts may be, and an error if the
+    /// run has ended.
     pub fn begin(
         net: &mut Net<'_>,
         resume: Option<&'a Resume>,
@@ -117,10 +123,12 @@ impl<'a> Steps<'a> {
         Ok(Steps { recording: Some(Recording { resume, records, stamp, is_first, ready }), taken_up: Vec::new() })
     }
 
-    /// What this worker found in a step of an earlier run, if all workers have a record of it.
+    /// Returns the result of a step of this worker in an earlier run, if all workers have a
+    /// checkpoint of the step.
     ///
     /// # Errors
-    /// [`Error::Storage`] when a record cannot be read that could be a moment before.
+    /// Returns [`Error::Storage`] if a checkpoint cannot be read that was readable when the run
+    /// began.
     pub fn restored<T: DeserializeOwned>(&mut self, step: Step) -> Result<Option<T>> {
         let Some(Recording { resume, records, is_first, ready, .. }) = &self.recording else { return Ok(None) };
         if !ready.contains(&step) {
@@ -136,7 +144,8 @@ impl<'a> Steps<'a> {
         Ok(Some(made))
     }
 
-    /// Records what this worker has found in a step. A record that cannot be written ends recording, not the run.
+    /// Writes the checkpoint of a step of this worker. If a checkpoint cannot be written, no more
+    /// checkpoints are written; the run continues.
     pub fn record<T: Serialize>(&self, step: Step, made: &T) {
         let Some(Recording { resume, records, stamp, is_first, .. }) = &self.recording else { return };
         if resume.gave_up.load(Ordering::Relaxed) {
@@ -162,13 +171,14 @@ fn random() -> Result<u64> {
 }
 
 impl Seen<'_> {
-    /// Digest of this worker's share; the sum over all workers does not depend on who has what.
+    /// Returns the digest of this worker's part of the input. The sum of the digests over all
+    /// workers does not depend on how the input is distributed.
     ///
     /// # Errors
-    /// Those of the disk that texts' fingerprints may be on.
+    /// Returns any error of the disk, on which fingerprints of texts may be.
     ///
     /// # Cost
-    /// One pass over texts' fingerprints and links, some gigabytes a second.
+    /// Takes one pass over the fingerprints of texts and the links, at some gigabytes per second.
     fn digest(&self) -> Result<u64> {
         let &Seen { crawl, shelf, links, earlier } = self;
         let mut sum = 0u64;
@@ -184,7 +194,7 @@ impl Seen<'_> {
                 [u64::from(page.0), doc_id, fetch_time as u64, body, body_bytes],
                 [text_bytes, u64::from(chunks), exact, simhash[0], simhash[1]],
             ];
-            // Texts end with a byte that is in none of them.
+            // Each text ends with a byte that occurs in no text.
             let texts = [row.url(), row.title(), row.mime()].map(|text| [text.as_bytes(), &[0xff]]);
             let projected = row.rest().projected;
             add(&[bytemuck::cast_slice(&numbers), &texts.concat().concat(), bytemuck::cast_slice(&projected)]);

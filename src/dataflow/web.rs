@@ -15,28 +15,32 @@ use webtwin_base::error::Result;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_spill::Column;
 
-/// Pages and links of this worker.
+/// Pages and links that one worker owns.
 pub struct Web {
-    /// Its pages, and what all workers know of all pages.
+    /// Pages of this worker, and the data that all workers share about all pages.
     pub crawl: Crawl,
-    /// LINK(src, dst): links from its pages.
+    /// LINK(src, dst): links from this worker's pages.
     pub links: Links,
-    /// Links from other hosts to its pages, in their order.
+    /// Number of links from other hosts to each page of this worker, in the order of the pages.
     pub from_elsewhere: Column<u32>,
-    /// Links from other hosts to every host.
+    /// Number of links from other hosts to each host.
     pub links_to_host: Arc<Vec<u32>>,
 }
 
-/// Makes pages of captures, numbers them by doc id, and resolves links; equal texts fold into their first page, their *centre*
-/// (\[SGM98\] section 2.2), and this worker's pairs of centre and copy are returned. `floors[item]` is the offset from which the
-/// records of a work item are true. A crawl with fewer pages than `least` is refused.
+/// Deduplicates captures into pages, numbers the pages by doc id, and resolves links. Pages with
+/// equal texts are folded into the first of them, their *centre* (\[SGM98\] section 2.2); the
+/// second value returned is this worker's pairs of centre and copy. `floors[item]` is the offset
+/// from which the records of a work item are valid. A crawl with fewer pages than `least` is
+/// refused.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::MemoryLimit`], [`webtwin_base::error::Error::TooFewPages`]; those of the disk; or when the run has ended.
+/// Returns [`webtwin_base::error::Error::MemoryLimit`] or
+/// [`webtwin_base::error::Error::TooFewPages`]. Returns any error of the disk, and an error if the
+/// run has ended.
 pub fn settle(run: &mut Run<'_, '_>, floors: &[u64], least: Option<&LeastPages>) -> Result<(Web, Column<SimilarPair>)> {
     let Run { net, job, shelf, partitions, .. } = run;
     make_room(net, "pages and links, and the steps after", shelf, job)?;
-    // Captures have it, too.
+    // The captures contain the same digests.
     shelf.exact = Vec::new();
     let mut crawl = captures::settle(net, shelf, floors, *partitions)?;
     least.map_or(Ok(()), |least| least.hold_against(crawl.directory.len() as u64))?;

@@ -1,4 +1,4 @@
-//! Records of the corpus that a result was made of, read again.
+//! Second reading of single records from the corpus that a result was made of.
 
 use std::collections::BTreeMap;
 
@@ -13,24 +13,24 @@ use webtwin_core::explain::duplicates::Name;
 use webtwin_results::Run;
 use webtwin_storage::location::{seen_from_anywhere, working_folder};
 
-/// Records with one id that are listed.
+/// Maximum number of records with the same id that an error lists.
 const LISTED: usize = 5;
 
-/// A record that was read again.
+/// Record that was read again.
 #[derive(Debug, Clone)]
 pub struct Record {
-    /// Its name and place.
+    /// Name and position of the record.
     pub name: Name,
-    /// True if it is a record of `--against`.
+    /// True for a record of `--against`.
     pub is_against: bool,
-    /// Its text.
+    /// Text of the record.
     pub text: String,
 }
 
-/// The corpus that a result was made of.
+/// Corpus that a result was made of.
 #[derive(Debug)]
 pub struct Source {
-    /// The settings by which its records are read.
+    /// Settings with which its records are read.
     pub settings: Settings,
     files: Vec<File>,
     started_in: String,
@@ -38,16 +38,16 @@ pub struct Source {
 
 #[derive(Debug)]
 struct File {
-    /// As the tables have it.
+    /// File name, as in the tables.
     name: String,
     is_against: bool,
 }
 
-/// A row of a file.
+/// Row of a file.
 enum Row<'r> {
-    /// A record: its id, and its text.
+    /// Record with its id and its text.
     Record(Option<&'r str>, &'r str),
-    /// Something else, which is described.
+    /// Any other row, with its description.
     Other(String),
 }
 
@@ -55,7 +55,8 @@ impl Source {
     /// Finds the files of the corpus of a result.
     ///
     /// # Errors
-    /// [`Error::Input`] for a result of another build; [`Error::Usage`] for one of another kind; those of listing `--against`.
+    /// Returns [`Error::Input`] if another build wrote the result, [`Error::Usage`] if the result
+    /// is not one of `dedup`, and any error of listing the files of `--against`.
     pub fn of(run: &Run) -> Result<Source> {
         let (job, folder) = (&run.manifest.job, run.folder.name());
         if job["kind"] != "dedup" {
@@ -72,7 +73,7 @@ impl Source {
         let of_input = summary["files"].as_array().into_iter().flatten().filter_map(|file| file["file"].as_str());
         let mut files: Vec<File> = of_input.map(|name| File { name: name.into(), is_against: false }).collect();
         let started_in = run.manifest.started_in.clone();
-        // What a list names cannot be told from elsewhere.
+        // A list cannot be resolved from another working directory, so its name stays unchanged.
         let here = |name: &String| match name.starts_with('@') || started_in == working_folder() {
             true => name.clone(),
             false => seen_from_anywhere(name, &started_in),
@@ -86,10 +87,12 @@ impl Source {
     /// Reads records by their names: an id, or a file and a row as `FILE:ROW`.
     ///
     /// # Errors
-    /// [`Error::Input`] for a name of none, or of a rejected one; [`Error::Usage`] for an id of several; those of reading files.
+    /// Returns [`Error::Input`] if a name matches no record or a rejected one, [`Error::Usage`] if
+    /// an id is ambiguous, and any error of reading the files.
     ///
     /// # Cost
-    /// The file up to the row; for ids, the whole corpus once. The texts are in memory.
+    /// One pass over the file up to the row. For ids, one pass over the whole corpus. The texts are
+    /// held in memory.
     pub fn find<const N: usize>(&self, names: [&str; N]) -> Result<[Record; N]> {
         let places = names.map(|name| self.place(name));
         let ids: Vec<&str> = (0..N).filter(|&at| places[at].is_none()).map(|at| names[at]).collect();
@@ -109,13 +112,13 @@ impl Source {
         Ok(found.try_into().expect("there is a record for each name"))
     }
 
-    /// Reads the texts of some rows of a file, which the tables call so.
+    /// Reads the texts of some rows of a file, which is named as in the tables.
     ///
     /// # Errors
-    /// [`Error::Input`] if the file is missing or is no longer read to these rows.
+    /// Returns [`Error::Input`] if the file is missing or no longer has records in these rows.
     ///
     /// # Cost
-    /// The file up to the last row.
+    /// One pass over the file up to the last row.
     pub fn texts(&self, file: &str, rows: &[u64]) -> Result<BTreeMap<u64, String>> {
         let mut texts = BTreeMap::new();
         let last = rows.iter().max().copied();
@@ -131,7 +134,8 @@ impl Source {
         }
     }
 
-    /// File and row that a name stands for, if it has that form and the file is one of the corpus.
+    /// Returns the file and the row that a name refers to, if it has the form `FILE:ROW` and the
+    /// file belongs to the corpus.
     fn place(&self, name: &str) -> Option<(&File, u64)> {
         let (file, row) = name.rsplit_once(':')?;
         let row = row.parse().ok()?;
@@ -164,7 +168,7 @@ impl Source {
         })
     }
 
-    /// The first records with each of these ids.
+    /// Returns the first records with each of the given ids.
     fn by_ids(&self, ids: &[&str]) -> Result<BTreeMap<String, Vec<Record>>> {
         let of_files = threads::for_each(self.settings.workers, self.files.len(), Vec::new, |found, number| {
             let file = &self.files[number];
@@ -172,6 +176,7 @@ impl Source {
             self.each_row(&self.open(&file.name)?, &mut |row, of_row| {
                 if let Row::Record(Some(id), text) = of_row
                     && ids.contains(&id)
+                    // One more than an error lists, which shows that there are more.
                     && records.iter().filter(|record| record.name.id == id).count() <= LISTED
                 {
                     records.push(named(file, row, Some(id), text));
@@ -190,7 +195,7 @@ impl Source {
         Ok(of_ids)
     }
 
-    /// Passes each row of a file, numbered from 0, until `visit` returns false.
+    /// Passes each row of a file with its number, from 0, to `visit`, until that returns false.
     fn each_row(&self, file: &InputFile, visit: &mut dyn FnMut(u64, Row<'_>) -> Result<bool>) -> Result<()> {
         let (settings, wanted) = (&self.settings, wanted(&self.settings));
         let mut batches = Batches::open(file, settings)?;
@@ -223,7 +228,7 @@ fn named(file: &File, row: u64, id: Option<&str>, text: &str) -> Record {
     Record { name: Name { id, file: file.name.clone(), row }, is_against: file.is_against, text: text.into() }
 }
 
-/// The record with an id, if it is the only one.
+/// Returns the record with an id, if there is exactly one.
 fn one(id: &str, mut records: Vec<Record>) -> Result<Record> {
     match (records.pop(), &records[..]) {
         (Some(record), []) => Ok(record),

@@ -1,29 +1,30 @@
-//! Records with what would become of them, instead of their removal.
+//! Annotation of records with the outcome of the deduplication, instead of their removal.
 
 use super::corpus::Corpus;
 use super::settings::Settings;
 use super::verdicts::Verdicts;
 use webtwin_base::error::{Error, Result};
 
-/// The fields that are added.
+/// Suffixes of the names of the added fields.
 const FIELDS: [&str; 3] = ["duplicate_of", "similarity", "cluster"];
 
-/// What is added to a record.
+/// Values of the fields that are added to a record.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Note {
-    /// Id of the record in favour of which it would be removed.
+    /// Id of the record in favour of which this one would be removed.
     pub duplicate_of: Option<String>,
-    /// Resemblance of the two.
+    /// Resemblance of the two records.
     pub similarity: Option<f64>,
-    /// Id of the record that would be kept of all its duplicates; `None` if it has none.
+    /// Id of the record that would be kept among all its duplicates; `None` if it has no
+    /// duplicates.
     pub cluster: Option<String>,
 }
 
 impl Note {
-    /// The note on a record.
+    /// Returns the note on a record.
     ///
     /// # Errors
-    /// Those of the disk that holds ids.
+    /// Returns any error of the disk with the ids.
     pub(crate) fn on(record: u32, corpus: &Corpus, verdicts: &Verdicts) -> Result<Note> {
         Ok(match verdicts.of(record) {
             Some(removed) => {
@@ -38,12 +39,12 @@ impl Note {
     }
 }
 
-/// The names of the added fields, if records are annotated.
+/// Returns the names of the added fields, if records are annotated.
 pub(crate) fn names(settings: &Settings) -> Option<[String; 3]> {
     settings.annotate.as_ref().map(|prefix| FIELDS.map(|name| format!("{prefix}{name}")))
 }
 
-/// The error for a file that has one of the fields already.
+/// Returns the error for a file that already has one of the fields.
 pub(crate) fn taken(file: &str, offset: Option<u64>) -> Error {
     let place = offset.map_or(String::new(), |offset| format!("the record at byte {offset} "));
     Error::input(
@@ -55,9 +56,9 @@ pub(crate) fn taken(file: &str, offset: Option<u64>) -> Error {
     )
 }
 
-/// Adds a note to a line as the last fields of its object; all other bytes stay.
+/// Appends a note to a line as the last fields of its object. All other bytes stay unchanged.
 ///
-/// The line is an object with at least one field.
+/// The line must be an object with at least one field.
 pub(crate) fn line(line: &[u8], names: &[String; 3], note: &Note, into: &mut Vec<u8>) {
     let Some(end) = memchr::memrchr(b'}', line) else { return into.extend_from_slice(line) };
     into.extend_from_slice(&line[..end]);

@@ -1,8 +1,10 @@
-//! What a batch of records leaves behind for the comparison, and the form that it has in a checkpoint.
+//! Prints of a batch: the data of its records that the comparison needs, and their encoding in a
+//! checkpoint.
 //!
 //! # Layout in a checkpoint
-//! Length of the head, number of records and of shingles (64 bits each, byte order of the machine), the head as JSON, the
-//! records, the shingles. [`webtwin_storage::step_records`] adds checksums.
+//! Length of the head, number of records, number of shingles (64 bits each, in the byte order of
+//! the machine), the head as JSON, the records, the shingles. [`webtwin_storage::step_records`]
+//! adds checksums.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -11,52 +13,52 @@ use serde::{Deserialize, Serialize};
 
 use super::corpus::Rejection;
 
-/// The prints of a batch.
+/// Prints of a batch.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct BatchPrints {
-    /// What has no fixed length.
+    /// Values of variable length.
     pub head: Head,
-    /// The records, by row.
+    /// Prints of the records, by row.
     pub records: Vec<RecordPrints>,
     /// Sets of shingles of the records, each ascending, one after the other.
     pub shingles: Vec<u32>,
 }
 
-/// What has no fixed length.
+/// Values of variable length of a batch.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Head {
     /// Number of the batch in its file.
     pub number: u32,
-    /// Rows, of which blank and rejected ones are none of the records.
+    /// Number of rows. Blank and rejected rows are counted, but are not among the records.
     pub rows: u64,
     /// Ids of the records.
     pub ids: Vec<Option<String>>,
-    /// For each record, its values of the fields that are counted by.
+    /// Values of the fields that records are counted by, for each record.
     pub values: Vec<Option<String>>,
-    /// Rejected records; their offsets in a table count from the beginning of the batch.
+    /// Rejected records. Offsets in a table are relative to the beginning of the batch.
     pub rejections: Vec<Rejection>,
 }
 
-/// The prints of a record.
+/// Prints of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct RecordPrints {
-    /// Its place in the order of keeping, as far as the rule tells.
+    /// Sort key of the record by the keep rule.
     pub key: u64,
-    /// Hash of its text.
+    /// Hash of the text.
     pub hash: [u64; 2],
-    /// Row in its batch.
+    /// Row in the batch.
     pub row: u32,
-    /// Bytes of its text.
+    /// Length of the text in bytes.
     pub text_bytes: u32,
-    /// Number of its shingles.
+    /// Number of shingles.
     pub shingles: u32,
-    /// 1 if its text is nothing but white space, else 0.
+    /// 1 if the text consists only of white space, 0 otherwise.
     pub is_blank: u32,
 }
 
 impl BatchPrints {
-    /// Becomes the prints of another batch, of which nothing was read yet.
+    /// Resets the prints for another batch, and keeps the allocations.
     pub(crate) fn begin(&mut self, number: u32) {
         self.head = Head { number, ..Head::default() };
         self.records.clear();
@@ -66,7 +68,7 @@ impl BatchPrints {
     /// Writes the prints to a checkpoint.
     ///
     /// # Errors
-    /// Those of `into`.
+    /// Returns any error of `into`.
     pub(crate) fn encode(&self, into: &mut dyn Write) -> io::Result<()> {
         let head = serde_json::to_vec(&self.head)?;
         let lengths = [head.len(), self.records.len(), self.shingles.len()].map(|length| length as u64);
@@ -76,10 +78,11 @@ impl BatchPrints {
         into.write_all(bytemuck::cast_slice(&self.shingles))
     }
 
-    /// Reads the next prints of a checkpoint; `None` at its end.
+    /// Reads the next prints from a checkpoint. Returns `None` at its end.
     ///
     /// # Errors
-    /// Those of `from`; [`ErrorKind::InvalidData`] for bytes that were not written by [`BatchPrints::encode`].
+    /// Returns any error of `from`, and [`ErrorKind::InvalidData`] if [`BatchPrints::encode`] did
+    /// not write the bytes.
     pub(crate) fn decode(from: &mut impl Read) -> io::Result<Option<BatchPrints>> {
         let mut lengths = [0u64; 3];
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut lengths);
@@ -136,7 +139,7 @@ mod tests {
                 prints.encode(&mut bytes).unwrap();
                 written.push(prints);
             }
-            /// Gives a few bytes at a time.
+            /// Reader that returns a few bytes at a time.
             struct Slow<'b>(&'b [u8], usize);
             impl Read for Slow<'_> {
                 fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
@@ -150,7 +153,7 @@ mod tests {
                 read.push(prints);
             }
             prop_assert_eq!(&read, &written);
-            // A part of a batch is none.
+            // A partial batch is rejected.
             if let Some(last) = bytes.len().checked_sub(1) {
                 let mut from = Slow(&bytes[..last], step);
                 let ended = std::iter::from_fn(|| BatchPrints::decode(&mut from).transpose()).last().unwrap();

@@ -1,10 +1,13 @@
-//! A file as batches of whole records, read in turn and worked on at the same time.
+//! Division of a file into batches of whole records, which are read in sequence and processed
+//! concurrently.
 //!
-//! Reading a file is sequential, working on its records is not. So a batch is read while the file is locked, and worked
-//! on once it is not: one file keeps all threads at work, compressed or not.
+//! Reading a file is sequential, but processing its records is not. So a batch is read while the
+//! file is locked, and processed after the lock is released: a single file keeps all threads busy,
+//! compressed or not.
 //!
-//! This is why lines are cut otherwise than [`webtwin_pages::jsonl`] cuts them: that reads a range of a file and hands each page
-//! over as it comes, while here whole lines are taken together, and their bytes are written again as they are.
+//! This is why lines are not read with [`webtwin_pages::jsonl`]. That module reads a range of a
+//! file and emits each page on arrival. Here whole lines are collected, and their bytes are written
+//! again unchanged.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -23,53 +26,53 @@ use webtwin_pages::decoded::{Decoded, OfFile, sort_out};
 use webtwin_pages::record::Reason;
 use webtwin_storage::open::{OpenFile, open_pinned};
 
-/// Bytes of a batch, about.
+/// Approximate size of a batch in bytes.
 pub(crate) const BATCH_BYTES: usize = 1 << 20;
 
 /// Records that were read together.
 pub(crate) enum Batch {
-    /// Lines, each with its end but perhaps the last of the file, from an offset in the decoded file.
+    /// Lines with their ends; the last line of the file may lack one.
     Lines {
-        /// Where the first begins.
+        /// Offset of the first line in the decoded file.
         offset: u64,
-        /// The lines.
+        /// Bytes of the lines.
         bytes: Vec<u8>,
     },
-    /// A line over the limit.
+    /// Line that exceeds the limit.
     TooLong {
-        /// Where it begins.
+        /// Offset of the line in the decoded file.
         offset: u64,
-        /// Its length.
+        /// Length of the line in bytes.
         length: u64,
     },
-    /// The rest of the file, which cannot be decoded.
+    /// Rest of the file, which cannot be decoded.
     Damaged {
-        /// Where it begins.
+        /// Offset of the rest in the decoded file.
         offset: u64,
-        /// How.
+        /// Reason of the rejection.
         reason: Reason,
-        /// The same for people.
+        /// Description for users.
         detail: String,
-        /// Bytes of the file, as it is stored, that are lost.
+        /// Number of lost bytes of the stored file.
         lost: u64,
     },
     /// Rows of a table.
     Rows(Vec<Row>),
 }
 
-/// A row of a table, as far as it matters.
+/// Columns of a table's row that are needed.
 pub(crate) struct Row {
-    /// The text; `None` if it is null.
+    /// Text; `None` if it is null.
     pub text: Option<ByteArray>,
-    /// The id.
+    /// Id of the record, if there is one.
     pub id: Option<String>,
-    /// What the rule for keeping looks at.
+    /// Value that the keep rule compares.
     pub key: Key,
     /// Values of the fields that records are counted by.
     pub values: Vec<Option<String>>,
 }
 
-/// A file that is being read.
+/// File that is being read.
 pub(crate) enum Batches {
     /// Lines of JSON.
     Lines(LineBatches),
@@ -81,7 +84,8 @@ impl Batches {
     /// Opens a file.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Input`] when it changed, or is no Parquet with a column for the text.
+    /// Returns [`webtwin_base::error::Error::Input`] if the file has changed, or is not Parquet
+    /// with a column for the text.
     pub(crate) fn open(file: &InputFile, settings: &Settings) -> Result<Batches> {
         Ok(match file.format {
             Format::Jsonl(_) => Batches::Lines(LineBatches::open(file, &settings.limits)?),
@@ -89,7 +93,7 @@ impl Batches {
         })
     }
 
-    /// Bytes of the file that have been read since this was asked last.
+    /// Returns the number of bytes of the file read since the last call.
     pub(crate) fn taken(&mut self) -> u64 {
         match self {
             Batches::Lines(lines) => lines.taken(),
@@ -97,10 +101,10 @@ impl Batches {
         }
     }
 
-    /// The next batch; `None` at the end.
+    /// Returns the next batch, or `None` at the end.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns any error of the store.
     pub(crate) fn next(&mut self) -> Result<Option<Batch>> {
         match self {
             Batches::Lines(lines) => lines.next(),
@@ -109,18 +113,18 @@ impl Batches {
     }
 }
 
-/// Lines of a file, in batches.
+/// Lines of a file in batches.
 pub(crate) struct LineBatches {
     input: Input,
     limit: usize,
-    /// Where the next batch begins.
+    /// Offset of the next batch in the decoded file.
     offset: u64,
-    /// The beginning of a line that has been read.
+    /// Beginning of an incomplete line.
     held: Vec<u8>,
     taken: Arc<AtomicU64>,
 }
 
-/// A file that counts the bytes that are read from it.
+/// File that counts the bytes that are read from it.
 struct Counted {
     file: Arc<OpenFile>,
     taken: Arc<AtomicU64>,
@@ -138,14 +142,14 @@ impl ReadAt for Counted {
     }
 }
 
-/// A stream of lines that is read from a file.
+/// Stream of lines of a file.
 trait LineStream: Read + OfFile + Send {}
 
 impl<S: Read + OfFile + Send> LineStream for S {}
 
 enum Input {
     Open(Box<dyn LineStream>),
-    /// The error, and the bytes of the file that are lost by it.
+    /// Decoding error, and the number of bytes of the file that it makes unreadable.
     Failed(io::Error, u64),
     Ended,
 }
@@ -154,7 +158,7 @@ impl LineBatches {
     /// Opens a file.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Input`] when it changed.
+    /// Returns [`webtwin_base::error::Error::Input`] if the file has changed.
     pub(crate) fn open(file: &InputFile, limits: &Limits) -> Result<LineBatches> {
         let Format::Jsonl(compression) = file.format else {
             return Err(webtwin_base::error::Error::Invariant(format!("{} is not read as lines", file.name())));
@@ -172,15 +176,15 @@ impl LineBatches {
         LineBatches { input, limit, offset: 0, held: Vec::new(), taken: Arc::default() }
     }
 
-    /// Bytes of the file that have been read since this was asked last.
+    /// Returns the number of bytes of the file read since the last call.
     pub(crate) fn taken(&self) -> u64 {
         self.taken.swap(0, Ordering::Relaxed)
     }
 
-    /// The next batch.
+    /// Returns the next batch, or `None` at the end.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns any error of the store.
     pub(crate) fn next(&mut self) -> Result<Option<Batch>> {
         let mut bytes = std::mem::take(&mut self.held);
         let mut searched = bytes.len();
@@ -191,7 +195,7 @@ impl LineBatches {
                 return Ok(Some(self.lines(bytes)));
             }
             if !is_more {
-                // Where the file is damaged, a line without end is a part of one.
+                // If decoding has failed, a line without an end is incomplete.
                 return match bytes.is_empty() || matches!(self.input, Input::Failed(..)) {
                     false => Ok(Some(self.lines(bytes))),
                     true => self.damage(),
@@ -210,7 +214,7 @@ impl LineBatches {
         Batch::Lines { offset, bytes }
     }
 
-    /// Passes over the rest of a line of which `bytes` is the beginning.
+    /// Skips the rest of a line that begins with `bytes`.
     fn too_long(&mut self, mut bytes: Vec<u8>) -> Result<Batch> {
         let (offset, mut length) = (self.offset, bytes.len() as u64);
         loop {
@@ -230,7 +234,7 @@ impl LineBatches {
         }
     }
 
-    /// Reads about a batch more; returns whether there may be more after it.
+    /// Reads up to the size of a batch. Returns true if there may be more data.
     fn fill(&mut self, bytes: &mut Vec<u8>) -> Result<bool> {
         let Input::Open(input) = &mut self.input else { return Ok(false) };
         let start = bytes.len();
@@ -255,7 +259,7 @@ impl LineBatches {
         Ok(matches!(self.input, Input::Open(_)))
     }
 
-    /// What ended the file, if it was no end.
+    /// Returns the damage that ended the file, if any.
     fn damage(&mut self) -> Result<Option<Batch>> {
         match std::mem::replace(&mut self.input, Input::Ended) {
             Input::Failed(error, lost) => {
@@ -267,7 +271,7 @@ impl LineBatches {
     }
 }
 
-/// The lines of a batch, each with its end.
+/// Returns the lines of a batch with their ends.
 pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
@@ -287,7 +291,7 @@ mod tests {
 
     use super::*;
 
-    /// Gives a few bytes at a time.
+    /// Reader that returns a few bytes at a time.
     struct Slow(Vec<u8>, usize, usize);
 
     impl Read for Slow {
@@ -348,7 +352,7 @@ mod tests {
 
     #[test]
     fn lines_before_damage_are_read() {
-        /// Fails where a number of bytes are left.
+        /// Stream that fails when a given number of bytes is left.
         struct Torn(Slow, u64);
         impl Read for Torn {
             fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {

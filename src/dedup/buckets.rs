@@ -1,8 +1,8 @@
-//! Rows that lie in buckets by a hash, bucket by bucket, within a bound of memory.
+//! Rows partitioned into buckets by a hash, which are processed bucket by bucket in bounded memory.
 //!
-//! How many buckets there are is decided before the input is read. Where there are more rows than expected (texts of a
-//! few words make more keys than long ones), a bucket that does not fit is divided by further bits of the hash. Rows of
-//! one hash stay together, so they must fit.
+//! The number of buckets is determined before the input is read. If there are more rows than
+//! expected (texts of a few words have more keys than long ones), a bucket that does not fit is
+//! divided by further bits of the hash. Rows with the same hash stay together, so they must fit.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,9 +13,9 @@ use webtwin_base::error::{Error, Result};
 use webtwin_base::threads;
 use webtwin_spill::{MemoryPool, Partitions};
 
-/// What a row is found by.
+/// Row with a hash by which it is partitioned.
 pub(crate) trait Hashed: Pod + Send {
-    /// The hash, of which all bits are alike.
+    /// Returns the hash, whose bits must be uniformly distributed.
     fn hash(&self) -> u64;
 }
 
@@ -31,36 +31,39 @@ impl Hashed for BandRow {
     }
 }
 
-/// The bucket of a hash: an equal share of all hashes.
+/// Returns the bucket of a hash. Each bucket is an equal range of hashes.
 pub(crate) fn bucket(hash: u64, buckets: usize) -> usize {
     ((u128::from(hash) * buckets as u128) >> 64) as usize
 }
 
-/// The same among the parts of a bucket: by what the hash has beyond the bits that the bucket took.
+/// Returns the part of a bucket that a hash belongs to. It depends on the position of the hash
+/// within the bucket's range.
 fn part(hash: u64, buckets: usize, parts: usize) -> usize {
     bucket(hash.wrapping_mul(buckets as u64), parts)
 }
 
-/// What rows may take while they are worked on.
+/// Memory limits of rows that are being processed.
 #[derive(Debug, Clone)]
 pub(crate) struct Bounds {
-    /// Bytes that a row takes, with what is made of it.
+    /// Bytes for each row, including the data derived from it.
     pub row_bytes: u64,
-    /// Bytes of all rows that a thread works on.
+    /// Maximum bytes of the rows that a thread processes at a time.
     pub of_thread: u64,
-    /// Bytes of rows with one hash, of which only one thread has more than `of_thread` at a time.
+    /// Maximum bytes of the rows with one hash. Only one thread at a time may exceed `of_thread`.
     pub of_hash: u64,
-    /// Memory that was allowed in all, and what stands for it in a refusal.
+    /// Total memory allowed, for error messages.
     pub memory_bytes: u64,
-    /// For parts of buckets.
+    /// Pool for the parts of divided buckets.
     pub pool: MemoryPool,
 }
 
-/// Calls `work` with all rows of each bucket, or part of one that is too large, in several threads, each with an outcome
-/// of its own to work into. Rows with the same hash come together.
+/// Calls `work` with all rows of each bucket, or of a part of a bucket that is too large, on
+/// several threads. Each thread has an outcome of its own, which it passes to `work`. Rows with the
+/// same hash are passed together.
 ///
 /// # Errors
-/// Those of `work`, and of the disk that holds rows; [`Error::MemoryLimit`] when rows of one hash do not fit.
+/// Returns any error of `work` and of the disk with the rows, and [`Error::MemoryLimit`] if the
+/// rows with one hash do not fit.
 ///
 /// # Cost
 /// Rows of a divided bucket are written and read once more.
@@ -84,7 +87,8 @@ pub(crate) fn each_bucket<T: Hashed, O: Send>(
             drop(whole);
             return work(outcome, rows);
         }
-        // Twice as many as needed if hashes were spread evenly, as they are not quite.
+        // Twice the number needed for a perfectly even distribution, because the distribution is
+        // only approximately even.
         let parts = (2 * count.div_ceil(most_rows)).next_power_of_two() as usize;
         let mut divided = Partitions::new(parts, &bounds.pool.limited(0));
         for of_thread in whole.iter_mut() {
@@ -105,6 +109,8 @@ pub(crate) fn each_bucket<T: Hashed, O: Send>(
                     setting: "--memory".into(),
                 });
             }
+            // Parts above the limit are processed one at a time, so that only one of them is in
+            // memory.
             let _alone = (count > most_rows).then(|| one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner));
             divided.take(number, rows)?;
             work(outcome, rows)?;
@@ -117,7 +123,7 @@ pub(crate) fn each_bucket<T: Hashed, O: Send>(
     Ok(done.into_iter().map(|(outcome, ..)| outcome).collect())
 }
 
-/// Replaces the content of `rows` with the rows of a bucket; `some` is room.
+/// Replaces the content of `rows` with the rows of a bucket. `some` is a scratch buffer.
 fn gather<T: Pod>(all: &mut [&mut Partitions<T>], bucket: usize, rows: &mut Vec<T>, some: &mut Vec<T>) -> Result<()> {
     rows.clear();
     for of_thread in all.iter_mut() {

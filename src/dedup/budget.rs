@@ -1,4 +1,4 @@
-//! How much memory each part may take, and what a run is going to take, predicted.
+//! Division of the memory among the parts of a run, and prediction of its resources.
 
 use std::fmt;
 
@@ -10,44 +10,45 @@ use super::settings::Settings;
 use webtwin_base::error::{Error, Result, size};
 use webtwin_spill::{BLOCK_BYTES, MemoryPool, free_bytes};
 
-/// Bytes of a program that has nothing to do yet, and of the batches that its threads work on.
+/// Memory of an idle program and of the batches that its threads process, in bytes.
 const AT_REST: u64 = 24 << 20;
 
-/// Bytes of a thread: a batch, its texts and prints, and open blocks.
+/// Memory of a thread in bytes: a batch, its texts and prints, and open blocks.
 const A_WORKER: u64 = 12 << 20;
 
-/// Bytes of a bucket that is sorted at once.
+/// Size of a bucket that is sorted as a whole, in bytes.
 const BUCKET_BYTES: u64 = 8 << 20;
 
-/// Bytes of a row of a bucket while it is worked on: as it was read, in the bucket, and with its record's place.
+/// Memory of a row of a bucket while it is processed, in bytes: as read, in the bucket, and with
+/// the position of its record.
 const ROW_BYTES: u64 = 3 * size_of::<ExactRow>() as u64;
 
-/// Fewest bytes with which there is a run.
+/// Minimum memory of a run in bytes.
 const LEAST: u64 = 128 << 20;
 
-/// Bytes of a word of text with the space behind it, for predictions.
+/// Average length of a word of text with the following space, in bytes, for predictions.
 const A_WORD: u64 = 6;
 
-/// What each part of a run may take.
+/// Budgets of the parts of a run.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    /// The most bytes of records.
+    /// Maximum size of the data of all records, in bytes.
     pub records: u64,
-    /// Bytes of each thread's sets of shingles, keys of bands, hashes, and ids.
+    /// Budgets of each thread for sets of shingles, keys of bands, hashes and ids.
     pub of_worker: Shares,
-    /// Bytes of candidates.
+    /// Budget of each thread for candidates, in bytes.
     pub candidates: u64,
-    /// Partitions of keys, of hashes and of candidates.
+    /// Number of partitions of keys, of hashes and of candidates.
     pub buckets: usize,
-    /// What the rows of a bucket may take.
+    /// Memory limits of the rows of a bucket.
     pub bounds: Bounds,
-    /// The memory, with where the rest goes.
+    /// Total memory, and the folder for data that does not fit.
     pub pool: MemoryPool,
-    /// What is going to be taken.
+    /// Predicted resources.
     pub predicted: Prediction,
 }
 
-/// Bytes of the parts of one thread.
+/// Budgets of one thread, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shares {
     /// Sets of shingles.
@@ -60,18 +61,18 @@ pub(crate) struct Shares {
     pub ids: u64,
 }
 
-/// What a run is going to take, from the lengths of its files and the beginnings of some.
+/// Predicted resources of a run, from the lengths of its files and the beginnings of some of them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Prediction {
-    /// Files.
+    /// Number of files.
     pub files: usize,
-    /// Their bytes.
+    /// Total size of the files in bytes.
     pub file_bytes: u64,
-    /// Bytes of records, decoded.
+    /// Total size of the decoded records in bytes.
     pub decoded_bytes: u64,
-    /// Bytes of memory.
+    /// Memory in bytes.
     pub memory_bytes: u64,
-    /// Bytes of disk.
+    /// Temporary disk space in bytes.
     pub disk_bytes: u64,
 }
 
@@ -93,12 +94,12 @@ impl fmt::Display for Prediction {
 }
 
 impl Budget {
-    /// Divides the memory, and predicts what is needed.
+    /// Divides the memory, and predicts the required resources.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`] when there is too little for any run, or for half of the records that a sample lets expect;
-    /// [`Error::DiskFull`] when the disk has not room for
-    /// half of what is predicted.
+    /// Returns [`Error::MemoryLimit`] if the memory is too small for any run, or for half of the
+    /// records expected from a sample; and [`Error::DiskFull`] if the disk has less free space than
+    /// half of the predicted size.
     pub(crate) fn new(settings: &Settings, inputs: &Inputs) -> Result<Budget> {
         let workers = settings.workers as u64;
         let fixed = AT_REST + workers * A_WORKER;
@@ -112,6 +113,8 @@ impl Budget {
             });
         }
         let room = settings.memory_bytes - fixed;
+        // One half of the memory goes to the records, and the other half is divided among the parts
+        // of the threads by eighths.
         let of_worker = |eighths: u64| room / 16 * eighths / workers;
         let of_worker = match settings.near {
             Some(_) => Shares { sets: of_worker(4), bands: of_worker(2), exact: of_worker(1), ids: of_worker(1) },
@@ -119,7 +122,8 @@ impl Budget {
         };
         let Expected { decoded_bytes, records: texts } = expected(&inputs.files, &settings.limits)?;
         let (records, record_bytes) = (room / 2, record_bytes(&settings.count_by));
-        // A sample may be wrong by some; what reaches the limit by less than twice is seen while it is read.
+        // A sample is inexact. A run that exceeds the limit by less than a factor of 2 is only
+        // detected while it reads.
         if texts / 2 * record_bytes > records {
             return Err(Error::MemoryLimit {
                 what: format!("dedup of about {texts} records, by a sample of its input"),
@@ -145,6 +149,7 @@ impl Budget {
         };
         if disk_bytes > 0 {
             let free = free_bytes(&settings.spill, "--spill")?;
+            // The prediction is inexact, so only a clear lack of space is an error.
             if free < disk_bytes / 2 {
                 return Err(Error::DiskFull {
                     path: settings.spill.display().to_string(),

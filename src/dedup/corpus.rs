@@ -1,4 +1,4 @@
-//! What is known of all records between the two passes.
+//! Data of all records that is held between the two passes.
 
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
@@ -9,160 +9,162 @@ use webtwin_base::error::Result;
 use webtwin_pages::record::Reason;
 use webtwin_spill::{Array, MemoryPool, Partitions};
 
-/// Bytes of memory of a record, from beginning to end, where records are counted by some fields.
+/// Returns the memory of a record over the whole run in bytes, if records are counted by the given
+/// fields.
 pub(crate) fn record_bytes(count_by: &[String]) -> u64 {
     (size_of::<Record>() + 4 + 8 + 8 + 4 * count_by.len()) as u64
 }
 
-/// A record, as far as it is held in memory.
+/// Data of a record that is held in memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Record {
-    /// Position of its set of shingles with its worker.
+    /// Position of its set of shingles in the sets of its worker.
     pub set_at: u64,
-    /// Its place in the order of keeping, as far as the rule tells.
+    /// Sort key of the record by the keep rule.
     pub key: u64,
-    /// Position of its id with its worker; [`NO_ID`] for none.
+    /// Position of its id in the ids of its worker; [`NO_ID`] for none.
     pub id_at: u64,
     /// Size of the set.
     pub set_size: u32,
-    /// Row in its batch.
+    /// Row in the batch.
     pub row: u32,
-    /// Bytes of its text.
+    /// Length of the text in bytes.
     pub text_bytes: u32,
 }
 
-/// Stands for the id of a record without one.
+/// Placeholder for a missing id.
 pub(crate) const NO_ID: u64 = u64::MAX;
 
-/// The hash of a text, and the record that has it: 24 bytes.
+/// Hash of a text and the record with the text: 24 bytes.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub struct ExactRow {
-    /// The hash.
+    /// Hash of the text.
     pub hash: [u64; 2],
-    /// Batch, by its number of arrival, and the record in it.
+    /// Arrival number of the batch, and index of the record in the batch.
     pub record: [u32; 2],
 }
 
-/// The key of a band, and the record that has it: 16 bytes.
+/// Key of a band and a record with the key: 16 bytes.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub struct BandRow {
-    /// The key.
+    /// Key of the band.
     pub key: u64,
-    /// As [`ExactRow::record`].
+    /// Record, in the form of [`ExactRow::record`].
     pub record: [u32; 2],
 }
 
-/// The records of a batch.
+/// Records of a batch.
 #[derive(Debug)]
 pub struct BatchRecords {
-    /// File, by number.
+    /// Number of the file.
     pub file: u32,
-    /// Number in its file.
+    /// Number of the batch in its file.
     pub number: u32,
-    /// Number by arrival, with all files.
+    /// Arrival number of the batch, across all files.
     pub arrival: u32,
-    /// Who has its sets and ids.
+    /// Number of the worker that holds its sets and ids.
     pub worker: u32,
-    /// Rows, of which blank and rejected ones are none of the records.
+    /// Number of rows. Blank and rejected rows are counted, but are not among the records.
     pub rows: u64,
-    /// Row in the file with which the batch begins.
+    /// First row of the batch in its file.
     pub first_row: u64,
     /// Number of the first record.
     pub first: u32,
-    /// The records, by row.
+    /// Records, by row.
     pub records: Vec<Record>,
-    /// For each record, the numbers of its values of the fields that are counted by, with those of the worker.
+    /// Numbers of the values of the fields that records are counted by, for each record. The worker
+    /// assigns the numbers.
     pub values: Vec<u32>,
 }
 
-/// What a thread has put aside.
+/// Data that one thread has collected.
 pub struct Worker {
     /// Sets of shingles, one after the other.
     pub sets: Array<u32>,
-    /// Ids, each with its length before it, in two bytes.
+    /// Ids, each preceded by its length in four bytes.
     pub ids: Array<u8>,
     /// Hashes, in buckets.
     pub exact: Partitions<ExactRow>,
     /// Keys of bands, in buckets.
     pub bands: Partitions<BandRow>,
-    /// Values of each field that is counted by.
+    /// Values of each field that records are counted by.
     pub values: Vec<Values>,
 }
 
-/// A record that was read and not kept.
+/// Record that was read and rejected.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Rejection {
-    /// File, by number; another run may give it another one.
+    /// Number of the file. It may differ in another run.
     #[serde(skip)]
     pub file: u32,
-    /// Where the record begins in the decoded file; the row of a table.
+    /// Offset of the record in the decoded file, or its row in a table.
     pub offset: u64,
-    /// Why.
+    /// Reason of the rejection.
     pub reason: Reason,
-    /// The same for people.
+    /// Description for users.
     pub detail: String,
-    /// Bytes of the file after it, as it is stored, that could not be read.
+    /// Number of bytes of the stored file after the record that could not be read.
     pub lost: u64,
 }
 
-/// Everything that was read.
+/// Data of all records.
 pub struct Corpus {
-    /// The files.
+    /// All files.
     pub files: Vec<InputFile>,
-    /// How many of them belong to `against`.
+    /// Number of files that belong to `against`.
     pub against_files: usize,
-    /// By file and place.
+    /// Batches, by file and position.
     pub batches: Vec<BatchRecords>,
-    /// By number of arrival, the first record of a batch.
+    /// Number of the first record of each batch, by arrival number.
     pub first_of_arrival: Vec<u32>,
-    /// What each thread has put aside.
+    /// Data that each thread has collected.
     pub workers: Vec<Worker>,
-    /// By file and place.
+    /// Rejected records, by file and position.
     pub rejections: Vec<Rejection>,
-    /// Records without a word or character.
+    /// Number of records whose text is only white space.
     pub empty: u64,
-    /// Records without what `--id-field` names.
+    /// Number of records without the field of `--id-field`.
     pub without_id: u64,
-    /// Records without what the rule for keeping looks at.
+    /// Number of records without the field that the keep rule compares.
     pub without_key: u64,
 }
 
 impl Corpus {
-    /// Number of records.
+    /// Returns the number of records.
     pub fn count(&self) -> u32 {
         self.batches.last().map_or(0, |last| last.first + last.records.len() as u32)
     }
 
-    /// Number of records of `against`, which are the first.
+    /// Returns the number of records of `against`, which come first.
     pub fn against(&self) -> u32 {
         let of_input = self.batches.iter().find(|batch| batch.file as usize >= self.against_files);
         of_input.map_or(self.count(), |batch| batch.first)
     }
 
-    /// The batch of a record.
+    /// Returns the batch of a record.
     pub fn batch_of(&self, record: u32) -> &BatchRecords {
         &self.batches[self.batches.partition_point(|batch| batch.first <= record) - 1]
     }
 
-    /// A record by its number.
+    /// Returns a record by its number.
     pub fn record(&self, number: u32) -> &Record {
         let batch = self.batch_of(number);
         &batch.records[(number - batch.first) as usize]
     }
 
-    /// File and row of a record.
+    /// Returns the file and the row of a record.
     pub fn place(&self, number: u32) -> (u32, u64) {
         let batch = self.batch_of(number);
         let record = &batch.records[(number - batch.first) as usize];
         (batch.file, batch.first_row + u64::from(record.row))
     }
 
-    /// The id of a record: what its field says, or file and row.
+    /// Returns the id of a record: the value of its id field, or its file and row.
     ///
     /// # Errors
-    /// Those of the disk that holds ids.
+    /// Returns any error of the disk with the ids.
     pub fn id(&self, number: u32) -> Result<String> {
         let batch = self.batch_of(number);
         let record = &batch.records[(number - batch.first) as usize];
@@ -176,17 +178,18 @@ impl Corpus {
         Ok(String::from_utf8_lossy(ids.get(record.id_at + 4, length, &mut room)?).into_owned())
     }
 
-    /// The shingles of a record, in place or in `room`.
+    /// Returns the shingles of a record, in place or in the scratch buffer `room`.
     ///
     /// # Errors
-    /// Those of the disk that holds sets.
+    /// Returns any error of the disk with the sets.
     pub fn set<'a>(&'a self, number: u32, room: &'a mut Vec<u32>) -> Result<&'a [u32]> {
         let batch = self.batch_of(number);
         let record = &batch.records[(number - batch.first) as usize];
         self.workers[batch.worker as usize].sets.get(record.set_at, record.set_size as usize, room)
     }
 
-    /// Frees the memory and the disk of what decided about records: sets, keys and hashes.
+    /// Frees the memory and the disk space of the data that decisions are based on: sets, keys and
+    /// hashes.
     pub fn keep_ids_only(&mut self) {
         let none = MemoryPool::default();
         for worker in &mut self.workers {
@@ -195,12 +198,12 @@ impl Corpus {
         }
     }
 
-    /// The number of a record that a hash or key names.
+    /// Returns the number of the record that a hash or key refers to.
     pub fn number(&self, record: [u32; 2]) -> u32 {
         self.first_of_arrival[record[0] as usize] + record[1]
     }
 
-    /// The batches of a file.
+    /// Returns the batches of a file.
     pub fn of_file(&self, file: u32) -> &[BatchRecords] {
         let start = self.batches.partition_point(|batch| batch.file < file);
         let end = self.batches.partition_point(|batch| batch.file <= file);

@@ -8,16 +8,16 @@ use super::corpus::Corpus;
 use super::verdicts::Verdicts;
 use webtwin_base::error::{Error, Result};
 
-/// Most values of a field: counts are for fields with few.
+/// Maximum number of values of a field, because counts are meant for fields with few values.
 const MOST_VALUES: usize = 10_000;
 
-/// Bytes of a value that are kept.
+/// Maximum length of a value in bytes. Longer values are truncated.
 const VALUE_BYTES: usize = 256;
 
-/// Stands for the value of a record that lacks the field, or has null, a list or an object there.
+/// Number that represents the value of a record whose field is missing, null, a list or an object.
 pub(crate) const NO_VALUE: u32 = u32::MAX;
 
-/// Values of one field, numbered in the order in which a thread met them.
+/// Values of one field, numbered in the order of their first occurrence in a thread.
 #[derive(Debug, Default)]
 pub struct Values {
     names: Vec<String>,
@@ -25,10 +25,10 @@ pub struct Values {
 }
 
 impl Values {
-    /// Returns the number of a value.
+    /// Returns the number of a value, and assigns one to a new value.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the field has more values than are counted.
+    /// Returns [`Error::Usage`] if the field has too many values.
     pub fn number(&mut self, field: &str, value: Option<&str>) -> Result<u32> {
         let Some(value) = value else { return Ok(NO_VALUE) };
         let end = (0..=value.len().min(VALUE_BYTES)).rev().find(|&end| value.is_char_boundary(end));
@@ -53,27 +53,28 @@ fn refuse_many(field: &str, values: usize) -> Result<()> {
     }
 }
 
-/// Records of the input with one value of a field, by what became of them.
+/// Outcome of the records of the input with one value of a field.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ValueCounts {
-    /// The value; `None` for records without the field.
+    /// Value of the field; `None` for records without the field.
     pub value: Option<String>,
-    /// Records kept.
+    /// Number of records kept.
     pub kept: u64,
-    /// Records removed (or annotated as duplicates).
+    /// Number of records removed (or annotated as duplicates).
     pub removed: u64,
-    /// The same by reason.
+    /// Number of records removed by reason.
     pub removed_by: BTreeMap<&'static str, u64>,
-    /// Bytes of the texts of records kept.
+    /// Total length of the texts of kept records, in bytes.
     pub kept_bytes: u64,
-    /// Bytes of the texts of records removed.
+    /// Total length of the texts of removed records, in bytes.
     pub removed_bytes: u64,
 }
 
-/// Counts the records of the input by the values of each of `fields`, the most frequent first.
+/// Counts the records of the input by the values of each of `fields`. The values are in descending
+/// order of frequency.
 ///
 /// # Errors
-/// [`Error::Usage`] if a field has more values than are counted.
+/// Returns [`Error::Usage`] if a field has too many values.
 ///
 /// # Cost
 /// One pass over the records.

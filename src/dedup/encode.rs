@@ -1,5 +1,6 @@
-//! A file that is compressed as its input is: in the same format, in one member, frame or stream (for some readers look
-//! no further), and fast where the input was compressed fast.
+//! Compression of an output file like its input: in the same format, in a single member, frame or
+//! stream (because some readers stop after the first), and at a fast level if the input was
+//! compressed fast.
 
 use std::io::{self, Write};
 
@@ -12,21 +13,22 @@ use webtwin_base::error::{Error, Result};
 use webtwin_pages::decoded::Compression;
 use webtwin_storage::new_file::NewFile;
 
-/// Level of xz; its default takes 94 MiB.
+/// Level of xz. The default level would take 94 MiB.
 const XZ_LEVEL: u32 = 3;
 
-/// Level of zstd for inputs that do not say otherwise: its default, which tools use unless told otherwise.
+/// Level of zstd for inputs whose level is unknown: its default, which most tools use.
 const ZSTD_LEVEL: i32 = 3;
 
-/// Bytes of text of a job of zstd. A frame is cut into such jobs, which several threads compress; where they are cut
-/// decides about its bytes, and how many threads there are does not. Shorter jobs cost compression and time, longer
-/// ones memory: six jobs a file.
+/// Uncompressed size of a zstd job in bytes. A frame is divided into jobs, which several threads
+/// compress. The bytes of the frame depend on the size of the jobs, but not on the number of
+/// threads. Smaller jobs cost compression and time. Larger ones cost memory: six jobs for each
+/// file.
 const ZSTD_JOB_BYTES: u32 = 4 << 20;
 
-/// First bytes of a file that [`Encoder::like`] looks at.
+/// Number of bytes at the beginning of a file that [`Coding::like`] inspects.
 pub(crate) const HEAD: usize = 16;
 
-/// The format and level that a file is written in.
+/// Format and level of compression of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Coding {
     compression: Compression,
@@ -34,14 +36,15 @@ pub(crate) struct Coding {
 }
 
 impl Coding {
-    /// That of an input with these first bytes.
+    /// Returns the coding of an input with the given first bytes.
     ///
-    /// Of the levels only fast ones can be told: gzip says whether it was the fastest, and zstd names a window, which is
-    /// smaller than that of its default on lower levels only. Another level is the default.
+    /// Only fast levels can be recognised. gzip marks its fastest level. zstd records the size of
+    /// the window, which is smaller than that of the default only at lower levels. Otherwise the
+    /// level is the default.
     pub(crate) fn like(compression: Compression, head: &[u8]) -> Coding {
         let level = match compression {
             Compression::None => 0,
-            // XFL, RFC 1952 section 2.3.1: 4 stands for the fastest.
+            // XFL, RFC 1952 section 2.3.1: the value 4 marks the fastest level.
             Compression::Gzip if head.get(8) == Some(&4) => 1,
             Compression::Gzip => flate2::Compression::default().level() as i32,
             Compression::Zstd => match zstd_window(head) {
@@ -56,7 +59,8 @@ impl Coding {
     }
 }
 
-/// Bytes of the window of a zstd frame, if it names one; a frame of known length need not. RFC 8878 section 3.1.1.1.2.
+/// Returns the window of a zstd frame in bytes, if its header has one. It may be absent in a frame
+/// of known length (RFC 8878 section 3.1.1.1.2).
 fn zstd_window(head: &[u8]) -> Option<u64> {
     let &[0x28, 0xb5, 0x2f, 0xfd, descriptor, window, ..] = head else { return None };
     let is_single_segment = descriptor & 1 << 5 != 0;
@@ -64,25 +68,25 @@ fn zstd_window(head: &[u8]) -> Option<u64> {
     (!is_single_segment).then_some(base + base / 8 * u64::from(window & 7))
 }
 
-/// Compresses what is written into it.
+/// Compressing writer.
 pub(crate) enum Encoder {
-    /// Not at all.
+    /// Uncompressed.
     Plain(NewFile),
-    /// As one member.
+    /// Compressed as one gzip member.
     Gzip(GzEncoder<NewFile>),
-    /// As one frame with a checksum.
+    /// Compressed as one zstd frame with a checksum.
     Zstd(zstd::stream::write::Encoder<'static, NewFile>),
-    /// As one stream.
+    /// Compressed as one xz stream.
     Xz(XzEncoder<NewFile>),
-    /// As one stream.
+    /// Compressed as one bzip2 stream.
     Bzip2(BzEncoder<NewFile>),
 }
 
 impl Encoder {
-    /// Begins a file. Only zstd is compressed by several threads, `threads` beside the one that writes.
+    /// Begins a file. Only zstd uses several threads: `threads` in addition to the one that writes.
     ///
     /// # Errors
-    /// [`Error::Invariant`] when zstd refuses its settings.
+    /// Returns [`Error::Invariant`] if zstd rejects its settings.
     pub(crate) fn new(out: NewFile, Coding { compression, level }: Coding, threads: usize) -> Result<Encoder> {
         let unsigned = level.unsigned_abs();
         Ok(match compression {
@@ -100,7 +104,7 @@ impl Encoder {
     /// Ends the file.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns any error of the store.
     pub(crate) fn finish(self) -> io::Result<NewFile> {
         match self {
             Encoder::Plain(out) => Ok(out),
@@ -115,7 +119,7 @@ impl Encoder {
 fn zstd_encoder<W: Write>(out: W, level: i32, threads: usize) -> io::Result<zstd::stream::write::Encoder<'static, W>> {
     let mut encoder = zstd::stream::write::Encoder::new(out, level)?;
     encoder.include_checksum(true)?;
-    // With none, zstd would not cut the frame into jobs.
+    // Without a worker thread, zstd would not divide the frame into jobs.
     encoder.multithread(threads.max(1) as u32)?;
     encoder.set_parameter(CParameter::JobSize(ZSTD_JOB_BYTES))?;
     Ok(encoder)
@@ -143,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    /// Bytes that compress, but not to nothing.
+    /// Returns bytes that are compressible, but not to almost nothing.
     fn made(length: usize) -> Vec<u8> {
         (0..length).map(|at| b'a' + (xxh3_64(&(at as u32 / 7 % 50_000).to_le_bytes()) % 26) as u8).collect()
     }
@@ -161,7 +165,7 @@ mod tests {
             let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), zstd_level).unwrap();
             encoder.write_all(&made(300_000)).unwrap();
             assert_eq!(level(Compression::Zstd, &encoder.finish().unwrap()), want, "{zstd_level}");
-            // Of known length, so that it names no window.
+            // A frame of known length, which does not contain the size of its window.
             assert_eq!(level(Compression::Zstd, &zstd::bulk::compress(&made(3000), zstd_level).unwrap()), 3);
         }
         assert_eq!(

@@ -1,17 +1,19 @@
-//! Exact copies: records with the same text, byte for byte, known by a hash of 128 bits.
+//! Exact copies: records with identical texts, recognised by a hash of 128 bits.
 
 use super::buckets::{Bounds, each_bucket};
 use super::corpus::{Corpus, ExactRow};
 use super::order::Order;
 use webtwin_base::error::Result;
 
-/// Stands for the place of a record that is no copy.
+/// Placeholder for records that are not copies.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// For each place in the order of keeping, the first place with the same text, if that is another; [`NONE`] if not.
+/// Returns, for each place in the order of keeping, the first place with the same text, or [`NONE`]
+/// if that is the place itself.
 ///
 /// # Errors
-/// Those of the disk that holds hashes; [`webtwin_base::error::Error::MemoryLimit`] when the copies of one text do not fit.
+/// Returns any error of the disk with the hashes, and [`webtwin_base::error::Error::MemoryLimit`]
+/// if the copies of one text do not fit in memory.
 pub(crate) fn copies(corpus: &mut Corpus, order: &Order, bounds: &Bounds, threads: usize) -> Result<Vec<u32>> {
     let first_of_arrival = &corpus.first_of_arrival;
     let place = |row: &ExactRow| order.place(first_of_arrival[row.record[0] as usize] + row.record[1]);

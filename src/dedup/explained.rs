@@ -1,4 +1,4 @@
-//! Explains two records of a result, from its tables and the corpus that it was made of.
+//! Explanation of two records of a result, from its tables and from the corpus that it was made of.
 
 use super::again::{Record, Source};
 use webtwin_base::error::{Error, Result};
@@ -8,29 +8,31 @@ use webtwin_core::explain::duplicates::{Duplicates, Method, Name, Removed, Side,
 use webtwin_results::Run;
 use webtwin_results::scan::scan;
 
-/// Unchanged lines shown around a change.
+/// Number of unchanged lines shown around a change.
 const CONTEXT: usize = 2;
 
-/// Two records and what the result says of them.
+/// Two records, and their outcomes in the result.
 #[derive(Debug)]
 pub struct Asked {
     sides: [Side; 2],
     texts: [String; 2],
-    /// The texts with their long lines broken.
+    /// Texts with long lines broken.
     lines: [String; 2],
     method: Option<Method>,
-    /// For each, the resemblance of the other record to the one that stays for it.
+    /// For each record, the resemblance of the other record to the one that is kept in its place.
     to_kept: [Option<f64>; 2],
 }
 
 impl Asked {
-    /// Reads what a result says of two records, each named by its id or as `FILE:ROW`.
+    /// Reads the outcomes of two records, each named by its id or as `FILE:ROW`.
     ///
     /// # Errors
-    /// As [`Source::of`] and [`Source::find`]; [`Error::Usage`] for one record twice.
+    /// Returns the errors of [`Source::of`] and [`Source::find`], and [`Error::Usage`] if both
+    /// names refer to the same record.
     ///
     /// # Cost
-    /// Two passes over the table `removed`, and the texts of up to four records. Records are found as [`Source::find`] does.
+    /// Two passes over the table `removed`, and the texts of up to four records. Finding the
+    /// records costs as much as in [`Source::find`].
     pub fn read(run: &Run, names: [&str; 2]) -> Result<Asked> {
         let source = Source::of(run)?;
         let records = source.find(names)?;
@@ -79,7 +81,7 @@ impl Asked {
     }
 }
 
-/// The rows of the table `removed` of two records.
+/// Returns the rows of the table `removed` for two records.
 fn removed(run: &Run, records: &[Record; 2]) -> Result<[Option<Removed>; 2]> {
     let mut found = [None, None];
     let columns = ["file", "row", "kept_id", "kept_file", "kept_row", "why", "similarity"];
@@ -101,7 +103,7 @@ fn removed(run: &Run, records: &[Record; 2]) -> Result<[Option<Removed>; 2]> {
     Ok(found)
 }
 
-/// The number of records in the clusters of two kept records.
+/// Returns the numbers of records in the clusters of two kept records.
 fn clusters(run: &Run, kept: [&Name; 2]) -> Result<[u64; 2]> {
     let mut sizes = [1, 1];
     scan(run, "removed", &["kept_file", "kept_row"], &mut |batch| {

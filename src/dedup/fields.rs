@@ -1,29 +1,29 @@
-//! The fields of a JSON object that are wanted, by purpose.
+//! Fields of a JSON object that are extracted, by purpose.
 
 use super::annotate;
 use super::settings::Settings;
 use webtwin_pages::json_fields::{PURPOSES, Wanted};
 
-/// What a field is for.
+/// Purpose of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// The text.
+    /// Field with the text.
     Text,
-    /// The id.
+    /// Field with the id.
     Id,
-    /// What the rule for keeping looks at.
+    /// Field that the keep rule compares.
     Key,
-    /// A field that must not be there.
+    /// Field that must not exist.
     Taken,
-    /// A field that records are counted by, by its number.
+    /// Field that records are counted by, with its number.
     Counted(usize),
 }
 
-/// The most fields that records are counted by.
+/// Maximum number of fields that records are counted by.
 pub const MOST_COUNTED: usize = PURPOSES - 4;
 
 impl Purpose {
-    /// Returns its number.
+    /// Returns the number of the purpose.
     pub(crate) fn number(self) -> usize {
         match self {
             Purpose::Text => 0,
@@ -35,7 +35,7 @@ impl Purpose {
     }
 }
 
-/// The fields that settings want.
+/// Returns the fields that the settings require.
 pub(crate) fn wanted(settings: &Settings) -> Wanted {
     let text = settings.text_fields.iter().map(|name| (Purpose::Text, name.clone()));
     let id = settings.id_field.iter().map(|name| (Purpose::Id, name.clone()));

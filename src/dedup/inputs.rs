@@ -1,4 +1,4 @@
-//! Which files there are, in which format, and where their records go.
+//! Input files: their formats, and their paths in the result.
 
 use std::collections::BTreeMap;
 
@@ -13,20 +13,20 @@ use webtwin_storage::relative::{below_common_folder, segments};
 
 use super::settings::Settings;
 
-/// Name of the totals.
+/// File name of the summary.
 pub(crate) const SUMMARY: &str = "_webtwin/summary";
 
-/// A format that records are read and written in.
+/// Format in which records are read and written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Lines of JSON, in a file that is compressed as a whole or not.
+    /// Lines of JSON, in a file that may be compressed as a whole.
     Jsonl(Compression),
     /// Parquet.
     Parquet,
 }
 
 impl Format {
-    /// Name for people.
+    /// Returns the name of the format for users.
     pub fn name(self) -> &'static str {
         match self {
             Format::Jsonl(Compression::None) => "jsonl",
@@ -39,40 +39,40 @@ impl Format {
     }
 }
 
-/// A file of a corpus.
+/// File of a corpus.
 #[derive(Debug, Clone)]
 pub struct InputFile {
-    /// Where it is.
+    /// Location of the file.
     pub location: Location,
-    /// Its version, the same whenever it is read.
+    /// Version of the file, to which all reads are pinned.
     pub stamp: Stamp,
-    /// Its format.
+    /// Format of the file.
     pub format: Format,
-    /// Its path in the result; `None` for files of `against`, which are not written.
+    /// Path in the result; `None` for files of `against`, which are not written.
     pub path: Option<String>,
 }
 
 impl InputFile {
-    /// Its name, as the user knows it.
+    /// Returns the name as the user writes it.
     pub fn name(&self) -> &str {
         self.location.name()
     }
 }
 
-/// All files: those of `against`, then those of the input, each ascending by name.
+/// All files: those of `against`, followed by those of the input, each ascending by name.
 #[derive(Debug)]
 pub struct Inputs {
-    /// The files.
+    /// All files.
     pub files: Vec<InputFile>,
-    /// How many of them belong to `against`.
+    /// Number of files that belong to `against`.
     pub against: usize,
 }
 
 /// Finds the files of a corpus.
 ///
 /// # Errors
-/// [`Error::Input`] for what is missing or in another format; [`Error::Usage`] when a file is in both corpora, or its
-/// path in the result is not its own.
+/// Returns [`Error::Input`] for a file that is missing or in another format; and [`Error::Usage`]
+/// if a file is in both corpora, or its path in the result is reserved.
 pub(crate) fn find(settings: &Settings, tell: &dyn Fn(String)) -> Result<Inputs> {
     let mut files = files(&settings.against, tell)?;
     let against = files.len();
@@ -95,10 +95,10 @@ pub(crate) fn find(settings: &Settings, tell: &dyn Fn(String)) -> Result<Inputs>
     Ok(Inputs { files, against })
 }
 
-/// The file with a name.
+/// Returns the file with a name.
 ///
 /// # Errors
-/// [`Error::Input`] if it is missing or no corpus of texts.
+/// Returns [`Error::Input`] if the file is missing or is not a corpus of texts.
 pub(crate) fn named(name: &str) -> Result<InputFile> {
     look(&Location::parse(name)?)?.ok_or_else(|| no_corpus(name))
 }
@@ -107,10 +107,10 @@ fn no_corpus(name: &str) -> Error {
     Error::input(name, "neither JSONL nor Parquet, so no corpus of texts")
 }
 
-/// The files of some inputs, ascending by name, each once.
+/// Finds the files of some inputs, ascending by name and without duplicates.
 ///
 /// # Errors
-/// As [`find`].
+/// Returns the errors of [`find`].
 pub(crate) fn files(inputs: &[String], tell: &dyn Fn(String)) -> Result<Vec<InputFile>> {
     let (mut locations, mut passed_over) = (BTreeMap::new(), 0);
     let mut others = Vec::new();
@@ -120,7 +120,7 @@ pub(crate) fn files(inputs: &[String], tell: &dyn Fn(String)) -> Result<Vec<Inpu
             None => others.push(input.clone()),
         }
     }
-    // A folder of pages is no corpus, so nothing is taken for a page.
+    // A folder of pages is not a corpus, so no file is treated as a page.
     for expanded in expand(&others, |_| false)? {
         for location in expanded.locations {
             *locations.entry(location).or_insert(false) |= !expanded.is_search;
@@ -145,7 +145,7 @@ pub(crate) fn files(inputs: &[String], tell: &dyn Fn(String)) -> Result<Vec<Inpu
     Ok(files)
 }
 
-/// The files of an earlier result, if a folder is one.
+/// Returns the files of an earlier result, if the input is the folder of one.
 fn of_result(input: &str) -> Result<Option<Vec<Location>>> {
     if input.contains(['*', '?', '[']) || input.starts_with('@') {
         return Ok(None);
@@ -167,7 +167,8 @@ fn of_result(input: &str) -> Result<Option<Vec<Location>>> {
     of_corpus.map(|file| folder.join(&file.path)).collect::<Result<_>>().map(Some)
 }
 
-/// True if a file of a result is no part of its corpus. Results of earlier builds have their tables among its files.
+/// True if a file of a result does not belong to its corpus. Earlier builds wrote the tables of a
+/// result next to the files of the corpus.
 fn is_beside_corpus(manifest: &Manifest, path: &str) -> bool {
     let is_earlier = manifest.files.iter().all(|file| file.path != SUMMARY);
     match path.split_once('/') {
@@ -177,7 +178,7 @@ fn is_beside_corpus(manifest: &Manifest, path: &str) -> bool {
     }
 }
 
-/// A file, if it is in a format that is read; an empty one counts as lines of JSON.
+/// Returns the file if its format is supported. An empty file counts as lines of JSON.
 fn look(location: &Location) -> Result<Option<InputFile>> {
     if location.is_folder() {
         return Ok(None);
@@ -198,7 +199,7 @@ fn look(location: &Location) -> Result<Option<InputFile>> {
 pub(super) mod tests {
     use super::*;
 
-    /// The files of a folder.
+    /// Returns the files of a folder.
     pub(crate) fn found(folder: &std::path::Path) -> Vec<InputFile> {
         files(&[folder.to_str().unwrap().to_string()], &|_| ()).unwrap()
     }

@@ -1,22 +1,23 @@
-//! A corpus of texts becomes the same corpus without its duplicates.
+//! Deduplication of a corpus of texts: writes the same corpus without its duplicates.
 //!
 //! ```text
-//!  files ──▶ batches of records ──▶ text ─┬─▶ hash of 128 bits ──▶ exact copies ─┐
-//!   │        batches.rs             reader.rs                      exact.rs      ├─▶ verdicts ──▶ write.rs
-//!   │                                     └─▶ shingles, bands ──▶ star cover ────┘                 ▲
-//!   │                                         minhash/            near.rs                          │
-//!   └───────────────────────────────── read a second time, record by record ───────────────────────┘
+//!  files ──▶ batches ──▶ text ─┬─▶ hash of 128 bits ──▶ exact copies ─┐
+//!   │        batches.rs  reader.rs                      exact.rs      ├─▶ verdicts ──▶ write.rs
+//!   │                          └─▶ shingles, bands ──▶ star cover ────┘                 ▲
+//!   │                              minhash/            near.rs                          │
+//!   └────────────────────── read a second time, record by record ───────────────────────┘
 //! ```
 //!
-//! Records are numbered in the order of the input: files by name, records by place; those of `against` come first. The
-//! *order of keeping* puts them in the order of preference (`order.rs`), and all decisions are made in it, so threads
-//! change nothing.
+//! Records are numbered in the order of the input: files by name, and records by position. Those of
+//! `against` come first. The *order of keeping* sorts them by preference (`order.rs`). All
+//! decisions are made in this order, so the number of threads does not change the result.
 //!
-//! With checkpoints (`resume.rs`) a file that an interrupted run has read is not read again for the comparison.
+//! With checkpoints (`resume.rs`), a file that an interrupted run has read is not read again for
+//! the comparison.
 //!
 //! # Memory
-//! About 60 bytes a record; sets of shingles, keys of bands, hashes and ids go to the local disk beyond
-//! their share (`budget.rs`).
+//! About 60 bytes for each record. Sets of shingles, keys of bands, hashes and ids beyond their
+//! budgets are on the local disk (`budget.rs`).
 
 pub mod again;
 mod annotate;
@@ -63,25 +64,26 @@ use resume::Checkpoints;
 pub use resume::folder as checkpoint_folder;
 use settings::Settings;
 
-/// The stages of a run, in order. The first and the last read the input.
+/// Stages of a run, in order. The first and the last one read the input.
 pub const STAGES: [&str; 4] = ["reading", "exact copies", "near-duplicates", "writing"];
 
-/// A corpus that has been found, and has room in memory by all that can be told before it is read.
+/// Deduplication of a corpus whose files have been found. By all estimates before reading, it fits
+/// in memory.
 pub struct Dedup<'s> {
     settings: &'s Settings,
     folder: Location,
     inputs: inputs::Inputs,
     budget: budget::Budget,
     checkpoints: Option<Checkpoints>,
-    /// How far the run is, by bytes of files.
+    /// Progress of the run, in bytes of files.
     pub progress: Arc<Progress>,
 }
 
 impl<'s> Dedup<'s> {
-    /// Finds the corpus; `tell` is told what is going to be done, and what is passed over.
+    /// Finds the corpus. The predicted resources and the skipped files are reported with `tell`.
     ///
     /// # Errors
-    /// Those of inputs, of a folder that cannot be written, and of limits.
+    /// Returns the errors of inputs, of an output folder that is not writable, and of limits.
     pub fn find(settings: &'s Settings, tell: &dyn Fn(String)) -> Result<Dedup<'s>> {
         let folder = Location::parse(&settings.output)?;
         output::prepare(&folder)?;
@@ -92,16 +94,16 @@ impl<'s> Dedup<'s> {
         Ok(Dedup { settings, folder, inputs, budget, checkpoints: None, progress })
     }
 
-    /// Goes on from the checkpoints in a folder, and adds to them.
+    /// Restores the checkpoints in a folder, and adds new ones to it.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub fn resume(self, checkpoints: &Path) -> Result<Dedup<'s>> {
         let checkpoints = Checkpoints::open(checkpoints, self.settings, &self.inputs)?;
         Ok(Dedup { checkpoints: Some(checkpoints), ..self })
     }
 
-    /// Describes what was taken from checkpoints, if there are any.
+    /// Describes the restored checkpoints, if checkpoints are enabled.
     pub fn resumed(&self) -> Option<String> {
         self.checkpoints.as_ref().map(Checkpoints::report)
     }
@@ -109,7 +111,8 @@ impl<'s> Dedup<'s> {
     /// Removes the duplicates, and writes the result.
     ///
     /// # Errors
-    /// Those of inputs, stores and limits; [`webtwin_base::error::Error::TooManyBad`] when a file has too many damaged records.
+    /// Returns the errors of inputs, stores and limits, and
+    /// [`webtwin_base::error::Error::TooManyBad`] if a file has too many damaged records.
     pub fn run(&self) -> Result<Summary> {
         let Dedup { settings, inputs, budget, checkpoints, progress, .. } = self;
         let [reading, exact_copies, near_duplicates, writing] = STAGES;
@@ -124,10 +127,10 @@ impl<'s> Dedup<'s> {
         let near = near::left_out(settings, &mut corpus, &order, &copies, budget)?;
         laps.lap(near_duplicates);
         progress.read_again(writing);
-        // The files of `against` are not read again.
+        // The second pass does not read the files of `against`.
         let against: u64 = inputs.files[..inputs.against].iter().map(|file| file.stamp.bytes).sum();
         progress.done.store(against, Ordering::Relaxed);
-        // The output needs memory, to be compressed, and disk.
+        // The writer needs memory for compression, and disk space.
         corpus.keep_ids_only();
         let verdicts = verdicts::Verdicts::new(&corpus, order, copies, near.left_out);
         let summary = report::Summary::new(settings, inputs, &corpus, &verdicts, near.compared)?;

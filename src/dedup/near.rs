@@ -1,4 +1,4 @@
-//! Near-duplicates: the wiring of [`webtwin_core::minhash`] over rows that may lie on disk.
+//! Near-duplicates: applies [`webtwin_core::minhash`] to rows that may be on disk.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,22 +14,24 @@ use webtwin_core::minhash::resemblance::Threshold;
 use webtwin_core::minhash::star_cover::{LeftOut, StarCover};
 use webtwin_spill::Partitions;
 
-/// What was found.
+/// Outcome of the search.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     /// Near-duplicates by their place in the order of keeping, ascending.
     pub left_out: Vec<LeftOut>,
-    /// Comparisons of two sets.
+    /// Number of comparisons of two sets.
     pub compared: u64,
 }
 
-/// Finds the near-duplicates among the records that are no exact copies.
+/// Finds the near-duplicates among the records that are not exact copies.
 ///
 /// # Errors
-/// Those of the disk that holds rows and sets; [`Error::MemoryLimit`] when groups of candidates take too much.
+/// Returns any error of the disk with rows and sets, and [`Error::MemoryLimit`] if groups of
+/// candidates take too much memory.
 ///
 /// # Cost
-/// A sort of the keys in all threads; the decisions in one, each with a comparison for each candidate that is kept.
+/// A parallel sort of the keys. The decisions are made on one thread, with one comparison for each
+/// candidate that is kept.
 pub(crate) fn left_out(
     settings: &Settings,
     corpus: &mut Corpus,
@@ -41,12 +43,15 @@ pub(crate) fn left_out(
     let against = corpus.against();
     let (first_of_arrival, groups) = (&corpus.first_of_arrival, AtomicU32::new(0));
     let records = u64::from(order.records.max(1));
+    // Candidates are partitioned by ranges of places, so that processing the buckets in turn
+    // decides texts in the order of keeping.
     let bucket = |text: u32| (u64::from(text) * budget.buckets as u64 / records) as usize;
     let keys = corpus.workers.iter_mut().map(|worker| &mut worker.bands).collect();
     let new = || (Partitions::new(budget.buckets, &budget.pool.limited(budget.candidates)), Vec::new());
     let found = each_bucket(keys, settings.workers, &budget.bounds, new, |(found, texts), rows: &mut Vec<BandRow>| {
         texts.clear();
         let place = |row: &BandRow| order.place(first_of_arrival[row.record[0] as usize] + row.record[1]);
+        // An exact copy has the outcome of its original, so it is not compared again.
         texts.extend(rows.iter().map(|row| (row.key, place(row))).filter(|text| copies[text.1 as usize] == NONE));
         let next_group = || groups.fetch_add(1, Ordering::Relaxed) % MOST;
         candidates(texts, against, next_group, |one| found.push(bucket(one.text), one))
@@ -64,6 +69,7 @@ pub(crate) fn left_out(
             all.extend_from_slice(&some);
         }
         all.sort_unstable();
+        // Two texts that agree in several bands are candidates several times.
         all.dedup();
         for of_text in all.chunk_by(|x, y| x.text == y.text) {
             let text = of_text[0].text;

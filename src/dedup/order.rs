@@ -1,7 +1,9 @@
-//! The order of keeping: of duplicates the record stays that comes first in it.
+//! Order of keeping: among duplicates, the record that comes first in this order is kept.
 //!
-//! Records of `against` come first, for they are there already. The others are ordered by the first preferred glob that
-//! their file matches, by the rule, and by their place in the input. Records that lack what the rule looks at come last.
+//! Records of `against` come first, because they are already part of an existing corpus. The others
+//! are ordered by the first glob of `prefer` that their file matches, then by the keep rule, and
+//! then by their position in the input. Records without a value for the rule come last within the
+//! same glob.
 
 use std::cmp::Ordering;
 
@@ -12,21 +14,21 @@ use super::inputs::InputFile;
 use super::settings::{Keep, Settings};
 use webtwin_base::error::{Error, Result};
 
-/// What a rule looks at in a record.
+/// Value of a record that the keep rule compares.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Key {
-    /// Nothing that it understands.
+    /// No value that the rule can compare.
     None,
-    /// Seconds since 1970.
+    /// Time in seconds since 1970.
     Time(i64),
-    /// A number. Whole numbers beyond 2⁵³ are rounded.
+    /// Number. Whole numbers beyond 2⁵³ are rounded.
     Number(f64),
 }
 
-/// The key of a record that lacks what the rule looks at.
+/// Sort key of a record without a value for the rule.
 pub(crate) const MISSING: u64 = u64::MAX;
 
-/// What a record is ordered by: the smaller comes first.
+/// Returns the sort key of a record. Smaller keys come first.
 pub(crate) fn key(keep: &Keep, text: &str, id: Option<&str>, key: Key) -> u64 {
     match (keep, key) {
         (Keep::First, _) => 0,
@@ -43,16 +45,17 @@ fn ascending(number: i64) -> u64 {
     number as u64 ^ 1 << 63
 }
 
-/// Keeps the order of numbers; both zeros are one.
+/// Maps numbers to integers in the same order. Both zeros have the same value.
 fn of_number(number: f64) -> u64 {
     let bits = (number + 0.0).to_bits() as i64;
     ascending(if bits < 0 { bits ^ i64::MAX } else { bits })
 }
 
-/// Marks ids that are no whole numbers.
+/// Bit that marks ids that are not whole numbers.
 const NO_NUMBER: u64 = 1 << 63;
 
-/// The value of an id that is a whole number below 2⁶³, written as numbers are; for others their first seven bytes.
+/// Returns the sort key of an id: the value of a whole number below 2⁶³ in canonical notation, or
+/// the first seven bytes of any other id.
 fn of_id(id: &str) -> u64 {
     match id.parse::<u64>() {
         Ok(number) if number < NO_NUMBER && number.to_string() == id => number,
@@ -65,23 +68,23 @@ fn of_id(id: &str) -> u64 {
     }
 }
 
-/// The order of keeping.
+/// Order of keeping.
 #[derive(Debug)]
 pub struct Order {
     /// Number of records.
     pub records: u32,
-    /// The records in order, and the place of each; nothing where the order is that of the input.
+    /// Records in order, and the place of each record; `None` if the order is that of the input.
     orders: Option<(Vec<u32>, Vec<u32>)>,
 }
 
 impl Order {
-    /// Orders the records of a corpus.
+    /// Determines the order of the records of a corpus.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a glob that is none; those of the disk that holds ids.
+    /// Returns [`Error::Usage`] for an invalid glob, and any error of the disk with the ids.
     ///
     /// # Cost
-    /// A sort, and 8 bytes a record, unless the order is that of the input.
+    /// A sort, and 8 bytes for each record, unless the order is that of the input.
     pub fn of(settings: &Settings, corpus: &Corpus) -> Result<Order> {
         let records = corpus.count();
         if settings.keep == Keep::First && settings.prefer.is_empty() {
@@ -93,6 +96,7 @@ impl Order {
         let mut failed = None;
         let against = corpus.against();
         order[against as usize..].sort_by(|&x, &y| {
+            // The key of an id covers only its first bytes, so ties are decided by the whole ids.
             let by = class_of(x).cmp(&class_of(y)).then(corpus.record(x).key.cmp(&corpus.record(y).key));
             match settings.keep {
                 Keep::SmallestId if by.is_eq() => match (corpus.id(x), corpus.id(y)) {
@@ -113,18 +117,19 @@ impl Order {
         Ok(Order { records, orders: Some((order, places)) })
     }
 
-    /// The record at a place.
+    /// Returns the record at a place.
     pub fn record(&self, place: u32) -> u32 {
         self.orders.as_ref().map_or(place, |(order, _)| order[place as usize])
     }
 
-    /// The place of a record.
+    /// Returns the place of a record.
     pub fn place(&self, record: u32) -> u32 {
         self.orders.as_ref().map_or(record, |(_, places)| places[record as usize])
     }
 }
 
-/// For each file, the number of the first glob that its name or path matches; their number if none does.
+/// Returns, for each file, the number of the first glob that its name or path matches, or the
+/// number of globs if none matches.
 fn classes(prefer: &[String], files: &[InputFile]) -> Result<Vec<usize>> {
     let pattern = |text: &String| {
         Pattern::new(text).map_err(|cause| Error::Usage(format!("--prefer {text}: no valid glob: {cause}")))

@@ -1,8 +1,9 @@
-//! Copies the rows of a Parquet file that are kept, with all their columns.
+//! Copy of the kept rows of a Parquet file, with all columns.
 //!
-//! Values are moved from column to column at the level of the format, whatever their type and however deep they are
-//! nested: nothing is converted, so schema, metadata and values stay. Row groups stay row groups; one that loses all of
-//! its rows is left out. Columns keep their compression and their encodings ([`super::parquet_encodings`]).
+//! Values are moved from column to column at the level of the format, for all types and any depth
+//! of nesting. Nothing is converted, so schema, metadata and values are preserved. Row groups are
+//! preserved, except those that lose all rows. Columns keep their compression and their encodings
+//! ([`super::parquet_encodings`]).
 
 use std::io::Write;
 use std::sync::Arc;
@@ -26,25 +27,26 @@ use webtwin_base::error::{Error, Result};
 use webtwin_storage::open::open_pinned;
 use webtwin_storage::parquet_file::{Fault, ParquetFile, rows_of};
 
-/// Rows of a column that are held at a time.
+/// Number of rows of a column that are held at a time.
 const ROWS: usize = 512;
 
-/// Where Arrow keeps its own schema, which readers hold against that of the file.
+/// Key of Arrow's own schema in the metadata. Readers compare it with the schema of the file.
 const ARROW_SCHEMA: &str = "ARROW:schema";
 
-/// What becomes of the rows of a file.
+/// Selection and annotation of the rows of a file.
 pub(crate) struct Rows<'r> {
-    /// Whether a row of the file is kept.
+    /// Predicate that is true for the rows of the file that are kept.
     pub is_kept: &'r dyn Fn(u64) -> bool,
-    /// The names of columns that are added, and what is in them for a row that is kept.
+    /// Names of the added columns, and a function that returns their values for a kept row.
     #[allow(clippy::type_complexity)]
     pub notes: Option<(&'r [String; 3], &'r dyn Fn(u64) -> Result<Note>)>,
 }
 
-/// Writes the kept rows of a file to `out`; returns it, and the number of rows.
+/// Writes the kept rows of a file to `out`. Returns `out` and the number of rows.
 ///
 /// # Errors
-/// [`Error::Input`] when the file is damaged or has one of the added columns; those of `out`.
+/// Returns [`Error::Input`] if the file is damaged or already has one of the added columns, and any
+/// error of `out`.
 ///
 /// # Cost
 /// One pass over the file. Memory for a few pages and 512 rows of one column.
@@ -78,7 +80,8 @@ pub(crate) fn copy<W: Write + Send>(file: &InputFile, rows: &Rows<'_>, out: W) -
 
 fn write_failed(name: &str, cause: ParquetError) -> Error {
     if let ParquetError::External(inner) = cause {
-        // What our own sink says comes back in wrappers of the crate and of the standard library.
+        // An error of this program's own sink is wrapped by the `parquet` crate and the standard
+        // library.
         let inner = match inner.downcast::<std::io::Error>() {
             Ok(io) => match io.into_inner().map(|inner| inner.downcast::<Error>()) {
                 Some(Ok(error)) => return *error,
@@ -91,7 +94,7 @@ fn write_failed(name: &str, cause: ParquetError) -> Error {
     Error::input(name, format!("bad_parquet: its rows cannot be copied: {cause}"))
 }
 
-/// The schema of the file, with the added columns at the end.
+/// Returns the schema of the file, followed by the added columns.
 fn schema(metadata: &ParquetMetaData, rows: &Rows<'_>) -> Copied<Arc<Type>> {
     let root = metadata.file_metadata().schema_descr().root_schema_ptr();
     let Some((names, _)) = rows.notes else { return Ok(root) };
@@ -117,7 +120,7 @@ fn properties(input: &ParquetFile, rows: &Rows<'_>) -> WriterProperties {
     if rows.notes.is_some()
         && let Some(pairs) = &mut pairs
     {
-        // It would not name the added columns, and some readers take that for damage.
+        // Arrow's schema would lack the added columns, which some readers treat as damage.
         pairs.retain(|pair| pair.key != ARROW_SCHEMA);
     }
     let mut properties = WriterProperties::builder().set_key_value_metadata(pairs).set_max_row_group_row_count(None);
@@ -161,7 +164,7 @@ fn copy_column(
     is_kept: &[bool],
     writer: &mut ColumnWriter<'_>,
 ) -> Copied<()> {
-    // Readers and writers of one type have names of their own, so each arm has both.
+    // The reader and the writer of a type have separate variants, so each arm names both.
     macro_rules! arms {
         ($($reader:ident $writer:ident),*) => {
             match (reader, writer) {
@@ -184,8 +187,8 @@ fn copy_column(
     )
 }
 
-/// Copies the values of the kept rows: a row begins where the repetition level is 0, and a value is present where the
-/// definition level is the highest.
+/// Copies the values of the kept rows. A row begins where the repetition level is 0. A value is
+/// present where the definition level is the maximum.
 fn copy_values<T: DataType>(
     mut reader: ColumnReaderImpl<T>,
     column: &ColumnDescPtr,
@@ -213,13 +216,15 @@ fn copy_values<T: DataType>(
         let (mut at, mut value, mut end) = (row, 0, 0);
         let (mut kept_slots, mut kept_values) = (0, 0);
         while end < slots {
-            // All slots of one row.
+            // Extends the row to all of its slots.
             let start = end;
             end += 1;
             while repeats && end < slots && repetitions[end] > 0 {
                 end += 1;
             }
             let stays = is_kept[at];
+            // Kept slots and values are moved to the front of their buffers, which avoids a copy of
+            // the dropped ones.
             for slot in start..end {
                 let is_present = present == 0 || levels[slot] == present;
                 if stays {
@@ -287,7 +292,7 @@ pub(super) mod tests {
     use super::*;
     use webtwin_storage::location::Location;
 
-    /// A row: id, text and tags.
+    /// Generated row: id, text and tags.
     pub(crate) type Made = (i64, Option<String>, Option<Vec<Option<i32>>>);
 
     const SCHEMA: &str = "message m { required int64 id; optional binary text (STRING);
@@ -302,7 +307,7 @@ pub(super) mod tests {
         encoded_with(groups, properties)
     }
 
-    /// A file with a row group for every entry of `groups`.
+    /// Returns a file with one row group for each entry of `groups`.
     pub(crate) fn encoded_with(groups: &[Vec<Made>], properties: WriterProperties) -> Vec<u8> {
         let schema = Arc::new(parse_message_type(SCHEMA).unwrap());
         let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties)).unwrap();
@@ -346,7 +351,7 @@ pub(super) mod tests {
         reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect()
     }
 
-    /// A copy of a file, and its number of rows.
+    /// Returns a copy of a file, and its number of rows.
     pub(crate) fn copied(bytes: &[u8], rows: &Rows<'_>) -> (Vec<u8>, u64) {
         let folder = tempfile::tempdir().unwrap();
         let location = Location::parse(folder.path().join("x.parquet").to_str().unwrap()).unwrap();

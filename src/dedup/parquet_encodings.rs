@@ -1,8 +1,9 @@
-//! Settings of a Parquet writer with which a copy has the encodings of the original.
+//! Settings of a Parquet writer that preserve the encodings of the original file.
 //!
-//! The defaults of the library depend on the format's version alone. Those of version 2 encode strings as
-//! `DELTA_BYTE_ARRAY`, which PyArrow does not read into a column of dictionary type, and cut a dictionary off at 1 MiB,
-//! after which polars does not read a column of categories. A reader that opens the original should open the copy.
+//! The library's defaults depend only on the format version. Those of version 2 encode strings as
+//! `DELTA_BYTE_ARRAY`, which PyArrow cannot read into a column of dictionary type, and limit a
+//! dictionary to 1 MiB, after which polars cannot read a column of categories. A reader that can
+//! open the original should be able to open the copy.
 
 use parquet::basic::{Encoding, PageType};
 use parquet::column::page::Page;
@@ -14,10 +15,11 @@ use webtwin_storage::parquet_file::ParquetFile;
 
 /// Sets version, encodings and dictionaries to those of a file.
 ///
-/// A column has one encoding in addition to its dictionary: the first that a row group has.
+/// A column has one encoding in addition to its dictionary: the first one that occurs in the row
+/// groups.
 ///
 /// # Cost
-/// Where the footer has no statistics of pages, the dictionaries of columns of more than 1 MiB are read.
+/// If the footer has no page statistics, the dictionaries of columns of more than 1 MiB are read.
 pub(crate) fn keep(input: &ParquetFile, mut properties: WriterPropertiesBuilder) -> WriterPropertiesBuilder {
     let metadata = input.reader.metadata();
     let groups = metadata.row_groups();
@@ -25,7 +27,8 @@ pub(crate) fn keep(input: &ParquetFile, mut properties: WriterPropertiesBuilder)
         let pages = column.page_encoding_stats().map_or(&[][..], Vec::as_slice);
         pages.iter().any(|pages| pages.page_type == PageType::DATA_PAGE_V2)
     });
-    // The version of the footer tells nothing of the pages: PyArrow and others write 2 there, and pages of version 1.
+    // The version in the footer does not determine the version of the pages: PyArrow and others
+    // write version 2 there, with pages of version 1.
     properties = properties.set_writer_version(match has_new_pages {
         true => WriterVersion::PARQUET_2_0,
         false => WriterVersion::PARQUET_1_0,
@@ -35,7 +38,7 @@ pub(crate) fn keep(input: &ParquetFile, mut properties: WriterPropertiesBuilder)
             groups.iter().filter_map(|group| group.columns().get(leaf)).flat_map(of_values).collect();
         let Some(path) = groups.first().map(|group| group.column(leaf).column_path().clone()) else { continue };
         let has_dictionary = encodings.iter().any(is_dictionary);
-        // No library writes BIT_PACKED any more.
+        // No current library writes BIT_PACKED.
         #[allow(deprecated)]
         let is_other = |encoding: &&Encoding| !is_dictionary(encoding) && **encoding != Encoding::BIT_PACKED;
         let other = encodings.iter().find(is_other).copied();
@@ -43,7 +46,7 @@ pub(crate) fn keep(input: &ParquetFile, mut properties: WriterPropertiesBuilder)
             .set_column_dictionary_enabled(path.clone(), has_dictionary)
             .set_column_encoding(path.clone(), other.unwrap_or(Encoding::PLAIN));
         if has_dictionary {
-            // Values that are kept fit into a dictionary that is no larger than that of the original.
+            // The kept values fit into a dictionary of the size of the original one.
             let largest = match other {
                 None => usize::MAX,
                 Some(_) => (0..groups.len()).map(|group| dictionary_bytes(input, group, leaf)).max().unwrap_or(0),
@@ -59,7 +62,8 @@ fn is_dictionary(encoding: &Encoding) -> bool {
     matches!(encoding, Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY)
 }
 
-/// Bytes of the dictionary of a column in a row group, if only that tells whether all values are in it; 0 otherwise.
+/// Returns the size of a column's dictionary in a row group in bytes, if it is needed to find out
+/// if all values are in it; 0 otherwise.
 fn dictionary_bytes(input: &ParquetFile, group: usize, leaf: usize) -> usize {
     let column = input.reader.metadata().row_group(group).column(leaf);
     let is_small = column.uncompressed_size().unsigned_abs() < DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT as u64;
@@ -74,13 +78,13 @@ fn dictionary_bytes(input: &ParquetFile, group: usize, leaf: usize) -> usize {
     }
 }
 
-/// The encodings of a column's values in its data pages.
+/// Returns the encodings of a column's values in its data pages.
 fn of_values(column: &ColumnChunkMetaData) -> Vec<Encoding> {
     let is_data = |page: PageType| matches!(page, PageType::DATA_PAGE | PageType::DATA_PAGE_V2);
     match column.page_encoding_stats() {
         Some(pages) => pages.iter().filter(|pages| is_data(pages.page_type)).map(|pages| pages.encoding).collect(),
-        // The list has the encoding of levels, too, and PLAIN for the dictionary: so it does not tell whether the writer
-        // gave a dictionary up.
+        // The list also contains the encoding of levels, and PLAIN for the dictionary. So it does
+        // not show if the writer abandoned the dictionary.
         None => column.encodings().filter(|encoding| *encoding != Encoding::RLE).collect(),
     }
 }
@@ -95,7 +99,7 @@ mod tests {
     use super::super::parquet_copy::tests::{Made, copied, encoded_with};
     use super::*;
 
-    /// For each column of each row group, the kinds and encodings of its pages.
+    /// Returns the types and encodings of the pages of each column of each row group.
     fn pages(file: &[u8]) -> Vec<Vec<(PageType, Encoding)>> {
         let options = ReadOptionsBuilder::new().with_encoding_stats_as_mask(false).build();
         let reader = SerializedFileReader::new_with_options(bytes::Bytes::from(file.to_vec()), options).unwrap();
@@ -108,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_copy_has_the_pages_and_encodings_of_its_original() {
-        // Half of the texts, which are all different, are more than the library puts into a dictionary by itself.
+        // Half of the texts, all of which differ, exceed the default limit of a dictionary.
         let text = |row: i64| Some(format!("{row} {}", "x".repeat(1000)));
         let rows: Vec<Made> = (0..3000).map(|row| (row, text(row), Some(vec![None, Some(row as i32 % 7)]))).collect();
         let groups: Vec<Vec<Made>> = rows.chunks(2500).map(<[Made]>::to_vec).collect();

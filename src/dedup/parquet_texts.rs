@@ -1,4 +1,5 @@
-//! The rows of a Parquet file, as far as they matter: text, id, and what the rule for keeping looks at.
+//! Reader of the required columns of a Parquet file: text, id, and the value that the keep rule
+//! compares.
 
 use parquet::basic::Type as Physical;
 use parquet::data_type::ByteArray;
@@ -13,21 +14,23 @@ use webtwin_pages::parquet_columns::{self, Column, is_string, is_time};
 use webtwin_storage::open::open_pinned;
 use webtwin_storage::parquet_file::{Fault, ParquetFile, rows_of};
 
-/// Rows decoded at once.
+/// Number of rows that are decoded together.
 const ROWS: usize = 256;
 
-/// A file that is being read.
+/// Parquet file that is being read.
 pub(crate) struct ParquetTexts {
     file: ParquetFile,
     name: String,
-    /// Leaf columns of text, id and key, and of the fields that are counted by.
+    /// Leaf columns of text, id and key, followed by those of the fields that records are counted
+    /// by.
     leaves: Vec<Option<usize>>,
     has_times: bool,
     group: usize,
     columns: Vec<Column>,
-    /// Rows of the group that are still to be read.
+    /// Number of rows of the group that are still to be read.
     left: usize,
-    /// Bytes of the groups that were begun since somebody asked.
+    /// Size of the row groups that were begun since the last call of [`ParquetTexts::taken`], in
+    /// bytes.
     taken: u64,
 }
 
@@ -35,7 +38,7 @@ impl ParquetTexts {
     /// Opens a file and finds its columns.
     ///
     /// # Errors
-    /// [`Error::Input`] when it is damaged, or has no column of strings for the text.
+    /// Returns [`Error::Input`] if the file is damaged, or has no column of strings for the text.
     pub(crate) fn open(file: &InputFile, settings: &Settings) -> Result<ParquetTexts> {
         let name = file.name().to_string();
         let opened = open_pinned(&file.location, &file.stamp)?;
@@ -67,15 +70,16 @@ impl ParquetTexts {
         Ok(ParquetTexts { file, name, leaves, has_times, group: 0, columns: Vec::new(), left: 0, taken: 0 })
     }
 
-    /// Bytes of the file, groups as a whole, that have been read since this was asked last.
+    /// Returns the number of bytes of the file read since the last call, in whole row groups.
     pub(crate) fn taken(&mut self) -> u64 {
         std::mem::take(&mut self.taken)
     }
 
-    /// The next rows; `None` at the end.
+    /// Returns the next rows, or `None` at the end.
     ///
     /// # Errors
-    /// [`Error::Input`] where the file is damaged: its rows could not be copied.
+    /// Returns [`Error::Input`] if the file is damaged. It is not skipped, because its rows could
+    /// not be copied.
     pub(crate) fn next(&mut self) -> Result<Option<Vec<Row>>> {
         let mut rows = Vec::new();
         let mut bytes = 0;
@@ -123,12 +127,12 @@ impl ParquetTexts {
     }
 }
 
-/// What the rule for keeping compares, of a number.
+/// Returns the value of a number that the keep rule compares.
 fn number(number: Option<f64>) -> Key {
     number.filter(|number| !number.is_nan()).map_or(Key::None, Key::Number)
 }
 
-/// The error for a row group that cannot be read.
+/// Returns the error for a row group that cannot be read.
 pub(crate) fn damaged(name: &str, group: usize, fault: Fault) -> Error {
     match fault {
         Fault::Run(error) => error,

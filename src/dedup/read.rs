@@ -1,4 +1,4 @@
-//! The first pass: every record is read, and what decides about it is kept.
+//! First pass: reads every record, and keeps the data that decisions are based on.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -19,11 +19,12 @@ use webtwin_pages::damage::Damage;
 /// Reads all files.
 ///
 /// # Errors
-/// Those of inputs and stores; [`webtwin_base::error::Error::TooManyBad`] when a file has too many damaged records;
-/// [`webtwin_base::error::Error::MemoryLimit`] when there are more records than memory for them.
+/// Returns any error of inputs and stores, [`webtwin_base::error::Error::TooManyBad`] if a file has
+/// too many damaged records, and [`webtwin_base::error::Error::MemoryLimit`] if the records do not
+/// fit in memory.
 ///
 /// # Cost
-/// One pass over the input; see [`Budget`] for the memory.
+/// One pass over the input. [`Budget`] describes the memory.
 pub(crate) fn read(
     settings: &Settings,
     inputs: &Inputs,
@@ -45,6 +46,7 @@ pub(crate) fn read(
         let shared = &shared;
         let started: Result<Vec<_>> =
             (0..settings.workers as u32).map(|me| threads::start_in(scope, move || work(me, shared, budget))).collect();
+        // If a thread cannot be started, those that run must end before the scope joins them.
         let threads = started.inspect_err(|_| shared.stop.store(true, Ordering::Relaxed))?;
         Ok(threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(panicked()))).collect())
     })?;
@@ -69,6 +71,7 @@ pub(crate) fn read(
         corpus.without_id += tally.without_id;
         corpus.without_key += tally.without_key;
     }
+    // Batches arrive in any order, so rows and records are numbered after sorting.
     corpus.batches.sort_unstable_by_key(|batch| (batch.file, batch.number));
     let (mut first, mut before) = (0, (u32::MAX, 0));
     let mut rejections = Vec::with_capacity(damage.len());
@@ -80,7 +83,7 @@ pub(crate) fn read(
         batch.first = first;
         first += batch.records.len() as u32;
         corpus.first_of_arrival[batch.arrival as usize] = batch.first;
-        // The rows of a table are counted from the beginning of its file.
+        // Rows of a table are counted from the beginning of the file, not of the batch.
         let is_table = inputs.files[batch.file as usize].format == Format::Parquet;
         let of_batch = |(number, rejection): &(u32, Rejection)| (rejection.file, *number) == (batch.file, batch.number);
         while let Some((_, mut rejection)) = damage.next_if(of_batch) {
@@ -93,7 +96,7 @@ pub(crate) fn read(
     Ok(corpus)
 }
 
-/// Fails for the first file of which too much is damaged.
+/// Returns an error for the first file with too much damage.
 fn hold_against_max_bad(corpus: &Corpus, max_bad: f64) -> Result<()> {
     corpus.rejections.chunk_by(|x, y| x.file == y.file).try_for_each(|of_file| {
         let file = &corpus.files[of_file[0].file as usize];

@@ -1,5 +1,5 @@
-//! A thread of the first pass: it takes batches of the files, each as the first file that nobody reads has it, and keeps what
-//! decides about their records.
+//! Thread of the first pass. It takes batches from the first file that no other thread is reading,
+//! and keeps the data of their records that decisions are based on.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -27,7 +27,7 @@ use webtwin_pages::json_fields::Wanted;
 use webtwin_pages::record::Refusal;
 use webtwin_spill::{Array, Partitions};
 
-/// What all threads share.
+/// State that all threads share.
 pub(crate) struct Shared<'s> {
     pub settings: &'s Settings,
     pub checkpoints: Option<&'s Checkpoints>,
@@ -39,18 +39,18 @@ pub(crate) struct Shared<'s> {
     pub stop: AtomicBool,
 }
 
-/// How far a file is.
+/// Reading state of a file.
 pub(crate) enum Reading {
     Ahead,
     Open(Batches, u32),
     Done,
 }
 
-/// What a thread has counted.
+/// Counts of one thread.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub batches: Vec<BatchRecords>,
-    /// With the number of the batch; offsets of rows count from the batch.
+    /// Rejections, each with the number of its batch. Offsets in tables are relative to the batch.
     pub rejections: Vec<(u32, Rejection)>,
     pub empty: u64,
     pub without_id: u64,
@@ -85,7 +85,7 @@ pub(crate) fn work(me: u32, shared: &Shared<'_>, budget: &Budget) -> Result<(Wor
     read.map(|()| (reader.worker, reader.tally))
 }
 
-/// Makes the keys of bands of sets of shingles.
+/// Computation of the keys of bands from sets of shingles.
 struct Signatures {
     near: Near,
     permutations: Permutations,
@@ -98,14 +98,14 @@ impl Signatures {
     }
 }
 
-/// A thread that reads.
+/// State of a reading thread.
 struct Reader<'s> {
     me: u32,
     shared: &'s Shared<'s>,
     worker: Worker,
     signatures: Option<Signatures>,
     shingles: Option<Shingles>,
-    /// Of the batch at hand.
+    /// Prints of the current batch.
     prints: BatchPrints,
     tally: Tally,
 }
@@ -122,7 +122,8 @@ impl<'s> Reader<'s> {
         Ok(())
     }
 
-    /// The next batch of the first file that nobody reads at the moment; of the first at all if there is none.
+    /// Returns the next batch of the first file that no other thread is reading. If all files are
+    /// being read, waits for the first one.
     fn next_batch(&mut self, first: &mut usize) -> Result<Option<(u32, u32, Batch)>> {
         loop {
             let files: &'s [_] = &self.shared.files;
@@ -181,7 +182,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Takes in a file from its checkpoint; false if there is none.
+    /// Restores a file from its checkpoint. Returns false if there is none.
     fn restore(&mut self, file: usize) -> Result<bool> {
         let Shared { files, checkpoints, progress, .. } = self.shared;
         let Some(checkpoints) = checkpoints else { return Ok(false) };
@@ -221,7 +222,7 @@ impl<'s> Reader<'s> {
         Ok(())
     }
 
-    /// Takes in the prints of a batch, whether it was just read or restored.
+    /// Adds the prints of a batch to the corpus, whether it was read or restored.
     fn take_in(&mut self, file: u32, prints: &BatchPrints) -> Result<()> {
         let Shared { settings, arrivals, progress, most_records, .. } = self.shared;
         let BatchPrints { head, records, shingles } = prints;
@@ -260,7 +261,7 @@ impl<'s> Reader<'s> {
         Ok(())
     }
 
-    /// Stores what is known of a record, which is called `name`.
+    /// Stores the data of a record. `name` is the form in which hashes and keys refer to it.
     fn record(&mut self, prints: &RecordPrints, id: Option<&str>, set: &[u32], name: [u32; 2]) -> Result<Record> {
         let settings = self.shared.settings;
         let Worker { sets, ids, exact, bands, .. } = &mut self.worker;

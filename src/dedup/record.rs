@@ -1,4 +1,4 @@
-//! The records of a corpus: what makes a line, or a row of a table, one of them.
+//! Records of a corpus: conversion of a line, or of a row of a table, into a record.
 
 use std::borrow::Cow;
 
@@ -13,40 +13,42 @@ use webtwin_pages::fetch_time;
 use webtwin_pages::json_fields::{Scalar, Wanted, text_of_line, without_nan};
 use webtwin_pages::record::{Reason, Refusal};
 
-/// A record, as far as it matters.
+/// Required fields of a record.
 #[derive(Debug)]
 pub(crate) struct Record<'t> {
-    /// The text.
+    /// Text of the record.
     pub text: Cow<'t, str>,
-    /// The id.
+    /// Id of the record, if there is one.
     pub id: Option<String>,
-    /// What the rule for keeping compares.
+    /// Value that the keep rule compares.
     pub key: Key,
     /// Values of the fields that records are counted by.
     pub values: Vec<Option<String>>,
 }
 
-/// Why a row is no record.
+/// Reason why a row is not a record.
 #[derive(Debug)]
 pub(crate) enum NoRecord {
-    /// There is nothing on the line.
+    /// The line is blank.
     Blank,
-    /// It is rejected.
+    /// The row is rejected.
     Rejected(Refusal),
-    /// It already has a field that annotations would add.
+    /// The row already has a field that annotations would add.
     Annotated,
-    /// It and all after it cannot be decoded: how, and bytes of the file, as it is stored, that are lost.
+    /// The rest of the file from this row on cannot be decoded. Contains the reason and the number
+    /// of lost bytes of the stored file.
     Lost(Refusal, u64),
 }
 
-/// What is done with each row of a batch, by its place, or with what stands in the place of one; false ends the visit.
+/// Visitor of the rows of a batch, which receives the position of each row and the record or the
+/// reason why it is none. It returns false to end the visit.
 pub(crate) type Visit<'v> = dyn FnMut(u64, Result<Record<'_>, NoRecord>) -> webtwin_base::error::Result<bool> + 'v;
 
-/// Passes the rows of a batch, each with its place: the offset of its line, or its number in a batch of a table; until `visit`
-/// returns false. Returns what it has returned last.
+/// Passes the rows of a batch to `visit` until that returns false. The position of a row is the
+/// offset of its line, or its number in a batch of a table. Returns the last value of `visit`.
 ///
 /// # Errors
-/// Those of `visit`.
+/// Returns any error of `visit`.
 pub(crate) fn each(
     batch: Batch,
     settings: &Settings,
@@ -80,10 +82,10 @@ pub(crate) fn each(
     }
 }
 
-/// Reads a record from a line of JSON; `repaired` holds the line if it had to be repaired.
+/// Parses a record from a line of JSON. `repaired` holds the line if it had to be repaired.
 ///
 /// # Errors
-/// Why the line is no record.
+/// Returns the reason why the line is not a record.
 fn of_line<'t>(
     line: &'t [u8],
     settings: &Settings,
@@ -91,6 +93,7 @@ fn of_line<'t>(
     repaired: &'t mut Option<String>,
 ) -> Result<Record<'t>, NoRecord> {
     let Some(text) = text_of_line(line) else { return Err(NoRecord::Blank) };
+    // The line includes its end, so one more byte is allowed.
     if line.len() as u64 > settings.limits.record_bytes.saturating_add(1) {
         return Err(NoRecord::Rejected((Reason::RecordTooLarge, too_long(line.len() as u64, &settings.limits))));
     }
@@ -98,6 +101,8 @@ fn of_line<'t>(
     let mut found = match wanted.find(text) {
         Ok(found) => found,
         Err(detail) => {
+            // Python writes NaN, which is not JSON. The repair is tried only after a failure,
+            // because it costs a copy of the line.
             *repaired = without_nan(text);
             match repaired.as_deref().map(|text| wanted.find(text)) {
                 Some(Ok(found)) => found,
@@ -143,7 +148,7 @@ fn text_of_row<'r>(text: Option<&'r ByteArray>, limits: &Limits) -> Result<&'r s
     std::str::from_utf8(text.data()).map_err(|_| (Reason::NotUtf8, "the text is no UTF-8".into()))
 }
 
-/// Describes a record that is over the limit.
+/// Describes a record that exceeds the limit.
 fn too_long(bytes: u64, limits: &Limits) -> String {
     format!("a record of {bytes} bytes; --max-record is {}", limits.record_bytes)
 }

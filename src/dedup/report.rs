@@ -1,4 +1,4 @@
-//! The totals of a run: `_webtwin/summary`, and what is worth a line to people.
+//! Totals of a run: the file `_webtwin/summary`, and notices for users.
 
 use std::collections::BTreeMap;
 
@@ -12,97 +12,98 @@ use super::settings::{Keep, Settings};
 use super::verdicts::Verdicts;
 use webtwin_base::error::Result;
 
-/// Records that stand for the most others, in the summary.
+/// Maximum number of clusters in the summary's list of the largest ones.
 const SHOWN: usize = 20;
 
-/// A cluster of this share of all records is worth a line.
+/// Divisor of the number of records. A cluster of at least this fraction is reported as a notice.
 const GIANT_SHARE: u64 = 20;
 
-/// The totals of a run. Times and machines are not in it, so its bytes are those of the answer.
+/// Totals of a run. They contain no times or machines, so equal results have equal summaries.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
-    /// Records of the input, by what became of them: read = kept + removed + rejected.
+    /// Numbers of records of the input by outcome: read = kept + removed + rejected.
     pub records: Records,
-    /// Bytes of texts.
+    /// Total lengths of texts.
     pub text_bytes: TextBytes,
-    /// Records of `against`.
+    /// Number of records of `against`.
     pub against: u64,
-    /// Texts without a character but white space: they are kept, and no duplicates of each other.
+    /// Number of texts that are only white space. They are kept and are not duplicates of each
+    /// other.
     pub empty_texts: u64,
-    /// Records without an id in the field that was named: they have file and row for it.
+    /// Number of records without a value in the id field. Their file and row serve as the id.
     pub without_id: u64,
-    /// Records without what the rule for keeping looks at: they come last.
+    /// Number of records without a value for the keep rule. They come last.
     pub without_key: u64,
-    /// Pairs of sets that were compared.
+    /// Number of pairs of sets that were compared.
     pub compared: u64,
-    /// Kept records in favour of which others are removed.
+    /// Number of kept records in favour of which others are removed.
     pub clusters: u64,
-    /// Clusters by their number of records, kept ones included, in classes.
+    /// Numbers of clusters by class of size. The size includes the kept record.
     pub cluster_sizes: Vec<ClusterSizes>,
-    /// Those in favour of which the most are.
+    /// Largest clusters.
     pub largest_clusters: Vec<Cluster>,
     /// Counts by file of the input.
     pub files: Vec<FileCounts>,
-    /// By each field of `--count-by`, counts by its values, the most frequent first.
+    /// For each field of `--count-by`, the counts by value, in descending order of frequency.
     pub counts_by: BTreeMap<String, Vec<ValueCounts>>,
-    /// The settings that the answer depends on.
+    /// Settings that the result depends on.
     pub settings: Value,
 }
 
-/// Records of the input by what became of them.
+/// Numbers of records of the input by outcome.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Records {
-    /// Records read.
+    /// Number of records read.
     pub read: u64,
-    /// Records kept.
+    /// Number of records kept.
     pub kept: u64,
-    /// Records removed (or annotated as duplicates), in all.
+    /// Total number of records removed (or annotated as duplicates).
     pub removed: u64,
-    /// The same by reason.
+    /// Number of records removed by reason.
     pub removed_by: BTreeMap<&'static str, u64>,
-    /// Records rejected, in all.
+    /// Total number of records rejected.
     pub rejected: u64,
-    /// The same by reason.
+    /// Number of records rejected by reason.
     pub rejected_by: BTreeMap<&'static str, u64>,
 }
 
-/// Bytes of texts by what became of their records.
+/// Total lengths of texts in bytes, by the outcome of their records.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct TextBytes {
-    /// Of records kept.
+    /// Texts of kept records.
     pub kept: u64,
-    /// Of records removed.
+    /// Texts of removed records.
     pub removed: u64,
 }
 
-/// A kept record with duplicates.
+/// Kept record with duplicates.
 #[derive(Debug, Clone, Serialize)]
 pub struct Cluster {
-    /// Its id.
+    /// Id of the record.
     pub id: String,
-    /// File with it.
+    /// File with the record.
     pub file: String,
-    /// Its row there, from 0.
+    /// Row of the record in the file, from 0.
     pub row: u64,
-    /// Records removed in favour of it.
+    /// Number of records removed in its favour.
     pub removed: u64,
 }
 
-/// Number of clusters of some sizes.
+/// Number of clusters of a class of sizes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ClusterSizes {
-    /// Fewest records of such a cluster.
+    /// Minimum number of records of such a cluster.
     pub from: u64,
-    /// Most records of such a cluster; `None` for no limit.
+    /// Maximum number of records of such a cluster; `None` for no limit.
     pub to: Option<u64>,
     /// Number of clusters.
     pub clusters: u64,
 }
 
-/// The fewest records of a cluster in each class of sizes.
+/// Minimum number of records of a cluster in each class of sizes.
 const SIZES: [u64; 7] = [2, 3, 4, 5, 10, 100, 1000];
 
-/// Counts clusters by size, given the records removed in each.
+/// Counts clusters by size. Each entry begins with the number of records removed in the cluster.
 fn cluster_sizes(clusters: &[(u64, u32)]) -> Vec<ClusterSizes> {
     let classes = SIZES.iter().enumerate().map(|(at, &from)| {
         let to = SIZES.get(at + 1).map(|next| next - 1);
@@ -115,23 +116,23 @@ fn cluster_sizes(clusters: &[(u64, u32)]) -> Vec<ClusterSizes> {
 /// Counts of a file.
 #[derive(Debug, Clone, Serialize)]
 pub struct FileCounts {
-    /// Its name.
+    /// File name.
     pub file: String,
-    /// Its format.
+    /// File format.
     pub format: &'static str,
-    /// Records kept.
+    /// Number of records kept.
     pub kept: u64,
-    /// Records removed.
+    /// Number of records removed.
     pub removed: u64,
-    /// Records rejected.
+    /// Number of records rejected.
     pub rejected: u64,
 }
 
 impl Summary {
-    /// Counts what became of the records.
+    /// Counts the records by outcome.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Usage`] if a field has more values than are counted.
+    /// Returns [`webtwin_base::error::Error::Usage`] if a field has too many values.
     pub fn new(
         settings: &Settings,
         inputs: &Inputs,
@@ -143,6 +144,7 @@ impl Summary {
         let mut text_bytes = TextBytes::default();
         let mut favoured: Vec<u32> = Vec::new();
         let mut files = Vec::new();
+        // Records of `against` are not part of the totals.
         for (number, file) in inputs.files.iter().enumerate().skip(inputs.against) {
             let rejected = corpus.rejections.iter().filter(|rejection| rejection.file as usize == number);
             let mut counts =
@@ -162,6 +164,7 @@ impl Summary {
                             counts.removed += 1;
                             text_bytes.removed += u64::from(at.text_bytes);
                             *records.removed_by.entry(removed.why.as_str()).or_default() += 1;
+                            // One entry for each removed record; equal entries form a cluster.
                             favoured.push(removed.kept);
                         }
                     }
@@ -177,6 +180,7 @@ impl Summary {
         let mut clusters: Vec<(u64, u32)> =
             favoured.chunk_by(|x, y| x == y).map(|same| (same.len() as u64, same[0])).collect();
         let (all, cluster_sizes) = (clusters.len() as u64, cluster_sizes(&clusters));
+        // Ties are decided by the number of the record, so that the summary is deterministic.
         clusters.sort_unstable_by_key(|&(removed, record)| (std::cmp::Reverse(removed), record));
         clusters.truncate(SHOWN);
         let cluster = |(removed, record)| {
@@ -201,7 +205,7 @@ impl Summary {
         })
     }
 
-    /// What somebody may not expect.
+    /// Returns notices about results that a user may not expect.
     pub fn surprises(&self, settings: &Settings) -> Vec<String> {
         let mut lines = Vec::new();
         if self.records.rejected > 0 {

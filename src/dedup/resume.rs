@@ -1,9 +1,10 @@
-//! Checkpoints: the prints of whole files on the local disk, so that an interrupted run that is started again does not read
-//! these files again for the comparison.
+//! Checkpoints: the prints of whole files on the local disk. With them an interrupted run that is
+//! started again does not have to read these files again for the comparison.
 //!
-//! A checkpoint belongs to a file of the input by its name and version, and to the settings that the answer depends on. It gets its
-//! name once all batches of its file are in it. The comparison and the writing are always repeated: what they have made is as
-//! large as the corpus, and neither can be entered in the middle.
+//! A checkpoint belongs to a file of the input by its name and version, and to the settings that
+//! the result depends on. It gets its name after all batches of its file have been written. The
+//! comparison and the writing are always repeated: their output is as large as the corpus, and
+//! neither can be resumed in the middle.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -20,21 +21,21 @@ use webtwin_storage::location::Location;
 use webtwin_storage::records::{RecordStore, Records, folder_below};
 use webtwin_storage::step_records::{Stamp, StepRecord, StepRecords};
 
-/// Name of the step in the names of its files.
+/// Name of the step in the file names of checkpoints.
 const STEP: &str = "read";
 
-/// The checkpoints of a run. Its threads share them.
+/// Checkpoints of a run, which its threads share.
 #[derive(Debug)]
 pub(crate) struct Checkpoints {
     records: Records,
     files: Vec<Checkpoint>,
     restored: AtomicUsize,
     recorded: AtomicUsize,
-    /// True once a checkpoint could not be written; then no more are.
+    /// True after a checkpoint could not be written. Then no more are written.
     gave_up: AtomicBool,
 }
 
-/// The checkpoint of a file.
+/// Checkpoint of a file.
 #[derive(Debug)]
 struct Checkpoint {
     steps: StepRecords,
@@ -42,19 +43,19 @@ struct Checkpoint {
     recording: Mutex<Option<Recording>>,
 }
 
-/// A checkpoint that is being written.
+/// Checkpoint that is being written.
 #[derive(Debug)]
 struct Recording {
     record: StepRecord,
     written: u32,
-    /// Number of batches, once the file was read to its end.
+    /// Number of batches, once the file has been read to its end.
     batches: Option<u32>,
 }
 
-/// The folder for the checkpoints of a run.
+/// Returns the folder for the checkpoints of a run.
 ///
 /// # Errors
-/// As [`folder_below`].
+/// Returns the errors of [`folder_below`].
 pub fn folder(settings: &Settings, output: &Location) -> Result<PathBuf> {
     let root = settings.records.as_deref().map(Location::parse).transpose()?;
     let digest = format!("{:016x}", xxh3_64(settings.answer().to_string().as_bytes()));
@@ -62,10 +63,10 @@ pub fn folder(settings: &Settings, output: &Location) -> Result<PathBuf> {
 }
 
 impl Checkpoints {
-    /// Opens the checkpoints in a folder, which is created if missing.
+    /// Opens the checkpoints in a folder, which is created if it is missing.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub(crate) fn open(folder: &Path, settings: &Settings, inputs: &Inputs) -> Result<Checkpoints> {
         let mut answer = settings.answer().to_string();
         if let Some(near) = settings.near {
@@ -88,7 +89,8 @@ impl Checkpoints {
         Ok(Checkpoints { records, files, restored, recorded, gave_up })
     }
 
-    /// Opens the checkpoint of a file; `None` if there is none that is whole and of this version of the file.
+    /// Opens the checkpoint of a file. Returns `None` if there is no intact one for this version of
+    /// the file.
     pub(crate) fn find(&self, file: usize) -> Option<impl Read + use<>> {
         let Checkpoint { steps, stamp, .. } = &self.files[file];
         let record = (steps.stamp(STEP)? == *stamp).then(|| steps.read(STEP).ok())??;
@@ -96,7 +98,7 @@ impl Checkpoints {
         Some(record)
     }
 
-    /// Describes a checkpoint that was whole when it was found, and cannot be read.
+    /// Returns the error for a checkpoint that was intact when it was found but cannot be read.
     pub(crate) fn unreadable(&self, cause: io::Error) -> Error {
         Error::storage(self.records.folder().to_string_lossy(), cause)
     }
@@ -109,7 +111,7 @@ impl Checkpoints {
         });
     }
 
-    /// Notes that a file was read to its end and has so many batches.
+    /// Records that a file has been read to its end and has the given number of batches.
     pub(crate) fn end(&self, file: usize, batches: u32) {
         self.record(file, |recording| {
             recording.batches = Some(batches);
@@ -117,7 +119,8 @@ impl Checkpoints {
         });
     }
 
-    /// Changes the checkpoint of a file, and finishes it once it is whole. The run goes on without checkpoints if one fails.
+    /// Applies `change` to the checkpoint of a file, and finishes the checkpoint if it is complete.
+    /// If that fails, the run continues without checkpoints.
     fn record(&self, file: usize, change: impl FnOnce(&mut Recording) -> bool) {
         let Checkpoint { steps, stamp, recording } = &self.files[file];
         let mut place = recording.lock().unwrap_or_else(PoisonError::into_inner);
@@ -135,7 +138,8 @@ impl Checkpoints {
         }
     }
 
-    /// Finishes a checkpoint that has all batches, and keeps another; false if that fails.
+    /// Finishes a checkpoint that has all batches, and stores any other for the next call. Returns
+    /// false if finishing fails.
     fn put_back(&self, recording: Recording, place: &mut Option<Recording>) -> bool {
         if recording.batches != Some(recording.written) {
             *place = Some(recording);
@@ -146,7 +150,7 @@ impl Checkpoints {
         is_whole
     }
 
-    /// Describes what was restored and recorded.
+    /// Describes the restored and the written checkpoints.
     pub(crate) fn report(&self) -> String {
         let count = |count: &AtomicUsize| count.load(Ordering::Relaxed);
         let folder = self.records.folder().display();
@@ -162,7 +166,7 @@ impl Checkpoints {
         )
     }
 
-    /// Removes all of them, once there is a result.
+    /// Removes all checkpoints, after the result has been committed.
     pub(crate) fn remove(&self) {
         self.records.remove();
     }

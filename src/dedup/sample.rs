@@ -1,4 +1,5 @@
-//! What the beginnings of some files tell about all: how far they expand, and how long their records are.
+//! Estimates from the beginnings of some files: their compression ratio, and the length of their
+//! records.
 
 use std::collections::BTreeMap;
 
@@ -8,25 +9,26 @@ use webtwin_base::error::Result;
 use webtwin_job::Limits;
 use webtwin_pages::decoded::Compression;
 
-/// Files that are looked at.
+/// Maximum number of files in the sample.
 const FILES: usize = 16;
 
-/// Bytes of each, decoded, about.
+/// Approximate number of decoded bytes read from each file.
 const BYTES: u64 = 4 << 20;
 
-/// Bytes of a text in a format that is not looked into: those of a corpus are rarely shorter.
+/// Assumed length of a text in bytes, for formats that are not sampled. The texts of a corpus are
+/// rarely shorter.
 const A_TEXT: u64 = 1000;
 
-/// Records and bytes of files, by estimate.
+/// Estimated numbers of records and bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Expected {
-    /// Bytes of records, decoded.
+    /// Decoded size of the records in bytes.
     pub decoded_bytes: u64,
-    /// Records.
+    /// Number of records.
     pub records: u64,
 }
 
-/// The beginnings of files of one format.
+/// Totals of the sampled beginnings of files of one format.
 #[derive(Debug, Default)]
 struct Beginnings {
     encoded: u64,
@@ -34,13 +36,13 @@ struct Beginnings {
     lines: u64,
 }
 
-/// What is in all files, by the beginnings of some of them.
+/// Estimates the content of all files from the beginnings of some of them.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns any error of the store.
 ///
 /// # Cost
-/// 4 MiB, decoded, of 16 files at most.
+/// Reads 4 MiB, decoded, of at most 16 files.
 pub(crate) fn expected(files: &[InputFile], limits: &Limits) -> Result<Expected> {
     let mut seen: BTreeMap<&str, Beginnings> = BTreeMap::new();
     let lines: Vec<&InputFile> = files.iter().filter(|file| matches!(file.format, Format::Jsonl(_))).collect();
@@ -74,7 +76,7 @@ pub(crate) fn expected(files: &[InputFile], limits: &Limits) -> Result<Expected>
     }))
 }
 
-/// How far such files usually expand.
+/// Returns the usual ratio of decoded to stored size.
 fn usual_ratio(format: Format) -> u64 {
     match format {
         Format::Jsonl(Compression::None) => 1,

@@ -1,4 +1,4 @@
-//! What a user can set, and which of it is part of the answer.
+//! Settings of a deduplication, and the subset that the result depends on.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -9,76 +9,80 @@ use webtwin_core::minhash::bands::Bands;
 use webtwin_core::minhash::shingles::Shingling;
 use webtwin_job::Limits;
 
-/// Fields with a record's text, if none is named.
+/// Default names of the field with a record's text.
 pub const TEXT_FIELDS: [&str; 2] = ["text", "content"];
 
-/// Fields with a record's time, if none is named.
+/// Default names of the field with a record's time.
 const TIME_FIELDS: [&str; 3] = ["fetch_time", "date", "timestamp"];
 
-/// Everything that a user can set.
+/// All settings.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Files, folders, globs and `@LIST`s.
+    /// Files, folders, globs and `@LIST` files.
     pub inputs: Vec<String>,
-    /// Corpora whose records are there already, or folders of earlier results.
+    /// Existing corpora, or folders of earlier results. Their records are kept in favour of those
+    /// of the input.
     pub against: Vec<String>,
     /// Folder of the result.
     pub output: String,
-    /// Names of the field with the text; the first that a record has counts. A dot leads into an object.
+    /// Names of the field with the text. The first one that a record has is used. A dot separates
+    /// the names of nested objects.
     pub text_fields: Vec<String>,
     /// Name of the field with the id.
     pub id_field: Option<String>,
-    /// How near-duplicates are found; `None` for exact copies only.
+    /// Search for near-duplicates; `None` for exact copies only.
     pub near: Option<Near>,
-    /// Which record of several stays.
+    /// Rule that decides which of several records is kept.
     pub keep: Keep,
-    /// Globs for the names of files whose records stay before others, in this order.
+    /// Globs over file names, in order of preference. Records of files that match an earlier glob
+    /// are kept in favour of others.
     pub prefer: Vec<String>,
-    /// Names of fields by whose values records are counted.
+    /// Names of the fields by whose values records are counted.
     pub count_by: Vec<String>,
-    /// What the names of added fields begin with, if records are annotated instead of removed.
+    /// Prefix of the names of added fields, if records are annotated instead of removed.
     pub annotate: Option<String>,
-    /// Largest share of damaged records of a file, 0 to 1.
+    /// Maximum fraction of damaged records of a file, 0 to 1.
     pub max_bad: f64,
     /// Limits of a record.
     pub limits: Limits,
-    /// True if what is read of each file is recorded, and not read again by a run that goes on from this one.
+    /// True if checkpoints of the read files are written and restored.
     pub resume: bool,
-    /// Folder for these records, on a local disk; that of the result if there is none.
+    /// Folder for the checkpoints on a local disk; `None` for that of the result.
     pub records: Option<String>,
-    /// Threads.
+    /// Number of threads.
     pub workers: usize,
-    /// Bytes of memory, by estimate.
+    /// Maximum memory in bytes, by estimate.
     pub memory_bytes: u64,
-    /// Folder for what does not fit.
+    /// Folder for data that does not fit in memory.
     pub spill: PathBuf,
 }
 
-/// How near-duplicates are found.
+/// Parameters of the search for near-duplicates.
 #[derive(Debug, Clone, Copy)]
 pub struct Near {
-    /// What texts are compared by.
+    /// Definition of the shingles by which texts are compared.
     pub shingling: Shingling,
-    /// Least resemblance of near-duplicates, 0 to 1.
+    /// Minimum resemblance of near-duplicates, 0 to 1.
     pub threshold: f64,
-    /// How candidates are found.
+    /// Bands that determine the candidates.
     pub bands: Bands,
 }
 
-/// Which record of several stays. Ties go to the first in the order of the input.
+/// Rule that decides which of several records is kept. Ties are decided by the order of the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Keep {
-    /// The first in the order of the input: files by name, records by place.
+    /// First record in the order of the input: files by name, records by position.
     First,
-    /// The one with the longest text, in bytes.
+    /// Record with the longest text in bytes.
     Longest,
-    /// The one with the latest time in the first of these fields that it has.
+    /// Record with the latest time in the first of these fields that it has.
     Newest(Vec<String>),
-    /// The one with the smallest id: whole numbers by value, before all others by their bytes.
+    /// Record with the smallest id. Whole numbers are compared by value and precede all other ids,
+    /// which are compared by their bytes.
     SmallestId,
-    /// The one with the largest number in a field.
+    /// Record with the largest number in a field.
     Max(String),
-    /// The one with the smallest number in a field.
+    /// Record with the smallest number in a field.
     Min(String),
 }
 
@@ -103,7 +107,7 @@ impl FromStr for Keep {
 }
 
 impl Keep {
-    /// The rule as it is written.
+    /// Returns the rule as the user writes it.
     pub fn name(&self) -> String {
         match self {
             Keep::First => "first".into(),
@@ -115,7 +119,7 @@ impl Keep {
         }
     }
 
-    /// The fields that the rule looks at, the first that a record has.
+    /// Returns the fields that the rule compares. The first one that a record has is used.
     pub fn fields(&self) -> &[String] {
         match self {
             Keep::Newest(fields) => fields,
@@ -152,8 +156,9 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The settings by which the records of a result were found and compared, given its [`Settings::answer`]; others are the
-    /// default. `None` if a build with other settings wrote it.
+    /// Returns the settings by which the records of a result were read and compared, given its
+    /// [`Settings::answer`]. All other settings have their defaults. Returns `None` if a build with
+    /// other settings wrote the result.
     pub fn of_result(answer: &Value) -> Option<Settings> {
         let texts = |value: &Value| -> Option<Vec<String>> {
             value.as_array()?.iter().map(|of| Some(of.as_str()?.to_string())).collect()
@@ -174,7 +179,7 @@ impl Settings {
             text_fields: texts(&answer["text_fields"])?,
             id_field: answer["id_field"].as_str().map(String::from),
             near,
-            // The result was made, so the windows of its files were within the limit.
+            // The limit on windows need not be enforced again, because the result exists.
             limits: Limits {
                 record_bytes: answer["record_bytes"].as_u64()?,
                 window_bytes: 1 << 31,
@@ -184,7 +189,7 @@ impl Settings {
         })
     }
 
-    /// The settings that the answer depends on, as the summary and the manifest have them.
+    /// Returns the settings that the result depends on, as stored in the summary and the manifest.
     pub fn answer(&self) -> Value {
         let near = self.near.map(|near| {
             json!({

@@ -17,7 +17,7 @@ use webtwin_core::minhash::shingles::{Shingles, Shingling};
 use webtwin_core::minhash::star_cover::by_definition;
 use webtwin_job::Limits;
 
-/// A record of a made-up corpus.
+/// Record of a generated corpus.
 #[derive(Debug, Clone)]
 struct Made {
     words: Vec<u8>,
@@ -31,7 +31,7 @@ impl Made {
     }
 }
 
-/// Texts of few words, many of them copies and near-copies of others.
+/// Returns texts of few words, many of which are copies or near-copies of others.
 fn corpus() -> impl Strategy<Value = Vec<Made>> {
     let text = prop::collection::vec(0u8..4, 0..12);
     let texts = prop::collection::vec(text, 1..8);
@@ -62,7 +62,7 @@ fn settings(folder: &Path, keep: Keep, against: usize) -> Settings {
         near: Some(Near {
             shingling: Shingling::Words(2),
             threshold: 0.5,
-            // A pair at the threshold is missed once in 2^64.
+            // A pair at the threshold is missed with a probability of 2^-64.
             bands: Bands { bands: 64, rows: 1 },
         }),
         keep,
@@ -79,7 +79,8 @@ fn settings(folder: &Path, keep: Keep, against: usize) -> Settings {
     }
 }
 
-/// (id, id that is kept in its place, why, similarity in millionths) of each record that is removed.
+/// Id, id of the record kept in its place, reason and similarity in millionths of each removed
+/// record.
 type Removals = Vec<(String, String, Why, u64)>;
 
 fn found(settings: &Settings, workers: usize, spills: bool) -> Removals {
@@ -103,7 +104,8 @@ fn found(settings: &Settings, workers: usize, spills: bool) -> Removals {
     (0..corpus.count()).filter_map(removed).collect()
 }
 
-/// The same by definition: records in order, each compared with all that are kept before it.
+/// Computes the expected result by definition: compares each record, in order, with all records
+/// kept before it.
 fn plain(records: &[Made], keep: &Keep, against: usize) -> Removals {
     let mut order: Vec<usize> = (0..records.len()).collect();
     order.sort_by_key(|&at| {
@@ -116,7 +118,8 @@ fn plain(records: &[Made], keep: &Keep, against: usize) -> Removals {
             _ => 0,
         };
         let is_new = record.file >= against;
-        // The input is in the order of files; a made record's number is its place within that.
+        // The input is in the order of the files. The number of a generated record is its position
+        // in that order.
         (is_new, if is_new { preference } else { 0 }, record.file, at)
     });
     let set = |at: usize| Shingles::new(Shingling::Words(2)).of(&records[order[at]].text()).to_vec();
@@ -125,7 +128,7 @@ fn plain(records: &[Made], keep: &Keep, against: usize) -> Removals {
     let old = order.iter().filter(|&&at| records[at].file < against).count() as u32;
     let similar = |x: u32, y: u32| Threshold::new(0.5).reached(&sets[x as usize], &sets[y as usize]);
     let mut removals: Vec<(usize, Removals)> = Vec::new();
-    // Exact copies first: only the first of each text is compared with others.
+    // Exact copies come first: only the first record with each text is compared with others.
     let mut first: BTreeMap<String, u32> = BTreeMap::new();
     let mut firsts: Vec<u32> = Vec::new();
     for at in 0..order.len() as u32 {
@@ -157,7 +160,7 @@ fn plain(records: &[Made], keep: &Keep, against: usize) -> Removals {
     removals.into_iter().flat_map(|(_, removal)| removal).collect()
 }
 
-/// Ids fall while records are made, so that the smallest is the last.
+/// Ids decrease in the order of generation, so the last record has the smallest one.
 fn id(at: usize) -> String {
     (100 - at).to_string()
 }

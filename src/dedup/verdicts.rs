@@ -1,11 +1,11 @@
-//! What becomes of each record.
+//! Outcome of each record.
 
 use super::corpus::Corpus;
 use super::exact::NONE;
 use super::order::Order;
 use webtwin_core::minhash::star_cover::LeftOut;
 
-/// Why a record is removed.
+/// Reason for the removal of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Why {
     /// A kept record has the same text.
@@ -17,7 +17,7 @@ pub enum Why {
 }
 
 impl Why {
-    /// The word in the column `removed.why`.
+    /// Returns the value in the column `removed.why`.
     pub fn as_str(self) -> &'static str {
         match self {
             Why::Exact => "exact",
@@ -27,31 +27,31 @@ impl Why {
     }
 }
 
-/// A record that is removed.
+/// Record that is removed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Removed {
     /// Number of the record that is kept in its place.
     pub kept: u32,
-    /// Why.
+    /// Reason for the removal.
     pub why: Why,
-    /// Resemblance of the two texts; 1 if they are the same.
+    /// Resemblance of the two texts; 1 if they are identical.
     pub similarity: f64,
 }
 
-/// What becomes of each record.
+/// Outcomes of all records.
 pub struct Verdicts {
     order: Order,
-    /// By place, the first place with the same text.
+    /// First place with the same text, by place.
     copies: Vec<u32>,
-    /// By place, ascending.
+    /// Near-duplicates by place, ascending.
     left_out: Vec<LeftOut>,
     against: u32,
-    /// Records, by number, in whose place others are removed.
+    /// Bit set of the numbers of records in whose place others are removed.
     has_copies: Vec<u64>,
 }
 
 impl Verdicts {
-    /// Joins exact copies, given by place, with the near-duplicates among the others.
+    /// Combines the exact copies, given by place, with the near-duplicates among the other records.
     pub fn new(corpus: &Corpus, order: Order, copies: Vec<u32>, left_out: Vec<LeftOut>) -> Verdicts {
         let has_copies = vec![0; (order.records as usize).div_ceil(64)];
         let mut verdicts = Verdicts { order, copies, left_out, against: corpus.against(), has_copies };
@@ -63,7 +63,8 @@ impl Verdicts {
         verdicts
     }
 
-    /// What becomes of a record: `None` if it is kept. Those of `against` are.
+    /// Returns the removal of a record, or `None` if it is kept, which applies to all records of
+    /// `against`.
     pub fn of(&self, record: u32) -> Option<Removed> {
         if record < self.against {
             return None;
@@ -73,7 +74,7 @@ impl Verdicts {
         let stands_for_it = if first == NONE { place } else { first };
         let near = self.left_out.binary_search_by_key(&stands_for_it, |left_out| left_out.text).ok();
         let (kept, similarity) = match near.map(|at| self.left_out[at]) {
-            // An exact copy of a record that is removed is as similar as that is.
+            // An exact copy of a removed record has the similarity of that record.
             Some(near) => (self.order.record(near.kept), near.resemblance),
             None if first == NONE => return None,
             None => (self.order.record(first), 1.0),
@@ -86,7 +87,7 @@ impl Verdicts {
         Some(Removed { kept, why, similarity })
     }
 
-    /// Whether other records are removed in favour of this one.
+    /// True if other records are removed in favour of this one.
     pub fn has_copies(&self, record: u32) -> bool {
         self.has_copies[record as usize / 64] >> (record % 64) & 1 == 1
     }

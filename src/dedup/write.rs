@@ -1,5 +1,5 @@
-//! The second pass: every file is read again, its kept records are written, then the tables, the summary and the
-//! manifest.
+//! Second pass: reads every file again and writes its kept records, followed by the tables, the
+//! summary and the manifest.
 
 use std::io::{self, Write};
 use std::sync::atomic::Ordering;
@@ -26,16 +26,16 @@ use webtwin_storage::table::{Column, Table};
 use webtwin_storage::table_encoder::{self, Encoding};
 use webtwin_storage::texts::Texts;
 
-/// Rows of a table that are encoded together.
+/// Number of rows of a table that are encoded together.
 const GROUP_ROWS: usize = 1 << 17;
 
-/// Bytes of a file of a table on disk, about, before the next rows get another.
+/// Approximate size of a table's file in bytes, after which a new file is begun.
 const FILE_BYTES: usize = 64_000_000;
 
 /// Writes the result and commits it.
 ///
 /// # Errors
-/// Those of inputs and stores; nothing is left behind then.
+/// Returns any error of inputs and stores. Then no file is left behind.
 pub(crate) fn write(
     dedup: &Dedup<'_>,
     corpus: &Corpus,
@@ -58,7 +58,7 @@ pub(crate) fn write(
     };
     let files = staged().inspect_err(|_| attempt.discard())?;
     laps.lap(STAGES[3]);
-    // From here on the attempt may be decided on, and then its files must stay.
+    // After the next call the attempt may be decided on, and then its files must stay.
     if let Some(temporary) = temporary {
         temporary.release();
     }
@@ -84,7 +84,7 @@ fn manifest(settings: &Settings, summary: &Summary, laps: &Laps, files: Vec<File
     }
 }
 
-/// What the threads that write share.
+/// State that the writing threads share.
 struct Output<'o> {
     settings: &'o Settings,
     inputs: &'o Inputs,
@@ -95,7 +95,7 @@ struct Output<'o> {
 }
 
 impl Output<'_> {
-    /// Writes the files of the corpus, a thread each.
+    /// Writes the files of the corpus, each on one thread.
     fn corpus_files(&self) -> Result<Vec<FileEntry>> {
         let against = self.inputs.against;
         let count = self.inputs.files.len() - against;
@@ -113,7 +113,7 @@ impl Output<'_> {
         let (out, rows) = match file.format {
             Format::Jsonl(compression) => {
                 let head = open_pinned(&file.location, &file.stamp)?.read_at(0, HEAD)?;
-                // Where files are fewer than threads, each has several.
+                // If there are fewer files than threads, each file gets several threads.
                 let threads = self.settings.workers / (self.inputs.files.len() - self.inputs.against).max(1);
                 let out = Encoder::new(out, Coding::like(compression, &head), threads)?;
                 (self.lines(number, file, out)?, None)
@@ -186,7 +186,7 @@ impl Output<'_> {
         parquet_copy::copy(file, &parquet_copy::Rows { is_kept: &is_kept, notes }, out)
     }
 
-    /// Row and number of each record of a file.
+    /// Returns the row and the number of each record of a file.
     fn rows_of(&self, file: u32) -> impl Iterator<Item = (u64, u32)> + '_ {
         let of_batch = |batch: &'_ super::corpus::BatchRecords| (batch.first_row, batch.first);
         self.corpus.of_file(file).iter().flat_map(move |batch| {
@@ -204,7 +204,7 @@ fn write_failed(name: &str, cause: io::Error) -> Error {
     }
 }
 
-/// The table `removed`: a row per record that is removed, by file and row.
+/// Writes the table `removed`: one row for each removed record, by file and row.
 fn removed(attempt: &Attempt, inputs: &Inputs, corpus: &Corpus, verdicts: &Verdicts) -> Result<Vec<FileEntry>> {
     let name = |file: u32| inputs.files[file as usize].name().to_string();
     let of_input = (corpus.against()..corpus.count()).filter_map(|record| Some((record, verdicts.of(record)?)));
@@ -237,7 +237,7 @@ fn removed(attempt: &Attempt, inputs: &Inputs, corpus: &Corpus, verdicts: &Verdi
     files.finish()
 }
 
-/// The table `rejected`, as that of a run.
+/// Writes the table `rejected`, in the form that the main job uses.
 fn rejected(attempt: &Attempt, inputs: &Inputs, corpus: &Corpus) -> Result<Vec<FileEntry>> {
     let mut rows = corpus.rejections.iter().filter(|row| row.file as usize >= inputs.against).peekable();
     let mut files = Parts::new(attempt, "rejected");
@@ -255,12 +255,12 @@ fn rejected(attempt: &Attempt, inputs: &Inputs, corpus: &Corpus) -> Result<Vec<F
     files.finish()
 }
 
-/// The files of a table, which grow row by row.
+/// Files of a table, which are written row by row.
 struct Parts<'a> {
     attempt: &'a Attempt,
     name: &'static str,
     files: Vec<FileEntry>,
-    /// The file at hand, and its rows.
+    /// Encoder of the current file, and its number of rows.
     open: Option<(table_encoder::Encoder, u64)>,
 }
 

@@ -1,12 +1,15 @@
-//! What travels between workers: a parcel, which is a block of rows and the address its sender has written on it.
+//! Parcels, which travel between workers. A parcel is a block of rows and the address that its
+//! sender has written on it.
 //!
-//! timely's own containers are addressed row by row inside its exchange operator. Ours are filled per receiver before
-//! they enter the dataflow, so that a parcel is routed by one look at its address and a row is copied once.
+//! timely's own containers are addressed row by row inside its exchange operator. The containers of
+//! this module are filled per receiver before they enter the dataflow. So a parcel is routed by its
+//! one address, and a row is copied once.
 //!
-//! A [`Block`] does not know the type of its rows, so timely's channels, sockets and operators are compiled for one
-//! container, however many kinds of rows a program exchanges. It travels between processes as it lies in memory (little
-//! endian), padded to 8 bytes like everything timely sends, and its rows are read where the socket has put them;
-//! between the workers of one process it is moved.
+//! The type [`Block`] is independent of the type of its rows. So timely's channels, sockets and
+//! operators are compiled for one container, however many types of rows a program exchanges.
+//! Between processes a block is sent as its memory representation (little endian), padded to 8
+//! bytes like everything that timely sends, and its rows are read from the buffer of the socket.
+//! Between the workers of one process a block is moved.
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -24,26 +27,28 @@ use super::buffers::{ANY, need};
 #[cfg(target_endian = "big")]
 compile_error!("rows travel as they lie in memory, which is defined for little-endian machines only");
 
-/// Most bytes of a full block: large enough that the cost of a message vanishes, small enough to stay within a cache,
-/// and with what timely puts before it four frames of a connection.
+/// Maximum size of a full block, in bytes. It is large enough that the fixed cost of a message is
+/// negligible, and small enough for a cache. Together with the header that timely puts before it, a
+/// block fills four frames of a connection.
 pub(super) const BLOCK_BYTES: usize = 255 << 10;
 
-/// Bytes of the blocks that a worker fills for all others at a time.
+/// Total size of the blocks that a worker fills for all receivers at a time, in bytes.
 const OPEN_BYTES: usize = 3840 << 10;
 
-/// Least bytes of a full block, however many others there are.
+/// Minimum size of a full block in bytes, for any number of workers.
 const LEAST_BYTES: usize = 16 << 10;
 
-/// Bytes of a full block among so many workers.
+/// Returns the size of a full block in bytes, for the given number of workers.
 pub(super) fn bytes_of_full(workers: usize) -> usize {
     (OPEN_BYTES / workers).clamp(LEAST_BYTES, BLOCK_BYTES)
 }
 
-/// Rows of one fixed size as they lie in memory, aligned to 8 bytes.
+/// Rows of one fixed size in their memory representation, aligned to 8 bytes.
 #[derive(Clone, Default)]
 pub(crate) struct Block {
     words: Vec<u64>,
-    /// Instead of words, what another process has sent: in memory that timely reads into again once it is dropped.
+    /// Bytes received from another process, which replace `words`. timely reuses their memory as
+    /// soon as they are dropped.
     arrived: Option<Bytes>,
     used: usize,
     row_bytes: u32,
@@ -56,18 +61,19 @@ impl std::fmt::Debug for Block {
 }
 
 impl Block {
-    /// Returns an empty block of so many bytes for rows of type `T`, with room for [`Block::room`] of them, in the
-    /// memory of `spare` if it has enough.
+    /// Returns an empty block of at least `bytes` bytes for [`Block::room`] rows of type `T`. It
+    /// reuses the memory of `spare` if that is large enough.
     pub(crate) fn new<T: Pod>(bytes: usize, spare: Option<Block>) -> Block {
         const { assert!(align_of::<T>() <= align_of::<u64>() && size_of::<T>() <= u32::MAX as usize) };
         let words = size_of::<T>().max(bytes).div_ceil(8);
         let memory = spare.map(|block| block.words).filter(|memory| memory.len() >= words);
-        // Asked for as zeros, memory is mapped only where rows are written.
+        // The operating system maps zeroed memory lazily, so only pages with rows take memory.
         let words = memory.unwrap_or_else(|| vec![0; words]);
         Block { words, arrived: None, used: 0, row_bytes: size_of::<T>() as u32 }
     }
 
-    /// Returns a block of `rows`, however many, in the memory of one of `spare` if they are worth it.
+    /// Returns a block of all `rows`. It reuses the memory of the last block of `spare` if the rows
+    /// fill at least a quarter of it and fit.
     pub(crate) fn of<T: Pod>(rows: &[T], spare: &mut Vec<Block>) -> Block {
         let bytes: &[u8] = bytemuck::cast_slice(rows);
         let is_worth_it = |room: usize| (room / 4..=room).contains(&bytes.len());
@@ -77,7 +83,7 @@ impl Block {
         Block { words, arrived: None, used: bytes.len(), row_bytes: size_of::<T>() as u32 }
     }
 
-    /// Rows of type `T` in a block of so many bytes, at least 1.
+    /// Returns the number of rows of type `T` that fit into a block of `bytes` bytes, at least 1.
     pub(crate) const fn room<T>(bytes: usize) -> usize {
         match size_of::<T>() {
             0 => panic!("rows without a size cannot be counted"),
@@ -86,7 +92,7 @@ impl Block {
         }
     }
 
-    /// Whether there is no room for another row of type `T`; true for a block without memory.
+    /// True if another row of type `T` does not fit. A block without memory is always full.
     #[inline]
     pub(crate) fn is_full<T>(&self) -> bool {
         self.used + size_of::<T>() > self.words.len() * 8
@@ -95,7 +101,7 @@ impl Block {
     /// Appends a row.
     ///
     /// # Panics
-    /// When the block [is full](Block::is_full).
+    /// Panics if the block [is full](Block::is_full).
     #[inline]
     pub(crate) fn push<T: Pod>(&mut self, row: &T) {
         let end = self.used + size_of::<T>();
@@ -103,21 +109,22 @@ impl Block {
         self.used = end;
     }
 
-    /// The rows, in the order pushed.
+    /// Returns the rows in the order pushed.
     ///
     /// # Panics
-    /// When the rows have another size than `T`.
+    /// Panics if the rows have another size than `T`.
     pub(crate) fn rows<T: Pod>(&self) -> &[T] {
         assert!(self.row_bytes as usize == size_of::<T>() || self.used == 0, "rows are read as what they were sent as");
         bytemuck::cast_slice(&self.padded()[..self.used])
     }
 
-    /// The bytes of the rows, and more of no meaning.
+    /// Returns the bytes of the rows, followed by padding without meaning.
     fn padded(&self) -> &[u8] {
         self.arrived.as_deref().unwrap_or_else(|| bytemuck::cast_slice(&self.words))
     }
 
-    /// Copies a few rows out of the memory of a socket, which they would keep from being read into again.
+    /// Copies the rows out of the socket's buffer if they are few, so that timely can reuse the
+    /// buffer.
     pub(super) fn leave_socket(&mut self) {
         if self.used < BLOCK_BYTES / 4
             && let Some(bytes) = self.arrived.take()
@@ -126,56 +133,57 @@ impl Block {
         }
     }
 
-    /// Whether there are no rows.
+    /// True if the block has no rows.
     pub(crate) fn is_empty(&self) -> bool {
         self.used == 0
     }
 
-    /// Bytes of its own memory.
+    /// Returns the size of the block's own memory in bytes, which excludes received bytes.
     pub(super) fn held_bytes(&self) -> usize {
         self.words.len() * 8
     }
 }
 
-/// Rows on their way from one worker to another.
+/// Rows in transit from one worker to another.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Parcel {
-    /// The address.
+    /// Receiver, sender and collective call.
     pub about: Address,
     /// The rows, if any.
     pub rows: Block,
 }
 
-/// What is written on a parcel.
+/// Address of a parcel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub(super) struct Address {
-    /// Index of the worker it goes to.
+    /// Index of the receiving worker.
     pub to: u32,
-    /// Index of the worker it comes from.
+    /// Index of the sending worker.
     pub from: u32,
-    /// Hash of the name of the collective call it belongs to.
+    /// Hash of the name of the collective call.
     pub name: u64,
-    /// Number of that call.
+    /// Number of the collective call.
     pub call: u64,
-    /// Parcels of the receiver that count and that the sender has taken since it last said so.
+    /// Acknowledgement: number of counted parcels of the receiver that the sender has taken since
+    /// its last acknowledgement.
     pub taken: u32,
-    /// 1 on the last parcel of a call from this sender to this receiver, otherwise 0.
+    /// 1 on the last parcel of a call from this sender to this receiver, 0 on all others.
     pub last: u16,
-    /// Which of the kinds of rows that travel in this call.
+    /// Index of the row type, for calls that exchange rows of several types.
     pub kind: u16,
-    /// On the last parcel, what the sender tells with this call.
+    /// Number that the sender reports with this call. Valid on the last parcel only.
     pub told: u64,
 }
 
 impl Address {
-    /// Whether a parcel with these rows is one of those on their way of which there are only so many, and which are
+    /// True if a parcel with these rows counts towards the window of parcels in flight and is
     /// acknowledged.
     pub(crate) fn is_counted(&self, rows: &Block) -> bool {
         self.last == 0 && !rows.is_empty()
     }
 
-    /// Whether a parcel says what was taken and nothing else.
+    /// True if a parcel with these rows carries an acknowledgement and nothing else.
     pub(crate) fn is_acknowledgement(&self, rows: &Block) -> bool {
         self.last == 0 && rows.is_empty()
     }
@@ -192,6 +200,8 @@ impl ContainerBytes for Parcel {
         let about = bytemuck::pod_read_unaligned(&bytes.extract_to(size_of::<Address>()));
         let [used, row_bytes] = bytemuck::pod_read_unaligned(&bytes.extract_to(8));
         let mut rows = Block { words: Vec::new(), arrived: None, used: used as usize, row_bytes };
+        // A received block stays in the socket's buffer if its rows are aligned there; only
+        // misaligned blocks are copied.
         if used > 0 && bytes.as_ptr().cast::<u64>().is_aligned() {
             rows.arrived = Some(bytes);
         } else {
@@ -214,11 +224,11 @@ impl ContainerBytes for Parcel {
     }
 }
 
-/// Delivers each parcel, whole, to the worker it is addressed to. Blocks that are emptied by it, for they go to other
-/// processes, are put into the list.
+/// Routes each parcel as a whole to the worker that it is addressed to. Blocks that were copied to
+/// the socket of another process are collected in the list for reuse.
 pub(super) struct ByAddress(pub Rc<RefCell<Vec<Block>>>);
 
-/// Most bytes that timely puts before a parcel: its header, the time, and where it comes from.
+/// Maximum size of what timely puts before a parcel, in bytes: its header, the time and the sender.
 const ENVELOPE: usize = 128;
 
 impl Distributor<Parcel> for ByAddress {
@@ -227,14 +237,15 @@ impl Distributor<Parcel> for ByAddress {
         need(parcel.length_in_bytes() + ENVELOPE);
         Message::push_at(parcel, time.clone(), &mut workers[to]);
         need(ANY);
-        // What is written to a socket is left here.
+        // A parcel for another process is only serialised, so its block is still here and can be
+        // reused.
         let left = std::mem::take(&mut parcel.rows);
         if left.held_bytes() > 0 {
             self.0.borrow_mut().push(left);
         }
     }
 
-    /// Nothing is held back, so there is nothing to flush.
+    /// Does nothing, because no parcel is buffered.
     fn flush<T: Clone, P: Push<Message<T, Parcel>>>(&mut self, _time: &T, _workers: &mut [P]) {}
 }
 

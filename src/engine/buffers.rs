@@ -1,11 +1,12 @@
-//! The buffers in which bytes lie between timely's workers and its connections: as long as what is in them.
+//! Buffers between timely's workers and its connections, each as long as its content.
 //!
-//! timely asks for 1 MiB for each process that a worker sends to, for each that this one hears from, and again whenever
-//! one is full: a message must lie in one buffer, and timely does not say how long it is. Who writes or reads the
-//! message knows, and says so before ([`need`]). So a connection takes as much memory as its last messages are long,
-//! and one with few rows next to nothing.
+//! timely requests 1 MiB for each process that a worker sends to, for each process that a worker
+//! receives from, and again whenever a buffer is full. A message must lie in one buffer, and timely
+//! does not pass the length of the message to the allocator. The code that writes or reads a
+//! message announces its length with [`need`]. So the memory of a connection is proportional to its
+//! last messages, and a connection with few rows takes almost none.
 //!
-//! Free ones are kept for those who come next, a few MiB in all, whatever the number of connections.
+//! Free buffers are kept for reuse, a few MiB in total for any number of connections.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -16,32 +17,36 @@ use timely::communication::allocator::zero_copy::bytes_slab::BytesRefill;
 
 const PAGE: usize = 4 << 10;
 
-/// Least bytes of a buffer: many messages of calls with few rows.
+/// Minimum size of a buffer in bytes. It holds many messages of calls with few rows.
 const LEAST: usize = 2 * PAGE;
 
-/// Least bytes of a buffer that is kept: to find it must cost less than to ask for another.
+/// Minimum size of a buffer that is kept, in bytes. A smaller buffer is cheaper to allocate than to
+/// find.
 const WORTH_KEEPING: usize = 8 * PAGE;
 
-/// Most bytes of the buffers that are kept.
+/// Maximum total size of the buffers that are kept, in bytes.
 const MOST_KEPT: usize = 4 << 20;
 
-/// Need of whoever does not know how long its messages are.
+/// Argument of [`need`] for callers that do not know the length of their messages.
 pub(super) const ANY: usize = usize::MAX;
 
 thread_local! {
-    /// Bytes of the message for which this thread may ask for a buffer next; 0 before its first.
+    /// Length in bytes of the next message for which this thread may request a buffer; 0 before its
+    /// first.
     static NEEDED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Says how many bytes the next message of this thread takes.
+/// Announces the length of this thread's next message, in bytes.
 pub(super) fn need(bytes: usize) {
     NEEDED.set(bytes);
 }
 
-/// Returns how timely comes to buffers.
+/// Returns the allocator of buffers for timely.
 pub(super) fn refill() -> BytesRefill {
     let kept = Arc::new(Kept::default());
     let logic = move |asked: usize| {
+        // timely asks for its fixed 1 MiB; a shorter buffer is allowed if the next message fits
+        // into it.
         let needed = NEEDED.get().max(LEAST);
         let bytes = needed.checked_next_multiple_of(PAGE).unwrap_or(needed).min(asked);
         let memory = kept.take(bytes).unwrap_or_else(|| vec![0; bytes]);
@@ -50,12 +55,12 @@ pub(super) fn refill() -> BytesRefill {
     BytesRefill { logic: Arc::new(logic), limit: Some(0) }
 }
 
-/// Buffers that are free, the longest free first.
+/// Free buffers, ordered by the time since their release, longest first.
 #[derive(Default)]
 struct Kept(Mutex<VecDeque<Vec<u8>>>);
 
 impl Kept {
-    /// Takes out one of so many bytes, or up to twice as many.
+    /// Removes and returns a buffer of `bytes` to 2 · `bytes` bytes, if there is one.
     fn take(&self, bytes: usize) -> Option<Vec<u8>> {
         let mut free = self.free();
         let at = free.iter().position(|memory| (bytes..=bytes.saturating_mul(2)).contains(&memory.len()))?;
@@ -103,22 +108,23 @@ impl Drop for Buffer {
     }
 }
 
-/// Where a reader stands in the messages of a connection.
+/// Position of a reader in the messages of a connection.
 #[derive(Default)]
 pub(super) struct Place {
-    /// Bytes of the next header that have passed, and the length as far as it was among them.
+    /// Number of bytes of the current header that have passed, and the part of the message length
+    /// among them.
     of_header: usize,
     length: usize,
-    /// Bytes of the message that are yet to come after its header.
+    /// Number of bytes of the message after its header that have not passed yet.
     to_come: usize,
 }
 
-/// Bytes of the header of a message of timely's, and where its length stands in it.
+/// Length of the header of a timely message in bytes, and the position of the message length in it.
 const HEADER: usize = 48;
 const LENGTH: std::ops::Range<usize> = 32..40;
 
 impl Place {
-    /// Goes on by these bytes.
+    /// Advances the position by `bytes`.
     pub(super) fn pass(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.to_come > 0 {
@@ -141,7 +147,8 @@ impl Place {
         }
     }
 
-    /// Bytes of the message in which the reader stands; 0 between two, and in a header.
+    /// Returns the length in bytes of the message that the position is in, header included; 0
+    /// between messages and within a header.
     pub(super) fn message(&self) -> usize {
         if self.to_come > 0 { self.length.saturating_add(HEADER) } else { 0 }
     }
@@ -154,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    /// What a thread gets that says it needs so many bytes.
+    /// Returns the length of the buffer that a thread gets after it has announced `needed` bytes.
     fn gets(needed: usize, asked: usize) -> usize {
         let refill = refill();
         need(needed);
@@ -190,7 +197,7 @@ mod tests {
         let all: Vec<_> = (0..3 * MOST_KEPT / (256 << 10)).map(|_| of(256 << 10)).collect();
         let places: Vec<*const u8> = all.iter().map(|buffer| buffer.as_ptr()).collect();
         drop(all);
-        // For one that is much shorter they are too long.
+        // A kept buffer is not reused for a message that is much shorter.
         let short = of(100 << 10);
         assert_eq!(short.len(), 100 << 10);
         let again: Vec<_> = (0..MOST_KEPT / (256 << 10)).map(|_| of(200 << 10)).collect();
@@ -214,7 +221,7 @@ mod tests {
                 expected.resize(bytes.len() - length, 0);
                 expected.resize(bytes.len(), header.required_bytes());
             }
-            // By the byte that comes next.
+            // The next byte decides.
             expected.push(0);
             let (mut place, mut at) = (Place::default(), 0);
             for piece in pieces.into_iter().cycle() {

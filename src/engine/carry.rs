@@ -1,21 +1,24 @@
-//! How all collective calls move blocks of rows: those of [`super::exchange`] and [`super::share`].
+//! Transport of blocks of rows, shared by all collective calls of [`super::exchange`] and
+//! [`super::share`].
 //!
-//! [`Net::carry`] is compiled once: it moves blocks of rows whose type only the thin functions above it
-//! know. A call contains no code of the dataflow's: it runs in the calling function, between the dataflow's steps. So
-//! callers may borrow what they like, may fail, and a worker reads, sends and receives in turn.
+//! [`Net::carry`] is compiled once. It moves blocks whose row type is known only to the thin
+//! functions above it. A collective call adds no operators to the dataflow: it runs in the calling
+//! function, between the steps of the dataflow. So callers may borrow any data and may fail, and a
+//! worker alternates between reading, sending and receiving.
 //!
-//! A call is complete for a worker when the last parcel of every worker is here, so it takes the time of one message,
-//! not of a question and its answer ([`super::mail`]). Between machines that time counts more than the rows where these
-//! are few, so [`Net::rounds`] counts the calls.
+//! A call is complete for a worker when the last parcel of every worker has arrived. So it takes
+//! the time of one message, not of a round trip ([`super::mail`]). Between machines this latency
+//! matters more than the rows if these are few, so [`Net::rounds`] counts the calls.
 //!
-//! timely's queues are unbounded, so senders hold back: a worker has at most [`WINDOW_BYTES`] of full parcels on their
-//! way, an equal part of them to each receiver, who acknowledges what it has taken. So what waits for a receiver is
-//! bounded, too, whoever sends how much. A slow receiver slows down those who send to it and nobody
-//! else; in particular nobody waits for a slow *sender*, as it would be with one epoch a block. The last parcel of a
-//! call to each worker does not count, and is not acknowledged: there is one more at most, of the next call, before it
-//! is taken. An acknowledgement goes with the last parcel of the next call, and by itself only where so many are due
-//! that the sender might wait for them. So a call with few rows is a message from each worker to each, and nothing
-//! else.
+//! timely's queues are unbounded, so senders limit themselves. A worker has at most
+//! [`WINDOW_BYTES`] of full parcels in flight, an equal part of them to each receiver, and each
+//! receiver acknowledges the parcels that it has taken. So the queue of a receiver is bounded, too,
+//! whatever the senders do. A slow receiver delays only the workers that send to it, and no worker
+//! waits for a slow *sender*, unlike with one epoch per block. The last parcel of a call to each
+//! worker is not counted and not acknowledged; at most one more of them, that of the next call, is
+//! in flight before it is taken. An acknowledgement travels with the last parcel of the next call.
+//! It is sent separately only if so many are due that the sender might wait for them. So a call
+//! with few rows is one message from each worker to each, and nothing else.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -29,32 +32,33 @@ use super::block::{Address, BLOCK_BYTES, Block, Parcel};
 use super::net::Net;
 use webtwin_base::error::{Error, Result};
 
-/// Most bytes of one worker that were sent and not yet taken, beside two last parcels to each, when the parcels are
-/// full: 16 MiB, or a quarter of that where memory has a bound.
+/// Maximum bytes of one worker that are sent and not yet taken, if the parcels are full: 16 MiB, or
+/// a quarter of that if memory is bounded. Two last parcels to each receiver come in addition.
 pub(super) const WINDOW_BYTES: usize = 64 * BLOCK_BYTES;
 
-/// Fewest parcels that a worker may have on their way to another: one is filled while one is taken.
+/// Minimum number of parcels that a worker may have in flight to one receiver, so that one can be
+/// filled while another is taken.
 const LEAST_WINDOW: usize = 2;
 
-/// Longest time a waiting worker is deaf to the end of the run.
+/// Maximum time for which a waiting worker does not notice the end of the run.
 pub(super) const TICK: Duration = Duration::from_millis(20);
 
-/// Parcels that count and that were sent and not yet taken.
+/// Counted parcels in flight: sent and not yet taken by their receivers.
 pub(super) struct OnTheWay {
     to: Vec<usize>,
     total: usize,
-    /// Most of them, and most of them to one receiver.
+    /// Maximum number in flight, in total and to one receiver.
     window: usize,
     window_of_one: usize,
 }
 
 impl OnTheWay {
-    /// None yet, to so many workers.
+    /// Returns an empty set of parcels in flight to `peers` workers.
     pub(super) fn new(peers: usize) -> OnTheWay {
         OnTheWay { to: vec![0; peers], total: 0, window: 0, window_of_one: 0 }
     }
 
-    /// Lets so many be on their way, an equal part to each receiver.
+    /// Limits the parcels in flight to `window`, an equal part of them to each receiver.
     fn set_window(&mut self, window: usize) {
         self.window = window;
         self.window_of_one = (window / self.to.len()).max(LEAST_WINDOW);
@@ -79,17 +83,17 @@ impl OnTheWay {
     }
 }
 
-/// Blocks ready to be sent, and emptied ones to fill again.
+/// Blocks that are ready to be sent, and emptied blocks for reuse.
 pub(super) struct Outbox<'a> {
     from: u32,
     name: u64,
     pub(super) call: u64,
-    /// Of the rows that are put in.
+    /// Kind of the rows in the blocks that are put in.
     pub(super) kind: u16,
     ready: VecDeque<Parcel>,
-    /// Bytes of a full block.
+    /// Size of a full block in bytes.
     pub(super) block_bytes: usize,
-    /// Most parcels on their way.
+    /// Maximum number of parcels in flight.
     window: usize,
     pub(super) spare: &'a mut Vec<Block>,
 }
@@ -101,17 +105,19 @@ impl Outbox<'_> {
         self.ready.push_back(Parcel { about, rows });
     }
 
-    /// Returns whether everything put in was sent.
+    /// True if all blocks that were put in have been sent.
     pub(super) fn is_empty(&self) -> bool {
         self.ready.is_empty()
     }
 
-    /// Takes out the next parcel that may go; those to one receiver go in their order.
+    /// Removes and returns the next parcel that may be sent. Parcels to one receiver keep their
+    /// order.
     fn next(&mut self, on_the_way: &OnTheWay) -> Option<Parcel> {
         let mut waits: Vec<u32> = Vec::new();
         let goes = |parcel: &Parcel| {
             let to = parcel.about.to;
             let goes = !parcel.about.is_counted(&parcel.rows) || on_the_way.may_go(to as usize);
+            // An earlier parcel to this receiver waits, so this one must not overtake it.
             if waits.contains(&to) {
                 return false;
             }
@@ -124,8 +130,8 @@ impl Outbox<'_> {
         self.ready.remove(at)
     }
 
-    /// Marks the last parcel to each worker, with what is told and acknowledged; one that is sent nothing else is sent
-    /// an empty one.
+    /// Marks the last parcel to each worker, and adds the number `told` and the acknowledgement to
+    /// it. A worker without any parcel in the outbox gets an empty one.
     fn close(&mut self, taken: &mut [u32], told: u64) {
         let peers = taken.len();
         let mut without: Vec<bool> = vec![true; peers];
@@ -140,14 +146,14 @@ impl Outbox<'_> {
         }
     }
 
-    /// Keeps the memory of an emptied block for another, if it is worth it.
+    /// Keeps the memory of an emptied block for reuse if it has the size of a full block.
     fn keep(&mut self, emptied: Block) {
         if emptied.held_bytes() == self.block_bytes && self.spare.len() < self.window {
             self.spare.push(emptied);
         }
     }
 
-    /// Puts in a block of these rows, however many.
+    /// Adds a block of all `rows`.
     pub(super) fn push_all<T: Pod>(&mut self, to: usize, rows: &[T]) {
         let rows = Block::of(rows, self.spare);
         self.push(to, rows);
@@ -160,14 +166,14 @@ impl Outbox<'_> {
     }
 }
 
-/// Puts blocks into the outbox; returns whether there may be more.
+/// Adds blocks to the outbox. Returns true if it has to be called again.
 pub(super) type Produce<'p> = dyn FnMut(&mut Outbox<'_>) -> Result<bool> + 'p;
 
-/// Takes a block that has arrived, with its address.
+/// Receives a block and its address.
 pub(super) type Take<'t> = dyn FnMut(&Address, &Block) -> Result<()> + 't;
 
 impl Net<'_> {
-    /// Ends the run with the error of a collective call, so that it is everybody's.
+    /// Ends the run on all processes with the error of a collective call, and returns `result`.
     pub(super) fn or_stop<T>(&self, result: Result<T>) -> Result<T> {
         if let Err(error) = &result {
             self.shared.stop.stop(error.clone());
@@ -175,13 +181,14 @@ impl Net<'_> {
         result
     }
 
-    /// Makes the last collective call: fails when some other worker still has one to make.
+    /// Makes the last collective call. It fails if another worker still has one to make.
     pub(super) fn end(&mut self) -> Result<()> {
         self.carry("end of the program", 0, &mut |_| Ok(false), &mut |_, _| Ok(())).map(drop)
     }
 
-    /// Sends what `produce` puts into the outbox while it returns true, and hands each block that arrives to `take`,
-    /// with its address; tells all workers a number, and returns theirs.
+    /// Sends the blocks that `produce` adds to the outbox, and calls `produce` again while it
+    /// returns true. Each block that arrives is passed to `take` with its address. Every worker
+    /// also receives the number `told` of every other worker; they are returned by worker index.
     pub(super) fn carry(
         &mut self,
         name: &str,
@@ -209,19 +216,24 @@ impl Net<'_> {
         }
         let (shared, worker, mail) = (self.shared, &mut *self.worker, &mut self.mail);
         let (ready, block_bytes, spare) = (VecDeque::new(), self.block_bytes, &mut self.spare);
-        // What waits for a receiver is no part of what its containers may fill.
+        // Parcels that wait for a receiver are outside of its memory budget, so a bounded run has a
+        // smaller window.
         let window = if self.memory.is_bounded() { WINDOW_BYTES / 4 } else { WINDOW_BYTES } / block_bytes;
         self.on_the_way.set_window(window);
-        // What is due to a worker is less than it may have on their way, by one other and by all together.
+        // A worker acknowledges as soon as this many parcels are due. It is less than the sender's
+        // window, both to one receiver and to all together, so a sender never waits for an
+        // acknowledgement that is held back.
         let most_due = (window / 2 / peers).max(1) as u32;
         let mut outbox = Outbox { from: me as u32, name: hash, call, kind: 0, ready, block_bytes, window, spare };
         mail.begin();
         let mut more = true;
         let (mut ended, mut yet_to_end) = (vec![None; peers], peers);
-        // What is sent leaves the process at the end of a step, but not of one that waits first.
+        // A step that waits first does not flush what was sent before it, so a step without waiting
+        // follows every send.
         let mut has_sent = false;
         loop {
             shared.stop.check()?;
+            // Rows are produced only while they can be sent, so that the outbox stays bounded.
             if more && outbox.is_empty() && !self.on_the_way.is_full() {
                 more = produce(&mut outbox)?;
                 if !more {
@@ -253,7 +265,8 @@ impl Net<'_> {
                     continue;
                 }
                 if (about.call, about.name) != (call, hash) {
-                    // Left alone this would be a hang, or rows taken for others.
+                    // Without this check the run would hang, or take the rows of another call for
+                    // its own.
                     return Err(Error::Invariant(format!(
                         "worker {} is in another collective call than worker {me}, which is in \"{name}\", call {call}",
                         about.from
@@ -268,6 +281,7 @@ impl Net<'_> {
                 }
                 outbox.keep(rows);
             }
+            // Separate acknowledgements, only if the sender might soon wait for them.
             for (to, taken) in self.taken.iter_mut().enumerate().filter(|(_, taken)| **taken >= most_due) {
                 let taken = std::mem::take(taken);
                 let to = to as u32;

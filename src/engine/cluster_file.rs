@@ -1,9 +1,10 @@
-//! The cluster file: *where* a job runs. The job file says *what* is computed, and neither knows the other.
+//! The cluster file describes *where* a job runs. The job file describes *what* is computed. They
+//! are independent of each other.
 //!
 //! ```toml
 //! workers  = 2              # per process
-//! deadline = "60s"          # for processes to join, and for a silent one to be given up
-//! key_file = "cluster.key"  # needed as soon as an address is not loopback
+//! deadline = "60s"          # time limit of joining, and of the silence of a process
+//! key_file = "cluster.key"  # required if an address is not loopback
 //!
 //! [[process]]
 //! address = "10.0.0.1:2101"
@@ -21,22 +22,22 @@ use toml::{Table, Value};
 use super::key::Key;
 use webtwin_base::error::{Error, Result};
 
-/// Deadline of a cluster file that gives none.
+/// Deadline of a cluster file without one.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Most workers of a process, and most processes; a larger number is a typing error.
+/// Maximum number of workers of a process, and of processes. A larger number is a typing error.
 pub const MOST: usize = 4096;
 
-/// Where a job runs: how many worker threads, in which processes.
+/// Place where a job runs: processes and their worker threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cluster {
-    /// Worker threads of each process, at least 1.
+    /// Number of worker threads of each process, at least 1.
     pub workers: usize,
-    /// How long a process may take to join the others, and how long it may be silent after that.
+    /// Time that a process may take to join the others, and that it may be silent after that.
     pub deadline: Duration,
-    /// The key all processes share; absent only when every address is loopback.
+    /// Key that all processes share. Absent only if every address is loopback.
     pub key: Key,
-    /// `host:port` of each process, in order; empty when there is one process without any socket.
+    /// `host:port` of each process, in order. Empty for a single process without a socket.
     pub addresses: Vec<String>,
 }
 
@@ -46,10 +47,12 @@ impl Cluster {
         Cluster { workers, deadline: DEADLINE, key: Key::none(), addresses: Vec::new() }
     }
 
-    /// Reads a cluster file, and the key file it names (relative to the folder of the cluster file).
+    /// Reads a cluster file and the key file that it names. The path of the key file is relative to
+    /// the folder of the cluster file.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a file that cannot be read, [`Error::Setting`] for a setting that cannot be used.
+    /// Returns [`Error::Usage`] if a file cannot be read, and [`Error::Setting`] if a setting is
+    /// invalid.
     pub fn load(path: &Path) -> Result<Cluster> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|cause| {
@@ -58,10 +61,11 @@ impl Cluster {
         Cluster::parse(&text, &name, path.parent().unwrap_or(Path::new("")))
     }
 
-    /// Reads a cluster from the text of its file; `file` names it in messages, key files are relative to `folder`.
+    /// Parses the text of a cluster file. Messages call the file `file`. The paths of key files are
+    /// relative to `folder`.
     ///
     /// # Errors
-    /// As [`Cluster::load`].
+    /// Returns the errors of [`Cluster::load`].
     pub fn parse(text: &str, file: &str, folder: &Path) -> Result<Cluster> {
         let file = File(file);
         let table: Table = text.parse().map_err(|cause: toml::de::Error| {
@@ -88,9 +92,11 @@ impl Cluster {
         };
         let key_env = match table.get("key_env") {
             None => None,
+            // With two sources of the key it would be unclear which of them applies.
             Some(Value::String(name)) if !name.is_empty() && key_file.is_none() => Some(name),
             other => return Err(file.wrong("key_env", other, "the name of an environment variable, without key_file")),
         };
+        // A key is required as soon as one address can be reached from other machines.
         let open = addresses.iter().find(|address| !is_loopback(address));
         let key = match (key_file, key_env, open) {
             (Some(path), _, open) => Key::read(&path, open.is_some())?,
@@ -104,15 +110,16 @@ impl Cluster {
         Ok(Cluster { workers, deadline, key, addresses })
     }
 
-    /// Number of processes, at least 1.
+    /// Returns the number of processes, at least 1.
     pub fn processes(&self) -> usize {
         self.addresses.len().max(1)
     }
 
-    /// Checks that there is a process with number `process`; they count from 0.
+    /// Checks that `process` is the number of a process of this cluster. Processes are numbered
+    /// from 0.
     ///
     /// # Errors
-    /// [`Error::Usage`] otherwise.
+    /// Returns [`Error::Usage`] if it is not.
     pub fn check_process(&self, process: usize) -> Result<()> {
         if process < self.processes() {
             return Ok(());
@@ -125,7 +132,7 @@ impl Cluster {
     }
 }
 
-/// The name of the file being read, for messages.
+/// Name of the cluster file, for messages.
 struct File<'a>(&'a str);
 
 impl File<'_> {
@@ -138,7 +145,7 @@ impl File<'_> {
         }
     }
 
-    /// Refuses a key that is not in `known`, and names the nearest one that is.
+    /// Rejects a key that is not in `known`, and names the nearest known key in the error.
     fn check_keys(&self, table: &Table, prefix: &str, known: &[&str]) -> Result<()> {
         let Some(key) = table.keys().find(|key| !known.contains(&key.as_str())) else { return Ok(()) };
         let nearest = known
@@ -181,7 +188,7 @@ impl File<'_> {
     }
 }
 
-/// Splits `host:port` or `[IPv6]:port`; `None` when it is neither.
+/// Splits `host:port` or `[IPv6]:port`. Returns `None` if the text is neither.
 fn host_and_port(address: &str) -> Option<(&str, u16)> {
     let (host, port) = address.rsplit_once(':')?;
     let port: u16 = port.parse().ok().filter(|&port| port > 0)?;
@@ -194,13 +201,13 @@ fn host_and_port(address: &str) -> Option<(&str, u16)> {
         .then_some((host, port))
 }
 
-/// Whether only this machine can reach `address`, judged by its text.
+/// True if only this machine can reach `address`, judged by its text.
 pub(super) fn is_loopback(address: &str) -> bool {
     let Some((host, _)) = host_and_port(address) else { return false };
     host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// Reads `"250ms"`, `"60s"`, `"5m"` or `"1h"`; `None` outside 100 ms to 24 h.
+/// Parses `"250ms"`, `"60s"`, `"5m"` or `"1h"`. Returns `None` outside of 100 ms to 24 h.
 fn duration(text: &str) -> Option<Duration> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let number: u64 = text[..digits].parse().ok()?;

@@ -1,11 +1,13 @@
-//! Dataflows of a program's own, for what is a stream by nature: rows are read, sent, merged and written side by side by timely
-//! operators.
+//! Dataflows that a program builds itself, for work that is a stream by nature: timely operators
+//! read, send, merge and write rows concurrently.
 //!
-//! The collective calls ([`super::exchange`]) are steps, one after the other; a dataflow is one call, too: all workers
-//! build the same operators in the same order, and work until all of it is done on all workers.
+//! The collective calls ([`super::exchange`]) are steps, one after the other. A dataflow is one
+//! such call: all workers build the same operators in the same order, and work until all of it is
+//! complete on all workers.
 //!
-//! Errors are rows. What may fail gives [`Fallible`] rows, [`Failures::divert`] leads the errors aside, and the first one ends
-//! the run. Operators only see the errors of their own worker; it is the run that ends everywhere.
+//! Errors are rows. An operator that may fail emits [`Fallible`] rows. [`Failures::divert`]
+//! separates the errors from them, and the first error ends the run. Operators only see the errors
+//! of their own worker; the run ends on all workers.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -19,23 +21,23 @@ use super::carry::TICK;
 use super::net::Net;
 use webtwin_base::error::{Error, Result};
 
-/// A row, or why there is none.
+/// A row, or the error that occurred in its place.
 pub type Fallible<T> = std::result::Result<T, Box<Error>>;
 
-/// Rows on their way; the time of a row tells which share of the work made it.
+/// Stream of rows. The time of a row is the number of the part of the work that produced it.
 pub type Rows<'s, T> = StreamVec<'s, u64, T>;
 
-/// Where the operators of a worker tell what has failed.
+/// Collector of the errors of a worker's operators.
 #[derive(Debug, Clone, Default)]
 pub struct Failures(Rc<RefCell<Option<Error>>>);
 
 impl Failures {
-    /// Tells of an error; the first one counts.
+    /// Records an error, unless an earlier one is recorded.
     pub fn tell(&self, error: Error) {
         self.0.borrow_mut().get_or_insert(error);
     }
 
-    /// Leads the errors among rows aside.
+    /// Removes and records the errors among `rows`, and returns the stream of the others.
     pub fn divert<'s, T: Clone + 'static>(&self, rows: Rows<'s, Fallible<T>>) -> Rows<'s, T> {
         let (rows, errors) = rows.ok_err(|row| row);
         let told = self.clone();
@@ -46,49 +48,52 @@ impl Failures {
     }
 }
 
-/// Where a worker stands among the others; what an operator, which outlives the call that builds it, may know of them.
+/// Position of a worker in the cluster. Operators hold a copy of it, because they outlive the
+/// [`Net`] borrow of the call that builds them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
-    /// Index of the worker, over all processes.
+    /// Index of the worker over all processes.
     pub index: usize,
-    /// Its process.
+    /// Number of the worker's process.
     pub process: usize,
     /// Number of processes.
     pub processes: usize,
-    /// Workers of each process.
+    /// Number of workers of each process.
     pub workers: usize,
 }
 
 impl Position {
-    /// Index of the first worker of a process.
+    /// Returns the index of the first worker of a process.
     pub fn first_of(self, process: usize) -> usize {
         process * self.workers
     }
 
-    /// Whether this is the first worker of its process.
+    /// True if this is the first worker of its process.
     pub fn is_first(self) -> bool {
         self.index == self.first_of(self.process)
     }
 
-    /// Number of workers.
+    /// Returns the number of workers of all processes.
     pub fn peers(self) -> usize {
         self.processes * self.workers
     }
 }
 
 impl Net<'_> {
-    /// Where this worker stands.
+    /// Returns the position of this worker in the cluster.
     pub fn position(&self) -> Position {
         let (index, process, processes) = (self.index(), self.process(), self.processes());
         Position { index, process, processes, workers: self.workers_per_process() }
     }
 
-    /// Builds a dataflow and works on it until it is done on all workers.
+    /// Builds a dataflow and works on it until it is complete on all workers.
     ///
-    /// All workers make this call, as any collective one, and build the same; decisions are for operators.
+    /// This is a collective call. All workers must build the same operators; decisions that depend
+    /// on data belong into operators.
     ///
     /// # Errors
-    /// The first that this worker's operators tell, which ends the run; or when the run has ended.
+    /// Returns the first error that this worker's operators record, which ends the run, or the
+    /// error that has ended the run elsewhere.
     pub fn dataflow(&mut self, build: impl for<'s> FnOnce(Scope<'s, u64>, &Failures)) -> Result<()> {
         let (failures, number) = (Failures::default(), self.worker.next_dataflow_index());
         self.rounds += 1;
@@ -100,7 +105,7 @@ impl Net<'_> {
                 return self.or_stop(Err(error));
             }
         }
-        // What fails in the last step fails all the same.
+        // An error of the last step is recorded after the last check in the loop.
         failures.0.take().map_or(Ok(()), |error| self.or_stop(Err(error)))
     }
 }

@@ -1,4 +1,5 @@
-//! Rows to their workers: plain ones in blocks of up to 255 KiB, others serialised.
+//! Exchange of rows between workers: rows of fixed size in blocks of up to 255 KiB, all others
+//! serialised.
 
 use std::cell::RefCell;
 
@@ -13,19 +14,20 @@ use super::net::Net;
 use super::row::IntoRow;
 use webtwin_base::error::{Error, Result};
 
-/// Rows that are sent before what has arrived is looked at.
+/// Maximum number of rows that are sent before the worker receives.
 const BATCH: usize = 1 << 15;
 
-/// Rows of variable length that are sent before what has arrived is looked at.
+/// Maximum number of rows of variable length that are sent before the worker receives.
 const SMALL_BATCH: usize = 1024;
 
-/// Blocks that are being filled, one for each worker.
+/// Blocks that are being filled, one for each receiver.
 struct OpenBlocks(Vec<Block>);
 
 impl OpenBlocks {
     #[inline]
     fn push<T: Pod>(&mut self, to: usize, row: &T, outbox: &mut Outbox<'_>) {
-        // True for a full block, and for one without memory, which every receiver begins with.
+        // A receiver begins with a block without memory, which counts as full, so one test covers
+        // both cases.
         if self.0[to].is_full::<T>() {
             self.renew::<T>(to, outbox);
         }
@@ -38,13 +40,14 @@ impl OpenBlocks {
         outbox.push_rows(to, full);
     }
 
-    /// Hands on what is in them.
+    /// Moves all blocks that have rows to the outbox.
     fn empty(&mut self, outbox: &mut Outbox<'_>) {
         self.0.iter_mut().enumerate().for_each(|(to, block)| outbox.push_rows(to, std::mem::take(block)));
     }
 }
 
-/// Puts some rows into the blocks of their workers; returns whether there may be more.
+/// Moves up to [`BATCH`] rows into the blocks of their receivers. Returns true if there may be
+/// more.
 #[inline]
 fn push_some<T: Pod>(
     rows: &mut impl Iterator<Item: IntoRow<T>>,
@@ -62,37 +65,38 @@ fn push_some<T: Pod>(
     Ok(sent == BATCH)
 }
 
-/// How rows of variable length are serialised: each as one that there is, and at the end of a block that there is none.
+/// Returns the encoding of rows of variable length. Each row is serialised as `Some(row)`, and
+/// `None` ends a block.
 fn codec() -> impl Options {
     bincode::DefaultOptions::new()
 }
 
-/// Serialises a row for a worker, whose rows are sent when they fill a block.
+/// Serialises a row for a worker, and sends the worker's rows if they fill a block.
 fn put<T: Serialize>(name: &str, row: &T, to: usize, open: &mut [Vec<u8>], outbox: &mut Outbox<'_>) -> Result<()> {
     codec()
         .serialize_into(&mut open[to], &Some(row))
         .map_err(|cause| Error::Invariant(format!("a row of \"{name}\" cannot be serialised: {cause}")))?;
-    // There is room in a block for a last one of up to an eighth.
+    // Sending at seven eighths leaves space for a last row of up to an eighth of a block.
     if open[to].len() >= outbox.block_bytes / 8 * 7 {
         send(to, &mut open[to], outbox);
     }
     Ok(())
 }
 
-/// Sends serialised rows as a block.
+/// Ends the serialised rows for worker `to` and sends them as a block.
 fn send(to: usize, rows: &mut Vec<u8>, outbox: &mut Outbox<'_>) {
     codec().serialize_into(&mut *rows, &None::<()>).expect("memory takes it");
     outbox.push_all(to, rows);
     rows.clear();
 }
 
-/// Sends all rows that are left.
+/// Sends all remaining serialised rows.
 fn send_all(open: &mut [Vec<u8>], outbox: &mut Outbox<'_>) {
     let left = open.iter_mut().enumerate().filter(|(_, rows)| !rows.is_empty());
     left.for_each(|(to, rows)| send(to, rows, outbox));
 }
 
-/// Calls `each` with the rows that a block has in serialised form.
+/// Calls `each` with every row of a block of serialised rows.
 fn each_value<T: DeserializeOwned>(
     name: &str,
     about: &Address,
@@ -109,16 +113,18 @@ fn each_value<T: DeserializeOwned>(
 }
 
 impl Net<'_> {
-    /// Sends every row to worker `to(&row)`; returns the rows that arrive here, in no particular order.
+    /// Sends every row to worker `to(&row)`. Returns the rows that arrive at this worker, in no
+    /// particular order.
     ///
     /// # Errors
-    /// The first error of `rows`, which ends the run; or when the run has ended.
+    /// Returns the first error of `rows`, which ends the run, or the error that has ended the run
+    /// elsewhere.
     ///
     /// # Panics
-    /// When `to` names no worker.
+    /// Panics if `to` returns no index of a worker.
     ///
     /// # Cost
-    /// As [`Net::exchange_into`], and the rows that arrive.
+    /// Equals [`Net::exchange_into`], plus the memory of the rows that arrive.
     pub fn exchange<T: Pod>(
         &mut self,
         name: &str,
@@ -133,21 +139,24 @@ impl Net<'_> {
         Ok(arrived)
     }
 
-    /// Sends every row to worker `to(&row)`, and hands what arrives here to `take`.
+    /// Sends every row to worker `to(&row)`, and passes the rows that arrive at this worker to
+    /// `take`.
     ///
-    /// Rows of one sender arrive in the order sent, in blocks of up to 255 KiB; the blocks of different senders come in
-    /// no particular order.
+    /// Rows of one sender arrive in the order sent, in blocks of up to 255 KiB. Blocks of different
+    /// senders arrive in no particular order.
     ///
     /// # Errors
-    /// The first error of `rows` or `take`, which ends the run; or when the run has ended.
+    /// Returns the first error of `rows` or `take`, which ends the run, or the error that has ended
+    /// the run elsewhere.
     ///
     /// # Panics
-    /// When `to` names no worker.
+    /// Panics if `to` returns no index of a worker.
     ///
     /// # Cost
-    /// One copy of each row into its block, one more where it goes to a socket; it is read where it has come. Memory:
-    /// one open block for each receiver, 4 MiB together unless there are more than 240, and at most 16 MiB, and two
-    /// blocks for each receiver, on the way from each worker.
+    /// Each row is copied once into its block, and once more if it is sent to a socket. Received
+    /// rows are read in place. Memory: one open block for each receiver, 4 MiB in total for up to
+    /// 240 workers; and in flight from each worker at most 16 MiB plus two blocks for each
+    /// receiver.
     pub fn exchange_into<T: Pod>(
         &mut self,
         name: &str,
@@ -158,10 +167,11 @@ impl Net<'_> {
         self.exchange_telling(name, 0, rows, to, take).map(drop)
     }
 
-    /// As [`Net::exchange_into`]; every worker is told a number by each, too: returns them by worker index.
+    /// Exchanges rows like [`Net::exchange_into`], and also sends the number `mine` to every
+    /// worker. Returns the numbers of all workers by worker index.
     ///
     /// # Errors
-    /// As [`Net::exchange_into`].
+    /// Returns the errors of [`Net::exchange_into`].
     pub fn exchange_telling<T: Pod>(
         &mut self,
         name: &str,
@@ -174,10 +184,11 @@ impl Net<'_> {
         self.exchange_blocks(name, mine, take, |open, outbox| push_some(&mut rows, &to, open, outbox))
     }
 
-    /// Two exchanges in one round: rows of two kinds, each with where they go and who takes them.
+    /// Makes two exchanges in one round: rows of two types, each with the mapping to their workers
+    /// and their receiving function.
     ///
     /// # Errors
-    /// As [`Net::exchange_into`].
+    /// Returns the errors of [`Net::exchange_into`].
     pub fn exchange_two<T: Pod, U: Pod>(
         &mut self,
         name: &str,
@@ -213,11 +224,13 @@ impl Net<'_> {
         Ok(())
     }
 
-    /// As [`Net::exchange_into`], for rows that are made on the way: `source` is called again while it returns true,
-    /// and gives a bounded number of rows each time (some ten thousand), so that receiving is not kept waiting.
+    /// Exchanges rows that are produced during the call, like [`Net::exchange_into`]. `source` is
+    /// called again while it returns true. It should emit a bounded number of rows each time (about
+    /// ten thousand), so that receiving is not delayed.
     ///
     /// # Errors
-    /// The first error of `source` or `take`, which ends the run; or when the run has ended.
+    /// Returns the first error of `source` or `take`, which ends the run, or the error that has
+    /// ended the run elsewhere.
     pub fn exchange_from<T: Pod>(
         &mut self,
         name: &str,
@@ -230,7 +243,8 @@ impl Net<'_> {
         self.exchange_blocks(name, 0, take, fill).map(drop)
     }
 
-    /// Carries the rows of blocks that `fill` fills, which is called again while it returns true.
+    /// Exchanges the rows that `fill` puts into the open blocks. `fill` is called again while it
+    /// returns true.
     fn exchange_blocks<T: Pod>(
         &mut self,
         name: &str,
@@ -249,13 +263,14 @@ impl Net<'_> {
         self.carry(name, told, &mut produce, &mut |_, block| take(block.rows()))
     }
 
-    /// As [`Net::exchange_values`], for values that `take` gets one by one; where memory has a bound, as they come.
+    /// Exchanges values like [`Net::exchange_values`], and passes those that arrive to `take` one
+    /// by one. If memory is bounded, they are passed on arrival and not collected first.
     ///
     /// # Errors
-    /// The first error of `values` or `take`; or when the run has ended.
+    /// Returns the first error of `values` or `take`, or the error that has ended the run.
     ///
     /// # Panics
-    /// When a value is for no worker.
+    /// Panics if the index of a value is not that of a worker.
     pub fn exchange_values_into<T: Serialize + DeserializeOwned + Send + 'static>(
         &mut self,
         name: &str,
@@ -268,17 +283,18 @@ impl Net<'_> {
         self.exchange_values(name, values)?.into_iter().try_for_each(take)
     }
 
-    /// Sends each value to the worker beside it, serialised unless it stays with this one; `take` gets those that arrive here as they
-    /// come, those of one sender in the order sent.
+    /// Sends each value to the worker whose index is paired with it, serialised unless that is this
+    /// worker. Passes the values that arrive to `take` on arrival; those of one sender arrive in
+    /// the order sent.
     ///
     /// # Errors
-    /// The first error of `values` or `take`; or when the run has ended.
+    /// Returns the first error of `values` or `take`, or the error that has ended the run.
     ///
     /// # Panics
-    /// When a value is for no worker.
+    /// Panics if the index of a value is not that of a worker.
     ///
     /// # Cost
-    /// One round. Memory: an open block for each receiver, and what is on the way.
+    /// One round. Memory: one open block for each receiver, and the parcels in flight.
     pub fn stream_values<T: Serialize + DeserializeOwned>(
         &mut self,
         name: &str,
@@ -289,7 +305,7 @@ impl Net<'_> {
         let mut values = values.into_iter();
         let mut open: Vec<Vec<u8>> = vec![Vec::new(); self.peers()];
         let mut produce = |outbox: &mut Outbox<'_>| {
-            // What has arrived is looked at whenever a block is full.
+            // The worker receives whenever a block is full, and after `SMALL_BATCH` values.
             for _ in 0..SMALL_BATCH {
                 let Some((to, value)) = values.next().transpose()? else {
                     send_all(&mut open, outbox);
@@ -312,14 +328,15 @@ impl Net<'_> {
         Ok(())
     }
 
-    /// Sends each row to the worker beside it, serialised unless it stays in this process; returns the rows that arrive
-    /// here, by sender and then in the order sent.
+    /// Sends each row to the worker whose index is paired with it, serialised unless that worker is
+    /// in this process. Returns the rows that arrive at this worker, ordered by sender and then as
+    /// sent.
     ///
     /// # Errors
-    /// The first error of `rows`; or when the run has ended.
+    /// Returns the first error of `rows`, or the error that has ended the run.
     ///
     /// # Panics
-    /// When a row is for no worker.
+    /// Panics if the index of a row is not that of a worker.
     pub fn exchange_values<T: Serialize + DeserializeOwned + Send + 'static>(
         &mut self,
         name: &str,
@@ -337,6 +354,8 @@ impl Net<'_> {
             for row in rows.by_ref().take(SMALL_BATCH) {
                 let (to, row) = row?;
                 seen += 1;
+                // Workers of one process share memory, so rows between them are moved and not
+                // serialised.
                 if beside.contains(&to) {
                     stay[to - beside.start].push(row);
                     continue;
@@ -346,7 +365,8 @@ impl Net<'_> {
             let more = seen == SMALL_BATCH;
             if !more {
                 send_all(&mut open, outbox);
-                // Before the last parcel is sent, so they are there when it arrives.
+                // Must precede the last parcel, because the receiver fetches the rows when that
+                // arrives.
                 for (to, rows) in beside.clone().zip(&mut stay) {
                     shared.board.hand_over((call, me, to), std::mem::take(rows));
                 }

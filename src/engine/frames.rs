@@ -1,14 +1,17 @@
-//! The bytes of a connection in numbered frames, each of which proves that it arrived as it was sent, in order and once.
+//! The bytes of a connection as numbered frames. Each frame proves that it arrived unaltered, in
+//! order and exactly once.
 //!
 //! ```text
 //! frame: length u32 | check of the length u32 | payload | tag, 16 bytes
 //!        length 0 ends the stream, length 2^32 - 1 is a sign of life; neither has a payload
 //! ```
 //!
-//! With a key, payload and tag are a transport message of the Noise protocol ([`super::handshake`]): nobody without the key
-//! can read it, and nobody can alter, repeat, leave out or inject one. Its nonce is four times the number of the frame, and
-//! one or two more for a sign of life or the end, so that none of the three passes for another. Without a key (loopback)
-//! the payload is as it is and the tag XXH3: damage is found, malice is not.
+//! With a key, payload and tag are a transport message of the Noise protocol
+//! ([`super::handshake`]): without the key a frame cannot be read, altered, repeated, omitted or
+//! injected. The nonce of a payload is four times the number of the frame. It is one more for a
+//! sign of life and two more for the end, so that none of the three can be mistaken for another.
+//! Without a key (loopback) the payload is in the clear and the tag is an XXH3 hash, which detects
+//! damage but not malice.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::sync::Arc;
@@ -18,24 +21,25 @@ use sha2::Sha256;
 use snow::StatelessTransportState;
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
 
-/// Most bytes of a payload, so that a Noise message holds it with its tag; nothing larger is believed or allocated.
+/// Maximum length of a payload in bytes, so that a Noise message holds it and its tag. A header
+/// with a larger length is rejected before anything is allocated.
 pub const LONGEST: usize = 65_535 - TAG;
 
 const HEADER: usize = 8;
 pub(super) const TAG: usize = 16;
 
-/// Length that ends the stream.
+/// Length field of the frame that ends the stream.
 const END: u32 = 0;
 
-/// Stands in place of a length in the header of a sign of life.
+/// Length field of a sign of life.
 const ALIVE: u32 = u32::MAX;
 
-/// What the two ends of one connection share after the handshake.
+/// State that both ends of a connection share after the handshake.
 #[derive(Clone)]
 pub struct Session {
-    /// Hash of all that was said in the handshake; without the key nobody knows it.
+    /// Hash of all messages of the handshake. It is secret to everyone without the key.
     pub(super) hash: [u8; 32],
-    /// The ciphers of both directions; none without a key.
+    /// Ciphers of both directions; `None` without a key.
     pub(super) ciphers: Option<Arc<StatelessTransportState>>,
 }
 
@@ -45,14 +49,14 @@ impl std::fmt::Debug for Session {
     }
 }
 
-/// What a frame is.
+/// Type of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame {
-    /// Bytes, one at least.
+    /// Data, at least one byte.
     Payload,
-    /// A sign of life.
+    /// Sign of life.
     Alive,
-    /// The last one.
+    /// End of the stream.
     End,
 }
 
@@ -75,7 +79,7 @@ impl Frame {
     }
 }
 
-/// The frames of one direction of a connection.
+/// State of one direction of a connection.
 struct Direction {
     session: Session,
     seed: u64,
@@ -92,7 +96,8 @@ impl Direction {
         Direction { session: session.clone(), seed, next: 0 }
     }
 
-    /// The length is checked before it is used: waiting for bytes that nobody sent would hang the run.
+    /// Returns the header of the next frame. Its check guards the length, because a damaged length
+    /// would make the receiver wait for bytes that were never sent.
     fn header(&self, length: u32) -> [u8; HEADER] {
         let mut header = [0; HEADER];
         header[..4].copy_from_slice(&length.to_le_bytes());
@@ -106,23 +111,23 @@ impl Direction {
     }
 }
 
-/// The end of a connection that sends.
+/// Sending end of a connection.
 pub struct FrameWriter {
     direction: Direction,
-    /// Room for an encrypted message.
+    /// Scratch for an encrypted message.
     message: Vec<u8>,
 }
 
 impl FrameWriter {
-    /// Frames to process number `receiver`.
+    /// Returns a writer of frames to process number `receiver`.
     pub fn new(session: &Session, receiver: usize) -> FrameWriter {
         FrameWriter { direction: Direction::new(session, receiver), message: Vec::new() }
     }
 
-    /// Sends a frame. A payload has 1 to [`LONGEST`] bytes; other frames have none.
+    /// Sends a frame. A payload has 1 to [`LONGEST`] bytes; other frames have no payload.
     ///
     /// # Errors
-    /// Those of the socket.
+    /// Returns any error of the socket.
     pub fn send(&mut self, to: &mut impl Write, what: Frame, payload: &[u8]) -> io::Result<()> {
         debug_assert_eq!(what == Frame::Payload, (1..=LONGEST).contains(&payload.len()));
         let length = match what {
@@ -151,7 +156,7 @@ impl FrameWriter {
     }
 }
 
-/// Writes all parts, in as few calls as the socket takes them.
+/// Writes all parts, in as few calls as the socket allows.
 fn write_all(to: &mut impl Write, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
     IoSlice::advance_slices(&mut parts, 0);
     while !parts.is_empty() {
@@ -165,30 +170,33 @@ fn write_all(to: &mut impl Write, mut parts: &mut [IoSlice<'_>]) -> io::Result<(
     Ok(())
 }
 
-/// The end of a connection that receives.
+/// Receiving end of a connection.
 pub struct FrameReader {
     direction: Direction,
-    /// Room for an encrypted message.
+    /// Scratch for an encrypted message.
     message: Vec<u8>,
 }
 
 impl FrameReader {
-    /// Frames to this process, which is number `receiver`.
+    /// Returns a reader of the frames to process number `receiver`, which is this one.
     pub fn new(session: &Session, receiver: usize) -> FrameReader {
         FrameReader { direction: Direction::new(session, receiver), message: Vec::new() }
     }
 
-    /// Another reader of the same connection, of which only one may be used.
+    /// Returns another reader for the same connection, at its beginning. Only one of the two may be
+    /// used.
     pub fn fresh(&self) -> FrameReader {
         let Direction { session, seed, .. } = &self.direction;
         FrameReader { direction: Direction { session: session.clone(), seed: *seed, next: 0 }, message: Vec::new() }
     }
 
-    /// Reads the next frame. Its payload goes to the beginning of `into` if there is room for it and a tag, and otherwise becomes
-    /// `aside`; returns how many bytes went into `into`, of which nothing holds if there is an error.
+    /// Reads the next frame. Its payload is written to the beginning of `into` if payload and tag
+    /// fit there, and to `aside` otherwise. Returns the number of bytes written to `into`. After an
+    /// error the content of `into` is unspecified.
     ///
     /// # Errors
-    /// Those of the socket; [`io::ErrorKind::InvalidData`] if it is not the frame that was sent.
+    /// Returns any error of the socket, and [`io::ErrorKind::InvalidData`] if the bytes are not the
+    /// frame that was sent.
     pub fn next(&mut self, from: &mut impl Read, into: &mut [u8], aside: &mut Vec<u8>) -> io::Result<(Frame, usize)> {
         let damaged = || io::Error::new(io::ErrorKind::InvalidData, "bytes were damaged on the way");
         let direction = &mut self.direction;
@@ -197,6 +205,7 @@ impl FrameReader {
         let length = u32::from_le_bytes(header[..4].try_into().expect("a range of 4 bytes"));
         let what = Frame::of(length);
         let bytes = if what == Frame::Payload { length as usize } else { 0 };
+        // Checked before it is used: the length decides how many bytes are allocated and awaited.
         if header != direction.header(length) || bytes > LONGEST {
             return Err(damaged());
         }
@@ -212,7 +221,8 @@ impl FrameReader {
             Some(ciphers) => {
                 self.message.resize(bytes + TAG, 0);
                 from.read_exact(&mut self.message)?;
-                // With room for the tag, it is opened where it goes.
+                // The output has space for the tag, so the message is decrypted without another
+                // copy.
                 ciphers.read_message(what.nonce(direction.next), &self.message, payload).map_err(|_| damaged())?;
             }
             None => {

@@ -1,18 +1,22 @@
-//! The handshake of two processes over one connection: who is there, and do we compute the same thing?
+//! Handshake of two processes over one connection. It establishes the identity of both and checks
+//! that they compute the same job.
 //!
 //! ```text
-//! acceptor                                          dialer
-//!    Greeting: magic, version, nonce         ->
-//!                                            <-     Hello: magic, version, process; Noise message 1: purpose, who
-//!    Noise message 2: verdict, who           ->
+//! acceptor                                  dialer
+//!    Greeting: magic, version, nonce    ->
+//!                                       <-     Hello: magic, version, process
+//!                                              Noise message 1: purpose, who
+//!    Noise message 2: verdict, who      ->
 //! ```
 //!
-//! The two messages are those of the Noise protocol, pattern `NNpsk0` (<https://noiseprotocol.org/noise.html>, section 9.4):
-//! fresh keys of both sides, mixed with the cluster's key, so that nobody without that one can read or make either message,
-//! and nobody who learns it later can read what was sent before. All that is said in the clear is bound into them (the
-//! prologue), the acceptor's nonce too, so a message cannot be used twice. What follows on the connection is encrypted by the
-//! keys that the handshake leaves (`frames`), if the cluster has a key. All messages have fixed lengths; nothing a
-//! stranger sends decides how much is read or allocated.
+//! The two messages are those of the Noise protocol, pattern `NNpsk0`
+//! (<https://noiseprotocol.org/noise.html>, section 9.4). Fresh keys of both sides are mixed with
+//! the cluster's key. So reading or forging either message requires the cluster's key, and an
+//! attacker who learns the key later cannot decrypt earlier traffic. All data in the clear,
+//! including the acceptor's nonce, is bound into the messages as their prologue, so a message
+//! cannot be replayed. If the cluster has a key, everything after the handshake is encrypted with
+//! the derived keys (`frames`). All messages have fixed lengths, so a stranger cannot influence how
+//! much is read or allocated.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -34,16 +38,17 @@ use webtwin_base::error::Error;
 const MAGIC: [u8; 8] = *b"webtwin\n";
 const VERSION: u32 = 4;
 
-/// The Noise protocol of the handshake.
+/// Name of the Noise protocol of the handshake.
 const NOISE: &str = "Noise_NNpsk0_25519_AESGCM_SHA256";
 
-/// Bytes of a fresh public key, which each message begins with.
+/// Length in bytes of the fresh public key at the beginning of each message.
 const PUBLIC_KEY: usize = 32;
 
-/// Time limit of a connection's whole handshake, however it spreads its bytes.
+/// Time limit of the whole handshake of a connection, independent of how its bytes are spread.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Identity of a process; all fields but the first and the last must be equal among the processes of a run.
+/// Identity of a process. All fields except `process` and `incarnation` must be equal among the
+/// processes of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Identity {
@@ -51,17 +56,17 @@ pub struct Identity {
     pub process: u32,
     /// Number of processes in the cluster file.
     pub processes: u32,
-    /// Worker threads of each process.
+    /// Number of worker threads of each process.
     pub workers: u32,
     /// Deadline of the cluster file, in milliseconds.
     pub deadline: u32,
-    /// Digest of the job's settings that change the answer.
+    /// Digest of the settings of the job that change the result.
     pub job: [u8; 32],
     /// SHA-256 of the addresses of all processes.
     pub addresses: [u8; 32],
     /// Version and hash of the executable, padded with zeros.
     pub build: [u8; 64],
-    /// Random bytes of this start of the process.
+    /// Random bytes that identify this start of the process.
     pub incarnation: [u8; 16],
 }
 
@@ -72,18 +77,18 @@ impl Identity {
             process: process as u32,
             processes: cluster.processes() as u32,
             workers: cluster.workers as u32,
-            // A day at most, by the cluster file.
+            // The cluster file limits the deadline to one day, so it always fits.
             deadline: u32::try_from(cluster.deadline.as_millis()).unwrap_or(u32::MAX),
             job: job_digest,
             addresses: Sha256::digest(cluster.addresses.join("\n")).into(),
-            // One process has nobody to be compared with.
+            // A single process has no peer to compare with, so its executable need not be read.
             build: if cluster.processes() > 1 { text(build()) } else { [0; 64] },
             incarnation: random(),
         }
     }
 
-    /// Describes how `other` differs from this process so that they cannot run together, with both values; `None` if
-    /// they can.
+    /// Describes the first difference that prevents this process and `other` from running together,
+    /// with both values. Returns `None` if they can run together.
     pub fn conflict(&self, other: &Identity) -> Option<String> {
         let differs = |what: &str, here: String, there: String| {
             Some(format!("process {} has {what} {there}, but process {} has {here}", other.process, self.process))
@@ -106,10 +111,12 @@ impl Identity {
     }
 }
 
-/// Returns version and hash of the running executable; the same sources built twice need not be the same build.
+/// Returns the version and the hash of the running executable. Two builds of the same sources may
+/// differ.
 ///
 /// # Cost
-/// The first call reads the executable, 64 KiB at a time, the others nothing: what runs does not change when the file does.
+/// The first call reads the executable, 64 KiB at a time. Later calls return the stored text,
+/// because the running program does not change when its file does.
 fn build() -> &'static str {
     static BUILD: OnceLock<String> = OnceLock::new();
     BUILD.get_or_init(|| {
@@ -138,7 +145,7 @@ fn text<const N: usize>(text: &str) -> [u8; N] {
     bytes
 }
 
-/// Shows a text field of a peer, without bytes that are not printable ASCII.
+/// Returns a text field of a peer without the bytes that are not printable ASCII.
 fn shown(bytes: &[u8]) -> String {
     bytes.iter().filter(|byte| (b' '..=b'~').contains(byte)).map(|&byte| byte as char).collect()
 }
@@ -153,10 +160,10 @@ fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// Purpose of a connection between two processes, which have one of each.
+/// Purpose of a connection. Each pair of processes has one connection of each purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Purpose {
-    /// The traffic of timely's workers.
+    /// Traffic of timely's workers.
     Data = 1,
     /// Signs of life, and the reason when a process gives up.
     Heartbeat = 2,
@@ -196,12 +203,12 @@ const WELCOME: u32 = 0;
 const CONFLICT: u32 = 1;
 const TAKEN: u32 = 2;
 
-/// Bytes of a Noise message that carries a `T`.
+/// Returns the length in bytes of a Noise message that carries a `T`.
 const fn message<T>() -> usize {
     PUBLIC_KEY + size_of::<T>() + TAG
 }
 
-/// One side of the Noise handshake of a connection on which this was said in the clear.
+/// Returns one side of the Noise handshake, bound to the messages that were exchanged in the clear.
 fn noise(psk: &[u8; 32], greeting: &Greeting, hello: &Hello, dials: bool) -> HandshakeState {
     let said = [bytemuck::bytes_of(greeting), bytemuck::bytes_of(hello)].concat();
     let builder = snow::Builder::new(NOISE.parse().expect("the name of a protocol"));
@@ -219,21 +226,21 @@ fn write<T: Pod>(noise: &mut HandshakeState, value: &T) -> Vec<u8> {
     message
 }
 
-/// Reads a message; `None` if it was made with another key, or altered.
+/// Reads a message. Returns `None` if it was made with another key, or altered.
 fn read<T: Pod>(noise: &mut HandshakeState, message: &[u8]) -> Option<T> {
     let mut value = T::zeroed();
     let read = noise.read_message(message, bytemuck::bytes_of_mut(&mut value)).ok()?;
     (read == size_of::<T>()).then_some(value)
 }
 
-/// What the two sides share once both messages have passed.
+/// Returns the shared state of a connection after both messages have passed.
 fn session(noise: HandshakeState, keyed: bool) -> Session {
     let hash = noise.get_handshake_hash().try_into().expect("SHA-256 has 32 bytes");
     let ciphers = keyed.then(|| noise.into_stateless_transport_mode().expect("both messages have passed"));
     Session { hash, ciphers: ciphers.map(Arc::new) }
 }
 
-/// The sessions of two processes that have met.
+/// Returns the two sessions of a completed handshake.
 #[cfg(test)]
 pub(super) fn sessions(keyed: bool) -> [Session; 2] {
     let (greeting, hello) = (Greeting::zeroed(), Hello::zeroed());
@@ -245,25 +252,27 @@ pub(super) fn sessions(keyed: bool) -> [Session; 2] {
     [here, there].map(|noise| session(noise, keyed))
 }
 
-/// Outcome of a connection that somebody opened to this process.
+/// Outcome of a connection that was opened to this process.
 #[derive(Debug)]
 pub enum Arrival {
-    /// A peer; the connection is ready for its purpose.
+    /// A peer. The connection is ready for its purpose.
     Joined(Identity, Purpose, Session),
-    /// A process that holds the key but cannot run with this one.
+    /// A process that holds the key but differs in something that must be equal. It ends the run.
     Conflict(Error),
-    /// A second start of a process that has joined, with this number; no reason to stop.
+    /// A second start of a process whose number, given here, has already joined. It does not end
+    /// the run.
     Twice(u32),
-    /// Somebody without the key, or who speaks something else; no reason to stop.
+    /// A connection without the key or with another protocol. It does not end the run.
     Stranger {
-        /// The process number it claimed, if any.
+        /// Process number that it claimed, if any.
         claims: Option<u32>,
-        /// What was wrong with the handshake.
+        /// Reason why the handshake failed.
         reason: String,
     },
 }
 
-/// Answers a connection. `admit` decides whether a peer that belongs here may take its place.
+/// Performs the acceptor's side of the handshake. `admit` decides if a matching peer may take the
+/// place of its process.
 pub fn accept(stream: &TcpStream, me: &Identity, key: &Key, admit: impl FnOnce(&Identity, Purpose) -> bool) -> Arrival {
     accept_within(PATIENCE, stream, me, key, admit)
         .unwrap_or_else(|cause| Arrival::Stranger { claims: None, reason: cause.to_string() })
@@ -280,7 +289,8 @@ fn accept_within(
     let greeting = Greeting { magic: MAGIC, version: VERSION, nonce: random() };
     stream.write_all(bytemuck::bytes_of(&greeting))?;
 
-    // Magic and version first: what follows them may differ in another version.
+    // Magic and version are read first, because the rest of the message may differ in another
+    // version.
     let mut hello = Hello::zeroed();
     let bytes = bytemuck::bytes_of_mut(&mut hello);
     stream.read_exact(&mut bytes[..12])?;
@@ -296,12 +306,13 @@ fn accept_within(
     let mut first = [0; message::<Request>()];
     stream.read_exact(&mut first)?;
 
+    // While keys are replaced there are two, and the dialer does not say which of them it uses.
     let opened = key.psks().find_map(|psk| {
         let mut noise = noise(&psk, &greeting, &hello, false);
         read::<Request>(&mut noise, &first).map(|request| (noise, request))
     });
     let Some((mut noise, Request { purpose, who })) = opened else {
-        // The dialer learns that it was heard and refused, and nothing else.
+        // The answer only informs the dialer that its message was received and refused.
         stream.write_all(&[0; message::<Answer>()])?;
         return stranger(Some(hello.process), "its key is not the key of this process".into());
     };
@@ -325,18 +336,20 @@ fn accept_within(
     })
 }
 
-/// Why a dialed connection was not established.
+/// Reason why a dialed connection was not established.
 #[derive(Debug)]
 pub enum Miss {
-    /// The other side may not be ready yet; try again.
+    /// The peer may not be ready yet; dialing again may succeed.
     Again(String),
-    /// Another process has its number; unless that is dead, it will never succeed.
+    /// Another process has joined under this process's number. Dialing again succeeds only if that
+    /// process is dead.
     Taken(Error),
-    /// It will never succeed.
+    /// Dialing again can never succeed.
     Final(Error),
 }
 
-/// Introduces this process to process `to` over a connection it has opened to `address`.
+/// Performs the dialer's side of the handshake with process `to`, over a connection opened to
+/// `address`.
 pub fn dial(
     stream: &TcpStream,
     me: &Identity,
@@ -389,7 +402,8 @@ pub fn dial(
     }
 }
 
-/// A socket on which everything together must be done by one moment, so that dripping bytes buys no time.
+/// Socket with one deadline for all reads and writes together, so that a peer cannot gain time by
+/// sending bytes slowly.
 struct Timed<'a> {
     stream: &'a TcpStream,
     until: Instant,
@@ -535,8 +549,8 @@ mod tests {
     #[test]
     fn a_stranger_who_drips_bytes_is_dropped_in_time() {
         let (here, there) = pair();
-        // A whole hello without a tag, byte by byte for as long as somebody listens: no pause is as long as the patience,
-        // the whole is fifty times as long.
+        // A whole hello without a tag, sent byte by byte while the other side reads. No pause is as
+        // long as the time limit, but the whole takes fifty times as long.
         let drip = std::thread::spawn(move || {
             let hello = [&MAGIC[..], &VERSION.to_le_bytes()].concat();
             let mut there = &there;
@@ -549,7 +563,8 @@ mod tests {
         });
         let patience = Duration::from_millis(100);
         let met = accept_within(patience, &here, &identity(0), &Key::none(), |_, _| true);
-        // The system's word for a read that took too long, or our own before the next.
+        // The error is that of the system for a read that timed out, or that of `Timed` before the
+        // next read.
         let kind = met.unwrap_err().kind();
         assert!(matches!(kind, io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut), "{kind}");
         drop(here);

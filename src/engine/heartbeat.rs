@@ -1,10 +1,11 @@
-//! Signs of life between processes, and the reason when one gives up.
+//! Heartbeat: signs of life between processes, and the reason when a process gives up.
 //!
-//! Every process sends a frame each second on a connection of its own to each peer, and expects one within the
-//! deadline: a peer that is frozen or cut off is noticed although its sockets stay open. (A data connection that is cut
-//! off by itself is noticed by its own signs of life, in `link`.) An orderly failure travels the same way, so that all
-//! processes end with the same line and the same exit code. It works from two threads of its own, however busy the
-//! workers are.
+//! Every process sends a frame each second to each peer, on a connection used for nothing else, and
+//! expects one within the deadline. So a peer that is frozen or cut off is noticed although its
+//! sockets stay open. (A data connection that alone is cut off is noticed by its own signs of life,
+//! see `link`.) An orderly failure is announced on the same connection, so that all processes end
+//! with the same message and the same exit code. The heartbeat runs in two threads of its own, so
+//! busy workers do not delay it.
 
 use std::io::{self, Write};
 use std::net::{Shutdown, TcpStream};
@@ -22,35 +23,37 @@ use webtwin_base::error::{Error, Result};
 use webtwin_base::leftovers::exit;
 use webtwin_base::threads;
 
-/// Longest time between two signs of life.
+/// Maximum time between two signs of life.
 const BEAT: Duration = Duration::from_secs(1);
 
-/// Time between two signs of life, on whatever connection.
+/// Returns the time between two signs of life on any connection.
 pub(super) fn beat(deadline: Duration) -> Duration {
     BEAT.min(deadline / 4)
 }
 
-/// Time the workers have to come to their end after the run was stopped.
+/// Time that the workers have to return after the run was stopped.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The heartbeat of one process in one run; dropping it says goodbye, or passes on why the run was stopped.
+/// Heartbeat of one process in one run. Dropping it announces the orderly end to the peers, or the
+/// reason why the run was stopped.
 #[derive(Debug)]
 pub struct Heartbeat {
     stop: Arc<Stop>,
     peers: Arc<Mutex<Vec<Peer>>>,
-    /// Peers to listen to from now on, and what wakes the thread that does.
+    /// Channel for peers to listen to, and the socket that wakes the listening thread.
     newcomers: Sender<Heard>,
     wake: UnixStream,
-    /// Dropped when the run has returned.
+    /// Dropped as soon as the run has returned.
     running: Option<Sender<()>>,
     beater: Option<JoinHandle<()>>,
 }
 
 impl Heartbeat {
-    /// Starts the heartbeat of a run without peers yet; a peer may be silent for `deadline`.
+    /// Starts the heartbeat of a run, without peers at first. A peer may be silent for `deadline`.
     ///
     /// # Errors
-    /// [`Error::NoThread`]; [`Error::Storage`] if no more files may be open.
+    /// Returns [`Error::NoThread`] if a thread cannot be started, and [`Error::Storage`] if no more
+    /// files may be open.
     pub fn start(deadline: Duration) -> Result<Heartbeat> {
         let (wake, awake) = UnixStream::pair().map_err(|cause| Error::storage("files and connections", cause))?;
         let (newcomers, new) = channel();
@@ -64,17 +67,17 @@ impl Heartbeat {
         Ok(Heartbeat { stop, peers, newcomers, wake, running: Some(running), beater: Some(beater) })
     }
 
-    /// Begins to send signs of life from process `here` to process `there` on a connection, and to expect them. `peer`
-    /// names it in messages.
+    /// Begins to send signs of life from process `here` to process `there` on a connection, and to
+    /// expect them. Messages call the peer `peer`.
     ///
     /// # Errors
-    /// [`Error::PeerLost`] when the socket is broken already.
+    /// Returns [`Error::PeerLost`] if the socket is already broken.
     pub fn watch(&self, peer: &str, socket: TcpStream, session: &Session, (here, there): (usize, usize)) -> Result<()> {
         let lost = |cause: io::Error| Error::PeerLost(format!("{peer}: {cause}"));
         socket.set_write_timeout(Some(BEAT)).map_err(lost)?;
         let listen = socket.try_clone().map_err(lost)?;
         let heard = Heard::new(peer, listen, FrameReader::new(session, here));
-        // It listens for as long as there is a heartbeat.
+        // The send cannot fail: the listener lives as long as this heartbeat.
         let _ = self.newcomers.send(heard);
         (&self.wake).write_all(&[0]).map_err(lost)?;
         let peer = Peer { socket, frames: FrameWriter::new(session, there) };
@@ -82,12 +85,12 @@ impl Heartbeat {
         Ok(())
     }
 
-    /// Ends the run on all processes with `error`, unless it has ended already.
+    /// Ends the run on all processes with `error`, unless it has already ended.
     pub fn stop(&self, error: Error) {
         self.stop.stop(error);
     }
 
-    /// Returns the error that has ended the run, here or on a peer.
+    /// Returns the error that has ended the run, on this process or on a peer.
     pub fn check(&self) -> Result<()> {
         self.stop.check()
     }
@@ -103,13 +106,14 @@ impl Drop for Heartbeat {
         self.stop.finish();
         drop(self.running.take());
         if let Some(beater) = self.beater.take() {
-            // A panic in it was printed by the hook; there is nobody left to tell.
+            // The panic hook has printed a panic of this thread, and no caller is left to report it
+            // to.
             let _ = beater.join();
         }
     }
 }
 
-/// A connection on which signs of life go to a peer.
+/// Connection on which signs of life are sent to a peer.
 struct Peer {
     socket: TcpStream,
     frames: FrameWriter,
@@ -121,7 +125,7 @@ impl std::fmt::Debug for Peer {
     }
 }
 
-/// The sending half, in its own thread.
+/// Sending half of the heartbeat, which runs in its own thread.
 struct Beater {
     stop: Arc<Stop>,
     peers: Arc<Mutex<Vec<Peer>>>,
@@ -148,7 +152,8 @@ impl Beater {
                     return;
                 }
             }
-            // Who was frozen for longer than the deadline has been given up by the others and must not commit.
+            // A process that was frozen for longer than the deadline has been given up by its
+            // peers, so it must not commit a result.
             let asleep = last.elapsed();
             if asleep > self.deadline && !self.peers().is_empty() {
                 let seconds = asleep.as_secs_f32();
@@ -160,7 +165,8 @@ impl Beater {
         }
     }
 
-    /// Writes to every peer; who does not take it is noticed by the thread that listens.
+    /// Sends a frame to every peer. A peer that does not accept it is noticed by the listening
+    /// thread.
     fn tell_all(&self, what: Frame, payload: &[u8]) {
         for Peer { socket, frames } in self.peers().iter_mut() {
             let told = frames.send(socket, what, payload);
@@ -175,13 +181,14 @@ impl Beater {
     }
 }
 
-/// Ends the process: the run was stopped, and some worker has been in work of its own for too long to notice.
+/// Ends the process, because the run was stopped and a worker has not returned within [`PATIENCE`].
 fn end_process(error: &Error) -> ! {
     tell(format_args!("error: {error}"));
     exit(error.exit_code())
 }
 
-/// The reason why a process gives up, in one frame. One that is longer than a frame goes without its words.
+/// Encodes the reason why this process gives up, in one frame. A reason that is too long for a
+/// frame is replaced by a general one.
 fn farewell(error: &Error) -> Vec<u8> {
     let told = |error: &Error| serde_json::to_vec(error).expect("an error is plain strings and numbers");
     let reason = told(error);
@@ -209,7 +216,7 @@ mod tests {
 
     const DEADLINE: Duration = Duration::from_secs(1);
 
-    /// Two processes that watch each other.
+    /// Returns two heartbeats that watch each other.
     fn pair() -> (Heartbeat, Heartbeat) {
         let (here, there) = (Heartbeat::start(DEADLINE).unwrap(), Heartbeat::start(DEADLINE).unwrap());
         let (one, other) = sockets();

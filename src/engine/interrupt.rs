@@ -1,24 +1,26 @@
-//! Signals: a run that is asked to end does so in order, on all processes.
+//! Signals: an interrupted run ends in order, on all processes.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::stop::Stop;
 use webtwin_base::error::Error;
 
-/// Runs of this process that may be at work: number of the process, number of processes, state.
+/// Runs of this process that may be active: number of the process, number of processes, state.
 static RUNS: Mutex<Vec<(usize, usize, Weak<Stop>)>> = Mutex::new(Vec::new());
 
-/// Takes note of a run, for as long as its state is held by anybody.
+/// Registers a run for as long as its state is alive.
 pub(super) fn note(process: usize, processes: usize, stop: &Arc<Stop>) {
     let mut runs = runs();
     runs.retain(|(.., stop)| stop.strong_count() > 0);
     runs.push((process, processes, Arc::downgrade(stop)));
 }
 
-/// Ends all runs of this process that are at work, and their peers with them: [`super::run()`] returns [`Error::Stopped`]
-/// in each, naming `signal`. Returns whether there was any.
+/// Ends all active runs of this process, and their peers with them. [`super::run()`] returns
+/// [`Error::Stopped`] in each of them, with the name of `signal`. Returns true if there was an
+/// active run.
 ///
-/// Workers look up between steps; who has not returned after 5 seconds is ended with its process.
+/// Workers check for the end between steps. A worker that has not returned after 5 seconds is ended
+/// together with its process.
 pub fn interrupt(signal: &str, code: u8) -> bool {
     let mut any = false;
     for (process, processes, stop) in runs().iter() {
@@ -32,7 +34,8 @@ pub fn interrupt(signal: &str, code: u8) -> bool {
     any
 }
 
-/// No code panics while it holds the lock.
+/// Locks the list of runs. A poisoned lock is still consistent, because no code panics while it is
+/// held.
 fn runs() -> MutexGuard<'static, Vec<(usize, usize, Weak<Stop>)>> {
     RUNS.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! The cluster's shared key: read with care, never printed.
+//! Shared key of a cluster. It is checked when it is read, and it is never printed.
 
 use std::fmt;
 use std::path::Path;
@@ -9,14 +9,16 @@ use sha2::Sha256;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::key_file::check_private;
 
-/// Fewest bytes a key may have; white space around a text is not counted.
+/// Minimum length of a key in bytes, without the white space around a text.
 const SHORTEST: usize = 32;
 
-/// The key all processes of a cluster share. Without one ([`Key::none`]) a handshake still compares settings, but proves
-/// nothing about who is there; only loopback clusters may go without.
+/// Key that all processes of a cluster share. Without a key ([`Key::none`]) a handshake still
+/// compares settings, but does not authenticate the peer. Only loopback clusters may run without a
+/// key.
 ///
-/// While a key is replaced there are two: this process dials with the first, and answers who dials with either. So add the
-/// new one as the second everywhere, then exchange the two, then take the old one away; no run need stop for it.
+/// During a key rotation there are two keys. A process dials with the first one, and accepts
+/// connections made with either. To rotate: add the new key as the second one everywhere, then
+/// exchange the two, then remove the old one. No run has to stop for it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(Vec<Vec<u8>>);
 
@@ -32,12 +34,12 @@ impl Key {
         Key(Vec::new())
     }
 
-    /// Reads a key file: a key on each line of a text, white space around it not counted; bytes that are no text (UTF-8) are
-    /// one key.
+    /// Reads a key file. A text file has one key on each line, and white space around it is
+    /// ignored. A file that is not UTF-8 is one key as a whole.
     ///
     /// # Errors
-    /// [`Error::Usage`] when it cannot be read, a key has fewer than 32 bytes, or `private` is asked for and users other than
-    /// its owner may read it.
+    /// Returns [`Error::Usage`] if the file cannot be read, if a key has fewer than 32 bytes, or if
+    /// `private` is set and users other than the owner may read the file.
     pub fn read(path: &Path, private: bool) -> Result<Key> {
         let wrong = |what: String| Error::Usage(format!("key file {}: {what}", path.display()));
         let content = std::fs::read(path).map_err(|cause| wrong(cause.to_string()))?;
@@ -47,10 +49,11 @@ impl Key {
         Key::parse(&content).map_err(wrong)
     }
 
-    /// Reads the key from an environment variable, in the form of a key file.
+    /// Reads the key from an environment variable, which has the format of a key file.
     ///
     /// # Errors
-    /// [`Error::Usage`] when there is no such variable, or a key in it has fewer than 32 bytes.
+    /// Returns [`Error::Usage`] if the variable is not set, or if a key in it has fewer than 32
+    /// bytes.
     pub fn from_environment(name: &str) -> Result<Key> {
         let wrong = |what: String| Error::Usage(format!("environment variable {name}: {what}"));
         let content = std::env::var_os(name).ok_or_else(|| wrong("it is not set".into()))?;
@@ -74,24 +77,25 @@ impl Key {
         }
     }
 
-    /// Whether there is no key.
+    /// True if there is no key.
     pub fn is_none(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What a handshake that this process begins is made with: 32 bytes of the first key, or of no key.
+    /// Returns the pre-shared key of handshakes that this process begins: 32 bytes derived from the
+    /// first key, or from the empty key if there is none.
     pub(super) fn psk(&self) -> [u8; 32] {
         psk(self.0.first().map_or(&[], Vec::as_slice))
     }
 
-    /// What handshakes that others begin may be made with.
+    /// Returns the pre-shared keys with which peers may begin a handshake.
     pub(super) fn psks(&self) -> impl Iterator<Item = [u8; 32]> + '_ {
         let others = self.0.iter().skip(1).map(|key| psk(key));
         std::iter::once_with(|| self.psk()).chain(others)
     }
 }
 
-/// HMAC-SHA256 of a label under a key of any length.
+/// Derives 32 bytes from a key of any length, as the HMAC-SHA256 of a label.
 fn psk(key: &[u8]) -> [u8; 32] {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
     mac.update(b"webtwin noise psk");

@@ -1,5 +1,6 @@
-//! Clusters that the surroundings describe: a job step of Slurm, an Indexed Job of Kubernetes. Each becomes the text of a
-//! [cluster file](super::cluster_file), read as any other, and the number of this process in it.
+//! Clusters described by a launcher: a job step of Slurm, or an Indexed Job of Kubernetes. Each
+//! becomes the text of a [cluster file](super::cluster_file), which is parsed like any other, and
+//! the number of this process in it.
 //!
 //! | variable | meaning | when not given |
 //! |---|---|---|
@@ -15,20 +16,20 @@ use std::path::Path;
 use super::cluster_file::{Cluster, MOST};
 use webtwin_base::error::{Error, Result};
 
-/// How long processes that are started by others may take to join.
+/// Deadline for processes that a launcher starts.
 const DEADLINE: &str = "5m";
 
-/// What describes the cluster instead of a file.
+/// Launcher that describes the cluster in environment variables, instead of a cluster file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Launcher {
-    /// `srun`: a process is a task of a job step.
+    /// `srun`: each process is a task of a job step.
     Slurm,
-    /// An Indexed Job with a headless service: a process is a pod.
+    /// An Indexed Job with a headless service: each process is a pod.
     Kubernetes,
 }
 
 impl Launcher {
-    /// The launcher of this name, if it is one.
+    /// Returns the launcher called `name`, if there is one.
     pub fn named(name: &str) -> Option<Launcher> {
         match name {
             "slurm" => Some(Launcher::Slurm),
@@ -37,11 +38,13 @@ impl Launcher {
         }
     }
 
-    /// The cluster that environment variables describe, and the number of this process in it. `variable` returns the value of
-    /// one; the key is read from the environment itself.
+    /// Returns the cluster that environment variables describe, and the number of this process in
+    /// it. `variable` returns the value of a variable, except for the key, which is read from the
+    /// environment directly.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a variable that is missing or says what cannot be, [`Error::Setting`] as of a cluster file.
+    /// Returns [`Error::Usage`] if a variable is missing or has an impossible value, and
+    /// [`Error::Setting`] under the conditions of a cluster file.
     pub fn cluster(self, variable: impl Fn(&str) -> Option<String>) -> Result<(Cluster, usize)> {
         let variables = Variables { launcher: self, get: &variable };
         let (process, workers, addresses) = match self {
@@ -69,7 +72,7 @@ impl Launcher {
     }
 }
 
-/// Number of this process, workers of each, and addresses of all.
+/// Number of this process, number of workers of each process, and addresses of all processes.
 type Described = (usize, usize, Vec<String>);
 
 struct Variables<'v> {
@@ -87,6 +90,8 @@ impl Variables<'_> {
         if counts.len() != nodes.len() || counts.iter().sum::<usize>() != tasks {
             return Err(self.wrong("SLURM_STEP_TASKS_PER_NODE", &per_node));
         }
+        // Addresses are assigned to tasks in block order, so tasks of another distribution would
+        // have wrong addresses.
         let order = (self.get)("SLURM_DISTRIBUTION").unwrap_or("block".into());
         if counts.iter().any(|&count| count > 1) && !order.starts_with("block") {
             return Err(Error::Usage(format!(
@@ -97,7 +102,8 @@ impl Variables<'_> {
             Some(workers) => workers,
             None => self.given("SLURM_CPUS_PER_TASK")?.unwrap_or(1),
         };
-        // Jobs and steps that share a node should differ; below the ports that systems give to those who ask for any.
+        // Jobs and steps that share a node should get different ports. All are below the range of
+        // ephemeral ports.
         let port = match self.given("WEBTWIN_PORT")? {
             Some(port) => port,
             None => {
@@ -143,7 +149,7 @@ impl Variables<'_> {
         text.parse().map_err(|_| self.wrong(name, &text))
     }
 
-    /// The number that a variable says, if it is set.
+    /// Returns the number in a variable, or `None` if the variable is not set.
     fn given<N: std::str::FromStr>(&self, name: &str) -> Result<Option<N>> {
         (self.get)(name).map(|_| self.number(name)).transpose()
     }
@@ -153,7 +159,8 @@ impl Variables<'_> {
     }
 }
 
-/// The hosts of a list as Slurm writes it: `login,rack[1-2]n[08-10,12]`; `None` when it is not one.
+/// Parses a Slurm host list, such as `login,rack[1-2]n[08-10,12]`. Returns `None` if it is
+/// malformed.
 fn hosts_of(list: &str) -> Option<Vec<String>> {
     let mut hosts = Vec::new();
     let (mut depth, mut from) = (0, 0);
@@ -174,7 +181,7 @@ fn hosts_of(list: &str) -> Option<Vec<String>> {
     (depth == 0).then_some(hosts)
 }
 
-/// The hosts of one item of a list, the leftmost numbers slowest.
+/// Expands one item of a host list. The leftmost numbers vary slowest.
 fn expanded(item: &str) -> Option<Vec<String>> {
     let Some((before, rest)) = item.split_once('[') else {
         return (!item.is_empty()).then(|| vec![item.into()]);
@@ -189,6 +196,7 @@ fn expanded(item: &str) -> Option<Vec<String>> {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         let (from, to): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+        // Checked before the range is expanded, so that a huge range allocates nothing.
         if !digits(first)
             || !digits(last)
             || from > to
@@ -203,7 +211,7 @@ fn expanded(item: &str) -> Option<Vec<String>> {
     Some(hosts)
 }
 
-/// The counts of a list as Slurm writes it: `2(x3),1` is 2, 2, 2, 1; `None` when it is not one.
+/// Parses a Slurm list of counts: `2(x3),1` becomes 2, 2, 2, 1. Returns `None` if it is malformed.
 fn counts_of(list: &str) -> Option<Vec<usize>> {
     let mut counts = Vec::new();
     for item in list.split(',') {

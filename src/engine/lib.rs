@@ -1,37 +1,39 @@
-//! The engine: runs one program on the workers of one or more processes, and moves rows between them.
+//! Execution engine: runs one program on the workers of one or more processes and moves rows
+//! between them.
 //!
-//! A program is a function of a [`Net`]; [`run()`] runs it on every worker of a [`Cluster`]. The rows travel by timely; what
-//! timely leaves open - who may join, whether all compute the same, what happens when one fails, how much may be on its
-//! way - is settled here:
+//! A program is a function of a [`Net`]. [`run()`] runs it on every worker of a [`Cluster`]. timely
+//! transports the rows. This crate adds what timely leaves open: which processes may join, a check
+//! that all of them compute the same job, common termination after a failure, and a bound on the
+//! rows in flight.
 //!
-//! | file | question |
+//! | file | content |
 //! |---|---|
-//! | `cluster_file`, `launch`, `key` | where does the job run, and who may take part? |
-//! | `handshake`, `rendezvous` | who is at the other end, and do we compute the same thing? |
-//! | `frames`, `link` | is what arrives what was sent, and who can read it? |
-//! | `heartbeat`, `listener`, `stop`, `panics`, `interrupt` | is everybody there, and how do all end alike when one fails? |
-//! | `owners` | which worker is a row for? |
-//! | `block`, `buffers`, `mail`, `carry`, `exchange`, `share`, `net` | how do rows get to their workers, in bounds? |
-//! | `dataflow` | what when rows are a stream, and not one step after the other? |
-//! | `run` | how do these play together? |
+//! | `cluster_file`, `launch`, `key` | place where the job runs, and the processes that may take part |
+//! | `handshake`, `rendezvous` | identity of the peer, and the check that both sides compute the same job |
+//! | `frames`, `link` | integrity and encryption of the transported bytes |
+//! | `heartbeat`, `listener`, `stop`, `panics`, `interrupt` | detection of lost peers, and one common end of all processes |
+//! | `owners` | mapping from a key to the worker that owns it |
+//! | `block`, `buffers`, `mail`, `carry`, `exchange`, `share`, `net` | collective calls: rows to their workers, in bounded memory |
+//! | `dataflow` | rows as a stream, instead of one step after the other |
+//! | `run` | the combination of all of these |
 
-// Where the job runs, and who may take part.
+// Place of the job and its participants.
 pub mod cluster_file;
 pub mod key;
 pub mod launch;
 
-// The processes find and check each other.
+// Mutual discovery and checks of the processes.
 pub mod handshake;
 pub mod rendezvous;
 
-// Failure: noticed, passed on, the same for all.
+// Failures: detection, propagation, and the same outcome on all processes.
 pub mod heartbeat;
 mod interrupt;
 mod listener;
 pub mod panics;
 mod stop;
 
-// Rows on their way.
+// Rows in transit.
 mod block;
 mod buffers;
 #[doc(hidden)] // for fuzz/
@@ -39,7 +41,7 @@ pub mod frames;
 mod link;
 mod mail;
 
-// What a program sees and how it is run.
+// Interface of a program, and its execution.
 mod carry;
 mod dataflow;
 mod exchange;

@@ -1,15 +1,18 @@
-//! A connection for timely's workers whose every byte is checked.
+//! Connection of timely's workers whose every byte is checked.
 //!
-//! timely trusts its sockets: a flipped bit in a payload arrives as data, one in a length is a panic, and a socket that
-//! closes is a panic too. A link cuts the bytes into frames ([`super::frames`]), so that what arrives is exactly what
-//! was sent, in order and once, and with a key encrypted; anything else ends the run with
+//! timely trusts its sockets: a flipped bit in a payload arrives as data, a flipped bit in a length
+//! causes a panic, and so does a socket that closes. A link divides the bytes into frames
+//! ([`super::frames`]). So the received bytes are exactly those sent, in order and once, and
+//! encrypted if there is a key. Anything else ends the run with
 //! [`Error::PeerLost`](webtwin_base::error::Error::PeerLost).
 //!
-//! A sign of life goes out every beat, however busy or idle the workers are, so each connection proves by itself, in
-//! each direction, that it passes bytes on. One that brings nothing for one and a half deadlines ends the run: the
-//! heartbeat has a connection of its own, and says nothing of what a firewall, NAT or proxy has done to this one. Half
-//! a deadline more, so that a process that is silent on both is reported as such. A slow connection is not a dead one,
-//! for any byte counts; nor is a slow reader, for timely's threads take what arrives, whatever the workers do.
+//! A link sends a sign of life at every beat, however busy or idle the workers are. So each
+//! connection proves in both directions that it transports bytes. A connection that delivers
+//! nothing for one and a half deadlines ends the run. The heartbeat cannot replace this check: it
+//! has a connection of its own and does not notice what a firewall, NAT or proxy has done to this
+//! one. The additional half deadline lets the heartbeat report a process that is silent on both. A
+//! slow connection is not treated as dead, because any byte counts. Nor is a slow reader, because
+//! timely's threads read what arrives whatever the workers do.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -28,11 +31,11 @@ use super::stop::{Phase, Stop};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::threads;
 
-/// Bytes that are read with the header of a frame: small frames as a whole. What is left of a long one goes to where it
-/// is needed.
+/// Number of bytes that are read together with the header of a frame. Small frames are read as a
+/// whole; the rest of a long frame is read directly into its destination.
 const READ_AHEAD: usize = 8 << 10;
 
-/// The half that sends; timely's thread and the one that gives signs of life take turns.
+/// Sending half of a link, shared by timely's thread and the thread that sends signs of life.
 struct Outgoing {
     socket: TcpStream,
     frames: FrameWriter,
@@ -44,8 +47,8 @@ impl Outgoing {
         self.frames.send(&mut self.socket, what, payload)
     }
 
-    /// Whether a sign of life would be sent at once. One that has to wait for what was sent before says nothing that
-    /// this does not, and would keep others from theirs.
+    /// True if a sign of life would be sent without waiting. One that waits behind other data
+    /// proves nothing more than that data does, and would delay the signs of other links.
     fn takes_a_sign(&self) -> io::Result<bool> {
         let mut socket = [PollFd::new(self.socket.as_fd(), PollFlags::POLLOUT)];
         match poll(&mut socket, PollTimeout::ZERO) {
@@ -55,7 +58,7 @@ impl Outgoing {
         }
     }
 
-    /// Nothing may follow the end of the stream.
+    /// Sends the end of the stream and shuts the socket down. No frame may follow.
     fn end(&mut self, how: Shutdown) -> io::Result<()> {
         self.ended = true;
         self.send(Frame::End, &[])?;
@@ -65,27 +68,29 @@ impl Outgoing {
 
 /// One end of a checked connection to a peer.
 ///
-/// timely clones it once for the thread that sends and once for the one that receives, before either begins; the
-/// numbers of the frames that arrive therefore live in one clone only.
+/// timely clones a link once for the thread that sends and once for the one that receives, before
+/// either begins. So the number of the next incoming frame need not be shared between clones.
 pub(super) struct Link {
     socket: BufReader<TcpStream>,
     peer: Arc<str>,
     stop: Arc<Stop>,
     outgoing: Arc<Mutex<Outgoing>>,
     incoming: FrameReader,
-    /// The payload that is held, and how much of it is taken.
+    /// Payload that did not fit into the reader's buffer, and the number of its bytes that have
+    /// been read.
     frame: Vec<u8>,
     taken: usize,
     ended: bool,
-    /// Of what timely has read.
+    /// Position in the messages that timely has read.
     place: Place,
 }
 
 impl Link {
-    /// Makes a link of process `here` to process `there` (named `peer` in messages) of an authenticated connection.
+    /// Returns a link of process `here` to process `there` over an authenticated connection.
+    /// Messages call the peer `peer`.
     ///
     /// # Errors
-    /// Those of the socket.
+    /// Returns any error of the socket.
     pub(crate) fn new(
         socket: TcpStream,
         session: &Session,
@@ -107,7 +112,8 @@ impl Link {
         })
     }
 
-    /// Takes in the next frame: into `buffer` if it has room, of which the length is returned; otherwise it is held.
+    /// Receives the next frame, into `buffer` if it fits there and into `frame` otherwise. Returns
+    /// the number of bytes in `buffer`.
     fn next_frame(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.taken = 0;
         let (what, bytes) = self.incoming.next(&mut self.socket, buffer, &mut self.frame)?;
@@ -115,7 +121,8 @@ impl Link {
         Ok(bytes)
     }
 
-    /// timely has taken these bytes; the buffer into which it reads next has to hold the message that they begin.
+    /// Records that timely has read `bytes`, and announces the length of the message that they
+    /// begin, because the next buffer has to hold it.
     fn has_read(&mut self, bytes: &[u8]) {
         self.place.pass(bytes);
         need(self.place.message());
@@ -125,11 +132,13 @@ impl Link {
         self.outgoing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stops the run because of this connection. timely would answer any result with a panic in this thread and then in
-    /// all workers; so the thread stays here, with the workers free to end in order, until the process goes.
+    /// Stops the run because of this connection, and never returns. timely would answer any result
+    /// with a panic in this thread and then in all workers. So the thread parks until the process
+    /// ends, while the workers end in order.
     fn give_up(&self, cause: &io::Error) -> ! {
         let error = match cause.kind() {
-            // The system's answer when nothing has arrived for the time that `watch` allows.
+            // The operating system returns this error if nothing has arrived within the timeout
+            // that `watch` sets.
             io::ErrorKind::WouldBlock => silent(&self.peer, self.socket.get_ref()),
             _ => lost(&self.peer, cause),
         };
@@ -148,10 +157,11 @@ fn silent(peer: &str, socket: &TcpStream) -> Error {
     ))
 }
 
-/// Begins to send signs of life on these links, from one thread for all, and to expect bytes.
+/// Begins to send signs of life on `links`, from one thread for all, and to expect bytes on them.
 ///
 /// # Errors
-/// [`Error::PeerLost`] when a socket is broken already; [`Error::NoThread`].
+/// Returns [`Error::PeerLost`] if a socket is already broken, and [`Error::NoThread`] if the thread
+/// cannot be started.
 pub(super) fn watch(links: &[Option<Link>], deadline: Duration, stop: Arc<Stop>) -> Result<()> {
     let mut watched = Vec::new();
     for link in links.iter().flatten() {
@@ -172,7 +182,8 @@ pub(super) fn watch(links: &[Option<Link>], deadline: Duration, stop: Arc<Stop>)
     threads::start(give_signs).map(drop)
 }
 
-/// Sends a sign of life where nothing else is being sent; returns whether there may be another.
+/// Sends a sign of life unless other data is being sent. Returns true if the link still needs signs
+/// of life.
 fn give_sign(outgoing: &Weak<Mutex<Outgoing>>) -> io::Result<bool> {
     let Some(outgoing) = outgoing.upgrade() else { return Ok(false) };
     match outgoing.try_lock() {
@@ -183,7 +194,7 @@ fn give_sign(outgoing: &Weak<Mutex<Outgoing>>) -> io::Result<bool> {
             }
             Ok(true)
         }
-        // Whoever has it is sending: more than a sign.
+        // The holder of the lock is sending data, which proves more than a sign of life.
         Err(TryLockError::WouldBlock) => Ok(true),
         Err(TryLockError::Poisoned(_)) => Ok(false),
     }
@@ -205,7 +216,7 @@ impl Read for Link {
         buffer[..length].copy_from_slice(&self.frame[self.taken..][..length]);
         self.taken += length;
         if self.taken == self.frame.len() {
-            // Few frames are held, and there are many links.
+            // The memory is released, because frames are rarely held here and there are many links.
             (self.frame, self.taken) = (Vec::new(), 0);
         }
         self.has_read(&buffer[..length]);
@@ -277,8 +288,8 @@ mod tests {
         (Link::new(socket, session, ends, "process 9", Arc::clone(&stop)).unwrap(), stop)
     }
 
-    /// What process 0 leaves on the wire by three writes, a sign of life after each, and the end; and what process 1
-    /// shares with it.
+    /// Returns the bytes that process 0 sends by three writes, a sign of life after each, and the
+    /// end; and the session that process 1 shares with it.
     fn wire(keyed: bool) -> (Vec<u8>, [Session; 2]) {
         let sessions = sessions(keyed);
         let (here, mut there) = sockets();
@@ -293,7 +304,7 @@ mod tests {
         (bytes, sessions)
     }
 
-    /// What arrives of `wire`: the bytes, or the reason the run stopped.
+    /// Returns the bytes that are received from `wire`, or the error that stopped the run.
     fn arrives(wire: &[u8], session: &Session, ends: (usize, usize)) -> std::result::Result<Vec<u8>, String> {
         let (here, mut there) = sockets();
         let (mut link, stop) = link(here, session, ends);
@@ -340,7 +351,7 @@ mod tests {
             let (one, other) = sockets();
             let (mut from, mut to) = (link(one, &here, (0, 1)).0, link(other, &there, (1, 0)).0);
             let arrived = std::thread::spawn(move || {
-                // With room for a whole frame, and without.
+                // Reads with a buffer that fits a whole frame, and with a smaller one.
                 let (mut bytes, mut room) = (Vec::new(), [0; 100_000]);
                 for length in [room.len(), 1000].into_iter().cycle() {
                     match to.read(&mut room[..length]).unwrap() {

@@ -1,4 +1,4 @@
-//! Listens to the signs of life of all peers, in one thread, and says why when there are none.
+//! Listener for the signs of life of all peers, in one thread. It reports why a peer is lost.
 
 use std::io::{self, Read};
 use std::net::TcpStream;
@@ -15,26 +15,27 @@ use super::heartbeat::lost;
 use super::stop::{GRACE, Stop};
 use webtwin_base::error::Error;
 
-/// The half of a heartbeat that listens.
+/// Receiving half of a heartbeat.
 pub(super) struct Listener {
     stop: Arc<Stop>,
     deadline: Duration,
-    /// Those who have not said goodbye.
+    /// Peers that have not announced their end.
     peers: Vec<Heard>,
-    /// The first whose connection broke, and until when there may be a better reason.
+    /// Error of the first broken connection, and the time until which a better reason is awaited.
     lost: Option<(Error, Instant)>,
     new: Receiver<Heard>,
-    /// None once nobody else will join.
+    /// Socket that wakes this thread; `None` once no other peer can join.
     awake: Option<UnixStream>,
 }
 
 impl Listener {
-    /// Returns a listener to peers that come through `new`, for each of which `awake` has a byte, until both end.
+    /// Returns a listener to the peers that arrive through `new`. `awake` receives a byte for each
+    /// of them. The listener runs until both are closed and no peer is left.
     pub(super) fn new(stop: Arc<Stop>, deadline: Duration, new: Receiver<Heard>, awake: UnixStream) -> Listener {
         Listener { stop, deadline, peers: Vec::new(), lost: None, new, awake: Some(awake) }
     }
 
-    /// Listens until there is nobody left to listen to.
+    /// Listens until there is no peer left.
     pub(super) fn listen(mut self) {
         while self.awake.is_some() || !self.peers.is_empty() || self.lost.is_some() {
             let mut heard = self.wait().into_iter();
@@ -50,8 +51,8 @@ impl Listener {
         }
     }
 
-    /// Waits until there is something to hear or somebody has been silent for too long; returns whether there is
-    /// something of each peer, and at last whether of a new one.
+    /// Waits until a socket has data or a peer has been silent for too long. Returns a flag for
+    /// each peer, true if it has data. The last flag belongs to `awake`, if that is open.
     fn wait(&self) -> Vec<bool> {
         let silent = self.peers.iter().map(|peer| peer.last + self.deadline);
         let until = silent.chain(self.lost.as_ref().map(|lost| lost.1)).min();
@@ -59,7 +60,7 @@ impl Listener {
         let left = left.map_or(PollTimeout::NONE, |left| PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX));
         let sockets = self.peers.iter().map(|peer| peer.socket.as_fd()).chain(self.awake.as_ref().map(AsFd::as_fd));
         let mut sockets: Vec<_> = sockets.map(|socket| PollFd::new(socket, PollFlags::POLLIN)).collect();
-        // Where it fails, by a signal or for want of memory, nothing has been heard.
+        // If polling fails, because of a signal or lack of memory, no socket counts as ready.
         let any = poll(&mut sockets, left).is_ok_and(|ready| ready > 0);
         sockets.iter().map(|socket| any && socket.any() == Some(true)).collect()
     }
@@ -72,7 +73,8 @@ impl Listener {
         self.peers.extend(self.new.try_iter());
     }
 
-    /// Listens to a peer if it has said something; returns it unless there is nothing more to expect of it.
+    /// Processes the data of a peer if `heard` is true. Returns the peer while more is expected of
+    /// it.
     fn goes_on(&mut self, mut peer: Heard, heard: bool) -> Option<Heard> {
         let (name, deadline) = (&peer.name, self.deadline);
         if !heard && peer.last.elapsed() < deadline {
@@ -99,30 +101,30 @@ impl Listener {
     }
 }
 
-/// What a peer has said that changes anything.
+/// Effect of the data that a peer has sent.
 enum Said {
     Nothing,
     Goodbye,
     Farewell(Error),
 }
 
-/// A connection on which signs of life come from a peer.
+/// Connection on which signs of life arrive from a peer.
 pub(super) struct Heard {
     name: String,
     socket: TcpStream,
     frames: FrameReader,
-    /// Of a frame that is not all here.
+    /// Received bytes of an incomplete frame.
     bytes: Vec<u8>,
     last: Instant,
 }
 
 impl Heard {
-    /// A connection to the peer of this name, of which nothing has been heard yet.
+    /// Returns the connection to the peer `name`, before any data has arrived.
     pub(super) fn new(name: &str, socket: TcpStream, frames: FrameReader) -> Heard {
         Heard { name: name.to_string(), socket, frames, bytes: Vec::new(), last: Instant::now() }
     }
 
-    /// Takes in what there is, something at least.
+    /// Reads the available data and processes the complete frames in it.
     fn hear(&mut self) -> io::Result<Said> {
         let mut piece = [0; 1 << 10];
         match self.socket.read(&mut piece) {

@@ -1,12 +1,15 @@
-//! The one dataflow under all collective calls: parcels in, parcels out.
+//! The one dataflow under all collective calls: it transports parcels.
 //!
-//! Parcels of one sender arrive in the order sent, and each says of which call it is and whether it is the sender's last of
-//! that call. So a worker knows by itself, as soon as the last parcel of each sender is here, that a call is complete: half
-//! a round trip after the slowest has sent it. The frontier of the dataflow would say the same a whole round trip after
-//! that, once every worker has told all others what it has taken. It stands still instead: as long as an input is held open at
-//! time 0, no count of parcels, which all have time 1, can move it, so timely's workers tell each other none of them.
+//! Parcels of one sender arrive in the order sent. Each names its call and marks if it is the
+//! sender's last one of that call. So a worker detects the end of a call as soon as the last parcel
+//! of each sender has arrived: half a round trip after the slowest worker has sent it. The frontier
+//! of the dataflow would report the same a whole round trip later, after every worker has reported
+//! its consumed parcels to all others. So the frontier is stopped: an input is held open at time 0,
+//! all parcels have time 1, and no count of parcels can advance the frontier. So timely's workers
+//! exchange no progress messages about them.
 //!
-//! A worker may be given parcels of the next call while it is still in this one: those wait until it gets there.
+//! A worker may receive parcels of the next call while it is still in the current one. They are
+//! queued until the next call begins.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -22,10 +25,10 @@ use super::block::{Block, ByAddress, Parcel};
 
 type Input = input::Handle<u64, NoopBuilder<Parcel>>;
 
-/// One worker's end of the dataflow.
+/// One worker's access to the dataflow.
 pub(super) struct Mail {
     input: Input,
-    /// Sends nothing, ever.
+    /// Input that never sends anything and holds the frontier at time 0.
     _held_open: Input,
     arrived: Rc<RefCell<VecDeque<Parcel>>>,
     early: VecDeque<Parcel>,
@@ -33,7 +36,7 @@ pub(super) struct Mail {
 }
 
 impl Mail {
-    /// Builds the dataflow; all workers must do so at the same point of their program.
+    /// Builds the dataflow. All workers must do so at the same point of their program.
     pub(crate) fn new(worker: &mut Worker) -> Mail {
         let (mut input, mut held_open) = (Input::new_with_builder(), Input::new_with_builder());
         let arrived = Rc::new(RefCell::new(VecDeque::new()));
@@ -50,29 +53,32 @@ impl Mail {
         Mail { input, _held_open: held_open, arrived, early: VecDeque::new(), emptied }
     }
 
-    /// Begins a call: parcels of it that came early are there now.
+    /// Begins a call: makes the queued parcels available again.
     pub(crate) fn begin(&mut self) {
         let mut arrived = self.arrived.borrow_mut();
         self.early.drain(..).rev().for_each(|parcel| arrived.push_front(parcel));
     }
 
-    /// Sends a parcel; it leaves this process with the next step of the worker that does not wait.
+    /// Sends a parcel. It leaves this process with the worker's next step that does not wait.
     pub(crate) fn send(&mut self, mut parcel: Parcel) {
         self.input.send_batch(&mut parcel);
     }
 
-    /// Takes out the blocks that have been sent to other processes.
+    /// Removes and returns the blocks that have been sent to other processes.
     pub(crate) fn emptied(&self) -> Vec<Block> {
         self.emptied.take()
     }
 
-    /// Takes out the next parcel that is of no later call than `call`.
+    /// Removes and returns the next parcel of call `call` or an earlier one, and queues those of
+    /// later calls.
     pub(crate) fn next(&mut self, call: u64) -> Option<Parcel> {
         loop {
             let mut parcel = self.arrived.borrow_mut().pop_front()?;
             if parcel.about.call <= call {
                 return Some(parcel);
             }
+            // A queued parcel must not hold a buffer of the socket, which timely needs for the
+            // current call.
             parcel.rows.leave_socket();
             self.early.push_back(parcel);
         }

@@ -1,4 +1,4 @@
-//! What a program sees of the run it is part of.
+//! Interface between a program and the run that it is part of.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use webtwin_base::error::{Error, Result};
 use webtwin_base::progress::Traffic;
 use webtwin_spill::MemoryPool;
 
-/// What the workers of one process have in common.
+/// State that the workers of one process share.
 pub(super) struct Shared {
     pub stop: Arc<Stop>,
     pub process: usize,
@@ -25,28 +25,30 @@ pub(super) struct Shared {
     pub board: Board,
 }
 
-/// One worker's way to all the others.
+/// Connection of one worker to all others.
 ///
-/// Its collective calls (`exchange`, `exchange_rows`, `all_gather`, `sum`, `share`, `once` and so on) must be made by all workers
-/// in the same order, whatever their data; a call out of order ends the run with an error that says so. An error that a call
-/// returns has ended the run for all workers, and all later calls return it too: pass it on with `?`. So must the program do
-/// with errors of its own: the first of any worker ends the run, wherever the others are.
+/// Its collective calls (`exchange`, `exchange_rows`, `all_gather`, `sum`, `share`, `once` and so
+/// on) must be made by all workers in the same order, whatever their data. A call out of order ends
+/// the run with an error that names the call. An error that a call returns has ended the run for
+/// all workers, and all later calls return it, too: propagate it with `?`. A program must also
+/// return its own errors: the first error of any worker ends the run for all.
 pub struct Net<'a> {
-    /// Memory that this worker's containers may fill in the step at hand. Without a bound, unless somebody sets one.
+    /// Memory budget of this worker's containers in the current step. Unbounded by default.
     pub memory: MemoryPool,
     pub(super) worker: &'a mut Worker,
     pub(super) shared: &'a Shared,
     pub(super) mail: Mail,
     pub(super) on_the_way: OnTheWay,
-    /// Parcels of each worker that this one has taken and has yet to acknowledge.
+    /// Number of parcels of each worker that this one has taken and not yet acknowledged.
     pub(super) taken: Vec<u32>,
-    /// Messages that this worker has waited for one after the other.
+    /// Number of collective rounds so far: messages that this worker has waited for one after the
+    /// other.
     pub(super) rounds: u64,
-    /// Bytes of a full block.
+    /// Size of a full block in bytes.
     pub(super) block_bytes: usize,
-    /// Emptied blocks.
+    /// Emptied blocks, for reuse.
     pub(super) spare: Vec<Block>,
-    /// Collective calls so far, the same number on all workers.
+    /// Number of collective calls so far, the same on all workers.
     calls: u64,
 }
 
@@ -68,86 +70,90 @@ impl<'a> Net<'a> {
         }
     }
 
-    /// Number of the collective call that begins.
+    /// Returns the number of the collective call that begins.
     pub(super) fn next_call(&mut self) -> u64 {
         self.calls += 1;
         self.calls
     }
 
-    /// Number of times so far that all workers have waited for messages of all others, the same on each: what a run takes at
-    /// least, however few its rows are, is this number times the time of a message between its processes.
+    /// Returns the number of times so far that all workers have waited for messages of all others.
+    /// It is the same on each worker. This number times the latency between processes is the
+    /// minimum duration of a run, however few its rows are.
     pub fn rounds(&self) -> u64 {
         self.rounds
     }
 
-    /// What this process has sent so far, for people who watch.
+    /// Returns counters of what this process has sent so far, for progress displays.
     pub fn traffic(&self) -> Arc<Traffic> {
         Arc::clone(&self.shared.traffic)
     }
 
-    /// Index of this worker, from 0, over all processes: process · workers per process + thread.
+    /// Returns the index of this worker over all processes, from 0: process · workers per process +
+    /// thread.
     pub fn index(&self) -> usize {
         self.worker.index()
     }
 
-    /// Number of workers of all processes.
+    /// Returns the number of workers of all processes.
     pub fn peers(&self) -> usize {
         self.worker.peers()
     }
 
-    /// Number of this process, from 0.
+    /// Returns the number of this process, from 0.
     pub fn process(&self) -> usize {
         self.shared.process
     }
 
-    /// Number of processes.
+    /// Returns the number of processes.
     pub fn processes(&self) -> usize {
         self.shared.processes
     }
 
-    /// Number of workers in each process.
+    /// Returns the number of workers in each process.
     pub fn workers_per_process(&self) -> usize {
         self.shared.workers
     }
 
-    /// Number of connections this process refused while the processes met.
+    /// Returns the number of connections that this process refused while the processes met.
     pub fn strangers(&self) -> usize {
         self.shared.strangers
     }
 
-    /// Returns the error that has ended the run elsewhere. Long local work calls it now and then, so as to end in order:
-    /// a few seconds after the run has ended, a process that is still at work is ended from outside.
+    /// Returns the error that has ended the run elsewhere, if one has. Long local work must call it
+    /// regularly so as to end in order: a process that is still at work a few seconds after the end
+    /// of the run is terminated.
     ///
     /// # Errors
-    /// The reason, the same on all processes.
+    /// Returns the error that has ended the run, the same on all processes.
     pub fn check(&self) -> Result<()> {
         self.shared.stop.check()
     }
 }
 
-/// Where a worker leaves values for the other workers of its process.
+/// Exchange of values between the workers of one process.
 #[derive(Default)]
 pub(super) struct Board {
-    /// By call.
+    /// Values by number of call.
     for_all: Mutex<HashMap<u64, Left>>,
     for_one: Mutex<HashMap<Label, Box<dyn Any + Send>>>,
 }
 
-/// A call, and the sender and receiver of rows in it.
+/// Number of a call, sender of its rows, and their receiver.
 type Label = (u64, usize, usize);
 
-/// A value, and how many workers have yet to find it.
+/// A value, and the number of workers that have yet to read it.
 type Left = (Arc<dyn Any + Send + Sync>, usize);
 
 impl Board {
-    /// Leaves `value` under `call` for `readers` workers.
+    /// Stores `value` under `call` for `readers` workers.
     pub(crate) fn leave(&self, call: u64, value: Arc<dyn Any + Send + Sync>, readers: usize) {
         if readers > 0 {
             self.for_all.lock().unwrap_or_else(PoisonError::into_inner).insert(call, (value, readers));
         }
     }
 
-    /// Returns what was left under `call`, once for each reader; `None` when nothing has been left yet.
+    /// Returns the value that was stored under `call`, once for each reader, or `None` if nothing
+    /// has been stored yet.
     pub(crate) fn find(&self, call: u64) -> Option<Arc<dyn Any + Send + Sync>> {
         let mut board = self.for_all.lock().unwrap_or_else(PoisonError::into_inner);
         let (value, readers) = board.get_mut(&call)?;
@@ -159,17 +165,17 @@ impl Board {
         Some(value)
     }
 
-    /// Leaves rows of a call for one worker, under the call, their sender and their receiver.
+    /// Stores rows for one worker, under their call, sender and receiver.
     pub(crate) fn hand_over<T: Send + 'static>(&self, under: Label, rows: Vec<T>) {
         if !rows.is_empty() {
             self.for_one.lock().unwrap_or_else(PoisonError::into_inner).insert(under, Box::new(rows));
         }
     }
 
-    /// Takes the rows that were handed over; none where there are none.
+    /// Removes and returns the rows that were stored under a label; empty if there are none.
     ///
     /// # Errors
-    /// [`Error::Invariant`] when they are of another type.
+    /// Returns [`Error::Invariant`] if the rows have another type.
     pub(crate) fn taken_over<T: 'static>(&self, under: Label) -> Result<Vec<T>> {
         let rows = self.for_one.lock().unwrap_or_else(PoisonError::into_inner).remove(&under);
         let Some(rows) = rows else { return Ok(Vec::new()) };

@@ -1,25 +1,27 @@
-//! Who owns a row: rules from keys to workers, the same on all of them.
+//! Ownership of rows: mappings from keys to workers, the same on all workers.
 
 use super::net::Net;
 use webtwin_base::ids::splitmix64;
 
-/// A rule by which every key belongs to one worker. Rows of one key meet there, whoever sends them.
+/// Mapping that assigns every key to one worker. Rows with equal keys arrive at the same worker,
+/// whichever worker sends them.
 pub trait Owners<K> {
-    /// Index of the worker that owns a key.
+    /// Returns the index of the worker that owns `key`.
     fn owner(&self, key: K) -> usize;
 }
 
-/// Keys of any distribution, by ranges of their hash.
+/// Assignment of keys to workers by ranges of their hash.
 ///
 /// # Cost
-/// A hash and a multiplication; equal numbers of distinct keys for each worker, however the keys are distributed.
+/// One hash and one multiplication. Each worker gets about the same number of distinct keys, for
+/// any distribution of the keys.
 #[derive(Debug, Clone, Copy)]
 pub struct HashOwners {
     peers: u64,
 }
 
 impl HashOwners {
-    /// The rule for the workers of a run.
+    /// Returns the mapping for the workers of a run.
     pub fn new(net: &Net<'_>) -> HashOwners {
         HashOwners { peers: net.peers() as u64 }
     }
@@ -32,37 +34,38 @@ impl<K: Into<u64>> Owners<K> for HashOwners {
     }
 }
 
-/// Numbers from 0, dealt out in turn: number n to worker n mod peers, as the one of index n / peers there.
+/// Round-robin assignment of numbers from 0: number n belongs to worker n mod peers, with index n /
+/// peers there.
 ///
-/// For numbers of parts that are about equal, such as partitions, buckets and stripes.
+/// It suits numbers of parts of about equal size, such as partitions, buckets and stripes.
 #[derive(Debug, Clone, Copy)]
 pub struct RoundRobin {
     peers: usize,
 }
 
 impl RoundRobin {
-    /// The rule for so many workers.
+    /// Returns the mapping for `peers` workers.
     pub fn new(peers: usize) -> RoundRobin {
         RoundRobin { peers }
     }
 
-    /// Number of workers.
+    /// Returns the number of workers.
     pub fn peers(&self) -> usize {
         self.peers
     }
 
-    /// Which of its owner's numbers one is, from 0.
+    /// Returns the index of `number` among the numbers of its owner, from 0.
     #[inline]
     pub fn index(&self, number: usize) -> usize {
         number / self.peers
     }
 
-    /// The number of an index at a worker.
+    /// Returns the number with the given index at `worker`.
     pub fn number(&self, worker: usize, index: usize) -> usize {
         index * self.peers + worker
     }
 
-    /// Most numbers of one worker when there are `count`.
+    /// Returns the maximum count of numbers of one worker, for `count` numbers in total.
     pub fn most(&self, count: usize) -> usize {
         count.div_ceil(self.peers)
     }

@@ -1,7 +1,8 @@
-//! Panics of our own code, turned into errors.
+//! Conversion of panics in this program's code into errors.
 //!
-//! Left to itself a panic of one worker hangs every other one, and prints pages of consequences. Contained, it is one
-//! [`Error::Invariant`] that says where it happened, and ends the run like any other error.
+//! An uncaught panic of one worker would make all others hang, and would print pages of
+//! consequential errors. A contained panic is one [`Error::Invariant`] with its source position,
+//! and ends the run like any other error.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook};
@@ -11,13 +12,16 @@ use webtwin_base::error::{Error, Result};
 use webtwin_base::heap;
 
 thread_local! {
-    /// What the last panic of this thread said, while it runs contained; `None` outside.
+    /// Message of the last panic of this thread while it runs contained; `None` outside of
+    /// [`contain`].
     static SAID: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Runs `work`, and returns a panic in it as [`Error::Invariant`] with its place and message; prints nothing.
+/// Runs `work`. A panic in it is returned as [`Error::Invariant`] with its position and message,
+/// and is not printed.
 ///
-/// Threads that `work` starts are not contained: they print as usual, and a scope that joins them panics in turn.
+/// Threads that `work` starts are not contained: their panics are printed as usual, and a scope
+/// that joins them panics in turn.
 pub fn contain<T>(work: impl FnOnce() -> T) -> Result<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -35,7 +39,7 @@ pub fn contain<T>(work: impl FnOnce() -> T) -> Result<T> {
     result.map_err(|_| Error::Invariant(said))
 }
 
-/// Keeps what a contained panic says; returns false when the thread is not contained.
+/// Stores the message of a contained panic. Returns false if the thread is not contained.
 fn note(panic: &PanicHookInfo<'_>) -> bool {
     SAID.with_borrow_mut(|said| match said {
         Some(said) => {

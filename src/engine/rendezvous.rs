@@ -1,9 +1,10 @@
-//! How the processes of a run find each other.
+//! Rendezvous of the processes of a run.
 //!
-//! Of two processes the lower number listens and the higher one dials, once for data and once for the heartbeat. A
-//! connection is answered by a thread of its own and has a few seconds to prove itself, so that strangers delay nobody;
-//! when too many wait, the one that has waited longest goes, since a peer needs only milliseconds. Nothing listens any
-//! more once all have met.
+//! Of two processes the one with the lower number listens and the other one dials, once for data
+//! and once for the heartbeat. Each connection is answered by a thread of its own and has a few
+//! seconds to authenticate, so that strangers delay no peer. If too many connections wait, the
+//! oldest is closed, because a peer needs only milliseconds. The listening socket is closed as soon
+//! as all processes have met.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -21,27 +22,28 @@ use super::key::Key;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::threads;
 
-/// Most connections that may be in their handshake.
+/// Maximum number of connections in their handshake at a time.
 const MOST_GUESTS: usize = 64;
 
-/// Time between two looks at the listening socket.
+/// Polling interval of the listening socket.
 const TICK: Duration = Duration::from_millis(5);
 
-/// The connections of one process after all have met.
+/// Connections of one process after all processes have met.
 #[derive(Debug)]
 pub struct Meeting {
-    /// The data connection to each process, with its secret; `None` at this process's own place.
+    /// Data connection to each process, with its session; `None` at the place of this process.
     pub sockets: Vec<Option<(TcpStream, Session)>>,
-    /// Connections that were refused: strangers, wrong keys, numbers started twice.
+    /// Number of refused connections: strangers, wrong keys, and numbers that were started twice.
     pub strangers: usize,
 }
 
-/// Connects this process with all others of `cluster`; heartbeats begin as peers appear.
+/// Connects this process with all others of `cluster`. Heartbeats begin as soon as the peers join.
 ///
 /// # Errors
-/// [`Error::Handshake`] when an address cannot be used or a peer differs in key, build, job or cluster file;
-/// [`Error::PeerLost`] naming those who are absent at the deadline; [`Error::NoThread`]; or whatever ended the run on a peer
-/// meanwhile.
+/// Returns [`Error::Handshake`] if an address cannot be used or a peer differs in key, build, job
+/// or cluster file; [`Error::PeerLost`] with the names of the processes that are absent at the
+/// deadline; [`Error::NoThread`] if a thread cannot be started; and the error that has ended the
+/// run on a peer in the meantime.
 pub fn meet(cluster: &Cluster, me: &Identity, heartbeat: &Heartbeat) -> Result<Meeting> {
     let until = Instant::now() + cluster.deadline;
     let process = me.process as usize;
@@ -66,7 +68,8 @@ pub fn meet(cluster: &Cluster, me: &Identity, heartbeat: &Heartbeat) -> Result<M
     lobby.wait(until, &news)
 }
 
-/// Returns the socket addresses behind `host:port`, at this moment: names of pods and nodes come with them.
+/// Resolves `host:port` to its current socket addresses. Names of pods and nodes may become
+/// resolvable only after this process has started.
 fn resolve(address: &str, key: &Key) -> std::result::Result<Vec<SocketAddr>, Miss> {
     let resolved: Vec<SocketAddr> = address
         .to_socket_addrs()
@@ -80,7 +83,7 @@ fn resolve(address: &str, key: &Key) -> std::result::Result<Vec<SocketAddr>, Mis
     }
 }
 
-/// Listens on this process's own address, once its name is known.
+/// Listens on this process's own address, and waits until its name can be resolved.
 fn listen(address: &str, key: &Key, until: Instant) -> Result<TcpListener> {
     let resolved = loop {
         match resolve(address, key) {
@@ -109,8 +112,9 @@ fn listen(address: &str, key: &Key, until: Instant) -> Result<TcpListener> {
     })
 }
 
-/// Where a process of this address listens: on all addresses of the machine when its own name is one of loopback, as some
-/// systems have it, where the others could not find it.
+/// Returns the socket addresses to listen on. If the name of this machine resolves only to
+/// loopback, as on some systems, they are all addresses of the machine, because other processes
+/// could not connect otherwise.
 fn open_to_others(address: &str, mut resolved: Vec<SocketAddr>) -> Vec<SocketAddr> {
     if !is_loopback(address) && resolved.iter().all(|one| one.ip().is_loopback()) {
         for one in &mut resolved {
@@ -123,23 +127,23 @@ fn open_to_others(address: &str, mut resolved: Vec<SocketAddr>) -> Vec<SocketAdd
     resolved
 }
 
-/// What the threads of a rendezvous report.
+/// Messages from the threads of a rendezvous.
 enum News {
     /// A connection is ready.
     Joined { process: u32, purpose: Purpose, stream: TcpStream, session: Session },
-    /// This process cannot take part.
+    /// This process cannot take part in the run.
     Failed(Error),
-    /// A process could not be reached, so far.
+    /// A process could not be reached so far.
     Unreachable { process: u32, reason: String },
-    /// Guest number `guest` is no longer in its handshake.
+    /// Guest number `guest` has left its handshake.
     Left { guest: u64 },
-    /// A process came although one with its number has joined.
+    /// A process arrived whose number has already joined.
     Twice(u32),
     /// A connection was refused.
     Refused { claims: Option<u32>, reason: String },
 }
 
-/// The listening side, and the place where everything comes together.
+/// Listening side of the rendezvous, which collects the messages of all threads.
 struct Lobby<'a> {
     cluster: &'a Cluster,
     me: &'a Identity,
@@ -148,7 +152,7 @@ struct Lobby<'a> {
     send: Sender<News>,
     /// Connections in their handshake, oldest first.
     guests: BTreeMap<u64, TcpStream>,
-    /// The incarnation that has taken the place of each process.
+    /// Incarnation that has taken the place of each process.
     places: Arc<Mutex<HashMap<u32, [u8; 16]>>>,
 }
 
@@ -169,7 +173,7 @@ impl Lobby<'_> {
             if missing.is_empty() {
                 return Ok(Meeting { sockets, strangers });
             }
-            // Checked after `missing`, so a peer that arrives with the deadline still counts.
+            // Checked after `missing`, so that a peer that joins at the deadline still counts.
             if Instant::now() >= until {
                 return Err(self.absent(&missing, &reasons, &twice));
             }
@@ -181,6 +185,7 @@ impl Lobby<'_> {
                     News::Joined { process, purpose, stream, session } => {
                         let place = process as usize;
                         let peer = self.name(place);
+                        // The handshake has set timeouts that must not apply to the run.
                         prepare(&stream, self.cluster.deadline)
                             .map_err(|cause| Error::PeerLost(format!("{peer}: {cause}")))?;
                         match purpose {
@@ -217,11 +222,13 @@ impl Lobby<'_> {
         format!("process {process} at {}", self.cluster.addresses[process])
     }
 
-    /// Gives every connection that has arrived a thread of its own.
+    /// Starts a thread for every connection that has arrived.
     fn welcome(&mut self, guests_so_far: &mut u64) {
-        // No more at a time than may wait, so that a flood does not keep the loop from those who have proved themselves.
+        // Limited to as many as may wait, so that a flood of connections does not keep the loop
+        // from authenticated peers.
         for _ in 0..MOST_GUESTS {
-            // An error here concerns one connection or a passing lack of file descriptors; peers dial again.
+            // An error concerns only one connection, or a temporary lack of file descriptors. Peers
+            // dial again.
             let Some(Ok((stream, _))) = self.listener.as_ref().map(TcpListener::accept) else { return };
             let guest = *guests_so_far;
             *guests_so_far += 1;
@@ -244,7 +251,8 @@ impl Lobby<'_> {
                     Arrival::Twice(process) => News::Twice(process),
                     Arrival::Stranger { claims, reason } => News::Refused { claims, reason },
                 };
-                // Nobody listens any more once the processes have met or given up.
+                // The send fails if the processes have already met or given up. Then the message is
+                // not needed.
                 let _ = send.send(News::Left { guest }).and_then(|()| send.send(item));
             });
             if started.is_err() {
@@ -253,7 +261,8 @@ impl Lobby<'_> {
         }
     }
 
-    /// Says who did not come, and why as far as known. A key that is not ours is a matter of configuration.
+    /// Returns the error that names the processes that did not join, with the known reasons. A
+    /// wrong key is reported as an error of configuration.
     fn absent(&self, missing: &[usize], reasons: &BTreeMap<u32, String>, twice: &BTreeSet<u32>) -> Error {
         let mut wrong_key = false;
         let each: Vec<String> = missing
@@ -280,10 +289,11 @@ impl Lobby<'_> {
     }
 }
 
-/// Marks reasons that come from a process which said its number and did not hold the key.
+/// Prefix of reasons from a connection that claimed a process number but did not hold the key.
 const WRONG_KEY: &str = "somebody said to be it, but ";
 
-/// Gives a process its place unless another start of it has it; data and heartbeat must come from one start.
+/// Assigns a process to its place unless another start of it has taken that. Data and heartbeat
+/// must come from the same start.
 fn admit(me: &Identity, who: &Identity, places: &Mutex<HashMap<u32, [u8; 16]>>) -> bool {
     if who.process <= me.process || who.process >= me.processes {
         return false;
@@ -292,7 +302,8 @@ fn admit(me: &Identity, who: &Identity, places: &Mutex<HashMap<u32, [u8; 16]>>) 
     *places.entry(who.process).or_insert(who.incarnation) == who.incarnation
 }
 
-/// Makes the kernel report a peer that is gone for good, and send small messages at once.
+/// Configures a socket so that the kernel reports a peer that is gone, and sends small messages
+/// without delay.
 fn prepare(stream: &TcpStream, deadline: Duration) -> io::Result<()> {
     stream.set_read_timeout(None)?;
     stream.set_write_timeout(None)?;
@@ -305,11 +316,12 @@ fn prepare(stream: &TcpStream, deadline: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// Time after which the others have noticed that a process was killed while they met: one that takes its number again may then meet
-/// them when they start anew.
+/// Time within which the peers notice that a process was killed during the rendezvous. A process
+/// that is restarted under the same number keeps dialing for this time, and joins when its peers
+/// restart, too.
 const IS_NOTICED: Duration = Duration::from_secs(2);
 
-/// The dialing side towards one process.
+/// Dialing side of the rendezvous, towards one process.
 struct Dialer {
     me: Identity,
     key: Key,
@@ -320,8 +332,11 @@ struct Dialer {
 }
 
 impl Dialer {
-    /// Opens both connections, one after the other, trying again until the deadline.
+    /// Opens the data connection and then the heartbeat connection, with retries until the
+    /// deadline.
     fn dial_all(self) {
+        // A place that is taken may belong to a process that was just killed, so it is final only
+        // after `IS_NOTICED`.
         let mut taken_since: Option<Instant> = None;
         for purpose in [Purpose::Data, Purpose::Heartbeat] {
             let mut pause = Duration::from_millis(5);

@@ -1,9 +1,9 @@
-//! Rows that are sent.
+//! Conversion of the items that a program sends into rows.
 
 use bytemuck::Pod;
 use webtwin_base::error::Result;
 
-/// A row to be sent, or the error that came in its place: calls that send rows take either.
+/// A row to be sent, or the error that occurred in its place. Calls that send rows accept either.
 ///
 /// ```
 /// # use webtwin_engine::IntoRow;
@@ -11,10 +11,10 @@ use webtwin_base::error::Result;
 /// assert_eq!(IntoRow::<u32>::into_row(Ok(7)).unwrap(), 7);
 /// ```
 pub trait IntoRow<T> {
-    /// The row.
+    /// Returns the row.
     ///
     /// # Errors
-    /// The error in its place.
+    /// Returns the error that occurred in place of the row.
     fn into_row(self) -> Result<T>;
 }
 

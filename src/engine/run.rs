@@ -1,8 +1,9 @@
-//! Runs a program on every worker of a cluster.
+//! Execution of a program on every worker of a cluster.
 //!
-//! One end for all: whatever goes wrong - an error a worker returns, a panic, a peer that dies, freezes or damages its
-//! bytes - stops the run on every process with one error, which [`run`] returns everywhere. The workers unwind in order,
-//! so that temporary files go; only a process whose workers do not notice within seconds is ended from outside.
+//! All processes end in the same way. Any failure - an error that a worker returns, a panic, a peer
+//! that dies, freezes or damages its bytes - stops the run on every process with one error, which
+//! [`run`] returns everywhere. The workers unwind in order, so that temporary files are removed.
+//! Only a process whose workers do not notice the end within seconds is terminated.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
@@ -28,18 +29,18 @@ use webtwin_base::error::{Error, Result};
 use webtwin_base::open_files;
 use webtwin_base::threads;
 
-/// Runs `program` on all workers of process number `process`, together with the other processes of `cluster`, and returns
-/// what this process's workers return, in order.
+/// Runs `program` on all workers of process number `process`, together with the other processes of
+/// `cluster`. Returns the results of this process's workers, in order.
 ///
-/// Processes only work together when their `job_digest` is the same.
+/// Processes only run together if their `job_digest` is equal.
 ///
 /// # Errors
-/// The error that ended the run, whichever worker of whichever process had it; the same on all processes as far as they
-/// can still be told. A panic of `program` is [`Error::Invariant`].
+/// Returns the error that ended the run, from any worker of any process. It is the same on all
+/// processes that can still be reached. A panic of `program` is returned as [`Error::Invariant`].
 ///
 /// # Panics
-/// Never; but when a worker does not return within 5 seconds after the run has ended (see [`Net::check`]), the process
-/// prints the error and exits with its code.
+/// Never panics. But if a worker does not return within 5 seconds after the run has ended (see
+/// [`Net::check`]), the process prints the error and exits with its exit code.
 pub fn run<T: Send + 'static>(
     cluster: &Cluster,
     process: usize,
@@ -50,7 +51,8 @@ pub fn run<T: Send + 'static>(
     run_as(cluster, &Identity::new(cluster, process, job_digest), program)
 }
 
-/// As [`run`], for a process that tells the others it is `me`, with whatever addresses in its own list of them.
+/// Runs `program` like [`run`], for a process with the identity `me`. Its list of addresses may
+/// differ from those of the other processes.
 fn run_as<T: Send + 'static>(
     cluster: &Cluster,
     me: &Identity,
@@ -97,7 +99,7 @@ fn run_together<T: Send + 'static>(
     results.into_iter().collect()
 }
 
-/// Runs the program on one worker; its error is everybody's.
+/// Runs the program on one worker. Its error ends the run on all workers.
 fn work<T>(worker: &mut Worker, shared: &Shared, program: &impl Fn(&mut Net) -> Result<T>) -> Result<T> {
     need(ANY);
     let program = || {
@@ -109,7 +111,8 @@ fn work<T>(worker: &mut Worker, shared: &Shared, program: &impl Fn(&mut Net) -> 
     if let Err(error) = &result {
         shared.stop.stop(error.clone());
     }
-    // The tails of the last dataflows: everybody has the rows, not everybody knows yet.
+    // All workers have received the rows of the last dataflows, but not all have received the last
+    // progress messages. So the remaining steps are still made here.
     let ended = contain(|| {
         while worker.has_dataflows() && !shared.stop.is_stopped() {
             worker.step_or_park(Some(Duration::from_millis(20)));
@@ -124,14 +127,15 @@ fn work<T>(worker: &mut Worker, shared: &Shared, program: &impl Fn(&mut Net) -> 
     result
 }
 
-/// The threads and sockets between this process and the others; none when it is alone.
+/// Threads and sockets between this process and the others. Empty for a single process.
 struct Network {
     comms: Option<CommsGuard>,
     sockets: Vec<TcpStream>,
 }
 
 impl Network {
-    /// Waits until all processes have sent and received everything; if the run was stopped, leaves at once.
+    /// Waits until all processes have sent and received everything. If the run was stopped, returns
+    /// without waiting.
     fn end(mut self, heartbeat: &Heartbeat) -> Result<()> {
         let Some(comms) = self.comms.take() else { return heartbeat.check() };
         let (send, ended) = channel();
@@ -141,7 +145,8 @@ impl Network {
                 let _ = send.send(());
             })?;
         } else {
-            // Its threads may wait for a peer for ever; they go with the process.
+            // timely's threads may wait for a peer forever, so they are left to end with the
+            // process.
             std::mem::forget(comms);
         }
         loop {

@@ -1,4 +1,4 @@
-//! A value to all workers, and one copy of it in a process.
+//! Broadcasts: one value for all workers, with one copy of it in each process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,14 +12,15 @@ use super::carry::{Outbox, WINDOW_BYTES};
 use super::net::Net;
 use webtwin_base::error::{Error, Result};
 
-/// Bytes of the rows of all workers that travel with their numbers in [`Net::broadcast`], in equal parts.
+/// Maximum bytes of the rows of all workers, in equal parts, that [`Net::broadcast`] sends in its
+/// first round.
 pub const AT_ONCE_BYTES: usize = WINDOW_BYTES;
 
 impl Net<'_> {
-    /// Gives every worker the value of each, by worker index.
+    /// Sends `mine` to every worker. Returns the values of all workers by worker index.
     ///
     /// # Errors
-    /// Only when the run has ended.
+    /// Returns only the error that has ended the run.
     pub fn all_gather<T: Serialize + DeserializeOwned + Clone + Send + 'static>(
         &mut self,
         name: &str,
@@ -29,10 +30,11 @@ impl Net<'_> {
         self.exchange_values(name, (0..peers).map(|to| Ok((to, mine.clone()))))
     }
 
-    /// Combines the values of all workers by `with`, in the order of their indices: the same result on each.
+    /// Combines the values of all workers with `with`, in the order of their indices. The result is
+    /// the same on each worker.
     ///
     /// # Errors
-    /// Only when the run has ended.
+    /// Returns only the error that has ended the run.
     pub fn all_reduce<T: Serialize + DeserializeOwned + Clone + Send + 'static>(
         &mut self,
         name: &str,
@@ -46,20 +48,22 @@ impl Net<'_> {
     /// Adds up counts over all workers.
     ///
     /// # Errors
-    /// Only when the run has ended.
+    /// Returns only the error that has ended the run.
     pub fn all_sum<const N: usize>(&mut self, name: &str, mine: [u64; N]) -> Result<[u64; N]> {
         let all = self.all_gather(name, mine.to_vec())?;
         Ok(std::array::from_fn(|at| all.iter().map(|of_worker| of_worker[at]).sum()))
     }
 
-    /// Gives every worker the rows of all, those of worker 0 first; the workers of a process share one copy.
+    /// Sends the rows of every worker to all workers. Returns them in the order of the workers'
+    /// indices; the workers of a process share one copy.
     ///
     /// # Errors
-    /// Only when the run has ended.
+    /// Returns only the error that has ended the run.
     ///
     /// # Cost
-    /// Each row is sent once to each process. One round, and a second for the rows of workers that have more than their part of
-    /// [`AT_ONCE_BYTES`]. Memory: all rows once in each process; for a moment twice, as far as they come at once.
+    /// Each row is sent once to each process. One round, and a second one for the rows of workers
+    /// that exceed their part of [`AT_ONCE_BYTES`]. Memory: all rows once in each process, and a
+    /// second copy of the rows of the first round for a moment.
     pub fn broadcast<T: Pod + Send + Sync>(&mut self, name: &str, mine: Vec<T>) -> Result<Arc<Vec<T>>> {
         let at_once = (AT_ONCE_BYTES / self.peers()).max(BLOCK_BYTES);
         let is_few = |rows: usize| rows * size_of::<T>() <= at_once;
@@ -69,7 +73,7 @@ impl Net<'_> {
         let numbers = self.tell_keepers(name, few.iter().copied(), mine.len() as u64, |from, rows| {
             come[from].extend_from_slice(rows)
         })?;
-        // Where the next rows of each worker go.
+        // Positions of the next rows of each worker in the result.
         let (mut next, mut total) = (Vec::with_capacity(numbers.len()), 0);
         for &rows in &numbers {
             next.push(total);
@@ -80,6 +84,8 @@ impl Net<'_> {
             all[at..][..rows.len()].copy_from_slice(rows);
         }
         drop(come);
+        // The numbers of the first round are the same on all workers, so all agree if there is a
+        // second one.
         if !numbers.iter().all(|&rows| is_few(rows as usize)) {
             self.tell_keepers(name, many.iter().copied(), 0, |from, rows| {
                 let next = &mut next[from];
@@ -90,14 +96,16 @@ impl Net<'_> {
         self.once_per_process(|| all)
     }
 
-    /// Gives the workers of each process a value that the rows of all workers are put in as they come, with the number of their sender: for
-    /// what need not be held as rows. Those of one sender come in the order sent, between those of others.
+    /// Builds one value in each process from the rows of all workers. `put` adds a row with the
+    /// index of its sender on arrival, so the rows need not be held in memory. Rows of one sender
+    /// arrive in the order sent, interleaved with those of others.
     ///
     /// # Errors
-    /// Only when the run has ended.
+    /// Returns only the error that has ended the run.
     ///
     /// # Cost
-    /// Each row is sent once to each process. One round. Memory: the value, and what is on the way.
+    /// Each row is sent once to each process. One round. Memory: the value, and the parcels in
+    /// flight.
     pub fn broadcast_into<T: Pod, V: Send + Sync + 'static>(
         &mut self,
         name: &str,
@@ -113,12 +121,14 @@ impl Net<'_> {
         self.once_per_process(|| value.expect("the keeper has begun it"))
     }
 
-    /// Whether this worker is the one of its process which makes what is made [`Net::once_per_process`].
+    /// True if this worker is the one of its process that makes the values of
+    /// [`Net::once_per_process`].
     pub fn is_keeper(&self) -> bool {
         self.index().is_multiple_of(self.workers_per_process())
     }
 
-    /// Sends rows to the keepers, one worker of each process; tells all workers a number, and returns theirs.
+    /// Sends rows to the keepers, one worker of each process, and the number `told` to all workers.
+    /// Returns the numbers of all workers.
     fn tell_keepers<T: Pod>(
         &mut self,
         name: &str,
@@ -144,40 +154,44 @@ impl Net<'_> {
         })
     }
 
-    /// Lets one worker of each process make a value, which all its workers then hold together.
+    /// Makes a value once in each process, and returns it to all workers of the process.
     ///
-    /// It is the first worker of the process that calls `make`; the others wait for it.
+    /// The first worker of the process calls `make`; the others wait for it.
     ///
     /// # Errors
-    /// Only when the run has ended.
+    /// Returns only the error that has ended the run.
     pub fn once_per_process<T: Send + Sync + 'static>(&mut self, make: impl FnOnce() -> T) -> Result<Arc<T>> {
         self.once_by(0, make)
     }
 
-    /// Lets each worker of a process see what every worker of it brings, in the order of their indices; nothing is copied.
+    /// Returns the values of all workers of this process, in the order of their indices. The values
+    /// are shared and not copied.
     ///
     /// # Errors
-    /// Only when the run has ended.
+    /// Returns only the error that has ended the run.
     pub fn gather_in_process<T: Send + Sync + 'static>(&mut self, mine: T) -> Result<Vec<Arc<T>>> {
         let (workers, mut mine) = (self.workers_per_process(), Some(mine));
         let of = |number| self.once_by(number, || mine.take().expect("a worker is asked once"));
         (0..workers).map(of).collect()
     }
 
-    /// Gives the first worker of each process what its workers have held together, and the others nothing.
+    /// Moves the shared value out on the first worker of each process. Returns `None` on all
+    /// others.
     ///
     /// # Errors
-    /// [`Error::Invariant`] when somebody else holds it; or when the run has ended.
+    /// Returns [`Error::Invariant`] if another reference to the value is left, or the error that
+    /// has ended the run.
     pub fn take_back<T>(&mut self, shared: Arc<T>) -> Result<Option<T>> {
         let kept = self.is_keeper().then_some(shared);
-        // By then the others have let go of it.
+        // After this call all other workers have dropped their references.
         self.gather_in_process(())?;
         let whole =
             |kept| Arc::into_inner(kept).ok_or_else(|| Error::Invariant("what is taken back is still held".into()));
         kept.map(whole).transpose()
     }
 
-    /// As [`Net::once_per_process`], where the worker of this number in its process makes the value.
+    /// Makes a value once in each process, like [`Net::once_per_process`], on the worker with the
+    /// given number in its process.
     fn once_by<T: Send + Sync + 'static>(&mut self, number: usize, make: impl FnOnce() -> T) -> Result<Arc<T>> {
         let call = self.next_call();
         let workers = self.workers_per_process();

@@ -1,7 +1,8 @@
-//! How a run ends before its time: the first error wins, and every thread of the process sees it.
+//! Premature end of a run: the first error wins, and is visible to every thread of the process.
 //!
-//! Workers look at it between steps, the heartbeat passes it on to all other processes, and comm threads that lose a
-//! socket give it a moment to tell the true reason before they blame the peer.
+//! Workers check the state between steps. The heartbeat forwards the error to all other processes.
+//! A timely thread that loses a socket waits a moment for the true reason before it reports the
+//! peer as lost.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
@@ -9,21 +10,22 @@ use std::time::{Duration, Instant};
 
 use webtwin_base::error::{Error, Result};
 
-/// How long a broken socket waits for an orderly reason that is still on its way.
+/// Time that a thread with a broken socket waits for an orderly reason that may still be in
+/// transit.
 pub(super) const GRACE: Duration = Duration::from_millis(500);
 
-/// Where a run stands.
+/// Phase of a run.
 #[derive(Debug, Clone)]
 pub(super) enum Phase {
-    /// The workers are at work.
+    /// The workers are active.
     Running,
-    /// Every worker of every process came to its end.
+    /// Every worker of every process has finished.
     Over,
-    /// Some process failed; this is what all of them report.
+    /// A process failed. All processes report this error.
     Stopped(Error),
 }
 
-/// The state of one run in one process, shared by all its threads.
+/// State of one run in one process, shared by all its threads.
 #[derive(Debug)]
 pub(super) struct Stop {
     phase: Mutex<Phase>,
@@ -37,7 +39,7 @@ impl Stop {
         Stop { phase: Mutex::new(Phase::Running), changed: Condvar::new(), stopped: AtomicBool::new(false) }
     }
 
-    /// Ends the run with `error`, unless it has ended already; returns whether it was at work.
+    /// Ends the run with `error`, unless it has already ended. Returns true if it was running.
     pub(crate) fn stop(&self, error: Error) -> bool {
         let mut phase = self.lock();
         let running = matches!(*phase, Phase::Running);
@@ -49,7 +51,8 @@ impl Stop {
         running
     }
 
-    /// Ends the run with `error` unless a better reason arrives within a moment; blocks that long.
+    /// Ends the run with `error` unless a better reason arrives within [`GRACE`]. Blocks for that
+    /// time.
     pub(crate) fn stop_unless_explained(&self, error: Error) {
         if matches!(self.wait(GRACE), Phase::Running) {
             self.stop(error);
@@ -65,12 +68,12 @@ impl Stop {
         }
     }
 
-    /// Whether an error has ended the run. One atomic load: cheap enough for inner loops.
+    /// True if an error has ended the run. One atomic load: cheap enough for inner loops.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
     }
 
-    /// Returns the error that has ended the run, if one has.
+    /// Returns the error that has ended the run, if there is one.
     pub(crate) fn check(&self) -> Result<()> {
         if !self.is_stopped() {
             return Ok(());
@@ -81,7 +84,7 @@ impl Stop {
         }
     }
 
-    /// Waits until the run is no longer running, at most `patience`, and returns where it stands.
+    /// Waits until the run has ended, at most `patience`, and returns its phase.
     pub(crate) fn wait(&self, patience: Duration) -> Phase {
         let until = Instant::now() + patience;
         let mut phase = self.lock();
@@ -95,7 +98,8 @@ impl Stop {
         phase.clone()
     }
 
-    /// No code panics while it holds the lock, so a poisoned one still holds a whole value.
+    /// Locks the phase. A poisoned lock is still consistent, because no code panics while it is
+    /// held.
     fn lock(&self) -> MutexGuard<'_, Phase> {
         self.phase.lock().unwrap_or_else(|poison| poison.into_inner())
     }

@@ -1,4 +1,5 @@
-//! Settings that are one text in a job file and several values in the program, for `#[serde(with = "as_text")]`.
+//! Serialisation of settings that are one text in a job file and several values in the program, for
+//! `#[serde(with = "as_text")]`.
 
 use std::fmt::Display;
 use std::str::FromStr;

@@ -1,17 +1,18 @@
-//! The digest of a job: equal digests promise equal answers.
+//! Digest of a job. Jobs with equal digests give equal results.
 
 use sha2::{Digest as _, Sha256};
 
 use super::settings::{Job, Measure};
 
-/// Names what reading makes of a page, and how its record is written: another name for another record of the same bytes.
+/// Version of the reading of pages and of the format of their records. It must change if the same
+/// bytes give another record.
 pub const READING: &str = "reading-5";
 
-/// Names which similar pairs are found among pages, settings being equal, and how they are kept for the next run: another name for
-/// another answer.
+/// Version of the search for similar pages, and of the format in which pairs are kept for the next
+/// run. It must change if equal settings give other pairs.
 pub const PAIRING: &str = "pairing-2";
 
-/// SHA-256 over the settings that change the answer, and over this program's recipes.
+/// SHA-256 of the settings that change the result, and of this program's recipes.
 ///
 /// # Examples
 /// ```
@@ -27,18 +28,20 @@ pub const PAIRING: &str = "pairing-2";
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
-    /// The digest of a job: covers every setting except those of effort, the place of the output, and those of `recrawl`. Of
-    /// decisions and given pairs it covers what the files hold, not where they are.
+    /// Returns the digest of a job. It covers all settings except those of effort, the location of
+    /// the output, and `recrawl`. For decisions and given pairs it covers the contents of the files
+    /// and not their locations.
     pub fn of(job: &Job) -> Digest {
         let mut tree = serde_json::to_value(job).expect("a job is plain values");
         let top = tree.as_object_mut().expect("a job is a table");
         top.remove("effort");
-        // What a scheduled job reads again never shows in its answer, nor how two answers are compared.
+        // The settings of `recrawl` only determine what is read again and how two results are
+        // compared, so they change no result.
         top.remove("recrawl");
         top["keep"].as_object_mut().expect("keep is a table").remove("pins");
         let pairs = top["pairs"].as_object_mut().expect("pairs is a table");
         ["apart", "from"].iter().for_each(|files| drop(pairs.remove(*files)));
-        // Another window decodes the same bytes, or none.
+        // The window size only decides if a stream can be decoded, and not its content.
         top["input"]["limits"].as_object_mut().expect("limits are a table").remove("window_bytes");
         top["output"].as_object_mut().expect("output is a table").remove("url");
         let mut hash = Sha256::new();
@@ -52,11 +55,11 @@ impl Digest {
         Digest(hash.finalize().into())
     }
 
-    /// The digest of reading: covers what a page's record depends on beside the bytes of its input, so that another job may
-    /// take it up.
+    /// Returns the digest of reading. It covers everything besides the bytes of the input that the
+    /// record of a page depends on, so that another job may restore the record.
     pub fn of_reading(job: &Job) -> Digest {
         let mut input = job.input.clone();
-        // Which inputs there are, and how many bad records they may have, changes no record.
+        // The set of inputs and the allowed number of bad records change no record.
         (input.urls, input.originals, input.max_bad, input.limits.window_bytes) = (Vec::new(), Vec::new(), 0.0, 0);
         let of_texts = (&job.links, &job.chunks, &job.simhash);
         let of_measure = (job.kind, job.similar.by, &job.signatures, &job.minhash);
@@ -70,7 +73,7 @@ impl Digest {
         Digest(hash.finalize().into())
     }
 
-    /// The digest in lower-case hexadecimal, 64 characters.
+    /// Returns the digest in lower-case hexadecimal, 64 characters.
     pub fn hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }

@@ -1,8 +1,8 @@
-//! The languages that a job may name for stemming and stop words.
+//! Languages that a job may name for stemming and stop words.
 
 use rust_stemmers::Algorithm;
 
-/// Languages that have a stemmer, by the codes of ISO 639-1.
+/// Languages with a stemmer, by ISO 639-1 code.
 const STEMMERS: [(&str, Algorithm); 18] = [
     ("ar", Algorithm::Arabic),
     ("da", Algorithm::Danish),
@@ -24,15 +24,15 @@ const STEMMERS: [(&str, Algorithm); 18] = [
     ("tr", Algorithm::Turkish),
 ];
 
-/// Name of the setting that turns stop words or stemming off.
+/// Value of the settings that disables stop words or stemming.
 pub const NONE: &str = "none";
 
-/// The stemmer of a language, if it has one.
+/// Returns the stemmer of a language, if there is one.
 pub fn stemmer(language: &str) -> Option<Algorithm> {
     STEMMERS.iter().find(|(code, _)| *code == language).map(|&(_, algorithm)| algorithm)
 }
 
-/// The stop words of a language, by any code of ISO 639-1, if there is a list of them.
+/// Returns the stop words of a language by its ISO 639-1 code, if there is a list.
 pub fn stop_words(language: &str) -> Option<&'static [&'static str]> {
     stop_words::lookup(language)
 }

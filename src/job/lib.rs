@@ -1,7 +1,7 @@
-//! What to compute: job files, their defaults, and the digest that tells runs apart.
+//! Definition of a job: job files, default settings, and the digest that distinguishes jobs.
 //!
-//! A job file never says where the work is done (that is the cluster file's business), so the same job under any
-//! cluster gives the same bytes.
+//! A job file never describes where the work is done, which is the purpose of the cluster file. So
+//! a job gives the same bytes on any cluster.
 
 mod as_text;
 mod digest;

@@ -1,4 +1,5 @@
-//! Defaults, job file and `--set` values merged into one tree, in that order; unknown keys are refused.
+//! Merge of the defaults, the job file and `--set` values into one job, in this order. Unknown keys
+//! are rejected.
 
 use toml::{Table, Value};
 
@@ -6,21 +7,24 @@ use super::quantity::quantity;
 use super::settings::{FORMER, Job, JobKind, Limits, Measure, MergeCondition, Overlap, Unit};
 use webtwin_base::error::{Error, Result};
 
-/// Settings that are filled in when the job is made, and no part of the defaults.
+/// Settings that are set when the job is created and that have no defaults.
 const FILLED_IN: [(&str, &str); 3] = [("pairs", "from_sha256"), ("pairs", "apart_sha256"), ("keep", "pins_sha256")];
 
-/// How settings end whose values are bytes, and may have a unit.
+/// Suffix of settings in bytes, whose values may have a unit.
 const BYTES: &str = "_bytes";
 
-/// Least address space of a helper process, which maps the program and the stack that it reads with.
+/// Minimum address space of a helper process in bytes. The process maps the program, and the stack
+/// for reading documents.
 const LEAST_PRINTED_BYTES: u64 = 256 << 20;
 
-/// Resolves a job from the text of a job file (may be empty) and `KEY=VALUE` settings that override it, in order.
+/// Resolves a job from the text of a job file (which may be empty) and `KEY=VALUE` settings that
+/// override it, in order.
 ///
-/// `file` names the job file in messages.
+/// Messages call the job file `file`.
 ///
 /// # Errors
-/// [`Error::Setting`] for an unknown key (naming the nearest known one), a value of the wrong type or out of range.
+/// Returns [`Error::Setting`] for an unknown key (with the nearest known key), and for a value of
+/// the wrong type or out of range.
 ///
 /// # Examples
 /// ```
@@ -41,6 +45,8 @@ pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
     let mut given: Table = text.parse().map_err(|cause| no_toml(file, text, &cause))?;
     let mut sets = sets.iter().map(|set| parse_set(set)).collect::<Result<Vec<Table>>>()?;
     let typed = sets.clone();
+    // A preset must be applied before all other settings, so it is extracted from both sources
+    // first.
     let asked = sets.iter_mut().rev().find_map(|set| set.remove("preset"));
     if let Some(name) = asked.or(given.remove("preset")) {
         lay_over(&mut tree, preset(&name, file)?, "", file)?;
@@ -69,7 +75,7 @@ pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
     Ok(job)
 }
 
-/// The measure of a batch.
+/// Returns the measure of a batch, or an error if the job asks for another one.
 fn by_simhash(job: &Job, file: &str) -> Result<Measure> {
     let refuse = |setting: &str, got: String, must_be: &str| {
         Err(Error::Setting { file: file.into(), setting: setting.into(), got, must_be: must_be.into() })
@@ -86,9 +92,10 @@ fn by_simhash(job: &Job, file: &str) -> Result<Measure> {
     Ok(Measure::Hamming)
 }
 
-/// Presets: named settings that override the defaults before the rest of the job file does. Simhash at its best within
-/// one crawl, signatures at theirs, the study of \[PBZ06\], and the papers' own definitions of similar pages: 32-bit
-/// fingerprints and F >= T without any filter (\[SGM98\] section 3, \[CSG00\] section 5.1).
+/// Presets: named settings that override the defaults and are overridden by the rest of the job
+/// file. They are simhash tuned for one crawl, signatures tuned likewise, the study of \[PBZ06\],
+/// and the papers' own definitions of similar pages: 32-bit fingerprints and F >= T without any
+/// filter (\[SGM98\] section 3, \[CSG00\] section 5.1).
 const PRESETS: [(&str, &str); 8] = [
     ("crawl", ""),
     ("simhash", "[similar]\nby = \"hamming\"\n[hamming]\nk = 8\n[simhash]\nrecipe = \"weighted\""),
@@ -123,7 +130,7 @@ fn preset(name: &Value, file: &str) -> Result<Table> {
     Ok(table)
 }
 
-/// Parses `a.b=VALUE` into a table; a VALUE that is not TOML is taken as a string.
+/// Parses `a.b=VALUE` into a table. A VALUE that is not valid TOML is used as a string.
 fn parse_set(set: &str) -> Result<Table> {
     let (key, value) = set
         .split_once('=')
@@ -140,7 +147,7 @@ fn parse_set(set: &str) -> Result<Table> {
     Ok(table)
 }
 
-/// What is no TOML, and where.
+/// Returns the error for a text that is not TOML, with its position.
 fn no_toml(file: &str, text: &str, cause: &toml::de::Error) -> Error {
     let before = &text[..cause.span().map_or(0, |span| span.start.min(text.len()))];
     let (line, column) =
@@ -148,7 +155,8 @@ fn no_toml(file: &str, text: &str, cause: &toml::de::Error) -> Error {
     Error::Usage(format!("{file}: line {line}, column {column}: no TOML: {}", cause.message().replace('\n', " ")))
 }
 
-/// Names the setting whose value is none of those it may have: by itself, it does what all of them do.
+/// Returns the error for an invalid value, with the name of the setting. The setting is found by
+/// trying each given value alone on top of the defaults.
 fn wrong_value(file: &str, sets: &[Table], tree: &Table, cause: &toml::de::Error) -> Error {
     let defaults = Table::try_from(Job::default()).expect("the defaults are plain values");
     let alone = leaves(tree, "").into_iter().find_map(|(name, value)| {
@@ -159,12 +167,12 @@ fn wrong_value(file: &str, sets: &[Table], tree: &Table, cause: &toml::de::Error
     });
     let (setting, got, cause) = alone.unwrap_or_else(|| ("a setting".into(), "wrong".into(), cause.message().into()));
     let typed = sets.iter().any(|set| at(&mut set.clone(), &setting).is_some());
-    // serde says "unknown variant `x`, expected one of ..."
+    // The message of serde is "unknown variant `x`, expected one of ..."
     let must_be = cause.split_once(", expected ").map_or(cause.as_str(), |(_, expected)| expected).to_string();
     Error::Setting { file: if typed { "--set" } else { file }.into(), setting, got, must_be }
 }
 
-/// The values in a tree, by dotted name.
+/// Returns the values in a tree with their dotted names.
 fn leaves<'t>(tree: &'t Table, prefix: &str) -> Vec<(String, &'t Value)> {
     let below = |(key, value): (&String, &'t Value)| match value {
         Value::Table(table) => leaves(table, &format!("{prefix}{key}.")),
@@ -173,7 +181,7 @@ fn leaves<'t>(tree: &'t Table, prefix: &str) -> Vec<(String, &'t Value)> {
     tree.iter().flat_map(below).collect()
 }
 
-/// The place of a dotted name in a tree.
+/// Returns the value with a dotted name in a tree.
 fn at<'t>(tree: &'t mut Table, name: &str) -> Option<&'t mut Value> {
     match name.split_once('.') {
         None => tree.get_mut(name),
@@ -187,7 +195,7 @@ fn lay_over(tree: &mut Table, given: Table, prefix: &str, file: &str) -> Result<
         let Some(known) = tree.get_mut(&key) else {
             let nearest = tree.keys().min_by_key(|known| strsim::damerau_levenshtein(known, &key));
             let must_be = match FORMER.iter().find(|former| former.0 == name) {
-                Some(_) => "left out: docs/settings.md says what is in the place of this former setting".into(),
+                Some(_) => "left out: CHANGELOG.md has the replacement of this former setting".into(),
                 None => format!("a known setting, perhaps {prefix}{}", nearest.map_or("", |known| known)),
             };
             return Err(Error::Setting { file: file.into(), setting: name, got: "unknown".into(), must_be });
@@ -207,7 +215,7 @@ fn lay_over(tree: &mut Table, given: Table, prefix: &str, file: &str) -> Result<
                     must_be: "bytes, such as 1000000, \"512MB\" or \"8GiB\"".into(),
                 })?)
             }
-            // One name is a list of one.
+            // A single name is accepted as a list with one element.
             (Value::Array(_), Value::String(one)) => Value::Array(vec![Value::String(one)]),
             (known, value) if known.type_str() == value.type_str() => value,
             (known, value) => {
@@ -227,6 +235,7 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     let refuse = |setting: &str, got: String, must_be: &str| {
         Err(Error::Setting { file: file.into(), setting: setting.into(), got, must_be: must_be.into() })
     };
+    // Each of these units is a chunk by itself.
     let whole = matches!(job.chunks.unit, Unit::Document | Unit::ShingleParagraphs);
     if job.chunks.count == 0 || (whole && job.chunks.count != 1) {
         return refuse("chunks.count", job.chunks.count.to_string(), "at least 1, and 1 for this unit");
@@ -248,6 +257,7 @@ fn validate(job: &Job, file: &str) -> Result<()> {
         let must_be = format!("at least {LEAST_PRINTED_BYTES} bytes, which the program itself takes");
         return refuse("input.limits.printed_bytes", printed_bytes.to_string(), &must_be);
     }
+    // With k = 64 all pages would be near, because a simhash has at most 64 bits.
     if job.hamming.k >= 64 {
         return refuse("hamming.k", job.hamming.k.to_string(), "less than 64 bits");
     }
@@ -265,6 +275,7 @@ fn validate(job: &Job, file: &str) -> Result<()> {
             return refuse(name, part.to_string(), "between 0 and 1");
         }
     }
+    // Without given pairs, this measure would find no pairs at all.
     if job.similar.by == Measure::Given && job.pairs.from.is_empty() {
         return refuse("pairs.from", "none".into(), "tables of pairs or labels where similar.by is given");
     }
@@ -284,6 +295,7 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if job.overlap.views != 0.0 && !(0.01..=1.0).contains(&job.overlap.views) {
         return refuse("overlap.views", job.overlap.views.to_string(), "0, or between 0.01 and 1");
     }
+    // Checked here, so that an invalid glob fails before the crawl is read.
     for glob in &job.keep.prefer {
         if let Err(error) = glob::Pattern::new(glob) {
             return refuse("keep.prefer", glob.clone(), &format!("globs over URLs ({error})"));

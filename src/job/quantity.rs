@@ -1,12 +1,13 @@
-//! Numbers as people write them, in settings and on the command line.
+//! Numbers with units, as used in settings and on the command line.
 
-/// Powers of a unit's prefix: 1000 for K, M, G, T; 1024 for Ki, Mi, Gi, Ti.
+/// Unit prefixes in ascending order. The base is 1000 for K, M, G, T and 1024 for Ki, Mi, Gi, Ti.
 const PREFIXES: [&str; 4] = ["k", "m", "g", "t"];
 
-/// Reads a whole number with an optional exponent, fraction, prefix and B: 1e9, 8G, 512MB, 10GiB.
+/// Parses a whole number with an optional exponent, fraction, unit prefix and B: 1e9, 8G, 512MB,
+/// 10GiB.
 ///
 /// # Errors
-/// What is no such number, with examples.
+/// Returns a message with examples if the text is not such a number.
 ///
 /// # Examples
 /// ```

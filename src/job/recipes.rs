@@ -1,6 +1,8 @@
-//! Names of recipes: how text is hashed, with a version. Equal names, equal fingerprints, simhashes and projections.
+//! Names of recipes. A name identifies a way of hashing text and its version: equal names give
+//! equal fingerprints, simhashes and projections.
 //!
-//! They enter the digest of a job and every manifest. Who changes what a recipe gives changes its version here.
+//! The names are part of the digest of a job and of every manifest. A change of the output of a
+//! recipe requires a new version here.
 
 use super::languages::NONE;
 use super::settings::{
@@ -12,15 +14,15 @@ use super::shingling::Shingling;
 pub const READS_PDF: bool = cfg!(feature = "pdf");
 
 impl Input {
-    /// Name and version of how a PDF becomes text, as written into every manifest; `None` where none does, because of
-    /// the job or of the build.
+    /// Returns the name and version of the conversion of PDF to text, as stored in manifests.
+    /// Returns `None` if the job or the build does not convert PDF.
     pub fn pdf_recipe(&self) -> Option<String> {
         (READS_PDF && self.printed != Printed::Skip).then(|| "pdf-extract-0.12-pages-v1".to_owned())
     }
 }
 
 impl Chunks {
-    /// Name and version, as written into every manifest.
+    /// Returns the name and version of the recipe, as stored in manifests.
     pub fn recipe(&self) -> String {
         let Chunks { unit, count, sliding, wrap, bits, min_text } = *self;
         let named = match unit {
@@ -32,7 +34,7 @@ impl Chunks {
             Unit::ShingleParagraphs => "shingle-paragraphs",
         };
         let sliding = if sliding { "-sliding" } else { "" };
-        // Version 2 wraps by columns, and text without spaces.
+        // Version 2 wraps by display columns, and also wraps text without spaces.
         let (wrap, version) = match wrap > 0 && unit == Unit::Lines {
             true => (format!("-wrap{wrap}"), 2),
             false => (String::new(), 1),
@@ -43,7 +45,7 @@ impl Chunks {
 }
 
 impl Simhash {
-    /// Name and version, as written into every manifest.
+    /// Returns the name and version of the recipe, as stored in manifests.
     pub fn recipe(&self) -> String {
         let Simhash { bits, features: FeatureRecipe { phrase, stop_words, stemming, weights, idf, least } } = self;
         if *bits == 0 {
@@ -56,7 +58,7 @@ impl Simhash {
 }
 
 impl Signatures {
-    /// Name and version, as written into every manifest.
+    /// Returns the name and version of the recipe, as stored in manifests.
     pub fn recipe(&self) -> String {
         let VectorRecipe { dims, seed, stop_words, stemming, weights, unit_length, least, .. } = &self.vectors;
         let weighed = weighed(stop_words, stemming, *weights);
@@ -66,14 +68,15 @@ impl Signatures {
 }
 
 impl Minhash {
-    /// Name and version of the shingles and of their permutations, as written into every manifest.
+    /// Returns the name and version of the shingles and of their permutations, as stored in
+    /// manifests.
     pub fn recipe(&self) -> String {
         self.shingle.recipe()
     }
 }
 
 impl Shingling {
-    /// Name and version of the shingles and of their permutations.
+    /// Returns the name and version of the shingles and of their permutations.
     pub fn recipe(&self) -> String {
         let (unit, count, text) = match self {
             Shingling::Words(count) => ("words", count, FOLDED),
@@ -84,10 +87,11 @@ impl Shingling {
     }
 }
 
-/// Name of the form that words and characters are compared in (`text::fold`).
+/// Name of the normal form in which words and characters are compared (`text::fold`).
 const FOLDED: &str = "nfkc.fold";
 
-/// How words become weighted features: `[-stop.LANG][-stem.LANG]-WEIGHTS`.
+/// Returns the part of a recipe name that describes the weighting of words:
+/// `[-stop.LANG][-stem.LANG]-WEIGHTS`.
 fn weighed(stop_words: &str, stemming: &str, weights: Weights) -> String {
     let stop = if stop_words == NONE { String::new() } else { format!("-stop.{stop_words}") };
     let stem = if stemming == NONE { String::new() } else { format!("-stem.{stemming}") };

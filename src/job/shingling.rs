@@ -1,9 +1,9 @@
-//! What the shingles of a text are made of, as a user writes it: `words:5`, `tokens:5`, `chars:20`.
+//! Definition of the shingles of a text. In settings: `words:5`, `tokens:5`, `chars:20`.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The units of a shingle, and how many of them it has.
+/// Unit of a shingle, with the number of units.
 ///
 /// # Examples
 /// ```
@@ -16,13 +16,13 @@ use std::str::FromStr;
 pub enum Shingling {
     /// Words as in `text::words`: normalised and case-folded, without punctuation.
     Words(u32),
-    /// Text between white space: normalised, in upper and lower case.
+    /// Text between white space: normalised, with case preserved.
     Tokens(u32),
-    /// Characters, normalised and case-folded, with one space for each run of white space.
+    /// Characters, normalised and case-folded. Each run of white space counts as one space.
     Chars(u32),
 }
 
-/// Most units of a shingle.
+/// Maximum number of units of a shingle.
 const MOST_UNITS: u32 = 1000;
 
 impl FromStr for Shingling {

@@ -1,7 +1,9 @@
-//! Jobs on fingerprint files: F built from ready-made fingerprints, F joined with a batch Q, and F joined with itself.
+//! Costs of jobs on fingerprint files: F built from ready-made fingerprints, F joined with a batch
+//! Q, and F joined with itself.
 //!
-//! What they hold, send and take follows from how many fingerprints there are, and that is told without reading them. The pairs that
-//! a join will tell are not: they depend on what is near what.
+//! The memory, traffic and time of these jobs follow from the number of fingerprints, which is
+//! known without reading them. The number of pairs in the result of a join is not predicted,
+//! because it depends on the distances between fingerprints.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +22,7 @@ use webtwin_job::Job;
 use webtwin_results::fingerprints::Sources;
 use webtwin_spill::RowSorter;
 
-/// What is counted of a job.
+/// Numbers of rows of a job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Rows {
     /// Fingerprints of F.
@@ -29,36 +31,36 @@ pub struct Rows {
     pub queries: u64,
 }
 
-/// Bytes of a row of F on its way: fingerprint and document.
+/// Bytes of a row of F in transit: fingerprint and document.
 const A_ROW: u64 = size_of::<FingerprintRow>() as u64;
 
-/// Rounds of a build: counts of rows, rows to their writers, chunks told, the end. Measured.
+/// Rounds of a build: counts of rows, rows to their writers, list of chunks, end. Measured.
 const BUILD_ROUNDS: u64 = 7;
 
-/// Rounds of a join: inputs compared, the join, tables told, the end. Measured.
+/// Rounds of a join: comparison of inputs, join, list of tables, end. Measured.
 const JOIN_ROUNDS: u64 = 11;
 
-/// Nanoseconds of a fingerprint that is read, laid down, sorted and encoded, with the kernel's time.
+/// Nanoseconds to read, partition, sort and encode a fingerprint, including the kernel's time.
 const BUILD_NS: f64 = 110.0;
 
-/// Nanoseconds of a fingerprint that is joined with all others.
+/// Nanoseconds to join a fingerprint with all others.
 const SELF_JOIN_NS: f64 = 300.0;
 
-/// Nanoseconds of a query in each process, most of them to build the tables.
+/// Nanoseconds of a query in each process, mostly to build the tables.
 const QUERY_NS: f64 = 500.0;
 
-/// Nanoseconds of a fingerprint of F where there are no tables for k.
+/// Nanoseconds of a fingerprint of F if there are no tables for k.
 const PARTITIONED_NS: f64 = 300.0;
 
-/// Bytes of F on disk, with doc ids.
+/// Returns the bytes of F on disk, with doc ids.
 pub fn file_bytes(fingerprints: u64, f: u32) -> u64 {
     bytes_on_disk(fingerprints, f)
 }
 
-/// What it takes to build F from ready-made fingerprints.
+/// Predicts the costs of building F from ready-made fingerprints.
 ///
 /// # Errors
-/// As [`Sources::find`] and [`Sources::rows`].
+/// Returns any error of [`Sources::find`] and [`Sources::rows`].
 pub fn of_build(job: &Job, machines: &Machines) -> Result<(Rows, Costs)> {
     let sources = Sources::find(&job.fingerprints.from)?;
     let count = sources.rows()?;
@@ -87,10 +89,10 @@ pub fn of_build(job: &Job, machines: &Machines) -> Result<(Rows, Costs)> {
     Ok((Rows { fingerprints: count, queries: 0 }, timed(costs, machines)))
 }
 
-/// What it takes to join F with Q, or with itself, without the pairs that are told.
+/// Predicts the costs of joining F with Q, or with itself, without the pairs of the result.
 ///
 /// # Errors
-/// As [`HammingWork::find`] and [`Sources::rows`].
+/// Returns any error of [`HammingWork::find`] and [`Sources::rows`].
 pub fn of_join(job: &Job, machines: &Machines) -> Result<(Rows, Costs)> {
     let work = HammingWork::find(job)?;
     let fingerprints = work.set.manifest.count;
@@ -99,7 +101,7 @@ pub fn of_join(job: &Job, machines: &Machines) -> Result<(Rows, Costs)> {
     let set = &work.set.manifest;
     let own = fingerprints.div_ceil(processes);
     let (held, checked, sent, stage, cpu_ns) = match queries {
-        // Each process has the tables of all queries, which are told to every other.
+        // Each process has the tables of all queries, which are broadcast.
         Some(queries) => {
             let batch = Batch::of(queries as usize, job.hamming.k);
             let tables = batch.map_or(0, |batch| batch.table_bytes);
@@ -114,7 +116,7 @@ pub fn of_join(job: &Job, machines: &Machines) -> Result<(Rows, Costs)> {
             let joiner = Joiner::new(job.hamming.k, Level::best());
             let passes = joiner.groups(fingerprints as usize, width_mask(set.f)).len().max(1) as u64;
             let cpu_ns = fingerprints as f64 * SELF_JOIN_NS;
-            // What the run checks against its bound is more than it holds where workers have equal shares.
+            // The run compares more with its limit than it holds if the workers have equal shares.
             (A_JOINED * own, A_JOINED_AT_MOST * own + 2 * workers * SORTER, A_RUN * others * passes, "2 join", cpu_ns)
         }
     };
@@ -136,25 +138,26 @@ pub fn of_join(job: &Job, machines: &Machines) -> Result<(Rows, Costs)> {
     Ok((Rows { fingerprints, queries: queries.unwrap_or(0) }, timed(costs, machines)))
 }
 
-/// Bytes of a query beside its tables, while these are built: row, document, and the place of either.
+/// Bytes of a query in addition to its tables while these are built: row, document, and the places
+/// of both.
 const A_QUERY: u64 = 64;
 
 /// Bytes of a piece of F that a worker scans.
 const A_PIECE: u64 = 16 << 20;
 
-/// The same of the longest piece, for which a run with a bound has room.
+/// Bytes of the longest piece of F, for which a run with a memory limit reserves memory.
 const A_PIECE_AT_MOST: u64 = 48 << 20;
 
-/// Bytes that a sorter of pairs has at least.
+/// Minimum bytes of a sorter of pairs.
 const SORTER: u64 = RowSorter::<FingerprintRow>::LEAST_BYTES;
 
-/// Bytes of a fingerprint while all are joined with each other.
+/// Bytes of a fingerprint while all fingerprints are joined with each other.
 const A_JOINED: u64 = 56;
 
-/// The same where they all come to one worker.
+/// Bytes of a fingerprint if all fingerprints are sent to one worker.
 const A_JOINED_AT_MOST: u64 = 72;
 
-/// Bytes of a fingerprint on its way in a pass of that.
+/// Bytes of a fingerprint in transit in a pass of the join of F with itself.
 const A_RUN: u64 = 24;
 
 fn timed(mut costs: Costs, machines: &Machines) -> Costs {

@@ -1,16 +1,17 @@
-//! What a run will read, hold, exchange, spill and take, on how many machines: predicted, before it is made.
+//! Predicts the costs of a run before it starts: input, memory, traffic, spill files and time, for
+//! a given number of machines.
 //!
-//! | file | what it tells |
+//! | file | prediction |
 //! |---|---|
-//! | `sample` | what a crawl holds, from a part of it that is read |
-//! | `volume` | rounds, and bytes exchanged and spilled, by what a crawl holds |
+//! | `sample` | size of a crawl, from a sample that is read |
+//! | `volume` | rounds, and bytes exchanged and spilled, from the size of the crawl |
 //! | `memory` | bytes of memory of a process |
 //! | `time` | processor seconds by stage, and time on machines |
 //! | `fingerprints` | jobs on fingerprint files, which read no crawl |
 //!
-//! A prediction is a sum of counts times constants. Constants that follow from a row's size are named for the row; the others
-//! are measured, and `scripts/runs/README.md` has the runs that they come from and how far off they
-//! are on others.
+//! A prediction is a sum of counts multiplied by constants. Constants that follow from the size of
+//! a row are named after the row. The other constants are measured; `scripts/runs/README.md` lists
+//! the runs that they come from, and their errors on other runs.
 
 pub mod fingerprints;
 pub mod memory;
@@ -25,69 +26,72 @@ use serde::Serialize;
 use sample::Counts;
 use webtwin_job::{Job, JobKind};
 
-/// Where a run is to be made.
+/// Machines on which a run is planned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Machines {
-    /// Machines, of which each has one process.
+    /// Number of machines, each with one process.
     pub count: usize,
-    /// Workers of each process.
+    /// Number of workers of each process.
     pub workers: usize,
-    /// Bytes a second that a machine can send, and as many receive.
+    /// Bytes per second that a machine can send, and at the same time receive.
     pub network: f64,
-    /// Bytes a second that a machine reads of its input, and reads or writes of spill files.
+    /// Bytes per second that a machine reads of its input, and reads or writes of spill files.
     pub disk: f64,
-    /// Seconds that a message takes from one machine to another, and half of what a round takes.
+    /// Seconds that a message takes from one machine to another; half of the time of a round.
     pub latency: f64,
 }
 
 impl Machines {
-    /// Workers of all machines.
+    /// Returns the number of workers of all machines.
     pub fn peers(&self) -> u64 {
         (self.count * self.workers) as u64
     }
 }
 
-/// What a run will take.
+/// Predicted costs of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Costs {
     /// Bytes of input that all machines read together.
     pub read_bytes: u64,
-    /// Bytes of rows that workers send each other, of texts only those between processes.
+    /// Bytes of rows that workers send each other; of texts only those between processes.
     pub exchanged_bytes: u64,
-    /// Those of them between processes.
+    /// Part of the exchanged bytes that is sent between processes.
     pub sent_bytes: u64,
-    /// Of these, the most that one process sends: the first, which tells all others what they all need.
+    /// Maximum bytes that one process sends to others. It is the first process, which sends shared
+    /// data to all others.
     pub most_sent_bytes: u64,
     /// Bytes written to spill files, of all processes.
     pub spilled_bytes: u64,
-    /// Bytes of spill files that the largest process has at once, at most.
+    /// Maximum bytes of spill files that the largest process has at the same time.
     pub spilled_at_once_bytes: u64,
-    /// The same where the disk has no room for more: rows and pairs are made in passes then.
+    /// Bytes of spill files of the largest process at the same time if the disk is too small for
+    /// more. Rows and pairs are then built in passes.
     pub spilled_at_once_bytes_least: u64,
-    /// Times that all workers wait for messages of all others.
+    /// Number of times that all workers wait for messages of all others.
     pub rounds: u64,
-    /// Bytes of memory of the largest process, within the bound if there is one and tables can be made within it.
+    /// Bytes of memory of the largest process, within the limit if there is one and if tables can
+    /// be built within it.
     pub memory_bytes: u64,
-    /// With a smaller bound than this there is no run.
+    /// Minimum memory limit. A run with a smaller limit is refused.
     pub memory_bytes_least: u64,
     /// Bytes of the result.
     pub disk_bytes: u64,
-    /// Processor seconds of all processes, by stage as manifests name them.
+    /// Processor seconds of all processes, by stage as named in manifests.
     pub cpu_seconds: BTreeMap<&'static str, f64>,
-    /// Seconds by the clock, likewise.
+    /// Wall-clock seconds, by stage as named in manifests.
     pub seconds: BTreeMap<&'static str, f64>,
 }
 
-/// Bytes of all tables per page, compressed, measured on the real crawl.
+/// Bytes of all tables per page, compressed. Measured on the real crawl.
 const A_PAGE_OF_TABLES: u64 = 240;
 
-/// The same per link.
+/// Bytes of all tables per link, compressed. Measured on the real crawl.
 const A_LINK_OF_TABLES: u64 = 4;
 
 /// Bytes of a document in the table of a study.
 const A_DOCUMENT_OF_TABLES: u64 = 60;
 
-/// What a job that reads a crawl will take, where the crawl holds so much.
+/// Predicts the costs of a job that reads a crawl with the given counts.
 pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Costs {
     let volume = volume::of_crawl(job, counts, machines);
     let (memory_bytes, memory_bytes_least) = memory::of_process(job, counts, &volume, machines);
@@ -112,7 +116,7 @@ pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Costs {
     }
 }
 
-/// Bytes of the result of a job that reads a crawl.
+/// Returns the bytes of the result of a job that reads a crawl.
 pub fn result_bytes(job: &Job, counts: &Counts) -> u64 {
     match job.kind {
         JobKind::Study => A_DOCUMENT_OF_TABLES * counts.held.pages,

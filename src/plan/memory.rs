@@ -1,7 +1,8 @@
 //! Bytes of memory of the largest process of a run, and bytes that it spills.
 //!
-//! A process holds its share of the pages with their chunks and links, what it makes of these, and of every page of the crawl what
-//! all processes know of it. The last does not become less with more machines: it is what bounds a run.
+//! A process holds its share of the pages with their chunks and links, the data derived from these,
+//! and data about every page of the crawl that all processes share. The shared data does not become
+//! smaller with more machines, so it limits the size of a run.
 
 use super::Machines;
 use super::sample::Counts;
@@ -11,52 +12,58 @@ use webtwin_dataflow::pairs::minhash_pairs;
 use webtwin_dataflow::shuffle::memory::{A_WORKER_AT_REST, at_rest};
 use webtwin_job::{Job, JobKind, Measure};
 
-/// Most bytes of a worker in blocks that are filled for others, on their way, or emptied and kept.
+/// Maximum bytes of a worker in blocks that are being filled for other workers, in transit, or kept
+/// for reuse.
 const A_WORKER: u64 = 17 << 20;
 
-/// Bytes of the connections of a process that has others, however many: buffers that are in use or kept.
+/// Bytes of the connections of a process to other processes, independent of their number: buffers
+/// in use or kept for reuse.
 const CONNECTIONS: u64 = 8 << 20;
 
-/// Bytes of the connections to each other process, and of rows to it and from it. Measured.
+/// Bytes of the connections to each other process, and of rows sent to it and received from it.
+/// Measured.
 const A_PEER: u64 = 3 << 19;
 
-/// Bytes of a page in every process while clusters grow: its row of the directory, its clusters, sizes, places and counts. Measured.
+/// Bytes of a page in every process while clusters grow: its row of the directory, its clusters,
+/// sizes, places and counts. Measured.
 const A_PAGE_EVERYWHERE: u64 = 60;
 
 /// Bytes of a page in each further worker of a process: its counts of chunks.
 const A_PAGE_OF_COUNTS: u64 = 7;
 
-/// Bytes of a page in the first process, for all pages, without a bound: lists for crawlers, which it writes. Measured.
+/// Bytes of a page in the first process, for all pages, if memory is not limited: lists for
+/// crawlers, which this process writes. Measured.
 const A_PAGE_AT_FIRST: u64 = 100;
 
-/// Bytes of a page in the process that gathers a table of all pages for a file: what others send of it, and what is encoded. Measured.
+/// Bytes of a page in the process that collects a table of all pages for a file: rows that others
+/// send, and rows that are encoded. Measured.
 const A_PAGE_IN_FILE: u64 = 600;
 
-/// Pages with whose rows a file is full.
+/// Number of pages whose rows fill a file.
 const PAGES_OF_FILE: u64 = 600_000;
 
-/// Bytes of a process of its own, with nothing to do yet.
+/// Bytes of an idle process without connections.
 pub const A_PROCESS: u64 = 25 << 20;
 
-/// Bytes of a page that settles, and of a document on its way to tables.
+/// Bytes of a page while captures are deduplicated, and of a document while tables are built.
 const A_PAGE_SETTLED: u64 = 400;
 
-/// Bytes of a page in every process while the directory is made.
+/// Bytes of a page in every process while the directory is built.
 const A_ROW_OF_DIRECTORY: u64 = 28;
 
-/// Bytes of a link in every process of a study: the web is held as a whole, forwards and backwards.
+/// Bytes of a link in every process of a study, which holds all links in both directions.
 const A_LINK_EVERYWHERE: u64 = 20;
 
 /// Bytes of a document in every process of a study.
 const A_DOCUMENT_EVERYWHERE: u64 = 60;
 
-/// What one of the processes holds of its own.
+/// Returns the estimate of the data that one of the processes owns.
 fn own(counts: &Counts, machines: &Machines) -> MemoryEstimate {
     counts.held.map(|n| n.div_ceil(machines.count as u64))
 }
 
-/// Bytes of the largest process, within the bound if there is one and tables can be made within it; and those without which there is
-/// no run.
+/// Returns the bytes of the largest process, within the limit if there is one and if tables can be
+/// built within it; and the minimum bytes of a run.
 pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machines) -> (u64, u64) {
     let (own, workers) = (own(counts, machines), machines.workers);
     let others = if machines.count > 1 { CONNECTIONS + A_PEER * (machines.count as u64 - 1) } else { 0 };
@@ -65,7 +72,9 @@ pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machin
     let all_pages = counts.held.pages;
     let links = counts.links_within.div_ceil(machines.count as u64);
     let (least, keys) = least_bytes(job, counts, machines);
-    // Beside the shelves, of what goes to disk where there is a bound, and of what does not; and what is left of the shelves then.
+    // Bytes in addition to the local pages: of data that is spilled if memory is limited, and of
+    // data that is not. Then the bytes of the local pages that remain after pairs are found, and
+    // bytes that are always needed.
     let shelf = own.shelf_bytes();
     let (spillable, fixed, left, always) = match job.kind {
         JobKind::Fingerprints => (0, 0, shelf, A_PAGE_SETTLED * own.pages + A_ROW_OF_DIRECTORY * all_pages),
@@ -74,8 +83,8 @@ pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machin
             (own.beside_shelf_bytes(job), web, shelf, A_PAGE_SETTLED * own.pages)
         }
         _ => {
-            // A process alone has no page that is not its own. Which process gathers the largest table is as it comes: the first
-            // is one of them.
+            // A single process has no pages of other processes. Any process may collect the largest
+            // table; the first process is one of them.
             let others_pages = all_pages - own.pages;
             let counts_of_workers = A_PAGE_OF_COUNTS * (workers as u64 - 1) * all_pages;
             let at_first = if job.effort.memory_bytes > 0 { 0 } else { A_PAGE_AT_FIRST };
@@ -102,7 +111,7 @@ pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machin
     }
 }
 
-/// Bytes without which there is no run, and bytes of keys of bands, of one process.
+/// Returns the minimum bytes of a run, and the bytes of keys of bands, of one process.
 pub fn least_bytes(job: &Job, counts: &Counts, machines: &Machines) -> (u64, u64) {
     let own = own(counts, machines);
     if job.kind == JobKind::Fingerprints {
@@ -125,7 +134,8 @@ pub fn least_bytes(job: &Job, counts: &Counts, machines: &Machines) -> (u64, u64
     }
 }
 
-/// Bytes of spill files that the largest process has at once: at most, and where the disk has no room for more.
+/// Returns the bytes of spill files that the largest process has at the same time: the maximum, and
+/// the minimum if the disk is too small for more.
 pub fn spilled_at_once(job: &Job, counts: &Counts, machines: &Machines) -> [u64; 2] {
     let allowed = job.effort.memory_bytes;
     if allowed == 0 || job.kind == JobKind::Fingerprints {
@@ -135,7 +145,7 @@ pub fn spilled_at_once(job: &Job, counts: &Counts, machines: &Machines) -> [u64;
     own(counts, machines).on_disk_at_once(job, counts.held.pages, links, machines.workers, allowed)
 }
 
-/// Bytes that all processes write to spill files.
+/// Returns the bytes that all processes write to spill files.
 pub fn spilled_bytes(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
     let allowed = job.effort.memory_bytes;
     if allowed == 0 || job.kind == JobKind::Fingerprints {
@@ -144,7 +154,8 @@ pub fn spilled_bytes(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
     let (least, keys) = least_bytes(job, counts, machines);
     let keys = keys.saturating_sub(allowed.saturating_sub(least) / 4);
     let rows = own(counts, machines).spilled_bytes(job, counts.held.pages, machines.workers, allowed);
-    // About as much as is on its way waits on disk, for each step puts aside what none needs for a while, whatever the bound. Measured.
+    // About as many bytes as are sent wait on disk, because each step spills the data that the next
+    // steps do not read, independent of the limit. Measured.
     let put_aside = if job.kind == JobKind::Study { 0 } else { on_the_way(job, counts) };
     machines.count as u64 * (rows + keys) + put_aside
 }

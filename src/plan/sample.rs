@@ -1,4 +1,5 @@
-//! What a crawl holds, extrapolated from a sample of its work items that is read as a run would read it.
+//! Size of a crawl, extrapolated from a sample of its work items, which is read in the same way as
+//! in a run.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -20,25 +21,26 @@ use webtwin_engine::{Cluster, run as run_on};
 use webtwin_job::{Digest, Effort, Job, JobKind, Overlap};
 use webtwin_pages::work_items::{Sample, Sampled as Kind, Work, WorkItem};
 
-/// What a crawl holds.
+/// Size of a crawl.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Counts {
     /// Pages, chunks, links and pairs.
     #[serde(flatten)]
     pub held: MemoryEstimate,
-    /// Of a thousand pairs, those of pages that share T chunks.
+    /// Pairs of pages that share at least T chunks, out of a thousand generated pairs.
     pub heavy_thousandths: u64,
-    /// Links that lead to another page of the crawl.
+    /// Number of links to another page of the crawl.
     pub links_within: u64,
     /// Bytes of input.
     pub read_bytes: u64,
-    /// Processor seconds to read all of it on this machine, if a sample was read here.
+    /// Processor seconds to read the whole input on this machine, if a sample was read here.
     #[serde(skip)]
     pub read_cpu_seconds: f64,
 }
 
 impl Counts {
-    /// The same of a crawl of so many pages in which everything stands in the same proportion to the pages: copies a page, too.
+    /// Scales the counts to a crawl of `pages` pages with the same proportions, including the
+    /// number of copies of each page.
     pub fn of_pages(&self, pages: u64) -> Counts {
         let by = pages as f64 / self.held.pages.max(1) as f64;
         let of = |n: u64| (n as f64 * by) as u64;
@@ -51,8 +53,9 @@ impl Counts {
         }
     }
 
-    /// As many pages of a crawl of mirrored manuals with 105,623 pages in 604 MB of WARC.gz, as the default job, or one by shingles, finds
-    /// them there: what stands for a crawl that is not there yet.
+    /// Returns the counts of a crawl of `pages` pages, scaled from a real crawl of mirrored manuals
+    /// with 105,623 pages in 604 MB of WARC.gz. The counts are those of the default job, or of a
+    /// job by shingles. They replace a sample if the crawl does not exist yet.
     pub fn of_real_crawl(pages: u64, job: &Job) -> Counts {
         let held = MemoryEstimate {
             pages: 105_623,
@@ -71,22 +74,23 @@ impl Counts {
     }
 }
 
-/// What a sample told.
+/// Result of reading a sample.
 #[derive(Debug, Clone, Copy)]
 pub struct Sampled {
-    /// What all of the input is expected to hold.
+    /// Expected counts of the whole input.
     pub counts: Counts,
-    /// Share of the input that was read.
+    /// Fraction of the input that was read.
     pub share: f64,
 }
 
-/// Reads about as much as so many work items hold, and extrapolates.
+/// Reads about as much input as `sample_items` work items contain, and extrapolates.
 ///
 /// # Errors
-/// Those of reading a crawl.
+/// Returns any error of reading a crawl.
 ///
 /// # Cost
-/// One thread reads the sample and holds it, whatever the job allows: what it says of the whole is more than what it takes.
+/// One thread reads the sample and holds it in memory, regardless of the memory limit of the job.
+/// The limit is about the whole crawl, which is larger than the sample.
 pub fn sampled(work: Work, job: &Job, sample_items: usize) -> Result<Sampled> {
     let bytes = work.weight();
     let Sample { work: sample, kinds } = work.sample(sample_items);
@@ -95,8 +99,9 @@ pub fn sampled(work: Work, job: &Job, sample_items: usize) -> Result<Sampled> {
     let places: Vec<&WorkItem> =
         sample.items.iter().zip(&kinds).filter(|(_, kind)| **kind != Kind::Whole).map(|row| row.0).collect();
     let (sampled, share_of_places) = (places.len(), share_of(places.iter().map(|item| item.weight()).sum()));
-    // As many places there would be if all were read like these.
+    // The number of places there would be if the whole input were read in places like these.
     let all_places = if sampled > 0 { (sampled as f64 / share_of_places).round() as usize } else { 0 };
+    // The sample is read without a memory limit, so that nothing of it is refused or spilled.
     let job = Job { effort: Effort { memory_bytes: 0, ..job.effort.clone() }, ..job.clone() };
     let (digest, queue) = (Digest::of(&job), Queue::new(sample));
     let shared = (Arc::new(job), queue, kinds);
@@ -125,8 +130,9 @@ pub fn sampled(work: Work, job: &Job, sample_items: usize) -> Result<Sampled> {
     Ok(Sampled { counts, share })
 }
 
-/// Share of the links that lead to another page of the crawl, by those of whole items: to a page of the same item, or of another one
-/// of which the sample has `share`.
+/// Returns the fraction of links that lead to another page of the crawl, computed from whole work
+/// items. A target is in the same item, or in another item of which the sample contains the
+/// fraction `share`.
 fn share_within(shelf: &WorkerPages, kinds: &[Kind], share: f64) -> Result<f64> {
     let item_of: HashMap<u64, u32> = shelf.captures.map(|page| (page.doc_id, page.item)).collect::<Result<_>>()?;
     let (mut links, mut within, mut elsewhere) = (0u64, 0u64, 0u64);
@@ -145,12 +151,15 @@ fn share_within(shelf: &WorkerPages, kinds: &[Kind], share: f64) -> Result<f64> 
     Ok(((within as f64 + elsewhere as f64 / share.max(f64::MIN_POSITIVE)) / links.max(1) as f64).min(1.0))
 }
 
-/// Pairs of pages made by the chunks on the shelf of a sample, where it has `share` of the crawl in many places.
+/// Counts the pairs of pages that the chunks of a sample produce. The sample has the fraction
+/// `share` of the crawl, in many places.
 ///
-/// Of a chunk that is on many pages of a host, or of the crawl, a sample has few: so many fewer are too many here.
+/// A chunk on many pages of a host, or of the crawl, is on few pages of a sample. So the limits on
+/// pages of a chunk are scaled down.
 fn pairs(shelf: &WorkerPages, kinds: &[Kind], job: &Job, share: f64) -> Result<SamplePairs> {
     let settings = if job.kind == JobKind::Study { study::overlap_settings() } else { job.overlap };
-    // One more than is to be expected of a chunk that just counts, for it may be the sample's luck.
+    // One more than the expected number for a chunk at the limit, because the sample may contain
+    // more of its pages by chance.
     let of_sample = |most: u32, least: u32| match most {
         0 => 0,
         most => ((f64::from(most) * share) as u32 + 1).clamp(least, most.max(least)),
@@ -169,7 +178,7 @@ fn pairs(shelf: &WorkerPages, kinds: &[Kind], job: &Job, share: f64) -> Result<S
     })?;
     let mut seen = BTreeSet::new();
     let mut copies = PageSet::new(shelf.exact.len(), |_| false);
-    // A sample's pages have the numbers of their slots: in the order of reading, item by item.
+    // The pages of a sample are numbered by their slots: in the order of reading, item by item.
     let pages = || Page::first(shelf.exact.len());
     let is_in_place = |page: &Page| kinds[items[*page] as usize] != Kind::Whole;
     pages().filter(is_in_place).filter(|&page| !seen.insert(shelf.exact[page])).for_each(|page| copies.insert(page));

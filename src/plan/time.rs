@@ -1,8 +1,8 @@
-//! Processor seconds of a run by stage, and the time it takes on machines.
+//! Processor seconds of a run by stage, and the time that it takes on machines.
 //!
 //! ```text
 //! processor seconds = reading: those of the sample, or a rate by page
-//!                     finding: rates by chunk, pair, link and page; by page told to a process, and by byte sent
+//!                     finding: rates by chunk, pair, link and page; by page sent to a process, by byte sent
 //!                     writing: a rate by page
 //!                     finding and writing: rates by byte spilled
 //! seconds of a stage = processor seconds / workers
@@ -11,9 +11,11 @@
 //!                    + rounds × two messages
 //! ```
 //!
-//! Nothing is taken to go on side by side, which makes the sum an upper bound where machines read, send and compute at once; and
-//! nothing is taken to wait for the slowest worker, which makes it a lower one. The rates are those of one machine
-//! (`scripts/runs/README.md`); only that of reading is measured anew, wherever a sample is read.
+//! The model assumes no overlap of reading, sending and computing, which makes the sum an upper
+//! bound if machines do these at the same time. It also assumes that no worker waits for the
+//! slowest one, which makes the sum a lower bound. The rates are those of one machine
+//! (`scripts/runs/README.md`). Only the rate of reading is measured again whenever a sample is
+//! read.
 
 use std::collections::BTreeMap;
 
@@ -23,66 +25,69 @@ use super::volume::Volume;
 use webtwin_dataflow::clusters::second_look;
 use webtwin_job::{Job, JobKind, Measure};
 
-/// Names of the stages, as manifests have them.
+/// Name of the first stage, as in manifests.
 pub const READ: &str = "1 read";
-/// The second one.
+/// Name of the second stage.
 pub const FIND: &str = "2 find";
-/// The last one.
+/// Name of the last stage.
 pub const WRITE: &str = "3 write";
 
-/// Microseconds of reading a page of HTML, without a sample: 32 kB of HTML in 5.7 kB of WARC.gz each.
+/// Microseconds to read a page of HTML, without a sample: 32 kB of HTML in 5.7 kB of WARC.gz each.
 const READ_PAGE: f64 = 215.0;
 
-/// Microseconds of a page in all steps of finding that are not by chunk, pair or link.
+/// Microseconds of a page in all steps of finding that are not counted by chunk, pair or link.
 const FIND_PAGE: f64 = 3.5;
 
-/// The same in the second look, and growth after it.
+/// Microseconds of a page in the context pass, and in the growth after it.
 const FIND_PAGE_AGAIN: f64 = 1.75;
 
-/// Microseconds of a chunk that is sent, sorted and compared.
+/// Microseconds to send, sort and compare a chunk.
 const FIND_CHUNK: f64 = 0.14;
 
-/// Microseconds of a pair that is sent and counted.
+/// Microseconds to send and count a pair.
 const FIND_PAIR: f64 = 0.028;
 
-/// Microseconds of a link between two pages in links, LinkSummary and growth.
+/// Microseconds of a link between two pages in link resolution, LinkSummary and growth.
 const FIND_LINK: f64 = 0.25;
 
-/// The same in growth after the second look.
+/// Microseconds of a link between two pages in the growth after the context pass.
 const FIND_LINK_AGAIN: f64 = 0.18;
 
-/// Microseconds of a page whose simhash is joined with all others.
+/// Microseconds to join the simhash of a page with all others.
 const FIND_SIMHASH: f64 = 3.0;
 
-/// Microseconds of a feature of a page where features are weighed by the crawl.
+/// Microseconds of a feature of a page, if features are weighted by their frequency in the crawl.
 const FIND_FEATURE: f64 = 0.12;
 
-/// Microseconds that each process beside the first takes for a page: what every process knows of every page.
+/// Microseconds that each process except the first takes for a page, for the data that every
+/// process holds about every page.
 const TELL_PAGE: f64 = 0.5;
 
 /// Microseconds of a byte that is sent to another process, at both ends.
 const SEND_BYTE: f64 = 0.0031;
 
-/// Microseconds of a byte that is spilled, to write it, to read it again, and to put it in order piece by piece. Fitted to 1,000,000,
-/// 10,000,000 and 100,000,000 pages, where finding took 6, 6.5 and 9 to 10 nanoseconds beyond the rates above.
+/// Microseconds of a byte that is spilled: to write it, read it again, and sort it piece by piece.
+/// Fitted to 1,000,000, 10,000,000 and 100,000,000 pages, where finding took 6, 6.5 and 9 to 10
+/// nanoseconds beyond the rates above.
 const SPILL_BYTE: f64 = 0.0075;
 
-/// Microseconds of a shingle that is hashed for bands and compared.
+/// Microseconds to hash a shingle for bands and compare it.
 const FIND_SHINGLE: f64 = 0.03;
 
 /// Microseconds of a component of a page's signatures, for each depth of links.
 const FIND_COMPONENT: f64 = 0.25;
 
-/// Microseconds of writing a page.
+/// Microseconds to write a page.
 const WRITE_PAGE: f64 = 6.0;
 
-/// What it takes longer for each byte that is spilled: captures and rows come back.
+/// Additional microseconds of writing for each byte that is spilled: captures and rows are read
+/// again.
 const WRITE_SPILLED_BYTE: f64 = 0.0012;
 
-/// Microseconds of writing a document of a study.
+/// Microseconds to write a document of a study.
 const WRITE_DOCUMENT: f64 = 1.5;
 
-/// Processor seconds of all processes, by stage.
+/// Returns the processor seconds of all processes, by stage.
 pub fn cpu_seconds(
     job: &Job,
     counts: &Counts,
@@ -122,7 +127,7 @@ pub fn cpu_seconds(
     BTreeMap::from([(READ, read), (FIND, find), (WRITE, write)])
 }
 
-/// Seconds of each stage by the clock.
+/// Returns the wall-clock seconds of each stage.
 pub fn seconds(
     read_bytes: u64,
     volume: &Volume,
@@ -155,9 +160,10 @@ mod tests {
             seconds(4_000_000, &volume, 2_000_000, &cpu, &machines)
         };
         let (one, two) = (of(1), of(2));
-        // Alone nothing is sent and nobody waited for; spilled bytes are written and read.
+        // On a single machine nothing is sent, and no messages are awaited. Spilled bytes are
+        // written and read.
         assert_eq!((one[READ], one[FIND], one[WRITE]), (50.0 + 4.0, 30.0 + 4.0, 4.0));
-        // Of 8 MB each of two machines sends 2 MB, and the first 1 MB more.
+        // Each of two machines sends 2 MB of 8 MB, and the first one 1 MB more.
         assert_eq!((two[READ], two[FIND], two[WRITE]), (25.0 + 2.0, 15.0 + 2.0 + 3.0 + 2.0, 2.0));
     }
 }

@@ -1,8 +1,10 @@
 //! Rounds of a run, and the bytes that its workers send each other.
 //!
-//! Most rows go to one owner, wherever they come from: of these all but one in as many as there are workers go to another
-//! worker. Some things go from one to all, so that their bytes grow with the number of processes: what every process knows of every
-//! page (its doc id, host, trivial cluster, counts of chunks), and here and there a list that is short as long as the web is.
+//! Most rows are sent to one owner, wherever they come from. Of n workers, n - 1 are other workers
+//! than the sender, so (n - 1) / n of these rows are sent to another worker. Some data is
+//! broadcast, so that its bytes grow with the number of processes: shared data about every page
+//! (its doc id, host, trivial cluster, counts of chunks), and in a few places a list that is short
+//! if the web is small.
 
 use super::Machines;
 use super::sample::Counts;
@@ -17,81 +19,89 @@ use webtwin_spill::PARTITION_BYTES;
 /// Bytes of a capture, with its URL and title.
 const A_CAPTURE: u64 = 264;
 
-/// Bytes of the answer with its number.
+/// Bytes of the reply with the number of a page.
 const A_NUMBER: u64 = 16;
 
-/// Bytes of a page in all texts that are found and written of it: lists by host, the avoid list, rows of tables that share a file.
-/// Measured.
+/// Bytes of a page in all texts that are derived from it and written: lists by host, the avoid
+/// list, rows of tables that share a file. Measured.
 const A_PAGE_WRITTEN: u64 = 720;
 
-/// Bytes of a page in all else that is found of it. Measured.
+/// Bytes of a page in all other data that is derived from it. Measured.
 const A_PAGE_FOUND: u64 = 85;
 
-/// The same of what the second look finds. Measured.
+/// Bytes of a page in the data of the context pass. Measured.
 const A_PAGE_FOUND_AGAIN: u64 = 135;
 
-/// The same of a document of a study: of its row of the table, and of all else. Measured.
+/// Bytes of a document of a study: in its row of the table, and (next constant) in all other data.
+/// Measured.
 const A_DOCUMENT_WRITTEN: u64 = 120;
 const A_DOCUMENT: u64 = 110;
 
 /// Bytes of a link between two pages while links are resolved.
 const A_LINK: u64 = 8;
 
-/// Bytes of it in LinkSummary, growth, and hosts. Measured.
+/// Bytes of a link between two pages in LinkSummary, growth, and hosts. Measured.
 const A_LINK_FOUND: u64 = 37;
 
-/// The same in growth once more, after the second look. Measured.
+/// Bytes of a link between two pages in the growth after the context pass. Measured.
 const A_LINK_FOUND_AGAIN: u64 = 31;
 
-/// Bytes a chunk where chunks of similar pages are compared: five in eight chunks are of such pages. Measured.
+/// Bytes per chunk for the comparison of chunks of similar pages. Five of eight chunks belong to
+/// such pages. Measured.
 const A_CHUNK_COMPARED: u64 = 4;
 
-/// Bytes of a pair of pages, once for each chunk they share.
+/// Bytes of a pair of pages, counted once for each chunk that they share.
 const A_PAIR: u64 = 8;
 
-/// Bytes of a component of a signature on its way from a child to a worker with its parents.
+/// Bytes of a component of a signature that is sent from a child to a worker with its parents.
 const A_CHILD_VALUE: u64 = 24;
 
-/// Bytes of a page's set of shingles that is fetched, for each of its shingles: of pages with candidates, by each who asks.
-/// Measured.
+/// Bytes per shingle for the sets of shingles that are fetched. The sets of pages with candidates
+/// are fetched by each worker that requests them. Measured.
 const A_SHINGLE_FETCHED: u64 = 2;
 
-/// Bytes of a page that go to each other process: its row of the directory, its clusters, counts of its chunks. Measured.
+/// Bytes of a page that are sent to each other process: its row of the directory, its clusters,
+/// counts of its chunks. Measured.
 const A_PAGE_TOLD: u64 = 85;
 
-/// Bytes of a page that the first process deals out to the others, who tell them: labels of clusters, which it makes. Measured.
+/// Bytes of a page that the first process distributes to the other processes, which broadcast them:
+/// labels of clusters, which the first process computes. Measured.
 const A_PAGE_DEALT: u64 = 43;
 
-/// The same in a study.
+/// Bytes of a document that the first process of a study distributes.
 const A_DOCUMENT_DEALT: u64 = 9;
 
-/// The same where only the directory is told.
+/// Bytes of a page that are sent to each other process if only the directory is broadcast.
 const A_ROW_OF_DIRECTORY: u64 = 12;
 
-/// Rounds more in which counts of pages are added up, and in which forests are merged: half of those of the main job. Measured.
+/// Additional rounds in which counts of pages are added up, and (next constant) in which forests
+/// are merged: half of those of the main job. Measured.
 const SUMS: u64 = 6;
 const MERGES: u64 = 5;
 
-/// Bytes of a page on its way to the owner of its place, and rounds more where such rows are many. Measured.
+/// Bytes of a page that is sent to the owner of its place, and (next constant) additional rounds if
+/// there are many such rows. Measured.
 const A_PAGE_BY_PLACE: u64 = 60;
 const LAID_DOWN: u64 = 8;
 
-/// What is sent.
+/// Traffic of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Volume {
-    /// Bytes of rows that workers send each other, of texts only those between processes.
+    /// Bytes of rows that workers send each other; of texts only those between processes.
     pub exchanged_bytes: u64,
-    /// Those of them between processes.
+    /// Part of these bytes that is sent between processes.
     pub sent_bytes: u64,
-    /// The most that one process sends of these.
+    /// Maximum of the sent bytes of one process.
     pub most_sent_bytes: u64,
-    /// Times that all workers wait for messages of all others.
+    /// Number of times that all workers wait for messages of all others.
     pub rounds: u64,
 }
 
 impl Volume {
-    /// Bytes of rows that are as likely to go to one worker as to another, of numbers and of texts, which stay as they are within a
-    /// process; that which is told to each other process; and that which the first deals out to all.
+    /// Computes the traffic from three kinds of data. The first kind are bytes of rows that go to
+    /// any worker with equal probability: of numbers, and of texts, which are passed without a copy
+    /// within a process. The second kind (`told`) is sent to each other process. The third kind
+    /// (`dealt`) is distributed by the first process to all processes.
     pub fn new(([numbers, texts], told, dealt): ([u64; 2], u64, u64), rounds: u64, machines: &Machines) -> Volume {
         let others = |all: u64| move |bytes: u64| (u128::from(bytes) * u128::from(all - 1) / u128::from(all)) as u64;
         let processes = machines.count as u64;
@@ -106,17 +116,17 @@ impl Volume {
     }
 }
 
-/// What a job that reads a crawl sends.
+/// Predicts the traffic of a job that reads a crawl.
 pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Volume {
     let held = &counts.held;
     let row = if job.chunks.bits <= 32 { size_of::<Row32>() } else { size_of::<Row64>() } as u64;
-    // Pages that cannot share T chunks with any other are taken out before pairs are made.
+    // Pages that cannot share T chunks with any other page are removed before pairs are generated.
     let pairs = (u128::from(held.pairs) * u128::from(counts.heavy_thousandths) / 1000) as u64;
     let overlap = row * held.tuples + A_PAIR * pairs;
     let (settled, captures) = (A_NUMBER * held.pages, A_CAPTURE * held.pages);
     let (to_owners, told, dealt) = match job.kind {
         JobKind::Fingerprints => {
-            // Within a process one worker gathers what is told.
+            // Within a process, one worker collects the broadcast data.
             let told = A_ROW_OF_DIRECTORY * held.pages;
             ([settled + captures + told, 0], told, 0)
         }
@@ -130,7 +140,8 @@ pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Volume {
             let found = found(job, counts);
             let measure = of_measure(job, counts, overlap, machines);
             let texts = A_PAGE_WRITTEN * held.pages;
-            // To where features of the crawl are counted, and back to those of a page.
+            // Features are sent to where they are counted over the crawl, and back to where the
+            // features of a page are collected.
             let features = 2 * A_FEATURE * held.features;
             (
                 [settled + captures + found + measure + features, texts],
@@ -142,7 +153,8 @@ pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Volume {
     Volume::new((to_owners, told, dealt), rounds(job, counts, machines), machines)
 }
 
-/// Bytes of pages and links on their way to where they are joined, whether or not another worker is there, after pairs are found.
+/// Returns the bytes of pages and links that are sent to be joined after pairs are found, including
+/// rows that stay at their worker.
 fn found(job: &Job, counts: &Counts) -> u64 {
     let (pages, links) = (counts.held.pages, counts.links_within);
     let again = match second_look::is_asked_for(job) {
@@ -152,30 +164,33 @@ fn found(job: &Job, counts: &Counts) -> u64 {
     A_PAGE_FOUND * pages + (A_LINK + A_LINK_FOUND) * links + again
 }
 
-/// The same of the main job, with captures and with texts that are written.
+/// Returns the bytes that the main job sends to be joined after pairs are found, with captures and
+/// with texts that are written.
 pub(super) fn on_the_way(job: &Job, counts: &Counts) -> u64 {
     found(job, counts) + (A_CAPTURE + A_PAGE_WRITTEN) * counts.held.pages
 }
 
-/// Bytes of a document that go to each other process of a study.
+/// Bytes of a document that are sent to each other process of a study.
 const STUDY_TOLD: u64 = 60;
 
 fn of_measure(job: &Job, counts: &Counts, overlap: u64, machines: &Machines) -> u64 {
     let held = &counts.held;
-    // The second look fetches chunks, and so does the comparison of pages that may be skipped with those that stay.
+    // The context pass fetches chunks, and so does the comparison of pages to skip with the pages
+    // that are kept.
     let compared = A_CHUNK_COMPARED * held.tuples;
     match job.similar.by {
         Measure::Overlap | Measure::Both => overlap + compared,
-        // A simhash and its page; then what is near.
+        // A simhash with its page; then the near simhashes.
         Measure::Hamming => 16 * held.pages,
         Measure::Signatures => {
             let dims = u64::from(job.signatures.vectors.dims);
-            // Bounds of a projection; the two signatures, to the slab of a page and to those that it visits.
+            // Bounds of a projection; and the two signatures, to the slab of a page and to the
+            // slabs that it visits.
             let points = 8 * dims * held.pages + (16 * dims + 30) * held.pages;
             let asked = children_asked(held.pages, counts.links_within, machines.peers());
             points + A_CHILD_VALUE * dims * u64::from(job.signatures.vectors.depth) * asked
         }
-        // How many pairs are given is not known.
+        // The number of given pairs is not known.
         Measure::Given => 0,
         Measure::Minhash => {
             minhash_pairs::keys_bytes(held.pages, &job.minhash) + A_SHINGLE_FETCHED * held.shingles + compared
@@ -183,7 +198,8 @@ fn of_measure(job: &Job, counts: &Counts, overlap: u64, machines: &Machines) -> 
     }
 }
 
-/// Children whose signatures workers ask for, each once a worker, where every page is as likely to be the child of a link.
+/// Returns the number of children whose signatures workers request, each counted once per worker,
+/// if every page is the child of a link with equal probability.
 fn children_asked(pages: u64, links: u64, workers: u64) -> u64 {
     let by_worker = links as f64 / (pages * workers).max(1) as f64;
     (pages as f64 * workers as f64 * (1.0 - (-by_worker).exp())) as u64
@@ -192,9 +208,10 @@ fn children_asked(pages: u64, links: u64, workers: u64) -> u64 {
 /// Rounds in which given pairs are read, matched with pages and guarded.
 const GIVEN: u64 = 6;
 
-/// Times that all workers wait for each other: those of the steps that every job of a kind has, measured; those in which lists of a
-/// count a page, once they are long, are added up part by part; and those in which forests of more and more processes are merged and
-/// labels are dealt out.
+/// Returns the number of times that all workers wait for each other. It is the sum of the rounds of
+/// the steps that every job of a kind has, which are measured; of the rounds in which long lists
+/// with a count for each page are added up part by part; and of the rounds in which the forests of
+/// processes are merged and labels are distributed.
 fn rounds(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
     let pages = counts.held.pages;
     let steps = match (job.kind, job.similar.by) {
@@ -211,7 +228,8 @@ fn rounds(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
     };
     let steps = steps + if job.pairs.from.is_empty() { 0 } else { GIVEN };
     let steps = steps + if job.simhash.features.idf && job.simhash.bits > 0 { 6 } else { 0 };
-    // Where pages by place have no room in a share, it is told how many there are before they are sent.
+    // If the rows of pages by place do not fit into one partition, their number is exchanged before
+    // they are sent.
     let are_many = A_PAGE_BY_PLACE * pages / machines.peers() > PARTITION_BYTES;
     let told = if are_many && second_look::is_asked_for(job) { LAID_DOWN } else { 0 };
     let is_long = !page_counts::is_short(pages as usize * size_of::<u32>(), machines.peers() as usize);
@@ -240,7 +258,9 @@ mod tests {
         let threads = Volume::new(([800, 200], 10, 4), 5, &machines(1, 4));
         assert_eq!((threads.exchanged_bytes, threads.sent_bytes), (600, 0));
         let four = Volume::new(([800, 200], 10, 4), 5, &machines(4, 2));
-        // Seven of eight workers are others, three of four processes; ten bytes go to three processes; the first deals out four.
+        // Seven of eight workers are other workers, and three of four processes are other
+        // processes. Ten bytes are sent to three processes. The first process distributes four
+        // bytes.
         assert_eq!((four.exchanged_bytes, four.sent_bytes), (700 + 150 + 30 + 3, 750 + 30 + 3));
         assert_eq!(four.most_sent_bytes, (750 + 30) / 4 + 3);
     }

@@ -1,13 +1,15 @@
-//! Rows dealt out to buckets by one worker, then read by all workers of its process: in memory and, beyond an allowance, on
-//! the local disk.
+//! Rows that one worker partitions into buckets, and that all workers of its process then read.
+//! They are in memory and, beyond a budget, on the local disk.
 //!
-//! [`super::Partitions`] gives its buckets away one by one, and their memory with them. Here all rows stay until the arena
-//! goes, and reading takes no more than a shared reference. That lets them lie in few long arrays on huge pages, because
-//! mapping the memory of a row for the first time costs more than copying the row; and lets workers of a process read each
-//! other's rows where they lie, instead of sending them.
+//! [`super::Partitions`] releases its buckets one by one together with their memory. An arena keeps
+//! all rows until it is dropped, and reading takes only a shared reference. So the rows can lie in
+//! a few long arrays on huge pages, because the first mapping of a row's memory costs more than
+//! copying the row. And workers of a process can read each other's rows in place, instead of
+//! receiving them.
 //!
-//! Rows of a bucket gather in a *lot*, which stays in the core's cache, and are copied to the bucket's block once the lot is
-//! full: some hundred places in memory that are written row by row in turn are more than a core follows.
+//! The rows of a bucket are collected in a *lot*, which stays in the core's cache, and are copied
+//! to the bucket's block as soon as the lot is full. A core cannot keep track of hundreds of memory
+//! locations that are written row by row in turn.
 
 use bytemuck::Pod;
 
@@ -16,26 +18,26 @@ use super::pool::MemoryPool;
 use webtwin_base::error::Result;
 use webtwin_base::huge::HugeArray;
 
-/// Rows of a lot.
+/// Number of rows of a lot.
 const LOT: usize = 64;
 
-/// Rows of a block: whole lots.
+/// Number of rows of a block: a multiple of the lot.
 const BLOCK: usize = 16 * LOT;
 
-/// Bytes of a long array; only what is written of it takes memory.
+/// Size of a long array in bytes. Only its written part takes memory.
 const SLAB_BYTES: usize = 64 << 20;
 
 /// Rows by bucket, in memory and on disk.
 pub struct Arena<T> {
-    /// A lot for each bucket, one after the other.
+    /// Lots of all buckets, one after the other.
     lots: Vec<T>,
     buckets: Vec<Bucket>,
     slabs: Vec<HugeArray<T>>,
-    /// Blocks that were ever used, and those of them that are free again.
+    /// Number of blocks that were ever used, and the blocks among them that are free again.
     known_blocks: usize,
     free: Vec<u32>,
     most_blocks: usize,
-    /// The bucket to be written to disk next.
+    /// Bucket that is written to disk next.
     next: usize,
     file: SpillFile,
 }
@@ -44,9 +46,9 @@ pub struct Arena<T> {
 struct Bucket {
     spilled: Vec<Extent>,
     blocks: Vec<u32>,
-    /// Rows in the last block.
+    /// Number of rows in the last block.
     of_last: usize,
-    /// Rows in the lot.
+    /// Number of rows in the lot.
     of_lot: usize,
 }
 
@@ -61,7 +63,8 @@ impl Bucket {
 }
 
 impl<T: Pod> Arena<T> {
-    /// Makes `count` empty buckets that hold what a worker may fill of the pool in memory, but no fewer than [`Arena::least_bytes`].
+    /// Creates `count` empty buckets. Their blocks hold in memory what the pool allows a worker,
+    /// but at least [`Arena::least_bytes`].
     pub fn new(count: usize, pool: &MemoryPool) -> Arena<T> {
         let blocks = usize::try_from(pool.of_worker()).unwrap_or(usize::MAX) / (BLOCK * size_of::<T>());
         Arena {
@@ -76,16 +79,17 @@ impl<T: Pod> Arena<T> {
         }
     }
 
-    /// Bytes that so many buckets take once each has rows: a lot and a block.
+    /// Returns the memory in bytes of `count` buckets that all have rows: a lot and a block each.
     pub fn least_bytes(count: usize) -> u64 {
         (count * (LOT + BLOCK) * size_of::<T>()) as u64
     }
 
-    /// Adds rows to the buckets that `bucket` names.
+    /// Adds each row to the bucket that `bucket` returns for it.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::NoMemory`]; [`webtwin_base::error::Error::DiskLimit`], [`webtwin_base::error::Error::DiskFull`] or
-    /// [`webtwin_base::error::Error::Storage`] when the disk does not take what memory does not.
+    /// Returns [`webtwin_base::error::Error::NoMemory`] if the system refuses memory, and
+    /// [`webtwin_base::error::Error::DiskLimit`], [`webtwin_base::error::Error::DiskFull`] or
+    /// [`webtwin_base::error::Error::Storage`] if rows cannot be written to disk.
     pub fn lay(&mut self, rows: &[T], mut bucket: impl FnMut(&T) -> usize) -> Result<()> {
         for row in rows {
             let number = bucket(row);
@@ -129,8 +133,9 @@ impl<T: Pod> Arena<T> {
         Ok(self.known_blocks as u32 - 1)
     }
 
-    /// Writes full blocks to disk, bucket by bucket in turn, until an eighth of all is free. Buckets are as many as blocks at
-    /// most and the one that asks has no room, so at least one block is full.
+    /// Writes full blocks to disk, one bucket after the other, until an eighth of all blocks is
+    /// free. There are at least as many blocks as buckets, and the bucket that requests a block has
+    /// no partial one, so at least one block is full.
     fn spill(&mut self) -> Result<()> {
         let mut gathered: Vec<T> = Vec::new();
         for _ in 0..self.buckets.len() {
@@ -154,10 +159,11 @@ impl<T: Pod> Arena<T> {
         Ok(())
     }
 
-    /// Hands the rows of a bucket to `take`, some at a time and in no particular order; those on disk are read into `room`.
+    /// Passes the rows of a bucket to `take`, in several calls and in no particular order. Rows on
+    /// disk are read into the scratch buffer `room`.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Storage`] if the disk fails.
+    /// Returns [`webtwin_base::error::Error::Storage`] if the disk fails.
     pub fn read(&self, number: usize, room: &mut Vec<T>, mut take: impl FnMut(&[T])) -> Result<()> {
         let bucket = &self.buckets[number];
         for extent in &bucket.spilled {
@@ -174,23 +180,23 @@ impl<T: Pod> Arena<T> {
         Ok(())
     }
 
-    /// Forgets the rows of a bucket; their memory is for others.
+    /// Drops the rows of a bucket, and makes their memory available to other buckets.
     pub fn empty(&mut self, number: usize) {
         let bucket = std::mem::take(&mut self.buckets[number]);
         self.free.extend(bucket.blocks);
     }
 
-    /// Number of buckets.
+    /// Returns the number of buckets.
     pub fn count(&self) -> usize {
         self.buckets.len()
     }
 
-    /// Bytes of rows that are held in memory, beyond the lots.
+    /// Returns the size in bytes of the blocks in memory that are in use, without the lots.
     pub fn held_bytes(&self) -> u64 {
         ((self.known_blocks - self.free.len()) * BLOCK * size_of::<T>()) as u64
     }
 
-    /// Bytes written to disk so far.
+    /// Returns the number of bytes written to disk so far.
     pub fn spilled_bytes(&self) -> u64 {
         self.file.written_bytes()
     }
@@ -200,7 +206,7 @@ const fn blocks_of_slab<T>() -> usize {
     SLAB_BYTES / (BLOCK * size_of::<T>())
 }
 
-/// The slab of a block, and where in it the block begins.
+/// Returns the slab of a block, and the position of the block in it.
 fn place<T>(block: u32) -> (usize, usize) {
     let (slab, at) = (block as usize / blocks_of_slab::<T>(), block as usize % blocks_of_slab::<T>());
     (slab, at * BLOCK)
@@ -240,7 +246,7 @@ mod tests {
             for number in 0..count {
                 prop_assert_eq!(rows_of(&arena, number), of(number, &rows));
             }
-            // What is forgotten makes room, and what is laid down then is all there is.
+            // The memory of an emptied bucket is reused, and later rows are the only ones in it.
             for number in (0..count).step_by(2) {
                 arena.empty(number);
                 prop_assert!(rows_of(&arena, number).is_empty());

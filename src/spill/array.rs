@@ -1,7 +1,9 @@
-//! An array that only grows and is read by position: in blocks, in memory as far as these may be there, else on the local disk.
+//! Append-only array with access by position. Its blocks are in memory up to a budget, and beyond
+//! that on the local disk.
 //!
-//! What is on disk is read in pieces of 4 KiB, each held against its checksum. [`Array::get`] is for single
-//! places; a [`ArrayReader`] is for many in about the order of the array, and keeps what it has read last.
+//! Blocks on disk are read in pieces of 4 KiB, each compared with its checksum. [`Array::get`] is
+//! for single positions. An [`ArrayReader`] is for many positions in approximately ascending order;
+//! it keeps the pieces that it has read last.
 
 use bytemuck::Pod;
 use xxhash_rust::xxh3::xxh3_64;
@@ -12,23 +14,23 @@ use super::pool::MemoryPool;
 use super::run_log::TAPE_BLOCK_BYTES;
 use webtwin_base::error::Result;
 
-/// Bytes that are read and checked at once.
+/// Size in bytes of the unit that is read and checked.
 const PIECE_BYTES: usize = 4 << 10;
 
-/// Pieces that a [`ArrayReader`] reads at once as long as it goes forward.
+/// Number of pieces that an [`ArrayReader`] reads together while its positions ascend.
 const PIECES_AHEAD: u64 = 16;
 
-/// Items in the order they came.
+/// Items in insertion order.
 ///
 /// # Memory
-/// What it may hold, a block of 1 MiB that is being filled, and 2 bytes for each KiB on disk.
+/// The budget, a block of 1 MiB that is being filled, and 2 bytes for each KiB on disk.
 #[derive(Debug)]
 pub struct Array<T> {
-    /// Full blocks, all of one length.
+    /// Full blocks, all of the same length.
     blocks: Vec<Block<T>>,
-    /// The end, which is no full block yet.
+    /// Items after the last full block.
     open: Vec<T>,
-    /// Blocks up to which [`Array::forget_before`] has come.
+    /// Number of blocks that [`Array::forget_before`] has processed.
     passed: usize,
     held_bytes: u64,
     allowed_bytes: u64,
@@ -39,15 +41,15 @@ pub struct Array<T> {
 enum Block<T> {
     Held(Vec<T>),
     Spilled {
-        /// Place in the file.
+        /// Offset in the file.
         offset: u64,
-        /// Checksums of its pieces.
+        /// Checksums of the pieces of the block.
         checks: Box<[u64]>,
     },
     Forgotten,
 }
 
-/// An array that stays in memory.
+/// Creates an array that stays in memory.
 impl<T: Pod> Default for Array<T> {
     fn default() -> Array<T> {
         Array::new(&MemoryPool::default())
@@ -58,7 +60,7 @@ impl<T: Pod> Array<T> {
     const BLOCK: usize = TAPE_BLOCK_BYTES / size_of::<T>();
     const PIECE: u64 = (PIECE_BYTES / size_of::<T>()) as u64;
 
-    /// An empty array that holds what a worker may fill of the pool in memory, and a block.
+    /// Creates an empty array that holds in memory what the pool allows a worker, plus one block.
     pub fn new(pool: &MemoryPool) -> Array<T> {
         Array::beside(pool.of_worker(), &pool.disk())
     }
@@ -69,25 +71,27 @@ impl<T: Pod> Array<T> {
         Array { blocks: Vec::new(), open: Vec::new(), passed: 0, held_bytes: 0, allowed_bytes, file }
     }
 
-    /// An empty array that holds as much, and goes to the same disk.
+    /// Creates an empty array with the same memory budget and the same disk.
     pub fn like(&self) -> Array<T> {
         self.held_alike()
     }
 
-    /// The same for one of so many parts of what this may hold.
+    /// Creates an empty array with the memory budget of this one divided by `parts`, and the same
+    /// disk.
     pub fn like_part(&self, parts: u64) -> Array<T> {
         Array::beside(self.allowed_bytes / parts, self.file.disk())
     }
 
-    /// The same of other items.
+    /// Creates an empty array of other items with the same memory budget and the same disk.
     pub fn held_alike<U: Pod>(&self) -> Array<U> {
         Array::beside(self.allowed_bytes, self.file.disk())
     }
 
-    /// Appends items; returns the position of the first.
+    /// Appends items, and returns the position of the first of them.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Storage`] and its like when the disk does not take them.
+    /// Returns [`webtwin_base::error::Error::Storage`] or another error of a full disk if the items
+    /// cannot be written to disk.
     pub fn push(&mut self, mut items: &[T]) -> Result<u64> {
         let at = self.len();
         while !items.is_empty() {
@@ -116,10 +120,10 @@ impl<T: Pod> Array<T> {
         Ok(())
     }
 
-    /// From now on holds up to so many bytes in full blocks; writes to disk what is beyond.
+    /// Sets the memory budget of full blocks to `bytes`, and writes the blocks beyond it to disk.
     ///
     /// # Errors
-    /// As [`Array::push`].
+    /// Returns the errors of [`Array::push`].
     pub fn hold_at_most(&mut self, bytes: u64) -> Result<()> {
         self.allowed_bytes = bytes;
         let mut held = self.blocks.iter_mut().rev().filter(|block| matches!(block, Block::Held(_)));
@@ -132,21 +136,21 @@ impl<T: Pod> Array<T> {
         Ok(())
     }
 
-    /// Writes up to so many bytes of full blocks to disk, rounded up to a block, and holds no more than the others from now on; returns
-    /// how many.
+    /// Writes up to `bytes` bytes of full blocks to disk, rounded up to a block, and reduces the
+    /// memory budget to the remaining blocks. Returns the number of bytes that were written.
     ///
     /// # Errors
-    /// As [`Array::push`].
+    /// Returns the errors of [`Array::push`].
     pub fn give_up(&mut self, bytes: u64) -> Result<u64> {
         let before = self.held_bytes;
         self.hold_at_most(before.saturating_sub(bytes))?;
         Ok(before - self.held_bytes)
     }
 
-    /// Takes blocks on disk into memory, whatever it may hold.
+    /// Reads all blocks on disk into memory, regardless of the budget.
     ///
     /// # Errors
-    /// As [`Array::get`].
+    /// Returns the errors of [`Array::get`].
     pub fn take_in(&mut self) -> Result<()> {
         for at in 0..self.blocks.len() {
             if let Block::Spilled { offset, .. } = self.blocks[at] {
@@ -160,7 +164,8 @@ impl<T: Pod> Array<T> {
         Ok(())
     }
 
-    /// Frees the memory or the disk of blocks that end at `position` or before; their items are not read again.
+    /// Frees the memory or the disk space of blocks that end at `position` or before. Their items
+    /// cannot be read again.
     pub fn forget_before(&mut self, position: u64) {
         while self.passed < (position / Self::BLOCK as u64) as usize {
             match std::mem::replace(&mut self.blocks[self.passed], Block::Forgotten) {
@@ -172,33 +177,35 @@ impl<T: Pod> Array<T> {
         }
     }
 
-    /// Number of items.
+    /// Returns the number of items.
     pub fn len(&self) -> u64 {
         (self.blocks.len() * Self::BLOCK + self.open.len()) as u64
     }
 
-    /// Whether there are none.
+    /// True if there are no items.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Bytes of full blocks in memory.
+    /// Returns the size of the full blocks in memory, in bytes.
     pub fn held_bytes(&self) -> u64 {
         self.held_bytes
     }
 
-    /// Bytes written to disk.
+    /// Returns the number of bytes written to disk.
     pub fn spilled_bytes(&self) -> u64 {
         self.file.written_bytes()
     }
 
-    /// The `count` items from `at` on, in place if they are in memory in one piece, else in `room`.
+    /// Returns the `count` items from `at` on: in place if they are contiguous in memory, otherwise
+    /// in the scratch buffer `room`.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Storage`] if the disk fails, or has other bytes than were written.
+    /// Returns [`webtwin_base::error::Error::Storage`] if the disk fails or returns other bytes
+    /// than were written.
     ///
     /// # Panics
-    /// When there are not as many items.
+    /// Panics if there are fewer items.
     pub fn get<'a>(&'a self, at: u64, count: usize, room: &'a mut Vec<T>) -> Result<&'a [T]> {
         if let Some(items) = self.in_place(at, count) {
             return Ok(items);
@@ -209,25 +216,25 @@ impl<T: Pod> Array<T> {
         Ok(&room[(at - begin) as usize..][..count])
     }
 
-    /// Whether the `count` items from `at` on are in memory in one piece.
+    /// True if the `count` items from `at` on are contiguous in memory.
     ///
     /// # Panics
-    /// When there are not as many items.
+    /// Panics if there are fewer items.
     pub fn is_in_memory(&self, at: u64, count: usize) -> bool {
         self.in_place(at, count).is_some()
     }
 
-    /// All items, some at a time.
+    /// Returns all items, in blocks.
     ///
     /// # Errors
-    /// As [`Array::get`].
+    /// Returns the errors of [`Array::get`].
     pub fn blocks(&self) -> impl Iterator<Item = Result<Vec<T>>> + '_ {
         let (mut reader, count, at_once) = (self.reader(), self.len(), (BLOCK_BYTES / size_of::<T>()) as u64);
         let starts = (0..count).step_by(at_once as usize);
         starts.map(move |start| Ok(reader.get(start, at_once.min(count - start) as usize)?.to_vec()))
     }
 
-    /// A reader that has read nothing yet.
+    /// Returns a reader with an empty cache.
     pub fn reader(&self) -> ArrayReader<'_, T> {
         ArrayReader { array: self, begin: 0, items: Vec::new() }
     }
@@ -236,7 +243,7 @@ impl<T: Pod> Array<T> {
         self.in_memory(at)?.get(..count)
     }
 
-    /// The items from `at` on to the end of their block, if that is in memory.
+    /// Returns the items from `at` to the end of their block, if the block is in memory.
     fn in_memory(&self, at: u64) -> Option<&[T]> {
         let (block, at) = ((at / Self::BLOCK as u64) as usize, (at % Self::BLOCK as u64) as usize);
         match self.blocks.get(block) {
@@ -247,7 +254,8 @@ impl<T: Pod> Array<T> {
         }
     }
 
-    /// Appends the items from `begin`, where a piece begins, to `end` or, of what is on disk, the end of the piece that holds it.
+    /// Appends the items from `begin` to `end` to `room`. `begin` must be the beginning of a piece.
+    /// For blocks on disk the range is extended to the end of the last piece.
     fn append_pieces(&self, begin: u64, end: u64, room: &mut Vec<T>) -> Result<()> {
         let mut at = begin;
         while at < end {
@@ -265,7 +273,7 @@ impl<T: Pod> Array<T> {
         Ok(())
     }
 
-    /// Appends whole pieces of one block on disk.
+    /// Appends whole pieces of one block on disk to `room`.
     fn read_pieces(&self, at: u64, count: usize, room: &mut Vec<T>) -> Result<()> {
         let (block, within) = ((at / Self::BLOCK as u64) as usize, at % Self::BLOCK as u64);
         let Block::Spilled { offset, checks } = &self.blocks[block] else { unreachable!("the block is on disk") };
@@ -281,31 +289,33 @@ impl<T: Pod> Array<T> {
     }
 }
 
-/// Writes a block.
+/// Writes a block to disk.
 fn spill<T: Pod>(file: &mut SpillFile, items: &[T]) -> Result<Block<T>> {
     let bytes: &[u8] = bytemuck::cast_slice(items);
     Ok(Block::Spilled { offset: file.write(bytes)?, checks: bytes.chunks(PIECE_BYTES).map(xxh3_64).collect() })
 }
 
-/// Reads an array at places that mostly ascend; each piece on disk is read once then.
+/// Reader of an array at positions that mostly ascend. In that case each piece on disk is read
+/// once.
 #[derive(Debug)]
 pub struct ArrayReader<'a, T> {
     array: &'a Array<T>,
-    /// What was read last: from `begin`, where a piece begins.
+    /// Position of the first cached item, which is the beginning of a piece.
     begin: u64,
     items: Vec<T>,
 }
 
 impl<T: Pod> ArrayReader<'_, T> {
-    /// The `count` items from `at` on.
+    /// Returns the `count` items from `at` on.
     ///
     /// # Errors
-    /// As [`Array::get`].
+    /// Returns the errors of [`Array::get`].
     ///
     /// # Panics
-    /// When there are not as many items.
+    /// Panics if there are fewer items.
     pub fn get(&mut self, at: u64, count: usize) -> Result<&[T]> {
-        // Twice, for what is returned may be borrowed from either.
+        // The lookup is made twice because the borrow checker rejects a result that may borrow from
+        // either.
         if self.array.in_place(at, count).is_none() {
             self.fill(at, at + count as u64)?;
             return Ok(&self.items[(at - self.begin) as usize..][..count]);
@@ -313,7 +323,7 @@ impl<T: Pod> ArrayReader<'_, T> {
         Ok(self.array.in_place(at, count).expect("it has just been there"))
     }
 
-    /// Sees to it that the items from `at` to `end` have been read.
+    /// Reads the items from `at` to `end` into the cache, unless they are there.
     fn fill(&mut self, at: u64, end: u64) -> Result<()> {
         let piece = Array::<T>::PIECE;
         let read = self.begin..self.begin + self.items.len() as u64;
@@ -322,7 +332,7 @@ impl<T: Pod> ArrayReader<'_, T> {
         }
         let begin = at - at % piece;
         let goes_on = read.start <= begin && begin <= read.end && !self.items.is_empty();
-        // Of what was read, whole pieces stay that are needed again.
+        // Whole pieces of the cache that are still needed are kept.
         let whole = if goes_on { read.end - read.end % piece } else { begin };
         if goes_on {
             self.items.truncate((whole - read.start) as usize);

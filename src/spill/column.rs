@@ -1,4 +1,5 @@
-//! Rows in the order they came, which no step needs for a while: on the local disk where memory has a bound.
+//! Rows in insertion order that upcoming steps do not read. They are on the local disk if memory is
+//! bounded.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,29 +14,30 @@ use super::partitions::BLOCK_BYTES;
 use super::pool::MemoryPool;
 use webtwin_base::error::Result;
 
-/// Rows in the order they came.
+/// Rows in insertion order.
 ///
 /// # Memory
-/// That of the rows where memory has no bound; else a block of 64 KiB, and 8 bytes for each block on disk.
+/// All rows if memory is unbounded. Otherwise a block of 64 KiB, and 8 bytes for each block on
+/// disk.
 #[derive(Debug)]
 pub struct Column<T> {
-    /// Where full blocks go; none where memory has no bound.
+    /// Destination of full blocks; `None` if memory is unbounded.
     disk: Option<Disk>,
-    /// What is written, and a checksum of each block.
+    /// Blocks on disk, and a checksum of each.
     file: Option<SpillFile>,
     checks: Vec<u64>,
-    /// The rows after those.
+    /// Rows after those on disk.
     held: Vec<T>,
 }
 
-/// Rows in memory.
+/// Creates an empty column that stays in memory.
 impl<T> Default for Column<T> {
     fn default() -> Column<T> {
         Column { disk: None, file: None, checks: Vec::new(), held: Vec::new() }
     }
 }
 
-/// The same.
+/// Creates a column in memory.
 impl<T: Pod> From<Vec<T>> for Column<T> {
     fn from(held: Vec<T>) -> Column<T> {
         Column { held, ..Column::default() }
@@ -43,28 +45,28 @@ impl<T: Pod> From<Vec<T>> for Column<T> {
 }
 
 impl<T: Pod> Column<T> {
-    /// Rows of a block.
+    /// Number of rows of a block.
     const ROWS: usize = BLOCK_BYTES / size_of::<T>();
 
-    /// No rows yet.
+    /// Creates an empty column.
     pub fn new(pool: &MemoryPool) -> Column<T> {
         Column { disk: pool.is_bounded().then(|| pool.disk()), ..Column::default() }
     }
 
-    /// The rows of a list.
+    /// Creates a column from a list of rows.
     ///
     /// # Errors
-    /// As [`Column::push`].
+    /// Returns the errors of [`Column::push`].
     pub fn of(list: Vec<T>, pool: &MemoryPool) -> Result<Column<T>> {
         let mut column = Column { held: list, ..Column::new(pool) };
         column.write_full_blocks()?;
         Ok(column)
     }
 
-    /// The same rows, which wait on disk from now on where memory has a bound.
+    /// Moves the rows to disk if memory is bounded.
     ///
     /// # Errors
-    /// As [`Column::push`].
+    /// Returns the errors of [`Column::push`].
     pub fn onto(self, pool: &MemoryPool) -> Result<Column<T>> {
         if self.file.is_some() { Ok(self) } else { Column::of(self.held, pool) }
     }
@@ -72,7 +74,8 @@ impl<T: Pod> Column<T> {
     /// Appends a row.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Storage`] and its like when the disk does not take it.
+    /// Returns [`webtwin_base::error::Error::Storage`] or another error of a full disk if the row
+    /// cannot be written to disk.
     pub fn push(&mut self, row: T) -> Result<()> {
         self.held.push(row);
         if self.disk.is_some() && self.held.len() == Self::ROWS { self.write_full_blocks() } else { Ok(()) }
@@ -85,30 +88,30 @@ impl<T: Pod> Column<T> {
         self.file.get_or_insert_with(|| SpillFile::new(disk)).write(bytemuck::cast_slice(rows))?;
         self.checks.extend(rows.chunks(Self::ROWS).map(|rows| xxh3_64(bytemuck::cast_slice(rows))));
         match self.held.len() {
-            // The memory is for the next block.
+            // The allocation is kept for the next block.
             len if len == Self::ROWS => self.held.clear(),
             _ => self.held = self.held[full..].to_vec(),
         }
         Ok(())
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.checks.len() * Self::ROWS + self.held.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// All rows, some at a time.
+    /// Returns all rows, in blocks.
     pub fn blocks(&self) -> impl Iterator<Item = Result<Cow<'_, [T]>>> + '_ {
         let len = self.len();
         (0..len).step_by(Self::ROWS).map(move |start| self.read(start..len.min(start + Self::ROWS)))
     }
 
-    /// All rows.
+    /// Returns all rows, one by one.
     pub fn rows(&self) -> impl Iterator<Item = Result<T>> + '_ {
         self.blocks().flat_map(|block| {
             let (rows, failed) = match block {
@@ -119,29 +122,30 @@ impl<T: Pod> Column<T> {
         })
     }
 
-    /// All rows, in memory.
+    /// Returns all rows as one slice, which is read into memory if necessary.
     ///
     /// # Errors
-    /// As [`Column::read`].
+    /// Returns the errors of [`Column::read`].
     pub fn all(&self) -> Result<Cow<'_, [T]>> {
         self.read(0..self.len())
     }
 
-    /// All rows, in memory and nowhere else.
+    /// Moves all rows into a list in memory.
     ///
     /// # Errors
-    /// As [`Column::read`].
+    /// Returns the errors of [`Column::read`].
     pub fn take(self) -> Result<Vec<T>> {
         if self.file.is_none() { Ok(self.held) } else { Ok(self.all()?.into_owned()) }
     }
 
-    /// Some rows.
+    /// Returns a range of rows.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Storage`] if the disk fails, or has other bytes than were written.
+    /// Returns [`webtwin_base::error::Error::Storage`] if the disk fails or returns other bytes
+    /// than were written.
     ///
     /// # Panics
-    /// When there are no such rows.
+    /// Panics if the range is out of bounds.
     pub fn read(&self, rows: Range<usize>) -> Result<Cow<'_, [T]>> {
         let on_disk = self.checks.len() * Self::ROWS;
         let Some(file) = self.file.as_ref().filter(|_| rows.start < on_disk) else {
@@ -163,13 +167,14 @@ impl<T: Pod> Column<T> {
         Ok(Cow::Owned(read))
     }
 
-    /// Calls `each` with the rows of each group of neighbours that are of the `same`, in order.
+    /// Calls `each` with each maximal group of consecutive rows, in order. `same` is true for each
+    /// row of a group and the next one.
     ///
     /// # Errors
-    /// As [`Column::read`].
+    /// Returns the errors of [`Column::read`].
     ///
     /// # Memory
-    /// A block, and the largest group.
+    /// One block, and the largest group.
     pub fn each_group(&self, same: impl Fn(&T, &T) -> bool, mut each: impl FnMut(&[T])) -> Result<()> {
         let mut left: Vec<T> = Vec::new();
         for block in self.blocks() {
@@ -188,10 +193,11 @@ impl<T: Pod> Column<T> {
         Ok(())
     }
 
-    /// Changes the rows one after the other, and drops those for which `each` is false.
+    /// Applies `each` to all rows in order, which may change them, and drops those for which it
+    /// returns false.
     ///
     /// # Errors
-    /// As [`Column::push`] and [`Column::read`].
+    /// Returns the errors of [`Column::push`] and [`Column::read`].
     pub fn retain_mut(&mut self, mut each: impl FnMut(&mut T) -> bool) -> Result<()> {
         if self.file.is_none() {
             self.held.retain_mut(each);
@@ -210,14 +216,14 @@ impl<T: Pod> Column<T> {
     }
 }
 
-/// As a list.
+/// Serialises the rows as a list.
 impl<T: Pod + Serialize> Serialize for Column<T> {
     fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
         self.all().map_err(S::Error::custom)?.serialize(to)
     }
 }
 
-/// In memory.
+/// Deserialises a list of rows into memory.
 impl<'de, T: Pod + Deserialize<'de>> Deserialize<'de> for Column<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Column<T>, D::Error> {
         Ok(Column::from(Vec::deserialize(from)?))

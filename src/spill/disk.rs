@@ -1,7 +1,8 @@
-//! Files on a local disk for what does not fit in memory, and how much of the disk they may take.
+//! Spill files on a local disk for data that does not fit in memory, and the limit of their size.
 //!
-//! A spill file has no name: it is unlinked as soon as it is open, so its space is freed however the process ends. What is
-//! read back is held against a checksum that stayed in memory: a disk that returns other bytes ends the run.
+//! A spill file has no name: it is unlinked as soon as it is open, so its space is freed however
+//! the process ends. Everything read back is compared with a checksum that stayed in memory. A disk
+//! that returns other bytes ends the run.
 
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
@@ -15,29 +16,30 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use webtwin_base::error::{Error, Result, size};
 
-/// Bytes that this process has ever written to spill files.
+/// Total number of bytes that this process has written to spill files.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 
-/// Bytes of spill files of this process that are on disk, and the most there ever were.
+/// Bytes of this process's spill files that are on disk now, and their maximum so far.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 static TAKEN_AT_ONCE: AtomicU64 = AtomicU64::new(0);
 
-/// Bytes that this process has on disk in spill files now.
+/// Returns the size of this process's spill files on disk, in bytes.
 pub fn taken_bytes() -> u64 {
     TAKEN.load(Ordering::Relaxed)
 }
 
-/// The most bytes that this process has ever had on disk in spill files.
+/// Returns the maximum size so far of this process's spill files on disk, in bytes.
 pub fn taken_at_once_bytes() -> u64 {
     TAKEN_AT_ONCE.load(Ordering::Relaxed)
 }
 
-/// Bytes that this process has written to spill files, whether or not they are still there.
+/// Returns the number of bytes that this process has written to spill files, including those that
+/// have been freed.
 pub fn spilled_bytes() -> u64 {
     WRITTEN.load(Ordering::Relaxed)
 }
 
-/// Place of bytes in a spill file, and their checksum.
+/// Position of bytes in a spill file, and their checksum.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Extent {
     pub(crate) offset: u64,
@@ -45,7 +47,7 @@ pub(crate) struct Extent {
     check: u64,
 }
 
-/// A folder for spill files, and the bytes they may take together. Clones count together.
+/// Folder for spill files, and a limit of their total size. Clones share the limit.
 #[derive(Debug, Clone)]
 pub(crate) struct Disk(Arc<Folder>);
 
@@ -54,17 +56,19 @@ struct Folder {
     path: PathBuf,
     allowed_bytes: u64,
     taken: AtomicU64,
-    /// Whether what all files of the process take is allowed together.
+    /// True if the limit applies to the spill files of all disks of the process together.
     is_of_process: bool,
-    /// What names the folder, for messages.
+    /// Setting that names the folder, for messages.
     setting: &'static str,
-    /// What all disks of the process may take, and whether a setting says so.
+    /// Limit for all disks of the process in bytes, and a flag that is true if a setting defines
+    /// it.
     of_process: (u64, bool),
 }
 
 impl Disk {
-    /// Files in `folder`, which `setting` names, may take `allowed_bytes` together (0: as many as the device has), of the
-    /// `process_bytes` that a process may take: by `effort.disk_bytes` if `is_set`, or because no more is free.
+    /// Returns a disk whose files in `folder`, which `setting` names, may take `allowed_bytes`
+    /// together (0: no limit but the device). That is a part of `process_bytes`, the limit of the
+    /// process, which is `effort.disk_bytes` if `is_set` and the free space otherwise.
     pub(crate) fn share(
         folder: &Path,
         setting: &'static str,
@@ -77,23 +81,25 @@ impl Disk {
         Disk(Arc::new(Folder { path, allowed_bytes, taken, is_of_process: false, setting, of_process }))
     }
 
-    /// Files in `folder` may take `allowed_bytes` together.
+    /// Returns a disk whose files in `folder` may take `allowed_bytes` together.
     #[cfg(test)]
     pub(crate) fn new(folder: &Path, allowed_bytes: u64) -> Disk {
         Disk::share(folder, SPILL, allowed_bytes, allowed_bytes, true)
     }
 
-    /// Files in `folder` may take what all spill files of the process leave of `process_bytes`.
+    /// Returns a disk whose files in `folder` may take what the other spill files of the process
+    /// leave of `process_bytes`.
     pub(crate) fn of_process(folder: &Path, setting: &'static str, process_bytes: u64) -> Disk {
         let (path, of_process) = (folder.to_path_buf(), (process_bytes, true));
         let (allowed_bytes, taken) = (process_bytes, AtomicU64::new(0));
         Disk(Arc::new(Folder { path, allowed_bytes, taken, is_of_process: true, setting, of_process }))
     }
 
-    /// Looks whether files can be made in the folder, before there is something to write. Nothing is left behind.
+    /// Checks that files can be created in the folder, before there is data to write. Leaves no
+    /// file behind.
     ///
     /// # Errors
-    /// [`Error::Usage`] if there is no such folder, or it may not be written.
+    /// Returns [`Error::Usage`] if the folder does not exist or is not writable.
     pub(crate) fn look(&self) -> Result<()> {
         let Err(cause) = SpillFile::new(self).open() else { return Ok(()) };
         match cause.kind() {
@@ -116,7 +122,7 @@ impl Disk {
         format!("{} ({})", self.0.path.display(), self.0.setting)
     }
 
-    /// Reserves more bytes.
+    /// Reserves `bytes` more bytes.
     fn take(&self, bytes: u64) -> Result<()> {
         let of_process = TAKEN.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let of_disk = self.0.taken.fetch_add(bytes, Ordering::Relaxed) + bytes;
@@ -124,7 +130,7 @@ impl Disk {
         if self.0.allowed_bytes > 0 && taken > self.0.allowed_bytes {
             self.give_back(bytes);
             let (process_bytes, is_set) = self.0.of_process;
-            // As if every other share were as full.
+            // An estimate: the other disks of the process are assumed to be equally full.
             let needed = u128::from(taken) * u128::from(process_bytes);
             let needed_bytes = needed.div_ceil(u128::from(self.0.allowed_bytes)) as u64;
             return Err(no_room_on_disk(SPILLED, &self.0.path, needed_bytes, process_bytes, is_set));
@@ -141,16 +147,16 @@ impl Disk {
 
 const SPILLED: &str = "rows that do not fit in memory";
 
-/// The setting of a job that names the folder.
+/// Name of the setting of a job that names the folder.
 pub const SPILL: &str = "effort.spill";
 
-/// What to do when the device of spill files is full, whose folder a setting names.
+/// Returns the remedy for a full device with spill files, whose folder a setting names.
 fn remedy(setting: &str) -> String {
     format!("make room there, or set {setting} to a folder on a larger disk")
 }
 
-/// The refusal to write `needed_bytes` of a process in `folder`, where `allowed_bytes` are allowed by `effort.disk_bytes` if
-/// `is_set`, or free.
+/// Returns the error that a process cannot write `needed_bytes` to `folder`, because only
+/// `allowed_bytes` are allowed by `effort.disk_bytes` if `is_set`, or are free otherwise.
 pub fn no_room_on_disk(what: &str, folder: &Path, needed_bytes: u64, allowed_bytes: u64, is_set: bool) -> Error {
     let path = folder.display().to_string();
     let what = what.to_string();
@@ -162,23 +168,24 @@ pub fn no_room_on_disk(what: &str, folder: &Path, needed_bytes: u64, allowed_byt
     Error::DiskFull { path, needed_bytes, cause, remedy: remedy(SPILL) }
 }
 
-/// Bytes that are free for this user on the device of a folder, which `setting` names.
+/// Returns the free space for this user on the device of a folder, which `setting` names, in bytes.
 ///
 /// # Errors
-/// [`Error::Storage`] if the system does not tell, for example because there is no such folder.
+/// Returns [`Error::Storage`] if the system does not report it, for example because the folder does
+/// not exist.
 pub fn free_bytes(folder: &Path, setting: &str) -> Result<u64> {
     let told = nix::sys::statvfs::statvfs(folder);
     let told = told.map_err(|cause| Error::storage(format!("{} ({setting})", folder.display()), cause))?;
     Ok(told.blocks_available() * told.fragment_size())
 }
 
-/// A file without a name that is written at its end, and may give back what lies before.
+/// Unnamed file that is written at its end, and whose earlier parts can be freed.
 #[derive(Debug)]
 pub(crate) struct SpillFile {
     disk: Disk,
     file: Option<File>,
     end: u64,
-    /// Bytes of a block of the file, of which only whole ones are given back.
+    /// Size of a block of the file system in bytes. Only whole blocks can be freed.
     block_bytes: u64,
     given_back: u64,
 }
@@ -192,7 +199,7 @@ impl SpillFile {
         Ok(Extent { offset: self.write(bytes)?, bytes: bytes.len(), check: xxh3_64(bytes) })
     }
 
-    /// Appends bytes of which the caller keeps checksums; returns where they are.
+    /// Appends bytes whose checksums the caller keeps. Returns their offset.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<u64> {
         if self.file.is_none() {
             let file = self.open().map_err(|cause| self.disk.failed(cause))?;
@@ -220,7 +227,7 @@ impl SpillFile {
         Ok(file)
     }
 
-    /// Gives back the disk that these bytes took, which are not read again, as far as the system can.
+    /// Frees the disk space of bytes that are not read again, if the system supports it.
     pub(crate) fn give_back(&mut self, offset: u64, bytes: usize) {
         let (start, end) = (offset.next_multiple_of(self.block_bytes), offset + bytes as u64);
         let bytes = (end - end % self.block_bytes).saturating_sub(start);
@@ -230,30 +237,30 @@ impl SpillFile {
         }
     }
 
-    /// Where it is.
+    /// Returns the disk of the file.
     pub(crate) fn disk(&self) -> &Disk {
         &self.disk
     }
 
-    /// Bytes written so far.
+    /// Returns the number of bytes written so far.
     pub(crate) fn written_bytes(&self) -> u64 {
         self.end
     }
 
-    /// Bytes that the system says it takes.
+    /// Returns the size of the file on disk as reported by the system, in bytes.
     #[cfg(test)]
     pub(crate) fn taken_bytes(&self) -> u64 {
         self.file.as_ref().map_or(0, |file| file.metadata().unwrap().blocks() * 512)
     }
 
-    /// Appends the rows of `extent` to `into`.
+    /// Appends the rows of `extent` to `into`, and checks them.
     pub(crate) fn read<T: Pod>(&self, extent: Extent, into: &mut Vec<T>) -> Result<()> {
         let start = into.len();
         self.read_unchecked(extent.offset, extent.bytes / size_of::<T>(), into)?;
         if xxh3_64(bytemuck::cast_slice(&into[start..])) == extent.check { Ok(()) } else { Err(self.damaged()) }
     }
 
-    /// Appends the `count` rows at `offset` to `into`; the caller holds them against checksums.
+    /// Appends the `count` rows at `offset` to `into`. The caller must compare them with checksums.
     pub(crate) fn read_unchecked<T: Pod>(&self, offset: u64, count: usize, into: &mut Vec<T>) -> Result<()> {
         let start = into.len();
         into.resize(start + count, T::zeroed());
@@ -262,13 +269,13 @@ impl SpillFile {
         file.read_exact_at(bytes, offset).map_err(|cause| self.disk.failed(cause))
     }
 
-    /// What is wrong when rows are not those that were written.
+    /// Returns the error for rows that differ from those that were written.
     pub(crate) fn damaged(&self) -> Error {
         self.disk
             .failed("the disk returned other bytes than were written to a spill file; check it, or name another folder")
     }
 
-    /// Overwrites a byte, as a failing disk might.
+    /// Overwrites a byte, like a failing disk.
     #[cfg(test)]
     pub(crate) fn damage(&self, offset: u64) {
         let (file, mut byte) = (self.file.as_ref().expect("it was written"), [0]);
@@ -283,7 +290,7 @@ impl Drop for SpillFile {
     }
 }
 
-/// Frees these bytes of a file, whose size stays; says whether the system has.
+/// Frees a range of a file without changing its size. Returns true if the system has freed it.
 #[cfg(target_os = "linux")]
 fn punch_hole(file: &File, offset: u64, bytes: u64) -> bool {
     use nix::fcntl::{FallocateFlags, fallocate};

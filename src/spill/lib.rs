@@ -1,19 +1,20 @@
 //! Containers in bounded memory.
 //!
-//! A container is made from a [`MemoryPool`] and decides alone what stays in memory and what waits on the local disk; whoever
-//! fills and reads it sees rows and errors. What is read back from the disk is held against checksums that stayed in memory.
+//! A container is made from a [`MemoryPool`] and decides by itself what stays in memory and what is
+//! written to the local disk. Its users see only rows and errors. Everything read back from the
+//! disk is compared with checksums that stayed in memory.
 //!
-//! | container | holds | is read |
+//! | container | content | access |
 //! |---|---|---|
-//! | [`Column`] | plain rows in the order they came | from the front, by range, by group |
-//! | [`Array`] | plain items, with a share of the memory | by position |
+//! | [`Column`] | plain rows in insertion order | from the front, by range, by group |
+//! | [`Array`] | plain items, partly in memory | by position |
 //! | [`Lists`] | lists of plain items | by number of the list |
 //! | [`Rows`] | serialised rows | by number of the row |
 //! | [`Partitions`] | plain rows by partition | one partition at a time |
-//! | [`Arena`] | the same, for readers that share it | one partition at a time, without forgetting it |
-//! | [`RunLog`] | records in the order they came | block by block |
-//! | [`RowSorter`], [`SortedRows`] | plain rows | in their order, once |
-//! | [`Sorter`], [`Sorted`] | serialised rows | in their order |
+//! | [`Arena`] | plain rows by partition, for concurrent readers | one partition at a time, which is kept |
+//! | [`RunLog`] | records in insertion order | block by block |
+//! | [`RowSorter`], [`SortedRows`] | plain rows | in ascending order, once |
+//! | [`Sorter`], [`Sorted`] | serialised rows | in ascending order |
 
 mod arena;
 mod array;

@@ -1,7 +1,7 @@
-//! Lists by number: back to back in memory, or on the local disk.
+//! Numbered lists, stored consecutively in memory or on the local disk.
 //!
-//! Whoever reads has a reader of its own and takes lists mostly ascending; a reader of lists on disk reads each part of it once then,
-//! and some kilobytes for each list it jumps to.
+//! Each reader has a cache of its own and should read lists in mostly ascending order. Then each
+//! part on disk is read once, plus a few KiB for each list that is out of order.
 
 use std::ops::Range;
 
@@ -11,21 +11,21 @@ use super::array::{Array, ArrayReader};
 use super::pool::MemoryPool;
 use webtwin_base::error::{Error, Result};
 
-/// Numbers after which memory is given back while lists are taken out: two blocks of them.
+/// Number of items after which memory is released while lists are drained: two blocks of them.
 const PASSED_AT_ONCE: u64 = 1 << 18;
 
-/// Lists for whose ends the numbers before them are held once.
+/// Number of lists that share one base offset.
 const GROUP: usize = 64;
 
-/// Where lists that lie back to back end.
+/// End positions of consecutive lists.
 ///
 /// # Memory
-/// 4 bytes a list, and 8 for each [`GROUP`].
+/// 4 bytes for each list, and 8 bytes for each [`GROUP`].
 #[derive(Debug, Default)]
 struct Ends {
-    /// Numbers before each group.
+    /// Number of items before each group.
     before: Vec<u64>,
-    /// Numbers of its group up to the end of each list.
+    /// Number of items in the group up to the end of each list.
     within: Vec<u32>,
 }
 
@@ -43,7 +43,7 @@ impl Ends {
         Ok(())
     }
 
-    /// Where the list in a slot begins.
+    /// Returns the position of the first item of the list in a slot.
     fn start(&self, slot: usize) -> u64 {
         if slot == 0 { 0 } else { self.before[(slot - 1) / GROUP] + u64::from(self.within[slot - 1]) }
     }
@@ -53,17 +53,18 @@ impl Ends {
     }
 }
 
-/// Lists back to back. By default they stay in memory.
+/// Numbered lists, stored consecutively. By default they stay in memory.
 ///
 /// # Memory
-/// 4 bytes a list, and its items in memory, or what an [`Array`] needs for those on disk.
+/// 4 bytes for each list, and the items in memory, or the overhead of an [`Array`] for items on
+/// disk.
 #[derive(Debug)]
 pub struct Lists<T> {
     ends: Ends,
     items: Array<T>,
 }
 
-/// Lists in memory.
+/// Creates lists that stay in memory.
 impl<T: Pod> Default for Lists<T> {
     fn default() -> Lists<T> {
         Lists { ends: Ends::default(), items: Array::default() }
@@ -71,7 +72,7 @@ impl<T: Pod> Default for Lists<T> {
 }
 
 impl<T: Pod> Lists<T> {
-    /// No lists yet.
+    /// Creates an empty container.
     pub fn new(pool: &MemoryPool) -> Lists<T> {
         Lists { ends: Ends::default(), items: Array::new(pool) }
     }
@@ -79,94 +80,98 @@ impl<T: Pod> Lists<T> {
     /// Appends a list.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Storage`] and its like when the disk does not take it; [`Error::TooManyRows`] for 2^32 numbers in few
-    /// lists.
+    /// Returns [`webtwin_base::error::Error::Storage`] or another error of a full disk if the list
+    /// cannot be written to disk, and [`Error::TooManyRows`] if a group of lists has 2^32 items.
     pub fn push(&mut self, list: &[T]) -> Result<()> {
         self.items.push(list)?;
         self.ends.push(self.items.len())
     }
 
-    /// Appends the list of an earlier slot.
+    /// Appends a copy of the list in an earlier slot.
     ///
     /// # Errors
-    /// As [`Lists::push`], and those of reading.
+    /// Returns the errors of [`Lists::push`] and of [`ListReader::get`].
     pub fn push_again(&mut self, slot: usize) -> Result<()> {
         let list = self.reader().get(slot)?.to_vec();
         self.push(&list)
     }
 
-    /// Reads lists.
+    /// Returns a reader of the lists.
     pub fn reader(&self) -> ListReader<'_, T> {
         ListReader { lists: self, items: self.items.reader() }
     }
 
-    /// Numbers in the list of a slot.
+    /// Returns the number of items in the list of a slot.
     pub fn size(&self, slot: usize) -> usize {
         let Range { start, end } = self.range(slot);
         (end - start) as usize
     }
 
-    /// Whether the list of a slot is in memory, in one piece.
+    /// True if the list of a slot is contiguous in memory.
     pub fn is_in_memory(&self, slot: usize) -> bool {
         let Range { start, end } = self.range(slot);
         self.items.is_in_memory(start, (end - start) as usize)
     }
 
-    /// Numbers in the lists of neighbouring slots; none where there are no such slots.
+    /// Returns the number of items in the lists of consecutive slots, which is 0 for an empty
+    /// range.
     pub fn items_of(&self, slots: Range<usize>) -> u64 {
         if slots.is_empty() { 0 } else { self.range(slots.end - 1).end - self.range(slots.start).start }
     }
 
-    /// Where the list of a slot lies among the items of all.
+    /// Returns the range of the list of a slot in the sequence of all items.
     pub fn range(&self, slot: usize) -> Range<u64> {
         self.ends.start(slot)..self.ends.start(slot + 1)
     }
 
-    /// No lists, held as these are.
+    /// Creates an empty container with the same memory budget and the same disk.
     pub fn like(&self) -> Lists<T> {
         self.like_part(1)
     }
 
-    /// The same for one of so many parts of what these may hold.
+    /// Creates an empty container with the memory budget of this one divided by `parts`, and the
+    /// same disk.
     pub fn like_part(&self, parts: u64) -> Lists<T> {
         Lists { ends: Ends::default(), items: self.items.like_part(parts) }
     }
 
-    /// The list of a slot, in place if it is in memory, else in `room`.
+    /// Returns the list of a slot: in place if it is in memory, otherwise in the scratch buffer
+    /// `room`.
     ///
     /// # Errors
-    /// As [`ListReader::get`].
+    /// Returns the errors of [`ListReader::get`].
     pub fn get<'a>(&'a self, slot: usize, room: &'a mut Vec<T>) -> Result<&'a [T]> {
         let Range { start, end } = self.range(slot);
         self.items.get(start, (end - start) as usize, room)
     }
 
-    /// As [`Array::give_up`].
+    /// Writes up to `bytes` bytes of items to disk, like [`Array::give_up`].
     ///
     /// # Errors
-    /// As [`Lists::push`].
+    /// Returns the errors of [`Lists::push`].
     pub fn give_up(&mut self, bytes: u64) -> Result<u64> {
         self.items.give_up(bytes)
     }
 
-    /// Takes what is on disk into memory, whatever may be held.
+    /// Reads all items on disk into memory, regardless of the budget.
     ///
     /// # Errors
-    /// As [`ListReader::get`].
+    /// Returns the errors of [`ListReader::get`].
     pub fn take_in(&mut self) -> Result<()> {
         self.items.take_in()
     }
 
-    /// An array that may hold as many bytes in memory, beside the same disk.
+    /// Creates an empty array with the same memory budget and the same disk.
     pub fn held_alike<U: Pod>(&self) -> Array<U> {
         self.items.held_alike()
     }
 
-    /// Calls `each` with the lists from a slot on, until they have `items` numbers together; returns the slot after them. These lists
-    /// and those before give their memory back, and are not read again.
+    /// Calls `each` with the lists from slot `from` on, until they have `items` items in total.
+    /// Returns the slot after the last of them. Releases the memory of these lists and of all
+    /// before them; they cannot be read again.
     ///
     /// # Errors
-    /// Those of the disk, and of `each`.
+    /// Returns any error of the disk, and the first error of `each`.
     pub fn pass(&mut self, from: usize, items: u64, mut each: impl FnMut(&[T]) -> Result<()>) -> Result<usize> {
         let most = self.range(from).start + items;
         let mut next = from;
@@ -179,10 +184,10 @@ impl<T: Pod> Lists<T> {
         Ok(next)
     }
 
-    /// Calls `each` with all lists, in the order of their slots, of which none is left.
+    /// Calls `each` with all lists in the order of their slots, and removes them.
     ///
     /// # Errors
-    /// Those of the disk, and of `each`.
+    /// Returns any error of the disk, and the first error of `each`.
     pub fn drain(&mut self, mut each: impl FnMut(&[T]) -> Result<()>) -> Result<()> {
         let mut next = 0;
         while next < self.slots() {
@@ -192,7 +197,8 @@ impl<T: Pod> Lists<T> {
         Ok(())
     }
 
-    /// Drops the lists in slots that do not stay.
+    /// Drops the lists of the slots for which `stays` is false. The remaining lists get new slots
+    /// in the same order.
     pub fn retain(&mut self, stays: &[bool]) -> Result<()> {
         let (mut kept, mut stays) = (self.like(), stays.iter());
         self.drain(|list| if stays.next() == Some(&true) { kept.push(list) } else { Ok(()) })?;
@@ -200,36 +206,36 @@ impl<T: Pod> Lists<T> {
         Ok(())
     }
 
-    /// Holds at most so many bytes of numbers in memory from now on.
+    /// Sets the memory budget of the items to `bytes`, and writes the items beyond it to disk.
     ///
     /// # Errors
-    /// As [`Lists::push`].
+    /// Returns the errors of [`Lists::push`].
     pub fn hold_at_most(&mut self, bytes: u64) -> Result<()> {
         self.items.hold_at_most(bytes)
     }
 
-    /// Bytes on disk.
+    /// Returns the number of bytes written to disk.
     pub fn spilled_bytes(&self) -> u64 {
         self.items.spilled_bytes()
     }
 
-    /// Number of slots.
+    /// Returns the number of slots.
     pub fn slots(&self) -> usize {
         self.ends.len()
     }
 
-    /// Numbers in all lists.
+    /// Returns the number of items in all lists.
     pub fn items(&self) -> u64 {
         self.items.len()
     }
 
-    /// Gives back memory and disk.
+    /// Removes all lists, and releases memory and disk space.
     pub fn clear(&mut self) {
         *self = Lists::default();
     }
 }
 
-/// Reads lists, mostly in the order of their slots.
+/// Reader of lists, mostly in the order of their slots.
 #[derive(Debug)]
 pub struct ListReader<'a, T> {
     lists: &'a Lists<T>,
@@ -237,10 +243,11 @@ pub struct ListReader<'a, T> {
 }
 
 impl<T: Pod> ListReader<'_, T> {
-    /// The list in a slot.
+    /// Returns the list in a slot.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Storage`] if the disk fails, or has other bytes than were written.
+    /// Returns [`webtwin_base::error::Error::Storage`] if the disk fails or returns other bytes
+    /// than were written.
     pub fn get(&mut self, slot: usize) -> Result<&[T]> {
         let Range { start, end } = self.lists.range(slot);
         self.items.get(start, (end - start) as usize)

@@ -1,7 +1,7 @@
-//! Rows in partitions: in blocks and, beyond what may stay in memory, on the local disk.
+//! Rows by partition: in memory blocks and, beyond a budget, on the local disk.
 //!
-//! They come in any order and are taken one partition at a time. What has no room is written in pieces of some megabytes, and each
-//! piece is read once.
+//! Rows are added in any order and read one partition at a time. Spilled rows are written in pieces
+//! of several MiB, and each piece is read once.
 
 use bytemuck::Pod;
 
@@ -9,10 +9,10 @@ use super::disk::{Disk, Extent, SpillFile};
 use super::pool::MemoryPool;
 use webtwin_base::error::Result;
 
-/// Bytes of a block of a partition.
+/// Size of a block of a partition, in bytes.
 pub const BLOCK_BYTES: usize = 64 << 10;
 
-/// Bytes of a partition's blocks that are written at a time.
+/// Maximum size of the blocks of a partition that are written together, in bytes.
 const PIECE_BYTES: usize = 4 << 20;
 
 /// Rows by partition, in memory and on disk.
@@ -23,7 +23,7 @@ pub struct Partitions<T> {
     spilled: Vec<Vec<Extent>>,
     held_bytes: u64,
     allowed_bytes: u64,
-    /// The partition to be written next.
+    /// Partition that is written to disk next.
     next: usize,
     file: SpillFile,
     rows: u64,
@@ -32,7 +32,8 @@ pub struct Partitions<T> {
 impl<T: Pod> Partitions<T> {
     const ROWS: usize = BLOCK_BYTES / size_of::<T>();
 
-    /// Makes `count` empty partitions that hold what a worker may fill of the pool in full blocks, plus an open block each.
+    /// Creates `count` empty partitions. Their full blocks hold in memory what the pool allows a
+    /// worker; each partition has an open block in addition.
     pub fn new(count: usize, pool: &MemoryPool) -> Partitions<T> {
         Partitions::beside(count, pool.of_worker(), &pool.disk())
     }
@@ -50,41 +51,45 @@ impl<T: Pod> Partitions<T> {
         }
     }
 
-    /// Number of partitions, as given to [`Partitions::new`].
+    /// Returns the number of partitions.
     pub fn count(&self) -> usize {
         self.open.len()
     }
 
-    /// Rows in all partitions that have not been taken yet.
+    /// Returns the number of rows in all partitions that have not been taken yet.
     pub fn rows(&self) -> u64 {
         self.rows + self.open.iter().map(|block| block.len() as u64).sum::<u64>()
     }
 
-    /// Rows in a partition.
+    /// Returns the number of rows in a partition.
     pub fn rows_of(&self, partition: usize) -> u64 {
         let spilled: usize = self.spilled[partition].iter().map(|extent| extent.bytes / size_of::<T>()).sum();
         (spilled + self.full[partition].len() * Self::ROWS + self.open[partition].len()) as u64
     }
 
-    /// Bytes held in memory, but for the open block of each partition.
+    /// Returns the size of the full blocks in memory in bytes, without the open block of each
+    /// partition.
     pub fn held_bytes(&self) -> u64 {
         self.held_bytes
     }
 
-    /// Those of a partition.
+    /// Returns the size of a partition's full blocks in memory, in bytes.
     pub fn held_bytes_of(&self, partition: usize) -> u64 {
         (self.full[partition].len() * Self::ROWS * size_of::<T>()) as u64
     }
 
-    /// Writes full blocks to disk until at most `bytes` are held in them.
+    /// Writes full blocks to disk until those in memory have at most `bytes` bytes.
     ///
     /// # Errors
-    /// [`Error::DiskLimit`](webtwin_base::error::Error::DiskLimit), [`Error::DiskFull`](webtwin_base::error::Error::DiskFull) or [`Error::Storage`](webtwin_base::error::Error::Storage) when the disk does not take them.
+    /// Returns [`Error::DiskLimit`](webtwin_base::error::Error::DiskLimit),
+    /// [`Error::DiskFull`](webtwin_base::error::Error::DiskFull) or
+    /// [`Error::Storage`](webtwin_base::error::Error::Storage) if the blocks cannot be written to
+    /// disk.
     pub fn hold_at_most(&mut self, bytes: u64) -> Result<()> {
         self.spill_down_to(bytes).map(drop)
     }
 
-    /// Bytes written to disk so far.
+    /// Returns the number of bytes written to disk so far.
     pub fn spilled_bytes(&self) -> u64 {
         self.file.written_bytes()
     }
@@ -92,7 +97,8 @@ impl<T: Pod> Partitions<T> {
     /// Adds a row.
     ///
     /// # Errors
-    /// [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk is full or fails.
+    /// Returns [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk is full or
+    /// fails.
     #[inline]
     pub fn push(&mut self, partition: usize, row: T) -> Result<()> {
         if self.open[partition].len() == self.open[partition].capacity() {
@@ -121,9 +127,11 @@ impl<T: Pod> Partitions<T> {
         Ok(())
     }
 
-    /// Writes full blocks, partition by partition in turn, until few enough are held; returns one of the blocks, emptied.
+    /// Writes full blocks, one partition after the other, until those in memory have at most
+    /// `bytes` bytes. Returns one of the blocks, emptied.
     ///
-    /// Full blocks of a partition are written together, so that the pieces on disk are worth a seek.
+    /// All full blocks of a partition are written together, so that a piece on disk is long
+    /// compared with the cost of a seek.
     fn spill_down_to(&mut self, bytes: u64) -> Result<Vec<T>> {
         let mut emptied = Vec::new();
         let mut gathered: Vec<T> = Vec::new();
@@ -149,10 +157,11 @@ impl<T: Pod> Partitions<T> {
         Ok(emptied)
     }
 
-    /// Replaces the content of `into` with the rows of a partition, in no particular order, and forgets them.
+    /// Replaces the content of `into` with the rows of a partition, in no particular order, and
+    /// drops them from the partition.
     ///
     /// # Errors
-    /// [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk fails.
+    /// Returns [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk fails.
     pub fn take(&mut self, partition: usize, into: &mut Vec<T>) -> Result<()> {
         into.clear();
         into.reserve(self.rows_of(partition) as usize);
@@ -164,10 +173,11 @@ impl<T: Pod> Partitions<T> {
         Ok(())
     }
 
-    /// Calls `with` for the rows of a partition, some at a time, in no particular order; they stay. `room` is scratch.
+    /// Calls `with` with the rows of a partition, in several pieces and in no particular order. The
+    /// rows are kept. `room` is a scratch buffer.
     ///
     /// # Errors
-    /// [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk fails.
+    /// Returns [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk fails.
     pub fn each_piece(&self, partition: usize, room: &mut Vec<T>, mut with: impl FnMut(&[T])) -> Result<()> {
         for &extent in &self.spilled[partition] {
             room.clear();
@@ -178,10 +188,12 @@ impl<T: Pod> Partitions<T> {
         Ok(())
     }
 
-    /// As [`Partitions::each_piece`], but each piece is forgotten as soon as `with` has had it.
+    /// Calls `with` with the rows of a partition like [`Partitions::each_piece`], and frees each
+    /// piece before the next one.
     ///
     /// # Errors
-    /// [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk fails, and those of `with`.
+    /// Returns [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk fails, and the
+    /// first error of `with`.
     pub fn drain(
         &mut self,
         partition: usize,
@@ -203,7 +215,7 @@ impl<T: Pod> Partitions<T> {
         with(&std::mem::take(&mut self.open[partition]))
     }
 
-    /// Forgets the rows of a partition, and frees their memory and disk.
+    /// Drops the rows of a partition, and frees their memory and disk space.
     pub fn forget(&mut self, partition: usize) {
         self.rows -= self.rows_of(partition) - self.open[partition].len() as u64;
         self.held_bytes -= self.held_bytes_of(partition);
@@ -266,7 +278,7 @@ mod tests {
         const ROWS: u64 = 300_000;
         let fill =
             |partitions: &mut Partitions<u64>| (0..ROWS).try_for_each(|row| partitions.push(row as usize % 3, row));
-        // Room for the rows once, and a little.
+        // Enough for all rows once, plus a margin.
         let disk = Disk::new(&std::env::temp_dir(), 9 * ROWS);
         let mut partitions = Partitions::<u64>::beside(3, 0, &disk);
         fill(&mut partitions).unwrap();
@@ -347,7 +359,7 @@ mod tests {
         let refused = refusal(true);
         let Error::DiskLimit { needed_bytes, allowed_bytes, .. } = refused else { panic!("{refused}") };
         assert!((800_000..1_320_000).contains(&needed_bytes) && allowed_bytes == 800_000, "{refused}");
-        // Nobody has set what is free: there is nothing to raise.
+        // No setting defines the free space, so the message names no setting to raise.
         let line = refusal(false).to_string();
         assert!(line.contains("no space left on device") && line.contains("781.2 KiB free"), "{line}");
         assert!(!line.contains("disk_bytes") && line.contains("effort.spill"), "{line}");

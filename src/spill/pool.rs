@@ -1,4 +1,4 @@
-//! What a process may hold in memory, and what takes the rest.
+//! Memory budget of a process, and the disk for the data beyond it.
 
 use std::path::{Path, PathBuf};
 
@@ -8,50 +8,54 @@ use webtwin_base::heap::give_back_what_is_free;
 use super::disk::{Disk, SPILL, no_room_on_disk};
 use super::partitions::BLOCK_BYTES;
 
-/// Bytes of rows of a worker that are on their way to others, or from them.
+/// Maximum bytes of a worker's rows that are in transit to or from other workers.
 pub const ON_THE_WAY: u64 = 16 << 20;
 
-/// Bytes of a partition that is sorted at once: within a core's share of the cache, with its scratch.
+/// Size of a partition that is sorted as a whole, in bytes. Together with its scratch it fits a
+/// core's part of the cache.
 pub const PARTITION_BYTES: u64 = 4 << 20;
 
-/// Most partitions of a worker, as a power of two: their open blocks take 64 MiB.
+/// Maximum number of partitions of a worker, as a power of two. Their open blocks take 64 MiB.
 const MOST_PARTITION_BITS: u32 = 10;
 
-/// The memory that containers may fill together, and the folder on a local disk for what does not fit.
+/// Memory that containers may fill together, and the folder on a local disk for data that does not
+/// fit.
 ///
-/// A pool is a promise, not a counter: a container takes its share when it is made. Whoever makes several that live at the same
-/// time makes each from a [part](MemoryPool::part).
+/// A pool is a promise and not a counter: a container takes its whole budget when it is created. If
+/// several containers live at the same time, each must be created from a [part](MemoryPool::part).
 #[derive(Debug, Clone)]
 pub struct MemoryPool {
-    /// Memory of the process beyond what it holds already; [`u64::MAX`] where it has no bound.
+    /// Memory of the process in addition to what it already holds, in bytes; [`u64::MAX`] if it is
+    /// unbounded.
     pub memory_bytes: u64,
-    /// What may be used of it where that is needed at least: by what was foreseen when the run was let go on, though the process
-    /// holds more by now.
+    /// Memory that a step may use if it cannot work with less, in bytes. It was estimated when the
+    /// run was admitted, and applies although the process may hold more by now.
     pub foreseen_bytes: u64,
-    /// Workers that share it.
+    /// Number of workers that share the pool.
     pub workers: u64,
-    /// Folder for what does not fit.
+    /// Folder for data that does not fit.
     pub folder: PathBuf,
-    /// The setting or option that names the folder.
+    /// Setting or option that names the folder.
     pub setting: &'static str,
-    /// Disk that the process may use for it; 0 sets no bound.
+    /// Disk space that the process may use for it, in bytes; 0 for no limit.
     pub disk_bytes: u64,
-    /// What this is a part of, for refusals.
+    /// Limits of the whole process, for messages.
     pub bounds: Bounds,
 }
 
-/// What a process may use in all; all zero where nobody has set a bound.
+/// Limits of a process in total. All are zero if none is set.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Bounds {
-    /// `effort.memory_bytes`.
+    /// Value of `effort.memory_bytes`.
     pub memory_bytes: u64,
-    /// `effort.disk_bytes`, or what is free on the device.
+    /// Value of `effort.disk_bytes`, or the free space of the device.
     pub disk_bytes: u64,
-    /// Whether it is the former.
+    /// True if `disk_bytes` is the value of `effort.disk_bytes`.
     pub disk_is_set: bool,
 }
 
-/// Gives the system what has been freed when it is dropped: the last field of what holds much.
+/// Guard that returns freed memory to the system on drop. It must be the last field of a structure
+/// with much memory, because fields are dropped in order.
 #[derive(Debug)]
 pub struct GiveBack(bool);
 
@@ -63,7 +67,7 @@ impl Drop for GiveBack {
     }
 }
 
-/// No bound: everything stays in memory.
+/// Creates an unbounded pool: everything stays in memory.
 impl Default for MemoryPool {
     fn default() -> MemoryPool {
         MemoryPool::new(u64::MAX, &std::env::temp_dir(), SPILL)
@@ -71,7 +75,8 @@ impl Default for MemoryPool {
 }
 
 impl MemoryPool {
-    /// So many bytes of one worker, and a folder that `setting` names and whose device alone bounds what is written.
+    /// Creates a pool of `memory_bytes` for one worker. `setting` names the folder. The size of the
+    /// spill files is limited only by the device.
     pub fn new(memory_bytes: u64, folder: &Path, setting: &'static str) -> MemoryPool {
         MemoryPool {
             memory_bytes,
@@ -84,17 +89,17 @@ impl MemoryPool {
         }
     }
 
-    /// Whether memory has a bound.
+    /// True if memory is bounded.
     pub fn is_bounded(&self) -> bool {
         self.memory_bytes < u64::MAX
     }
 
-    /// Bytes that a worker may fill; [`u64::MAX`] where there is no bound.
+    /// Returns the number of bytes that a worker may fill; [`u64::MAX`] if memory is unbounded.
     pub fn of_worker(&self) -> u64 {
         if self.is_bounded() { self.memory_bytes / self.workers } else { u64::MAX }
     }
 
-    /// One of equal parts.
+    /// Returns one of `parts` equal parts of the pool.
     #[must_use]
     pub fn part(&self, parts: u64) -> MemoryPool {
         let part = |bytes: u64| if bytes == u64::MAX { bytes } else { (bytes / parts).max(1) };
@@ -106,21 +111,22 @@ impl MemoryPool {
         }
     }
 
-    /// So many bytes of a worker, with the same disk.
+    /// Returns a pool of `bytes` for each worker, with the same disk.
     #[must_use]
     pub fn limited(&self, bytes: u64) -> MemoryPool {
         MemoryPool { memory_bytes: bytes.saturating_mul(self.workers), ..self.clone() }
     }
 
-    /// The same for a container that leaves the memory to others: nothing, where it has a bound.
+    /// Returns a pool for a container that keeps nothing in memory if memory is bounded.
     #[must_use]
     pub fn on_disk(&self) -> MemoryPool {
         if self.is_bounded() { self.limited(0) } else { self.clone() }
     }
 
-    /// What a worker may fill with full blocks of each of `kinds` kinds of rows in `2^bits` partitions each, into which others send
-    /// them: its share beside their open blocks, rows on their way to it, and a partition that is read with as much again to put
-    /// it in order.
+    /// Returns the pool for the full blocks of each of `kinds` kinds of rows, with `2^bits`
+    /// partitions each, that other workers fill. It is a worker's budget minus the open blocks, the
+    /// rows in transit to the worker, and one partition that is read together with the scratch to
+    /// sort it.
     #[must_use]
     pub fn for_partitions(&self, kinds: u64, bits: u32) -> MemoryPool {
         let part = self.part(kinds);
@@ -131,44 +137,45 @@ impl MemoryPool {
         part.limited(self.of_worker().saturating_sub(beside) / kinds)
     }
 
-    /// The disk that a process may use; [`u64::MAX`] where there is no bound.
+    /// Returns the disk space that a process may use in bytes; [`u64::MAX`] if there is no limit.
     pub fn most_disk_bytes(&self) -> u64 {
         if self.disk_bytes == 0 { u64::MAX } else { self.disk_bytes }
     }
 
-    /// Gives the system what has been freed, as soon as what is returned is dropped, where memory has a bound.
+    /// Returns a guard that returns freed memory to the system on drop, if memory is bounded.
     pub fn give_back(&self) -> GiveBack {
         GiveBack(self.is_bounded())
     }
 
-    /// The refusal to write so many bytes of a process to its disk, beside what is there.
+    /// Returns the error that a process cannot write `bytes` more bytes to its disk.
     pub fn too_much_to_spill(&self, what: &str, bytes: u64) -> Error {
         let Bounds { disk_bytes, disk_is_set, .. } = self.bounds;
         let needed_bytes = bytes + disk_bytes.saturating_sub(self.disk_bytes);
         no_room_on_disk(what, &self.folder, needed_bytes, disk_bytes.max(self.disk_bytes), disk_is_set)
     }
 
-    /// Looks whether files can be made in the folder, before there is something to write. Nothing is left behind.
+    /// Checks that files can be created in the folder, before there is data to write. Leaves no
+    /// file behind.
     ///
     /// # Errors
-    /// [`Error::Usage`] if there is no such folder, or it may not be written.
+    /// Returns [`Error::Usage`] if the folder does not exist or is not writable.
     pub fn look(&self) -> Result<()> {
         self.disk().look()
     }
 
-    /// The disk of the process, or a worker's share of it where nobody has set a bound.
+    /// Returns the disk of the process, or a worker's part of the free space if no limit is set.
     pub(crate) fn disk(&self) -> Disk {
         let Bounds { disk_bytes, disk_is_set, .. } = self.bounds;
         if disk_is_set {
             return Disk::of_process(&self.folder, self.setting, disk_bytes);
         }
-        // A share of nothing would be no bound.
+        // At least 1, because 0 would mean no limit.
         let share = (self.disk_bytes / self.workers).max(self.disk_bytes.min(1));
         Disk::share(&self.folder, self.setting, share, disk_bytes.max(self.disk_bytes), false)
     }
 }
 
-/// Partitions for so many rows of a worker, as a power of two.
+/// Returns the number of partitions for `rows` rows of a worker, as a power of two.
 pub fn partition_bits<T>(rows: u64) -> u32 {
     (rows * size_of::<T>() as u64 / PARTITION_BYTES + 1).next_power_of_two().trailing_zeros().min(MOST_PARTITION_BITS)
 }

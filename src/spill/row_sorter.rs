@@ -1,5 +1,5 @@
-//! Plain rows in their order: in memory as far as a worker may fill it, and beyond that in sorted runs on the local disk, which
-//! are merged when they are read.
+//! External sort of plain rows: in memory up to a worker's budget, and beyond that in sorted runs
+//! on the local disk, which are merged during reading.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,25 +12,28 @@ use super::disk::{Extent, SpillFile};
 use super::pool::MemoryPool;
 use webtwin_base::error::Result;
 
-/// Bytes of a run that are read at a time.
+/// Size of the part of a run that is read at a time, in bytes.
 const BLOCK_BYTES: usize = 32 << 10;
 
-/// Runs that are merged at a time.
+/// Number of runs that are merged at a time.
 const FAN_IN: usize = 256;
 
-/// Bytes of the shortest run: as many as the blocks of the runs that are merged.
+/// Minimum size of a run in bytes: the total size of the blocks of a merge.
 const LEAST_RUN_BYTES: u64 = (FAN_IN * BLOCK_BYTES) as u64;
 
-/// Bytes of the longest run, which a worker sorts and writes within a second: others wait for it meanwhile.
+/// Maximum size of a run in bytes. A worker sorts and writes it within a second, during which other
+/// workers wait for it.
 const MOST_RUN_BYTES: u64 = 128 << 20;
 
-/// Bytes of a run that are released on disk together: a hole in a file has whole blocks of the device.
+/// Size of the part of a run whose disk space is freed together, in bytes. Only whole blocks of the
+/// device can be freed.
 const RELEASED_BYTES: usize = 1 << 20;
 
-/// Collects plain rows in any order, which are then read in ascending order.
+/// Collects plain rows in any order, to be read in ascending order.
 ///
 /// # Memory
-/// The rows, up to what a worker may fill of the pool, but no less than [`RowSorter::LEAST_BYTES`].
+/// The rows, up to the pool's budget for a worker, which is treated as at least
+/// [`RowSorter::LEAST_BYTES`].
 #[derive(Debug)]
 pub struct RowSorter<T> {
     held: Vec<T>,
@@ -39,10 +42,10 @@ pub struct RowSorter<T> {
     runs: Runs,
 }
 
-/// Rows in ascending order, each of which is taken once.
+/// Rows in ascending order. Each is taken once.
 ///
 /// # Memory
-/// The rows that are not on disk, and 32 KiB for each of the runs that are.
+/// The rows that are not on disk, and 32 KiB for each run on disk.
 #[derive(Debug)]
 pub struct SortedRows<T> {
     merge: Merge<T>,
@@ -50,7 +53,7 @@ pub struct SortedRows<T> {
 }
 
 impl<T> RowSorter<T> {
-    /// Memory that a sorter needs.
+    /// Minimum memory of a sorter, in bytes.
     pub const LEAST_BYTES: u64 = LEAST_RUN_BYTES;
 }
 
@@ -61,7 +64,8 @@ impl<T: Pod + Ord> RowSorter<T> {
         RowSorter::in_runs(pool, pool.of_worker().max(LEAST_RUN_BYTES), run_bytes)
     }
 
-    /// Holds so many bytes in memory, and writes them in runs of so many.
+    /// Creates a sorter that holds `most_bytes` bytes in memory, and writes runs of `run_bytes`
+    /// bytes.
     fn in_runs(pool: &MemoryPool, most_bytes: u64, run_bytes: u64) -> RowSorter<T> {
         let rows = |bytes: u64| usize::try_from(bytes / size_of::<T>() as u64).unwrap_or(usize::MAX).max(1);
         let runs = Runs { file: SpillFile::new(&pool.disk()), blocks: Vec::new(), runs: Vec::new() };
@@ -71,7 +75,7 @@ impl<T: Pod + Ord> RowSorter<T> {
     /// Adds rows.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub fn extend(&mut self, mut rows: &[T]) -> Result<()> {
         while !rows.is_empty() {
             if self.held.len() == self.most_rows {
@@ -88,7 +92,8 @@ impl<T: Pod + Ord> RowSorter<T> {
         Ok(())
     }
 
-    /// Writes the rows that came last as a run; those before may never need the disk.
+    /// Writes the last rows as a run. The earlier rows stay in memory, and may never have to be
+    /// written.
     fn spill(&mut self) -> Result<()> {
         let start = self.held.len().saturating_sub(self.run_rows);
         self.held[start..].sort_unstable();
@@ -100,10 +105,10 @@ impl<T: Pod + Ord> RowSorter<T> {
     /// Sorts all rows.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     ///
     /// # Cost
-    /// Rows are written once more where there are more than 256 runs.
+    /// Rows are written a second time if there are more than 256 runs.
     pub fn finish(mut self) -> Result<SortedRows<T>> {
         self.held.sort_unstable();
         while self.runs.runs.len() > FAN_IN {
@@ -116,13 +121,14 @@ impl<T: Pod + Ord> RowSorter<T> {
 }
 
 impl<T: Pod + Ord> SortedRows<T> {
-    /// Calls `each` with all rows, some at a time, before the first is taken.
+    /// Calls `each` with all rows, in several pieces. It must precede the first
+    /// [`SortedRows::take`].
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     ///
     /// # Cost
-    /// As [`SortedRows::take`] where there are runs on disk.
+    /// Equals a full pass with [`SortedRows::take`] if there are runs on disk.
     pub fn each(&mut self, mut each: impl FnMut(&[T])) -> Result<()> {
         if self.runs.runs.is_empty() {
             self.merge.cursors.iter().for_each(|cursor| each(&cursor.rows));
@@ -138,13 +144,15 @@ impl<T: Pod + Ord> SortedRows<T> {
         }
     }
 
-    /// Replaces the content of `into` with the next rows, at most `count` of them; with none at the end. Their disk is released.
+    /// Replaces the content of `into` with the next rows, at most `count` of them. It is empty at
+    /// the end. The disk space of the rows is freed.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     ///
     /// # Cost
-    /// A row on disk is read once, and compared about twice as often as the number of runs has binary digits.
+    /// Each row on disk is read once. The number of comparisons per row is about twice the number
+    /// of binary digits of the number of runs.
     pub fn take(&mut self, count: usize, into: &mut Vec<T>) -> Result<()> {
         self.merge.read(count, into, &self.runs)?;
         self.merge.release(&mut self.runs);
@@ -157,7 +165,7 @@ impl<T: Pod + Ord> SortedRows<T> {
 struct Runs {
     file: SpillFile,
     blocks: Vec<Extent>,
-    /// Blocks of each run.
+    /// Range of blocks of each run.
     runs: Vec<Range<usize>>,
 }
 
@@ -171,7 +179,7 @@ impl Runs {
         Ok(())
     }
 
-    /// Replaces the first runs by one that has their rows.
+    /// Merges the first runs into one.
     fn merge_first<T: Pod + Ord>(&mut self) -> Result<()> {
         let first: Vec<Range<usize>> = self.runs.drain(..FAN_IN).collect();
         let mut merge = Merge::<T>::new(&first, Vec::new());
@@ -189,24 +197,24 @@ impl Runs {
         Ok(())
     }
 
-    /// Releases the disk of neighbouring blocks.
+    /// Frees the disk space of consecutive blocks.
     fn release(&mut self, blocks: Range<usize>) {
         let bytes = self.blocks[blocks.clone()].iter().map(|block| block.bytes).sum();
         self.file.give_back(self.blocks[blocks.start].offset, bytes);
     }
 }
 
-/// Number of rows in a full block.
+/// Returns the number of rows in a full block.
 const fn rows_of_block<T>() -> usize {
     BLOCK_BYTES / size_of::<T>()
 }
 
-/// Merges sorted runs.
+/// Merge of sorted runs.
 #[derive(Debug)]
 struct Merge<T> {
-    /// One for each run on disk, and one for the rows in memory.
+    /// One cursor for each run on disk, and a last one for the rows in memory.
     cursors: Vec<Cursor<T>>,
-    /// The next row of each cursor that has one, and the number of the cursor.
+    /// Next row of each cursor that has one, with the number of the cursor.
     next: BinaryHeap<Reverse<(T, usize)>>,
 }
 
@@ -216,7 +224,7 @@ impl<T: Pod + Ord> Merge<T> {
         Merge { cursors: on_disk.chain([Cursor::new(held, 0..0)]).collect(), next: BinaryHeap::new() }
     }
 
-    /// Begins with the first row.
+    /// Moves all cursors to their first row.
     fn rewind(&mut self, runs: &Runs) -> Result<()> {
         self.next.clear();
         for (number, cursor) in self.cursors.iter_mut().enumerate() {
@@ -226,7 +234,7 @@ impl<T: Pod + Ord> Merge<T> {
         Ok(())
     }
 
-    /// As [`SortedRows::take`], but the disk keeps the rows.
+    /// Reads the next rows like [`SortedRows::take`], but does not free their disk space.
     fn read(&mut self, count: usize, into: &mut Vec<T>, runs: &Runs) -> Result<()> {
         into.clear();
         while into.len() < count {
@@ -235,6 +243,7 @@ impl<T: Pod + Ord> Merge<T> {
             let Reverse((_, number)) = *first;
             let cursor = &mut self.cursors[number];
             let rows = &cursor.rows[cursor.at..];
+            // With a single cursor left, its rows need no further comparison.
             let taken = if is_last { rows.len().min(count - into.len()) } else { 1 };
             into.extend_from_slice(&rows[..taken]);
             cursor.at += taken;
@@ -246,20 +255,20 @@ impl<T: Pod + Ord> Merge<T> {
         Ok(())
     }
 
-    /// Releases the disk of blocks that have been read.
+    /// Frees the disk space of blocks that have been read.
     fn release(&mut self, runs: &mut Runs) {
         self.cursors.iter_mut().for_each(|cursor| cursor.release(runs));
     }
 }
 
-/// Reads a run, or rows in memory.
+/// Cursor over a run, or over rows in memory.
 #[derive(Debug)]
 struct Cursor<T> {
     rows: Vec<T>,
-    /// The next of them.
+    /// Index of the next row in `rows`.
     at: usize,
     blocks: Range<usize>,
-    /// The first of the blocks that has not been read, and the first that has not been released.
+    /// First block that has not been read, and first block whose disk space has not been freed.
     next_block: usize,
     released: usize,
 }
@@ -276,7 +285,7 @@ impl<T: Pod> Cursor<T> {
         (self.at, self.next_block) = (0, self.blocks.start);
     }
 
-    /// The next row; it is not passed.
+    /// Returns the next row without advancing.
     fn row(&mut self, runs: &Runs) -> Result<Option<T>> {
         if self.at == self.rows.len() && self.next_block < self.blocks.end {
             self.rows.clear();
@@ -326,7 +335,7 @@ mod tests {
             let mut expected = rows.clone();
             expected.sort_unstable();
             let pool = MemoryPool::default();
-            // A run for each row and more would be merged for minutes.
+            // A merge of one run for each row would take minutes.
             let run = run.max(12 * rows.len() as u64 / 1000).min(most.max(12));
             for most in [u64::MAX, most.max(run)] {
                 let (mut sorter, mut rest) = (RowSorter::in_runs(&pool, most, run), &rows[..]);

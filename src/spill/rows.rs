@@ -1,4 +1,4 @@
-//! Serialised rows by number, in memory or on the local disk.
+//! Serialised rows, numbered, in memory or on the local disk.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -11,15 +11,16 @@ use super::lists::{ListReader, Lists};
 use super::pool::MemoryPool;
 use webtwin_base::error::{Error, Result};
 
-/// How rows are serialised where they wait.
+/// Returns the encoding of spilled rows.
 pub fn codec() -> impl Options {
     bincode::DefaultOptions::new().with_fixint_encoding()
 }
 
-/// Rows of any kind in the order they came. By default they stay in memory.
+/// Rows of any serialisable type in insertion order. By default they stay in memory.
 ///
 /// # Memory
-/// As [`Lists`] of their bytes: all of them, or within a bound a block of 1 MiB and 4 bytes a row.
+/// All rows in serialised form. If memory is bounded: a block of 1 MiB, and 4 bytes for each row,
+/// as in [`Lists`].
 #[derive(Debug)]
 pub struct Rows<T> {
     bytes: Lists<u8>,
@@ -34,27 +35,28 @@ impl<T> Default for Rows<T> {
 }
 
 impl<T: Serialize + DeserializeOwned> Rows<T> {
-    /// No rows yet. Within a bound the disk takes all but the last block of them.
+    /// Creates an empty container. If memory is bounded, all but the last block is written to disk.
     pub fn new(pool: &MemoryPool) -> Rows<T> {
         Rows { bytes: Lists::new(&pool.on_disk()), ..Rows::default() }
     }
 
-    /// No rows of another kind, held as these are.
+    /// Creates an empty container for rows of another type, with the same memory budget and the
+    /// same disk.
     pub fn alike<U>(&self) -> Rows<U> {
         Rows { bytes: self.bytes.like(), ..Rows::default() }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.bytes.slots()
     }
 
-    /// Bytes of all of them.
+    /// Returns the total size of all rows in serialised form, in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes.items()
     }
 
-    /// Whether there are none.
+    /// True if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -62,7 +64,7 @@ impl<T: Serialize + DeserializeOwned> Rows<T> {
     /// Appends a row.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub fn push(&mut self, row: &T) -> Result<()> {
         self.room.clear();
         codec().serialize_into(&mut self.room, row).expect("plain values go into memory");
@@ -72,22 +74,22 @@ impl<T: Serialize + DeserializeOwned> Rows<T> {
     /// Appends rows.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub fn extend(&mut self, rows: impl IntoIterator<Item = T>) -> Result<()> {
         rows.into_iter().try_for_each(|row| self.push(&row))
     }
 
-    /// Reads rows by number.
+    /// Returns a reader of rows by number.
     pub fn reader(&self) -> RowReader<'_, T> {
         RowReader { bytes: self.bytes.reader(), of: PhantomData }
     }
 
-    /// All rows.
+    /// Returns all rows in order.
     pub fn rows(&self) -> impl Iterator<Item = Result<T>> + '_ {
         self.read(0..self.len())
     }
 
-    /// The rows with these numbers.
+    /// Returns the rows with the given numbers.
     pub fn read(&self, numbers: Range<usize>) -> impl Iterator<Item = Result<T>> + '_ {
         let mut reader = self.reader();
         numbers.map(move |number| reader.get(number))
@@ -96,7 +98,7 @@ impl<T: Serialize + DeserializeOwned> Rows<T> {
     /// Drops the rows for which `stays` is false.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub fn retain(&mut self, stays: impl Fn(&T) -> bool) -> Result<()> {
         let mut kept = self.alike();
         for row in self.rows() {
@@ -110,7 +112,7 @@ impl<T: Serialize + DeserializeOwned> Rows<T> {
     }
 }
 
-/// Reads rows by number, best ascending.
+/// Reader of rows by number. Ascending order is the most efficient.
 #[derive(Debug)]
 pub struct RowReader<'a, T> {
     bytes: ListReader<'a, u8>,
@@ -118,10 +120,10 @@ pub struct RowReader<'a, T> {
 }
 
 impl<T: DeserializeOwned> RowReader<'_, T> {
-    /// The row with a number.
+    /// Returns the row with the given number.
     ///
     /// # Errors
-    /// Those of the disk; [`Error::Invariant`] if the bytes are no such row.
+    /// Returns any error of the disk, and [`Error::Invariant`] if the bytes cannot be deserialised.
     pub fn get(&mut self, number: usize) -> Result<T> {
         let row = codec().deserialize(self.bytes.get(number)?);
         row.map_err(|cause| Error::Invariant(format!("a row that waited cannot be read: {cause}")))

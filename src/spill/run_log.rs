@@ -1,4 +1,4 @@
-//! Records in the order they came: in blocks and, beyond what may stay in memory, on the local disk.
+//! Records in insertion order: in memory blocks and, beyond a budget, on the local disk.
 
 use bytemuck::Pod;
 
@@ -6,10 +6,10 @@ use super::disk::{Extent, SpillFile};
 use super::pool::MemoryPool;
 use webtwin_base::error::Result;
 
-/// Bytes of a block; more if a single record is longer.
+/// Size of a block in bytes. A block with a longer record is larger.
 pub const TAPE_BLOCK_BYTES: usize = 1 << 20;
 
-/// Records in the order they came, in memory and on disk.
+/// Records in insertion order, in memory and on disk.
 #[derive(Debug)]
 pub struct RunLog<T> {
     pieces: Vec<Piece<T>>,
@@ -28,16 +28,17 @@ enum Piece<T> {
 impl<T: Pod> RunLog<T> {
     const ROWS: usize = TAPE_BLOCK_BYTES / size_of::<T>();
 
-    /// An empty log that holds what a worker may fill of the pool.
+    /// Creates an empty log that holds in memory what the pool allows a worker.
     pub fn new(pool: &MemoryPool) -> RunLog<T> {
         let (allowed_bytes, file) = (pool.of_worker(), SpillFile::new(&pool.disk()));
         RunLog { pieces: Vec::new(), open: Vec::new(), held_bytes: 0, allowed_bytes, file }
     }
 
-    /// Appends a record; its rows stay within one block.
+    /// Appends a record. Its rows stay within one block.
     ///
     /// # Errors
-    /// [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk is full or fails.
+    /// Returns [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk is full or
+    /// fails.
     pub fn push(&mut self, record: impl ExactSizeIterator<Item = T>) -> Result<()> {
         if self.open.len() + record.len() > self.open.capacity() {
             let size = Self::ROWS.max(record.len());
@@ -49,7 +50,7 @@ impl<T: Pod> RunLog<T> {
         Ok(())
     }
 
-    /// Keeps a block in memory or writes it to disk; in the latter case returns it, emptied.
+    /// Keeps a block in memory, or writes it to disk. In the latter case returns the emptied block.
     fn put_away(&mut self, mut full: Vec<T>) -> Result<Option<Vec<T>>> {
         if full.is_empty() {
             return Ok(None);
@@ -66,26 +67,27 @@ impl<T: Pod> RunLog<T> {
         Ok(Some(full))
     }
 
-    /// Ends writing; required before reading.
+    /// Ends writing. Must be called before reading.
     ///
     /// # Errors
-    /// [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk is full or fails.
+    /// Returns [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk is full or
+    /// fails.
     pub fn finish(&mut self) -> Result<()> {
         let open = std::mem::take(&mut self.open);
         self.put_away(open).map(drop)
     }
 
-    /// Bytes held in memory.
+    /// Returns the size of the blocks in memory, in bytes.
     pub fn held_bytes(&self) -> u64 {
         self.held_bytes
     }
 
-    /// Number of blocks of a finished log.
+    /// Returns the number of blocks of a finished log.
     pub fn blocks(&self) -> usize {
         self.pieces.len()
     }
 
-    /// Bytes written to disk so far.
+    /// Returns the number of bytes written to disk so far.
     pub fn spilled_bytes(&self) -> u64 {
         self.file.written_bytes()
     }
@@ -93,7 +95,7 @@ impl<T: Pod> RunLog<T> {
     /// Replaces the content of `into` with the records of a block.
     ///
     /// # Errors
-    /// [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk fails.
+    /// Returns [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk fails.
     pub fn read(&self, number: usize, into: &mut Vec<T>) -> Result<()> {
         into.clear();
         match &self.pieces[number] {
@@ -103,7 +105,7 @@ impl<T: Pod> RunLog<T> {
         Ok(())
     }
 
-    /// Frees the memory or the disk of a block that will not be read again.
+    /// Frees the memory or the disk space of a block that is not read again.
     pub fn forget(&mut self, number: usize) {
         match std::mem::replace(&mut self.pieces[number], Piece::Held(Vec::new())) {
             Piece::Held(rows) => self.held_bytes -= (rows.capacity() * size_of::<T>()) as u64,

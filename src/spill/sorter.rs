@@ -1,5 +1,5 @@
-//! Serialised rows in their order: in memory, or within a bound in sorted runs on the local disk, which are merged when they are
-//! read.
+//! External sort of serialised rows: in memory if that is unbounded, otherwise in sorted runs on
+//! the local disk, which are merged during reading.
 
 use std::borrow::Cow;
 use std::iter::once;
@@ -13,35 +13,36 @@ use super::pool::MemoryPool;
 use super::rows::{Rows, codec};
 use webtwin_base::error::Result;
 
-/// Bytes of a run, as they are on disk.
+/// Size of a run on disk, in bytes.
 const RUN_BYTES: u64 = 8 << 20;
 
-/// Rows on their way into [`Sorted`].
+/// Collects rows for [`Sorted`].
 ///
 /// # Memory
-/// All of them; or within a bound those of a run, some tens of megabytes, until it is finished, and 4 bytes a row.
+/// All rows. If memory is bounded: the rows of an unfinished run, some tens of MB, and 4 bytes for
+/// each row.
 #[derive(Debug)]
 pub struct Sorter<T> {
-    /// Those that came last, or all, in the order they came.
+    /// Rows in memory, in insertion order: all of them, or those after the last run.
     held: Vec<T>,
-    /// Bytes of these on disk; 0 where they stay in memory.
+    /// Size of the rows in `held` in serialised form, in bytes; 0 if all rows stay in memory.
     bytes: u64,
-    /// Those with which they are a run.
+    /// Size at which the rows become a run, in bytes.
     most: u64,
     on_disk: Rows<T>,
-    /// Number of the row after each run.
+    /// Number of rows up to the end of each run.
     ends: Vec<usize>,
 }
 
-/// Rows in their order.
+/// Rows in ascending order.
 ///
 /// # Memory
-/// As [`Sorter`].
+/// That of [`Sorter`].
 #[derive(Debug)]
 pub struct Sorted<T>(Sorter<T>);
 
 impl<T: Ord + Clone + Serialize + DeserializeOwned> Sorter<T> {
-    /// No rows yet.
+    /// Creates a sorter without rows.
     pub fn new(pool: &MemoryPool) -> Sorter<T> {
         Sorter::in_runs(pool, RUN_BYTES)
     }
@@ -54,7 +55,7 @@ impl<T: Ord + Clone + Serialize + DeserializeOwned> Sorter<T> {
     /// Adds a row.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub fn push(&mut self, row: T) -> Result<()> {
         if self.most < u64::MAX {
             self.bytes += codec().serialized_size(&row).expect("plain values have a size");
@@ -63,10 +64,10 @@ impl<T: Ord + Clone + Serialize + DeserializeOwned> Sorter<T> {
         if self.bytes < self.most { Ok(()) } else { self.end_run() }
     }
 
-    /// All rows, in their order.
+    /// Sorts all rows.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub fn finish(mut self) -> Result<Sorted<T>> {
         if self.most < u64::MAX {
             self.end_run()?;
@@ -86,19 +87,21 @@ impl<T: Ord + Clone + Serialize + DeserializeOwned> Sorter<T> {
 }
 
 impl<T: Ord + Clone + Serialize + DeserializeOwned> Sorted<T> {
-    /// None yet of other rows, held as these are.
+    /// Creates an empty sorter for rows of another type, with the same memory budget and the same
+    /// disk.
     pub fn alike<U: Serialize + DeserializeOwned>(&self) -> Sorter<U> {
         let Sorted(Sorter { most, on_disk, .. }) = self;
         Sorter { held: Vec::new(), bytes: 0, most: *most, on_disk: on_disk.alike(), ends: Vec::new() }
     }
 
-    /// All of them, ascending.
+    /// Returns all rows in ascending order.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Each item may be an error of the disk.
     ///
     /// # Cost
-    /// Each row is read once, and compared as often as the number of runs has binary digits. Memory: a row and some tens of kilobytes a run.
+    /// Each row is read once. The number of comparisons per row is the number of binary digits of
+    /// the number of runs. Memory: one row and some tens of KB for each run.
     pub fn rows(&self) -> impl Iterator<Item = Result<Cow<'_, T>>> {
         let Sorted(Sorter { held, on_disk, ends, .. }) = self;
         let starts = once(0).chain(ends.iter().copied());

@@ -1,7 +1,8 @@
-//! The only place that waits on a future.
+//! Bridge to async code: the only module that waits for a future.
 //!
-//! Object stores speak async, workers of the dataflow never do: they call [`wait`] and block. Two threads are enough,
-//! because they only move bytes between sockets and buffers; the work on the bytes is done by the callers.
+//! Object stores are async, but workers of the dataflow are not: they call [`wait`] and block. Two
+//! threads are enough, because they only move bytes between sockets and buffers; the callers
+//! process the bytes.
 
 use std::future::Future;
 use std::io;
@@ -11,13 +12,13 @@ use tokio::runtime::{Builder, Runtime};
 
 use webtwin_base::error::{Error, Result};
 
-/// Runs a future of a store to its end on the calling thread.
+/// Runs a future of a store to completion and blocks the calling thread.
 ///
 /// # Errors
-/// [`Error::Storage`] when the system cannot start the two threads of the runtime.
+/// Returns [`Error::Storage`] if the system cannot start the two threads of the runtime.
 ///
 /// # Panics
-/// When called from a thread of the runtime itself; no future of ours calls it.
+/// Panics if called from a thread of the runtime itself, which no future of this program does.
 pub fn wait<F: Future>(future: F) -> Result<F::Output> {
     static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
     let runtime = RUNTIME.get_or_init(|| {

@@ -1,4 +1,5 @@
-//! The clients of the three vendors. Each is a feature of the build; without any there is no such file in it.
+//! Clients of the three cloud vendors. Each is a cargo feature; without any of them this file is
+//! not compiled.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,29 +10,30 @@ use object_store::{BackoffConfig, ClientConfigKey, ObjectStore, RetryConfig};
 use super::blocking::wait;
 use webtwin_base::error::{Error, Result};
 
-/// Longest pause between two tries of a request.
+/// Maximum pause between two attempts of a request.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// More tries than there is time for: that ends them.
+/// Maximum number of attempts. It is more than the time limit allows, so the time limit decides.
 const MOST_TRIES: usize = 10_000;
 
-/// Times that an address is asked whether anybody is there, and how long each may take.
+/// Number of attempts to connect to an address, and the time limit of each.
 const LOOKS: u32 = 3;
 const LOOK: Duration = Duration::from_secs(5);
 
-/// Opens a root, `scheme://bucket`, or returns `None` when this build reads no such scheme. The names of `settings` are in
-/// lower case; requests are retried for as long as `patience`, however often that is.
+/// Opens a root, `scheme://bucket`. Returns `None` if this build does not support the scheme. The
+/// names of `settings` are in lower case. Requests are retried for the time `patience`, with no
+/// other limit on their number.
 ///
 /// # Errors
-/// [`Error::Usage`] when the settings name an address that is none, or where nobody answers; [`Error::Storage`] when they name no
-/// usable store.
+/// Returns [`Error::Usage`] if the settings contain an invalid address or one without a server, and
+/// [`Error::Storage`] if they describe no usable store.
 pub(super) fn open(
     scheme: &str,
     root: &str,
     settings: &BTreeMap<String, String>,
     patience: Duration,
 ) -> Option<Result<Arc<dyn ObjectStore>>> {
-    // It fails when there is a provider of TLS already, and any will do.
+    // The call fails if a TLS provider is already installed, and any provider will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let backoff = BackoffConfig { max_backoff: LONGEST_PAUSE, ..BackoffConfig::default() };
     let retry = RetryConfig { backoff, max_retries: MOST_TRIES, retry_timeout: patience };
@@ -51,6 +53,7 @@ pub(super) fn open(
             builder.build().map(|store| Arc::new(store) as _)
         }
         #[cfg(feature = "gcp")]
+        // `Endpoint` supports no other address for Google Cloud Storage, so HTTP is not allowed.
         "gs" => {
             let mut builder = object_store::gcp::GoogleCloudStorageBuilder::new().with_url(root).with_retry(retry);
             for (key, value) in of_vendor(settings, "google_", object_store::gcp::GoogleConfigKey::Client) {
@@ -72,8 +75,8 @@ pub(super) fn open(
     Some(built.map_err(|error| Error::storage(root, format!("cannot be reached with these settings: {error}"))))
 }
 
-/// Settings of one vendor by key, and those of the HTTP client after the vendor's prefix (`AWS_READ_TIMEOUT`), which the
-/// vendor's own keys hold few of.
+/// Returns the settings of one vendor by key. Settings of the HTTP client are accepted with the
+/// vendor's prefix (`AWS_READ_TIMEOUT`), because the vendor's own keys include few of them.
 fn of_vendor<'a, K: std::str::FromStr>(
     settings: &'a BTreeMap<String, String>,
     prefix: &'a str,
@@ -86,7 +89,7 @@ fn of_vendor<'a, K: std::str::FromStr>(
     })
 }
 
-/// The address of a store that settings name in place of the vendor's own.
+/// Address of a store that settings define instead of the vendor's own.
 struct Endpoint<'s> {
     setting: &'static str,
     value: &'s str,
@@ -94,7 +97,7 @@ struct Endpoint<'s> {
 
 impl Endpoint<'_> {
     fn of<'s>(scheme: &str, settings: &'s BTreeMap<String, String>) -> Option<Endpoint<'s>> {
-        // In the order in which they are taken.
+        // In order of precedence.
         let names: &[&'static str] = match scheme {
             "s3" | "s3a" => &["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"],
             "az" | "abfs" | "abfss" => &["AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"],
@@ -105,11 +108,11 @@ impl Endpoint<'_> {
         Some(Endpoint { setting, value })
     }
 
-    /// Looks whether anybody answers there, for a request to a wrong address would be tried again for minutes. Returns true if the
-    /// address says that it has no encryption.
+    /// Checks that a server accepts connections at the address, because a request to a wrong
+    /// address would be retried for minutes. Returns true if the address is unencrypted.
     ///
     /// # Errors
-    /// [`Error::Usage`].
+    /// Returns [`Error::Usage`] if the address is invalid or no server accepts connections.
     fn look(&self) -> Result<bool> {
         let refuse = |what: String| Err(Error::Usage(format!("{}: {what}", self.setting)));
         let url = match url::Url::parse(self.value) {
@@ -120,11 +123,12 @@ impl Endpoint<'_> {
                 );
             }
         };
-        // Credentials in it must not reach a log.
+        // Without credentials, which must not reach a log.
         let shown = url.origin().ascii_serialization();
         let client = reqwest::Client::builder()
             .timeout(LOOK)
-            // Nothing is sent but a question whether anybody is there; what certificates count, the store's own client is told.
+            // The request carries no data and only tests the connection. The store's own client
+            // validates certificates.
             .tls_danger_accept_invalid_certs(true)
             .build()
             .map_err(|cause| Error::storage(&shown, cause))?;
@@ -135,7 +139,7 @@ impl Endpoint<'_> {
             }
             match wait(async { client.head(url.clone()).send().await })? {
                 Err(cause) if cause.is_connect() => refused = Some(root_cause(&cause)),
-                // Whatever it answers.
+                // Any response will do.
                 _ => return Ok(url.scheme() == "http"),
             }
         }
@@ -144,7 +148,7 @@ impl Endpoint<'_> {
     }
 }
 
-/// What is at the end of a chain of errors.
+/// Returns the message of the last error in a chain of causes.
 fn root_cause(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), root_cause)
 }
@@ -161,13 +165,14 @@ mod tests {
         Stores::with_settings([("AWS_ENDPOINT_URL", endpoint), ("AWS_SKIP_SIGNATURE", "true")])
     }
 
-    /// A server that closes as many connections as these after the first, and then has nothing of what it is asked for.
+    /// Starts a server that closes `closes` connections after the first one, and then responds to
+    /// every request with 404. Returns its address.
     fn server(closes: usize) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         std::thread::spawn(move || {
             for (number, stream) in listener.incoming().map_while(Result::ok).enumerate() {
-                // What has been read is not reset when it is closed.
+                // Reading the request first prevents a reset when the connection is closed.
                 let mut stream = stream;
                 let _ = stream.read(&mut [0; 4096]);
                 if (1..=closes).contains(&number) {

@@ -1,9 +1,12 @@
-//! Creating a file that must not exist yet: how one of two runs wins an output.
+//! Creation of a file that must not exist yet. It decides which of two runs wins an output.
 //!
-//! A conditional create can lie in both directions. If the store created the file and its answer was lost, the retry
-//! reports that the file exists, although it is ours; after a conflict (409) it reports the same although nothing is
-//! stored. So on any answer but a plain yes the file is read back and decides: ours, we won; another's, we lost;
-//! absent, try again a bounded number of times; unreadable, nobody knows, and nothing may be deleted.
+//! The response to a conditional create can be wrong in both directions. If the store created the
+//! file and its response was lost, the retry reports that the file exists although this run created
+//! it. After a conflict (409) the store reports the same although nothing is stored. So after any
+//! response but success the file is read back, and its content decides. If it is that of this run,
+//! the run has won. If it is another's, the run has lost. If the file is absent, the creation is
+//! retried a bounded number of times. If it cannot be read, the outcome is unknown, and nothing may
+//! be deleted.
 
 use std::fs;
 use std::io::{self, Write};
@@ -17,25 +20,25 @@ use super::files::{sync_folder_of, write_beside};
 use super::location::{Location, Place};
 use webtwin_base::error::{Error, Result};
 
-/// Creations tried while the file stays absent.
+/// Maximum number of creations while the file stays absent.
 const TRIES: u32 = 5;
 
-/// An answer other than "created".
+/// Response other than "created".
 #[derive(Debug)]
 enum Refusal {
-    /// Nothing was written, and trying again will not help: no permission, no space.
+    /// Nothing was written, and a retry cannot succeed: no permission, no space.
     Final(Error),
-    /// The file may or may not be there.
+    /// The file may or may not exist.
     Unclear,
 }
 
 impl Location {
-    /// Creates this file with `bytes` unless it exists. `ours` tells whether bytes read back were written by this
-    /// attempt, so the bytes must carry an identifier that no other attempt has.
+    /// Creates this file with `bytes` unless it exists. `ours` returns true for bytes that this
+    /// attempt has written, so `bytes` must contain an identifier that no other attempt has.
     ///
     /// # Errors
-    /// [`Error::LostCommit`] when another attempt was first; [`Error::CommitUnknown`] when the store does not tell;
-    /// [`Error::Storage`] or [`Error::DiskFull`] when nothing was written.
+    /// Returns [`Error::LostCommit`] if another attempt was first, [`Error::CommitUnknown`] if the
+    /// outcome is unknown, and [`Error::Storage`] or [`Error::DiskFull`] if nothing was written.
     pub fn put_if_absent(&self, bytes: &[u8], ours: impl Fn(&[u8]) -> bool) -> Result<()> {
         settle(self.name(), || self.create(bytes), || self.get(), ours, std::thread::sleep)
     }
@@ -62,9 +65,9 @@ impl Location {
     }
 }
 
-/// Links a whole, synced file to its name, which fails if the name is taken. On file systems without hard links (some
-/// network mounts, FAT) it creates the name first and fills it; the winner is as certain, but a reader may see a
-/// half-written file.
+/// Writes and syncs a temporary file and links it to its name, which fails if the name exists. File
+/// systems without hard links (some network mounts, FAT) create the name first and then fill the
+/// file. The winner is just as certain there, but a reader may see a partially written file.
 fn create_local(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = write_beside(path, &[bytes])?;
     let linked = fs::hard_link(temporary.path(), path);
@@ -80,7 +83,7 @@ fn create_local(path: &Path, bytes: &[u8]) -> io::Result<()> {
     sync_folder_of(path)
 }
 
-/// Decides the outcome of a creation by what can be read back.
+/// Determines the outcome of a creation by reading the file back.
 fn settle(
     name: &str,
     create: impl Fn() -> std::result::Result<(), Refusal>,
@@ -93,7 +96,8 @@ fn settle(
         match (read_back(), refusal) {
             (Ok(Some(found)), _) if ours(&found) => return Ok(()),
             (Ok(Some(_)), _) => return Err(Error::LostCommit(name.to_string())),
-            // Only a first refusal is known to have left nothing: an earlier, unclear attempt may still arrive.
+            // Only after the first attempt does a refusal prove that nothing was written: an
+            // earlier attempt with an unclear outcome may still take effect.
             (_, Refusal::Final(error)) if tried == 0 => return Err(error),
             (Err(_), _) | (_, Refusal::Final(_)) => break,
             (Ok(None), Refusal::Unclear) => pause(Duration::from_millis(100 << tried)),
@@ -111,13 +115,14 @@ mod tests {
 
     use super::*;
 
-    /// What a faulty store does with each creation in turn, and whether it can be read.
+    /// Behaviour of a faulty store in each creation, and whether the file can be read back.
     #[derive(Clone, Copy)]
     enum Fault {
         None,
-        /// 409, 503 before it was done: nothing stored, no yes.
+        /// Status 409, or 503 before the creation: nothing is stored, and the response is no
+        /// success.
         NotDone,
-        /// Done, and the answer lost.
+        /// The file is created, but the response is lost.
         DoneAnswerLost,
         /// Another run was first.
         OtherFirst,

@@ -1,15 +1,16 @@
-//! Expands a user's inputs: files, globs, lists of paths, and folders.
+//! Expansion of a user's inputs: files, globs, lists of paths, and folders.
 //!
-//! - A file stands for itself.
-//! - A glob (`*`, `?` and `[..]` within a segment, `**` across segments) stands for the files whose whole name matches;
-//!   names with a leading dot match only if the pattern has it.
-//! - `@FILE` stands for the entries of the list, one per line, plain or gzip. Blank lines and `#` comments are skipped;
-//!   relative entries are relative to the list's folder.
-//! - A folder with pages (a name ending in `.html`, `.htm` or `.xhtml`, or HTML in its first file) stands for itself, its
-//!   name ending with `/`.
-//! - Any other folder stands for the files in it, at any depth, except below names that begin with a dot or underscore.
+//! - A file is expanded to itself.
+//! - A glob (`*`, `?` and `[..]` within a segment, `**` across segments) is expanded to the files
+//!   whose whole name matches. Names with a leading dot match only if the pattern contains the dot.
+//! - `@FILE` is expanded to the entries of the list, one per line, plain or gzip. Blank lines and
+//!   `#` comments are skipped. Relative entries are relative to the list's folder.
+//! - A folder with pages (a name that ends in `.html`, `.htm` or `.xhtml`, or HTML in its first
+//!   file) is expanded to itself, and its name ends with `/`.
+//! - Any other folder is expanded to the files in it, at any depth, except below names that begin
+//!   with a dot or underscore.
 //!
-//! A file that exists is never taken for a glob, whatever its name.
+//! A file that exists is never interpreted as a glob, whatever its name.
 
 use std::io::Read;
 
@@ -21,39 +22,42 @@ use super::stores::Stores;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::read_at::ReadAt;
 
-/// Endings of files that make their folder a folder of pages.
+/// Extensions of files that make their folder a folder of pages.
 const PAGE_ENDINGS: [&str; 3] = [".html", ".htm", ".xhtml"];
 
-/// Most bytes of a decompressed list: some ten million entries.
+/// Maximum size of a decompressed list in bytes: about ten million entries.
 const LIST_BYTES: u64 = 1 << 30;
 
-/// Tells by the first bytes of a file whether it is a page.
+/// Predicate that is true if the first bytes of a file are those of a page.
 pub type IsPage = fn(&[u8]) -> bool;
 
-/// What an input stands for.
+/// Expansion of one input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expanded {
-    /// The input as given.
+    /// Input as given.
     pub input: String,
-    /// Whether the locations were found in a folder or by a glob; others are named, by the input or in its list.
+    /// True if the locations were found in a folder or by a glob. Otherwise they are named by the
+    /// input or in its list.
     pub is_search: bool,
-    /// Files, or one folder of pages; at least one, in no particular order.
+    /// Files, or one folder of pages: at least one location, in no particular order.
     pub locations: Vec<Location>,
 }
 
-/// Returns what each input stands for, in the order of the inputs. A location may be found by several of them.
+/// Expands each input, in the order of the inputs. Several inputs may be expanded to the same
+/// location.
 ///
 /// # Errors
-/// [`Error::Input`] for an input that does not exist, a glob that matches nothing, a list or folder without entries.
-/// Entries of a list are not looked up here; opening them reports those that are missing.
+/// Returns [`Error::Input`] if an input does not exist, a glob matches nothing, or a list or folder
+/// has no entries. The existence of the entries of a list is not checked; opening them reports
+/// those that are missing.
 ///
 /// # Cost
-/// One listing for each glob or folder, one request for each other input.
+/// One listing for each glob or folder, and one request for each other input.
 pub fn expand(inputs: &[String], is_page: IsPage) -> Result<Vec<Expanded>> {
     expand_with(inputs, is_page, Stores::of_env())
 }
 
-/// As [`expand`], with explicit stores.
+/// Expands inputs like [`expand`], with explicit stores.
 pub fn expand_with(inputs: &[String], is_page: IsPage, stores: &Stores) -> Result<Vec<Expanded>> {
     let expand_input = |input: &String| {
         let mut locations = Vec::new();
@@ -69,14 +73,17 @@ pub fn expand_with(inputs: &[String], is_page: IsPage, stores: &Stores) -> Resul
     inputs.iter().map(expand_input).collect()
 }
 
-/// Returns whether the locations had to be searched for.
+/// Appends the locations of one input that is not a list. Returns true if they were found by a
+/// search.
 fn expand_one(input: &str, is_page: IsPage, stores: &Stores, locations: &mut Vec<Location>) -> Result<bool> {
     let is_glob = input.contains(['*', '?', '[']);
-    // A glob need not be a valid key of a store (`**`), so it is treated as a location only if it parses.
+    // A glob need not be a valid key of a store (`**`), so it is treated as a location only if it
+    // parses.
     let location = match Location::parse_with(input, stores) {
         Err(_) if is_glob => None,
         location => Some(location?),
     };
+    // A glob that ends with a slash names folders, so it cannot be an existing file.
     if let Some(location) = location.filter(|location| !location.is_folder() || !is_glob) {
         if !location.is_folder() && location.exists()? {
             locations.push(location);
@@ -99,8 +106,8 @@ fn expand_one(input: &str, is_page: IsPage, stores: &Stores, locations: &mut Vec
     Ok(true)
 }
 
-/// Finds the files that match a pattern: lists everything below the last folder without wildcards, and matches whole
-/// names.
+/// Finds the files that match a pattern. It lists everything below the last folder without
+/// wildcards, and matches whole names.
 fn expand_glob(input: &str, stores: &Stores, locations: &mut Vec<Location>) -> Result<()> {
     let pattern = Pattern::new(input).map_err(|error| Error::input(input, format!("no valid glob: {error}")))?;
     let wildcard = input.find(['*', '?', '[']).unwrap_or(input.len());
@@ -153,7 +160,7 @@ pub fn has_page_ending(name: &str) -> bool {
     PAGE_ENDINGS.iter().any(|ending| has_ending(name, ending))
 }
 
-/// True if a name ends so, in whatever case, and has more than that.
+/// True if `name` ends with `ending` in upper or lower case, and is longer than `ending`.
 pub fn has_ending(name: &str, ending: &str) -> bool {
     let at = name.len().checked_sub(ending.len()).filter(|&at| at > 0);
     at.is_some_and(|at| name.as_bytes()[at..].eq_ignore_ascii_case(ending.as_bytes()))

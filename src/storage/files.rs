@@ -1,4 +1,4 @@
-//! What can be done with a file or folder at a [`Location`]: read, write, move, remove, list.
+//! Operations on a file or folder at a [`Location`]: read, write, move, remove, list.
 
 use std::fs;
 use std::io::{self, Write};
@@ -17,14 +17,14 @@ use super::open::Stamp;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::leftovers::Temporary;
 
-/// Times that a store is asked for bytes that a checksum shows to be damaged.
+/// Maximum number of reads from a store if a checksum shows that bytes are damaged.
 pub(super) const READS: usize = 3;
 
 impl Location {
-    /// Returns all bytes of the file, or `None` when it does not exist.
+    /// Returns all bytes of the file, or `None` if it does not exist.
     ///
     /// # Errors
-    /// [`Error::Storage`] when the store does not answer.
+    /// Returns [`Error::Storage`] if the store fails.
     pub fn get(&self) -> Result<Option<Vec<u8>>> {
         match &self.place {
             Place::Local(path) => match fs::read(path) {
@@ -46,7 +46,8 @@ impl Location {
                         Err(object_store::Error::NotFound { .. }) => return Ok(None),
                         Err(error) => return Err(self.store_error(error)),
                     };
-                    // A tag of 32 digits may be no checksum, but damage is not the same twice.
+                    // A tag of 32 digits need not be a checksum. But damage in transit differs each
+                    // time, so two equal reads are correct.
                     if before.replace(bytes) == before {
                         return Ok(before);
                     }
@@ -59,11 +60,12 @@ impl Location {
         }
     }
 
-    /// Reads the file and decodes it; `None` when it does not exist. Where that fails a store is asked again, a few times, since
-    /// bytes may have changed on their way.
+    /// Reads and decodes the file, or returns `None` if it does not exist. If decoding fails, the
+    /// file is read from a store again a few times, because the bytes may have been damaged in
+    /// transit.
     ///
     /// # Errors
-    /// As [`Location::get`]; the inner result is that of the last `decode`.
+    /// Returns the errors of [`Location::get`]. The inner result is that of the last `decode`.
     pub fn get_as<T, E>(
         &self,
         decode: impl Fn(Vec<u8>) -> std::result::Result<T, E>,
@@ -80,18 +82,18 @@ impl Location {
         Ok(decoded)
     }
 
-    /// Whether there is a file here.
+    /// Returns true if the file exists.
     ///
     /// # Errors
-    /// As [`Location::get`].
+    /// Returns the errors of [`Location::get`].
     pub fn exists(&self) -> Result<bool> {
         Ok(self.stamp()?.is_some())
     }
 
-    /// Length and version of the file, or `None` when there is no file here.
+    /// Returns the length and version of the file, or `None` if it does not exist.
     ///
     /// # Errors
-    /// As [`Location::get`].
+    /// Returns the errors of [`Location::get`].
     pub fn stamp(&self) -> Result<Option<Stamp>> {
         match &self.place {
             Place::Local(path) => match fs::metadata(path) {
@@ -107,10 +109,11 @@ impl Location {
         }
     }
 
-    /// When the file was last written, or `None` when there is no file here or nobody knows.
+    /// Returns the time of the last write to the file, or `None` if the file does not exist or its
+    /// time is unknown.
     ///
     /// # Errors
-    /// As [`Location::get`].
+    /// Returns the errors of [`Location::get`].
     pub fn changed(&self) -> Result<Option<SystemTime>> {
         match &self.place {
             Place::Local(path) => match fs::metadata(path) {
@@ -126,21 +129,22 @@ impl Location {
         }
     }
 
-    /// Writes the whole file, replacing an older one; readers see all of it or nothing.
+    /// Writes the whole file atomically, and replaces an existing one.
     ///
-    /// Local files are written under a temporary name in the same folder, synced and renamed, and the folder is synced;
-    /// missing folders are created.
+    /// Local files are written under a temporary name in the same folder, synced and renamed, and
+    /// then the folder is synced. Missing folders are created.
     ///
     /// # Errors
-    /// [`Error::Storage`]; [`Error::DiskFull`] when the disk is.
+    /// Returns [`Error::DiskFull`] if the disk is full, and [`Error::Storage`] for any other
+    /// failure.
     pub fn put(&self, bytes: &[u8]) -> Result<()> {
         self.put_parts(&[bytes])
     }
 
-    /// As [`Location::put`], for a file whose parts lie in several places.
+    /// Writes a file like [`Location::put`], from several consecutive parts.
     ///
     /// # Errors
-    /// As [`Location::put`].
+    /// Returns the errors of [`Location::put`].
     pub fn put_parts(&self, parts: &[&[u8]]) -> Result<()> {
         match &self.place {
             Place::Local(path) => {
@@ -153,7 +157,8 @@ impl Location {
             Place::Remote(store, key) => {
                 let bytes = parts.concat();
                 let answer = wait(async {
-                    // On a slow line, a single request beyond this size would exceed the time allowed for a request.
+                    // On a slow connection, a single request for a larger file would exceed the
+                    // time limit of a request.
                     const WHOLE: usize = 32 << 20;
                     if bytes.len() <= WHOLE {
                         return store.put(key, bytes.into()).await.map(drop);
@@ -170,10 +175,10 @@ impl Location {
         }
     }
 
-    /// Removes the file; succeeds if it does not exist.
+    /// Removes the file. Succeeds if it does not exist.
     ///
     /// # Errors
-    /// [`Error::Storage`].
+    /// Returns [`Error::Storage`] if the file cannot be removed.
     pub fn remove(&self) -> Result<()> {
         match &self.place {
             Place::Local(path) => match fs::remove_file(path) {
@@ -187,13 +192,14 @@ impl Location {
         }
     }
 
-    /// Moves the file to another name in the same place, over what is there; `bytes` is its length. A file that is not
-    /// there is no error, so several may move it at a time.
+    /// Moves the file to another name on the same disk or store, and replaces an existing file.
+    /// `bytes` is its length. A missing file is not an error, so several processes may move it
+    /// concurrently.
     ///
     /// On a local disk the folders are not synced.
     ///
     /// # Errors
-    /// As [`Location::put`].
+    /// Returns the errors of [`Location::put`].
     pub fn move_to(&self, to: &Location, bytes: u64) -> Result<()> {
         match (&self.place, &to.place) {
             (Place::Local(from), Place::Local(path)) => {
@@ -204,7 +210,7 @@ impl Location {
                 }
             }
             (Place::Remote(store, from), Place::Remote(_, key)) => {
-                // S3 copies no more in one request.
+                // S3 cannot copy a larger object in one request.
                 const MOST: u64 = 5 << 30;
                 if bytes > MOST {
                     let Some(whole) = self.get()? else { return Ok(()) };
@@ -221,10 +227,10 @@ impl Location {
         }
     }
 
-    /// Removes this folder with all that is below it; one that does not exist is no error.
+    /// Removes this folder with its content. A missing folder is not an error.
     ///
     /// # Errors
-    /// [`Error::Storage`].
+    /// Returns [`Error::Storage`] if something cannot be removed.
     pub fn remove_all(&self) -> Result<()> {
         match &self.place {
             Place::Local(path) => match fs::remove_dir_all(path) {
@@ -235,10 +241,11 @@ impl Location {
         }
     }
 
-    /// Names of the files and folders directly in this folder, ascending; none when it does not exist.
+    /// Returns the names of the files and folders directly in this folder, ascending. A missing
+    /// folder has none.
     ///
     /// # Errors
-    /// [`Error::Storage`].
+    /// Returns [`Error::Storage`] if the folder cannot be listed.
     pub fn entries(&self) -> Result<Vec<String>> {
         let mut names: Vec<String> = match &self.place {
             Place::Local(path) => match fs::read_dir(path) {
@@ -261,10 +268,11 @@ impl Location {
         Ok(names)
     }
 
-    /// A file below this folder, the folder's own entries that `passed_over` names left out; `None` when there is none.
+    /// Returns a file below this folder, or `None` if there is none. Entries of the folder for
+    /// which `passed_over` is true are skipped.
     ///
     /// # Errors
-    /// [`Error::Storage`].
+    /// Returns [`Error::Storage`] if a folder cannot be listed.
     pub fn first_file(&self, passed_over: impl Fn(&str) -> bool) -> Result<Option<Location>> {
         for name in self.entries()?.iter().filter(|name| !passed_over(name)) {
             let entry = self.join(name)?;
@@ -277,24 +285,24 @@ impl Location {
                         return Ok(Some(file.location));
                     }
                 }
-                // Stores have no empty folders.
+                // Stores have no empty folders, so the folder contains a file.
                 Place::Remote(..) => return Ok(Some(entry.into_folder())),
             }
         }
         Ok(None)
     }
 
-    /// Lists the files below this folder, by ascending name; `depth` bounds how many folders deep, 1 for its own files
-    /// only.
+    /// Lists the files below this folder, by ascending name. `depth` limits the depth; 1 means only
+    /// the folder's own files.
     ///
-    /// A link to a file counts as the file; a link to a folder is not followed, so a loop of links cannot catch us. A
-    /// folder that does not exist has no files.
+    /// A link to a file counts as the file. A link to a folder is not followed, so cyclic links
+    /// cause no endless recursion. A missing folder has no files.
     ///
     /// # Errors
-    /// [`Error::Storage`].
+    /// Returns [`Error::Storage`] if a folder cannot be listed.
     ///
     /// # Cost
-    /// Stores list everything below the prefix, whatever the depth.
+    /// A store lists everything below the prefix, whatever the depth.
     pub fn list(&self, depth: Option<usize>) -> Result<Vec<Listed>> {
         let mut files = match &self.place {
             Place::Local(path) => {
@@ -306,7 +314,8 @@ impl Location {
                 let prefix = (!key.is_root()).then_some(key);
                 let mut found: object_store::Result<Vec<_>> = wait(store.list(prefix).try_collect())?;
                 for _ in 1..READS {
-                    // A list that cannot be read may be damaged on its way; all else has been tried again already.
+                    // A list that cannot be parsed may have been damaged in transit. The client has
+                    // already retried all other errors.
                     if let Err(object_store::Error::Generic { .. }) = found {
                         found = wait(store.list(prefix).try_collect())?;
                     }
@@ -333,7 +342,7 @@ impl Location {
 
     fn walk(&self, folder: &Path, below: &str, depth: usize, files: &mut Vec<Listed>) -> Result<()> {
         let failed = |error| Error::storage(folder.to_string_lossy(), error);
-        // A glob without a slash names the current folder as `""`.
+        // A glob without a slash gives the current folder as `""`.
         let readable = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let entries = match fs::read_dir(readable) {
             Err(error) if is_missing(&error) => return Ok(()),
@@ -360,11 +369,12 @@ impl Location {
     }
 }
 
-/// Writes a synced temporary file in the folder of `path` and returns it; folders are made as needed.
+/// Writes and syncs a temporary file in the folder of `path`, and returns it. Creates missing
+/// folders.
 pub fn write_beside(path: &Path, parts: &[&[u8]]) -> io::Result<Temporary> {
     let folder = folder_of(path);
     fs::create_dir_all(folder).map_err(|error| match error.kind() {
-        // What exists is a file.
+        // The existing entry is a file.
         io::ErrorKind::AlreadyExists => io::ErrorKind::NotADirectory.into(),
         _ => error,
     })?;
@@ -378,12 +388,12 @@ pub fn write_beside(path: &Path, parts: &[&[u8]]) -> io::Result<Temporary> {
     Ok(temporary)
 }
 
-/// Syncs the folder of a file, so that its new name survives a crash of the machine.
+/// Syncs the folder of a file, so that the file's new name survives a crash of the machine.
 pub fn sync_folder_of(path: &Path) -> io::Result<()> {
     sync_folder(folder_of(path))
 }
 
-/// Syncs a folder, so that the names in it outlive a crash of the machine.
+/// Syncs a folder, so that the names in it survive a crash of the machine.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
     fs::File::open(folder)?.sync_all()
 }
@@ -395,14 +405,16 @@ pub(super) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// True unless the entity tag of an object is the MD5 of its bytes, as it is of most objects on S3, and says that these are others.
+/// True if the entity tag is not an MD5, or is the MD5 of `bytes`. For most objects on S3 the tag
+/// is an MD5.
 pub(super) fn is_as_tagged(bytes: &[u8], tag: Option<&str>) -> bool {
     let digest = tag.and_then(|tag| tag.strip_prefix('"')?.strip_suffix('"')).filter(|tag| tag.len() == 32);
     let Some(digest) = digest.and_then(|tag| HEXLOWER_PERMISSIVE.decode(tag.as_bytes()).ok()) else { return true };
     Md5::digest(bytes)[..] == digest[..]
 }
 
-/// Whether the file is missing; `a/b/c` is, too, if `a/b` is a file.
+/// True if the error means that the file does not exist. `a/b/c` does not exist if `a/b` is a file,
+/// either.
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
@@ -419,7 +431,8 @@ mod tests {
         listed.iter().map(|file| file.location.name()).collect()
     }
 
-    /// Puts, reads, lists and removes files of awkward names, the same way below any folder.
+    /// Puts, reads, lists and removes files with unusual names. The behaviour must be the same
+    /// below any folder.
     fn round_trip(folder: &Location) {
         let odd = ["a b", "a%2Fb", "a#b", "a+b?c=d", "ü", "d/e/f", "d/e/g"];
         for name in odd {
@@ -487,7 +500,8 @@ mod tests {
     #[test]
     fn an_interrupted_write_leaves_the_old_file_and_no_scrap() {
         let temporary = tempfile::tempdir().unwrap();
-        // A folder stands where the file should go, so the rename fails after the temporary file was written.
+        // A folder exists at the destination, so the rename fails after the temporary file was
+        // written.
         let file = Location::parse(temporary.path().join("file").to_str().unwrap()).unwrap();
         file.join("inside").unwrap().put(b"x").unwrap();
         assert_eq!(file.put(b"new").unwrap_err().exit_code(), 2);

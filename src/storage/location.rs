@@ -1,8 +1,9 @@
-//! The name of a file or folder, on the local disk or in an object store. What can be done there is in
-//! [`super::files`].
+//! Name of a file or folder, on the local disk or in an object store. [`super::files`] has the
+//! operations on it.
 //!
-//! The part of a store's URL after the bucket is the key, literally, as in the vendors' own tools: nothing is
-//! percent-decoded, so every key that a store can hold can be named. A `file://` URL is a URL and is decoded.
+//! The part of a store's URL after the bucket is the literal key, as in the vendors' own tools. It
+//! is not percent-decoded, so every key that a store can hold can be named. A `file://` URL is a
+//! URL and is decoded.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -16,16 +17,17 @@ use super::open::Stamp;
 use super::stores::Stores;
 use webtwin_base::error::{Error, Result};
 
-/// A file or folder; equal and ordered by its name, and by its path where two have the same. Cheap to clone.
+/// File or folder. Locations are compared by name, and by path if their names are equal. They are
+/// cheap to clone.
 ///
-/// A path that is not UTF-8 has a name in which such bytes are written as `\xE9`.
+/// In the name of a path that is not UTF-8, invalid bytes are written as `\xE9`.
 #[derive(Clone)]
 pub struct Location {
     name: Arc<str>,
     pub(crate) place: Place,
 }
 
-/// What a name stands for.
+/// Resource that a name refers to.
 #[derive(Clone)]
 pub(crate) enum Place {
     Local(Arc<Path>),
@@ -45,13 +47,13 @@ impl Location {
     /// Parses a path or URL, with the stores of the environment.
     ///
     /// # Errors
-    /// [`Error::Input`] for an unknown scheme, a URL without a bucket or with a password, or a key with an empty, `.`
-    /// or `..` segment.
+    /// Returns [`Error::Input`] for an unknown scheme, a URL without a bucket or with a password,
+    /// or a key with an empty, `.` or `..` segment.
     pub fn parse(url: &str) -> Result<Location> {
         Location::parse_with(url, Stores::of_env())
     }
 
-    /// As [`Location::parse`], with explicit stores.
+    /// Parses a path or URL like [`Location::parse`], with explicit stores.
     pub fn parse_with(url: &str, stores: &Stores) -> Result<Location> {
         let Some((scheme, rest)) = split_scheme(url) else {
             if url.is_empty() {
@@ -66,8 +68,8 @@ impl Location {
             return Ok(Location::local(path, name));
         }
         let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
-        // The container of an Azure URL comes before an `@`; a colon there would precede a password, which must not
-        // reach a log.
+        // The container of an Azure URL precedes an `@`. A colon in front of the `@` would
+        // introduce a password, which must not reach a log.
         if bucket.rsplit_once('@').is_some_and(|(user, _)| user.contains(':')) {
             return Err(Error::input(
                 format!("{scheme}://***"),
@@ -82,10 +84,10 @@ impl Location {
         Location::of_store(store, &root, key)
     }
 
-    /// Returns the location of a key in a store that is already open; `root` is the prefix of its names.
+    /// Returns the location of a key in an open store. `root` is the prefix of its name.
     ///
     /// # Errors
-    /// [`Error::Input`] for a key with an empty, `.` or `..` segment.
+    /// Returns [`Error::Input`] for a key with an empty, `.` or `..` segment.
     pub fn of_store(store: Arc<dyn ObjectStore>, root: &str, key: &str) -> Result<Location> {
         let name = format!("{root}/{key}");
         let key = Key::parse(key).map_err(|error| Error::input(&name, error))?;
@@ -96,17 +98,17 @@ impl Location {
         Location { name: name.into(), place: Place::Local(path.into()) }
     }
 
-    /// The path or URL, as people write it.
+    /// Returns the path or URL as the user writes it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Last segment of the name.
+    /// Returns the last segment of the name.
     pub fn file_name(&self) -> &str {
         self.name.trim_end_matches('/').rsplit('/').next().unwrap_or_default()
     }
 
-    /// The local path, when this is on the local disk.
+    /// Returns the path of a location on the local disk, and `None` otherwise.
     pub fn path(&self) -> Option<&Path> {
         match &self.place {
             Place::Local(path) => Some(path),
@@ -114,7 +116,7 @@ impl Location {
         }
     }
 
-    /// Whether the name is that of a folder: it ends with a slash.
+    /// True if the name ends with a slash, and so names a folder.
     pub fn is_folder(&self) -> bool {
         self.name.ends_with('/')
     }
@@ -127,10 +129,11 @@ impl Location {
         }
     }
 
-    /// Returns the location of a file below this folder; `relative` has `/` between its segments.
+    /// Returns the location of a file below this folder. The segments of `relative` are separated
+    /// by `/`.
     ///
     /// # Errors
-    /// [`Error::Input`] as [`Location::of_store`].
+    /// Returns [`Error::Input`] under the conditions of [`Location::of_store`].
     pub fn join(&self, relative: &str) -> Result<Location> {
         let name = match self.name.trim_end_matches('/') {
             "" => format!("/{relative}"),
@@ -165,12 +168,13 @@ impl Location {
         }
     }
 
-    /// Returns the folder of a relative pattern without a slash: the current one, with an empty name.
+    /// Returns the current folder, with an empty name. Relative patterns without a slash are
+    /// searched in it.
     pub fn current_folder() -> Location {
         Location::local(PathBuf::new(), String::new())
     }
 
-    /// Whether this is that folder, or lies in it, whatever either of them is called.
+    /// True if this location is `folder` or below it, whatever the names of both.
     pub fn is_within(&self, folder: &Location) -> bool {
         match (self.path(), folder.path()) {
             (Some(path), Some(folder)) => resolved(path).starts_with(resolved(folder)),
@@ -182,7 +186,8 @@ impl Location {
         }
     }
 
-    /// Adds to a store's error where it happened and, for the commonest mistake, what to do.
+    /// Converts an error of a store. Adds the location and, for the most common mistake, the
+    /// remedy.
     pub fn store_error(&self, error: object_store::Error) -> Error {
         let mut reason = error.to_string();
         if reason.contains("169.254.") {
@@ -195,7 +200,7 @@ impl Location {
     }
 }
 
-/// The name of a file as text: bytes that are no UTF-8 as `\xE9`.
+/// Returns the name of a file as text. Bytes that are not UTF-8 become `\xE9`.
 pub(super) fn text_of(name: &std::ffi::OsStr) -> String {
     let mut text = String::new();
     for chunk in name.as_encoded_bytes().utf8_chunks() {
@@ -205,25 +210,26 @@ pub(super) fn text_of(name: &std::ffi::OsStr) -> String {
     text
 }
 
-/// Returns true if a path is relative, and plain: names with `/` between them, none of which is `.` or `..`. So what is joined by
-/// it to a folder is below that folder, unless there are links.
+/// True if a path is relative and plain: names separated by `/`, none of which is empty, `.` or
+/// `..`. So a folder joined with the path is below that folder, unless there are links.
 pub fn is_plain(path: &str) -> bool {
     !path.contains('\0') && path.split('/').all(|name| !matches!(name, "" | "." | ".."))
 }
 
-/// An absolute path without links, as far as it exists.
+/// Returns an absolute path. Links are resolved in the part that exists.
 fn resolved(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let real = |above: &Path| Some(above.canonicalize().ok()?.join(path.strip_prefix(above).ok()?));
     path.ancestors().find_map(real).unwrap_or_else(|| path.clone())
 }
 
-/// The folder that this process works in; empty where the system does not tell.
+/// Returns the working directory of this process, or an empty text if the system does not report
+/// it.
 pub fn working_folder() -> String {
     std::env::current_dir().map_or(String::new(), |folder| folder.to_string_lossy().into_owned())
 }
 
-/// What a name that was given in the working folder `folder` is called everywhere: an absolute path, or the URL as it is.
+/// Resolves `name` against the folder `folder` to an absolute path. URLs are returned unchanged.
 pub fn seen_from_anywhere(name: &str, folder: &str) -> String {
     if split_scheme(name).is_some() {
         return name.into();
@@ -232,7 +238,8 @@ pub fn seen_from_anywhere(name: &str, folder: &str) -> String {
     std::path::absolute(&path).unwrap_or(path).to_string_lossy().into_owned()
 }
 
-/// Returns the scheme, in lower case, and what follows `://`.
+/// Splits a URL into its scheme, in lower case, and the rest after `://`. Returns `None` if there
+/// is no valid scheme.
 fn split_scheme(url: &str) -> Option<(String, &str)> {
     let (scheme, rest) = url.split_once("://")?;
     let mut characters = scheme.chars();

@@ -1,4 +1,5 @@
-//! `manifest.json`: what makes a folder of tables a result. It is written last and names every other file.
+//! The file `manifest.json`, which makes a folder of tables a result. It is written last and lists
+//! every other file.
 
 use std::collections::BTreeMap;
 
@@ -9,48 +10,49 @@ use super::location::{Location, is_plain, working_folder};
 use super::output::Attempt;
 use webtwin_base::error::{Error, Result};
 
-/// Format of the manifest that this build writes and reads.
+/// Version of the manifest format that this build reads and writes.
 pub const FORMAT: u32 = 1;
 
-/// Name of the manifest within its folder.
+/// File name of the manifest.
 pub const NAME: &str = "manifest.json";
 
-/// Folder of everything in a corpus that is no part of the corpus. Most programs that read a folder of data pass over names
-/// that begin so. DuckDB, polars and Hugging Face datasets do not, so no name in it has the extension of a data file.
+/// Folder for everything in a corpus folder that does not belong to the corpus. Most programs that
+/// read data folders skip names that begin with an underscore. DuckDB, polars and Hugging Face
+/// datasets do not, so no name in the folder has the extension of a data file.
 pub const BESIDE_CORPUS: &str = "_webtwin/";
 
 /// Name of the manifest of a corpus.
 pub const OF_CORPUS: &str = "_webtwin/manifest";
 
-/// Names that a manifest may have.
+/// Possible names of a manifest.
 pub const NAMES: [&str; 2] = [NAME, OF_CORPUS];
 
-/// A file of a result.
+/// Entry of one file of a result.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FileEntry {
-    /// Path below the folder.
+    /// Path relative to the folder of the result.
     pub path: String,
-    /// Number of rows, if it is a table.
+    /// Number of rows, if the file belongs to a table.
     pub rows: Option<u64>,
     /// Length of the file, in bytes.
     pub bytes: u64,
-    /// XXH3 checksum of 128 bits, in hexadecimal.
+    /// 128-bit XXH3 checksum, in hexadecimal.
     pub xxh3: String,
 }
 
 impl FileEntry {
-    /// Makes the entry of a file with these bytes.
+    /// Creates the entry of a file with the given bytes.
     pub fn of(path: &str, rows: Option<u64>, bytes: &[u8]) -> FileEntry {
         FileEntry::of_parts(path, rows, &[bytes])
     }
 
-    /// Returns the name of the table that the file is a part of, if it is one.
+    /// Returns the name of the table that the file belongs to, if it does.
     pub fn table(&self) -> Option<&str> {
         let (table, _) = self.path.split_once("/part-")?;
         Some(table.strip_prefix(BESIDE_CORPUS).unwrap_or(table))
     }
 
-    /// The same, of a file with these parts one after the other.
+    /// Creates the entry of a file from its consecutive parts.
     pub fn of_parts(path: &str, rows: Option<u64>, parts: &[&[u8]]) -> FileEntry {
         let mut digest = Xxh3Default::new();
         parts.iter().for_each(|part| digest.update(part));
@@ -66,7 +68,7 @@ fn checksum(bytes: &[u8]) -> String {
 /// True if a folder has a manifest.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns any error of the store.
 pub fn is_in(folder: &Location) -> Result<bool> {
     for name in NAMES {
         if folder.join(name)?.exists()? {
@@ -76,71 +78,73 @@ pub fn is_in(folder: &Location) -> Result<bool> {
     Ok(false)
 }
 
-/// What one process of a run has taken, until its tables were staged.
+/// Resource usage of one process of a run, until its tables were staged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProcessCosts {
     /// Peak memory, in bytes.
     pub peak_memory_bytes: u64,
-    /// Processor seconds by stage, in user mode and in the kernel, with those of helper processes.
+    /// Processor seconds by stage, in user mode and in the kernel, including helper processes.
     pub cpu_seconds: BTreeMap<String, f64>,
-    /// Bytes of rows that its workers have sent to other workers by collective calls, those of this process included unless they have
-    /// texts.
+    /// Bytes of rows that its workers have sent to other workers by collective calls. Includes
+    /// workers of the same process, except for rows with texts.
     pub exchanged_bytes: u64,
-    /// Those of them that went to other processes, before encryption.
+    /// Part of `exchanged_bytes` that was sent to other processes, before encryption.
     pub sent_bytes: u64,
     /// Bytes written to spill files.
     pub spilled_bytes: u64,
-    /// The most of them that were on disk at once; 0 from builds that did not tell.
+    /// Maximum size of the spill files on disk at a time, in bytes; 0 in manifests of builds that
+    /// did not record it.
     #[serde(default)]
     pub spilled_at_once_bytes: u64,
 }
 
-/// What a run did, and every file it wrote.
+/// Description of a run, and of every file that it wrote.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Version of this format.
+    /// Version of the manifest format.
     pub format: u32,
-    /// Identifier of the run that wrote it, random.
+    /// Random identifier of the run that wrote the manifest.
     pub attempt: String,
     /// Digest of the job, in hexadecimal.
     pub digest: String,
-    /// The effective job, every setting resolved.
+    /// Effective job, with all settings resolved.
     pub job: serde_json::Value,
-    /// Names of the recipes that made the fingerprints.
+    /// Names of the recipes that produced the fingerprints.
     pub recipes: BTreeMap<String, String>,
-    /// Version and commit of the build that wrote it.
+    /// Version and commit of the build that wrote the manifest.
     pub build: String,
-    /// Workers, over all processes.
+    /// Number of workers of all processes.
     pub workers: u64,
     /// Main counts, as in `summary.json`.
     pub counts: BTreeMap<String, u64>,
-    /// Seconds per stage, on worker 0.
+    /// Seconds by stage, on worker 0.
     pub seconds: BTreeMap<String, f64>,
     /// Peak memory of process 0, in bytes.
     pub peak_memory_bytes: u64,
-    /// Times that all workers have waited for messages of all others, where a run made it: each takes as long as a message
-    /// between the processes.
+    /// Number of times that all workers have waited for messages of all others, if the result was
+    /// made by a run. Each time takes the latency between the processes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u64>,
-    /// What each process has taken, by its number, where a run made it.
+    /// Resource usage of each process by its number, if the result was made by a run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessCosts>,
-    /// Steps after reading that were taken from the records of an interrupted run.
+    /// Steps after reading that were restored from the checkpoints of an interrupted run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taken_up: Vec<String>,
-    /// Folder in which process 0 was started: where relative names of inputs begin. Empty where it is not known.
+    /// Working directory of process 0, to which relative names of inputs refer. Empty if it is
+    /// unknown.
     #[serde(default)]
     pub started_in: String,
-    /// Attempt that made the earlier result from which this one knows what to keep, if there is one.
+    /// Attempt of the earlier result that determined what to keep, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier: Option<String>,
-    /// Every other file of the result, by path.
+    /// All other files of the result, by path.
     pub files: Vec<FileEntry>,
 }
 
 impl Manifest {
-    /// Makes the manifest of an attempt that does a job in this process, as far as that tells: without counts, recipes and
-    /// files, of one worker. The digest is that of the job's text.
+    /// Creates the manifest of an attempt by a single worker of this process. Its counts, recipes
+    /// and files are empty. The digest is that of the job's text.
     pub fn new(attempt: &str, job: serde_json::Value) -> Manifest {
         Manifest {
             format: FORMAT,
@@ -162,18 +166,19 @@ impl Manifest {
         }
     }
 
-    /// Commits the files of an attempt, all of which are staged: from now on its folder is a result.
+    /// Commits the files of an attempt, which must all be staged. Makes the folder of the attempt a
+    /// result.
     ///
     /// # Errors
-    /// As [`Attempt::commit`].
+    /// Returns the errors of [`Attempt::commit`].
     pub fn commit(&self, attempt: &Attempt) -> Result<()> {
         self.commit_as(NAME, attempt)
     }
 
-    /// Commits the files of an attempt under one of [`NAMES`].
+    /// Commits the files of an attempt, with one of [`NAMES`] as the name of the manifest.
     ///
     /// # Errors
-    /// As [`Attempt::commit`].
+    /// Returns the errors of [`Attempt::commit`].
     pub fn commit_as(&self, name: &str, attempt: &Attempt) -> Result<()> {
         let bytes = serde_json::to_vec_pretty(self).expect("a manifest is plain values");
         attempt.commit(name, &bytes, self.files.iter().map(|file| (file.path.clone(), file.bytes)).collect())
@@ -182,7 +187,8 @@ impl Manifest {
     /// Reads the manifest of a result.
     ///
     /// # Errors
-    /// [`Error::Input`] if it is missing, unreadable, of a newer format, or names files outside its folder.
+    /// Returns [`Error::Input`] if the manifest is missing, unreadable, of another format, or lists
+    /// files outside of its folder.
     pub fn read(folder: &Location) -> Result<Manifest> {
         for name in NAMES {
             let location = folder.join(name)?;
@@ -216,10 +222,10 @@ impl Manifest {
         }
     }
 
-    /// Reads one file of the result and checks it against its entry.
+    /// Reads one file of the result and compares it with its entry.
     ///
     /// # Errors
-    /// [`Error::Input`] if it is missing, or has another length or checksum.
+    /// Returns [`Error::Input`] if the file is missing, or has another length or checksum.
     pub fn read_file(&self, folder: &Location, file: &FileEntry) -> Result<Vec<u8>> {
         let location = folder.join(&file.path)?;
         let checked = |bytes: Vec<u8>| match bytes.len() as u64 == file.bytes && checksum(&bytes) == file.xxh3 {
@@ -231,15 +237,15 @@ impl Manifest {
         })
     }
 
-    /// Checks every file of the result against its entry.
+    /// Compares every file of the result with its entry.
     ///
     /// # Errors
-    /// [`Error::Input`] for the first file that differs from its entry.
+    /// Returns [`Error::Input`] for the first file that differs from its entry.
     pub fn verify(&self, folder: &Location) -> Result<()> {
         self.files.iter().try_for_each(|file| self.read_file(folder, file).map(drop))
     }
 
-    /// The files of one table, in the order of its parts.
+    /// Returns the files of one table, in the order of its parts.
     pub fn table<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a FileEntry> {
         self.files.iter().filter(move |file| file.table() == Some(table))
     }

@@ -9,17 +9,17 @@ use memmap2::{Mmap, MmapMut};
 use super::location::Location;
 use webtwin_base::error::{Error, Result};
 
-/// How the bytes of a file are held while it is used.
+/// Way in which the bytes of a file are held in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Residence {
-    /// Mapped: pages are read when they are touched. Only for local files, which nobody may change meanwhile:
-    /// truncating a mapped file ends the process (SIGBUS).
+    /// Mapped: the system reads pages on access. Only for local files, which must not change in the
+    /// meantime: truncating a mapped file ends the process (SIGBUS).
     Mapped,
-    /// Read into memory of this process, in huge pages if the system grants them.
+    /// Read into memory of this process, on huge pages if the system grants them.
     Loaded,
 }
 
-/// The bytes of a file, mapped or loaded.
+/// Bytes of a file, mapped or loaded.
 #[derive(Debug)]
 pub struct FileBytes(Held);
 
@@ -38,10 +38,11 @@ impl AsRef<[u8]> for FileBytes {
     }
 }
 
-/// Maps or loads a file; a file of a store is always loaded.
+/// Maps or loads a file. A file of a store is always loaded.
 ///
 /// # Errors
-/// [`Error::Input`] when there is no such file; [`Error::Storage`] when it cannot be read; [`Error::NoMemory`].
+/// Returns [`Error::Input`] if the file does not exist, [`Error::Storage`] if it cannot be read,
+/// and [`Error::NoMemory`] if the system refuses the memory.
 pub fn file_bytes(location: &Location, residence: Residence) -> Result<FileBytes> {
     let missing = || Error::input(location.name(), "there is no such file");
     let failed = |error: std::io::Error, bytes: usize| match error.kind() {
@@ -58,8 +59,8 @@ pub fn file_bytes(location: &Location, residence: Residence) -> Result<FileBytes
     match residence {
         // An empty file cannot be mapped.
         Residence::Mapped if length > 0 => {
-            // SAFETY: the bytes are only read; the caller must make sure that nobody changes the file, and its content
-            // is checked as any input is.
+            // SAFETY: the bytes are only read. The caller must ensure that the file does not
+            // change, and its content is validated like any input.
             let bytes = unsafe { Mmap::map(&file) }.map_err(|error| failed(error, length))?;
             Ok(FileBytes(Held::Mapped(bytes)))
         }
@@ -69,7 +70,7 @@ pub fn file_bytes(location: &Location, residence: Residence) -> Result<FileBytes
 
 fn loaded(from: &mut dyn Read, length: usize) -> std::io::Result<FileBytes> {
     let mut bytes = MmapMut::map_anon(length.max(1))?;
-    // Random reads cost more without huge pages; nothing else changes, so a refusal is no error.
+    // Huge pages only make random reads faster, so a refusal is ignored.
     #[cfg(target_os = "linux")]
     let _ = bytes.advise(memmap2::Advice::HugePage);
     from.read_exact(&mut bytes[..length])?;

@@ -1,4 +1,4 @@
-//! A file that is written piece by piece, on the local disk or in an object store.
+//! Writer of a file in pieces, on the local disk or in an object store.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -12,13 +12,14 @@ use super::location::{Location, Place};
 use super::manifest::FileEntry;
 use webtwin_base::error::{Error, Result};
 
-/// Bytes of a part of an object; a shorter object is written at once.
+/// Size of a part of an object in bytes. A shorter object is written in a single request.
 const PART_BYTES: usize = 16 << 20;
 
-/// Parts on their way to a store at a time.
+/// Maximum number of parts that are being sent to a store at a time.
 const PARTS_ON_THE_WAY: usize = 4;
 
-/// A file that grows. Nobody may read it before it is finished; one that is not finished is left behind.
+/// File that is being written. It must not be read before it is finished. If it is dropped
+/// unfinished, the partial file remains.
 pub struct NewFile {
     location: Location,
     path: String,
@@ -34,10 +35,11 @@ enum Sink {
 }
 
 impl NewFile {
-    /// Creates the file `location`, which is `path` in the manifest of its folder; missing folders are created.
+    /// Creates the file `location`, whose path in the manifest of its folder is `path`. Creates
+    /// missing folders.
     ///
     /// # Errors
-    /// [`Error::Storage`] when it cannot be created.
+    /// Returns [`Error::Storage`] or another error of a failed write if the file cannot be created.
     pub fn create(location: &Location, path: &str) -> Result<NewFile> {
         let sink = match &location.place {
             Place::Local(at) => Sink::Local(
@@ -54,7 +56,7 @@ impl NewFile {
     /// Appends bytes.
     ///
     /// # Errors
-    /// [`Error::Storage`] and its like when the store fails.
+    /// Returns [`Error::Storage`], or another error of a failed write, if the store fails.
     pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
         let most = if matches!(self.sink, Sink::Local(_)) { 1 << 20 } else { PART_BYTES };
         self.digest.update(bytes);
@@ -65,10 +67,11 @@ impl NewFile {
         })
     }
 
-    /// Ends the file and makes it last; returns its entry, as a table of so many `rows` if it is one.
+    /// Ends the file and makes it durable. Returns its entry, with `rows` as the number of rows if
+    /// it is a table.
     ///
     /// # Errors
-    /// [`Error::Storage`] and its like when the store fails.
+    /// Returns [`Error::Storage`], or another error of a failed write, if the store fails.
     pub fn finish(mut self, rows: Option<u64>) -> Result<FileEntry> {
         let finished = match (&mut self.sink, &self.location.place) {
             (Sink::Remote(None), _) => return self.location.put(&self.open).map(|()| self.entry(rows)),
@@ -128,7 +131,7 @@ impl Write for NewFile {
         self.append(bytes).map(|()| bytes.len()).map_err(io::Error::other)
     }
 
-    /// What is written lasts only once the file is finished.
+    /// Does nothing: the written bytes are durable only after the file is finished.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -1,8 +1,8 @@
-//! Files opened for positional reading, each pinned to the version first seen.
+//! Files opened for positional reading, each pinned to the version that was seen first.
 //!
-//! A crawl file that changes while it is read would give a result that belongs to no input. So its length and version
-//! are noted when it is first seen. Stores compare the version at every request, local files on demand
-//! ([`OpenFile::still_same`]).
+//! A crawl file that changes while it is read would give a result that belongs to no input. So the
+//! length and version of a file are recorded when it is first seen. Stores compare the version in
+//! every request; local files are compared on demand ([`OpenFile::still_same`]).
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -18,16 +18,17 @@ use super::location::{Location, Place};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::read_at::ReadAt;
 
-/// Fewest bytes requested from a store: a smaller answer costs as much.
+/// Minimum number of bytes requested from a store, because a smaller request costs the same.
 const FIRST_WINDOW: u64 = 64 << 10;
 
-/// Most bytes read ahead for a sequential reader.
+/// Maximum number of bytes read ahead for a sequential reader.
 const LARGEST_WINDOW: u64 = 4 << 20;
 
-/// Places in one file that can be read in turn without losing the bytes read ahead.
+/// Number of positions in one file that can be read alternately without losing the bytes read
+/// ahead.
 const WINDOWS: usize = 4;
 
-/// Length and version of a file when it was seen.
+/// Length and version of a file at the time it was seen.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Stamp {
     /// Length of the file, in bytes.
@@ -48,7 +49,7 @@ impl Stamp {
     }
 }
 
-/// A file opened for positional reading; threads may share it.
+/// File opened for positional reading, which threads may share.
 pub struct OpenFile {
     location: Location,
     stamp: Stamp,
@@ -60,7 +61,8 @@ enum Source {
     Remote(Mutex<Vec<Window>>),
 }
 
-/// Bytes of an object that have been read, from `start`; the list has the most recently used last.
+/// Bytes of an object from `start` that have been read. A list of windows ends with the most
+/// recently used one.
 struct Window {
     start: u64,
     bytes: Bytes,
@@ -72,20 +74,21 @@ impl Window {
     }
 }
 
-/// Opens a file as it is now.
+/// Opens the current version of a file.
 ///
 /// # Errors
-/// [`Error::Input`] when there is no such file; [`Error::Storage`] when the store fails.
+/// Returns [`Error::Input`] if the file does not exist, and [`Error::Storage`] if the store fails.
 pub fn open(location: &Location) -> Result<Arc<OpenFile>> {
     let missing = || Error::input(location.name(), "there is no such file");
     let stamp = location.stamp()?.ok_or_else(missing)?;
     open_pinned(location, &stamp)
 }
 
-/// Opens the version of a file that a stamp names; a store is not asked before the first read.
+/// Opens the version of a file that a stamp identifies. A store is not contacted before the first
+/// read.
 ///
 /// # Errors
-/// As [`open`]; [`Error::Input`] also when a local file has changed since.
+/// Returns the errors of [`open`], and [`Error::Input`] if a local file has changed since.
 pub fn open_pinned(location: &Location, stamp: &Stamp) -> Result<Arc<OpenFile>> {
     let bytes = match &location.place {
         Place::Local(path) => Source::Local(fs::File::open(path).map_err(|error| match error.kind() {
@@ -102,20 +105,21 @@ pub fn open_pinned(location: &Location, stamp: &Stamp) -> Result<Arc<OpenFile>> 
 }
 
 impl OpenFile {
-    /// Location of the file.
+    /// Returns the location of the file.
     pub fn location(&self) -> &Location {
         &self.location
     }
 
-    /// Length and version for which it was opened.
+    /// Returns the length and version that the file is pinned to.
     pub fn stamp(&self) -> &Stamp {
         &self.stamp
     }
 
-    /// Checks that the name still stands for the file that was opened.
+    /// Checks that the name still refers to the pinned version.
     ///
     /// # Errors
-    /// [`Error::Input`] when it changed or vanished; [`Error::Storage`] when the store fails.
+    /// Returns [`Error::Input`] if the file has changed or vanished, and [`Error::Storage`] if the
+    /// store fails.
     ///
     /// # Cost
     /// One `stat`, or one request.
@@ -144,8 +148,9 @@ impl OpenFile {
         }
     }
 
-    /// Serves a read from the windows, and fetches the missing bytes. A reader that continues where a window ends gets
-    /// twice that window ahead, so a scan soon requests the largest window, while scattered probes stay cheap.
+    /// Serves a read from the windows, and fetches the missing bytes. A reader that continues at
+    /// the end of a window gets a window of twice the size. So a scan soon requests windows of
+    /// maximum size, while random reads stay cheap.
     fn read_windows(&self, windows: &Mutex<Vec<Window>>, offset: u64, length: usize) -> Result<Vec<u8>> {
         let mut read = Vec::with_capacity(length);
         while read.len() < length {
@@ -165,6 +170,7 @@ impl OpenFile {
                     ahead = (2 * windows.remove(before).bytes.len() as u64).clamp(FIRST_WINDOW, LARGEST_WINDOW);
                 }
             }
+            // The lock is not held during the request, so that other threads can read.
             let end = self.stamp.bytes.min(at + ahead.max(rest as u64));
             let window = Window { start: at, bytes: self.fetch(at, end)? };
             let mut windows = windows.lock().unwrap_or_else(PoisonError::into_inner);
@@ -176,8 +182,8 @@ impl OpenFile {
         Ok(read)
     }
 
-    /// Requests a range of the pinned version from the store; if it is the whole object, again where its tag shows that bytes have
-    /// changed on their way.
+    /// Requests a range of the pinned version from the store. If the range is the whole object, it
+    /// is requested again if its tag shows that the bytes were damaged in transit.
     fn fetch(&self, start: u64, end: u64) -> Result<Bytes> {
         let is_whole = start == 0 && end == self.stamp.bytes;
         let mut bytes = self.request(start, end)?;
@@ -186,7 +192,8 @@ impl OpenFile {
                 break;
             }
             let again = self.request(start, end)?;
-            // A tag of 32 digits may be no checksum, but damage is not the same twice.
+            // A tag of 32 digits need not be a checksum. But damage in transit differs each time,
+            // so two equal reads are correct.
             if again == bytes {
                 break;
             }
@@ -199,7 +206,8 @@ impl OpenFile {
         let Place::Remote(store, key) = &self.location.place else {
             return Err(Error::Invariant(format!("{} is local and was asked for over the network", self.location)));
         };
-        // A weak tag never satisfies If-Match; the answer's own tag is compared below in any case.
+        // A weak tag never satisfies If-Match. The tag of the response is compared below in any
+        // case.
         let strong = self.stamp.version.starts_with('"').then(|| self.stamp.version.clone());
         let options =
             GetOptions { range: Some(GetRange::Bounded(start..end)), if_match: strong, ..GetOptions::default() };
@@ -235,7 +243,7 @@ impl ReadAt for OpenFile {
         }
         match &self.bytes {
             Source::Local(file) => self.read_local(file, offset, length),
-            // A reader of this much at once needs no reading ahead.
+            // Reading ahead is pointless for a read of this size.
             Source::Remote(_) if length as u64 >= LARGEST_WINDOW => {
                 Ok(self.fetch(offset, offset + length as u64)?.into())
             }
@@ -315,7 +323,7 @@ mod tests {
         assert_eq!(file.still_same().unwrap_err().exit_code(), 3);
         assert_eq!(open(&location).err().unwrap().exit_code(), 3);
 
-        // A file cut in place keeps its inode, so the open handle sees it.
+        // Truncation keeps the inode of a file, so the open handle sees it.
         let (_folder, location) = local(&sample(5000));
         let file = open(&location).unwrap();
         fs::OpenOptions::new().write(true).open(location.path().unwrap()).unwrap().set_len(100).unwrap();

@@ -1,26 +1,33 @@
-//! How the files of a run become a result, whatever other runs do in the same folder meanwhile.
+//! Commit protocol: makes the files of a run a result, whatever other runs do in the same folder at
+//! the same time.
 //!
 //! ```text
 //! stage      every worker writes its files below OUT/_attempt-HEX/, where no other run writes
-//! decide     OUT/_commit.json is created unless it exists: it names the attempt, its files and its manifest
-//! publish    the files of the attempt that was decided on move to their names; then the manifest; then all else goes
+//! decide     OUT/_commit.json is created unless it exists: it names the attempt, its files and its
+//!            manifest
+//! publish    the files of the decided attempt move to their names; then the manifest; then all
+//!            else is removed
 //! ```
 //!
-//! Two runs cannot tear each other's result: before the decision nobody touches the final names, after it there is one set
-//! of bytes for each of them. So everybody may publish a decision, at the same time and more than once: the run that
-//! made it, one that came too late, or the next one, when the winner has died amid it. No run has to know whether another
-//! is alive, and no clock is asked.
+//! Two runs cannot corrupt each other's result. Before the decision no run writes to the final
+//! names; after it there is one set of bytes for each of them. So every run may publish a decision,
+//! concurrently and repeatedly: the run that made it, a run that lost, or the next run, if the
+//! winner has died during publishing. No run has to find out if another is alive, and no clock is
+//! needed.
 //!
-//! A decision may be removed only once the manifest is there, and whoever has made or read one looks for a manifest before
-//! publishing it. So one that was made after the result was published, in the moment when `_commit.json` is gone
-//! already, is seen to have come too late.
+//! A decision may be removed only after the manifest exists, and every run checks for a manifest
+//! after it has made or read a decision and before it publishes it. So if a run decides after the
+//! result was published, when `_commit.json` has already been removed, it detects that it is too
+//! late.
 //!
 //! # Trust
-//! A decision may be another's: whoever may write to the folder can put one there, and the next run acts on it. So it is refused
-//! unless each path in it is one that a run may write, below the folder and not through a symbolic link.
+//! A decision may come from someone else: everyone who may write to the folder can create one, and
+//! the next run acts on it. So a decision is rejected unless each of its paths is one that a run
+//! may write, below the folder and not through a symbolic link.
 //!
 //! # Cost
-//! On a local disk a rename a file. In a store a copy within the store and a removal, eight at a time.
+//! On a local disk, one rename for each file. In a store, one copy within the store and one removal
+//! for each file, eight at a time.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -39,39 +46,41 @@ use webtwin_base::threads;
 /// Names of the files that make a folder a result.
 const MANIFESTS: [&str; 3] = [manifest::NAME, manifest::OF_CORPUS, "fingerprints.json"];
 
-/// Name of the decision.
+/// File name of the decision.
 const DECISION: &str = "_commit.json";
 
-/// How the folders begin in which attempts stage their files.
+/// Prefix of the folders in which attempts stage their files.
 const STAGED: &str = "_attempt-";
 
-/// How the folders begin in which unfinished runs keep records.
+/// Prefix of the folders in which unfinished runs keep records and checkpoints.
 pub const RECORDS: &str = "_records-";
 
-/// Format of the decision.
+/// Version of the decision format.
 const FORMAT: u32 = 1;
 
-/// Bytes of the file that shows whether a disk can be written.
+/// Size in bytes of the file that tests if a disk is writable.
 const PROBE_BYTES: usize = 4096;
 
-/// Files that move at a time, in a store.
+/// Number of files that are moved at a time, in a store.
 const MOVERS: usize = 8;
 
-/// Looks whether a run may write to `folder`, before it does any work. What another run has decided on is published first.
+/// Checks that a run may write to `folder`, before it does any work. A decision of another run is
+/// published first.
 ///
-/// Nothing is left behind.
+/// Leaves no file behind.
 ///
 /// # Errors
-/// [`Error::LostCommit`] when there is a result already; [`Error::Usage`] when there are files that no unfinished run has
-/// left, or the folder can be none; [`Error::Input`] when the decision of another run leads out of the folder;
-/// [`Error::Storage`] when the folder cannot be written, or is in a store that lets two runs create one object.
+/// Returns [`Error::LostCommit`] if there is already a result; [`Error::Usage`] if there are files
+/// that no unfinished run has left, or something else is in place of the folder; [`Error::Input`]
+/// if the decision of another run leads out of the folder; and [`Error::Storage`] if the folder is
+/// not writable, or is in a store that lets two runs create the same object.
 pub fn prepare(folder: &Location) -> Result<()> {
     if let Some(path) = folder.path() {
         refuse_what_is_no_folder(path, "--output")?;
     }
     refuse_committed(folder)?;
     if let Some(file) = folder.first_file(of_unfinished_runs)? {
-        // It may be part of a result that is just being published.
+        // The file may belong to a result that another run has published in the meantime.
         refuse_committed(folder)?;
         return Err(Error::Usage(format!(
             "output {folder}: holds {file}, which no unfinished run has left; choose a new --output: nothing is written over or removed"
@@ -80,11 +89,13 @@ pub fn prepare(folder: &Location) -> Result<()> {
     refuse_unwritable(folder, "--output")
 }
 
-/// Looks whether a run may write to the folder that an option names, whatever is in it. Nothing is left behind.
+/// Checks that a run may write to the folder that an option names, whatever its content. Leaves no
+/// file behind.
 ///
 /// # Errors
-/// [`Error::Usage`] when a file or a link that leads nowhere is in its place; [`Error::Storage`] or [`Error::DiskFull`] when the folder
-/// cannot be written, or is in a store that lets two runs create one object.
+/// Returns [`Error::Usage`] if there is a file or a dangling link in place of the folder; and
+/// [`Error::Storage`] or [`Error::DiskFull`] if the folder is not writable, or is in a store that
+/// lets two runs create the same object.
 pub fn refuse_unwritable(folder: &Location, option: &str) -> Result<()> {
     match folder.path() {
         Some(path) => writable_disk(folder, path, option),
@@ -92,13 +103,14 @@ pub fn refuse_unwritable(folder: &Location, option: &str) -> Result<()> {
     }
 }
 
-/// Whether an entry of an output's folder is no part of a result. A folder that only begins like one of ours is somebody's.
+/// True if an entry of an output folder does not belong to a result. A folder whose name only
+/// begins like that of an attempt belongs to a user.
 fn of_unfinished_runs(name: &str) -> bool {
     let is_records = name.strip_prefix(RECORDS).is_some_and(is_hexadecimal);
     is_staged(name) || is_records || name == DECISION || is_half_written(name)
 }
 
-/// Whether an entry is the folder of an attempt.
+/// True if an entry is the folder of an attempt.
 fn is_staged(name: &str) -> bool {
     name.strip_prefix(STAGED).is_some_and(is_hexadecimal)
 }
@@ -107,20 +119,22 @@ fn is_hexadecimal(id: &str) -> bool {
     !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Whether this is a manifest or decision that was not whole when its process was killed.
+/// True if an entry is a manifest or decision that was partially written when its process was
+/// killed.
 fn is_half_written(name: &str) -> bool {
     let of = |whole: &&str| name.strip_prefix('.').is_some_and(|name| name.starts_with(*whole));
     name.ends_with(".tmp") && MANIFESTS.iter().chain(&[DECISION]).any(of)
 }
 
-/// Fails if a folder can be none, since something else has its name or that of a folder above it. `option` is where it was given.
+/// Checks that nothing else exists in place of a folder or of its ancestors. `option` is the option
+/// that named it.
 ///
 /// # Errors
-/// [`Error::Usage`] for a file, and for a symbolic link that leads nowhere.
+/// Returns [`Error::Usage`] for a file, and for a dangling symbolic link.
 fn refuse_what_is_no_folder(path: &Path, option: &str) -> Result<()> {
     let refuse =
         |what: String| Err(Error::Usage(format!("{option} {}: {what}; choose another {option}", path.display())));
-    // Without a slash at its end, after which a link would be followed.
+    // Without a trailing slash, which would make the system follow a link.
     let path: &Path = path.components().as_path();
     let link = path.ancestors().take_while(|above| !above.exists()).find(|above| above.is_symlink());
     if let Some(link) = link {
@@ -134,13 +148,13 @@ fn refuse_what_is_no_folder(path: &Path, option: &str) -> Result<()> {
     }
 }
 
-/// The nearest folder that exists decides, by a file that is written there and removed: permissions do not tell of full
-/// devices, quotas and folders that only look like some (`/proc`).
+/// Checks that the nearest existing folder is writable, by writing and removing a file. Permissions
+/// alone do not reveal full devices, quotas, and pseudo file systems (`/proc`).
 fn writable_disk(folder: &Location, path: &Path, option: &str) -> Result<()> {
     refuse_what_is_no_folder(path, option)?;
     let nearest = nearest(path);
     let refuse = |cause: String| Err(Error::storage(folder.name(), cause));
-    // Under a name that other runs pass over.
+    // Other runs ignore a file of this name.
     match write_beside(&nearest.join(DECISION), &[&[0; PROBE_BYTES]]) {
         Ok(_removed) => Ok(()),
         Err(cause) if matches!(cause.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
@@ -151,17 +165,19 @@ fn writable_disk(folder: &Location, path: &Path, option: &str) -> Result<()> {
     }
 }
 
-/// Bytes that the disk of an output has room for; `None` for a store, and where the system does not tell.
+/// Returns the free space on the disk of an output in bytes. Returns `None` for a store, or if the
+/// system does not report it.
 pub fn free_bytes(folder: &Location) -> Option<u64> {
     webtwin_spill::free_bytes(nearest(folder.path()?), "output").ok()
 }
 
-/// The nearest folder above a path, or file, that exists.
+/// Returns the nearest ancestor of a path, or the path itself, that exists.
 fn nearest(path: &Path) -> &Path {
     path.ancestors().find(|above| above.exists()).unwrap_or(Path::new("."))
 }
 
-/// Creates an object twice: the first creation must succeed, the second must not.
+/// Checks a store by creating an object twice: the first creation must succeed, and the second must
+/// fail.
 fn writable_store(attempt: &Attempt) -> Result<()> {
     let create = |bytes: &[u8]| attempt.staged.join("probe")?.put_if_absent(bytes, |stored| stored == bytes);
     let probed = create(b"first").and_then(|()| match create(b"second") {
@@ -176,7 +192,7 @@ fn writable_store(attempt: &Attempt) -> Result<()> {
     probed.map_err(|error| attempt.true_cause(error))
 }
 
-/// Fails when there is a result; a decision is published first.
+/// Fails if the folder has a result. A pending decision is published first.
 fn refuse_committed(folder: &Location) -> Result<()> {
     let decision = Decision::read(folder)?;
     let committed = committed(folder)?.is_some();
@@ -189,7 +205,7 @@ fn refuse_committed(folder: &Location) -> Result<()> {
     }
 }
 
-/// The manifest of the result in a folder, if it is one.
+/// Returns the manifest of the result in a folder, if there is one.
 fn committed(folder: &Location) -> Result<Option<Vec<u8>>> {
     for name in MANIFESTS {
         if let Some(bytes) = folder.join(name)?.get()? {
@@ -199,7 +215,8 @@ fn committed(folder: &Location) -> Result<Option<Vec<u8>>> {
     Ok(None)
 }
 
-/// Removes all that is no part of the result, which must be there. What cannot be removed does no harm.
+/// Removes everything that does not belong to the result, which must exist. Entries that cannot be
+/// removed are harmless.
 fn clear(folder: &Location) {
     let entries = folder.entries().unwrap_or_default();
     for name in entries.iter().filter(|name| is_staged(name)) {
@@ -208,7 +225,7 @@ fn clear(folder: &Location) {
     for name in entries.iter().filter(|name| is_half_written(name) || *name == DECISION) {
         let _ = folder.join(name).and_then(|file| file.remove());
     }
-    // A manifest of a corpus that was not whole when its process was killed lies deeper, and on a disk only.
+    // A partially written manifest of a corpus lies in a subfolder, and exists only on disks.
     if let Ok(beside) = folder.join(manifest::BESIDE_CORPUS.trim_end_matches('/'))
         && folder.path().is_some()
     {
@@ -222,17 +239,17 @@ fn clear(folder: &Location) {
 /// Returns the identifier of a new attempt: 128 random bits in hexadecimal.
 ///
 /// # Errors
-/// [`Error::Invariant`] when the system has no random numbers.
+/// Returns [`Error::Invariant`] if the system provides no random numbers.
 pub fn random_id() -> Result<String> {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes).map_err(|cause| Error::Invariant(format!("no random numbers: {cause}")))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// A file of an attempt: its path below the folder, and its length in bytes.
+/// File of an attempt: its path relative to the folder, and its length in bytes.
 pub type StagedFile = (String, u64);
 
-/// The files of one run on their way to be a result. All workers of a run have the same attempt.
+/// Files of one run that are to become a result. All workers of a run share one attempt.
 #[derive(Debug, Clone)]
 pub struct Attempt {
     id: String,
@@ -241,32 +258,32 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// The attempt `id` to make `folder` a result.
+    /// Returns the attempt `id` to make `folder` a result.
     ///
     /// # Errors
-    /// [`Error::Input`] when the name of the folder is none.
+    /// Returns [`Error::Input`] if the name of the folder is invalid.
     pub fn new(folder: &Location, id: &str) -> Result<Attempt> {
         Ok(Attempt { id: id.into(), folder: folder.clone(), staged: folder.join(&format!("{STAGED}{id}"))? })
     }
 
-    /// Its identifier.
+    /// Returns the identifier of the attempt.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Begins a file of the result that is written piece by piece, to be seen under its path once the attempt is decided
-    /// on.
+    /// Begins a file of the result that is written in pieces. It becomes visible under its path
+    /// when the attempt is decided on.
     ///
     /// # Errors
-    /// As [`NewFile::create`].
+    /// Returns the errors of [`NewFile::create`].
     pub fn create(&self, path: &str) -> Result<NewFile> {
         NewFile::create(&self.staged.join(path)?, path)
     }
 
-    /// Writes a file of the result by what `write` appends to it; its entry names no number of rows.
+    /// Writes a file of the result: `write` appends its bytes. The entry has no number of rows.
     ///
     /// # Errors
-    /// Those of `write`, and as [`Attempt::put`].
+    /// Returns any error of `write`, and the errors of [`Attempt::put`].
     pub fn write(&self, path: &str, write: impl FnOnce(&mut NewFile) -> Result<()>) -> Result<FileEntry> {
         let written = self.create(path).and_then(|mut file| {
             write(&mut file)?;
@@ -275,41 +292,45 @@ impl Attempt {
         written.map_err(|error| self.true_cause(error))
     }
 
-    /// The folder of this attempt on the local disk, if it is there; it goes with what is returned, unless that is
-    /// released before [`Attempt::commit`].
+    /// Returns a guard for the folder of this attempt, if it is on the local disk. The folder is
+    /// removed when the guard is dropped, unless it is released before [`Attempt::commit`].
     pub fn temporary(&self) -> Option<Temporary> {
         self.staged.path().map(|path| Temporary::at(path.to_path_buf()))
     }
 
-    /// Writes a file of the result, to be seen under its path once the attempt is decided on.
+    /// Writes a file of the result. It becomes visible under its path when the attempt is decided
+    /// on.
     ///
     /// # Errors
-    /// As [`Location::put`]; [`Error::LostCommit`] when another run was committed, which removes what is staged.
+    /// Returns the errors of [`Location::put`], and [`Error::LostCommit`] if another run was
+    /// committed, which removes staged files.
     pub fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
         self.put_parts(path, &[bytes])
     }
 
-    /// As [`Attempt::put`], for a file whose parts lie in several places.
+    /// Writes a file of the result like [`Attempt::put`], from several consecutive parts.
     ///
     /// # Errors
-    /// As [`Attempt::put`].
+    /// Returns the errors of [`Attempt::put`].
     pub fn put_parts(&self, path: &str, parts: &[&[u8]]) -> Result<()> {
         self.staged.join(path)?.put_parts(parts).map_err(|error| self.true_cause(error))
     }
 
-    /// Makes the folder a result: `files`, all of them staged, and `manifest` under `name`.
+    /// Makes the folder a result with `files`, which must all be staged, and with `manifest` under
+    /// `name`.
     ///
     /// # Errors
-    /// [`Error::LostCommit`] when another run was first; its result is published then. [`Error::CommitUnknown`] when the
-    /// store does not tell, or fails once the attempt is decided on. [`Error::Storage`] when a file is not there as it was
-    /// written, or when the store or disk fails; if that is amid publishing, the next run into the folder goes on.
+    /// Returns [`Error::LostCommit`] if another run was first, after publishing its result;
+    /// [`Error::CommitUnknown`] if the outcome in the store is unknown, or if the store fails after
+    /// the decision; and [`Error::Storage`] if a staged file is missing or altered, or if the store
+    /// or disk fails. If that happens during publishing, the next run into the folder continues it.
     pub fn commit(&self, name: &str, manifest: &[u8], files: Vec<StagedFile>) -> Result<()> {
         let text = String::from_utf8_lossy(manifest).into_owned();
         let decision = Decision { format: FORMAT, attempt: self.id.clone(), name: name.into(), manifest: text, files };
         if let Some(fault) = decision.fault() {
             return Err(Error::Invariant(format!("a decision {fault}")));
         }
-        // Until it is decided on, it goes when the process is ended from within.
+        // Until the decision, the staged files are removed if this process ends itself.
         let temporary = self.temporary();
         let there = decision.all_in(&self.staged);
         if let Some(temporary) = temporary {
@@ -322,13 +343,13 @@ impl Attempt {
         });
         let published = match decided {
             Ok(()) => decision.publish(&self.folder).map_err(|error| match error {
-                // Whatever the store has answered, the decision is made.
+                // Whatever the store has reported, the decision is made.
                 Error::Storage { .. } if self.folder.path().is_none() => {
                     Error::CommitUnknown(self.folder.name().into())
                 }
                 other => other,
             }),
-            // It may have been decided on, so all of it stays.
+            // The decision may have been made, so the staged files must stay.
             Err(Error::CommitUnknown(_)) => return Err(Error::CommitUnknown(self.folder.name().into())),
             Err(error) => {
                 let error = self.true_cause(error);
@@ -337,7 +358,7 @@ impl Attempt {
             }
         };
         if let Err(Error::LostCommit(_)) = published {
-            // Whoever was first may have died since, so the result is completed before it is named as the cause.
+            // The winner may have died since, so its result is completed before it is reported.
             let _ = refuse_committed(&self.folder);
             self.discard();
             return Err(Error::LostCommit(self.folder.name().into()));
@@ -345,12 +366,13 @@ impl Attempt {
         published
     }
 
-    /// Removes what is staged, as far as it can be.
+    /// Removes the staged files, if possible.
     pub fn discard(&self) {
         let _ = self.staged.remove_all();
     }
 
-    /// A run that is committed removes what others have staged: then that is why they fail.
+    /// Replaces `error` by [`Error::LostCommit`] if another run was committed, because its removal
+    /// of staged files is then the cause.
     fn true_cause(&self, error: Error) -> Error {
         match committed(&self.folder) {
             Ok(Some(_)) => Error::LostCommit(self.folder.name().into()),
@@ -359,14 +381,14 @@ impl Attempt {
     }
 }
 
-/// Which attempt is to be the result.
+/// Choice of the attempt that becomes the result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Decision {
     format: u32,
     attempt: String,
-    /// Name of the manifest.
+    /// File name of the manifest.
     name: String,
-    /// Its bytes.
+    /// Content of the manifest.
     manifest: String,
     files: Vec<StagedFile>,
 }
@@ -387,14 +409,16 @@ impl Decision {
                 None => return Ok(decision),
                 Some(fault) => fault,
             },
-            // Where there are no hard links, a process killed at this moment leaves half a decision, on which nobody acts.
+            // Without hard links, a process killed at this moment leaves a partial decision, which
+            // must be ignored.
             _ => "is not the decision of a run of this build".into(),
         };
         let why = format!("{fault}; nothing was moved: if no run writes here now, remove this file and run again");
         Err(Error::input(name, why))
     }
 
-    /// What it has that no run writes, as a part of a sentence.
+    /// Describes the first content that no run writes, as a part of a sentence. Returns `None` if
+    /// the decision is valid.
     fn fault(&self) -> Option<String> {
         let is_result = |path: &str| {
             let top = path.split('/').next().unwrap_or_default();
@@ -410,7 +434,7 @@ impl Decision {
         Some(format!("names {path:?}, which is no file of a result below its folder"))
     }
 
-    /// Fails if a file would come from, or go to, somewhere else by way of a symbolic link.
+    /// Fails if a symbolic link would redirect the source or the destination of a file.
     fn refuse_links(&self, staged: &Location, folder: &Location) -> Result<()> {
         let (Some(staged), Some(folder)) = (staged.path(), folder.path()) else { return Ok(()) };
         let paths = || self.files.iter().map(|(path, _)| Path::new(path));
@@ -419,7 +443,7 @@ impl Decision {
             true => root.to_path_buf(),
             false => root.join(path),
         };
-        // The folder itself may be a link: its user has named it.
+        // The folder itself may be a link, because its user has named it.
         let to = folders.iter().filter(|path| !path.as_os_str().is_empty()).map(|path| folder.join(path));
         let from = folders.iter().map(|path| below(staged, path)).chain(paths().map(|path| staged.join(path)));
         match to.chain(from).find(|path| path.is_symlink()) {
@@ -434,7 +458,7 @@ impl Decision {
         }
     }
 
-    /// Brings all files to their names; harmless when others do so too, or have done so.
+    /// Moves all files to their final names. Concurrent and repeated calls are harmless.
     fn publish(&self, folder: &Location) -> Result<()> {
         match committed(folder)? {
             Some(bytes) if bytes == self.manifest.as_bytes() => {}
@@ -454,7 +478,7 @@ impl Decision {
         let staged = Attempt::new(folder, &self.attempt)?.staged;
         self.refuse_links(&staged, folder)?;
         let move_some = |files: &[StagedFile]| -> Result<()> {
-            // Files that are not there any more have been moved by somebody else.
+            // Another run has already moved the files that are missing here.
             files.iter().try_for_each(|(path, bytes)| staged.join(path)?.move_to(&folder.join(path)?, *bytes))
         };
         if folder.path().is_some() {
@@ -468,7 +492,7 @@ impl Decision {
         })
     }
 
-    /// The first file that is not below `root`, or has another length.
+    /// Returns the first file that is missing below `root` or has another length.
     fn first_missing(&self, root: &Location) -> Result<Option<&str>> {
         let below = root.name().trim_end_matches('/').len() + 1;
         let listed = root.list(None)?;
@@ -480,9 +504,10 @@ impl Decision {
         Ok(files.find(|(path, bytes)| !there.contains(&(path.as_str(), *bytes))).map(|(path, _)| path.as_str()))
     }
 
-    /// Fails unless all files are below `root` as they were written; afterwards they outlive a crash of the machine.
+    /// Fails unless all files are below `root` with their lengths. Makes their names durable on a
+    /// local disk.
     fn all_in(&self, root: &Location) -> Result<()> {
-        // A list may be damaged on its way from a store.
+        // A list may have been damaged in transit from a store.
         let lists = if root.path().is_some() { 1 } else { READS };
         let mut missing = self.first_missing(root);
         for _ in 1..lists {

@@ -1,5 +1,5 @@
-//! Opening Parquet files of unknown origin: bounded memory, no panic, and a store's failure never mistaken for bad
-//! content.
+//! Parquet files of unknown origin: bounded memory, no panics, and failures of the store kept apart
+//! from invalid content.
 
 use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,20 +14,21 @@ use parquet::file::serialized_reader::ReadOptionsBuilder;
 use webtwin_base::error::Error;
 use webtwin_base::read_at::ReadAt;
 
-/// Largest footer accepted. One of this size describes a few hundred thousand column chunks.
+/// Maximum size of an accepted footer in bytes. A footer of this size describes a few hundred
+/// thousand column chunks.
 const FOOTER_BYTES: u64 = 64 << 20;
 
-/// A Parquet file whose footer has been read.
+/// Parquet file whose footer has been read.
 pub struct ParquetFile {
-    /// The reader of its row groups and metadata.
+    /// Reader of its row groups and metadata.
     pub reader: SerializedFileReader<Chunks>,
     failure: Arc<Mutex<Option<Error>>>,
 }
 
-/// Why a part of a Parquet file cannot be read.
+/// Reason why a part of a Parquet file cannot be read.
 #[derive(Debug)]
 pub enum Fault {
-    /// The bytes violate the format; says how.
+    /// The bytes violate the format. Contains the description of the violation.
     Content(String),
     /// The store failed, or the file changed.
     Run(Error),
@@ -39,13 +40,14 @@ impl ParquetFile {
         check_ends(file.as_ref())?;
         let failure = Arc::new(Mutex::new(None));
         let chunks = Chunks { file, failure: Arc::clone(&failure) };
-        // The kinds of pages, not only their encodings: a copy has pages like those of its original.
+        // The statistics per kind of page are needed, because a copy of the file must have the same
+        // kinds of pages.
         let options = ReadOptionsBuilder::new().with_encoding_stats_as_mask(false).build();
         let reader = guard(&failure, || SerializedFileReader::new_with_options(chunks, options))?;
         Ok(ParquetFile { reader, failure })
     }
 
-    /// Runs a read from this file, turning errors and panics of the reader into a [`Fault`].
+    /// Runs a read from this file, and converts errors and panics of the reader into a [`Fault`].
     pub fn guard<T>(&self, read: impl FnOnce() -> parquet::errors::Result<T>) -> std::result::Result<T, Fault> {
         guard(&self.failure, read)
     }
@@ -56,7 +58,8 @@ impl ParquetFile {
     }
 }
 
-/// Checks the magic at both ends, and that the footer lies within the file, before any of its bytes is trusted.
+/// Checks the magic numbers at both ends, and that the footer lies within the file, before its
+/// bytes are used.
 fn check_ends(file: &dyn ReadAt) -> std::result::Result<(), Fault> {
     let content = |reason: String| Err(Fault::Content(reason));
     let length = file.len();
@@ -79,8 +82,9 @@ fn check_ends(file: &dyn ReadAt) -> std::result::Result<(), Fault> {
     Ok(())
 }
 
-/// The crate still panics on some damage, so a panic counts as damage; a failure of the store, noted on its way, takes
-/// precedence.
+/// Runs a read, and converts errors and panics into a [`Fault`]. The `parquet` crate still panics
+/// on some damage, so a panic counts as damage. A failure of the store, which is recorded in
+/// `failure`, takes precedence.
 fn guard<T>(
     failure: &Mutex<Option<Error>>,
     read: impl FnOnce() -> parquet::errors::Result<T>,
@@ -95,7 +99,7 @@ fn guard<T>(
     }
 }
 
-/// Adapts a file to the crate.
+/// Adapter from a file to the `parquet` crate.
 pub struct Chunks {
     file: Arc<dyn ReadAt>,
     failure: Arc<Mutex<Option<Error>>>,
@@ -129,7 +133,7 @@ impl ChunkReader for Chunks {
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
-        // Checked first, because damage must not make us allocate.
+        // Checked before the allocation, so that a damaged length cannot cause a large one.
         if start.checked_add(length as u64).is_none_or(|end| end > self.file.len()) {
             return Err(ParquetError::EOF(format!("{length} bytes from {start} lie beyond the end")));
         }
@@ -137,7 +141,8 @@ impl ChunkReader for Chunks {
     }
 }
 
-/// Reads on from a place in a file. The crate reads page headers with it, which are short.
+/// Sequential reader from a position in a file. The `parquet` crate uses it for page headers, which
+/// are short.
 pub struct From {
     chunks: Chunks,
     next: u64,
@@ -157,7 +162,7 @@ impl Read for From {
 }
 
 impl Fault {
-    /// Converts the fault into an error of an input that cannot be read at all.
+    /// Converts the fault into the error of an input that cannot be read at all.
     pub fn of_input(self, name: &str) -> Error {
         match self {
             Fault::Content(reason) => Error::input(name, format!("bad_parquet: {reason}")),
@@ -166,12 +171,14 @@ impl Fault {
     }
 }
 
-/// Number of rows of a row group; 0 if the footer has a negative one ([`has_rows_below_zero`]).
+/// Returns the number of rows of a row group, or 0 if the footer has a negative number
+/// ([`has_rows_below_zero`]).
 pub fn rows_of(file: &ParquetFile, group: usize) -> usize {
     usize::try_from(file.reader.metadata().row_group(group).num_rows()).unwrap_or(0)
 }
 
-/// Whether the footer gives a row group fewer than no rows: then nobody knows how many there are.
+/// True if the footer has a negative number of rows for a row group, whose true number is then
+/// unknown.
 pub fn has_rows_below_zero(file: &ParquetFile, group: usize) -> bool {
     file.reader.metadata().row_group(group).num_rows() < 0
 }

@@ -1,17 +1,20 @@
-//! Records of finished work on the local disk, from which an interrupted run resumes.
+//! Records on the local disk, from which an interrupted run resumes. A record is the saved result
+//! of reading one work item.
 //!
-//! A file holds the records of some work items, each under a 128-bit key that identifies the bytes of input it was made
-//! of. The writer knows what a record means; here it is bytes.
+//! A file contains the records of some work items, each under a 128-bit key that identifies the
+//! input bytes it was made of. This module treats records as bytes; the writer interprets them.
 //!
 //! # Layout
-//! A `Head` (magic, format, job digest, build, checksum), then for each record an `Entry` (key, length, two checksums)
-//! and its bytes. Numbers are in the byte order of this machine; another order makes another magic.
+//! A `Head` (magic, format, job digest, build, checksum), then for each record an `Entry` (key,
+//! length, two checksums) and its bytes. Numbers are in the byte order of the machine; another
+//! order gives another magic.
 //!
 //! # Safety of the answer
-//! A record is used only if it is whole and was made by this build, for this job, from this input. (Two builds of one
-//! commit with different changes on top count as one build: their version strings are equal.) Files get their final
-//! names once they are complete. They are not synced: if a crash of the machine tears one, its checksum shows it, and
-//! the input is read again.
+//! A record is used only if it is complete and was made by the same build, for the same job, from
+//! the same input. (Two builds of one commit with different uncommitted changes count as the same
+//! build, because their version strings are equal.) Files get their final names after they are
+//! complete. They are not synced: if a crash of the machine leaves a partial file, its checksum
+//! reveals that, and the input is read again.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -33,71 +36,76 @@ use webtwin_base::leftovers::Temporary;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"wtrecord");
 
-/// Format of the files, and of a shelf part within them.
+/// Version of the format of the files, and of the local pages in them.
 const FORMAT: u64 = 2;
 
-/// Ending of the names of whole files.
+/// Extension of complete files.
 const WHOLE: &str = "records";
 
-/// Ending of the names of files while they are written.
+/// Extension of files that are being written.
 pub(super) const HALF: &str = "half";
 
-/// Ending of the names of records of finished steps ([`super::step_records`]).
+/// Extension of checkpoints of finished steps ([`super::step_records`]).
 pub(super) const STEP: &str = "step";
 
-/// Records of work items: what a run has read of each, for a later run. Threads share it.
+/// Store of the records of work items, for use by a later run. Threads may share it.
 pub trait RecordStore: std::fmt::Debug + Send + Sync {
-    /// The record of an item, or `None` if there is no usable one.
+    /// Returns the record of an item, or `None` if there is no usable one.
     fn read(&self, number: usize) -> Option<Vec<u8>>;
 
-    /// Keeps the records of some items; `encode` appends the record of an item to an empty list.
+    /// Stores the records of some items. `encode` appends the record of an item to an empty list.
     ///
     /// # Errors
-    /// [`Error::Storage`] and its like, and those of `encode`; then none of them is kept.
+    /// Returns [`Error::Storage`], or another error of a failed write, and any error of `encode`.
+    /// Then no record of the call is stored.
     fn write(&self, numbers: &[usize], encode: &mut dyn FnMut(usize, &mut Vec<u8>) -> Result<()>) -> Result<()>;
 
-    /// Whether an item that was taken up is to be written again.
+    /// True if an item restored from its record must be written again.
     fn moves(&self, number: usize) -> bool;
 
-    /// Whether records are written as soon as they can be, since the run may end at any moment.
+    /// True if records are written as early as possible, because the run may end at any moment.
     fn writes_at_once(&self) -> bool;
 
-    /// Counts a record that was whole, but is none.
+    /// Counts a complete record whose content is invalid.
     fn refuse(&self);
 
-    /// The steps after reading that a worker, of so many, has finished; `None` where they are not recorded.
+    /// Returns the checkpoints of the steps after reading of one worker, among `workers`. Returns
+    /// `None` if steps are not saved.
     fn steps(&self, worker: usize, workers: usize) -> Option<StepRecords>;
 
-    /// What the workers of the run before have found in steps after reading, and a place for what those of this run find; `None`
-    /// where nothing of the kind is kept.
+    /// Returns the results of steps after reading that the workers of the previous run have saved,
+    /// and that this run can save. Returns `None` if the store does not keep them.
     fn shares(&self) -> Option<&dyn Shares>;
 
-    /// Whole records that no item takes up: those of other files than this run has, and of the items of which `is_taken_up` is
-    /// false. Files that must be read into memory are left out where memory has a bound.
+    /// Returns the complete records that no item uses: those of files that this run does not read,
+    /// and those of items for which `is_taken_up` is false. If memory is bounded, files that would
+    /// have to be read into memory are omitted.
     fn left_over(&self, is_taken_up: &dyn Fn(usize) -> bool, memory_is_bounded: bool) -> Vec<LeftOver>;
 }
 
-/// What each worker of a run has found in a step, for the next run to change where its input has changed. Threads share it.
+/// Results of each worker in a step, which the next run updates where its input has changed.
+/// Threads may share them.
 pub trait Shares {
-    /// How many workers of the run before have left what they found in a step; 0 when it is not there of all of them.
+    /// Returns the number of workers of the previous run that have saved their result of a step, or
+    /// 0 if the results are not complete.
     fn count(&self, step: &str) -> usize;
 
-    /// The share of one of these workers, or `None` when it is damaged.
+    /// Returns the result of one of these workers, or `None` if it is damaged.
     fn read(&self, step: &str, worker: usize) -> Option<Vec<u8>>;
 
-    /// Leaves the share of a worker, of so many.
+    /// Saves the result of a worker. `of` is its index and the number of workers.
     ///
     /// # Errors
-    /// [`Error::Storage`] and its like.
+    /// Returns [`Error::Storage`] or another error of a failed write.
     fn write(&self, step: &str, of: (usize, usize), share: &[u8]) -> Result<()>;
 }
 
-/// Records in a file that no work item takes up.
+/// Records in a file that no work item uses.
 #[derive(Debug)]
 pub struct LeftOver {
-    /// The file.
+    /// Content of the file.
     pub file: FileBytes,
-    /// Where records are in it.
+    /// Positions of the records in the file.
     pub records: Vec<Range<usize>>,
 }
 
@@ -126,18 +134,18 @@ impl RecordStore for Records {
         Some(StepRecords::of(&self.folder, self.head, (worker, workers)))
     }
 
-    /// None: the steps of a run with the same inputs are taken up as they are.
+    /// Returns `None`, because the steps of a run with the same inputs are restored as they are.
     fn shares(&self) -> Option<&dyn Shares> {
         None
     }
 
-    /// None: the earlier run had the same inputs.
+    /// Returns no records, because the earlier run had the same inputs.
     fn left_over(&self, _: &dyn Fn(usize) -> bool, _: bool) -> Vec<LeftOver> {
         Vec::new()
     }
 }
 
-/// Identifies the job and build whose records a file holds.
+/// Header of a file, which identifies the job and the build of its records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Head {
@@ -163,15 +171,15 @@ impl Head {
     }
 }
 
-/// Precedes a record.
+/// Header of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Entry {
     key: [u64; 2],
     bytes: u64,
-    /// Checksums of key, length and the record.
+    /// Checksum of key, length and record.
     content: [u64; 2],
-    /// Checksum of the fields above, so that a damaged length leads nowhere.
+    /// Checksum of the fields above, so that a damaged length is never used.
     checksum: u64,
 }
 
@@ -193,7 +201,7 @@ impl Entry {
         xxh3_64(bytemuck::bytes_of(&Entry { checksum: 0, ..*self }))
     }
 
-    /// Bytes of the record; `None` if they are not what was written.
+    /// Returns the length of the record in bytes, or `None` if the header is damaged.
     pub(super) fn length(&self) -> Option<u64> {
         (self.checksum == self.sum()).then_some(self.bytes)
     }
@@ -203,7 +211,7 @@ impl Entry {
     }
 }
 
-/// Place of a record.
+/// Position of a record.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     file: usize,
@@ -211,19 +219,19 @@ struct Place {
     entry: Entry,
 }
 
-/// Counts of records that were found but are not used.
+/// Numbers of records that were found but are not used.
 #[derive(Debug, Default)]
 pub struct Ignored {
-    /// Files or records that are not whole.
+    /// Partial or damaged files and records.
     pub damaged: AtomicU64,
     /// Files of another job, build or format.
     pub foreign: AtomicU64,
-    /// Records of input that has changed since, or is now cut into other items.
+    /// Records of input that has changed since, or is now divided into other items.
     pub stale: AtomicU64,
 }
 
 impl Ignored {
-    /// Which records were ignored and why, for people; `None` if there are none.
+    /// Describes for users which records were ignored and why. Returns `None` if there are none.
     pub fn told(&self) -> Option<String> {
         let counts = [
             (&self.damaged, "damaged"),
@@ -239,10 +247,11 @@ impl Ignored {
     }
 }
 
-/// The folder for the records of a job with this digest, below `root`; `other` is how another root is given.
+/// Returns the folder for the records of a job with this digest, below `root`. Messages contain
+/// `other`, the option for another root.
 ///
 /// # Errors
-/// [`Error::Usage`] for a root in a store, and for a link in the place of the folder.
+/// Returns [`Error::Usage`] for a root in a store, and for a symbolic link in place of the folder.
 pub fn folder_below(root: &Location, digest: &str, other: &str) -> Result<PathBuf> {
     let Some(root) = root.path() else {
         return Err(Error::Usage(format!("--resume needs a local disk, not {root}: give {other}")));
@@ -251,7 +260,8 @@ pub fn folder_below(root: &Location, digest: &str, other: &str) -> Result<PathBu
     let records = root.join(format!("{RECORDS}{digest}"));
     match records.is_symlink() {
         false => Ok(records),
-        // Its name can be known before: whoever may write here could have records written elsewhere.
+        // The name is predictable, so anyone who may write here could redirect the records by a
+        // link.
         true => Err(Error::Usage(format!(
             "--resume: {} is a symbolic link, which no run makes; remove it, or name another folder with {other}",
             records.display()
@@ -259,7 +269,7 @@ pub fn folder_below(root: &Location, digest: &str, other: &str) -> Result<PathBu
     }
 }
 
-/// The records of one job in one folder: those of earlier runs, and a place for more. Threads share it.
+/// Records of one job in one folder: those of earlier runs, and new ones. Threads may share them.
 #[derive(Debug)]
 pub struct Records {
     folder: PathBuf,
@@ -267,20 +277,22 @@ pub struct Records {
     keys: Vec<u128>,
     files: Vec<PathBuf>,
     places: Vec<Option<Place>>,
-    /// The records that were found but are not used.
+    /// Records that were found but are not used.
     pub ignored: Ignored,
 }
 
 impl Records {
-    /// Finds in `folder`, which is created if missing, the records of the items with these keys.
+    /// Finds the records of the items with the given keys in `folder`, which is created if it is
+    /// missing.
     ///
-    /// Half-written files of a run that ended are removed, so no other run may use the folder at the same time.
+    /// Removes partially written files of ended runs, so no other run may use the folder at the
+    /// same time.
     ///
     /// # Errors
-    /// [`Error::Storage`] when the folder cannot be made or listed.
+    /// Returns [`Error::Storage`] if the folder cannot be created or listed.
     ///
     /// # Cost
-    /// A positioned read of 48 bytes per record.
+    /// A positioned read of 48 bytes for each record.
     pub fn open(folder: &Path, digest: [u8; 32], build: &str, keys: Vec<u128>) -> Result<Records> {
         let failed = |cause| Error::storage(folder.to_string_lossy(), cause);
         fs::create_dir_all(folder).map_err(failed)?;
@@ -306,7 +318,8 @@ impl Records {
         Ok(records)
     }
 
-    /// Notes the places of a file's records, up to the first that is torn or unreadable, which is an error.
+    /// Indexes the records of a file, up to the first that is partial or unreadable, which is an
+    /// error.
     fn index(&mut self, file: usize, numbers: &HashMap<u128, usize>) -> std::io::Result<()> {
         let mut open = File::open(&self.files[file])?;
         let length = open.metadata()?.len();
@@ -335,17 +348,17 @@ impl Records {
         Ok(())
     }
 
-    /// Folder with the records.
+    /// Returns the folder with the records.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Number of items that have a record, judged by its head.
+    /// Returns the number of items that have a record, judged by its header.
     pub fn found(&self) -> usize {
         self.places.iter().flatten().count()
     }
 
-    /// The record of an item, or `None` if there is no usable one.
+    /// Returns the record of an item, or `None` if there is no usable one.
     pub fn read(&self, number: usize) -> Option<Vec<u8>> {
         let Place { file, offset, entry } = self.places[number]?;
         let read = || -> std::io::Result<Vec<u8>> {
@@ -361,10 +374,12 @@ impl Records {
         record
     }
 
-    /// Writes the records of some items as one file; `encode` appends the record of an item to an empty list.
+    /// Writes the records of some items as one file. `encode` appends the record of an item to an
+    /// empty list.
     ///
     /// # Errors
-    /// [`Error::Storage`], and those of `encode`; then no file is left.
+    /// Returns [`Error::Storage`] if writing fails, and any error of `encode`. Then no file is
+    /// left.
     pub fn write(&self, numbers: &[usize], mut encode: impl FnMut(usize, &mut Vec<u8>) -> Result<()>) -> Result<()> {
         let mut random = [0; 8];
         let failed = |cause: std::io::Error| Error::storage(self.folder.to_string_lossy(), cause);
@@ -387,8 +402,8 @@ impl Records {
         write()
     }
 
-    /// Removes all records from the folder, those of steps too, and the folder if nothing else is in it. What cannot be
-    /// removed stays and costs only disk space.
+    /// Removes all records and checkpoints from the folder, and the folder itself if nothing else
+    /// is in it. Files that cannot be removed only take disk space.
     pub fn remove(&self) {
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             if kind(&entry.path()).is_some() {
@@ -399,7 +414,7 @@ impl Records {
     }
 }
 
-/// The kinds of files in the folder.
+/// Types of the files in the folder.
 enum Written {
     Whole,
     Half,

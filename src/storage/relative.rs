@@ -1,13 +1,14 @@
-//! What a file is called beside others: its path below the deepest folder that holds them all.
+//! Relative names of a set of files: their paths below the deepest common folder.
 
 use std::path::Component;
 
 use super::location::Location;
 
-/// The parts of a name, of which the last is that of the file; the same however the file was given. On the local disk
-/// those of its absolute path without `.` and `..`, in a store the scheme, the bucket and the parts of the key.
+/// Returns the segments of a name, of which the last is the file name. They do not depend on the
+/// way the file was specified. On the local disk they are those of the absolute path without `.`
+/// and `..`. In a store they are the scheme, the bucket and the segments of the key.
 ///
-/// Links are not followed, for they are names, too.
+/// Links are not resolved, because they are names, too.
 pub fn segments(location: &Location) -> Vec<String> {
     let Some(path) = location.path() else {
         let name = location.name().replacen("://", "/", 1);
@@ -25,7 +26,7 @@ pub fn segments(location: &Location) -> Vec<String> {
     parts
 }
 
-/// The path of each file below the deepest folder that holds them all, with `/` between its parts.
+/// Returns the path of each file below the deepest common folder, with `/` as the separator.
 pub fn below_common_folder(names: &[Vec<String>]) -> Vec<String> {
     let folders = names.iter().map(|name| &name[..name.len().saturating_sub(1)]);
     let common = folders.reduce(|x, y| &x[..x.iter().zip(y).take_while(|(x, y)| x == y).count()]).map_or(0, <[_]>::len);

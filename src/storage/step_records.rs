@@ -1,16 +1,20 @@
-//! What a worker had found when a step of the run ended, on the local disk, from which an interrupted run resumes.
+//! Checkpoints on the local disk: the result of a worker at the end of a step, from which an
+//! interrupted run resumes.
 //!
-//! A file is what one worker has made in one step. Its stamp says of what it was made and by which run; what the bytes
-//! after the stamp mean, the writer knows. A later run of the same step by the same worker takes the place of the file.
+//! A file is the result of one worker in one step. Its stamp identifies the input of the step and
+//! the run. This module treats the bytes after the stamp as opaque; the writer interprets them.
+//! When a later run repeats the step, the same worker replaces the file.
 //!
 //! # Layout
-//! A `Head` (magic, format, job digest, build, checksum), then pieces of up to 1 MiB, each an `Entry` (key, length, two
-//! checksums) and its bytes. The key of a piece is its number; the first piece is the stamp, and the last is empty. So a
-//! file that has been cut off is not whole, nor is one whose pieces have been put in another order.
+//! A `Head` (magic, format, job digest, build, checksum), then pieces of up to 1 MiB, each an
+//! `Entry` (key, length, two checksums) and its bytes. The key of a piece is its number. The first
+//! piece is the stamp, and the last one is empty. So a truncated file is detected, and so is one
+//! whose pieces are reordered.
 //!
 //! # Safety of the answer
-//! As that of [`super::records`]: a file is used only if it is whole and was made by this build, for this job. Which run made
-//! it, and of what, its caller compares. It gets its name once it is complete, and is not synced.
+//! Equals that of [`super::records`]: a file is used only if it is complete and was made by the
+//! same build, for the same job. The caller compares the run and the input. A file gets its name
+//! after it is complete, and is not synced.
 
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
@@ -22,20 +26,20 @@ use super::records::{Entry, HALF, Head, STEP, read_pod};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::leftovers::Temporary;
 
-/// Most bytes of a piece.
+/// Maximum size of a piece in bytes.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Of what a record was made, and by which run: one number a run, the same for all its workers.
+/// Origin of a checkpoint. All workers of a run use the same number for the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct Stamp {
-    /// Digest of all that the step has seen.
+    /// Digest of all input of the step.
     pub seen: u64,
-    /// Number of the run, random.
+    /// Random number of the run.
     pub run: u64,
 }
 
-/// The steps that one worker has finished, in one folder.
+/// Checkpoints of the steps of one worker, in one folder.
 #[derive(Debug, Clone)]
 pub struct StepRecords {
     folder: PathBuf,
@@ -44,22 +48,24 @@ pub struct StepRecords {
 }
 
 impl StepRecords {
-    /// Those of a worker of so many, in a folder that is there.
+    /// Returns the checkpoints of one worker in an existing folder. The pair is the worker's index
+    /// and the number of workers.
     pub(super) fn of(folder: &Path, head: Head, (worker, workers): (usize, usize)) -> StepRecords {
         StepRecords { folder: folder.into(), head, worker: format!("{worker}-of-{workers}") }
     }
 
-    /// The stamp of the record of a step, if there is one and it is whole. All of it is read.
+    /// Returns the stamp of the checkpoint of a step, if it is complete. Reads the whole file.
     pub fn stamp(&self, step: &str) -> Option<Stamp> {
         let (stamp, mut rest) = self.open(step).ok()?;
         std::io::copy(&mut rest, &mut std::io::sink()).ok()?;
         Some(stamp)
     }
 
-    /// Reads what follows the stamp of a record; it ends with an error of [`ErrorKind::InvalidData`] where the file is not whole.
+    /// Reads the content of a checkpoint after the stamp. Reading ends with an error of
+    /// [`ErrorKind::InvalidData`] if the file is not intact.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub fn read(&self, step: &str) -> std::io::Result<impl Read + use<>> {
         Ok(self.open(step)?.1)
     }
@@ -75,20 +81,22 @@ impl StepRecords {
         Ok((stamp, pieces))
     }
 
-    /// Records a step; `content` writes what follows the stamp.
+    /// Writes the checkpoint of a step. `content` writes the bytes after the stamp.
     ///
     /// # Errors
-    /// [`Error::Storage`], and those of `content`; then an earlier record of the step may still be there.
+    /// Returns [`Error::Storage`] if writing fails, and any error of `content`. Then an earlier
+    /// checkpoint of the step may still exist.
     pub fn write(&self, step: &str, stamp: Stamp, content: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
         let mut record = self.begin(step, stamp)?;
         content(&mut record)?;
         record.finish()
     }
 
-    /// Begins the record of a step, whose content is written to it; it takes the place of an earlier one once it is finished.
+    /// Begins the checkpoint of a step, whose content is written to the returned value. It replaces
+    /// an earlier one when it is finished.
     ///
     /// # Errors
-    /// [`Error::Storage`].
+    /// Returns [`Error::Storage`] if the file cannot be created.
     pub fn begin(&self, step: &str, stamp: Stamp) -> Result<StepRecord> {
         let path = self.path(step);
         let failed = |cause: std::io::Error| Error::storage(path.to_string_lossy(), cause);
@@ -105,7 +113,7 @@ impl StepRecords {
     }
 }
 
-/// The record of a step while it is written.
+/// Checkpoint of a step that is being written.
 #[derive(Debug)]
 pub struct StepRecord {
     pieces: PieceWriter<BufWriter<File>>,
@@ -114,16 +122,17 @@ pub struct StepRecord {
 }
 
 impl StepRecord {
-    /// Gives the record its name: from now on it is whole.
+    /// Completes the checkpoint and gives the file its name.
     ///
     /// # Errors
-    /// [`Error::Storage`].
+    /// Returns [`Error::Storage`] if writing fails.
     pub fn finish(self) -> Result<()> {
         let StepRecord { mut pieces, half, path } = self;
         let mut end = || -> std::io::Result<()> {
             if !pieces.piece.is_empty() {
                 pieces.end_piece()?;
             }
+            // The empty piece marks the end of the content.
             pieces.end_piece()?;
             pieces.to.flush()?;
             fs::rename(half.path(), &path)
@@ -142,11 +151,11 @@ impl Write for StepRecord {
     }
 }
 
-/// Writes pieces.
+/// Writer of pieces.
 #[derive(Debug)]
 struct PieceWriter<W> {
     to: W,
-    /// Number of the next.
+    /// Number of the next piece.
     next: u128,
     piece: Vec<u8>,
 }
@@ -176,10 +185,10 @@ impl<W: Write> Write for PieceWriter<W> {
     }
 }
 
-/// Reads the bytes of pieces up to the empty one, each of which is checked before any of it is given out.
+/// Reader of pieces up to the empty one. Each piece is checked before any of its bytes is returned.
 struct Pieces<R> {
     from: R,
-    /// Number of the next.
+    /// Number of the next piece.
     next: u128,
     piece: Vec<u8>,
     taken: usize,

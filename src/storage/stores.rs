@@ -1,7 +1,8 @@
-//! Object stores behind `s3://`, `gs://` and `az://` URLs, one client per bucket.
+//! Object stores behind `s3://`, `gs://` and `az://` URLs, with one client for each bucket.
 //!
-//! Settings are the environment variables that the vendors' own tools read (`AWS_*`, `GOOGLE_*`, `AZURE_*`), among them
-//! `AWS_ENDPOINT_URL`, and `AWS_SKIP_SIGNATURE` for public buckets. Tests pass them explicitly.
+//! Settings are the environment variables of the vendors' own tools (`AWS_*`, `GOOGLE_*`,
+//! `AZURE_*`), among them `AWS_ENDPOINT_URL`, and `AWS_SKIP_SIGNATURE` for public buckets. Tests
+//! pass them explicitly.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -12,11 +13,11 @@ use object_store::ObjectStore;
 use webtwin_base::build_info::lacks;
 use webtwin_base::error::{Error, Result};
 
-/// How long a request is retried before the store counts as failed.
+/// Time for which a request is retried before the store counts as failed.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Settings of object stores, and the clients opened with them.
-// Without clouds there is nobody to be patient with.
+/// Settings of object stores, and the clients that were opened with them.
+// Without a cloud feature, `patience` is never read.
 #[cfg_attr(not(feature = "cloud"), expect(dead_code))]
 pub struct Stores {
     settings: BTreeMap<String, String>,
@@ -25,7 +26,7 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// Returns the stores configured by the process's environment.
+    /// Returns the stores that the environment of this process configures.
     pub fn of_env() -> &'static Stores {
         static STORES: OnceLock<Stores> = OnceLock::new();
         STORES.get_or_init(|| {
@@ -36,15 +37,15 @@ impl Stores {
         })
     }
 
-    /// Returns stores with explicit settings, named like the environment variables; case does not matter, and unknown
-    /// names are ignored, as in an environment.
+    /// Returns stores with explicit settings, named like the environment variables. Case is
+    /// insignificant, and unknown names are ignored, as in an environment.
     pub fn with_settings<K: Into<String>, V: Into<String>>(settings: impl IntoIterator<Item = (K, V)>) -> Stores {
         let settings =
             settings.into_iter().map(|(key, value)| (key.into().to_ascii_lowercase(), value.into())).collect();
         Stores { settings, patience: PATIENCE, clients: Mutex::default() }
     }
 
-    /// Sets how long a request is retried before the store counts as failed.
+    /// Sets the time for which a request is retried before the store counts as failed.
     pub fn with_patience(mut self, patience: Duration) -> Stores {
         self.patience = patience;
         self

@@ -1,10 +1,11 @@
-//! Output tables: Parquet, one folder per table, `part-NNNNN.parquet`.
+//! Output tables: Parquet, with one folder per table and files `part-NNNNN.parquet`.
 //!
-//! The bytes of a file are a pure function of its rows: it contains no date, build or host.
+//! The bytes of a file are a pure function of its rows: they contain no date, build or host.
 //!
-//! No value is ever empty. pandas makes floats of unsigned numbers with empty values, and floats of 64-bit ids name nothing;
-//! where there may be no value, a column of booleans says so. Ids are unsigned, counts are signed: Spark has no unsigned
-//! 64-bit numbers and makes decimals of them, which names may be, and sums should not.
+//! No value is ever null. pandas converts unsigned columns with nulls to floats, which cannot
+//! represent 64-bit ids. If a value may be absent, a boolean column marks its presence. Ids are
+//! unsigned, and counts are signed: Spark has no unsigned 64-bit type and converts such columns to
+//! decimals, which is acceptable for names but not for sums.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -21,13 +22,14 @@ pub use super::table_encoder::{encode, encode_into};
 use super::texts::Texts;
 use webtwin_base::error::{Error, Result};
 
-/// Texts that are taken from the decoder at a time: what it makes of them stays in the cache of a core.
+/// Number of texts that are taken from the decoder at a time, so that its output stays in the cache
+/// of a core.
 const TEXTS_AT_A_TIME: usize = 1 << 10;
 
-/// Most bytes for which room is made before it is known that there are as many.
+/// Maximum memory in bytes that is reserved by an estimate.
 const MOST_GUESSED_BYTES: usize = 16 << 20;
 
-/// A column of a table, with its values.
+/// Column of a table, with its values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Column {
     /// Ids and other hashes: unsigned 64-bit numbers that are compared and never added.
@@ -38,7 +40,8 @@ pub enum Column {
     U32(Vec<u32>),
     /// 64-bit floating-point numbers.
     F64(Vec<f64>),
-    /// Times in UTC, seconds since 1970. (Written without a time zone, because some readers need a zone table for one.)
+    /// Times in UTC, seconds since 1970. (Written without a time zone, because some readers need a
+    /// zone table for one.)
     Time(Vec<i64>),
     /// UTF-8 strings.
     Text(Texts),
@@ -47,7 +50,8 @@ pub enum Column {
 }
 
 impl Column {
-    /// Whether a dictionary makes a file with these values smaller, as far as the first so many of them tell.
+    /// True if a dictionary is estimated to make a file with these values smaller, judged by the
+    /// first `looked_at` values.
     pub(super) fn repeats_itself(&self, looked_at: usize) -> bool {
         let mut values: Vec<u64> = match self {
             Column::Id(values) | Column::Count(values) => values[..looked_at].to_vec(),
@@ -56,11 +60,12 @@ impl Column {
         };
         values.sort_unstable();
         values.dedup();
-        // Beside its values of eight bytes a dictionary of so many takes two bytes a row.
+        // A dictionary of up to 2^16 entries takes 8 bytes for each entry, and 2 bytes for each
+        // row.
         values.len() * 4 <= looked_at * 3
     }
 
-    /// Number of values, empty ones included.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         match self {
             Column::Id(values) => values.len(),
@@ -73,12 +78,13 @@ impl Column {
         }
     }
 
-    /// Whether the column has no rows.
+    /// True if the column has no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A value as JSON: ids as strings, because JavaScript and jq round numbers above 2^53; times as in ISO 8601, in UTC.
+    /// Returns a value as JSON. Ids are strings, because JavaScript and jq round numbers above
+    /// 2^53. Times are ISO 8601 in UTC.
     pub fn json(&self, row: usize) -> serde_json::Value {
         match self {
             Column::Id(values) => values[row].to_string().into(),
@@ -103,7 +109,8 @@ impl Column {
         }
     }
 
-    /// Bytes that rows take on disk, about: hashes do not compress, text does to a quarter.
+    /// Returns the approximate size of the rows on disk in bytes. Hashes do not compress; text is
+    /// compressed to a quarter.
     fn weight(&self) -> u64 {
         let rows = self.len() as u64;
         match self {
@@ -114,7 +121,7 @@ impl Column {
         }
     }
 
-    /// Bytes of some of its values in memory.
+    /// Returns the size of a range of values in memory, in bytes.
     fn bytes(&self, rows: Range<usize>) -> usize {
         match self {
             Column::Id(_) | Column::Count(_) | Column::F64(_) | Column::Time(_) => 8 * rows.len(),
@@ -124,7 +131,7 @@ impl Column {
         }
     }
 
-    /// Keeps the values at `rows`, in that order.
+    /// Returns the values at `rows`, in that order.
     fn pick(&self, rows: &[usize]) -> Column {
         fn at<T: Clone>(values: &[T], rows: &[usize]) -> Vec<T> {
             rows.iter().map(|&row| values[row].clone()).collect()
@@ -140,7 +147,7 @@ impl Column {
         }
     }
 
-    /// Compares the values of two rows.
+    /// Compares the values of the rows `x` and `y`.
     pub fn order(&self, x: usize, y: usize) -> Ordering {
         match self {
             Column::Id(values) | Column::Count(values) => values[x].cmp(&values[y]),
@@ -152,7 +159,7 @@ impl Column {
         }
     }
 
-    /// Takes the values from `at` on out.
+    /// Removes and returns the values from `at` on.
     fn split_off(&mut self, at: usize) -> Column {
         match self {
             Column::Id(values) => Column::Id(values.split_off(at)),
@@ -178,7 +185,7 @@ impl Column {
     }
 }
 
-/// A time in UTC, given in seconds since 1970, as in ISO 8601.
+/// Formats a time in seconds since 1970 as ISO 8601, in UTC.
 fn iso_8601(seconds: i64) -> String {
     DateTime::from_timestamp(seconds, 0).map_or(seconds.to_string(), |at| at.format("%Y-%m-%dT%H:%M:%SZ").to_string())
 }
@@ -191,20 +198,20 @@ pub struct Table {
 }
 
 impl Table {
-    /// Makes a table of columns.
+    /// Creates a table from its columns.
     pub fn new<const N: usize>(columns: [(&str, Column); N]) -> Table {
         Table { columns: columns.map(|(name, column)| (name.to_string(), column)).into() }
     }
 
-    /// Number of rows, which is that of every column.
+    /// Returns the number of rows, which is the same in every column.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |(_, column)| column.len())
     }
 
-    /// A column of unsigned 64-bit numbers.
+    /// Returns a column of unsigned 64-bit numbers.
     ///
     /// # Errors
-    /// [`Error::Input`] when the table has no such column.
+    /// Returns [`Error::Input`] if the table has no such column.
     pub fn u64(&self, name: &str) -> Result<&[u64]> {
         match self.columns.iter().find(|column| column.0 == name) {
             Some((_, Column::Id(values) | Column::Count(values))) => Ok(values),
@@ -214,10 +221,10 @@ impl Table {
         }
     }
 
-    /// A column of unsigned 32-bit numbers.
+    /// Returns a column of unsigned 32-bit numbers.
     ///
     /// # Errors
-    /// [`Error::Input`] when the table has no such column.
+    /// Returns [`Error::Input`] if the table has no such column.
     pub fn u32(&self, name: &str) -> Result<&[u32]> {
         match self.columns.iter().find(|column| column.0 == name) {
             Some((_, Column::U32(values))) => Ok(values),
@@ -225,19 +232,20 @@ impl Table {
         }
     }
 
-    /// A column of unsigned 64-bit numbers, where another column says that there is one.
+    /// Returns a column of optional unsigned 64-bit numbers. The boolean column `is_there` marks
+    /// the values that are present.
     ///
     /// # Errors
-    /// [`Error::Input`] when the table lacks one of the columns.
+    /// Returns [`Error::Input`] if the table lacks one of the columns.
     pub fn u64_where(&self, name: &str, is_there: &str) -> Result<Vec<Option<u64>>> {
         let values = self.u64(name)?.iter().zip(self.bool(is_there)?);
         Ok(values.map(|(&value, &is_there)| is_there.then_some(value)).collect())
     }
 
-    /// A column of booleans.
+    /// Returns a column of booleans.
     ///
     /// # Errors
-    /// [`Error::Input`] when the table has no such column.
+    /// Returns [`Error::Input`] if the table has no such column.
     pub fn bool(&self, name: &str) -> Result<&[bool]> {
         match self.columns.iter().find(|column| column.0 == name) {
             Some((_, Column::Bool(values))) => Ok(values),
@@ -245,10 +253,10 @@ impl Table {
         }
     }
 
-    /// A column of floating-point numbers.
+    /// Returns a column of floating-point numbers.
     ///
     /// # Errors
-    /// [`Error::Input`] when the table has no such column.
+    /// Returns [`Error::Input`] if the table has no such column.
     pub fn f64(&self, name: &str) -> Result<&[f64]> {
         match self.columns.iter().find(|column| column.0 == name) {
             Some((_, Column::F64(values))) => Ok(values),
@@ -256,10 +264,10 @@ impl Table {
         }
     }
 
-    /// A column of times, seconds since 1970.
+    /// Returns a column of times, in seconds since 1970.
     ///
     /// # Errors
-    /// [`Error::Input`] when the table has no such column.
+    /// Returns [`Error::Input`] if the table has no such column.
     pub fn time(&self, name: &str) -> Result<&[i64]> {
         match self.columns.iter().find(|column| column.0 == name) {
             Some((_, Column::Time(values))) => Ok(values),
@@ -267,10 +275,10 @@ impl Table {
         }
     }
 
-    /// A column of text.
+    /// Returns a column of text.
     ///
     /// # Errors
-    /// [`Error::Input`] when the table has no such column.
+    /// Returns [`Error::Input`] if the table has no such column.
     pub fn text(&self, name: &str) -> Result<&Texts> {
         match self.columns.iter().find(|column| column.0 == name) {
             Some((_, Column::Text(values))) => Ok(values),
@@ -278,23 +286,24 @@ impl Table {
         }
     }
 
-    /// Bytes that its rows take on disk, about; a pure function of the rows.
+    /// Returns the approximate size of the rows on disk in bytes. It is a pure function of the
+    /// rows.
     pub fn weight(&self) -> u64 {
         self.columns.iter().map(|(_, column)| column.weight()).sum()
     }
 
-    /// Bytes of some of its rows in memory.
+    /// Returns the size of a range of rows in memory, in bytes.
     pub fn bytes(&self, rows: Range<usize>) -> usize {
         self.columns.iter().map(|(_, column)| column.bytes(rows.clone())).sum()
     }
 
-    /// The rows at `rows`, in that order.
+    /// Returns the rows at `rows`, in that order.
     pub fn pick(&self, rows: &[usize]) -> Table {
         let pick = |(name, column): &(String, Column)| (name.clone(), column.pick(rows));
         Table { columns: self.columns.iter().map(pick).collect() }
     }
 
-    /// Takes the rows from `at` on out.
+    /// Removes and returns the rows from `at` on.
     pub fn split_off(&mut self, at: usize) -> Table {
         let columns = self.columns.iter_mut().map(|(name, column)| (name.clone(), column.split_off(at)));
         Table { columns: columns.collect() }
@@ -303,7 +312,7 @@ impl Table {
     /// Appends the rows of another part of the same table.
     ///
     /// # Errors
-    /// [`Error::Input`] if its columns differ.
+    /// Returns [`Error::Input`] if its columns differ.
     pub fn append(&mut self, other: Table) -> Result<()> {
         if self.columns.is_empty() {
             *self = other;
@@ -323,15 +332,16 @@ impl Table {
 /// Decodes a Parquet file that [`encode`] wrote.
 ///
 /// # Errors
-/// [`Error::Input`] naming `file` if it is not Parquet, damaged, or has columns that our tables never have.
+/// Returns [`Error::Input`] with the name `file` if the bytes are damaged or not Parquet, or have
+/// columns of a type that no output table has.
 pub fn decode(file: &str, bytes: Vec<u8>) -> Result<Table> {
     decode_columns(file, bytes, |_| true)
 }
 
-/// Names of the columns of a Parquet file, in their order.
+/// Returns the names of the columns of a Parquet file, in their order.
 ///
 /// # Errors
-/// [`Error::Input`] naming `file` if it is not Parquet.
+/// Returns [`Error::Input`] with the name `file` if the bytes are not Parquet.
 pub fn column_names(file: &str, bytes: Vec<u8>) -> Result<Vec<String>> {
     let reader = SerializedFileReader::new(bytes::Bytes::from(bytes));
     let reader = reader.map_err(|cause| Error::input(file, format!("damaged Parquet: {cause}")))?;
@@ -339,10 +349,10 @@ pub fn column_names(file: &str, bytes: Vec<u8>) -> Result<Vec<String>> {
     Ok(columns.map(|column| column.name().to_string()).collect())
 }
 
-/// As [`decode`], but for the columns whose names are `wanted` only.
+/// Decodes the columns of a Parquet file for whose names `wanted` is true, like [`decode`].
 ///
 /// # Errors
-/// As [`decode`].
+/// Returns the errors of [`decode`].
 pub fn decode_columns(file: &str, bytes: Vec<u8>, wanted: impl Fn(&str) -> bool) -> Result<Table> {
     let bad = |cause: parquet::errors::ParquetError| Error::input(file, format!("damaged Parquet: {cause}"));
     let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).map_err(bad)?;
@@ -353,6 +363,7 @@ pub fn decode_columns(file: &str, bytes: Vec<u8>, wanted: impl Fn(&str) -> bool)
         let rows = group.metadata().num_rows() as usize;
         let mut part = Table::default();
         for (at, described) in schema.columns().iter().enumerate().filter(|(_, described)| wanted(described.name())) {
+            // Output tables have no nulls, so this build writes no nullable columns.
             let column = match described.max_def_level() {
                 0 => read_values(group.get_column_reader(at).map_err(bad)?, 0, rows, described.logical_type_ref()),
                 _ => Ok(None),
@@ -374,7 +385,8 @@ pub fn decode_columns(file: &str, bytes: Vec<u8>, wanted: impl Fn(&str) -> bool)
     Ok(table)
 }
 
-/// Reads `rows` values of a column without empty ones, after `skipped`; `None` for a type that no table of ours has.
+/// Reads `rows` values of a column without nulls, after `skipped` values. Returns `None` for a type
+/// that no output table has.
 pub(super) fn read_values(
     reader: ColumnReader,
     skipped: usize,
@@ -409,7 +421,7 @@ fn values_of<T: DataType>(
     Ok(values)
 }
 
-/// Texts of a column; what is no UTF-8 in a damaged file is replaced.
+/// Reads the texts of a column. Invalid UTF-8 in a damaged file is replaced.
 fn texts_of(
     mut reader: ColumnReaderImpl<ByteArrayType>,
     skipped: usize,
@@ -423,7 +435,8 @@ fn texts_of(
             break;
         }
         if texts.is_empty() {
-            // As if the others were as long as these; but no more than a moderate guess may cost.
+            // An estimate, which assumes that the remaining texts are as long as these. It is
+            // limited, because a wrong estimate wastes memory.
             let bytes: usize = some.iter().map(|value| value.len()).sum();
             texts.reserve(rows, (rows.div_ceil(read) * bytes).min(MOST_GUESSED_BYTES));
         }
@@ -471,7 +484,7 @@ mod tests {
         let texts = |distinct: u64| Column::Text((0..20_000).map(|row| hash(row % distinct).to_string()).collect());
         let columns = [ids(15_000), ids(15_001), texts(15_000), texts(15_001)];
         assert_eq!(columns.map(|column| column.repeats_itself(20_000)), [true, false, true, false]);
-        // Eight bytes a row, and no two more for a place in a dictionary.
+        // 8 bytes for each row, without the 2 more of a dictionary index.
         let bytes = encode(&Table::new([("id", ids(20_000))])).unwrap().len();
         assert!(bytes < 20_000 * 9, "{bytes}");
     }

@@ -1,7 +1,9 @@
-//! Output tables as Parquet: row group by row group, by several threads at once where there are some.
+//! Encoding of output tables as Parquet: row group by row group, on several threads if there are
+//! several.
 //!
-//! What takes time is to encode columns. So a row group can be encoded apart from its file, and be put into it later: the bytes of a
-//! file depend on the order of its row groups, and not on who encoded them.
+//! Encoding columns takes most of the time. So a row group can be encoded separately from its file
+//! and added to it later. The bytes of a file depend on the order of its row groups, and not on the
+//! thread that encoded them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,22 +22,24 @@ use super::texts::Texts;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::heap;
 
-/// Rows per row group: what a writer holds at once, and a reader of a column. About as many as DuckDB writes.
+/// Number of rows of a row group: the number that a writer holds, and that a reader of a column
+/// holds. DuckDB writes about as many.
 const ROWS_A_GROUP: usize = 1 << 17;
 
-/// Bytes that the end of a file has at most, nearly always.
+/// Size of the end of a file in bytes, which is almost never exceeded.
 const END_BYTES: usize = 1 << 16;
 
-/// Rows that the encoder puts into a column together.
+/// Number of rows that the encoder adds to a column in one call.
 const ROWS_AT_ONCE: usize = 1 << 10;
 
-/// Most rows at the beginning of a file by which it is decided whether a column has a dictionary, and their bytes.
+/// Maximum rows and bytes at the beginning of a file that determine which columns have
+/// dictionaries.
 const LOOKED_AT: Most = Most { rows: 1 << 16, bytes: 8 << 20 };
 
-/// Most rows that are made and put into their columns together.
+/// Maximum rows and bytes that are produced and added to their columns at a time.
 const SLICE: Most = Most { rows: 1 << 14, bytes: 8 << 20 };
 
-/// As many rows of a table as are less than so many bytes, too.
+/// Limit in rows and in bytes. The smaller one applies.
 #[derive(Clone, Copy)]
 struct Most {
     rows: usize,
@@ -43,7 +47,8 @@ struct Most {
 }
 
 impl Most {
-    /// The rows of a table from the first on: all, or a multiple of what the encoder puts into a column together.
+    /// Returns the number of rows at the beginning of a table that are within the limit: all, or a
+    /// multiple of [`ROWS_AT_ONCE`], which is also the minimum.
     fn of(self, table: &Table) -> usize {
         let all = table.rows();
         if all <= self.rows && table.bytes(0..all) <= self.bytes {
@@ -57,21 +62,22 @@ impl Most {
 /// Encodes rows as a Parquet file.
 ///
 /// # Errors
-/// [`Error::Invariant`] if the encoder fails, which it has no reason to.
+/// Returns [`Error::Invariant`] if the encoder fails, which is never expected.
 pub fn encode(table: &Table) -> Result<Vec<u8>> {
     let mut encoder = Encoder::new(&Encoding::of(table)?)?;
     encoder.write(table)?;
     encoder.finish()
 }
 
-/// Encodes rows that come piece by piece as a Parquet file, which has the bytes of [`encode`] however they are cut, and calls `write`
-/// with these, some at a time.
+/// Encodes rows that arrive in pieces as a Parquet file, and passes the bytes to `write` in several
+/// calls. The bytes equal those of [`encode`], however the rows are divided into pieces.
 ///
 /// # Errors
-/// As [`encode`]; [`Error::Input`] if pieces have different columns; those of the pieces, and of `write`.
+/// Returns the errors of [`encode`]; [`Error::Input`] if pieces have different columns; and any
+/// error of the pieces or of `write`.
 ///
 /// # Memory
-/// A row group of 2^17 rows, encoded; 2^16 rows or 8 MiB of them, and a piece.
+/// An encoded row group of 2^17 rows; 2^16 rows, or 8 MiB of them; and one piece.
 pub fn encode_into(
     pieces: impl Iterator<Item = Result<Table>>,
     mut write: impl FnMut(&[u8]) -> Result<()>,
@@ -91,14 +97,14 @@ pub fn encode_into(
     write(&encoder.finish()?)
 }
 
-/// Rows cut otherwise than they came.
+/// Iterator that divides the rows into slices of another size.
 struct Slices<P> {
     pieces: P,
     held: Table,
 }
 
 impl<P: Iterator<Item = Result<Table>>> Slices<P> {
-    /// The next rows; `None` at the end.
+    /// Returns the next rows within the limit, or `None` at the end.
     fn next(&mut self, most: Most) -> Result<Option<Table>> {
         let mut bytes = self.held.bytes(0..self.held.rows());
         while (self.held.rows() < most.rows && bytes <= most.bytes || self.held.rows() < ROWS_AT_ONCE)
@@ -116,17 +122,18 @@ impl<P: Iterator<Item = Result<Table>>> Slices<P> {
     }
 }
 
-/// How the rows of a table are encoded.
+/// Schema and encoding of a table's rows.
 pub struct Encoding {
     columns: SchemaDescPtr,
     properties: WriterPropertiesPtr,
 }
 
 impl Encoding {
-    /// That of a table which begins with these rows, by which it is decided which columns have dictionaries.
+    /// Returns the encoding of a table that begins with the given rows, which determine the columns
+    /// with dictionaries.
     ///
     /// # Errors
-    /// As [`encode`].
+    /// Returns the errors of [`encode`].
     pub fn of(first: &Table) -> Result<Encoding> {
         let schema: String = first.columns.iter().map(|(name, column)| column.schema(name)).collect();
         let schema = Arc::new(parse_message_type(&format!("message rows {{ {schema} }}")).map_err(broken)?);
@@ -142,16 +149,16 @@ impl Encoding {
         Ok(Encoding { columns: Arc::new(SchemaDescriptor::new(schema)), properties: Arc::new(properties.build()) })
     }
 
-    /// Encodes rows, which have the columns that it was made of: as many row groups as they fill.
+    /// Encodes rows, whose columns must be those of this encoding, as one or more row groups.
     ///
     /// # Errors
-    /// As [`encode`].
+    /// Returns the errors of [`encode`].
     pub fn groups(&self, rows: &Table) -> Result<Vec<Group>> {
         let starts = (0..rows.rows()).step_by(ROWS_A_GROUP);
         starts.map(|start| self.group(rows, start..rows.rows().min(start + ROWS_A_GROUP)).map_err(broken)).collect()
     }
 
-    /// Encodes a slice and those that follow as a row group, as many as it has room for.
+    /// Encodes a slice and the following slices, up to the size of a row group.
     fn group_of<P: Iterator<Item = Result<Table>>>(&self, first: Table, slices: &mut Slices<P>) -> Result<Group> {
         let mut encoded: Vec<TrackedWrite<Vec<u8>>> =
             first.columns.iter().map(|_| TrackedWrite::new(Vec::new())).collect();
@@ -201,29 +208,30 @@ pub struct Group {
 }
 
 impl Group {
-    /// Number of its rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 }
 
-/// A Parquet file that is encoded piece by piece.
+/// Parquet file that is encoded in pieces.
 pub struct Encoder(SerializedFileWriter<Vec<u8>>);
 
 impl Encoder {
     /// Begins a file.
     ///
     /// # Errors
-    /// As [`encode`].
+    /// Returns the errors of [`encode`].
     pub fn new(encoding: &Encoding) -> Result<Encoder> {
         let (schema, properties) = (encoding.columns.root_schema_ptr(), Arc::clone(&encoding.properties));
         SerializedFileWriter::new(Vec::new(), schema, properties).map(Encoder).map_err(broken)
     }
 
-    /// Adds rows, which have the columns that it was begun with; no rows are a row group too, which shows the columns.
+    /// Adds rows, whose columns must be those of the file's encoding. Zero rows are also written as
+    /// a row group, so that the file has the columns.
     ///
     /// # Errors
-    /// As [`encode`].
+    /// Returns the errors of [`encode`].
     pub fn write(&mut self, table: &Table) -> Result<()> {
         let rows = table.rows();
         for start in (0..rows.max(1)).step_by(ROWS_A_GROUP) {
@@ -239,12 +247,12 @@ impl Encoder {
         Ok(())
     }
 
-    /// Adds rows that were encoded apart, in the same [`Encoding`].
+    /// Adds a row group that was encoded separately in the same [`Encoding`].
     ///
     /// # Errors
-    /// As [`encode`].
+    /// Returns the errors of [`encode`].
     pub fn append(&mut self, group: Group) -> Result<()> {
-        // With what the end of the file takes, which would double it otherwise.
+        // Includes the end of the file, for which the allocation would otherwise be doubled.
         let bytes: usize = group.columns.iter().map(|(encoded, _)| encoded.len()).sum();
         self.0.inner_mut().reserve_exact(bytes + END_BYTES);
         let mut into = self.0.next_row_group().map_err(broken)?;
@@ -254,20 +262,20 @@ impl Encoder {
         into.close().map(drop).map_err(broken)
     }
 
-    /// Bytes encoded so far.
+    /// Returns the number of bytes encoded so far.
     pub fn len(&self) -> usize {
         self.0.bytes_written()
     }
 
-    /// Whether nothing has been encoded.
+    /// True if nothing has been encoded.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The file.
+    /// Ends the file and returns its remaining bytes.
     ///
     /// # Errors
-    /// As [`encode`].
+    /// Returns the errors of [`encode`].
     pub fn finish(self) -> Result<Vec<u8>> {
         self.0.into_inner().map_err(broken)
     }
@@ -306,7 +314,8 @@ fn write_values(
     }
 }
 
-/// Texts as Parquet takes them: parts of one buffer, for one of its own each costs as much as encoding it.
+/// Returns texts in the form of the `parquet` crate. All share one buffer, because a buffer for
+/// each text would cost as much as encoding it.
 fn byte_arrays(texts: &Texts, rows: Range<usize>) -> Vec<ByteArray> {
     let all = bytes::Bytes::copy_from_slice(texts.together(rows.clone()));
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Some rows of a file of a table, where its whole would be too much to hold.
+//! Access to a range of rows of a table's file, if the whole file is too large for memory.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,30 +15,30 @@ use super::table::{Column, Table, read_values};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::read_at::ReadAt;
 
-/// Bytes read at a time to check a file.
+/// Number of bytes read at a time to check a file.
 const PIECE_BYTES: usize = 4 << 20;
 
-/// A file of a table that was whole when it was first seen, and is read as it was then.
+/// File of a table that was intact when it was first seen, pinned to that version.
 #[derive(Debug, Clone)]
 pub struct TableFile {
     location: Location,
     stamp: Stamp,
-    /// Rows in it, as the manifest says.
+    /// Number of rows according to the manifest.
     pub rows: usize,
 }
 
 impl TableFile {
-    /// Finds a file of a result and compares it with its entry.
+    /// Opens a file of a result and compares it with its entry.
     ///
     /// # Errors
-    /// [`Error::Input`] if it is missing, or has another length or checksum.
+    /// Returns [`Error::Input`] if the file is missing, or has another length or checksum.
     ///
     /// # Cost
     /// The file is read once, 4 MiB at a time.
     pub fn find(folder: &Location, entry: &FileEntry) -> Result<TableFile> {
         let location = folder.join(&entry.path)?;
         let rows = entry.rows.unwrap_or(0) as usize;
-        // Bytes of a store may have changed on their way.
+        // Bytes from a store may have been damaged in transit.
         let reads = if location.path().is_some() { 1 } else { READS };
         for _ in 0..reads {
             let file = open(&location)?;
@@ -49,10 +49,10 @@ impl TableFile {
         Err(Error::input(location.name(), "not the file the manifest names: length or checksum differ"))
     }
 
-    /// Opens it to read rows.
+    /// Opens the file for reading rows.
     ///
     /// # Errors
-    /// [`Error::Input`] if it is no Parquet, or has changed since it was found.
+    /// Returns [`Error::Input`] if the file is not Parquet, or has changed since it was found.
     pub fn open(&self) -> Result<OpenTable> {
         let file: Arc<OpenFile> = open_pinned(&self.location, &self.stamp)?;
         let parquet = ParquetFile::open(file).map_err(|fault| fault.of_input(self.location.name()))?;
@@ -60,7 +60,7 @@ impl TableFile {
     }
 }
 
-/// Whether a file has the length and the checksum of its entry.
+/// True if a file has the length and the checksum of its entry.
 fn is_the_file(file: &OpenFile, entry: &FileEntry) -> Result<bool> {
     let mut digest = Xxh3Default::new();
     let mut at = 0;
@@ -72,20 +72,21 @@ fn is_the_file(file: &OpenFile, entry: &FileEntry) -> Result<bool> {
     Ok(at == entry.bytes && format!("{:032x}", digest.digest128()) == entry.xxh3)
 }
 
-/// A file of a table, open.
+/// Open file of a table.
 pub struct OpenTable {
     name: String,
     parquet: ParquetFile,
 }
 
 impl OpenTable {
-    /// The columns that are `wanted`, in the order of the file, of a range of rows.
+    /// Reads the `wanted` columns, in the order of the file, of a range of rows.
     ///
     /// # Errors
-    /// [`Error::Input`] if the file is damaged, ends early, or has columns that our tables never have.
+    /// Returns [`Error::Input`] if the file is damaged, ends early, or has columns of a type that
+    /// no output table has.
     ///
     /// # Cost
-    /// Pages of columns (20,000 rows) before the first row are passed over unread.
+    /// Pages of columns (20,000 rows) before the first row are skipped without being read.
     pub fn read(&self, rows: Range<usize>, wanted: &[&str]) -> Result<Table> {
         let metadata = self.parquet.reader.metadata();
         let schema = metadata.file_metadata().schema_descr_ptr();
@@ -95,7 +96,7 @@ impl OpenTable {
             let of_group = before..before + rows_of(&self.parquet, group);
             before = of_group.end;
             let some = rows.start.max(of_group.start)..rows.end.min(of_group.end);
-            // A table without rows has a group without rows, which shows its columns.
+            // A table without rows has one row group without rows, which defines its columns.
             if some.start >= some.end && !(rows.is_empty() && table.columns.is_empty()) {
                 continue;
             }

@@ -1,93 +1,93 @@
-//! Many strings in one piece of memory.
+//! Many strings in one allocation.
 //!
-//! Tables have hundreds of millions of strings, and most of them are read, looked at and forgotten. As strings of their own they
-//! cost more to allocate and to free than to decode.
+//! Tables have hundreds of millions of strings, most of which are read, compared once and dropped.
+//! Allocating and freeing each of them separately would cost more than decoding it.
 
 use std::ops::Index;
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-/// Bytes from which on room is made for no more than is added.
+/// Size in bytes from which appended texts get exactly the memory that they need.
 const LARGE: usize = 1 << 20;
 
-/// Strings, numbered from 0, that are added at the end only.
+/// Append-only list of strings, numbered from 0.
 ///
 /// # Memory
-/// Their bytes, and 8 for each of them.
+/// The bytes of the strings, and 8 bytes for each string.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Texts {
     all: String,
-    /// Where each ends in `all`.
+    /// End of each string in `all`.
     ends: Vec<usize>,
 }
 
 impl Texts {
-    /// No strings.
+    /// Creates an empty list.
     pub const fn new() -> Texts {
         Texts { all: String::new(), ends: Vec::new() }
     }
 
-    /// Makes room for `texts` more, of `bytes` together.
+    /// Reserves memory for `texts` more strings with `bytes` bytes in total.
     pub(super) fn reserve(&mut self, texts: usize, bytes: usize) {
         self.all.reserve(bytes);
         self.ends.reserve(texts);
     }
 
-    /// Adds a string.
+    /// Appends a string.
     #[inline]
     pub fn push(&mut self, text: &str) {
         self.all.push_str(text);
         self.ends.push(self.all.len());
     }
 
-    /// Adds those of others, in their order.
+    /// Appends all strings of another list.
     pub fn append(&mut self, others: &Texts) {
         let before = self.all.len();
         if others.all.len() > LARGE {
-            // Not twice as much.
+            // The default growth would double the memory.
             self.all.reserve_exact(others.all.len());
         }
         self.all.push_str(&others.all);
         self.ends.extend(others.ends.iter().map(|end| before + end));
     }
 
-    /// Takes the strings from a number on out.
+    /// Removes and returns the strings from `number` on.
     pub(super) fn split_off(&mut self, number: usize) -> Texts {
         let start = self.start(number);
         let ends = self.ends.split_off(number).into_iter().map(|end| end - start).collect();
         Texts { all: self.all.split_off(start), ends }
     }
 
-    /// Number of strings.
+    /// Returns the number of strings.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no strings.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Their bytes together.
+    /// Returns the total size of the strings in bytes.
     pub fn bytes(&self) -> usize {
         self.all.len()
     }
 
-    /// The string of a number, if there are as many.
+    /// Returns the string with the given number, if there is one.
     pub fn get(&self, number: usize) -> Option<&str> {
         (number < self.len()).then(|| &self[number])
     }
 
-    /// The strings in their order.
+    /// Returns the strings in order.
     pub fn iter(&self) -> Iter<'_> {
         Iter { texts: self, next: 0 }
     }
 
-    /// The bytes of the strings of some numbers, one behind the other.
+    /// Returns the bytes of a range of strings, concatenated.
     ///
     /// # Panics
-    /// When there are not as many strings.
+    /// Panics if there are fewer strings.
     pub(super) fn together(&self, numbers: std::ops::Range<usize>) -> &[u8] {
         &self.all.as_bytes()[self.start(numbers.start)..self.start(numbers.end)]
     }
@@ -106,7 +106,7 @@ impl Index<usize> for Texts {
     }
 }
 
-/// The strings of a [`Texts`] in their order.
+/// Iterator over the strings of a [`Texts`].
 #[derive(Clone)]
 pub struct Iter<'t> {
     texts: &'t Texts,
@@ -162,7 +162,7 @@ impl std::fmt::Debug for Texts {
     }
 }
 
-/// As a list of strings.
+/// Serialises the strings as a list.
 impl Serialize for Texts {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_seq(self)
@@ -182,12 +182,13 @@ impl<'de> Deserialize<'de> for Texts {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Texts, A::Error> {
                 let mut texts = Texts::new();
+                // The seed appends to `texts`, so no string is allocated on its own.
                 while list.next_element_seed(Next(&mut texts))?.is_some() {}
                 Ok(texts)
             }
         }
 
-        /// A string, where it lies, to those before it.
+        /// Seed that appends a string directly to the list, without an allocation of its own.
         struct Next<'t>(&'t mut Texts);
 
         impl<'de> DeserializeSeed<'de> for Next<'_> {

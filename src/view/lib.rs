@@ -1,4 +1,5 @@
-//! A result made to be looked at: a report, an index of look-ups, a service over HTTP and a search.
+//! Presentation of a result: a report, an index for look-ups, an HTTP service, and full-text
+//! search.
 
 pub mod lookup;
 pub mod report;

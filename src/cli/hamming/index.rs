@@ -1,4 +1,4 @@
-//! `webtwin hamming index`: makes the online index of F, in its folder.
+//! `webtwin hamming index`: builds the online index of F, in its folder.
 
 use std::time::Instant;
 
@@ -53,6 +53,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     }
     let one = pick(candidates(count, f, k, &Costs::measure()), args.tables, args.memory)?;
     let making = Builder::bytes(count, !args.no_doc_ids, one.largest_table);
+    // Checked before the fingerprints are read.
     if let Some(allowed_bytes) = args.memory.filter(|memory| *memory < making) {
         let (what, setting) = ("making an online index".into(), "--memory".into());
         return Err(Error::MemoryLimit { what, needed_bytes: making, allowed_bytes, setting });
@@ -72,6 +73,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         tell(format_args!("doc ids {held}, of {distinct} different fingerprints"));
     }
     if is_there {
+        // Removed as late as possible, so that an earlier failure leaves the old index in place.
         remove_index(&folder)?;
     }
     let (builder, doc_ids) = Builder::new(&one.design, &set.manifest.recipe, fingerprints, doc_ids)?;
@@ -87,7 +89,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// The design with so many tables, or the one to be picked.
+/// Returns the design with the given number of tables, or else the one that fits best.
 fn pick(mut all: Vec<Candidate>, tables: Option<usize>, memory: Option<u64>) -> Result<Candidate> {
     if let Some(tables) = tables {
         let mut known: Vec<String> = all.iter().map(|one| one.tables().to_string()).collect();

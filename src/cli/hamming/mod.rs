@@ -1,4 +1,4 @@
-//! `webtwin hamming`: the Hamming distance problem by itself (MJS07 section 3).
+//! `webtwin hamming`: the Hamming distance problem on its own (\[MJS07\] section 3).
 
 mod index;
 mod plan;
@@ -70,7 +70,7 @@ pub(super) fn run(command: Command) -> Result<()> {
         }
         Command::Batch(args) => {
             let mut given = args.job;
-            // Held against the same range as in a job file.
+            // Checked against the same range as in a job file.
             given.sets.extend(args.k.map(|k| format!("hamming.k={k}")));
             let mut job = given.resolve()?;
             job.kind = JobKind::Hamming;

@@ -1,4 +1,4 @@
-//! `webtwin hamming plan`: which design for how many documents, and what all of it will cost.
+//! `webtwin hamming plan`: table designs for a number of documents, and their costs.
 
 use super::super::quantity::{digits, nanoseconds, quantity};
 use webtwin_base::console::print;
@@ -44,15 +44,20 @@ pub(super) fn run(args: Args) -> Result<()> {
     let f = args.f.unwrap_or(job.simhash.bits);
     let k = k_below(f, args.k.unwrap_or(job.hamming.k))?;
     let n = args.documents;
+    // Measured on this machine, because its random reads determine the best design.
     let costs = Costs::measure();
     let all = candidates(n, f, k, &costs);
     let pick = choose(&all, args.memory)?;
+    // One index is built at a time, so the largest one determines the memory.
     let making = Builder::bytes(n.div_ceil(indexes(n)), true, all[pick].largest_table);
-    // Least when no two documents have the same fingerprint, most when nearly none have.
+    // The minimum applies if no two documents share a fingerprint, because then no offsets are
+    // stored; the maximum if almost none do.
     let doc_id_bytes = [document_bytes(n, n), document_bytes(n.saturating_sub(1), n)];
     let batch = Batch::of(args.queries as usize, k);
     if args.json {
         let design = |(at, one): (usize, &Candidate)| {
+            // Designs that do not fit are listed too, so that users see what more memory would
+            // bring.
             let fits = args.memory.is_none_or(|memory| one.table_bytes <= memory);
             serde_json::json!({
                 "from": one.source, "tables": one.tables(), "least_top_bits": one.top_bits().0,

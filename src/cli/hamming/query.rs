@@ -1,4 +1,4 @@
-//! `webtwin hamming query`: which existing fingerprints are near these?
+//! `webtwin hamming query`: finds the existing fingerprints near the given ones.
 
 use std::io::{BufRead, Write};
 
@@ -34,7 +34,7 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Result<()> {
-    // What was typed is looked at before anything is opened.
+    // Arguments are checked before anything is opened.
     for word in args.queries.iter().filter(|word| *word != "-") {
         fingerprint(word)?;
     }
@@ -67,7 +67,7 @@ pub(super) fn run(args: Args) -> Result<()> {
             let line = line.map_err(|cause| Error::storage("stdin", cause))?;
             if !line.trim().is_empty() {
                 answers.tell(&mut out, line.trim())?;
-                // Whoever asks line by line waits for the answer.
+                // A client that queries line by line waits for each answer.
                 ended(out.flush())?;
             }
         }
@@ -83,7 +83,7 @@ struct Answers {
 }
 
 impl Answers {
-    /// Writes what is near a fingerprint, by distance, then by fingerprint.
+    /// Writes the fingerprints near the query, by distance, then by fingerprint.
     fn tell(&mut self, out: &mut impl Write, word: &str) -> Result<()> {
         let (query, f) = (fingerprint(word)?, self.index.manifest().design.f);
         if query & !width_mask(f) != 0 {
@@ -121,7 +121,7 @@ fn fingerprint(word: &str) -> Result<u64> {
     let digits = word.len() == 16 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
     let parsed = match word.strip_prefix("0x") {
         _ if digits => u64::from_str_radix(word, 16).ok(),
-        // A sign is no digit, though `parse` takes one.
+        // `parse` accepts a sign, but a sign is not a digit.
         Some(rest) if !rest.starts_with('+') => u64::from_str_radix(rest, 16).ok(),
         None if !word.starts_with('+') => word.parse().ok(),
         _ => None,

@@ -1,10 +1,12 @@
-//! Pages of F that are near a page of Q, out of the tables of the results that have read them.
+//! Finds the pages of F that are near a page of Q in the tables of the earlier results.
 //!
-//! Files of the tables are dealt out to the workers, each of which passes over them once and sends on the rows of pages that are
-//! wanted, to the owners of their doc ids. Where several results have a page, its newest record counts, for its links too.
+//! The files of these tables are dealt out to the workers. Each worker scans its files once and
+//! sends the rows of the wanted pages to the owners of their doc ids. If several results have a
+//! page, the newest capture of the page counts, for its links too.
 //!
 //! # Memory
-//! 8 bytes in each process for each page of F that is near one of Q; a batch of rows of a table; and these pages, with their owners.
+//! Each process holds 8 bytes for each page of F that is near a page of Q. Each worker holds one
+//! batch of rows of a table and the near pages that it owns.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +27,7 @@ use webtwin_spill::Column;
 use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::table::Table;
 
-/// Columns of a page, beside its doc id.
+/// Columns of a page that are read in addition to its doc id.
 const COLUMNS: [&str; 16] = [
     "url",
     "title",
@@ -45,57 +47,59 @@ const COLUMNS: [&str; 16] = [
     "length",
 ];
 
-/// Results in which pages of F are looked up.
+/// Earlier results in which pages of F are looked up.
 pub(super) struct PagesOfF<'a> {
-    /// The results that have them, the newest last.
+    /// Earlier results that contain the pages of F, the newest last.
     pub(super) results: &'a [Run],
-    /// Number of the first input that is one of theirs.
+    /// Number of the first input that belongs to an earlier result.
     pub(super) first_source: u32,
-    /// The work item that stands for all that they have read.
+    /// Number of the artificial work item to which all pages of earlier results are assigned.
     pub(super) item: u32,
 }
 
-/// Pages of earlier crawls that are near pages of the new one.
+/// Pages of earlier crawls that are near pages of the new crawl.
 pub(super) struct NearPages {
-    /// Pairs of pages that are there.
+    /// Pairs whose document of F is not a page of Q.
     pub(super) pairs: Column<NearPair>,
-    /// The inputs of the pages, from [`PagesOfF::first_source`] on.
+    /// Inputs of the pages, numbered from [`PagesOfF::first_source`].
     pub(super) sources: Vec<String>,
-    /// Pairs whose document of F is a page of Q, too.
+    /// Number of pairs whose document of F is also a page of Q.
     pub(super) superseded: u64,
-    /// Pages that are in no result.
+    /// Number of near pages of F that are in no result.
     pub(super) unknown_pages: u64,
-    /// Pages that were found.
+    /// Number of near pages of F that are in a result.
     pub(super) pages: u64,
 }
 
-/// A page as an earlier result has it.
+/// Page of F as an earlier result describes it.
 #[derive(Debug, Serialize, Deserialize)]
 struct EarlierPage {
-    /// Place of the result.
+    /// Index of the result.
     result: u32,
-    /// Its capture, but for where it lies.
+    /// Capture of the page, without its work item, worker and slot.
     capture: Capture,
-    /// Name of its input.
+    /// Name of the input that the capture was read from.
     source: String,
 }
 
-/// A link of an earlier result.
+/// Link of an earlier result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 struct EarlierLink {
     src: DocId,
     dst: DocId,
-    /// Place of the result.
+    /// Index of the result.
     result: u64,
 }
 
 impl PagesOfF<'_> {
-    /// Puts the pages of F that are near a page of Q, with their links, beside the pages that the owner of their doc id has read.
-    /// `of_q` has the pages of Q, and `pairs` are this worker's pairs of a document of F and a page of Q.
+    /// Adds the pages of F that are near a page of Q, and their links, to the local pages of the
+    /// worker that owns their doc id. `of_q` is the directory of the pages of Q. `pairs` are this
+    /// worker's pairs of a document of F and a page of Q.
     ///
     /// # Errors
-    /// [`Error::Input`] when a table is damaged; those of the disk; or when the run has ended.
+    /// Returns [`Error::Input`] if a table is damaged. Returns any error of the disk, and an error
+    /// if the run has ended.
     pub(super) fn put_near_pages(
         &self,
         net: &mut Net<'_>,
@@ -106,6 +110,8 @@ impl PagesOfF<'_> {
     ) -> Result<NearPages> {
         let of_q = of_q.by_doc_id()?;
         let all_pairs = pairs.len();
+        // A document of F that is a page of Q, too, is older than that page: the new crawl
+        // supersedes it.
         pairs.retain_mut(|pair| of_q.page(pair.a).is_none())?;
         let mut wanted = pairs.rows().map(|pair| Ok(pair?.a)).collect::<Result<Vec<DocId>>>()?;
         wanted.sort_unstable();
@@ -129,6 +135,7 @@ impl PagesOfF<'_> {
         sources.dedup();
 
         let found = pages.len() as u64;
+        // Pages and links are both ascending by doc id, so one merge pass assigns links to pages.
         let mut links = &links[..];
         for (doc_id, EarlierPage { result, mut capture, source }) in pages {
             let of_earlier_pages = links.partition_point(|link| link.src < doc_id);
@@ -148,7 +155,8 @@ impl PagesOfF<'_> {
         Ok(NearPages { pairs, sources, superseded, unknown_pages: wanted.len() as u64 - pages, pages })
     }
 
-    /// The files of a table of all results that this worker reads, each with the place of its result.
+    /// Returns the files of a table, of all results, that this worker reads, each with the index of
+    /// its result.
     fn files<'r>(&'r self, net: &Net<'_>, table: &'r str) -> impl Iterator<Item = (u32, &'r Run, &'r FileEntry)> {
         let (dealt, me) = (RoundRobin::new(net.peers()), net.index());
         let files = (0..)
@@ -157,7 +165,7 @@ impl PagesOfF<'_> {
         files.enumerate().filter(move |(number, _)| dealt.owner(*number) == me).map(|(_, file)| file)
     }
 
-    /// The wanted pages that this worker owns, as the newest result has them.
+    /// Returns the wanted pages that this worker owns, as the newest result describes them.
     fn pages(
         &self,
         net: &mut Net<'_>,
@@ -170,7 +178,7 @@ impl PagesOfF<'_> {
             let has_some = |batch: &Table| Ok(batch.u64("doc_id")?.iter().any(|id| wanted.binary_search(id).is_ok()));
             scan_file(run, file, (&["doc_id"], &COLUMNS), has_some, &mut |batch| {
                 for (row, doc_id) in batch.u64("doc_id")?.iter().enumerate() {
-                    // A batch without wanted pages has no other columns.
+                    // In a batch without wanted pages the other columns are not decoded.
                     if wanted.binary_search(doc_id).is_ok() {
                         found.push(Ok((partitions.owner(*doc_id), page(batch, row, result)?)));
                     }
@@ -185,7 +193,8 @@ impl PagesOfF<'_> {
         Ok(pages.into_iter().filter_map(|(doc_id, rows)| Some((doc_id, newest(rows)?))).collect())
     }
 
-    /// The links of wanted pages that this worker owns, to wanted pages and to pages of Q, ascending.
+    /// Returns the links from wanted pages that this worker owns to wanted pages and to pages of Q,
+    /// in ascending order.
     fn links(
         &self,
         net: &mut Net<'_>,
@@ -215,8 +224,8 @@ impl PagesOfF<'_> {
     }
 }
 
-/// The newest record of a page, out of the first result that has it. The result of a batch has pages of the crawls before it, too, but
-/// only some of their links.
+/// Returns the newest capture of a page, from the oldest result that contains it. A later result of
+/// a batch repeats pages of earlier crawls, but has only some of their links.
 fn newest(mut rows: Vec<EarlierPage>) -> Option<EarlierPage> {
     rows.sort_by_key(|row| row.result);
     let record = |row: &EarlierPage| (row.capture.fetch_time, row.capture.offset, row.source.clone());
@@ -224,7 +233,7 @@ fn newest(mut rows: Vec<EarlierPage>) -> Option<EarlierPage> {
     rows.into_iter().find(|row| record(row) == newest)
 }
 
-/// The page in a row of the table `pages`.
+/// Returns the page in a row of the table `pages`.
 fn page(batch: &Table, row: usize, result: u32) -> Result<EarlierPage> {
     let text = |name: &str| {
         let text = batch.text(name)?.get(row);

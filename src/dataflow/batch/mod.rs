@@ -1,5 +1,5 @@
-//! The `batch` job from end to end on one worker: which pages and collections of a new crawl earlier ones have, where, and what a
-//! crawler may skip for that.
+//! Runs the `batch` job on one worker: finds the pages and collections of a new crawl that earlier
+//! crawls have, too, with their places, and the pages that a crawler may skip for that reason.
 //!
 //! ```text
 //! read Q ─▶ to every process ─▶ tables of Q ─▶ probe pieces of F ─▶ exchange by pair ─▶ sort, deduplicate
@@ -7,10 +7,13 @@
 //! collections ◀─ components ◀─ merge condition ◀─ LinkSummary ◀─ LINK with labels ◀─ components ◀─┘
 //! ```
 //!
-//! Q is the new crawl, and F has the fingerprints of all pages of earlier ones (\[MJS07\] section 3.3). The first line is one
-//! dataflow of timely operators (`hamming::batch`), for F is larger than memory and streams past. The second line begins
-//! when the last pair has come, since a component may wait for that; so it is the steps of the main job ([`crate::find`]), on the web
-//! of Q and of those pages of F that are near a page of Q (`earlier`). The work of these steps is bounded by Q.
+//! Q is the new crawl. F contains the fingerprints of all pages of earlier crawls (\[MJS07\]
+//! section 3.3). The first line of the diagram is one dataflow of timely operators
+//! (`hamming::batch`), because F is larger than memory and is streamed. The second line starts
+//! after the last pair has arrived, because any pair may still join two components. It therefore
+//! consists of the steps of the main job ([`crate::find`]), which run on the web of Q and of the
+//! pages of F that are near a page of Q (`earlier`). The work of these steps is bounded by the size
+//! of Q.
 
 mod earlier;
 
@@ -37,11 +40,11 @@ use webtwin_engine::Net;
 use webtwin_job::Job;
 use webtwin_storage::location::Location;
 
-/// F and the results behind it, as one process sees them.
+/// F and the earlier results that its pages come from, as one process opens them.
 pub struct BatchWork {
-    /// F.
+    /// Fingerprints of all pages of earlier crawls (F).
     pub fingerprints: Arc<HammingWork>,
-    /// The results that have the pages of F, the newest last.
+    /// Results that contain the pages of F, the newest last.
     pub results: Vec<webtwin_results::Run>,
 }
 
@@ -49,8 +52,9 @@ impl BatchWork {
     /// Opens F and the earlier results of a job.
     ///
     /// # Errors
-    /// Those of [`HammingWork::find`]; [`Error::Usage`] without results; [`Error::Input`] when one is missing, when F has no doc ids, or
-    /// when its fingerprints are of another recipe than those of the job.
+    /// Returns any error of [`HammingWork::find`], and [`Error::Usage`] if the job names no
+    /// results. Returns [`Error::Input`] if a result is missing, if F has no doc ids, or if the
+    /// recipe of its fingerprints differs from the recipe of the job.
     pub fn find(job: &Job) -> Result<BatchWork> {
         let fingerprints = HammingWork::find(job)?;
         let made = &fingerprints.set.manifest;
@@ -85,29 +89,30 @@ impl BatchWork {
     }
 }
 
-/// Counts of a batch, over all workers; part of `summary.json`.
+/// Counts of a batch over all workers. They are part of `summary.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchCounts {
     /// Documents of F.
     pub documents: u64,
     /// Pages of Q that have a simhash.
     pub queries: u64,
-    /// Pairs of distinct fingerprints, of F and of Q, that are near.
+    /// Pairs of a distinct fingerprint of F and a distinct fingerprint of Q that are near.
     pub near: u64,
     /// Pairs of a document of F and a page of Q.
     pub pairs: u64,
-    /// Pairs whose document of F is a page of Q, too: the newer crawl says what is there now.
+    /// Pairs whose document of F is also a page of Q. They are dropped, because the page of the
+    /// newer crawl replaces the document.
     pub superseded: u64,
-    /// Pages of F that are near a page of Q, and are in no earlier result.
+    /// Pages of F that are near a page of Q and are in no earlier result.
     pub unknown_pages: u64,
-    /// Those that are.
+    /// Pages of F that are near a page of Q and are in an earlier result.
     pub earlier_pages: u64,
 }
 
-/// Runs the job; every worker returns the same summary once the result is committed.
+/// Runs the job. Every worker returns the same summary after the result is committed.
 ///
 /// # Errors
-/// Any of [`Error`], the same on all workers; then there is no result.
+/// Returns any [`Error`], the same on all workers; no result exists then.
 pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, work: &BatchWork, folder: &Location) -> Result<Summary> {
     let mut laps = Laps::start();
     same_set(net, &work.fingerprints)?;
@@ -119,7 +124,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, work: &BatchWork, folder
     let partitions = TablePartitions::new(job.output.partitions, net.peers());
     let addresses = shelf.addresses.clone();
     let new = captures::settle(net, &mut shelf, &floors, partitions)?;
-    // Q is settled again, with the pages of F beside it.
+    // The steps number pages again, now with the pages of F next to those of Q.
     (shelf.captures, shelf.addresses) = (new.pages, addresses);
     let (pairs, joined) = near_pairs(net, job, &work.fingerprints, queries(&shelf.captures)?)?;
     laps.lap("2 scan");
@@ -130,7 +135,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, work: &BatchWork, folder
     let earlier = of_f.put_near_pages(net, &new.directory, partitions, pairs, &mut shelf)?;
     floors.push(0);
     let mut of_steps = job.clone();
-    // Tables of earlier results have no chunks, by which texts are compared.
+    // Tables of earlier results have no chunks, which a comparison of texts would need.
     of_steps.keep.min_resemblance = 0.0;
     let mut steps = Run::new(net, &of_steps, &mut shelf, queue.resume.as_ref());
     steps.earlier = Some(Earlier { pairs: earlier.pairs, first_source });
@@ -152,7 +157,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, work: &BatchWork, folder
     replicas::write(net, job, queue, folder, Done { found, shelf, sources, ghostscript, stage: "4 write" }, laps)
 }
 
-/// The fingerprints of this worker's pages.
+/// Returns the fingerprints of this worker's pages.
 fn queries(pages: &CaptureRows) -> Result<Vec<FingerprintRow>> {
     let mut rows = Vec::new();
     pages.each(|page| {
@@ -162,7 +167,7 @@ fn queries(pages: &CaptureRows) -> Result<Vec<FingerprintRow>> {
     Ok(rows)
 }
 
-/// Fails unless all processes see the same earlier results.
+/// Fails unless all processes opened the same earlier results.
 fn same_results(net: &mut Net<'_>, results: &[webtwin_results::Run]) -> Result<()> {
     let attempts: Vec<String> = results.iter().map(|run| run.manifest.attempt.clone()).collect();
     let seen = net.all_gather("earlier results", attempts)?;

@@ -1,12 +1,14 @@
-//! Weak pairs that stand alone ([`webtwin_core::overlap::alone`]) are taken back, once collections are known.
+//! Removes weak pairs that are not supported by any collection ([`webtwin_core::overlap::alone`]),
+//! after collections are known.
 //!
-//! A page that is in no collection has those of its host around it: growth reaches no page without links, however near it lies
-//! ([`webtwin_core::clusters::places`]). Pairs are of pages that stand for all that say the same, so all processes are told of the exact copies of the pages of weak
-//! pairs.
+//! A page that is in no collection counts as surrounded by the collections of its host, because
+//! growth reaches no page without links, however near the page is to a collection
+//! ([`webtwin_core::clusters::places`]). Each page of a pair represents all pages with the same
+//! text. So the exact copies of the pages of weak pairs are broadcast to all processes.
 //!
 //! # Memory
-//! 8 bytes a page of collections, a bit a page and a byte a host; 4 bytes for each page of a weak pair, and 8 for each exact copy of one, in
-//! each process.
+//! Takes 8 bytes for each page of collections, a bit for each page and a byte for each host. Takes
+//! 4 bytes for each page of a weak pair, and 8 for each exact copy of such a page, in each process.
 
 use std::sync::Arc;
 
@@ -20,13 +22,15 @@ use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::Net;
 use webtwin_spill::Column;
 
-/// Takes those of this worker's `weak` pairs that stand alone out of its `pairs`; returns how many all workers have taken.
+/// Removes those of this worker's `weak` pairs that are unsupported from its `pairs`. Returns the
+/// number of pairs that all workers have removed.
 ///
-/// Both ascend; a weak pair may be gone already. `places` are those of what the pairs grew to, and
-/// `context.joined` this worker's exact copies.
+/// Both lists are ascending; a weak pair may already be missing in `pairs`. `places` are the places
+/// of pages in the collections that the pairs grew to, and `context.joined` are this worker's exact
+/// copies.
 ///
 /// # Errors
-/// Those of the disk that pairs may be on; or when the run has ended.
+/// Returns any error of the disk, on which pairs may be, and an error if the run has ended.
 pub(crate) fn take_back(
     net: &mut Net<'_>,
     pairs: &mut Column<SimilarPair>,
@@ -36,7 +40,7 @@ pub(crate) fn take_back(
 ) -> Result<u64> {
     let hosts = &context.crawl.directory.hosts;
     let copies = copies(net, weak, context)?;
-    // Each worker of a process gathers those of some hosts.
+    // Each worker of a process gathers the similar clusters of some hosts.
     let workers = net.workers_per_process();
     let worker = net.index() % workers;
     let here = Page::first(hosts.len()).filter(|&page| hosts[page].index() % workers == worker);
@@ -66,7 +70,7 @@ pub(crate) fn take_back(
     Ok(net.all_sum("pairs that stand alone", [before - pairs.len() as u64])?[0])
 }
 
-/// (page, exact copy) of the pages of all workers' weak pairs, ascending.
+/// Returns (page, exact copy) for the pages of all workers' weak pairs, ascending.
 fn copies(net: &mut Net<'_>, weak: &[SimilarPair], context: &Context<'_>) -> Result<Arc<Vec<[Page; 2]>>> {
     let mut mine: Vec<Page> = weak.iter().flat_map(|pair| [pair.a, pair.b]).collect();
     mine.sort_unstable();

@@ -1,4 +1,5 @@
-//! The context pass: pairs that only collections tell are added, and those that no collection vouches for are taken back.
+//! The context pass: adds pairs that only collections support, and removes weak pairs that no
+//! collection supports.
 
 use super::alone;
 use super::grown::Grown;
@@ -13,16 +14,18 @@ use crate::web::Web;
 use webtwin_base::error::Result;
 use webtwin_base::ids::ClusterId;
 
-/// Bytes a page that the pass takes in each process, whatever is on disk ([`super::second_look`]).
+/// Bytes for each page that the pass takes in each process, even if everything else is on disk
+/// ([`super::second_look`]).
 const A_PAGE: u64 = 20;
 
-/// Pairs that only collections tell.
+/// Step that finds pairs which only collections support.
 pub const CONTEXT: Step = Step { name: "second-look", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
 
-/// Changes the similar pairs by what they grew to, if the job asks for it; `labels` are the trivial clusters of all pages.
+/// Changes the similar pairs according to the collections that they grew to, if the job requests
+/// it. `labels` are the trivial clusters of all pages.
 ///
 /// # Errors
-/// Those of the disk; or when the run has ended.
+/// Returns any error of the disk, and an error if the run has ended.
 pub fn context_pass(
     run: &mut Run<'_, '_>,
     web: &Web,

@@ -1,10 +1,12 @@
-//! Giant trivial clusters, with the pairs that hold them together ([`webtwin_core::clusters::weakest_links`]).
+//! Giant trivial clusters, with the pairs that hold them together
+//! ([`webtwin_core::clusters::weakest_links`]).
 //!
-//! Every worker thins its pairs of giant clusters to two a page; what is left of a cluster meets at one worker. One
-//! exchange, and two small ones to name pages.
+//! Every worker thins out its pairs of giant clusters to two for each page. The remaining pairs of
+//! a cluster are sent to one worker. Takes one exchange, and two small ones for the URLs of pages.
 //!
 //! # Memory
-//! Some 120 bytes a page of giant clusters on each worker, at most for all of these; about 60 at the worker of a cluster.
+//! Takes about 120 bytes for each page of giant clusters on each worker, and about 60 at the worker
+//! of a cluster.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,42 +23,46 @@ use webtwin_core::clusters::weakest_links::{Cut, Edge, thin, weakest};
 use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::{Net, Owners, RoundRobin};
 
-/// Fewest pages of a giant trivial cluster.
+/// Minimum number of pages of a giant trivial cluster.
 pub const GIANT: u32 = 100;
 
-/// A giant trivial cluster, as `summary.json` shows it.
+/// Giant trivial cluster as it appears in `summary.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Giant {
-    /// Its pages.
+    /// Number of pages.
     pub pages: u32,
-    /// Hosts they stand on.
+    /// Number of hosts that these pages are on.
     pub hosts: u32,
-    /// Its smallest page.
+    /// Smallest page of the cluster.
     #[serde(with = "webtwin_base::ids::as_text")]
     pub doc_id: DocId,
     /// URL of that page.
     pub url: String,
-    /// Pairs without each of which it would be two clusters, weakest first.
+    /// Bridges, weakest first: without any one of these pairs, the cluster would be two clusters.
     pub bridges: Vec<Weak>,
-    /// The pair at which it falls in two when T (or k) is made stricter; `None` when only crumbs fall off.
+    /// Pair at which the cluster splits in two when T (or k) is made stricter. `None` if only small
+    /// parts are cut off.
     pub splits: Option<Weak>,
 }
 
-/// A weak link.
+/// Weak pair of a giant cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Weak {
     /// URL of the smaller page.
     pub a: String,
     /// URL of the larger page.
     pub b: String,
-    /// As [`Kind::strength`](crate::pairs::kinds::Kind::strength): resemblance of views, placeholders or declared copies in millionths; chunks shared; 64 less the bits in which simhashes differ; 10^9 less the distance
-    /// of RP signatures in billionths; the resemblance of shingles in millionths; 0 for what only collections tell.
+    /// Strength of the pair, see [`Kind::strength`](crate::pairs::kinds::Kind::strength). For
+    /// views, placeholders and declared copies the resemblance in millionths; the number of shared
+    /// chunks; 64 minus the number of bits in which simhashes differ; 10^9 minus the distance of RP
+    /// signatures in billionths; for shingles the resemblance in millionths; 0 for pairs that only
+    /// collections support.
     pub strength: u32,
-    /// Pages of the smaller part.
+    /// Number of pages of the smaller part that the pair connects.
     pub cuts_off: u32,
 }
 
-/// The largest giant clusters, the same on every worker. The pairs are this worker's.
+/// Returns the largest giant clusters, the same on every worker. `pairs` are this worker's pairs.
 pub fn giants(
     net: &mut Net<'_>,
     crawl: &Crawl,
@@ -79,6 +85,7 @@ pub fn giants(
         let cluster = labels[a];
         if place.contains_key(&cluster) {
             edges.push(Edge { cluster, a, b, strength });
+            // Thins out repeatedly, so that memory does not grow with the number of pairs.
             if edges.len() > 4 * in_clusters + (1 << 12) {
                 thin(&mut edges);
             }
@@ -111,6 +118,7 @@ pub fn giants(
     let named = all.iter().flat_map(|(cluster, bridges, split)| {
         bridges.iter().chain(split).flat_map(|cut| [cut.0, cut.1]).chain([cluster.smallest()])
     });
+    // Only the owner of a page knows its URL.
     let named: BTreeSet<Page> = named.collect();
     let own = named.iter().filter(|&&page| crawl.directory.owner(page) == net.index());
     let mut pages = crawl.reader();

@@ -1,4 +1,5 @@
-//! Growth as a step: from trivial clusters to `LinkSummary` and similar clusters, by the condition that a job sets.
+//! Growth as a step: from trivial clusters to `LinkSummary` and similar clusters, by the merge
+//! condition of the job.
 
 use std::sync::Arc;
 
@@ -18,36 +19,40 @@ use webtwin_engine::Net;
 use webtwin_job::MergeCondition;
 use webtwin_spill::Column;
 
-/// Bytes a page that growth takes in each process, whatever is on disk: sizes of clusters, and components of the TCG
-/// where growth is not tolerant ([`growth`]).
+/// Bytes for each page that growth takes in each process, even if everything else is on disk: sizes
+/// of clusters, and components of the TCG unless growth is tolerant ([`growth`]).
 const A_PAGE: u64 = 12;
 
-/// Bytes of a page of its own that it takes in each process: piece and similar cluster ([`tolerant`]).
+/// Bytes that growth takes in addition for each page that the process owns: piece and similar
+/// cluster ([`tolerant`]).
 const AN_OWN_PAGE: u64 = 8;
 
-/// `LinkSummary` and similar clusters.
+/// Step that computes `LinkSummary` and similar clusters.
 pub const GROWTH: Step = Step { name: "growth", bytes_a_page: A_PAGE, bytes_an_own_page: AN_OWN_PAGE };
 
-/// The same once more, with the pairs of the context pass.
+/// Step that repeats growth with the pairs of the context pass.
 pub const SECOND_GROWTH: Step = Step { name: "second-growth", bytes_a_page: A_PAGE, bytes_an_own_page: AN_OWN_PAGE };
 
-/// What trivial clusters grew to.
+/// Result of the growth of trivial clusters.
 pub struct Grown {
-    /// Pages of every trivial cluster.
+    /// Number of pages of every trivial cluster.
     pub sizes: Arc<Vec<u32>>,
-    /// Rows of `LinkSummary`, this worker's share.
+    /// Rows of `LinkSummary` of this worker.
     pub link_summary: Column<LinkSummary>,
-    /// Similar clusters, with the owners of their names by key.
+    /// Similar clusters, each at the owner of its name by key.
     pub similar_clusters: Vec<SimilarCluster>,
-    /// The links that merged, for growth after a second look; none where the rest is from a record.
+    /// Links along which clusters may merge, for growth after a context pass. `None` if the rest
+    /// was restored from a checkpoint.
     merging: Option<Arc<MergingLinks>>,
 }
 
 impl Grown {
-    /// Grows the trivial clusters of `labels`, of some of which is known what was `before`.
+    /// Grows the trivial clusters of `labels`. `before` contains earlier results for clusters that
+    /// have not changed.
     ///
     /// # Errors
-    /// Those of [`link_summary::of_clusters`], [`tolerant::similar_clusters`] and [`growth::similar_clusters`].
+    /// Returns any error of [`link_summary::of_clusters`], [`tolerant::similar_clusters`] and
+    /// [`growth::similar_clusters`].
     pub fn of(
         run: &mut Run<'_, '_>,
         web: &Web,
@@ -67,15 +72,16 @@ impl Grown {
             let similar_clusters = collections(run, web, trivial, edges, merging)?;
             Ok((link_summary, similar_clusters))
         })?;
-        // One that was restored is in memory.
+        // A restored column is in memory and may have to be spilled.
         let link_summary = link_summary.onto(&run.net.memory)?;
         Ok(Grown { sizes, link_summary, similar_clusters, merging: kept })
     }
 
-    /// What holds on for the clusters of `labels`, if they were those of `previous`; the rest is dropped.
+    /// Returns the results that remain valid when the trivial clusters change from `previous` to
+    /// `labels`. The rest is dropped.
     ///
     /// # Errors
-    /// Only when the run has ended.
+    /// Returns an error only if the run has ended.
     pub fn left(
         self,
         net: &mut Net<'_>,
@@ -87,7 +93,7 @@ impl Grown {
     }
 }
 
-/// This worker's similar clusters.
+/// Finds this worker's similar clusters.
 fn collections(
     run: &mut Run<'_, '_>,
     web: &Web,
@@ -107,7 +113,8 @@ fn collections(
     }
 }
 
-/// The edges of the TCG among rows of `LinkSummary`; none where growth is tolerant, which goes by links.
+/// Returns the edges of the TCG among rows of `LinkSummary`. There are none if growth is tolerant,
+/// which uses links instead.
 pub(crate) fn edges_of(
     link_summary: &Column<LinkSummary>,
     merge: MergeCondition,

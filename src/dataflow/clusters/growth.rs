@@ -1,12 +1,14 @@
-//! Growth, sharded by component: everything a component needs meets at one worker, and components grow independently.
+//! Growth, sharded by component: all data of a component of the TCG is sent to one worker, and
+//! components grow independently.
 //!
-//! Three exchanges: pages, links and TCG edges to the owner of their component, who lays them in shares and grows share by
-//! share.
+//! Takes three exchanges: pages, links and TCG edges are sent to the owner of their component,
+//! which partitions them and grows the components of one partition after the other.
 //!
 //! # Memory
-//! 4 bytes a page in each process for the components and 4 more while they are found; 8 bytes for each page,
-//! link and edge of clusters that merge, or what the step has memory for; 20 to 36 more for those of one share, which has
-//! some megabytes of links or is one component.
+//! Takes 4 bytes for each page in each process for the components, and 4 more while they are found.
+//! Takes 8 bytes for each page, link and edge of clusters that merge, or the budget of the step if
+//! it is smaller. Takes 20 to 36 more for each page, link and edge of one partition, which has some
+//! megabytes of links or is a single component.
 
 use std::sync::Arc;
 
@@ -25,14 +27,16 @@ use webtwin_engine::Net;
 use webtwin_job::Clusters;
 use webtwin_spill::{Column, partition_bits};
 
-/// Grows all similar clusters; they lie with the owners of their components, ascending by smallest page.
+/// Grows all similar clusters. They are at the owners of their components, ascending by smallest
+/// page.
 ///
-/// `edges` are this worker's of the TCG ([`webtwin_core::clusters::merge::may_merge`]), `links` those from its pages; `from_elsewhere`
-/// counts the links from other hosts to its pages, in their order.
+/// `edges` are this worker's edges of the TCG ([`webtwin_core::clusters::merge::may_merge`]), and
+/// `links` are the links from its pages. `from_elsewhere` counts the links from other hosts to its
+/// pages, in the order of the pages.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] when the disk does not take what has no
-/// room in memory; or when the run has ended.
+/// Returns [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] if
+/// data beyond the memory budget does not fit on the disk, and an error if the run has ended.
 pub fn similar_clusters(
     net: &mut Net<'_>,
     directory: &Directory,
@@ -47,7 +51,7 @@ pub fn similar_clusters(
     let component_of = net.once_per_process(|| of_pages(&component, labels, settings.min_size == 1))?;
     drop(component);
     let component_of = |page: Page| component_of[page];
-    // A cluster is in the component of its pages.
+    // A cluster is in the same component as its pages.
     let of_cluster = |cluster: ClusterId| component_of(cluster.smallest());
 
     let bits = partition_bits::<[Page; 2]>(links.len() as u64);
@@ -71,6 +75,8 @@ pub fn similar_clusters(
     let mut between = HashPartitions::alike(net, "edges of the TCG", alike, rows, key)?;
 
     let mut found = Vec::new();
+    // The three kinds of rows are partitioned by component in the same way, so each partition can
+    // be grown by itself.
     let (mut some, mut some_links, mut some_edges) = (Vec::new(), Vec::new(), Vec::new());
     let (mut here, mut links, mut edges) = (Vec::new(), Vec::new(), Vec::new());
     for share in 0..pages.count() {
@@ -98,10 +104,11 @@ pub fn similar_clusters(
     Ok(found)
 }
 
-/// The component of every page whose cluster is in one with others, else [`ComponentId::NONE`]. With `alone` a cluster of several
-/// pages is a component of its own.
+/// Returns the component of every page whose cluster is in a component with other clusters, and
+/// [`ComponentId::NONE`] for other pages. With `alone`, a cluster of several pages is a component
+/// even if it is the only cluster of it.
 fn of_pages(component: &[ComponentId], labels: &[ClusterId], alone: bool) -> Vec<ComponentId> {
-    // Clusters that are in a component with others, by their smallest pages.
+    // Clusters that are in a component with other clusters, named by their smallest pages.
     let mut merges = PageSet::new(component.len(), |_| false);
     for (cluster, &least) in component.iter().enumerate().filter(|&(cluster, &least)| cluster != least.index()) {
         merges.insert(ClusterId::from_index(cluster).smallest());
@@ -117,7 +124,8 @@ fn of_pages(component: &[ComponentId], labels: &[ClusterId], alone: bool) -> Vec
     labels.iter().map(component_of).collect()
 }
 
-/// The rows of a share with the component of their first page or cluster, ascending and each once.
+/// Replaces the content of `into` by the rows of a partition, with the component of their first
+/// page or cluster, ascending and without repetitions.
 fn by_component<T: Number>(
     rows: &mut HashPartitions<[T; 2]>,
     share: usize,
@@ -133,7 +141,8 @@ fn by_component<T: Number>(
     Ok(())
 }
 
-/// The rows of one component, from `next` on, where components are asked for in ascending order.
+/// Returns the rows of one component, starting the search at `next`. Components must be requested
+/// in ascending order.
 fn rows_of<T: Number>(rows: &[(ComponentId, T, T)], component: ComponentId, next: &mut usize) -> Vec<(T, T)> {
     let skipped = rows[*next..].iter().take_while(|row| row.0 < component).count();
     let own = rows[*next + skipped..].iter().take_while(|row| row.0 == component);

@@ -1,4 +1,5 @@
-//! Links within hosts, host by host, by the places of pages: for what a host's pages and links decide alone.
+//! Links within hosts, host by host, with pages replaced by their indices. For computations that
+//! need only the pages and links of one host.
 
 use bytemuck::Pod;
 use itertools::Itertools;
@@ -10,16 +11,16 @@ use webtwin_base::ids::{HostId, Page};
 use webtwin_core::clusters::pieces::HostLinks;
 use webtwin_engine::Net;
 
-/// Where pages lie among those of the share of rows that a worker looks at: a table with open addressing, of the
-/// pages of one share after the other.
+/// Indices of pages among the pages of one partition of rows: a hash table with open addressing,
+/// which is reused for one partition after the other.
 #[derive(Debug)]
 pub(super) struct PagePlaces {
-    /// Pages with their places, of which at most half are taken.
+    /// Pages with their indices. At most half of the slots are taken.
     slots: Vec<[u32; 2]>,
     taken: usize,
 }
 
-/// Mark of an empty slot, and the place of a page that is in none.
+/// Mark of an empty slot, and the index of a page that is not in the table.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
 impl PagePlaces {
@@ -27,12 +28,12 @@ impl PagePlaces {
         PagePlaces { slots: vec![[NOWHERE; 2]; 1 << 10], taken: 0 }
     }
 
-    /// Returns the place of a page, or [`NOWHERE`].
+    /// Returns the index of a page, or [`NOWHERE`].
     pub(super) fn of(&self, page: Page) -> u32 {
         self.slots[self.slot(page)][1]
     }
 
-    /// Puts pages at ascending places, and all others nowhere.
+    /// Replaces the content: numbers the given pages from 0.
     pub(super) fn put(&mut self, pages: impl Iterator<Item = Page>) {
         self.clear();
         self.add(pages);
@@ -49,7 +50,7 @@ impl PagePlaces {
         self.taken = 0;
     }
 
-    /// The slot of a page, or the one that is to be its.
+    /// Returns the slot of a page, or the empty slot in which it would be stored.
     #[inline]
     fn slot(&self, page: Page) -> usize {
         let bits = self.slots.len().trailing_zeros();
@@ -60,7 +61,7 @@ impl PagePlaces {
         at
     }
 
-    /// Puts a page at a place; returns whether it was nowhere.
+    /// Sets the index of a page. Returns true if the page was not in the table.
     fn set(&mut self, page: Page, place: u32) -> bool {
         let at = self.slot(page);
         let is_new = self.slots[at][0] == NOWHERE;
@@ -77,7 +78,8 @@ impl PagePlaces {
         is_new
     }
 
-    /// Puts the pages of links at places, by host and then ascending; returns them in that order.
+    /// Numbers the pages of links, ordered by host and page. Replaces the content of `pages` by
+    /// these pages in that order.
     fn put_ends(&mut self, links: &[[Page; 2]], hosts: &[HostId], pages: &mut Vec<Page>) {
         self.clear();
         pages.clear();
@@ -87,7 +89,7 @@ impl PagePlaces {
     }
 }
 
-/// Puts links within hosts together host by host; kept from call to call for its memory.
+/// Grouping of links within hosts by host; reused from call to call for its buffers.
 pub(super) struct LinksByHost<'a> {
     hosts: &'a [HostId],
     places: PagePlaces,
@@ -97,12 +99,12 @@ pub(super) struct LinksByHost<'a> {
 }
 
 impl LinksByHost<'_> {
-    /// Knows the host of every page.
+    /// Creates the grouping for pages with the given hosts.
     pub(super) fn new(hosts: &[HostId]) -> LinksByHost<'_> {
         LinksByHost { hosts, places: PagePlaces::new(), pages: Vec::new(), ends: Vec::new(), links: Vec::new() }
     }
 
-    /// Gives the links of each host to `each`.
+    /// Calls `each` with the links of each host.
     pub(super) fn each(&mut self, links: &[[Page; 2]], mut each: impl FnMut(HostId, &HostLinks<'_>)) {
         let LinksByHost { hosts, places, pages, ends, links: placed } = self;
         places.put_ends(links, hosts, pages);
@@ -117,12 +119,12 @@ impl LinksByHost<'_> {
     }
 }
 
-/// Gives the links within each host to `each`, and rows of pages of the host, ascending by page; returns what it
-/// makes of them. Links to other hosts are passed over, and rows of hosts without links. One exchange, in `2^bits`
-/// shares.
+/// Calls `each` with the links within each host and the rows of pages of the host, ascending by
+/// page. Returns the values that it returns. Links to other hosts are ignored, and so are rows of
+/// hosts without links. Takes one exchange, in `2^bits` partitions.
 ///
 /// # Errors
-/// As [`two_alike`].
+/// Returns any error of [`two_alike`].
 pub(super) fn on_each_host<Row: Pod + Send, Made>(
     net: &mut Net<'_>,
     name: &str,
@@ -153,8 +155,8 @@ pub(super) fn on_each_host<Row: Pod + Send, Made>(
     Ok(made)
 }
 
-/// Replaces the content of `into` by the places of links' pages, which are below `count`, ascending by source, and
-/// that of `ends` by where the links of each place end.
+/// Replaces the content of `into` by links as pairs of page indices, ascending by source, and the
+/// content of `ends` by the end of the links of each index. Indices are below `count`.
 pub(super) fn by_source(
     links: &[[Page; 2]],
     places: &PagePlaces,
@@ -166,7 +168,8 @@ pub(super) fn by_source(
     by_number(links, |link: &[Page; 2]| places.of(link[0]), by_place, count, ends, into);
 }
 
-/// Replaces the content of `own` by the links from some places, as [`by_source`] has laid them, counted from the first.
+/// Replaces the content of `own` by the links from a range of indices, as [`by_source`] has ordered
+/// them. Their indices are relative to the start of the range.
 pub(super) fn links_of(links: &[[u32; 2]], ends: &[u32], places: std::ops::Range<usize>, own: &mut Vec<[u32; 2]>) {
     let start = if places.start == 0 { 0 } else { ends[places.start - 1] as usize };
     let end = if places.is_empty() { start } else { ends[places.end - 1] as usize };

@@ -1,4 +1,5 @@
-//! `LinkSummary` ([`webtwin_core::clusters::link_summary`]) over all workers, and the links along which trivial clusters may merge.
+//! Computes `LinkSummary` ([`webtwin_core::clusters::link_summary`]) over all workers, and the
+//! links along which trivial clusters may merge.
 
 use std::sync::Arc;
 
@@ -16,16 +17,17 @@ use webtwin_engine::Net;
 use webtwin_job::{Clusters, MergeCondition};
 use webtwin_spill::{Array, Column};
 
-/// Links between pages of one host whose trivial clusters may merge: in memory, or on the local disk where that has a bound.
+/// Links between pages of one host whose trivial clusters may merge. They are in memory, or on the
+/// local disk if memory is limited.
 #[derive(Debug)]
 pub struct MergingLinks {
     links: Array<[Page; 2]>,
-    /// Where those of a row are put together.
+    /// Scratch for the links of one row.
     room: Vec<[Page; 2]>,
 }
 
 impl MergingLinks {
-    /// None yet. Where memory has a bound, the disk takes all of them.
+    /// Creates an empty list. If memory is limited, all links are written to disk.
     fn new(net: &Net<'_>) -> MergingLinks {
         MergingLinks { links: Array::new(&net.memory.on_disk()), room: Vec::new() }
     }
@@ -37,30 +39,31 @@ impl MergingLinks {
         self.links.push(&self.room).map(drop)
     }
 
-    /// Each of them, some at a time.
+    /// Returns the links, block by block.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub fn blocks(&self) -> impl Iterator<Item = Result<Vec<[Page; 2]>>> + '_ {
         self.links.blocks()
     }
 }
 
-/// What was found between trivial clusters before some of them changed.
+/// Results between trivial clusters before some of these clusters changed.
 pub struct Before {
-    /// Rows, this worker's share.
+    /// Rows of this worker.
     rows: Column<LinkSummary>,
-    /// The links that merge, likewise.
+    /// Links of this worker along which clusters may merge.
     merging: Arc<MergingLinks>,
-    /// Smallest pages of the trivial clusters that have other pages than before.
+    /// Smallest pages of the trivial clusters whose pages have changed.
     changed: Arc<PageSet>,
 }
 
 impl Before {
-    /// What was found of the clusters of `labels[0]`, for those of `labels[1]`.
+    /// Prepares the results for the trivial clusters of `labels[0]` for reuse with the clusters of
+    /// `labels[1]`.
     ///
     /// # Errors
-    /// Only when the run has ended.
+    /// Returns an error only if the run has ended.
     pub fn new(
         net: &mut Net<'_>,
         rows: Column<LinkSummary>,
@@ -77,12 +80,12 @@ impl Before {
         Ok(Before { rows, merging, changed })
     }
 
-    /// Whether a trivial cluster has the pages that it had.
+    /// True if a trivial cluster has the same pages as before.
     fn stays(&self, cluster: ClusterId) -> bool {
         !self.changed.contains(cluster.smallest())
     }
 
-    /// Adds the rows of clusters that stay, and the links that merge these.
+    /// Adds the rows of unchanged clusters, and the links along which these may merge.
     fn add_to(&self, labels: &[ClusterId], rows: &mut Column<LinkSummary>, merging: &mut MergingLinks) -> Result<()> {
         for block in self.rows.blocks() {
             let block = block?;
@@ -94,13 +97,14 @@ impl Before {
     }
 }
 
-/// `LinkSummary`, this worker's share of the rows, in no particular order; and the links of those that may merge if growth is
-/// tolerant. `links` are this worker's, `hosts` those of all pages.
+/// Computes `LinkSummary`. Returns this worker's rows in no particular order, and, if growth is
+/// tolerant, the links of the rows whose clusters may merge. `links` are this worker's links, and
+/// `hosts` are the hosts of all pages.
 ///
-/// Where something was found before, only links from or to clusters that have changed are counted.
+/// If there are earlier results, only links from or to changed clusters are counted.
 ///
 /// # Errors
-/// As [`summary`].
+/// Returns any error of [`summary`].
 pub fn of_clusters(
     net: &mut Net<'_>,
     links: &Links,
@@ -135,19 +139,23 @@ pub fn of_clusters(
     Ok((rows, Arc::new(merging)))
 }
 
-/// `LinkSummary` from all trivial clusters of two pages or more; `each` gets the rows of the cluster pairs that this worker
-/// owns, each once, in an order of their own, and the links that a row counts.
+/// Computes `LinkSummary` from all trivial clusters of two or more pages. `each` receives the rows
+/// of the cluster pairs that this worker owns, each once and in no particular order, and the links
+/// that a row counts.
 ///
-/// `links` come from this worker's pages, at most `count` of them; where one link between two clusters is given, all are.
-/// With `single_site` only links within a host
-/// count, and none to a page without copies: copies that all link to it on their own host are no mirrors. One exchange.
+/// `links` come from this worker's pages, at most `count` of them. If one link between two clusters
+/// is given, all links between them must be given. With `single_site` only links within a host
+/// count, and links to a page without copies do not: copies that all link to such a page on their
+/// own host are not mirrors. Takes one exchange.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] when the disk does not take what has no
-/// room in memory; those of `each`; or when the run has ended.
+/// Returns [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] if
+/// links beyond the memory budget do not fit on the disk. Returns any error of `each`, and an error
+/// if the run has ended.
 ///
 /// # Memory
-/// 8 bytes for each link that counts, or what the step has memory for; 20 more for those of some megabytes' worth at a time.
+/// Takes 8 bytes for each link that counts, or the budget of the step if it is smaller, and 20 more
+/// for each link of one partition of some megabytes.
 pub fn summary(
     net: &mut Net<'_>,
     count: usize,

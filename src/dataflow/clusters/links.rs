@@ -18,34 +18,37 @@ use webtwin_base::ids::{HostId, Number, Page};
 use webtwin_engine::{Net, Owners};
 use webtwin_spill::{Array, ArrayReader, Column};
 
-/// The links from a worker's pages, ascending, each once.
+/// Links from a worker's pages, ascending and without repetitions.
 ///
 /// # Memory
-/// 4 bytes a page, and 4 a link that is not on disk; 1 a host in each process.
+/// Takes 4 bytes for each page, and 4 for each link that is not on disk; 1 for each host in each
+/// process.
 #[derive(Debug)]
 pub struct Links {
     directory: Arc<Directory>,
     worker: usize,
-    /// Where the targets of each page end.
+    /// End of the targets of each page.
     ends: Vec<u32>,
     targets: Array<Page>,
-    /// For each host, whether some page of it links to a page of the crawl.
+    /// True for each host with a page that links to a page of the crawl.
     linking: Arc<Vec<bool>>,
-    /// True if a page of any worker names editions of it in other languages.
+    /// True if a page of any worker names its editions in other languages.
     pub name_editions: bool,
 }
 
 impl Links {
-    /// No links yet, of a worker with these pages.
+    /// Creates an empty list for the pages of a worker.
     fn empty(directory: Arc<Directory>, worker: usize, targets: Array<Page>) -> Links {
         let ends = Vec::with_capacity(directory.owned(worker).count());
         Links { directory, worker, ends, targets, linking: Arc::default(), name_editions: false }
     }
 
-    /// The links that `of` gives for each page of this worker, in any order. One round.
+    /// Creates the links that `of` returns for each page of this worker, in any order. Takes one
+    /// round.
     ///
     /// # Errors
-    /// [`Error::TooManyRows`] for 2^32 or more; or when the run has ended.
+    /// Returns [`Error::TooManyRows`] if there are 2^32 or more links, and an error if the run has
+    /// ended.
     pub fn new(net: &mut Net<'_>, directory: Arc<Directory>, of: impl FnMut(Page, &mut Vec<Page>)) -> Result<Links> {
         Links::of_worker(directory, net.index(), of)?.told(net)
     }
@@ -61,11 +64,12 @@ impl Links {
         Ok(links)
     }
 
-    /// Sorts links that have arrived into `targets`. The source of each is its place among this worker's pages.
-    /// One round.
+    /// Sorts links that have arrived into `targets`. The source of each link is the index of its
+    /// page among this worker's pages. Takes one round.
     ///
     /// # Errors
-    /// [`Error::TooManyRows`] for 2^32 or more; those of the disk; or when the run has ended.
+    /// Returns [`Error::TooManyRows`] if there are 2^32 or more links. Returns any error of the
+    /// disk, and an error if the run has ended.
     pub(crate) fn of_stretches(
         net: &mut Net<'_>,
         directory: Arc<Directory>,
@@ -89,7 +93,7 @@ impl Links {
         links.told(net)
     }
 
-    /// The same when all workers have told which hosts they have links from.
+    /// Completes the links with the hosts that have links, of all workers.
     fn told(mut self, net: &mut Net<'_>) -> Result<Links> {
         let hosts = &self.directory.hosts;
         let count = hosts.iter().max().map_or(0, |host| host.index() + 1);
@@ -107,12 +111,12 @@ impl Links {
         Ok(self)
     }
 
-    /// The worker whose pages these are from.
+    /// Returns the worker that owns the source pages.
     pub fn worker(&self) -> usize {
         self.worker
     }
 
-    /// Whether some page of a host links to a page of the crawl.
+    /// True if some page of a host links to a page of the crawl.
     pub fn lead_from(&self, host: HostId) -> bool {
         self.linking[host.index()]
     }
@@ -130,67 +134,67 @@ impl Links {
         Ok(())
     }
 
-    /// How many there are.
+    /// Returns the number of links.
     pub fn len(&self) -> usize {
         self.ends.last().map_or(0, |&end| end as usize)
     }
 
-    /// Whether there is none.
+    /// True if there are no links.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Writes up to about so many bytes of targets to disk; returns how many.
+    /// Writes up to about `bytes` bytes of targets to disk. Returns the number of bytes written.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub fn give_up(&mut self, bytes: u64) -> Result<u64> {
         self.targets.give_up(bytes)
     }
 
-    /// Bytes on disk.
+    /// Returns the number of bytes on disk.
     pub fn spilled_bytes(&self) -> u64 {
         self.targets.spilled_bytes()
     }
 
-    /// How many each page has, in their order.
+    /// Returns the number of links of each page, in the order of pages.
     pub fn counts(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.ends.len()).map(|place| self.range(place).len())
     }
 
-    /// Reads the links of one page after the other.
+    /// Returns a reader of the links of pages.
     pub fn reader(&self) -> LinkReader<'_> {
         LinkReader { links: self, targets: self.targets.reader() }
     }
 
-    /// All of them, some at a time.
+    /// Returns all links, block by block.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub fn blocks(&self) -> impl Iterator<Item = Result<Vec<(Page, Page)>>> + '_ {
         let mut sources = self.sources(0..self.len());
         let blocks = self.targets.blocks();
         blocks.map(move |targets| Ok(targets?.into_iter().zip(&mut sources).map(|(dst, src)| (src, dst)).collect()))
     }
 
-    /// The links at some places among all.
+    /// Returns the links in a range of indices among all links.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub fn read(&self, places: Range<usize>) -> Result<Vec<(Page, Page)>> {
         let mut room = Vec::new();
         let targets = self.targets.get(places.start as u64, places.len(), &mut room)?;
         Ok(self.sources(places).zip(targets.iter().copied()).collect())
     }
 
-    /// The sources of the links at some places.
+    /// Returns the sources of the links in a range of indices.
     fn sources(&self, places: Range<usize>) -> impl ExactSizeIterator<Item = Page> + '_ {
         let before = self.ends.partition_point(|&end| end as usize <= places.start);
         let pages = self.directory.owned_from(self.worker, before);
         Sources { links: self, pages, src: Page::NONE, end: 0, next_page: before, places }
     }
 
-    /// The places of the links from pages of each partition that has some.
+    /// Returns, for each partition with links, the range of indices of the links from its pages.
     pub fn by_partition(&self) -> Vec<(usize, Range<usize>)> {
         let (mut pages_before, mut before) = (0, 0);
         let of_part = |(partition, pages): (usize, Range<u32>)| {
@@ -208,7 +212,7 @@ impl Links {
     }
 }
 
-/// Reads the links of a worker's pages, mostly in their order.
+/// Reader of the links of a worker's pages, optimized for the order of pages.
 #[derive(Debug)]
 pub struct LinkReader<'a> {
     links: &'a Links,
@@ -216,10 +220,10 @@ pub struct LinkReader<'a> {
 }
 
 impl LinkReader<'_> {
-    /// The pages that one of this worker's links to, ascending.
+    /// Returns the targets of a page of this worker, ascending.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub fn of(&mut self, page: Page) -> Result<&[Page]> {
         debug_assert_eq!(self.links.directory.owner(page), self.links.worker);
         let places = self.links.range(self.links.directory.place(page));
@@ -227,17 +231,17 @@ impl LinkReader<'_> {
     }
 }
 
-/// Iterates over the sources of links.
+/// Iterator over the sources of links.
 struct Sources<'a, P> {
     links: &'a Links,
-    /// The pages after `src`.
+    /// Pages after `src`.
     pages: P,
     src: Page,
-    /// Where the targets of `src` end.
+    /// End of the targets of `src`.
     end: usize,
-    /// Place of the page after it.
+    /// Index of the page after `src`.
     next_page: usize,
-    /// Of the links that are left.
+    /// Indices of the remaining links.
     places: Range<usize>,
 }
 
@@ -261,7 +265,8 @@ impl<P: Iterator<Item = Page>> Iterator for Sources<'_, P> {
 
 impl<P: Iterator<Item = Page>> ExactSizeIterator for Sources<'_, P> {}
 
-/// A page on its way to where collections grow, with the links to it from other hosts: 8 bytes.
+/// Page that is sent to the worker of its component, with the number of links to it from other
+/// hosts, in 8 bytes.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct LinkedPage {
@@ -269,16 +274,20 @@ pub(super) struct LinkedPage {
     pub links_from_elsewhere: u32,
 }
 
-/// Resolves the links on all shelves; they lie with the owner of their source page.
+/// Resolves the links of all workers' local pages. The links are at the owners of their source
+/// pages.
 ///
-/// Three rounds, and those of [`Redirects::gather`] if a record or a page leads on. Links that lead out of the crawl are dropped.
+/// Takes three rounds, and the rounds of [`Redirects::gather`] if a record or a page leads to
+/// another URL. Links out of the crawl are dropped.
 ///
 /// # Errors
-/// [`Error::DiskLimit`] or [`Error::DiskFull`] when the disk does not take what has no room in memory;
-/// [`Error::TooManyRows`] for 2^32 links from a worker's pages; or when the run has ended.
+/// Returns [`Error::DiskLimit`] or [`Error::DiskFull`] if links beyond the memory budget do not fit
+/// on the disk, and [`Error::TooManyRows`] if a worker's pages have 2^32 links. Also fails if the
+/// run has ended.
 ///
 /// # Memory
-/// That of [`Links`]; 8 bytes a link on its way, or what the step has memory for.
+/// Takes the memory of [`Links`], and 8 bytes for each link in transit, or the budget of the step
+/// if it is smaller.
 pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl) -> Result<Links> {
     let directory = crawl.directory.clone();
     let [lead_on, editions] = [shelf.redirects.len() + shelf.leads.len(), shelf.editions.len()].map(|rows| rows as u64);
@@ -287,6 +296,7 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl) -> Res
     let by_doc_id = directory.by_doc_id()?;
     let (mut slots, mut links_of) = (shelf.kept(), shelf.links.reader());
     let source = |send: &mut dyn FnMut([Page; 2])| {
+        // Sends the links of some pages per call, so that receiving can proceed in between.
         let mut looked_up = 0;
         for (slot, src) in slots.by_ref() {
             let targets = links_of.get(slot)?;
@@ -318,16 +328,18 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl) -> Res
     )?;
     drop(slots);
     drop(by_doc_id);
+    // The page links inherit the memory limit of the doc id links, which are freed first.
     let targets = shelf.links.held_alike();
     shelf.links.clear();
     let links = Links::of_stretches(net, directory, arrived, targets)?;
     Ok(Links { name_editions: editions > 0, ..links })
 }
 
-/// Links to each of this worker's pages from pages of other hosts, in the order of its pages. One exchange.
+/// Counts the links to each of this worker's pages from pages of other hosts, in the order of its
+/// pages. Takes one exchange.
 ///
 /// # Errors
-/// Those of the disk that links may be on; or when the run has ended.
+/// Returns any error of the disk, on which links may be, and an error if the run has ended.
 pub fn from_elsewhere(net: &mut Net<'_>, links: &Links) -> Result<Column<u32>> {
     let (directory, hosts) = (&links.directory, &links.directory.hosts);
     let mut counts = vec![0u32; directory.owned(net.index()).count()];
@@ -340,10 +352,11 @@ pub fn from_elsewhere(net: &mut Net<'_>, links: &Links) -> Result<Column<u32>> {
     Column::of(counts, &net.memory)
 }
 
-/// Links to the pages of each host from pages of other hosts, by host, in every process. One exchange.
+/// Counts the links to the pages of each host from pages of other hosts, by host, in every process.
+/// Takes one exchange.
 ///
 /// # Errors
-/// Those of the disk; or when the run has ended.
+/// Returns any error of the disk, and an error if the run has ended.
 pub fn to_hosts(net: &mut Net<'_>, from_elsewhere: &Column<u32>, crawl: &Crawl) -> Result<Arc<Vec<u32>>> {
     let hosts = &crawl.directory.hosts;
     let mut mine: BTreeMap<HostId, u32> = BTreeMap::new();

@@ -1,11 +1,12 @@
-//! Which pieces are copies of larger ones, and of which similar cluster they are.
+//! Finds the pieces that are copies of larger pieces, and their similar clusters.
 //!
-//! Every trivial cluster points to the largest piece with a page of it, which its owner finds and names to the owners
-//! of the hosts of the others. A piece that most of its pages point away from is a copy of the larger one
-//! ([`larger_copy`]); so copies of copies form trees, and a similar cluster is a tree, named by its root ([`roots`]).
+//! Every trivial cluster points to the largest piece that has one of its pages. The owner of the
+//! cluster finds this piece and sends it to the owners of the hosts of the other pieces. A piece is
+//! a copy of the larger piece to which most of its pages point ([`larger_copy`]). Copies of copies
+//! form trees. A similar cluster is such a tree, and is named by its root ([`roots`]).
 //!
 //! # Memory
-//! 8 bytes for each piece that has copies.
+//! Takes 8 bytes for each piece that has copies.
 
 use super::pieces::{PieceRow, Pieces};
 use super::tolerant::Web;
@@ -18,11 +19,11 @@ use webtwin_base::ids::{ClusterId, Number, Page, PieceId, SimilarClusterId};
 use webtwin_core::clusters::tolerant::{by_size, larger_copy};
 use webtwin_engine::{HashOwners, Net, Owners};
 
-/// The pieces of a worker's hosts that have copies, as their smallest pages, ascending, each with the largest piece
-/// of its similar cluster.
+/// Pieces on a worker's hosts that have copies. Each is stored as its smallest page, with the
+/// largest piece of its similar cluster, in ascending order.
 pub(super) struct SimilarPieces(Vec<[Page; 2]>);
 
-/// A piece with a page of a trivial cluster.
+/// Piece with a page of a trivial cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 struct OfCluster {
@@ -31,7 +32,7 @@ struct OfCluster {
     size: u32,
 }
 
-/// A piece with a page of a trivial cluster that points to a larger piece.
+/// Piece with a page of a trivial cluster that points to a larger piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 struct Larger {
@@ -42,10 +43,11 @@ struct Larger {
 }
 
 impl SimilarPieces {
-    /// Finds the similar cluster of every piece. Two exchanges, and those of [`roots`].
+    /// Finds the similar cluster of every piece. Takes two exchanges, and the exchanges of
+    /// [`roots`].
     ///
     /// # Errors
-    /// As [`HashPartitions::alike`].
+    /// Returns any error of [`HashPartitions::alike`].
     pub(super) fn find(net: &mut Net<'_>, web: &Web<'_>, pieces: &Pieces) -> Result<SimilarPieces> {
         let of_cluster = |PieceRow { page, piece, size }| OfCluster { cluster: web.cluster(page), piece, size };
         let rows = pieces.rows.iter().map_ok(of_cluster);
@@ -71,7 +73,7 @@ impl SimilarPieces {
         roots(net, "mirrors", copies, |piece| owners.owner(web.host(piece))).map(SimilarPieces)
     }
 
-    /// The same of the pieces of all workers.
+    /// Finds the similar cluster of every piece, given the pieces of all workers.
     pub(super) fn of_all(web: &Web<'_>, rows: &[PieceRow]) -> SimilarPieces {
         let of_cluster =
             |&PieceRow { page, piece, size }: &PieceRow| OfCluster { cluster: web.cluster(page), piece, size };
@@ -79,13 +81,13 @@ impl SimilarPieces {
         SimilarPieces(roots_here(copies_of_larger(&mut larger)))
     }
 
-    /// The similar cluster of a piece that has copies.
+    /// Returns the similar cluster of a piece that has copies.
     pub(super) fn of(&self, piece: PieceId) -> Option<SimilarClusterId> {
         parent(&self.0, piece.smallest()).map(|largest| SimilarClusterId(largest.number()))
     }
 
-    /// Gives a page its piece, as the smallest page of that, and its similar cluster, if its piece has copies;
-    /// quickly where rows of a piece come one after the other.
+    /// Returns a function that maps a page to its piece, as the smallest page of the piece, and to
+    /// its similar cluster, if the piece has copies. It is fast if rows of a piece are adjacent.
     pub(super) fn of_pages(&self) -> impl FnMut(PieceRow) -> Option<[Page; 3]> + '_ {
         let mut last = (PieceId::NONE, None);
         move |PieceRow { page, piece, .. }| {
@@ -96,7 +98,8 @@ impl SimilarPieces {
         }
     }
 
-    /// Pieces that have another piece of their similar cluster on their host, ascending.
+    /// Returns the pieces that have another piece of their similar cluster on their host,
+    /// ascending.
     pub(super) fn beside_each_other(&self, web: &Web<'_>) -> Vec<PieceId> {
         let mut rows: Vec<_> = self.0.iter().map(|&[piece, largest]| (largest, web.host(piece), piece)).collect();
         rows.sort_unstable();
@@ -107,7 +110,7 @@ impl SimilarPieces {
     }
 }
 
-/// The pieces of some trivial clusters that are not the largest of theirs.
+/// Returns the pieces of some trivial clusters except the largest piece of each cluster.
 fn larger_pieces(rows: &mut [OfCluster]) -> Vec<Larger> {
     rows.sort_unstable();
     let clusters = rows.chunk_by(|x, y| x.cluster == y.cluster);
@@ -120,7 +123,7 @@ fn larger_pieces(rows: &mut [OfCluster]) -> Vec<Larger> {
     clusters.flat_map(of_cluster).collect()
 }
 
-/// The pieces that are copies of a larger one, with that.
+/// Returns the pieces that are copies of a larger piece, each with that piece.
 fn copies_of_larger(rows: &mut [Larger]) -> Vec<[Page; 2]> {
     rows.sort_unstable();
     let mut pointed_to = Vec::new();

@@ -1,4 +1,5 @@
-//! Pairs and links become trivial clusters, similar clusters, and what is told of servers and giant clusters.
+//! Trivial clusters and similar clusters from pairs and links, and the overlap of servers and giant
+//! clusters.
 
 pub(crate) mod alone;
 pub mod context_pass;

@@ -1,4 +1,5 @@
-//! Pieces ([`webtwin_core::clusters::pieces`]), with the owners of their hosts: no piece has pages of two hosts.
+//! Pieces ([`webtwin_core::clusters::pieces`]), which are at the owners of their hosts. A piece has
+//! pages of one host only.
 
 use itertools::Itertools;
 
@@ -15,26 +16,27 @@ use webtwin_core::clusters::pieces::{PieceMember, grow_pieces, join_pieces};
 use webtwin_core::clusters::union_find::UnionFind;
 use webtwin_engine::Net;
 
-/// A page that has copies, and its piece.
+/// Page that has copies, and its piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct PieceRow {
     pub(super) page: Page,
     pub(super) piece: PieceId,
-    /// Pages of the piece.
+    /// Number of pages of the piece.
     pub(super) size: u32,
 }
 
-/// Pieces of the hosts of a worker: all pages of these that have copies, by host, mostly one piece after the other.
+/// Pieces on the hosts of a worker: all pages of these hosts that have copies, by host. Pages of a
+/// piece are mostly adjacent.
 pub(super) struct Pieces {
     pub(super) rows: HashPartitions<PieceRow>,
 }
 
 impl Pieces {
-    /// Grows the pieces along this worker's share of the links that merge. One exchange.
+    /// Grows pieces along this worker's links between clusters that may merge. Takes one exchange.
     ///
     /// # Errors
-    /// As [`two_alike`].
+    /// Returns any error of [`two_alike`].
     pub(super) fn grow(net: &mut Net<'_>, web: &Web<'_>, merging: &MergingLinks) -> Result<Pieces> {
         let pages = web.directory.owned(net.index()).filter(|&page| web.has_copies(page));
         let pages = (pages, |&page: &Page| web.host(page));
@@ -54,11 +56,12 @@ impl Pieces {
         Ok(pieces)
     }
 
-    /// Joins pieces that are beside each other, with those that `similar` names. `links` are those of this worker
-    /// that may join some. One exchange.
+    /// Joins pieces of one similar cluster that are on the same host. `beside` are these pieces,
+    /// `similar` returns their similar clusters, and `links` are this worker's links that may join
+    /// some of them. Takes one exchange.
     ///
     /// # Errors
-    /// As [`HashPartitions::alike`].
+    /// Returns any error of [`HashPartitions::alike`].
     pub(super) fn join(
         &mut self,
         net: &mut Net<'_>,
@@ -80,7 +83,7 @@ impl Pieces {
             self.rows.take(share, &mut some)?;
             let mut members: Vec<PieceMember> =
                 some.iter().map(|row| (row.piece, web.cluster(row.page), row.page)).collect();
-            // Those that may be joined, host by host.
+            // Members of pieces that may be joined, by host.
             let of_host = |&(piece, _, _): &PieceMember| web.host(piece.smallest());
             let is_beside = |member: &&PieceMember| beside.binary_search(&member.0).is_ok();
             let mut candidates: Vec<PieceMember> = members.iter().filter(is_beside).copied().collect();
@@ -98,7 +101,7 @@ impl Pieces {
         Ok(())
     }
 
-    /// Puts pages of some hosts into their partition; those of a piece are beside each other.
+    /// Adds pages of some hosts to their partition. Pages of a piece must be adjacent.
     fn put(&mut self, share: usize, members: &[PieceMember]) -> Result<()> {
         for piece in members.chunk_by(|x, y| x.0 == y.0) {
             let size = piece.len() as u32;
@@ -108,7 +111,8 @@ impl Pieces {
     }
 }
 
-/// The pieces of some hosts, ascending: their pages by host, and links that merge.
+/// Returns the pieces of some hosts, ascending. `pages` are the pages of these hosts by host, and
+/// `links` are the links between clusters that may merge.
 fn grown(
     web: &Web<'_>,
     pages: &[Page],
@@ -123,7 +127,8 @@ fn grown(
     let mut members: Vec<PieceMember> =
         component.zip(pages).map(|(piece, &page)| (piece, web.cluster(page), page)).collect();
     members.sort_unstable();
-    // What links join is a piece unless it has two pages of a trivial cluster; on such a host all pieces are grown page by page.
+    // Pages that links connect are a piece unless two of them are in the same trivial cluster. On a
+    // host with such pages, all pieces are grown page by page.
     let doubled = members.windows(2).filter(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1));
     let mut contested: Vec<HostId> = doubled.map(|pair| web.host(pair[0].2)).collect();
     contested.sort_unstable();
@@ -138,7 +143,7 @@ fn grown(
     members
 }
 
-/// Gives some of the members other pieces, and puts all in order.
+/// Assigns other pieces to some of the members, and sorts all members.
 fn rename(members: &mut [PieceMember], mut pieces: Vec<(Page, PieceId)>) {
     pieces.sort_unstable();
     for member in members.iter_mut() {

@@ -1,14 +1,17 @@
-//! Places ([`webtwin_core::clusters::places`]) over all workers: roots by trivial cluster, then by collection; pages by place.
-//! Pages that belong to a collection by their place are attached to it.
+//! Places ([`webtwin_core::clusters::places`]) over all workers. Finds roots by trivial cluster and
+//! then by collection, and groups pages by place. Pages that belong to a collection by their place
+//! are attached to it.
 //!
-//! The ends of paths of pages in collections go to the owner of their trivial cluster, who tells the owners of the pages in how
-//! many segments they agree; their votes go to the owner of the collection, and every process is told the roots. Then each page
-//! below a root goes to the owner of its place.
+//! The ends of the paths of pages in collections are sent to the owner of their trivial cluster,
+//! which reports to the owners of the pages in how many segments the paths agree. The resulting
+//! votes are sent to the owner of the collection, and the roots are broadcast. Then each page below
+//! a root is sent to the owner of its place.
 //!
 //! # Memory
-//! 4 bytes a page and 28 a collection in each process; for one share at a time, 60 bytes a page of collections, or 32 for each
-//! page below a root; 8 bytes a page of collections while votes are counted, and 48 for each root that pages of a collection
-//! name; 16 a page that is attached.
+//! Takes 4 bytes for each page and 28 for each collection in each process. Takes, for one partition
+//! at a time, 60 bytes for each page of collections, or 32 for each page below a root. Takes 8
+//! bytes for each page of collections while votes are counted, 48 for each root that pages of a
+//! collection name, and 16 for each page that is attached.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -29,23 +32,24 @@ use webtwin_core::clusters::places::{
 };
 use webtwin_engine::{HashOwners, Net, Owners};
 
-/// Where every page is, known to each process.
+/// Collections of all pages, held by each process.
 #[derive(Debug)]
 pub(crate) struct Places {
-    /// For each page, the number of its collection; [`NO_COLLECTION`] if it has none.
+    /// Number of each page's collection; [`NO_COLLECTION`] if it has none.
     of: Vec<u32>,
-    /// The first page of each collection, and the smallest of its similar cluster.
+    /// First page of each collection, and the smallest page of its similar cluster.
     collections: Vec<(Page, Page)>,
 }
 
-/// Votes of single pages that a worker has before it adds them up, or as many as there were then.
+/// Minimum number of votes of single pages that a worker collects before it adds them up. The
+/// threshold is twice the number of distinct votes if that is larger.
 const VOTES_AT_ONCE: usize = 1 << 18;
 
-/// The number of a page's collection where it has none.
+/// Number for a page without a collection.
 const NO_COLLECTION: u32 = u32::MAX;
 
 impl Places {
-    /// Tells all processes which of `pages` pages is where.
+    /// Broadcasts the collections of all pages, of which there are `pages`.
     pub(crate) fn new(net: &mut Net<'_>, found: &[SimilarCluster], pages: usize) -> Result<Arc<Places>> {
         let collections = found
             .iter()
@@ -63,13 +67,13 @@ impl Places {
         broadcast_groups(net, "pages of mirrors", groups, none, open, |places, number, page| places.of[page] = number)
     }
 
-    /// The first page of a page's collection, and the smallest of its similar cluster.
+    /// Returns the first page of a page's collection, and the smallest page of its similar cluster.
     pub(super) fn of(&self, page: Page) -> Option<(Page, Page)> {
         self.collections.get(self.of[page] as usize).copied()
     }
 }
 
-/// The end of the path of a page in a collection.
+/// End of the path of a page in a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 struct PathEnd {
@@ -79,10 +83,11 @@ struct PathEnd {
     ends: [u32; DEEPEST],
 }
 
-/// Finds the roots of all collections. `places` says what collection a page is in, `labels` its trivial cluster.
+/// Finds the roots of all collections. `places` returns the collection of a page, and `labels` are
+/// the trivial clusters of pages.
 ///
 /// # Errors
-/// As [`HashPartitions::new`].
+/// Returns any error of [`HashPartitions::new`].
 fn roots(net: &mut Net<'_>, crawl: &Crawl, labels: &[ClusterId], places: &Places) -> Result<Arc<Roots>> {
     let rows = crawl.pages.map(|row| {
         let (_, similar_cluster) = places.of(row.page)?;
@@ -114,8 +119,9 @@ fn roots(net: &mut Net<'_>, crawl: &Crawl, labels: &[ClusterId], places: &Places
     net.once_per_process(|| Roots::new(&elected))
 }
 
-/// What pages of this worker say of where their collections begin, added up. `agreeing` are pages, with the segments in which
-/// they agree; they are sorted, so that their URLs are read one after the other.
+/// Returns the votes of this worker's pages for the roots of their collections, added up.
+/// `agreeing` are pages with the number of segments in which they agree with their copies. The
+/// pages are sorted, so that their URLs are read in order.
 fn votes_of(net: &Net<'_>, agreeing: &mut [[Page; 2]], crawl: &Crawl, places: &Places) -> Result<Vec<Vote>> {
     agreeing.sort_unstable();
     let mut pages = crawl.reader();
@@ -136,10 +142,11 @@ fn votes_of(net: &Net<'_>, agreeing: &mut [[Page; 2]], crawl: &Crawl, places: &P
     Ok(votes)
 }
 
-/// Calls `each` with the pages in one place, place by place, with their owner. `links` are those from this worker's pages.
+/// Calls `each` with the pages of one place after the other, at the owner of the place. `links` are
+/// the links from this worker's pages.
 ///
 /// # Errors
-/// As [`HashPartitions::new`].
+/// Returns any error of [`HashPartitions::new`].
 pub(super) fn for_each_place(
     net: &mut Net<'_>,
     crawl: &Crawl,
@@ -181,12 +188,12 @@ pub(super) fn for_each_place(
     Ok(())
 }
 
-/// Attaches to collections the pages that belong to them by their place; returns how many of all workers'. A page that belongs to
-/// collections of several similar clusters is attached to the one whose root has the most votes, then to the one of the smallest
-/// page.
+/// Attaches to collections the pages that belong to them by their place. Returns the number of
+/// attached pages of all workers. If a page belongs to collections of several similar clusters, the
+/// collection whose root has the most votes is chosen, then the collection with the smallest page.
 ///
 /// # Errors
-/// As [`HashPartitions::new`].
+/// Returns any error of [`HashPartitions::new`].
 pub(crate) fn attach(
     net: &mut Net<'_>,
     crawl: &Crawl,

@@ -1,9 +1,10 @@
-//! Where URLs lead that are no pages, or pages only on the way to another.
+//! Targets of URLs that are not pages, or are pages that redirect to another page.
 //!
-//! One exchange brings the redirects of a URL to its owner, which keeps the newest; then all processes share them.
+//! One exchange sends the redirects of a URL to its owner, which keeps the newest one. Then all
+//! redirects are broadcast.
 //!
 //! # Memory
-//! 16 bytes a URL that leads on, in every process.
+//! Takes 16 bytes for each URL with a redirect, in every process.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -14,10 +15,11 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, Number, Page, splitmix64};
 use webtwin_engine::Net;
 
-/// Redirects that are followed one after another; a longer chain leads nowhere, and so does a loop.
+/// Maximum number of redirects that are followed one after another. A longer chain has no target,
+/// and neither has a loop.
 const LONGEST_CHAIN: usize = 10;
 
-/// A redirect on its way to the owner of its URL.
+/// Redirect in transit to the owner of its URL.
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Row {
@@ -26,16 +28,17 @@ struct Row {
     time: i64,
 }
 
-/// Where each URL leads: (from, to), ascending, each `from` once.
+/// Target of each URL with a redirect: (from, to), ascending, with one row for each `from`.
 #[derive(Debug, Clone, Default)]
 pub struct Redirects(Arc<Vec<[DocId; 2]>>);
 
 impl Redirects {
-    /// Gathers the redirects on all shelves, on which only those are left that hold for good, and were not followed by another. A page of
-    /// the crawl leads on only if it says so itself; a redirect of its URL at another time does not count.
+    /// Gathers the redirects of all workers' local pages. Only permanent redirects that were not
+    /// replaced by another one remain there. A page of the crawl leads to another URL only if the
+    /// page itself declares it; a redirect of its URL at another time does not count.
     ///
     /// # Errors
-    /// Those of the disk that doc ids may be on; or when the run has ended.
+    /// Returns any error of the disk, on which doc ids may be, and an error if the run has ended.
     pub fn gather(net: &mut Net<'_>, shelf: &mut WorkerPages, directory: &Directory) -> Result<Redirects> {
         let pages = directory.by_doc_id()?;
         let leads = std::mem::take(&mut shelf.leads);
@@ -49,7 +52,7 @@ impl Redirects {
         let peers = net.peers() as u64;
         let rows = of_records.chain(of_pages).filter(|row| row.from != row.to);
         let mut rows = net.exchange("redirects", rows, |row| (splitmix64(row.from) % peers) as usize)?;
-        // Of those of the same time one, whichever file they are in.
+        // Of redirects with the same time, the choice does not depend on the files.
         rows.sort_unstable_by_key(|row| (row.from, Reverse(row.time), row.to));
         rows.dedup_by_key(|row| row.from);
         let shared = net.broadcast("all redirects", rows.iter().map(|row| [row.from, row.to]).collect())?;
@@ -63,7 +66,8 @@ impl Redirects {
         Ok(redirects)
     }
 
-    /// Yields the pages of the crawl that a link to `target` counts for: itself, and those it leads to.
+    /// Calls `each` with the pages of the crawl for which a link to `target` counts: the target
+    /// itself, and the pages to which it leads.
     pub fn pages(&self, target: DocId, by_doc_id: &ByDocId<'_>, mut each: impl FnMut(Page)) {
         let mut url = target;
         for _ in 0..=LONGEST_CHAIN {

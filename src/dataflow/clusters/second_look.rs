@@ -1,17 +1,21 @@
-//! The second look ([`webtwin_core::clusters::second_look`]) over all workers: similar cluster by similar cluster, then pair by pair.
+//! The context pass ([`webtwin_core::clusters::second_look`]) over all workers: similar cluster by
+//! similar cluster, then pair by pair.
 //!
-//! What collection a page is in, every process is told. Pages and links of collections go to the owner of their similar
-//! cluster, who proposes pairs by links, and pages below roots to the owner of their place, who proposes pairs by place
-//! ([`webtwin_core::clusters::places`]); chunks of the pages of all pairs, in shares ([`HashPartitions`]), to the owner of the pair, who
-//! compares them. Whether a pair is the best by far for one of its pages, the workers see in equal parts; what is a copy is decided once in
-//! each process, by all pairs. Pairs by place join first; on those by links
-//! the guard by neighbours has the last word.
+//! The collection of every page is broadcast. Pages and links of collections are sent to the owner
+//! of their similar cluster, which proposes pairs by links. Pages below roots are sent to the owner
+//! of their place, which proposes pairs by place ([`webtwin_core::clusters::places`]). Chunks of
+//! the pages of all pairs are sent, in partitions ([`HashPartitions`]), to the owner of the pair,
+//! which compares them. Each worker checks an equal part of the pairs for being by far the best
+//! pair of one of their pages. Copies are then decided once in each process, from all pairs. Pairs
+//! by place join clusters first. The guard by neighbours makes the final decision about pairs by
+//! links.
 //!
 //! # Memory
-//! That of [`super::places`]; 24 bytes for each pair proposed, in each process, and one and a half times as much more while they are put in order; 12 for
-//! each of its pages with the worker that has read it, and 3 bits a page; for one share at a time, 8 bytes a
-//! link and 24 a page of collections, 8 more for a link while they are put in order, some 20 for each link of one similar cluster, and
-//! 12 for each chunk of a page that is compared.
+//! Takes the memory of [`super::places`]. Takes, in each process, 24 bytes for each proposed pair,
+//! and one and a half times as much while these are sorted. Takes 12 for each page of a pair at the
+//! worker that has read it, and 3 bits for each page. Takes, for one partition at a time, 8 bytes
+//! for each link and 24 for each page of collections, 8 more for each link while they are sorted,
+//! about 20 for each link of one similar cluster, and 12 for each chunk of a page that is compared.
 
 use std::sync::Arc;
 
@@ -37,41 +41,45 @@ use webtwin_engine::Net;
 use webtwin_job::{Guard, Job, Measure, MergeCondition};
 use webtwin_spill::{Column, partition_bits};
 
-/// What came of the second look, of all workers.
+/// Counts of the context pass, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecondLook {
-    /// Pairs of pages of one name in mirrored collections whose links agree.
+    /// Pairs of pages with the same name in mirrored collections whose links agree.
     pub proposed: u64,
-    /// Those whose texts agree too, each page the other's best match.
+    /// Proposed pairs whose texts agree, too, and each of whose pages is the other's best match.
     pub matched: u64,
-    /// Those that the guard refused.
+    /// Matched pairs that the guard refused.
     pub refused: u64,
-    /// Pairs of pages in one place of mirrored collections that say the same; no guard is asked about them.
+    /// Pairs of pages at the same place of mirrored collections with the same content. The guard
+    /// does not apply to them.
     #[serde(default)]
     pub by_place: u64,
-    /// Pairs by shared chunks that were taken back, because no collections vouch for what little they share.
+    /// Pairs by shared chunks that were removed, because they share little and no collections
+    /// support them.
     #[serde(default)]
     pub alone: u64,
-    /// Pages that were attached to a collection, after all, because a copy of theirs is in the same place of another.
+    /// Pages that were attached to a collection because a copy is at the same place of another
+    /// collection.
     #[serde(default)]
     pub attached: u64,
 }
 
 impl SecondLook {
-    /// Whether any pair was added or taken back.
+    /// True if any pair was added or removed.
     pub fn has_changed_pairs(&self) -> bool {
         self.matched + self.by_place > self.refused || self.alone > 0
     }
 }
 
-/// Whether a job looks twice: not under the papers' own conditions, which know no guard by neighbours.
+/// Returns true if a job runs the context pass. The papers' own merge conditions exclude it,
+/// because they have no guard by neighbours.
 pub fn is_asked_for(job: &Job) -> bool {
     matches!(job.similar.by, Measure::Overlap | Measure::Both)
         && job.overlap.guard == Guard::Neighbours
         && job.clusters.merge == MergeCondition::Tolerant
 }
 
-/// A page of a collection on its way to the owner of its similar cluster.
+/// Page of a collection in transit to the owner of its similar cluster.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Named {
@@ -80,7 +88,7 @@ struct Named {
     name_low: u32,
 }
 
-/// A chunk of a page of a pair.
+/// Chunk of a page of a pair.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Chunk {
@@ -95,14 +103,15 @@ impl Chunk {
     }
 }
 
-/// Finds the pairs that only their collections tell to be copies, ascending, with this worker where its guard put them. The
-/// value of a pair is the mean agreement of links and texts, in millionths.
+/// Finds the pairs that only their collections support, ascending, at the workers where the guard
+/// leaves them. The value of a pair is the mean agreement of links and texts, in millionths.
 ///
-/// `labels` are the trivial clusters that `context.joined` joins pages into, `places` those of what they grew to.
+/// `labels` are the trivial clusters into which `context.joined` joins pages, and `places` are the
+/// places of pages in the collections that these grew to.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] when the disk does not take what has no
-/// room in memory; or when the run has ended.
+/// Returns [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] if
+/// data beyond the memory budget does not fit on the disk, and an error if the run has ended.
 pub(crate) fn look(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
@@ -138,7 +147,7 @@ pub(crate) fn look(
         ..SecondLook::default()
     };
     drop((by_links, by_place, all_texts, best, matched));
-    // What joined clusters before is not asked again.
+    // Pairs that already join clusters are not checked again.
     let placed = Column::of(placed, &net.memory)?;
     let joined = [context.joined, &[&placed]].concat();
     let context = Context { joined: &joined, ..*context };
@@ -148,12 +157,12 @@ pub(crate) fn look(
     Ok((kept, SecondLook { refused, ..counts }))
 }
 
-/// A candidate that is a pair.
+/// Converts a candidate into a similar pair.
 fn similar(&Candidate { a, b, .. }: &Candidate, value: u32) -> SimilarPair {
     SimilarPair { a, b, value }
 }
 
-/// All workers' candidates by place, ascending.
+/// Returns the candidates by place of all workers, ascending.
 fn proposed_by_place(
     net: &mut Net<'_>,
     labels: &[ClusterId],
@@ -168,20 +177,21 @@ fn proposed_by_place(
     all_of(net, "pairs proposed by place", mine)
 }
 
-/// The candidates of all workers, ascending, each once: pages that are below roots of several similar clusters may meet twice.
+/// Returns the candidates of all workers, ascending and without repetitions. Pages below roots of
+/// several similar clusters may be paired twice.
 fn all_of(net: &mut Net<'_>, name: &str, mut mine: Vec<Candidate>) -> Result<Arc<Vec<Candidate>>> {
     mine.sort_unstable();
     let all = net.broadcast(name, mine)?;
     net.once_per_process(|| {
         let mut all = all.to_vec();
-        // The stable sort merges what workers have sorted.
+        // The stable sort merges runs that workers have sorted.
         all.sort();
         all.dedup_by_key(|pair| (pair.a, pair.b));
         all
     })
 }
 
-/// All workers' candidates by links, ascending.
+/// Returns the candidates by links of all workers, ascending.
 fn proposed_by_links(
     net: &mut Net<'_>,
     labels: &[ClusterId],
@@ -218,6 +228,8 @@ fn proposed_by_links(
                 (of, Seen { collection, page, cluster: labels[page], name })
             })
             .collect();
+        // Links refer to pages by index among the pages of this partition, so that the links of a
+        // similar cluster are a range of them.
         here.sort_unstable();
         at.put(here.iter().map(|row| row.1.page));
         by_source(&some_links, &at, here.len(), &mut ends, &mut by_place);
@@ -233,7 +245,8 @@ fn proposed_by_links(
     all_of(net, "pairs proposed by links", mine)
 }
 
-/// The agreement of the texts of pairs, of so many pages: chunks common to both pages, of those of either, in millionths.
+/// Returns the agreement of the texts of pairs in millionths: the number of common chunks divided
+/// by the number of chunks of either page. `pages` is the number of all pages.
 fn compared(net: &mut Net<'_>, shelf: &WorkerPages, pairs: &[Candidate], pages: usize) -> Result<Arc<Vec<u32>>> {
     let (mut ends, mut pairs_of) = (Vec::new(), Vec::new());
     let own = pairs_of_own(shelf, pairs, pages, &mut ends, &mut pairs_of);
@@ -254,7 +267,7 @@ fn compared(net: &mut Net<'_>, shelf: &WorkerPages, pairs: &[Candidate], pages: 
     for share in 0..shares.count() {
         net.check()?;
         shares.take(share, &mut some)?;
-        // The chunks of a page come ascending, in a piece or two.
+        // The chunks of a page arrive ascending, in one or two runs.
         let mut pieces: Vec<&[Chunk]> = some.chunk_by(|x: &Chunk, y| x.pair == y.pair).collect();
         pieces.sort_unstable_by_key(|piece| piece[0].pair);
         for pieces in pieces.chunk_by(|x, y| x[0].pair == y[0].pair) {
@@ -271,7 +284,8 @@ fn compared(net: &mut Net<'_>, shelf: &WorkerPages, pairs: &[Candidate], pages: 
     })
 }
 
-/// This worker's pages with the numbers of the pairs that each is in: where those of each end, by its rank.
+/// Replaces the content of `pairs_of` by the numbers of the pairs of each of this worker's pages,
+/// and the content of `ends` by the ends of these lists, by rank of the page. Returns the ranks.
 fn pairs_of_own(
     shelf: &WorkerPages,
     pairs: &[Candidate],

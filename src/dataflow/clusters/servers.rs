@@ -1,12 +1,17 @@
-//! Overlap of servers: the pages of each trivial cluster meet at one worker, the counts of each pair of servers at another.
+//! Overlap of servers: the pages of each trivial cluster are collected at one worker, and the
+//! counts of each pair of servers at another.
 //!
-//! Pages that have copies go to the owner of their cluster, in shares ([`HashPartitions`]), pages of each server are added up, pairs go to
-//! their owner, and those with enough pages by way of the owners of both hosts, which know names and addresses; then aliases are joined, and
-//! pairs go to the owner of the first server's partition. Shares are read twice: for pairs, and once aliases are known for the reasons of copies.
+//! Pages that have copies are sent to the owner of their cluster, in partitions
+//! ([`HashPartitions`]). The pages of each server are counted, and pairs of servers are sent to
+//! their owners. Pairs with enough pages pass the owners of both hosts, which add names and
+//! addresses. Then aliases are joined, and the pairs are sent to the owner of the first server's
+//! partition. Partitions are read twice: for pairs, and after aliases are known for the reasons of
+//! copies.
 //!
 //! # Memory
-//! 24 bytes a page that has copies, or what the step has memory for; 20 to 40 a pair of servers that share a page, 4 a server; some 300 a pair that
-//! is told, and the names of hosts with as many pages as a pair shares.
+//! Takes 24 bytes for each page that has copies, or the budget of the step if it is smaller. Takes
+//! 20 to 40 for each pair of servers that share a page, and 4 for each server. Takes about 300 for
+//! each reported pair, and the names of hosts with at least as many pages as a pair must share.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -34,24 +39,24 @@ use webtwin_engine::{HashOwners, Net, Owners, RoundRobin};
 use webtwin_job::Servers;
 use webtwin_storage::table::{Column, Table};
 
-/// What was found of servers and of the reasons for copies.
+/// Counts of servers and of the reasons for copies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerCounts {
-    /// Servers: hosts that are no aliases of each other.
+    /// Number of servers: hosts that are not aliases of each other.
     pub servers: u64,
     /// Pairs of hosts that are aliases.
     pub alias_pairs: u64,
-    /// Pairs of which nearly all pages of one are on the other.
+    /// Pairs in which nearly all pages of one server are on the other one.
     pub mirror_pairs: u64,
-    /// Pairs that share T pages and more, but not nearly all.
+    /// Pairs that share at least the minimum number of pages, but not nearly all.
     pub part_pairs: u64,
-    /// Why pages have copies.
+    /// Reasons for which pages have copies.
     pub surplus: Surplus,
 }
 
-/// Servers, and how they overlap.
+/// Servers and their overlap.
 pub struct ServerOverlap {
-    /// For every host the smallest host of its server.
+    /// Smallest host of the server of each host.
     pub server: Arc<Vec<HostId>>,
     /// Parts of the `server_pairs` table.
     pub parts: Vec<Part>,
@@ -59,7 +64,7 @@ pub struct ServerOverlap {
     pub counts: ServerCounts,
 }
 
-/// A row of the `server_pairs` table. Orders by host ids.
+/// Row of the `server_pairs` table. Ordered by host ids.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct ServerPairRow {
     a: u64,
@@ -75,23 +80,24 @@ struct ServerPairRow {
     kind: ServerPairKind,
 }
 
-/// Servers, and how they overlap.
+/// Step that finds servers and their overlap.
 const SERVERS: Step = Step::named("servers");
 
 impl ServerOverlap {
-    /// Finds how servers overlap, by the trivial clusters of all pages.
+    /// Finds the overlap of servers from the trivial clusters of all pages.
     ///
     /// # Errors
-    /// As [`overlap`].
+    /// Returns any error of [`overlap`].
     pub fn of(run: &mut Run<'_, '_>, web: &Web, trivial: Trivial<'_>) -> Result<ServerOverlap> {
         run.step(web, SERVERS, |run| overlap(run.net, &web.crawl, trivial, &run.job.servers, run.partitions))
     }
 }
 
-/// Pairs the servers of all pages in trivial clusters, and finds which hosts are one.
+/// Finds the pairs of servers with common pages, and the hosts that are aliases of one server.
 ///
 /// # Errors
-/// Those of the disk, when it does not take what has no room in memory; or when the run has ended.
+/// Returns any error of the disk, to which pages beyond the memory budget are written, and an error
+/// if the run has ended.
 pub fn overlap(
     net: &mut Net<'_>,
     crawl: &Crawl,
@@ -115,6 +121,7 @@ pub fn overlap(
 
     let mut shared: HashMap<u64, ServerPair> = HashMap::new();
     let (mut shares, mut some, mut done) = (0..pages.count(), Vec::new(), 0);
+    // One cluster per call, so that receiving can proceed in between.
     let source = |send: &mut dyn FnMut(ServerPair)| {
         if done == some.len() {
             let Some(share) = shares.next() else { return Ok(false) };
@@ -153,6 +160,7 @@ pub fn overlap(
             ServerPairKind::Part => counts.part_pairs += 1,
         }
     }
+    // Reasons of copies depend on aliases, so the partitions are read a second time.
     for share in 0..pages.count() {
         net.check()?;
         pages.take(share, &mut some)?;
@@ -173,38 +181,41 @@ pub fn overlap(
     Ok(ServerOverlap { server, parts, counts })
 }
 
-/// The pages of one cluster after another.
+/// Returns the pages of one cluster after another.
 fn clusters(pages: &[ServerPage]) -> impl Iterator<Item = &[ServerPage]> {
     pages.chunk_by(|x, y| x.cluster == y.cluster)
 }
 
-/// Most addresses of a host that are compared: those with the smallest hashes, so that two hosts with the same thousand have the same.
+/// Maximum number of addresses of a host that are compared. The addresses with the smallest hashes
+/// are chosen, so that two hosts with the same thousand addresses are compared by the same ones.
 const MOST_ADDRESSES: usize = 16;
 
-/// A host, as the pairs know it that it is in.
+/// Host with the data that pairs need.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Host {
     name: String,
     server: Server,
 }
 
-/// What is sent to the owner of a host: what is known of it, or a pair that is to have that.
+/// Message to the owner of a host: a property of the host, or a pair to which the properties are
+/// added.
 #[derive(Serialize, Deserialize)]
 enum Fact {
-    /// Its name, and whether its front page is among these pages of it.
+    /// Name of the host, and true if its front page is among the sender's pages.
     Name(HostId, String, bool),
     Address(HostId, u64),
     Pair(ServerPair),
 }
 
-/// A pair of servers with what is known of them.
+/// Pair of servers with their properties.
 struct ToldPair {
     pair: ServerPair,
     hosts: [Host; 2],
     kind: ServerPairKind,
 }
 
-/// Gives pairs of servers, of which each shares T pages, their hosts and their kinds; they are then with the owners of their second hosts.
+/// Adds hosts and kinds to pairs of servers, each of which shares at least the minimum number of
+/// pages. The pairs are then at the owners of their second hosts.
 fn told(
     net: &mut Net<'_>,
     crawl: &Crawl,
@@ -213,7 +224,7 @@ fn told(
     settings: &Servers,
 ) -> Result<Vec<ToldPair>> {
     let dealt = RoundRobin::new(net.peers());
-    // The others are in no pair.
+    // Other hosts have too few pages to be in a pair.
     let may_be_paired = |id: HostId| pages_of[id] >= settings.min_shared;
     let mut names: BTreeMap<HostId, (String, bool)> = BTreeMap::new();
     crawl.pages.each(|row| {
@@ -256,7 +267,7 @@ fn told(
     Ok(told.collect())
 }
 
-/// The pairs as parts of a table.
+/// Converts the pairs into parts of a table.
 fn parts(net: &mut Net<'_>, pairs: Vec<ToldPair>, partitions: TablePartitions) -> Result<Vec<Part>> {
     let row = |told: ToldPair| {
         let ToldPair { pair, hosts: [a, b], kind } = told;
@@ -283,7 +294,7 @@ fn parts(net: &mut Net<'_>, pairs: Vec<ToldPair>, partitions: TablePartitions) -
     Ok(runs.map(part).collect())
 }
 
-/// The `server_pairs` table without rows.
+/// Returns the `server_pairs` table without rows.
 pub fn empty() -> Table {
     table(&[])
 }

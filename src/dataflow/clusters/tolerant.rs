@@ -1,18 +1,21 @@
-//! Tolerant growth ([`webtwin_core::clusters::tolerant`]) over all workers: host by host, then similar cluster by
-//! similar cluster.
+//! Tolerant growth ([`webtwin_core::clusters::tolerant`]) over all workers: host by host, then
+//! similar cluster by similar cluster.
 //!
-//! Pages that have copies, and links that merge, go to the owner of their host, who grows its pieces
-//! (`pieces.rs`). Pieces are compared by way of the owners of trivial clusters (`mirrors.rs`), so that
-//! the owner of a host learns the similar clusters of its pieces. It joins those that lie beside each other on the
-//! host: for these, links between them or beside them come, too. Then the owner of each page is given its piece and
-//! similar cluster, and sends page and links within the piece to the owner of the similar cluster, who checks it. At
-//! last links of pages near collections go to the owners of their hosts ([`nearby_pages`]).
+//! Pages that have copies, and links between clusters that may merge, are sent to the owner of
+//! their host, which grows the pieces of the host (`pieces.rs`). Pieces are compared at the owners
+//! of trivial clusters (`mirrors.rs`), which report to the owner of a host the similar clusters of
+//! its pieces. That owner joins pieces of one similar cluster on the same host; for this, links
+//! between such pieces or near them are sent, too. Then the owner of each page receives the page's
+//! piece and similar cluster, and sends the page and its links within the piece to the owner of the
+//! similar cluster, which verifies it. Finally links of pages near collections are sent to the
+//! owners of their hosts ([`nearby_pages`]).
 //!
 //! # Memory
-//! 3 bits a page in each process; 8 for each of its own pages that have copies, and as much again for each piece that
-//! has; 12 for each such page and 8 for each link that merges where there is no bound, and 12 a link within pieces,
-//! or what the step has memory for; some 40 bytes for each link of one share, which has some megabytes of links or is
-//! one host, or one similar cluster.
+//! Takes 3 bits for each page in each process. Takes 8 bytes for each of a process's own pages that
+//! have copies, and 8 for each piece that has copies. Takes 12 for each such page and 8 for each
+//! link between clusters that may merge if memory is not limited. Takes 12 for each link within
+//! pieces, or the budget of the step if it is smaller. Takes about 40 bytes for each link of one
+//! partition, which has some megabytes of links, or is one host or one similar cluster.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -42,28 +45,29 @@ use webtwin_engine::{Net, Owners};
 use webtwin_job::{Attach, Clusters};
 use webtwin_spill::{Column, partition_bits};
 
-/// What every process knows of the pages.
+/// Properties of pages that every process has.
 pub(super) struct Web<'a> {
     pub(super) directory: &'a Directory,
     /// Trivial cluster of every page.
     labels: &'a [ClusterId],
-    /// The pages that have copies.
+    /// Pages that have copies.
     copied: Arc<PageSet>,
-    /// Shares for as many links as this worker has, as a power of two.
+    /// Number of partitions for the links of this worker, as a power of two.
     bits: u32,
-    /// True if there are so few pages that every process is given the pieces of all: one round in place of five.
+    /// True if there are so few pages that the pieces of all workers are broadcast: one round
+    /// instead of five.
     few: bool,
 }
 
-/// What a process knows of its own pages that have copies.
+/// Pieces and similar clusters of those pages of a process that have copies.
 struct OwnPieces {
     pages: Ranks,
-    /// Piece and similar cluster of each; [`Page::NONE`] where its piece has no copy.
+    /// Piece and similar cluster of each page; [`Page::NONE`] if the piece has no copy.
     of: Vec<[Page; 2]>,
 }
 
 impl OwnPieces {
-    /// Nothing yet of the pages of so many workers of a process.
+    /// Creates an empty map for the pages of the given workers of a process.
     fn new(web: &Web<'_>, workers: Range<usize>) -> OwnPieces {
         let mut own = PageSet::new(web.directory.len(), |_| false);
         let pages = workers.flat_map(|worker| web.directory.owned(worker));
@@ -73,39 +77,40 @@ impl OwnPieces {
         OwnPieces { pages, of }
     }
 
-    /// Puts piece and similar cluster of a page, if it is the process's.
+    /// Sets piece and similar cluster of a page, if the page belongs to the process.
     fn put(&mut self, &[page, piece, similar_cluster]: &[Page; 3]) {
         if let Some(rank) = self.pages.rank(page) {
             self.of[rank] = [piece, similar_cluster];
         }
     }
 
-    /// Piece and similar cluster of a page of the process, if its piece has copies.
+    /// Returns piece and similar cluster of a page of the process, if its piece has copies.
     fn of(&self, page: Page) -> Option<(PieceId, SimilarClusterId)> {
         let [piece, similar_cluster] = self.of[self.pages.rank(page)?];
         (piece != Page::NONE).then_some((PieceId::of(piece), SimilarClusterId(similar_cluster.number())))
     }
 
-    /// Whether a page is the process's and has copies.
+    /// True if a page belongs to the process and has copies.
     fn has(&self, page: Page) -> bool {
         self.pages.rank(page).is_some()
     }
 }
 
-/// What is known of pieces once they have been compared.
+/// Result of the comparison of pieces.
 struct Mirrored {
     similar: Arc<SimilarPieces>,
-    /// Pieces on hosts of this worker that have another one of their similar cluster there, ascending.
+    /// Pieces on hosts of this worker with another piece of their similar cluster on the same host,
+    /// ascending.
     beside: Vec<PieceId>,
     /// Number of such pieces, of all workers.
     count: u64,
     own: Arc<OwnPieces>,
 }
 
-/// Links of a row of [`LinksWithin`].
+/// Number of links in a row of [`LinksWithin`].
 const LINKS_OF_A_ROW: usize = 6;
 
-/// Links from a page to others that may be in its piece; [`Page::NONE`] where there are fewer.
+/// Links from a page to pages that may be in the same piece, padded with [`Page::NONE`].
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct LinksWithin {
@@ -126,15 +131,16 @@ impl LinksWithin {
     }
 }
 
-/// Grows all similar clusters; they lie with the owners of the names of their largest pieces by key, ascending by
-/// smallest page.
+/// Grows all similar clusters. They are at the owners of the names of their largest pieces by key,
+/// ascending by smallest page.
 ///
-/// `merging` is this worker's share of the links that merge; `links` are those from its pages, and `from_elsewhere` counts the links
-/// from other hosts to its pages, in their order.
+/// `merging` are this worker's links between clusters that may merge, and `links` are the links
+/// from its pages. `from_elsewhere` counts the links from other hosts to its pages, in the order of
+/// the pages.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] when the disk does not take
-/// what has no room in memory; or when the run has ended.
+/// Returns [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] if
+/// data beyond the memory budget does not fit on the disk, and an error if the run has ended.
 pub fn similar_clusters(
     net: &mut Net<'_>,
     directory: &Directory,
@@ -182,18 +188,18 @@ impl Web<'_> {
         self.directory.hosts[page]
     }
 
-    /// How rows by host and by trivial cluster are partitioned.
+    /// Returns the partitioning of rows by host and by trivial cluster.
     pub(super) fn alike(&self) -> Alike {
         Alike { bits: self.bits, kinds: 3 }
     }
 
-    /// Number of hosts.
+    /// Returns the number of hosts.
     fn hosts(&self) -> usize {
         self.directory.hosts.iter().max().map_or(0, |host| host.index() + 1)
     }
 
-    /// Joins pieces that lie beside each other on a host and are of one similar cluster; returns what the owners of
-    /// pages know of all pieces then.
+    /// Joins pieces of one similar cluster that are on the same host. Returns piece and similar
+    /// cluster of the pages of this process afterwards.
     fn joined(&self, net: &mut Net<'_>, mut pieces: Pieces, links: &Links) -> Result<Arc<OwnPieces>> {
         let Mirrored { similar, beside, count, own } = self.mirrored(net, &pieces)?;
         if count == 0 {
@@ -205,7 +211,8 @@ impl Web<'_> {
             pages.extend(beside.binary_search(&row.piece).is_ok().then_some(row.page));
         }
         let beside_pages = page_set(net, "pieces beside each other", pages, self.directory.len())?;
-        // What joins pieces: links from one to another, or between one and a page in none.
+        // Two kinds of links may join pieces: from one piece to another, or between a piece and a
+        // page that is in no piece.
         let may_join = |&(x, y): &(Page, Page)| match (beside_pages.contains(x), beside_pages.contains(y)) {
             (true, true) => {
                 let apart = own.of(x).zip(own.of(y)).map(|(x, y)| x.0 != y.0 && x.1 == y.1);
@@ -218,11 +225,12 @@ impl Web<'_> {
         let between = links.blocks().flatten_ok().filter_ok(may_join).map_ok(<[Page; 2]>::from);
         pieces.join(net, self, &similar, &beside, between)?;
         drop((similar, beside, beside_pages, own));
-        // A joined piece may be a copy of another one than its parts were.
+        // A joined piece may be a copy of another piece than its parts were.
         Ok(self.mirrored(net, &pieces)?.own)
     }
 
-    /// The similar clusters of the pieces, and piece and similar cluster of every page with the process of its owner.
+    /// Finds the similar clusters of the pieces, and sends piece and similar cluster of every page
+    /// to the process of its owner.
     fn mirrored(&self, net: &mut Net<'_>, pieces: &Pieces) -> Result<Mirrored> {
         let workers = net.workers_per_process();
         let first = net.process() * workers;
@@ -254,7 +262,7 @@ impl Web<'_> {
         Ok(Mirrored { similar, beside, count: counts.iter().sum(), own })
     }
 
-    /// The similar clusters that meet the definition. One exchange.
+    /// Returns the similar clusters that meet the definition. Takes one exchange.
     fn verified(
         &self,
         net: &mut Net<'_>,
@@ -277,7 +285,7 @@ impl Web<'_> {
             let Some((piece, similar_cluster)) = pieces.of(src) else { return Ok(Vec::new()) };
             let may_be_within = |dst: Page| match pieces.of(dst) {
                 Some((other, _)) => src != dst && other == piece,
-                // Of the page of another process it is not known here, but where it arrives.
+                // The piece of a page of another process is not known here, but at the receiver.
                 None => !pieces.has(dst) && self.has_copies(dst) && self.host(src) == self.host(dst),
             };
             targets.clear();
@@ -296,6 +304,8 @@ impl Web<'_> {
             net.check()?;
             pages.take(share, &mut here)?;
             here.sort_unstable();
+            // Links are stored by index among the pages of the partition, so that the links of a
+            // similar cluster are a range of them.
             places.put(here.iter().map(|row| row.page));
             within.take(share, &mut some_links)?;
             let piece_at = |place: u32| (place != NOWHERE).then(|| here[place.index()].piece);
@@ -315,8 +325,9 @@ impl Web<'_> {
         Ok(found)
     }
 
-    /// Attaches nearby pages to collections, wherever these lie: what is near is found with the owner of the host,
-    /// who is told which of its pages are in collections. Every process knows which pages are.
+    /// Attaches nearby pages to collections. The owner of a host finds the nearby pages, and is
+    /// sent those of the host's pages that are in collections. The set of pages in collections is
+    /// broadcast.
     fn attach(&self, net: &mut Net<'_>, found: &mut [SimilarCluster], links: &Links, attach: Attach) -> Result<()> {
         let me = net.index() as u32;
         let collections = || found.iter().filter(|cluster| !cluster.double).flat_map(|cluster| &cluster.collections);
@@ -330,7 +341,7 @@ impl Web<'_> {
         if !partly.contains(&true) {
             return Ok(());
         }
-        // Links between members attach nothing.
+        // Links between members attach no pages.
         let may_attach =
             |&(src, dst): &(Page, Page)| partly[self.host(src)] && !(members.contains(src) && members.contains(dst));
         let (links, hosts) = (links.blocks().flatten_ok().filter_ok(may_attach), &self.directory.hosts);
@@ -338,7 +349,7 @@ impl Web<'_> {
         let near = on_each_host(net, "links near collections", self.bits, hosts, links, rows, |links, members| {
             let row_of = |page: Page| members.binary_search_by_key(&page.0, |row| row[0]).ok().map(|at| members[at]);
             let near = nearby_pages(&links.pairs(), |page| Some(Page(row_of(page)?[1])), attach);
-            // A collection is on one host, and its first page is one of it.
+            // All pages of a collection are on one host, so its first page is among these members.
             let worker = |of: Page| row_of(of).expect("it is a member")[2];
             near.into_iter().map(|(page, of)| [page.0, of.0, worker(of)]).collect()
         })?;
@@ -355,7 +366,7 @@ impl Web<'_> {
         Ok(())
     }
 
-    /// For each host whether some of its pages are members and some are not.
+    /// Returns, for each host, true if some of its pages are members and some are not.
     fn hosts_partly_in(&self, members: &PageSet) -> Vec<bool> {
         let (mut some, mut others) = (vec![false; self.hosts()], vec![false; self.hosts()]);
         for (page, &host) in Page::first(self.labels.len()).zip(&self.directory.hosts) {
@@ -378,8 +389,8 @@ mod tests {
     use webtwin_engine::{Cluster, run};
     use webtwin_job::MergeCondition;
 
-    /// Copies of one site, some beside each other on a host, with pages left out or without copies, and links of
-    /// their own.
+    /// Copies of one site, some of them on the same host, with pages left out or without copies,
+    /// and with additional links.
     fn pages() -> impl Strategy<Value = (Vec<(HostId, u32)>, Vec<[prop::sample::Index; 2]>)> {
         let site = prop::collection::vec(prop::option::weighted(0.85, 0u32..3), 6..12);
         let copies = prop::collection::vec((0u32..4, 0usize..12, any::<bool>()), 2..6);
@@ -388,7 +399,7 @@ mod tests {
             let mut pages = Vec::new();
             for (copy, (host, without, other)) in (0u32..).zip(copies) {
                 let names = (0u32..).zip(&site).filter(|(at, _)| *at as usize != without);
-                // Copies of another site, too; and pages that nobody else has.
+                // Also copies of another site, and pages without copies.
                 let name = |(at, kind): (u32, &Option<u32>)| match kind {
                     Some(0) if other => 100 + at,
                     Some(_) => at,
@@ -412,7 +423,7 @@ mod tests {
             let hosts: Vec<HostId> = pages.iter().map(|page| page.0).collect();
             let first = |name: u32| pages.iter().position(|page| page.1 == name).expect("it is the name of a page");
             let labels: Vec<ClusterId> = pages.iter().map(|page| ClusterId(first(page.1) as u32)).collect();
-            // Each page links to the next two of its host, and some link elsewhere.
+            // Each page links to the next two pages of its host, and some pages link elsewhere.
             let near = (0..pages.len()).flat_map(|at| [[at, at + 1], [at, at + 2]]);
             let near = near.filter(|&[src, dst]| dst < pages.len() && pages[src].0 == pages[dst].0);
             let more = more.iter().map(|ends| ends.map(|end| end.index(pages.len())));

@@ -1,12 +1,14 @@
-//! The `grow` job on one worker: similar clusters in any graph of which similar nodes are known (\[CSG00\] section 6).
+//! Runs the `grow` job on one worker: finds similar clusters in any graph whose similar nodes are
+//! known (\[CSG00\] section 6).
 //!
-//! The graph is given as the two tables of \[CSG00\] section 3.2: TRIVIAL(label, node) is read from `pairs.from`, and
-//! LINK(src, dst) from `input.urls`. From there on the steps are those of the main job. A graph has no hosts, so each
-//! node is taken to be on a host of its own: any nodes may form a collection, and growth starts at the trivial
-//! clusters of the most nodes.
+//! The graph is given as the two tables of \[CSG00\] section 3.2: TRIVIAL(label, node) is read from
+//! `pairs.from`, and LINK(src, dst) from `input.urls`. The steps after reading are those of the
+//! main job. A graph has no hosts, so each node is assigned a host of its own: any nodes may form a
+//! collection, and growth starts at the trivial clusters with the most nodes.
 //!
 //! # Memory
-//! 20 bytes a node in each process, and 24 more while clusters grow. Names, labels and links spill.
+//! Takes 20 bytes for each node in each process, and 24 more while clusters grow. Names, labels and
+//! links spill.
 
 mod nodes;
 mod tables;
@@ -32,44 +34,44 @@ use webtwin_pages::foreign_table::ForeignTable;
 use webtwin_results::foreign;
 use webtwin_storage::location::Location;
 
-/// Names of the columns of TRIVIAL.
+/// Accepted names of the columns of TRIVIAL.
 const LABEL: &[&str] = &["label", "cluster", "rid"];
 const NODE: &[&str] = &["node", "page", "pid", "doc_id", "url"];
-/// Names of the columns of LINK.
+/// Accepted names of the columns of LINK.
 const SRC: &[&str] = &["src"];
 const DST: &[&str] = &["dst"];
 
-/// `summary.json` of the job.
+/// Content of `summary.json` of the job.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// Digest of the job.
     pub digest: String,
-    /// Rows of TRIVIAL.
+    /// Counts of the rows of TRIVIAL.
     pub trivial: RowCounts,
-    /// Rows of LINK; those with an end that TRIVIAL does not name are unknown.
+    /// Counts of the rows of LINK. A row with an end that is not in TRIVIAL is unknown.
     pub links: RowCounts,
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: u64,
-    /// Trivial clusters of two nodes or more.
+    /// Trivial clusters of two or more nodes.
     pub trivial_clusters: u64,
     /// Rows of `LinkSummary`.
     pub link_summary: u64,
-    /// Those that meet the merge condition.
+    /// Rows of `LinkSummary` that meet the merge condition.
     pub merging: u64,
-    /// Similar clusters.
+    /// Number of similar clusters.
     pub similar_clusters: u64,
-    /// Their collections.
+    /// Collections in all similar clusters.
     pub collections: u64,
-    /// Nodes in these.
+    /// Nodes in all collections.
     pub members: u64,
-    /// Nodes taken out of collections because they failed Definition 5.
+    /// Nodes that were removed from collections because they failed Definition 5.
     pub taken_out: u64,
 }
 
-/// Runs the job; every worker returns the same summary once the result is committed.
+/// Runs the job. Every worker returns the same summary after the result is committed.
 ///
 /// # Errors
-/// Any of [`Error`], the same on all workers; then there is no result.
+/// Returns any [`Error`], the same on all workers; no result exists then.
 pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<Summary> {
     let mut laps = Laps::start();
     net.memory = beside(net, 0, &job.effort);
@@ -82,6 +84,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<Summary> {
     laps.lap("1 read");
 
     let (directory, settings) = (&nodes.directory, &job.clusters);
+    // Bytes of this worker's own nodes and links; growth cannot spill its bytes for each node.
     let held = 12 * directory.owned(net.index()).count() + 4 * links.len();
     agree(net, held as u64, for_each_page(net, GROWTH.bytes_a_page, directory.len()), &job.effort)?;
     let sizes = net.once_per_process(|| sizes(&labels))?;
@@ -117,6 +120,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<Summary> {
     };
     laps.lap("2 grow");
 
+    // From here on a failure must discard the files that have been staged.
     let attempt = attempt(net, folder)?;
     let files = or_discard(net, &attempt, |net| {
         let parts = tables.put(net, job, &nodes, &attempt)?;
@@ -140,7 +144,8 @@ fn open(job: &Job) -> Result<[Vec<ForeignTable>; 2]> {
     Ok([trivial, tables_with(job, &job.input.urls, "links", [SRC, DST])?])
 }
 
-/// Opens tables that have a column of each kind; `of_run` is the table that is read of a run.
+/// Opens tables that have a column of each of the two kinds. `of_run` is the name of the table to
+/// read if a name in `names` is a run.
 fn tables_with(job: &Job, names: &[String], of_run: &str, kinds: [&[&str]; 2]) -> Result<Vec<ForeignTable>> {
     let tables = foreign::tables(names, of_run, &job.input.limits)?;
     for table in &tables {

@@ -1,7 +1,8 @@
-//! Nodes of a graph: those that TRIVIAL names, in the order of their ids; and the links between them.
+//! Reads the nodes of a graph, which are named by TRIVIAL and ordered by id, and the links between
+//! them.
 //!
-//! A node is named by a number below 2^64, which is its id, or by any other text, whose hash is its id. URLs
-//! are made canonical first, so that pages have the doc ids that they have in a run.
+//! A node is named by a number below 2^64, which is its id, or by any other text, whose hash is its
+//! id. URLs are canonicalized first, so that pages have the doc ids that they have in a run.
 
 use std::sync::Arc;
 
@@ -21,23 +22,24 @@ use webtwin_engine::{Net, Owners};
 use webtwin_pages::url::CanonicalUrl;
 use webtwin_spill::{Array, Column, Rows, Sorter};
 
-/// Nodes, with their names.
+/// Nodes of a graph, with their names.
 pub(super) struct Nodes {
     /// Ids and hosts of all nodes. Each node has a host of its own.
     pub(super) directory: Arc<Directory>,
-    /// This worker's nodes whose names are not their ids, ascending.
+    /// Nodes of this worker whose names are not their ids, ascending.
     pub(super) named: Vec<Page>,
-    /// Names of these.
+    /// Names of the nodes in `named`.
     pub(super) names: Rows<String>,
 }
 
 impl Nodes {
-    /// Reads TRIVIAL. Returns its nodes, and the trivial cluster of each of them: labels with a node in common
-    /// are one cluster.
+    /// Reads TRIVIAL. Returns its nodes, and the trivial cluster of each node. Labels with a common
+    /// node are one cluster.
     ///
     /// # Errors
-    /// Those of the tables and of the disk; [`Error::Input`] for two names with one id; [`Error::TooManyRows`]
-    /// for 2^32 nodes; or when the run has ended.
+    /// Returns any error of the tables and of the disk. Returns [`Error::Input`] if two names have
+    /// the same id, and [`Error::TooManyRows`] if there are 2^32 nodes. Also fails if the run has
+    /// ended.
     pub(super) fn gather(
         net: &mut Net<'_>,
         partitions: TablePartitions,
@@ -53,6 +55,8 @@ impl Nodes {
         let (mut ids, mut named, mut names) = (Vec::new(), Vec::new(), Rows::new(&net.memory));
         let mut labels = Column::new(&net.memory);
         let mut previous: Option<(DocId, String, u64)> = None;
+        // Rows are sorted by node, so equal nodes are neighbours, with equal rows next to each
+        // other.
         for row in arrived.finish()?.rows() {
             let row = row?;
             let (id, name, label) = &*row;
@@ -83,6 +87,8 @@ impl Nodes {
         drop(ids);
 
         let own: Vec<Page> = directory.owned(net.index()).collect();
+        // Each label becomes a star of its nodes, which keeps the number of edges below the number
+        // of rows.
         let labelled = labels.rows().map_ok(|[label, place]| (label, own[place as usize]));
         let stars = fold(net, labelled, labels.len() as u64)?;
         let edges = stars.rows().map_ok(|pair| (pair.a, pair.b));
@@ -91,11 +97,11 @@ impl Nodes {
         Ok((Nodes { directory, named, names }, clusters, counts.of_all(net)?))
     }
 
-    /// Reads LINK. Links are with the owners of their sources.
+    /// Reads LINK. Each link is sent to the worker that owns its source node.
     ///
     /// # Errors
-    /// Those of the tables and of the disk; [`Error::TooManyRows`] for 2^32 links from a worker's nodes; or
-    /// when the run has ended.
+    /// Returns any error of the tables and of the disk. Returns [`Error::TooManyRows`] if the nodes
+    /// of a worker have 2^32 links. Also fails if the run has ended.
     pub(super) fn links(&self, net: &mut Net<'_>, links: OwnParts<'_>) -> Result<(Links, RowCounts)> {
         let (directory, mut counts, mut count) = (&*self.directory, RowCounts::default(), 0);
         let mut arrived = Stretches::new(net, directory.owned(net.index()).count(), links.about(), 1);
@@ -131,7 +137,7 @@ impl Nodes {
     }
 }
 
-/// The directory of all nodes, whose ids come in any order.
+/// Returns the directory of all nodes. `ids` may be in any order.
 fn directory(ids: &[DocId], partitions: TablePartitions) -> Directory {
     let mut ids = ids.to_vec();
     ids.sort_unstable();
@@ -139,7 +145,7 @@ fn directory(ids: &[DocId], partitions: TablePartitions) -> Directory {
     Directory::new(ids, hosts, partitions)
 }
 
-/// The id of a node, and its name unless that is the id.
+/// Returns the id of a node and its name. The name is empty if it is the id itself.
 fn id_and_name(field: String) -> (DocId, String) {
     if let Ok(id) = field.parse() {
         return (id, String::new());

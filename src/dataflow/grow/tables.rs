@@ -1,4 +1,5 @@
-//! Tables of a graph: those of a run without the columns that only pages of a crawl have, and the names of nodes.
+//! Writes the tables of a graph: the tables of a run without the columns that only pages of a crawl
+//! have, and the names of nodes.
 
 use bytemuck::Pod;
 
@@ -22,17 +23,18 @@ use webtwin_storage::output::Attempt;
 use webtwin_storage::table::{Column as Values, Table};
 use webtwin_storage::texts::Texts;
 
-/// Names of the tables.
+/// Names of the tables, ascending.
 const NAMES: [&str; 5] = ["clusters", "collections", "link_summary", "members", "names"];
 
-/// A row of `clusters`: the smallest node of a trivial cluster, and one of its nodes.
+/// Row of `clusters`: the smallest node of a trivial cluster, and one of its nodes.
 type ClusterRow = [Page; 2];
 
-/// A row of `collections`: the smallest nodes of the similar cluster and of the collection, the number of
-/// collections of the one and of nodes of the other, and the entry node.
+/// Row of `collections`: the smallest node of the similar cluster, the smallest node of the
+/// collection, the number of collections of the similar cluster, the number of nodes of the
+/// collection, and its entry node.
 type CollectionRow = [u32; 5];
 
-/// Rows of the tables, ascending, with the owners of the nodes that they begin with.
+/// Rows of the tables in ascending order, each at the worker that owns the first node of the row.
 pub(super) struct GraphTables {
     clusters: Column<ClusterRow>,
     pub(super) link_summary: Column<LinkSummary>,
@@ -41,13 +43,14 @@ pub(super) struct GraphTables {
 }
 
 impl GraphTables {
-    /// Brings all rows to their owners. Four exchanges.
+    /// Sends all rows to their owners. Takes four exchanges.
     ///
     /// # Errors
-    /// Those of the disk; or when the run has ended.
+    /// Returns any error of the disk, and an error if the run has ended.
     ///
     /// # Memory
-    /// 8 bytes a node, 24 a row of `LinkSummary` and 20 a node of a collection, or what the step has memory for.
+    /// Takes 8 bytes for each node, 24 for each row of `LinkSummary` and 20 for each node of a
+    /// collection, or less if the budget of the step is smaller.
     pub(super) fn of(
         net: &mut Net<'_>,
         directory: &Directory,
@@ -84,7 +87,7 @@ impl GraphTables {
     /// Stages all tables. Returns the files that this worker has staged.
     ///
     /// # Errors
-    /// Those of the disk and of the output; or when the run has ended.
+    /// Returns any error of the disk and of the output, and an error if the run has ended.
     pub(super) fn put(&self, net: &mut Net<'_>, job: &Job, nodes: &Nodes, attempt: &Attempt) -> Result<Vec<FileEntry>> {
         let directory = &*nodes.directory;
         let doc_ids = directory.doc_ids()?;
@@ -115,7 +118,7 @@ impl GraphTables {
     }
 }
 
-/// Brings about `count` rows to the owners of the nodes that they begin with.
+/// Sends about `count` rows to the owners of the nodes that they begin with.
 fn to_owners<Row: Pod + Ord>(
     net: &mut Net<'_>,
     directory: &Directory,
@@ -143,7 +146,7 @@ fn collections(doc_ids: &[DocId], rows: &[CollectionRow]) -> Table {
     ])
 }
 
-/// The names of some of this worker's named nodes, which follow each other.
+/// Returns the names of `rows`, which are consecutive named nodes of this worker.
 fn names(nodes: &Nodes, doc_ids: &[DocId], rows: &[Page]) -> Result<Table> {
     let before = nodes.named.partition_point(|page| rows.first().is_some_and(|first| page < first));
     let mut names = Texts::new();

@@ -1,12 +1,13 @@
-//! F joined with Q, as one dataflow:
+//! Joins F with Q, as one dataflow:
 //!
 //! ```text
 //! read Q ─▶ to every process ─▶ tables of Q ─▶ probe pieces of F ─▶ exchange ─▶ merge ─▶ exchange ─▶ write parts
 //! ```
 //!
-//! A worker that is free takes the next piece of F, as the paper's mappers are given theirs. Where pairs are merged, each worker
-//! acknowledges those that have come, and a worker with too many on their way waits: one that sorts a run and writes it to disk takes
-//! none meanwhile.
+//! An idle worker takes the next piece of F, in the same way as pieces are assigned to the mappers
+//! of the paper. The workers that merge pairs acknowledge the pairs that arrive. A worker with too
+//! many pairs in transit waits, because a receiver that sorts a run and writes it to disk takes no
+//! pairs meanwhile.
 //!
 //! # Source
 //! \[MJS07\] section 3.3.
@@ -37,13 +38,13 @@ use webtwin_job::Job;
 use webtwin_results::fingerprints::Piece;
 use webtwin_spill::{Column, MemoryPool};
 
-/// Number of rows that a worker may have on their way: 20 MB of pairs.
+/// Maximum number of rows of a worker in transit: 20 MB of pairs.
 const MOST_ON_THE_WAY: u64 = 1 << 20;
 
-/// Time after which a worker that waits looks again.
+/// Interval at which a waiting worker checks again.
 const PATIENCE: Duration = Duration::from_millis(1);
 
-/// What the operators of a worker know of the batch.
+/// Shared state of the operators of a worker.
 #[derive(Clone)]
 struct Batch {
     job: Job,
@@ -66,21 +67,23 @@ impl Batch {
         self.queries.get().expect("tables are built before pieces are scanned")
     }
 
-    /// Counts the pairs that near rows stand for; says whether they are to be made.
+    /// Counts the pairs that near rows stand for. Returns true if the pairs must be generated.
     fn count(&self, near: &[Near]) -> bool {
         let postings = &self.queries().postings;
         self.tally.add(near.len() as u64, near.iter().map(|near| (near.distance, near.pairs(postings))))
     }
 }
 
-/// Q and what was counted of the pairs; what a batch leaves besides its rows.
+/// Q, and counts of the pairs: results of a batch in addition to its rows.
 pub(super) type Counted = (Arc<OnceLock<Queries>>, Arc<Tally>);
 
-/// Finds the pairs of a document of F (`a`) and one of Q (`b`), and writes them. A document that stands in both is not paired with
-/// itself, where documents have ids of their own.
+/// Finds the pairs of a document of F (`a`) and a document of Q (`b`), and writes them. A document
+/// in both is not paired with itself if documents have ids of their own.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::Input`] when F or Q is damaged; [`webtwin_base::error::Error::MemoryLimit`] when Q does not fit in memory; [`webtwin_base::error::Error::Storage`].
+/// Returns [`webtwin_base::error::Error::Input`] if F or Q is damaged,
+/// [`webtwin_base::error::Error::MemoryLimit`] if Q does not fit in memory, and
+/// [`webtwin_base::error::Error::Storage`].
 pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, output: &Output) -> Result<Counted> {
     let batch = Batch::new(net, job, work)?;
     let counted = (Arc::clone(&batch.queries), Arc::clone(&batch.tally));
@@ -91,7 +94,8 @@ pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, outpu
     Ok(counted)
 }
 
-/// The merged pairs of documents that are near, and the memory of a sorter of them.
+/// Returns the merged pairs of near documents, and a function that returns the memory pool of a
+/// sorter of pairs.
 fn merged_pairs<'s>(
     queries: Rows<'s, Fallible<FingerprintRow>>,
     batch: &Batch,
@@ -112,11 +116,12 @@ fn merged_pairs<'s>(
     (merge(pairs, sorter.clone(), failures), sorter)
 }
 
-/// Finds the pairs of a document of F (`a`) and one of `queries`, the queries of this worker (`b`); returns those that meet at this
-/// worker, ascending and each once.
+/// Finds the pairs of a document of F (`a`) and one of `queries` (`b`), which are the queries of
+/// this worker. Returns the pairs that are merged at this worker, ascending and without
+/// repetitions.
 ///
 /// # Errors
-/// As [`pairs`].
+/// Returns any error of [`pairs`].
 pub(super) fn near_pairs(
     net: &mut Net<'_>,
     job: &Job,
@@ -144,10 +149,11 @@ pub(super) fn near_pairs(
     Ok((pairs, counted))
 }
 
-/// Finds what is near the queries; returns what this worker has found, piece by piece.
+/// Finds the rows of F that are near queries. Returns the rows that this worker has found, piece by
+/// piece.
 ///
 /// # Errors
-/// As [`pairs`].
+/// Returns any error of [`pairs`].
 pub(super) fn near_rows(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>) -> Result<(Vec<Near>, Counted)> {
     let batch = Batch::new(net, job, work)?;
     let counted = (Arc::clone(&batch.queries), Arc::clone(&batch.tally));
@@ -168,7 +174,7 @@ pub(super) fn near_rows(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>) -
     Ok((found.take(), counted))
 }
 
-/// The queries of the items that this worker takes.
+/// Reads the queries of the work items that this worker takes.
 fn read_q<'s>(scope: Scope<'s, u64>, batch: &Batch) -> Rows<'s, Fallible<FingerprintRow>> {
     let Batch { work, at, .. } = batch.clone();
     source(scope, "read Q", move |capability, info| {
@@ -195,7 +201,7 @@ fn read_q<'s>(scope: Scope<'s, u64>, batch: &Batch) -> Rows<'s, Fallible<Fingerp
     })
 }
 
-/// Each row once for every process, with the worker that it goes to.
+/// Sends each row to every process. The first component is the receiving worker.
 fn to_every_process<'s>(
     rows: Rows<'s, Fallible<FingerprintRow>>,
     batch: &Batch,
@@ -206,7 +212,8 @@ fn to_every_process<'s>(
     failures.divert(rows).flat_map(to).exchange(|row: &(u64, FingerprintRow)| row.0)
 }
 
-/// Builds the tables when all queries have come, once in each process; tells all workers, by their numbers.
+/// Builds the tables once in each process, after all queries have arrived. Notifies all workers, by
+/// their numbers.
 fn tables_of_q<'s>(rows: Rows<'s, (u64, FingerprintRow)>, batch: &Batch, failures: &Failures) -> Rows<'s, u64> {
     let Batch { job, work, at, queries, .. } = batch.clone();
     let built = rows.unary_frontier(Pipeline, "tables of Q", move |capability, _| {
@@ -234,9 +241,11 @@ fn tables_of_q<'s>(rows: Rows<'s, (u64, FingerprintRow)>, batch: &Batch, failure
     failures.divert(built)
 }
 
-/// Scans pieces of F one after the other, as soon as all processes have their tables, and so know what memory they have left for rows
-/// that come to them; passes on what `expand` makes of what is near in each. The time of a row is the number of its piece, and that of
-/// the worker: n · workers + w. The worker waits while too many rows are `on_the_way`.
+/// Scans pieces of F one after the other, and passes on the rows that `expand` returns for the near
+/// rows of each piece. Scanning starts when all processes have built their tables, because only
+/// then is it known how much memory is left for rows that arrive. The time of a row encodes the
+/// number n of its piece and the worker w: n · workers + w. The worker waits while too many rows
+/// are `on_the_way`.
 fn probe<'s, R: Clone + 'static, I: Iterator<Item = R> + 'static>(
     ready: Rows<'s, u64>,
     batch: &Batch,
@@ -284,7 +293,8 @@ fn probe<'s, R: Clone + 'static, I: Iterator<Item = R> + 'static>(
     })
 }
 
-/// Tells the worker that has [probed](probe) for `rows` how many have come to this one.
+/// Notifies the worker that has [probed](probe) for `rows` of the number of rows that have arrived
+/// here.
 fn acknowledge<R: Clone + 'static>(rows: Rows<'_, R>, workers: u64, on_the_way: &Rc<Cell<u64>>) {
     let come = rows.unary(Pipeline, "acknowledge", |_, _| {
         move |rows, output| {

@@ -1,5 +1,5 @@
-//! Makes F: from the pages of a crawl, or from ready-made fingerprints, which are read item by item,
-//! to chunks and their list (`chunks`).
+//! Builds F from the pages of a crawl, or from ready-made fingerprints, which are read item by
+//! item. Writes chunks and their list (`chunks`).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,12 +25,12 @@ use webtwin_storage::location::Location;
 /// Recipe of ready-made fingerprints, whose origin is unknown.
 pub const READY_MADE: &str = "given";
 
-/// Ready-made fingerprints, as one process sees them.
+/// Ready-made fingerprints, as one process opens them.
 pub struct Ready {
-    /// Where they are.
+    /// Sources of the fingerprints.
     pub sources: Sources,
     turns: WorkQueue,
-    /// For people who watch.
+    /// Progress, for display.
     pub progress: Arc<Progress>,
 }
 
@@ -38,7 +38,7 @@ impl Ready {
     /// Finds the sources of a job.
     ///
     /// # Errors
-    /// As [`Sources::find`].
+    /// Returns any error of [`Sources::find`].
     pub fn find(job: &Job) -> Result<Ready> {
         let sources = Sources::find(&job.fingerprints.from)?;
         let progress = Arc::new(Progress::new(sources.items.len() as u64));
@@ -46,19 +46,21 @@ impl Ready {
     }
 }
 
-/// Rows of pages that are handed on together.
+/// Number of rows of pages that are passed on together.
 const BATCH: usize = 1 << 14;
 
-/// Hands rows on, some ten thousand at a time.
+/// Callback that receives rows, some ten thousand at a time.
 type Take<'a> = &'a mut dyn FnMut(&[FingerprintRow]) -> Result<()>;
 
-/// Builds F from ready-made fingerprints; every worker returns its manifest once it is written.
+/// Builds F from ready-made fingerprints. Every worker returns the manifest after it is written.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error`], the same on all workers: a source that is missing or damaged, no room, another run that was first.
+/// Returns any [`webtwin_base::error::Error`], the same on all workers: for example for a missing
+/// or damaged source, for lack of memory or disk space, or if another run has written the output
+/// first.
 pub fn from_fingerprints(net: &mut Net<'_>, job: &Job, ready: &Ready, folder: &Location) -> Result<Manifest> {
     let (f, recipe) = ready.sources.made.clone().unwrap_or((job.simhash.bits, READY_MADE.into()));
-    // The first worker to come says so for all of its process.
+    // The first worker that arrives sets the traffic for all workers of its process.
     let _ = ready.progress.traffic.set(net.traffic());
     let (process, processes) = (net.process(), net.processes());
     let source = |take: Take<'_>| {
@@ -71,10 +73,11 @@ pub fn from_fingerprints(net: &mut Net<'_>, job: &Job, ready: &Ready, folder: &L
     write(net, job, &Made { f, recipe }, source, folder)
 }
 
-/// Builds F from the pages of a crawl that have a simhash, the newest capture of each; as [`from_fingerprints`].
+/// Builds F from the newest captures of the pages of a crawl that have a simhash, like
+/// [`from_fingerprints`].
 ///
 /// # Errors
-/// Also those of reading a crawl.
+/// Returns any error of [`from_fingerprints`] and of reading a crawl.
 pub fn from_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Result<Manifest> {
     let ReadCrawl { mut shelf, floors, .. } = read_crawl(net, job, queue)?;
     queue.progress.enter("sorting");
@@ -109,7 +112,7 @@ fn write(
     if net.index() == 0 {
         attempt.commit(NAME, &manifest.to_json(), files)?;
     }
-    // Nobody says that F is there before it is.
+    // No worker may return before F has been committed.
     net.all_gather("manifest", ())?;
     Ok(manifest)
 }

@@ -1,14 +1,17 @@
-//! From rows in any order to the chunks of F, in ascending ranges of the fingerprint space.
+//! Converts rows in any order into the chunks of F, in ascending ranges of the fingerprint space.
 //!
-//! Each worker lays the rows that it reads in *buckets*, even parts of the space, and counts them by leading bits. When all
-//! rows are read, the counts of all workers cut the space in *ranges* of about a chunk each, which are dealt out to processes
-//! in turn; so chunks do not depend on the number of workers. A row goes to another process at most once, when that process
-//! is to write it; within a process no row is sent, because workers read each other's buckets. A worker that is free takes
-//! the next range of its process, gathers it bucket by bucket, sorts and writes it.
+//! Each worker partitions the rows that it reads into *buckets*, which are equal parts of the
+//! space, and counts the rows by their leading bits. After all rows are read, the counts of all
+//! workers divide the space into *ranges* of about one chunk each, which are dealt out to processes
+//! in turn. So chunks do not depend on the number of workers. A row is sent to another process at
+//! most once, if that process writes it. Within a process no row is sent, because workers read the
+//! buckets of all workers of their process. An idle worker takes the next range of its process,
+//! gathers it bucket by bucket, sorts it and writes it.
 //!
 //! # Memory
-//! 16 bytes a row in buckets, over all workers, which go to disk beyond half of `effort.memory_bytes`; and, of the range that a
-//! worker writes, 25 a row and 32 a row of one bucket.
+//! Takes 16 bytes for each row in buckets, over all workers, which are spilled to disk beyond half
+//! of `effort.memory_bytes`. Takes 25 for each row of the range that a worker writes, and 32 for
+//! each row of one bucket.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -26,53 +29,57 @@ use webtwin_job::Job;
 use webtwin_spill::Arena;
 use webtwin_storage::output::Attempt;
 
-/// Leading bits by which rows are counted: as finely as ranges are cut.
+/// Number of leading bits by which rows are counted. It determines how finely ranges can be cut.
 const COUNTED_BITS: u32 = 12;
 
-/// Leading bits of a bucket: some ten thousand rows where there are some million, which are sorted within a core's cache.
+/// Number of leading bits of a bucket. With some million rows, a bucket has some ten thousand rows,
+/// which are sorted within a core's cache.
 const BUCKET_BITS: u32 = 9;
 
-/// Ranges there are at least, as long as they are not too small: so that several workers write, about as long.
+/// Minimum number of ranges, unless ranges would become too small. Keeps several workers busy for
+/// about the same time.
 const RANGES: u64 = 16;
 
-/// Rows of the smallest range that is worth a file.
+/// Minimum number of rows of a range, so that files do not become tiny.
 const LEAST_ROWS: u64 = 1 << 20;
 
-/// Bytes that a worker holds for each row of the range that it writes: fingerprint, document, and the row as it is encoded, at
-/// most.
+/// Bytes that a worker holds for each row of the range that it writes: fingerprint, document, and
+/// at most the encoded row.
 const WRITING_BYTES: u64 = 16 + 9;
 
-/// Bytes that a worker holds for each row of the bucket that it sorts: the row, and its place to be sorted to.
+/// Bytes that a worker holds for each row of the bucket that it sorts: the row, and its place in
+/// the scratch of the sort.
 const SORTING_BYTES: u64 = 32;
 
-/// Rows that are sent before what has arrived is looked at.
+/// Number of rows that are sent before arrived ones are processed.
 const BATCH: usize = 1 << 15;
 
-/// What a process holds.
+/// Memory that a process holds while F is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held {
-    /// Bytes of rows in buckets, which go to disk beyond half of the bound.
+    /// Bytes of rows in buckets, which are spilled to disk beyond half of the limit.
     pub buckets: u64,
-    /// Bytes of what its workers write at a time.
+    /// Bytes of the ranges that its workers write at the same time.
     pub writing: u64,
 }
 
-/// What one of some processes of so many workers each will hold of so many rows, evenly spread fingerprints taken for granted.
+/// Estimates what one of `processes` processes with `workers` workers each will hold, for a total
+/// of `rows` rows, if fingerprints are evenly distributed.
 pub fn held(rows: u64, processes: u64, workers: u64) -> Held {
     let largest = most_rows(rows).min(rows);
     let of_bucket = rows >> BUCKET_BITS;
     let a_writer = WRITING_BYTES * largest + SORTING_BYTES * largest.min(of_bucket);
-    // No more workers write than there are ranges.
+    // There are no more writers than ranges.
     let writers = workers.min(rows.div_ceil(largest.max(1)).div_ceil(processes));
     Held { buckets: size_of::<FingerprintRow>() as u64 * rows.div_ceil(processes), writing: writers * a_writer }
 }
 
-/// Rows of a range, of so many in all.
+/// Returns the maximum number of rows of a range, for a total of `rows` rows.
 fn most_rows(rows: u64) -> u64 {
     (rows / RANGES).clamp(LEAST_ROWS, CHUNK_ROWS as u64)
 }
 
-/// What makes the fingerprints of a set.
+/// Origin of the fingerprints of a set.
 pub(super) struct Made {
     /// Width of the fingerprints, in bits.
     pub f: u32,
@@ -80,14 +87,15 @@ pub(super) struct Made {
     pub recipe: String,
 }
 
-/// The fingerprint space of f bits, cut by leading bits in values that are counted, and in buckets of several of these.
+/// Fingerprint space of f bits, divided by leading bits into values that are counted, and into
+/// buckets of several values.
 #[derive(Clone, Copy)]
 struct Space {
     f: u32,
 }
 
 impl Space {
-    /// The value of a fingerprint's leading bits.
+    /// Returns the value of a fingerprint's leading bits.
     #[inline]
     fn value(self, fingerprint: SimHash) -> usize {
         (fingerprint >> (self.f - self.counted_bits())) as usize
@@ -97,7 +105,7 @@ impl Space {
         COUNTED_BITS.min(self.f)
     }
 
-    /// Bits of a value below those of its bucket.
+    /// Returns the number of bits of a value below the bits of its bucket.
     fn bits_within(self) -> u32 {
         self.counted_bits() - BUCKET_BITS.min(self.f)
     }
@@ -125,7 +133,7 @@ impl Space {
     }
 }
 
-/// Rows that are written together: as many neighbouring values as fill a chunk.
+/// Rows that are written together: as many adjacent values as fill a chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Span {
     values: Range<usize>,
@@ -134,11 +142,12 @@ struct Span {
     first_chunk: u64,
 }
 
-/// Writes the rows that `source` hands on in chunks that `attempt` stages; each row once. Every worker returns the entries of all
-/// chunks, in order.
+/// Writes the rows that `source` provides into chunks that `attempt` stages, each row once. Every
+/// worker returns the entries of all chunks, in order.
 ///
 /// # Errors
-/// Those of `source`; [`Error::MemoryLimit`], [`Error::DiskLimit`] or [`Error::DiskFull`] when memory or disk does not suffice; [`Error::Storage`].
+/// Returns any error of `source`. Returns [`Error::MemoryLimit`], [`Error::DiskLimit`] or
+/// [`Error::DiskFull`] if memory or disk space does not suffice, and [`Error::Storage`].
 pub(super) fn write(
     net: &mut Net<'_>,
     job: &Job,
@@ -181,7 +190,7 @@ pub(super) fn write(
     all.iter().map(entry).collect::<serde_json::Result<_>>().map_err(|cause| Error::Invariant(cause.to_string()))
 }
 
-/// The counts of all workers together.
+/// Returns the sums of the counts over all workers.
 fn sum_over_workers(net: &mut Net<'_>, counts: &[u64]) -> Result<Vec<u64>> {
     let mine = (0..).zip(counts).filter(|(_, n)| **n > 0).map(|(at, n)| [at, *n]).collect();
     let mut all = vec![0; counts.len()];
@@ -189,7 +198,7 @@ fn sum_over_workers(net: &mut Net<'_>, counts: &[u64]) -> Result<Vec<u64>> {
     Ok(all)
 }
 
-/// Cuts the space by the counts of its values.
+/// Divides the space into spans by the counts of its values.
 fn spans(counts: &[u64]) -> Vec<Span> {
     let most = most_rows(counts.iter().sum());
     let mut spans: Vec<Span> = Vec::new();
@@ -209,7 +218,7 @@ fn spans(counts: &[u64]) -> Vec<Span> {
     spans
 }
 
-/// Sends rows to the processes that write them; they take the places of those that leave.
+/// Sends rows to the processes that write them. Arriving rows take the space of rows that leave.
 fn bring_to_writers(net: &mut Net<'_>, space: Space, spans: &[Span], arena: &mut Arena<FingerprintRow>) -> Result<()> {
     let at = net.position();
     let mut writers = vec![at.process; space.values()];
@@ -242,15 +251,15 @@ fn bring_to_writers(net: &mut Net<'_>, space: Space, spans: &[Span], arena: &mut
     net.exchange_from("fingerprints", source, to, |rows| arena.borrow_mut().lay(rows, |row| space.bucket(row)))
 }
 
-/// Gathers, sorts and writes one span after the other.
+/// Writer that gathers, sorts and writes one span after the other.
 struct SpanWriter<'a> {
     space: Space,
     made: &'a Made,
-    /// The rows of all workers of the process.
+    /// Rows of all workers of the process.
     pooled: &'a [Arc<Arena<FingerprintRow>>],
     attempt: &'a Attempt,
     rows: Vec<FingerprintRow>,
-    /// Scratch of the sort, and where rows are read that were on disk.
+    /// Scratch of the sort, and of reading rows from disk.
     scratch: Vec<FingerprintRow>,
     fingerprints: Vec<SimHash>,
     documents: Vec<DocId>,
@@ -277,7 +286,7 @@ impl<'a> SpanWriter<'a> {
         }
     }
 
-    /// Writes a span in chunks, and adds their numbers and entries to `written`.
+    /// Writes a span in chunks, and appends their numbers and entries to `written`.
     fn write(&mut self, net: &Net<'_>, span: &Span, written: &mut Vec<(u64, String)>) -> Result<()> {
         self.fingerprints.clear();
         self.documents.clear();
@@ -302,7 +311,7 @@ impl<'a> SpanWriter<'a> {
         Ok(())
     }
 
-    /// Takes the rows of a bucket that have one of the values, in no particular order.
+    /// Replaces `rows` by the rows of a bucket that have one of the values, in no particular order.
     fn gather(&mut self, bucket: usize, values: &Range<usize>) -> Result<()> {
         let (space, rows) = (self.space, &mut self.rows);
         let of_bucket = space.values_of(bucket);

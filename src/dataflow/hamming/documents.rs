@@ -1,8 +1,10 @@
-//! From near fingerprints of F to pairs of its documents: near runs go to the worker that reads the documents of the one, and from
-//! there to the worker that reads those of the other.
+//! Converts pairs of near fingerprints of F into pairs of documents. Near runs are sent to the
+//! worker that reads the documents of the first run, and from there to the worker that reads the
+//! documents of the second run.
 //!
 //! # Memory
-//! As [`RowSorter`], for near runs and for documents with the runs they are near; the doc ids of a chunk.
+//! Takes the memory of a [`RowSorter`] for near runs, and of another one for documents with the
+//! runs that they are near; and the doc ids of a chunk.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,7 +27,7 @@ use webtwin_core::hamming::rows::{NearRuns, Run};
 use webtwin_engine::{Failures, Rows};
 use webtwin_spill::{MemoryPool, RowSorter, SortedRows};
 
-/// A row with a run whose documents are wanted; ordered by the run.
+/// Row with a run whose documents are needed. Ordered by the run.
 trait OfRun: ExchangeData + Pod + Ord {
     fn run(&self) -> Run;
 }
@@ -36,14 +38,14 @@ impl OfRun for NearRuns {
     }
 }
 
-/// A document, and the run whose documents are near it.
+/// Document, and the run whose documents are near it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
 #[repr(C)]
 struct NearDocument {
     other: Run,
     document: DocId,
     distance: u32,
-    /// 1 if the document has the run's fingerprint itself, else 0.
+    /// 1 if the run has the document's fingerprint, otherwise 0.
     is_one: u32,
 }
 
@@ -53,18 +55,18 @@ impl OfRun for NearDocument {
     }
 }
 
-/// What the operators of a worker need to read documents.
+/// Shared state of the operators that read documents.
 pub(super) struct Reading<'a> {
     pub work: &'a Arc<HammingWork>,
     pub tally: &'a Arc<Tally>,
-    /// The memory of a sorter.
+    /// Memory pool of a sorter.
     pub sorter: &'a MemoryPool,
     pub failures: &'a Failures,
 }
 
 impl Reading<'_> {
-    /// Sends the pairs of documents that near runs stand for to the workers that `to` names; none if they are more than the job
-    /// allows.
+    /// Sends the pairs of documents that near runs stand for to the workers that `to` returns.
+    /// Sends none if there are more pairs than the job allows.
     pub(super) fn near_documents<'s>(
         &self,
         near: Rows<'s, NearRuns>,
@@ -89,7 +91,8 @@ impl Reading<'_> {
             |_| true,
             |row, other| {
                 let (a, b) = (row.document.min(other), row.document.max(other));
-                // Of a run with itself each pair comes both ways; a document may stand on rows that are near each other.
+                // A run paired with itself yields each pair in both orders. Of two different runs,
+                // a document may be in both, because it may have several rows of F.
                 let is_pair = if row.is_one == 1 { row.document < other } else { a != b };
                 is_pair.then_some(NearPair { a, b, distance: row.distance })
             },
@@ -97,8 +100,9 @@ impl Reading<'_> {
         )
     }
 
-    /// Sends what `expand` makes of each row and each document of its run to the workers that `to` names, when all rows have come and
-    /// `is_allowed` was true for all of them.
+    /// Sends the rows that `expand` returns for each row and each document of its run to the
+    /// workers that `to` returns. Starts after all rows have arrived, if `is_allowed` has returned
+    /// true for all of them.
     fn with_documents<'s, R: OfRun, O: ExchangeData>(
         &self,
         rows: Rows<'s, R>,
@@ -108,6 +112,7 @@ impl Reading<'_> {
         to: impl Fn(&O) -> u64 + 'static,
     ) -> Rows<'s, O> {
         let (scope, work, failures) = (rows.scope(), Arc::clone(self.work), self.failures.clone());
+        // The sorter is dropped as soon as the pairs are too many: rows are then only counted.
         let mut sorter = Some(RowSorter::new(self.sorter));
         let pace = Pace::default();
         let mut own_pace = pace.clone();
@@ -123,6 +128,8 @@ impl Reading<'_> {
                     let added = sorter.as_mut().map_or(Ok(()), |sorter| sorter.extend(rows));
                     added.unwrap_or_else(|error| failures.tell(error));
                 });
+                // Documents are read only after all rows have arrived and are sorted, so that F is
+                // read in order.
                 let Some(capability) = to_come.as_mut().filter(|_| rows_to_come.is_empty()) else { return };
                 match sorter.take().map(RowSorter::finish).transpose() {
                     Ok(Some(rows)) => source = Some(WithDocuments::new(rows)),
@@ -167,12 +174,12 @@ impl Reading<'_> {
     }
 }
 
-/// Rows in the order of their runs, with the documents of these.
+/// Rows in the order of their runs, with the documents of these runs.
 struct WithDocuments<R> {
     rows: SortedRows<R>,
     batch: Vec<R>,
     at: usize,
-    /// Documents from the place `first` on: of the part of a chunk that the rest of the batch needs.
+    /// Documents from place `first` on: the part of a chunk that the rest of the batch needs.
     documents: Vec<DocId>,
     first: u64,
 }
@@ -201,7 +208,7 @@ impl<R: OfRun> WithDocuments<R> {
     }
 }
 
-/// Places of a run's rows in F.
+/// Returns the places of a run's rows in F.
 fn places(run: Run) -> Range<u64> {
     u64::from(run.first)..u64::from(run.first + run.copies)
 }

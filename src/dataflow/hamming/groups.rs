@@ -1,11 +1,12 @@
-//! From near fingerprints to groups of documents: one row a document and group, however many pairs there are.
+//! Converts near fingerprints into groups of documents: one row for each document of a group,
+//! regardless of the number of pairs.
 //!
-//! A group is what pairs within k bits connect. It is named by the smallest document in it that can name one: of Q where
-//! there are queries, of F otherwise.
+//! A group is a connected component of the pairs within k bits. It is named by its smallest
+//! document that may name a group: a document of Q if there are queries, otherwise a document of F.
 //!
 //! # Deviations
-//! Groups are of fingerprints: a document that stands on several rows of F may stand in several groups, which it does not
-//! connect. A group of one document is none.
+//! Groups consist of fingerprints. A document with several rows in F may be in several groups,
+//! which it does not connect. A single document is not a group.
 
 use std::sync::Arc;
 
@@ -18,9 +19,10 @@ use webtwin_base::ids::DocId;
 use webtwin_core::hamming::rows::NearRuns;
 use webtwin_engine::{HashOwners, Net, Owners, RoundRobin};
 
-/// Groups of documents of F and queries; queries near nothing are in none. `near` is what this worker has found, piece by piece.
+/// Finds the groups of documents of F and queries. Queries without near documents are in no group.
+/// `near` are the near rows that this worker has found, piece by piece.
 ///
-/// The rounds of the union-find. Memory: 24 bytes a document that is near a query.
+/// Takes the rounds of the union-find. Memory: 24 bytes for each document that is near a query.
 pub(super) fn of_queries(
     net: &mut Net<'_>,
     work: &HammingWork,
@@ -31,7 +33,7 @@ pub(super) fn of_queries(
     let same_row = |x: &Near, y: &Near| (x.chunk, x.row) == (y.chunk, y.row);
     let edges = near.chunk_by(same_row).flat_map(|row| row.windows(2).map(|two| (two[0].query, two[1].query)));
     let labels: Arc<Vec<u32>> = components(net, "groups", queries.fingerprints().len(), edges.map(Ok))?;
-    // Components are named by their smallest fingerprint; people know documents.
+    // Components are named by their smallest fingerprint, but users know documents.
     let names = net.once_per_process(|| {
         let mut names = vec![DocId::MAX; labels.len()];
         for (query, &label) in labels.iter().enumerate() {
@@ -57,10 +59,11 @@ pub(super) fn of_queries(
     Ok(members)
 }
 
-/// Groups of documents of F; a document near no other is in none. `near` is what this worker has found.
+/// Finds the groups of documents of F. A document without near documents is in no group. `near` are
+/// the near runs that this worker has found.
 ///
-/// The rounds of the union-find, and two exchanges. Memory: 4 bytes a row of F in each process, and 24 a document that is near
-/// another.
+/// Takes the rounds of the union-find, and two exchanges. Memory: 4 bytes for each row of F in each
+/// process, and 24 for each document that is near another one.
 pub(super) fn of_set(net: &mut Net<'_>, work: &HammingWork, near: &[NearRuns]) -> Result<Vec<Member>> {
     let rows = work.set.manifest.count as usize;
     let edges = near.iter().map(|near| Ok((near.x.first, near.y.first)));

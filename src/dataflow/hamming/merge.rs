@@ -1,7 +1,8 @@
-//! The reduce stage: rows that were found meet at the worker that merges them, sorted, each once.
+//! The reduce stage: sorts the rows that arrive at each worker and removes repetitions.
 //!
 //! # Memory
-//! As [`RowSorter`]: beyond its share of the pool a worker writes rows to the local disk.
+//! Takes the memory of a [`RowSorter`]: beyond its share of the pool, a worker writes rows to the
+//! local disk.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,26 +18,26 @@ use webtwin_engine::{Failures, Rows};
 use webtwin_job::Effort;
 use webtwin_spill::{MemoryPool, RowSorter, SortedRows};
 
-/// Rows that an operator passes on before others have their turn.
+/// Number of rows that an operator passes on before other operators run.
 pub(super) const BATCH: usize = 1 << 16;
 
-/// The memory of a sorter in a process of so many workers that holds `held_bytes` of its own. Rows go from one sorter to another, so a
-/// worker has two at a time.
+/// Returns the memory pool of a sorter in a process with `workers` workers that holds `held_bytes`
+/// of its own. Rows move from one sorter to another, so a worker has two at a time.
 pub(super) fn pool_of_sorter(held_bytes: u64, workers: usize, effort: &Effort) -> MemoryPool {
     let held_bytes = (held_bytes + at_rest(workers)).max(memory_bytes());
     let pool = MemoryPool { workers: workers as u64, ..of_process(held_bytes, effort) };
     MemoryPool { disk_bytes: pool.disk_bytes, ..pool.part(2) }
 }
 
-/// Merged rows of all workers, each with the worker where they came together.
+/// Merged rows of all workers, each at the worker where it was merged.
 pub(super) struct Merged<'s, R> {
-    /// Rows of this worker, once `extents` have come.
+    /// Rows of this worker. They are available after all `extents` have arrived.
     pub rows: Rc<RefCell<Option<MergedRows<R>>>>,
-    /// The largest id and the number of merged rows of each worker that has any.
+    /// Largest id and number of merged rows of each worker that has rows.
     pub extents: Rows<'s, (u64, u64)>,
 }
 
-/// Rows in ascending order and each once, which are taken.
+/// Iterator over rows in ascending order and without repetitions.
 #[derive(Debug)]
 pub(super) struct MergedRows<R> {
     sorted: SortedRows<R>,
@@ -44,10 +45,11 @@ pub(super) struct MergedRows<R> {
 }
 
 impl<R: ResultRow> MergedRows<R> {
-    /// Replaces the content of `into` with the next rows, up to [`BATCH`]; with none at the end.
+    /// Replaces the content of `into` by the next rows, up to [`BATCH`] of them; by no rows at the
+    /// end.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub(super) fn take(&mut self, into: &mut Vec<R>) -> Result<()> {
         loop {
             self.sorted.take(BATCH, into)?;
@@ -59,7 +61,8 @@ impl<R: ResultRow> MergedRows<R> {
         }
     }
 
-    /// The largest id and the number of rows, before the first is taken; `None` if there are none.
+    /// Returns the largest id and the number of rows; `None` if there are no rows. Must be called
+    /// before the first row is taken.
     fn extent(&mut self) -> Result<Option<(u64, u64)>> {
         let (mut last, mut count): (Option<R>, u64) = (None, 0);
         self.sorted.each(|rows| count += rows.iter().filter(|row| is_next(*row, &mut last)).count() as u64)?;
@@ -67,7 +70,7 @@ impl<R: ResultRow> MergedRows<R> {
     }
 }
 
-/// True unless the row is the same as the one before, which it replaces otherwise.
+/// Returns true, and stores the row as the previous one, unless it is the same as the previous row.
 fn is_next<R: ResultRow>(row: &R, last: &mut Option<R>) -> bool {
     let is_next = last.as_ref().is_none_or(|last| !last.is_same(row));
     if is_next {
@@ -76,8 +79,8 @@ fn is_next<R: ResultRow>(row: &R, last: &mut Option<R>) -> bool {
     is_next
 }
 
-/// Merges the rows that come together in each worker; rows that may be the same come to one. `pool` is asked for when the first
-/// come: it bounds what a worker holds of them.
+/// Merges the rows that arrive at each worker. Rows that may be the same must arrive at the same
+/// worker. `pool` is called when the first rows arrive; it limits the memory of the rows.
 pub(super) fn merge<'s, R: ResultRow>(
     rows: Rows<'s, R>,
     pool: impl Fn() -> MemoryPool + 'static,

@@ -1,9 +1,12 @@
-//! The `hamming` job from end to end on one worker: F and Q in, near pairs or groups out (\[MJS07\] section 3.3).
+//! Runs the `hamming` job on one worker: reads F and Q, and writes near pairs or groups (\[MJS07\]
+//! section 3.3).
 //!
-//! Each of the two joins is one dataflow. With Q (`batch`) pieces of F are sharded over the workers; each probes tables that are
-//! built from Q once in each process; pairs meet at the workers that merge them (`merge`), and go to the parts of their table
-//! (`parts`), which are written. Both within a bound on memory, by way of the local disk. Without Q ([`self_join`]) the fingerprints of
-//! F are joined with each other. Groups (`groups`) are made of what is near when all of it is known.
+//! Each of the two joins is one dataflow. With Q (`batch`), pieces of F are distributed over the
+//! workers. Each worker probes tables that are built from Q once in each process. Pairs are sent to
+//! the workers that merge them (`merge`), and from there to the writers of the parts of their table
+//! (`parts`). Both stages keep within a memory limit by spilling to the local disk. Without Q
+//! ([`self_join`]), the fingerprints of F are joined with each other. Groups (`groups`) are
+//! computed after all near fingerprints are known.
 
 mod batch;
 pub mod build;
@@ -43,13 +46,13 @@ use webtwin_storage::location::Location;
 use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::output::Attempt;
 
-/// Runs the job; every worker returns the same summary once the result is committed.
+/// Runs the job. Every worker returns the same summary after the result is committed.
 ///
 /// # Errors
-/// Any of [`Error`], the same on all workers; then there is no result.
+/// Returns any [`Error`], the same on all workers; no result exists then.
 pub fn run(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, folder: &Location) -> Result<Summary> {
     let mut laps = Laps::start();
-    // The first worker to come says so for all of its process.
+    // The first worker that arrives sets the traffic for all workers of its process.
     let _ = work.progress.traffic.set(net.traffic());
     same_set(net, work)?;
     let mut summary = Summary {
@@ -72,7 +75,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, folder: &Locat
     Ok(summary)
 }
 
-/// Joins F with Q, or with itself, and stages what comes out; returns the files of all workers.
+/// Joins F with Q, or with itself, and stages the results. Returns the files of all workers.
 fn join(
     net: &mut Net<'_>,
     job: &Job,
@@ -111,11 +114,12 @@ fn join(
     finish(net, job, &output, attempt, summary)
 }
 
-/// Finds the pairs of a document of F (`a`) and one of `queries`, those of this worker (`b`); returns those that come together here,
-/// ascending, with their distances, and what was counted.
+/// Finds the pairs of a document of F (`a`) and one of `queries` (`b`), which are the queries of
+/// this worker. Returns the pairs that are merged at this worker, ascending, with their distances,
+/// and the counts.
 ///
 /// # Errors
-/// Those of [`batch::near_pairs`]; [`Error::TooManyPairs`].
+/// Returns any error of [`batch::near_pairs`], and [`Error::TooManyPairs`].
 pub(crate) fn near_pairs(
     net: &mut Net<'_>,
     job: &Job,
@@ -128,12 +132,12 @@ pub(crate) fn near_pairs(
     Ok((pairs, summary))
 }
 
-/// The queries of a batch that was run.
+/// Returns the queries of a batch that has run.
 fn built(queries: &OnceLock<Queries>) -> Result<&Queries> {
     queries.get().ok_or_else(|| Error::Invariant("a batch has ended without tables of its queries".into()))
 }
 
-/// Brings members to the parts of their table and writes these.
+/// Sends members to the writers of the parts of their table, which write them.
 fn write_groups(net: &mut Net<'_>, job: &Job, members: Vec<Member>, output: &Output) -> Result<()> {
     let pool = pool_of_sorter(0, net.workers_per_process(), &job.effort);
     net.dataflow(|scope, failures| {
@@ -143,7 +147,8 @@ fn write_groups(net: &mut Net<'_>, job: &Job, members: Vec<Member>, output: &Out
     })
 }
 
-/// Takes what was told into the summary, and writes that and a table without rows if there are none; returns all files.
+/// Adds the counts of rows to the summary, and writes the summary. Writes a table without rows if
+/// there are no rows. Returns all files.
 fn finish(
     net: &mut Net<'_>,
     job: &Job,

@@ -1,4 +1,4 @@
-//! Back-pressure between workers that send rows when all they need has come.
+//! Back-pressure between workers that send rows after all of their input has arrived.
 
 use std::time::Duration;
 
@@ -8,10 +8,11 @@ use timely::dataflow::operators::{Capability, Exchange, Probe};
 
 use webtwin_engine::Rows;
 
-/// Batches that a worker sends ahead of the slowest.
+/// Number of batches that a worker may send ahead of the slowest receiver.
 const AHEAD: u64 = 4;
 
-/// Lets a worker send batches of rows no faster than they arrive. The time of a row is the number of its batch.
+/// Limit on the rate at which a worker sends batches of rows, so that they are sent no faster than
+/// they arrive. The time of a row is the number of its batch.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pace {
     arrived: Handle<u64>,
@@ -19,10 +20,10 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// How long a worker that is too far ahead waits before it looks again.
+    /// Interval at which a worker that is too far ahead checks again.
     pub(super) const PATIENCE: Duration = Duration::from_millis(1);
 
-    /// True if the next batch may be sent, at the time of `capability`.
+    /// Returns true if the next batch may be sent, at the time of `capability`.
     pub(super) fn begin_batch(&mut self, capability: &mut Capability<u64>) -> bool {
         capability.downgrade(&self.batch);
         let may_send = self.batch < AHEAD || !self.arrived.less_than(&(self.batch - AHEAD + 1));
@@ -30,7 +31,7 @@ impl Pace {
         may_send
     }
 
-    /// Sends rows to the workers that `to` names.
+    /// Sends rows to the workers that `to` returns.
     pub(super) fn send<'s, R: ExchangeData>(&self, rows: Rows<'s, R>, to: impl Fn(&R) -> u64 + 'static) -> Rows<'s, R> {
         rows.exchange(to).probe_with(&self.arrived)
     }

@@ -1,13 +1,16 @@
-//! The parts of a table: equal ranges of the ids that occur, as many as keep a part below some 64 MB. So workers tell each other
-//! the largest id and the number of rows that they have merged before they send the rows to the writers of the parts.
+//! Parts of a table: equal ranges of the ids that occur. Their number is chosen so that a part
+//! stays below about 64 MB. To compute them, workers exchange the largest id and the number of rows
+//! that they have merged, before they send the rows to the writers of the parts.
 //!
-//! Rows travel twice, to where they are merged and to where they are written. Ranges of ids from the start would save the second
-//! exchange, but not its work: the ranges of the parts are only known once all rows are merged, so rows at their ends move all the
-//! same; and the ids of ready-made fingerprints are their places in F, so that copies of a fingerprint, with most of the pairs, would
-//! be merged by one worker.
+//! Rows are sent twice: to where they are merged, and to where they are written. Ranges of ids from
+//! the start would save the second exchange, but not its work. The ranges of the parts are only
+//! known after all rows are merged, so rows at the ends of ranges would still move. And the ids of
+//! ready-made fingerprints are their places in F, so that all copies of a fingerprint, which have
+//! most of the pairs, would be merged by one worker.
 //!
 //! # Memory
-//! As [`RowSorter`], for the rows of all parts of a worker; and a row group of the part that is written.
+//! Takes the memory of a [`RowSorter`] for the rows of all parts of a worker, and a row group of
+//! the part that is written.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -28,13 +31,13 @@ use webtwin_spill::{MemoryPool, RowSorter, SortedRows};
 use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::output::Attempt;
 
-/// Rows of a part, about: 22 bytes each on disk, at most.
+/// Approximate number of rows of a part. A row takes at most 22 bytes on disk.
 const PART_ROWS: u64 = 3_000_000;
 
-/// Rows that are encoded together.
+/// Number of rows that are encoded together.
 const PIECE_ROWS: usize = 1 << 14;
 
-/// Where a worker writes parts, and what it has written.
+/// Destination of a worker's parts, and the parts that it has written.
 #[derive(Debug, Clone)]
 pub(super) struct Output {
     attempt: Attempt,
@@ -42,22 +45,22 @@ pub(super) struct Output {
     written: Rc<RefCell<Written>>,
 }
 
-/// What a worker has written of a table.
+/// Parts of a table that a worker has written.
 #[derive(Debug, Default)]
 pub(super) struct Written {
-    /// Its parts.
+    /// Files of the parts.
     pub files: Vec<FileEntry>,
     /// Counts for the summary, by [`ResultRow::counted_as`].
     pub counts: BTreeMap<u32, u64>,
 }
 
 impl Output {
-    /// Parts are staged by `attempt`, at most `partitions` of them.
+    /// Creates an output whose parts are staged by `attempt`, at most `partitions` of them.
     pub(super) fn new(attempt: &Attempt, partitions: u64) -> Output {
         Output { attempt: attempt.clone(), partitions, written: Rc::default() }
     }
 
-    /// What was written.
+    /// Removes and returns the record of what was written.
     pub(super) fn take(&self) -> Written {
         self.written.take()
     }
@@ -85,7 +88,7 @@ impl Output {
     }
 }
 
-/// Sorted rows, some at a time.
+/// Sorted rows, read piece by piece.
 struct Pieces<R> {
     rows: SortedRows<R>,
     piece: Vec<R>,
@@ -93,7 +96,7 @@ struct Pieces<R> {
 }
 
 impl<R: ResultRow> Pieces<R> {
-    /// The next row, which is not passed.
+    /// Returns the next row without consuming it.
     fn peek(&mut self) -> Result<Option<&R>> {
         if self.at == self.piece.len() {
             self.at = 0;
@@ -102,7 +105,8 @@ impl<R: ResultRow> Pieces<R> {
         Ok(self.piece.get(self.at))
     }
 
-    /// Some of the next rows for which `is_taken`, which is so for no row after one for which it is not.
+    /// Consumes and returns some of the next rows for which `is_taken` returns true. After the
+    /// first row for which it returns false, it must return false for all rows.
     fn take_while(&mut self, is_taken: impl Fn(&R) -> bool) -> Result<&[R]> {
         self.peek()?;
         let start = self.at;
@@ -111,7 +115,7 @@ impl<R: ResultRow> Pieces<R> {
     }
 }
 
-/// How rows are divided among parts.
+/// Division of rows among parts.
 #[derive(Debug, Clone, Copy, Default)]
 struct Parts {
     largest_id: u64,
@@ -119,14 +123,15 @@ struct Parts {
 }
 
 impl Parts {
-    /// Divides rows by the largest id and number of rows of each worker into at most `most` parts.
+    /// Divides rows into at most `most` parts, given the largest id and the number of rows of each
+    /// worker.
     fn new(extents: &[(u64, u64)], most: u64) -> Parts {
         let rows: u64 = extents.iter().map(|extent| extent.1).sum();
         let largest_id = extents.iter().map(|extent| extent.0).max().unwrap_or(0);
         Parts { largest_id, count: rows.div_ceil(PART_ROWS).clamp(1, most) }
     }
 
-    /// The part of a row.
+    /// Returns the part of a row.
     fn of<R: ResultRow>(&self, row: &R) -> u32 {
         (u128::from(row.id()) * u128::from(self.count) / (u128::from(self.largest_id) + 1)) as u32
     }
@@ -162,7 +167,7 @@ pub(super) fn write<R: ResultRow>(
     });
 }
 
-/// Each row with the number of its part, once all workers know what `parts` there are.
+/// Returns each row with the number of its part, after all workers know the division into `parts`.
 fn with_parts<'s, R: ResultRow>(
     merged: Merged<'s, R>,
     parts: &Rc<Cell<Parts>>,

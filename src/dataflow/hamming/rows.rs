@@ -7,21 +7,24 @@ use timely::ExchangeData;
 use webtwin_base::ids::DocId;
 use webtwin_storage::table::{Column, Table};
 
-/// A row that is written once, however often it was found; of rows that are the same the smallest.
+/// Row that is written once, even if it was found several times. Of rows that are the same, the
+/// smallest is written.
 pub(super) trait ResultRow: ExchangeData + Pod + Ord {
-    /// Name of its table.
+    /// Name of the table of these rows.
     const TABLE: &'static str;
 
-    /// The id by which rows are divided among parts: what rows are ordered by first.
+    /// Returns the id by which rows are divided among parts. It is the first component of the order
+    /// of rows.
     fn id(&self) -> u64;
 
-    /// True if one of two rows is enough.
+    /// Returns true if one of the two rows suffices.
     fn is_same(&self, other: &Self) -> bool;
 
-    /// The number under which the summary counts the row, which follows `previous` in its part; `None` if it does not.
+    /// Returns the number under which the summary counts the row, given the previous row of its
+    /// part; `None` if it is not counted.
     fn counted_as(&self, previous: Option<&Self>) -> Option<u32>;
 
-    /// The table of rows.
+    /// Returns the table of the given rows.
     fn table(rows: &[Self]) -> Table;
 }
 
@@ -29,11 +32,11 @@ pub(super) trait ResultRow: ExchangeData + Pod + Ord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
 #[repr(C, packed(4))]
 pub struct NearPair {
-    /// The one: of F where there are queries, else the smaller.
+    /// First document: a document of F if there are queries, otherwise the smaller one.
     pub a: DocId,
-    /// The other.
+    /// Second document.
     pub b: DocId,
-    /// Bits in which their fingerprints differ.
+    /// Number of bits in which their fingerprints differ.
     pub distance: u32,
 }
 
@@ -63,15 +66,15 @@ impl ResultRow for NearPair {
     }
 }
 
-/// A document in its group.
+/// Document in a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
 #[repr(C, packed(4))]
 pub(super) struct Member {
-    /// The group, by the document that names it.
+    /// Group, named by one of its documents.
     pub group: DocId,
-    /// The document.
+    /// Doc id of the member.
     pub document: DocId,
-    /// 1 if it is a query, else 0.
+    /// 1 if the document is a query, otherwise 0.
     pub is_query: u32,
 }
 
@@ -86,7 +89,7 @@ impl ResultRow for Member {
         self == other
     }
 
-    /// Counts groups, as number 0.
+    /// Counts groups under the number 0.
     fn counted_as(&self, previous: Option<&Self>) -> Option<u32> {
         let is_first = previous.is_none_or(|previous| previous.id() != self.id());
         is_first.then_some(0)

@@ -1,6 +1,7 @@
-//! The scan: a piece of F against tables built from Q.
+//! Scan of a piece of F against tables built from Q.
 //!
-//! Memory: the tables once a process; a decoded piece (48 MB) and what was found in it, in each worker.
+//! Memory: the tables once in each process; a decoded piece (48 MB) and the rows found in it, in
+//! each worker.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -23,59 +24,64 @@ use webtwin_job::Job;
 use webtwin_results::fingerprints::Piece;
 use webtwin_spill::{MemoryPool, RowSorter};
 
-/// Rows of the largest piece: fewer make tables come into cache more often than need be.
+/// Maximum number of rows of a piece. Smaller pieces load tables into the cache more often than
+/// necessary.
 const MOST_ROWS: u64 = 1 << 22;
 
-/// Rows of the smallest piece: a table takes as long to come into cache as some ten thousand to be looked up in it.
+/// Minimum number of rows of a piece. To load a table into the cache takes as long as some ten
+/// thousand lookups in it.
 const LEAST_ROWS: u64 = 1 << 17;
 
-/// Pieces that a worker has at least, as long as they are not too small: so that all are at work until the end.
+/// Minimum number of pieces for each worker, unless pieces would become too small. Keeps all
+/// workers busy until the end.
 const PIECES: u64 = 4;
 
-/// Bytes that a worker holds of the piece it scans: fingerprints and where their rows end.
+/// Bytes that a worker holds of the piece that it scans: fingerprints and the ends of their rows.
 const PIECE_BYTES: u64 = 12 * MOST_ROWS;
 
-/// Rows of a piece where so many workers scan so many rows.
+/// Returns the number of rows of a piece, if `workers` workers scan `rows` rows.
 pub(super) fn piece_rows(rows: u64, workers: usize) -> u64 {
     (rows / (PIECES * workers as u64)).clamp(LEAST_ROWS, MOST_ROWS)
 }
 
-/// Bytes that a process holds of queries and their tables.
+/// Returns the bytes that a process holds of queries and their tables.
 fn bytes(queries: &Postings, k: u32) -> u64 {
     let distinct = queries.fingerprints().len();
-    // Rows as they came, distinct ones with their documents, and the spread copy.
+    // The rows as they arrived, the distinct fingerprints with their documents, and the spread
+    // copy.
     let held = 16 * queries.documents() as u64 * 2 + 20 * distinct as u64;
     let sets = (0..distinct).step_by(MOST_QUERIES).map(|first| MOST_QUERIES.min(distinct - first));
     held + if k > MAX_K { 0 } else { sets.map(|queries| QueryTables::bytes(queries, k)).sum() }
 }
 
-/// A fingerprint of F that is near a query.
+/// Fingerprint of F that is near a query.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Near {
-    /// Its chunk.
+    /// Number of its chunk.
     pub chunk: u32,
     /// First of its rows in the chunk.
     pub row: u32,
-    /// Rows that have it.
+    /// Number of rows with this fingerprint.
     pub copies: u32,
-    /// Place of the query among the distinct ones.
+    /// Index of the query among the distinct queries.
     pub query: u32,
-    /// Bits in which they differ.
+    /// Number of bits in which the two differ.
     pub distance: u32,
 }
 
 impl Near {
-    /// Pairs of documents that this stands for.
+    /// Returns the number of pairs of documents that this row stands for.
     pub(super) fn pairs(&self, queries: &Postings) -> u64 {
         u64::from(self.copies) * queries.doc_ids(self.query as usize).len() as u64
     }
 }
 
-/// How the queries are looked up.
+/// Method of looking up the queries.
 enum Search {
-    /// By tables, one set for every [`MOST_QUERIES`] queries.
+    /// Tables, one set for every [`MOST_QUERIES`] queries.
     Tables(Vec<QueryTables>),
-    /// By partitioning them with each chunk: distances for which there are no conditions.
+    /// Partitioning of the queries together with each chunk, for distances for which there are no
+    /// tables.
     Partition(Vec<Numbered>),
 }
 
@@ -90,7 +96,7 @@ impl Search {
         Ok(Search::Tables(sets.collect::<Result<_>>()?))
     }
 
-    /// Calls `sink` with every fingerprint and query within k bits.
+    /// Calls `sink` with every pair of a fingerprint and a query within k bits.
     fn join(&self, fingerprints: &[u64], scratch: &mut Scratch, joiner: &mut Joiner, sink: &mut impl FnMut(Hit)) {
         match self {
             Search::Tables(sets) => {
@@ -119,16 +125,18 @@ impl Search {
 pub(super) struct Queries {
     /// Distinct queries with their documents.
     pub postings: Postings,
-    /// The memory of a sorter in the process, next to the tables.
+    /// Memory pool of a sorter in the process, in addition to the tables.
     pub sorter: MemoryPool,
     search: Search,
 }
 
 impl Queries {
-    /// Builds the tables for the queries of a job, given as (fingerprint, document), in a process of so many workers.
+    /// Builds the tables for the queries of a job, given as (fingerprint, document), in a process
+    /// with `workers` workers.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::MemoryLimit`] when they do not fit in the memory that the job allows, or in what there is.
+    /// Returns [`webtwin_base::error::Error::MemoryLimit`] if the tables do not fit in the memory
+    /// that the job allows, or in the available memory.
     pub(super) fn new(rows: Vec<(SimHash, DocId)>, f: u32, workers: usize, job: &Job) -> Result<Queries> {
         let (postings, k) = (Postings::new(rows), job.hamming.k);
         let held = bytes(&postings, k) + workers as u64 * PIECE_BYTES;
@@ -140,7 +148,7 @@ impl Queries {
     }
 }
 
-/// A worker that scans pieces, with its buffers.
+/// Scanner of pieces on one worker, with its buffers.
 pub(super) struct Mapper {
     work: Arc<HammingWork>,
     scratch: Scratch,
@@ -150,16 +158,16 @@ pub(super) struct Mapper {
 }
 
 impl Mapper {
-    /// A worker for distances up to `k`.
+    /// Creates a scanner for distances up to `k`.
     pub(super) fn new(work: &Arc<HammingWork>, k: u32) -> Mapper {
         let (scratch, joiner) = (Scratch::new(k, Level::best()), Joiner::new(k, Level::best()));
         Mapper { work: Arc::clone(work), scratch, joiner, fingerprints: Vec::new(), ends: Vec::new() }
     }
 
-    /// What is near in a piece, ascending by row and query.
+    /// Returns the near fingerprints of a piece, ascending by row and query.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Input`] when its chunk is damaged.
+    /// Returns [`webtwin_base::error::Error::Input`] if the chunk of the piece is damaged.
     pub(super) fn scan(&mut self, piece: Piece, queries: &Queries) -> Result<Vec<Near>> {
         let Mapper { work, scratch, joiner, fingerprints, ends } = self;
         let first = work.set.read_piece(piece, fingerprints)? as u32;
@@ -179,15 +187,17 @@ impl Mapper {
     }
 }
 
-/// Pairs of documents out of what is near in a piece, one after the other.
+/// Iterator over the pairs of documents that the near fingerprints of a piece stand for.
 pub(super) struct Pairs {
     queries: Arc<OnceLock<Queries>>,
     near: Vec<Near>,
-    /// Documents of the rows that are near: all from the first to the last, or of one after the other.
+    /// Documents of the near rows: either of all rows from the first to the last near row, or only
+    /// of the near rows.
     documents: Vec<DocId>,
-    /// Whether a document that stands in F and Q is one.
+    /// True if equal doc ids in F and Q name the same document.
     same: bool,
-    /// The next pair: of which near row; which document of it, and where its documents begin; which document of the query.
+    /// Position of the next pair: index of the near row, start of its documents, index of its
+    /// document, and index of the query's document.
     at: usize,
     start: usize,
     document: usize,
@@ -195,13 +205,14 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
-    /// Rows for which doc ids are read one by one; they are checked a thousand at a time.
+    /// Maximum number of near rows for which doc ids are read row by row. Doc ids are verified a
+    /// thousand at a time, so more rows are read together.
     const FEW: usize = 1000;
 
-    /// The pairs of what [`Mapper::scan`] has found in a piece.
+    /// Creates the iterator for the near fingerprints that [`Mapper::scan`] has found in a piece.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Input`] when doc ids are damaged.
+    /// Returns [`webtwin_base::error::Error::Input`] if doc ids are damaged.
     pub(super) fn new(work: &HammingWork, queries: Arc<OnceLock<Queries>>, near: Vec<Near>) -> Result<Pairs> {
         let rows = |near: &Near| near.row as usize..(near.row + near.copies) as usize;
         let mut documents = Vec::new();
@@ -217,7 +228,7 @@ impl Pairs {
         Ok(Pairs { queries, near, documents, same, at: 0, start: 0, document: 0, other: 0 })
     }
 
-    /// Goes on to the next near row.
+    /// Moves to the next near row.
     fn next_row(&mut self) {
         let (before, next) = (self.near[self.at], self.near.get(self.at + 1));
         if let Some(next) = next.filter(|next| next.row != before.row) {
@@ -252,18 +263,20 @@ impl Iterator for Pairs {
     }
 }
 
-/// Calls `take` with all that is near one fingerprint of F, and the documents that have it; `near` is this worker's, in the
-/// order of pieces and of [`Mapper::scan`] within one.
+/// Calls `take` with all queries that are near one fingerprint of F, and with the documents that
+/// have the fingerprint. `near` are the rows of this worker, in the order of pieces, and of
+/// [`Mapper::scan`] within a piece.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::Input`] when doc ids are damaged.
+/// Returns [`webtwin_base::error::Error::Input`] if doc ids are damaged.
 pub(super) fn with_documents(
     net: &Net<'_>,
     work: &HammingWork,
     near: &[Near],
     mut take: impl FnMut(&[Near], &[DocId]),
 ) -> Result<()> {
-    /// Rows for which doc ids are read one by one; they are checked a thousand at a time.
+    /// Maximum number of near rows for which doc ids are read row by row. Doc ids are verified a
+    /// thousand at a time.
     const FEW: usize = 1000;
     for of_chunk in near.chunk_by(|x, y| x.chunk == y.chunk) {
         let number = of_chunk[0].chunk as usize;

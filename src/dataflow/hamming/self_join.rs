@@ -1,15 +1,17 @@
-//! F joined with itself, as one dataflow:
+//! Joins F with itself, as one dataflow:
 //!
 //! ```text
 //! read F ─▶ pass by pass ─▶ exchange by block ─▶ join ─▶ documents of the one ─▶ of the other ─▶ merge ─▶ exchange ─▶ write parts
 //! ```
 //!
-//! A pass is a group of design keys with a block of bits in common ([`webtwin_core::hamming::close_pairs`]): what agrees on the
-//! block comes to one worker, which joins it. The pass is the time of its rows, and the next one begins when all workers have joined
-//! those of this one.
+//! A pass is a group of design keys with a common block of bits
+//! ([`webtwin_core::hamming::close_pairs`]). Fingerprints that agree on the block are sent to one
+//! worker, which joins them. The time of a row is its pass. The next pass begins when all workers
+//! have joined the rows of the current one.
 //!
 //! # Memory
-//! 16 bytes a fingerprint for all passes, 56 for the one at hand, over all workers. Near pairs go to disk beyond a bound.
+//! Takes 16 bytes for each fingerprint for all passes, and 56 for the current pass, over all
+//! workers. Near pairs are spilled to disk beyond a limit.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -44,19 +46,21 @@ use webtwin_engine::{Fallible, Net, Rows};
 use webtwin_job::Job;
 use webtwin_spill::RowSorter;
 
-/// How long a worker waits for the others to end a pass, before it looks again.
+/// Interval at which a worker that waits for the end of a pass checks again.
 const PATIENCE: Duration = Duration::from_millis(1);
 
-/// The passes of a join.
+/// Passes of a join.
 #[derive(Clone)]
 struct Passes {
-    /// One for each; a join of few rows has none, and one pass by no block.
+    /// One group for each pass. A join of few rows has no groups, and a single pass without a
+    /// block.
     groups: Arc<Vec<KeyGroup>>,
     k: u32,
 }
 
 impl Passes {
-    /// Passes that find what differs in at most `k` of the bits in `bits`, among about `rows` rows.
+    /// Creates the passes that find pairs which differ in at most `k` of the bits in `bits`, among
+    /// about `rows` rows.
     fn new(rows: u64, bits: u64, k: u32) -> Passes {
         Passes { groups: Arc::new(Joiner::new(k, Level::best()).groups(rows as usize, bits)), k }
     }
@@ -65,17 +69,18 @@ impl Passes {
         self.groups.len().max(1) as u64
     }
 
-    /// The bits by which rows are dealt out in a pass.
+    /// Returns the bits by which rows are distributed in a pass.
     fn block(&self, pass: u64) -> u64 {
         self.groups.get(pass as usize).map_or(0, |group| group.block)
     }
 }
 
-/// Finds the pairs of two documents of F, `a < b`, and writes them. A document that stands on several rows is not paired with
-/// itself.
+/// Finds the pairs of two documents of F, `a < b`, and writes them. A document with several rows is
+/// not paired with itself.
 ///
 /// # Errors
-/// [`Error::Input`] when F is damaged; [`Error::TooManyRows`] for more than 2^32 rows, [`Error::MemoryLimit`] when they do not fit in memory.
+/// Returns [`Error::Input`] if F is damaged, [`Error::TooManyRows`] if it has more than 2^32 rows,
+/// and [`Error::MemoryLimit`] if they do not fit in memory.
 pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, output: &Output) -> Result<Arc<Tally>> {
     let passes = begin(net, job, work)?;
     let tally = net.once_per_process(|| Tally::new(job))?;
@@ -92,10 +97,10 @@ pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, outpu
     Ok(tally)
 }
 
-/// Finds the near fingerprints of F; returns what this worker has found.
+/// Finds the near fingerprints of F. Returns the pairs that this worker has found.
 ///
 /// # Errors
-/// As [`pairs`].
+/// Returns any error of [`pairs`].
 pub(super) fn near(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>) -> Result<(Vec<NearRuns>, Arc<Tally>)> {
     let passes = begin(net, job, work)?;
     let tally = net.once_per_process(|| Tally::new(job))?;
@@ -111,11 +116,11 @@ pub(super) fn near(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>) -> Res
     Ok((found, tally))
 }
 
-/// The pairs of distinct `runs`, of all workers, that differ in at most `k` of the bits in `bits`, each once, wherever they were
-/// found; runs do not differ in other bits.
+/// Finds the pairs of distinct `runs` of all workers that differ in at most `k` of the bits in
+/// `bits`. Each pair is returned once, by any worker. Runs must not differ in other bits.
 ///
 /// # Errors
-/// Only when the run has ended.
+/// Returns an error only if the run has ended.
 pub fn close_pairs(net: &mut Net<'_>, runs: Vec<Run>, bits: u64, k: u32) -> Result<Vec<NearRuns>> {
     let [rows] = net.all_sum("fingerprints to be joined", [runs.len() as u64])?;
     let passes = Passes::new(rows, bits, k);
@@ -124,13 +129,14 @@ pub fn close_pairs(net: &mut Net<'_>, runs: Vec<Run>, bits: u64, k: u32) -> Resu
     Ok(found.take())
 }
 
-/// Bytes that a worker holds of the fingerprints that are joined.
+/// Returns the bytes that a worker holds of the fingerprints that are joined.
 fn bytes(work: &HammingWork, workers: usize) -> u64 {
-    // Kept for all passes: 16; on the way, and with its worker: 24; where they are joined, with room to partition: 32.
+    // Kept for all passes: 16; in transit with the number of the receiver: 24; at the worker that
+    // joins them, with space to partition: 32.
     72 * work.set.manifest.count.div_ceil(workers as u64)
 }
 
-/// Refuses what cannot be joined.
+/// Returns the passes of the join. Fails if F is too large to be joined.
 fn begin(net: &mut Net<'_>, job: &Job, work: &HammingWork) -> Result<Passes> {
     let rows = work.set.manifest.count;
     if u32::try_from(rows).is_err() {
@@ -143,7 +149,7 @@ fn begin(net: &mut Net<'_>, job: &Job, work: &HammingWork) -> Result<Passes> {
     Ok(Passes::new(rows, width_mask(work.set.manifest.f), job.hamming.k))
 }
 
-/// The runs of the pieces of F that this worker takes.
+/// Reads the runs of the pieces of F that this worker takes.
 fn read_f<'s>(
     scope: Scope<'s, u64>,
     work: &Arc<HammingWork>,
@@ -187,13 +193,13 @@ fn read_f<'s>(
     })
 }
 
-/// Runs that are near each other, and runs of several rows with themselves.
+/// Returns runs that are near each other, and runs of several rows paired with themselves.
 fn near_runs<'s>(runs: Rows<'s, Run>, passes: &Passes) -> Rows<'s, NearRuns> {
     let itself = |run: Run| (run.copies > 1).then_some(NearRuns { x: run, y: run, distance: 0 });
     join(runs.clone(), passes).concat(runs.flat_map(itself))
 }
 
-/// The pairs of distinct runs that are near, each once.
+/// Returns the pairs of distinct runs that are near, each once.
 fn join<'s>(runs: Rows<'s, Run>, passes: &Passes) -> Rows<'s, NearRuns> {
     let joined = Handle::new();
     let dealt = pass_by_pass(runs, passes, &joined).exchange(|row: &(u64, Run)| row.0);
@@ -205,6 +211,7 @@ fn join<'s>(runs: Rows<'s, Run>, passes: &Passes) -> Rows<'s, NearRuns> {
         move |(rows, rows_to_come), output| {
             rows.for_each(|_, rows| here.extend(rows.drain(..).map(|row| row.1)));
             let Some(capability) = to_come.as_mut() else { return };
+            // Passes without rows must be completed, too: the other workers wait for every pass.
             while pass < passes.count() && !rows_to_come.less_equal(&pass) {
                 let mut session = output.session(&*capability);
                 let mut sink = |x: &Run, y: &Run, distance| session.give(NearRuns { x: *x, y: *y, distance });
@@ -227,7 +234,8 @@ fn join<'s>(runs: Rows<'s, Run>, passes: &Passes) -> Rows<'s, NearRuns> {
     near.probe_with(&joined)
 }
 
-/// All runs in every pass, with the number by which they are dealt out, a pass when all have `joined` the one before.
+/// Sends all runs in every pass, with the number by which they are distributed. A pass starts when
+/// all workers have `joined` the previous one.
 fn pass_by_pass<'s>(runs: Rows<'s, Run>, passes: &Passes, joined: &Handle<u64>) -> Rows<'s, (u64, Run)> {
     let (scope, passes, joined) = (runs.scope(), passes.clone(), joined.clone());
     runs.unary_frontier(Pipeline, "pass by pass", move |capability, info| {

@@ -1,5 +1,6 @@
-//! Pairs of documents that near fingerprints stand for, counted before they are made: more than a job allows are counted to
-//! the end, and none of them is made any more.
+//! Counts of the pairs of documents that near fingerprints stand for. They are counted before they
+//! are generated. If there are more than the job allows, the rest is still counted, but no more
+//! pairs are generated.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -15,14 +16,14 @@ use webtwin_job::Job;
 /// Bytes of a pair on disk, where it is merged and in the result.
 const PAIR_BYTES: u64 = size_of::<NearPair>() as u64 + 22;
 
-/// The count of a process, which its workers share.
+/// Count of a process, shared by its workers.
 #[derive(Debug)]
 pub(super) struct Tally {
     limit: u64,
     counted: Mutex<Counted>,
 }
 
-/// What was counted.
+/// Numbers that have been counted.
 #[derive(Debug, Default)]
 struct Counted {
     near: u64,
@@ -31,14 +32,14 @@ struct Counted {
 }
 
 impl Tally {
-    /// An empty count, for what a job allows.
+    /// Creates an empty count with the limit of a job.
     pub(super) fn new(job: &Job) -> Tally {
         let limit = if job.batch.groups { 0 } else { job.batch.max_pairs };
         Tally { limit, counted: Mutex::default() }
     }
 
-    /// Counts `near` pairs of distinct fingerprints, and the pairs of documents that are coming, as (distance, pairs); says whether
-    /// they are to be made.
+    /// Counts `near` pairs of distinct fingerprints, and the pairs of documents that they stand
+    /// for, as (distance, pairs). Returns true if the pairs must be generated.
     pub(super) fn add(&self, near: u64, coming: impl Iterator<Item = (u32, u64)>) -> bool {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         counted.near += near;
@@ -49,7 +50,7 @@ impl Tally {
         counted.pairs <= self.limit
     }
 
-    /// Counts near runs of F, as [`Tally::add`].
+    /// Counts near runs of F, like [`Tally::add`].
     pub(super) fn add_runs(&self, near: &[NearRuns]) -> bool {
         let of_two = near.iter().filter(|near| !near.is_one()).count();
         self.add(of_two as u64, near.iter().map(|near| (near.distance, near.pairs())))
@@ -58,13 +59,13 @@ impl Tally {
     /// Adds up the counts of all processes, and refuses more pairs than the job allows.
     ///
     /// # Errors
-    /// [`Error::TooManyPairs`], with the number, on all workers.
+    /// Returns [`Error::TooManyPairs`] with the number of pairs, on all workers.
     pub(super) fn finish(&self, net: &mut Net<'_>, job: &Job, work: &HammingWork, summary: &mut Summary) -> Result<()> {
         let mine = {
             let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
             (counted.near, counted.by_distance.clone())
         };
-        // What a process has counted is told by one of its workers.
+        // All workers of a process share one count, so only one of them is added.
         let workers = net.workers_per_process();
         for (near, by_distance) in net.all_gather("counts", mine)?.into_iter().step_by(workers) {
             summary.near += near;

@@ -1,4 +1,4 @@
-//! What a `hamming` job joins, and what it tells of that.
+//! Input of a `hamming` job, and the summary of its results.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use webtwin_core::hamming::design::k_below;
 use webtwin_job::Job;
 use webtwin_results::fingerprints::{FingerprintSet, Sources};
 
-/// What a run joins, as one process sees it.
+/// Input of a run, as one process opens it.
 pub struct HammingWork {
-    /// F.
+    /// Fingerprints of F.
     pub set: FingerprintSet,
-    /// Q, which may have no rows; none when F is joined with itself.
+    /// Sources of Q, which may have no rows. `None` if F is joined with itself.
     pub queries: Option<Sources>,
-    /// Queries that a worker has taken.
+    /// Queue of the items of queries.
     pub(super) queries_read: WorkQueue,
-    /// Pieces of F, likewise.
+    /// Queue of the pieces of F.
     pub(super) pieces_read: WorkQueue,
-    /// For people who watch.
+    /// Progress, for display.
     pub progress: Arc<Progress>,
 }
 
@@ -30,8 +30,9 @@ impl HammingWork {
     /// Finds F and Q of a job.
     ///
     /// # Errors
-    /// [`Error::Input`] when one is missing, or when they are of different recipes; [`Error::Usage`] when the job names none, or
-    /// when all fingerprints are within k bits of each other.
+    /// Returns [`Error::Input`] if F or Q is missing, or if their recipes differ. Returns
+    /// [`Error::Usage`] if the job names no F, or if all fingerprints are within k bits of each
+    /// other.
     pub fn find(job: &Job) -> Result<HammingWork> {
         if job.batch.fingerprints.is_empty() {
             return Err(Error::Usage(
@@ -64,24 +65,25 @@ impl HammingWork {
     }
 }
 
-/// What was found; `summary.json` of a `hamming` run.
+/// Results of a `hamming` run; content of its `summary.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// Digest of the job.
     pub digest: String,
-    /// Documents of F.
+    /// Number of documents of F.
     pub documents: u64,
-    /// Queries of Q; 0 when Q was empty, and when F was joined with itself.
+    /// Number of queries of Q; 0 if Q was empty, or if F was joined with itself.
     pub queries: u64,
-    /// Distinct fingerprints among them.
+    /// Number of distinct fingerprints of these queries.
     pub distinct_queries: u64,
     /// Pairs of distinct fingerprints that are near.
     pub near: u64,
-    /// Pairs of documents that are told, each once at its smallest distance, none of a document with itself. Where groups are
-    /// told, the pairs that they stand for: of rows, should a document stand on several.
+    /// Pairs of documents in the result, each once at its smallest distance, without pairs of a
+    /// document with itself. If the result has groups, the number of pairs that they stand for,
+    /// which are pairs of rows if a document has several rows.
     pub pairs: u64,
-    /// The same by distance.
+    /// Pairs of documents by distance.
     pub pairs_by_distance: BTreeMap<u32, u64>,
-    /// Groups of documents that are told; 0 when pairs are.
+    /// Groups of documents in the result; 0 if the result has pairs.
     pub groups: u64,
 }

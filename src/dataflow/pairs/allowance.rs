@@ -1,4 +1,5 @@
-//! What all-pairs overlap may fill of a worker's memory, and the passes in which it makes its rows by that.
+//! Memory budget of all-pairs overlap on one worker, and the number of passes in which rows are
+//! built within it.
 
 use webtwin_base::error::Error;
 use webtwin_base::error::Result;
@@ -7,18 +8,19 @@ use webtwin_spill::{BLOCK_BYTES, MemoryPool, ON_THE_WAY, PARTITION_BYTES, partit
 
 use crate::shuffle::memory::too_little;
 
-/// Bytes that a worker with many rows needs so that what it spills is written in pieces worth a seek.
+/// Minimum bytes of a worker with many rows, so that it spills in blocks that are large compared
+/// with the cost of a seek.
 const LEAST_BYTES: u64 = 64 << 20;
 
-/// Bytes that one worker may fill with rows, a tape and pairs.
+/// Bytes that one worker may fill with rows, a run log and pairs.
 pub(crate) struct Allowance {
-    /// For rows, and later for pairs.
+    /// Bytes for rows, and later for pairs.
     pub(crate) buckets: u64,
-    /// For a tape.
+    /// Bytes for the run log.
     pub(crate) tape: u64,
-    /// Passes in which rows are made, as a power of two.
+    /// Number of passes in which rows are built, as a power of two.
     pub(crate) pass_bits: u32,
-    /// Bytes of the process that are no worker's to fill.
+    /// Bytes of the process that no worker may fill.
     fixed: u64,
     workers: u64,
     /// Bytes that the process may hold.
@@ -27,11 +29,13 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// What each worker may fill of the pool with rows of so many pages, or the refusal that names the need; `disk_bytes` is what
-    /// every process may use of its disk.
+    /// Computes what each worker may fill of the pool, with `row_bytes` bytes of rows of `pages`
+    /// pages. `disk_bytes` is the disk space of every process. With `with_chunks`, chunks of pages
+    /// are counted, too.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`], [`Error::DiskLimit`], [`Error::DiskFull`].
+    /// Returns [`Error::MemoryLimit`], [`Error::DiskLimit`] or [`Error::DiskFull`] with the number
+    /// of bytes that are needed.
     pub(crate) fn of(
         pool: &MemoryPool,
         pages: usize,
@@ -55,7 +59,7 @@ impl Allowance {
         let fixed = fixed_bytes(pages, workers, row_bytes, with_chunks);
         let least = least_bytes(pages, workers, row_bytes, with_chunks);
         let memory_bytes = pool.memory_bytes.max(least.min(pool.foreseen_bytes));
-        // What the process holds already.
+        // Bytes that the process holds already.
         let held = pool.bounds.memory_bytes.saturating_sub(memory_bytes);
         let of_process = held + memory_bytes;
         if memory_bytes < least {
@@ -72,22 +76,23 @@ impl Allowance {
         Ok(Allowance { buckets, tape: each / 10 * 3, pass_bits, fixed, workers, of_process, pool: pool.clone() })
     }
 
-    /// The same with so many bytes more for buckets.
+    /// Returns the budget with `bytes` more bytes for buckets.
     pub(crate) fn with_more(self, bytes: u64) -> Allowance {
         Allowance { buckets: self.buckets.saturating_add(bytes), ..self }
     }
 
-    /// What buckets may fill.
+    /// Returns the memory pool of buckets.
     pub(crate) fn for_buckets(&self) -> MemoryPool {
         self.pool.limited(self.buckets)
     }
 
-    /// What a tape may fill.
+    /// Returns the memory pool of the run log.
     pub(crate) fn for_tape(&self) -> MemoryPool {
         self.pool.limited(self.tape)
     }
 
-    /// The refusal for want of so many bytes of buckets in one worker; it tells what the process would need.
+    /// Creates the error for a worker that needs `bytes` bytes of buckets. The error reports what
+    /// the process would need.
     pub(crate) fn too_little_for_buckets(&self, what: String, bytes: u64) -> Error {
         // Seven tenths of a worker's share are for buckets.
         let needed_bytes = self.fixed + self.workers * 10 * bytes.div_ceil(7);
@@ -95,7 +100,8 @@ impl Allowance {
     }
 }
 
-/// Bytes of a process that cannot be spilled, for so many pages, and bytes of rows of each worker.
+/// Returns the bytes of a process that cannot be spilled, for the given numbers of pages and
+/// workers and the bytes of rows of each worker.
 fn fixed_bytes(pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) -> u64 {
     let (pages, workers) = (pages as u64, workers as u64);
     let a_page = if with_chunks { 6 * workers + 5 } else { 2 * workers + 1 };
@@ -104,7 +110,7 @@ fn fixed_bytes(pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) 
     pages * a_page + pages / 4 * (workers + 1) + workers * a_worker
 }
 
-/// The least memory of a process: with less there is no run.
+/// Returns the minimum bytes of a process. A run with less memory is refused.
 pub(crate) fn least_bytes(pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) -> u64 {
     fixed_bytes(pages, workers, row_bytes, with_chunks) + workers as u64 * (row_bytes / 8).min(LEAST_BYTES)
 }
@@ -133,9 +139,10 @@ mod tests {
         let Error::MemoryLimit { needed_bytes, allowed_bytes, setting, .. } = refused else { panic!("{refused}") };
         assert_eq!((needed_bytes, allowed_bytes), (48_000_000 + least, 60_000_000));
         assert_eq!(setting, "effort.memory_bytes");
-        // With that number there is enough.
+        // The reported number is sufficient.
         assert!(allowance(&MemoryPool { memory_bytes: least, disk_bytes: 0, ..pool.clone() }).is_ok());
-        // So there is where that was foreseen, though the process holds more.
+        // A smaller pool also suffices if the estimate allows for it, although the process holds
+        // more.
         assert!(allowance(&MemoryPool { foreseen_bytes: least, disk_bytes: 0, ..pool }).is_ok());
     }
 }

@@ -1,11 +1,13 @@
-//! Pairs of pages that a person has told apart (`pairs.apart`), and what is refused for them ([`webtwin_core::clusters::apart`]).
+//! Divides clusters so that pages which a person marked as different (`pairs.apart`) are not
+//! joined, by refusing pairs ([`webtwin_core::clusters::apart`]).
 //!
-//! The components of all pairs, once; of those that hold two such pages, all pairs meet at one worker, and all workers hear what
-//! it refuses. Nothing without `pairs.apart`.
+//! The components of all pairs are computed once. For the components that contain two such pages,
+//! all pairs are sent to one worker, and the pairs that it refuses are broadcast. Without
+//! `pairs.apart` nothing is done.
 //!
 //! # Memory
-//! 8 bytes a page in each process while components are found, 16 a pair of a component that is divided with its worker, and 8 a
-//! pair refused in each process.
+//! Takes 8 bytes for each page in each process while components are found. Takes 16 bytes for each
+//! pair of a component that is divided, at its worker, and 8 for each refused pair in each process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,31 +26,33 @@ use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::{HashOwners, Net, Owners};
 use webtwin_results::decisions::Apart;
 
-/// What became of the pairs in `pairs.apart`: `pairs` is the sum of `gone`, `unjoined` and `parted`.
+/// Counts of the pairs in `pairs.apart` by outcome: `pairs` is the sum of `gone`, `unjoined` and
+/// `parted`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApartCounts {
-    /// Pairs of pages that must not come together.
+    /// Pairs of pages that must not be in the same cluster.
     pub pairs: u64,
-    /// Those with a page that is not in this crawl.
+    /// Pairs with a page that is not in this crawl.
     pub gone: u64,
-    /// Those that no chain of pairs would have joined.
+    /// Pairs whose pages no chain of similar pairs would have joined.
     pub unjoined: u64,
-    /// Those that would be in one trivial cluster.
+    /// Pairs whose pages would have been in one trivial cluster.
     pub parted: u64,
-    /// Pairs of equal text that were refused for that.
+    /// Exact copies that were refused to part these pages.
     pub refused_exact: u64,
-    /// Similar pairs that were.
+    /// Similar pairs that were refused to part these pages.
     pub refused_similar: u64,
-    /// The first of those that were parted, in the order of the file.
+    /// First of the parted pairs, in the order of the file.
     pub shown: Vec<Parted>,
-    /// Places in the file of all that were parted.
+    /// Positions in the file of all parted pairs.
     #[serde(skip)]
     places: BTreeSet<usize>,
 }
 
 impl ApartCounts {
-    /// Adds what became of them once the second look has found pairs, which are the weakest: only such ones are refused for that,
-    /// and they are not counted.
+    /// Adds the counts of a second division, after the context pass has found more pairs. Pairs of
+    /// the context pass are the weakest, so only such pairs are refused then, and they are not
+    /// counted.
     pub fn and_then(&mut self, later: ApartCounts) {
         let shown = later.shown.into_iter().zip(&later.places).filter(|(_, place)| !self.places.contains(place));
         self.shown.extend(shown.map(|(parted, _)| parted));
@@ -59,23 +63,23 @@ impl ApartCounts {
     }
 }
 
-/// Two pages that would be in one trivial cluster.
+/// Two pages that would have been in one trivial cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parted {
-    /// Their canonical URLs.
+    /// Canonical URLs of the two pages.
     pub urls: [String; 2],
-    /// Why they are apart, as the person has put it.
+    /// Reason that the person gave.
     pub reason: String,
 }
 
-/// Parted pairs that are shown.
+/// Maximum number of parted pairs that are shown.
 const SHOWN: usize = 100;
 
-/// Takes away pairs, such that no chain of the others joins two pages that are apart; returns what became of these, the same
-/// on every worker. `pairs` are this worker's.
+/// Removes pairs so that no chain of the remaining pairs joins two pages that are marked as
+/// different. Returns the counts, the same on every worker. `pairs` are this worker's pairs.
 ///
 /// # Errors
-/// Those of the disk that pairs may be on; or when the run has ended.
+/// Returns any error of the disk, on which pairs may be, and an error if the run has ended.
 pub(crate) fn part(net: &mut Net<'_>, crawl: &Crawl, apart: &[Apart], pairs: &mut Pairs) -> Result<ApartCounts> {
     let mut counts = ApartCounts { pairs: apart.len() as u64, ..ApartCounts::default() };
     if apart.is_empty() {
@@ -106,17 +110,19 @@ pub(crate) fn part(net: &mut Net<'_>, crawl: &Crawl, apart: &[Apart], pairs: &mu
     Ok(counts)
 }
 
-/// Whether pages that are apart may be joined by equal texts.
+/// Treatment of pages that must be kept apart but have equal texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Divided {
-    /// By nothing.
+    /// Pages are kept apart even if they have equal texts.
     Wholly,
-    /// By equal texts.
+    /// Pages with equal texts may be joined.
     ButCopies,
 }
 
-/// Takes away pairs, such that no chain of the others joins pages that are apart, of which each two have one label, that of their component
-/// by all pairs. `apart` and `labels` are the same on every worker; so are the numbers of pairs taken away, as of [`Pairs::retain`].
+/// Removes pairs so that no chain of the remaining pairs joins pages that must be kept apart. The
+/// two pages of each element of `apart` must have the same label, which is that of their component
+/// in the graph of all pairs. `apart` and `labels` are the same on every worker. Returns the
+/// numbers of removed pairs of all workers, in the order of [`Pairs::retain`].
 pub(super) fn divide(
     net: &mut Net<'_>,
     labels: &[ClusterId],

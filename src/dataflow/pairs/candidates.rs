@@ -1,5 +1,6 @@
-//! Runs become pairs with the owners of their smaller pages, by coarse counting only those that may be similar: steps 4 and 5
-//! of [`crate::pairs::overlap_join`].
+//! Converts runs of pages into pairs, which are sent to the owners of their smaller pages. Coarse
+//! counting drops pairs that cannot be similar. These are steps 4 and 5 of
+//! [`crate::pairs::overlap_join`].
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,10 +17,11 @@ use webtwin_core::overlap::runs::Runs;
 use webtwin_engine::{HashOwners, Net, Owners, RoundRobin};
 use webtwin_spill::{BLOCK_BYTES, Partitions, RunLog, partition_bits};
 
-/// Rows or pairs that are sent before what has arrived is looked at.
+/// Rows or pairs that are sent before arrived ones are processed.
 const BATCH: usize = 1 << 15;
 
-/// Step 4, first: of a thousand pairs, those of pairs that occur T times, by the pages of a sample.
+/// Step 4, first part: estimates from a sample of pages how many of a thousand generated pairs
+/// belong to pages that share at least T chunks.
 pub(crate) fn sample_heavy_share(net: &mut Net<'_>, tape: &RunLog<u32>, rate: u64, min_shared: u32) -> Result<u64> {
     let (mut words, mut mine) = (Vec::new(), Vec::new());
     for block in 0..tape.blocks() {
@@ -38,7 +40,7 @@ pub(crate) fn sample_heavy_share(net: &mut Net<'_>, tape: &RunLog<u32>, rate: u6
     Ok(heavy / u64::max(pairs, 1))
 }
 
-/// Step 4: the heavy buckets of all pairs, one copy a process.
+/// Step 4: finds the heavy buckets of all pairs. Each process holds one copy.
 pub(crate) fn heavy_buckets(
     net: &mut Net<'_>,
     tape: &RunLog<u32>,
@@ -48,6 +50,8 @@ pub(crate) fn heavy_buckets(
     let mut counter = CoarseCounter::new(layout);
     let mut heavy = HeavyBuckets::new(layout);
     let mut words = Vec::new();
+    // Counters are computed in parts, each of which fits in memory, at the cost of one scan of the
+    // run log for each part.
     for part in 0..layout.parts {
         counter.begin(part);
         for block in 0..tape.blocks() {
@@ -64,7 +68,8 @@ pub(crate) fn heavy_buckets(
     net.once_per_process(|| heavy)
 }
 
-/// Who owns which pages as the smaller ones of pairs: stripes of a power of two, dealt out to the workers.
+/// Ownership of pages as the smaller pages of pairs: stripes of 2^n pages, which are dealt out to
+/// the workers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PageStripes {
     shift: u32,
@@ -73,9 +78,9 @@ pub(crate) struct PageStripes {
 }
 
 impl PageStripes {
-    /// For pairs that are made in `2^pass_bits` passes.
+    /// Chooses stripes for pairs that are generated in `2^pass_bits` passes.
     pub(crate) fn new(pages: usize, peers: usize, load: &Load, pass_bits: u32) -> PageStripes {
-        // Open blocks take a quarter of what there is at most.
+        // Open blocks take at most a quarter of the budget.
         let most = (load.worker_bytes / 4 / BLOCK_BYTES as u64).max(1).ilog2();
         let of_pass = partition_bits::<u64>((load.pairs / load.workers) >> pass_bits).min(most);
         let wanted = peers << (of_pass + pass_bits);
@@ -83,7 +88,7 @@ impl PageStripes {
         PageStripes { shift, dealt: RoundRobin::new(peers), count: (pages >> shift) / peers + 1 }
     }
 
-    /// Where pairs are few and need no buckets.
+    /// Chooses stripes for few pairs, which need no buckets.
     pub(crate) fn even(pages: usize, peers: usize) -> PageStripes {
         let shift = pages.div_ceil(peers).next_power_of_two().trailing_zeros().saturating_sub(3);
         PageStripes { shift, dealt: RoundRobin::new(peers), count: (pages >> shift) / peers + 1 }
@@ -99,13 +104,14 @@ impl PageStripes {
         self.dealt.index(self.stripe(smaller))
     }
 
-    /// All buckets of a worker, in so many passes, or one for each bucket.
+    /// Divides the buckets of a worker into at most `passes` ranges, or into single buckets if
+    /// there are fewer.
     pub(crate) fn passes(&self, passes: usize) -> impl Iterator<Item = Range<usize>> {
         let (count, at_once) = (self.count, self.count.div_ceil(passes));
         (0..count).step_by(at_once).map(move |start| start..(start + at_once).min(count))
     }
 
-    /// Numbers of the pages of a worker's bucket.
+    /// Returns the page numbers of a bucket of a worker.
     pub(crate) fn pages(&self, worker: usize, bucket: usize, pages: usize) -> Range<usize> {
         let stripe = self.dealt.number(worker, bucket);
         let start = |stripe: usize| (stripe << self.shift).min(pages);
@@ -113,7 +119,7 @@ impl PageStripes {
     }
 }
 
-/// The pairs of a page with larger ones belong to the owner of its stripe.
+/// The pairs of a page with larger pages belong to the owner of its stripe.
 impl Owners<Page> for PageStripes {
     #[inline]
     fn owner(&self, smaller: Page) -> usize {
@@ -121,8 +127,9 @@ impl Owners<Page> for PageStripes {
     }
 }
 
-/// Step 5, one pass: every pair that the runs make (or every candidate) as often as they do, with its owner, of those that are for these
-/// buckets, which begin at 0.
+/// Step 5, one pass: sends every pair (or every candidate) to its owner, once for each run that
+/// generates it. Only pairs of the given buckets are sent. The buckets returned are numbered from
+/// the first of these.
 pub(crate) fn by_pair(
     net: &mut Net<'_>,
     tape: &RunLog<u32>,
@@ -136,6 +143,7 @@ pub(crate) fn by_pair(
     let (mut words, mut next_word, mut next_block, mut at) = (Vec::new(), 0, 0, 0);
     let mut total = 0u64;
     let source = |send: &mut dyn FnMut(u64)| {
+        // Processes a limited number of pairs per call, so that receiving can proceed in between.
         let (mut looked_at, mut sent) = (0, 0u64);
         while looked_at < BATCH {
             if next_word == words.len() {
@@ -148,6 +156,8 @@ pub(crate) fn by_pair(
             }
             let docs = Runs(&words[next_word..]).next().expect("there are words left");
             let (a, rest) = (docs[at], &docs[at + 1..]);
+            // A run is visited page by page: only pages whose bucket is in this pass generate
+            // pairs.
             match heavy {
                 _ if !buckets.contains(&stripes.bucket(a)) => {}
                 None => {

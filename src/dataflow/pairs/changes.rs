@@ -1,4 +1,4 @@
-//! Pages of a crawl that have changed since the run before.
+//! Pages of a crawl that have changed since the previous run.
 
 use std::collections::BTreeMap;
 
@@ -6,34 +6,37 @@ use super::overlap_before::digest;
 use webtwin_base::ids::{HostId, Number, Page};
 use webtwin_core::overlap::prune::PageSet;
 
-/// A changed page, as all workers hear of it.
+/// Changed page in the form that is broadcast to all workers.
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub(super) struct Changed {
-    /// Digest of its rows before, if it was there.
+    /// Digest of the rows that the page had in the previous run, if it existed.
     pub(super) rows: u64,
-    /// Hash of its host's name then.
+    /// Hash of the name of the host that the page had in the previous run.
     pub(super) host: u64,
-    /// Its number, or [`Page::NONE`] when it is gone.
+    /// Number of the page, or [`Page::NONE`] if it no longer exists.
     pub(super) page: Page,
-    /// 0 for a new page, 1 for one that was there, 2 for one that was an exact copy.
+    /// 0 for a new page, 1 for a page of the previous run, 2 for an exact copy in the previous run.
     pub(super) was: u32,
 }
 
-/// All changed pages, once in each process. Gone ones have the numbers that follow those of this run's pages. A row that a changed
-/// page had before is one of a page whose number is as much larger as there are numbers.
+/// All changed pages, once in each process. Pages that no longer exist are numbered after the pages
+/// of this run. A row that a changed page had in the previous run is assigned to that page's number
+/// plus the count of all numbers.
 pub(super) struct Changes {
     pub(super) is_changed: PageSet,
-    /// Exact copies of before.
+    /// Pages that were exact copies in the previous run.
     pub(super) was_copy: PageSet,
-    /// Hosts of all pages, by number.
+    /// Hosts of all pages, by page number.
     pub(super) hosts: Vec<HostId>,
-    /// Digests of rows before with the page that had them, ascending; without pages that had none.
+    /// Digests of the previous rows of changed pages, each with its page, ascending. Pages that had
+    /// no rows are left out.
     pub(super) wanted: Vec<(u64, Page)>,
 }
 
 impl Changes {
-    /// Numbers what has gone, of hosts that are `known` by the hash of their names.
+    /// Assigns numbers to pages that no longer exist. `known` maps hashes of host names to the
+    /// hosts of this run.
     pub(super) fn new(
         changed: &[Changed],
         hosts: &[HostId],
@@ -48,7 +51,8 @@ impl Changes {
             hosts: hosts.to_vec(),
             wanted: Vec::new(),
         };
-        // Hosts that have gone with all of their pages are none of this run's.
+        // Hosts without any remaining page are not in this run, so they receive unused numbers from
+        // the end.
         let mut unknown = BTreeMap::new();
         for row in changed {
             let page = if row.page == Page::NONE { Page::from_index(changes.hosts.len()) } else { row.page };
@@ -70,12 +74,12 @@ impl Changes {
         changes
     }
 
-    /// Whether the page of a row has it now.
+    /// True if the page of a row has the row in this run.
     pub(super) fn is_now(&self, page: Page) -> bool {
         page.index() < self.hosts.len()
     }
 
-    /// The page of a row that had it before, if it did.
+    /// Returns the page that had a row in the previous run, if the row existed then.
     pub(super) fn page_before(&self, page: Page) -> Option<Page> {
         match page.index().checked_sub(self.hosts.len()) {
             Some(number) => Some(Page::from_index(number)),

@@ -1,5 +1,5 @@
-//! `FPrint-DocID` rows in any order become runs on a tape, and runs that cannot make a similar pair are pruned: steps 1 to 3 of
-//! [`crate::pairs::overlap_join`].
+//! Groups `FPrint-DocID` rows, which arrive in any order, into runs on a log, and prunes runs that
+//! cannot produce a similar pair. These are steps 1 to 3 of [`crate::pairs::overlap_join`].
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,8 @@ use webtwin_engine::Net;
 use webtwin_job::Overlap;
 use webtwin_spill::{MemoryPool, PARTITION_BYTES, Partitions, RunLog};
 
-/// Step 1, one pass: rows of its keys with the owners of their fingerprints, in `2^bits` buckets.
+/// Step 1, one pass: partitions the rows of this pass by fingerprint into `2^bits` buckets at the
+/// owners of the fingerprints.
 pub(crate) fn laid_down<R: Row>(
     net: &mut Net<'_>,
     shares: Shares,
@@ -42,16 +43,18 @@ pub(crate) fn laid_down<R: Row>(
     Ok(table)
 }
 
-/// What grouping writes.
+/// Output of grouping.
 pub(crate) struct RunBuilder {
     pub(crate) tape: RunLog<u32>,
     pub(crate) shared: SharedChunks,
-    /// Chunks that count of each page, where they matter.
+    /// Number of counting chunks of each page, if the counts are needed.
     pub(crate) chunks: Vec<u32>,
     pub(crate) counts: OverlapCounts,
 }
 
-/// Sees to it that the memory suffices for so many bytes beside what is foreseen; `rows` are those of the bucket.
+/// Reduces the memory of the table so that `bytes` bytes are free for a bucket. Only bytes beyond
+/// those that are planned for every bucket are taken from the table. `rows` is the number of rows
+/// of the bucket.
 fn make_room_for<R: Row>(
     table: &mut Partitions<R>,
     rows: u64,
@@ -76,25 +79,26 @@ fn make_room_for<R: Row>(
     table.hold_at_most(allowance.buckets - beyond)
 }
 
-/// Bytes of a bucket that are foreseen.
+/// Bytes that are planned for every bucket.
 const FORESEEN: u64 = 4 * PARTITION_BYTES;
 
-/// Bytes of a page of a chunk by itself, with its host.
+/// Bytes for each page of a frequent chunk that is handled separately, with its host.
 const A_PAGE_OF_CHUNK: u64 = 8;
 
-/// Keys that may be frequent in a bucket.
+/// Maximum number of keys of a bucket that are treated as possibly frequent.
 const FREQUENT: usize = 64;
 
 /// One of the most frequent chunks of a bucket.
 enum Frequent {
-    /// Its pages.
+    /// Pages that contain the chunk.
     Pages(Vec<Page>),
-    /// How many there are, which is beyond `max_documents`, and how many of each host, where a filter asks.
+    /// Number of pages with the chunk, which exceeds `max_documents`, and the number of them on
+    /// each host if the boilerplate filter needs it.
     TooMany(u64, Vec<u32>),
 }
 
-/// Takes the rows of a bucket; of one that has no room as a whole, its most frequent chunks by themselves, which are returned. Then it is
-/// read three times.
+/// Reads the rows of a bucket into `rows`. If the bucket does not fit in memory, its most frequent
+/// chunks are separated and returned; the bucket is then read three times.
 fn take<R: Row>(
     table: &mut Partitions<R>,
     bucket: usize,
@@ -104,7 +108,7 @@ fn take<R: Row>(
     allowance: &Allowance,
     settings: &Overlap,
 ) -> Result<Vec<Frequent>> {
-    // The rows, twice; their pages, and hosts.
+    // The rows, twice; and their pages with hosts.
     let row_bytes = 2 * size_of::<R>() as u64 + A_PAGE_OF_CHUNK;
     let all = table.rows_of(bucket);
     if (all * row_bytes).saturating_sub(FORESEEN) <= allowance.buckets {
@@ -112,6 +116,7 @@ fn take<R: Row>(
         table.take(bucket, rows)?;
         return Ok(Vec::new());
     }
+    // A frequent chunk is kept as pages or counts, which take less memory than rows.
     let mut frequent = frequent_keys(table, bucket, room)?;
     let few: u64 = all - frequent.values().sum::<u64>();
     let are_too_many = |count: u64| settings.max_documents > 0 && count > u64::from(settings.max_documents);
@@ -150,8 +155,9 @@ fn take<R: Row>(
     Ok(found)
 }
 
-/// The keys of a bucket that more than one row in [`FREQUENT`] has, and perhaps some others, with their rows: by the counters of Misra
-/// and Gries (1982), then counted.
+/// Returns the keys of a bucket that occur in more than one row in [`FREQUENT`], and perhaps some
+/// others, with their exact numbers of rows. A pass with the counters of Misra and Gries (1982)
+/// finds candidates, and a second pass counts them.
 fn frequent_keys<R: Row>(table: &Partitions<R>, bucket: usize, room: &mut Vec<R>) -> Result<BTreeMap<u64, u64>> {
     let mut counters: BTreeMap<u64, u64> = BTreeMap::new();
     table.each_piece(bucket, room, |some| {
@@ -181,7 +187,7 @@ fn frequent_keys<R: Row>(table: &Partitions<R>, bucket: usize, room: &mut Vec<R>
 }
 
 impl RunBuilder {
-    /// Adds the pages of a chunk, ascending; there are two or more.
+    /// Adds the pages of a chunk, ascending. There must be at least two.
     fn add(
         &mut self,
         docs: &mut Vec<Page>,
@@ -209,7 +215,7 @@ impl RunBuilder {
     }
 }
 
-/// Step 2, one pass: sorts the buckets and writes the chunks that count as runs.
+/// Step 2, one pass: sorts the buckets, and writes the counting chunks as runs.
 pub(crate) fn group<R: Row>(
     net: &Net<'_>,
     table: &mut Partitions<R>,
@@ -235,7 +241,8 @@ pub(crate) fn group<R: Row>(
         }
         sort_bucket(&mut rows, &mut room, shares);
         for run in rows.chunk_by(|x, y| x.key() == y.key()) {
-            // A chunk on one page is neither furniture nor frequent, and makes no pair. Most are.
+            // A chunk on a single page is neither boilerplate nor frequent, and produces no pair.
+            // Most chunks are like this.
             if let [row] = run {
                 (into.counts.tuples, into.counts.chunks) = (into.counts.tuples + 1, into.counts.chunks + 1);
                 if !into.chunks.is_empty() && !pages.copies.contains(row.doc()) {
@@ -251,16 +258,17 @@ pub(crate) fn group<R: Row>(
     Ok(())
 }
 
-/// A tape with its rows and the pairs they make.
+/// Pruned run log, with the number of its rows and of the pairs that they produce.
 pub(crate) struct Pruned {
     pub(crate) tape: RunLog<u32>,
     pub(crate) rows: u64,
     pub(crate) pairs: u64,
-    /// Pages of the most frequent chunk.
+    /// Number of pages of the most frequent chunk.
     pub(crate) longest: u64,
 }
 
-/// Step 3, one round: the runs of a tape without the pages that are not in the core; `shared` is counted anew.
+/// Step 3, one round: copies the runs of a log without the pages that are not in the core, and
+/// counts `shared` again.
 pub(crate) fn pruned(
     from: &mut RunLog<u32>,
     core: &PageSet,

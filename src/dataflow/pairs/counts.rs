@@ -1,4 +1,4 @@
-//! What is counted on the way to the Overlap table.
+//! Counters of the steps that lead to the Overlap table.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,51 +9,51 @@ use super::simhash_pairs::SimhashCounts;
 use super::views::ViewCounts;
 use webtwin_core::overlap::filter::Verdict;
 
-/// What was counted on the way to similar pairs, by measure.
+/// Counters of the steps that lead to similar pairs, by similarity measure.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct PairCounts {
-    /// Shared chunks; this worker's share.
+    /// Counters of shared chunks, of this worker only.
     pub overlap: OverlapCounts,
-    /// Simhashes; of all workers, as those below.
+    /// Counters of simhashes, over all workers. The counters below are over all workers, too.
     pub hamming: SimhashCounts,
-    /// Signatures of content and hyperlinks.
+    /// Counters of signatures of content and hyperlinks.
     pub signatures: SignatureCounts,
-    /// Shingles.
+    /// Counters of shingles.
     pub minhash: MinhashCounts,
-    /// Given pairs.
+    /// Counters of given pairs.
     pub given: GivenCounts,
-    /// Views of one page.
+    /// Counters of views of one page.
     pub views: ViewCounts,
 }
 
-/// What was counted on the way, this worker's share.
+/// Counters of all-pairs overlap on this worker.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverlapCounts {
     /// Rows of `FPrint-DocID`.
     pub tuples: u64,
-    /// Distinct chunks.
+    /// Chunks that are site boilerplate.
     pub chunks: u64,
-    /// Chunks found to be site furniture, and their rows.
+    /// Rows of the boilerplate chunks.
     pub template_chunks: u64,
-    /// Rows of these.
+    /// Chunks on too many pages.
     pub template_tuples: u64,
-    /// Chunks on too many pages, and their rows.
+    /// Rows of the chunks on too many pages.
     pub frequent_chunks: u64,
     /// Rows of these.
     pub frequent_tuples: u64,
-    /// Pairs of pages that share a chunk that counts, once for each.
+    /// Pairs of pages that share a counting chunk, once for each such chunk.
     pub emitted: u64,
     /// Pairs that are similar.
     pub similar: u64,
-    /// Similar pairs that the guard took away.
+    /// Similar pairs that the guard removed.
     pub guarded: u64,
-    /// Pages with chunks of which none counts; not counted where no page's chunks are.
+    /// Pages with chunks of which none counts. Determined only if chunks of pages are counted.
     #[serde(default)]
     pub emptied: u64,
 }
 
 impl OverlapCounts {
-    /// Counts a chunk on so many pages, of which `centres` are no exact copies.
+    /// Counts a chunk on the given number of pages, of which `centres` are not exact copies.
     pub fn add_chunk(&mut self, verdict: Verdict, pages: usize, centres: usize) {
         let (pages, centres) = (pages as u64, centres as u64);
         self.tuples += pages;
@@ -71,7 +71,7 @@ impl OverlapCounts {
         }
     }
 
-    /// Counts rows of a chunk that is furniture and has been counted.
+    /// Counts further rows of a boilerplate chunk that has already been counted.
     pub fn add_template_rows(&mut self, pages: u64) {
         self.tuples += pages;
         self.template_tuples += pages;

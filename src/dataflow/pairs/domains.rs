@@ -1,8 +1,9 @@
-//! Which domains have several sites, a site being a scheme and a host.
+//! Finds the domains that have several sites. A site is a scheme and a host.
 //!
 //! # Memory
-//! 8 bytes for each place with each worker while they are counted, of which there are up to eight a host and a million in all, and a bit in each
-//! process; 8 bytes a host with each worker.
+//! Takes 8 bytes for each slot of a hash table at each worker while sites are counted, and a bit in
+//! each process. There are up to eight slots for each host, and a million in all. Takes 8 bytes for
+//! each host at each worker.
 
 use std::sync::Arc;
 
@@ -17,8 +18,8 @@ use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::Net;
 use webtwin_pages::public_suffix::domain_of;
 
-/// The first and the last site of a domain, which are a scheme and a host each, as numbers that only grow: the first negated, the
-/// last plus one.
+/// First and last site of a domain. A site is a scheme and a host. Both are stored as numbers whose
+/// maximum is wanted: the bitwise complement of the first site, and the last site plus one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 struct Sites([u32; 2]);
@@ -29,29 +30,30 @@ impl Count for Sites {
     }
 }
 
-/// Domains that have several sites, and perhaps a few others that share a place with another domain.
+/// Domains that have several sites. Due to hash collisions there may be a few other domains among
+/// them.
 pub(super) struct Domains {
-    /// True if any page calls another URL canonical.
+    /// True if any page declares another URL as canonical.
     pub are_declared: bool,
     places: usize,
-    /// The places whose domains have several sites.
+    /// Slots of the hash table whose domains have several sites.
     have_several: Arc<PageSet>,
-    /// Hash of the domain of each host that this worker has asked for; 0 for others.
+    /// Hash of the domain of each host that this worker has looked up; 0 for other hosts.
     of_hosts: Vec<u64>,
 }
 
 impl Domains {
-    /// Most places.
+    /// Maximum number of slots of the hash table.
     const PLACES: usize = 1 << 20;
 
-    /// Learns of the sites of all pages. One sum.
+    /// Collects the sites of all pages. Takes one collective sum.
     pub(super) fn learn(net: &mut Net<'_>, crawl: &Crawl) -> Result<Domains> {
         let of = &crawl.directory.hosts;
         let hosts = *net.once_per_process(|| of.iter().max().map_or(0, |host| host.index() + 1))?;
         let places = (4 * hosts).next_power_of_two().min(Domains::PLACES);
         let have_several = Arc::new(PageSet::new(0, |_| false));
         let mut domains = Domains { are_declared: false, places, have_several, of_hosts: vec![0; hosts] };
-        // Behind the places is one that any page fills which calls another URL canonical.
+        // An additional slot at the end records if any page declares another URL as canonical.
         let mut sites = vec![Sites::zeroed(); places + 1];
         crawl.pages.each(|row| {
             let host = of[row.page];
@@ -69,7 +71,7 @@ impl Domains {
         Ok(domains)
     }
 
-    /// Hash of the domain of a host, given a URL there.
+    /// Returns the hash of the domain of a host, given a URL on this host.
     fn hash(&mut self, host: HostId, url: &str) -> u64 {
         let hash = &mut self.of_hosts[host.index()];
         if *hash == 0 {
@@ -78,7 +80,8 @@ impl Domains {
         *hash
     }
 
-    /// Hash of the domain of a host, given a URL there, if the domain has several sites.
+    /// Returns the hash of the domain of a host, given a URL on this host, if the domain has
+    /// several sites.
     pub(super) fn with_more_hosts(&mut self, host: HostId, url: &str) -> Option<u64> {
         let hash = self.hash(host, url);
         let place = Page::from_index(hash as usize & (self.places - 1));

@@ -1,10 +1,12 @@
-//! Pages that name each other as editions in other languages (`hreflang`), and the similar pairs that are refused for that.
+//! Refuses similar pairs that would join pages which name each other as editions in other languages
+//! (`hreflang`).
 //!
-//! As with pages that a person has told apart ([`super::apart`]), no chain of pairs joins them, but for pairs of equal text: what is one
-//! text has one language, whatever its pages say. Nothing where no page names any.
+//! As with pages that a person marked as different ([`super::apart`]), no chain of pairs may join
+//! them, except pairs of equal text: a text has one language, regardless of the declarations of its
+//! pages. Nothing is done if no page names an edition.
 //!
 //! # Memory
-//! As [`super::apart`], where two such pages would come together.
+//! Takes the memory of [`super::apart`] if two such pages would be joined.
 
 use itertools::Itertools;
 use serde::{Deserialize, Serialize};
@@ -18,29 +20,31 @@ use crate::web::Web;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, Page};
 
-/// What editions in other languages came to.
+/// Counts of editions in other languages, and of the pairs refused for them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EditionCounts {
-    /// Pages of the crawl that a page names as its edition in another language, once for each page that does.
+    /// Pages of the crawl that a page names as its edition in another language, once for each
+    /// naming page.
     pub named: u64,
-    /// Pairs that were refused for that.
+    /// Pairs that were refused to keep editions apart.
     pub refused: u64,
-    /// Of these, similar pairs of the measures, which join pages of any sites.
+    /// Refused pairs of the similarity measures, which join pages of any sites.
     pub refused_similar: u64,
 }
 
 impl EditionCounts {
-    /// Adds what they came to once more pairs were found.
+    /// Adds the counts of a second division, after more pairs have been found.
     pub fn and_then(&mut self, later: EditionCounts) {
         self.refused += later.refused;
     }
 }
 
-/// Takes away pairs, such that no chain of the others joins a page with one that it names as its edition in another language, unless
-/// equal texts do. Returns what they came to, the same on every worker. `pairs` are this worker's.
+/// Removes pairs so that no chain of the remaining pairs joins a page with a page that it names as
+/// its edition in another language, unless equal texts join them. Returns the counts, the same on
+/// every worker. `pairs` are this worker's pairs.
 ///
 /// # Errors
-/// Those of the disk that pairs may be on; or when the run has ended.
+/// Returns any error of the disk, on which pairs may be, and an error if the run has ended.
 pub(crate) fn part(run: &mut Run<'_, '_>, web: &Web, pairs: &mut Pairs) -> Result<EditionCounts> {
     if !web.links.name_editions {
         return Ok(EditionCounts::default());

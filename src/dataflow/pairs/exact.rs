@@ -1,6 +1,8 @@
-//! Exact copies fold into their centre, the copy with the smallest doc id (\[SGM98\] section 2.2, step 2).
+//! Folds exact copies into their centre, the copy with the smallest doc id (\[SGM98\] section 2.2,
+//! step 2).
 //!
-//! One exchange, or two where there are many: whole-document fingerprints to their owner, in shares.
+//! Takes one exchange, or two for many pages: whole-document fingerprints are sent to their owners,
+//! in partitions.
 
 use std::sync::Arc;
 
@@ -15,16 +17,17 @@ use webtwin_core::overlap::{FPrintDocId, SimilarPair};
 use webtwin_engine::Net;
 use webtwin_spill::Column;
 
-/// Finds the centres among about `count` pages, given with the fingerprints of their texts, and returns (centre, copy) for every other
-/// copy, ascending.
+/// Finds the centres among about `count` pages, which are given with the fingerprints of their
+/// texts. Returns (centre, copy) for every other copy, ascending.
 ///
-/// Pages without a byte are copies of nothing. Pairs lie with the owner of their fingerprint, on disk where memory has a bound.
+/// Pages with an empty text (fingerprint 0) are copies of nothing. Pairs remain at the owner of
+/// their fingerprint, on disk if memory is limited.
 ///
 /// # Errors
-/// As [`HashPartitions::new`].
+/// Returns any error of [`HashPartitions::new`].
 ///
 /// # Memory
-/// 12 bytes a page, or what the step has memory for; 12 a pair.
+/// Takes 12 bytes for each page, or the budget of the step if it is smaller, and 12 for each pair.
 pub fn fold(
     net: &mut Net<'_>,
     texts: impl Iterator<Item = Result<(FPrint, Page)>>,
@@ -45,18 +48,19 @@ pub fn fold(
     Column::of(pairs, &net.memory)
 }
 
-/// The copies in some (centre, copy) pairs.
+/// Returns the copies of the given (centre, copy) pairs.
 ///
 /// # Errors
-/// Those of the disk that pairs may be on.
+/// Returns any error of the disk, on which pairs may be.
 pub(super) fn copies_of(exact_pairs: &Column<SimilarPair>) -> Result<Vec<Page>> {
     exact_pairs.rows().map(|pair| Ok(pair?.b)).collect()
 }
 
-/// The copies in all workers' (centre, copy) pairs, once in each process; the run has `pages` pages.
+/// Returns the copies of the (centre, copy) pairs of all workers, once in each process. The run has
+/// `pages` pages.
 ///
 /// # Errors
-/// Those of the disk that pairs may be on; or when the run has ended.
+/// Returns any error of the disk, on which pairs may be, and an error if the run has ended.
 pub fn copies(net: &mut Net<'_>, exact_pairs: &Column<SimilarPair>, pages: usize) -> Result<Arc<PageSet>> {
     page_set(net, "copies", copies_of(exact_pairs)?, pages)
 }

@@ -1,4 +1,4 @@
-//! The table `FPrint-DocID` of the paper, which a job may ask for.
+//! The table `FPrint-DocID` of \[SGM98\], which a job may request.
 
 use crate::parts::Part;
 use crate::reading::captures::Crawl;
@@ -10,9 +10,10 @@ use webtwin_core::overlap::FPrintDocId;
 use webtwin_engine::{Net, Owners};
 use webtwin_storage::table::{Column, Table};
 
-/// The `fprint_docid` table: a row for every distinct chunk of every page, by fingerprint, then page. One exchange.
+/// Builds the `fprint_docid` table: a row for every distinct chunk of every page, ordered by
+/// fingerprint, then page. Takes one exchange.
 ///
-/// `bits` is the width of a fingerprint: partitions are ranges of it.
+/// `bits` is the width of a fingerprint. Partitions are ranges of fingerprints.
 pub fn fprint_docid(
     net: &mut Net<'_>,
     shelf: &WorkerPages,

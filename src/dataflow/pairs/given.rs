@@ -1,11 +1,13 @@
-//! Similar pairs that something else has found (`pairs.from`), of pages by their doc ids: the pages are looked up, and each pair is
-//! counted once, by the owner of its smaller page. Where only labels are given, pages with one label are paired with the smallest of them.
+//! Reads similar pairs that another program has found (`pairs.from`), of pages given by doc id. The
+//! pages are looked up, and each pair is counted once, by the owner of its smaller page. If only
+//! labels are given, each page is paired with the smallest page of the same label.
 //!
-//! One exchange of the pairs, one or two of the labels, two for the guard.
+//! Takes one exchange for the pairs, one or two for the labels, and two for the guard.
 //!
 //! # Memory
-//! 8 bytes a page in each process while pages are looked up; 12 a pair, and 12 a labelled page, or what the step has memory for. With a
-//! guard the pairs of a worker are in its memory while it decides.
+//! Takes 8 bytes for each page in each process while pages are looked up. Takes 12 bytes for each
+//! pair and for each labelled page, or the budget of the step if it is smaller. With a guard, the
+//! pairs of a worker are in memory while the guard decides.
 
 use std::cmp::Reverse;
 
@@ -25,41 +27,42 @@ use webtwin_engine::{Net, Owners};
 use webtwin_job::Guard;
 use webtwin_spill::Column;
 
-/// Value of a pair that is given without one: that of pages which do not differ, as a resemblance in millionths.
+/// Value of a pair that is given without a value: that of equal pages, as a resemblance in
+/// millionths.
 pub const ALIKE: u32 = 1_000_000;
 
-/// Two pages that are said to be similar.
+/// Two pages that are given as similar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GivenPair {
-    /// The one.
+    /// Doc id of the first page.
     pub a: DocId,
-    /// The other.
+    /// Doc id of the second page.
     pub b: DocId,
-    /// How much they are alike: higher for pages that are more so.
+    /// Similarity of the pages; higher for more similar pages.
     pub value: u32,
 }
 
-/// A page that has a label.
+/// Page with a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GivenLabel {
     /// Hash of the label.
     pub label: FPrint,
-    /// The page.
+    /// Doc id of the page.
     pub page: DocId,
 }
 
-/// Outcome of the rows, over all workers.
+/// Numbers of given rows by outcome, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenCounts {
-    /// The rows.
+    /// Numbers of rows.
     pub rows: RowCounts,
-    /// Distinct pairs of pages that they stand for.
+    /// Distinct pairs of pages that the rows specify.
     pub similar: u64,
-    /// Those that the guard refused.
+    /// Pairs that the guard refused.
     pub guarded: u64,
 }
 
-/// The pair of two pages of this crawl, or `None` after counting why there is none.
+/// Returns the pair of two pages of this crawl. Otherwise counts the reason and returns `None`.
 fn known_pair(counts: &mut RowCounts, row: ForeignRow<GivenPair>, all: &ByDocId<'_>) -> Option<SimilarPair> {
     let GivenPair { a, b, value } = counts.understood(row)?;
     if a == b {
@@ -71,7 +74,8 @@ fn known_pair(counts: &mut RowCounts, row: ForeignRow<GivenPair>, all: &ByDocId<
     pages.map(|(a, b)| SimilarPair { a: a.min(b), b: a.max(b), value })
 }
 
-/// A page of this crawl with its label, or `None` after counting that there is none.
+/// Returns a page of this crawl with its label. Otherwise counts the row as unknown or malformed
+/// and returns `None`.
 fn labelled(counts: &mut RowCounts, row: ForeignRow<GivenLabel>, all: &ByDocId<'_>) -> Option<(FPrint, Page)> {
     let GivenLabel { label, page } = counts.understood(row)?;
     let page = all.page(page);
@@ -79,13 +83,16 @@ fn labelled(counts: &mut RowCounts, row: ForeignRow<GivenLabel>, all: &ByDocId<'
     Some((label, page?))
 }
 
-/// Finds the similar pairs that rows of any worker stand for; they lie ascending with the owner of the smaller page, and all workers
-/// return the same counts. Of rows that name one pair, the highest value counts. This worker has about `about` rows.
+/// Finds the similar pairs that rows of any worker specify. The pairs are ascending at the owner of
+/// the smaller page, and all workers return the same counts. If several rows name a pair, the
+/// highest value counts. This worker has about `about` rows.
 ///
-/// The guard is that of simhashes, for not all pairs of similar pages need be given: none, or mutual best matches.
+/// The guard is one of those for simhashes, because not all pairs of similar pages need be given:
+/// none, or mutual best matches.
 ///
 /// # Errors
-/// The first error of `rows`; those of the disk; or when the run has ended.
+/// Returns the first error of `rows`. Returns any error of the disk, and an error if the run has
+/// ended.
 pub fn similar_pairs(
     net: &mut Net<'_>,
     crawl: &Crawl,
@@ -96,7 +103,8 @@ pub fn similar_pairs(
     of_rows(net, crawl, guard, about, rows.map_ok(Ok), std::iter::empty())
 }
 
-/// As [`similar_pairs`], of pairs and of labels, either of which may be malformed.
+/// Finds the similar pairs that rows specify, like [`similar_pairs`], from pairs and from labels.
+/// Rows may be malformed.
 pub(super) fn of_rows(
     net: &mut Net<'_>,
     crawl: &Crawl,
@@ -119,12 +127,14 @@ pub(super) fn of_rows(
         |pairs| pairs.iter().try_for_each(|pair| owned.push(directory.place(pair.a), *pair)),
     )?;
     drop(all);
+    // The highest value of equal pairs comes first, so that the others can be dropped as
+    // duplicates.
     let mut pairs = owned.sorted(net, |pair| (pair.a, pair.b, Reverse(pair.value)))?;
     let before = pairs.len();
     let mut previous = None;
     pairs.retain_mut(|pair| {
         let is_first = previous.replace((pair.a, pair.b)) != Some((pair.a, pair.b));
-        // A page that has one label twice is paired with itself.
+        // A page that has the same label twice is paired with itself.
         is_first && pair.a != pair.b
     })?;
     counts.duplicates = (before - pairs.len()) as u64;

@@ -1,8 +1,9 @@
-//! The tables that `pairs.from` names, as rows of doc ids ([`super::given`]): each worker reads its share of their parts, which are row
-//! groups of Parquet, and whole files of lines.
+//! Reads the tables that `pairs.from` names as rows of doc ids ([`super::given`]). Each worker
+//! reads its share of the parts of the tables. A part is a row group of a Parquet file, or a whole
+//! file of lines.
 //!
-//! A table has pairs if it has the columns `A` and `B`, else labels, if it has `PAGE` and `LABEL`. Pages are named by URL or by doc
-//! id, in any of these columns.
+//! A table contains pairs if it has the columns `A` and `B`, and otherwise labels, if it has `PAGE`
+//! and `LABEL`. Pages are named by URL or by doc id, in any of these columns.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -20,22 +21,23 @@ use webtwin_pages::url::CanonicalUrl;
 use webtwin_results::foreign;
 use webtwin_spill::Column;
 
-/// Names of the columns of a pair, of which a table has one each.
+/// Accepted names of the columns of a pair. A table has one column of each kind.
 const A: &[&str] = &["a", "url_a", "doc_id_a"];
 const B: &[&str] = &["b", "url_b", "doc_id_b"];
-/// How much the pages of a pair are alike, if the table has it.
+/// Name of the optional column with the similarity of the pages of a pair.
 const VALUE: &[&str] = &["value"];
-/// Measure by which the value is to be understood: one of the column `pairs.measure`.
+/// Name of the optional column with the measure of the value, which is one of the values of the
+/// column `pairs.measure`.
 const MEASURE: &[&str] = &["measure"];
-/// Names of the columns of a label.
+/// Accepted names of the columns of a label.
 const PAGE: &[&str] = &["doc_id", "url", "page"];
 const LABEL: &[&str] = &["label", "cluster"];
 
-/// Finds the similar pairs that the tables of a job stand for, as [`super::given::similar_pairs`].
+/// Finds the similar pairs that the tables of a job specify, see [`super::given::similar_pairs`].
 ///
 /// # Errors
-/// [`Error::Input`] for a table that is not there, is damaged, or has neither pairs nor labels; those of the disk; or when the run has
-/// ended.
+/// Returns [`Error::Input`] for a table that is missing, is damaged, or has neither pairs nor
+/// labels. Returns any error of the disk, and an error if the run has ended.
 pub fn similar_pairs(net: &mut Net<'_>, crawl: &Crawl, job: &Job) -> Result<(Column<SimilarPair>, GivenCounts)> {
     let limits = &job.input.limits;
     let tables = net.once_per_process(|| foreign::tables(&job.pairs.from, "pairs", limits))?;
@@ -79,16 +81,16 @@ fn label([page_name, label]: [Option<String>; 2]) -> Option<GivenLabel> {
     Some(GivenLabel { label: xxh3_64(label?.as_bytes()), page: page(&page_name?)? })
 }
 
-/// The doc id that a field is, or that of the URL in it.
+/// Returns the doc id in a field, or the doc id of the URL in it.
 fn page(field: &str) -> Option<DocId> {
     field.parse().ok().or_else(|| Some(doc_id(CanonicalUrl::parse(field).ok()?.as_str())))
 }
 
-/// A whole number as it is; a fraction, from 0 to 1, in millionths, rounded down.
+/// Parses an integer unchanged, or a fraction from 0 to 1 in millionths, rounded down.
 fn number(field: &str) -> Option<u32> {
     field.parse().ok().or_else(|| {
         let fraction: f64 = field.parse().ok().filter(|fraction| (0.0..=1.0).contains(fraction))?;
-        // A fraction of whole millionths is not always represented as one.
+        // A fraction of whole millionths is not always exact in binary.
         Some((fraction * 1e6 + 1e-6) as u32)
     })
 }

@@ -1,4 +1,5 @@
-//! The guards on transitivity: which similar pairs may join clusters, by any measure that makes all of its pairs.
+//! Guards on transitivity: decide which similar pairs may join clusters. They apply to any measure
+//! that finds all of its pairs.
 
 use std::sync::Arc;
 
@@ -21,27 +22,30 @@ use webtwin_engine::{Net, Owners};
 use webtwin_job::Guard;
 use webtwin_spill::{Column, partition_bits};
 
-/// Bytes a page that a process takes for the components of similar pages.
+/// Bytes for each page that a process takes for the components of similar pages.
 pub(super) const GUARD_A_PAGE: u64 = 12;
 
-/// What a guard sees beside the pairs.
+/// Data that a guard uses in addition to the pairs.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
-    /// The pages of the run.
+    /// Pages of the run.
     pub crawl: &'a Crawl,
-    /// This worker's pairs that join clusters already, wherever their pages are: (centre, copy), and what was kept before.
+    /// This worker's pairs that already join clusters, at any worker: (centre, copy) pairs, and
+    /// pairs kept earlier.
     pub joined: &'a [&'a Column<SimilarPair>],
     /// Links from this worker's pages.
     pub links: &'a Links,
 }
 
-/// Keeps the pairs that may join clusters, ascending with each worker; returns how many of all workers' are refused.
+/// Keeps the pairs that may join clusters, ascending on each worker. Returns the number of refused
+/// pairs over all workers.
 ///
-/// Pairs must lie with the owner of the smaller page; afterwards they may lie elsewhere. The resemblance of a pair is its
-/// value divided by `larger(a, b)`, to which the guards by neighbours add the doubt.
+/// Pairs must be at the owner of the smaller page. Afterwards they may be at other workers. The
+/// resemblance of a pair is its value divided by `larger(a, b)`. The guard by neighbours adds
+/// `doubt` to this divisor.
 ///
 /// # Errors
-/// Those of the disk; or when the run has ended.
+/// Returns any error of the disk, and an error if the run has ended.
 pub(crate) fn keep(
     net: &mut Net<'_>,
     guard: Guard,
@@ -61,16 +65,18 @@ pub(crate) fn keep(
         Guard::Centre => anchor(net, pairs, owners, hosts.len(), larger)?,
         Guard::Neighbours => part_neighbours(net, pairs, context, |a, b| larger(a, b) + doubt)?,
     }
-    // Pairs may have changed workers, so what was taken away is known of all workers only.
+    // Pairs may have moved to other workers, so the number of removed pairs is known only over all
+    // workers.
     let [similar, left] = net.all_sum("pairs left", [similar, pairs.len() as u64])?;
     Ok(similar - left)
 }
 
-/// Keeps the pairs that join no neighbours to what `context.joined` joins, ascending with each worker; returns how many of
-/// all workers' are refused. Pairs may lie anywhere, before and after; their resemblance is their value.
+/// Keeps the pairs that do not join neighbours to the clusters of `context.joined`, ascending on
+/// each worker. Returns the number of refused pairs over all workers. Pairs may be at any worker
+/// before and after. Their resemblance is their value.
 ///
 /// # Errors
-/// Those of the disk; or when the run has ended.
+/// Returns any error of the disk, and an error if the run has ended.
 pub(crate) fn keep_neighbours_apart(
     net: &mut Net<'_>,
     pairs: &mut Vec<SimilarPair>,
@@ -82,9 +88,11 @@ pub(crate) fn keep_neighbours_apart(
     Ok(before - left)
 }
 
-/// Keeps one pair a page, that with its cluster's centre ([`webtwin_core::overlap::centre`]).
+/// Keeps one pair for each page, the pair with its cluster's centre
+/// ([`webtwin_core::overlap::centre`]).
 ///
-/// An exchange to bring the pairs to the owner of the larger page, and one a round to share what was decided.
+/// Takes one exchange that sends the pairs to the owner of the larger page, and one for each round
+/// of decisions.
 fn anchor(
     net: &mut Net<'_>,
     pairs: &mut Vec<SimilarPair>,
@@ -96,7 +104,7 @@ fn anchor(
     by_larger.sort_unstable_by_key(|pair| (pair.b, pair.a));
     let mut larger_pages: Vec<Page> = by_larger.iter().map(|pair| pair.b).collect();
     larger_pages.dedup();
-    // Whoever is not the larger page of a pair is a centre from the start.
+    // A page that is not the larger page of any pair is a centre from the start.
     let (mut waiting, mut members) = (PageSet::new(pages, |_| false), PageSet::new(pages, |_| false));
     let larger_pages = net.broadcast("pages that wait", larger_pages)?;
     larger_pages.iter().for_each(|&page| waiting.insert(page));
@@ -120,8 +128,9 @@ fn anchor(
     Ok(())
 }
 
-/// Keeps the pairs for which both pages speak ([`webtwin_core::overlap::guard`]); they lie with the owner of the smaller page.
-/// `resemblance` is what a pair shares, and of how much.
+/// Keeps the pairs that both pages select as best match ([`webtwin_core::overlap::guard`]). Pairs
+/// are at the owner of the smaller page. `resemblance` returns the shared amount of a pair, and the
+/// amount of which it is a part.
 pub(crate) fn keep_mutual_best(
     net: &mut Net<'_>,
     pairs: &mut Vec<SimilarPair>,
@@ -153,16 +162,17 @@ pub(crate) fn keep_mutual_best(
     Ok(())
 }
 
-/// Keeps the pairs that join no neighbours ([`webtwin_core::overlap::neighbours`]); pages without links are neighbours on hosts with
-/// links only.
+/// Keeps the pairs that join no neighbours ([`webtwin_core::overlap::neighbours`]). Pages without
+/// links count as neighbours only on hosts with links.
 ///
-/// The components of similar pages, and one exchange to bring each to one worker, in shares: its pairs, its exact copies, its pages
-/// with their links.
+/// Computes the components of similar pages. Then one exchange sends each component to one worker,
+/// in partitions: its pairs, its exact copies, and its pages with their links.
 ///
 /// # Memory
-/// 8 bytes a page in each process, 4 more in each worker while components are found; 12 bytes a pair, and 16 a pair and 20 a page of
-/// a component with its worker, or what the step has memory for; for one share at a time these again, and what [`keep_apart`] takes
-/// for the largest of its components.
+/// Takes 8 bytes for each page in each process, and 4 more in each worker while components are
+/// found. Takes 12 bytes for each pair, and at the worker of a component 16 for each pair and 20
+/// for each page, or the budget of the step if it is smaller. One partition at a time takes these
+/// again, plus what [`keep_apart`] takes for the largest of its components.
 fn part_neighbours(
     net: &mut Net<'_>,
     pairs: &mut Vec<SimilarPair>,
@@ -176,7 +186,8 @@ fn part_neighbours(
     let sizes = net.once_per_process(|| sizes(&labels))?;
     let component = |page: Page| labels[page];
 
-    // Pairs of both kinds, told apart by a number: first what is asked about, then what joins clusters already.
+    // Pairs of both kinds travel together, distinguished by a number: 0 for pairs to decide, 1 for
+    // pairs that already join clusters.
     let of_kind = |kind: u32| move |SimilarPair { a, b, value }: SimilarPair| [a.0, b.0, value, kind];
     let count = pairs.len() + joined.iter().map(|pairs| pairs.len()).sum::<usize>();
     let asked = std::mem::take(pairs).into_iter().map(of_kind(0));
@@ -202,6 +213,8 @@ fn part_neighbours(
         for &[a, b, value, kind] in &rows {
             by_kind[kind as usize].push(SimilarPair { a: Page(a), b: Page(b), value });
         }
+        // All three lists are ordered by component, so that one merge pass over the components
+        // finds their rows.
         by_kind.iter_mut().for_each(|pairs| pairs.sort_unstable_by_key(|pair| (component(pair.a), *pair)));
         linked.sort_unstable_by_key(|row| (component(row.page), *row));
         let [mut similar, mut exact] = by_kind.each_ref().map(|pairs| &pairs[..]);

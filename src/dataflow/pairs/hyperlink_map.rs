@@ -1,10 +1,12 @@
-//! The HM recursion over the links of a crawl ([`webtwin_core::signatures::hyperlink_map`]): children's values come to the owners of
-//! their parents, once for each worker that asks, however many of its pages link there.
+//! Computes the HM recursion over the links of a crawl
+//! ([`webtwin_core::signatures::hyperlink_map`]). The values of children are sent to the owners of
+//! their parents, once for each worker that asks, even if several of its pages link to the child.
 //!
-//! One exchange to ask, one an iteration, and one for the largest value.
+//! Takes one exchange to ask, one for each iteration, and one for the largest value.
 //!
 //! # Memory
-//! 8 bytes a component of each distinct child of a worker's pages, 24 a component of each page, 4 a link.
+//! Takes 8 bytes for each component of each distinct child of a worker's pages, 24 for each
+//! component of each page, and 4 for each link.
 
 use crate::clusters::links::Links;
 use crate::shuffle::directory::Directory;
@@ -15,28 +17,29 @@ use webtwin_core::signatures::number;
 use webtwin_engine::{Net, Owners};
 use webtwin_job::VectorRecipe;
 
-/// A worker's question for a child's values, to the child's owner.
+/// Question of a worker for the values of a child, sent to the child's owner.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Asked {
     child: Page,
-    /// Which of the asking worker's children it is.
+    /// Index of the child among the children of the asking worker.
     at: u32,
     worker: u32,
 }
 
-/// One component of a child's x · r, to a worker that asked for it.
+/// One component of the product x · r of a child, sent to a worker that asked for the child.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Answer {
-    /// Where that worker keeps it.
+    /// Index at which the asking worker stores the product.
     at: u64,
     product: f64,
     worker: u64,
 }
 
-/// Finds the HM signatures of this worker's pages, page after page as `rp` has their RP signatures: K components each, 0
-/// for a page without. `links` are those of these pages.
+/// Computes the HM signatures of this worker's pages: K components for each page, in the order of
+/// `rp`, which has their RP signatures. A page without a signature has K zeros. `links` are the
+/// links of these pages.
 pub fn hyperlink_map(
     net: &mut Net<'_>,
     directory: &Directory,
@@ -56,7 +59,7 @@ pub fn hyperlink_map(
     let me = net.index() as u32;
     let asked = children.iter().zip(0..).map(|(&child, at)| Asked { child, at, worker: me });
     let asked = net.exchange("children", asked, |row| directory.owner(row.child))?;
-    // A child without a signature adds nothing.
+    // A child without a signature adds nothing to its parents.
     let of_child = |child: Page| directory.place(child) * dims..(directory.place(child) + 1) * dims;
     let asked: Vec<Asked> =
         asked.into_iter().filter(|row| rp[of_child(row.child)].iter().any(|&part| part > 0)).collect();
@@ -84,6 +87,8 @@ pub fn hyperlink_map(
             },
         )?;
         let mut next = r.clone();
+        // Links are stored page by page, so `at` advances through the children of one parent after
+        // the other.
         let mut at = 0;
         for (parent, count) in links.counts().enumerate() {
             let of_parent = &places[at..at + count];

@@ -1,37 +1,37 @@
-//! Pairs of pages by what they were found by.
+//! Pairs of pages by the kind of evidence that found them.
 
 use webtwin_base::error::Result;
 use webtwin_core::clusters::weakest_links::EXACT;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_spill::Column;
 
-/// What pairs of pages are found by, in the order of the words of the column `pairs.measure`.
+/// Kind of evidence for a pair, in the order of the values of the column `pairs.measure`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// Mirrored collections, in which the pages match.
+    /// Matching pages of mirrored collections.
     Context,
-    /// Pages that say so themselves.
+    /// One page declares the other as canonical.
     Declared,
-    /// Equal texts: pairs of the first page of a text with each other.
+    /// Equal texts. Each pair consists of the first page with a text and another one.
     Exact,
-    /// What something else has found.
+    /// Pair found by another program.
     Given,
     /// Near simhashes.
     Hamming,
-    /// Shingles.
+    /// Resemblance of sets of shingles.
     Minhash,
     /// Shared chunks.
     Overlap,
-    /// Notices that there is nothing.
+    /// Equal notices that there is nothing at the URL.
     Placeholder,
-    /// Signatures of content and hyperlinks.
+    /// Near signatures of content and hyperlinks.
     Signatures,
     /// Views of one page.
     Views,
 }
 
 impl Kind {
-    /// All, ascending.
+    /// All kinds, ascending.
     pub const ALL: [Kind; 10] = [
         Kind::Context,
         Kind::Declared,
@@ -45,7 +45,7 @@ impl Kind {
         Kind::Views,
     ];
 
-    /// Word in the column `pairs.measure`.
+    /// Returns the value in the column `pairs.measure`.
     pub fn as_str(self) -> &'static str {
         match self {
             Kind::Context => "context",
@@ -61,13 +61,15 @@ impl Kind {
         }
     }
 
-    /// Whether the pair joins URLs of one site that show one page, rather than pages that several sites have.
+    /// True if pairs of this kind join URLs of one site that show the same page, as opposed to
+    /// pages that several sites have.
     pub fn is_within_site(self) -> bool {
         matches!(self, Kind::Declared | Kind::Placeholder | Kind::Views)
     }
 
-    /// Strength of a pair with this value, which is higher for pages that are more alike. Values of simhashes and signatures are
-    /// distances; weakest are pairs that only collections tell.
+    /// Returns the strength of a pair with this value, which is higher for more similar pages.
+    /// Values of simhashes and signatures are distances. Pairs that only collections support are
+    /// the weakest.
     pub fn strength(self, value: u32) -> u32 {
         match self {
             Kind::Context => 0,
@@ -79,66 +81,66 @@ impl Kind {
     }
 }
 
-/// This worker's pairs of each kind.
+/// Pairs of each kind at this worker.
 #[derive(Debug, Default)]
 pub struct Pairs([Column<SimilarPair>; Kind::ALL.len()]);
 
 impl Pairs {
-    /// The pairs of a kind.
+    /// Returns the pairs of a kind.
     pub fn of(&self, kind: Kind) -> &Column<SimilarPair> {
         &self.0[kind as usize]
     }
 
-    /// The same, to be changed.
+    /// Returns the pairs of a kind, mutable.
     pub fn of_mut(&mut self, kind: Kind) -> &mut Column<SimilarPair> {
         &mut self.0[kind as usize]
     }
 
-    /// Puts pairs in the place of those of a kind.
+    /// Replaces the pairs of a kind.
     pub fn put(&mut self, kind: Kind, pairs: Column<SimilarPair>) {
         self.0[kind as usize] = pairs;
     }
 
-    /// Takes the pairs of a kind, of which none are left.
+    /// Removes and returns the pairs of a kind.
     pub fn take(&mut self, kind: Kind) -> Column<SimilarPair> {
         std::mem::take(&mut self.0[kind as usize])
     }
 
-    /// The pairs of every kind.
+    /// Returns the pairs of every kind.
     pub fn all(&self) -> Vec<&Column<SimilarPair>> {
         self.0.iter().collect()
     }
 
-    /// The pairs of every kind but those [within a site](Kind::is_within_site).
+    /// Returns the pairs of every kind except those [within a site](Kind::is_within_site).
     pub fn between_sites(&self) -> Vec<&Column<SimilarPair>> {
         Kind::ALL.into_iter().filter(|kind| !kind.is_within_site()).map(|kind| self.of(kind)).collect()
     }
 
-    /// Number of pairs.
+    /// Returns the number of pairs of all kinds.
     pub fn len(&self) -> usize {
         self.0.iter().map(Column::len).sum()
     }
 
-    /// Whether there are none.
+    /// True if there are no pairs.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Every pair with its kind.
+    /// Returns every pair with its kind.
     pub fn rows(&self) -> impl Iterator<Item = Result<(Kind, SimilarPair)>> + '_ {
         Kind::ALL.into_iter().flat_map(|kind| self.of(kind).rows().map(move |pair| Ok((kind, pair?))))
     }
 
-    /// Every pair with its [strength](Kind::strength).
+    /// Returns every pair with its [strength](Kind::strength).
     pub fn with_strength(&self) -> impl Iterator<Item = Result<(SimilarPair, u32)>> + '_ {
         self.rows().map(|row| row.map(|(kind, pair)| (pair, kind.strength(pair.value))))
     }
 
-    /// Keeps the pairs for which `keep` holds; returns how many are gone: of exact copies, of other kinds, and of those
-    /// [within a site](Kind::is_within_site).
+    /// Keeps the pairs for which `keep` returns true. Returns the numbers of removed pairs: of
+    /// exact copies, of other kinds, and of kinds [within a site](Kind::is_within_site).
     ///
     /// # Errors
-    /// Those of the disk that pairs may be on.
+    /// Returns any error of the disk, on which pairs may be.
     pub fn retain(&mut self, keep: impl Fn(&SimilarPair) -> bool) -> Result<[u64; 3]> {
         let mut gone = [0; 3];
         for kind in Kind::ALL {

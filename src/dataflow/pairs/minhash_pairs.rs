@@ -1,16 +1,22 @@
-//! Pairs of pages whose sets of shingles resemble each other: MinHash proposes candidates, the sets decide.
+//! Finds pairs of pages whose sets of shingles resemble each other. MinHash proposes candidates,
+//! and a comparison of the sets decides.
 //!
-//! 1. The holder of a page's set makes its signature and sends each key of a band to the owner of the key.
-//! 2. Pages with one key make candidates ([`webtwin_core::minhash::pairs`]), which go to the holder of the smaller page's set.
-//! 3. There each is compared once, round by round: sets of larger pages that others hold are fetched, as many as have
-//!    room.
-//! 4. Pairs that reach the threshold go to the owner of the smaller page, and the guard decides on them.
+//! 1. The worker that holds a page's set computes its signature, and sends the key of each band to
+//!    the owner of the key.
+//! 2. Pages with the same key become candidates ([`webtwin_core::minhash::pairs`]), which are sent
+//!    to the worker that holds the set of the smaller page.
+//! 3. That worker compares each candidate once, in rounds. In each round it fetches as many sets of
+//!    larger pages from other workers as fit in memory.
+//! 4. Pairs that reach the threshold are sent to the owner of the smaller page, and the guard
+//!    decides on them.
 //!
-//! Keys and candidates lie in buckets, which are worked on one after the other by all workers together.
+//! Keys and candidates are partitioned into buckets. All workers process the same bucket at the
+//! same time.
 //!
 //! # Memory
-//! 8 bytes a page in each process, and 12 more while they are shared. Beyond the bound, keys (12 bytes for each band of
-//! a page) and candidates (8 bytes for each key that two pages share) go to disk but for one bucket.
+//! Takes 8 bytes for each page in each process, and 12 more while these are broadcast. If memory is
+//! limited, keys (12 bytes for each band of a page) and candidates (8 bytes for each key that two
+//! pages share) are spilled to disk, except for one bucket.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -37,34 +43,35 @@ use webtwin_engine::{HashOwners, Net, Owners};
 use webtwin_job::{Job, Minhash};
 use webtwin_spill::{BLOCK_BYTES, Column, Partitions, partition_bits};
 
-/// Most bytes of sets that a worker fetches at once.
+/// Maximum bytes of sets that a worker fetches in a round.
 const ROUND_BYTES: u64 = 64 << 20;
 
-/// Bytes that a worker needs at least.
+/// Minimum bytes that a worker needs.
 const LEAST_BYTES: u64 = 8 << 20;
 
-/// Bytes of a page in a process: who holds its set and how large it is, and the row that says so.
+/// Bytes of a page in a process: the holder and the size of its set, and the row in which they are
+/// broadcast.
 const A_PAGE: u64 = 20;
 
-/// Bytes of a key of a page in the bucket that is worked on, and of the page beside it.
+/// Bytes of a key of a page in the current bucket, and of the page itself.
 const A_KEY: u64 = size_of::<KeyRow>() as u64 + size_of::<Page>() as u64;
 
-/// What was counted on the way, over all workers.
+/// Counts of the steps, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MinhashCounts {
-    /// Pages that have shingles and are not the copy of another.
+    /// Pages that have shingles and are not copies of other pages.
     pub pages: u64,
     /// Pairs of pages that share a key and were compared.
     pub candidates: u64,
-    /// Pairs that were not made, once for each key on more than 200 pages that both have.
+    /// Pairs that were not compared, once for each shared key that is on more than 200 pages.
     pub left_out: u64,
     /// Pairs that reach the threshold.
     pub similar: u64,
-    /// Those that the guard took away.
+    /// Similar pairs that the guard removed.
     pub guarded: u64,
 }
 
-/// A key of a band, and a page that has it: 12 bytes. Rows order by key, then page.
+/// Key of a band, and a page that has it, in 12 bytes. Ordered by key, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 struct KeyRow {
@@ -82,7 +89,7 @@ impl KeyRow {
 /// Two pages to be compared, the smaller first.
 type Candidate = [Page; 2];
 
-/// A page whose set is asked for, and by which worker: 8 bytes. Rows order by page.
+/// Page whose set is requested, and the requesting worker, in 8 bytes. Ordered by page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 struct Request {
@@ -90,7 +97,7 @@ struct Request {
     to: u32,
 }
 
-/// A part of a set on its way: 64 bytes.
+/// Part of a set in transit, in 64 bytes.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Piece {
@@ -99,7 +106,7 @@ struct Piece {
     shingles: [u32; 14],
 }
 
-/// A page whose set this worker holds.
+/// Page whose set is held by a worker, with the size of the set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 struct Holding {
@@ -108,13 +115,13 @@ struct Holding {
     size: u32,
 }
 
-/// Who holds the set of each page, and how large it is; 0 for pages that are not compared.
+/// Holder and size of the set of each page. The size is 0 for pages that are not compared.
 struct Holders {
     workers: Vec<u32>,
     sizes: Vec<u32>,
 }
 
-/// The sets that this worker holds.
+/// Sets that this worker holds.
 struct Held<'a> {
     sets: &'a ShingleSets,
     /// Pages that are compared, ascending, with their slots.
@@ -128,15 +135,15 @@ impl Held<'_> {
     }
 }
 
-/// Sets that others hold, one after the other.
+/// Sets of other holders, back to back.
 struct Fetched {
-    /// Ascending, each with the place where its set begins.
+    /// Fetched pages in ascending order, each with the start of its set.
     pages: Vec<(Page, usize)>,
     shingles: Vec<u32>,
 }
 
 impl Fetched {
-    /// Number of a page that is among these.
+    /// Returns the index of a page, which must be among the fetched pages.
     fn number(&self, page: Page) -> usize {
         self.pages.partition_point(|(other, _)| *other < page)
     }
@@ -148,11 +155,13 @@ impl Fetched {
     }
 }
 
-/// Finds the similar pairs among the centres on all shelves, `exact_pairs` being this worker's (centre, copy) pairs and
-/// `links` those from its pages, ascending. They lie ascending with each worker; all workers return the same counts.
+/// Finds the similar pairs among the centres of all workers' local pages. `exact_pairs` are this
+/// worker's (centre, copy) pairs, and `links` are the links from its pages, ascending. The result
+/// is ascending on each worker. All workers return the same counts.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::MemoryLimit`] when the bound on memory does not suffice; those of the disk.
+/// Returns [`webtwin_base::error::Error::MemoryLimit`] if the memory limit does not suffice, and
+/// any error of the disk.
 pub fn similar_pairs(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
@@ -185,13 +194,15 @@ pub fn similar_pairs(
     }
     let pool = memory::beside(net, held_bytes, &job.effort);
     let share = pool.of_worker();
-    // Workers go through their buckets together, and may have different bounds.
+    // Workers process their buckets together, so all use the smallest number, although their
+    // budgets may differ.
     let buckets = 1 << net.all_reduce("buckets of keys", buckets_bits(keys_bytes, share), Ord::min)?;
     let holders = holders(net, &held, pages)?;
 
     let mut keys = keys(net, &held, settings, Partitions::new(buckets, &pool.part(4)))?;
     let largest = (0..keys.count()).map(|bucket| keys.rows_of(bucket) * A_KEY).max().unwrap_or(0);
     let fits = net.all_reduce("whether keys fit", u64::from(largest <= share / 2), Ord::min)?;
+    // The largest bucket of any worker decides for all, so that all workers return the same error.
     let largest = net.all_reduce("the largest bucket of keys", largest, Ord::max)?;
     if fits == 0 {
         let needed = held_bytes + 2 * largest * net.workers_per_process() as u64;
@@ -210,18 +221,18 @@ pub fn similar_pairs(
     let held = MemoryEstimate::with(shelf, &crawl.pages, Some(links));
     memory::agree(net, held.shelf_bytes(), memory::for_each_page(net, GUARD_A_PAGE, pages), &job.effort)?;
     let context = Context { crawl, joined: &[exact_pairs], links };
-    // Values are resemblances already.
+    // The values are resemblances already, so the divisor is 1.
     let guarded = keep(net, settings.guard, &mut similar, &*directory, &context, |_, _| 1, 0)?;
     Ok((similar, MinhashCounts { pages: compared, candidates, left_out, similar: found, guarded }))
 }
 
-/// Bytes of the keys of so many pages.
+/// Returns the bytes of the keys of `pages` pages.
 pub fn keys_bytes(pages: u64, settings: &Minhash) -> u64 {
     pages * u64::from(Bands::of(settings).bands) * size_of::<KeyRow>() as u64
 }
 
-/// Bytes that a process needs at least which holds this of `all_pages` when all is read, all pages being compared; and the bytes
-/// of its keys, which go to disk beyond it.
+/// Returns the minimum bytes of a process with the content `held`, of a crawl of `all_pages` pages,
+/// if all pages are compared; and the bytes of its keys, which are spilled beyond this minimum.
 pub fn least_of_process(
     held: &MemoryEstimate,
     all_pages: u64,
@@ -234,18 +245,21 @@ pub fn least_of_process(
     (at_rest(workers) + held.least_shelf_bytes(workers) + A_PAGE * all_pages + of_worker * workers as u64, keys_bytes)
 }
 
-/// What to ask for where so many bytes are needed: what blocks hold is not the same each time.
+/// Returns the bytes to request if at least `least` bytes are needed. A margin is added because the
+/// use of blocks varies from run to run.
 pub fn enough_bytes(least: u64) -> u64 {
     least + least / 32
 }
 
-/// Bytes that a worker needs for so many bytes of keys: an eighth is for the open blocks of either kind of buckets, as many
-/// as a power of two allows, and one bucket of keys takes a quarter at most.
+/// Returns the minimum bytes of a worker with `keys_bytes` bytes of keys. An eighth of them is for
+/// the open blocks of either kind of buckets, of which there are as many as a power of two allows,
+/// and one bucket of keys takes at most a quarter.
 fn least_bytes(keys_bytes: u64) -> u64 {
     (64 * BLOCK_BYTES as u64 * keys_bytes).isqrt().max(LEAST_BYTES)
 }
 
-/// Partitions for so many bytes of keys in a worker's share of the memory, as a power of two.
+/// Returns the number of partitions of `keys_bytes` bytes of keys within a worker's share of the
+/// memory, as a power of two.
 fn buckets_bits(keys_bytes: u64, share: u64) -> u32 {
     partition_bits::<u8>(keys_bytes).min((share / (8 * BLOCK_BYTES as u64)).max(1).ilog2())
 }
@@ -263,7 +277,7 @@ fn holders(net: &mut Net<'_>, held: &Held<'_>, pages: usize) -> Result<Arc<Holde
     })
 }
 
-/// Sends the keys of the held pages to their owners, who lay them in buckets.
+/// Sends the keys of the held pages to their owners, which partition them into buckets.
 fn keys(
     net: &mut Net<'_>,
     held: &Held<'_>,
@@ -297,8 +311,8 @@ fn keys(
     Ok(buckets)
 }
 
-/// Sends the candidates to the holders of their smaller pages, who lay them in buckets by that page; returns them, and
-/// how many pairs this worker left out.
+/// Sends the candidates to the holders of their smaller pages, which partition them into buckets by
+/// that page. Returns the buckets, and the number of pairs that this worker left out.
 fn candidates(
     net: &mut Net<'_>,
     keys: &mut Partitions<KeyRow>,
@@ -331,7 +345,8 @@ fn candidates(
     Ok((buckets, surplus))
 }
 
-/// Compares the candidates; returns the pairs that reach the threshold, ascending, and how many were compared here.
+/// Compares the candidates. Returns the pairs that reach the threshold, ascending, and the number
+/// of pairs that this worker compared.
 fn compare(
     net: &mut Net<'_>,
     held: &Held<'_>,
@@ -349,6 +364,7 @@ fn compare(
         all.dedup();
         compared += all.len() as u64;
         let mut rest = &all[..];
+        // All workers take part in every round until no worker has candidates left in this bucket.
         loop {
             let (wanted, count) = round(rest, holders, net.index() as u32, round_bytes);
             let fetched = fetch(net, held, holders, wanted)?;
@@ -374,8 +390,8 @@ fn compare(
     Ok((similar, compared))
 }
 
-/// The pages whose sets are fetched for the first candidates, and how many candidates these are: as many as have room, and
-/// one at least.
+/// Returns the pages whose sets are fetched for the first candidates, and the number of these
+/// candidates: as many as fit in `round_bytes`, and at least one.
 fn round(candidates: &[Candidate], holders: &Holders, me: u32, round_bytes: u64) -> (BTreeSet<Page>, usize) {
     let (mut wanted, mut bytes) = (BTreeSet::new(), 0);
     for (count, &[_, b]) in candidates.iter().enumerate() {
@@ -406,7 +422,7 @@ fn fetch(net: &mut Net<'_>, held: &Held<'_>, holders: &Holders, wanted: BTreeSet
     };
     let pages: Vec<(Page, usize)> = wanted.into_iter().map(place).collect();
     let mut fetched = Fetched { pages, shingles: vec![0; end] };
-    // How much of each set has arrived.
+    // Number of shingles of each set that have arrived.
     let mut arrived = vec![0; fetched.pages.len()];
     let (mut left, mut room) = (asked.iter(), Vec::new());
     let source = |send: &mut dyn FnMut(Piece)| {
@@ -427,7 +443,7 @@ fn fetch(net: &mut Net<'_>, held: &Held<'_>, holders: &Holders, wanted: BTreeSet
         source,
         |piece| piece.to as usize,
         |pieces| {
-            // Those of one page have one sender, so they come in order.
+            // All pieces of a page have the same sender, so they arrive in order.
             for piece in pieces {
                 let number = fetched.number(piece.page);
                 let begin = fetched.pages[number].1 + arrived[number];
@@ -463,7 +479,7 @@ mod tests {
         };
         let (least, keys) = of(10_000_000, 32, 2, 1);
         assert_eq!(keys, 10_000_000 * 32 * 12);
-        // What the step itself asks for.
+        // The minimum that the step itself checks.
         assert_eq!(least - of(0, 32, 2, 1).0, 48 * 10_000_000 + 2 * (least_bytes(keys / 2) - LEAST_BYTES));
         assert!(of(10_000_000, 64, 2, 1).0 > least && of(10_000_000, 32, 2, 4).0 < least);
         assert_eq!(of(10_000_000, 32, 2, 4).1, keys / 4);

@@ -1,4 +1,5 @@
-//! Similar pairs, by each measure: exact copies, shared chunks, near simhashes, colliding signatures, shingles; given ones; and views of one page.
+//! Similar pairs by each measure: exact copies, shared chunks, near simhashes, colliding
+//! signatures, shingles, and given pairs; and views of one page.
 
 pub(crate) mod allowance;
 pub mod apart;

@@ -1,4 +1,5 @@
-//! The Overlap table of a crawl: rows from the shelves to [`crate::pairs::overlap_join`], and the guard on what comes out.
+//! Overlap table of a crawl: passes the rows of the local pages to [`crate::pairs::overlap_join`],
+//! and applies the guard to the resulting pairs.
 
 use crate::clusters::links::Links;
 use crate::clusters::second_look;
@@ -24,17 +25,20 @@ use webtwin_engine::Net;
 use webtwin_job::Job;
 use webtwin_spill::Column;
 
-/// Finds the similar pairs among the centres on all shelves, `exact_pairs` being this worker's (centre, copy) pairs and
-/// `links` those from its pages. Two pages of one host must share enough of all of their chunks, too ([`is_covered`]).
+/// Finds the similar pairs among the centres of all workers' local pages. `exact_pairs` are this
+/// worker's (centre, copy) pairs, and `links` are the links from its pages. Two pages of one host
+/// must also share a large enough part of all their chunks ([`is_covered`]).
 ///
-/// What is furniture is judged by all pages; exact copies are left out after that, for mirrors would hide it: the pages
-/// of one site, each folded into a copy on another host, no longer stand on one host.
+/// Boilerplate is detected on all pages, and exact copies are left out only afterwards. Otherwise
+/// mirrors would hide boilerplate: the pages of one site, each folded into a copy on another host,
+/// would no longer be on one host.
 ///
-/// They lie ascending with each worker; without the guard `centre`, all pairs of a smaller page with one. Beside them are those of
-/// them, if there is a second look, that are too weak to stand alone ([`webtwin_core::overlap::alone`]), ascending too.
+/// The pairs are ascending on each worker. Unless the guard is `centre`, all pairs of a smaller
+/// page are at one worker. The second list contains those of the pairs that are too weak to stand
+/// unsupported ([`webtwin_core::overlap::alone`]), ascending, if there is a context pass.
 ///
 /// # Errors
-/// As [`overlap_join::similar_pairs`].
+/// Returns any error of [`overlap_join::similar_pairs`].
 pub fn similar_pairs(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
@@ -66,7 +70,7 @@ pub fn similar_pairs(
     if let (Some(before), Some(digests)) = (before, &digests) {
         let (chunks, counts) = (&all.chunks[..], &all.work.counts);
         let found = Leaving { crawl, digests, is_copy: &is_copy, chunks, pairs: &pairs, counts };
-        // The end of the run tells of an error.
+        // An error is reported at the end of the run.
         let _ = overlap_before::leave(net, before.shares, job, &found);
     }
     let mut counts = all.work.counts.clone();
@@ -95,14 +99,14 @@ pub fn similar_pairs(
         counts.guarded = refused;
     }
     let is_weak = |pair: &&SimilarPair| is_weak(pair.value, chunks[pair.a], chunks[pair.b], &job.overlap);
-    // Without a second look nobody asks, and chunks may not have been counted.
+    // Without a context pass the weak pairs are not used, and chunks may not have been counted.
     let asked = second_look::is_asked_for(job);
     let weak = pairs.iter().filter(|pair| asked && is_weak(pair)).copied().collect();
     Ok((pairs, weak, counts))
 }
 
-/// The pairs that the run before has found, changed where pages have, before the guard; `None` where they are to be found from
-/// scratch, with nothing handed to `found`.
+/// Updates the pairs of the previous run for the pages that have changed, before the guard. Returns
+/// `None` if the pairs must be found from scratch; `found` has not been called then.
 fn merged(net: &mut Net<'_>, given: &Given<'_>, found: impl FnMut(SimilarPair)) -> Result<Option<AllPairs>> {
     let (rows, pages) = (given.shelf.fprints.items(), given.crawl.directory.len() as u64);
     let fits = size_of::<Row64>() as u64 * rows + 64 * pages < net.memory.memory_bytes;
@@ -121,7 +125,7 @@ fn merged(net: &mut Net<'_>, given: &Given<'_>, found: impl FnMut(SimilarPair)) 
     Ok(None)
 }
 
-/// The pairs of all rows, before the guard.
+/// Finds the pairs of all rows, before the guard.
 fn from_scratch(
     net: &mut Net<'_>,
     shelf: &WorkerPages,

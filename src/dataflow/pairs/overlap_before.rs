@@ -1,7 +1,9 @@
-//! What one run has found on the way to similar pairs, for the next run of a schedule to change (`overlap_merge`).
+//! Intermediate results of a run on the way to similar pairs, which the next run of a schedule
+//! updates (`overlap_merge`).
 //!
-//! A share is what one worker owns: its pages, each with a digest of its rows, and its similar pairs, before the guard. It
-//! serves any number of workers, as long as the settings are the same.
+//! A share contains the data that one worker owns: its pages, each with a digest of its rows, and
+//! its similar pairs, before the guard. Shares can be read by any number of workers, provided that
+//! the settings are the same.
 
 use bincode::Options;
 use serde::{Deserialize, Serialize};
@@ -21,81 +23,84 @@ use webtwin_engine::{Net, Owners};
 use webtwin_job::{Job, PAIRING};
 use webtwin_storage::records::Shares;
 
-/// Takes the rows of one page after another.
+/// Callback that receives the rows of one page after another.
 pub type HandOn<'a> = &'a mut dyn FnMut(&[FPrint]);
 
-/// What there is of the run before.
+/// Results of the previous run.
 pub struct Before<'a> {
-    /// What its workers have found, and a place for more.
+    /// Shares that the workers of the previous run wrote; this run writes its own there, too.
     pub shares: &'a dyn Shares,
-    /// Hands on the rows of pages that it had and that are on no shelf of this run, a share of them for each worker.
+    /// Passes on the rows of pages that the previous run had and that are not among the local pages
+    /// of this run. Each worker receives a part of them.
     pub each_page: &'a dyn Fn(HandOn<'_>),
-    /// Hears what came of it, for people.
+    /// Callback that receives a description of the outcome, for display.
     pub tell: &'a dyn Fn(String),
-    /// Where a larger fraction of pages, rows or pairs has changed, all is found from scratch.
+    /// Maximum fraction of pages, rows or pairs that may have changed. Beyond it all pairs are
+    /// found from scratch.
     pub max_change: f64,
 }
 
 impl Before<'_> {
-    /// Whether too many have changed.
+    /// True if the changed fraction exceeds the maximum.
     pub(super) fn is_beyond(&self, changed: u64, all: u64) -> bool {
         changed as f64 > self.max_change * all as f64
     }
 }
 
-/// A page of the run before. Rows order by doc id.
+/// Page of the previous run. Ordered by doc id.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, bytemuck::Pod, bytemuck::Zeroable,
 )]
 #[repr(C)]
 pub(super) struct PageBefore {
     pub doc_id: DocId,
-    /// Digest of its rows.
+    /// Digest of the rows of the page.
     pub rows: u64,
-    /// Hash of its host's name.
+    /// Hash of the name of the page's host.
     pub host: u64,
-    /// Its number in that run.
+    /// Number of the page in that run.
     pub number: Page,
-    /// Chunks that count, or [`COPY`].
+    /// Number of counting chunks, or [`COPY`].
     pub chunks: u32,
 }
 
-/// In place of the chunks of an exact copy, of which none counts.
+/// Marks an exact copy, whose chunks do not count.
 pub(super) const COPY: u32 = u32::MAX;
 
-/// What one worker has found.
+/// Results of one worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Share {
     pub counts: OverlapCounts,
     pub pages: Vec<PageBefore>,
-    /// Similar pairs, of pages by their numbers in that run.
+    /// Similar pairs, with the page numbers of that run.
     pub pairs: Vec<SimilarPair>,
 }
 
-/// The digests of what pages say, as chunks.
+/// Digests of the chunks of pages.
 pub(crate) struct Digests {
-    /// By slot of this worker's shelf.
+    /// Digests by slot of this worker's local pages.
     pub(super) of_slots: Vec<u64>,
-    /// Of the pages that this worker owns, ascending by page.
+    /// Digests of the pages that this worker owns, ascending by page.
     pub(super) of_pages: Vec<u64>,
 }
 
-/// Digest of a page's rows.
+/// Returns the digest of a page's rows.
 pub(super) fn digest(fprints: &[FPrint]) -> u64 {
     xxh3_64(bytemuck::cast_slice(fprints))
 }
 
-/// Name of the step in the records of a state: similar pairs by chunks of such a kind, with such settings.
+/// Returns the name of the step in the checkpoints of a state. It identifies the chunking and the
+/// settings of similar pairs.
 pub(super) fn step(job: &Job) -> String {
     let settings = serde_json::to_vec(&(PAIRING, &job.overlap, job.chunks.bits)).expect("settings are plain values");
     format!("overlap-{:016x}", xxh3_64(&settings))
 }
 
 impl Digests {
-    /// Those of all pages. One exchange.
+    /// Computes the digests of all pages. Takes one exchange.
     ///
     /// # Errors
-    /// Those of the disk that holds chunks; or when the run has ended.
+    /// Returns any error of the disk, on which chunks may be, and an error if the run has ended.
     pub(crate) fn new(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl) -> Result<Digests> {
         let mut fprints = shelf.fprints.reader();
         let of_slots =
@@ -108,24 +113,24 @@ impl Digests {
     }
 }
 
-/// What a worker has found for the next run.
+/// Results of a worker that are left for the next run.
 pub(crate) struct Leaving<'a> {
-    /// Its pages, and their digests.
+    /// Pages of the worker. Their digests are in the next field.
     pub crawl: &'a Crawl,
     pub digests: &'a Digests,
-    /// Exact copies of other pages.
+    /// Pages that are exact copies of other pages.
     pub is_copy: &'a PageSet,
-    /// Chunks that count of every page, where they matter.
+    /// Number of counting chunks of every page, if chunks are counted.
     pub chunks: &'a [u32],
     /// Similar pairs before the guard.
     pub pairs: &'a [SimilarPair],
     pub counts: &'a OverlapCounts,
 }
 
-/// Leaves what this worker has found to the next run.
+/// Writes the results of this worker for the next run.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::Storage`], which the end of the run tells.
+/// Returns [`webtwin_base::error::Error::Storage`], which is also reported at the end of the run.
 pub(crate) fn leave(
     net: &Net<'_>,
     shares: &dyn Shares,
@@ -148,7 +153,8 @@ pub(crate) fn leave(
     shares.write(&step(job), (net.index(), net.peers()), &bytes)
 }
 
-/// The shares of the run before that fall to this worker, as one; `None` when one is damaged.
+/// Reads the shares of the previous run that are assigned to this worker, and merges them. Returns
+/// `None` if one is damaged.
 pub(super) fn read(net: &Net<'_>, shares: &dyn Shares, job: &Job) -> Option<Share> {
     let step = step(job);
     let mut all = Share { counts: OverlapCounts::default(), pages: Vec::new(), pairs: Vec::new() };
@@ -161,7 +167,8 @@ pub(super) fn read(net: &Net<'_>, shares: &dyn Shares, job: &Job) -> Option<Shar
     Some(all)
 }
 
-/// Hands on the rows of pages in records that no item of this run takes up; of worker `index` of so many.
+/// Passes on the rows of pages in checkpoints that no work item of this run restores. Worker
+/// `index` of `workers` receives its part of these pages.
 pub(crate) fn each_left_page(
     resume: &Resume,
     memory_is_bounded: bool,

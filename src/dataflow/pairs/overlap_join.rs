@@ -1,14 +1,20 @@
-//! All-pairs overlap in bounded memory: `FPrint-DocID` rows in any order become similar pairs.
+//! All-pairs overlap in bounded memory: converts `FPrint-DocID` rows in any order into similar
+//! pairs.
 //!
-//! 1. Rows go to the owners of their fingerprints, who lay them in buckets (on disk where memory ends; in passes, with step 2, where
-//!    that ends).
-//! 2. Bucket by bucket they are sorted; a chunk that counts and stands on two pages or more becomes a run on a tape.
-//! 3. Pages that cannot be in a similar pair are taken out ([`prune`]), in a few rounds over the tape.
-//! 4. The way to count is chosen ([`planner`]); for coarse counting the tape is scanned for heavy buckets first.
-//! 5. Pairs go to the owners of their smaller page, who lay them in buckets of pages (likewise, with step 6).
-//! 6. Bucket by bucket they are counted, and those that are similar are handed on.
+//! 1. Rows are sent to the owners of their fingerprints, which partition them into buckets. Buckets
+//!    spill to disk beyond the memory budget. If the disk does not suffice either, steps 1 and 2
+//!    run in several passes.
+//! 2. Each bucket is sorted. A counting chunk on two or more pages becomes a run in a run log.
+//! 3. Pages that cannot be in a similar pair are removed ([`prune`]), in a few rounds over the run
+//!    log.
+//! 4. The counting method is chosen ([`planner`]). For coarse counting, the run log is first
+//!    scanned for heavy buckets.
+//! 5. Pairs are sent to the owners of their smaller page, which partition them into buckets of
+//!    pages. If the disk does not suffice, steps 5 and 6 run in several passes.
+//! 6. The pairs of each bucket are counted, and the similar ones are emitted.
 //!
-//! Nothing but counts of pages has to stay in memory: two bytes a page and worker and one more, or six and five where resemblance matters.
+//! Only counts for each page must stay in memory: two bytes for each page and worker and one more
+//! for each page, or six and five if resemblance matters.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -30,14 +36,15 @@ use webtwin_engine::{Net, Owners};
 use webtwin_job::{Guard, Overlap};
 use webtwin_spill::{Partitions, RunLog, partition_bits};
 
-/// Rounds of pruning after which no more is hoped for.
+/// Maximum number of pruning rounds. Later rounds are not expected to remove much.
 const MOST_ROUNDS: usize = 6;
 
-/// What is known when all pairs have been handed on.
+/// Result after all pairs have been emitted.
 pub struct AllPairs {
-    /// What was done.
+    /// Counts and timings of the work.
     pub work: OverlapWork,
-    /// Chunks that count of every page; empty when neither resemblance nor guard asks for them.
+    /// Number of counting chunks of every page. Empty if neither resemblance nor the guard needs
+    /// it.
     pub chunks: Arc<Vec<u32>>,
     stripes: PageStripes,
 }
@@ -48,31 +55,38 @@ impl AllPairs {
     }
 }
 
-/// A pair is with the owner of its smaller page.
+/// A pair is at the owner of its smaller page.
 impl Owners<Page> for AllPairs {
     fn owner(&self, smaller: Page) -> usize {
         self.stripes.owner(smaller)
     }
 }
 
-/// Whether counts of chunks are needed for every page.
+/// Returns true if the number of counting chunks is needed for every page.
 pub fn with_chunks(settings: &Overlap) -> bool {
     settings.min_resemblance > 0.0 || settings.guard != Guard::None
 }
 
-/// Finds the similar pairs of a duplicate-free `FPrint-DocID` table of which each worker gives a part.
+/// Finds the similar pairs of a duplicate-free `FPrint-DocID` table, of which each worker provides
+/// a part.
 ///
-/// `sources` makes a source of all rows, once for each pass that is made over them; it hands rows to its argument and is called again
-/// while it returns true, as in [`Net::exchange_from`]. `rows` is about how many it will give here. `found` gets the pairs that this worker owns, ascending: all pairs of a page are with one
-/// worker. It gets no pair twice. Pairs are counted by `method`, or as the planner chooses. The guard ([`webtwin_core::overlap::guard`]) is not applied.
+/// `sources` creates a source of all rows, once for each pass over them. A source passes rows to
+/// its argument, and is called again while it returns true, as in [`Net::exchange_from`]. `rows` is
+/// the approximate number of rows on this worker. `found` receives the pairs that this worker owns,
+/// ascending and without repetitions; all pairs of a smaller page are at one worker. Pairs are
+/// counted by `method`, or by the method that the planner chooses. The guard
+/// ([`webtwin_core::overlap::guard`]) is not applied.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::MemoryLimit`] before anything is read when the memory does not suffice for what cannot be spilled;
-/// [`webtwin_base::error::Error::DiskLimit`] or `DiskFull` when the disk does not for the rest; or when the run has ended.
+/// Returns [`webtwin_base::error::Error::MemoryLimit`] before anything is read if the memory does
+/// not suffice for the data that cannot be spilled. Returns
+/// [`webtwin_base::error::Error::DiskLimit`] or `DiskFull` if the disk does not suffice for the
+/// rest. Also fails if the run has ended.
 ///
 /// # Cost
-/// Each row is sent, laid down, sorted and scanned once; each pair left after pruning is sent, laid down and counted. Where the disk
-/// has no room for all rows, or all pairs, at once, sources, or runs, are gone through as many times as there are passes.
+/// Sends, partitions, sorts and scans each row once. Sends, partitions and counts each pair that
+/// remains after pruning. If the disk cannot store all rows or all pairs at the same time, the
+/// sources or the runs are read once for each pass.
 pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bool>>(
     net: &mut Net<'_>,
     rows: u64,
@@ -83,7 +97,7 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
     mut found: impl FnMut(SimilarPair),
 ) -> Result<AllPairs> {
     let with_chunks = with_chunks(settings);
-    // All choose alike, by the smallest disk.
+    // All workers use the smallest disk, so that they make the same choice.
     let pool = net.memory.clone();
     let mine = (rows, pool.most_disk_bytes());
     let (rows, disk_bytes) = net.all_reduce("rows to come", mine, |x, y| (x.0 + y.0, x.1.min(y.1)))?;
@@ -125,7 +139,8 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
         (work.core_rows, work.core_pairs, work.core_pages) = (rows, pairs, core.count());
         let (all, longest) = net.all_reduce("rows left", (rows, longest), |x, y| (x.0 + y.0, x.1.max(y.1)))?;
         work.longest = longest;
-        // A round that takes away less than a sixteenth does not pay for the next one.
+        // A round that removes less than a sixteenth of the rows does not repay the cost of the
+        // next round.
         if all >= rows_left / 16 * 15 || work.rounds as usize == MOST_ROUNDS {
             break;
         }
@@ -134,10 +149,11 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
     drop(shared);
     clock.stage(&mut work, "prune");
 
-    // Pairs may have half of what the tape does not need; the other half is for those that are similar, which are handed on while
-    // the others are still there.
+    // Pairs may use half of the memory that the run log does not need. The other half is for
+    // similar pairs, which are emitted while the buckets are still in memory.
     let spare = allowance.tape.saturating_sub(tape.held_bytes()) / 2;
     let allowance = allowance.with_more(spare);
+    // The run log stays on disk while pairs are spilled, so its bytes are not available for them.
     let of_tape = tape.spilled_bytes() * net.workers_per_process() as u64;
     let disk_bytes = disk_bytes.saturating_sub(of_tape);
     let mut load = load(net, work.core_pairs, settings, &allowance, disk_bytes)?;
@@ -182,6 +198,7 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
     let mut counter = PairCounter::new(settings.min_shared, pages.count, allowance.for_buckets(), judge);
     let mut passes = stripes.passes(1 << pass_bits).peekable();
     while let Some(of_pass) = passes.next() {
+        // The run log is freed before the last pass is counted, because no later pass reads it.
         let (runs, heavy) = tape.as_ref().expect("it is there until the last pass");
         counter.give_back();
         let mut pairs = by_pair(net, runs, heavy.as_deref(), stripes, of_pass.clone(), &allowance, &mut work)?;
@@ -204,7 +221,7 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
 struct Clock(Instant);
 
 impl Clock {
-    /// What has passed is of a stage, of which others may have been made.
+    /// Adds the elapsed time to a stage, which may already have time from earlier passes.
     fn stage(&mut self, work: &mut OverlapWork, name: &'static str) {
         let seconds = self.0.elapsed().as_secs_f64();
         match work.seconds.iter_mut().find(|stage| stage.0 == name) {
@@ -216,7 +233,7 @@ impl Clock {
 }
 
 fn load(net: &mut Net<'_>, pairs: u64, settings: &Overlap, allowance: &Allowance, disk_bytes: u64) -> Result<Load> {
-    // The least of all workers' bytes, so that all choose alike.
+    // The minimum over all workers, so that they make the same choice.
     let mine = (pairs, allowance.buckets, disk_bytes);
     let (pairs, worker_bytes, disk_bytes) =
         net.all_reduce("pairs to come", mine, |x, y| (x.0 + y.0, x.1.min(y.1), x.2.min(y.2)))?;

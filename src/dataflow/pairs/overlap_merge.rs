@@ -1,18 +1,26 @@
-//! The Overlap table of a crawl of which most pages are as they were: similar pairs of the run before, changed where pages have.
+//! Updates the Overlap table of a crawl in which most pages are unchanged: takes the similar pairs
+//! of the previous run, and replaces those that changed pages affect.
 //!
-//! A page has *changed* when it is new or gone, says something else, or has become or ceased to be an exact copy. Only chunks on
-//! a changed page, as it was or as it is, can be judged differently than before ([`judge`]). A page is *counted anew* when it
-//! has changed, or a chunk on it is judged differently. Every other page has the chunks that it had, and two of them share
-//! what they shared, so their pairs are taken over. Pairs with a page that is counted anew are counted from all rows of its chunks.
+//! A page has *changed* if it is new or gone, if its rows differ, or if it has become or ceased to
+//! be an exact copy. Only chunks on a changed page, in its previous or in its current form, can be
+//! judged differently than before ([`judge`]). A page is *recounted* if it has changed, or if a
+//! chunk on it is judged differently. Every other page has the same counting chunks as before, and
+//! two such pages share the same chunks as before, so their pairs are taken over. Pairs with a
+//! recounted page are counted from all rows of its chunks.
 //!
-//! 1. Owners compare their pages with those of before, by digests of rows.
-//! 2. What changed pages said before is found by these digests: on the shelves, or in records that no item takes up.
-//! 3. Rows of chunks on changed pages, as they were and as they are, go to the owners of their fingerprints, who judge them twice.
-//!    Of furniture on so many unchanged pages of one host that it was furniture and still is, only rows of changed pages go.
-//! 4. So do rows of the other chunks on pages whose chunks are judged differently.
-//! 5. Pairs with a page that is counted anew go to the owners of their smaller page, and those taken over do.
+//! 1. Owners compare their pages with those of the previous run, by digests of rows.
+//! 2. The previous rows of changed pages are found by these digests, among the local pages or in
+//!    checkpoints that no work item restores.
+//! 3. Rows of chunks on changed pages, in their previous and current form, are sent to the owners
+//!    of their fingerprints, which judge each chunk twice. If a chunk is on so many unchanged pages
+//!    of one host that it was and still is boilerplate, only the rows of changed pages are sent.
+//! 4. In the same way, rows of the other chunks are sent for pages with a chunk that is judged
+//!    differently.
+//! 5. Pairs with a recounted page are sent to the owners of their smaller page, and so are the
+//!    pairs that are taken over.
 //!
-//! The answer is that of [`super::overlap_join`], always; where it would not be had for less, there is none.
+//! The result is always that of [`super::overlap_join`]. If the update would not be cheaper, there
+//! is no result.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,34 +45,35 @@ use webtwin_core::overlap::{SimilarPair, is_pairwise_similar};
 use webtwin_engine::{Net, Owners};
 use webtwin_job::{Job, Overlap};
 
-/// What pairs are found from.
+/// Input of the update.
 pub(crate) struct Given<'a> {
     pub before: &'a Before<'a>,
     pub job: &'a Job,
     pub shelf: &'a WorkerPages,
     pub crawl: &'a Crawl,
-    /// Exact copies of other pages.
+    /// Pages that are exact copies of other pages.
     pub is_copy: &'a PageSet,
     pub digests: &'a Digests,
 }
 
-/// What came of it, the same on all workers.
+/// Outcome of the update, the same on all workers.
 pub(crate) enum Outcome {
-    /// The pairs, for so many pages that were counted anew.
+    /// The pairs, and the number of pages that were recounted.
     Merged(Box<AllPairs>, u64),
-    /// None, and why; or nothing, for nothing is known of a run before.
+    /// Reason for which there is no result; `None` if there are no results of a previous run.
     None(Option<&'static str>),
 }
 
-/// Finds what [`super::overlap_join::similar_pairs`] finds, or says why it does not. `found` gets the pairs that this worker owns,
-/// ascending, and none before the outcome is certain.
+/// Finds the pairs that [`super::overlap_join::similar_pairs`] would find, or reports why the
+/// update is not possible. `found` receives the pairs that this worker owns, ascending. It is not
+/// called before the outcome is certain.
 ///
 /// # Errors
-/// Those of the disk that holds chunks; or when the run has ended.
+/// Returns any error of the disk, on which chunks may be, and an error if the run has ended.
 ///
 /// # Memory
-/// 60 bytes a page of the run before in each process, and 24 a row of the chunks that are looked at, of which there are at most
-/// as many as there are rows.
+/// Takes 60 bytes for each page of the previous run in each process, and 24 for each row of the
+/// chunks that are inspected, of which there are at most as many as there are rows.
 pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl FnMut(SimilarPair)) -> Result<Outcome> {
     let &Given { before, job, shelf, crawl, is_copy, .. } = given;
     let settings = &job.overlap;
@@ -82,6 +91,8 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
     let (standing, changed) = compare(net, given, share.pages)?;
     let pages = crawl.directory.len();
     let changed = net.broadcast("changed pages", changed)?;
+    // Page numbers are doubled below, to distinguish previous rows from current ones, and must fit
+    // in 32 bits.
     if before.is_beyond(changed.len() as u64, pages as u64) || 2 * (pages + changed.len()) > u32::MAX as usize {
         return Ok(Outcome::None(Some("too many pages have changed")));
     }
@@ -90,7 +101,8 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
     let slots = shelf.kept().filter(|&(_, page)| changes.is_changed.contains(page)).map(|row| row.0);
     let rows_now = slots.map(|slot| shelf.fprints.size(slot) as u64).sum();
     let [rows_now] = net.all_sum("rows of changed pages", [rows_now])?;
-    // What was said before is taken for as much, page by page: to find it would cost more than it is worth.
+    // The previous rows are estimated to be as many for each page as the current ones, because
+    // finding them first would cost more than the estimate saves.
     let expected = rows_now + rows_now * changes.wanted.len() as u64 / changed.len().max(1) as u64;
     if before.is_beyond(expected, counts_before.tuples) {
         return Ok(Outcome::None(Some("too much of what pages say has changed")));
@@ -124,6 +136,8 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
         anew.iter().for_each(|&page| is_anew.insert(page));
         is_anew
     })?;
+    // Further limits follow as soon as a number is known, so that an update that does not pay is
+    // abandoned early.
     if before.is_beyond(is_anew.count(), pages as u64) {
         return Ok(Outcome::None(Some("too many pages count other chunks")));
     }
@@ -162,7 +176,7 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
     let mut counts = OverlapCounts::default();
     if net.index() == 0 {
         counts = OverlapCounts { similar: 0, guarded: 0, ..counts_before };
-        // All that come first: one worker may take away what another adds.
+        // Added before subtracted, because one worker may remove what another worker adds.
         counts = sums.iter().fold(counts, |sum, (come, _)| sum + come);
         counts = sums.iter().fold(counts, |sum, (_, gone)| sum - gone);
     }
@@ -173,16 +187,17 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
     Ok(Outcome::Merged(Box::new(AllPairs::new(work, chunks, stripes)), is_anew.count()))
 }
 
-/// A page that was there before.
+/// Page that both runs have.
 #[derive(Clone, Copy)]
 struct Standing {
     page: Page,
     number_before: Page,
-    /// Chunks that counted, or [`COPY`].
+    /// Number of chunks that counted in the previous run, or [`COPY`].
     chunks: u32,
 }
 
-/// The pages of an owner, held against those of before: which stand, and which have changed.
+/// Compares the pages of an owner with those of the previous run. Returns the pages that both runs
+/// have, and the pages that have changed.
 fn compare(net: &mut Net<'_>, given: &Given<'_>, pages: Vec<PageBefore>) -> Result<(Vec<Standing>, Vec<Changed>)> {
     let &Given { crawl, is_copy, digests, .. } = given;
     let mut before = net.exchange("pages before", pages, |page| crawl.directory.owner_of(page.doc_id))?;
@@ -204,7 +219,7 @@ fn compare(net: &mut Net<'_>, given: &Given<'_>, pages: Vec<PageBefore>) -> Resu
         let new = Changed { rows: 0, host: 0, page, was: 0 };
         let Some(was) = before.next_if(|was| was.doc_id == row.doc_id) else { return changed.push(new) };
         if was.host != host_key(row.url()) {
-            // Of URLs with one doc id another one has won.
+            // Another URL with the same doc id has replaced this one.
             return changed.extend([as_before(was, Page::NONE), new]);
         }
         if was.rows != rows || (was.chunks == COPY) != is_copy.contains(page) {
@@ -216,7 +231,7 @@ fn compare(net: &mut Net<'_>, given: &Given<'_>, pages: Vec<PageBefore>) -> Resu
     Ok((standing, changed))
 }
 
-/// Hosts of this run by the hashes of their names, as far as pages that have gone were on them.
+/// Returns the hosts of this run that also had pages which are gone, by the hashes of their names.
 fn hosts_of_gone(net: &mut Net<'_>, crawl: &Crawl, changed: &[Changed]) -> Result<BTreeMap<u64, HostId>> {
     let gone = changed.iter().filter(|row| row.page == Page::NONE);
     let asked: BTreeSet<u64> = gone.map(|row| row.host).collect();
@@ -233,7 +248,8 @@ fn hosts_of_gone(net: &mut Net<'_>, crawl: &Crawl, changed: &[Changed]) -> Resul
     Ok(all.iter().map(|&[key, host]| (key, HostId(host as u32))).collect())
 }
 
-/// Rows of changed pages as they were, by digest; each list with one worker. `None` when some are nowhere.
+/// Returns the previous rows of changed pages by digest, each list at one worker. Returns `None` if
+/// some rows cannot be found.
 fn rows_before(
     net: &mut Net<'_>,
     given: &Given<'_>,
@@ -270,8 +286,9 @@ fn rows_before(
     Ok(Some(mine))
 }
 
-/// What chunks on changed pages come to now, what they came to before, and the unchanged pages that count other chunks for it. Of
-/// furniture there are rows of changed pages only.
+/// Judges the chunks on changed pages twice. Returns the current counts of these chunks, their
+/// previous counts, and the unchanged pages on which a chunk is judged differently. Of boilerplate,
+/// there are only the rows of changed pages.
 fn judge_twice(
     rows: &[Row64],
     changes: &Changes,
@@ -313,8 +330,8 @@ fn judge_twice(
     (come, gone, anew)
 }
 
-/// Chunks that count and stand on a page that is counted anew, as runs of their pages without exact copies; `chunks` counts them
-/// for these pages.
+/// Returns the counting chunks on recounted pages as runs of pages without exact copies. Counts
+/// these chunks for the recounted pages in `chunks`.
 fn runs_of(
     rows: &[Row64],
     changes: &Changes,
@@ -346,7 +363,7 @@ fn runs_of(
     runs
 }
 
-/// The pairs of a run that have a page which is counted anew, each once.
+/// Returns the pairs of a run that have a recounted page, each once.
 fn pairs_with<'a>(docs: &'a [Page], is_anew: &'a PageSet) -> impl Iterator<Item = u64> + 'a {
     let anew = docs.iter().filter(|&&page| is_anew.contains(page));
     anew.flat_map(move |&page| {
@@ -355,7 +372,8 @@ fn pairs_with<'a>(docs: &'a [Page], is_anew: &'a PageSet) -> impl Iterator<Item 
     })
 }
 
-/// The pairs of before whose pages are both among those that `stay`, with the owners of their smaller pages.
+/// Sends those pairs of the previous run whose pages are both in `stay` to the owners of their
+/// smaller pages, with the current page numbers.
 fn taken_over<'a>(
     net: &mut Net<'_>,
     stay: impl Iterator<Item = &'a Standing>,
@@ -377,7 +395,7 @@ fn taken_over<'a>(
     net.exchange("pairs taken over", stay, |pair| stripes.owner(pair.a))
 }
 
-/// Appends the similar pairs among those that were counted anew.
+/// Appends the similar pairs among the recounted pairs.
 fn count_anew(keys: &[u64], pages: usize, settings: &Overlap, chunks: &[u32], pairs: &mut Vec<SimilarPair>) {
     let mut scratch = count_pairs::Scratch::default();
     count(keys, Page(0), pages, settings.min_shared, &mut scratch, |a, b, value| {

@@ -1,39 +1,39 @@
-//! What counting of shared chunks is told of pages, and what it tells of its work.
+//! Input of the counting of shared chunks in addition to rows, and statistics about its work.
 
 use super::counts::OverlapCounts;
 use webtwin_base::ids::HostId;
 use webtwin_core::overlap::prune::PageSet;
 
-/// What is known of the pages.
+/// Properties of the pages.
 pub struct Pages<'a> {
     /// Number of pages.
     pub count: usize,
-    /// Host of each, or nothing when no filter asks for it.
+    /// Host of each page; empty if no filter needs hosts.
     pub hosts: &'a [HostId],
-    /// Exact copies of others, which count as pages of a chunk and then are left out.
+    /// Exact copies of other pages. They count as pages of a chunk, and are then left out.
     pub copies: &'a PageSet,
 }
 
-/// What one worker did, and how all counted.
+/// Statistics of one worker, with the counting method that all workers used.
 #[derive(Debug, Clone, Default)]
 pub struct OverlapWork {
-    /// Rows and pairs, this worker's.
+    /// Counts of rows and pairs of this worker.
     pub counts: OverlapCounts,
-    /// Rows left after pruning, this worker's.
+    /// Rows of this worker that are left after pruning.
     pub core_rows: u64,
-    /// Pairs that they make, once for each chunk.
+    /// Pairs that these rows produce, once for each chunk.
     pub core_pairs: u64,
-    /// Pages left after pruning, of all.
+    /// Pages of all workers that are left after pruning.
     pub core_pages: u64,
-    /// Of these, pages of the most frequent chunk, of all.
+    /// Number of pages of the most frequent chunk after pruning, over all workers.
     pub longest: u64,
-    /// Rounds of pruning.
+    /// Number of pruning rounds.
     pub rounds: u32,
-    /// Pairs handed to their owners, after the selection of candidates; this worker's.
+    /// Pairs that this worker sent to their owners, after the selection of candidates.
     pub sent: u64,
-    /// The planner's reason.
+    /// Reason of the planner for its choice.
     pub why: String,
-    /// Bytes written to disk.
+    /// Number of bytes written to disk.
     pub spilled_bytes: u64,
     /// Stages with their seconds, by this worker's clock.
     pub seconds: Vec<(&'static str, f64)>,

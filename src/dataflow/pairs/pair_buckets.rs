@@ -1,10 +1,12 @@
-//! Partitions of pairs become counts: step 6 of [`crate::pairs::overlap_join`].
+//! Counts pairs from partitions: step 6 of [`crate::pairs::overlap_join`].
 //!
-//! A bucket is counted at once where memory has room for that. A larger one is parted, by its pages and the pairs of a single page by
-//! their partners, until each part has room; pairs that are moved to a part leave the bucket, so both take what the bucket took.
+//! A bucket is counted as a whole if it fits in memory. A larger bucket is divided by its pages,
+//! and the pairs of a single page by their partners, until each part fits. Pairs that are moved to
+//! a part leave the bucket, so bucket and parts together take what the bucket took.
 //!
 //! # Cost
-//! A pair of a bucket that is parted is moved once more, or as often as its parts are parted: 64 of them at a time.
+//! Moves a pair of a divided bucket once more for each level of division. Each level has up to 64
+//! parts.
 
 use std::ops::Range;
 
@@ -13,19 +15,20 @@ use webtwin_base::ids::{Number, Page};
 use webtwin_core::overlap::count_pairs::{Scratch, count, pair_key, smaller};
 use webtwin_spill::{MemoryPool, Partitions};
 
-/// Pairs that are counted at once whatever memory is free: what they take is foreseen.
+/// Number of pairs that are always counted as a whole. Their memory is reserved.
 const LEAST_AT_ONCE: u64 = 1 << 19;
 
-/// Pairs beyond which parting a bucket costs no more than the caches that it misses.
+/// Number of pairs beyond which the division of a bucket costs less than cache misses in a larger
+/// one.
 const MOST_AT_ONCE: u64 = 1 << 21;
 
 /// Bytes of a pair while it is counted.
 const COUNTED_BYTES: u64 = 28;
 
-/// Most parts of a bucket, as a power of two: their open blocks take 4 MiB.
+/// Maximum number of parts of a bucket, as a power of two. The open blocks of the parts take 4 MiB.
 const MOST_PART_BITS: u32 = 6;
 
-/// Pairs from `first` on, as [`pair_key`] numbers them: so many that they differ in this many bits.
+/// Range of pairs, numbered by [`pair_key`]: 2^`bits` pairs from `first`.
 #[derive(Debug, Clone, Copy)]
 struct Keys {
     first: u64,
@@ -33,31 +36,32 @@ struct Keys {
 }
 
 impl Keys {
-    /// Smaller pages of these, of which there is one at least.
+    /// Returns the number of smaller pages in the range, at least one.
     fn pages(self) -> usize {
         1 << self.bits.saturating_sub(32)
     }
 }
 
-/// Counts the pairs of buckets, and hands on those that occur often enough.
+/// Counts the pairs of buckets, and emits those that occur often enough.
 pub(super) struct PairCounter<F> {
-    /// Fewest times.
+    /// Minimum number of occurrences.
     least: u32,
-    /// Bits of the number of a page.
+    /// Number of bits of a page number.
     page_bits: u32,
-    /// What pairs may fill.
+    /// Memory pool of the pairs.
     pool: MemoryPool,
-    /// Fewest and most pairs that are counted at once, powers of two.
+    /// Minimum and maximum number of pairs that are counted as a whole, both powers of two.
     at_once: [u64; 2],
     bucket: Vec<u64>,
     scratch: Scratch,
-    /// Bytes of parts written to disk.
+    /// Bytes of parts that were written to disk.
     pub(super) spilled_bytes: u64,
     found: F,
 }
 
 impl<F: FnMut(Page, Page, u32)> PairCounter<F> {
-    /// For pairs of so many pages, which may fill the pool; `found` is that of [`count`].
+    /// Creates a counter for pairs of `pages` pages within the pool. `found` is passed to
+    /// [`count`].
     pub(super) fn new(least: u32, pages: usize, pool: MemoryPool, found: F) -> PairCounter<F> {
         let page_bits = pages.next_power_of_two().trailing_zeros();
         let (at_once, spilled_bytes) = ([LEAST_AT_ONCE, MOST_AT_ONCE], 0);
@@ -65,21 +69,23 @@ impl<F: FnMut(Page, Page, u32)> PairCounter<F> {
         PairCounter { least, page_bits, pool, at_once, bucket, scratch, spilled_bytes, found }
     }
 
-    /// Takes the pairs of a bucket, whose smaller pages have these numbers, and counts them; they are found in ascending order.
+    /// Takes the pairs of a bucket, whose smaller pages are `pages`, and counts them. They are
+    /// emitted in ascending order.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub(super) fn count(&mut self, pairs: &mut Partitions<u64>, bucket: usize, pages: Range<usize>) -> Result<()> {
         let bits = 32 + pages.len().next_power_of_two().trailing_zeros();
         self.count_keys(pairs, bucket, Keys { first: pair_key(Page::from_index(pages.start), Page(0)), bits }, 0)
     }
 
-    /// Gives back what counting has taken, before others fill the memory that was free for it.
+    /// Frees the memory of counting, before other data fills it.
     pub(super) fn give_back(&mut self) {
         (self.bucket, self.scratch) = Default::default();
     }
 
-    /// As [`PairCounter::count`], for a part of a bucket; `held_bytes` are those of other parts of which this one is none.
+    /// Counts a part of a bucket, like [`PairCounter::count`]. `held_bytes` is the memory of other
+    /// buckets.
     fn count_keys(&mut self, pairs: &mut Partitions<u64>, bucket: usize, keys: Keys, held_bytes: u64) -> Result<()> {
         let rows = pairs.rows_of(bucket);
         let held_bytes = held_bytes + pairs.held_bytes();
@@ -90,14 +96,14 @@ impl<F: FnMut(Page, Page, u32)> PairCounter<F> {
             return Ok(());
         }
         if keys.bits == 0 {
-            // All are one pair.
+            // All pairs of this part are the same pair.
             pairs.forget(bucket);
             if rows >= u64::from(self.least) {
                 (self.found)(smaller(keys.first), Page(keys.first as u32), rows as u32);
             }
             return Ok(());
         }
-        // Partners of one page have no more bits than pages have.
+        // The partner of a page has no more bits than a page number.
         let (bits, least) = if keys.bits > 32 { (keys.bits, 32) } else { (keys.bits.min(self.page_bits), 0) };
         let part_bits = (bits - least).min((rows / at_once).ilog2() + 2).min(MOST_PART_BITS);
         let left = bits - part_bits;
@@ -116,7 +122,7 @@ impl<F: FnMut(Page, Page, u32)> PairCounter<F> {
         Ok(())
     }
 
-    /// Pairs that are counted at once where so many bytes are free.
+    /// Returns the number of pairs that are counted as a whole if `free_bytes` bytes are free.
     fn at_once(&self, free_bytes: u64) -> u64 {
         let [least, most] = self.at_once;
         (1 << (free_bytes / COUNTED_BYTES).max(1).ilog2()).clamp(least, most)
@@ -129,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// Pairs found among all of these, the pages of a bucket being `pages`.
+    /// Returns the pairs found among `pairs`, where `pages` are the smaller pages of the bucket.
     fn found(
         pairs: &[u64],
         pages: Range<usize>,
@@ -165,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_large_bucket_is_parted_in_memory_where_it_fits_and_on_disk_where_not() {
-        // Two thirds of the pairs are of one page, and half of these one pair.
+        // Two thirds of the pairs have the same smaller page, and half of these are the same pair.
         let key = |at: u64| match at % 6 {
             0 | 1 => pair_key(Page(3), Page(5)),
             2 | 3 => pair_key(Page(3), Page((at * at % 900) as u32 + 10)),
@@ -177,7 +183,7 @@ mod tests {
         for (at_once, allowed_bytes) in [(1 << 16, u64::MAX), (1 << 10, u64::MAX), (1 << 16, 1 << 20), (1 << 10, 0)] {
             assert!(found(&keys, 0..8, 2, at_once, allowed_bytes) == all, "{at_once} {allowed_bytes}");
         }
-        // What is moved takes the place of what it was, so that all of it fits where the bucket did.
+        // Moved pairs take the place of the originals, so everything fits where the bucket did.
         let pool = |bytes| MemoryPool::default().limited(bytes);
         for (allowed_bytes, spills) in [(5_000_000, false), (1_000_000, true)] {
             let mut buckets = Partitions::new(1, &pool(5_000_000));

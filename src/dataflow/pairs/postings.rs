@@ -1,7 +1,9 @@
-//! Rows of some chunks of a crawl: those on changed pages, as [`super::overlap_merge`] asks for them.
+//! Rows of selected chunks of a crawl: of chunks on changed pages, as [`super::overlap_merge`]
+//! requests them.
 //!
-//! Most rows of such chunks are of menus and footers, which stand on nearly all pages of a site. They count nowhere, whatever a few
-//! pages say now, so they are found first, and of them only rows of the changed pages themselves are sent.
+//! Most rows of such chunks belong to menus and footers, which are on nearly all pages of a site.
+//! They do not count, regardless of the content of a few changed pages. So these chunks are found
+//! first, and only the rows of the changed pages themselves are sent for them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,13 +17,15 @@ use webtwin_core::overlap::rows::{Row, Row64, Shares, sort_bucket};
 use webtwin_engine::Net;
 use webtwin_job::Overlap;
 
-/// Rows handed on at a time.
+/// Number of rows that are sent before arrived ones are processed.
 const BATCH: usize = 1 << 15;
 
-/// Places for counts of chunks by host, as a power of two: 1 MiB, within a core's share of the cache.
+/// Number of slots for counts of chunks by host, as a power of two. They take 1 MiB, which fits in
+/// a core's share of the cache.
 const COUNTS_BITS: u32 = 16;
 
-/// A set of fingerprints, and some more.
+/// Approximate set of fingerprints with false positives, like a Bloom filter with one hash
+/// function.
 struct Sieve {
     bits: Vec<u64>,
     shift: u32,
@@ -40,7 +44,7 @@ impl Sieve {
 
     #[inline]
     fn place(&self, fprint: FPrint) -> (usize, u64) {
-        // Fingerprints of few bits are well mixed in their low ones only.
+        // Fingerprints of few bits are well mixed only in their low bits.
         let at = fprint.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift;
         ((at >> 6) as usize, at & 63)
     }
@@ -51,17 +55,17 @@ impl Sieve {
         self.bits[word] >> bit & 1 == 1
     }
 
-    /// Takes a fingerprint out, and some more.
+    /// Removes a fingerprint, and others that share its bit.
     fn remove(&mut self, fprint: FPrint) {
         let (word, bit) = self.place(fprint);
         self.bits[word] &= !(1 << bit);
     }
 }
 
-/// Chunks of which rows are asked for, and some more.
+/// Approximate set of chunks whose rows are requested, and the boilerplate among them.
 pub(super) struct AskedChunks {
     chunks: Arc<Sieve>,
-    /// Keys of rows of those that are furniture.
+    /// Keys of the rows of boilerplate chunks.
     furniture: Arc<Hashes>,
 }
 
@@ -70,13 +74,15 @@ fn key(fprint: FPrint) -> u64 {
 }
 
 impl AskedChunks {
-    /// The chunks of these fingerprints, the same on all workers. Two rounds at most.
+    /// Creates the set of the given fingerprints, which are the same on all workers. Takes at most
+    /// two rounds.
     ///
     /// # Errors
-    /// Those of the disk that holds chunks; or when the run has ended.
+    /// Returns any error of the disk, on which chunks may be, and an error if the run has ended.
     ///
     /// # Memory
-    /// 2 bytes a chunk in each worker and process, 12 for one that is found to be furniture in each process.
+    /// Takes 2 bytes for each chunk in each worker and process, and 12 for each boilerplate chunk
+    /// in each process.
     pub(super) fn new(
         net: &mut Net<'_>,
         shelf: &WorkerPages,
@@ -97,28 +103,31 @@ impl AskedChunks {
         Ok(AskedChunks { chunks, furniture })
     }
 
-    /// Whether all rows of a chunk are asked for.
+    /// True if all rows of a chunk are requested.
     #[inline]
     pub(super) fn contains(&self, fprint: FPrint) -> bool {
         self.chunks.contains(fprint) && !self.furniture.contains(&key(fprint))
     }
 
-    /// Whether all rows of a chunk are asked for, or it is furniture.
+    /// True if all rows of a chunk are requested, or if the chunk is boilerplate.
     pub(super) fn covers(&self, fprint: FPrint) -> bool {
         self.chunks.contains(fprint) || self.furniture.contains(&key(fprint))
     }
 
-    /// Whether the chunk of a row is furniture, of which rows of changed pages are asked for.
+    /// True if the chunk of a row is boilerplate. Only the rows of changed pages are requested for
+    /// it.
     pub(super) fn is_furniture(&self, row: &Row64) -> bool {
         self.furniture.contains(&row.key())
     }
 }
 
-/// Keys of chunks that are on more than `few` pages of one host that have not changed, so they were furniture and they are: as far as
-/// this worker sees that by its own pages, and not all of these.
+/// Returns keys of chunks that are on more than `few` unchanged pages of one host, so that they
+/// were and are boilerplate. Only chunks for which this worker's own pages show it are found, and
+/// not all of these.
 fn standing_furniture(shelf: &WorkerPages, changes: &Changes, few: u32, fprints: &[FPrint]) -> Result<Vec<u64>> {
     let mut open = Sieve::new(fprints.len(), fprints.iter());
-    // Pages of a host that have a chunk, or fewer: where two chunks meet in one place, each takes from what the other has.
+    // Number of unchanged pages of a host with a chunk, or less: if two chunks share a slot, each
+    // decrements the count of the other.
     let mut counts = vec![(FPrint::default(), HostId::default(), 0u32); 1 << COUNTS_BITS];
     let (mut lists, mut found) = (shelf.fprints.reader(), Vec::new());
     for (slot, page) in shelf.kept().filter(|&(_, page)| !changes.is_changed.contains(page)) {
@@ -145,7 +154,8 @@ fn standing_furniture(shelf: &WorkerPages, changes: &Changes, few: u32, fprints:
     Ok(found)
 }
 
-/// All rows, of before and now, of the chunks of pages for which `is_asked` holds, with their owners; sorted by fingerprint.
+/// Sends all previous and current rows of chunks for which `is_asked` returns true to their owners.
+/// Returns this worker's rows, sorted by fingerprint.
 pub(super) fn postings(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
@@ -171,6 +181,8 @@ pub(super) fn postings(
             }
         }
         for (fprints, page) in before.by_ref() {
+            // Previous rows have page numbers beyond all current ones, so that both fit into one
+            // list.
             let page = Page::from_index(changes.hosts.len() + page.index());
             fprints.iter().for_each(|&fprint| send(Row64::new(fprint, page)));
             looked_at += fprints.len();

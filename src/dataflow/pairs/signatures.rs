@@ -1,12 +1,15 @@
 //! Signatures of all pages, and the pairs of pages whose signatures collide.
 //!
-//! Smallest and largest values are gathered, the HM recursion runs over the links ([`crate::pairs::hyperlink_map`]), and one exchange
-//! brings every point to the worker of its slab ([`webtwin_core::signatures::collide::Slabs`]), and to those that it visits. Exact
-//! copies have signatures, but only their centres are joined.
+//! Minimum and maximum values are reduced over all workers, and the HM recursion runs over the
+//! links ([`crate::pairs::hyperlink_map`]). One exchange sends every point to the worker of its
+//! slab ([`webtwin_core::signatures::collide::Slabs`]), and to the workers of neighbouring slabs
+//! that it must visit. Exact copies have signatures, but only their centres are joined.
 //!
 //! # Memory
-//! 64 bytes a component of each page, and about as much for each visit of a page to a slab; 12 a pair, at most those that
-//! [`Signatures::max_pairs`](webtwin_job::Signatures::max_pairs) allows, and with the guard 48 more.
+//! Takes 64 bytes for each component of each page, and about as much for each visit of a page to a
+//! slab. Takes 12 for each pair, up to the number that
+//! [`Signatures::max_pairs`](webtwin_job::Signatures::max_pairs) allows, and 48 more with the
+//! guard.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,43 +30,44 @@ use webtwin_engine::{Net, Owners};
 use webtwin_job::{Guard, Job, Signatures};
 use webtwin_storage::table::{Column, Table};
 
-/// Points by which slabs are chosen, over all workers.
+/// Number of points of all workers from which slabs are chosen.
 const SAMPLE: usize = 1 << 12;
 
 /// Name of the table of signatures.
 pub const TABLE: &str = "signatures";
 
-/// What was counted on the way, over all workers.
+/// Counts of the steps, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignatureCounts {
     /// Pages that have signatures.
     pub signatures: u64,
-    /// Those of them that are not the copy of another.
+    /// Pages with signatures that are not copies of other pages.
     pub joined: u64,
-    /// Pairs of these that collide.
+    /// Pairs of the joined pages that collide.
     pub collisions: u64,
-    /// Those that the guard took away.
+    /// Colliding pairs that the guard removed.
     pub guarded: u64,
 }
 
-/// What was found.
+/// Result of the join of signatures.
 #[derive(Debug)]
 pub struct SignaturePairs {
-    /// Pairs that collide, ascending, with the owner of the smaller page. The value is the distance of their RP signatures, in
-    /// billionths.
+    /// Pairs that collide, ascending, at the owner of the smaller page. The value is the distance
+    /// of their RP signatures, in billionths.
     pub pairs: Vec<SimilarPair>,
-    /// What was counted.
+    /// Counts of the steps.
     pub counts: SignatureCounts,
-    /// Parts of the `signatures` table, ascending, with the owner of the page.
+    /// Parts of the `signatures` table, ascending, at the owner of the page.
     pub parts: Vec<Part>,
 }
 
-/// Signs this worker's pages, and finds the similar pairs among the centres; `exact_pairs` are (centre, copy) pairs, wherever
-/// they lie, and `links` this worker's.
+/// Computes the signatures of this worker's pages, and finds the similar pairs among the centres.
+/// `exact_pairs` are (centre, copy) pairs at any worker, and `links` are the links of this worker's
+/// pages.
 ///
 /// # Errors
-/// [`Error::TooManyPairs`] for more than `max_pairs`, before a worker makes more than that; [`Error::MemoryLimit`] when
-/// the bound on memory does not suffice.
+/// Returns [`Error::TooManyPairs`] if there are more than `max_pairs` pairs, before any worker
+/// stores more than that. Returns [`Error::MemoryLimit`] if the memory limit does not suffice.
 pub fn similar_pairs(
     net: &mut Net<'_>,
     crawl: &Crawl,
@@ -100,7 +104,7 @@ pub fn similar_pairs(
     let mut pairs = net.exchange("signature pairs", pairs, |pair| directory.owner(pair.a))?;
     pairs.sort_unstable();
     if settings.guard == Guard::MutualBest {
-        // Of a thousand million parts that two pages may share, they lack as many as they are apart.
+        // Two pages share a billion parts minus their distance.
         let resemblance = |pair: &SimilarPair| (BILLIONTHS - pair.value, BILLIONTHS);
         keep_mutual_best(net, &mut pairs, &directory.hosts, &*directory, resemblance)?;
     }
@@ -121,7 +125,8 @@ pub fn similar_pairs(
     Ok(SignaturePairs { pairs, counts, parts })
 }
 
-/// RP signatures of this worker's pages, one after the other; 0 for pages without.
+/// Returns the RP signatures of this worker's pages, one after the other; 0 for pages without a
+/// signature.
 fn random_projections(net: &mut Net<'_>, crawl: &Crawl, dims: usize) -> Result<Vec<u64>> {
     let mut mine = Bounds::default();
     crawl.pages.each(|page| {
@@ -143,7 +148,8 @@ fn random_projections(net: &mut Net<'_>, crawl: &Crawl, dims: usize) -> Result<V
     Ok(rp)
 }
 
-/// Pairs of points that collide, with their pages, at the workers that found them; and how many they are.
+/// Returns the pairs of points that collide, with their pages, at the workers that found them; and
+/// the number of these pairs.
 fn collide(
     net: &mut Net<'_>,
     points: Points,
@@ -167,6 +173,8 @@ fn collide(
     });
     let mut rows: Vec<(Page, Vec<u64>)> = net.exchange_values("signatures", rows)?;
     drop((points, pages));
+    // Points of this worker's own slab come first, then visitors: each pair is found once, at the
+    // home of its lower point.
     rows.sort_unstable_by_key(|(page, point)| (slabs.home(point) != me, *page));
     let home = rows.partition_point(|(_, point)| slabs.home(point) == me);
     let mut here = Points::new(2 * dims);
@@ -197,10 +205,10 @@ fn collide(
     Ok((pairs, count))
 }
 
-/// What the value of a pair counts.
+/// Unit of the value of a pair.
 const BILLIONTHS: u32 = 1_000_000_000;
 
-/// Rows of the pages at these places.
+/// Returns the rows of the pages at the given indices.
 fn table(doc_ids: &[DocId], own: &[Page], rows: &[usize], rp: &[u64], hm: &[u64], dims: usize) -> Table {
     let ids = rows.iter().map(|&at| doc_ids[own[at]]).collect();
     let mut columns = vec![("doc_id".to_string(), Column::Id(ids))];

@@ -1,11 +1,13 @@
-//! Pairs of pages whose simhashes are near: pages of one simhash meet at one worker, which groups them; the groups are joined by
-//! the dataflow that joins F with itself ([`crate::hamming::self_join`]), and of each two near ones each hears from the other.
+//! Finds pairs of pages whose simhashes are near. Pages with the same simhash are sent to one
+//! worker, which groups them. The dataflow that joins F with itself ([`crate::hamming::self_join`])
+//! finds near groups, and each of two near groups receives the pages of the other.
 //!
-//! What a pair is, is decided in [`webtwin_core::hamming::pairs`]; there too is why equal simhashes do not make a pair of every two
-//! pages. Five exchanges besides those of the join.
+//! [`webtwin_core::hamming::pairs`] defines which pages form a pair, and explains why equal
+//! simhashes do not pair every two pages. Takes five exchanges in addition to those of the join.
 //!
 //! # Memory
-//! 12 bytes a page, 72 a distinct simhash while they are joined, and 40 a host of either group of a near pair, over all workers.
+//! Takes 12 bytes for each page, 72 for each distinct simhash during the join, and 40 for each host
+//! of either group of a near pair, over all workers.
 
 use bytemuck::{Pod, Zeroable};
 use itertools::Itertools;
@@ -23,48 +25,49 @@ use webtwin_engine::{HashOwners, Net, Owners};
 use webtwin_job::{Guard, Hamming};
 use webtwin_spill::Column;
 
-/// What was counted on the way, over all workers.
+/// Counts of the steps, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SimhashCounts {
-    /// Pages that have a simhash and are not the copy of another.
+    /// Pages that have a simhash and are not copies of other pages.
     pub simhashes: u64,
-    /// Distinct ones among these.
+    /// Number of distinct simhashes of these pages.
     pub distinct: u64,
-    /// Pairs of distinct simhashes within k bits; in a batch, pairs of a page of earlier crawls and one of this.
+    /// Pairs of distinct simhashes within k bits; in a batch, pairs of a page of earlier crawls and
+    /// a page of the new crawl.
     pub near: u64,
-    /// Those that the guard took away.
+    /// Near pairs that the guard removed.
     pub guarded: u64,
-    /// Pairs of pages, as few as make the same clusters.
+    /// Pairs of pages: the smallest number that yields the same clusters.
     pub similar: u64,
 }
 
-/// A group as another one sees it that is near: one of its faces.
+/// One face of a group (a page on a host) in the form that is sent to a near group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 struct View {
-    /// Number of the group that sees.
+    /// Number of the group that receives the face.
     from: u32,
-    /// Number of the group that is seen.
+    /// Number of the group that the face belongs to.
     to: u32,
     distance: u32,
     host: HostId,
     page: Page,
 }
 
-/// A page of a near group that a group speaks for.
+/// Page of a near group that a group selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 struct SpokenFor {
-    /// The groups, the smaller number first.
+    /// Numbers of the two groups, the smaller number first.
     x: u32,
     y: u32,
     distance: u32,
     page: Page,
 }
 
-/// Which worker has the group of a number.
+/// Ownership of groups by their numbers.
 struct Numbers {
-    /// First number of each worker, and at the end how many there are.
+    /// First number of each worker, and at the end the number of all groups.
     firsts: Vec<u32>,
 }
 
@@ -74,11 +77,12 @@ impl Owners<u32> for Numbers {
     }
 }
 
-/// Finds the similar pairs among the centres, `exact_pairs` being (centre, copy) pairs, wherever they lie; each worker returns those
-/// that it has found, ascending, and all the same counts.
+/// Finds the similar pairs among the centres. `exact_pairs` are (centre, copy) pairs at any worker.
+/// Each worker returns the pairs that it has found, ascending. All workers return the same counts.
 ///
 /// # Errors
-/// [`Error::TooManyRows`] for more than 2^32 distinct simhashes; or when the run has ended.
+/// Returns [`Error::TooManyRows`] if there are more than 2^32 distinct simhashes, and an error if
+/// the run has ended.
 pub fn similar_pairs(
     net: &mut Net<'_>,
     crawl: &Crawl,
@@ -109,7 +113,7 @@ pub fn similar_pairs(
     let spoken_for = spoken_for_pages(&groups, first, &views, settings.guard);
     let mut spoken_for = net.exchange("pages spoken for", spoken_for, |row| numbers.owner(row.x))?;
     spoken_for.sort_unstable();
-    // Both must speak for a page of the other; one that does not has no row.
+    // Both groups must select a page of the other one. A group that does not has no row.
     let both = spoken_for.chunk_by(|one, other| (one.x, one.y) == (other.x, other.y)).filter(|rows| rows.len() == 2);
     pairs.extend(both.map(|rows| pair(rows[0].page, rows[1].page, rows[0].distance)));
     pairs.sort_unstable();
@@ -133,7 +137,8 @@ fn numbers(net: &mut Net<'_>, groups: &Groups) -> Result<Numbers> {
     Ok(Numbers { firsts })
 }
 
-/// What the groups of this worker see of those near them, ascending: without a guard, their smallest page is enough.
+/// Sends the faces of groups to the groups near them. Returns the faces that this worker's groups
+/// receive, ascending. Without a guard, the smallest page of a group suffices.
 fn views(net: &mut Net<'_>, groups: &Groups, numbers: &Numbers, near: &[NearRuns], guard: Guard) -> Result<Vec<View>> {
     let asked = near.iter().flat_map(|near| {
         let (x, y) = (near.x.first, near.y.first);
@@ -151,7 +156,8 @@ fn views(net: &mut Net<'_>, groups: &Groups, numbers: &Numbers, near: &[NearRuns
     Ok(views)
 }
 
-/// For each near group that a group of this worker sees, the page that it speaks for; `first` is the number of the first group.
+/// Returns, for each near group of a group of this worker, the page that the group selects. `first`
+/// is the number of this worker's first group.
 fn spoken_for_pages(groups: &Groups, first: u32, views: &[View], guard: Guard) -> Vec<SpokenFor> {
     let mut told = Vec::new();
     for views in views.chunk_by(|x, y| x.from == y.from) {

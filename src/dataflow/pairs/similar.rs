@@ -1,4 +1,4 @@
-//! Similar pages, by whatever a job asks for (\[CSG00\] Definition 4 leaves the test open).
+//! Similar pages by the measures that a job uses (\[CSG00\] Definition 4 leaves the test open).
 
 use itertools::Itertools;
 
@@ -20,44 +20,46 @@ use webtwin_job::Measure;
 use webtwin_spill::Column;
 use webtwin_storage::table::Table;
 
-/// Views of one page, placeholders and declared copies.
+/// Step that finds views of one page, placeholders and declared copies.
 pub const VIEWS: Step = Step::named("views");
-/// Similar pairs by shared chunks.
+/// Step that finds similar pairs by shared chunks.
 pub const OVERLAP: Step = Step::named("overlap");
-/// Similar pairs by simhashes.
+/// Step that finds similar pairs by simhashes.
 pub const HAMMING: Step = Step::named("hamming");
-/// Similar pairs by signatures.
+/// Step that finds similar pairs by signatures.
 pub const SIGNATURES: Step = Step::named("signatures");
-/// Similar pairs by sets of shingles.
+/// Step that finds similar pairs by sets of shingles.
 pub const MINHASH: Step = Step::named("minhash");
 
-/// Similar pairs that something else has found. Doc ids of all pages are in memory.
+/// Step that reads similar pairs found by another program. Doc ids of all pages are in memory.
 pub const GIVEN: Step = Step { name: "given", bytes_a_page: size_of::<DocId>() as u64, bytes_an_own_page: 0 };
 
-/// Fraction of pages, of their chunks, or of the pairs that these make, beyond which similar pairs are found from scratch: then looking at
-/// what has changed costs as much as it saves. Measured.
+/// Fraction of changed pages, of their chunks, or of the pairs that these produce, beyond which
+/// similar pairs are found from scratch. Inspecting the changes then costs as much as it saves.
+/// Measured.
 const MAX_CHANGE: f64 = 0.25;
 
-/// Similar pages, this worker's share.
+/// Similar pages of this worker.
 #[derive(Default)]
 pub struct Similar {
-    /// Pairs by what they were found by.
+    /// Pairs by the kind of evidence that found them.
     pub pairs: Pairs,
-    /// Pairs by shared chunks that are too weak to stand without collections, ascending.
+    /// Pairs by shared chunks that are too weak without the support of collections, ascending.
     pub weak: Vec<SimilarPair>,
-    /// Pages that others rightly call canonical, some more than once.
+    /// Pages that other pages declare canonical and whose text agrees with theirs. May contain
+    /// repetitions.
     pub originals: Vec<Page>,
-    /// What was counted.
+    /// Counts of the measures.
     pub counts: PairCounts,
-    /// Parts of tables of the measures.
+    /// Parts of tables that measures produce.
     pub parts: Vec<Part>,
 }
 
 impl Similar {
-    /// Finds the similar pages; `exact` are this worker's pairs of centre and copy.
+    /// Finds the similar pages. `exact` are this worker's pairs of centre and copy.
     ///
     /// # Errors
-    /// Those of the measures.
+    /// Returns any error of the measures.
     pub fn pages(run: &mut Run<'_, '_>, web: &Web, exact: Column<SimilarPair>) -> Result<Similar> {
         let mut similar = Similar::default();
         similar.pairs.put(Kind::Exact, exact);
@@ -93,7 +95,7 @@ impl Similar {
         Ok(())
     }
 
-    /// Views of one page, placeholders and declared copies.
+    /// Finds views of one page, placeholders and declared copies.
     fn views(&mut self, run: &mut Run<'_, '_>, web: &Web) -> Result<()> {
         let found = run.recorded(web, VIEWS, |run| views::views(run.net, run.shelf, &web.crawl, run.job))?;
         (self.originals, self.counts.views) = (found.originals, found.counts);
@@ -103,7 +105,7 @@ impl Similar {
         Ok(())
     }
 
-    /// F >= T chunks of a pair of pages are equal (\[SGM98\] section 2).
+    /// Finds pairs of pages with F >= T equal chunks (\[SGM98\] section 2).
     fn by_overlap(&mut self, run: &mut Run<'_, '_>, web: &Web) -> Result<()> {
         let (resume, job) = (run.resume, run.job);
         let (index, workers) = (run.net.index(), run.net.peers());
@@ -123,7 +125,7 @@ impl Similar {
         self.put(run, Kind::Overlap, found)
     }
 
-    /// Simhashes are within k bits of each other (\[MJS07\] section 3).
+    /// Finds pairs of pages whose simhashes are within k bits of each other (\[MJS07\] section 3).
     fn by_hamming(&mut self, run: &mut Run<'_, '_>, web: &Web) -> Result<()> {
         let exact = self.pairs.of(Kind::Exact);
         let found;
@@ -132,11 +134,12 @@ impl Similar {
         self.put(run, Kind::Hamming, found)
     }
 
-    /// Simhashes of a page of earlier crawls and one of this are within k bits of each other (\[MJS07\] section 3.3).
+    /// Looks up the pairs of a page of earlier crawls and a page of the new crawl whose simhashes
+    /// are within k bits of each other (\[MJS07\] section 3.3).
     fn by_batch(&mut self, run: &mut Run<'_, '_>, web: &Web, near: &Column<NearPair>) -> Result<()> {
         let (mut found, counts) = run.step(web, HAMMING, |run| {
             let (about, guard) = (near.len() as u64, run.job.hamming.guard);
-            // The nearer, the more alike.
+            // Given values are higher for more similar pages, while distances are lower.
             let alike =
                 near.rows().map_ok(|NearPair { a, b, distance }| GivenPair { a, b, value: u64::BITS - distance });
             given::similar_pairs(run.net, &web.crawl, guard, about, alike)
@@ -151,7 +154,8 @@ impl Similar {
         Ok(())
     }
 
-    /// Signatures of content and hyperlinks are within (C, D) (\[DDGMP03\] section 2).
+    /// Finds pairs of pages whose signatures of content and hyperlinks are within (C, D)
+    /// (\[DDGMP03\] section 2).
     fn by_signatures(&mut self, run: &mut Run<'_, '_>, web: &Web) -> Result<()> {
         let exact = self.pairs.of(Kind::Exact);
         let (found, parts): (_, Vec<(u64, Table)>);
@@ -165,7 +169,7 @@ impl Similar {
         self.put(run, Kind::Signatures, found)
     }
 
-    /// Sets of shingles resemble each other.
+    /// Finds pairs of pages whose sets of shingles resemble each other.
     fn by_minhash(&mut self, run: &mut Run<'_, '_>, web: &Web) -> Result<()> {
         let exact = self.pairs.of(Kind::Exact);
         let found;
@@ -176,7 +180,7 @@ impl Similar {
         self.put(run, Kind::Minhash, found)
     }
 
-    /// Something else has found them.
+    /// Reads pairs that another program has found.
     fn given(&mut self, run: &mut Run<'_, '_>, web: &Web) -> Result<()> {
         let found: Column<SimilarPair>;
         (found, self.counts.given) =

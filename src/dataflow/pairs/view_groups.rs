@@ -1,4 +1,5 @@
-//! Groups of texts that may be views of one page: texts with one title, path, notice or canonical URL.
+//! Groups of texts that may be views of one page: texts with the same title, path, notice or
+//! canonical URL.
 
 use bytemuck::{Pod, Zeroable};
 use xxhash_rust::xxh3::xxh3_64;
@@ -8,31 +9,32 @@ use crate::reading::captures::path;
 use webtwin_base::ids::{DocId, FPrint, HostId, Page, splitmix64};
 use webtwin_core::overlap::views::LEAST_PLACEHOLDERS;
 
-/// A page with what may group it with others, and its text: 40 bytes.
+/// Page with its text and a key that may group it with other pages, in 40 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct TextRow {
-    /// Hash of what it is grouped by.
+    /// Hash of the value by which the page is grouped.
     pub key: u64,
     /// Fingerprint of the text.
     pub exact: FPrint,
-    /// The page.
+    /// Number of the page.
     pub page: Page,
-    /// Its host.
+    /// Host of the page.
     pub host: HostId,
-    /// Worker that holds its chunks.
+    /// Worker that holds the chunks of the page.
     pub worker: u32,
-    /// Slot on the shelf of that worker.
+    /// Slot in the local pages of that worker.
     pub slot: u32,
     /// Number of chunks.
     pub chunks: u32,
     by: u16,
-    /// 1 if the URL has a query.
+    /// 1 if the URL has a query, otherwise 0.
     has_query: u16,
 }
 
-/// What a [`TextRow`] is grouped by: title and host, a host alone, a notice and its host, a path and its domain, the URL that the
-/// page calls canonical, or its own URL, which others may call canonical.
+/// Kinds of the key of a [`TextRow`]: title and host, host of a page without a title, notice and
+/// host, path and domain, the URL that the page declares canonical, and the page's own URL, which
+/// other pages may declare canonical.
 const TITLE: u16 = 0;
 const NO_TITLE: u16 = 1;
 const NOTICE: u16 = 2;
@@ -40,8 +42,8 @@ const PATH: u16 = 3;
 const CANONICAL: u16 = 4;
 const URL: u16 = 5;
 
-/// The rows of a page on a host. `domain` is a hash of its registered domain if that has more hosts, and `are_declared` tells whether
-/// any page of the crawl calls another URL canonical.
+/// Returns the rows of a page on a host. `domain` is a hash of its registered domain if that has
+/// several sites. `are_declared` is true if any page of the crawl declares another URL canonical.
 pub(super) fn rows_of(
     row: &CaptureRow<'_>,
     host: HostId,
@@ -75,29 +77,31 @@ pub(super) fn rows_of(
     rows.into_iter().flatten().filter(|row| row.chunks > 0)
 }
 
-/// Texts that have something in common, each with the first page that has it.
+/// Group of different texts with a common value, each text represented by its first page.
 pub(super) enum Group<'t> {
-    /// Texts of one host, with one title or without; to be compared or not.
+    /// Texts of one host with the same title, or without a title. The second value is true if they
+    /// are compared.
     Title(&'t [TextRow], bool),
-    /// Texts of one host with one notice, enough to be placeholders.
+    /// Texts of one host with the same notice, enough of them to be placeholders.
     Notice(&'t [TextRow]),
-    /// Texts of one domain with one path and query.
+    /// Texts of one domain with the same path and query.
     Path(&'t [TextRow]),
-    /// A page and other texts that call its URL canonical.
+    /// A page, and other texts that declare its URL canonical.
     Canonical(TextRow, &'t [TextRow]),
-    /// A page whose text others have that call its URL canonical.
+    /// A page whose URL is declared canonical by a page with the same text.
     CanonicalCopy(Page),
 }
 
-/// The texts of some rows in the order of texts and pages: the first row of each.
+/// Returns the first row of each text. Rows must be in the order of texts and pages.
 fn texts_of(rows: &[TextRow]) -> Vec<TextRow> {
     rows.chunk_by(|x, y| x.exact == y.exact).map(|pages| pages[0]).collect()
 }
 
 /// Calls `each` with every group.
 ///
-/// Pages without a query are files, as those of a manual are, of which several may have one title and nearly one text; so of texts
-/// with one title on a host some page must have a query, or they are not compared.
+/// Pages without a query are files, such as those of a manual. Several of them may have the same
+/// title and nearly the same text. So texts with the same title on a host are compared only if one
+/// of their pages has a query.
 pub(super) fn each_group(rows: &mut [TextRow], mut each: impl FnMut(Group<'_>)) {
     rows.sort_unstable_by_key(|row| (row.key, row.exact, row.page));
     for rows in rows.chunk_by(|x, y| x.key == y.key) {
@@ -117,7 +121,7 @@ pub(super) fn each_group(rows: &mut [TextRow], mut each: impl FnMut(Group<'_>)) 
     }
 }
 
-/// The page of a URL and the texts of those that call it canonical.
+/// Emits the page with a URL, and the texts of the pages that declare this URL canonical.
 fn canonical(rows: &[TextRow], mut texts: Vec<TextRow>, each: &mut impl FnMut(Group<'_>)) {
     let Some(original) = rows.iter().find(|row| row.by == URL).copied() else { return };
     if rows.iter().any(|row| row.by == CANONICAL && row.exact == original.exact) {

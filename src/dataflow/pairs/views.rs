@@ -1,19 +1,26 @@
-//! Views of pages ([`webtwin_core::overlap::views`]): texts with one title or one notice on one host meet, with their chunks, and so do those
-//! with one path on the hosts of a domain, and those of which one calls the URL of the other canonical.
+//! Finds views of pages ([`webtwin_core::overlap::views`]). Texts with the same title or the same
+//! notice on one host are compared by their chunks. So are texts with the same path on the hosts of
+//! a domain, and texts of which one declares the URL of the other canonical.
 //!
-//! 1. All learn which domains have several hosts. The owner of a page sends its title and text to the owner of the title
-//!    on its host, who finds equal texts; likewise the notice that it has, its path in such a domain, and its URL and the one that
-//!    it calls canonical. What follows is the same for each group of texts.
-//! 2. All learn how many texts every host has, and which hosts have texts with one title.
-//! 3. The owner of a title asks the holders of its texts for chunks: of a sample of the host's texts, to find boilerplate, and
-//!    of the texts that are to be compared.
-//! 4. Chunks of the samples meet by host and chunk. What is boilerplate is shared.
-//! 5. Chunks of texts to be compared, marked as own or boilerplate, meet by block, and each block is compared by itself.
+//! 1. The domains with several hosts are computed. The owner of a page sends its title and text to
+//!    the owner of the title on its host, which finds equal texts. In the same way it sends the
+//!    notice of the page, its path if the domain has several hosts, its URL, and the URL that it
+//!    declares canonical. The following steps are the same for each group of texts.
+//! 2. The number of texts of every host is computed, and the hosts that have texts with the same
+//!    title.
+//! 3. The owner of a title requests chunks from the holders of its texts: of a sample of the host's
+//!    texts, to find boilerplate, and of the texts that are compared.
+//! 4. Chunks of the samples are partitioned by host and chunk. The boilerplate among them is
+//!    broadcast.
+//! 5. Chunks of texts to be compared, marked as own or boilerplate, are partitioned by block, and
+//!    each block is compared separately.
 //!
 //! # Memory
-//! 8 bytes a host, 8 for each place of a domain, of which there are up to eight a host and a million in all, and 8 for each chunk of
-//! boilerplate in each process. With each worker, 8 bytes a host, 40 a text and thing that it is grouped by, 32 a text that is asked
-//! for and 16 a chunk of these, of which what the step has no memory for is on disk, but for texts that are asked for.
+//! Takes, in each process, 8 bytes for each host, 8 for each slot of the table of domains, of which
+//! there are up to eight for each host and a million in all, and 8 for each chunk of boilerplate.
+//! Takes, at each worker, 8 bytes for each host, 40 for each text and value by which it is grouped,
+//! 32 for each text that is requested, and 16 for each chunk of these. Data beyond the budget of
+//! the step is on disk, except for requested texts.
 
 use std::sync::Arc;
 
@@ -41,24 +48,26 @@ use webtwin_job::{Job, Overlap};
 /// Counts of the search for views, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ViewCounts {
-    /// Texts that share their title with another text of their host.
+    /// Texts that are compared, for example because they share their title with another text of
+    /// their host.
     pub texts: u64,
-    /// Chunks that are boilerplate, once for each host.
+    /// Boilerplate chunks, counted once for each host.
     pub boilerplate: u64,
     /// Pairs of views.
     pub pairs: u64,
     /// Pairs of placeholders.
     pub placeholders: u64,
-    /// Pairs of a page and one that calls its URL canonical, whose texts agree.
+    /// Pairs of a page and a page that declares its URL canonical, whose texts agree.
     #[serde(default)]
     pub declared: u64,
-    /// Texts that call the URL of a page canonical with which they do not agree.
+    /// Texts that declare the URL of a page canonical although their text does not agree with that
+    /// page.
     #[serde(default)]
     pub contradicted: u64,
 }
 
 impl ViewCounts {
-    /// Pairs of all kinds.
+    /// Returns the number of pairs of all kinds.
     pub fn found(&self) -> u64 {
         self.pairs + self.placeholders + self.declared
     }
@@ -67,18 +76,19 @@ impl ViewCounts {
 /// Kinds of the pairs that [`views`] finds, in their order.
 pub const KINDS: [Kind; 3] = [Kind::Views, Kind::Placeholder, Kind::Declared];
 
-/// What [`views`] finds, this worker's share.
+/// Result of [`views`] on this worker.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Found {
-    /// Pairs of each of [`KINDS`], ascending, with the owners of their smaller pages.
+    /// Pairs of each of [`KINDS`], ascending, at the owners of their smaller pages.
     pub pairs: [Vec<SimilarPair>; 3],
-    /// Pages that others call canonical and have the text of, in any order, some more than once.
+    /// Pages that other pages declare canonical and whose text they have, in any order. May contain
+    /// repetitions.
     pub originals: Vec<Page>,
     /// Counts over all workers.
     pub counts: ViewCounts,
 }
 
-/// A text whose chunks are asked for: 24 bytes. Rows order by slot.
+/// Text whose chunks are requested, in 24 bytes. Ordered by slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 struct Wanted {
@@ -87,29 +97,31 @@ struct Wanted {
     host: HostId,
     /// Worker that holds the chunks.
     worker: u32,
-    /// Key of the block that compares the text; [`SAMPLED`] to look for boilerplate.
+    /// Key of the block in which the text is compared, or [`SAMPLED`] if the text is inspected for
+    /// boilerplate.
     block: u64,
 }
 
-/// Stands for a block where a text is inspected for boilerplate.
+/// Key of texts that are inspected for boilerplate.
 const SAMPLED: u64 = 0;
 
-/// Key of a block of texts, given a hash: the last three bits are for their kin.
+/// Returns the key of a block of texts, given a hash. The last three bits encode the kin of the
+/// texts.
 fn block_key(hash: u64, kin: Kin) -> u64 {
     hash & !7 | (kin as u64 + 1)
 }
 
-/// Key of a block of texts that call the URL of a page canonical.
+/// Returns the key of a block of texts that declare the URL of a page canonical.
 fn canonical_key(original: Page, number: u64) -> u64 {
     block_key(u64::from(original.0) << 32 | number << 3, Kin::Canonical)
 }
 
-/// Kin of the texts in a block.
+/// Returns the kin of the texts in a block.
 fn kin_of(block: u64) -> Kin {
     [Kin::Title, Kin::CommonTitle, Kin::Path, Kin::Notice, Kin::Canonical][(block & 7) as usize - 1]
 }
 
-/// A chunk of a page in a block: 16 bytes. Rows order by block, page and chunk.
+/// Chunk of a page in a block, in 16 bytes. Ordered by block, page and chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 struct ChunkRow {
@@ -121,7 +133,7 @@ struct ChunkRow {
 /// Finds the pairs of views, placeholders and declared copies among the pages of all workers.
 ///
 /// # Errors
-/// As [`HashPartitions::new`].
+/// Returns any error of [`HashPartitions::new`].
 pub fn views(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, job: &Job) -> Result<Found> {
     let mut found = Found::default();
     let settings = &job.overlap;
@@ -158,7 +170,7 @@ pub fn views(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, job: &Job) -
     Ok(found)
 }
 
-/// Step 1.
+/// Step 1: groups texts by title, notice, path and canonical URL.
 fn texts(net: &mut Net<'_>, crawl: &Crawl) -> Result<HashPartitions<TextRow>> {
     let mut domains = Domains::learn(net, crawl)?;
     let are_declared = domains.are_declared;
@@ -173,18 +185,18 @@ fn texts(net: &mut Net<'_>, crawl: &Crawl) -> Result<HashPartitions<TextRow>> {
     }
 }
 
-/// Texts of every host.
+/// Numbers of texts of every host.
 struct Hosts {
     /// Number of texts.
     texts: Arc<Vec<u32>>,
-    /// Number of texts that are to be compared.
+    /// Number of texts that are compared.
     compared: Arc<Vec<u32>>,
-    /// Those of this worker's titles.
+    /// Number of texts that are compared in the groups of this worker.
     texts_to_compare: u64,
 }
 
 impl Hosts {
-    /// Step 2.
+    /// Step 2: counts the texts of every host.
     fn count(net: &mut Net<'_>, crawl: &Crawl, all: &HashPartitions<TextRow>) -> Result<Hosts> {
         let of = &crawl.directory.hosts;
         let hosts = net.once_per_process(|| of.iter().max().map_or(0, |host| host.index() + 1))?;
@@ -216,13 +228,14 @@ impl Hosts {
         self.texts[host.index()]
     }
 
-    /// True if boilerplate is looked for on a host.
+    /// True if boilerplate is searched on a host.
     fn is_inspected(&self, host: HostId) -> bool {
         self.compared[host.index()] > 0 && self.texts(host) > FEW
     }
 }
 
-/// Step 3; in the order of slots. Pages that copies call canonical become `originals`.
+/// Step 3: requests the chunks of texts. Returns the texts requested from this worker, in the order
+/// of slots. Pages that exact copies declare canonical are added to `originals`.
 fn wanted(
     net: &mut Net<'_>,
     texts: &mut HashPartitions<TextRow>,
@@ -255,7 +268,7 @@ fn wanted(
     Ok(wanted)
 }
 
-/// Asks for the chunks of the texts of a group.
+/// Requests the chunks of the texts of a group.
 fn ask_for(group: &Group<'_>, hosts: &Hosts, send: &mut dyn FnMut(Wanted)) {
     let want =
         |row: &TextRow, block| Wanted { slot: row.slot, page: row.page, host: row.host, worker: row.worker, block };
@@ -292,7 +305,7 @@ fn ask_for(group: &Group<'_>, hosts: &Hosts, send: &mut dyn FnMut(Wanted)) {
     }
 }
 
-/// Step 4; one set in each process.
+/// Step 4: finds the boilerplate chunks of hosts. Returns one set in each process.
 fn boilerplate(net: &mut Net<'_>, shelf: &WorkerPages, wanted: &[Wanted], hosts: &Hosts) -> Result<Arc<Hashes>> {
     let sampled = || wanted.iter().filter(|row| row.block == SAMPLED);
     let count = sampled().map(|row| shelf.fprints.size(row.slot as usize) as u64).sum();
@@ -320,20 +333,22 @@ fn boilerplate(net: &mut Net<'_>, shelf: &WorkerPages, wanted: &[Wanted], hosts:
     net.once_per_process(|| found.iter().copied().collect())
 }
 
-/// As [`on_host`], given the halves of the fingerprint, and the host.
+/// Returns the key of a chunk on a host, like [`on_host`], given the halves of the fingerprint, and
+/// the host.
 fn sampled_on_host([high, low, host]: [u32; 3]) -> u64 {
     on_host(u64::from(high) << 32 | u64::from(low), HostId(host))
 }
 
-/// What texts are compared by.
+/// Input of the comparison of texts.
 struct Compared<'c> {
     wanted: &'c [Wanted],
     boilerplate: &'c Hashes,
     settings: &'c Overlap,
 }
 
-/// Step 5; pairs of this worker's blocks, each as its kind, its pages and its value. Pages that are rightly called canonical become
-/// originals, and texts that do so wrongly are counted.
+/// Step 5: compares the texts of this worker's blocks. Returns pairs, each as its kind, its pages
+/// and its value. Pages that are rightly declared canonical are added to `originals`, and texts
+/// that declare another page wrongly are counted.
 fn compare(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
@@ -359,6 +374,7 @@ fn compare(
         rows.sort_unstable();
         chunks.clear();
         chunks.extend(rows.iter().map(|row: &ChunkRow| row.chunk));
+        // Texts of a block are slices of one list of chunks, which avoids a copy for each text.
         let mut rest = &chunks[..];
         for block in rows.chunk_by(|x, y| x.block == y.block) {
             let texts: Vec<(Page, &[u32])> = block
@@ -383,6 +399,7 @@ fn compare(
             let original = Page((block[0].block >> 32) as u32);
             let before = *contradicted;
             agree(original, &texts, settings, |pair| pair.map_or_else(|| *contradicted += 1, &mut add));
+            // At least one of the texts other than the original agrees with it.
             if *contradicted - before + 1 < texts.len() as u64 {
                 originals.push(original);
             }

@@ -1,29 +1,32 @@
-//! Addresses that hosts answer from: noted while the input is read, once for each host and address of a work item.
+//! Addresses that hosts answer from. They are noted while the input is read, once for each host and
+//! address of a work item.
 //!
-//! An address is a property of a host and seldom of a page, so it takes no room in captures. It travels as redirects do: in the
-//! record of its item, and with what has been read.
+//! An address is a property of a host and seldom of a page, so captures do not store it. Addresses
+//! are handled like redirects: they are in the checkpoint of their work item, and with the data
+//! that has been read.
 //!
 //! # Memory
-//! 32 bytes for each host and address of an item.
+//! Takes 32 bytes for each host and address of a work item.
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-/// A host, and an address that it answered from.
+/// Host, and an address that it answered from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostAddress {
     /// Hash of the name of the host.
     pub host: u64,
     /// Hash of the address.
     pub address: u64,
-    /// Where the last of the records that say so starts: if it is true, so is one of them.
+    /// Offset of the last record with this host and address. If any of these records is valid, the
+    /// last one is.
     pub offset: u64,
     /// Number of the work item.
     pub item: u32,
 }
 
-/// Where the hosts and addresses of the item that is being read are in the list.
+/// Positions in the list of the hosts and addresses of the work item that is being read.
 #[derive(Debug, Default)]
 pub struct Noted {
     item: u32,
@@ -31,7 +34,8 @@ pub struct Noted {
 }
 
 impl Noted {
-    /// Adds what a record says to the list. Records of an item come one after another, by ascending offsets.
+    /// Adds the host and address of a record to the list. Records of a work item must be added one
+    /// after another, in ascending order of offsets.
     pub fn note(&mut self, list: &mut Vec<HostAddress>, row: HostAddress) {
         if std::mem::replace(&mut self.item, row.item) != row.item {
             self.places.clear();

@@ -1,54 +1,58 @@
-//! Captures with the owners of their doc ids, before they are settled: in stretches of doc ids.
+//! Captures at the owners of their doc ids, before they are deduplicated, in ranges of doc ids.
 //!
-//! Captures come in any order and are wanted by doc id. On disk those of a stretch are near each other, and leave it when the stretch has
-//! been passed. Whoever takes captures in the order of their doc ids reads each from memory: a stretch that is reached is divided into
-//! parts, each of which is read as a whole.
+//! Captures arrive in any order and are read in the order of doc ids. On disk the captures of a
+//! range are close to each other, and they are deleted when the range has been read. A reader in
+//! the order of doc ids reads each capture from memory: when it reaches a range, the range is
+//! divided into parts, each of which is read as a whole.
 
 use crate::reading::capture_rows::{CaptureRow, CaptureRows};
 use crate::shuffle::directory::TablePartitions;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 
-/// Bytes of a stretch, about, as long as there are not too many.
+/// Approximate bytes of a range, unless this would make more than [`MOST`] ranges.
 const STRETCH_BYTES: u64 = 256 << 20;
 
-/// Bytes of a part of a stretch, likewise.
+/// Approximate bytes of a part of a range, unless this would make more than [`MOST`] parts.
 const PART_BYTES: u64 = 16 << 20;
 
-/// Most stretches of a worker, and parts of a stretch: the blocks that are being filled take 16 MiB.
+/// Maximum number of ranges of a worker, and of parts of a range. The blocks that are being filled
+/// take 16 MiB.
 const MOST: u64 = 16;
 
-/// Words of captures that are passed before they give back what they take.
+/// Words of captures that are moved before their memory and disk space are released.
 const PASSED_WORDS: u64 = 1 << 18;
 
-/// A part that has more bytes than this is not taken into memory: one page was fetched a hundred thousand times.
+/// Maximum bytes of a part that is read into memory. A part may be larger: one page was fetched a
+/// hundred thousand times.
 const MOST_IN_MEMORY: u64 = 64 << 20;
 
-/// Captures that have come to this worker.
+/// Captures that have arrived at this worker.
 #[derive(Debug)]
 pub(super) struct ArrivedCaptures {
     partitions: TablePartitions,
     stretches: Vec<CaptureRows>,
-    /// Parts of which a divided stretch has about so many bytes.
+    /// Approximate bytes of a part of a divided range.
     part_bytes: u64,
-    /// The stretch that is being taken; none is taken from those before.
+    /// Index of the range that is being read. Earlier ranges are no longer read.
     taken: usize,
-    /// That stretch, if it was on disk.
+    /// Parts of that range, if the range was on disk.
     parts: Parts,
 }
 
-/// The parts of a stretch, by doc id.
+/// Parts of a range, by doc id.
 #[derive(Debug, Default)]
 struct Parts {
     rows: Vec<CaptureRows>,
-    /// The one that is being taken, which is in memory.
+    /// Index of the part that is being read, which is in memory.
     taken: usize,
-    /// By its number in the stretch, the number of a capture in its part.
+    /// Number in its part of each capture of the range, by its number in the range.
     numbers: Vec<u32>,
 }
 
 impl ArrivedCaptures {
-    /// None yet, held as `sent` are, of which about as many are to come; in one stretch if these are in memory.
+    /// Creates an empty container with the memory limit of `sent`. About as many captures are
+    /// expected as there are in `sent`. A single range suffices if `sent` is in memory.
     pub(super) fn like(sent: &CaptureRows, partitions: TablePartitions) -> ArrivedCaptures {
         let stretches = (sent.spilled_bytes() / STRETCH_BYTES + 1).min(MOST);
         ArrivedCaptures::in_stretches(sent, partitions, stretches, PART_BYTES)
@@ -63,10 +67,10 @@ impl ArrivedCaptures {
         self.partitions.stretch(doc_id, self.stretches.len())
     }
 
-    /// Adds a capture with this doc id that is written already; returns its number in its stretch.
+    /// Adds an encoded capture. Returns the number of the capture in its range.
     ///
     /// # Errors
-    /// As [`CaptureRows::push_words`].
+    /// Returns any error of [`CaptureRows::push_words`].
     pub(super) fn push(&mut self, words: &[u64]) -> Result<u32> {
         let stretch = self.stretch(CaptureRow::of(words).doc_id);
         let rows = &mut self.stretches[stretch];
@@ -75,22 +79,25 @@ impl ArrivedCaptures {
         Ok(number)
     }
 
-    /// The capture with a doc id that has this number in its stretch; `room` is scratch.
+    /// Returns the capture with the given doc id and number in its range. `room` is scratch.
     ///
     /// # Errors
-    /// As [`CaptureRows::get`].
+    /// Returns any error of [`CaptureRows::get`].
     pub(super) fn get<'a>(&'a self, doc_id: DocId, number: u32, room: &'a mut Vec<u64>) -> Result<CaptureRow<'a>> {
         self.stretches[self.stretch(doc_id)].get(number as usize, room)
     }
 
-    /// The same where doc ids ascend: all before this one give back their memory and their disk, as far as they are in other stretches
-    /// and parts.
+    /// Returns the capture with the given doc id and number in its range. Calls must be in
+    /// ascending order of doc ids: ranges and parts before the one with `doc_id` release their
+    /// memory and disk space.
     ///
     /// # Errors
-    /// As [`CaptureRows::get`], and those of the disk that takes parts.
+    /// Returns any error of [`CaptureRows::get`], and any error of the disk to which parts are
+    /// written.
     ///
     /// # Cost
-    /// Of a stretch on disk, each byte is written and read once more. Memory: 4 bytes for each capture of it, and a part.
+    /// Writes and reads each byte of a range on disk once more. Memory: 4 bytes for each capture of
+    /// the range, and one part.
     pub(super) fn take<'a>(&'a mut self, doc_id: DocId, number: u32, room: &'a mut Vec<u64>) -> Result<CaptureRow<'a>> {
         let stretch = self.stretch(doc_id);
         if self.taken < stretch {
@@ -113,7 +120,7 @@ impl ArrivedCaptures {
         rows[part].get(numbers[number as usize] as usize, room)
     }
 
-    /// Divides a stretch.
+    /// Divides a range into parts.
     fn divide(&mut self, stretch: usize) -> Result<()> {
         let mut rows = std::mem::take(&mut self.stretches[stretch]);
         let parts = (8 * rows.words() / self.part_bytes + 1).min(MOST);
@@ -133,12 +140,13 @@ impl ArrivedCaptures {
     }
 }
 
-/// The part that a doc id is in, of so many of its stretch, of so many.
+/// Returns the part of its range that contains a doc id, given the numbers of ranges and of parts
+/// in a range.
 fn part(partitions: TablePartitions, [stretches, parts]: [usize; 2], doc_id: DocId) -> usize {
     partitions.stretch(doc_id, stretches * parts) % parts
 }
 
-/// Reads a part, unless it is long.
+/// Reads a part into memory, unless it is too long.
 fn take_in(part: &mut CaptureRows) -> Result<()> {
     if 8 * part.words() <= MOST_IN_MEMORY { part.take_in() } else { Ok(()) }
 }
@@ -162,7 +170,7 @@ mod tests {
         ) {
             let partitions = TablePartitions::new(1 << partitions, workers);
             let mine: Vec<DocId> = doc_ids.into_iter().filter(|&doc_id| partitions.owner(doc_id) == 0).collect();
-            // Each fills a sixth of a block.
+            // Each capture fills a sixth of a block.
             let url = format!("http://a.example/{}", "x".repeat(1 << 18));
             let capture = |at: usize| Capture { doc_id: mine[at], offset: at as u64, url: url.clone(), ..Capture::default() };
             let mut sent = CaptureRows::new(&webtwin_spill::MemoryPool::default());

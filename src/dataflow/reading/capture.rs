@@ -1,4 +1,5 @@
-//! A captured page by itself, as it is read and as records have it; rows of them are [`crate::reading::capture_rows`].
+//! Captured page as a stand-alone value, as it is read and as checkpoints store it. Many captures
+//! are stored as [`crate::reading::capture_rows`].
 
 use std::borrow::Cow;
 
@@ -12,10 +13,10 @@ use webtwin_pages::record::Reason;
 /// Media type of nearly all pages.
 pub const HTML: &str = "text/html";
 
-/// Most bytes of a media type that a capture holds.
+/// Maximum bytes of a media type that a capture stores.
 const MIME_BYTES: usize = 254;
 
-/// A media type as a capture holds it.
+/// Returns a media type in the form that a capture stores: cut to the maximum length.
 pub fn mime(name: &str) -> Cow<'static, str> {
     if name == HTML {
         return Cow::Borrowed(HTML);
@@ -28,10 +29,11 @@ fn shared_mime<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Cow<'s
     String::deserialize(from).map(|name| mime(&name))
 }
 
-/// Most bytes of a title that a capture holds.
+/// Maximum bytes of a title that a capture stores.
 pub const TITLE_BYTES: usize = 160;
 
-/// A title as a capture holds it: its words, a space between each, as many bytes of them as there is room for.
+/// Returns a title in the form that a capture stores: words separated by single spaces, cut to
+/// [`TITLE_BYTES`].
 pub fn short_title(title: &str) -> Box<str> {
     let mut short = String::new();
     for word in title.split_whitespace() {
@@ -49,80 +51,87 @@ pub fn short_title(title: &str) -> Box<str> {
     short.into_boxed_str()
 }
 
-/// A captured page.
+/// Captured page.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capture {
     /// Hash of the canonical URL.
     pub doc_id: DocId,
     /// Canonical URL.
     pub url: String,
-    /// Seconds since 1970; 0 when unknown.
+    /// Fetch time in seconds since 1970; 0 if it is unknown.
     pub fetch_time: i64,
     /// HTTP status.
     pub status: u16,
-    /// Media type; nearly all pages have `text/html`, which takes no memory of its own.
+    /// Media type. Nearly all pages have `text/html`, which takes no memory on the heap.
     #[serde(deserialize_with = "shared_mime")]
     pub mime: Cow<'static, str>,
-    /// Its title: white space folded, cut at [`TITLE_BYTES`].
+    /// Title with folded white space, cut at [`TITLE_BYTES`].
     pub title: Box<str>,
-    /// Language of its text.
+    /// Language of the text.
     pub language: Language,
-    /// Bytes as fetched, decoded.
+    /// Bytes of the body as fetched, after decoding.
     pub body_bytes: u64,
-    /// Fingerprint of these bytes.
+    /// Fingerprint of the body.
     pub body: FPrint,
     /// Bytes of text.
     pub text_bytes: u64,
-    /// Chunks, each as often as it stands on the page.
+    /// Number of chunks, with repetitions.
     pub chunks: u32,
     /// Fingerprint of the whole text.
     pub exact: FPrint,
-    /// Simhash of the features of its text; `None` for a page with too few of them, and as long as it waits for the crawl.
+    /// Simhash of the features of the text. `None` for a page with too few features, and until the
+    /// crawl has been read if simhashes need weights of the whole crawl.
     pub simhash: Option<SimHash>,
-    /// `ΠD` of its text, of as many numbers as signatures have; none for a page without signatures.
+    /// Projection `ΠD` of the text, with as many numbers as a signature has. Empty for a page
+    /// without signatures.
     pub projected: Vec<i64>,
     /// Number of the input.
     pub source: u32,
     /// Number of the work item.
     pub item: u32,
-    /// Where its record starts.
+    /// Offset at which the record starts.
     pub offset: u64,
     /// Length of the record.
     pub length: u64,
-    /// What was mended in it.
+    /// Defects of the record that were repaired.
     pub mended: Vec<Reason>,
-    /// Worker on whose shelf the fingerprints and links are.
+    /// Worker whose local pages contain the fingerprints and links.
     pub worker: u32,
-    /// Slot on that shelf.
+    /// Slot in the local pages of that worker.
     pub slot: u32,
-    /// For a revisit, where the record with its content is.
+    /// Place of the record with the content, for a revisit.
     pub original: Option<Box<Place>>,
-    /// For a record in segments, where those after the first are: numbers of inputs, and offsets.
+    /// Places of the segments after the first, for a record in segments: numbers of inputs, and
+    /// offsets.
     pub segments: Vec<(u32, u64)>,
-    /// True if it was made of another record, of which a capture may be in the crawl.
+    /// True if the capture is a conversion of another record, which may be a capture in the crawl,
+    /// too.
     pub is_conversion: bool,
-    /// 32 bits of the id of its record, for a conversion of the record it was made of; 0 where that is not known.
+    /// 32 bits of a record id: of the converted record for a conversion, otherwise of the capture's
+    /// own record. 0 if the id is not known.
     pub record: u32,
-    /// Hash of the form and charset of its bytes, of which its text and links depend, too.
+    /// Hash of the form and charset of the body. Text and links depend on both.
     pub variant: u16,
-    /// Doc id of the URL that the page calls canonical, if that is another; 0 for none.
+    /// Doc id of the canonical URL that the page declares, if it is another URL; otherwise 0.
     pub canonical: DocId,
-    /// Notice in its text that there is nothing at its URL ([`webtwin_core::text::notices`]); 0 for none.
+    /// Fingerprint of a notice in the text that there is nothing at this URL
+    /// ([`webtwin_core::text::notices`]); 0 if there is none.
     pub notice: u64,
 }
 
-/// Where a record is.
+/// Place of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// Number of the input.
     pub source: u32,
-    /// Where the record starts.
+    /// Offset at which the record starts.
     pub offset: u64,
-    /// Its canonical URL.
+    /// Canonical URL of the record.
     pub url: String,
 }
 
-/// Whole numbers of fixed width; nothing may follow what is read.
+/// Returns the codec of checkpoints: integers of fixed width, and an error if bytes follow the
+/// value.
 pub(crate) fn codec() -> impl Options {
     bincode::DefaultOptions::new().with_fixint_encoding()
 }

@@ -1,7 +1,9 @@
-//! Captures as a worker holds them: the numbers and texts of each back to back, in memory or on the local disk.
+//! Captures as a worker stores them: numbers and texts of each capture back to back, in memory or
+//! on the local disk.
 //!
-//! A run asks for URLs and numbers of its pages some thirty times, nearly always of one page after the other. So what is known of a page
-//! lies in one place, is read where it lies as long as that is in memory, and else comes from the disk in pieces.
+//! A run reads URLs and numbers of its pages about thirty times, nearly always in the order of
+//! pages. So all data of a page is stored in one place. It is read in place while it is in memory,
+//! and otherwise from the disk in blocks.
 
 use bincode::Options;
 use bytemuck::{Pod, Zeroable};
@@ -15,54 +17,54 @@ use webtwin_core::text::language::Language;
 use webtwin_pages::record::Reason;
 use webtwin_spill::{ListReader, Lists, MemoryPool};
 
-/// The numbers of a [`Capture`].
+/// Numbers of a [`Capture`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Numbers {
     /// Hash of the canonical URL.
     pub doc_id: DocId,
-    /// Seconds since 1970; 0 when unknown.
+    /// Fetch time in seconds since 1970; 0 if it is unknown.
     pub fetch_time: i64,
-    /// Bytes as fetched, decoded.
+    /// Bytes of the body as fetched, after decoding.
     pub body_bytes: u64,
-    /// Fingerprint of these bytes.
+    /// Fingerprint of the body.
     pub body: FPrint,
     /// Bytes of text.
     pub text_bytes: u64,
     /// Fingerprint of the whole text.
     pub exact: FPrint,
     simhash: SimHash,
-    /// Where its record starts.
+    /// Offset at which the record starts.
     pub offset: u64,
     /// Length of the record.
     pub length: u64,
-    /// Number of the page, once captures are settled.
+    /// Number of the page, after captures have been deduplicated.
     pub page: Page,
-    /// Chunks, each as often as it stands on the page.
+    /// Number of chunks, with repetitions.
     pub chunks: u32,
     /// Number of the input.
     pub source: u32,
     /// Number of the work item.
     pub item: u32,
-    /// Worker on whose shelf the fingerprints and links are.
+    /// Worker whose local pages contain the fingerprints and links.
     pub worker: u32,
-    /// Slot on that shelf.
+    /// Slot in the local pages of that worker.
     pub slot: u32,
     /// HTTP status.
     pub status: u16,
-    /// [`HAS_SIMHASH`] and [`IS_CONVERSION`].
+    /// Combination of [`HAS_SIMHASH`] and [`IS_CONVERSION`].
     flags: u8,
     language: u8,
     title_bytes: u8,
-    /// Bytes of the media type; 0 for [`HTML`], for which nothing is written, else one more than there are.
+    /// Bytes of the media type plus one; 0 for [`HTML`], which is not written.
     mime_bytes: u8,
-    /// As [`Capture::variant`].
+    /// Hash of form and charset, see [`Capture::variant`].
     variant: u16,
-    /// As [`Capture::record`].
+    /// Part of the record id, see [`Capture::record`].
     pub record: u32,
     url_bytes: u32,
     rest_bytes: u32,
-    /// Words of the whole capture.
+    /// Number of words of the whole capture.
     words: u32,
 }
 
@@ -72,50 +74,50 @@ const HAS_SIMHASH: u8 = 1;
 /// Flag of a conversion.
 const IS_CONVERSION: u8 = 2;
 
-/// Words of the numbers.
+/// Number of words of the numbers.
 const NUMBERS: usize = size_of::<Numbers>() / 8;
 
 impl Numbers {
-    /// Fingerprint of the features of its text, if it has one.
+    /// Returns the simhash of the features of the text, if there is one.
     pub fn simhash(&self) -> Option<SimHash> {
         (self.flags & HAS_SIMHASH != 0).then_some(self.simhash)
     }
 
-    /// Language of its text.
+    /// Returns the language of the text.
     pub fn language(&self) -> Language {
         Language::from_number(self.language)
     }
 
-    /// Gives it one.
+    /// Sets or removes the simhash.
     pub fn set_simhash(&mut self, simhash: Option<SimHash>) {
         self.simhash = simhash.unwrap_or_default();
         self.flags = self.flags & !HAS_SIMHASH | if simhash.is_some() { HAS_SIMHASH } else { 0 };
     }
 
-    /// As [`Capture::is_conversion`].
+    /// True for a conversion, see [`Capture::is_conversion`].
     pub fn is_conversion(&self) -> bool {
         self.flags & IS_CONVERSION != 0
     }
 }
 
-/// What few captures have.
+/// Values that only few captures have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rest {
-    /// As [`Capture::projected`].
+    /// Projection of the text, see [`Capture::projected`].
     pub projected: Vec<i64>,
-    /// As [`Capture::mended`].
+    /// Repaired defects, see [`Capture::mended`].
     pub mended: Vec<Reason>,
-    /// As [`Capture::original`].
+    /// Place of the original, see [`Capture::original`].
     pub original: Option<Box<Place>>,
-    /// As [`Capture::segments`].
+    /// Places of further segments, see [`Capture::segments`].
     pub segments: Vec<(u32, u64)>,
-    /// As [`Capture::notice`].
+    /// Notice in the text, see [`Capture::notice`].
     pub notice: u64,
-    /// As [`Capture::canonical`].
+    /// Canonical URL that the page declares, see [`Capture::canonical`].
     pub canonical: DocId,
 }
 
-/// A capture where it lies.
+/// Borrowed view of a stored capture.
 #[derive(Debug, Clone, Copy)]
 pub struct CaptureRow<'a> {
     numbers: &'a Numbers,
@@ -131,29 +133,29 @@ impl std::ops::Deref for CaptureRow<'_> {
 }
 
 impl<'a> CaptureRow<'a> {
-    /// The capture that these words begin with.
+    /// Returns the capture that `words` begin with.
     pub(super) fn of(words: &'a [u64]) -> CaptureRow<'a> {
         let (numbers, texts) = words.split_at(NUMBERS);
         let numbers: &Numbers = bytemuck::from_bytes(bytemuck::cast_slice(numbers));
         CaptureRow { numbers, texts: bytemuck::cast_slice(&texts[..numbers.words as usize - NUMBERS]) }
     }
 
-    /// Its numbers.
+    /// Returns the numbers of the capture.
     pub fn numbers(&self) -> Numbers {
         *self.numbers
     }
 
-    /// Canonical URL.
+    /// Returns the canonical URL.
     pub fn url(&self) -> &'a str {
         self.text(0, self.url_bytes)
     }
 
-    /// As [`Capture::title`].
+    /// Returns the title, see [`Capture::title`].
     pub fn title(&self) -> &'a str {
         self.text(self.url_bytes, self.title_bytes.into())
     }
 
-    /// Media type.
+    /// Returns the media type.
     pub fn mime(&self) -> &'a str {
         match self.mime_bytes {
             0 => HTML,
@@ -161,7 +163,7 @@ impl<'a> CaptureRow<'a> {
         }
     }
 
-    /// What few captures have.
+    /// Returns the values that only few captures have.
     pub fn rest(&self) -> Rest {
         if self.rest_bytes == 0 {
             return Rest::default();
@@ -177,8 +179,8 @@ impl<'a> CaptureRow<'a> {
         std::str::from_utf8(text).expect("it was written as text")
     }
 
-    /// Returns a hash of what the record holds, which does not depend on where it lies. Captures of one URL for which it is the
-    /// same have the same text and links.
+    /// Returns a hash of the content of the record, which does not depend on the place of the
+    /// record. Captures of one URL with equal hashes have the same text and links.
     pub fn content_hash(&self) -> u64 {
         let mut hash = Xxh3::new();
         let numbers = [self.body, self.exact, self.text_bytes, self.variant.into(), self.status.into()];
@@ -188,7 +190,7 @@ impl<'a> CaptureRow<'a> {
         hash.digest()
     }
 
-    /// The capture by itself.
+    /// Returns the capture as a stand-alone value.
     pub fn to_capture(self) -> Capture {
         let Rest { projected, mended, original, segments, notice, canonical } = self.rest();
         Capture {
@@ -224,7 +226,7 @@ impl<'a> CaptureRow<'a> {
     }
 }
 
-/// Appends the words of a capture.
+/// Appends the encoded words of a capture.
 fn write(capture: &Capture, words: &mut Vec<u64>) {
     let &Capture { ref projected, ref mended, ref original, ref segments, notice, canonical, .. } = capture;
     let has_rest = !projected.is_empty()
@@ -233,6 +235,7 @@ fn write(capture: &Capture, words: &mut Vec<u64>) {
         || !segments.is_empty()
         || notice != 0
         || canonical != 0;
+    // The rest is encoded only if it has a value: nearly all captures then take no bytes for it.
     let rest = match has_rest {
         true => codec()
             .serialize(&(projected, mended, original, segments, notice, canonical))
@@ -272,6 +275,7 @@ fn write(capture: &Capture, words: &mut Vec<u64>) {
         rest_bytes: rest.len() as u32,
         words: count as u32,
     };
+    // Texts are padded to a whole word, so that the numbers of the next capture are aligned.
     words.resize(start + count, 0);
     let room: &mut [u8] = bytemuck::cast_slice_mut(&mut words[start..]);
     let (head, mut room) = room.split_at_mut(NUMBERS * 8);
@@ -283,7 +287,7 @@ fn write(capture: &Capture, words: &mut Vec<u64>) {
     }
 }
 
-/// The captures that lie in these words, one after the other.
+/// Returns the encoded captures that `words` consist of, one after the other.
 pub fn captures_in(mut words: &[u64]) -> impl Iterator<Item = &[u64]> {
     std::iter::from_fn(move || {
         let count = (!words.is_empty()).then(|| CaptureRow::of(words).words as usize)?;
@@ -293,29 +297,31 @@ pub fn captures_in(mut words: &[u64]) -> impl Iterator<Item = &[u64]> {
     })
 }
 
-/// Captures by number, in the order they came.
+/// Captures by number, in the order of insertion.
 ///
 /// # Memory
-/// 4 bytes a capture; and 120 and its texts where it is not on disk.
+/// Takes 4 bytes for each capture, and 120 bytes and the texts for each capture that is not on
+/// disk.
 #[derive(Debug, Default)]
 pub struct CaptureRows {
     rows: Lists<u64>,
-    /// Where one is put together.
+    /// Scratch in which a capture is encoded.
     room: Vec<u64>,
 }
 
 impl CaptureRows {
-    /// None yet.
+    /// Creates an empty container.
     pub fn new(pool: &MemoryPool) -> CaptureRows {
         CaptureRows { rows: Lists::new(pool), room: Vec::new() }
     }
 
-    /// None, held as these are.
+    /// Creates an empty container with the same memory limit as `self`.
     pub fn like(&self) -> CaptureRows {
         self.like_part(1)
     }
 
-    /// The same for one of so many parts of what these may hold.
+    /// Creates an empty container for one of `parts` equal parts of the content, with a
+    /// corresponding part of the memory limit.
     pub(super) fn like_part(&self, parts: u64) -> CaptureRows {
         CaptureRows { rows: self.rows.like_part(parts), room: Vec::new() }
     }
@@ -323,25 +329,26 @@ impl CaptureRows {
     /// Appends a capture.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Storage`] and its like when the disk does not take it.
+    /// Returns [`webtwin_base::error::Error::Storage`] or a similar error if the disk fails or is
+    /// full.
     pub fn push(&mut self, capture: &Capture) -> Result<()> {
         self.room.clear();
         write(capture, &mut self.room);
         self.rows.push(&self.room)
     }
 
-    /// Appends one that is written already.
+    /// Appends an encoded capture.
     ///
     /// # Errors
-    /// As [`CaptureRows::push`].
+    /// Returns any error of [`CaptureRows::push`].
     pub fn push_words(&mut self, words: &[u64]) -> Result<()> {
         self.rows.push(words)
     }
 
-    /// Appends a capture of another place, as this page.
+    /// Appends a copy of a capture with the page number `page`.
     ///
     /// # Errors
-    /// As [`CaptureRows::push`].
+    /// Returns any error of [`CaptureRows::push`].
     pub fn push_page(&mut self, row: CaptureRow<'_>, page: Page) -> Result<()> {
         self.room.clear();
         self.room.extend_from_slice(bytemuck::cast_slice(bytemuck::bytes_of(&Numbers { page, ..*row.numbers })));
@@ -349,39 +356,41 @@ impl CaptureRows {
         self.rows.push(&self.room)
     }
 
-    /// Number of captures.
+    /// Returns the number of captures.
     pub fn len(&self) -> usize {
         self.rows.slots()
     }
 
-    /// Whether there are none.
+    /// True if there are no captures.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The capture with a number, in place if it is in memory, else in `room`.
+    /// Returns the capture with a number. It is borrowed if it is in memory, and otherwise read
+    /// into `room`.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Storage`] if the disk fails, or has other bytes than were written.
+    /// Returns [`webtwin_base::error::Error::Storage`] if the disk fails, or returns other bytes
+    /// than were written.
     pub(super) fn get<'a>(&'a self, number: usize, room: &'a mut Vec<u64>) -> Result<CaptureRow<'a>> {
         Ok(CaptureRow::of(self.rows.get(number, room)?))
     }
 
-    /// Reads captures.
+    /// Returns a reader of the captures.
     pub fn reader(&self) -> CaptureReader<'_> {
         CaptureReader(self.rows.reader())
     }
 
-    /// What `of` makes of each, in their order.
+    /// Applies `of` to each capture, in their order.
     pub fn map<'a, T>(&'a self, mut of: impl FnMut(CaptureRow<'_>) -> T + 'a) -> impl Iterator<Item = Result<T>> + 'a {
         let mut rows = self.reader();
         (0..self.len()).map(move |at| Ok(of(rows.get(at)?)))
     }
 
-    /// Calls `each` for each, in their order.
+    /// Calls `each` for each capture, in their order.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub fn each(&self, mut each: impl FnMut(CaptureRow<'_>)) -> Result<()> {
         let mut rows = self.reader();
         (0..self.len()).try_for_each(|at| {
@@ -390,10 +399,11 @@ impl CaptureRows {
         })
     }
 
-    /// Changes the numbers of each; those for which `stays` says no go.
+    /// Calls `stays` for each capture, which may change the numbers. Captures for which `stays`
+    /// returns false are removed.
     ///
     /// # Errors
-    /// Those of the disk, on which both are for a while.
+    /// Returns any error of the disk, on which old and new captures are for a while.
     pub fn rewrite(&mut self, mut stays: impl FnMut(&mut Numbers) -> bool) -> Result<()> {
         let mut kept = self.like();
         let mut room = Vec::new();
@@ -409,11 +419,12 @@ impl CaptureRows {
         Ok(())
     }
 
-    /// Calls `each` with the captures from a number on, and their words, until these are `words` together; returns the number after
-    /// them. They and those before give their memory back, and are not read again.
+    /// Calls `each` with captures and their encoded words, starting at the number `from`, until
+    /// `words` words have been passed. Returns the number after the last of these captures. They
+    /// and all captures before them release their memory, and must not be read again.
     ///
     /// # Errors
-    /// Those of the disk, and of `each`.
+    /// Returns any error of the disk and of `each`.
     pub fn pass(
         &mut self,
         from: usize,
@@ -426,55 +437,57 @@ impl CaptureRows {
         self.rows.pass(from, words, |words| each(CaptureRow::of(words), words))
     }
 
-    /// Holds at most so many bytes in memory from now on.
+    /// Limits the captures in memory to `bytes` from now on.
     ///
     /// # Errors
-    /// As [`CaptureRows::push`].
+    /// Returns any error of [`CaptureRows::push`].
     pub fn hold_at_most(&mut self, bytes: u64) -> Result<()> {
         self.rows.hold_at_most(bytes)
     }
 
-    /// Writes up to about so many bytes of them to disk; returns how many.
+    /// Writes up to about `bytes` bytes of the captures to disk. Returns the number of bytes
+    /// written.
     ///
     /// # Errors
-    /// As [`CaptureRows::push`].
+    /// Returns any error of [`CaptureRows::push`].
     pub fn give_up(&mut self, bytes: u64) -> Result<u64> {
         self.rows.give_up(bytes)
     }
 
-    /// Takes those on disk into memory, whatever may be held.
+    /// Reads all captures on disk into memory, without regard to the limit.
     ///
     /// # Errors
-    /// As [`CaptureRows::get`].
+    /// Returns any error of [`CaptureRows::get`].
     pub(super) fn take_in(&mut self) -> Result<()> {
         self.rows.take_in()
     }
 
-    /// Words of all.
+    /// Returns the number of words of all captures.
     pub fn words(&self) -> u64 {
         self.rows.items()
     }
 
-    /// Words of neighbouring ones.
+    /// Returns the number of words of a range of captures.
     pub fn words_of(&self, numbers: std::ops::Range<usize>) -> u64 {
         self.rows.items_of(numbers)
     }
 
-    /// Bytes on disk.
+    /// Returns the number of bytes on disk.
     pub fn spilled_bytes(&self) -> u64 {
         self.rows.spilled_bytes()
     }
 }
 
-/// Reads captures, mostly one after the other.
+/// Reader of captures, optimized for access in their order.
 #[derive(Debug)]
 pub struct CaptureReader<'a>(ListReader<'a, u64>);
 
 impl CaptureReader<'_> {
-    /// The capture with a number.
+    /// Returns the capture with a number.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Storage`] if the disk fails, or has other bytes than were written.
+    /// Returns [`webtwin_base::error::Error::Storage`] if the disk fails, or returns other bytes
+    /// than were written.
     pub fn get(&mut self, number: usize) -> Result<CaptureRow<'_>> {
         Ok(CaptureRow::of(self.0.get(number)?))
     }
@@ -546,7 +559,7 @@ mod tests {
                     prop_assert_eq!(&reader.get(number).unwrap().to_capture(), one);
                 }
 
-                // Others, as other pages, in stretches of so many words.
+                // Half of them as other pages, in ranges of `words` words.
                 rows.rewrite(|numbers| {
                     numbers.set_simhash(None);
                     numbers.chunks % 2 == 0

@@ -1,14 +1,18 @@
-//! Newest capture wins: every canonical URL becomes one page with a number.
+//! Deduplicates captures: the newest capture of a canonical URL wins. Every canonical URL becomes
+//! one page with a number.
 //!
-//! A conversion, such as a record of a WET file, is a capture of the time at which its original was fetched, and says less: it is no
-//! page where its original is one.
+//! A conversion, such as a record of a WET file, is a capture with the fetch time of its original,
+//! but with less information. It does not become a page if its original does.
 //!
-//! Two exchanges: captures to the owner of their doc id, numbers of those that are kept back to the shelf; then the directory
-//! is shared.
+//! There are two exchanges: one sends captures to the owners of their doc ids, the other sends the
+//! page numbers of the captures that are kept back to the local pages. Then the directory is
+//! broadcast.
 //!
 //! # Memory
-//! 28 bytes a capture, 12 a page in each process, and what its worker may hold of captures twice: as they have come, and in the order of
-//! their pages; and up to 64 MiB of those on disk, in the order of doc ids. On disk they take their bytes once, and those of a stretch again.
+//! Takes 28 bytes for each capture, 12 for each page in each process, and twice the memory limit of
+//! a worker's captures, which are held as they arrived and in the order of pages. In addition takes
+//! up to 64 MiB for captures from the disk, in the order of doc ids. On disk captures take their
+//! bytes once, and those of one range twice.
 
 use std::cmp::Reverse;
 use std::collections::{HashSet, VecDeque};
@@ -29,36 +33,38 @@ use webtwin_engine::{HashOwners, Net, Owners};
 use webtwin_pages::record::Reason;
 use webtwin_spill::Rows;
 
-/// Words of captures that are looked at in one go, and then give their memory back.
+/// Words of captures that are sent before their memory is released.
 const PASSED_WORDS: u64 = 1 << 19;
 
-/// Words of captures that travel together.
+/// Words of captures that are sent in one message.
 const PARCEL_WORDS: usize = 1 << 13;
 
 /// Hosts with hashes of addresses that they answered from.
 pub type HostAddresses = Vec<(HostId, u64)>;
 
-/// The pages of the run, settled.
+/// Deduplicated and numbered pages of the run.
 #[derive(Debug)]
 pub struct Crawl {
     /// All pages by number.
     pub directory: Arc<Directory>,
-    /// The pages that this worker owns, ascending.
+    /// Pages that this worker owns, ascending.
     pub pages: CaptureRows,
-    /// Hosts of pages with their addresses, as this worker has read them: ascending, each pair once.
+    /// Hosts of pages with their addresses, as this worker has read them. Ascending and without
+    /// repetitions.
     pub addresses: HostAddresses,
-    /// Records that were read twice, because a work item began inside another's record.
+    /// Number of records that were read twice, because a work item began inside a record of another
+    /// one.
     pub overlapping: u64,
 }
 
 impl Crawl {
-    /// Reads pages that this worker owns.
+    /// Returns a reader of the pages that this worker owns.
     pub fn reader(&self) -> PageReader<'_> {
         PageReader { directory: &self.directory, rows: self.pages.reader() }
     }
 }
 
-/// Reads pages of their owner.
+/// Reader of the pages that a worker owns.
 #[derive(Debug)]
 pub struct PageReader<'a> {
     directory: &'a Directory,
@@ -66,16 +72,17 @@ pub struct PageReader<'a> {
 }
 
 impl PageReader<'_> {
-    /// The capture of a page.
+    /// Returns the capture of a page.
     ///
     /// # Errors
-    /// As [`CaptureReader::get`].
+    /// Returns any error of [`CaptureReader::get`].
     pub fn page(&mut self, page: Page) -> Result<CaptureRow<'_>> {
         self.rows.get(self.directory.place(page))
     }
 }
 
-/// A doc id with a number: of a capture in the order they came, and of its page once these are numbered. Orders by doc id: 12 bytes.
+/// Doc id with a number: first the number of a capture in the order of arrival, later the number of
+/// its page. Ordered by doc id. Takes 12 bytes, which an aligned `u64` would make 16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Ordered {
     doc_id_high: u32,
@@ -93,37 +100,39 @@ impl Ordered {
     }
 }
 
-/// Numbers for the hosts of a worker's pages, in the order they are met.
+/// Numbers for the hosts of a worker's pages, in the order of first appearance.
 struct HostNumbers {
-    /// By the hashes of their names.
+    /// Number of each host, by the hash of its name.
     of_keys: ByHash<u32>,
     of_pages: Vec<u32>,
 }
 
 impl HostNumbers {
-    /// Adds a page.
+    /// Adds the host of the next page.
     fn push(&mut self, key: u64) {
         let next = self.of_keys.len() as u32;
         self.of_pages.push(*self.of_keys.entry(key).or_insert(next));
     }
 }
 
-/// One of several captures with a doc id. They order by what they are, and by where they lie only if all else is the same: so the
-/// first of them is the same page however records are spread over files.
+/// One of several captures with the same doc id. Captures are ordered by content, and by place only
+/// if everything else is equal. So the first capture is the same page for any distribution of
+/// records over files.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Rival {
     url: String,
-    /// True for a conversion of a record that is a capture of the URL, too.
+    /// True for a conversion whose original record is a capture of the URL, too.
     is_covered: bool,
     newest: Reverse<i64>,
-    /// A response before a revisit, and that before a conversion.
+    /// 0 for a response, 1 for a revisit, 2 for a conversion. Smaller ranks come first.
     rank: u8,
     content: u64,
-    /// URL of the original of a revisit.
+    /// URL of the original of a revisit; otherwise empty.
     original: String,
-    /// Length of the record. Before its place, for the summary tells bytes that were kept.
+    /// Length of the record. It comes before the place in the order, because the summary reports
+    /// the bytes that were kept.
     bytes: u64,
-    /// Number of the input, offset and number of the item.
+    /// Number of the input, offset, and number of the work item.
     place: (u32, u64, u32),
     number: u32,
     record: u32,
@@ -150,7 +159,9 @@ impl Rival {
     const CONVERSION: u8 = 2;
 }
 
-/// Marks the conversions of records that are captures, too: those that name one of them, have the time of one, or name nothing.
+/// Marks the conversions whose original records are captures, too. A conversion is marked if it
+/// names the record of a capture of its URL, has the fetch time of such a capture, or names no
+/// record while its URL has such a capture.
 fn mark_covered(rivals: &mut [Rival]) {
     let (conversions, others): (Vec<&mut Rival>, Vec<&mut Rival>) =
         rivals.iter_mut().partition(|rival| rival.rank == Rival::CONVERSION);
@@ -169,10 +180,11 @@ fn mark_covered(rivals: &mut [Rival]) {
     }
 }
 
-/// Settles the captures on all shelves. `floors[item]` is the offset from which the records of a work item are true.
+/// Deduplicates the captures of all workers and numbers the pages. `floors[item]` is the offset
+/// from which the records of a work item are valid.
 ///
 /// # Errors
-/// Those of the disk that takes what has no room in memory.
+/// Returns any error of the disk, to which captures beyond the memory limit are written.
 pub fn settle(
     net: &mut Net<'_>,
     shelf: &mut WorkerPages,
@@ -194,6 +206,7 @@ pub fn settle(
     order.sort_unstable();
     reject_others(&mut order, &arrived, &mut shelf.rejections)?;
 
+    // Page numbers ascend by partition and doc id, so they do not depend on the number of workers.
     let mut counts = vec![0u32; partitions.count()];
     order.iter().for_each(|kept| counts[partitions.of(kept.doc_id())] += 1);
     let add = |x: Vec<u32>, y: Vec<u32>| x.iter().zip(y).map(|(x, y)| x + y).collect();
@@ -202,6 +215,8 @@ pub fn settle(
     for partition in 1..next.len() {
         next[partition] = next[partition - 1] + counts[partition - 1];
     }
+    // Visits captures in the order of doc ids: numbers each page, copies its capture, and reports
+    // the number to the worker that read it.
     let mut room = Vec::new();
     let mut hosts = HostNumbers { of_keys: ByHash::default(), of_pages: Vec::with_capacity(order.len()) };
     let replies = order.iter_mut().map(|kept| {
@@ -230,10 +245,10 @@ pub fn settle(
     Ok(Crawl { directory, pages, addresses, overlapping })
 }
 
-/// Captures on their way, back to back.
+/// Captures in transit, back to back.
 struct Parcel(Vec<u64>);
 
-/// As bytes.
+/// Serialized as bytes, which is faster than a sequence of numbers.
 impl Serialize for Parcel {
     fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
         to.serialize_bytes(bytemuck::cast_slice(&self.0))
@@ -246,8 +261,8 @@ impl<'de> Deserialize<'de> for Parcel {
     }
 }
 
-/// Brings captures to the owners of their doc ids; those that are sent give their memory back. Calls `each` for each that arrives, with
-/// its number in its stretch.
+/// Sends captures to the owners of their doc ids. Captures that have been sent release their
+/// memory. Calls `each` for each capture that arrives, with its number in its range.
 fn to_owners(
     net: &mut Net<'_>,
     captures: &mut CaptureRows,
@@ -283,7 +298,8 @@ fn to_owners(
     Ok(arrived)
 }
 
-/// Leaves of captures with one doc id, which are neighbours, the [first](Rival); rejects the others.
+/// Keeps the [first](Rival) of the captures with the same doc id, which must be adjacent in
+/// `order`, and rejects the others.
 fn reject_others(order: &mut Vec<Ordered>, arrived: &ArrivedCaptures, rejections: &mut Rows<Rejection>) -> Result<()> {
     let mut room = Vec::new();
     for same in order.chunk_by_mut(|x, y| x.doc_id() == y.doc_id()).filter(|same| same.len() > 1) {
@@ -309,8 +325,9 @@ fn reject_others(order: &mut Vec<Ordered>, arrived: &ArrivedCaptures, rejections
     Ok(())
 }
 
-/// The directory of all pages, of which each partition has so many: this worker has those with these doc ids, which ascend, and these hosts. And
-/// the hosts of the addresses that this worker has read.
+/// Builds the directory of all pages, and assigns host numbers to the addresses that this worker
+/// has read. `counts` are the numbers of pages in each partition, `pages` are this worker's pages
+/// in ascending order of doc ids, and `own_hosts` are the hosts of these pages.
 fn directory(
     net: &mut Net<'_>,
     pages: &[Ordered],
@@ -319,6 +336,8 @@ fn directory(
     counts: &[u32],
     partitions: TablePartitions,
 ) -> Result<(Arc<Directory>, HostAddresses)> {
+    // Host numbers ascend by the hash of the name, so that every process computes the same numbers
+    // from the broadcast hashes.
     let owners = HashOwners::new(net);
     let keys = own_hosts.of_keys.keys().copied();
     let mut owned = net.exchange("hosts", keys, |key| owners.owner(*key))?;
@@ -347,17 +366,17 @@ fn directory(
     Ok((directory, addresses))
 }
 
-/// Host (with port) of a canonical URL.
+/// Returns the host (with port) of a canonical URL.
 pub fn host(canonical_url: &str) -> &str {
     host_and_path(canonical_url).0
 }
 
-/// Hash of the name of a canonical URL's host.
+/// Returns the hash of the name of a canonical URL's host.
 pub(crate) fn host_key(canonical_url: &str) -> u64 {
     xxhash_rust::xxh3::xxh3_64(host(canonical_url).as_bytes())
 }
 
-/// Path and query of a canonical URL.
+/// Returns path and query of a canonical URL.
 pub fn path(canonical_url: &str) -> &str {
     host_and_path(canonical_url).1
 }

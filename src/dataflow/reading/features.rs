@@ -6,7 +6,7 @@ use webtwin_base::error::Result;
 use webtwin_core::text::Feature;
 use webtwin_spill::{Array, ArrayReader, ListReader, Lists, MemoryPool};
 
-/// Weighted features back to back.
+/// Weighted features of all slots, back to back.
 #[derive(Debug, Default)]
 pub struct FeatureLists {
     hashes: Lists<u64>,
@@ -14,15 +14,15 @@ pub struct FeatureLists {
 }
 
 impl FeatureLists {
-    /// No features yet.
+    /// Creates an empty container.
     pub fn new(pool: &MemoryPool) -> FeatureLists {
         FeatureLists { hashes: Lists::new(pool), weights: Array::new(pool) }
     }
 
-    /// Appends the features of a page; a weight beyond 65,535 sixteenths is that.
+    /// Appends the features of a page. Weights are clamped to 65,535 sixteenths.
     ///
     /// # Errors
-    /// As [`Lists::push`].
+    /// Returns any error of [`Lists::push`].
     pub fn push(&mut self, features: &[Feature]) -> Result<()> {
         let hashes: Vec<u64> = features.iter().map(|feature| feature.hash).collect();
         let weight = |feature: &Feature| feature.weight.min(u32::from(u16::MAX)) as u16;
@@ -30,20 +30,20 @@ impl FeatureLists {
         self.push_as_kept(&hashes, &weights)
     }
 
-    /// Appends the features of a page as [`FeatureReader::get`] gives them.
+    /// Appends the features of a page in the form that [`FeatureReader::get`] returns.
     ///
     /// # Errors
-    /// As [`Lists::push`].
+    /// Returns any error of [`Lists::push`].
     pub fn push_as_kept(&mut self, hashes: &[u64], weights: &[u16]) -> Result<()> {
         self.hashes.push(hashes)?;
         self.weights.push(weights)?;
         Ok(())
     }
 
-    /// As [`Lists::push_again`].
+    /// Appends a copy of the features of a slot, like [`Lists::push_again`].
     ///
     /// # Errors
-    /// Likewise.
+    /// Returns any error of [`Lists::push_again`].
     pub fn push_again(&mut self, slot: usize) -> Result<()> {
         let mut reader = self.reader();
         let (hashes, weights) = reader.get(slot)?;
@@ -51,22 +51,23 @@ impl FeatureLists {
         self.push_as_kept(&hashes, &weights)
     }
 
-    /// Reads features.
+    /// Returns a reader of the features.
     pub fn reader(&self) -> FeatureReader<'_> {
         FeatureReader { lists: self, hashes: self.hashes.reader(), weights: self.weights.reader() }
     }
 
-    /// Features in a slot.
+    /// Returns the number of features in a slot.
     pub fn size(&self, slot: usize) -> usize {
         self.hashes.size(slot)
     }
 
-    /// Features in neighbouring slots; none where there are no slots.
+    /// Returns the number of features in a range of slots; 0 if there are no slots.
     pub fn items_of(&self, slots: Range<usize>) -> u64 {
         if self.slots() == 0 { 0 } else { self.hashes.items_of(slots) }
     }
 
-    /// As [`Lists::retain`]; no slots stay none.
+    /// Keeps the slots for which `stays` is true, like [`Lists::retain`]. Does nothing if there are
+    /// no slots.
     pub(super) fn retain(&mut self, stays: &[bool]) -> Result<()> {
         if self.slots() == 0 {
             return Ok(());
@@ -81,38 +82,38 @@ impl FeatureLists {
         self.hashes.retain(stays)
     }
 
-    /// Holds at most so many bytes of features in memory from now on.
+    /// Limits the features in memory to `bytes` from now on.
     ///
     /// # Errors
-    /// As [`Lists::push`].
+    /// Returns any error of [`Lists::push`].
     pub fn hold_at_most(&mut self, bytes: u64) -> Result<()> {
         // A hash has four times the bytes of a weight.
         self.weights.hold_at_most(bytes / 5)?;
         self.hashes.hold_at_most(bytes / 5 * 4)
     }
 
-    /// Bytes on disk.
+    /// Returns the number of bytes on disk.
     pub fn spilled_bytes(&self) -> u64 {
         self.hashes.spilled_bytes() + self.weights.spilled_bytes()
     }
 
-    /// Number of slots.
+    /// Returns the number of slots.
     pub fn slots(&self) -> usize {
         self.hashes.slots()
     }
 
-    /// Features in all lists.
+    /// Returns the number of features in all slots.
     pub fn items(&self) -> u64 {
         self.weights.len()
     }
 
-    /// Gives back memory and disk.
+    /// Removes all features, and releases their memory and disk space.
     pub fn clear(&mut self) {
         *self = FeatureLists::default();
     }
 }
 
-/// Reads features, mostly in the order of their slots.
+/// Reader of features, optimized for access in the order of slots.
 #[derive(Debug)]
 pub struct FeatureReader<'a> {
     lists: &'a FeatureLists,
@@ -121,10 +122,10 @@ pub struct FeatureReader<'a> {
 }
 
 impl FeatureReader<'_> {
-    /// Hashes and weights of the features in a slot.
+    /// Returns hashes and weights of the features in a slot.
     ///
     /// # Errors
-    /// As [`ListReader::get`].
+    /// Returns any error of [`ListReader::get`].
     pub fn get(&mut self, slot: usize) -> Result<(&[u64], &[u16])> {
         let Range { start, end } = self.lists.hashes.range(slot);
         Ok((self.hashes.get(slot)?, self.weights.get(start, (end - start) as usize)?))

@@ -1,7 +1,9 @@
-//! A look at the first records of some inputs, before a run does any work: what is wrong with all of them is said at once.
+//! Checks the first records of some inputs before a run starts its work, so that a defect of all
+//! records is reported immediately.
 //!
-//! A part can only tell for certain what no record of it is: an input of which every record looked at is damaged ends the run,
-//! one of which more than the allowed share is only warned of, for the rest of it may be sound.
+//! Part of an input only shows which records are damaged in that part. If every checked record of
+//! an input is damaged, the run ends. If more than the allowed fraction is damaged, the check only
+//! warns, because the rest of the input may be sound.
 
 use webtwin_base::error::{Error, Result};
 use webtwin_job::Input;
@@ -10,25 +12,26 @@ use webtwin_pages::record::{Found, Reason};
 use webtwin_pages::url::CanonicalUrl;
 use webtwin_pages::work_items::Work;
 
-/// Inputs looked at, evenly spread.
+/// Maximum number of inputs that are checked, evenly spread.
 const INPUTS: usize = 8;
 
-/// Records looked at of each.
+/// Maximum number of records of an input that are checked.
 const RECORDS: u64 = 1000;
 
-/// Bytes of pages after which an input has been looked at enough.
+/// Bytes of pages after which the check of an input ends.
 const BYTES: usize = 4 << 20;
 
-/// Records that must be damaged, one and all, for an input to be refused of which there are more.
+/// Minimum number of checked records, all damaged, for which an input with more records is refused.
 const ENOUGH: u64 = 100;
 
-/// Looks at the first records of some inputs; returns warnings.
+/// Checks the first records of some inputs. Returns warnings.
 ///
 /// # Errors
-/// [`Error::TooManyBad`] for an input that is damaged as far as it was looked at; those of reading.
+/// Returns [`Error::TooManyBad`] for an input whose checked records are all damaged, and any error
+/// of reading.
 ///
 /// # Cost
-/// At most 1000 records and 4 MiB of pages, or a record, of each of eight inputs.
+/// Reads at most 1000 records and 4 MiB of pages, but at least one record, of each of eight inputs.
 pub fn first_look(work: &Work, input: &Input) -> Result<Vec<String>> {
     let of_input = work.items.chunk_by(|x, y| x.input == y.input).collect::<Vec<_>>();
     let mut warnings = Vec::new();
@@ -41,7 +44,7 @@ pub fn first_look(work: &Work, input: &Input) -> Result<Vec<String>> {
         let read = work.read(item, input, &mut |found| {
             note(&mut damage, &mut bytes, found);
             has_enough = damage.records >= RECORDS || bytes >= BYTES;
-            // Any error ends the reading.
+            // An error is the only way to end the reading early; it is discarded below.
             if has_enough { Err(Error::Invariant("enough was read".into())) } else { Ok(()) }
         });
         if !has_enough {

@@ -1,5 +1,5 @@
-//! Rows of tables of any origin: each worker reads its share of their parts, which are row groups of Parquet
-//! and whole files of lines.
+//! Reads rows of tables that other programs wrote. Each worker reads its share of the parts of the
+//! tables. A part is a row group of a Parquet file, or a whole file of lines.
 
 use itertools::Itertools;
 use serde::{Deserialize, Serialize};
@@ -9,37 +9,38 @@ use webtwin_engine::Net;
 use webtwin_job::Limits;
 use webtwin_pages::foreign_table::{ForeignTable, Row};
 
-/// A row that cannot be understood.
+/// Row that cannot be parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed {
-    /// Its bytes, where it is a line of text.
+    /// Bytes of the row, if it is a line of text.
     pub bytes: u64,
 }
 
-/// A row that was understood, or one that cannot be.
+/// Row that was parsed, or a malformed row.
 pub type ForeignRow<T> = std::result::Result<T, Malformed>;
 
-/// Outcome of the rows of some tables; `read = used + unknown + malformed + self_pairs + duplicates`.
+/// Numbers of rows of some tables by their outcome; `read = used + unknown + malformed + self_pairs
+/// + duplicates`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowCounts {
     /// Rows read.
     pub read: u64,
-    /// Rows that are the first to say what they do of known pages.
+    /// Rows that are used: the first of equal rows, with known pages.
     pub used: u64,
     /// Rows with an unknown page.
     pub unknown: u64,
-    /// Rows that cannot be understood.
+    /// Rows that cannot be parsed.
     pub malformed: u64,
-    /// Bytes of these, where they are lines of text.
+    /// Bytes of the malformed rows that are lines of text.
     pub malformed_bytes: u64,
     /// Pairs of a page with itself.
     pub self_pairs: u64,
-    /// Rows that repeat others.
+    /// Rows that repeat other rows.
     pub duplicates: u64,
 }
 
 impl RowCounts {
-    /// Counts a row, and returns it if it was understood.
+    /// Counts a row, and returns it if it was parsed.
     pub(crate) fn understood<T>(&mut self, row: ForeignRow<T>) -> Option<T> {
         self.read += 1;
         match row {
@@ -52,10 +53,10 @@ impl RowCounts {
         }
     }
 
-    /// Adds up the counts of all workers, and fills in the rows that are used. One round.
+    /// Adds up the counts of all workers, and computes the number of used rows. Takes one round.
     ///
     /// # Errors
-    /// Only when the run has ended.
+    /// Returns an error only if the run has ended.
     pub(crate) fn of_all(self, net: &mut Net<'_>) -> Result<RowCounts> {
         let RowCounts { read, unknown, malformed, malformed_bytes, self_pairs, duplicates, .. } = self;
         let [read, unknown, malformed, malformed_bytes, self_pairs, duplicates] =
@@ -65,7 +66,7 @@ impl RowCounts {
     }
 }
 
-/// A worker's share of the parts of some tables.
+/// Share of a worker in the parts of some tables.
 pub(crate) struct OwnParts<'t> {
     tables: Vec<&'t ForeignTable>,
     limits: &'t Limits,
@@ -79,7 +80,7 @@ impl<'t> OwnParts<'t> {
         OwnParts { tables, limits, index: net.index(), peers: net.peers() }
     }
 
-    /// Returns the approximate number of rows.
+    /// Returns the approximate number of rows in this share.
     pub(crate) fn about(&self) -> u64 {
         let parts = |(number, table): (usize, &&ForeignTable)| {
             let own = table.parts().iter().enumerate().filter(|(part, _)| self.has(number, *part));
@@ -92,8 +93,8 @@ impl<'t> OwnParts<'t> {
         (number + part) % self.peers == self.index
     }
 
-    /// Reads the rows of this share. `make` gets the fields of the wanted columns, and returns `None` if it
-    /// cannot understand them.
+    /// Reads the rows of this share. `make` receives the fields of the wanted columns, and returns
+    /// `None` if it cannot parse them.
     pub(crate) fn rows<T: 't, const N: usize>(
         self,
         wanted: [&'static [&'static str]; N],

@@ -1,12 +1,16 @@
-//! Inverse document frequencies: features weigh less the more pages they are on, so simhashes wait for the whole crawl.
+//! Weights features by inverse document frequency: a feature weighs less the more pages contain it.
+//! So simhashes can only be computed after the whole crawl has been read.
 //!
-//! Three exchanges and a sum: features of pages to their owners, in shares that spill, who count the pages of each; features with their
-//! weights back to where those of a page meet, in shares, too; simhashes to the owners of their pages.
+//! There are three exchanges and a sum. First the features of pages are sent to their owners, in
+//! partitions that spill; the owners count the pages of each feature. Then the features with their
+//! weights are sent to workers that collect the features of a page, again in partitions. Finally
+//! the simhashes are sent to the owners of their pages.
 //!
 //! # Memory
-//! 10 bytes a distinct feature of a page on the shelf, until it is sent; then 16, or what a bound leaves of them in memory. Up to 40
-//! more for those of one share, which has some megabytes of them, or all pages of the commonest feature; and 16 a page with its
-//! owner.
+//! Takes 10 bytes for each distinct feature of a local page until it is sent. Then takes 16 bytes
+//! for each, or what a memory limit allows. In addition takes up to 40 bytes for each feature of
+//! one partition, which has some megabytes of them, or all pages of the most frequent feature. The
+//! owner of a page takes 16 bytes for it.
 
 use std::collections::hash_map::Entry;
 
@@ -27,7 +31,7 @@ use webtwin_core::text::{Feature, inverse_document_frequency};
 use webtwin_engine::{Net, Owners};
 use webtwin_job::Job;
 
-/// A feature of a page, as it counts there or as it counts in the crawl.
+/// Feature of a page, with its weight on the page, or with its weight in the crawl.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct OfPage {
@@ -47,11 +51,12 @@ impl OfPage {
     }
 }
 
-/// Makes the simhashes, `bits` wide, of the pages whose features are on the shelves, and gives them to their owners' rows.
+/// Computes the simhashes of all pages whose features are among the local pages of any worker, and
+/// stores them with the owners of the pages. Their width is that of the job.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] when the disk does not take what has no memory; those of
-/// reading from it.
+/// Returns [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] if
+/// features beyond the memory limit do not fit on the disk, and any error of reading from the disk.
 pub fn simhashes(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &mut Crawl, job: &Job) -> Result<()> {
     let mine = shelf.kept().filter(|&(slot, _)| shelf.features.size(slot) > 0).count() as u64;
     let [pages] = net.all_sum("pages with features", [mine])?;
@@ -79,7 +84,8 @@ pub fn simhashes(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &mut Crawl, 
     })
 }
 
-/// The features of pages as they count in the crawl, by page. Takes them from the shelf.
+/// Returns the features of pages with their weights in the crawl, partitioned by page. Removes the
+/// features from the local pages.
 fn weighted(net: &mut Net<'_>, shelf: &mut WorkerPages, pages: u64) -> Result<HashPartitions<OfPage>> {
     let count = shelf.features.items();
     let mut features = shelf.features.reader();
@@ -108,7 +114,8 @@ fn weighted(net: &mut Net<'_>, shelf: &mut WorkerPages, pages: u64) -> Result<Ha
     HashPartitions::one_of(net, "weighted features", 2, count, of_shares.flatten_ok(), |row| row.page)
 }
 
-/// The simhashes of pages, as [page, the halves of the simhash], share by share.
+/// Computes the simhashes of pages, partition by partition. A row consists of the page and the two
+/// halves of its simhash.
 fn made(mut of_pages: HashPartitions<OfPage>, bits: u32) -> impl Iterator<Item = Result<Vec<[u32; 3]>>> {
     let (mut some, mut by_page, mut gather, mut features) = (Vec::new(), Vec::new(), Gather::default(), Vec::new());
     (0..of_pages.count()).map(move |share| {

@@ -1,7 +1,8 @@
-//! Reading: work items are pulled by the workers of a process until none is left; what they read goes on their shelves.
+//! Reads the input: the workers of a process pull work items until there are none left, and add
+//! what they read to their local pages.
 //!
-//! Items are dealt out to processes in turn and pulled within a process, so one large file is work for all workers. Which
-//! worker reads an item never shows in the answer.
+//! Items are dealt out to processes in turn and pulled within a process, so a single large file
+//! keeps all workers busy. The result does not depend on which worker reads an item.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -39,32 +40,33 @@ use webtwin_pages::record::{self, Found, Means, RawPage, Reason, Refused};
 use webtwin_pages::url::CanonicalUrl;
 use webtwin_pages::work_items::Work;
 
-/// The work of a run, shared by the workers of a process.
+/// Work of a run, shared by the workers of a process.
 #[derive(Debug)]
 pub struct Queue {
-    /// Inputs and the items they are cut in.
+    /// Inputs, and the work items into which they are cut.
     pub work: Work,
     turns: WorkQueue,
-    /// Turns at items of earlier crawls.
+    /// Queue of the work items of earlier crawls.
     original_turns: WorkQueue,
-    /// What has been read so far, for people who watch.
+    /// Progress of reading, for display.
     pub progress: Arc<Progress>,
-    /// Records of finished items, where a run may be taken up again.
+    /// Checkpoints of finished items, if the run can be resumed.
     pub resume: Option<Resume>,
-    /// Held by who reads a large page where memory has a bound: one at a time, for it takes up to ten times its bytes.
+    /// Lock of the worker that reads a large page while memory is limited. Only one large page is
+    /// read at a time, because it takes up to ten times its bytes.
     large_page: Mutex<()>,
 }
 
-/// Bytes from which on a page is large.
+/// Bytes above which a page is large.
 const LARGE_PAGE: usize = 1 << 20;
 
 impl Queue {
-    /// A queue of all items.
+    /// Creates a queue of all items.
     pub fn new(work: Work) -> Arc<Queue> {
         Queue::resuming(work, None)
     }
 
-    /// A queue of all items, some of which an earlier run may have recorded.
+    /// Creates a queue of all items, some of which may have checkpoints of an earlier run.
     pub fn resuming(work: Work, resume: Option<Resume>) -> Arc<Queue> {
         let progress = Arc::new(Progress::new(work.weight()));
         let (turns, original_turns) = Default::default();
@@ -72,16 +74,17 @@ impl Queue {
     }
 }
 
-/// Reads items until none is left for this process; those that an earlier run has recorded are not read again. Items of earlier
-/// crawls are read afterwards, if there are revisits.
+/// Reads work items until there are none left for this process. Items with a checkpoint of an
+/// earlier run are restored instead. Items of earlier crawls are read last, and only if there are
+/// revisits.
 ///
 /// # Errors
-/// What is wrong with an input as a whole, or with the store it lies in; never bad content. What was finished before it is
-/// recorded, where anything is.
+/// Returns an error if an input as a whole or its store fails; never for damaged content. Items
+/// that were finished before the error have checkpoints, if the run writes checkpoints.
 pub fn read(net: &mut Net<'_>, queue: &Queue, job: &Job) -> Result<WorkerPages> {
     let mut reader = Reader::new(net, job)?;
     if job.effort.memory_bytes > 0 {
-        // For the first item, which may be all there is.
+        // Limits memory for the first item, which may be the only one.
         let workers = net.workers_per_process();
         let room = MemoryEstimate::default().room_for_lists(0, workers, job.effort.memory_bytes);
         reader.shelf.hold_lists_at_most(room / workers as u64)?;
@@ -97,6 +100,8 @@ pub fn read(net: &mut Net<'_>, queue: &Queue, job: &Job) -> Result<WorkerPages> 
             result = read_items(net, queue, &queue.original_turns, originals, job, &mut reader, &mut recorder);
         }
     }
+    // Progress and checkpoints are also written after an error, so that a resumed run continues
+    // from here.
     if let Some(resume) = &queue.resume {
         resume.known.fetch_add(reader.known_taken, Ordering::Relaxed);
     }
@@ -107,7 +112,7 @@ pub fn read(net: &mut Net<'_>, queue: &Queue, job: &Job) -> Result<WorkerPages> 
     result.map(|()| reader.shelf)
 }
 
-/// Reads the items in a range, in turn.
+/// Reads the work items in a range, as this process gets its turns.
 fn read_items(
     net: &Net<'_>,
     queue: &Queue,
@@ -138,6 +143,7 @@ fn read_items(
             }
             reader.read(net, queue, job)?;
         }
+        // A restored item is written again only if its checkpoint must move to this run.
         if let (Some(recorder), Some(resume)) = (recorder.as_mut(), &queue.resume)
             && (!taken_up || resume.store.moves(number))
         {
@@ -148,8 +154,9 @@ fn read_items(
     }
 }
 
-/// Writes to disk what of the lists on a shelf has no room in memory where this has a bound; refuses to read on when the shelves of
-/// a process would outgrow it all the same, as far as the items read so far tell.
+/// Spills the lists of the local pages beyond the memory limit, if there is one. Refuses to
+/// continue if the local pages of a process would exceed the limit even then, extrapolated from the
+/// items read so far.
 fn make_room_to_read_on(net: &Net<'_>, shelf: &mut WorkerPages, items: usize, job: &Job) -> Result<()> {
     let allowed_bytes = job.effort.memory_bytes;
     if allowed_bytes == 0 {
@@ -162,39 +169,39 @@ fn make_room_to_read_on(net: &Net<'_>, shelf: &mut WorkerPages, items: usize, jo
         return shelf.hold_lists_at_most(room / workers as u64);
     }
     let all = mine.times(workers * items.div_ceil(net.peers()).max(done), done);
-    // A tenth more: other items may hold more than those read so far.
+    // Adds a tenth: other items may be larger than the items read so far.
     let needed = enough_bytes(&all, job, all.pages * net.processes() as u64, workers, net.processes());
     let needed_bytes = needed / 10 * 11;
     Err(too_little("pages and links, and the steps after".into(), needed_bytes, allowed_bytes))
 }
 
-/// Turns what is found in the input into what lies on the shelf.
+/// Converts the records found in the input into local pages.
 pub(super) struct Reader {
-    /// What has been read.
+    /// Local pages that have been read.
     pub(super) shelf: WorkerPages,
     tools: Tools,
     follow: Links,
     min_text: usize,
     simhash: Simhash,
-    /// Whether what is read will be recorded, with what pages were read from.
+    /// True if checkpoints will be written; then a hash of what each page was read from is kept.
     records: bool,
-    /// Pages that an earlier run has read, where there are any.
+    /// Pages that an earlier run has read, if there are any.
     known: Option<Arc<KnownPages>>,
-    /// How many of them were taken.
+    /// Number of known pages that were reused.
     known_taken: u64,
     worker: u32,
-    /// Where the segments after the first are of the record that is taken next.
+    /// Places of the segments after the first, for the next record that is taken.
     pub(super) segments: Vec<(u32, u64)>,
     noted_addresses: Noted,
-    /// Work item and input that are being read.
+    /// Numbers of the work item and of the input that are being read.
     pub(super) item: (u32, u32),
 }
 
 impl Reader {
-    /// Reads on where a shelf was left.
+    /// Creates a reader that adds to the given local pages.
     ///
     /// # Errors
-    /// None where nothing is read.
+    /// Returns no error at present.
     pub(super) fn on(shelf: WorkerPages, net: &Net<'_>, job: &Job) -> Result<Reader> {
         Ok(Reader { shelf, ..Reader::new(net, job)? })
     }
@@ -207,7 +214,7 @@ impl Reader {
             tools: Tools::new(job),
             follow: job.links,
             min_text: job.chunks.min_text as usize,
-            // A study asks for no simhash.
+            // A study uses no simhashes.
             simhash: if study { Simhash { bits: 0, ..job.simhash.clone() } } else { job.simhash.clone() },
             records: false,
             known: None,
@@ -219,7 +226,7 @@ impl Reader {
         })
     }
 
-    /// Reads the item at hand.
+    /// Reads the current work item.
     fn read(&mut self, net: &Net<'_>, queue: &Queue, job: &Job) -> Result<()> {
         let number = self.item.0;
         let end = queue.work.read(&queue.work.items[number as usize], &job.input, &mut |found| {
@@ -231,7 +238,7 @@ impl Reader {
             }
             let _alone = queue.large_page.lock().expect("nothing panics while it holds this");
             self.take(found, &queue.progress)?;
-            // What it has grown to goes, too.
+            // Drops the buffers that the large page has grown.
             self.tools = Tools::new(job);
             Ok(())
         })?;
@@ -239,7 +246,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Puts what is found on the shelf.
+    /// Adds a record to the local pages.
     pub(super) fn take(&mut self, found: Found, progress: &Progress) -> Result<()> {
         match found {
             Found::Refused(refused) => self.refuse(refused)?,
@@ -279,7 +286,7 @@ impl Reader {
         self.shelf.rejections.push(&Rejection { source, offset, reason, detail, item, bytes })
     }
 
-    /// Lays a revisit aside until its original is known.
+    /// Stores a revisit until its original is known.
     fn revisit(&mut self, revisit: record::Revisit, url: &CanonicalUrl, offset: u64) {
         let (item, source) = self.item;
         let id = |url: &str| CanonicalUrl::parse(url).map_or(0, |url| doc_id(url.as_str()));
@@ -297,7 +304,7 @@ impl Reader {
         });
     }
 
-    /// Notes that the host of a URL has answered from an address, if that is known.
+    /// Notes that the host of a URL has answered from an address. An address of 0 is unknown.
     fn note_address(&mut self, url: &CanonicalUrl, address: u64, offset: u64) {
         if address != 0 {
             let row = HostAddress { host: host_key(url.as_str()), address, offset, item: self.item.0 };
@@ -338,7 +345,8 @@ impl Reader {
         self.extract_and_keep(page, url)
     }
 
-    /// Puts a page on the shelf of which an earlier run has read what it says.
+    /// Adds a page that an earlier run has read. Text and links come from the earlier run, the rest
+    /// from the current record.
     fn keep_as_known(&mut self, page: RawPage, mut known: PageRecord, content: u128) -> Result<()> {
         let row = &mut known.capture;
         row.mended.retain(|reason| MENDED_IN_TEXT.contains(reason));
@@ -364,11 +372,14 @@ impl Reader {
             None => tools.recipe.fingerprint(extracted.text, &mut tools.fprints),
             Some(paragraphs) => paragraphs.marks(extracted.text, &mut tools.fprints),
         };
-        // A page that says too little is near nothing, and a copy of those with its bytes only.
+        // A page with too little text is similar to no page, and a copy only of pages with the same
+        // bytes.
         let text = if document.exact == 0 { "" } else { extracted.text };
         let by_bytes = tools.paragraphs.is_none() && self.min_text > extracted.text.len();
         let body = bytes(&page.body);
         let exact = if by_bytes { instead_of_text(body) } else { document.exact };
+        // Parallel lists of a slot must all be extended, or none: nothing below may return early
+        // without an error that ends the run.
         let shelf = &mut self.shelf;
         let simhash = match (self.simhash.bits, self.simhash.features.idf) {
             (0, _) => None,
@@ -424,7 +435,7 @@ impl Reader {
     }
 }
 
-/// Returns what a capture keeps of the id of its record.
+/// Returns the part of the record id that a capture stores.
 fn record(page: &RawPage) -> u32 {
     page.converted_from.unwrap_or(page.names.id) as u32
 }
@@ -435,19 +446,20 @@ fn variant(page: &RawPage) -> u16 {
     xxh3_64(&[page.form.name().as_bytes(), &charset].concat()) as u16
 }
 
-/// What extracting text and links may mend, and reading its record does not.
+/// Repairs that the extraction of text and links can make, and the parsing of a record cannot.
 const MENDED_IN_TEXT: [Reason; 2] = [Reason::PdfDamaged, Reason::TooManyLinks];
 
-/// What extracting text and links has mended.
+/// Returns the repairs that the extraction of text and links has made.
 fn mended_by(extracted: &Extracted<'_>) -> impl Iterator<Item = Reason> {
     let mended = MENDED_IN_TEXT.into_iter().zip([extracted.is_partial, extracted.too_many_links]);
     mended.filter_map(|(reason, is_so)| is_so.then_some(reason))
 }
 
-/// Counts the records on a shelf by input; `floors[item]` is the offset from which the records of an item are true.
+/// Counts the records of the local pages and rejections by input. `floors[item]` is the offset from
+/// which the records of an item are valid.
 ///
 /// # Errors
-/// Those of the disk that captures may be on.
+/// Returns any error of the disk, on which captures may be.
 pub fn damage(shelf: &WorkerPages, floors: &[u64]) -> Result<BTreeMap<u32, Damage>> {
     let mut of_inputs: BTreeMap<u32, Damage> = BTreeMap::new();
     shelf.captures.each(|capture| {
@@ -469,7 +481,7 @@ pub fn damage(shelf: &WorkerPages, floors: &[u64]) -> Result<BTreeMap<u32, Damag
     Ok(of_inputs)
 }
 
-/// Whether the record is whole, but larger than the job allows: such as a film.
+/// True if the record is complete, but larger than the job allows, such as a film.
 fn is_over_a_limit(reason: Reason) -> bool {
     matches!(reason, Reason::RecordTooLarge | Reason::DecodedTooLarge)
 }

@@ -1,35 +1,35 @@
-//! The part of a shelf that reading one work item has filled.
+//! Ranges of the local pages that one work item has filled.
 
 use std::ops::Range;
 
 use crate::reading::worker_pages::WorkerPages;
 use webtwin_pages::warc::RangeEnd;
 
-/// What one item has left on a shelf.
+/// Ranges of the local pages that belong to one work item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// Slots of its pages.
+    /// Slots of the pages.
     pub slots: Range<usize>,
-    /// Places of its rejections.
+    /// Indices of the rejections.
     pub rejections: Range<usize>,
-    /// Places of its pages that lead on.
+    /// Indices of the pages that lead to another page.
     pub leads: Range<usize>,
-    /// Places of the editions that its pages name.
+    /// Indices of the editions that the pages name.
     pub editions: Range<usize>,
-    /// Places of its redirects.
+    /// Indices of the redirects.
     pub redirects: Range<usize>,
-    /// Places of its addresses of hosts.
+    /// Indices of the addresses of hosts.
     pub addresses: Range<usize>,
-    /// Places of its revisits.
+    /// Indices of the revisits.
     pub revisits: Range<usize>,
-    /// Places of its segments.
+    /// Indices of the segments.
     pub segments: Range<usize>,
-    /// What reading it came to.
+    /// End of the item, with its number of records.
     pub end: RangeEnd,
 }
 
 impl Part {
-    /// What is put on the shelf after this call, once [`Part::to_here`] says where it ends.
+    /// Starts a part at the current end of the local pages. [`Part::to_here`] sets its end.
     pub fn from_here(shelf: &WorkerPages) -> Part {
         let from = |rows: usize| rows..rows;
         Part {
@@ -45,10 +45,10 @@ impl Part {
         }
     }
 
-    /// The part up to the item put on the shelf last.
+    /// Ends the part at the current end of the local pages, after the item that was added last.
     ///
     /// # Panics
-    /// If there is none.
+    /// Panics if no item has been added.
     pub fn to_here(self, shelf: &WorkerPages) -> Part {
         Part {
             slots: self.slots.start..shelf.exact.len(),
@@ -63,7 +63,7 @@ impl Part {
         }
     }
 
-    /// Bytes of its record, about.
+    /// Returns the approximate bytes of the checkpoint of this part.
     pub(super) fn bytes(&self, shelf: &WorkerPages) -> u64 {
         let slots = || self.slots.clone();
         let numbers = shelf.fprints.items_of(slots()) + shelf.links.items_of(slots());

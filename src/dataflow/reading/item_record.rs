@@ -1,13 +1,14 @@
-//! The bytes of a record: what one work item left on a shelf.
+//! Encoding of the checkpoint of one work item: all data that the item added to the local pages.
 //!
 //! ```text
 //! length of the head: u64
-//! head                       what is no page; for each page, what it was read from, and how long its part is
+//! head                       everything but pages; for each page, a hash of its source, and the length of its part
 //! part                       one for each page, in the order of reading
 //! ```
 //!
-//! So a page can be taken from a record without the others ([`crate::reading::known_pages`]). Head and parts are
-//! `bincode` of whole numbers of fixed width.
+//! So a page can be read from a checkpoint without the other pages
+//! ([`crate::reading::known_pages`]). Head and parts are encoded by `bincode` with integers of
+//! fixed width.
 
 use std::ops::Range;
 
@@ -29,7 +30,7 @@ use webtwin_pages::warc::RangeEnd;
 /// Bytes of the length of a head.
 const LENGTH_BYTES: usize = 8;
 
-/// What is no page, as it is written.
+/// Head of a checkpoint, for writing.
 #[derive(Serialize)]
 struct HeadOf<'a> {
     rejections: &'a [Rejection],
@@ -41,7 +42,7 @@ struct HeadOf<'a> {
     pages: &'a [PageAt],
 }
 
-/// The same, as it is read.
+/// Head of a checkpoint, for reading.
 #[derive(Deserialize)]
 struct Head {
     rejections: Vec<Rejection>,
@@ -53,16 +54,16 @@ struct Head {
     pages: Vec<PageAt>,
 }
 
-/// A page in the head of a record.
+/// Page in the head of a checkpoint.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct PageAt {
-    /// Hash of what it was read from.
+    /// Hash of what the page was read from.
     content: u128,
-    /// Length of its part.
+    /// Length of the page's part.
     bytes: u32,
 }
 
-/// A page, as it is written.
+/// Page in a checkpoint, for writing.
 #[derive(Serialize)]
 struct PageOf<'a> {
     capture: Capture,
@@ -75,25 +76,25 @@ struct PageOf<'a> {
     set: Option<Vec<u32>>,
 }
 
-/// A page out of a record.
+/// Page in a checkpoint, for reading.
 #[derive(Debug, Deserialize)]
 pub struct PageRecord {
-    /// Its row, with the numbers of the run that read it.
+    /// Capture, with the numbers of the run that read it.
     pub capture: Capture,
-    /// By what revisits may refer to its record.
+    /// Names by which revisits may refer to the record of the page.
     pub names: Names,
     fprints: Vec<FPrint>,
     links: Vec<DocId>,
     leads_to: Option<DocId>,
     editions: Vec<DocId>,
-    /// Hashes and weights; `None` where pages have no lists of features, not even empty ones.
+    /// Hashes and weights. `None` if the run keeps no lists of features, not even empty ones.
     features: Option<(Vec<u64>, Vec<u16>)>,
-    /// Its set of shingles, where pages are compared by these.
+    /// Set of shingles, if pages are compared by shingles.
     set: Option<Vec<u32>>,
 }
 
 impl PageRecord {
-    /// Reads the part of a page; `None` when it is none.
+    /// Decodes the part of a page; `None` if the bytes are not a valid part.
     pub fn decode(part: &[u8]) -> Option<PageRecord> {
         let page: PageRecord = codec().deserialize(part).ok()?;
         let is_whole = page.capture.doc_id == doc_id(&page.capture.url)
@@ -101,20 +102,21 @@ impl PageRecord {
         is_whole.then_some(page)
     }
 
-    /// Its distinct chunks, ascending.
+    /// Returns the distinct chunks of the page, ascending.
     pub fn fprints(&self) -> &[FPrint] {
         &self.fprints
     }
 
-    /// Whether it says what pages on a shelf say.
+    /// True if the page has a set of shingles exactly if the local pages do.
     pub fn fits(&self, shelf: &WorkerPages) -> bool {
         self.set.is_some() == shelf.sets.is_some()
     }
 
-    /// Puts the page on a shelf that it fits, in the next slot, which `content` was read from.
+    /// Adds the page to the local pages in the next slot; [`PageRecord::fits`] must be true.
+    /// `content` is the hash of what the page was read from.
     ///
     /// # Errors
-    /// Those of the disk that takes what has no room in memory.
+    /// Returns any error of the disk, to which lists beyond the memory limit are written.
     pub fn put(self, content: u128, shelf: &mut WorkerPages) -> Result<()> {
         let PageRecord { capture, names, fprints, links, leads_to, editions, features, set } = self;
         let slot = shelf.exact.len() as u32;
@@ -140,10 +142,11 @@ fn append(value: &impl Serialize, to: &mut Vec<u8>) {
     codec().serialize_into(to, value).expect("plain values go into memory");
 }
 
-/// Appends the record of an item; its captures must still be on the shelf, and what its pages were read from.
+/// Appends the checkpoint of a work item to `record`. The captures of the item must still be in the
+/// local pages, and so must the hashes of what its pages were read from.
 ///
 /// # Errors
-/// Those of the disk that holds what has no room in memory.
+/// Returns any error of the disk, on which lists beyond the memory limit are.
 pub(super) fn encode(part: &Part, shelf: &WorkerPages, record: &mut Vec<u8>) -> Result<()> {
     let (mut parts, mut pages) = (Vec::new(), Vec::with_capacity(part.slots.len()));
     let mut leads = shelf.leads[part.leads.clone()].iter().peekable();
@@ -178,6 +181,7 @@ pub(super) fn encode(part: &Part, shelf: &WorkerPages, record: &mut Vec<u8>) -> 
         end: part.end,
         pages: &pages,
     };
+    // The length of the head is known only after the head has been encoded.
     let start = record.len();
     record.extend_from_slice(&[0; LENGTH_BYTES]);
     append(&head, record);
@@ -187,7 +191,7 @@ pub(super) fn encode(part: &Part, shelf: &WorkerPages, record: &mut Vec<u8>) -> 
     Ok(())
 }
 
-/// The head of a record and the parts behind it, if lengths are right.
+/// Returns the head of a checkpoint and the bytes of its parts, if the lengths are valid.
 fn split(record: &[u8]) -> Option<(Head, &[u8])> {
     let (length, rest) = record.split_first_chunk::<LENGTH_BYTES>()?;
     let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
@@ -197,7 +201,8 @@ fn split(record: &[u8]) -> Option<(Head, &[u8])> {
     (bytes == parts.len() as u64).then_some((head, parts))
 }
 
-/// What the pages of a record were read from, and where in it their parts are; nothing when it is no record.
+/// Returns the hashes of what the pages of a checkpoint were read from, with the ranges of their
+/// parts. Empty if the bytes are not a valid checkpoint.
 pub(super) fn pages_of(record: &[u8]) -> Vec<(u128, Range<usize>)> {
     let Some((head, parts)) = split(record) else { return Vec::new() };
     let mut at = record.len() - parts.len();
@@ -209,13 +214,17 @@ pub(super) fn pages_of(record: &[u8]) -> Vec<(u128, Range<usize>)> {
     head.pages.into_iter().map(place).collect()
 }
 
-/// Puts a record on the shelf as item `(number, input)`; false, and the shelf as it was, when it is no such record.
+/// Adds the content of a checkpoint to the local pages as work item `item` of input `source`. If
+/// the bytes are not a valid checkpoint of the same kind, returns false and leaves the local pages
+/// unchanged.
 ///
 /// # Errors
-/// Those of the disk that takes what has no room in memory.
+/// Returns any error of the disk, to which lists beyond the memory limit are written.
 pub(super) fn decode(record: &[u8], item: u32, source: u32, worker: u32, shelf: &mut WorkerPages) -> Result<bool> {
     let Some((head, mut parts)) = split(record) else { return Ok(false) };
     let Head { rejections, redirects, addresses, revisits, segments, end, pages } = head;
+    // Decodes all pages before the first is added, because an invalid page must leave the local
+    // pages unchanged.
     let mut of_pages = Vec::with_capacity(pages.len());
     for PageAt { content, bytes } in pages {
         let part;
@@ -247,7 +256,7 @@ mod tests {
     use webtwin_core::text::language::Language;
     use webtwin_pages::record::Reason;
 
-    /// A shelf with an item of these pages: numbers of fingerprints, features and links, and a text.
+    /// Adds an item with these pages: numbers of fingerprints, features and links, and a text.
     fn shelf(pages: &[(usize, usize, usize, String)], with_features: bool, item: u32, first: &mut WorkerPages) -> Part {
         let begin = Part::from_here(first);
         for (n, (fprints, features, links, text)) in pages.iter().enumerate() {
@@ -349,7 +358,7 @@ mod tests {
         begin.to_here(first)
     }
 
-    /// An empty shelf.
+    /// Returns empty local pages.
     fn empty(with_sets: bool) -> WorkerPages {
         let sets = || ShingleSets::new(&webtwin_spill::MemoryPool::default());
         WorkerPages { sets: with_sets.then(sets), ..WorkerPages::default() }
@@ -370,13 +379,14 @@ mod tests {
             let mut record = Vec::new();
             encode(&part, &from, &mut record).unwrap();
 
-            // The same two items with the same numbers, one of them out of its record, are the same shelf.
+            // Two items with the same numbers, one of them from its checkpoint, result in equal
+            // local pages.
             let mut to = empty(with_sets);
             shelf(&before, with_features, 4, &mut to);
             prop_assert!(decode(&record, 5, 3, 1, &mut to).unwrap());
             prop_assert_eq!(format!("{to:?}"), format!("{from:?}"));
 
-            // Other numbers go into rows only.
+            // Other numbers change only the rows.
             let mut other = empty(with_sets);
             prop_assert!(decode(&record, 8, 6, 2, &mut other).unwrap());
             let mut rows = other.captures.map(|row| (row.item, row.source, row.worker));

@@ -1,12 +1,14 @@
-//! Pages that were read before in files of other names: of an earlier crawl, or of segments dealt out anew.
+//! Pages that were read before in files with other names: of an earlier crawl, or after segments
+//! were regrouped.
 //!
-//! What a page says depends on its URL and on the bytes, form and charset with which it came, and on nothing else of its record or
-//! file. So a page whose record has these in common with one that the state holds is neither parsed, nor cut, nor hashed
-//! again. Its record is decoded and its digests are checked as ever: what is wrong with it is seen.
+//! The text and links of a page depend on its URL and on the bytes, form and charset with which it
+//! arrived, and on nothing else of its record or file. So if the state has a page with the same
+//! values, the new page is not parsed, chunked and hashed again. Its record is still decoded and
+//! its digests are checked, so a damaged record is noticed.
 //!
 //! # Memory
-//! 32 bytes a page of these records, in each process, and the records themselves where they do not lie on a local disk,
-//! which are mapped. All of it goes when reading ends.
+//! Takes 32 bytes in each process for each page of these checkpoints. Checkpoints on a local disk
+//! are memory-mapped; others are held in memory. Everything is released when reading ends.
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -16,7 +18,7 @@ use webtwin_pages::url::CanonicalUrl;
 use webtwin_storage::mapped::FileBytes;
 use webtwin_storage::records::LeftOver;
 
-/// Pages in records, by what they were read from.
+/// Pages in checkpoints, indexed by a hash of what they were read from.
 #[derive(Debug)]
 pub struct KnownPages {
     files: Vec<FileBytes>,
@@ -24,7 +26,7 @@ pub struct KnownPages {
     places: Vec<Place>,
 }
 
-/// Where the part of a page is.
+/// Place of the part of a page.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     content: u128,
@@ -34,10 +36,10 @@ struct Place {
 }
 
 impl KnownPages {
-    /// The pages of these records.
+    /// Indexes the pages of the given checkpoints.
     ///
     /// # Cost
-    /// The heads of the records are read, and the pages sorted.
+    /// Reads the heads of the checkpoints, and sorts the pages.
     pub fn of(records: Vec<LeftOver>) -> KnownPages {
         let mut places = Vec::new();
         for (number, LeftOver { file, records }) in records.iter().enumerate() {
@@ -51,21 +53,22 @@ impl KnownPages {
                 }));
             }
         }
-        // Of pages with the same content any will do: they say the same.
+        // Pages with the same content have equal parts, so any of them can be kept.
         places.sort_unstable_by_key(|place| place.content);
         places.dedup_by_key(|place| place.content);
         KnownPages { files: records.into_iter().map(|records| records.file).collect(), places }
     }
 
-    /// The page of this URL that was read from this content, if there is one.
+    /// Returns the page that was read from the given content and has the given URL, if there is
+    /// one.
     pub fn find(&self, content: u128, url: &str) -> Option<PageRecord> {
         let place = self.places[self.places.binary_search_by_key(&content, |place| place.content).ok()?];
         let part = self.part(&place);
-        // The URL is part of the content; this is against a collision.
+        // The URL is part of the content; this check guards against a collision of hashes.
         PageRecord::decode(part).filter(|page| page.capture.url == url)
     }
 
-    /// The parts of all pages, one of each content.
+    /// Returns the parts of all pages, one for each content.
     pub fn parts(&self) -> impl Iterator<Item = &[u8]> {
         self.places.iter().map(|place| self.part(place))
     }
@@ -76,7 +79,7 @@ impl KnownPages {
     }
 }
 
-/// Hash of all that what a page says depends on.
+/// Returns the hash of everything on which the text and links of a page depend.
 pub fn content(page: &RawPage, url: &CanonicalUrl) -> u128 {
     let mut hash = Xxh3::new();
     let mut part = |bytes: &[u8]| {
@@ -131,7 +134,7 @@ mod tests {
             RawPage { form: Form::Pdf, ..page.clone() },
             RawPage { form: Form::PostScript, ..page.clone() },
             RawPage { body: b"<p>Page".to_vec(), ..page.clone() },
-            // What moves from one part to the next.
+            // Bytes that move from one field to the next.
             RawPage { body: [b"utf-8", &page.body[..]].concat(), ..charset("") },
         ];
         let contents: BTreeSet<u128> = others.iter().map(of).chain([content(&page, &b)]).collect();

@@ -1,27 +1,28 @@
-//! How many pages a scheduled crawl must have: one in which most of the web failed is no crawl to go on from.
+//! Minimum number of pages of a scheduled crawl. A crawl in which most fetches failed must not
+//! become the base of the next one.
 
 use serde::{Deserialize, Serialize};
 
 use webtwin_base::error::{Error, Result};
 
-/// What a crawl is held against.
+/// Minimum that a crawl is compared with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LeastPages {
-    /// Pages that the run before had, and this one could have again.
+    /// Number of pages that the previous run had, and that this run could have again.
     pub before: u64,
-    /// What these are, for people.
+    /// Description of these pages, for messages.
     pub what: String,
-    /// Share of them that there must be.
+    /// Fraction of these pages that the crawl must have.
     pub share: f64,
-    /// Inputs, for people.
+    /// Names of the inputs, for messages.
     pub inputs: String,
 }
 
 impl LeastPages {
-    /// Refuses a crawl with that many pages if they are too few.
+    /// Fails if `pages` is below the minimum.
     ///
     /// # Errors
-    /// [`Error::TooFewPages`].
+    /// Returns [`Error::TooFewPages`].
     pub fn hold_against(&self, pages: u64) -> Result<()> {
         let LeastPages { before, what, share, inputs } = self;
         if pages as f64 >= *share * *before as f64 {

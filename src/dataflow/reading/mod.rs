@@ -1,4 +1,5 @@
-//! Reading: items of the input become captures on their workers, settled with owners and page numbers.
+//! Reading: work items of the input become captures on the workers, which are deduplicated into
+//! numbered pages.
 
 pub mod addresses;
 mod arrived_captures;

@@ -1,4 +1,4 @@
-//! Records that are no pages, as they wait on a shelf: redirects, revisits and segments.
+//! Records that are not pages and wait for later processing: redirects, revisits and segments.
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
@@ -8,35 +8,36 @@ use webtwin_base::ids::DocId;
 use webtwin_pages::record::{Names, Reason};
 use webtwin_pages::warc::segments;
 
-/// A record that is no page, but leads to another URL.
+/// Record that is not a page, but leads to another URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Redirect {
-    /// Doc id of its URL.
+    /// Doc id of the record's URL.
     pub from: DocId,
-    /// Doc id of the URL it leads to.
+    /// Doc id of the URL that the record leads to.
     pub to: DocId,
-    /// Its canonical URL, if it leads to another URL of its registered domain for good; else empty.
+    /// Canonical URL of the record, if it leads permanently to another URL of the same registered
+    /// domain; otherwise empty.
     pub url: String,
-    /// Seconds since 1970; 0 when unknown.
+    /// Fetch time in seconds since 1970; 0 if it is unknown.
     pub fetch_time: i64,
     /// Number of the input.
     pub source: u32,
     /// Number of the work item.
     pub item: u32,
-    /// Where the record starts.
+    /// Offset at which the record starts.
     pub offset: u64,
 }
 
-/// A revisit record.
+/// Revisit record: it refers to another record for its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Revisit {
     /// Canonical URL.
     pub url: String,
-    /// Seconds since 1970; 0 when unknown.
+    /// Fetch time in seconds since 1970; 0 if it is unknown.
     pub fetch_time: i64,
-    /// Its own names; the payload is that of its original.
+    /// Names of the revisit; the payload is the payload of its original.
     pub names: Names,
-    /// Record id of the original, as [`Names::id`].
+    /// Record id of the original, in the form of [`Names::id`]; 0 if it is not named.
     pub refers_to: u64,
     /// Doc id of the original's URL; 0 if it is not named.
     pub original: DocId,
@@ -46,35 +47,36 @@ pub struct Revisit {
     pub source: u32,
     /// Number of the work item.
     pub item: u32,
-    /// Where its record starts.
+    /// Offset at which the record starts.
     pub offset: u64,
     /// Length of the record.
     pub length: u64,
 }
 
-/// A segment of a record. Orders by record, number, block and place in the input.
+/// Segment of a record. Ordered by record, number, block and place in the input.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Segment {
-    /// Record id of the first segment, as a hash.
+    /// Hash of the record id of the first segment.
     pub origin: u64,
-    /// Its number, from 1 on.
+    /// Number of the segment, from 1.
     pub number: u32,
-    /// Hash of its block.
+    /// Hash of the block of the segment.
     pub block: u64,
     /// Number of the input.
     pub source: u32,
-    /// Where its record starts.
+    /// Offset at which the record of the segment starts.
     pub offset: u64,
     /// Number of the work item.
     pub item: u32,
-    /// Bytes of its block.
+    /// Bytes of the block of the segment.
     pub bytes: u64,
-    /// Bytes of the whole block, as the last segment says; 0 if it does not.
+    /// Bytes of the complete block according to the last segment; 0 if this is another segment or
+    /// the number is missing.
     pub total: u64,
 }
 
 impl Segment {
-    /// Notes a segment that was read in an item of an input.
+    /// Creates the note of a segment that was read in a work item of an input.
     pub fn of(segment: &segments::Segment, offset: u64, item: u32, source: u32) -> Segment {
         let segments::Segment { origin, number, total, ref block, .. } = *segment;
         Segment { origin, number, block: xxh3_64(block), source, offset, item, bytes: block.len() as u64, total }

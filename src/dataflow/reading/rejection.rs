@@ -1,22 +1,24 @@
-//! Records that are not kept, on their way to the `rejected` table: a real crawl has several for each page.
+//! Records that are not kept, for the `rejected` table. A real crawl has several of them for each
+//! page.
 
 use serde::{Deserialize, Serialize};
 
 use webtwin_pages::record::Reason;
 
-/// A record that is not kept. Orders by source, offset, reason.
+/// Record that is not kept. Ordered by source, offset, reason.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Rejection {
     /// Number of the input.
     pub source: u32,
-    /// Where the record starts.
+    /// Offset at which the record starts.
     pub offset: u64,
-    /// Why it is not kept.
+    /// Reason for which the record is not kept.
     pub reason: Reason,
-    /// Particulars.
+    /// Details of the reason.
     pub detail: String,
     /// Number of the work item.
     pub item: u32,
-    /// Bytes of the input that the record takes, estimated within a compressed member; 0 if unknown.
+    /// Bytes of the input that the record takes. Estimated within a compressed member; 0 if
+    /// unknown.
     pub bytes: u64,
 }

@@ -1,13 +1,16 @@
-//! What a worker has read of a work item, as a record: written while a run reads, taken up by the next. An interrupted run
-//! resumes from records on its local disk ([`webtwin_storage::records`]), a scheduled one goes on from those of its state
+//! Checkpoints of work items: a worker writes what it has read of an item, and the next run
+//! restores it. An interrupted run resumes from checkpoints on its local disk
+//! ([`webtwin_storage::records`]). A scheduled run continues from the checkpoints of its state
 //! ([`webtwin_storage::state`]).
 //!
-//! A record says nothing of numbers that may differ in the next run: those of inputs, items, workers and slots are given anew
-//! when it is put on a shelf. So it serves any number of workers, and inputs may have been added or have changed beside it.
+//! A checkpoint does not depend on numbers that may differ in the next run: the numbers of inputs,
+//! items, workers and slots are assigned again when the checkpoint is restored. So a checkpoint can
+//! be restored by any number of workers, and other inputs may have been added or changed.
 //!
-//! Both stores frame a record ([`crate::reading::item_record`]) with its length and checksum. Records of a state are
-//! read by later builds, so a change of their fields, or of what reading makes of a page, needs another number in
-//! [`webtwin_job::READING`]; a test shows both.
+//! Both stores frame a checkpoint ([`crate::reading::item_record`]) with its length and checksum.
+//! Checkpoints of a state are read by later builds. A change of their fields, or of what reading
+//! derives from a page, therefore needs another number in [`webtwin_job::READING`]; a test detects
+//! both.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -21,44 +24,48 @@ use webtwin_base::error::Result;
 use webtwin_pages::work_items::Work;
 use webtwin_storage::records::RecordStore;
 
-/// Records are written once they have this many bytes,
+/// Bytes of unwritten checkpoints at which they are written.
 const ENOUGH_BYTES: u64 = 64 << 20;
 
-/// or, where a run may be interrupted, after this time or a hundredth of the time read so far, whichever is longer.
+/// Minimum time between two writes, if the run may be interrupted. A hundredth of the time read so
+/// far applies instead if it is longer.
 const OFTEN: Duration = Duration::from_millis(100);
 
-/// Records of the items of a run, and what came of them. The workers of a process share it.
+/// Checkpoints of the work items of a run, with counts of their use. Shared by the workers of a
+/// process.
 #[derive(Debug)]
 pub struct Resume {
-    /// Where they lie.
+    /// Store of the checkpoints.
     pub store: Arc<dyn RecordStore>,
-    /// Items that were not read again.
+    /// Number of items that were restored and not read again.
     pub taken_up: AtomicU64,
-    /// Items whose records were written.
+    /// Number of items whose checkpoints were written.
     pub recorded: AtomicU64,
-    /// Pages whose bytes an earlier run has read elsewhere, and which were not read again.
+    /// Number of pages that were not parsed again, because an earlier run has read the same bytes
+    /// in another place.
     pub known: AtomicU64,
-    /// Whether a record could not be written; then no more are.
+    /// True if a checkpoint could not be written; no more are written then.
     pub gave_up: AtomicBool,
-    /// Which similar pairs were taken over from the run before, for people.
+    /// Description of the similar pairs that were reused from the previous run, for display.
     pub pairs: OnceLock<String>,
-    /// For each item, whether an earlier crawl has it.
+    /// True for each item that belongs to an earlier crawl, by number of the item.
     of_earlier_crawls: Vec<bool>,
     known_pages: Mutex<Weak<KnownPages>>,
     steps: Mutex<StepNames>,
 }
 
-/// Steps after reading, by name and in their order.
+/// Names of steps after reading, in their order.
 #[derive(Debug, Default)]
 pub struct StepNames {
-    /// Those that were taken from records.
+    /// Steps that were restored from checkpoints.
     pub taken_up: Vec<&'static str>,
-    /// Those that were recorded.
+    /// Steps for which a checkpoint was written.
     pub recorded: Vec<&'static str>,
 }
 
 impl Resume {
-    /// Takes up these records of items, and adds to them.
+    /// Starts to restore work items from `store`, and to write the checkpoints of other items to
+    /// it.
     pub fn new(store: Arc<dyn RecordStore>, work: &Work) -> Resume {
         let of_earlier_crawls = work.items.iter().map(|item| work.is_original(item.input)).collect();
         let (taken_up, recorded, known, gave_up, known_pages) = Default::default();
@@ -66,13 +73,13 @@ impl Resume {
         Resume { store, taken_up, recorded, known, gave_up, pairs, of_earlier_crawls, known_pages, steps }
     }
 
-    /// What became of the steps after reading, so far.
+    /// Returns the names of the steps that have been restored or have written a checkpoint so far.
     pub fn steps(&self) -> MutexGuard<'_, StepNames> {
         self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The pages in records of items of earlier crawls and of files that this run does not have; they are looked for when they
-    /// are first asked for, and held as long as anybody holds them.
+    /// Returns the pages in checkpoints of items of earlier crawls and of files that this run does
+    /// not have. They are indexed on first use, and released when no worker holds them any more.
     pub fn known_pages(&self, memory_is_bounded: bool) -> Arc<KnownPages> {
         let mut held = self.known_pages.lock().unwrap_or_else(PoisonError::into_inner);
         held.upgrade().unwrap_or_else(|| {
@@ -83,10 +90,11 @@ impl Resume {
         })
     }
 
-    /// Puts what an earlier run has read of an item on the shelf; false, and nothing on it, when there is no good record.
+    /// Restores a work item from its checkpoint. If there is no valid checkpoint, returns false and
+    /// leaves the local pages unchanged.
     ///
     /// # Errors
-    /// Those of the disk that takes what has no room in memory.
+    /// Returns any error of the disk, to which lists beyond the memory limit are written.
     pub fn take_up(&self, number: usize, input: u32, worker: u32, shelf: &mut WorkerPages) -> Result<bool> {
         let Some(record) = self.store.read(number) else { return Ok(false) };
         let put = decode(&record, number as u32, input, worker, shelf)?;
@@ -98,7 +106,7 @@ impl Resume {
     }
 }
 
-/// Writes down what one worker reads.
+/// Writer of the checkpoints of one worker.
 #[derive(Debug)]
 pub struct Recorder<'a> {
     resume: &'a Resume,
@@ -109,13 +117,14 @@ pub struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// Nothing read yet.
+    /// Creates a writer without unwritten items.
     pub fn new(resume: &'a Resume) -> Recorder<'a> {
         let now = Instant::now();
         Recorder { resume, unwritten: Vec::new(), unwritten_bytes: 0, began: now, written: now }
     }
 
-    /// Notes that an item is on the shelf, and writes what has come together if it is time.
+    /// Notes that an item has been added to the local pages, and writes the pending checkpoints if
+    /// they are large or old enough.
     pub fn note(&mut self, number: usize, part: Part, shelf: &WorkerPages) {
         self.unwritten_bytes += part.bytes(shelf);
         self.unwritten.push((number, part));
@@ -126,7 +135,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Writes what has come together.
+    /// Writes the pending checkpoints.
     pub fn write(&mut self, shelf: &WorkerPages) {
         if !self.unwritten.is_empty() && !self.resume.gave_up.load(Ordering::Relaxed) {
             let numbers: Vec<usize> = self.unwritten.iter().map(|item| item.0).collect();

@@ -1,22 +1,28 @@
-//! Revisits: a record that refers to another for its payload becomes a capture with the content of that record.
+//! Resolves revisits: a record that refers to another record for its payload becomes a capture with
+//! the content of that record.
 //!
-//! The original is looked for under the names that the revisit gives: URL and date, payload digest, record id, in this order.
-//! Some programs write the same record id into all records, so the id is the weakest; one that several records have, with other
-//! content each, names none of them, unless digest or URL tell which. Where the server said no more than that nothing has
-//! changed, the original is the capture of that URL before. Where a digest is all that is left to look for, those of records
-//! that give none are computed.
+//! The original is looked up by the names that the revisit gives, in this order: URL and date,
+//! payload digest, record id. Some programs write the same record id into all records, so the id is
+//! the weakest name. If several records with different content have the same id, the id identifies
+//! none of them, unless digest or URL select one. If the server only reported that nothing has
+//! changed, the original is the previous capture of the URL. If a digest is the only name left, the
+//! digests of records that lack one are computed.
 //!
-//! What a revisit refers to may itself be a revisit, so the search is repeated until it finds nothing new. A revisit whose URL
-//! and date are those of another one waits for it, whatever its weaker names would find. Of records with the same name one is
-//! chosen by what it holds, never by where it lies: so the answer is the same however records are spread over files.
+//! The original of a revisit may itself be a revisit, so the search is repeated until it finds
+//! nothing new. A revisit whose original by URL and date is another unresolved revisit waits for
+//! that revisit, even if its weaker names would find a record. If several records have the same
+//! name, one is chosen by its content, never by its place. So the result is the same for any
+//! distribution of records over files.
 //!
-//! In each round all are told the names that are asked for, and two exchanges bring records of these names, and questions, to the owners
-//! of the names; then each revisit goes to the worker on whose shelf its original is. Text does not depend on the URL, so it is copied there; links do, so the original of another URL is
-//! read again. Without revisits nothing is exchanged but their number.
+//! In each round the names that are looked up are broadcast. Two exchanges then send records with
+//! these names, and questions, to the owners of the names. After the search each revisit is sent to
+//! the worker that has its original among its local pages. Text does not depend on the URL, so it
+//! is copied there. Links do depend on it, so an original with another URL is read again. Without
+//! revisits only their number is exchanged.
 //!
 //! # Memory
-//! 16 bytes a page until the search ends, and during it 8 bytes in each process for each name that is asked for, and 88 with its owner for
-//! each record that has one of them.
+//! Takes 16 bytes for each page until the search ends. During the search takes 8 bytes in each
+//! process for each name that is looked up, and 88 at its owner for each record with such a name.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -37,25 +43,26 @@ use webtwin_pages::record::{Found, Names, RawPage, Reason};
 use webtwin_pages::url::CanonicalUrl;
 use webtwin_pages::work_items::Work;
 
-/// Rounds of the search: a longer chain of revisits ends unresolved.
+/// Maximum number of rounds of the search. A longer chain of revisits remains unresolved.
 const ROUNDS: usize = 20;
 
-/// Input of a revisit, and that of the record it refers to, which may be a revisit, too: each pair once.
+/// Pairs of the input of a revisit and the input of the record that it refers to, which may be a
+/// revisit, too. Without repetitions.
 pub type Referrals = BTreeSet<[u32; 2]>;
 
-/// How an original is looked for; the first that finds one counts.
+/// Kind of name by which an original is looked up. The first kind that finds one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 enum Way {
     UrlAndDate,
     Payload,
     Id,
-    /// The capture of a URL before a time.
+    /// Newest capture of a URL up to a given time.
     Before,
 }
 
 impl Way {
-    /// The key of a value; different ways have different keys.
+    /// Returns the key of a value. The same value has different keys for different kinds of names.
     fn key(self, value: u64) -> u64 {
         splitmix64(value ^ splitmix64(self as u64))
     }
@@ -65,16 +72,20 @@ impl Way {
     }
 }
 
-/// What revisits ask for in a round; they go on to the next only when nothing has been found.
+/// Kind of questions that revisits ask in a round. The search moves to the next kind only if
+/// nothing has been found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
-    /// The names that they give; who has to wait for another revisit waits.
+    /// Names that revisits give. A revisit may have to wait for another revisit.
     Names,
-    /// The same without waiting: when revisits wait for each other, or for one that finds nothing.
+    /// Names that revisits give, without waiting: for revisits that wait for each other, or for a
+    /// revisit without an original.
     NamesAtOnce,
-    /// The capture before, if they give none: only when all names have been followed is it known what came before.
+    /// Previous capture, for revisits that give no name. The previous capture is known only after
+    /// all names have been followed.
     NamelessBefore,
-    /// The capture before, whatever they give: what a name stands for may have been found just now, so this comes last.
+    /// Previous capture, even for revisits that give names. This kind comes last, because a record
+    /// with one of these names may just have been resolved.
     AnyBefore,
 }
 
@@ -84,7 +95,7 @@ impl Asked {
     }
 }
 
-/// A record under one of its names.
+/// Record under one of its names.
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Offer {
@@ -93,27 +104,28 @@ struct Offer {
     time: i64,
     payload: u64,
     id: u64,
-    /// 1 for a conversion, which has less than what it was made of.
+    /// 1 for a conversion, which has less information than its original; otherwise 0.
     is_conversion: u64,
     content: Content,
     source: u64,
     offset: u64,
 }
 
-/// Content, and where it is: a slot on the shelf of a worker.
+/// Content of a record and its place: a slot in the local pages of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Content {
-    /// Fingerprint of the bytes as fetched.
+    /// Fingerprint of the body as fetched.
     body: u64,
-    /// As [`CaptureRow::content_hash`](crate::reading::capture_rows::CaptureRow::content_hash).
+    /// Hash of the content, see
+    /// [`CaptureRow::content_hash`](crate::reading::capture_rows::CaptureRow::content_hash).
     hash: u64,
     worker: u32,
     slot: u32,
 }
 
 impl Content {
-    /// Of a revisit that has found none yet.
+    /// Content of a revisit that is not resolved yet.
     const UNKNOWN: Content = Content { body: 0, hash: 0, worker: u32::MAX, slot: 0 };
 
     fn is_known(&self) -> bool {
@@ -121,42 +133,45 @@ impl Content {
     }
 }
 
-/// A name under which a revisit looks for its original.
+/// Name under which a revisit looks up its original.
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Question {
     key: u64,
-    /// URL of the original if it is named, else that of the revisit.
+    /// URL of the original if it is named, otherwise URL of the revisit.
     url: DocId,
     payload: u64,
     id: u64,
-    /// Time of the original, 0 if it is not named; for [`Way::Before`] the latest time that counts.
+    /// Time of the original; 0 if it is not named. For [`Way::Before`], the latest time that
+    /// counts.
     time: i64,
-    /// The worker that asks, its number for the revisit, and the [`Way`].
+    /// Worker that asks. The next fields are its number of the revisit, and the [`Way`].
     asker: u32,
     revisit: u32,
     way: u64,
 }
 
-/// The record that a question finds.
+/// Record that a question has found.
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Answer {
-    /// Those of the question.
+    /// Values of the question.
     asker: u32,
     revisit: u32,
     way: u32,
-    /// Input of the record.
+    /// Number of the input of the record.
     source: u32,
     content: Content,
 }
 
-/// Turns every revisit on all shelves whose original is on one of them into a capture, and all others into rejections.
+/// Converts the revisits of all workers: a revisit whose original is among the local pages of any
+/// worker becomes a capture, every other one a rejection.
 ///
-/// `floors[item]` is the offset from which the records of a work item are true. Returns this worker's [`Referrals`].
+/// `floors[item]` is the offset from which the records of a work item are valid. Returns this
+/// worker's [`Referrals`].
 ///
 /// # Errors
-/// Those of reading originals again; or when the run has ended.
+/// Returns any error of reading originals again, and an error if the run has ended.
 pub fn resolve(
     net: &mut Net<'_>,
     shelf: &mut WorkerPages,
@@ -184,6 +199,7 @@ pub fn resolve(
             None => shelf.rejections.push(&unresolved(revisit))?,
         }
     }
+    // Sorted by slot, so that originals are copied in the order in which they are stored.
     let mut found = net.exchange_values("revisits with their originals", found)?;
     found.sort_by_key(|(slot, _)| *slot);
     let outlooks = outlooks(net, shelf, &found, work, job)?;
@@ -198,7 +214,7 @@ fn unresolved(revisit: Revisit) -> Rejection {
     Rejection { source, offset, reason: Reason::Revisit, detail: url, item, bytes: length }
 }
 
-/// Finds where the original of each revisit is, of those that are not found yet.
+/// Finds the place of the original of each revisit that has not been resolved yet.
 fn search(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
@@ -214,6 +230,8 @@ fn search(
         let is_asked = |key: u64| keys.binary_search(&key).is_ok();
         let offers = offers(shelf, revisits, found, floors, net.index() as u32, asked, is_asked)?;
         let (mut news, mut waiting) = (0, 0);
+        // A revisit that waits for another one gets an answer with unknown content, which counts as
+        // waiting, not as found.
         for Answer { revisit, content, source, .. } in round(net, offers, questions, asked)? {
             if !content.is_known() {
                 waiting += 1;
@@ -236,12 +254,12 @@ fn search(
     Ok(())
 }
 
-/// Computes the digests of payloads whose records give none, if revisits that are still without an original name a payload;
-/// whether any page got a name that one of them looks for.
+/// Computes missing payload digests of records if unresolved revisits name payloads. Returns true
+/// if any page received a digest that one of them looks up.
 ///
 /// # Cost
-/// Pages without a digest are read again, and hashed in each form that their payload has; nothing where there are none, as
-/// in crawls whose crawler writes digests at all.
+/// Reads pages without a digest again, and hashes them in each form of their payload. Costs nothing
+/// if all pages have digests, as in crawls whose crawler writes digests.
 fn name_payloads(
     net: &mut Net<'_>,
     shelf: &mut WorkerPages,
@@ -257,7 +275,7 @@ fn name_payloads(
     if wanted.is_empty() {
         return Ok(false);
     }
-    // Slots by place: several records may share one, in a compressed file of one member.
+    // Slots by place. Several records may share a place, in a compressed file of one member.
     let mut unnamed: BTreeMap<u32, BTreeMap<u64, Vec<usize>>> = BTreeMap::new();
     let (mut captures, mut names) = (shelf.captures.reader(), (0..).zip(&shelf.names));
     shelf.captures.each(|page| {
@@ -290,7 +308,7 @@ fn name_payloads(
     Ok(net.all_sum("payloads named", [named])? != [0])
 }
 
-/// The keys of all workers' questions, ascending.
+/// Returns the keys of the questions of all workers, ascending.
 fn asked_for(net: &mut Net<'_>, questions: &[Question]) -> Result<Arc<Vec<u64>>> {
     let keys = net.broadcast("names asked for", questions.iter().map(|question| question.key).collect())?;
     net.once_per_process(|| {
@@ -301,7 +319,7 @@ fn asked_for(net: &mut Net<'_>, questions: &[Question]) -> Result<Arc<Vec<u64>>>
     })
 }
 
-/// What this worker has of the names that are asked for.
+/// Returns this worker's records with the names that are looked up, under each of these names.
 fn offers(
     shelf: &WorkerPages,
     revisits: &[Revisit],
@@ -311,6 +329,8 @@ fn offers(
     asked: Asked,
     is_asked: impl Fn(u64) -> bool,
 ) -> Result<Vec<Offer>> {
+    // An unresolved revisit is offered by URL and date only: other revisits must wait for it, but
+    // not for its weaker names.
     let keys = |url: DocId, time: i64, names: Names, is_known: bool| {
         let keys = match asked.is_by_names() {
             false => [Some(Way::Before.key(url)), None, None],
@@ -342,6 +362,8 @@ fn offers(
         }));
     })?;
     for (revisit, content) in revisits.iter().zip(found) {
+        // Only in the first kind of rounds may an unresolved revisit be an answer: others then wait
+        // for it.
         if content.is_none() && asked != Asked::Names {
             continue;
         }
@@ -371,7 +393,8 @@ fn questions(revisits: &[Revisit], found: &[Option<Content>], me: u32, asked: As
         };
         if !asked.is_by_names() {
             let is_nameless = row.refers_to == 0 && row.original == 0;
-            // The content of another payload may come before.
+            // The content of another payload may have been captured in between, so a revisit with a
+            // payload does not ask for the previous capture.
             if row.names.payload == 0 && (is_nameless || asked == Asked::AnyBefore) {
                 let times = [row.original_time, row.fetch_time, i64::MAX];
                 ask(Way::Before, Way::Before.key(url), *times.iter().find(|&&time| time != 0).unwrap_or(&i64::MAX));
@@ -391,8 +414,8 @@ fn questions(revisits: &[Revisit], found: &[Option<Content>], me: u32, asked: As
     questions
 }
 
-/// Asks the owners of names; returns the answer of the best way for each revisit that has one, with unknown content for a revisit
-/// that waits.
+/// Sends questions to the owners of names. Returns, for each revisit with an answer, the answer to
+/// its strongest name. The content is unknown for a revisit that waits.
 fn round(net: &mut Net<'_>, offers: Vec<Offer>, questions: Vec<Question>, asked: Asked) -> Result<Vec<Answer>> {
     let peers = net.peers() as u64;
     let mut offers = net.exchange("names of records", offers, |row| (row.key % peers) as usize)?;
@@ -410,7 +433,7 @@ fn round(net: &mut Net<'_>, offers: Vec<Offer>, questions: Vec<Question>, asked:
     Ok(answers)
 }
 
-/// Returns the record that answers a question, out of offers that ascend by key.
+/// Returns the record that answers a question. `offers` must be ascending by key.
 fn best<'o>(offers: &'o [Offer], question: &Question) -> Option<&'o Offer> {
     let first = offers.partition_point(|offer| offer.key < question.key);
     let named = || offers[first..].iter().take_while(|offer| offer.key == question.key);
@@ -418,7 +441,8 @@ fn best<'o>(offers: &'o [Offer], question: &Question) -> Option<&'o Offer> {
         let before = named().filter(|offer| offer.time <= question.time);
         return before.min_by_key(|offer| (offer.is_conversion, Reverse(offer.time), in_any_order(offer)));
     }
-    // Whatever else the revisit says of its original.
+    // Compares the other names that the revisit gives with those of the record. A record with fewer
+    // and later mismatches is better.
     let misfits = |offer: &Offer| {
         [
             question.payload != 0 && offer.payload != question.payload,
@@ -438,12 +462,13 @@ fn best<'o>(offers: &'o [Offer], question: &Question) -> Option<&'o Offer> {
     (!is_ambiguous).then_some(best)
 }
 
-/// The order of records of which any will do: by what they hold, and only for copies by place.
+/// Returns the order among records that answer equally well: by content, and by place only for
+/// copies.
 fn in_any_order(offer: &Offer) -> impl Ord + use<> {
     (offer.content.body, offer.content.hash, offer.url, offer.source, offer.offset)
 }
 
-/// What a page says of others: its links, and where it leads.
+/// Links and other references of a page to URLs.
 #[derive(Debug, Clone, Default)]
 struct Outlook {
     links: Vec<DocId>,
@@ -452,7 +477,8 @@ struct Outlook {
     editions: Vec<DocId>,
 }
 
-/// Outlooks of the pages that revisits become; `None` where they are those of the original.
+/// Returns the references of the pages that revisits become; `None` if they equal the references of
+/// the original.
 fn outlooks(
     net: &Net<'_>,
     shelf: &WorkerPages,
@@ -461,7 +487,7 @@ fn outlooks(
     job: &Job,
 ) -> Result<Vec<Option<Outlook>>> {
     let mut outlooks: Vec<Option<Outlook>> = vec![None; found.len()];
-    // Numbers of revisits by place of their original.
+    // Numbers of revisits by the place of their original.
     let mut to_read: BTreeMap<u32, BTreeMap<u64, Vec<usize>>> = BTreeMap::new();
     let mut captures = shelf.captures.reader();
     for (number, (slot, revisit)) in found.iter().enumerate() {
@@ -470,6 +496,7 @@ fn outlooks(
             to_read.entry(original.source).or_default().entry(original.offset).or_default().push(number);
         }
     }
+    // An original in segments cannot be read at one offset, so its segments are joined again.
     let mut extractor = Extractor::following(&job.input.limits, &job.links);
     for ((slot, revisit), outlook) in found.iter().zip(&mut outlooks) {
         let original = captures.get(*slot as usize)?;
@@ -511,7 +538,8 @@ fn outlooks(
     Ok(outlooks)
 }
 
-/// What a revisit that has the content of this page says of others.
+/// Returns the references of a revisit with the content of this page. Relative links are resolved
+/// against the URL of the revisit.
 fn outlook_of(page: &RawPage, revisit: &Revisit, extractor: &mut Extractor) -> Result<Option<Outlook>> {
     let of = CanonicalUrl::parse(&revisit.url).expect("the URL of a revisit is canonical");
     let extracted = extractor.page(page, &of)?.ok();
@@ -523,7 +551,7 @@ fn outlook_of(page: &RawPage, revisit: &Revisit, extractor: &mut Extractor) -> R
     }))
 }
 
-/// Puts a revisit on the shelf as a capture with the content in `slot`.
+/// Adds a revisit to the local pages as a capture with the content in `slot`.
 fn shelve(shelf: &mut WorkerPages, slot: usize, revisit: Revisit, outlook: Option<Outlook>) -> Result<()> {
     let Revisit { url, fetch_time, names, source, item, offset, length, .. } = revisit;
     let original = shelf.captures.reader().get(slot)?.to_capture();
@@ -543,6 +571,8 @@ fn shelve(shelf: &mut WorkerPages, slot: usize, revisit: Revisit, outlook: Optio
         canonical: outlook.as_ref().map_or(original.canonical, |outlook| outlook.canonical),
         ..original
     })?;
+    // Text does not depend on the URL, so its fingerprints and features are copied from the
+    // original.
     shelf.exact.push(shelf.exact[slot]);
     shelf.fprints.push_again(slot)?;
     if shelf.features.slots() > 0 {

@@ -1,15 +1,19 @@
-//! Records in segments: what the segments of a record hold together becomes a page in the place of the first.
+//! Joins records in segments: the segments of a record become a page in the place of the first
+//! segment.
 //!
-//! While the input is read, a segment is only noted. Then the segments of a record meet at a worker, which reads them
-//! again, joins them and reads the page. They may be in any files of the input, in any order. Of two segments with the
-//! same number, one counts whichever files they are in; of copies, that in the file of the first, then the earlier one. A segment that is joined to
-//! another is rejected as `not_a_page_record`, and all whose record is not whole as `segmented`.
+//! While the input is read, a segment is only noted. Then the segments of a record are collected at
+//! one worker, which reads them again, joins them and reads the page. They may be in any files of
+//! the input and in any order. Of two segments with the same number and different blocks, one is
+//! chosen independently of the files. Of copies, the copy in the file of the first segment is
+//! chosen, otherwise the earliest copy. A segment that continues another one is rejected as
+//! `not_a_page_record`. All segments of an incomplete record are rejected as `segmented`.
 //!
 //! # Memory
-//! 56 bytes a segment, and one record at a time, within the limit of a record.
+//! Takes 56 bytes for each segment, and one record at a time, within the size limit of a record.
 //!
 //! # Cost
-//! Each segment is read twice; from a compressed file without members, so is all before it.
+//! Reads each segment twice. In a compressed file without members, everything before a segment is
+//! read twice, too.
 
 use crate::reading::ingest::{Queue, Reader};
 use crate::reading::other_records::Segment;
@@ -21,12 +25,12 @@ use webtwin_pages::record::{Found, RawPage, Reason, Refusal, Refused};
 use webtwin_pages::warc::segments::{self, join};
 use webtwin_pages::work_items::Work;
 
-/// Turns the segments on all shelves into captures and rejections.
+/// Converts the segments of all workers into captures and rejections.
 ///
-/// `floors[item]` is the offset from which the records of a work item are true.
+/// `floors[item]` is the offset from which the records of a work item are valid.
 ///
 /// # Errors
-/// Those of reading segments again; or when the run has ended.
+/// Returns any error of reading segments again, and an error if the run has ended.
 pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, queue: &Queue, job: &Job, floors: &[u64]) -> Result<()> {
     let (untrue, rows): (Vec<Segment>, Vec<Segment>) =
         std::mem::take(&mut shelf.segments).into_iter().partition(|row| row.offset < floors[row.item as usize]);
@@ -69,7 +73,8 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, queue: &Queue, job: &
     Ok(())
 }
 
-/// All segments of the record of a first one, in their order, out of those that continue it, ascending.
+/// Returns all segments of a record in their order, given its first segment and the continuations
+/// of the record in ascending order. Fails if the record is incomplete or exceeds `most` bytes.
 fn whole<'s>(first: &'s Segment, others: &'s [Segment], most: u64) -> std::result::Result<Vec<&'s Segment>, Refusal> {
     let mut parts = vec![first];
     for same in others.chunk_by(|x, y| x.number == y.number) {
@@ -89,11 +94,11 @@ fn whole<'s>(first: &'s Segment, others: &'s [Segment], most: u64) -> std::resul
     }
 }
 
-/// Reads the segments of a record again, given as numbers of inputs and offsets, and the page in them; `origin` is the
-/// record's id as a hash, if it is known.
+/// Reads the segments of a record again, given as numbers of inputs and offsets, and then the page
+/// in them. `origin` is the hash of the record's id, if it is known.
 ///
 /// # Errors
-/// Those of the input; [`Error::Input`] when it has changed.
+/// Returns any error of the input, and [`Error::Input`] if the input has changed.
 pub fn read(
     net: &Net<'_>,
     places: &[(u32, u64)],

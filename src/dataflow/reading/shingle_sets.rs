@@ -1,31 +1,31 @@
-//! The sets of shingles of the pages on a shelf: on the local disk where memory has a bound, for only the pages that
-//! are compared need theirs again.
+//! Sets of shingles of the local pages. They are on the local disk if memory is limited, because
+//! only pages that are compared need their sets again.
 
 use webtwin_base::error::Result;
 use webtwin_spill::{Array, MemoryPool};
 
-/// A set for each slot of a shelf.
+/// One set of shingles for each slot of the local pages.
 ///
 /// # Memory
-/// 16 bytes a slot, and 4 a shingle or, on disk, a block of 1 MiB.
+/// Takes 16 bytes for each slot, and 4 for each shingle or, if they are on disk, a block of 1 MiB.
 #[derive(Debug)]
 pub struct ShingleSets {
     hashes: Array<u32>,
-    /// Position and size of each slot's set.
+    /// Position and size of the set of each slot.
     places: Vec<(u64, u32)>,
     items: u64,
 }
 
 impl ShingleSets {
-    /// No sets yet. Where memory has a bound, the disk takes all of them.
+    /// Creates an empty container. If memory is limited, all sets are written to disk.
     pub fn new(pool: &MemoryPool) -> ShingleSets {
         ShingleSets { hashes: Array::new(&pool.on_disk()), places: Vec::new(), items: 0 }
     }
 
-    /// Appends the set of the next slot, ascending.
+    /// Appends the set of the next slot, which must be ascending.
     ///
     /// # Errors
-    /// Those of a disk that does not take it.
+    /// Returns any error of the disk.
     pub fn push(&mut self, set: &[u32]) -> Result<()> {
         let at = self.hashes.push(set)?;
         self.places.push((at, set.len() as u32));
@@ -33,31 +33,31 @@ impl ShingleSets {
         Ok(())
     }
 
-    /// Gives the next slot the set of an earlier one.
+    /// Assigns the set of an earlier slot to the next slot.
     pub fn push_again(&mut self, slot: usize) {
         self.places.push(self.places[slot]);
     }
 
-    /// The set of a slot, in place or in `room`.
+    /// Returns the set of a slot, borrowed or read into `room`.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub fn get<'a>(&'a self, slot: usize, room: &'a mut Vec<u32>) -> Result<&'a [u32]> {
         let (at, size) = self.places[slot];
         self.hashes.get(at, size as usize, room)
     }
 
-    /// Size of the set of a slot.
+    /// Returns the size of the set of a slot.
     pub fn size(&self, slot: usize) -> u32 {
         self.places[slot].1
     }
 
-    /// Sizes of the sets of neighbouring slots, added up.
+    /// Returns the sum of the sizes of the sets of a range of slots.
     pub fn items_of(&self, slots: std::ops::Range<usize>) -> u64 {
         self.places[slots].iter().map(|place| u64::from(place.1)).sum()
     }
 
-    /// Shingles in all sets that are stored.
+    /// Returns the number of shingles in all stored sets; sets of several slots count once.
     pub fn items(&self) -> u64 {
         self.items
     }

@@ -1,4 +1,5 @@
-//! What makes text, chunks, simhashes and links of a page, with the room that it uses again from page to page.
+//! Extraction of text, chunks, simhashes and links of a page, with buffers that are reused from
+//! page to page.
 
 use webtwin_base::ids::FPrint;
 use webtwin_core::chunks::Recipe;
@@ -11,19 +12,19 @@ use webtwin_core::text::notices::Notices;
 use webtwin_job::{Job, JobKind, Measure};
 use webtwin_pages::html::Extractor;
 
-/// The tools of a worker.
+/// Extractors of a worker.
 pub(super) struct Tools {
     pub(super) extractor: Extractor,
     pub(super) recipe: Recipe,
-    /// For a study, what takes the place of the recipe.
+    /// Replacement of the recipe in a study.
     pub(super) paragraphs: Option<Paragraphs>,
     pub(super) languages: LanguageDetector,
     pub(super) simhashes: hamming::recipe::Recipe,
-    /// `None` where no signatures are asked for.
+    /// `None` if the job uses no signatures.
     pub(super) projections: Option<random_projection::Recipe>,
-    /// `None` where no sets of shingles are asked for.
+    /// `None` if the job uses no sets of shingles.
     pub(super) shingles: Option<Shingles>,
-    /// `None` where no views are looked for.
+    /// `None` if the job does not look for views.
     pub(super) notices: Option<Notices>,
     pub(super) fprints: Vec<FPrint>,
 }

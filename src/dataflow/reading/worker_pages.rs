@@ -1,8 +1,10 @@
-//! What one worker has read: rows of pages, their fingerprints and links, in columns.
+//! Local pages of one worker: captures, fingerprints and links of the pages that it has read, in
+//! columns.
 //!
 //! # Memory
-//! 28 bytes a page, some of which go before tables are made. Captures ([`CaptureRows`]), chunks, features and links
-//! ([`Lists`]) are there as far as [`WorkerPages::hold_lists_at_most`] says, else on the local disk.
+//! Takes 28 bytes for each page, some of which are released before tables are built. Captures
+//! ([`CaptureRows`]), chunks, features and links ([`Lists`]) are in memory up to the limit that
+//! [`WorkerPages::hold_lists_at_most`] sets, otherwise on the local disk.
 
 use crate::reading::addresses::HostAddress;
 use crate::reading::capture_rows::CaptureRows;
@@ -16,37 +18,42 @@ use webtwin_pages::record::Names;
 use webtwin_pages::warc::RangeEnd;
 use webtwin_spill::{Lists, MemoryPool, Rows};
 
-/// A page that lost to another capture of its URL.
+/// Marks a slot whose page lost to another capture of its URL.
 pub const NOT_KEPT: Page = Page::NONE;
 
-/// What one worker has read. Slots number its pages in the order of reading.
+/// Local pages of one worker. Slots number its pages in the order of reading.
 #[derive(Debug, Default)]
 pub struct WorkerPages {
-    /// Captures that have not been sent to their owners yet; until revisits are resolved, that of each slot.
+    /// Captures that have not been sent to their owners yet. Until revisits are resolved, there is
+    /// one for each slot.
     pub captures: CaptureRows,
     /// Whole-document fingerprint of each slot, until exact copies are found.
     pub exact: Vec<FPrint>,
-    /// Chunk fingerprints of each slot, for a study the marks of its shingle paragraphs: ascending, each once.
+    /// Chunk fingerprints of each slot, or in a study the marks of its shingle paragraphs:
+    /// ascending, without repetitions.
     pub fprints: Lists<u64>,
-    /// Weighted features of each slot where simhashes wait for the crawl, else no slots.
+    /// Weighted features of each slot if simhashes need weights of the whole crawl; otherwise no
+    /// slots.
     pub features: FeatureLists,
-    /// Sets of shingles of each slot, where pages are compared by these.
+    /// Set of shingles of each slot, if pages are compared by shingles.
     pub sets: Option<ShingleSets>,
     /// Doc ids of the link targets of each slot.
     pub links: Lists<u64>,
-    /// Page in each slot once captures are settled, or [`NOT_KEPT`].
+    /// Page in each slot after captures have been deduplicated, or [`NOT_KEPT`].
     pub pages: Vec<Page>,
-    /// Slots of pages that lead to another URL, ascending, with its doc id.
+    /// Slots of pages that lead to another URL, ascending, each with the doc id of that URL.
     pub leads: Vec<(u32, DocId)>,
-    /// Slots of pages that name editions in other languages, ascending, with their doc ids.
+    /// Slots of pages that name editions in other languages, ascending, each with the doc id of an
+    /// edition.
     pub editions: Vec<(u32, DocId)>,
-    /// Redirects; once links are resolved, those that hold for good.
+    /// Redirects; after links have been resolved, only the permanent ones.
     pub redirects: Vec<Redirect>,
-    /// Addresses of hosts, until captures are settled.
+    /// Addresses of hosts, until captures are deduplicated.
     pub addresses: Vec<HostAddress>,
     /// Names of the record of each slot, until revisits are resolved.
     pub names: Vec<Names>,
-    /// Hash of what each slot was read from ([`crate::reading::known_pages`]), while records are written, else empty.
+    /// Hash of what each slot was read from ([`crate::reading::known_pages`]), while checkpoints
+    /// are written; otherwise empty.
     pub contents: Vec<u128>,
     /// Revisits, until they are resolved.
     pub revisits: Vec<Revisit>,
@@ -54,12 +61,12 @@ pub struct WorkerPages {
     pub segments: Vec<Segment>,
     /// Records that are not kept.
     pub rejections: Rows<Rejection>,
-    /// What reading each work item came to.
+    /// End of each work item that was read, with its number of records.
     pub items: Vec<(u32, RangeEnd)>,
 }
 
 impl WorkerPages {
-    /// Nothing yet.
+    /// Creates empty local pages.
     pub fn new(pool: &MemoryPool) -> WorkerPages {
         WorkerPages {
             captures: CaptureRows::new(pool),
@@ -71,12 +78,12 @@ impl WorkerPages {
         }
     }
 
-    /// Holds at most so many bytes of captures, chunks, features and links in memory from now on: up to half for captures, which are
-    /// read most, and half of what they leave for chunks.
+    /// Limits captures, chunks, features and links in memory to `bytes` from now on. Up to half is
+    /// for captures, which are read most often, and half of the remainder for chunks.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::DiskLimit`], [`webtwin_base::error::Error::DiskFull`] or [`webtwin_base::error::Error::Storage`] when the disk does
-    /// not take the rest.
+    /// Returns [`webtwin_base::error::Error::DiskLimit`], [`webtwin_base::error::Error::DiskFull`]
+    /// or [`webtwin_base::error::Error::Storage`] if the disk cannot store the rest.
     pub fn hold_lists_at_most(&mut self, bytes: u64) -> Result<()> {
         self.captures.hold_at_most(bytes / 2)?;
         let left = bytes - (bytes / 2).min(8 * self.captures.words());
@@ -85,19 +92,21 @@ impl WorkerPages {
         self.fprints.hold_at_most(left / 2)
     }
 
-    /// Bytes of captures, chunks, features and links on disk.
+    /// Returns the bytes of captures, chunks, features and links on disk.
     pub fn spilled_bytes(&self) -> u64 {
         let of_lists = self.fprints.spilled_bytes() + self.features.spilled_bytes() + self.links.spilled_bytes();
         self.captures.spilled_bytes() + of_lists
     }
 
-    /// Drops the slots that no capture has; the others get new numbers. Sets of shingles stay as they are, and then so do slots.
+    /// Drops the slots without a capture, and renumbers the others. If there are sets of shingles,
+    /// no slots are dropped.
     ///
     /// # Errors
-    /// As [`WorkerPages::hold_lists_at_most`].
+    /// Returns any error of [`WorkerPages::hold_lists_at_most`].
     ///
     /// # Cost
-    /// A move of what stays, within its memory; on disk both are there for a while.
+    /// Moves the slots that stay, within their memory. On disk, old and new lists exist for a
+    /// while.
     pub fn drop_slots_without_captures(&mut self) -> Result<()> {
         if self.sets.is_some() {
             return Ok(());
@@ -125,12 +134,12 @@ impl WorkerPages {
         Ok(())
     }
 
-    /// Number of slots.
+    /// Returns the number of slots.
     pub fn slots(&self) -> usize {
         self.fprints.slots().max(self.pages.len())
     }
 
-    /// Slots of the pages that are kept, with their numbers.
+    /// Returns the slots of the pages that are kept, with the page numbers.
     pub fn kept(&self) -> impl Iterator<Item = (usize, Page)> + '_ {
         self.pages.iter().copied().enumerate().filter(|&(_, page)| page != NOT_KEPT)
     }

@@ -1,12 +1,15 @@
-//! Union-find over all workers: those of a process join their edges in the same sets, and spanning forests of processes are
-//! merged two by two, never all edges in one place.
+//! Union-find over all workers. The workers of a process join their edges in shared sets. The
+//! spanning forests of the processes are merged two by two, so no process ever holds all edges.
 //!
-//! log2(processes) exchanges merge the forests, of fewer edges than there are members, in the first process. It deals the components of
-//! several members out to all, and each tells the others those that it was dealt, 4 bytes a member: were the first to tell all of them, what it
-//! sends would grow with the number of processes. Small forests are shared as they are, and each process merges them for itself.
+//! log2(processes) exchanges merge the forests in the first process. A forest has fewer edges than
+//! there are members. The first process then distributes the components of several members over all
+//! processes, and each process broadcasts the components that it received, 4 bytes for each member.
+//! If the first process broadcast all of them, its traffic would grow with the number of processes.
+//! Small forests are broadcast unmerged instead, and each process merges them for itself.
 //!
 //! # Memory
-//! 4 bytes a member in each process for the sets, and 4 for the labels; 8 for those that a process was dealt.
+//! Takes 4 bytes for each member in each process for the sets, and 4 for the labels, and 8 for each
+//! member of the components that a process was assigned.
 
 use std::sync::Arc;
 
@@ -16,15 +19,17 @@ use webtwin_base::ids::{Number, Page};
 use webtwin_core::clusters::union_find::SharedSets;
 use webtwin_engine::{HashOwners, Net, Owners};
 
-/// Most bytes that forests take when each process sends its own to all others.
+/// Maximum bytes of all forests together if each process broadcasts its own forest.
 const SHARED_BYTES: usize = 4 << 20;
 
-/// Whether forests of so many members are shared as they are, of which none has as many edges as there are members.
+/// Returns true if forests of the given number of members are broadcast unmerged. A forest has
+/// fewer edges than members.
 pub fn are_shared(members: usize, processes: usize) -> bool {
     members.saturating_mul(size_of::<[u32; 2]>() * processes * (processes - 1)) <= SHARED_BYTES
 }
 
-/// For every one of `members` its component, by the smallest member; `edges` are this worker's share.
+/// Returns the component of each of `members`, named by its smallest member. `edges` are this
+/// worker's part of all edges.
 pub fn components<Member: Number, Label: Number>(
     net: &mut Net<'_>,
     name: &'static str,
@@ -32,9 +37,10 @@ pub fn components<Member: Number, Label: Number>(
     edges: impl IntoIterator<Item = Result<(Member, Member)>>,
 ) -> Result<Arc<Vec<Label>>> {
     let sets = net.once_per_process(|| SharedSets::new(members))?;
-    // As a loop from without, it would take twice as long where edges are made of nested iterators.
+    // An inner iteration: a `for` loop would take twice as long over edges from nested iterators.
     edges.into_iter().try_for_each(|edge| edge.map(|(x, y)| sets.union(x.number(), y.number())))?;
-    // All workers of this process have joined theirs; what others do shows in what they send.
+    // Waits until all workers of this process have joined their edges. Edges of other processes
+    // arrive in the exchanges below.
     net.gather_in_process(())?;
     let (process, workers) = (net.process(), net.workers_per_process());
     let leads = net.is_keeper();
@@ -50,6 +56,7 @@ pub fn components<Member: Number, Label: Number>(
         });
     }
     let mut distance = 1;
+    // Merges the forests pairwise, like a reduction tree that ends at process 0.
     while distance < net.processes() {
         let gives = leads && process % (2 * distance) == distance;
         let forest = sets.forest().take(if gives { members } else { 0 }).map(<[u32; 2]>::from);
@@ -63,6 +70,7 @@ pub fn components<Member: Number, Label: Number>(
     }
     let sets = net.take_back(sets)?.filter(|_| net.index() == 0);
     let labels = sets.map_or(Vec::new(), SharedSets::labels);
+    // A member that is its own label is the default on every process and need not be sent.
     let others = (0..).zip(labels).filter(|(member, label)| member != label);
     let (owners, dealt) = (HashOwners::new(net), others.map(|(member, label)| [label, member]));
     let mut dealt: Vec<[u32; 2]> = net.exchange(name, dealt, |row| owners.owner(row[0]))?;

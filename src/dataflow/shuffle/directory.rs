@@ -1,7 +1,9 @@
-//! Who owns what: virtual partitions of the doc ids, and the directory of all pages that every process holds.
+//! Ownership of pages: virtual partitions of the doc ids, and the directory of all pages that every
+//! process holds.
 //!
-//! The number of partitions comes from the job, never from the number of workers; partition p belongs to worker p mod
-//! peers. So the files of a table, and the order of rows in them, are the same however many workers write them.
+//! The number of partitions comes from the job, never from the number of workers. Partition p
+//! belongs to worker p mod peers. So the files of a table, and the order of rows in them, are the
+//! same with any number of workers.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -11,7 +13,7 @@ use webtwin_base::ids::{DocId, HostId, Number, Page};
 use webtwin_engine::{Owners, RoundRobin};
 use webtwin_spill::{Column, MemoryPool};
 
-/// Cuts the 64-bit key space in `2^bits` equal ranges.
+/// Division of the 64-bit key space into `2^bits` equal ranges.
 #[derive(Debug, Clone, Copy)]
 pub struct TablePartitions {
     bits: u32,
@@ -19,22 +21,24 @@ pub struct TablePartitions {
 }
 
 impl TablePartitions {
-    /// `partitions` is a power of two.
+    /// Divides the keys into `partitions` ranges, which are dealt to `peers` workers. `partitions`
+    /// is a power of two.
     pub fn new(partitions: u32, peers: usize) -> TablePartitions {
         TablePartitions { bits: partitions.trailing_zeros(), dealt: RoundRobin::new(peers) }
     }
 
-    /// How many there are.
+    /// Returns the number of partitions.
     pub fn count(&self) -> usize {
         1 << self.bits
     }
 
-    /// Partition of a well mixed key.
+    /// Returns the partition of a well mixed key.
     pub fn of(&self, key: u64) -> usize {
         if self.bits == 0 { 0 } else { (key >> (64 - self.bits)) as usize }
     }
 
-    /// Which of so many equal stretches of the keys of its owner a key is in; ascends with the key.
+    /// Divides the keys of an owner into `stretches` equal ranges, and returns the range that
+    /// contains `key`. The range ascends with the key.
     pub fn stretch(&self, key: u64, stretches: usize) -> usize {
         let of_owner = self.dealt.most(self.count()) as u128;
         let place = (self.dealt.index(self.of(key)) as u128) << 64 | u128::from(key << self.bits);
@@ -49,7 +53,8 @@ impl Owners<u64> for TablePartitions {
     }
 }
 
-/// A page as it enters the directory: the halves of its doc id, and its host. 12 bytes.
+/// Page as it is entered into the directory: the halves of its doc id, and its host. 12 bytes,
+/// which an aligned `u64` would make 16.
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct Entry {
@@ -59,7 +64,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The entry of a page.
+    /// Creates the entry of a page.
     pub fn new(doc_id: DocId, host: HostId) -> Entry {
         Entry { doc_id_high: (doc_id >> 32) as u32, doc_id_low: doc_id as u32, host }
     }
@@ -69,17 +74,18 @@ impl Entry {
     }
 }
 
-/// A directory that is being filled: each worker enters its own pages, ascending, so that none has to say its number.
+/// Directory that is being filled. Each worker enters its own pages in ascending order, so that no
+/// page number has to be sent.
 #[derive(Debug)]
 pub struct Entries {
     directory: Directory,
     doc_ids: Vec<DocId>,
-    /// The partition of the page that each worker enters next, and its number.
+    /// Partition and number of the page that each worker enters next.
     next: Vec<(usize, u32)>,
 }
 
 impl Entries {
-    /// None yet, of partitions with so many pages.
+    /// Creates an empty directory for partitions with the given numbers of pages.
     pub fn new(counts: &[u32], partitions: TablePartitions) -> Entries {
         let mut starts = vec![Page(0)];
         starts.extend(counts.iter().scan(0, |end, count| {
@@ -106,35 +112,36 @@ impl Entries {
         *page += 1;
     }
 
-    /// The directory, once all are there.
+    /// Returns the directory, after all pages have been entered.
     pub fn finish(self) -> Directory {
         Directory { doc_ids: Mutex::new(DocIds::Held(Arc::new(self.doc_ids))), ..self.directory }
     }
 }
 
-/// Doc ids of all pages, which ascend.
+/// Doc ids of all pages, ascending.
 #[derive(Debug)]
 enum DocIds {
     Held(Arc<Vec<DocId>>),
-    /// On disk, and in memory as long as anyone holds them.
+    /// Doc ids that are spilled to disk. They are in memory only while a caller holds them.
     Aside(Column<DocId>, Weak<Vec<DocId>>),
 }
 
-/// All pages of the run by number, held once by each process: 4 bytes a page, and 8 for its doc id unless these are aside.
+/// Directory of all pages of the run by number, held once by each process. Takes 4 bytes for each
+/// page, and 8 for its doc id unless the doc ids are spilled.
 #[derive(Debug)]
 pub struct Directory {
     doc_ids: Mutex<DocIds>,
-    /// Hosts.
+    /// Host of each page.
     pub hosts: Vec<HostId>,
-    /// First page of each partition, and the number of pages at the end.
+    /// First page of each partition, followed by the number of all pages.
     starts: Vec<Page>,
-    /// For each partition, the pages that its owner has in earlier ones.
+    /// Number of pages in earlier partitions of the same owner, for each partition.
     before: Vec<u32>,
     partitions: TablePartitions,
 }
 
 impl Directory {
-    /// The directory of pages with these doc ids, which ascend, and hosts.
+    /// Creates the directory of pages with the given doc ids, which ascend, and hosts.
     pub fn new(doc_ids: Vec<DocId>, hosts: Vec<HostId>, partitions: TablePartitions) -> Directory {
         let start = |p: usize| Page::from_index(doc_ids.partition_point(|&doc_id| partitions.of(doc_id) < p));
         let starts = (0..=partitions.count()).map(start).collect();
@@ -142,13 +149,15 @@ impl Directory {
         Directory { doc_ids: Mutex::new(DocIds::Held(Arc::new(doc_ids))), ..directory }
     }
 
-    /// The directory of pages that are known by number and host only, as where they are made up: doc ids are spread evenly.
+    /// Creates the directory of pages of which only number and host are known, such as synthetic
+    /// pages. Doc ids are spread evenly.
     pub fn even(hosts: Vec<HostId>, partitions: TablePartitions) -> Directory {
         let step = u64::MAX / hosts.len().max(1) as u64;
         Directory::new((0..hosts.len() as u64).map(|page| page * step).collect(), hosts, partitions)
     }
 
-    /// The directory of pages with these hosts, in partitions that begin there, without doc ids.
+    /// Creates the directory of pages with the given hosts, without doc ids. `starts` are the first
+    /// pages of the partitions.
     fn with(starts: Vec<Page>, hosts: Vec<HostId>, partitions: TablePartitions) -> Directory {
         let mut owned = vec![0; partitions.dealt.peers()];
         let before = starts.windows(2).enumerate().map(|(p, starts)| {
@@ -161,20 +170,21 @@ impl Directory {
         Directory { doc_ids: Mutex::new(DocIds::Held(Arc::default())), hosts, starts, before, partitions }
     }
 
-    /// Number of pages.
+    /// Returns the number of pages.
     pub fn len(&self) -> usize {
         self.hosts.len()
     }
 
-    /// Whether there is no page.
+    /// True if there are no pages.
     pub fn is_empty(&self) -> bool {
         self.hosts.is_empty()
     }
 
-    /// Doc ids by page, for as long as they are held: those that are aside are read, unless another worker of the process has them.
+    /// Returns the doc ids of all pages, in the order of page numbers. Spilled doc ids are read,
+    /// unless another worker of the process still holds them.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub fn doc_ids(&self) -> Result<Arc<Vec<DocId>>> {
         match &mut *self.doc_ids.lock().unwrap_or_else(PoisonError::into_inner) {
             DocIds::Held(doc_ids) => Ok(Arc::clone(doc_ids)),
@@ -189,10 +199,11 @@ impl Directory {
         }
     }
 
-    /// Puts doc ids aside where memory has a bound, for steps that know pages by number. The first worker of a process to come does.
+    /// Spills the doc ids if memory is limited, before steps that identify pages by number. The
+    /// first worker of a process that calls this function does the work.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub fn put_doc_ids_aside(&self, pool: &MemoryPool) -> Result<()> {
         let mut doc_ids = self.doc_ids.lock().unwrap_or_else(PoisonError::into_inner);
         if let DocIds::Held(held) = &mut *doc_ids
@@ -204,17 +215,18 @@ impl Directory {
         Ok(())
     }
 
-    /// Finds pages by their doc ids.
+    /// Returns an index that finds pages by their doc ids.
     ///
     /// # Errors
-    /// As [`Directory::doc_ids`].
+    /// Returns any error of [`Directory::doc_ids`].
     pub fn by_doc_id(&self) -> Result<ByDocId<'_>> {
         Ok(ByDocId { directory: self, doc_ids: self.doc_ids()? })
     }
 
-    /// Partition of a page.
+    /// Returns the partition of a page.
     ///
-    /// Doc ids are hashes, so that it is guessed from the number of the page, which is quicker than to look its doc id up.
+    /// Doc ids are hashes, so the partition can be estimated from the page number. This is faster
+    /// than a lookup of the doc id.
     pub fn partition(&self, page: Page) -> usize {
         let guess = (page.0 as u64 * self.partitions.count() as u64 / self.len() as u64) as usize;
         let is_in = |partition: usize| self.starts[partition] <= page && page < self.starts[partition + 1];
@@ -223,12 +235,13 @@ impl Directory {
         found.unwrap_or_else(|| self.starts.partition_point(|&start| start <= page) - 1)
     }
 
-    /// Pages that a worker owns, ascending.
+    /// Returns the pages that a worker owns, ascending.
     pub fn owned(&self, worker: usize) -> impl Iterator<Item = Page> + '_ {
         self.owned_from(worker, 0)
     }
 
-    /// The same from a place among them on.
+    /// Returns the pages that a worker owns, ascending, starting with the page at index `place`
+    /// among them.
     pub fn owned_from(&self, worker: usize, place: usize) -> impl Iterator<Item = Page> + '_ {
         self.parts(worker).flat_map(move |(p, pages)| {
             let passed = (place as u32).saturating_sub(self.before[p]).min(pages.end - pages.start);
@@ -236,30 +249,31 @@ impl Directory {
         })
     }
 
-    /// The partitions of a worker that have pages, ascending, with the numbers of these.
+    /// Returns the non-empty partitions of a worker in ascending order, each with the range of its
+    /// page numbers.
     pub fn parts(&self, worker: usize) -> impl Iterator<Item = (usize, Range<u32>)> + '_ {
         let mine = (0..self.partitions.count()).filter(move |&p| self.partitions.dealt.owner(p) == worker);
         mine.map(|p| (p, self.starts[p].0..self.starts[p + 1].0)).filter(|(_, pages)| !pages.is_empty())
     }
 
-    /// Place of a page among those of its owner.
+    /// Returns the index of a page among the pages of its owner.
     pub fn place(&self, page: Page) -> usize {
         let partition = self.partition(page);
         (self.before[partition] + page.0 - self.starts[partition].0) as usize
     }
 
-    /// Owner of a doc id, whether it is that of a page or not.
+    /// Returns the owner of a doc id, which need not belong to a page.
     pub fn owner_of(&self, doc_id: DocId) -> usize {
         self.partitions.owner(doc_id)
     }
 
-    /// First page of a partition.
+    /// Returns the first page of a partition.
     pub fn start(&self, partition: usize) -> Page {
         self.starts[partition]
     }
 }
 
-/// Doc ids in memory, to find pages by them.
+/// Doc ids in memory, for lookups of pages.
 #[derive(Debug)]
 pub struct ByDocId<'a> {
     directory: &'a Directory,
@@ -267,14 +281,15 @@ pub struct ByDocId<'a> {
 }
 
 impl ByDocId<'_> {
-    /// Doc ids by page.
+    /// Returns the doc ids in the order of page numbers.
     pub fn doc_ids(&self) -> &[DocId] {
         &self.doc_ids
     }
 
-    /// The page of a doc id, or `None` for one that is not.
+    /// Returns the page with a doc id, or `None` if no page has it.
     ///
-    /// Doc ids are hashes, so the place is guessed from the value (interpolation) and mended from there: about three steps.
+    /// Doc ids are hashes, so the position is estimated from the value (interpolation search) and
+    /// corrected from there. Takes about three steps.
     pub fn page(&self, doc_id: DocId) -> Option<Page> {
         let Directory { partitions, starts, .. } = self.directory;
         let partition = partitions.of(doc_id);
@@ -301,7 +316,7 @@ impl ByDocId<'_> {
     }
 }
 
-/// A page's row belongs to the owner of its doc id.
+/// A row of a page belongs to the owner of the page's doc id.
 impl Owners<Page> for Directory {
     fn owner(&self, page: Page) -> usize {
         self.partitions.dealt.owner(self.partition(page))

@@ -1,13 +1,14 @@
-//! Rows that come in runs of one key are put in the order of their keys by moving runs, not by sorting rows; and rows whose keys are
-//! small numbers, by counting.
+//! Sorts rows by key if rows with the same key are mostly adjacent: moves whole runs instead of
+//! single rows. Rows whose keys are small numbers are sorted by counting.
 //!
-//! Whoever sends the rows of a page sends them one after another, so they arrive in one run, or in a few where blocks of other
-//! senders come between: there are as many runs as pages, and each page has tens of links and hundreds of chunks.
+//! The sender of a page's rows sends them one after another. So they arrive in one run, or in a few
+//! runs if blocks of other senders come between. There are as many runs as pages, while each page
+//! has tens of links and hundreds of chunks.
 
-/// Runs of rows and their keys; kept from call to call for its memory.
+/// Scratch for runs of rows and their keys; reused from call to call.
 #[derive(Debug)]
 pub struct Gather<K> {
-    /// Key, first row, number of rows.
+    /// Key, index of the first row, and number of rows of each run.
     runs: Vec<(K, usize, usize)>,
 }
 
@@ -18,10 +19,12 @@ impl<K> Default for Gather<K> {
 }
 
 impl<K: Ord + Copy> Gather<K> {
-    /// Replaces the content of `into` by `rows`, ascending by key; rows of one key stay in the order in which they are.
+    /// Replaces the content of `into` by `rows` in ascending order of keys. Rows with equal keys
+    /// stay in their order.
     ///
     /// # Cost
-    /// A copy of the rows, and a sort of their runs: of all rows, if no two neighbours have a key in common.
+    /// Copies the rows, and sorts their runs. If no two adjacent rows have the same key, the sort
+    /// is over all rows.
     pub fn by_key<T: Copy>(&mut self, rows: &[T], key: impl Fn(&T) -> K, into: &mut Vec<T>) {
         self.runs.clear();
         let mut start = 0;
@@ -38,11 +41,12 @@ impl<K: Ord + Copy> Gather<K> {
     }
 }
 
-/// Replaces the content of `into` by what `made` makes of rows, ascending by `number`, which is below `count`, and that of `ends` by
-/// where those of each number end. Rows of one number stay in the order in which they are.
+/// Replaces the content of `into` by the values that `made` returns for the rows, in ascending
+/// order of `number`, which is below `count`. Replaces the content of `ends` by the end of the
+/// values of each number. Rows with the same number stay in their order.
 ///
 /// # Cost
-/// Two looks at each row.
+/// Reads each row twice.
 pub fn by_number<R, T: Copy + Default>(
     rows: &[R],
     number: impl Fn(&R) -> u32,

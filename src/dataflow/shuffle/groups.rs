@@ -1,4 +1,4 @@
-//! Groups of pages that every process is told of.
+//! Broadcast of groups of pages to every process.
 
 use std::sync::Arc;
 
@@ -6,23 +6,25 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
 use webtwin_engine::Net;
 
-/// The group of a sender that is being received.
+/// Group that is being received from one sender.
 #[derive(Debug, Clone, Copy)]
 struct Open<const N: usize> {
     head: [Page; N],
-    /// Words of the head that are yet to come.
+    /// Words of the head that have not arrived yet.
     missing: usize,
     number: u32,
 }
 
-/// Gives the workers of each process a value that the groups of all workers are put in as they come: `open` gets the head of a group, and
-/// numbers it; `put` gets the pages of the group with that number. Groups of one sender come in the order given, between those of others.
+/// Broadcasts groups of pages, and returns one value for each process that contains the groups of
+/// all workers. `begin` creates the value. `open` receives the head of a group and returns a number
+/// for the group. `put` receives the number of a group and a page of the group. Groups of one
+/// sender arrive in the given order, interleaved with groups of other senders.
 ///
 /// # Errors
-/// Only when the run has ended.
+/// Returns an error only if the run has ended.
 ///
 /// # Cost
-/// One round. Each process is sent 4 bytes a page, and 4 + 4 N a group.
+/// Takes one round. Each process receives 4 bytes for each page, and 4 + 4 N for each group.
 pub fn broadcast_groups<const N: usize, Pages: IntoIterator<Item = Page>, V: Send + Sync + 'static>(
     net: &mut Net<'_>,
     name: &str,
@@ -56,7 +58,7 @@ mod tests {
 
     #[test]
     fn every_worker_has_the_groups_of_all() {
-        // More than a block of words.
+        // The words exceed one block.
         let groups = |worker: u32| (0..300).map(move |n| ([Page(worker), Page(n)], (0..n * 2).map(Page)));
         let found = run(&Cluster::local(3), 0, [0; 32], move |net| {
             let open = |found: &mut Vec<([Page; 2], Vec<Page>)>, head| {

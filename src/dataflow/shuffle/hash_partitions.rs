@@ -1,4 +1,5 @@
-//! Rows that must meet by a key, in bounded memory: with the owner of the key, in partitions of some megabytes.
+//! Hash-partitions rows by key in bounded memory. Each worker receives the keys that it owns, in
+//! partitions of some megabytes.
 
 use bytemuck::Pod;
 use itertools::Itertools;
@@ -9,36 +10,39 @@ use webtwin_core::overlap::rows::Shares;
 use webtwin_engine::{IntoRow, Net};
 use webtwin_spill::{GiveBack, PARTITION_BYTES, Partitions, partition_bits};
 
-/// The rows whose keys this worker owns, by partition: all rows of a key are in one.
+/// Rows whose keys this worker owns, by partition. All rows with the same key are in one partition.
 pub struct HashPartitions<T> {
     partitions: Partitions<T>,
-    /// Of the memory of many rows the next step has none before it is given back.
+    /// Returns free memory to the system on drop. Otherwise the next step would lack the memory of
+    /// many rows.
     _give_back: GiveBack,
 }
 
-/// How rows of several kinds are partitioned that have keys in common, so that they meet in partitions of the same
-/// number.
+/// Partitioning that several kinds of rows with common keys share, so that rows with the same key
+/// are in partitions with the same number.
 #[derive(Debug, Clone, Copy)]
 pub struct Alike {
-    /// Partitions here, as a power of two; other workers may have other numbers of them.
+    /// Number of partitions on this worker, as a power of two. Other workers may have other numbers
+    /// of partitions.
     pub bits: u32,
-    /// Kinds that share the memory of the step.
+    /// Number of kinds of rows that share the memory budget of the step.
     pub kinds: u64,
 }
 
 impl<T: Pod + Send> HashPartitions<T> {
     /// Sends rows to the owners of their keys.
     ///
-    /// `count` is about how many there are here. One round where they take no more than a partition with every worker, for these
-    /// wait with their owners until it is known how many partitions there are; otherwise two.
+    /// `count` is the approximate number of rows on this worker. Takes one round if the rows of
+    /// every worker fit into a partition: these rows wait at their owners until the number of
+    /// partitions is known. Otherwise takes two rounds.
     ///
     /// # Errors
-    /// The first error of `rows`; [`webtwin_base::error::Error::DiskLimit`] or
-    /// [`webtwin_base::error::Error::DiskFull`], the same on all workers, when the disk does not take what has no
-    /// room; or when the run has ended.
+    /// Returns the first error of `rows`. Returns [`webtwin_base::error::Error::DiskLimit`] or
+    /// [`webtwin_base::error::Error::DiskFull`], the same on all workers, if rows beyond the memory
+    /// budget do not fit on the disk. Also fails if the run has ended.
     ///
     /// # Memory
-    /// That of the step, and up to 4 MiB from each worker while rows wait.
+    /// Takes the budget of the step, and up to 4 MiB from each worker while rows wait.
     pub fn new<K: Into<u64>>(
         net: &mut Net<'_>,
         name: &str,
@@ -49,10 +53,11 @@ impl<T: Pod + Send> HashPartitions<T> {
         HashPartitions::one_of(net, name, 1, count, rows, key)
     }
 
-    /// The same for one of so many kinds of rows that share the memory of the step.
+    /// Sends rows to the owners of their keys, like [`HashPartitions::new`], if `kinds` kinds of
+    /// rows share the memory budget of the step.
     ///
     /// # Errors
-    /// As [`HashPartitions::new`].
+    /// Returns any error of [`HashPartitions::new`].
     pub fn one_of<K: Into<u64>>(
         net: &mut Net<'_>,
         name: &str,
@@ -86,10 +91,11 @@ impl<T: Pod + Send> HashPartitions<T> {
         Ok(partitions)
     }
 
-    /// The same in partitions that are alike those of other rows. One round.
+    /// Sends rows to the owners of their keys, in the same partitioning as other rows. Takes one
+    /// round.
     ///
     /// # Errors
-    /// As [`HashPartitions::new`].
+    /// Returns any error of [`HashPartitions::new`].
     pub fn alike<K: Into<u64>>(
         net: &mut Net<'_>,
         name: &str,
@@ -104,8 +110,8 @@ impl<T: Pod + Send> HashPartitions<T> {
         Ok(partitions)
     }
 
-    /// No rows yet, in partitions that are alike those of other rows: for what a worker makes of the rows of each of
-    /// these.
+    /// Creates empty partitions in the same partitioning as other rows, for rows that a worker
+    /// derives from these, partition by partition.
     pub fn empty(net: &Net<'_>, Alike { bits, kinds }: Alike) -> HashPartitions<T> {
         HashPartitions {
             partitions: Partitions::new(1 << bits, &net.memory.for_partitions(kinds, bits)),
@@ -116,12 +122,12 @@ impl<T: Pod + Send> HashPartitions<T> {
     /// Adds a row of this worker to a partition.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub fn push(&mut self, partition: usize, row: T) -> Result<()> {
         self.partitions.push(partition, row)
     }
 
-    /// All rows, one partition after the other; they stay.
+    /// Returns all rows, one partition after the other, and keeps them.
     pub fn iter(&self) -> impl Iterator<Item = Result<T>> + '_ {
         let rows_of = |partition| {
             let mut rows = Vec::new();
@@ -134,38 +140,41 @@ impl<T: Pod + Send> HashPartitions<T> {
         rows.iter().try_for_each(|row| self.partitions.push(shares.bucket(hash(row)), *row))
     }
 
-    /// Rows in all partitions.
+    /// Returns the number of rows in all partitions.
     pub fn rows(&self) -> u64 {
         self.partitions.rows()
     }
 
-    /// Number of partitions.
+    /// Returns the number of partitions.
     pub fn count(&self) -> usize {
         self.partitions.count()
     }
 
-    /// Replaces the content of `into` by the rows of a partition, in no particular order, and forgets them.
+    /// Replaces the content of `into` by the rows of a partition, in no particular order, and
+    /// removes the rows from the partition.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Storage`] when the disk fails.
+    /// Returns [`webtwin_base::error::Error::Storage`] if the disk fails.
     pub fn take(&mut self, partition: usize, into: &mut Vec<T>) -> Result<()> {
         self.partitions.take(partition, into)
     }
 
-    /// The same, and they stay.
+    /// Replaces the content of `into` by the rows of a partition, in no particular order, and keeps
+    /// the rows.
     ///
     /// # Errors
-    /// As [`HashPartitions::take`].
+    /// Returns any error of [`HashPartitions::take`].
     pub fn read(&self, partition: usize, into: &mut Vec<T>) -> Result<()> {
         into.clear();
         self.partitions.each_piece(partition, &mut Vec::new(), |rows| into.extend_from_slice(rows))
     }
 }
 
-/// Rows of two kinds that have keys in common, in partitions that are alike. One round.
+/// Sends rows of two kinds with common keys to the owners of their keys, in the same partitioning.
+/// Takes one round.
 ///
 /// # Errors
-/// As [`HashPartitions::new`].
+/// Returns any error of [`HashPartitions::new`].
 pub fn two_alike<T: Pod + Send, U: Pod + Send, K: Into<u64>>(
     net: &mut Net<'_>,
     name: &str,

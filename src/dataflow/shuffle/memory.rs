@@ -1,4 +1,5 @@
-//! What the steps of a run may hold: all workers agree on it before each step, within `effort.memory_bytes`.
+//! Memory budget of the steps of a run. All workers agree on it before each step, within
+//! `effort.memory_bytes`.
 
 use webtwin_base::build_info;
 use webtwin_base::error::{Error, Result};
@@ -7,28 +8,32 @@ use webtwin_engine::Net;
 use webtwin_job::Effort;
 use webtwin_spill::{Bounds, MemoryPool, SPILL, free_bytes, taken_bytes};
 
-/// Bytes of a program that has nothing to do yet: code, stores, blocks on their way between two workers.
+/// Bytes of an idle process with up to two workers: code, stores, and blocks in transit between the
+/// workers.
 const AT_REST: u64 = 36 << 20;
 
-/// Bytes of each further worker. Measured.
+/// Bytes of each further worker of an idle process. Measured.
 pub const A_WORKER_AT_REST: u64 = 7 << 20;
 
-/// Bytes of a process with so many workers that has nothing to do yet.
+/// Returns the bytes of an idle process with the given number of workers.
 pub fn at_rest(workers: usize) -> u64 {
     AT_REST + A_WORKER_AT_REST * workers.saturating_sub(2) as u64
 }
 
-/// A worker's share of so many bytes for each page of the crawl in its process.
+/// Returns a worker's share of the bytes that its process needs if each page of the crawl takes
+/// `bytes` bytes.
 pub fn for_each_page(net: &Net<'_>, bytes: u64, pages: usize) -> u64 {
     bytes * pages as u64 / net.workers_per_process() as u64
 }
 
-/// Agrees with all workers on the memory of the next step: what is left beside what its process holds, by the system's word or where
-/// each worker holds `mine` bytes, and beside `unspillable` bytes of each worker that the step cannot spill; and on the disk that
-/// is left beside what is there. One round where memory has a bound, and one where the disk has.
+/// Agrees with all workers on the memory budget of the next step, and on the disk space for it. The
+/// budget is the limit minus what the process holds and minus what the step cannot spill. What a
+/// process holds is the larger of the operating system's figure and the sum of `mine` over its
+/// workers; `unspillable` is what the step cannot spill on this worker. Takes one round if memory
+/// is limited, and one if disk space is limited.
 ///
 /// # Errors
-/// Only when the run has ended.
+/// Returns an error only if the run has ended.
 pub fn agree(net: &mut Net<'_>, mine: u64, unspillable: u64, effort: &Effort) -> Result<()> {
     if effort.memory_bytes == 0 {
         net.memory = beside(net, 0, effort);
@@ -43,12 +48,15 @@ pub fn agree(net: &mut Net<'_>, mine: u64, unspillable: u64, effort: &Effort) ->
         let (by_estimate, needs) = (sum(0) + at_rest(workers), sum(1));
         let told = process.iter().map(|worker| worker.1).max().unwrap_or(0);
         foreseen = foreseen.max(by_estimate + needs);
+        // The system reports the memory of the whole process to each worker, so one report counts.
+        // The estimate counts instead if it is larger, because reserved memory may not be in use
+        // yet.
         held = held.max(by_estimate.max(told) + needs);
     }
     let mut pool = beside(net, held, effort);
     pool.foreseen_bytes = effort.memory_bytes.saturating_sub(foreseen);
     if pool.bounds.disk_is_set {
-        // All workers have left the step before, and what it had on disk is gone.
+        // All workers have left the previous step, and its files are deleted.
         let on_disk = net.all_reduce("disk", taken_bytes(), u64::max)?;
         pool.disk_bytes = pool.disk_bytes.saturating_sub(on_disk).max(1);
     }
@@ -56,12 +64,12 @@ pub fn agree(net: &mut Net<'_>, mine: u64, unspillable: u64, effort: &Effort) ->
     Ok(())
 }
 
-/// What the workers of a process may fill beside the `held` bytes that it has.
+/// Returns the budget of the workers of a process that already holds `held` bytes.
 pub fn beside(net: &Net<'_>, held: u64, effort: &Effort) -> MemoryPool {
     MemoryPool { workers: net.workers_per_process() as u64, ..of_process(held, effort) }
 }
 
-/// What a process may fill beside the `held` bytes that it has.
+/// Returns the budget of a process that already holds `held` bytes.
 pub fn of_process(held: u64, effort: &Effort) -> MemoryPool {
     let memory_bytes = match effort.memory_bytes {
         0 => u64::MAX,
@@ -72,7 +80,8 @@ pub fn of_process(held: u64, effort: &Effort) -> MemoryPool {
         folder => folder.into(),
     };
     let disk_bytes = match effort.disk_bytes {
-        // A folder that cannot be asked is named when something is to be written there.
+        // If the free space of a folder cannot be determined, the first write to the folder reports
+        // it.
         0 => free_bytes(&folder, SPILL).unwrap_or(0),
         allowed => allowed,
     };
@@ -80,20 +89,21 @@ pub fn of_process(held: u64, effort: &Effort) -> MemoryPool {
     MemoryPool { disk_bytes, bounds, ..MemoryPool::new(memory_bytes, &folder, SPILL) }
 }
 
-/// The most bytes that a process holds, of which its workers each bring theirs. One round.
+/// Returns the bytes of the largest process. `mine` are the bytes of this worker. Takes one round.
 ///
 /// # Errors
-/// Only when the run has ended.
+/// Returns an error only if the run has ended.
 pub fn of_largest_process(net: &mut Net<'_>, mine: u64) -> Result<u64> {
     let workers = net.workers_per_process();
     let all = net.all_gather("memory", mine)?;
     Ok(all.chunks(workers).map(|process| process.iter().sum()).max().unwrap_or(0))
 }
 
-/// Refuses to hold `held` bytes in this process of so many workers when it may use fewer (0: no bound), beside what it needs at rest.
+/// Fails if this process with the given number of workers would exceed the limit `allowed_bytes`
+/// when it holds `held` bytes in addition to what it needs at rest. 0 means no limit.
 ///
 /// # Errors
-/// [`Error::MemoryLimit`], with the number that would fit.
+/// Returns [`Error::MemoryLimit`] with the number of bytes that would suffice.
 pub fn refuse_beyond_bound(what: &str, held: u64, workers: usize, allowed_bytes: u64) -> Result<()> {
     let needed_bytes = held + at_rest(workers);
     if allowed_bytes > 0 && needed_bytes > allowed_bytes {
@@ -102,11 +112,11 @@ pub fn refuse_beyond_bound(what: &str, held: u64, workers: usize, allowed_bytes:
     Ok(())
 }
 
-/// Refuses to go on when a process would hold more than it may: `mine` bytes in this worker, or this worker's share of what its
-/// process holds once. One round where memory has a bound.
+/// Fails if a process would exceed the limit `allowed_bytes`. `mine` are the bytes of this worker,
+/// with its share of the data that the process holds once. Takes one round if memory is limited.
 ///
 /// # Errors
-/// [`Error::MemoryLimit`] on all workers, with the number that would fit.
+/// Returns [`Error::MemoryLimit`] on all workers, with the number of bytes that would suffice.
 pub fn hold_bytes_against_bound(net: &mut Net<'_>, what: &str, mine: u64, allowed_bytes: u64) -> Result<()> {
     if allowed_bytes == 0 {
         return Ok(());
@@ -115,7 +125,7 @@ pub fn hold_bytes_against_bound(net: &mut Net<'_>, what: &str, mine: u64, allowe
     refuse_beyond_bound(what, held, net.workers_per_process(), allowed_bytes)
 }
 
-/// The refusal of a job that needs another bound.
+/// Creates the error for a job that needs a higher memory limit.
 pub fn too_little(what: String, needed_bytes: u64, allowed_bytes: u64) -> Error {
     Error::MemoryLimit { what, needed_bytes, allowed_bytes, setting: "effort.memory_bytes".into() }
 }

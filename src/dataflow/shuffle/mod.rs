@@ -1,4 +1,5 @@
-//! The ground under all steps: who owns which row, counts and components over all workers, and what memory they may use.
+//! Building blocks of all steps: ownership of rows, counts and components over all workers, and the
+//! memory budget.
 
 pub mod components;
 pub mod directory;

@@ -1,4 +1,4 @@
-//! What all workers counted for every page, added up.
+//! Sums of counts for every page over all workers.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use webtwin_base::ids::Page;
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::Net;
 
-/// Bytes of a list of each of two workers that goes to every process as it is.
+/// Maximum bytes of a list that is broadcast unreduced if there are two workers.
 pub const SHORT_BYTES: usize = 256 << 10;
 
-/// A count that knows how to add.
+/// Count that supports saturating addition.
 pub trait Count: Pod + Send + Sync {
-    /// The sum, or the largest count where it would be more.
+    /// Returns the sum, or the largest count if the sum would exceed it.
     fn plus(self, other: Self) -> Self;
 }
 
@@ -30,17 +30,19 @@ impl Count for u32 {
     }
 }
 
-/// Number of the first count, then 60 bytes of counts.
+/// Number of the first count, followed by 60 bytes of counts.
 type Stretch = [u32; 16];
 
-/// Adds up lists of counts, equally long on all workers; every process holds one copy of the sum.
+/// Adds up lists of counts, which have the same length on all workers. Every process holds one copy
+/// of the sum.
 ///
 /// # Errors
-/// Only when the run has ended.
+/// Returns an error only if the run has ended.
 ///
 /// # Cost
-/// Each worker sends its list once and receives one list's worth; a stretch of zeros is not sent. Two or three rounds; one
-/// for [short](is_short) lists, which go to every process as they are.
+/// Each worker sends its list once and receives data of the length of one list; ranges of zeros are
+/// not sent. Takes two or three rounds, or one for [short](is_short) lists, which are broadcast
+/// unreduced.
 pub fn sum<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<Arc<Vec<T>>> {
     if let Some(sums) = sum_of_short(net, name, mine)? {
         return Ok(sums);
@@ -49,14 +51,14 @@ pub fn sum<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<Arc<Ve
     net.broadcast(name, sums)
 }
 
-/// The pages, or other things with numbers from 0, of which `is_in` holds, given their counts by all workers; every process holds one copy of
-/// the set.
+/// Returns the set of those pages, or other items numbered from 0, for which `is_in` returns true,
+/// given their counts summed over all workers. Every process holds one copy of the set.
 ///
 /// # Errors
-/// Only when the run has ended.
+/// Returns an error only if the run has ended.
 ///
 /// # Cost
-/// As [`sum`], but that only a bit a page goes to every process.
+/// Costs the same as [`sum`], but only one bit for each page goes to every process.
 pub fn pages_by_sum<T: Count>(
     net: &mut Net<'_>,
     name: &str,
@@ -72,12 +74,13 @@ pub fn pages_by_sum<T: Count>(
     net.once_per_process(|| PageSet::of_words(words.to_vec()))
 }
 
-/// Returns whether each of `peers` workers sends a list of `bytes` to every process as it is.
+/// Returns true if each of `peers` workers broadcasts a list of `bytes` bytes unreduced.
 pub fn is_short(bytes: usize, peers: usize) -> bool {
     bytes * peers <= 2 * SHORT_BYTES
 }
 
-/// The sum of lists that are short, or of one worker.
+/// Returns the sum of lists that are short or belong to a single worker, and `None` for other
+/// lists.
 fn sum_of_short<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<Option<Arc<Vec<T>>>> {
     if net.peers() == 1 {
         return net.once_per_process(|| mine.to_vec()).map(Some);
@@ -97,15 +100,17 @@ fn sum_of_short<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<O
     net.once_per_process(sum).map(Some)
 }
 
-/// The part of the sum that this worker adds up, and its first number; parts ascend by worker, and begin at multiples of 64.
+/// Returns the number of the first count that this worker adds up, and the sums of its part. Parts
+/// ascend by worker, and begin at multiples of 64.
 fn part_of_sum<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<(usize, Vec<T>)> {
     let counts = 60 / size_of::<T>();
-    // A part begins with a stretch, and with a word of a set.
+    // A part begins at the start of a range of counts, and of a word of a page set.
     let part = mine.len().div_ceil(net.peers()).next_multiple_of(64 * counts).max(64 * counts);
     let first = (net.index() * part).min(mine.len());
     let mut sums = vec![T::zeroed(); part.min(mine.len() - first)];
     let mut stretches = mine.chunks(counts).enumerate();
     let source = |send: &mut dyn FnMut(Stretch)| {
+        // Sends at most 2^14 ranges per call, so that receiving can proceed in between.
         let mut seen = 0;
         for (number, stretch) in stretches.by_ref().take(1 << 14) {
             seen += 1;
@@ -127,7 +132,7 @@ fn part_of_sum<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<(u
             for row in rows {
                 let at = row[0] as usize - first;
                 let bytes: &[u8] = bytemuck::cast_slice(&row[1..]);
-                // Counts of 8 bytes leave 4 of the 60.
+                // Counts of 8 bytes use only 56 of the 60 bytes.
                 let more: &[T] = bytemuck::cast_slice(&bytes[..counts * size_of::<T>()]);
                 sums[at..].iter_mut().zip(more).for_each(|(sum, &more)| *sum = sum.plus(more));
             }
@@ -142,7 +147,7 @@ mod tests {
     use super::*;
     use webtwin_engine::{Cluster, run};
 
-    /// A count of a size of which a row of a long list is no multiple.
+    /// Count whose size does not divide the 60 bytes of a row.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, bytemuck::Zeroable)]
     #[repr(C)]
     struct Largest([u32; 2]);

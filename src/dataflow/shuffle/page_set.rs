@@ -1,4 +1,4 @@
-//! Sets of pages that every process knows.
+//! Sets of pages that every process holds.
 
 use std::sync::Arc;
 
@@ -7,17 +7,19 @@ use webtwin_base::ids::{Number, Page};
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::Net;
 
-/// Pages of a run whose sets are shared as lists.
+/// Maximum number of pages of a run whose page sets are broadcast as lists.
 const FEW: usize = 1 << 16;
 
-/// Shares pages of all workers as a set, one in each process; the run has `pages` pages. The exchanges are called `name` in messages.
+/// Broadcasts a set of pages, of which each worker contributes some. Each process holds one copy.
+/// The run has `pages` pages. Messages call the exchanges `name`.
 ///
 /// # Errors
-/// Only when the run has ended.
+/// Returns an error only if the run has ended.
 ///
 /// # Cost
-/// Two rounds: each page goes to one worker, and a bit for each of the run to every process. One round of a run of few pages, of which the set's
-/// go to every process.
+/// Takes two rounds: each page of the set is sent to one worker, and then one bit for each page of
+/// the run to every process. In a run with few pages, takes one round, in which the pages of the
+/// set are sent to every process.
 pub fn page_set(
     net: &mut Net<'_>,
     name: &str,

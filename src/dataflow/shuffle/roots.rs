@@ -1,23 +1,26 @@
-//! Roots of a forest whose edges lie with the owners of their children, by pointer jumping.
+//! Finds the roots of a forest by pointer jumping. The edges of the forest are held by the owners
+//! of their children.
 //!
-//! Each worker asks the owners of its parents for theirs, and then for those of these, so that every question goes
-//! twice as far up as the one before: two exchanges for trees of one level, and two more whenever their height
-//! doubles. A worker asks for a parent once, however many of its children have it.
+//! Each worker asks the owners of its parents for the grandparents, and so on, so that every
+//! question reaches twice as many levels up as the previous one. Trees of one level take two
+//! exchanges, and each doubling of their height takes two more. A worker asks for the parent of a
+//! page only once, even if several of its children have that page as parent.
 //!
 //! # Memory
-//! 8 bytes for each edge of a worker's children, and 32 for each distinct parent of them or question for a parent
-//! that is asked at once.
+//! Takes 8 bytes for each edge of a worker's children, and 32 for each distinct parent of these
+//! children or for each question that is asked in the same round.
 
 use webtwin_base::error::Result;
 use webtwin_base::ids::{Number, Page};
 use webtwin_engine::Net;
 
-/// The root of every child, `(child, root)`, ascending; a root that has children is its own.
+/// Returns the root of every child as `(child, root)`, in ascending order. A root that has children
+/// is its own root.
 ///
-/// `edges` are (child, parent), each child once, with the worker `owner(child)`.
+/// `edges` are (child, parent) on the worker `owner(child)`; each child has one edge.
 ///
 /// # Errors
-/// Only when the run has ended.
+/// Returns an error only if the run has ended.
 pub fn roots(
     net: &mut Net<'_>,
     name: &str,
@@ -31,7 +34,7 @@ pub fn roots(
         let questions = asked.iter().map(|&parent| [parent, me]);
         let mut questions: Vec<[Page; 2]> = net.exchange(name, questions, |row| owner(row[0]))?;
         add_roots(&mut edges, questions.iter().map(|question| question[0]));
-        // What is above a root is itself.
+        // A root has itself as parent; such an answer would bring no progress.
         let above = |page: Page| parent(&edges, page).filter(|&above| above != page);
         questions.retain(|question| above(question[0]).is_some());
         let count = questions.len() as u64;
@@ -55,7 +58,8 @@ pub fn roots(
     }
 }
 
-/// The same of a forest that is here as a whole, by walks from parent to parent.
+/// Returns the roots of a forest that is held completely by this worker, in the form of [`roots`],
+/// by following parents.
 pub fn roots_here(mut edges: Vec<[Page; 2]>) -> Vec<[Page; 2]> {
     edges.sort_unstable();
     let mut roots = edges.clone();
@@ -69,7 +73,7 @@ pub fn roots_here(mut edges: Vec<[Page; 2]>) -> Vec<[Page; 2]> {
     roots
 }
 
-/// Adds those of the parents that are no child as their own roots.
+/// Adds those parents that are not children as their own roots.
 fn add_roots(edges: &mut Vec<[Page; 2]>, parents: impl Iterator<Item = Page>) {
     let mut roots = distinct(parents);
     roots.retain(|&page| parent(edges, page).is_none());
@@ -79,12 +83,12 @@ fn add_roots(edges: &mut Vec<[Page; 2]>, parents: impl Iterator<Item = Page>) {
     }
 }
 
-/// The parent of a page among edges that ascend.
+/// Returns the parent of a page. `edges` must be ascending.
 pub fn parent(edges: &[[Page; 2]], page: Page) -> Option<Page> {
     edges.binary_search_by_key(&page, |edge| edge[0]).ok().map(|at| edges[at][1])
 }
 
-/// Pages, ascending, each once.
+/// Returns the distinct pages in ascending order.
 fn distinct(pages: impl Iterator<Item = Page>) -> Vec<Page> {
     let mut pages: Vec<Page> = pages.collect();
     pages.sort_unstable();
@@ -104,7 +108,7 @@ mod tests {
 
         #[test]
         fn roots_over_all_workers_are_those_of_walks_from_parent_to_parent(
-            // Of the pages below each, or none: from chains to stars.
+            // Some pages have a parent among the pages before them: from chains to stars.
             parents in prop::collection::vec(prop::option::weighted(0.8, any::<prop::sample::Index>()), 1..60),
             nearest: bool, workers in 1usize..4,
         ) {

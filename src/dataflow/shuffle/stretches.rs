@@ -1,4 +1,5 @@
-//! Rows that arrive in any order and are taken in the order of a worker's pages, in bounded memory: by stretches of these.
+//! Groups rows that arrive in any order by ranges of a worker's pages, in bounded memory, so that
+//! they can be read in the order of pages.
 
 use std::ops::Range;
 
@@ -8,12 +9,13 @@ use webtwin_base::error::Result;
 use webtwin_engine::Net;
 use webtwin_spill::{Column, GiveBack, Partitions, partition_bits};
 
-/// Rows of a worker's pages.
+/// Rows of a worker's pages, partitioned into ranges of pages.
 ///
 /// # Memory
-/// Those that are held: all, or what the step has memory for; one stretch while they are taken.
+/// Holds all rows, or as many as the budget of the step allows. One range is in memory while it is
+/// read.
 pub struct Stretches<T> {
-    /// Pages of the worker, and of a stretch.
+    /// Number of pages of the worker. The next field is the number of pages of a range.
     pages: usize,
     stretch: usize,
     partitions: Partitions<T>,
@@ -21,25 +23,27 @@ pub struct Stretches<T> {
 }
 
 impl<T: Pod> Stretches<T> {
-    /// For about `rows` rows of so many pages; one of so many kinds of rows that share the memory of the step.
+    /// Creates empty ranges for about `rows` rows of the given number of pages. `kinds` is the
+    /// number of kinds of rows that share the memory budget of the step.
     pub fn new(net: &Net<'_>, pages: usize, rows: u64, kinds: u64) -> Stretches<T> {
         let bits = partition_bits::<T>(rows);
         let partitions = Partitions::new(1 << bits, &net.memory.for_partitions(kinds, bits));
         Stretches { pages, stretch: (pages >> bits) + 1, partitions, _give_back: net.memory.give_back() }
     }
 
-    /// Adds a row of the page at a place among the worker's own.
+    /// Adds a row of the page at index `place` among the worker's own pages.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub fn push(&mut self, place: usize, row: T) -> Result<()> {
         self.partitions.push(place / self.stretch, row)
     }
 
-    /// Gives `each` the places of one stretch after the other, and its rows in no particular order.
+    /// Calls `each` for one range after the other, with the indices of its pages and with its rows
+    /// in no particular order.
     ///
     /// # Errors
-    /// Those of the disk, and of `each`; or when the run has ended.
+    /// Returns any error of the disk and of `each`, and an error if the run has ended.
     pub fn each(mut self, net: &Net<'_>, mut each: impl FnMut(Range<usize>, &mut [T]) -> Result<()>) -> Result<()> {
         let mut rows = Vec::new();
         for number in 0..self.partitions.count() {
@@ -51,10 +55,10 @@ impl<T: Pod> Stretches<T> {
         Ok(())
     }
 
-    /// All rows, ascending by `key`, which orders them by page first.
+    /// Returns all rows in ascending order of `key`, which must order rows by page first.
     ///
     /// # Errors
-    /// Those of the disk; or when the run has ended.
+    /// Returns any error of the disk, and an error if the run has ended.
     pub fn sorted<K: Ord>(self, net: &Net<'_>, key: impl Fn(&T) -> K) -> Result<Column<T>> {
         let mut sorted = Column::new(&net.memory);
         self.each(net, |_, rows| {

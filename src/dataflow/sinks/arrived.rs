@@ -1,6 +1,6 @@
-//! Slices of tables on their way to the owners of their files.
+//! Slices of tables that are sent to the owners of their files.
 //!
-//! Without a bound of memory they stay in it. Within one they wait on the local disk.
+//! The slices stay in memory if memory is not limited. Otherwise they wait on the local disk.
 
 use itertools::Itertools;
 use serde::Serialize;
@@ -12,14 +12,15 @@ use webtwin_engine::Net;
 use webtwin_spill::Rows;
 use webtwin_storage::table::Table;
 
-/// Rows that travel together: what comes is made at once.
+/// Maximum number of rows of a slice. It equals the rows of the first piece of a draft, so a stored
+/// slice is always read as one piece.
 const SLICE_ROWS: usize = FIRST_ROWS;
 
-/// What others have sent, each with the place that it is for, in the order it came.
+/// Slices that arrived, each with its place, in the order of arrival.
 pub struct Arrived<P> {
-    /// In memory.
+    /// Slices in memory.
     pub held: Vec<(P, Table)>,
-    /// On disk.
+    /// Slices on disk.
     pub stored: Stored<P>,
 }
 
@@ -30,10 +31,11 @@ pub struct Stored<P> {
     tables: Rows<Table>,
 }
 
-/// Brings slices, given in pieces that may fail, to the workers beside them.
+/// Sends slices to the workers that they are paired with. The slices are given in pieces, each of
+/// which may fail.
 ///
 /// # Errors
-/// Those of making the slices, and of the disk.
+/// Returns any error of building the slices, and any error of the disk.
 pub fn bring<P: Copy + Serialize + DeserializeOwned + Send + 'static>(
     net: &mut Net<'_>,
     pieces: impl Iterator<Item = Result<impl Iterator<Item = (usize, (P, Table))>>>,
@@ -52,7 +54,7 @@ pub fn bring<P: Copy + Serialize + DeserializeOwned + Send + 'static>(
 }
 
 impl<P: Copy> Stored<P> {
-    /// The slices: their places, their rows, and what makes these.
+    /// Returns the slices: their places, their numbers of rows, and functions that read the rows.
     pub fn slices(&self) -> impl Iterator<Item = (P, usize, Make<'_>)> {
         let slice = move |(number, &(place, rows))| {
             (place, rows, Box::new(move |_| self.tables.reader().get(number)) as Make<'_>)
@@ -61,7 +63,7 @@ impl<P: Copy> Stored<P> {
     }
 }
 
-/// A table cut into pieces that are sent by themselves.
+/// Cuts a table into slices that are sent separately.
 pub fn slices(table: Table) -> impl Iterator<Item = Table> {
     let rows: Vec<usize> = (0..table.rows()).collect();
     (0..rows.len()).step_by(SLICE_ROWS).map(move |start| table.pick(&rows[start..rows.len().min(start + SLICE_ROWS)]))

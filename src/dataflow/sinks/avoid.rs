@@ -1,11 +1,14 @@
-//! The avoid list: of every trivial cluster one page stays; what the others cost is what a crawler saves.
+//! The avoid list: one page of every trivial cluster is kept, and the bytes of the others are what
+//! a crawler saves.
 //!
-//! Two exchanges: copies and placed pages to the owner of their trivial cluster. Two more where clusters vote for collections:
-//! placed pages before, and the votes. Then those of [`substitutes`](super::substitutes) and [`ways`](super::ways), which take
-//! pages off the list again, and of [`avoid_table`](super::avoid_table), which tells of it.
+//! Takes two exchanges: copies and placed pages are sent to the owner of their trivial cluster.
+//! Takes two more if clusters vote for collections: placed pages are sent before, and the votes.
+//! Further exchanges are those of [`substitutes`](super::substitutes) and [`ways`](super::ways),
+//! which remove pages from the list, and of [`avoid_table`](super::avoid_table), which writes it.
 //!
 //! # Memory
-//! 48 bytes for each page that has copies; 44 more, and 24 for each of a reported collection, or what the step has memory for.
+//! Takes 48 bytes for each page that has copies. In addition takes 44 for each of them and 24 for
+//! each page of a reported collection, or the budget of the step if it is smaller.
 
 use std::collections::HashSet;
 
@@ -33,31 +36,32 @@ use webtwin_job::Keep;
 use webtwin_pages::url::CanonicalUrl;
 use webtwin_spill::{Column, Partitions, partition_bits};
 
-/// A page of a reported collection, on its way to the owner of its trivial cluster.
+/// Page of a reported collection, in transit to the owner of its trivial cluster.
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Placed {
     cluster: ClusterId,
     page: Page,
     kept: u32,
-    /// Where its similar cluster is: a worker, and a place in its list.
+    /// Place of its similar cluster: a worker, and an index in the worker's list.
     worker: u32,
     similar: u32,
-    /// Place of its collection there.
+    /// Index of its collection in the similar cluster.
     collection: u32,
 }
 
-/// Shares of rows of trivial clusters, with the owners of these: each has larger clusters than those before.
+/// Partitions of rows by trivial cluster, at the owners of the clusters. Each partition has larger
+/// cluster ids than the previous one.
 struct Shares<'a> {
     directory: &'a Directory,
-    /// How many, as a power of two.
+    /// Number of partitions, as a power of two.
     bits: u32,
-    /// Pages of an owner that may be the smallest of a share's clusters.
+    /// Number of pages of an owner that may be the smallest pages of the clusters of a partition.
     stretch: usize,
 }
 
 impl Shares<'_> {
-    /// Sends rows to the owners of their clusters. One round.
+    /// Sends rows to the owners of their clusters. Takes one round.
     fn laid_down<T: Pod + Send>(
         &self,
         net: &mut Net<'_>,
@@ -65,7 +69,7 @@ impl Shares<'_> {
         rows: impl IntoIterator<Item: IntoRow<T>>,
         cluster: impl Fn(&T) -> ClusterId,
     ) -> Result<Partitions<T>> {
-        // Rows of two kinds are there at a time.
+        // Rows of two kinds share the memory.
         let mut shares = Partitions::new(1 << self.bits, &net.memory.for_partitions(2, self.bits));
         let share = |row: &T| self.directory.place(cluster(row).smallest()) / self.stretch;
         net.exchange_into(
@@ -78,14 +82,14 @@ impl Shares<'_> {
     }
 }
 
-/// The pages of trivial clusters of two pages or more, in shares.
+/// Pages of trivial clusters of two or more pages, in partitions.
 pub struct Copies<'a> {
     shares: Shares<'a>,
     rows: Partitions<PageCopy>,
 }
 
 impl Copies<'_> {
-    /// Reads a share, ascending by cluster and page; it stays.
+    /// Reads a partition, ascending by cluster and page, and keeps it.
     fn read(&self, share: usize, room: &mut Vec<PageCopy>, into: &mut Vec<PageCopy>) -> Result<()> {
         into.clear();
         self.rows.each_piece(share, room, |rows| into.extend_from_slice(rows))?;
@@ -93,7 +97,7 @@ impl Copies<'_> {
         Ok(())
     }
 
-    /// Takes a share, likewise.
+    /// Reads and removes a partition, ascending by cluster and page.
     fn take(&mut self, share: usize, into: &mut Vec<PageCopy>) -> Result<()> {
         self.rows.take(share, into)?;
         into.sort_unstable_by_key(|copy| (copy.cluster, copy.page));
@@ -101,16 +105,17 @@ impl Copies<'_> {
     }
 }
 
-/// What is known of the similar clusters when copies are judged.
+/// Similar clusters with the collections that are kept.
 pub struct Judged<'f> {
-    /// The similar clusters of this worker.
+    /// Similar clusters of this worker.
     pub similar_clusters: &'f [SimilarCluster],
-    /// For each of them, the place of the collection that is kept.
+    /// Index of the collection that is kept, for each of these clusters.
     pub kept: Vec<usize>,
 }
 
 impl Judged<'_> {
-    /// Sends pages in collections to the owners of their trivial clusters, in shares as those of copies.
+    /// Sends pages in collections to the owners of their trivial clusters, in the same partitions
+    /// as the copies.
     fn placed(&self, net: &mut Net<'_>, copies: &Copies<'_>) -> Result<Partitions<Placed>> {
         let worker = net.index() as u32;
         let rows = self.similar_clusters.iter().zip(0..).flat_map(|(cluster, similar)| {
@@ -125,48 +130,49 @@ impl Judged<'_> {
     }
 }
 
-/// Takes the placed pages of a share, ascending by page.
+/// Reads and removes the placed pages of a partition, ascending by page.
 fn take_placed(placed: &mut Partitions<Placed>, share: usize, into: &mut Vec<Placed>) -> Result<()> {
     placed.take(share, into)?;
     into.sort_unstable_by_key(|row| row.page);
     Ok(())
 }
 
-/// The row of a page among those that are placed.
+/// Returns the row of a page among the placed pages.
 fn find(placed: &[Placed], page: Page) -> Option<&Placed> {
     placed.binary_search_by_key(&page, |row| row.page).ok().map(|at| &placed[at])
 }
 
-/// The canonical forms of the URLs that a crawler starts with. What is no URL is passed over.
+/// Returns the canonical forms of the URLs that a crawler starts with. Invalid URLs are ignored.
 pub fn seeds(keep: &Keep) -> HashSet<String> {
     keep.seeds.iter().filter_map(|seed| Some(CanonicalUrl::parse(seed).ok()?.to_string())).collect()
 }
 
-/// How this worker's pages are linked, by which copies are judged.
+/// Link properties of this worker's pages, which are used to choose among copies.
 pub struct Linked<'a> {
-    /// Links from other hosts to each of them.
+    /// Number of links from other hosts to each page.
     pub from_elsewhere: &'a Column<u32>,
-    /// Links to each of them from the root of its host, or a seed there.
+    /// Number of links from the root of the host, or from a seed on the host, to each page.
     pub depths: &'a [u32],
-    /// Links from other hosts to every host.
+    /// Number of links from other hosts to every host.
     pub links_to_host: &'a [u32],
 }
 
-/// Pages that were chosen before copies are judged.
+/// Pages that were selected before the choice among copies.
 pub struct Chosen<'a> {
-    /// This worker's pages that the earlier result kept, ascending.
+    /// Pages of this worker that the earlier result kept, ascending.
     pub kept_before: &'a [Page],
-    /// Pages that are pinned, ascending.
+    /// Pinned pages, ascending.
     pub pinned: &'a [Page],
-    /// Pages that others rightly call canonical.
+    /// Pages that other pages rightly declare canonical.
     pub originals: &'a PageSet,
     /// URLs that a crawler starts with.
     pub seeds: &'a HashSet<String>,
-    /// Number of the first input of earlier crawls: their pages stay before others, and are never skipped.
+    /// Number of the first input of earlier crawls. Pages of these inputs are preferred to others,
+    /// and are never skipped.
     pub first_earlier_source: u32,
 }
 
-/// The pages of trivial clusters of two pages or more.
+/// Collects the pages of trivial clusters of two or more pages.
 pub fn copies<'a>(
     net: &mut Net<'_>,
     crawl: &'a Crawl,
@@ -209,7 +215,7 @@ pub fn copies<'a>(
     Ok(Copies { shares, rows })
 }
 
-/// Whether a page is one that no crawler may skip.
+/// Returns true if no crawler may skip the page.
 fn must_visit(page: &CaptureRow<'_>) -> bool {
     never_skipped(path(page.url()).split('?').next().unwrap_or_default(), page.mime())
 }
@@ -260,7 +266,8 @@ pub fn judge<'f>(
     Ok(judged)
 }
 
-/// The vote of a trivial cluster, if it has one: where its winner is placed, and whether that is pinned or was kept before.
+/// Returns the vote of a trivial cluster, if it has one: the place of the page that wins, and the
+/// flags that the page is pinned or was kept before.
 fn vote(copies: &[PageCopy], placed: &[Placed], keeping: &Keeping) -> Option<[u32; 5]> {
     let of_collections = copies.iter().filter(|copy| find(placed, copy.page).is_some());
     let winner = keeper(of_collections, |_| None)?;
@@ -269,7 +276,9 @@ fn vote(copies: &[PageCopy], placed: &[Placed], keeping: &Keeping) -> Option<[u3
     keeping.votes(winner).then_some([row.worker, row.similar, row.collection, known[0], known[1]])
 }
 
-/// Decides for every page that has copies; if it `compares` texts, languages count. Verdicts lie, ascending, with the owner of their cluster's smallest page.
+/// Decides for every page that has copies if it is kept, visited or skipped. Languages are
+/// considered if the job compares texts (`compares`). Verdicts are ascending, at the owner of their
+/// cluster's smallest page.
 pub fn verdicts(
     net: &mut Net<'_>,
     crawl: &Crawl,
@@ -293,8 +302,10 @@ pub fn verdicts(
     Ok(verdicts)
 }
 
-/// The verdicts on the pages of one trivial cluster. If it `compares` texts, pages are visited that are in another language than the
-/// page that stays, or are in no collection with it and by their titles show another thing than a page on another host.
+/// Returns the verdicts on the pages of one trivial cluster. If the job compares texts
+/// (`compares`), a page is visited if its language differs from the language of the page that is
+/// kept. It is also visited if it is in no collection with that page, is on another host, and has a
+/// title that names something else.
 fn verdicts_on<'c>(
     copies: &'c [PageCopy],
     placed: &'c [Placed],
@@ -304,8 +315,8 @@ fn verdicts_on<'c>(
 ) -> impl Iterator<Item = Verdict> + 'c {
     let collection_stays = move |page: Page| find(placed, page).map(|row| row.kept == 1);
     let host = |page: Page| hosts[page];
-    // A page with the same text on the same host, in no collection itself, is as good: of index.html and manual.html the way
-    // in stays.
+    // A page with the same text on the same host that is in no collection is as good as a page of
+    // the collection: of index.html and manual.html, the entry page is kept.
     let stays = copies.iter().find(|copy| collection_stays(copy.page) == Some(true));
     let stands_in = move |page: Page| {
         let copy = || &copies[copies.partition_point(|copy| copy.page < page)];
@@ -321,7 +332,7 @@ fn verdicts_on<'c>(
         let at = copies.partition_point(|copy| copy.page < neighbours[1].page);
         ranks[at] = (rank as u32 + 1, keeping.criterion(neighbours[1], neighbours[0], placed));
     }
-    // What others rightly call canonical stands for them under any title.
+    // A page that others rightly declare canonical represents them under any title.
     let are_told_apart = move |copy: &PageCopy, keep: &PageCopy| {
         host(copy.page) != host(keep.page) && keep.is_original == 0 && copy.title.differ_from(keep.title)
     };
@@ -345,10 +356,10 @@ fn verdicts_on<'c>(
     })
 }
 
-/// Lets pages stay that others are reached by way of.
+/// Keeps those pages in the crawl through which other pages are reached.
 ///
 /// # Errors
-/// Those of the disk; or when the run has ended.
+/// Returns any error of the disk, and an error if the run has ended.
 pub fn clear_ways(
     net: &mut Net<'_>,
     crawl: &Crawl,

@@ -1,7 +1,9 @@
-//! The `avoid` table, and the same as crawlers take it.
+//! The `avoid` table, and the same list in the form that crawlers use.
 //!
-//! Two exchanges: verdicts by way of the owners of the pages that stay, who know their URLs, to those of the pages to skip. Two for
-//! what crawlers take: all URLs to the owners of their hosts for the prefixes, and these to worker 0.
+//! Takes two exchanges: verdicts are sent to the owners of the pages that are kept, which know
+//! their URLs, and from there to the owners of the pages to skip. The lists for crawlers take two
+//! more: all URLs are sent to the owners of their hosts, which compute prefixes, and these are sent
+//! to worker 0.
 
 use std::cmp::Ordering;
 
@@ -25,43 +27,43 @@ use webtwin_engine::{Net, Owners};
 use webtwin_pages::surt::surt_prefix_of;
 use webtwin_spill::{Column, Rows, Sorted, Sorter};
 
-/// A row of the `avoid` table, with its page's owner.
+/// Row of the `avoid` table, at the owner of its page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Avoid {
-    /// The page to skip.
+    /// Page to skip.
     pub page: Page,
-    /// The page that stays.
+    /// Page that is kept instead.
     pub keep: Page,
-    /// What it has in common with that page.
+    /// Resemblance of the two pages.
     pub resemblance: Resemblance,
-    /// Number of its URL in [`AvoidTable::keep_urls`].
+    /// Number of the URL of the kept page in [`AvoidTable::keep_urls`].
     pub keep_url: u32,
-    /// When that page was fetched.
+    /// Fetch time of the kept page.
     pub keep_time: i64,
     role: RoleNumber,
     _padding: [u16; 3],
 }
 
-/// The `avoid` rows of a worker's pages.
+/// Rows of `avoid` for a worker's pages.
 #[derive(Debug, Default)]
 pub struct AvoidTable {
-    /// Ascending by page.
+    /// Rows, ascending by page.
     pub rows: Column<Avoid>,
-    /// URLs of pages that stay.
+    /// URLs of pages that are kept.
     pub keep_urls: Rows<String>,
 }
 
-/// Least resemblance of a copy; a page with less is another version.
+/// Minimum resemblance of a copy. A page with less is another version.
 const COPY: f64 = 0.9;
 
 impl Avoid {
-    /// Why the page may be skipped.
+    /// Returns the reason for which the page may be skipped.
     pub fn why(&self) -> Why {
         self.reasons().0
     }
 
-    /// What it has less of than the page that stays.
+    /// Returns the criterion by which the page is inferior to the kept page.
     pub fn lost_by(&self) -> LostBy {
         self.reasons().1
     }
@@ -73,13 +75,14 @@ impl Avoid {
         }
     }
 
-    /// The word in the column `avoid.kind`: `copy` for a page that has nearly all its text in common with the one that stays,
-    /// else `version`.
+    /// Returns the value in the column `avoid.kind`: `copy` for a page that has nearly all its text
+    /// in common with the kept page, otherwise `version`.
     pub fn kind(&self) -> &'static str {
         if self.resemblance.share() >= COPY { "copy" } else { "version" }
     }
 
-    /// The word in the column `avoid.keep_is`, for a page fetched at this time (0: unknown).
+    /// Returns the value in the column `avoid.keep_is`, for a page with the given fetch time (0:
+    /// unknown).
     pub fn keep_is(&self, fetch_time: i64) -> &'static str {
         match self.keep_time.cmp(&fetch_time) {
             _ if self.keep_time == 0 || fetch_time == 0 => "unknown",
@@ -90,13 +93,14 @@ impl Avoid {
     }
 }
 
-/// The `avoid` rows of this worker's pages. Where memory has a bound their URLs wait on the disk.
+/// Builds the rows of `avoid` for this worker's pages. If memory is limited, the URLs of kept pages
+/// are on disk.
 ///
 /// # Errors
-/// Those of the disk, which captures may be on, too; or when the run has ended.
+/// Returns any error of the disk, on which captures may be, too, and an error if the run has ended.
 ///
 /// # Memory
-/// 32 bytes and then 40 for each page to skip, or what the step has memory for.
+/// Takes 32 bytes and then 40 for each page to skip, or the budget of the step if it is smaller.
 pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &Column<Verdict>) -> Result<AvoidTable> {
     let directory = crawl.directory.clone();
     let (pages_here, most) = (crawl.pages.len(), verdicts.len() as u64);
@@ -126,36 +130,36 @@ pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &Column<Verdict>) -> Res
 }
 
 impl AvoidTable {
-    /// The pages to skip, ascending.
+    /// Returns the pages to skip, ascending.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub fn pages(&self) -> Result<Vec<Page>> {
         self.rows.rows().map(|row| Ok(row?.page)).collect()
     }
 }
 
-/// What covers the pages to skip and no other, by URL and for Heritrix.
+/// Lists that cover exactly the pages to skip: URL prefixes, and rules for Heritrix.
 #[derive(Debug)]
 pub struct CrawlerLists {
-    /// Site by site, all at worker 0.
+    /// Lists of one site after the other, all at worker 0.
     pub sites: Sorted<AvoidLists>,
-    /// Prefixes that are no whole URLs, of hosts that this worker owns.
+    /// Number of prefixes that are not whole URLs, on hosts that this worker owns.
     pub wide: u64,
 }
 
-/// The lists for crawlers, of pages `to_skip` and the roots of prefixes over them.
+/// Builds the lists for crawlers from the pages `to_skip` and the roots that bound their prefixes.
 ///
 /// # Errors
-/// As [`each_host`].
+/// Returns any error of [`each_host`].
 ///
 /// # Memory
-/// All of it; or within a bound what [`each_host`] and [`Sorter`] need.
+/// Takes the memory of all lists; or, if memory is limited, that of [`each_host`] and [`Sorter`].
 pub fn lists(net: &mut Net<'_>, crawl: &Crawl, to_skip: &[Page], roots: &PrefixRoots) -> Result<CrawlerLists> {
     let mut wide = 0;
     let mut found = Rows::new(&net.memory);
     each_host(net, crawl, to_skip, roots, |pages| {
-        // A prefix speaks for one site of the host: http or https, at one port.
+        // A prefix applies to one site of the host: http or https, at one port.
         let of_sites = pages.chunk_by(|x, y| site(&x.url) == site(&y.url)).map(cover);
         let mut sites: Vec<AvoidLists> = of_sites
             .filter(|prefixes| !prefixes.is_empty())

@@ -1,4 +1,4 @@
-//! URLs domain by domain, with the owners of registered domains, in bounded memory.
+//! URLs domain by domain, at the owners of registered domains, in bounded memory.
 
 use std::collections::HashMap;
 
@@ -14,35 +14,36 @@ use webtwin_base::ids::{ClusterId, DocId, HostId, Page};
 use webtwin_engine::{Net, Owners};
 use webtwin_pages::public_suffix::domain_of;
 
-/// A page with its domain, or a URL that redirects to one for good. Orders by the key of the domain, then URL.
+/// URL with its domain: of a page, or of a permanent redirect. Ordered by the key of the domain,
+/// then URL.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct OfDomain {
-    /// Hash of the name of its registered domain.
+    /// Hash of the name of the registered domain.
     pub domain: u64,
     /// Canonical URL.
     pub url: String,
-    /// What there is at the URL.
+    /// Content at the URL.
     pub what: What,
 }
 
-/// What there is at a URL.
+/// Content at a URL.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum What {
-    /// A page, by its trivial cluster and whether a crawler may skip it.
+    /// Page, with its trivial cluster; true if a crawler may skip it.
     Page(ClusterId, bool),
     /// A redirect to the URL with this doc id.
     Redirect(DocId),
 }
 
-/// What is known of a worker's pages.
+/// Properties of a worker's pages.
 pub struct Known<'k> {
-    /// The pages.
+    /// Pages of the crawl.
     pub crawl: &'k Crawl,
     /// Trivial clusters of all pages.
     pub labels: &'k [ClusterId],
-    /// Those of this worker's pages that may be skipped, ascending.
+    /// Pages of this worker that may be skipped, ascending.
     pub to_skip: &'k [Page],
-    /// Redirects within domains that hold for good, as this worker has read them: some more than once.
+    /// Permanent redirects within domains that this worker has read. May contain repetitions.
     pub redirects: &'k [Redirect],
 }
 
@@ -54,18 +55,20 @@ impl Keyed for OfDomain {
     }
 }
 
-/// Bytes of a row, and for each byte of its URL, while the rules of its domain are learned. Measured.
+/// Bytes of a row, and bytes for each byte of its URL, while the rules of its domain are learned.
+/// Measured.
 const A_ROW: [u64; 2] = [1000, 6];
 
-/// Calls `each` with the pages and redirects of one registered domain after the other, ascending by its key, with the owner of the
-/// key.
+/// Calls `each` with the pages and redirects of one registered domain after the other, ascending by
+/// the key of the domain, at the owner of the key.
 ///
 /// # Errors
-/// Those of `each`, and of the disk, which captures may be on, too; or when the run has ended.
+/// Returns any error of `each`. Returns any error of the disk, on which captures may be, too, and
+/// an error if the run has ended.
 ///
 /// # Memory
-/// All URLs; or within a bound 4 bytes a page, the rows of the largest domain, and about the square root of the bytes of a worker's URLs in
-/// MiB.
+/// Takes the memory of all URLs. If memory is limited, takes 4 bytes for each page, the rows of the
+/// largest domain, and about the square root of the bytes of a worker's URLs, both in MiB.
 pub fn each_domain(
     net: &mut Net<'_>,
     known: &Known<'_>,
@@ -95,7 +98,7 @@ pub fn each_domain(
     each_key(net, "URLs by domain", bytes, rows, part, A_ROW, each)
 }
 
-/// Bytes of a row with this URL.
+/// Returns the bytes of a row with this URL.
 fn weight(url: &str) -> u64 {
     (size_of::<OfDomain>() + url.len()) as u64
 }

@@ -1,4 +1,5 @@
-//! Rows of pairs and of `LinkSummary` on their way to tables: to the owners of the pages that they begin with.
+//! Sends the rows of pairs and of `LinkSummary` to the owners of the pages that they begin with,
+//! for the tables.
 
 use crate::pairs::kinds::Pairs;
 use crate::reading::captures::Crawl;
@@ -10,17 +11,18 @@ use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::{Net, Owners};
 use webtwin_spill::Column;
 
-/// A row of `pairs`: two pages, the [`Kind`](crate::pairs::kinds::Kind) as a number, and the value.
+/// Row of `pairs`: two pages, the [`Kind`](crate::pairs::kinds::Kind) as a number, and the value.
 pub type PairRow = [u32; 4];
 
-/// Brings pairs to the owners of their smaller pages, and rows of `LinkSummary` to the owners of their source clusters' smallest pages;
-/// there they wait for tables, ascending. One exchange.
+/// Sends pairs to the owners of their smaller pages, and rows of `LinkSummary` to the owners of
+/// their source clusters' smallest pages. The rows are stored in ascending order for the tables.
+/// Takes one exchange.
 ///
 /// # Errors
-/// Those of the disk; or when the run has ended.
+/// Returns any error of the disk, and an error if the run has ended.
 ///
 /// # Memory
-/// 16 bytes a pair and 32 a row, or what the step has memory for.
+/// Takes 16 bytes for each pair and 32 for each row, or the budget of the step if it is smaller.
 pub fn by_first(
     net: &mut Net<'_>,
     crawl: &Crawl,

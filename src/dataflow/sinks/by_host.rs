@@ -1,4 +1,4 @@
-//! URLs host by host, with the owners of hosts, in bounded memory.
+//! URLs host by host, at the owners of hosts, in bounded memory.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use webtwin_base::ids::{HostId, Page, splitmix64};
 use webtwin_core::applications::prefixes::Visited;
 use webtwin_engine::{HashOwners, Net, Owners};
 
-/// A page on its way to the owner of its host. Orders by host, then as [`Visited`].
+/// Page in transit to the owner of its host. Ordered by host, then like [`Visited`].
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct OnHost {
     host: HostId,
@@ -25,18 +25,21 @@ impl Keyed for OnHost {
     }
 }
 
-/// Bytes of a page, and for each byte of its URL, while the pages of its host are looked at: by the sizes of the rows, not
-/// measured.
+/// Bytes of a page, and bytes for each byte of its URL, while the pages of its host are processed.
+/// Derived from the sizes of the rows, not measured.
 const A_ROW: [u64; 2] = [300, 3];
 
-/// Calls `each` with the pages of one host after the other, ascending by URL, with the owner of the host; `to_skip` are those of this worker's
-/// pages that may be skipped, ascending, and `roots` bound the prefixes over them.
+/// Calls `each` with the pages of one host after the other, ascending by URL, at the owner of the
+/// host. `to_skip` are the pages of this worker that may be skipped, ascending, and `roots` bound
+/// the prefixes over them.
 ///
 /// # Errors
-/// Those of `each`, and of the disk, which captures may be on, too; or when the run has ended.
+/// Returns any error of `each`. Returns any error of the disk, on which captures may be, too, and
+/// an error if the run has ended.
 ///
 /// # Memory
-/// All URLs; or within a bound 4 bytes a page, and about the square root of the bytes of a worker's URLs in MiB.
+/// Takes the memory of all URLs. If memory is limited, takes 4 bytes for each page, and about the
+/// square root of the bytes of a worker's URLs, both in MiB.
 pub fn each_host(
     net: &mut Net<'_>,
     crawl: &Crawl,
@@ -60,7 +63,7 @@ pub fn each_host(
         crawl.pages.each(|row| bytes += weight(row.url()))?;
         Ok(bytes)
     };
-    // Owners go by the low bits.
+    // Owners are chosen by the low bits of the hash, so parts use the high ones.
     let part = |row: &OnHost, parts: usize| ((splitmix64(row.host.into()) >> 32) % parts as u64) as usize;
     each_key(net, "URLs by host", bytes, rows, part, A_ROW, |pages| {
         let pages: Vec<Visited> = pages.into_iter().map(|row| row.page).collect();
@@ -68,7 +71,7 @@ pub fn each_host(
     })
 }
 
-/// Bytes of a page with this URL.
+/// Returns the bytes of a page with this URL.
 fn weight(url: &str) -> u64 {
     (size_of::<OnHost>() + url.len()) as u64
 }

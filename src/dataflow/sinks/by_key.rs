@@ -1,4 +1,5 @@
-//! Rows with texts, key by key, in bounded memory: with the owners of the keys, in parts that are put in order one at a time.
+//! Rows with texts, key by key, in bounded memory: rows are sent to the owners of their keys and
+//! stored in parts, which are sorted one at a time.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -12,29 +13,34 @@ use webtwin_base::error::Result;
 use webtwin_engine::Net;
 use webtwin_spill::{Rows, TAPE_BLOCK_BYTES};
 
-/// Most bytes of a part that need not be free, as long as they were when the run was let go on.
+/// Maximum bytes of a part that need not be free now if the estimate at the start allowed for them.
 const FORESEEN: u64 = 32 << 20;
 
-/// A row with a key. Orders by its key first.
+/// Row with a key. Ordered by key first.
 pub(super) trait Keyed: Ord + Serialize + DeserializeOwned + Send + 'static {
-    /// The key.
+    /// Type of the key.
     type Key: Ord + Copy;
 
     fn key(&self) -> Self::Key;
 }
 
-/// Brings rows to the workers beside them, and calls `each` with those of one key after the other, each once and in their order.
+/// Sends rows to the workers that they are paired with, and calls `each` with the rows of one key
+/// after the other, in their order and without repetitions.
 ///
-/// `bytes` adds up those of this worker's rows, where they matter; a row takes `a_row` bytes while those of its key are looked at, and
-/// `a_byte` for each of it when it is serialised; `part` says in which of so many parts a row is, all rows of a key in one.
+/// `bytes` adds up the bytes of this worker's rows; it is called only if memory is limited. A row
+/// takes `a_row` bytes while the rows of its key are processed, plus `a_byte` for each serialized
+/// byte. `part` returns the part of a row, given the number of parts; all rows of a key are in one
+/// part.
 ///
 /// # Errors
-/// The first of `rows` and `each`; [`webtwin_base::error::Error::MemoryLimit`] where a part has no room within the bound; those of the disk; or
-/// when the run has ended.
+/// Returns the first error of `rows` and `each`. Returns
+/// [`webtwin_base::error::Error::MemoryLimit`] if a part does not fit within the memory limit.
+/// Returns any error of the disk, and an error if the run has ended.
 ///
 /// # Memory
-/// All rows; or within a bound 4 bytes a row, one part or the largest of its keys, and as much again for the ends of all parts: about the square root of the bytes
-/// of a worker's rows in MiB.
+/// Takes the memory of all rows. If memory is limited, takes 4 bytes for each row, one part or the
+/// rows of its largest key, and as much again for the ends of all parts: about the square root of
+/// the bytes of a worker's rows, both in MiB.
 pub(super) fn each_key<T: Keyed>(
     net: &mut Net<'_>,
     name: &str,
@@ -52,7 +58,7 @@ pub(super) fn each_key<T: Keyed>(
     let mut parts: Vec<Rows<T>> = (0..count).map(|_| Rows::new(&net.memory)).collect();
     net.exchange_values_into(name, rows, |row| parts[part(&row, count)].push(&row))?;
     let room = net.memory.clone();
-    // A small part was foreseen when the run was let go on, for tables take as much later.
+    // The estimate at the start allowed for a small part, because tables take as much later.
     let most = room.memory_bytes.max(room.foreseen_bytes.min(FORESEEN));
     for part in parts {
         let a_row = a_row + a_byte * (part.bytes() / part.len().max(1) as u64);
@@ -62,7 +68,7 @@ pub(super) fn each_key<T: Keyed>(
             if needed > most {
                 let held = room.bounds.memory_bytes.saturating_sub(room.memory_bytes);
                 let what = format!("{name}, of which {rows} belong together");
-                // What is held differs a little from run to run.
+                // The memory that is held differs a little from run to run.
                 return Err(too_little(what, held + needed + needed / 16, room.bounds.memory_bytes));
             }
             let of_run = part.rows().filter_ok(|row| keys.as_ref().is_none_or(|keys| keys.contains(&row.key())));
@@ -72,10 +78,12 @@ pub(super) fn each_key<T: Keyed>(
     Ok(())
 }
 
-/// Keys of rows that are looked at together, all of a part if none are named, and the number of these rows.
+/// Range of keys whose rows are processed together, or `None` for all keys of a part; and the
+/// number of these rows.
 type Run<Key> = (Option<RangeInclusive<Key>>, u64);
 
-/// Runs of the keys of a part, ascending, that have as many rows as are looked at together, or are one key; all keys where they have no more.
+/// Divides the keys of a part into ascending ranges of at most `most` rows, or of a single key with
+/// more rows. Returns one run of all keys if the part has at most `most` rows.
 fn runs<T: Keyed>(part: &Rows<T>, most: u64) -> Result<Vec<Run<T::Key>>> {
     if part.len() as u64 <= most {
         return Ok(vec![(None, part.len() as u64)]);

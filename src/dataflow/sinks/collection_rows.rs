@@ -5,32 +5,34 @@ use serde::{Deserialize, Serialize};
 use webtwin_base::ids::{ClusterId, Page, SimilarClusterId};
 use webtwin_core::clusters::collection::PageCollection;
 
-/// A row of the `collections` table. Orders by similar cluster, then collection.
+/// Row of the `collections` table. Ordered by similar cluster, then collection.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CollectionRow {
     /// Smallest page of the similar cluster.
     pub similar_cluster: SimilarClusterId,
     /// Smallest page of the collection.
     pub collection: Page,
-    /// Collections in the similar cluster.
+    /// Number of collections in the similar cluster.
     pub cardinality: u32,
-    /// Pages in the collection, those attached to it among them.
+    /// Number of pages in the collection, including attached pages.
     pub size: u32,
-    /// Its entry page: the one in the fewest folders, of these the one named as entries are.
+    /// Entry page of the collection: the page in the fewest folders, and among these the page that
+    /// is named like an entry page.
     pub root: Page,
-    /// URL of that page.
+    /// URL of the entry page.
     pub root_url: String,
-    /// Longest folder that the URLs of its pages begin with, those attached to it aside.
+    /// Longest folder with which the URLs of all pages begin, except attached pages.
     pub prefix: String,
-    /// Whether it is the collection that is kept of its cluster.
+    /// True if this collection of the similar cluster is kept.
     pub kept: bool,
-    /// Links to its pages from other hosts.
+    /// Number of links to the pages from other hosts.
     pub links_from_elsewhere: u64,
-    /// The first collection of the similar cluster that is identical to it (\[CSG00\] Definition 3); itself if none is before.
+    /// First collection of the similar cluster that is identical to this one (\[CSG00\] Definition
+    /// 3); the collection itself if there is no earlier one.
     pub identical_to: Page,
 }
 
-/// A row of the `members` table. Orders by similar cluster, collection, trivial cluster, page.
+/// Row of the `members` table. Ordered by similar cluster, collection, trivial cluster, page.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize,
 )]
@@ -40,16 +42,19 @@ pub struct MemberRow {
     pub similar_cluster: SimilarClusterId,
     /// Smallest page of the collection.
     pub collection: Page,
-    /// Trivial cluster of the page; of a page without copies it is named by the page itself.
+    /// Trivial cluster of the page. A page without copies is a cluster of its own, named by the
+    /// page.
     pub cluster: ClusterId,
-    /// The page.
+    /// Number of the page.
     pub page: Page,
-    /// 1 for a page that was attached to the collection without a counterpart in the others, 0 otherwise.
+    /// 1 for a page that was attached to the collection without a counterpart in the others, 0
+    /// otherwise.
     pub attached: u32,
 }
 
 impl MemberRow {
-    /// The rows of a collection, in no particular order; `labels` has for each page its trivial cluster.
+    /// Returns the rows of a collection, in no particular order. `labels` has the trivial cluster
+    /// of each page.
     pub fn of(similar: SimilarClusterId, collection: &PageCollection, labels: &[ClusterId]) -> Vec<MemberRow> {
         let smallest = collection.first_page();
         let row = |cluster, page, attached| MemberRow {

@@ -1,4 +1,4 @@
-//! What the collections of a similar cluster are compared by, to tell identical ones.
+//! Content of collections, by which identical collections of a similar cluster are found.
 
 use itertools::Itertools;
 
@@ -11,24 +11,26 @@ use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::{Net, Owners};
 use webtwin_spill::Column;
 
-/// What tells of pages: their trivial clusters, links from this worker's pages, and this worker's exact pairs.
+/// Properties of pages that determine the content of collections.
 #[derive(Clone, Copy)]
 pub struct Told<'a> {
-    /// The trivial cluster of every page.
+    /// Trivial cluster of every page.
     pub labels: &'a [ClusterId],
     /// Links from this worker's pages.
     pub links: &'a Links,
-    /// (centre, copy), wherever their pages are.
+    /// (centre, copy) pairs of this worker; their pages may be owned by any worker.
     pub exact_pairs: &'a Column<SimilarPair>,
 }
 
-/// The part of this worker in the content of each collection that it has pages of, in the order of collections. `mine` are these
-/// pages as [similar cluster, collection, page], ascending; they are left in the order of pages, by which what is known of them is read.
+/// Returns this worker's part of the content of each collection that contains pages of this worker,
+/// in the order of collections. `mine` are these pages as [similar cluster, collection, page],
+/// ascending. On return they are in the order of pages, so that their data can be read in order.
 ///
-/// Two exchanges: exact pairs to the owners of copies, and links out of collections to the owners of their targets.
+/// Takes two exchanges: exact pairs are sent to the owners of copies, and links out of collections
+/// to the owners of their targets.
 ///
 /// # Memory
-/// 12 bytes an exact pair of this worker's pages, 4 for each of its pages.
+/// Takes 12 bytes for each exact pair of this worker's pages, and 4 for each of its pages.
 pub(super) fn contents(
     net: &mut Net<'_>,
     crawl: &Crawl,
@@ -40,7 +42,7 @@ pub(super) fn contents(
     let mut copies = net.exchange("copies of texts", copies, |copy| directory.owner(copy[0]))?;
     copies.sort_unstable();
 
-    // For each own page, the number of the first of its collections among those here.
+    // Index of the first local collection of each of this worker's pages.
     let mut place = vec![u32::MAX; crawl.pages.len()];
     let (mut contents, mut collections) = (Vec::new(), Vec::new());
     for pages in mine.chunk_by(|x, y| x[..2] == y[..2]) {

@@ -1,7 +1,8 @@
-//! Parts of tables whose rows are made when they are written.
+//! Parts of tables whose rows are built when they are written.
 //!
-//! Rows as a run holds them take less memory than as columns of a table, which repeat URLs and names of hosts. So they are made a
-//! piece at a time: once to be weighed and, unless they are few, once more to be written.
+//! Rows in the internal form take less memory than as columns of a table, which repeat URLs and
+//! names of hosts. So table rows are built piece by piece: once to estimate their size and, unless
+//! there are few of them, again to be written.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,28 +16,29 @@ use webtwin_base::ids::Page;
 use webtwin_spill::Column;
 use webtwin_storage::table::Table;
 
-/// A part of a table: the rows of one partition.
+/// Part of a table: the rows of one partition.
 pub struct Draft<'r> {
     /// Name of the table.
     pub name: &'r str,
-    /// The partition.
+    /// Number of the partition.
     pub partition: usize,
-    /// The rows.
+    /// Rows of the part.
     pub(super) rows: Rows<'r>,
 }
 
-/// What makes some of the rows of a part.
+/// Function that builds a range of the rows of a part.
 pub type Make<'r> = Box<dyn Fn(Range<usize>) -> Result<Table> + 'r>;
 
-/// The rows of a part.
+/// Rows of a part.
 pub enum Rows<'r> {
-    /// As they are.
+    /// Rows that have been built.
     Made(Table),
-    /// So many, to be made.
+    /// Number of rows, and the function that builds them.
     Unmade(usize, Make<'r>),
 }
 
-/// Rows of a piece, at most; those of the first; and bytes of one, about.
+/// Maximum number of rows of a piece. The next constants are the number of rows of the first piece,
+/// and the approximate bytes of a piece.
 const PIECE_ROWS: usize = 1 << 14;
 pub(super) const FIRST_ROWS: usize = 1 << 8;
 const PIECE_BYTES: usize = 4 << 20;
@@ -54,15 +56,16 @@ impl From<Part> for Draft<'_> {
 }
 
 impl<'r> Draft<'r> {
-    /// A part whose rows are made.
+    /// Creates a part with rows that have been built.
     pub(super) fn made(name: &'r str, partition: usize, rows: Table) -> Draft<'r> {
         Draft { name, partition, rows: Rows::Made(rows) }
     }
 
-    /// Bytes that its rows take on disk, about. What is made for that stays while `room` has as many bytes, which it takes.
+    /// Returns the approximate bytes of the rows on disk. The rows that are built for this are kept
+    /// if they fit into the budget `room`, which is reduced by their bytes.
     ///
     /// # Errors
-    /// Those of making the rows, which may be of what is on disk.
+    /// Returns any error of building the rows, which may be read from disk.
     pub(super) fn weigh(&mut self, room: &mut u64) -> Result<u64> {
         let (rows, make) = match &self.rows {
             Rows::Made(table) => return Ok(table.weight()),
@@ -84,7 +87,7 @@ impl<'r> Draft<'r> {
         Ok(bytes)
     }
 
-    /// Its rows.
+    /// Returns the rows, piece by piece.
     pub(super) fn pieces(self) -> Box<dyn Iterator<Item = Result<Table>> + 'r> {
         match self.rows {
             Rows::Made(table) => Box::new(std::iter::once(Ok(table))),
@@ -93,8 +96,8 @@ impl<'r> Draft<'r> {
     }
 }
 
-/// Rows made a piece at a time: a few first, then as many as [`PIECE_BYTES`] have room for by what those before took. No rows are a
-/// piece, too.
+/// Builds rows piece by piece: a few first, then as many as fit into [`PIECE_BYTES`] according to
+/// the size of the previous rows. An empty part has one piece without rows.
 fn pieces(rows: usize, make: impl Fn(Range<usize>) -> Result<Table>) -> impl Iterator<Item = Result<Table>> {
     let (mut made, mut next) = (0, FIRST_ROWS);
     let mut is_first = true;
@@ -114,7 +117,7 @@ fn pieces(rows: usize, make: impl Fn(Range<usize>) -> Result<Table>) -> impl Ite
     })
 }
 
-/// The parts of a table with these rows, which ascend by partition.
+/// Returns the parts of a table with the given rows, which are ascending by partition.
 pub(crate) fn split<'r, R>(
     name: &'static str,
     rows: &'r [R],
@@ -129,7 +132,7 @@ pub(crate) fn split<'r, R>(
     of_partition.map(draft).collect()
 }
 
-/// The same where a row is in the partition of a page.
+/// Returns the parts of a table with the given rows, each of which is in the partition of its page.
 pub(crate) fn by_page<'r, R>(
     name: &'static str,
     directory: &Directory,
@@ -140,10 +143,11 @@ pub(crate) fn by_page<'r, R>(
     split(name, rows, |row| directory.partition(page(row)), table)
 }
 
-/// The same of rows that are aside.
+/// Returns the parts of a table with the rows of a column, each of which is in the partition of its
+/// page.
 ///
 /// # Errors
-/// Those of the disk that they may be on.
+/// Returns any error of the disk, on which the column may be.
 pub(crate) fn by_page_aside<'r, R: Pod>(
     name: &'static str,
     directory: &Directory,

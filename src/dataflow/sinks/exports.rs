@@ -1,4 +1,4 @@
-//! The exports of the avoid list and of URL rules, which worker 0 writes row by row.
+//! Exports of the avoid list and of URL rules, which worker 0 writes row by row.
 
 use webtwin_base::error::Result;
 use webtwin_core::applications::export_folder::write_exports;
@@ -8,13 +8,16 @@ use webtwin_spill::Sorted;
 use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::output::Attempt;
 
-/// Stages all exports of what covers the pages to skip, by site, and of URL rules. They lie beside the tables: polars reads no folder that holds anything but Parquet.
+/// Stages all exports of the lists that cover the pages to skip, by site, and of URL rules. They
+/// are not in the folders of tables, because polars reads no folder with other files than Parquet.
 ///
 /// # Errors
-/// Those of the disk that holds `sites` and `rules`, and as [`Attempt::write`].
+/// Returns any error of the disk that stores `sites` and `rules`, and any error of
+/// [`Attempt::write`].
 ///
 /// # Cost
-/// One pass over `sites` or `rules` an export. Memory: as [`Sorted`], for the prefixes that are no whole URLs.
+/// Takes one pass over `sites` or `rules` for each export. Memory: that of [`Sorted`], for the
+/// prefixes that are not whole URLs.
 pub fn put(attempt: &Attempt, sites: &Sorted<AvoidLists>, rules: &Sorted<RuleRow>) -> Result<Vec<FileEntry>> {
     let mut wide = sites.alike();
     for site in sites.rows() {

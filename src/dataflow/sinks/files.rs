@@ -1,14 +1,16 @@
-//! Which partitions share a file: neighbours, until the file is large.
+//! Assignment of partitions to files: adjacent partitions share a file until it is large.
 //!
-//! A run has many partitions, so that many workers share the work, and most tables of most crawls would be dozens of files of
-//! a few kilobytes. So the partitions of a table are put together, from the first on, while the file stays below
-//! `FILE_BYTES`. How large a partition will be is computed from its rows alone, so the files are the same at any number
-//! of workers.
+//! A run has many partitions, so that many workers share the work. With one file for each
+//! partition, most tables of most crawls would be dozens of files of a few kilobytes. So the
+//! partitions of a table are combined, starting with the first one, while the file stays below
+//! `FILE_BYTES`. The size of a partition is estimated from its rows alone, so the files are the
+//! same with any number of workers.
 //!
 //! # Memory
-//! A row group of a file at a time ([`encode_into`](webtwin_storage::table::encode_into)): a partition that has a file of its own stays with
-//! its owner, and is made when its turn comes. Others travel, of as many bytes at a time as a file has for each worker; where memory has a
-//! bound, what has come waits on the local disk.
+//! Takes one row group of a file at a time ([`encode_into`](webtwin_storage::table::encode_into)).
+//! A partition with a file of its own stays at its owner, and is built when its turn comes. Other
+//! partitions are sent in rounds; a round has the bytes of one file for each worker. If memory is
+//! limited, arrived rows wait on the local disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -28,13 +30,15 @@ use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::output::Attempt;
 use webtwin_storage::table::Table;
 
-/// Bytes of a file on disk, about, before the next partition of its table gets another.
+/// Approximate bytes of a file on disk at which the next partition of the table starts another
+/// file.
 const FILE_BYTES: u64 = 64_000_000;
 
-/// Bytes on disk, about, of rows that stay in memory when they were made to be weighed, where that has no bound: about 40 MB there.
+/// Approximate bytes on disk of the rows that were built to estimate their size and are kept, if
+/// memory is not limited. They take about 40 MB in memory.
 const HELD_BYTES: u64 = 16_000_000;
 
-/// A partition: where it is, and how large.
+/// Partition with its place and size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Weighed {
     partition: usize,
@@ -42,19 +46,21 @@ struct Weighed {
     bytes: u64,
 }
 
-/// How tables are made.
+/// Parameters for building tables.
 pub struct Making<'t> {
-    /// Names of those that have a file even without rows, which worker 0 writes then.
+    /// Names of the tables that have a file even without rows; worker 0 writes it then.
     always: &'t [&'static str],
-    /// The table of a name without rows.
+    /// Function that returns the table of a name without rows.
     empty: &'t dyn Fn(&str) -> Result<Table>,
-    /// Bytes of what was made to be weighed that stay in memory: none where memory has a bound, and rows are made twice.
+    /// Bytes of built rows that are kept after their size has been estimated. 0 if memory is
+    /// limited; rows are built twice then.
     held_bytes: u64,
-    /// The workers of the process take turns with files.
+    /// Turns of the workers of the process.
     turns: Arc<Turns>,
 }
 
-/// Turns of the workers of a process, each for a file that is made: as many at once as memory has room for.
+/// Turns of the workers of a process, each for a file that is built. As many workers build files at
+/// the same time as fit in memory.
 #[derive(Debug)]
 struct Turns {
     free: Mutex<u64>,
@@ -62,7 +68,8 @@ struct Turns {
 }
 
 impl Turns {
-    /// For a process of so many workers within a bound (0: none): at least one.
+    /// Creates the turns for a process with `workers` workers within a memory limit (0: no limit).
+    /// There is at least one turn.
     fn within(memory_bytes: u64, workers: usize) -> Turns {
         let mut free = workers as u64;
         if memory_bytes > 0 {
@@ -80,7 +87,7 @@ impl Turns {
     }
 }
 
-/// A turn, as long as it is there.
+/// Turn of a worker, which ends on drop.
 struct Turn<'a>(&'a Turns);
 
 impl Drop for Turn<'_> {
@@ -91,10 +98,11 @@ impl Drop for Turn<'_> {
 }
 
 impl<'t> Making<'t> {
-    /// How a job makes the tables that are `always` there: within a bound of memory nothing that was made stays.
+    /// Creates the parameters for the tables of a job. The tables in `always` are written even
+    /// without rows. If memory is limited, no built rows are kept.
     ///
     /// # Errors
-    /// Only when the run has ended.
+    /// Returns an error only if the run has ended.
     pub fn by(
         net: &mut Net<'_>,
         job: &Job,
@@ -108,10 +116,10 @@ impl<'t> Making<'t> {
     }
 }
 
-/// Stages tables, given in parts of a partition each that lie with any worker; returns the files that this worker has staged.
-/// Those of a table are numbered from 0 in the order of its rows.
+/// Stages tables, given in parts of one partition each, at any workers. Returns the files that this
+/// worker has staged. The files of a table are numbered from 0 in the order of its rows.
 ///
-/// A collective call, and one for each round of parts that travel.
+/// Takes one collective call, and one for each round of parts that are sent.
 pub(crate) fn put_tables(
     net: &mut Net<'_>,
     attempt: &Attempt,
@@ -145,7 +153,7 @@ pub(crate) fn put_tables(
         here.extend(stored.slices().map(|(place, rows, make)| {
             (place, Draft { name: name(&place), partition: place.partition, rows: Rows::Unmade(rows, make) })
         }));
-        // Stable: the slices of a partition come from one worker, in order.
+        // The sort is stable: the slices of a partition come from one worker, in order.
         here.sort_by_key(|part| part.0);
         put_files(net, attempt, here, &turns, &mut files)?;
     }
@@ -153,8 +161,8 @@ pub(crate) fn put_tables(
     Ok(files)
 }
 
-/// What becomes of each table, by name, the same on every worker. Where no worker has rows of a table that is always there,
-/// worker 0 gets a part without rows. One collective call.
+/// Returns the plan of each table, ordered by name, the same on every worker. If no worker has rows
+/// of a table that is always written, worker 0 gets a part without rows. Takes one collective call.
 fn plans(net: &mut Net<'_>, parts: &mut Vec<Draft<'_>>, making: &Making<'_>) -> Result<Vec<(String, Plan)>> {
     let mut room = making.held_bytes;
     let mut mine: Vec<(String, (u64, u64))> = Vec::with_capacity(parts.len());
@@ -182,7 +190,7 @@ fn plans(net: &mut Net<'_>, parts: &mut Vec<Draft<'_>>, making: &Making<'_>) -> 
     Ok(weighed.into_iter().enumerate().map(plan).collect())
 }
 
-/// Where a part is put: orders by table, then file.
+/// Place of a part. Ordered by table, then file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Place {
     table: usize,
@@ -190,7 +198,7 @@ struct Place {
     partition: usize,
 }
 
-/// Puts parts together that ascend by place, and stages each file when it is complete.
+/// Combines parts, which are ascending by place, and stages each file when it is complete.
 fn put_files(
     net: &mut Net<'_>,
     attempt: &Attempt,
@@ -212,7 +220,8 @@ fn put_files(
     Ok(())
 }
 
-/// The last file of each round: files that travel, in their order, until they have `most` bytes together.
+/// Returns the last file of each round. A round consists of files that are sent, in their order,
+/// until they have `most` bytes together.
 fn rounds(tables: &[(String, Plan)], most: u64) -> Vec<(usize, usize)> {
     let mut ends: Vec<(usize, usize)> = Vec::new();
     let mut bytes = most;
@@ -230,19 +239,19 @@ fn rounds(tables: &[(String, Plan)], most: u64) -> Vec<(usize, usize)> {
     ends
 }
 
-/// Which file each partition of a table is put in, and by whom.
+/// Assignment of the partitions of a table to files, and of files to workers.
 struct Plan {
-    /// Partitions, ascending, each with its file.
+    /// Partitions in ascending order, each with its file.
     partitions: Vec<(usize, usize)>,
     files: Vec<File>,
 }
 
-/// A file of a table.
+/// File of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct File {
-    /// The worker that stages it.
+    /// Worker that stages the file.
     owner: usize,
-    /// Whether partitions of it lie with several workers.
+    /// True if several workers have partitions of the file.
     travels: bool,
     bytes: u64,
 }
@@ -261,7 +270,8 @@ impl Plan {
     }
 }
 
-/// The file of each partition of a table, given ascending: the first, and the next while the file has less than `most` bytes.
+/// Returns the file of each partition of a table, given in ascending order. A partition is added to
+/// the current file unless the file would exceed `most` bytes.
 fn share(partitions: &[Weighed], most: u64) -> Vec<usize> {
     let (mut file, mut bytes) = (0, 0);
     let place = |(at, part): (usize, &Weighed)| {
@@ -274,8 +284,9 @@ fn share(partitions: &[Weighed], most: u64) -> Vec<usize> {
     partitions.iter().enumerate().map(place).collect()
 }
 
-/// The files of a table, of which `numbers` has one for each partition. The worker that has all of a file stages it; others
-/// are dealt out in turn from a worker that differs by table.
+/// Returns the files of a table; `numbers` has the file of each partition. If one worker has all
+/// partitions of a file, it stages the file. Other files are dealt out in turn, starting with a
+/// worker that depends on the table.
 fn files_of(partitions: &[Weighed], numbers: &[usize], table: usize, workers: usize) -> Vec<File> {
     let mut lies_with: Vec<(BTreeSet<usize>, u64)> =
         vec![Default::default(); numbers.last().map_or(0, |last| last + 1)];

@@ -1,4 +1,4 @@
-//! What a run has found, as its tables are made of it.
+//! Result of a run, from which its tables are built.
 
 use std::sync::Arc;
 
@@ -32,65 +32,66 @@ use webtwin_core::overlap::prune::PageSet;
 use webtwin_core::url_rules::rows::RuleRow;
 use webtwin_spill::{Column, Sorted};
 
-/// All that one worker owns of the answer, every list ascending by its key.
+/// All results that one worker owns. Every list is ascending by its key.
 pub struct ReplicaTables {
-    /// Pages.
+    /// Pages of the crawl.
     pub crawl: Crawl,
-    /// Links.
+    /// Links between pages.
     pub links: Links,
-    /// Exact copies with their centres, and pairs by each measure, with the owner of their smaller page.
+    /// Exact copies with their centres, and pairs by each measure, at the owner of their smaller
+    /// page.
     pub pairs: Column<PairRow>,
-    /// Verdicts on the pages of trivial clusters, with the owner of the cluster's smallest page.
+    /// Verdicts on the pages of trivial clusters, at the owner of the cluster's smallest page.
     pub verdicts: Column<Verdict>,
     /// Placeholders of all workers.
     pub placeholders: Arc<PageSet>,
-    /// `LinkSummary`, with the owner of the source cluster's smallest page.
+    /// Rows of `LinkSummary`, at the owner of the source cluster's smallest page.
     pub link_summary: Column<LinkSummary>,
-    /// Collections, with the owner of their similar cluster's smallest page.
+    /// Collections, at the owner of their similar cluster's smallest page.
     pub collections: Vec<CollectionRow>,
-    /// Their pages, likewise.
+    /// Pages of collections, at the owner of their similar cluster's smallest page.
     pub members: Column<MemberRow>,
-    /// The avoid list, with the owner of the page.
+    /// Avoid list, at the owner of the page.
     pub avoid: AvoidTable,
-    /// The avoid list as crawlers take it.
+    /// Avoid list in the form that crawlers use.
     pub lists: CrawlerLists,
     /// URL rules, at worker 0.
     pub url_rules: Sorted<RuleRow>,
-    /// Parts of `hosts`, and of `fprint_docid` where it is asked for.
+    /// Parts of further tables, such as `hosts`, and `fprint_docid` if the job requests it.
     pub more_tables: Vec<Part>,
-    /// Steps that were taken from records, the same on every worker.
+    /// Steps that were restored from checkpoints, the same on every worker.
     pub taken_up: Vec<Step>,
-    /// Attempt that made the earlier result of `keep.sticky`, if there is one.
+    /// Attempt that wrote the earlier result of `keep.sticky`, if there is one.
     pub earlier: Option<String>,
-    /// What was found, the same on every worker; `records` is filled in by the reader.
+    /// Summary of the results, the same on every worker. The caller fills in `records`.
     pub summary: Summary,
 }
 
-/// What pages were clustered into.
+/// Results of clustering.
 pub struct Clustered {
-    /// Trivial clusters and what they grew to, without the similar clusters.
+    /// Trivial clusters and the result of their growth, without the similar clusters.
     pub grown: Grown,
-    /// What the context pass changed.
+    /// Changes of the context pass.
     pub context: SecondLook,
-    /// What became of pages that a person has told apart.
+    /// Outcome for pages that a person marked as different.
     pub apart: ApartCounts,
-    /// What editions in other languages came to.
+    /// Outcome for editions in other languages.
     pub editions: EditionCounts,
-    /// How servers overlap.
+    /// Overlap of servers.
     pub servers: ServerOverlap,
-    /// The largest trivial clusters.
+    /// Largest trivial clusters.
     pub giants: Vec<Giant>,
 }
 
-/// Pairs and rows of `LinkSummary` in the order of their tables.
+/// Step that orders pairs and rows of `LinkSummary` for their tables.
 const ORDER: Step = Step::named("order of tables");
 
 impl ReplicaTables {
-    /// Brings rows to the owners of their tables, and adds up the summary; `earlier` is the attempt that made the result of
-    /// `keep.sticky`.
+    /// Sends rows to the owners of their tables, and computes the summary. `earlier` is the attempt
+    /// that wrote the result of `keep.sticky`.
     ///
     /// # Errors
-    /// Those of the disk; or when the run has ended.
+    /// Returns any error of the disk, and an error if the run has ended.
     pub fn of(
         run: &mut Run<'_, '_>,
         web: Web,
@@ -104,6 +105,7 @@ impl ReplicaTables {
         let Similar { pairs, counts, parts: mut more_tables, .. } = similar;
         let in_pairs = pairs.of(Kind::Placeholder).rows().map(|pair| pair.map(|pair| [pair.a, pair.b]));
         let placeholders = in_pairs.collect::<Result<Vec<[Page; 2]>>>()?.into_flattened();
+        // Broadcast, because the owner of a cluster must mark the placeholders of all owners.
         let placeholders = page_set(run.net, "placeholders", placeholders, web.crawl.directory.len())?;
         let trivial_clusters = by_size(&grown.sizes);
         let (pairs, link_summary) =

@@ -1,4 +1,4 @@
-//! The table `hosts`, the papers' Server Map. (The URL Map is `pages`.)
+//! The table `hosts`, which is the Server Map of the papers. (The URL Map is `pages`.)
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use webtwin_engine::{Net, Owners};
 use webtwin_pages::public_suffix::registered_domain;
 use webtwin_storage::table::{Column, Table};
 
-/// A row of the `hosts` table. Orders by host id.
+/// Row of the `hosts` table. Ordered by host id.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct HostRow {
     host_id: u64,
@@ -25,7 +25,8 @@ struct HostRow {
     skip_bytes: u64,
 }
 
-/// The `hosts` table: pages and bytes of each host, and those that a crawler may skip. One exchange.
+/// Builds the `hosts` table: pages and bytes of each host, and pages and bytes that a crawler may
+/// skip. Takes one exchange.
 pub fn hosts(net: &mut Net<'_>, crawl: &Crawl, to_skip: &[Page], partitions: TablePartitions) -> Result<Vec<Part>> {
     let mut rows: BTreeMap<HostId, HostRow> = BTreeMap::new();
     let mut skipped = to_skip.iter().peekable();

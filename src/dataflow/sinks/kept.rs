@@ -1,6 +1,8 @@
-//! What stays of all copies, and what is told of collections: the last step before tables, which an interrupted run takes up.
+//! Choice of the copies that are kept, and the rows of collections: the last step with a checkpoint
+//! before tables.
 //!
-//! In: trivial clusters, similar clusters and links. Out: [`Kept`], of which tables, exports and summary are made.
+//! Its input are trivial clusters, similar clusters and links. Its output is [`Kept`], from which
+//! tables, exports and the summary are built.
 
 use serde::{Deserialize, Serialize};
 
@@ -33,51 +35,57 @@ use webtwin_results::Run;
 use webtwin_results::decisions::Decisions;
 use webtwin_spill::Column;
 
-/// Bytes a page that it takes in each process to judge copies, whatever is on disk ([`super::avoid`], [`super::ways`]).
+/// Bytes for each page that the step takes in each process to choose among copies, even if
+/// everything else is on disk ([`super::avoid`], [`super::ways`]).
 const A_PAGE: u64 = 24;
 
-/// What stays of all copies, and what is told of collections.
+/// Step that chooses the copies that are kept, and builds the rows of collections.
 pub const KEEPING: Step = Step { name: "keeping", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
 
-/// What a worker has, beside the web, when it is decided which pages stay.
+/// Input of the step in addition to the web of the crawl.
 pub struct Given<'a> {
-    /// The trivial cluster of every page.
+    /// Trivial cluster of every page.
     pub labels: &'a [ClusterId],
-    /// Similar pages: equal ones, and pages that others rightly call canonical.
+    /// Similar pages, among them exact pairs and pages that others rightly declare canonical.
     pub similar: &'a Similar,
-    /// What people have decided.
+    /// Decisions that users made about pages.
     pub decisions: &'a Decisions,
-    /// The result that `keep.sticky` names.
+    /// Result that `keep.sticky` names.
     pub earlier: Option<&'a Run>,
 }
 
-/// What was found, this worker's share of rows; counts are the same on every worker unless they say otherwise.
+/// Result of the step. Rows are those of this worker. Counts are the same on every worker unless
+/// stated otherwise.
 #[derive(Serialize, Deserialize)]
 pub struct Kept {
-    /// Verdicts on the pages of trivial clusters, ascending, with the owner of the cluster's smallest page.
+    /// Verdicts on the pages of trivial clusters, ascending, at the owner of the cluster's smallest
+    /// page.
     pub verdicts: Column<Verdict>,
-    /// Collections, ascending, with the owner of their similar cluster's smallest page.
+    /// Collections, ascending, at the owner of their similar cluster's smallest page.
     pub collections: Vec<CollectionRow>,
-    /// Their pages, likewise.
+    /// Pages of collections, ascending, at the owner of their similar cluster's smallest page.
     pub members: Column<MemberRow>,
     /// Pages that were attached to a collection by their place.
     pub attached: u64,
-    /// Pages taken out of the similar clusters of this worker.
+    /// Pages removed from the similar clusters of this worker.
     pub taken_out: u64,
-    /// What becomes of the ways of a crawler that obeys the list.
+    /// Effect of the avoid list on the paths of a crawler that obeys it.
     pub ways: Ways,
-    /// What became of the pages that the earlier result kept.
+    /// Outcome for the pages that the earlier result kept.
     pub kept_before: Option<KeptBefore>,
-    /// What became of the pages that a person has pinned.
+    /// Outcome for the pages that a person has pinned.
     pub pins: Option<PinCounts>,
 }
 
 impl Kept {
-    /// Decides which pages stay, and names collections. `similar_clusters` are with the owners of their names, by key. Takes the
-    /// chunks from the shelf, and links from elsewhere from the web.
+    /// Decides which pages are kept, and builds the rows of collections. `similar_clusters` are at
+    /// the owners of their names, by key. Releases the chunks of the local pages, and the numbers
+    /// of links from other hosts.
     ///
     /// # Errors
-    /// As [`kept_before::read`]; [`webtwin_base::error::Error::MemoryLimit`] and its like where there is no room.
+    /// Returns any error of [`kept_before::read`]. Returns
+    /// [`webtwin_base::error::Error::MemoryLimit`] or a similar error if memory or disk space does
+    /// not suffice.
     pub fn of(
         run: &mut run::Run<'_, '_>,
         web: &mut Web,
@@ -87,7 +95,7 @@ impl Kept {
         let originals =
             page_set(run.net, "canonical pages", given.similar.originals.clone(), web.crawl.directory.len())?;
         let kept = run.recorded(web, KEEPING, |run| keep(run, web, similar_clusters, given, &originals))?;
-        // Also where the step was restored: nothing asks for them any more.
+        // Also after the step was restored: no later step reads them.
         run.shelf.fprints.clear();
         web.from_elsewhere = Column::default();
         let (members, verdicts) = (kept.members.onto(&run.net.memory)?, kept.verdicts.onto(&run.net.memory)?);
@@ -116,7 +124,8 @@ fn keep(
     let gathered = |net: &mut Net<'_>| WaysThrough::gather(net, crawl, links, from_elsewhere, &seeds);
     let mut through = gathered(net)?;
     let depths = through.depths(net, crawl)?;
-    // Within a bound they make way for copies, and come again.
+    // If memory is limited, crawl paths are dropped to free memory for copies, and gathered again
+    // afterwards.
     let through = (!memory_is_bounded).then_some(through);
     let linked = Linked { from_elsewhere, depths: &depths, links_to_host };
     let memory = kept_before::read(net, crawl, &job.keep, given.earlier)?;

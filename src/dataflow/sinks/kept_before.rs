@@ -1,11 +1,13 @@
-//! What an earlier result kept (`keep.sticky`), and what becomes of it.
+//! Pages that an earlier result kept (`keep.sticky`), and their outcome in this run.
 //!
-//! A page was kept if another one was on the `avoid` list for its sake. Files of that table are dealt out to the workers, each
-//! of which reads one column of them; one exchange brings the doc ids to the owners of these pages. The earlier result has
-//! another crawl, so pages of it may be gone; those are counted, too.
+//! A page was kept if another page was on the `avoid` list because of it. The files of that table
+//! are dealt out to the workers, each of which reads one column of its files. One exchange sends
+//! the doc ids to the owners of these pages. The earlier result belongs to another crawl, so some
+//! of these pages may not exist any more; they are counted, too.
 //!
 //! # Memory
-//! 8 bytes for each row of the earlier list on the way, and a block of rows; then 4 bytes for each page kept.
+//! Takes 8 bytes for each row of the earlier list in transit, and one block of rows; then 4 bytes
+//! for each kept page.
 
 use std::collections::BTreeMap;
 
@@ -22,41 +24,43 @@ use webtwin_results::Run;
 use webtwin_results::scan::scan_file;
 use webtwin_spill::Column;
 
-/// What became of the pages that an earlier result kept. `pages` is the sum of all others but `flipped_by`, which sums up to
-/// `flipped`.
+/// Counts of the pages that an earlier result kept, by outcome. `pages` is the sum of all other
+/// counts except `flipped_by`, which adds up to `flipped`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptBefore {
-    /// Pages that it kept for others.
+    /// Pages that the earlier result kept for their copies.
     pub pages: u64,
-    /// Those that stay for their copies again.
+    /// Pages that are kept for their copies again.
     pub kept: u64,
-    /// Those that have no copies now.
+    /// Pages that have no copies now.
     pub alone: u64,
-    /// Those that are visited, though another page stays for their copies.
+    /// Pages that are visited, although another page is kept for their copies.
     pub visited: u64,
-    /// Those that may be skipped now.
+    /// Pages that may be skipped now.
     pub flipped: u64,
-    /// The same by what they have less of than the page that stays (`avoid.lost_by`).
+    /// Pages that may be skipped now, by the criterion by which they are inferior to the kept page
+    /// (`avoid.lost_by`).
     pub flipped_by: BTreeMap<String, u64>,
-    /// Those that are not in this crawl.
+    /// Pages that are not in this crawl.
     pub gone: u64,
 }
 
-/// What a worker knows of the earlier result.
+/// Data of the earlier result on one worker.
 #[derive(Debug, Default)]
 pub struct Memory {
-    /// Its pages that were kept, ascending.
+    /// Pages of this worker that were kept, ascending.
     pub pages: Vec<Page>,
-    /// Kept pages that are not in this crawl, of which this worker was told.
+    /// Number of kept pages that are not in this crawl, among the doc ids that this worker owns.
     gone: u64,
-    /// Whether there is an earlier result.
+    /// True if there is an earlier result.
     is_there: bool,
 }
 
-/// The earlier result of a job, if it names one.
+/// Opens the earlier result of a job, if it names one.
 ///
 /// # Errors
-/// [`Error::Input`] if there is none in that folder, or none with an avoid list.
+/// Returns [`Error::Input`] if there is no result in that folder, or if the result has no avoid
+/// list.
 pub fn open(keep: &Keep) -> Result<Option<Run>> {
     if keep.sticky.is_empty() {
         return Ok(None);
@@ -68,14 +72,14 @@ pub fn open(keep: &Keep) -> Result<Option<Run>> {
     Ok(Some(run))
 }
 
-/// Reads which of this worker's pages the earlier result, of [`open`], kept.
+/// Reads which of this worker's pages the earlier result kept. `earlier` is the result of [`open`].
 ///
 /// # Errors
-/// [`Error::Input`] for files that are not what the manifest names; [`Error::Handshake`] when processes see
-/// different results.
+/// Returns [`Error::Input`] for files that differ from the manifest, and [`Error::Handshake`] if
+/// processes opened different results.
 ///
 /// # Cost
-/// All files of the earlier list are read once by one worker or another, and once more to check them.
+/// Each file of the earlier list is read once by one of the workers, and once more to verify it.
 pub fn read(net: &mut Net<'_>, crawl: &Crawl, keep: &Keep, earlier: Option<&Run>) -> Result<Memory> {
     let Some(run) = earlier else { return Ok(Memory::default()) };
     let attempt = run.manifest.attempt.clone();
@@ -94,7 +98,7 @@ pub fn read(net: &mut Net<'_>, crawl: &Crawl, keep: &Keep, earlier: Option<&Run>
     }
     kept.sort_unstable();
     kept.dedup();
-    // Of a page that is not in this crawl, too: only one counts it.
+    // A page that is not in this crawl has an owner, too, so that it is counted once.
     let mut mine = net.exchange("pages kept before", kept, |doc_id| directory.owner_of(*doc_id))?;
     mine.sort_unstable();
     mine.dedup();
@@ -104,10 +108,11 @@ pub fn read(net: &mut Net<'_>, crawl: &Crawl, keep: &Keep, earlier: Option<&Run>
 }
 
 impl Memory {
-    /// What became of all pages kept before, the same on every worker; `None` without an earlier result. `verdicts` are final.
+    /// Returns the outcome for all pages kept before, the same on every worker; `None` without an
+    /// earlier result. `verdicts` must be final.
     ///
     /// # Errors
-    /// [`Error::Invariant`] when the counts do not add up; those of the disk.
+    /// Returns [`Error::Invariant`] if the counts do not add up, and any error of the disk.
     pub fn outcome(&self, net: &mut Net<'_>, verdicts: &Column<Verdict>) -> Result<Option<KeptBefore>> {
         if !self.is_there {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! The largest findings, for the summary.
+//! Largest findings, for the summary.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,28 +8,29 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, HostId, Page, doc_id};
 use webtwin_engine::Net;
 
-/// One of the largest findings, as `summary.json` shows it.
+/// Finding as it appears in `summary.json`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Largest {
-    /// Hosts that carry it, by which \[CSG00\] Table 2 ranks.
+    /// Number of hosts with a copy, by which \[CSG00\] Table 2 ranks.
     pub hosts: u32,
-    /// Servers among these: hosts that are no aliases of each other.
+    /// Number of servers among these hosts: hosts that are not aliases of each other.
     pub servers: u32,
-    /// Copies: collections of a similar cluster, pages of a trivial one.
+    /// Number of copies: collections of a similar cluster, or pages of a trivial cluster.
     pub copies: u32,
-    /// Pages of its largest collection; 1 for a trivial cluster.
+    /// Number of pages of its largest collection; 1 for a trivial cluster.
     pub size: u32,
-    /// The root that is kept, or the page that is kept.
+    /// Root of the collection that is kept, or the page that is kept.
     #[serde(with = "webtwin_base::ids::as_text")]
     pub doc_id: DocId,
-    /// Its URL.
+    /// URL of this page.
     pub url: String,
 }
 
-/// Findings shown of each kind.
+/// Number of findings that are shown of each kind.
 pub const SHOWN: usize = 20;
 
-/// The largest of all workers' findings, of several kinds: most hosts first, then size, copies, and the smaller doc id. One round.
+/// Returns the largest findings of all workers, of several kinds: most hosts first, then largest
+/// size, most copies, and the smaller doc id. Takes one round.
 pub fn largest<const N: usize>(net: &mut Net<'_>, mine: [Vec<Largest>; N]) -> Result<[Vec<Largest>; N]> {
     let top = |mut all: Vec<Largest>| {
         all.sort_unstable_by(|x, y| (y.hosts, y.size, y.copies, x.doc_id).cmp(&(x.hosts, x.size, x.copies, y.doc_id)));
@@ -40,9 +41,9 @@ pub fn largest<const N: usize>(net: &mut Net<'_>, mine: [Vec<Largest>; N]) -> Re
     Ok(std::array::from_fn(|kind| top(all.iter().flat_map(|of_worker| of_worker[kind].iter().cloned()).collect())))
 }
 
-/// The similar clusters of some rows, as findings (\[CSG00\] Table 2).
+/// Returns the similar clusters of some rows as findings (\[CSG00\] Table 2).
 ///
-/// `server` has for every host the smallest of its server.
+/// `server` has for every host the smallest host of its server.
 pub fn similar_clusters_of(rows: &[CollectionRow], directory: &Directory, server: &[HostId]) -> Vec<Largest> {
     rows.chunk_by(|x, y| x.similar_cluster == y.similar_cluster)
         .map(|collections| {
@@ -60,7 +61,8 @@ pub fn similar_clusters_of(rows: &[CollectionRow], directory: &Directory, server
         .collect()
 }
 
-/// Hosts that some pages stand on, and servers; `server` has for every host the smallest of its server.
+/// Returns the numbers of hosts and of servers that some pages are on. `server` has for every host
+/// the smallest host of its server.
 pub fn hosts_and_servers(pages: impl Iterator<Item = Page>, directory: &Directory, server: &[HostId]) -> (u32, u32) {
     let mut hosts: Vec<HostId> = pages.map(|page| directory.hosts[page]).collect();
     hosts.sort_unstable();

@@ -1,4 +1,5 @@
-//! What is written: verdicts and the avoid list, the tables with their columns, the summary, and the commit.
+//! Output of a run: verdicts and the avoid list, the tables with their columns, the summary, and
+//! the commit.
 
 pub mod arrived;
 pub mod avoid;

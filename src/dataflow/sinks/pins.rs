@@ -1,4 +1,4 @@
-//! What became of the pages that a person has pinned (`keep.pins`).
+//! Outcome for the pages that a person has pinned (`keep.pins`).
 
 use std::collections::BTreeMap;
 
@@ -12,43 +12,43 @@ use webtwin_engine::Net;
 use webtwin_results::decisions::Pin;
 use webtwin_spill::Column;
 
-/// What became of the pins. `pins` is the sum of the other numbers.
+/// Counts of pins by outcome. `pins` is the sum of the other numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PinCounts {
     /// Pages that are pinned.
     pub pins: u64,
-    /// Those that stay for their copies.
+    /// Pins that are kept for their copies.
     pub kept: u64,
-    /// Those that have no copies, and stay anyway.
+    /// Pins without copies, which are kept in any case.
     pub alone: u64,
-    /// Those with a copy that is pinned, too, and stays for them.
+    /// Pins with a copy that is pinned, too, and is kept instead.
     pub second: u64,
-    /// Those that are not in this crawl.
+    /// Pins that are not in this crawl.
     pub gone: u64,
-    /// The first pins of the file, with what became of each; before all others those that do not stay.
+    /// First pins of the file with their outcomes. Pins that are not kept come first.
     pub shown: Vec<Outcome>,
 }
 
-/// What became of a pin.
+/// Outcome of a pin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// Canonical URL of the page.
     pub url: String,
-    /// Why it is pinned, as the person has put it.
+    /// Reason that the person gave for the pin.
     pub reason: String,
-    /// `kept`, `alone`, `second` or `gone`.
+    /// One of `kept`, `alone`, `second` and `gone`.
     pub outcome: String,
-    /// URL of the page that stays instead; empty but for `second`.
+    /// URL of the page that is kept instead; empty unless the outcome is `second`.
     pub keep_url: String,
 }
 
-/// Pins that are shown.
+/// Maximum number of pins that are shown.
 const SHOWN: usize = 100;
 
-/// The pages that are pinned, ascending.
+/// Returns the pinned pages, ascending.
 ///
 /// # Errors
-/// Those of the disk that doc ids may be on.
+/// Returns any error of the disk, on which doc ids may be.
 pub fn pages(crawl: &Crawl, pins: &[Pin]) -> Result<Vec<Page>> {
     if pins.is_empty() {
         return Ok(Vec::new());
@@ -59,10 +59,11 @@ pub fn pages(crawl: &Crawl, pins: &[Pin]) -> Result<Vec<Page>> {
     Ok(pages)
 }
 
-/// What became of all pins, the same on every worker; `None` without `keep.pins`. `verdicts` are final.
+/// Returns the outcome for all pins, the same on every worker; `None` without `keep.pins`.
+/// `verdicts` must be final.
 ///
 /// # Errors
-/// Those of the disk; or when the run has ended.
+/// Returns any error of the disk, and an error if the run has ended.
 pub fn outcome(
     net: &mut Net<'_>,
     crawl: &Crawl,
@@ -75,7 +76,7 @@ pub fn outcome(
     }
     let by_doc_id = crawl.directory.by_doc_id()?;
     let id = |page: Page| by_doc_id.doc_ids()[page];
-    // The page that stays for each pinned page with copies. It is pinned itself.
+    // The page that is kept, for each pinned page with copies. It is pinned, too.
     let mut mine: Vec<(DocId, DocId)> = Vec::new();
     for block in verdicts.blocks() {
         let block = block?;

@@ -1,8 +1,10 @@
-//! The widest folder that a URL prefix over a skipped page may name: that of the page's collection.
+//! The widest folder that a URL prefix over a skipped page may name: the folder of the page's
+//! collection.
 //!
-//! A prefix stands for pages that were never crawled, too. So it claims no more than what is known to be a mirror.
-//! Folders are named by the owner of their similar cluster and checked by the owner of the
-//! page, who knows its URL: one exchange of a length and a hash for each page of a collection.
+//! A prefix also covers pages that were never crawled. So it must not claim more than what is known
+//! to be a mirror. The owner of a similar cluster names the folders of its collections, and the
+//! owner of each page, which knows its URL, verifies them. This takes one exchange of a length and
+//! a hash for each page of a collection.
 
 use bytemuck::{Pod, Zeroable};
 use xxhash_rust::xxh3::xxh3_64;
@@ -15,13 +17,13 @@ use webtwin_base::ids::Page;
 use webtwin_engine::{Net, Owners};
 use webtwin_spill::Column;
 
-/// The folder of a page's collection.
+/// Folder of a page's collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct Folder {
     page: Page,
     bytes: u32,
-    /// XXH3 of the folder's URL.
+    /// XXH3 hash of the folder's URL.
     hash: u64,
 }
 
@@ -32,13 +34,14 @@ pub struct PrefixRoots {
 }
 
 impl PrefixRoots {
-    /// Sends the folders of collections to the owners of their pages; `members` has the rows of `collections`, and both ascend.
+    /// Sends the folders of collections to the owners of their pages. `members` are the rows of
+    /// `collections`; both are ascending.
     ///
     /// # Errors
-    /// Those of the disk; or when the run has ended.
+    /// Returns any error of the disk, and an error if the run has ended.
     ///
     /// # Memory
-    /// 16 bytes for each page in a collection, or what the step has memory for.
+    /// Takes 16 bytes for each page in a collection, or the budget of the step if it is smaller.
     pub fn new(
         net: &mut Net<'_>,
         crawl: &Crawl,
@@ -62,7 +65,7 @@ impl PrefixRoots {
         Ok(PrefixRoots { folders })
     }
 
-    /// Reads the bounds of pages in ascending order.
+    /// Returns a reader of the bounds of pages, in ascending order.
     pub fn reader(&self) -> PrefixRootReader<impl Iterator<Item = Result<Folder>>> {
         PrefixRootReader { folders: self.folders.rows().peekable() }
     }
@@ -74,11 +77,12 @@ pub struct PrefixRootReader<I: Iterator<Item = Result<Folder>>> {
 }
 
 impl<I: Iterator<Item = Result<Folder>>> PrefixRootReader<I> {
-    /// Returns [`Visited::root`](webtwin_core::applications::prefixes::Visited::root) for a page that is to be skipped, with this URL. Pages
-    /// are asked for in ascending order. Of several folders the shortest counts; one that does not contain the page is none.
+    /// Returns [`Visited::root`](webtwin_core::applications::prefixes::Visited::root) for a page to
+    /// skip with the given URL. Calls must be in ascending order of pages. Of several folders, the
+    /// shortest one counts. A folder that does not contain the page is ignored.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Returns any error of the disk.
     pub fn root(&mut self, page: Page, url: &str) -> Result<u32> {
         let mut root = u32::MAX;
         while let Some(folder) = self.folders.next_if(|row| row.as_ref().map_or(true, |row| row.page <= page)) {

@@ -1,7 +1,9 @@
-//! The `rejected` table: records that are not kept go to the owners of their inputs, who put them in order.
+//! The `rejected` table: records that are not kept are sent to the owners of their inputs, which
+//! sort them.
 //!
 //! # Memory
-//! Those of a round on their way; then all that arrive, or within a bound some tens of megabytes and 8 bytes each.
+//! Takes the memory of the records of one round in transit, and of all records that arrive. If
+//! memory is limited, takes some tens of megabytes, and 8 bytes for each record.
 
 use std::ops::Range;
 
@@ -12,18 +14,18 @@ use webtwin_engine::{Net, Owners, RoundRobin};
 use webtwin_spill::{Rows, Sorter};
 use webtwin_storage::table::{Column, Table};
 
-/// The rows of the partitions that this worker owns, ascending.
+/// Rows of the partitions that this worker owns, ascending.
 pub(crate) struct Rejected {
     rows: Rows<Rejection>,
-    /// Partitions, and the numbers of their rows.
+    /// Partitions, and the ranges of their rows.
     parts: Vec<(usize, Range<usize>)>,
 }
 
 impl Rejected {
-    /// Brings records of so many inputs to the owners of their partitions, in rounds.
+    /// Sends records of `sources` inputs to the owners of their partitions, in rounds.
     ///
     /// # Errors
-    /// Those of the disk that they may be on; or when the run has ended.
+    /// Returns any error of the disk, on which records may be, and an error if the run has ended.
     pub(crate) fn gather(
         net: &mut Net<'_>,
         rejections: Rows<Rejection>,
@@ -31,7 +33,7 @@ impl Rejected {
         partitions: usize,
     ) -> Result<Rejected> {
         let dealt = RoundRobin::new(net.peers());
-        // Inputs are in ascending order, and a partition has a range of them.
+        // Inputs are in ascending order, and each partition has a range of them.
         let partition = |row: &Rejection| row.source as usize * partitions / sources.max(1);
         let mut arrived = Sorter::new(&net.memory);
         let rows = rejections.rows().map(|row| row.map(|row| (dealt.owner(partition(&row)), row)));
@@ -49,7 +51,7 @@ impl Rejected {
         Ok(found)
     }
 
-    /// The parts of the table. `sources` are the names of the inputs.
+    /// Returns the parts of the table. `sources` are the names of the inputs.
     pub(crate) fn drafts<'r>(&'r self, sources: &'r [String]) -> impl Iterator<Item = Draft<'r>> {
         self.parts.iter().map(move |(partition, numbers)| {
             let make = move |piece: Range<usize>| {
@@ -61,7 +63,7 @@ impl Rejected {
     }
 }
 
-/// The table with these rows.
+/// Returns the table with the given rows.
 pub(crate) fn table(rows: &[Rejection], sources: &[String]) -> Table {
     Table::new([
         ("source", Column::Text(rows.iter().map(|row| &*sources[row.source as usize]).collect())),

@@ -1,4 +1,4 @@
-//! Collections with their root's URL.
+//! Rows of collections with the URLs of their roots.
 
 use std::collections::BTreeMap;
 
@@ -16,16 +16,19 @@ use webtwin_core::clusters::identical::Content;
 use webtwin_engine::{Net, Owners};
 use webtwin_spill::Column;
 
-/// Collections and members, each with the owner of its similar cluster's smallest page, ascending.
+/// Returns collections and members, each at the owner of its similar cluster's smallest page,
+/// ascending.
 ///
-/// Exchanges: collections, members, and these by way of their owner (which knows their URLs) for what the URLs of a collection
-/// have in common and for the entry page, with two for what identical collections have in common.
+/// There is an exchange for collections and one for members. Members are also sent to the owners of
+/// their pages, which know the URLs: they compute the common prefix of the URLs of a collection and
+/// its entry page. Two more exchanges compare the content of collections to find identical ones.
 ///
 /// # Errors
-/// Those of the disk; or when the run has ended.
+/// Returns any error of the disk, and an error if the run has ended.
 ///
 /// # Memory
-/// 20 bytes for each page of a collection, or what the step has memory for; 32 more for each of the worker's own, and 4 a page.
+/// Takes 20 bytes for each page of a collection, or the budget of the step if it is smaller. Takes
+/// 32 more for each such page that the worker owns, and 4 for each page.
 pub fn rows(
     net: &mut Net<'_>,
     crawl: &Crawl,
@@ -69,12 +72,15 @@ pub fn rows(
     let take = |rows: &[MemberRow]| rows.iter().try_for_each(|row| owned.push(directory.place(smallest(row)), *row));
     net.exchange_into("members", members, |row| directory.owner(smallest(row)), take)?;
     let owned = owned.sorted(net, |row| *row)?;
+    // Only the owners of pages know their URLs and links, so names and contents are computed there.
     let contents = name_collections(net, crawl, told, &mut collections, &owned)?;
     let rows = collections.chunk_by_mut(|x, y| x.similar_cluster == y.similar_cluster);
     let mut contents = &contents[..];
     for rows in rows {
         let (mine, others) = contents.split_at(rows.len());
         contents = others;
+        // Rows are ascending by collection, so the first collection with a content names all
+        // identical ones.
         let mut firsts: BTreeMap<Content, Page> = BTreeMap::new();
         for (row, (_, content)) in rows.iter_mut().zip(mine) {
             row.identical_to = *firsts.entry(*content).or_insert(row.collection);
@@ -83,11 +89,12 @@ pub fn rows(
     Ok((collections, owned))
 }
 
-/// Fills in the prefixes and entry pages of collections, of which `members` are the rows; both ascending. Returns the contents of the
-/// collections, by similar cluster and collection, ascending.
+/// Sets the prefixes and entry pages of collections. `members` are their rows; both are ascending.
+/// Returns the contents of the collections, by similar cluster and collection, ascending.
 ///
-/// Each worker sends what its own pages of a collection have in common, so a URL travels at most once a worker. Attached pages
-/// do not count, because one of them in another folder would widen the prefix to all of the host.
+/// Each worker sends the common prefix of its own pages of a collection, so each worker sends at
+/// most one URL for each collection. Attached pages do not count, because one of them in another
+/// folder would widen the prefix to the whole host.
 fn name_collections(
     net: &mut Net<'_>,
     crawl: &Crawl,
@@ -107,6 +114,7 @@ fn name_collections(
     let here: Vec<[Page; 2]> = mine.chunk_by(|x, y| x[..2] == y[..2]).map(of_collection).collect();
     let contents = contents(net, crawl, told, &mut mine)?;
     let mut names: Vec<Option<Name>> = vec![None; here.len()];
+    // `mine` is now in the order of pages, so that URLs are read in order.
     let mut reader = crawl.reader();
     for &[similar_cluster, collection, page] in &mine {
         if attached.binary_search(&[collection, page]).is_ok() {
@@ -152,7 +160,7 @@ struct Name {
 }
 
 impl Name {
-    /// Adds other pages of the collection, with this prefix and entry page.
+    /// Adds other pages of the collection with the given prefix and entry page.
     fn join(&mut self, prefix: &str, root: Page, root_url: &str) {
         self.prefix.truncate(in_common(&self.prefix, prefix).len());
         if (entry_rank(root_url), root) < (entry_rank(&self.root_url), self.root) {
@@ -161,11 +169,12 @@ impl Name {
     }
 }
 
-/// Names of the pages by which people enter a folder, without their ending.
+/// Names of pages that serve as the entry of a folder, without file extension.
 const ENTRY_NAMES: [&str; 9] = ["index", "default", "home", "main", "start", "welcome", "toc", "contents", "overview"];
 
-/// Returns the order in which pages are the entry of a collection; the least is its entry. A page in fewer folders comes first,
-/// then one without a query, the folder itself, a page with a name such as `index.html`, a shorter URL.
+/// Returns the sort key by which the entry page of a collection is chosen; the smallest key wins. A
+/// page in fewer folders comes first, then a page without a query, the folder itself, a page with a
+/// name such as `index.html`, and a shorter URL.
 fn entry_rank(url: &str) -> impl Ord + use<> {
     let path_end = url.find(['?', '#']).unwrap_or(url.len());
     let path = &url[..path_end];
@@ -175,13 +184,14 @@ fn entry_rank(url: &str) -> impl Ord + use<> {
     (folder.matches('/').count(), path_end < url.len(), !file.is_empty(), by_name, url.len())
 }
 
-/// The longest beginning of two URLs.
+/// Returns the longest common prefix of two URLs.
 fn in_common<'u>(x: &'u str, y: &str) -> &'u str {
     let same = x.chars().zip(y.chars()).take_while(|(x, y)| x == y).map(|(x, _)| x.len_utf8()).sum();
     &x[..same]
 }
 
-/// A URL, or the beginning of some, up to the last slash of its path; as it is where it ends before the path.
+/// Returns a URL, or a prefix of URLs, up to the last slash of its path. Returns it unchanged if it
+/// ends before the path.
 fn to_last_slash(url: &str) -> &str {
     let path = url.find(['?', '#']).unwrap_or(url.len());
     let host = url.find("://").map_or(0, |at| at + 3);

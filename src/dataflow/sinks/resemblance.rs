@@ -1,8 +1,11 @@
-//! How much each page to skip has in common with the one that stays: resemblance of their distinct chunks.
+//! Resemblance of each page to skip and the page that is kept: how many of their distinct chunks
+//! they have in common.
 //!
-//! Pairs are told to all processes. Two pages that one process has read are compared where they lie; of others, chunks go to the owner of the
-//! page that stays, in shares. So do those of short pages where the one that stays is on disk, and does so for few: to read these one by one, in
-//! no order, would take longer. The counts go to whoever asked.
+//! The pairs are broadcast to all processes. Two pages that the same process has read are compared
+//! in place. For other pairs, chunks are sent to the owner of the kept page, in partitions. Chunks
+//! of short pages are sent, too, if the kept page is on disk and has few copies: to read such pages
+//! one by one in random order would take longer. The results are sent to the workers that need
+//! them.
 
 use std::sync::Arc;
 
@@ -20,8 +23,8 @@ use webtwin_core::overlap::prune::{PageSet, Ranks};
 use webtwin_engine::Net;
 use webtwin_spill::{ListReader, Lists};
 
-/// Distinct chunks that a page and the one that stays for it have in common, those of both together (\[SGM98\] section 2.1),
-/// and those of the page.
+/// Number of distinct chunks that a page and its kept page have in common, number of distinct
+/// chunks of both together (\[SGM98\] section 2.1), and number of distinct chunks of the page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Resemblance {
@@ -31,33 +34,35 @@ pub struct Resemblance {
 }
 
 impl Resemblance {
-    /// Resemblance of pages with one text.
+    /// Resemblance of pages with equal texts.
     pub const WHOLE: Resemblance = Resemblance { common: 1, all: 1, own: 1 };
 
-    /// Compares the chunks of a page with those of the page that stays; both ascend and have each chunk once.
+    /// Compares the chunks of a page with those of the kept page. Both lists must be ascending and
+    /// without repetitions.
     fn of(page: &[FPrint], keep: &[FPrint]) -> Resemblance {
         let (common, all) = in_common(page, keep);
         Resemblance { common: common as u32, all: all as u32, own: page.len() as u32 }
     }
 
-    /// Returns the fraction of the page's chunks that the page that stays has, from 0 to 1, to six places; 1 for a page without
-    /// chunks, all of which are kept.
+    /// Returns the fraction of the page's chunks that the kept page contains, from 0 to 1, rounded
+    /// to six places. Returns 1 for a page without chunks, because nothing of it is lost.
     pub fn contained(self) -> f64 {
         if self.own == 0 { 1.0 } else { share(self.common.into(), self.own.into()) }
     }
 
-    /// From 0 to 1, to six places, so that it prints the same everywhere; 0 for pages without chunks.
+    /// Returns the resemblance from 0 to 1, rounded to six places so that it prints the same
+    /// everywhere. Returns 0 for pages without chunks.
     pub fn share(self) -> f64 {
         share(self.common.into(), self.all.into())
     }
 }
 
-/// A share, to six places, so that it prints the same everywhere.
+/// Returns a fraction, rounded to six places so that it prints the same everywhere.
 pub fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { (part as f64 * 1e6 / whole as f64).round() / 1e6 }
 }
 
-/// Chunks of a page that is compared, ascending; where the page has no more, the last one again.
+/// Some chunks of a page that is compared, ascending. If there are fewer, the last one is repeated.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Row {
@@ -68,7 +73,9 @@ struct Row {
 
 const AT_ONCE: usize = 3;
 
-/// Most chunks of pages of one process that meet in a share, and most copies of the one that stays: together they take a megabyte there.
+/// Maximum number of chunks of two pages of one process that are compared in a partition. The next
+/// constant is the maximum number of copies of the kept page. Together they take a megabyte in the
+/// partition.
 const SHORT: usize = 1024;
 const FEW: u8 = 64;
 
@@ -78,7 +85,7 @@ impl Row {
     }
 }
 
-/// A result on its way.
+/// Result in transit.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Counted {
@@ -86,28 +93,28 @@ struct Counted {
     resemblance: Resemblance,
 }
 
-/// The chunks of the pages of a process, to be compared.
+/// Chunks of the local pages of a process, for comparison.
 pub struct Texts(Vec<Arc<Shelf>>);
 
 impl Texts {
-    /// Takes chunks and numbers of pages from the shelves of this process. One round.
+    /// Moves chunks and page numbers out of the local pages of this process. Takes one round.
     ///
     /// # Errors
-    /// When the run has ended.
+    /// Returns an error if the run has ended.
     pub fn take(net: &mut Net<'_>, shelf: &mut WorkerPages) -> Result<Texts> {
         let own = Shelf { fprints: std::mem::take(&mut shelf.fprints), pages: std::mem::take(&mut shelf.pages) };
         Ok(Texts(net.gather_in_process(own)?))
     }
 }
 
-/// The chunks of one worker's pages.
+/// Chunks of one worker's local pages.
 struct Shelf {
     fprints: Lists<u64>,
     /// Page in each slot.
     pages: Vec<Page>,
 }
 
-/// Where a page lies within its process.
+/// Place of a page within its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Spot {
     /// Number of the worker within the process.
@@ -115,18 +122,18 @@ struct Spot {
     slot: u32,
 }
 
-/// A page of another process.
+/// Mark of a page of another process.
 const NOWHERE: Spot = Spot { worker: u32::MAX, slot: u32::MAX };
 
-/// What a process knows of the pages to compare.
+/// Properties of the pages to compare, in one process.
 struct Asked {
-    /// The pages to skip that are compared, and those that stay for them.
+    /// Pages to skip that are compared, and the pages that are kept for them.
     pages: Ranks,
-    /// For each of these to skip the one that stays, for one that stays itself.
+    /// Kept page of each of these pages; a kept page has itself.
     keep_of: Vec<Page>,
-    /// Where those of this process lie.
+    /// Places of the pages of this process.
     spots: Vec<Spot>,
-    /// The pages here whose chunks meet those of the page that stays, or of those to skip, in a share.
+    /// Pages of this process whose chunks are sent to be compared in a partition.
     leave: PageSet,
 }
 
@@ -150,6 +157,8 @@ impl Asked {
             }
         }
         let mut leave = PageSet::new(pages, |_| false);
+        // Counts saturate at 255, which is more than [`FEW`] and so suffices for the comparison
+        // below.
         let mut copies = vec![0u8; ranks.count()];
         for &[_, keep] in pairs {
             let copies = &mut copies[rank(keep)];
@@ -178,27 +187,29 @@ impl Asked {
         Asked { pages: ranks, keep_of, spots, leave }
     }
 
-    /// The page that stays for a page, if that is compared.
+    /// Returns the page that is kept for a page, if the page is compared.
     fn keep_of(&self, page: Page) -> Option<Page> {
         Some(self.keep_of[self.pages.rank(page)?])
     }
 
-    /// Where a page of this process lies, if it is compared.
+    /// Returns the place of a page of this process, if the page is compared.
     fn spot(&self, page: Page) -> Option<Spot> {
         Some(self.spots[self.pages.rank(page)?]).filter(|&spot| spot != NOWHERE)
     }
 }
 
-/// Compares pages with those that stay, given as `[page, keep]` by any worker; the resemblance of each goes, by page, to
-/// `asks(page)`. Pages of no chunks are left out. `pages` is the number of all pages.
+/// Compares pages with their kept pages, given as `[page, keep]` by any worker. The resemblance of
+/// each page is sent to the worker `asks(page)`; results are ordered by page. Pages without chunks
+/// are left out. `pages` is the number of all pages.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] when the disk does not take what has no
-/// room in memory; or when the run has ended.
+/// Returns [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] if
+/// chunks beyond the memory budget do not fit on the disk, and an error if the run has ended.
 ///
 /// # Memory
-/// 3 bits a page in each process, and 21 bytes for each that is compared or stays for one; 11 (32 for a single one) for each chunk of the
-/// pages that are compared in shares, or what the step has memory for.
+/// Takes 3 bits for each page in each process, and 21 bytes for each page that is compared or kept
+/// for one. Takes 11 bytes (32 for a single chunk) for each chunk of the pages that are compared in
+/// partitions, or the budget of the step if it is smaller.
 pub fn with_kept(
     net: &mut Net<'_>,
     Texts(shelves): &Texts,
@@ -237,7 +248,7 @@ pub fn with_kept(
     Ok(found)
 }
 
-/// Compares pages whose chunks leave where they lie. One exchange.
+/// Compares pages whose chunks are sent to partitions. Takes one exchange.
 fn in_shares(
     net: &mut Net<'_>,
     rows: impl Iterator<Item = Result<Row>>,
@@ -251,14 +262,14 @@ fn in_shares(
     for share in 0..shares.count() {
         net.check()?;
         shares.take(share, &mut some)?;
-        // The page that stays comes first.
+        // The kept page comes first.
         gather.by_key(&some, |row: &Row| (row.keep, row.page != row.keep, row.page), &mut rows);
         for compared in rows.chunk_by(|x, y| x.keep == y.keep) {
             kept.clear();
             for rows in compared.chunk_by(|x, y| x.page == y.page) {
                 chunks.clear();
                 chunks.extend(rows.iter().flat_map(|row| row.fprints));
-                // They are in order unless another process's blocks came between.
+                // Chunks are in order unless blocks of another process came between.
                 chunks.sort_unstable();
                 chunks.dedup();
                 if rows[0].page == rows[0].keep {

@@ -1,4 +1,4 @@
-//! What a crawler is told: the avoid list, URL prefixes and URL rules.
+//! Lists for crawlers: the avoid list, URL prefixes and URL rules.
 
 use std::mem::take;
 
@@ -15,18 +15,18 @@ use crate::web::Web;
 use webtwin_base::error::Result;
 use webtwin_base::ids::ClusterId;
 
-/// Bytes a page of its trivial cluster, which URL rules are learned from, in each process.
+/// Bytes of the trivial cluster of each page in each process; URL rules are learned from them.
 const A_PAGE: u64 = 4;
 
 const AVOID: Step = Step { name: "avoid list", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
 const PREFIXES: Step = Step { name: "prefixes", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
 const URL_RULES: Step = Step { name: "URL rules", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
 
-/// What a crawler is told, this worker's share.
+/// Lists for crawlers of this worker.
 pub struct SkipLists {
-    /// The avoid list, with the owner of the page.
+    /// Avoid list, at the owner of the page.
     pub avoid: AvoidTable,
-    /// The avoid list as crawlers take it.
+    /// Avoid list in the form that crawlers use.
     pub lists: CrawlerLists,
     /// URL rules.
     pub rules: FoundRules,
@@ -35,10 +35,11 @@ pub struct SkipLists {
 }
 
 impl SkipLists {
-    /// Makes the lists of what is kept; `labels` are the trivial clusters of all pages.
+    /// Builds the lists from the pages that are kept. `labels` are the trivial clusters of all
+    /// pages.
     ///
     /// # Errors
-    /// Those of the disk; or when the run has ended.
+    /// Returns any error of the disk, and an error if the run has ended.
     pub fn of(run: &mut Run<'_, '_>, web: &Web, labels: &[ClusterId], kept: &Kept) -> Result<SkipLists> {
         let (crawl, partitions) = (&web.crawl, run.partitions);
         let avoid = run.step(web, AVOID, |run| avoid_table::rows(run.net, crawl, &kept.verdicts))?;

@@ -1,4 +1,5 @@
-//! Stages the files of a run, of any job, and commits them with the manifest, which makes them a result.
+//! Stages the files of a run of any job, and commits them with the manifest, which makes them a
+//! result.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -16,31 +17,32 @@ use webtwin_storage::manifest::{FileEntry, Manifest, ProcessCosts};
 use webtwin_storage::output::{Attempt, random_id};
 use webtwin_storage::table::{Table, encode, encode_into};
 
-/// The files of a run before it is committed.
+/// Files of a run before it is committed.
 pub struct Staged {
     pub(crate) attempt: Attempt,
-    /// By path; of all workers, at worker 0.
+    /// Files by path. Worker 0 has the files of all workers.
     pub(crate) files: Vec<FileEntry>,
-    /// As [`Manifest::earlier`].
+    /// Attempt of the earlier result, see [`Manifest::earlier`].
     pub(crate) earlier: Option<String>,
-    /// As [`Manifest::taken_up`].
+    /// Restored steps, see [`Manifest::taken_up`].
     pub(crate) taken_up: Vec<Step>,
 }
 
 impl Staged {
-    /// The files of a run that has taken up nothing.
+    /// Creates the files of a run that has restored no steps.
     pub(crate) fn new(attempt: Attempt, files: Vec<FileEntry>) -> Staged {
         Staged { attempt, files, earlier: None, taken_up: Vec::new() }
     }
 }
 
-/// A new attempt to make `folder` a result, the same on all workers.
+/// Creates a new attempt to make `folder` a result, the same on all workers.
 pub(crate) fn attempt(net: &mut Net<'_>, folder: &Location) -> Result<Attempt> {
     let id = random_id()?;
     Attempt::new(folder, &net.all_gather("attempts", id)?[0])
 }
 
-/// Stages files; when that fails for any worker, or ends the first process, what was staged goes.
+/// Stages files. If this fails on any worker, or if the first process is terminated, the staged
+/// files are deleted.
 pub(crate) fn or_discard<T>(
     net: &mut Net<'_>,
     attempt: &Attempt,
@@ -56,15 +58,15 @@ pub(crate) fn or_discard<T>(
     staged
 }
 
-/// The files of all workers, by path.
+/// Returns the files of all workers, by path.
 pub(crate) fn written(net: &mut Net<'_>, mine: Vec<FileEntry>) -> Result<Vec<FileEntry>> {
     let mut files: Vec<FileEntry> = net.all_gather("files", mine)?.into_iter().flatten().collect();
     files.sort_unstable();
     Ok(files)
 }
 
-/// Stages `summary.json` and `views.sql` beside the parts of tables that this worker has staged, which are `mine`; worker 0
-/// learns of all files, by path.
+/// Stages `summary.json` and `views.sql` in addition to the parts of tables that this worker has
+/// staged (`mine`). Worker 0 returns the files of all workers, by path.
 pub(crate) fn put_summary(
     net: &mut Net<'_>,
     attempt: &Attempt,
@@ -82,10 +84,10 @@ pub(crate) fn put_summary(
 
 /// Commits a run: worker 0 writes the manifest, which names all files.
 ///
-/// One round, by which it learns what each process has taken.
+/// Takes one round, in which worker 0 receives the costs of all processes.
 ///
 /// # Errors
-/// As [`Manifest::commit`], the same on all workers.
+/// Returns any error of [`Manifest::commit`], the same on all workers.
 pub fn commit(
     net: &mut Net<'_>,
     job: &Job,
@@ -106,7 +108,7 @@ pub fn commit(
     Ok(())
 }
 
-/// What this process has taken so far.
+/// Returns the costs of this process so far.
 fn costs(net: &Net<'_>, laps: Laps) -> ProcessCosts {
     let traffic = net.traffic();
     ProcessCosts {
@@ -134,21 +136,22 @@ fn manifest(
         workers: net.peers() as u64,
         seconds,
         counts: counts.iter().map(|(name, n)| (name.to_string(), *n)).collect(),
-        // With the one by which all learn that it is committed.
+        // Includes the round in which all workers learn that the run is committed.
         rounds: Some(net.rounds() + 1),
         files,
         ..Manifest::new(attempt, serde_json::to_value(job).expect("a job is plain values"))
     }
 }
 
-/// Stages a file of a table, of which there are others before and after it.
+/// Stages one of several files of a table.
 pub(crate) fn put_part(attempt: &Attempt, name: &str, number: usize, table: &Table) -> Result<FileEntry> {
     let (path, bytes) = (path(name, number), encode(table)?);
     attempt.put(&path, &bytes)?;
     Ok(FileEntry::of(&path, Some(table.rows() as u64), &bytes))
 }
 
-/// The same, of rows that come piece by piece; they are written as they come, a row group at a time.
+/// Stages one of several files of a table, from rows that are given piece by piece. Rows are
+/// written as they are given, one row group at a time.
 pub(crate) fn put_pieces(
     attempt: &Attempt,
     name: &str,

@@ -1,7 +1,8 @@
-//! Takes pages off the avoid list that no page that stays contains, and elects further pages that stay.
+//! Removes pages from the avoid list that no kept page contains, and elects further pages to keep.
 //!
-//! The definition is [`webtwin_core::applications::substitutes`], for one cluster; here the pages of all clusters are compared round by
-//! round, each with the best of its cluster that remain. Each round is one of [`with_kept`], and one for the count of pages
+//! [`webtwin_core::applications::substitutes`] defines the election for one cluster. Here the pages
+//! of all clusters are compared round by round, each with the best page of its cluster among the
+//! remaining ones. Each round takes the rounds of [`with_kept`], and one for the number of pages
 //! that remain.
 
 use super::resemblance::{Resemblance, Texts, with_kept};
@@ -17,18 +18,18 @@ use webtwin_core::text::titles::TitleWords;
 use webtwin_engine::{Net, Owners};
 use webtwin_spill::Column;
 
-/// A page that no page that stays contains. Rows order by cluster, then rank.
+/// Page that no kept page contains. Ordered by cluster, then rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Remaining {
     cluster: ClusterId,
     rank: u32,
     page: Page,
     says: Says,
-    /// The first criterion by which it is worse than the row before, of the same cluster.
+    /// First criterion by which the page is worse than the previous row of the same cluster.
     criterion: Criterion,
 }
 
-/// What a page says it is about.
+/// Host, language and title of a page, which show its subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Says {
     host: HostId,
@@ -37,14 +38,14 @@ struct Says {
 }
 
 impl Says {
-    /// Returns true if neither page may stand for the other.
+    /// Returns true if neither page may represent the other.
     fn other_than(self, keeper: Says) -> bool {
         let is_told_apart = self.host != keeper.host && self.title.differ_from(keeper.title);
         is_told_apart || self.language.differs_from(keeper.language)
     }
 }
 
-/// A page for which a further page stays.
+/// Page for which a further page is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Substitute {
     cluster: ClusterId,
@@ -54,15 +55,17 @@ struct Substitute {
     resemblance: Resemblance,
 }
 
-/// Fills in how alike pages to skip are to those that stay. Those of whose text the page that stays contains less than `least` stay,
-/// too, unless another page does that contains it, is in the same language and, on another host, not told apart by its title. Takes the chunks from the shelf.
+/// Computes the resemblance of pages to skip and their kept pages. A page is kept, too, if its kept
+/// page contains less than `least` of its text. The exception is a page that another such page
+/// contains, in the same language and, on another host, with a title that does not name something
+/// else: it is skipped for that page. Releases the chunks of the local pages.
 ///
 /// # Errors
-/// As [`with_kept`].
+/// Returns any error of [`with_kept`].
 ///
 /// # Memory
-/// 16 bytes for each page that the page that stays for its cluster does not contain, and 8 a page of the largest such cluster, beside
-/// what [`with_kept`] needs.
+/// Takes 16 bytes for each page that its cluster's kept page does not contain, and 8 for each page
+/// of the largest such cluster, in addition to the memory of [`with_kept`].
 pub fn compare(
     net: &mut Net<'_>,
     crawl: &Crawl,
@@ -83,6 +86,7 @@ pub fn compare(
     let mut pairs = Vec::new();
     for block in verdicts.blocks() {
         let block = block?;
+        // Equal texts have the resemblance 1 and need no comparison.
         let unlike = block.iter().filter(|row| row.skips() && row.resemblance != Resemblance::WHOLE);
         pairs.extend(unlike.map(|row| [row.page, row.keep]));
     }
@@ -97,6 +101,8 @@ pub fn compare(
         true
     })?;
 
+    // The pages that are not contained in their kept page elect further pages to keep, at most one
+    // in each cluster per round.
     let mut remaining = remaining(verdicts, &directory.hosts)?;
     let mut substitutes: Vec<Substitute> = Vec::new();
     for _ in 1..ROUNDS {
@@ -122,11 +128,11 @@ pub fn compare(
     })
 }
 
-/// A page of a cluster in which pages remain.
+/// Page of a cluster in which pages remain.
 struct Ranked {
     rank: u32,
     criterion: Criterion,
-    /// The page and what it says, if it remains.
+    /// Page with its host, language and title, if it remains.
     remains: Option<(Page, Says)>,
 }
 
@@ -138,7 +144,7 @@ impl Ranked {
     }
 }
 
-/// Returns true if no page that stays contains this one.
+/// Returns true if no kept page contains this page.
 fn is_left(row: &Verdict) -> bool {
     matches!(row.role(), Role::Visit(Visit::Unlike | Visit::Language | Visit::Title))
 }
@@ -169,7 +175,8 @@ fn remaining(verdicts: &Column<Verdict>, hosts: &[HostId]) -> Result<Vec<Remaini
     Ok(remaining)
 }
 
-/// Returns `[page, keep]` for all pages that may be in the text of the best of their cluster that remain.
+/// Returns `[page, keep]` for all pages that may be contained in the best remaining page of their
+/// cluster.
 fn elections(remaining: &[Remaining]) -> impl Iterator<Item = [Page; 2]> + '_ {
     remaining.chunk_by(|x, y| x.cluster == y.cluster).flat_map(|of_cluster| {
         let (keeper, others) = of_cluster.split_first().expect("a group has rows");
@@ -178,8 +185,9 @@ fn elections(remaining: &[Remaining]) -> impl Iterator<Item = [Page; 2]> + '_ {
     })
 }
 
-/// Returns what remains after the best pages of all clusters have been elected, and appends the pages that they contain to
-/// `substitutes`; `contained(page)` is the resemblance of such a page to the elected one.
+/// Returns the pages that remain after the best pages of all clusters have been elected. Appends
+/// the pages that these contain to `substitutes`. `contained(page)` returns the resemblance of such
+/// a page to the elected page.
 fn next_round(
     remaining: &[Remaining],
     contained: impl Fn(Page) -> Option<Resemblance>,
@@ -220,7 +228,7 @@ mod tests {
     use webtwin_core::applications::substitutes::substitutes;
 
     proptest! {
-        /// The rounds over all clusters elect the pages that the definition elects for each.
+        /// The rounds over all clusters elect the same pages as the definition for each cluster.
         #[test]
         fn rounds_agree_with_the_definition(
             sizes in prop::collection::vec(2usize..9, 1..5),

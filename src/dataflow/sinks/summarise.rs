@@ -1,4 +1,4 @@
-//! The summary of a run, from all that was found.
+//! Summary of a run, computed from its results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,21 +15,23 @@ use webtwin_core::applications::keep::Why;
 use webtwin_engine::{Net, Owners};
 use webtwin_job::Job;
 
-/// Trivial clusters by how many pages they have.
+/// Returns the number of trivial clusters of each size.
 pub fn by_size(sizes: &[u32]) -> BTreeMap<u64, u64> {
     let mut clusters = BTreeMap::new();
     sizes.iter().filter(|&&size| size > 0).for_each(|&size| *clusters.entry(u64::from(size)).or_default() += 1);
     clusters
 }
 
-/// Counts of one worker, added up over all.
+/// Counts of one worker, which are added up over all workers.
 type Tally = BTreeMap<String, u64>;
 
-/// What is told of a run, the same on every worker, but for what a step has counted itself. `trivial_clusters` are those by size,
-/// `taken_out` the pages taken out of this worker's similar clusters, `server` has for every host the smallest of its server.
+/// Computes the summary of a run, the same on every worker, except for counts that steps provide
+/// themselves. `trivial_clusters` are the numbers of trivial clusters by size, and `taken_out` is
+/// the number of pages removed from this worker's similar clusters. `server` has for every host the
+/// smallest host of its server.
 ///
 /// # Errors
-/// Those of the disk; or when the run has ended.
+/// Returns any error of the disk, and an error if the run has ended.
 pub fn summarise(
     net: &mut Net<'_>,
     job: &Job,
@@ -55,7 +57,7 @@ pub fn summarise(
             contained.below_all += u64::from(fraction < 1.0);
         }
     })?;
-    // What is left begins with a row that cannot be read.
+    // A remaining row is one that could not be read.
     skipped.next().transpose()?;
     add("bytes", bytes);
     add("contained below half", contained.below_half);
@@ -65,6 +67,7 @@ pub fn summarise(
         add(&format!("skip pages {}", why.as_str()), saving.pages);
         add(&format!("skip bytes {}", why.as_str()), saving.bytes);
     }
+    // Pairs are ascending by centre, so all copies of a text are adjacent.
     let mut exact_pairs = 0;
     found.pairs.each_group(
         |x, y| x[0] == y[0],
@@ -96,6 +99,7 @@ pub fn summarise(
         *all.entry(name).or_default() += n;
     }
     let overlap = all_counts.iter().fold(OverlapCounts::default(), |x, y| x + &y.overlap);
+    // Other counts than those of the overlap are already sums over all workers.
     let hamming = all_counts[0].hamming;
     let mut trivial = Vec::new();
     found.verdicts.each_group(
@@ -161,8 +165,8 @@ pub fn summarise(
     })
 }
 
-/// The largest of this worker's trivial clusters, given as (page that is kept, hosts and servers, pages), with the URL of
-/// that page.
+/// Returns the largest of this worker's trivial clusters, given as (page that is kept, hosts and
+/// servers, pages), with the URL of the kept page.
 fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Page, (u32, u32), u32)>) -> Result<Vec<Largest>> {
     clusters.sort_unstable_by_key(|&(keep, (hosts, _), pages)| (std::cmp::Reverse((hosts, pages)), keep));
     clusters.truncate(largest::SHOWN);

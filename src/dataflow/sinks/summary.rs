@@ -1,5 +1,5 @@
-//! `summary.json`: what a run found, in the forms of the papers' tables. It has no time and no machine in it, so its bytes
-//! are those of the answer alone.
+//! `summary.json`: results of a run in the form of the papers' tables. It contains no times and no
+//! machine names, so its bytes depend only on the results.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ use crate::sinks::url_rules::RuleCounts;
 use crate::sinks::ways::Ways;
 use webtwin_core::applications::keep::Why;
 
-/// Records by what became of them; `read = kept + sum of rejected`.
+/// Counts of records by outcome; `read = kept + sum of rejected`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Records {
     /// Records read.
@@ -34,70 +34,71 @@ pub struct Records {
     pub kept: u64,
     /// Records not kept, by reason.
     pub rejected: BTreeMap<String, u64>,
-    /// Pages kept though something in them was mended, by reason.
+    /// Pages that were kept after repairs, by the reason of the repair.
     pub mended: BTreeMap<String, u64>,
     /// Inputs that end within a record, with the offset of that record.
     #[serde(default)]
     pub torn: BTreeMap<String, u64>,
-    /// The same records by the bytes of the inputs that they take.
+    /// Bytes of the inputs by the outcome of their records.
     #[serde(default)]
     pub bytes: RecordBytes,
 }
 
-/// Bytes of the inputs by what became of their records; `read = kept + rejected`.
+/// Bytes of the inputs by the outcome of their records; `read = kept + rejected`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordBytes {
-    /// All of them, compressed or not.
+    /// All bytes of the inputs, as stored, compressed or not.
     pub read: u64,
-    /// Those of pages that were kept, and what surrounds them.
+    /// Bytes of pages that were kept, and of what surrounds them.
     pub kept: u64,
-    /// Those of records that were not kept and of lost ranges, estimated within compressed members.
+    /// Bytes of records that were not kept and of lost ranges, estimated within compressed members.
     pub rejected: u64,
 }
 
-/// Pages by the number of replicas they have, themselves included: a bar of \[SGM98\] Figure 1.
+/// Pages by the number of their replicas, including themselves: a bar of \[SGM98\] Figure 1.
 ///
-/// The figure is not in our copy of the paper; its text names the bars 1, 2 and "between 10 and 100".
+/// The figure is missing in the copy of the paper that was available. The text of the paper names
+/// the bars 1, 2 and "between 10 and 100".
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bar {
-    /// For example `5-9`.
+    /// Number of replicas, such as `5-9`.
     pub replicas: String,
-    /// Pages with that many replicas.
+    /// Pages with this number of replicas.
     pub pages: u64,
-    /// Their share of all pages.
+    /// Fraction of all pages.
     pub share: f64,
 }
 
-/// What a crawler may skip for one reason.
+/// Pages and bytes that a crawler may skip for one reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Saving {
-    /// Pages.
+    /// Number of pages.
     pub pages: u64,
     /// Bytes of these pages as fetched.
     pub bytes: u64,
 }
 
-/// Pages to skip by the fraction of their chunks that the page which stays has (`avoid.contained`).
+/// Pages to skip by the fraction of their chunks that the kept page contains (`avoid.contained`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkipContained {
-    /// Pages with less than half of them.
+    /// Pages with less than half of their chunks in the kept page.
     pub below_half: u64,
-    /// Pages with less than four fifths, those with less than half among them.
+    /// Pages with less than four fifths, including those with less than half.
     pub below_four_fifths: u64,
-    /// Pages with less than all, those above among them.
+    /// Pages with less than all, including those above.
     pub below_all: u64,
 }
 
-/// What a run found.
+/// Results of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Digest of the job.
     pub digest: String,
-    /// Records by what became of them.
+    /// Records by outcome.
     pub records: Records,
     /// Pages kept, and their bytes as fetched.
     pub pages: Saving,
-    /// Hosts.
+    /// Number of hosts.
     pub hosts: u64,
     /// Links within the crawl.
     pub links: u64,
@@ -105,72 +106,74 @@ pub struct Summary {
     pub replication_exact: Vec<Bar>,
     /// Replication by trivial cluster.
     pub replication_similar: Vec<Bar>,
-    /// Chunks and pairs on the way to similar pages.
+    /// Counts of chunks and pairs on the way to similar pages.
     pub overlap: OverlapCounts,
-    /// Simhashes and pairs, where similar pages are found by these.
+    /// Counts of simhashes and pairs, if similar pages are found by simhashes.
     pub hamming: SimhashCounts,
-    /// Signatures and pairs, where similar pages are found by these.
+    /// Counts of signatures and pairs, if similar pages are found by signatures.
     pub signatures: SignatureCounts,
-    /// Shingled pages and pairs, where similar pages are found by shingles.
+    /// Counts of pages with shingles and of pairs, if similar pages are found by shingles.
     #[serde(default)]
     pub minhash: MinhashCounts,
-    /// Outcome of the rows of `pairs.from`.
+    /// Counts of the rows of `pairs.from` by outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given: Option<GivenCounts>,
-    /// Texts with equal titles, and pairs of views among them.
+    /// Counts of texts with equal titles, and of pairs of views among them.
     #[serde(default)]
     pub views: ViewCounts,
-    /// Pages that are named as editions in other languages, and pairs that were refused for that.
+    /// Counts of pages that are named as editions in other languages, and of pairs that were
+    /// refused for this.
     #[serde(default)]
     pub editions: EditionCounts,
-    /// What became of the pairs that a person has told apart, with `pairs.apart`.
+    /// Outcome for the pairs of pages that a person marked as different, with `pairs.apart`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub apart: Option<ApartCounts>,
-    /// Pairs that only their collections tell to be copies.
+    /// Counts of the context pass, which finds pairs that only their collections support.
     #[serde(default)]
     pub second_look: SecondLook,
     /// Pairs of a page and its exact copy's centre.
     pub exact_pairs: u64,
-    /// Trivial clusters of two pages or more.
+    /// Trivial clusters of two or more pages.
     pub trivial_clusters: u64,
-    /// Servers, how they overlap, and why pages have copies.
+    /// Counts of servers, of their overlap, and of the reasons for copies.
     pub servers: ServerCounts,
-    /// Similar clusters of two collections or more.
+    /// Similar clusters of two or more collections.
     pub similar_clusters: u64,
-    /// Their collections.
+    /// Collections in all similar clusters.
     pub collections: u64,
     /// Similar clusters all of whose collections are identical (\[CSG00\] Definition 7).
     pub identical_clusters: u64,
-    /// Collections that are identical to another of their similar cluster (Definition 3).
+    /// Collections that are identical to another collection of their similar cluster (Definition
+    /// 3).
     pub identical_collections: u64,
     /// Pages in collections.
     pub pages_in_collections: u64,
-    /// Pages taken out of collections because they failed \[CSG00\] Definition 5.
+    /// Pages that were removed from collections because they failed \[CSG00\] Definition 5.
     pub taken_out: u64,
-    /// What a crawler may skip, in all.
+    /// All pages and bytes that a crawler may skip.
     pub skip: Saving,
-    /// The same as a share of all pages and bytes.
+    /// Pages to skip as a fraction of all pages.
     pub skip_share_of_pages: f64,
-    /// See above.
+    /// Bytes to skip as a fraction of all bytes.
     pub skip_share_of_bytes: f64,
-    /// The same by reason.
+    /// Pages and bytes to skip by reason.
     pub skip_by_reason: BTreeMap<Why, Saving>,
-    /// Pages to skip by how much of their text the page that stays contains.
+    /// Pages to skip by the fraction of their text that the kept page contains.
     #[serde(default)]
     pub skip_contained: SkipContained,
-    /// URL rules.
+    /// Counts of URL rules.
     #[serde(default)]
     pub url_rules: RuleCounts,
-    /// What became of the pages that the earlier result kept, with `keep.sticky`.
+    /// Outcome for the pages that the earlier result kept, with `keep.sticky`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_before: Option<KeptBefore>,
-    /// What became of the pages that a person has pinned, with `keep.pins`.
+    /// Outcome for the pages that a person has pinned, with `keep.pins`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pins: Option<PinCounts>,
-    /// What a batch has found of earlier crawls, with `kind = "batch"`.
+    /// Counts of a batch, with `kind = "batch"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<BatchCounts>,
-    /// What becomes of the ways of a crawler that obeys the list.
+    /// Effect of the avoid list on the paths of a crawler that obeys it.
     #[serde(default)]
     pub ways: Ways,
     /// URL prefixes that cover pages to skip.
@@ -179,15 +182,15 @@ pub struct Summary {
     pub largest_similar_clusters: Vec<Largest>,
     /// Trivial clusters on the most hosts.
     pub largest_trivial_clusters: Vec<Largest>,
-    /// Trivial clusters of the most pages, where they are giant, with their weakest links.
+    /// Largest giant trivial clusters, with their weakest links.
     pub giant_trivial_clusters: Vec<Giant>,
 }
 
 const BARS: [(u64, &str); 8] =
     [(1, "1"), (2, "2"), (3, "3"), (4, "4"), (5, "5-9"), (10, "10-99"), (100, "100-999"), (1000, "1000 and more")];
 
-/// Bars for groups of pages, given as (pages a group, groups); `pages` is the number of all pages, and those in no group
-/// have one replica, themselves.
+/// Returns the bars for groups of pages, given as (pages of a group, number of groups). `pages` is
+/// the number of all pages. Pages in no group have one replica, themselves.
 pub fn bars(groups: &BTreeMap<u64, u64>, pages: u64) -> Vec<Bar> {
     let mut bars: Vec<Bar> =
         BARS.iter().map(|(_, name)| Bar { replicas: name.to_string(), ..Bar::default() }).collect();

@@ -1,8 +1,9 @@
-//! The tables of a run: each worker turns the rows it owns into one file a partition.
+//! Tables of a run: each worker converts the rows that it owns into parts, one for each partition.
 //!
-//! Rows lie with the owner of their key's partition, ascending, so a partition's rows are a run of them and the files of a
-//! table, read in order, are sorted by key. A partition without rows has no file; a table without rows has an empty first
-//! part, so that readers find its columns.
+//! Rows are at the owner of their key's partition, ascending. So the rows of a partition are a
+//! range of them, and the files of a table, read in order, are sorted by key. A partition without
+//! rows has no part. A table without rows has an empty first part, so that readers find its
+//! columns.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -42,23 +43,24 @@ pub const NAMES: [&str; 11] = [
     url_rules::TABLE,
 ];
 
-/// A row of `segments`: a page, and the number and place of a segment after the first that its content is in.
+/// Row of `segments`: a page, and the number and place of a segment after the first that contains
+/// its content.
 type SegmentRow = (Page, u32, (u32, u64));
 
-/// Rows of this worker that are put together for tables alone, ascending.
+/// Rows of this worker that only tables need, ascending.
 pub struct TableRows {
     /// Pages whose records are revisits.
     revisits: Vec<Page>,
     segments: Vec<SegmentRow>,
-    /// Doc ids by page.
+    /// Doc ids in the order of page numbers.
     doc_ids: Arc<Vec<DocId>>,
 }
 
 impl TableRows {
-    /// Of what was found.
+    /// Collects the rows from the results.
     ///
     /// # Errors
-    /// Those of the disk that captures may be on.
+    /// Returns any error of the disk, on which captures may be.
     pub fn of(found: &ReplicaTables) -> Result<TableRows> {
         let (mut revisits, mut segments) = (Vec::new(), Vec::new());
         found.crawl.pages.each(|row| {
@@ -71,15 +73,18 @@ impl TableRows {
     }
 }
 
-/// The parts that this worker owns, of all tables but `rejected` and those that were made on the way. `sources` are the names of the inputs.
+/// Returns the parts of tables that this worker owns, except `rejected` and tables that earlier
+/// steps have built. `sources` are the names of the inputs.
 ///
 /// # Errors
-/// Those of the disk that rows may be on.
+/// Returns any error of the disk, on which rows may be.
 pub fn drafts<'r>(found: &'r ReplicaTables, rows: &'r TableRows, sources: &'r [String]) -> Result<Vec<Draft<'r>>> {
     let crawl = &found.crawl;
     let directory = &*crawl.directory;
     let TableRows { revisits, segments, doc_ids } = rows;
     let doc_ids = &doc_ids[..];
+    // All parts are built when they are written, because tables take more memory than the rows that
+    // they are built from.
     let links_of = |(partition, places): (usize, Range<usize>)| {
         let make = move |piece: Range<usize>| {
             Ok(links(doc_ids, &found.links.read(places.start + piece.start..places.start + piece.end)?))
@@ -131,10 +136,10 @@ pub fn drafts<'r>(found: &'r ReplicaTables, rows: &'r TableRows, sources: &'r [S
     Ok(drafts)
 }
 
-/// The empty table of a name.
+/// Returns the empty table of a name.
 ///
 /// # Errors
-/// None where nothing is read.
+/// Returns no error, because nothing is read.
 pub fn empty(name: &str, crawl: &Crawl) -> Result<Table> {
     Ok(match name {
         "pages" => pages(crawl, 0..0, &[])?,
@@ -171,7 +176,7 @@ fn texts<'r, R>(rows: &'r [R], value: impl Fn(&'r R) -> &'r str) -> Column {
     Column::Text(rows.iter().map(value).collect())
 }
 
-/// Of pages of one partition, by their numbers.
+/// Returns the table `pages` of a range of page numbers within one partition.
 fn pages(crawl: &Crawl, own: Range<u32>, sources: &[String]) -> Result<Table> {
     let mut rows: Vec<Numbers> = Vec::with_capacity(own.len());
     let [mut urls, mut surts, mut hosts, mut titles, mut mimes] = [const { Texts::new() }; 5];
@@ -209,7 +214,7 @@ fn pages(crawl: &Crawl, own: Range<u32>, sources: &[String]) -> Result<Table> {
     ]))
 }
 
-/// A run without such pages does not have this table.
+/// Returns the table `revisits`. A run without pages from revisits does not have this table.
 fn revisit_table(crawl: &Crawl, doc_ids: &[DocId], rows: &[Page], sources: &[String]) -> Result<Table> {
     let (mut reader, mut urls, mut originals) = (crawl.reader(), Texts::new(), Vec::with_capacity(rows.len()));
     for &page in rows {
@@ -227,7 +232,7 @@ fn revisit_table(crawl: &Crawl, doc_ids: &[DocId], rows: &[Page], sources: &[Str
     ]))
 }
 
-/// A run without pages in segments does not have this table.
+/// Returns the table `segments`. A run without pages in segments does not have this table.
 fn segment_table(doc_ids: &[DocId], rows: &[SegmentRow], sources: &[String]) -> Table {
     Table::new([
         ("doc_id", ids(doc_ids, rows, |row| row.0)),

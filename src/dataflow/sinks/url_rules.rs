@@ -1,5 +1,4 @@
-//! URL rules: learned domain by domain with the owners of domains ([`each_domain`]),
-//! for the table
+//! URL rules: learned domain by domain at the owners of domains ([`each_domain`]), for the table
 //! `url_rules` and, at worker 0, for the exports.
 
 use serde::{Deserialize, Serialize};
@@ -18,35 +17,35 @@ use webtwin_pages::public_suffix::domain_of;
 use webtwin_spill::{Sorted, Sorter};
 use webtwin_storage::table::{Column, Table};
 
-/// The name of the table.
+/// Name of the table.
 pub const TABLE: &str = "url_rules";
 
-/// Rules, and what they save.
+/// Counts of rules and of what they save.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleCounts {
-    /// Rules.
+    /// Number of rules.
     pub rules: u64,
-    /// Domains that have any.
+    /// Number of domains with rules.
     pub domains: u64,
-    /// Pages of the crawl that got the URL of another page.
+    /// Pages of the crawl whose URL is rewritten to the URL of another page.
     pub saved: u64,
 }
 
-/// The rules of a crawl.
+/// Rules of a crawl.
 #[derive(Debug)]
 pub struct FoundRules {
-    /// This worker's parts of the table.
+    /// Parts of the table at this worker.
     pub parts: Vec<Part>,
-    /// All of them, at worker 0.
+    /// All rules, at worker 0.
     pub all: Sorted<RuleRow>,
-    /// The same on every worker.
+    /// Counts, the same on every worker.
     pub counts: RuleCounts,
 }
 
 /// Rules of the domains that this worker owns.
 #[derive(Debug, Default)]
 pub struct RulesWriter {
-    /// With the keys of their domains, which ascend.
+    /// Rules with the keys of their domains, ascending by key.
     rows: Vec<(u64, RuleRow)>,
     domains: u64,
 }
@@ -76,10 +75,10 @@ impl RulesWriter {
         self.rows.extend(rules.iter().zip(0..).map(|(rule, rank)| (key, RuleRow::of(rule, rank))));
     }
 
-    /// Makes the table, and brings all rules to worker 0. Two exchanges.
+    /// Builds the table, and sends all rules to worker 0. Takes two exchanges.
     ///
     /// # Errors
-    /// Those of the disk; or when the run has ended.
+    /// Returns any error of the disk, and an error if the run has ended.
     pub fn finish(self, net: &mut Net<'_>, partitions: TablePartitions) -> Result<FoundRules> {
         let saved = self.rows.iter().map(|row| row.1.saved).sum();
         let [rules, domains, saved] = net.all_sum("URL rules", [self.rows.len() as u64, self.domains, saved])?;
@@ -94,10 +93,10 @@ impl RulesWriter {
     }
 }
 
-/// Learns the rules of all domains from what is known of their pages.
+/// Learns the rules of all domains from the properties of their pages.
 ///
 /// # Errors
-/// Those of the disk; or when the run has ended.
+/// Returns any error of the disk, and an error if the run has ended.
 pub fn learned(net: &mut Net<'_>, known: &Known<'_>, partitions: TablePartitions) -> Result<FoundRules> {
     let mut rules = RulesWriter::default();
     each_domain(net, known, partitions, |pages| {
@@ -107,7 +106,7 @@ pub fn learned(net: &mut Net<'_>, known: &Known<'_>, partitions: TablePartitions
     rules.finish(net, partitions)
 }
 
-/// Rows of the table, with the keys of their domains.
+/// Returns the table of the given rules, which have the keys of their domains.
 pub fn table(rows: &[(u64, RuleRow)]) -> Table {
     let texts = |value: fn(&RuleRow) -> &str| Column::Text(rows.iter().map(|row| value(&row.1)).collect());
     let counts = |value: fn(&RuleRow) -> u64| Column::Count(rows.iter().map(|row| value(&row.1)).collect());

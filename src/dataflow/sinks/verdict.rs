@@ -1,4 +1,4 @@
-//! The verdict on a page that has copies: it stays, is visited, or may be skipped.
+//! Verdict on a page that has copies: it is kept, visited, or may be skipped.
 
 use bytemuck::Pod;
 use serde::{Deserialize, Serialize};
@@ -9,26 +9,26 @@ use webtwin_core::applications::keep::{Criterion, PageCopy, Role, RoleNumber};
 use webtwin_core::text::language::Language;
 use webtwin_core::text::titles::TitleWords;
 
-/// Verdict on a page of a trivial cluster of two pages or more. Rows order by cluster, then page.
+/// Verdict on a page of a trivial cluster of two or more pages. Ordered by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, bytemuck::Zeroable, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Verdict {
-    /// Its trivial cluster.
+    /// Trivial cluster of the page.
     pub cluster: ClusterId,
-    /// The page.
+    /// Page that the verdict is about.
     pub page: Page,
-    /// The page that stays.
+    /// Page of the cluster that is kept.
     pub keep: Page,
-    /// What it has in common with the page that stays.
+    /// Resemblance of the page and the kept page.
     pub resemblance: Resemblance,
-    /// Pages of the cluster that stay rather than this one.
+    /// Number of pages of the cluster that are preferred to this page.
     pub(super) rank: u32,
     pub(super) role: RoleNumber,
-    /// Bit 0: the earlier result kept it. Bit 1: it is pinned. Bits 4 to 7: the criterion by which it is worse than the page
-    /// of the rank before.
+    /// Bit 0: the earlier result kept the page. Bit 1: the page is pinned. Bits 4 to 7: the
+    /// criterion by which the page is worse than the page of the previous rank.
     marks: u8,
     language: u8,
-    /// Words of its title.
+    /// Words of the title.
     pub(super) title: TitleWords,
 }
 
@@ -36,8 +36,9 @@ const KEPT_BEFORE: u8 = 1;
 const PINNED: u8 = 2;
 
 impl Verdict {
-    /// The verdict on a copy for which `keep` stays: its role, how many pages of the cluster stay rather than it, and the criterion by
-    /// which it is worse than the last of these.
+    /// Creates the verdict on a copy for which `keep` is kept: its role, the number of pages of the
+    /// cluster that are preferred to it, and the criterion by which it is worse than the last of
+    /// these.
     pub(super) fn of(copy: &PageCopy, keep: &PageCopy, role: Role, rank: u32, criterion: Criterion) -> Verdict {
         Verdict {
             cluster: copy.cluster,
@@ -52,32 +53,32 @@ impl Verdict {
         }
     }
 
-    /// What becomes of it.
+    /// Returns the role of the page.
     pub fn role(&self) -> Role {
         self.role.into()
     }
 
-    /// Whether the earlier result kept it.
+    /// True if the earlier result kept the page.
     pub fn was_kept(&self) -> bool {
         self.marks & KEPT_BEFORE != 0
     }
 
-    /// Whether it is pinned.
+    /// True if the page is pinned.
     pub fn is_pinned(&self) -> bool {
         self.marks & PINNED != 0
     }
 
-    /// Returns the criterion by which it is worse than the page of the rank before.
+    /// Returns the criterion by which the page is worse than the page of the previous rank.
     pub(super) fn criterion(&self) -> Criterion {
         Criterion::from_number(self.marks >> 4)
     }
 
-    /// Returns the language of its text.
+    /// Returns the language of the text.
     pub(super) fn language(&self) -> Language {
         Language::from_number(self.language)
     }
 
-    /// Whether a crawler may skip the page.
+    /// True if a crawler may skip the page.
     pub(super) fn skips(&self) -> bool {
         matches!(self.role(), Role::Skip(..))
     }

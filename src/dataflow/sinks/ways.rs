@@ -1,13 +1,15 @@
-//! Ways through the crawl ([`webtwin_core::applications::ways`]) over all workers: each has the pages of some hosts, in parts of some
-//! megabytes of links.
+//! Crawl paths ([`webtwin_core::applications::ways`]) over all workers: each worker has the pages
+//! of some hosts, in parts of some megabytes of links.
 //!
-//! One exchange brings pages and links to the owners of their hosts. Two passes of three stay within hosts; for the other, links
-//! between parts are exchanged until no better way is found, in as many rounds as a best way leaves a part, or more where these links
-//! are many.
+//! One exchange sends pages and links to the owners of their hosts. Two of the three passes stay
+//! within hosts. In the other pass, links between parts are exchanged until no better path is
+//! found. This takes as many rounds as a best path leaves a part, or more if there are many of
+//! these links.
 //!
 //! # Memory
-//! 13 bytes a page, 4 more while ways back are looked for; 16 for each of the links between parts that are sent at once; the links of one part, or of all as far as the room for
-//! them allows, and 24 bytes a page and link while they come.
+//! Takes 13 bytes for each page, and 4 more while paths are traced back. Takes 16 for each link
+//! between parts that is sent in the same round. Takes the links of one part, or of all parts if
+//! the budget allows, and 24 bytes for each page and link while they arrive.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -26,34 +28,34 @@ use webtwin_core::overlap::rows::Shares;
 use webtwin_engine::{Net, Owners};
 use webtwin_spill::{Array, Column, partition_bits};
 
-/// Links between parts that a worker sends at once, about.
+/// Approximate number of links between parts that a worker sends in a round.
 const SENT_AT_ONCE: usize = 1 << 19;
 
-/// What became of the ways of a crawler that obeys the avoid list.
+/// Effect of the avoid list on the paths of a crawler that obeys it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Ways {
-    /// Pages that a crawler may know before it follows a link: roots of hosts, seeds, pages that no page links to, and pages
-    /// that another host links to.
+    /// Pages that a crawler may know before it follows a link: roots of hosts, seeds, pages without
+    /// links to them, and pages with links from other hosts.
     pub entry_points: u64,
-    /// Pages that links lead to from these.
+    /// Pages that are reachable by links from entry points.
     pub reachable: u64,
-    /// Pages with copies that a crawler visits because pages that stay are reached by way of them.
+    /// Pages with copies that a crawler visits because kept pages are reached through them.
     pub visited_for_the_way: u64,
-    /// Pages that stay, were reachable, and no longer are. None.
+    /// Kept pages that were reachable and no longer are. Always 0.
     pub cut_off: u64,
 }
 
-/// The ways through the pages and links of this worker's hosts.
+/// Pages and links of this worker's hosts, on which crawl paths are computed.
 pub struct WaysThrough {
     parts: Vec<WebPart>,
     links: StoredLinks,
     shares: Shares,
 }
 
-/// The links of all parts.
+/// Links of all parts.
 struct StoredLinks {
     words: Array<u32>,
-    /// Where those of each part are.
+    /// Range of the links of each part.
     places: Vec<Range<u64>>,
     room: Vec<u32>,
 }
@@ -66,11 +68,11 @@ impl StoredLinks {
 }
 
 impl WaysThrough {
-    /// Brings pages and links to the owners of their hosts. `links` are this worker's; `from_elsewhere` counts the links to its pages from
-    /// other hosts, `seeds` are canonical URLs.
+    /// Sends pages and links to the owners of their hosts. `links` are this worker's links.
+    /// `from_elsewhere` counts the links to its pages from other hosts. `seeds` are canonical URLs.
     ///
     /// # Errors
-    /// Those of the disk, where memory has a bound; or when the run has ended.
+    /// Returns any error of the disk, if memory is limited, and an error if the run has ended.
     pub fn gather(
         net: &mut Net<'_>,
         crawl: &Crawl,
@@ -82,10 +84,11 @@ impl WaysThrough {
         WaysThrough::gather_in_parts(net, crawl, links, from_elsewhere, seeds, bits)
     }
 
-    /// The same in `2^bits` parts here.
+    /// Sends pages and links to the owners of their hosts, like [`WaysThrough::gather`], in
+    /// `2^bits` parts on this worker.
     ///
     /// # Errors
-    /// As [`WaysThrough::gather`].
+    /// Returns any error of [`WaysThrough::gather`].
     pub fn gather_in_parts(
         net: &mut Net<'_>,
         crawl: &Crawl,
@@ -126,11 +129,12 @@ impl WaysThrough {
         Ok(WaysThrough { parts, links, shares: Shares::new(net.peers(), bits) })
     }
 
-    /// Links from the root of its host, or a seed there, to each of this worker's pages of the crawl, in their order; `u32::MAX`
-    /// where there is no way. One exchange.
+    /// Returns the number of links from the root of its host, or from a seed on the host, to each
+    /// of this worker's pages of the crawl, in the order of pages; `u32::MAX` if there is no path.
+    /// Takes one exchange.
     ///
     /// # Errors
-    /// Those of the disk that links may be on; or when the run has ended.
+    /// Returns any error of the disk, on which links may be, and an error if the run has ended.
     pub fn depths(&mut self, net: &mut Net<'_>, crawl: &Crawl) -> Result<Vec<u32>> {
         let mut depths = vec![u32::MAX; crawl.pages.len()];
         let directory = &crawl.directory;
@@ -150,11 +154,12 @@ impl WaysThrough {
         Ok(depths)
     }
 
-    /// Takes pages off the list of those to skip until none that stays is cut off. `skip` are any pages; returns those of this
-    /// worker's hosts that a crawler visits after all, and what is told of all.
+    /// Removes pages from the pages to skip until no kept page is cut off. `skip` are any pages.
+    /// Returns those pages on this worker's hosts that a crawler must visit, and the counts of all
+    /// workers.
     ///
     /// # Errors
-    /// Those of the disk that links may be on; or when the run has ended.
+    /// Returns any error of the disk, on which links may be, and an error if the run has ended.
     pub fn clear(mut self, net: &mut Net<'_>, crawl: &Crawl, skip: Vec<Page>) -> Result<(Vec<Page>, Ways)> {
         let hosts = &crawl.directory.hosts;
         let shares = self.shares;
@@ -174,6 +179,8 @@ impl WaysThrough {
             for part in &mut self.parts {
                 back.extend(part.cut_off().into_iter().filter_map(|page| part.go_back(page, &mut visit)));
             }
+            // A path back may leave this worker's parts, so the walk is continued at other workers
+            // until no walk is left.
             let mut goes_on = scope == Scope::AllLinks;
             while goes_on {
                 let (sent, mut rows) = (back.len() as u64, Vec::new());
@@ -189,6 +196,7 @@ impl WaysThrough {
             visit.iter().for_each(|&page| self.part_of(hosts[page]).visit(page));
             all_visited.append(&mut visit);
         }
+        // Verifies the result by a second computation of all passes.
         let mut cut_off = 0;
         for (entry, scope) in PASSES {
             self.settle(net, hosts, entry, scope)?;
@@ -200,12 +208,12 @@ impl WaysThrough {
         Ok((all_visited, Ways { entry_points, reachable, visited_for_the_way, cut_off }))
     }
 
-    /// This worker's part with the pages of a host of its own.
+    /// Returns the part of this worker that has the pages of a host.
     fn part_of(&mut self, host: HostId) -> &mut WebPart {
         &mut self.parts[self.shares.bucket(splitmix64(host.into()))]
     }
 
-    /// Finds the best ways from some entry points.
+    /// Finds the best paths from the given kind of entry points.
     fn settle(&mut self, net: &mut Net<'_>, hosts: &[HostId], entry: u32, scope: Scope) -> Result<()> {
         for (number, part) in self.parts.iter_mut().enumerate() {
             part.start(entry);
@@ -219,7 +227,7 @@ impl WaysThrough {
         let mut next = 0;
         loop {
             let mut leaving = Vec::new();
-            // Part after part, from where the round before has stopped.
+            // Continues with the part at which the previous round stopped.
             for _ in 0..self.parts.len() {
                 if leaving.len() >= SENT_AT_ONCE {
                     break;
@@ -236,7 +244,7 @@ impl WaysThrough {
         }
     }
 
-    /// Notes for every page the one before it on its best way.
+    /// Stores for every page its predecessor on its best path.
     fn trace(&mut self, net: &mut Net<'_>, hosts: &[HostId], scope: Scope) -> Result<()> {
         self.parts.iter_mut().for_each(WebPart::look_back);
         let mut next = 0;
@@ -260,7 +268,8 @@ impl WaysThrough {
         }
     }
 
-    /// Brings links between parts to those they lead to; returns whether some worker has sent any, or has something `left` to do.
+    /// Sends links between parts to their targets. Returns true if any worker has sent links, or
+    /// has work `left` to do.
     fn exchange(
         &mut self,
         net: &mut Net<'_>,
@@ -280,7 +289,7 @@ impl WaysThrough {
     }
 }
 
-/// The worker that has the pages of a host.
+/// Returns the worker that has the pages of a host.
 fn owner(shares: Shares, host: HostId) -> usize {
     shares.owner(splitmix64(host.into()))
 }

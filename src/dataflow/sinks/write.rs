@@ -1,4 +1,4 @@
-//! Stages the files of a `replicas` run: tables and exports by their owners, and `summary.json`.
+//! Stages the files of a `replicas` run: tables and exports at their owners, and `summary.json`.
 
 use crate::memory_estimate::lacking_to_make_tables;
 use crate::reading::rejection::Rejection;
@@ -19,10 +19,10 @@ use webtwin_storage::location::Location;
 use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::output::Attempt;
 
-/// Stages everything but the manifest; worker 0 learns of all files.
+/// Stages all files except the manifest. Worker 0 receives the list of all files.
 ///
-/// One exchange to bring the rejected records to their owners, and those of [`files`]. Each file is held in memory while it is
-/// encoded.
+/// Takes one exchange that sends the rejected records to their owners, and those of [`files`]. Each
+/// file is held in memory while it is encoded.
 pub fn result(
     net: &mut Net<'_>,
     folder: &Location,
@@ -57,7 +57,8 @@ pub fn result(
     Ok(Staged { attempt, files, earlier: found.earlier.take(), taken_up })
 }
 
-/// Puts links and captures on disk, within a bound, as far as files of tables need their memory.
+/// Spills links and captures if memory is limited, to the extent that building files of tables
+/// needs their memory.
 fn make_room(net: &mut Net<'_>, found: &mut ReplicaTables, job: &Job) -> Result<()> {
     if job.effort.memory_bytes == 0 {
         return Ok(());
@@ -70,12 +71,12 @@ fn make_room(net: &mut Net<'_>, found: &mut ReplicaTables, job: &Job) -> Result<
     let share = *lacking / workers as u64;
     let given = found.links.give_up(share)?;
     found.crawl.pages.give_up(share.saturating_sub(given))?;
-    // All have given up theirs before one counts what is free.
+    // All workers must have spilled before one of them measures the free memory.
     net.gather_in_process(())?;
     Ok(())
 }
 
-/// Exports, summary and views: the files that only worker 0 writes.
+/// Stages the files that only worker 0 writes: exports, summary and views.
 fn rest(attempt: &Attempt, found: &ReplicaTables, tables: &[FileEntry]) -> Result<Vec<FileEntry>> {
     let mut files = exports::put(attempt, &found.lists.sites, &found.url_rules)?;
     let summary = serde_json::to_string_pretty(&found.summary).expect("a summary is plain values") + "\n";

@@ -1,4 +1,5 @@
-//! A study after reading, one line a step: what is found is the same on every worker, one copy a process.
+//! Steps of a study after reading. Results are the same on every worker, with one copy in each
+//! process.
 
 use std::sync::Arc;
 
@@ -20,31 +21,34 @@ use webtwin_core::study::report::{self, Near, Tables, tables};
 use webtwin_engine::Net;
 use webtwin_job::Job;
 
-/// What a study found.
+/// Results of a study.
 pub struct StudyFindings {
     /// Pages that are documents.
     pub documents: Arc<PageSet>,
-    /// For every page the smallest of its multiset of shingle paragraphs.
+    /// Smallest page with the same multiset of shingle paragraphs, for every page.
     pub same: Arc<Vec<Page>>,
-    /// The tables but Table 3, and the clusters by the paper's rule.
+    /// All tables except Table 3, and the clusters by the paper's rule.
     pub tables: Arc<(Tables, Clusters)>,
     /// Documents in clusters.
     pub clustered: Arc<PageSet>,
-    /// Columns of Table 3, with the documents that have another one so near.
+    /// Columns of Table 3, each with the documents that have a near-duplicate at its level.
     pub near: [Arc<(Near, PageSet)>; 3],
-    /// Links, and what a crawl reaches along them.
+    /// Links, and the pages that a crawl reaches along them.
     pub web: Arc<web::Web>,
 }
 
-/// Studies the pages on all shelves, whose numbers are below `pages`; `held` and `links` are this worker's, each link once.
+/// Studies the local pages of all workers, whose numbers are below `pages`. `held` and `links` are
+/// those of this worker; each link occurs once.
 ///
 /// # Errors
-/// As [`crate::pairs::overlap_join::similar_pairs`]; [`webtwin_base::error::Error::MemoryLimit`] for more links than memory; or when the run
-/// has ended.
+/// Returns any error of [`crate::pairs::overlap_join::similar_pairs`]. Returns
+/// [`webtwin_base::error::Error::MemoryLimit`] if the links do not fit in memory, and an error if
+/// the run has ended.
 ///
 /// # Cost
-/// Each document's marks are exchanged once for near-duplicates, its whole once for duplicates. Each process holds the links
-/// three times, 4 to 8 bytes each, and then about 60 bytes a page.
+/// Exchanges each document's marks once for near-duplicates, and a fingerprint of the whole
+/// document once for duplicates. Each process holds the links three times, at 4 to 8 bytes each,
+/// and then about 60 bytes for each page.
 pub fn find(
     net: &mut Net<'_>,
     job: &Job,

@@ -1,5 +1,5 @@
-//! Matches between different multisets ([`webtwin_core::study::matches`]): documents with repeated paragraphs go to every process,
-//! and each worker looks for them in its own documents.
+//! Matches between different multisets ([`webtwin_core::study::matches`]): documents with repeated
+//! paragraphs are broadcast, and each worker looks for them in its own documents.
 
 use std::sync::Arc;
 
@@ -10,13 +10,15 @@ use webtwin_base::ids::Page;
 use webtwin_core::study::matches::{Match, Repeating, push_repeating};
 use webtwin_engine::Net;
 
-/// All matches between pages that are the smallest of their multiset, ascending, in every process.
+/// Returns all matches between pages that are the smallest of their multiset, ascending, in every
+/// process.
 ///
 /// # Errors
-/// Those of the disk that marks may be on; or when the run has ended.
+/// Returns any error of the disk, on which marks may be.
 ///
 /// # Cost
-/// Each process holds the shingle paragraphs of the documents in which some repeat; three passes over the shelf.
+/// Each process holds the shingle paragraphs of the documents with repetitions. Takes three passes
+/// over the local pages.
 pub(super) fn matches(net: &mut Net<'_>, shelf: &WorkerPages, same: &[Page]) -> Result<Arc<Vec<Match>>> {
     let centres = || shelf.kept().filter(|&(slot, page)| shelf.exact[slot] != 0 && same[page] == page);
     let mut list = Vec::new();

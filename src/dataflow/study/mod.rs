@@ -1,7 +1,8 @@
-//! The `study` job from end to end on one worker (\[PBZ06\]): read, find, write, commit.
+//! Runs the `study` job on one worker (\[PBZ06\]): read, find, write, commit.
 //!
-//! Reading, and the settling of captures, are those of the `replicas` job; in the place of chunks a page has the marks of its
-//! shingle paragraphs ([`webtwin_core::study::paragraphs`]), and a page that is no document none.
+//! Reading and the deduplication of captures are those of the `replicas` job. Instead of chunks, a
+//! page has the marks of its shingle paragraphs ([`webtwin_core::study::paragraphs`]). A page that
+//! is not a document has no marks.
 
 mod find;
 mod matches;
@@ -40,25 +41,26 @@ use webtwin_storage::manifest::Manifest;
 use webtwin_storage::table::{Column, Table};
 use webtwin_storage::texts::Texts;
 
-/// `summary.json` of a study.
+/// Content of `summary.json` of a study.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Digest of the job.
     pub digest: String,
-    /// Records by what became of them.
+    /// Counts of records by outcome.
     pub records: Records,
-    /// Connected and disconnected pages.
+    /// Numbers of connected and disconnected pages.
     pub web: web::Reached,
-    /// The paper's tables.
+    /// Tables of the paper.
     pub tables: Tables,
-    /// Section 4.2: all duplicates estimated by the growth in `study.reference`.
+    /// Estimates of the number of all duplicates from the growth in `study.reference` (section
+    /// 4.2).
     pub estimates_by_reference: Vec<Estimate>,
 }
 
-/// Runs the job; every worker returns the same summary once the result is committed.
+/// Runs the job. Every worker returns the same summary after the result is committed.
 ///
 /// # Errors
-/// Any of [`Error`], the same on all workers; then there is no result.
+/// Returns any [`Error`], the same on all workers; no result exists then.
 pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Result<Summary> {
     let mut laps = Laps::start();
     let reference = reference_growth(net, job)?;
@@ -73,6 +75,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     agree(net, MemoryEstimate::with(&shelf, &crawl.pages, None).shelf_bytes(), 0, &job.effort)?;
     let links = links::resolve(net, &mut shelf, &crawl)?;
     let links = links.read(0..links.len())?.into_iter().map(<[Page; 2]>::from).collect();
+    // Links are moved out of the local pages, so the estimate is taken again without them.
     let held = MemoryEstimate::with(&shelf, &crawl.pages, None);
     let found = find(net, job, &shelf, crawl.directory.len(), held, links, seed)?;
     let mut summary = Summary {
@@ -95,6 +98,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     let pages = crawl.directory.owned(net.index());
     let documents: Vec<Page> = pages.filter(|&page| found.documents.contains(page)).collect();
     let rejections = std::mem::take(&mut shelf.rejections);
+    // Records are gathered before the attempt begins, so that an error here leaves no staged files.
     let not_kept = Rejected::gather(net, rejections, sources.len(), partitions.count())?;
     let mut parts =
         by_page("duplicates", &crawl.directory, &documents, |&page| page, |rows| table(&crawl, &found, rows));
@@ -126,7 +130,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     Ok(summary)
 }
 
-/// The growth in `study.reference`, on every worker; nothing without one.
+/// Returns the growth in `study.reference`, on every worker; empty without a reference.
 fn reference_growth(net: &mut Net<'_>, job: &Job) -> Result<Vec<Step>> {
     if job.study.reference.is_empty() {
         return Ok(Vec::new());
@@ -138,10 +142,10 @@ fn reference_growth(net: &mut Net<'_>, job: &Job) -> Result<Vec<Step>> {
     Ok(net.all_gather("growth of the reference", mine)?.swap_remove(0))
 }
 
-/// Reads what a finished study found.
+/// Reads the summary of a finished study.
 ///
 /// # Errors
-/// [`Error::Input`] when the folder is no result, or none of a study.
+/// Returns [`Error::Input`] if the folder is not a result, or not the result of a study.
 pub fn read_summary(url: &str) -> Result<Summary> {
     let folder = Location::parse(url)?;
     let manifest = Manifest::read(&folder)?;
@@ -151,7 +155,7 @@ pub fn read_summary(url: &str) -> Result<Summary> {
         .map_err(|cause| Error::input(url, format!("no study of this build: summary.json: {cause}")))
 }
 
-/// The page that `study.seed` names.
+/// Returns the page that `study.seed` names.
 fn seed(job: &Job, crawl: &Crawl) -> Result<Option<Page>> {
     if job.study.seed.is_empty() {
         return Ok(None);
@@ -167,7 +171,7 @@ fn seed(job: &Job, crawl: &Crawl) -> Result<Option<Page>> {
     Ok(Some(seed))
 }
 
-/// URL of a page, on every worker; none for a crawl without pages.
+/// Returns the URL of a page, on every worker; empty for a crawl without pages.
 fn url_of(net: &mut Net<'_>, crawl: &Crawl, page: Option<Page>) -> Result<String> {
     let mine = page.filter(|&page| crawl.directory.owner(page) == net.index());
     let mine = mine.map(|page| Ok(crawl.reader().page(page)?.url().to_string())).transpose()?;
@@ -175,10 +179,10 @@ fn url_of(net: &mut Net<'_>, crawl: &Crawl, page: Option<Page>) -> Result<String
     Ok(urls.into_iter().flatten().next().unwrap_or_default())
 }
 
-/// The rows of some documents.
+/// Returns the rows of some documents.
 ///
 /// # Errors
-/// Those of the disk that captures may be on.
+/// Returns any error of the disk, on which captures may be.
 fn table(crawl: &Crawl, found: &StudyFindings, rows: &[Page]) -> Result<Table> {
     let (_, clusters) = &*found.tables;
     let doc_ids = crawl.directory.doc_ids()?;

@@ -1,4 +1,5 @@
-//! Near-duplicates (\[PBZ06\] Definition 5): all pairs of different multisets that share half of their marks or more.
+//! Near-duplicates (\[PBZ06\] Definition 5): all pairs of different multisets that share at least
+//! half of their marks.
 
 use std::sync::Arc;
 
@@ -16,16 +17,19 @@ use webtwin_core::study::report::{NEAR, Near, near as row, nearness};
 use webtwin_engine::Net;
 use webtwin_job::Overlap;
 
-/// How pairs of documents are counted: all that share half of their marks or more.
+/// Returns the settings with which all pairs of documents are found that share at least half of
+/// their marks.
 pub fn overlap_settings() -> Overlap {
     Overlap { min_resemblance: f64::from(NEAR[2]) / 100.0, ..Overlap::of_papers(1) }
 }
 
-/// The columns of Table 3, with the documents that have another one so near; `lengths` are the shingle paragraphs of the pages,
-/// `same[page]` is the smallest page of its multiset, `clusters[page]` the first of its cluster by the paper's rule.
+/// Returns the columns of Table 3, each with the documents that have a near-duplicate at its level.
+/// `lengths` are the numbers of shingle paragraphs of the pages, `same[page]` is the smallest page
+/// with the same multiset, and `clusters[page]` is the first page of its cluster by the paper's
+/// rule.
 ///
 /// # Errors
-/// As [`similar_pairs`].
+/// Returns any error of [`similar_pairs`].
 pub(super) fn near(
     net: &mut Net<'_>,
     shelf: &WorkerPages,

@@ -1,4 +1,5 @@
-//! The links of the crawl in each process, the bow tie they make, and what a crawl reaches from the seed.
+//! Links of the crawl in each process, the bow tie that they form, and the pages that a crawl
+//! reaches from the seed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,47 +15,48 @@ use webtwin_core::study::report::percent;
 use webtwin_engine::Net;
 use webtwin_job::Job;
 
-/// The web of a study: its links, and what a crawl reaches.
+/// Counts of the web of a study, and of the pages that a crawl reaches.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reached {
-    /// Pages, documents or not.
+    /// Number of pages, including those that are not documents.
     pub pages: u64,
-    /// Links between them.
+    /// Number of links between these pages.
     pub links: u64,
     /// URL of the page from which the crawl was simulated.
     pub seed: String,
-    /// Pages it reaches.
+    /// Number of pages that the simulated crawl reaches.
     pub connected: u64,
-    /// Documents it reaches, of all documents; per cent.
+    /// Percentage of all documents that the simulated crawl reaches.
     pub documents_connected_percent: f64,
-    /// Pages by their place in the bow tie.
+    /// Numbers of pages by their place in the bow tie.
     pub pages_by_place: BTreeMap<BowTiePlace, u64>,
-    /// Documents likewise.
+    /// Numbers of documents by their place in the bow tie.
     pub documents_by_place: BTreeMap<BowTiePlace, u64>,
 }
 
 /// Bytes of a link: in the list, and once in each direction.
 const A_LINK: u64 = 16;
 
-/// Bytes of a page while its component and place are found.
+/// Bytes of a page while its component and place are computed.
 const A_PAGE: u64 = 40;
 
-/// Links, and what a crawl reaches along them.
+/// Links, and the pages that a crawl reaches along them.
 pub struct Web {
     /// Place of every page in the bow tie.
     pub places: Vec<BowTiePlace>,
     /// Pages that the crawl reaches.
     pub reached: PageSet,
-    /// Where it began; nothing in a crawl without pages.
+    /// Page at which the crawl begins; `None` in a crawl without pages.
     pub seed: Option<Page>,
-    /// Counts; the URL of the seed is not filled in.
+    /// Counts. The caller fills in the URL of the seed.
     pub told: Reached,
 }
 
 /// Simulates a crawl along all links from `seed`, or from the smallest page of the core.
 ///
 /// # Errors
-/// [`Error::MemoryLimit`] when the links do not fit in memory, [`Error::TooManyRows`] for 2^32 or more.
+/// Returns [`Error::MemoryLimit`] if the links do not fit in memory, and [`Error::TooManyRows`] if
+/// there are 2^32 or more.
 pub(super) fn web(
     net: &mut Net<'_>,
     job: &Job,

@@ -1,4 +1,4 @@
-//! Runs of two processes whose connections are not what they should be: a proxy on loopback stands between them.
+//! Runs of two processes with a faulty connection between them, made by a proxy on loopback.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use ports::reserved_address;
 #[path = "../../../tests/support/ports.rs"]
 mod ports;
 
-/// No run here takes a tenth of it; one that hangs fails instead.
+/// Time limit of a run. No run takes a tenth of it; a run that hangs fails instead.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ enum Direction {
 }
 
 impl Direction {
-    /// Bytes of the handshake of a connection that go this way.
+    /// Returns the number of bytes of a connection's handshake in this direction.
     fn handshake(self) -> usize {
         match self {
             Direction::Up => 228,
@@ -40,24 +40,26 @@ impl Direction {
 
 #[derive(Debug, Clone, Copy)]
 enum Fault {
-    /// Takes all bytes and passes on so many of them; neither side sees its socket closed.
+    /// Accepts all bytes and passes the given number of them on. Neither side sees its socket
+    /// closed.
     Swallow(usize),
-    /// Takes so many bytes and no more, so that the sender's writes block in the end.
+    /// Accepts the given number of bytes and no more, so that the sender's writes block at last.
     Hold(usize),
-    /// Passes on every piece so much later.
+    /// Passes on every piece after the given delay.
     Delay(Duration),
-    /// Passes on so many bytes a second.
+    /// Passes on the given number of bytes per second.
     Throttle(u32),
 }
 
 type Treated = (Connection, Direction, Fault);
 
-/// Passes connections on to `to`; returns the address where it listens. Its threads end with the connections.
+/// Forwards connections to `to`. Returns the address where it listens. Its threads end with the
+/// connections.
 fn proxy(to: String, treated: Vec<Treated>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
-        // A process opens its data connection first.
+        // The data connection is the first that a process opens.
         for connection in [Connection::Data, Connection::Heartbeat] {
             let dialer = listener.accept().unwrap().0;
             let acceptor = (0..).find_map(|_| {
@@ -94,13 +96,13 @@ fn pass_on(mut from: TcpStream, mut to: TcpStream, fault: Option<Fault>) {
             std::thread::sleep(PATIENCE);
         }
     }
-    // The end is a byte too, and does not get through where nothing does.
+    // The end of the stream is a byte, too, so it does not pass either where nothing passes.
     if !matches!(fault, Some(Fault::Swallow(_) | Fault::Hold(_))) {
         let _ = to.shutdown(Shutdown::Write);
     }
 }
 
-/// Sends 1.5 MB from each worker to the other, in rounds; what has arrived.
+/// Sends 1.5 MB from each worker to the other, in rounds. Returns what has arrived.
 fn rounds(net: &mut Net<'_>) -> Result<Vec<u64>> {
     let mut arrived = Vec::new();
     for round in 0..5u64 {
@@ -111,7 +113,7 @@ fn rounds(net: &mut Net<'_>) -> Result<Vec<u64>> {
     Ok(arrived)
 }
 
-/// What becomes of both processes.
+/// Runs both processes and returns their results.
 fn ends(deadline: &str, treated: &[Treated]) -> [Result<Vec<u64>>; 2] {
     let text = format!(
         "workers = 1\ndeadline = {deadline:?}\n[[process]]\naddress = \"{}\"\n[[process]]\naddress = \"{}\"\n",
@@ -122,7 +124,8 @@ fn ends(deadline: &str, treated: &[Treated]) -> [Result<Vec<u64>>; 2] {
     let mut detour = direct.clone();
     detour.addresses[0] = proxy(direct.addresses[0].clone(), treated.to_vec());
     let (send, ended) = channel();
-    // One identity but for the number: to read the executable may take longer than the deadline.
+    // Both identities are equal except for the number. They are made beforehand, because reading
+    // the executable may take longer than the deadline.
     let first = Identity::new(&direct, 0, [7; 32]);
     for (process, cluster) in [direct, detour].into_iter().enumerate() {
         let (me, send) = (Identity { process: process as u32, ..first }, send.clone());
@@ -159,7 +162,8 @@ fn a_connection_that_passes_nothing_more_on_ends_the_run_whichever_it_is_and_whe
     std::thread::scope(|scope| {
         for case in cases {
             scope.spawn(move || {
-                // Without a heartbeat a run would come to a good end that is shorter than the deadline.
+                // Without a heartbeat, a run that is shorter than the deadline would end
+                // successfully.
                 let slow = match case.0 {
                     Connection::Heartbeat => vec![(Connection::Data, Direction::Up, Fault::Throttle(100_000))],
                     Connection::Data => Vec::new(),
@@ -172,7 +176,7 @@ fn a_connection_that_passes_nothing_more_on_ends_the_run_whichever_it_is_and_whe
                 assert_eq!(lines[0], lines[1], "{case:?}");
                 let name = if case.0 == Connection::Data { "data connection" } else { "heartbeat connection" };
                 assert!(lines[0].contains(name), "{case:?}: {}", lines[0]);
-                // Where the sender's writes block, it may be the first to know.
+                // The process whose writes block may be the first to notice.
                 if let Fault::Swallow(_) = case.2 {
                     let sender = if case.1 == Direction::Up { "process 1 at 127" } else { "process 0 at 127" };
                     assert!(lines[0].contains(sender), "{case:?}: {}", lines[0]);

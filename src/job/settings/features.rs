@@ -1,4 +1,4 @@
-//! What simhashes are made of.
+//! Settings of simhashes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,37 +9,37 @@ use super::recipe_text::{parse, text, with_stemmer, with_stop_words};
 use crate::as_text;
 use crate::languages::NONE;
 
-/// How the weight of a feature grows with its count n on a page.
+/// Growth of the weight of a feature with its count n on a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weights {
-    /// The weight is n.
+    /// Weight n.
     Count,
-    /// The weight is 1 + log2 n.
+    /// Weight 1 + log2 n.
     Log,
-    /// The weight is 1.
+    /// Weight 1.
     Once,
 }
 
 impl Weights {
-    /// Name in settings and in names of recipes.
+    /// Returns the name in settings and in names of recipes.
     pub(crate) fn name(self) -> &'static str {
         ["count", "log", "once"][self as usize]
     }
 
-    /// The weights of that name.
+    /// Returns the weights with the given name.
     pub(super) fn parse(name: &str) -> Option<Weights> {
         [Weights::Count, Weights::Log, Weights::Once].into_iter().find(|weights| weights.name() == name)
     }
 }
 
-/// What a page's simhash is made of; together a recipe with a name ([`Simhash::recipe`]).
+/// Definition of a page's simhash. It has a recipe name ([`Simhash::recipe`]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Simhash {
-    /// f: width of a simhash in bits, 1 to 64; 0 makes no simhashes.
+    /// f: width of a simhash in bits, 1 to 64. 0 for no simhashes.
     pub bits: u32,
-    /// What the features of a page are and what they weigh.
+    /// Features of a page and their weights.
     #[serde(rename = "recipe", with = "as_text")]
     pub features: FeatureRecipe,
 }
@@ -50,21 +50,23 @@ impl Default for Simhash {
     }
 }
 
-/// The features of a page (\[MJS07\] section 2), as a user writes them: `plain`, `weighted`, or parts such as
+/// Features of a page (\[MJS07\] section 2). In settings: `plain`, `weighted`, or parts such as
 /// `phrases:2 weights:log idf stop-words:en stemming:en`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FeatureRecipe {
-    /// Terms per feature: 1 for single terms, up to 16 for phrases.
+    /// Number of terms of a feature: 1 for single terms, up to 16 for phrases.
     pub phrase: u32,
-    /// Language (ISO 639-1) whose stop words are left out, or `none`.
+    /// Language (ISO 639-1) whose stop words are omitted, or `none`.
     pub stop_words: String,
-    /// Language (ISO 639-1) by which words are stemmed, or `none`.
+    /// Language (ISO 639-1) whose stemmer is applied to words, or `none`.
     pub stemming: String,
-    /// How the weight of a feature grows with its count.
+    /// Growth of the weight of a feature with its count.
     pub weights: Weights,
-    /// True if features weigh less the more pages of the crawl they are on.
+    /// True if the weight of a feature decreases with the number of pages of the crawl that contain
+    /// it.
     pub idf: bool,
-    /// A page with fewer features has no simhash: too few of them make too many pages near.
+    /// Minimum number of features of a page with a simhash. Fewer features would make too many
+    /// pages near.
     pub least: u32,
 }
 
@@ -82,7 +84,7 @@ impl Default for FeatureRecipe {
 }
 
 impl FeatureRecipe {
-    /// The best within one crawl.
+    /// Returns the recipe `weighted`, which is the most accurate within one crawl.
     fn weighted() -> FeatureRecipe {
         FeatureRecipe { phrase: 2, weights: Weights::Log, idf: true, ..FeatureRecipe::default() }
     }

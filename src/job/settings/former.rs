@@ -1,8 +1,9 @@
-//! Settings of earlier builds that are no settings any more.
+//! Settings of earlier builds that no longer exist.
 
 use serde_json::Value;
 
-/// Former settings with the value, in JSON, that this build has in their place; a job with any other is one that it cannot run.
+/// Former settings, with the value in JSON that this build uses instead. A job with another value
+/// cannot be run.
 pub const FORMER: [(&str, &str); 43] = [
     ("input.pdf", r#""text""#),
     ("input.postscript", r#""text""#),
@@ -49,7 +50,7 @@ pub const FORMER: [(&str, &str); 43] = [
     ("study.rest", "true"),
 ];
 
-/// The first former setting in the settings of a finished run that has another value than this build.
+/// Returns the first former setting of a finished run whose value differs from that of this build.
 pub(super) fn unknown_value(settings: &Value) -> Option<(&'static str, &Value)> {
     FORMER.iter().find_map(|&(name, value)| {
         let given = settings.pointer(&format!("/{}", name.replace('.', "/")))?;

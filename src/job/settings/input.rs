@@ -1,24 +1,25 @@
-//! Where the crawl is, how it is read, and which URLs stand for others.
+//! Settings of the input: locations, formats and limits, and URLs that lead to others.
 
 use serde::{Deserialize, Serialize};
 
-/// Where the crawl is and how it is read.
+/// Location and reading of the crawl.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Input {
     /// URLs, paths, globs, `@LIST` files, or one `synth://` URL.
     pub urls: Vec<String>,
-    /// Inputs of earlier crawls, as `urls`: revisit records find their originals there, and nothing else of them is a page.
+    /// Inputs of earlier crawls, in the form of `urls`. Only the originals of revisit records are
+    /// read from them; they contribute no other pages.
     #[serde(default)]
     pub originals: Vec<String>,
-    /// URL under which the files of a folder of HTML appear.
+    /// Base URL of the files in a folder of HTML.
     pub base: String,
-    /// Largest share of damaged records in one input, 0 to 1.
+    /// Maximum fraction of damaged records in one input, 0 to 1.
     pub max_bad: f64,
     /// Field names of JSONL and Parquet rows.
     pub fields: Fields,
-    /// Whether digests in WARC records are checked.
+    /// Treatment of digests in WARC records.
     pub digests: Digests,
-    /// Which documents of formats made for paper are pages.
+    /// Printable document formats that are read as pages.
     #[serde(default)]
     pub printed: Printed,
     /// Limits of a single record.
@@ -40,33 +41,35 @@ impl Default for Input {
     }
 }
 
-/// What is done with the digests that WARC records give of themselves.
+/// Treatment of the digests that WARC records contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Digests {
-    /// A page whose digests do not fit is kept and counted as mended (`digest_mismatch`).
+    /// A page with a wrong digest is kept and counted as repaired (`digest_mismatch`).
     Check,
-    /// Nothing.
+    /// Digests are ignored.
     Ignore,
-    /// Where a record gives none of its payload, it is computed; no setting, for only a run knows when it is of use.
+    /// If a record has no digest of its payload, it is computed. This is not a setting, because the
+    /// search for the originals of revisits requests it if necessary.
     #[serde(skip)]
     Compute,
 }
 
-/// Which documents of formats made for paper are pages.
+/// Printable document formats that are read as pages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Printed {
-    /// PDF and PostScript, whose text is a page.
+    /// PDF and PostScript: their text is a page.
     #[default]
     Text,
-    /// PDF; PostScript is no page (`not_text`).
+    /// PDF only. PostScript is rejected (`not_text`).
     Pdf,
-    /// None of them (`not_text`).
+    /// None of them. All are rejected (`not_text`).
     Skip,
 }
 
-/// Field or column names of JSONL and Parquet rows; the first name of each list that exists counts.
+/// Names of fields or columns in JSONL and Parquet rows. The first existing name of each list is
+/// used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fields {
     /// Names of the field with the URL.
@@ -91,22 +94,23 @@ impl Default for Fields {
     }
 }
 
-/// Bounds that keep a hostile record from costing more than a fixed time and memory.
+/// Limits that bound the time and memory that a hostile record can cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limits {
-    /// Largest record payload, bytes, before and after each decoding.
+    /// Maximum size of a record's payload in bytes, before and after each decoding.
     pub record_bytes: u64,
-    /// Largest head (WARC or HTTP), bytes: eight times what servers accept of each other.
+    /// Maximum size of a WARC or HTTP head in bytes: eight times what servers usually accept.
     #[serde(skip)]
     pub head_bytes: u64,
-    /// Largest window of a zstd frame or xz stream, bytes: what its decoder keeps in memory.
+    /// Maximum window of a zstd frame or xz stream in bytes, which its decoder keeps in memory.
     pub window_bytes: u64,
-    /// Links kept of one page; the rest is dropped and the page marked `too_many_links`.
+    /// Maximum number of links of a page. Further links are dropped, and the page is marked
+    /// `too_many_links`.
     pub links: u32,
-    /// Processor time that a PDF or PostScript document may take to become text, seconds.
+    /// Maximum processor time for converting a PDF or PostScript document to text, in seconds.
     pub printed_seconds: u64,
-    /// Memory that it may take, bytes of address space.
+    /// Maximum address space for that conversion, in bytes.
     pub printed_bytes: u64,
 }
 
@@ -123,15 +127,15 @@ impl Default for Limits {
     }
 }
 
-/// Which URLs stand for others: a link to one of them counts as a link to the page that it leads to.
+/// URLs that lead to another page. A link to one of them counts as a link to that page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Through", into = "Through")]
 pub struct Links {
-    /// URLs whose record is a redirect (301, 302, 303, 307, 308).
+    /// True for URLs whose record is a redirect (301, 302, 303, 307, 308).
     pub redirects: bool,
-    /// Pages with `<meta http-equiv=refresh>` that lead to another URL within 10 seconds.
+    /// True for pages with `<meta http-equiv=refresh>` that lead to another URL within 10 seconds.
     pub refresh: bool,
-    /// Pages with `<link rel=canonical>` that name another URL.
+    /// True for pages with `<link rel=canonical>` that name another URL.
     pub canonical: bool,
 }
 
@@ -141,14 +145,14 @@ impl Default for Links {
     }
 }
 
-/// [`Links`] as a setting.
+/// [`Links`] in the form of a setting.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(default)]
 struct Through {
     through: Vec<Lead>,
 }
 
-/// What leads from one URL to another.
+/// Mechanism that leads from one URL to another.
 #[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Lead {

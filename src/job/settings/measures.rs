@@ -1,38 +1,40 @@
-//! What pages are compared by: chunks, simhashes, signatures, shingles; and which similar pairs may join clusters.
+//! Settings of measures: chunks, simhashes, signatures and shingles of pages, and the guards of
+//! similar pairs.
 
 use serde::{Deserialize, Serialize};
 
 use crate::as_text;
 use crate::shingling::Shingling;
 
-/// How F, a file of fingerprints, is made.
+/// Creation of F, a file of fingerprints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprints {
-    /// Ready-made fingerprints to use instead of those of a crawl's pages; empty for a crawl.
+    /// Existing fingerprints to use instead of those of a crawl's pages. Empty for a crawl.
     pub from: Vec<String>,
 }
 
-/// The batch of queries that a fingerprint file is joined with (\[MJS07\] section 3.3).
+/// Batch of queries that is joined with a fingerprint file (\[MJS07\] section 3.3).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
     /// F: folder of a fingerprint file.
     pub fingerprints: String,
-    /// Q: where the queries are; empty to join F with itself.
+    /// Q: locations of the queries. Empty to join F with itself.
     pub queries: Vec<String>,
-    /// Folders of the results that have read the pages of F, the newest last.
+    /// Folders of the results whose runs read the pages of F, newest last.
     #[serde(default)]
     pub results: Vec<String>,
-    /// Whether to write documents by group instead of pair by pair.
+    /// True if documents are written by group instead of pair by pair.
     pub groups: bool,
-    /// Pairs above which a run is refused, once they are counted; none is made beyond them.
+    /// Maximum number of pairs. A run with more is rejected after counting, before any pair is
+    /// produced.
     pub max_pairs: u64,
 }
 
-/// The unit that chunks consist of.
+/// Unit that chunks consist of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
-    /// The whole text is one unit.
+    /// The whole text as one unit.
     Document,
     /// Lines, wrapped at `wrap` columns.
     Lines,
@@ -42,28 +44,29 @@ pub enum Unit {
     Paragraphs,
     /// Words, separated by white space.
     Words,
-    /// Three sentences without overlap (\[PBZ06\] Def. 1).
+    /// Three consecutive sentences, without overlap (\[PBZ06\] Def. 1).
     ShingleParagraphs,
 }
 
-/// How text is cut in chunks; together a recipe with a name ([`Chunks::recipe`]).
+/// Division of text into chunks. It has a recipe name ([`Chunks::recipe`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunks {
-    /// The unit that chunks consist of.
+    /// Unit that chunks consist of.
     pub unit: Unit,
-    /// Units per chunk; always 1 for documents and shingle paragraphs.
+    /// Number of units per chunk; always 1 for documents and shingle paragraphs.
     pub count: u32,
-    /// Whether a chunk starts at every unit, instead of every `count` units.
+    /// True if a chunk starts at every unit, instead of every `count` units.
     pub sliding: bool,
-    /// Columns at which lines are wrapped, at least 16; 0 does not wrap. Other units ignore it.
+    /// Column at which lines are wrapped, at least 16; 0 for no wrapping. Ignored by other units.
     pub wrap: u32,
     /// Width of a fingerprint in bits: 64, or the papers' 32.
     pub bits: u32,
-    /// A page with less text than this, in bytes, has only pages with the same bytes as copies.
+    /// Minimum text of a page in bytes. Shorter pages are copies only of pages with identical
+    /// bytes.
     pub min_text: u32,
 }
 
-/// A guard against chains: decides which similar pairs may join clusters.
+/// Guard against chaining, which decides which similar pairs may join clusters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Guard {
@@ -73,36 +76,39 @@ pub enum Guard {
     MutualBest,
     /// A page joins only through its best pair with the cluster's centre.
     Centre,
-    /// Pairs join clusters in order of resemblance, but none that would put neighbours into one cluster: pages of one
-    /// host that have the same links there, or both none. Pages of a host that links to nothing are no neighbours.
+    /// Pairs join clusters in order of resemblance, except those that would put neighbours into one
+    /// cluster. Neighbours are pages of one host that have the same links within the host, or both
+    /// have none there. Pages of a host without any links are not neighbours.
     #[serde(alias = "auto")]
     Neighbours,
 }
 
 impl Guard {
-    /// Name in settings and messages.
+    /// Returns the name in settings and messages.
     pub fn name(self) -> &'static str {
         ["none", "mutual-best", "centre", "neighbours"][self as usize]
     }
 }
 
-/// Pairs of pages that are known from elsewhere: similar ones, and those that must not come together, whatever the measure says.
+/// Externally known pairs of pages: similar pairs, and pairs that must not be joined, regardless of
+/// the measure.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pairs {
-    /// Tables of pairs or labels of similar pages, which are added to those that the measure finds. None by default.
+    /// Tables of pairs or labels of similar pages, in addition to the pairs of the measure. Empty
+    /// for none.
     #[serde(default)]
     pub from: Vec<String>,
-    /// SHA-256 of what these hold, in hexadecimal; filled in when the job is made.
+    /// SHA-256 of the contents of these tables, in hexadecimal. Set when the job is created.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub from_sha256: String,
-    /// File of pairs of pages that are never in one trivial cluster. Empty for none.
+    /// File with pairs of pages that are never in the same trivial cluster. Empty for none.
     pub apart: String,
-    /// SHA-256 of what `apart` holds, in hexadecimal; filled in when the job is made.
+    /// SHA-256 of the content of `apart`, in hexadecimal. Set when the job is created.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub apart_sha256: String,
 }
 
-/// Where similar pairs come from.
+/// Source of similar pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
@@ -110,22 +116,22 @@ pub enum Measure {
     Overlap,
     /// Pairs whose simhashes differ in few bits ([`Hamming`]).
     Hamming,
-    /// Pairs of shared chunks, and pairs of simhashes.
+    /// Both pairs that share chunks and pairs of simhashes.
     Both,
     /// Pairs whose signatures collide ([`super::Signatures`]).
     Signatures,
     /// Pairs whose sets of shingles resemble each other ([`Minhash`]).
     Minhash,
-    /// None but the pairs that are given ([`Pairs::from`]).
+    /// Only the pairs that are given ([`Pairs::from`]).
     Given,
 }
 
-/// By which measure pages are similar.
+/// Measure of similarity, and guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Similar {
-    /// The measure that yields similar pairs.
+    /// Measure that yields similar pairs.
     pub by: Measure,
-    /// Which similar pairs may join clusters.
+    /// Guard that decides which similar pairs may join clusters.
     #[serde(default = "Similar::default_guard")]
     pub guard: Guard,
 }
@@ -136,13 +142,14 @@ impl Similar {
     }
 }
 
-/// When two simhashes are near (\[MJS07\] section 3).
+/// Condition for near simhashes (\[MJS07\] section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hamming {
-    /// Bits in which the simhashes may differ, below 64.
+    /// Maximum number of bits in which the simhashes differ, below 64.
     pub k: u32,
-    /// Which similar pairs may join clusters: [`Guard::None`] or [`Guard::MutualBest`], by `similar.guard`.
+    /// Guard of similar pairs: [`Guard::None`] or [`Guard::MutualBest`], derived from
+    /// `similar.guard`.
     #[serde(skip)]
     pub guard: Guard,
 }
@@ -153,28 +160,32 @@ impl Default for Hamming {
     }
 }
 
-/// When the shingles of two pages resemble each other, and which pages are compared (`minhash`).
+/// Condition for resembling sets of shingles, and selection of the pages that are compared
+/// (`minhash`).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Minhash {
-    /// What the shingles of a text are.
+    /// Definition of the shingles of a text.
     #[serde(with = "as_text")]
     pub shingle: Shingling,
-    /// Least resemblance of similar pages, 0.01 to 1: of the shingles of either page, the fraction that both have.
+    /// Minimum resemblance of similar pages, 0.01 to 1: the fraction of the distinct shingles of
+    /// two pages that both have.
     pub threshold: f64,
-    /// Minima in a signature where `bands` and `rows` are chosen: with 128 a pair at a threshold of 0.8 is found 99 times in 100.
+    /// Number of minima in a signature, if `bands` and `rows` are chosen automatically. With 128, a
+    /// pair at a threshold of 0.8 is found with a probability of 99 percent.
     #[serde(skip)]
     pub permutations: u32,
-    /// Bands of a signature; 0 to choose bands and rows by threshold and permutations.
+    /// Number of bands of a signature. 0 to choose bands and rows by threshold and permutations.
     #[serde(skip)]
     pub bands: u32,
-    /// Rows of a band; 0 to choose both.
+    /// Number of rows of a band. 0 to choose both.
     #[serde(skip)]
     pub rows: u32,
-    /// Of more pages with one key of a band, each is compared with the smallest only, which bounds the work for templates.
+    /// Maximum number of pages with the same key of a band that are all compared with each other.
+    /// Of more pages, each is compared only with the smallest, which bounds the work for templates.
     #[serde(skip)]
     pub max_documents: u32,
-    /// Which similar pairs may join clusters, by `similar.guard`.
+    /// Guard of similar pairs, derived from `similar.guard`.
     #[serde(skip)]
     pub guard: Guard,
 }
@@ -193,28 +204,32 @@ impl Default for Minhash {
     }
 }
 
-/// When two pages share enough chunks.
+/// Condition for pages that share enough chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Overlap {
-    /// T: fewest fingerprints that similar pages share.
+    /// T: minimum number of fingerprints that similar pages share.
     pub min_shared: u32,
-    /// Smallest share of the larger page's fingerprints that similar pages share, 0 to 1; 0 turns this off.
+    /// Minimum number of shared fingerprints as a fraction of those of the larger page, 0 to 1. 0
+    /// disables the condition.
     pub min_resemblance: f64,
-    /// The same for pages on two hosts with links that are not in collections of one similar cluster, under tolerant growth and the
-    /// guard by neighbours; 0 turns this off.
+    /// Minimum fraction as in `min_resemblance`, for pages on two hosts with links that are not in
+    /// collections of one similar cluster. Applies to tolerant growth with the guard by neighbours.
+    /// 0 disables the condition.
     pub min_resemblance_alone: f64,
-    /// Chunks added to those of the larger page for that comparison, so that pages of few chunks must agree better than
-    /// long ones.
+    /// Number of chunks added to those of the larger page for the resemblance, so that pages of few
+    /// chunks must agree better than long ones.
     #[serde(skip)]
     pub doubt: u32,
-    /// Least resemblance of two texts of one host with one title that are views of one page, 0.01 to 1; 0 looks for no views.
+    /// Minimum resemblance of two texts with the same title on one host that are views of one page,
+    /// 0.01 to 1. 0 disables the search for views.
     pub views: f64,
-    /// A chunk on more pages of one host than this is site furniture and counts nowhere; 0 turns the filter off.
+    /// Maximum number of pages of one host on which a chunk counts. A more frequent chunk is
+    /// boilerplate of the site and is ignored everywhere. 0 disables the filter.
     pub template_pages: u32,
-    /// A chunk on more pages of the crawl than this does not count; 0 turns the limit off.
+    /// Maximum number of pages of the crawl on which a chunk counts. 0 disables the limit.
     pub max_documents: u32,
-    /// Which similar pairs may join clusters, by `similar.guard`.
+    /// Guard of similar pairs, derived from `similar.guard`.
     #[serde(skip)]
     pub guard: Guard,
 }
@@ -235,7 +250,8 @@ impl Default for Overlap {
 }
 
 impl Overlap {
-    /// What the papers count as similar: T shared chunks of any kind, however long the pages are.
+    /// Returns the papers' condition: T shared chunks of any kind, regardless of the lengths of the
+    /// pages.
     pub const fn of_papers(min_shared: u32) -> Overlap {
         Overlap {
             min_shared,

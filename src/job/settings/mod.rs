@@ -1,9 +1,12 @@
-//! Every setting of a job, with its default and whether it changes *the answer* or only *the effort*.
+//! All settings of a job with their defaults. A setting changes either *the result* or only *the
+//! effort*.
 //!
-//! The defaults are here and nowhere else; a test compares `jobs/README.md` with them. A field that serde skips is no setting
-//! but an option of the command line, or a parameter of a step that is the same in all jobs: only tests have other values.
+//! The defaults are defined only here; a test compares `docs/settings.md` with them. A field that
+//! serde skips is not a setting. It is an option of the command line, or a parameter of a step with
+//! the same value in all jobs, which only tests change.
 
 mod clusters;
+mod described;
 mod features;
 mod former;
 mod input;
@@ -13,6 +16,7 @@ mod recrawl;
 mod signatures;
 
 pub use clusters::*;
+pub use described::{DESCRIPTIONS, Effect, settings_table};
 pub use features::*;
 pub use former::FORMER;
 pub use input::*;
@@ -21,103 +25,110 @@ pub use recrawl::*;
 use serde::{Deserialize, Serialize};
 pub use signatures::*;
 
-/// A job with every setting resolved.
+/// Job with all settings resolved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// Which kind of result the job computes.
+    /// Kind of result that the job computes.
     pub kind: JobKind,
-    /// Where the crawl is and how it is read.
+    /// Location and reading of the crawl.
     pub input: Input,
-    /// Which URLs stand for others, so that links to them count as links to those.
+    /// URLs that lead to other pages, so that links to them count as links to those pages.
     pub links: Links,
-    /// Where the result is written.
+    /// Location of the result.
     pub output: Output,
-    /// How text is cut into chunks.
+    /// Division of text into chunks.
     pub chunks: Chunks,
-    /// By which measure pages are similar.
+    /// Measure of similarity.
     pub similar: Similar,
-    /// When two pages share enough chunks.
+    /// Condition for pages that share enough chunks.
     pub overlap: Overlap,
-    /// When two simhashes are near.
+    /// Condition for near simhashes.
     pub hamming: Hamming,
-    /// What a page's simhash is made of.
+    /// Definition of a page's simhash.
     pub simhash: Simhash,
-    /// How a fingerprint file is made.
+    /// Creation of a fingerprint file.
     pub fingerprints: Fingerprints,
-    /// What a page's signatures are, and when they collide.
+    /// Definition of a page's signatures, and condition for their collision.
     pub signatures: Signatures,
-    /// When the shingles of two pages resemble each other.
+    /// Condition for resembling sets of shingles.
     pub minhash: Minhash,
-    /// Pairs of pages that are known from elsewhere.
+    /// Externally known pairs of pages.
     #[serde(default)]
     pub pairs: Pairs,
-    /// Which fingerprints are joined with which.
+    /// Fingerprints that are joined with each other.
     pub batch: Batch,
-    /// When two servers overlap.
+    /// Conditions for overlapping servers.
     #[serde(skip)]
     pub servers: Servers,
-    /// How similar pages grow to collections.
+    /// Growth of similar pages to collections.
     pub clusters: Clusters,
-    /// Which of several copies stays.
+    /// Choice of the copy that is kept.
     pub keep: Keep,
-    /// How duplicates are studied.
+    /// Parameters of a study of duplicates.
     pub study: Study,
-    /// What a scheduled job goes on from, and how the results of two crawls are compared.
+    /// State of a scheduled job, and comparison of the results of two crawls.
     #[serde(default)]
     pub recrawl: Recrawl,
-    /// Settings that change how much work is done at once, but never the answer.
+    /// Settings that change the amount of work done at a time, but never the result.
     pub effort: Effort,
 }
 
-/// What a job computes.
+/// Kind of result that a job computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum JobKind {
-    /// Pages to similar pages, trivial clusters, collections and the avoid list.
+    /// From pages to similar pages, trivial clusters, collections and the avoid list.
     Replicas,
-    /// Pages, or ready-made fingerprints, to a fingerprint file.
+    /// From pages, or existing fingerprints, to a fingerprint file.
     Fingerprints,
-    /// Fingerprint file and queries to near pairs.
+    /// From a fingerprint file and queries to near pairs.
     Hamming,
-    /// As [`JobKind::Replicas`], of a new crawl and what earlier ones have of it: similar pages by a fingerprint file.
+    /// Result of [`JobKind::Replicas`] for a new crawl and the copies that earlier crawls have of
+    /// its pages. Similar pages are found by a fingerprint file.
     Batch,
-    /// As [`JobKind::Replicas`], with similar pages by signatures.
+    /// Result of [`JobKind::Replicas`], with similar pages by signatures.
     Signatures,
-    /// Pages to duplicates, near-duplicates and where they occur.
+    /// From pages to duplicates, near-duplicates and their locations.
     Study,
-    /// Tables of labels (`pairs.from`) and of links (`input.urls`) of any graph to similar clusters.
+    /// From tables of labels (`pairs.from`) and of links (`input.urls`) of any graph to similar
+    /// clusters.
     Grow,
-    /// As [`JobKind::Replicas`], of the live inputs of a state; what the state holds of them is not read again.
+    /// Result of [`JobKind::Replicas`] for the live inputs of a state. Inputs with records in the
+    /// state are not read again.
     Recrawl,
 }
 
-/// Where the result goes.
+/// Location and form of the result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
     /// Folder, as a local path or a store URL.
     pub url: String,
-    /// Virtual partitions, a power of two up to 4096: the most files a table can have.
+    /// Number of virtual partitions, a power of two up to 4096. It is the maximum number of files
+    /// of a table.
     pub partitions: u32,
-    /// Whether to write the `fprint_docid` table: one row per distinct chunk of each page.
+    /// True if the `fprint_docid` table is written, with one row for each distinct chunk of each
+    /// page.
     pub fprint_docid: bool,
 }
 
-/// Settings that do not change the answer.
+/// Settings that do not change the result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Effort {
-    /// Bytes of input per work item, at least 65536.
+    /// Size of the input of a work item in bytes, at least 65536.
     pub shard_bytes: u64,
-    /// Bytes of memory a process may use, by estimate; 0 sets no limit.
+    /// Maximum estimated memory of a process in bytes. 0 for no limit.
     pub memory_bytes: u64,
-    /// Folder on a local disk for rows that do not fit in memory; empty for the system's temporary folder.
+    /// Folder on a local disk for rows that do not fit in memory; empty for the system's temporary
+    /// folder.
     pub spill: String,
-    /// True if finished work items are recorded, and those that an interrupted run recorded are not read again.
+    /// True if records of finished work items are written, and items with records of an interrupted
+    /// run are not read again.
     #[serde(skip)]
     pub resume: bool,
-    /// Folder on a local disk for these records; empty for the folder of the result.
+    /// Folder on a local disk for these records. Empty for the folder of the result.
     #[serde(skip)]
     pub records: String,
-    /// Bytes of files that a process may have in `spill` at once; 0 allows all that is free.
+    /// Maximum size of the files of a process in `spill` at a time, in bytes. 0 for all free space.
     pub disk_bytes: u64,
 }
 
@@ -125,14 +136,15 @@ impl Job {
     /// Reads the settings of a finished run.
     ///
     /// # Errors
-    /// Says what in them does not read, or which former setting has a value that this build does not have.
+    /// Returns a message that describes the setting that cannot be read, or the former setting
+    /// whose value this build does not support.
     pub fn of_run(settings: &serde_json::Value) -> Result<Job, String> {
         if let Some((name, value)) = former::unknown_value(settings) {
             return Err(format!("{name} was {value}, and is no setting any more"));
         }
         let mut settings = settings.clone();
         if let Some(settings) = settings.as_object_mut() {
-            // No result depends on it.
+            // Results do not depend on these settings.
             settings.remove("recrawl");
         }
         let mut job: Job = serde_json::from_value(settings).map_err(|cause| cause.to_string())?;
@@ -140,22 +152,23 @@ impl Job {
         Ok(job)
     }
 
-    /// Applies settings that stand for several parameters.
+    /// Derives the parameters that follow from other settings.
     pub(crate) fn settle(&mut self) {
         let guard = self.similar.guard;
         (self.overlap.guard, self.minhash.guard) = (guard, guard);
-        // Of near simhashes and signatures not all pairs are made, as the other guards need.
+        // The other guards need all pairs, but the search for near simhashes and signatures does
+        // not produce all of them.
         let of_nearest = if guard == Guard::None { Guard::None } else { Guard::MutualBest };
         (self.hamming.guard, self.signatures.guard) = (of_nearest, of_nearest);
     }
 
-    /// True if views of one page are looked for.
+    /// True if the job searches for views of one page.
     pub fn with_views(&self) -> bool {
         let by_chunks = matches!(self.similar.by, Measure::Overlap | Measure::Both);
         self.kind == JobKind::Replicas && by_chunks && self.overlap.views > 0.0
     }
 
-    /// Whether pages are compared by sets of shingles.
+    /// True if pages are compared by sets of shingles.
     pub fn by_shingles(&self) -> bool {
         self.kind == JobKind::Replicas && self.similar.by == Measure::Minhash
     }

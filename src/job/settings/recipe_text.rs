@@ -1,8 +1,9 @@
-//! Recipes as a user writes them: a name, or words of the form `part:value`.
+//! Recipes in settings: a name, or words of the form `part:value`.
 
 use crate::languages::{NONE, stemmer, stop_words};
 
-/// Reads `plain`, `weighted`, or parts that change either of them: the first word may name it, and `plain` is the default.
+/// Parses `plain`, `weighted`, or parts that change one of them. The first word may be the name;
+/// the default is `plain`.
 pub(super) fn parse<R>(
     text: &str,
     presets: [R; 2],
@@ -22,7 +23,7 @@ pub(super) fn parse<R>(
     Ok(recipe)
 }
 
-/// The text of a recipe, which [`parse`] reads: equal recipes have equal texts.
+/// Returns the text of a recipe, which [`parse`] accepts. Equal recipes have equal texts.
 pub(super) fn text<R: Default + PartialEq>(recipe: &R, weighted: &R, parts: fn(&R) -> Vec<String>) -> String {
     let plain = R::default();
     if recipe == &plain {
@@ -40,12 +41,12 @@ pub(super) fn text<R: Default + PartialEq>(recipe: &R, weighted: &R, parts: fn(&
     differ.join(" ")
 }
 
-/// A language that has a list of stop words, or `none`.
+/// Returns a language that has a list of stop words, or `none`.
 pub(super) fn with_stop_words(language: &str) -> Option<String> {
     (language == NONE || stop_words(language).is_some()).then(|| language.to_owned())
 }
 
-/// A language that has a stemmer, or `none`.
+/// Returns a language that has a stemmer, or `none`.
 pub(super) fn with_stemmer(language: &str) -> Option<String> {
     (language == NONE || stemmer(language).is_some()).then(|| language.to_owned())
 }

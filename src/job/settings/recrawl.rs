@@ -1,66 +1,72 @@
-//! What a scheduled job goes on from, and how two crawls are compared.
+//! Settings of scheduled jobs and of the comparison of two crawls.
 
 use serde::{Deserialize, Serialize};
 
-/// What a scheduled job goes on from (`kind = "recrawl"`), and how the results of two crawls are compared (`webtwin diff`).
+/// State of a scheduled job (`kind = "recrawl"`), and comparison of the results of two crawls
+/// (`webtwin diff`).
 ///
-/// Skipped fields are options of the command line only: what they say holds for a single run.
+/// Skipped fields are options of the command line only, because their values apply to a single run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Recrawl {
     /// Folder of the state: path or store URL.
     #[serde(skip)]
     pub state: String,
-    /// Inputs that join those that are live in the state.
+    /// Inputs to add to the live inputs of the state.
     #[serde(skip)]
     pub add: Vec<String>,
-    /// Live inputs, or files of theirs, that leave.
+    /// Live inputs, or files of them, to remove.
     #[serde(skip)]
     pub retract: Vec<String>,
-    /// Live inputs, or files of theirs, that are read again though name, length and version are as they were.
+    /// Live inputs, or files of them, to read again although name, length and version are
+    /// unchanged.
     #[serde(skip)]
     pub replace: Vec<String>,
-    /// True if copies stay that the result of the state's newest generation kept, as if it were `keep.sticky`.
+    /// True if copies are kept that the result of the state's newest generation kept, like with
+    /// `keep.sticky`.
     #[serde(skip)]
     pub sticky: bool,
-    /// Folder for the comparison with the result before; empty for none.
+    /// Folder for the comparison with the previous result. Empty for none.
     #[serde(skip)]
     pub diff: String,
-    /// The result to compare with; empty for that of the state's newest generation.
+    /// Result to compare with. Empty for that of the state's newest generation.
     #[serde(skip)]
     pub against: String,
-    /// True if the texts of changed pages are read again, which then decide instead of simhashes.
+    /// True if the texts of changed pages are read again and decide instead of simhashes.
     #[serde(skip)]
     pub texts: bool,
-    /// True if results of different settings are compared all the same, by their pages only.
+    /// True if results of different settings are compared nevertheless, by their pages only.
     #[serde(skip)]
     pub across_settings: bool,
-    /// Pages that may be fetched to probe collections on the avoid list.
+    /// Number of pages that may be fetched to probe collections on the avoid list.
     #[serde(skip, default = "Recrawl::default_budget")]
     pub budget: u64,
-    /// Fraction of the pages that the run before had, 0 to 1, without which a crawl is refused.
+    /// Minimum number of pages, as a fraction (0 to 1) of those of the previous run. A crawl with
+    /// fewer is rejected.
     pub least_pages: f64,
-    /// How far the new crawl obeyed the avoid list of the old one.
+    /// Degree to which the new crawl obeyed the avoid list of the old one.
     pub avoided: Avoided,
-    /// Fraction of a collection's pages that must have changed to be noticed by probes, above 0 and below 1.
+    /// Fraction of a collection's pages that must have changed for probes to notice, above 0 and
+    /// below 1.
     #[serde(skip, default = "Recrawl::default_probe_share")]
     pub probe_share: f64,
 }
 
-/// How far a crawl obeyed the avoid list of the crawl before it.
+/// Degree to which a crawl obeyed the avoid list of the previous crawl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Avoided {
-    /// Not at all: pages on the list that are gone are absent.
+    /// The list was not obeyed: pages on the list that are missing are gone.
     No,
-    /// Pages on the list were not fetched.
+    /// The pages on the list were not fetched.
     Yes,
-    /// The same, but the pages that the comparison before asked for were fetched, so that those it has nothing of are gone.
+    /// The pages on the list were not fetched, except those that the previous comparison requested.
+    /// So requested pages that are missing are gone.
     Probed,
 }
 
 impl Avoided {
-    /// Value in settings.
+    /// Returns the value in settings.
     pub fn name(self) -> &'static str {
         ["no", "yes", "probed"][self as usize]
     }

@@ -1,4 +1,4 @@
-//! What signatures are made of, and when they collide.
+//! Settings of signatures and of their collisions.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,12 +10,12 @@ use super::{Guard, Weights};
 use crate::as_text;
 use crate::languages::NONE;
 
-/// How the signatures of the pages that a page links to are combined.
+/// Combination of the signatures of the pages that a page links to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Children {
-    /// Their sum, as in \[DDGMP03\].
+    /// Sum, as in \[DDGMP03\].
     Sum,
-    /// Their mean, which is ours.
+    /// Mean, an addition of this program.
     Mean,
 }
 
@@ -25,21 +25,23 @@ impl Children {
     }
 }
 
-/// What a page's RP and HM signatures are, and when those of two pages collide (\[DDGMP03\]).
+/// Definition of a page's RP and HM signatures, and condition for their collision (\[DDGMP03\]).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Signatures {
-    /// What the vectors of a page are.
+    /// Definition of the vectors of a page.
     #[serde(rename = "recipe", with = "as_text")]
     pub vectors: VectorRecipe,
     /// D: RP signatures collide if they differ by less than this in every component, 0 to 1.
     pub rp_tolerance: f64,
-    /// C: the same for HM signatures; 1 leaves the decision to RP.
+    /// C: tolerance of HM signatures, with the same meaning. With 1, only RP signatures decide.
     pub hm_tolerance: f64,
-    /// Which similar pairs may join clusters: [`Guard::None`] or [`Guard::MutualBest`], by `similar.guard`.
+    /// Guard of similar pairs: [`Guard::None`] or [`Guard::MutualBest`], derived from
+    /// `similar.guard`.
     #[serde(skip)]
     pub guard: Guard,
-    /// More pairs than this are refused, once counted and before any is made: with smaller tolerances there are fewer.
+    /// Maximum number of pairs. More are rejected after counting, before any pair is produced;
+    /// smaller tolerances give fewer.
     #[serde(skip)]
     pub max_pairs: u64,
 }
@@ -56,29 +58,32 @@ impl Default for Signatures {
     }
 }
 
-/// The vectors that signatures are made of (\[DDGMP03\] sections 2 and 3), as a user writes them: `plain`, `weighted`, or parts
+/// Vectors of signatures (\[DDGMP03\] sections 2 and 3). In settings: `plain`, `weighted`, or parts
 /// such as `components:16 weights:log unit-length children:mean damping:1 depth:5`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VectorRecipe {
-    /// K: components of each signature, 1 to 64.
+    /// K: number of components of each signature, 1 to 64.
     pub dims: u32,
     /// Seed of the random projection.
     pub seed: u32,
-    /// Language (ISO 639-1) whose stop words are left out, or `none`.
+    /// Language (ISO 639-1) whose stop words are omitted, or `none`.
     pub stop_words: String,
-    /// Language (ISO 639-1) by which words are stemmed, or `none`.
+    /// Language (ISO 639-1) whose stemmer is applied to words, or `none`.
     pub stemming: String,
-    /// How the weight of a term grows with its count on a page.
+    /// Growth of the weight of a term with its count on a page.
     pub weights: Weights,
-    /// True if a page's bag of terms is scaled to unit length, so that long pages spread no wider than short ones.
+    /// True if a page's vector of terms is scaled to unit length, so that long pages are not more
+    /// dispersed than short ones.
     pub unit_length: bool,
-    /// A page with fewer terms has no signatures: too few of them make too many pages near.
+    /// Minimum number of terms of a page with signatures. Fewer terms would make too many pages
+    /// near.
     pub least: u32,
-    /// How the signatures of a page's children are combined.
+    /// Combination of the signatures of a page's children.
     pub children: Children,
-    /// γ: fraction of the combined signatures that is passed up to the page, 0 to 1.
+    /// γ: fraction of the combined signatures that is propagated to the page, 0 to 1.
     pub damping: f64,
-    /// Depth of links that an HM signature covers, up to 8: more see the whole crawl.
+    /// Depth of links that an HM signature covers, up to 8. A greater depth would cover the whole
+    /// crawl.
     pub depth: u32,
 }
 
@@ -100,7 +105,7 @@ impl Default for VectorRecipe {
 }
 
 impl VectorRecipe {
-    /// The best within one crawl.
+    /// Returns the recipe `weighted`, which is the most accurate within one crawl.
     fn weighted() -> VectorRecipe {
         VectorRecipe {
             dims: 16,

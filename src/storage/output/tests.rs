@@ -5,14 +5,15 @@ use object_store::memory::InMemory;
 
 use super::*;
 
-/// An empty folder on the local disk, and one in a store.
+/// Returns an empty folder on the local disk, and one in a store.
 fn folders() -> (tempfile::TempDir, [Location; 2]) {
     let disk = tempfile::tempdir().unwrap();
     let local = Location::parse(disk.path().join("out").to_str().unwrap()).unwrap();
     (disk, [local, Location::of_store(Arc::new(InMemory::new()), "memory://bucket", "some/out").unwrap()])
 }
 
-/// Result number `n`: some names are those of other results, with other bytes, and some are not.
+/// Returns the files of result `n`. Some names are shared with other results, with different bytes,
+/// and some are not.
 fn result(n: usize) -> BTreeMap<String, String> {
     let parts = (0..6 + n).map(|part| (format!("pages/part-{part:05}.parquet"), format!("page {part} of {n}")));
     parts.chain([("summary.json".to_string(), format!("{n}"))]).collect()
@@ -42,7 +43,7 @@ fn code(result: Result<()>) -> u8 {
     result.map_or_else(|error| error.exit_code(), |()| 0)
 }
 
-/// Path and text of every file below a folder.
+/// Returns the path and text of every file below a folder.
 fn all(folder: &Location) -> BTreeMap<String, String> {
     let below = folder.name().len() + 1;
     let listed = folder.list(None).unwrap().into_iter().map(|file| file.location);
@@ -50,7 +51,7 @@ fn all(folder: &Location) -> BTreeMap<String, String> {
     listed.map(|file| (file.name()[below..].to_string(), text(&file))).collect()
 }
 
-/// The folder holds result `n`, whole and with nothing beside it.
+/// Asserts that the folder holds the complete result `n` and nothing else.
 fn assert_is(folder: &Location, n: usize, what: &str) {
     let mut expected = result(n);
     expected.insert(manifest::NAME.into(), manifest(n));
@@ -84,7 +85,8 @@ fn of_racing_runs_one_wins_whole_and_nothing_of_the_others_is_left() {
     }
 }
 
-/// A run that stages result `n`, decides, moves `moved` files and is killed; with `told` after its manifest.
+/// Simulates a run that stages result `n`, decides, moves `moved` files and is killed; after
+/// writing its manifest if `told`.
 fn killed(folder: &Location, n: usize, moved: usize, told: bool) {
     let attempt = stage(folder, n);
     let decision = Decision {
@@ -142,7 +144,7 @@ fn a_decision_in_the_moment_after_the_winners_is_gone_comes_too_late() {
     for folder in &folders {
         let late = stage(folder, 2);
         run(folder, 1).unwrap();
-        // The winner has removed what was staged; on a slow machine that may have come later.
+        // The winner has removed the staged files; on a slow machine it may have done so later.
         result(2).iter().for_each(|(path, text)| late.staged.join(path).unwrap().put(text.as_bytes()).unwrap());
         assert_eq!(code(late.commit(manifest::NAME, manifest(2).as_bytes(), lengths(2))), 4);
         assert_is(folder, 1, "late");
@@ -213,7 +215,7 @@ fn an_output_that_cannot_be_written_is_named_before_any_work_and_nothing_is_made
         assert!(error.exit_code() == 2 && told.contains("link is a symbolic link to") && told.contains(to), "{error}");
         std::fs::remove_file(&link).unwrap();
     }
-    // Permissions allow the superuser to write there.
+    // The superuser may write there regardless of permissions.
     if std::path::Path::new("/proc/self").exists() {
         let error = prepare(&Location::parse("/proc/out").unwrap()).unwrap_err();
         assert!(error.exit_code() == 8 && error.to_string().contains("choose another --output"), "{error}");
@@ -231,7 +233,7 @@ fn half_a_decision_is_acted_on_by_nobody() {
     }
 }
 
-/// The decision of an attempt with a staged file each, changed.
+/// Returns the decision of an attempt with one staged file for each entry, after a change.
 fn planted(folder: &Location, change: impl FnOnce(&mut Decision)) {
     let mut decision = Decision {
         format: FORMAT,
@@ -269,7 +271,7 @@ fn a_decision_that_names_what_no_run_writes_is_refused_and_nothing_is_moved() {
     }
 }
 
-/// Each of the folders, with the disk that both have.
+/// Returns each of the two folders, with the disk that both tests need.
 fn folders_of_one() -> [(std::rc::Rc<tempfile::TempDir>, Location); 2] {
     let (disk, folders) = folders();
     let disk = std::rc::Rc::new(disk);
@@ -316,7 +318,7 @@ fn a_decision_whose_files_are_behind_links_is_refused_and_nothing_is_moved() {
         assert!(error.exit_code() == 3 && error.to_string().contains("is a symbolic link"), "{what}: {error}");
         assert_eq!(all(&theirs), before, "{what}");
     }
-    // Whoever names a folder by a link means what it leads to.
+    // A user who names a folder by a link means its target.
     let (disk, [_, _]) = folders();
     std::fs::create_dir(disk.path().join("real")).unwrap();
     link(&disk.path().join("real"), &disk.path().join("named"));

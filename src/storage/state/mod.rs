@@ -1,17 +1,21 @@
-//! The state of a scheduled job: records of what it has read, kept from run to run.
+//! State of a scheduled job: records of the input that it has read, kept from run to run.
 //!
 //! ```text
-//! STATE/gen-000017.json       a generation: the live inputs, and for each of their work items where its record is
-//! STATE/copies/gen-000017.json    the same bytes again, read where the first file is damaged or missing
-//! STATE/runs/3f/3fa9….run     records one after another, under the hash of the file's bytes; or what a worker has found
+//! STATE/gen-000017.json           a generation: the live inputs, and the position of the record
+//!                                 of each of their work items
+//! STATE/copies/gen-000017.json    a copy of it, read if the first file is damaged or missing
+//! STATE/runs/3f/3fa9….run         records one after another, or a worker's result; named by the
+//!                                 hash of its content
 //! ```
 //!
-//! Files of records never change and are shared by generations. A generation is created under a name that must not exist, after
-//! the result that it belongs to, so of two runs that overlap one wins, and a crash between the two leaves a good result and
-//! the state before it. Every record and every generation carries a checksum; a record that is damaged or missing costs the
-//! time to read its input again, never an answer. A generation that is damaged is read from its copy, which is written once the
-//! generation is committed. Where neither is whole nobody knows what was live, and going on from an older generation would give
-//! another answer; so that is refused, until a person removes the generation ([`State::drop_damaged`]).
+//! Files of records never change and are shared by generations. A generation is created under a
+//! name that must not exist, after the result that it belongs to. So of two overlapping runs one
+//! wins, and a crash between the two writes leaves a valid result and the previous state. Every
+//! record and every generation has a checksum. A damaged or missing record costs the time to read
+//! its input again, but never changes a result. A damaged generation is read from its copy, which
+//! is written after the generation was committed. If both are damaged, the live inputs are unknown,
+//! and continuing from an older generation would give another result. So that is refused until a
+//! person removes the generation ([`State::drop_damaged`]).
 
 mod generation;
 mod records;
@@ -32,62 +36,64 @@ const RUNS: &str = "runs";
 /// Folder of the copies of generations.
 const COPIES: &str = "copies";
 
-/// Ending of their names.
+/// Extension of the files of records.
 const RUN: &str = ".run";
 
-/// How the names of generations begin and end.
+/// Prefix and extension of the names of generations.
 const GENERATION: (&str, &str) = ("gen-", ".json");
 
-/// Files of records are removed once they are older than this, if no generation names them: a run may be about to.
+/// Minimum age of a file of records that is removed because no generation names it. A running job
+/// may still commit a generation with a younger one.
 const STILL_WRITTEN: Duration = Duration::from_secs(24 * 3600);
 
-/// A folder with the state of a scheduled job.
+/// Folder with the state of a scheduled job.
 #[derive(Debug, Clone)]
 pub struct State {
     folder: Location,
 }
 
-/// What [`State::check`] has found.
+/// Outcome of [`State::check`].
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Checked {
-    /// Generations that are whole.
+    /// Number of intact generations.
     pub generations: usize,
-    /// Records of work items that they name, each once.
+    /// Number of records of work items that these generations name, each counted once.
     pub records: usize,
-    /// Bytes of these, and of what workers have found.
+    /// Total size of these records and of the workers' results, in bytes.
     pub bytes: u64,
-    /// What is damaged or missing, by name.
+    /// Names of the damaged or missing files.
     pub damaged: Vec<String>,
-    /// Generations among these.
+    /// Number of generations among these.
     pub damaged_generations: usize,
 }
 
-/// What [`State::prune`] has removed.
+/// Numbers of what [`State::prune`] has removed.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Pruned {
-    /// Generations.
+    /// Number of generations.
     pub generations: usize,
-    /// Files of records that no kept generation names.
+    /// Number of files of records that no kept generation names.
     pub files: usize,
-    /// Bytes of these.
+    /// Total size of these files in bytes.
     pub bytes: u64,
 }
 
 impl State {
-    /// The state in a folder, which may be empty or missing.
+    /// Returns the state in a folder, which may be empty or missing.
     pub fn at(folder: Location) -> State {
         State { folder }
     }
 
-    /// Where it is.
+    /// Returns the folder of the state.
     pub fn folder(&self) -> &Location {
         &self.folder
     }
 
-    /// Numbers of the generations, ascending. One of which only the copy is there counts, too.
+    /// Returns the numbers of the generations, ascending. A generation with only a copy is
+    /// included.
     ///
     /// # Errors
-    /// [`Error::Storage`] when the folder cannot be listed.
+    /// Returns [`Error::Storage`] if the folder cannot be listed.
     pub fn generations(&self) -> Result<Vec<u64>> {
         let number = |name: &String| -> Option<u64> {
             let digits = name.strip_prefix(GENERATION.0)?.strip_suffix(GENERATION.1)?;
@@ -100,19 +106,20 @@ impl State {
         Ok(numbers.into_iter().collect())
     }
 
-    /// The newest generation, if there is one.
+    /// Returns the newest generation, if there is one.
     ///
     /// # Errors
-    /// As [`State::generation`]; one that is damaged is not passed over, because an older one has other live inputs.
+    /// Returns the errors of [`State::generation`]. A damaged generation is not skipped, because an
+    /// older one has other live inputs.
     pub fn newest(&self) -> Result<Option<Generation>> {
         self.generations()?.last().map(|&number| self.generation(number)).transpose()
     }
 
-    /// A generation, from its copy if the first file is damaged or missing.
+    /// Returns a generation. Reads its copy if the first file is damaged or missing.
     ///
     /// # Errors
-    /// [`Error::Input`], with the command that goes on, when neither is whole or of this format; [`Error::Storage`] when they
-    /// cannot be read.
+    /// Returns [`Error::Input`], with the command to continue, if neither file is intact and of
+    /// this format; and [`Error::Storage`] if they cannot be read.
     pub fn generation(&self, number: u64) -> Result<Generation> {
         let first = self.generation_at(number)?;
         let fault = match read(&first, number)? {
@@ -129,26 +136,28 @@ impl State {
         })
     }
 
-    /// Why a generation was read from its copy, if it was.
+    /// Returns the reason why a generation was read from its copy, or `None` if it was not.
     ///
     /// # Errors
-    /// [`Error::Storage`] when it cannot be read.
+    /// Returns [`Error::Storage`] if it cannot be read.
     pub fn fault(&self, number: u64) -> Result<Option<String>> {
         let first = self.generation_at(number)?;
         Ok(read(&first, number)?.err().map(|fault| format!("{first}: {fault}")))
     }
 
-    /// Makes a generation the newest one; all files of records that it names must be written.
+    /// Makes `generation` the newest one. All files of records that it names must have been
+    /// written.
     ///
     /// # Errors
-    /// [`Error::LostGeneration`] when another run was first; else as [`Location::put_if_absent`].
+    /// Returns [`Error::LostGeneration`] if another run was first, and otherwise the errors of
+    /// [`Location::put_if_absent`].
     pub fn commit(&self, generation: &Generation) -> Result<()> {
         let bytes = generation.encode();
         match self.generation_at(generation.number)?.put_if_absent(&bytes, |stored| stored == bytes) {
             Err(Error::LostCommit(name)) => return Err(Error::LostGeneration(name)),
             done => done?,
         }
-        // Without it the generation is as good, only less safe.
+        // A failure is ignored: the generation is valid without a copy, only less safe.
         let _ = self.copy_at(generation.number)?.put(&bytes);
         Ok(())
     }
@@ -161,21 +170,22 @@ impl State {
         self.folder.join(&format!("{COPIES}/{}{number:06}{}", GENERATION.0, GENERATION.1))
     }
 
-    /// Removes a generation: its copy first, which would stand for it.
+    /// Removes a generation. The copy is removed first, because it would replace the generation.
     fn remove(&self, number: u64) -> Result<()> {
         self.copy_at(number)?.remove()?;
         self.generation_at(number)?.remove()
     }
 
-    /// Location of a file of records.
+    /// Returns the location of a file of records.
     fn run_at(&self, name: &str) -> Result<Location> {
         self.folder.join(&format!("{RUNS}/{}/{name}{RUN}", name.get(..2).unwrap_or_default()))
     }
 
-    /// Reads all that the generations name, and compares checksums.
+    /// Reads everything that the generations name, and compares the checksums.
     ///
     /// # Errors
-    /// [`Error::Storage`] when the folder cannot be listed; damage is no error but told.
+    /// Returns [`Error::Storage`] if the folder cannot be listed. Damage is not an error but part
+    /// of the outcome.
     pub fn check(&self) -> Result<Checked> {
         let mut checked = Checked::default();
         let mut seen = BTreeSet::new();
@@ -185,13 +195,14 @@ impl State {
                     checked.generations += 1;
                     checked.damaged.extend(self.fault(number)?.map(|fault| format!("{fault}; its copy is whole")));
                     let copy = self.copy_at(number)?;
-                    // States of older builds have none.
+                    // States of older builds have no copies.
                     let is_damaged = copy.exists()? && read(&copy, number)?.is_err();
                     checked.damaged.extend(is_damaged.then(|| copy.name().to_string()));
                     for (nth, file) in generation.all_files().enumerate() {
                         let records: Vec<&RecordAt> = file
                             .records
                             .iter()
+                            // Generations share files, so each record is checked only once.
                             .filter(|record| seen.insert((file.name.clone(), record.offset)))
                             .collect();
                         let bytes = self.run_at(&file.name)?;
@@ -211,10 +222,11 @@ impl State {
         Ok(checked)
     }
 
-    /// Removes the generations of which nothing is whole, so that the next run goes on from one that is. Returns their number.
+    /// Removes the generations that are damaged in both files, so that the next run continues from
+    /// an intact one. Returns their number.
     ///
     /// # Errors
-    /// [`Error::Storage`] when they cannot be read or removed.
+    /// Returns [`Error::Storage`] if they cannot be read or removed.
     pub fn drop_damaged(&self) -> Result<usize> {
         let mut dropped = 0;
         for number in self.generations()? {
@@ -226,12 +238,12 @@ impl State {
         Ok(dropped)
     }
 
-    /// Removes all generations but the newest `keep`, and every file of records that none of them names and that is more than
-    /// a day old.
+    /// Removes all generations except the newest `keep`, and every file of records that none of
+    /// these names and that is more than a day old.
     ///
     /// # Errors
-    /// [`Error::Storage`] when the folder cannot be listed; [`Error::Input`] when a generation that is to be kept is damaged: what
-    /// it names is not known.
+    /// Returns [`Error::Storage`] if the folder cannot be listed, and [`Error::Input`] if a
+    /// generation that is kept is damaged, because the files that it names are unknown.
     pub fn prune(&self, keep: usize) -> Result<Pruned> {
         let numbers = self.generations()?;
         let (old, kept) = numbers.split_at(numbers.len().saturating_sub(keep.max(1)));
@@ -255,14 +267,14 @@ impl State {
         Ok(pruned)
     }
 
-    /// Removes those of these files of records that no generation names.
+    /// Removes those of the given files that no generation names.
     fn discard(&self, files: &[RecordFile]) -> Result<()> {
         let named = self.named(&self.generations()?)?;
         let mut unnamed = files.iter().filter(|file| !named.contains(&file.name));
         unnamed.try_for_each(|file| self.run_at(&file.name)?.remove())
     }
 
-    /// Names of the files of records that these generations name.
+    /// Returns the names of the files of records that the given generations name.
     fn named(&self, generations: &[u64]) -> Result<BTreeSet<String>> {
         let mut named = BTreeSet::new();
         for &number in generations {
@@ -272,7 +284,7 @@ impl State {
     }
 }
 
-/// Reads a file of a generation, or tells what is wrong with it, as a part of a sentence.
+/// Reads the file of a generation. The inner error describes its fault, as a part of a sentence.
 fn read(location: &Location, number: u64) -> Result<std::result::Result<Generation, String>> {
     let decode = |bytes: Vec<u8>| match Generation::decode(&bytes) {
         Ok(generation) if generation.number == number => Ok(generation),

@@ -1,4 +1,4 @@
-//! The records of a state as one run sees them: those of the generation before, and a place for more.
+//! Records of a state as seen by one run: those of the previous generation, and new ones.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -16,28 +16,28 @@ use crate::step_records::StepRecords;
 use webtwin_base::error::Result;
 use webtwin_base::read_at::ReadAt;
 
-/// Records of the work items of a run. Threads share them.
+/// Records of the work items of a run. Threads may share them.
 #[derive(Debug)]
 pub struct StateRecords {
     state: State,
     keys: Vec<String>,
-    /// Files of the generation before, opened when they are first needed; `None` where they cannot be.
+    /// Files of the previous generation, opened on first use; `None` if a file cannot be opened.
     files: Vec<(RecordFile, OnceLock<Option<Arc<OpenFile>>>)>,
     /// File and record of each item.
     places: Vec<Option<(usize, usize)>>,
-    /// Files of which less than half is live: their records move to new files.
+    /// True for files of which less than half is live. Their records are moved to new files.
     sparse: Vec<bool>,
     written: Mutex<Vec<RecordFile>>,
-    /// What workers of the generation before have found.
+    /// Files with the workers' results in the previous generation.
     pub(super) found_before: Vec<RecordFile>,
     pub(super) found: Mutex<Vec<RecordFile>>,
     failed: Mutex<Option<String>>,
-    /// Records that are damaged or missing.
+    /// Number of records that are damaged or missing.
     pub damaged: AtomicU64,
 }
 
 impl StateRecords {
-    /// The records that `before` has of the items with these keys.
+    /// Returns the records of the items with the given keys, as found in the generation `before`.
     pub fn new(state: &State, before: Option<&Generation>, keys: &[u128]) -> StateRecords {
         let keys: Vec<String> = keys.iter().map(|key| format!("{key:032x}")).collect();
         let files: Vec<RecordFile> = before.map_or(Vec::new(), |generation| generation.files.clone());
@@ -65,46 +65,48 @@ impl StateRecords {
         }
     }
 
-    /// Forgets the records of some items, which are to be read again.
+    /// Drops the records of some items, which will be read again.
     pub fn forget(&mut self, is_forgotten: impl Fn(usize) -> bool) {
         for (number, place) in self.places.iter_mut().enumerate() {
             *place = place.filter(|_| !is_forgotten(number));
         }
     }
 
-    /// Items that have a record.
+    /// Returns the number of items that have a record.
     pub fn found(&self) -> usize {
         self.places.iter().flatten().count()
     }
 
-    /// Records of the generation before whose items are gone or have changed.
+    /// Returns the number of records of the previous generation whose items are gone or have
+    /// changed.
     pub fn stale(&self) -> usize {
         self.files.iter().map(|(file, _)| file.records.len()).sum::<usize>() - self.found()
     }
 
-    /// The files that were written, by this process.
+    /// Returns the files that this process has written.
     pub fn written(&self) -> Vec<RecordFile> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The files of what workers of this process have found.
+    /// Returns the files with the results of this process's workers.
     pub fn found_now(&self) -> Vec<RecordFile> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Removes the files that this process wrote, for there will be no generation that names them. What cannot be removed now is
-    /// pruned later.
+    /// Removes the files that this process wrote, because no generation will name them. Files that
+    /// cannot be removed now are pruned later.
     pub fn discard(&self) {
         let _ = self.state.discard(&[self.written(), self.found_now()].concat());
     }
 
-    /// Why a file could not be written, if one could not.
+    /// Returns the reason why a file could not be written, if one could not.
     pub fn failed(&self) -> Option<String> {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The files of the next generation: those `written` by all processes, and those of the one before that hold records of
-    /// other items; ascending by name, with the records of the items that `stay`.
+    /// Returns the files of the next generation: those `written` by all processes, and those of the
+    /// previous generation with records of other items. They are ascending by name, with the
+    /// records of the items for which `stays` is true.
     pub fn next(&self, mut written: Vec<RecordFile>, stays: impl Fn(usize) -> bool) -> Vec<RecordFile> {
         let new: HashSet<&str> =
             written.iter().flat_map(|file| &file.records).map(|record| record.key.as_str()).collect();
@@ -123,6 +125,7 @@ impl StateRecords {
         let mut files: Vec<RecordFile> = old.filter(|file| !file.records.is_empty()).chain(written).collect();
         files.iter_mut().for_each(|file| file.records.sort_unstable_by_key(|record| record.offset));
         files.sort_unstable_by(|x, y| x.name.cmp(&y.name));
+        // Files with equal content have equal names, so their entries are merged.
         files.dedup_by(|again, file| {
             let same = again.name == file.name;
             if same {
@@ -135,10 +138,10 @@ impl StateRecords {
         files
     }
 
-    /// Writes a file with these records, and notes it.
+    /// Writes a file with the given records, and adds it to `note`.
     pub(super) fn put(&self, bytes: &[u8], records: Vec<RecordAt>, note: &Mutex<Vec<RecordFile>>) -> Result<()> {
         let name = format!("{:032x}", xxh3_128(bytes));
-        // Written even if it is there: then it is new, and `prune` leaves it alone.
+        // An existing file is written again, so that its age is new and `prune` keeps it.
         if let Err(cause) = self.state.run_at(&name).and_then(|file| file.put(bytes)) {
             *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(cause.to_string());
             return Err(cause);
@@ -148,7 +151,7 @@ impl StateRecords {
         Ok(())
     }
 
-    /// A record of a file of this state, if it is as it was written.
+    /// Returns a record of a file of this state, if it is intact.
     pub(super) fn whole_record(&self, file: &RecordFile, record: &RecordAt) -> Option<Vec<u8>> {
         let read = open(&self.state.run_at(&file.name).ok()?).ok().and_then(|open| whole(&open, record));
         if read.is_none() {
@@ -194,7 +197,7 @@ impl RecordStore for StateRecords {
         false
     }
 
-    /// None: a scheduled run is short.
+    /// Returns `None`, because a scheduled run is short.
     fn steps(&self, _: usize, _: usize) -> Option<StepRecords> {
         None
     }
@@ -227,7 +230,7 @@ impl RecordStore for StateRecords {
     }
 }
 
-/// A record, if it is as it was written.
+/// Returns a record, if it is intact.
 fn whole(file: &OpenFile, at: &RecordAt) -> Option<Vec<u8>> {
     let end = at.offset.checked_add(at.bytes)?;
     if end > file.stamp().bytes {
@@ -237,14 +240,14 @@ fn whole(file: &OpenFile, at: &RecordAt) -> Option<Vec<u8>> {
     (format!("{:032x}", xxh3_128(&record)) == at.checksum).then_some(record)
 }
 
-/// Where a record is in the bytes of its file, if it is as it was written.
+/// Returns the range of a record in the content of its file, if it is intact.
 fn whole_in(file: &[u8], at: &RecordAt) -> Option<Range<usize>> {
     let (start, end) = (at.offset as usize, at.offset.checked_add(at.bytes)? as usize);
     let record = file.get(start..end)?;
     (format!("{:032x}", xxh3_128(record)) == at.checksum).then_some(start..end)
 }
 
-/// Whether any of these records is damaged or missing.
+/// True if any of the given records is damaged or missing.
 pub(super) fn damaged(location: &Location, records: &[&RecordAt]) -> bool {
     match open(location) {
         Ok(file) => records.iter().any(|record| whole(&file, record).is_none()),

@@ -1,4 +1,5 @@
-//! What workers have found in steps after reading, as the records of a state: one a worker and step.
+//! Workers' results of steps after reading, stored as records of a state: one for each worker and
+//! step.
 
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -6,7 +7,7 @@ use super::{RecordAt, RecordFile, StateRecords};
 use crate::records::Shares;
 use webtwin_base::error::Result;
 
-/// Key of a worker's share.
+/// Returns the key of a worker's result.
 fn key(step: &str, (worker, workers): (usize, usize)) -> String {
     format!("{step}-{worker}-of-{workers}")
 }

@@ -14,7 +14,7 @@ fn text(number: usize) -> Vec<u8> {
     format!("record {number} ").repeat(number * 8 + 1).into_bytes()
 }
 
-/// Writes the records of these items as one file.
+/// Writes the records of the given items as one file.
 fn write(records: &StateRecords, numbers: &[usize]) {
     let mut encode = |number, record: &mut Vec<u8>| {
         record.extend(text(number));
@@ -23,7 +23,7 @@ fn write(records: &StateRecords, numbers: &[usize]) {
     records.write(numbers, &mut encode).unwrap();
 }
 
-/// Commits the next generation of these records.
+/// Commits the next generation with the given records.
 fn next(state: &State, records: &StateRecords) -> Generation {
     let number = state.generations().unwrap().last().map_or(1, |last| last + 1);
     let generation = Generation {
@@ -56,7 +56,7 @@ fn records_are_handed_on_from_generation_to_generation_until_their_items_go() {
     write(&records, &[1]);
     let first = next(&state, &records);
 
-    // An item is gone, another is new.
+    // One item is gone, and another is new.
     let mut records = StateRecords::new(&state, Some(&first), &KEYS[1..]);
     assert_eq!((records.found(), records.stale()), (2, 1));
     assert_eq!(records.read(0).unwrap(), text(1));
@@ -81,7 +81,7 @@ fn what_no_item_takes_up_is_left_over_if_it_is_whole() {
     write(&records, &[0, 1]);
     write(&records, &[2, 3]);
     let generation = next(&state, &records);
-    // The first item is gone, the last one is there and is not taken up.
+    // The first item is gone. The last one exists but is not used.
     let records = StateRecords::new(&state, Some(&generation), &KEYS[1..]);
     let left = |memory_is_bounded| {
         let files = records.left_over(&|item| item != 2, memory_is_bounded);
@@ -92,7 +92,7 @@ fn what_no_item_takes_up_is_left_over_if_it_is_whole() {
         texts
     };
     assert_eq!(left(false), [text(0), text(3)]);
-    // Files on a local disk are mapped, so a bound on memory does not matter.
+    // Files on a local disk are mapped, so a bound on memory makes no difference.
     assert_eq!(left(true), left(false));
     for file in files(temporary.path()) {
         let mut bytes = fs::read(&file).unwrap();
@@ -151,7 +151,7 @@ fn a_flipped_bit_or_a_missing_end_anywhere_costs_a_record_or_names_its_file() {
                 fs::write(&file, bytes).unwrap();
                 assert_eq!(state.check().unwrap().damaged.len(), 1, "{at} {cut}");
                 match file.ends_with("gen-000001.json") {
-                    // Its copy is read.
+                    // The copy is read.
                     true => assert_eq!(state.newest().unwrap().unwrap(), first, "{at} {cut}"),
                     false => {
                         let newest = state.newest().unwrap();
@@ -178,7 +178,7 @@ fn a_generation_of_which_nothing_is_whole_is_named_with_the_command_that_goes_on
     let [file, copy] = ["gen-000002.json", "copies/gen-000002.json"].map(|name| temporary.path().join(name));
     let whole = fs::read(&file).unwrap();
     assert_eq!(fs::read(&copy).unwrap(), whole);
-    // What stands under its name may be damaged, of another state, or gone.
+    // The file under its name may be damaged, of another state, or missing.
     let other = fs::read(temporary.path().join("gen-000001.json")).unwrap();
     for damage in [Some(&whole[1..]), Some(&b""[..]), Some(&other), None] {
         let put = |at: &Path| match damage {
@@ -226,7 +226,7 @@ fn old_generations_go_with_the_files_that_only_they_name_unless_these_are_young(
     for number in 0..3 {
         let records = StateRecords::new(&state, newest.as_ref(), &KEYS[number..=number]);
         write(&records, &[0]);
-        // Every generation has a file of its own: the text differs.
+        // Every generation has a file of its own, because the texts differ.
         let mut encode = |_, record: &mut Vec<u8>| {
             record.extend(text(number + 1));
             Ok(())

@@ -1,4 +1,4 @@
-//! What the manifest of an index says of it.
+//! Description of an index in its manifest.
 
 use std::collections::BTreeMap;
 
@@ -14,21 +14,21 @@ use webtwin_storage::manifest::Manifest;
 /// Format of the index that this build writes and reads.
 pub const FORMAT: u32 = 2;
 
-/// The run that an index was made of.
+/// Run that an index was built from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OfRun {
-    /// Its folder, as it is called from anywhere.
+    /// Folder of the run, as an absolute path or URL.
     pub url: String,
-    /// Hash of its files but the manifest, in hexadecimal: equal for equal results, whoever made
-    /// them. With those of the comparison whose list is in force, for other lists are other
-    /// answers.
+    /// Hash of the run's files except the manifest, in hexadecimal: equal for equal results,
+    /// independent of the process that wrote them. The files of the comparison whose list is in
+    /// force are included, because another list yields other answers.
     pub result: String,
-    /// Digest of its job.
+    /// Digest of the run's job.
     pub digest: String,
-    /// Its job.
+    /// Job of the run.
     #[serde(deserialize_with = "job_of_run")]
     pub job: Job,
-    /// Names of its recipes.
+    /// Recipes of the run, by name.
     pub recipes: BTreeMap<String, String>,
 }
 
@@ -36,39 +36,40 @@ fn job_of_run<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Job, D:
     Job::of_run(&serde_json::Value::deserialize(from)?).map_err(D::Error::custom)
 }
 
-/// What an index is about: `job` of its manifest.
+/// Description of an index: `job` of its manifest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct About {
     /// Always `index`.
     pub kind: String,
-    /// Version of this format.
+    /// Version of the index format.
     pub format: u32,
-    /// The run.
+    /// Run that the index was built from.
     pub run: OfRun,
-    /// Its pages.
+    /// Number of pages.
     pub pages: u64,
-    /// Words of roles and reasons, those of records that were not kept among them, by the numbers that rows have.
+    /// Values of roles, of reasons to skip a page, and of reasons why a record was not kept. Rows
+    /// have the index of a value.
     pub words: Vec<String>,
-    /// Strings by name: URLs, titles, origins, prefixes, URL rules.
+    /// Number of strings in each list: URLs, titles, origins, prefixes, URL rules.
     pub strings: BTreeMap<String, u64>,
     /// Columns by name.
     pub columns: BTreeMap<String, Seal>,
-    /// k of the tables of simhashes, if there are any.
+    /// Maximum Hamming distance k of the simhash tables, if the index has them.
     pub simhash_k: Option<u32>,
-    /// Folder of the comparison whose list is in force, as it is called from anywhere; the list of
-    /// the run where there is none.
+    /// Folder of the comparison whose list is in force, as an absolute path or URL. `None` if the
+    /// run's own list is in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_force: Option<String>,
-    /// Texts that can be searched, if they were asked for.
+    /// Number of texts that can be searched, if the index was built with texts.
     #[serde(default)]
     pub texts: Option<u64>,
 }
 
 impl About {
-    /// Reads what an index is about from the manifest in its folder.
+    /// Reads the description of an index from the manifest in its folder.
     ///
     /// # Errors
-    /// [`Error::Input`] when the folder is none of an index that this build reads.
+    /// Returns [`Error::Input`] if the folder is not an index that this build reads.
     pub fn read(folder: &Location) -> Result<(Manifest, About)> {
         let manifest = Manifest::read(folder)?;
         let refuse = |what: String| Err(Error::input(folder.name(), what));
@@ -82,7 +83,7 @@ impl About {
             }
         }
         match serde_json::from_value::<About>(manifest.job.clone()) {
-            // Names of columns are joined to the folder's.
+            // Names of columns become paths in the folder, so they must not leave it.
             Ok(about) => match about.columns.keys().find(|name| !is_plain(name)) {
                 Some(name) => refuse(format!("its manifest names a column {name:?}, which is not in its folder")),
                 None => Ok((manifest, about)),

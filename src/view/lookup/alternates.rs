@@ -1,8 +1,8 @@
-//! Copies of a page known elsewhere, for who finds it gone or slow.
+//! Copies of a page at other URLs, for a client that finds the page gone or slow.
 //!
 //! # Source
-//! \[SGM98\] section 1: of a page that is not there any more (404) a search engine offers the replicas that it knows; and "more
-//! up-to-date copies".
+//! \[SGM98\] section 1: for a page that no longer exists (404) a search engine offers the replicas
+//! that it knows; and "more up-to-date copies".
 
 use std::cmp::Reverse;
 
@@ -13,44 +13,45 @@ use super::index::Index;
 use super::rows::{NONE, PageRow};
 use webtwin_base::error::Result;
 
-/// A copy.
+/// Copy of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Alternate {
-    /// Its doc id, in hexadecimal.
+    /// Doc id of the copy, in hexadecimal.
     pub id: String,
-    /// Its canonical URL.
+    /// Canonical URL of the copy.
     pub url: String,
-    /// Its title, which may be empty.
+    /// Title of the copy; may be empty.
     pub title: String,
-    /// When it was fetched, seconds since 1970; absent if that is not known.
+    /// Fetch time in seconds since 1970; absent if unknown.
     pub fetched: Option<u32>,
-    /// Whether it has the same text, or bytes where there is little text.
+    /// True if the copy has the same text, or the same bytes if there is little text.
     pub same_text: bool,
-    /// Bits in which the simhashes differ, if both have one.
+    /// Hamming distance of the simhashes, if both pages have one.
     pub bits: Option<u32>,
-    /// Whether it is the page that stays.
+    /// True if the copy is the kept page.
     pub stays: bool,
-    /// Whether it is on another host.
+    /// True if the copy is on another origin.
     pub elsewhere: bool,
 }
 
-/// Which copies come first.
+/// Order and filter of copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wanted {
-    /// The newest first, instead of those with the nearest text.
+    /// True to return the newest copies first, instead of those with the nearest text.
     pub newest: bool,
-    /// Only copies on other hosts.
+    /// True to return only copies on other origins.
     pub elsewhere: bool,
 }
 
-/// Ranks of the other pages of a page's cluster, at most `most`: those with the same text first, then by bits in which simhashes
-/// differ, then the newest, then the page that stays, then the smallest id; or by fetch time first.
+/// Returns at most `most` other pages of a page's trivial cluster. Pages with the same text come
+/// first, then those with the nearest simhash, then the newest, then the kept page, then the
+/// smallest id. With [`Wanted::newest`] the fetch time is compared first.
 ///
 /// # Errors
-/// As [`Index::page`].
+/// Returns any error of [`Index::page`].
 ///
 /// # Cost
-/// A look at each page of the cluster.
+/// Reads the rows of all pages of the cluster.
 pub fn alternates(index: &Index, page: u32, wanted: Wanted, most: usize) -> Result<Vec<Alternate>> {
     let (row, own) = (index.page(page)?, index.content(page)?);
     if row.cluster == NONE {

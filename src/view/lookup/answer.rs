@@ -1,4 +1,4 @@
-//! What a crawler is told of a URL.
+//! Answers to a crawler's question about a URL.
 
 use std::fmt::Write;
 
@@ -12,45 +12,44 @@ use webtwin_base::ids::{DocId, doc_id, splitmix64};
 use webtwin_core::url_rules::rules::Rule;
 use webtwin_pages::url::CanonicalUrl;
 
-/// What to do with a URL.
+/// Action that a crawler should take for a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// The page stays.
+    /// The page is kept, so it must be fetched.
     Fetch,
-    /// Another page stays for it, or it stands on the list in force, or all crawled pages of its
-    /// folder may be skipped, or a URL rule makes it the URL of a page.
+    /// The URL may be skipped: another page is kept for it, it is on the list in force, all crawled
+    /// pages of its folder may be skipped, or a URL rule rewrites it to the URL of a page.
     Skip,
-    /// It was not crawled: nothing is known against fetching it.
+    /// The URL was not crawled, and there is no reason to skip it.
     Unknown,
-    /// It is no http(s) URL.
+    /// It is not an http(s) URL.
     Reject,
 }
 
 impl Action {
-    /// All, in the order of their declaration.
+    /// All variants, in the order of their declaration.
     pub const ALL: [Action; 4] = [Action::Fetch, Action::Skip, Action::Unknown, Action::Reject];
 
-    /// The word in answers.
+    /// Returns the value in answers.
     pub fn as_str(self) -> &'static str {
         ["fetch", "skip", "unknown", "reject"][self as usize]
     }
 }
 
-/// An id in JSON: 16 hexadecimal digits, because JavaScript rounds numbers above 2^53.
+/// Formats an id for JSON as 16 hexadecimal digits, because JavaScript rounds numbers above 2^53.
 pub fn hexadecimal(id: u64) -> String {
     format!("{id:016x}")
 }
 
-/// The id that 16 hexadecimal digits stand for.
+/// Parses an id of 16 hexadecimal digits.
 pub fn id_of(text: &str) -> Option<u64> {
     let digits = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     digits.then(|| u64::from_str_radix(text, 16).ok()).flatten()
 }
 
-/// A share of the pages to skip that is fetched all the same, another one each day: \[CSG00\] section 5.1 asks that
-/// replicas be
-/// visited again now and then.
+/// Fraction of the skipped pages that is fetched nevertheless, other pages each day. \[CSG00\]
+/// section 5.1 asks that replicas be revisited now and then.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Recheck {
     below: u64,
@@ -58,7 +57,8 @@ pub struct Recheck {
 }
 
 impl Recheck {
-    /// A share from 0 to 1 of the pages, on a day since 1970; the same pages whoever asks.
+    /// Selects the fraction `share`, from 0 to 1, of the pages for a day since 1970. The selection
+    /// is the same for all clients.
     pub fn new(share: f64, day: u64) -> Recheck {
         Recheck { below: (share.clamp(0.0, 1.0) * u64::MAX as f64) as u64, day }
     }
@@ -68,22 +68,22 @@ impl Recheck {
     }
 }
 
-/// What is found of a URL or doc id, before anything is put in words.
+/// Result of a look-up, as numbers of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
-    /// What to do.
+    /// Action for the URL.
     pub action: Action,
     /// Rank of the page, if it was crawled.
     pub page: Option<u32>,
-    /// Rank of the page that stays for it.
+    /// Rank of the page that is kept for it.
     pub keep: Option<u32>,
     /// Number of the prefix that covers it, if it was not crawled.
     pub prefix: Option<usize>,
     /// Number of the last URL rule that rewrites it, if it was not crawled.
     pub rule: Option<usize>,
-    /// Word that says why it stands on the list in force, if it was not crawled.
+    /// Value that explains why it is on the list in force, if it was not crawled.
     pub standing: Option<u8>,
-    /// Whether it is fetched only to see whether it still is a copy.
+    /// True if it is fetched only to check that it still is a copy.
     pub recheck: bool,
 }
 
@@ -99,25 +99,26 @@ impl Found {
     };
 }
 
-/// Asks an index; one for each thread.
+/// Looks up URLs in an index. Each thread has its own, because of the scratch buffer.
 #[derive(Debug)]
 pub struct Asker<'i> {
-    /// The index.
+    /// Index that is looked up in.
     pub index: &'i Index,
     recheck: Option<Recheck>,
     room: Vec<u8>,
 }
 
 impl<'i> Asker<'i> {
-    /// Asks this index.
+    /// Creates an asker for an index. With `recheck`, a fraction of the skipped pages is fetched.
     pub fn new(index: &'i Index, recheck: Option<Recheck>) -> Asker<'i> {
         Asker { index, recheck, room: Vec::new() }
     }
 
-    /// Looks up a URL as it stands in a crawl.
+    /// Looks up a URL as a crawler finds it.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Input`] when the index is damaged where this looks; so with all below.
+    /// Returns [`webtwin_base::error::Error::Input`] if a damaged part of the index is read. All
+    /// functions below return this error too.
     pub fn url(&mut self, url: &str) -> Result<Found> {
         match CanonicalUrl::parse(url) {
             Err(_) => Ok(Found { action: Action::Reject, ..Found::NOTHING }),
@@ -128,13 +129,13 @@ impl<'i> Asker<'i> {
     /// Looks up a canonical URL.
     ///
     /// # Errors
-    /// As [`Asker::url`].
+    /// Returns any error of [`Asker::url`].
     pub fn canonical(&mut self, url: &CanonicalUrl) -> Result<Found> {
         let found = self.id(doc_id(url.as_str()))?;
         if found.page.is_some() || found.standing.is_some() {
             return Ok(found);
         }
-        // A rule names the page that stays, a prefix does not.
+        // A rule names the page that is kept, a prefix does not. So rules come first.
         let by_rule = self.rewritten(url.as_str())?;
         if by_rule.keep.is_some() {
             return Ok(by_rule);
@@ -148,8 +149,9 @@ impl<'i> Asker<'i> {
         })
     }
 
-    /// What URL rules say of a URL that was not crawled. It is skipped if they make it the URL of a
-    /// page that was, or that stands on the list in force for one.
+    /// Applies the URL rules to a URL that was not crawled. The URL is skipped if the rules rewrite
+    /// it to the URL of a crawled page, or of a page on the list in force whose kept page was
+    /// crawled.
     fn rewritten(&self, url: &str) -> Result<Found> {
         let Some((rewritten, used)) = self.index.rules().rewrite(url) else { return Ok(Found::NOTHING) };
         let (found, rule) = (self.id(doc_id(&rewritten))?, used.last().copied());
@@ -166,7 +168,7 @@ impl<'i> Asker<'i> {
     /// Looks up a doc id.
     ///
     /// # Errors
-    /// As [`Asker::url`].
+    /// Returns any error of [`Asker::url`].
     pub fn id(&self, id: DocId) -> Result<Found> {
         let Some(rank) = self.index.rank(id)? else { return self.standing(id) };
         let row = self.index.page(rank)?;
@@ -182,18 +184,18 @@ impl<'i> Asker<'i> {
         let recheck = self.recheck.is_some_and(|recheck| recheck.is_due(id));
         let action = if recheck { Action::Fetch } else { Action::Skip };
         let keep = match (row.keep != NONE).then(|| self.index.page(row.keep)).transpose()? {
-            // Another page stays for that one by now.
+            // Since the list was made, another page is kept for the page that it names.
             Some(kept) if kept.keep != NONE => Some(kept.keep),
             kept => kept.map(|_| row.keep),
         };
         Ok(Found { action, keep, standing: Some(row.why), recheck, ..Found::NOTHING })
     }
 
-    /// Appends a line on a URL to `into`: what to do and, after a tab, the URL of the page that stays for one to be
-    /// skipped.
+    /// Appends the answer for a URL to `into` as one line: the action and, for a page to be
+    /// skipped, a tab and the URL of the kept page.
     ///
     /// # Errors
-    /// As [`Asker::url`].
+    /// Returns any error of [`Asker::url`].
     pub fn line(&self, found: &Found, into: &mut String) -> Result<()> {
         into.push_str(found.action.as_str());
         if let (Action::Skip, Some(keep)) = (found.action, found.keep) {
@@ -204,10 +206,10 @@ impl<'i> Asker<'i> {
         Ok(())
     }
 
-    /// All that is known of a URL.
+    /// Returns everything that the index has about a URL.
     ///
     /// # Errors
-    /// As [`Asker::url`].
+    /// Returns any error of [`Asker::url`].
     pub fn answer(&mut self, url: &str) -> Result<Answer> {
         match CanonicalUrl::parse(url) {
             Err(_) => Ok(Answer { url: Some(url.into()), why: Some("not_a_url".into()), ..Answer::of(Action::Reject) }),
@@ -223,10 +225,10 @@ impl<'i> Asker<'i> {
         }
     }
 
-    /// All that is known of a doc id.
+    /// Returns everything that the index has about a doc id.
     ///
     /// # Errors
-    /// As [`Asker::url`].
+    /// Returns any error of [`Asker::url`].
     pub fn answer_id(&self, id: DocId) -> Result<Answer> {
         let found = self.id(id)?;
         let canonical = found.page.map(|page| self.index.url(page)).transpose()?;
@@ -279,48 +281,48 @@ impl<'i> Asker<'i> {
     }
 }
 
-/// A page by id and URL.
+/// Page by id and URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OfPage {
-    /// Its doc id, in hexadecimal.
+    /// Doc id of the page, in hexadecimal.
     pub id: String,
-    /// Its canonical URL.
+    /// Canonical URL of the page.
     pub url: String,
 }
 
 impl OfPage {
-    /// The page of a rank.
+    /// Returns id and URL of the page with a rank.
     ///
     /// # Errors
-    /// As [`Index::page`].
+    /// Returns any error of [`Index::page`].
     pub fn of(index: &Index, rank: u32) -> Result<OfPage> {
         Ok(OfPage { id: hexadecimal(index.page(rank)?.doc_id), url: index.url(rank)? })
     }
 }
 
-/// A collection that has mirrors.
+/// Collection that has mirrors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OfCollection {
-    /// Its id, in hexadecimal.
+    /// Id of the collection, in hexadecimal.
     pub id: String,
-    /// URL of its root.
+    /// URL of the root.
     pub root: String,
-    /// Its pages.
+    /// Number of pages.
     pub size: u32,
-    /// It and its mirrors.
+    /// Number of collections in the similar cluster, including this one.
     pub cardinality: u32,
 }
 
-/// A URL rule.
+/// URL rule in an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OfRule {
-    /// For which URLs.
+    /// Scope: the URLs that the rule applies to.
     pub scope: String,
-    /// Kind of its edit.
+    /// Kind of the edit.
     pub kind: &'static str,
-    /// What the edit changes.
+    /// Pattern that the edit changes.
     pub pattern: String,
-    /// What it puts in its place.
+    /// Replacement for the pattern.
     pub replacement: String,
 }
 
@@ -331,38 +333,39 @@ impl OfRule {
     }
 }
 
-/// All that is known of a URL.
+/// Everything that an index has about a URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Answer {
-    /// As it was asked for; absent for an id.
+    /// URL of the request; absent for a doc id.
     pub url: Option<String>,
-    /// Canonical, as the job makes it; absent for what is no URL, and for an id that was not crawled.
+    /// Canonical URL, normalized as the job does; absent if the URL is invalid, and for a doc id
+    /// that was not crawled.
     pub canonical: Option<String>,
     /// Doc id, in hexadecimal.
     pub id: Option<String>,
-    /// Its title, which may be empty; absent for what was not crawled.
+    /// Title, which may be empty; absent if the URL was not crawled.
     pub title: Option<String>,
-    /// Whether it was crawled.
+    /// True if the URL was crawled.
     pub known: bool,
-    /// What to do.
+    /// Action for the URL.
     pub action: Action,
-    /// Why: a word of `avoid.why`, `prefix`, `rule`, `recheck` or `not_a_url`.
+    /// Reason: a value of `avoid.why`, `prefix`, `rule`, `recheck` or `not_a_url`.
     pub why: Option<String>,
-    /// Its role in its cluster: a word of `clusters.role`.
+    /// Role in its trivial cluster: a value of `clusters.role`.
     pub role: Option<String>,
-    /// The page that stays for it.
+    /// Page that is kept for it.
     pub keep: Option<OfPage>,
     /// Id of its trivial cluster.
     pub cluster: Option<String>,
     /// Its collection.
     pub collection: Option<OfCollection>,
-    /// The prefix of the avoid list that covers it.
+    /// Prefix of the avoid list that covers it.
     pub prefix: Option<String>,
-    /// The URL that URL rules make of one that was not crawled.
+    /// URL to which URL rules rewrite it, if it was not crawled.
     pub rewritten: Option<String>,
-    /// The last of these rules.
+    /// Last rule that rewrites it.
     pub rule: Option<OfRule>,
-    /// Why nothing is known of it, if the action is `unknown`.
+    /// Explanation, if the action is `unknown`.
     pub unknown: Option<Unknown>,
 }
 
@@ -390,13 +393,13 @@ impl Answer {
     }
 }
 
-/// Answers lines of URLs, or of doc ids, one line each and in their order.
+/// Answers lines of URLs or doc ids, one line each, in their order. Returns the number of lines.
 ///
 /// # Errors
-/// As [`Asker::url`].
+/// Returns any error of [`Asker::url`].
 ///
 /// # Cost
-/// A microsecond or two a line.
+/// One or two microseconds a line.
 pub fn answer_lines(asker: &mut Asker<'_>, lines: &str, form: Form, into: &mut String) -> Result<u64> {
     let mut count = 0;
     for line in lines.lines() {
@@ -425,12 +428,12 @@ pub fn answer_lines(asker: &mut Asker<'_>, lines: &str, form: Form, into: &mut S
     Ok(count)
 }
 
-/// What lines are, and what is answered.
+/// Format of the lines and the answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Form {
-    /// Lines are doc ids.
+    /// True if lines are doc ids instead of URLs.
     pub ids: bool,
-    /// Answers are objects of JSON.
+    /// True if answers are JSON objects instead of plain lines.
     pub json: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Is this text known, exactly or nearly?
+//! Check of a text against an index: exact and near copies among the pages.
 
 use serde::Serialize;
 
@@ -14,37 +14,38 @@ use webtwin_job::{Job, Measure};
 use webtwin_pages::html::Extractor;
 use webtwin_pages::url::CanonicalUrl;
 
-/// Near pages that are told.
+/// Maximum number of near pages in an answer.
 const MOST: usize = 20;
 
-/// Pages with one text that are looked through for one that is not the page itself.
+/// Maximum number of pages with an equal text that are examined for one that is not the page
+/// itself.
 const MOST_COPIES: usize = 1000;
 
-/// In which form a body comes.
+/// Format of a page's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// HTML as fetched.
     Html,
     /// XHTML as fetched.
     Xhtml,
-    /// Text.
+    /// Plain text.
     Text,
 }
 
-/// What is asked.
+/// Request to check a page.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
-    /// The page's bytes.
+    /// Bytes of the page.
     pub body: &'a [u8],
-    /// Their form.
+    /// Format of the bytes.
     pub form: Form,
-    /// Charset that the transport names.
+    /// Charset that the transport declares.
     pub charset: Option<&'a str>,
-    /// Its URL, if it is known: a page is no copy of itself.
+    /// URL of the page, if known. It excludes the page from its own copies.
     pub url: Option<&'a CanonicalUrl>,
 }
 
-/// A page that is near a text.
+/// Page that is near a text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NearPage {
     /// Doc id in hexadecimal, and URL.
@@ -52,53 +53,53 @@ pub struct NearPage {
     pub page: OfPage,
     /// `overlap` or `hamming`.
     pub measure: &'static str,
-    /// Chunks shared, by `overlap`.
+    /// Number of shared chunks, by `overlap`.
     pub shared: Option<u32>,
-    /// Bits in which the simhashes differ, by `hamming`.
+    /// Hamming distance of the simhashes, by `hamming`.
     pub distance: Option<u32>,
-    /// Share of the chunks of the larger, by `overlap`.
+    /// Shared chunks as a fraction of the larger text's chunks, by `overlap`.
     pub resemblance: Option<f64>,
-    /// The page that stays for it; absent if it stays itself.
+    /// Page that is kept for it; absent if it is kept itself.
     pub keep: Option<OfPage>,
 }
 
-/// Whether a measure was used, and if not, why.
+/// Use of each measure: `used`, or the reason why not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Measures {
-    /// By shared chunks.
+    /// Overlap of chunks.
     pub overlap: &'static str,
-    /// By simhashes.
+    /// Simhashes.
     pub hamming: &'static str,
-    /// By MinHash.
+    /// MinHash.
     pub minhash: &'static str,
 }
 
-/// What is known of a text.
+/// Result of a check.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Check {
-    /// A page with the same text: the one that stays, if it is known.
+    /// Page with the same text; the kept one, if there are several.
     pub exact: Option<OfPage>,
-    /// Pages that are near, the nearest first; at most 20.
+    /// Near pages, the nearest first; at most 20.
     pub near: Vec<NearPage>,
-    /// `skip` if it is the copy of a page by the measure of the job, else `fetch`.
+    /// `skip` if it is a copy of a page by the job's measure, else `fetch`.
     pub action: Action,
     /// `exact` or `similar`.
     pub why: Option<&'static str>,
-    /// The page that stays for it.
+    /// Page that is kept for it.
     pub keep: Option<OfPage>,
-    /// Bytes of its text.
+    /// Size of its text, in bytes.
     pub text_bytes: usize,
-    /// Its simhash, if it has one that can be compared.
+    /// Simhash, if the text has one that can be compared.
     pub fingerprint: Option<String>,
-    /// Distinct chunks of its text.
+    /// Number of distinct chunks of its text.
     pub chunks: u32,
-    /// Those that count; absent without chunks in the index.
+    /// Number of its chunks that count; absent if the index has no chunks.
     pub counting: Option<u32>,
-    /// Which measures were used: `used`, or why not.
+    /// Use of each measure: `used`, or the reason why not.
     pub measures: Measures,
 }
 
-/// Checks texts; one for each thread.
+/// Checks texts. Each thread has its own, because of scratch buffers.
 pub struct Checker {
     extractor: Extractor,
     recipe: Recipe,
@@ -108,23 +109,23 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// Checks texts as the job of an index's run reads them.
+    /// Creates a checker that reads texts like the job of the index's run.
     pub fn new(index: &Index) -> Checker {
         let job = index.about.run.job.clone();
-        // Weights by a whole crawl cannot be had for one text.
+        // Feature weights from a whole crawl are not available for a single text.
         let simhashes =
             (job.simhash.bits > 0 && !job.simhash.features.idf).then(|| hamming::recipe::Recipe::new(&job.simhash));
         let extractor = Extractor::new(&job.input.limits);
         Checker { extractor, recipe: Recipe::new(&job.chunks), simhashes, job, fprints: Vec::new() }
     }
 
-    /// What is known of a page's body.
+    /// Checks the body of a page.
     ///
     /// # Errors
-    /// As [`Index::rank`].
+    /// Returns any error of [`Index::rank`].
     ///
     /// # Cost
-    /// One pass over the body, a look-up a chunk, and one in each table of simhashes.
+    /// One pass over the body, one look-up for each chunk, and one in each table of simhashes.
     pub fn check(&mut self, index: &Index, asked: Asked<'_>) -> Result<Check> {
         let blank = CanonicalUrl::parse("http://localhost/").expect("this is a URL");
         let text = match asked.form {
@@ -133,10 +134,11 @@ impl Checker {
             Form::Text => self.extractor.text(asked.body, asked.charset).text,
         };
         let document = self.recipe.fingerprint(text, &mut self.fprints);
+        // The job identifies pages with little text by their bytes, so the check must do so too.
         let by_bytes = text.len() < self.job.chunks.min_text as usize;
         let exact = if by_bytes { instead_of_text(bytes(asked.body)) } else { document.exact };
         let simhash = match &mut self.simhashes {
-            // A page that says too little is near nothing.
+            // A page with too little text has no near pages.
             Some(recipe) => recipe.simhash(if document.exact == 0 { "" } else { text }),
             None => None,
         };
@@ -175,7 +177,7 @@ impl Checker {
             Ok(if keep == NONE { rank } else { keep })
         };
         let keep = copied.map(stays).transpose()?.filter(|keep| own != Some(*keep));
-        // Whoever asks about the page that stays is told to keep it.
+        // The kept page itself must be fetched.
         let why = keep.and(if exact.is_some() { Some("exact") } else { Some("similar") });
         let is_minhash = by == Measure::Minhash;
         Ok(Check {
@@ -200,7 +202,8 @@ impl Checker {
         })
     }
 
-    /// A page with the same text that is not the page itself: the one that stays if there are several.
+    /// Returns a page with the same text that is not the page itself; the kept one, if there are
+    /// several.
     fn same_text(&self, index: &Index, exact: u64, own: Option<u32>) -> Result<Option<u32>> {
         if exact == 0 {
             return Ok(None);
@@ -238,7 +241,7 @@ fn shared(index: &Index, compared: &Compared, own: Option<u32>, near: &mut Vec<(
     Ok(())
 }
 
-/// Adds pages whose simhashes are near.
+/// Adds pages with a near simhash.
 fn bits(
     index: &Index,
     tables: &hamming::online::OnlineIndex<webtwin_storage::mapped::FileBytes>,

@@ -1,12 +1,14 @@
-//! Which pages share enough chunks with a text to be similar to it, as the job would have found.
+//! Pages that share enough chunks with a text to be similar to it by the job's measure.
 //!
-//! A chunk that is furniture of a site, or all over the crawl, does not count, by the pages of the crawl. A chunk that no page has
-//! counts: were the text a page, it would be on one. So for the text of a page of the crawl the answer is that of the batch, and
-//! `tests/lookup.rs` holds it against the table `pairs`.
+//! A chunk that is boilerplate of a site, or frequent in the whole crawl, does not count; this
+//! depends on the crawl's pages only. A chunk that no page has counts: if the text were a page,
+//! that page would have it. So for the text of a page of the crawl the answer equals that of the
+//! batch job, and `tests/lookup.rs` compares it with the table `pairs`.
 //!
 //! # Deviations
-//! Guards decide among pairs by what else is similar to both; a text that is no page of the crawl has no links, and stands on no
-//! host. So what is answered is every pair that the measure makes, before any guard.
+//! Guards decide among pairs by the other pages that are similar to both. A text that is not a page
+//! of the crawl has no links and no host. So the answer has all pairs of the measure, before any
+//! guard.
 
 use super::index::Index;
 use super::rows::NONE;
@@ -15,39 +17,40 @@ use webtwin_base::ids::FPrint;
 use webtwin_core::overlap::is_pairwise_similar;
 use webtwin_job::Overlap;
 
-/// Marks a chunk on several pages: the other bits say where their list is.
+/// Flag of a chunk on several pages. The other bits are the position of its list.
 pub(super) const LIST: u32 = 1 << 31;
-/// Marks a chunk that is furniture.
+/// Value of a chunk that is boilerplate.
 pub(super) const TEMPLATE: u32 = NONE;
-/// Marks a chunk that is all over the crawl.
+/// Value of a chunk that is frequent in the whole crawl.
 pub(super) const FREQUENT: u32 = NONE - 1;
 
-/// A page that a text is similar to.
+/// Page that a text is similar to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SharedChunks {
     /// Rank of the page: the first of its exact copies.
     pub page: u32,
-    /// Chunks that count and that both have.
+    /// Number of common chunks that count.
     pub shared: u32,
-    /// Chunks that count, of the larger.
+    /// Number of chunks that count, of the larger text.
     pub larger: u32,
 }
 
-/// What is known of the chunks of a text.
+/// Comparison of a text's chunks with all pages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Compared {
-    /// Chunks of the text that count.
+    /// Number of chunks of the text that count.
     pub counting: u32,
-    /// Chunks that do not: furniture, and those all over the crawl.
+    /// Number of chunks of the text that do not count: boilerplate and frequent ones.
     pub left_out: u32,
-    /// Similar pages: the largest share of chunks first, then the smallest rank.
+    /// Similar pages by falling fraction of common chunks, then by rank.
     pub near: Vec<SharedChunks>,
 }
 
-/// Whether a chunk counts: a chunk that no page has does, and without chunks in the index each one.
+/// True if a chunk counts. A chunk that no page has counts, and so do all chunks if the index has
+/// none.
 ///
 /// # Errors
-/// As [`compare`].
+/// Returns any error of [`compare`].
 #[cfg(feature = "search")]
 pub fn counts(index: &Index, fprint: FPrint) -> Result<bool> {
     let Some(chunks) = index.chunks() else { return Ok(true) };
@@ -56,13 +59,14 @@ pub fn counts(index: &Index, fprint: FPrint) -> Result<bool> {
     Ok(!matches!(value, Some(TEMPLATE | FREQUENT)))
 }
 
-/// Compares a text, given by its distinct chunks, with all pages; `None` if the index has no chunks.
+/// Compares a text, given by its distinct chunks, with all pages. Returns `None` if the index has
+/// no chunks.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::Input`] when the index is damaged where this looks.
+/// Returns [`webtwin_base::error::Error::Input`] if a damaged part of the index is read.
 ///
 /// # Cost
-/// A look-up a chunk, and the pages that have each: at most `overlap.max_documents`.
+/// One look-up for each chunk, and the pages that have it: at most `overlap.max_documents`.
 pub fn compare(index: &Index, fprints: &[FPrint], settings: &Overlap) -> Result<Option<Compared>> {
     let Some(chunks) = index.chunks() else { return Ok(None) };
     let postings = &chunks.postings;
@@ -88,7 +92,7 @@ pub fn compare(index: &Index, fprints: &[FPrint], settings: &Overlap) -> Result<
     pages.sort_unstable();
     for same in pages.chunk_by(|x, y| x == y) {
         let (page, shared) = (same[0], same.len() as u32);
-        // As many as the page itself has is the most that it could share.
+        // Common chunks alone can exclude a page, before its own number of chunks is read.
         if shared < settings.min_shared {
             continue;
         }

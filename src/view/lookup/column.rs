@@ -1,15 +1,17 @@
-//! A file of rows of one size, mapped and checked block by block as it is touched.
+//! File of fixed-size rows, memory-mapped and checked block by block on first access.
 //!
 //! ```text
 //! rows, one after the other | checks: 4 bytes for each 4096 of the rows (see webtwin_core::hamming::checked) | trailer
 //! ```
 //!
-//! The trailer is last, so that a file is written in one pass whatever its length. Numbers are in the byte order of the machine;
-//! a file of another order has another format, and is refused. The manifest of the index has the trailer's checksum (the *seal*),
-//! so a file of another index is refused, too.
+//! The trailer is last, so that a file of any length is written in one pass. Numbers have the byte
+//! order of the machine; a file of another byte order appears as another format and is refused. The
+//! manifest of the index has the trailer's checksum (the *seal*), so a file of another index is
+//! refused too.
 //!
 //! # Cost
-//! A thousandth beside the rows, on disk and while they are written. To open a file, its checks are read.
+//! A thousandth of the rows' size in addition, on disk and in memory while writing. Opening a file
+//! reads its checks.
 
 use std::io::Write;
 use std::marker::PhantomData;
@@ -30,7 +32,7 @@ const MAGIC: [u8; 8] = *b"wt-lookp";
 /// Format of the files that this build writes and reads.
 const FORMAT: u32 = 1;
 
-/// Bytes that are written at a time.
+/// Number of bytes that are written at a time.
 const PIECE: usize = 256 * BLOCK;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
@@ -41,7 +43,7 @@ struct Trailer {
     row_bytes: u32,
     rows: u64,
     checks: u64,
-    /// XXH3 of all before.
+    /// XXH3 of all previous fields.
     own: u64,
 }
 
@@ -57,16 +59,16 @@ impl Trailer {
     }
 }
 
-/// What a manifest says of a column.
+/// Entry of a column in the manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seal {
-    /// Its rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Checksum of its trailer, which has those of the rest.
+    /// Checksum of the trailer, which has the checksums of the other parts.
     pub seal: String,
 }
 
-/// A column on its way to its file.
+/// Writes a column to a file.
 pub struct ColumnWriter<R> {
     file: NewFile,
     open: Vec<u8>,
@@ -76,29 +78,29 @@ pub struct ColumnWriter<R> {
 }
 
 impl<R: Pod> ColumnWriter<R> {
-    /// Begins a column in a file that has just been created.
+    /// Starts a column in a newly created file.
     pub fn new(file: NewFile) -> ColumnWriter<R> {
         ColumnWriter { file, open: Vec::with_capacity(PIECE), checks: Vec::new(), rows: 0, of: PhantomData }
     }
 
-    /// Rows so far.
+    /// Returns the number of rows so far.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Adds a row.
+    /// Appends a row.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns any error of the store.
     #[inline]
     pub fn push(&mut self, row: R) -> Result<()> {
         self.extend(&[row])
     }
 
-    /// Adds rows.
+    /// Appends rows.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns any error of the store.
     pub fn extend(&mut self, rows: &[R]) -> Result<()> {
         self.rows += rows.len() as u64;
         let mut bytes: &[u8] = bytemuck::cast_slice(rows);
@@ -113,7 +115,7 @@ impl<R: Pod> ColumnWriter<R> {
         Ok(())
     }
 
-    /// Writes what is open: whole blocks, unless it is the last time.
+    /// Writes the buffered bytes: whole blocks, except in the last call.
     fn flush(&mut self) -> Result<()> {
         self.checks.extend(checks(&[&self.open]));
         self.file.write_all(&self.open).map_err(of_file)?;
@@ -121,10 +123,10 @@ impl<R: Pod> ColumnWriter<R> {
         Ok(())
     }
 
-    /// Ends the file.
+    /// Completes the file.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns any error of the store.
     pub fn finish(mut self) -> Result<(FileEntry, Seal)> {
         self.flush()?;
         let trailer = Trailer::of(size_of::<R>(), self.rows, &self.checks);
@@ -137,7 +139,7 @@ impl<R: Pod> ColumnWriter<R> {
     }
 }
 
-/// The error of a new file, which goes through the standard library's.
+/// Unwraps the error of a new file from the standard library's error type.
 fn of_file(cause: std::io::Error) -> Error {
     match cause.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
         Some(error) => error.clone(),
@@ -145,7 +147,7 @@ fn of_file(cause: std::io::Error) -> Error {
     }
 }
 
-/// A column, opened; threads may share it.
+/// Opened column. Threads may share it.
 #[derive(Debug)]
 pub struct Column<R> {
     name: String,
@@ -156,10 +158,11 @@ pub struct Column<R> {
 }
 
 impl<R: Pod> Column<R> {
-    /// Opens a column that is called `name` in messages.
+    /// Opens a column. `name` is for messages.
     ///
     /// # Errors
-    /// [`Error::Input`] when it is no such file, damaged at its end, cut, or not the one that was sealed.
+    /// Returns [`Error::Input`] if the file is not a column, is truncated, is damaged at its end,
+    /// or is not the one that was sealed.
     pub fn open(name: &str, bytes: FileBytes, seal: &Seal) -> Result<Column<R>> {
         let refuse = |how: &str| Err(Error::input(name, format!("{how}; fetch the index again or make it anew")));
         let all: &[u8] = bytes.as_ref();
@@ -188,20 +191,20 @@ impl<R: Pod> Column<R> {
         Ok(Column { name: name.into(), bytes, checked, rows, of: PhantomData })
     }
 
-    /// Its rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Bytes of its file.
+    /// Returns the size of the file in bytes.
     pub fn len_bytes(&self) -> usize {
         self.bytes.as_ref().len()
     }
 
-    /// A row.
+    /// Returns a row.
     ///
     /// # Errors
-    /// [`Error::Input`] when it is damaged, or when there is no such row.
+    /// Returns [`Error::Input`] if the row is damaged or does not exist.
     #[inline]
     pub fn get(&self, row: usize) -> Result<R> {
         let span = row * size_of::<R>()..(row + 1) * size_of::<R>();
@@ -212,10 +215,10 @@ impl<R: Pod> Column<R> {
         }
     }
 
-    /// The rows of a range.
+    /// Returns the rows of a range.
     ///
     /// # Errors
-    /// As [`Column::get`].
+    /// Returns any error of [`Column::get`].
     pub fn range(&self, rows: Range<usize>) -> Result<impl ExactSizeIterator<Item = R> + '_> {
         let span = rows.start * size_of::<R>()..rows.end * size_of::<R>();
         let all: &[u8] = self.bytes.as_ref();
@@ -240,10 +243,10 @@ impl<R: Pod> Column<R> {
 }
 
 impl Column<u8> {
-    /// The bytes of a range.
+    /// Returns the bytes of a range.
     ///
     /// # Errors
-    /// As [`Column::get`].
+    /// Returns any error of [`Column::get`].
     #[inline]
     pub fn slice(&self, range: Range<usize>) -> Result<&[u8]> {
         let all: &[u8] = self.bytes.as_ref();
@@ -263,7 +266,7 @@ pub(super) mod tests {
     use webtwin_storage::location::Location;
     use webtwin_storage::mapped::{Residence, file_bytes};
 
-    /// A column of these rows in a folder.
+    /// Writes a column of the given rows in a folder.
     pub(in crate::lookup) fn column<R: Pod>(folder: &tempfile::TempDir, name: &str, rows: &[R]) -> (Location, Seal) {
         let at = Location::parse(folder.path().join(name).to_str().unwrap()).unwrap();
         let mut writer = ColumnWriter::new(NewFile::create(&at, name).unwrap());

@@ -1,23 +1,25 @@
-//! Where a key is among sorted keys, found by interpolation: keys are hashes, so their values tell where they are.
+//! Interpolation search among sorted keys. Keys are hashes, so a key's value predicts its position.
 
 use webtwin_base::error::Result;
 
-/// Rows that are looked through one by one, once no more are left to choose from.
+/// Number of remaining rows from which a linear scan takes over.
 const FEW: usize = 8;
 
-/// Probes by interpolation before halving takes over: hashes need a handful, what is no hash may need as many as there are rows.
+/// Number of interpolation probes before binary search takes over. Hashes need a handful; other
+/// keys could need a probe for each row.
 const PROBES: usize = 12;
 
-/// The first row whose key is `key` or larger, among `rows` rows ascending by key; `key_of` tells a row's.
+/// Returns the first row whose key is at least `key`, among `rows` rows in ascending order.
+/// `key_of` returns the key of a row.
 ///
 /// # Errors
-/// Those of `key_of`.
+/// Returns any error of `key_of`.
 ///
 /// # Cost
-/// About log log n looks at evenly spread keys, 12 + log n at any.
+/// About log log n probes for evenly distributed keys, at most 12 + log n for others.
 #[inline]
 pub(super) fn lower_bound(rows: usize, key: u64, key_of: impl Fn(usize) -> Result<u64>) -> Result<usize> {
-    // Rows before `from` are smaller; those from `to` on are not.
+    // Invariant: rows before `from` have smaller keys; rows from `to` on have not.
     let (mut from, mut to) = (0, rows);
     // Bounds of the keys between.
     let (mut least, mut most) = (0u64, u64::MAX);
@@ -26,7 +28,8 @@ pub(super) fn lower_bound(rows: usize, key: u64, key_of: impl Fn(usize) -> Resul
         let at = match probes < PROBES && least <= key && key <= most {
             true => {
                 let share = u128::from(key - least) * (to - from) as u128 / (u128::from(most - least) + 1);
-                // A step toward the middle, so that the next probe is likely to be on the other side.
+                // Shifts the probe toward the middle, so that the next one is likely to be on the
+                // other side.
                 let share = share as usize;
                 let lean = if probes % 2 == 0 { share.saturating_sub(FEW / 2) } else { share + FEW / 2 };
                 from + lean.min(to - from - 1)
@@ -47,10 +50,10 @@ pub(super) fn lower_bound(rows: usize, key: u64, key_of: impl Fn(usize) -> Resul
     Ok(from)
 }
 
-/// The row of a key, if there is one.
+/// Returns the row of a key, if there is one.
 ///
 /// # Errors
-/// As [`lower_bound`].
+/// Returns any error of [`lower_bound`].
 #[inline]
 pub(super) fn find(rows: usize, key: u64, key_of: impl Fn(usize) -> Result<u64>) -> Result<Option<usize>> {
     let at = lower_bound(rows, key, &key_of)?;
@@ -97,7 +100,7 @@ mod tests {
         hashes.sort_unstable();
         let asked: Vec<u64> = (0..1000).map(|n| splitmix64(n + (1 << 40))).collect();
         assert!(looks(&hashes, &asked) <= 14, "{}", looks(&hashes, &asked));
-        // Each key is twice the one before, at both ends.
+        // Worst case: each key is twice the previous one, at both ends.
         let worst: Vec<u64> = (0..1 << 17).map(|n| if n < 40 { 1 << n } else { u64::MAX - (1 << 17) + n }).collect();
         assert!(looks(&worst, &worst[..1000]) <= 12 + 17 + FEW, "{}", looks(&worst, &worst[..1000]));
     }

@@ -1,5 +1,5 @@
-//! Lists of all trivial clusters, and of all originals with their mirrors: the largest first, or of those the ones that have
-//! all words of a question.
+//! Lists of all trivial clusters and of all originals with their mirrors, the largest first;
+//! optionally only those that match all words of a query.
 
 use std::collections::BTreeSet;
 
@@ -10,38 +10,38 @@ use super::index::Index;
 use super::names::{self, Places};
 use webtwin_base::error::Result;
 
-/// Pages of a set whose hosts are counted.
+/// Number of pages of a set whose hosts are counted.
 pub const HOSTS_OF: usize = 64;
 
-/// Copies of an original whose sizes are listed.
+/// Maximum number of copies of an original whose sizes are listed.
 const SIZES: usize = 24;
 
-/// What is asked of a list.
+/// Request for a part of a list.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'q> {
-    /// Words that a set must have in the titles and URLs of its pages; all sets without any.
+    /// Words that the titles and URLs of a set's pages must contain. Empty for all sets.
     pub words: &'q str,
-    /// Place of the first one.
+    /// Place in the list of the first set.
     pub from: u32,
-    /// Maximum number.
+    /// Maximum number of sets.
     pub limit: usize,
 }
 
-/// A part of a list.
+/// Part of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Listed<T> {
-    /// Number of all, whatever is asked.
+    /// Length of the whole list, independent of the request.
     pub all: usize,
-    /// Number of those that match; absent if counting would take a search of its own.
+    /// Number of sets that match; absent if counting would require a separate search.
     pub matches: Option<usize>,
-    /// Some of those that match, the largest first.
+    /// Matching sets, the largest first.
     pub shown: Vec<T>,
-    /// Place from which to ask for more; absent if there are no more.
+    /// Place in the list for the next request; absent if there are no more sets.
     pub next: Option<u32>,
 }
 
 impl Listed<()> {
-    /// The places that are asked for, in a list of `all`.
+    /// Returns the requested places in a list of length `all`.
     fn places(all: usize, asked: Asked<'_>, find: impl FnOnce(&[u64]) -> Result<Places>) -> Result<Listed<u32>> {
         let words = names::question(asked.words);
         let Places { places, all: matches, next } = match asked.words.trim().is_empty() {
@@ -63,28 +63,28 @@ impl Listed<u32> {
     }
 }
 
-/// A trivial cluster in a list.
+/// Trivial cluster in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ListedSet {
-    /// Its id, in hexadecimal.
+    /// Id of the cluster, in hexadecimal.
     pub id: String,
-    /// Its pages.
+    /// Number of pages.
     pub pages: usize,
-    /// Hosts of its first [`HOSTS_OF`] pages.
+    /// Number of hosts of the first [`HOSTS_OF`] pages.
     pub hosts: usize,
-    /// The page that stays, or else its first.
+    /// Kept page, or else the first page.
     pub page: OfPage,
     /// Title of that page.
     pub title: String,
 }
 
-/// Trivial clusters, those with the most pages first.
+/// Lists trivial clusters, those with most pages first.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::Input`] when the index is damaged where this looks.
+/// Returns [`webtwin_base::error::Error::Input`] if a damaged part of the index is read.
 ///
 /// # Cost
-/// That of [`names::find`], and a look at [`HOSTS_OF`] pages of each cluster that is shown.
+/// That of [`names::find`], and the rows of [`HOSTS_OF`] pages for each cluster in the answer.
 pub fn sets(index: &Index, asked: Asked<'_>) -> Result<Listed<ListedSet>> {
     let find = |words: &[u64]| names::find(&index.cluster_names, words, asked.from, asked.limit);
     Listed::places(index.clusters(), asked, find)?.shown(|place| {
@@ -95,7 +95,7 @@ pub fn sets(index: &Index, asked: Asked<'_>) -> Result<Listed<ListedSet>> {
             pages.take(HOSTS_OF).map(|page| Ok(index.page(page)?.origin)).collect::<Result<BTreeSet<u32>>>()?;
         let mut hosts = BTreeSet::new();
         for origin in origins {
-            // Both schemes of a host are one.
+            // A host under both schemes counts once.
             hosts.insert(index.origin(origin)?.split_once("://").map_or_else(String::new, |(_, host)| host.into()));
         }
         Ok(ListedSet {
@@ -108,29 +108,29 @@ pub fn sets(index: &Index, asked: Asked<'_>) -> Result<Listed<ListedSet>> {
     })
 }
 
-/// An original with its mirrors in a list: a similar cluster.
+/// Similar cluster in a list: an original with its mirrors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ListedOriginal {
-    /// Id of the collection that is kept, in hexadecimal.
+    /// Id of the kept collection, in hexadecimal.
     pub id: String,
-    /// Its root.
+    /// Root of the kept collection.
     pub root: OfPage,
-    /// Title of its root.
+    /// Title of that root.
     pub title: String,
-    /// Its pages.
+    /// Number of pages of the kept collection.
     pub pages: u32,
-    /// Copies, the one that is kept among them.
+    /// Number of copies, including the kept one.
     pub copies: u32,
-    /// Pages of the copies that are not kept.
+    /// Number of pages of the copies that are not kept.
     pub surplus: u32,
-    /// Pages of the copy that is kept, then of others.
+    /// Number of pages of the kept copy, then of other copies.
     pub sizes: Vec<u32>,
 }
 
-/// Originals with their mirrors, those with the most pages in copies that are not kept first.
+/// Lists originals with their mirrors, those with most pages in copies that are not kept first.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::Input`] when the index is damaged where this looks.
+/// Returns [`webtwin_base::error::Error::Input`] if a damaged part of the index is read.
 pub fn originals(index: &Index, asked: Asked<'_>) -> Result<Listed<ListedOriginal>> {
     let find = |words: &[u64]| names::find(&index.mirror_names, words, asked.from, asked.limit);
     Listed::places(index.originals(), asked, find)?.shown(|place| {

@@ -1,7 +1,8 @@
-//! Finds sets by the words of their titles and URLs.
+//! Search of sets by the words of their titles and URLs.
 //!
-//! A column has a row for each word of each set: the hash of the word, and the place of the set in the order in which sets
-//! are listed. Rows ascend, so the places of a word ascend, and a page of results ends where the next one begins.
+//! A column has a row for each word of each set: the hash of the word, and the place of the set in
+//! the list. Rows ascend, so the places of a word ascend, and a page of results ends where the next
+//! one starts.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -11,17 +12,18 @@ use super::rows::HashRow;
 use webtwin_base::error::Result;
 use webtwin_core::text::words::Words;
 
-/// The longest question, in bytes.
+/// Maximum length of a query, in bytes.
 pub const QUESTION: usize = 400;
 
-/// Maximum number of words of a question; further ones are ignored.
+/// Maximum number of words of a query. Further words are ignored.
 const WORDS: usize = 12;
 
-/// Maximum number of rows that are read for one answer. A request costs a few milliseconds at most, whatever is asked for.
+/// Maximum number of rows that are read for one answer. It bounds any request to a few
+/// milliseconds.
 const READS: usize = 1 << 15;
 
-/// Calls `word` with the hash of each word of a title or URL. Percent-encoded bytes are decoded, and punctuation separates
-/// words, so *www.example.com/a%20b* has five.
+/// Calls `word` with the hash of each word of a title or URL. Percent-encoded bytes are decoded,
+/// and punctuation separates words, so *www.example.com/a%20b* has five.
 pub fn each_word(words: &mut Words, text: &str, mut word: impl FnMut(u64)) {
     let plain: String = decoded(text).chars().map(|c| if c.is_ascii_punctuation() { ' ' } else { c }).collect();
     words.each(&plain, |one| word(xxh3_64(one)));
@@ -46,7 +48,7 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The hashes of the words of a question, each once.
+/// Returns the distinct hashes of a query's words.
 pub fn question(text: &str) -> Vec<u64> {
     let mut hashes = Vec::new();
     each_word(&mut Words::default(), text, |hash| {
@@ -57,25 +59,27 @@ pub fn question(text: &str) -> Vec<u64> {
     hashes
 }
 
-/// Some of the sets that have all words of a question.
+/// Part of the sets that have all words of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
-    /// Their places, ascending.
+    /// Places of the sets in the list, ascending.
     pub places: Vec<u32>,
-    /// Number of all of them, where that is known without a search.
+    /// Number of all matching sets, if it is known without a search.
     pub all: Option<usize>,
-    /// The place from which a further search has to start; `None` if there are no more.
+    /// Place from which the next search must start; `None` if there are no more sets.
     pub next: Option<u32>,
 }
 
-/// Finds at most `most` sets that have all `words`, at least one, from the place `from` on. Stops early after a bounded
-/// number of rows; [`Places::next`] continues from there.
+/// Finds at most `most` sets that have all `words`, of which there must be at least one, starting
+/// at the place `from`. Stops early after a bounded number of rows; [`Places::next`] continues from
+/// there.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::Input`] when the index is damaged where this looks.
+/// Returns [`webtwin_base::error::Error::Input`] if a damaged part of the index is read.
 ///
 /// # Cost
-/// Reads of the rarest word's rows, each with a binary search for every other word: 32,768 rows in all.
+/// Reads the rows of the rarest word, each with a binary search for every other word: at most
+/// 32,768 rows in total.
 pub fn find(column: &Column<HashRow>, words: &[u64], from: u32, most: usize) -> Result<Places> {
     find_within(column, words, from, most, READS)
 }
@@ -91,9 +95,11 @@ fn find_within(column: &Column<HashRow>, words: &[u64], from: u32, most: usize, 
         };
         ranges.push(start..end);
     }
+    // The rarest word has the fewest candidates.
     ranges.sort_by_key(|range| range.len());
     let mut found = Places { places: Vec::new(), all: None, next: None };
     let Some((rarest, others)) = ranges.split_first_mut() else { return Ok(found) };
+    // The rows of a single word are the matches, so their number is known.
     if (*rarest).is_empty() || others.is_empty() {
         found.all = Some(rarest.len());
     }
@@ -109,7 +115,7 @@ fn find_within(column: &Column<HashRow>, words: &[u64], from: u32, most: usize, 
             break;
         }
         for other in others.iter_mut() {
-            // Places ascend, so the next one cannot be before this one.
+            // Places ascend, so the next candidate cannot be before this one.
             other.start = lower(other.clone(), place, |row| Ok(place_at(row)?.0))?;
             if (*other).is_empty() {
                 break 'candidates;
@@ -123,7 +129,7 @@ fn find_within(column: &Column<HashRow>, words: &[u64], from: u32, most: usize, 
     Ok(found)
 }
 
-/// The first row of a range whose place is not before `place`.
+/// Returns the first row of a range whose place is at least `place`.
 fn lower(range: std::ops::Range<usize>, place: u32, mut place_at: impl FnMut(usize) -> Result<u32>) -> Result<usize> {
     let (mut start, mut end) = (range.start, range.end);
     while start < end {

@@ -1,128 +1,131 @@
-//! Rows of the columns of an index. Pages are numbered by rank: their place in ascending order of doc ids.
+//! Row types of the columns of an index. Pages are numbered by rank: their index in ascending order
+//! of doc ids.
 
 use bytemuck::{Pod, Zeroable};
 
-/// Stands for no page, cluster or collection.
+/// Value for no page, cluster or collection.
 pub const NONE: u32 = u32::MAX;
 
-/// A page: 32 bytes.
+/// Page row of 32 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct PageRow {
-    /// Its doc id.
+    /// Doc id of the page.
     pub doc_id: u64,
-    /// Rank of the page that stays for it, or [`NONE`].
+    /// Rank of the page that is kept for it, or [`NONE`].
     pub keep: u32,
     /// Number of its trivial cluster, or [`NONE`].
     pub cluster: u32,
     /// Number of its collection, or [`NONE`].
     pub collection: u32,
-    /// Number of what its URL begins with, up to its path.
+    /// Number of its URL's origin.
     pub origin: u32,
-    /// When it was fetched, seconds since 1970; 0 if that is not known, or before.
+    /// Fetch time in seconds since 1970; 0 if unknown or earlier.
     pub time: u32,
-    /// Word of its role in the cluster; see [`super::about::About::words`].
+    /// Role in its cluster, as an index of [`super::about::About::words`].
     pub role: u8,
-    /// Word that says why it may be skipped.
+    /// Reason why it may be skipped, as an index of these values.
     pub why: u8,
-    /// [`PageRow::SKIP`], [`PageRow::SIMHASH`].
+    /// Flags [`PageRow::SKIP`] and [`PageRow::SIMHASH`].
     pub bits: u8,
     pub(super) zero: u8,
 }
 
 impl PageRow {
-    /// Bytes before the fields that follow the doc id.
+    /// Flag of a page that a crawler may skip.
     pub const SKIP: u8 = 1;
-    /// The page has a simhash.
+    /// Flag of a page with a simhash.
     pub const SIMHASH: u8 = 2;
 
-    /// Whether a crawler may skip it.
+    /// True if a crawler may skip the page.
     pub fn is_skipped(&self) -> bool {
         self.bits & PageRow::SKIP != 0
     }
 }
 
-/// A page that was not crawled and stands on the list in force: 16 bytes. Orders by doc id.
+/// Row of 16 bytes of a page that was not crawled and is on the list in force. Rows order by doc
+/// id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct StandingRow {
-    /// Its doc id.
+    /// Doc id of the page.
     pub doc_id: u64,
-    /// Rank of the page that stays for it, or [`NONE`].
+    /// Rank of the page that is kept for it, or [`NONE`].
     pub keep: u32,
-    /// Word that says why it may be skipped.
+    /// Reason why it may be skipped, as an index of [`super::about::About::words`].
     pub why: u8,
     pub(super) zero: [u8; 3],
 }
 
-/// What the text of a page hashes to: 16 bytes.
+/// Row of 16 bytes with the hashes of a page's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct ContentRow {
-    /// As `pages.exact`: of the whole text, or of the bytes where there is little; 0 if there is none.
+    /// `pages.exact`: hash of the whole text, or of the bytes if there is little text; 0 if there
+    /// is none.
     pub exact: u64,
-    /// As `pages.simhash`; means nothing without [`PageRow::SIMHASH`].
+    /// `pages.simhash`. Meaningless without [`PageRow::SIMHASH`].
     pub simhash: u64,
 }
 
-/// A hash, and what it leads to: 12 bytes. Orders by hash, then value.
+/// Row of 12 bytes that maps a hash to a number. Rows order by hash, then by value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct HashRow {
     high: u32,
     low: u32,
-    /// What it leads to.
+    /// Number that the hash maps to.
     pub value: u32,
 }
 
 impl HashRow {
-    /// Makes a row.
+    /// Creates a row.
     pub fn new(hash: u64, value: u32) -> HashRow {
         HashRow { high: (hash >> 32) as u32, low: hash as u32, value }
     }
 
-    /// The hash.
+    /// Returns the hash.
     pub fn hash(&self) -> u64 {
         u64::from(self.high) << 32 | u64::from(self.low)
     }
 }
 
-/// A trivial cluster in the list of all: 8 bytes.
+/// Row of 8 bytes of a trivial cluster in the list of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct ListedCluster {
-    /// Its number.
+    /// Number of the cluster.
     pub cluster: u32,
     /// Rank of its page with the role `keep`, or else of its smallest page.
     pub shown: u32,
 }
 
-/// A similar cluster in the list of all: 8 bytes.
+/// Row of 8 bytes of a similar cluster in the list of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct ListedOriginal {
-    /// Number of its collection that is kept, or else of its first.
+    /// Number of its kept collection, or else of its first.
     pub kept: u32,
-    /// Pages of the other collections.
+    /// Number of pages of its other collections.
     pub surplus: u32,
 }
 
-/// A collection with its mirrors: 40 bytes.
+/// Row of 40 bytes of a collection that has mirrors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct CollectionRow {
-    /// Its id: the smallest doc id in it.
+    /// Id: the smallest doc id of its pages.
     pub id: u64,
     /// Id of its similar cluster.
     pub similar_cluster: u64,
-    /// First of its members in the list of all.
+    /// Position of its first member in the list of all members.
     pub start: u64,
     /// Rank of its root.
     pub root: u32,
-    /// Collections of the similar cluster.
+    /// Number of collections in its similar cluster.
     pub cardinality: u32,
-    /// Pages, attached ones included.
+    /// Number of pages, including attached ones.
     pub size: u32,
-    /// 1 if it is the one that is kept.
+    /// 1 if it is the kept collection, else 0.
     pub keep: u32,
 }

@@ -1,4 +1,4 @@
-//! Search: words in, results out, each with what is rolled up behind it.
+//! Full-text search whose results roll up replicas.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -17,23 +17,23 @@ use crate::search::words::Question;
 use webtwin_base::error::{Error, Result};
 use webtwin_core::chunks::Recipe;
 
-/// Names of columns begin so that are files of the texts.
+/// Prefix of the names of columns that are files of the full-text index.
 pub(super) const FILES: &str = "words/";
-/// Column of the first page of each text among [`PAGES`], and their number.
+/// Name of the column with the position of each text's first page in [`PAGES`], and the total.
 pub(super) const STARTS: &str = "words.starts";
-/// Column of the pages of texts.
+/// Name of the column with the pages of texts.
 pub(super) const PAGES: &str = "words.pages";
 
-/// Results among which order can change.
+/// Number of top results whose order can change.
 pub const WINDOW: usize = 100;
 
-/// Pages of a collection, and mirrors or copies, that an answer names.
+/// Maximum number of pages of a collection, and of mirrors or copies, that an answer lists.
 pub const NAMED: usize = 20;
 
-/// Texts of the run by their words.
+/// Texts of the run by their words, and the pages of each text.
 #[derive(Debug)]
 pub struct Words {
-    /// The texts.
+    /// Full-text index.
     pub texts: Texts,
     pub(super) starts: Column<u64>,
     pub(super) pages: Column<PageOfText>,
@@ -49,38 +49,38 @@ impl File for Column<u8> {
     }
 }
 
-/// What is wanted of what matches.
+/// Requested form and part of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
-    /// Whether pages are rolled up to one result a group.
+    /// True to roll pages up into one result for each group.
     pub roll: bool,
-    /// Whether what says again what a higher result says moves down.
+    /// True to move a result down if it repeats the content of a higher one.
     pub reorder: bool,
-    /// The first result that is told.
+    /// Index of the first result to return.
     pub from: usize,
-    /// The most results.
+    /// Maximum number of results.
     pub limit: usize,
 }
 
-/// What matches.
+/// Results of a search.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Found {
-    /// Pages that match, all of them.
+    /// Number of all pages that match.
     pub pages: usize,
-    /// Results that they are rolled up to, all of them.
+    /// Number of all results into which the pages are rolled up.
     pub results: usize,
-    /// Whether they are rolled up.
+    /// True if pages are rolled up.
     pub rolled_up: bool,
-    /// Whether they are ordered anew.
+    /// True if results are reordered.
     pub reordered: bool,
-    /// The first of those that follow.
+    /// Index of the first result in `shown`.
     pub from: usize,
-    /// Some of the results, the best first.
+    /// Part of the results, the best first.
     pub shown: Vec<Shown>,
 }
 
 impl Found {
-    /// How much matches, in a line.
+    /// Formats the counts as one line.
     pub fn head(&self) -> String {
         let counted =
             |count: usize, one: &str, several: &str| format!("{count} {}", if count == 1 { one } else { several });
@@ -96,36 +96,36 @@ impl Found {
     }
 }
 
-/// A result.
+/// Result of a search.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Shown {
-    /// The page that is shown.
+    /// Page that represents the group.
     #[serde(flatten)]
     pub page: OfPage,
-    /// Its title, which may be empty.
+    /// Title of the page, which may be empty.
     pub title: Marked,
-    /// A part of its text.
+    /// Excerpt of its text.
     pub snippet: Marked,
-    /// The best score of its group: comparable within an answer.
+    /// Best score in its group; comparable within an answer only.
     pub score: f32,
-    /// Pages of the group that match.
+    /// Number of matching pages in the group.
     pub pages: usize,
-    /// Those of its own collection.
+    /// Matching pages of its collection.
     pub collection: Option<InCollection>,
-    /// Where else it is.
+    /// Other collections or copies.
     pub replica: Option<Replicas>,
-    /// The result above it that has most of its chunks.
+    /// Higher result that has most of its chunks.
     pub said_by: Option<SaidBy>,
 }
 
-/// Pages of a collection that match.
+/// Matching pages of a collection.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct InCollection {
-    /// Its id, in hexadecimal.
+    /// Id of the collection, in hexadecimal.
     pub id: String,
-    /// How many match.
+    /// Number of pages that match.
     pub pages: usize,
-    /// The first of them.
+    /// First of these pages.
     pub named: Vec<OfPage>,
 }
 
@@ -134,39 +134,39 @@ pub struct InCollection {
 pub struct Replicas {
     /// `collections` or `copies`.
     pub kind: &'static str,
-    /// How many there are.
+    /// Number of them.
     pub count: usize,
-    /// The first of them.
+    /// First of them.
     pub named: Vec<Replica>,
 }
 
-/// One of them.
+/// Another collection of a similar cluster, or another copy of a page.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Replica {
-    /// Its id, in hexadecimal: of the collection, or of the page.
+    /// Id of the collection or of the page, in hexadecimal.
     pub id: String,
-    /// URL of its root, or its own.
+    /// URL of the collection's root or of the page.
     pub url: String,
-    /// Pages of it that match.
+    /// Number of its pages that match.
     pub pages: usize,
 }
 
-/// What a result says again.
+/// Higher result whose content a result repeats.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SaidBy {
-    /// The result that said it.
+    /// Page of the higher result.
     #[serde(flatten)]
     pub page: OfPage,
-    /// Chunks that both have.
+    /// Number of common chunks.
     pub shared: usize,
-    /// Chunks of this one.
+    /// Number of chunks of this result.
     pub chunks: usize,
 }
 
-/// All pages that match, each in no more than one group: its place in `hits` is its own.
+/// Returns all pages that match. Each page is in one group.
 ///
 /// # Errors
-/// As [`search`].
+/// Returns any error of [`search`].
 pub fn hits(index: &Index, question: &Question, roll: bool) -> Result<Vec<Hit>> {
     let words = words_of(index)?;
     let mut meant: HashMap<u32, bool> = HashMap::new();
@@ -208,7 +208,7 @@ fn words_of(index: &Index) -> Result<&Words> {
     index.words().ok_or_else(missing)
 }
 
-/// The host of what a URL begins with.
+/// Returns the host of an origin, without scheme and port.
 fn host_of(origin: &str) -> &str {
     let host = origin.split_once("://").map_or(origin, |(_, host)| host).trim_end_matches('/');
     match host.rsplit_once(':') {
@@ -217,14 +217,15 @@ fn host_of(origin: &str) -> &str {
     }
 }
 
-/// Answers a question.
+/// Answers a query.
 ///
 /// # Errors
-/// [`Error::Usage`] when the index has no texts; [`Error::Input`] when it is damaged where this looks.
+/// Returns [`Error::Usage`] if the index has no texts, and [`Error::Input`] if a damaged part of
+/// the index is read.
 ///
 /// # Cost
-/// All pages that match are counted: 24 bytes each, and their sorting. A text is unpacked for each result that is told, with
-/// `reorder` for [`WINDOW`] of them.
+/// All matching pages are collected, 24 bytes each, and sorted. One text is decompressed for each
+/// result in the answer, with `reorder` for [`WINDOW`] results.
 pub fn search(index: &Index, question: &Question, wanted: Wanted) -> Result<Found> {
     let words = words_of(index)?;
     let end = wanted.from.saturating_add(wanted.limit);
@@ -250,7 +251,7 @@ pub fn search(index: &Index, question: &Question, wanted: Wanted) -> Result<Foun
     })
 }
 
-/// Places of results, with what each says again.
+/// Reorders results. Returns their previous places, each with the higher result that it repeats.
 fn ordered_anew(index: &Index, words: &Words, best: &[Group]) -> Result<Vec<(usize, Option<SaidBy>)>> {
     let mut recipe = Recipe::new(&index.about.run.job.chunks);
     let (mut scores, mut chunks) = (Vec::with_capacity(best.len()), Vec::with_capacity(best.len()));
@@ -261,7 +262,8 @@ fn ordered_anew(index: &Index, words: &Words, best: &[Group]) -> Result<Vec<(usi
         fprints.dedup();
         let mut counting = Vec::with_capacity(fprints.len());
         for fprint in fprints {
-            // What a whole site or crawl says on its pages says nothing of these two.
+            // Chunks that a site or the crawl repeats on many pages are no evidence that two
+            // results repeat each other.
             if counts(index, fprint)? {
                 counting.push(fprint);
             }
@@ -288,7 +290,7 @@ fn shown(
     roll: bool,
 ) -> Result<Shown> {
     let stored = words.texts.stored(group.shown.text)?;
-    // The text begins with the title, which is told already.
+    // The text starts with the title, which the result shows separately.
     let text = stored.text.strip_prefix(&stored.title).unwrap_or(&stored.text);
     let (collection, replica) = match roll {
         true => (in_collection(index, group, members)?, replicas(index, group, members)?),
@@ -306,7 +308,7 @@ fn shown(
     })
 }
 
-/// Pages of the collection of the page that is shown.
+/// Returns the matching pages of the collection of the page that represents the group.
 fn in_collection(index: &Index, group: &Group, members: &[Hit]) -> Result<Option<InCollection>> {
     let own = group.shown.collection;
     let Some((_, pages)) = by_collection(members).find(|one| one.0 == own).filter(|_| own != NONE) else {
@@ -316,7 +318,7 @@ fn in_collection(index: &Index, group: &Group, members: &[Hit]) -> Result<Option
     Ok(Some(InCollection { id: hexadecimal(index.collection(own)?.id), pages: pages.len(), named }))
 }
 
-/// Other collections, or, of a page that is in none, other copies.
+/// Returns the other collections, or the other copies of a page that is in no collection.
 fn replicas(index: &Index, group: &Group, members: &[Hit]) -> Result<Option<Replicas>> {
     let row = index.page(group.shown.page)?;
     if row.collection != NONE {

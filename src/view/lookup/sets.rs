@@ -1,4 +1,4 @@
-//! Trivial clusters and collections, page by page.
+//! Trivial clusters and collections with their pages.
 
 use serde::Serialize;
 
@@ -7,34 +7,34 @@ use super::index::Index;
 use super::rows::{NONE, PageRow};
 use webtwin_base::error::Result;
 
-/// A page of a set.
+/// Page of a set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Member {
-    /// Its doc id, in hexadecimal.
+    /// Doc id of the page, in hexadecimal.
     pub id: String,
-    /// Its canonical URL.
+    /// Canonical URL of the page.
     pub url: String,
-    /// Its title, which may be empty.
+    /// Title of the page, which may be empty.
     pub title: String,
-    /// Its role in its cluster: a word of `clusters.role`; absent for a page without copies.
+    /// Role in its cluster, a value of `clusters.role`; absent for a page without copies.
     pub role: Option<String>,
-    /// Why it may be skipped.
+    /// Reason why it may be skipped.
     pub why: Option<String>,
-    /// Doc id of the page that stays for it.
+    /// Doc id of the page that is kept for it.
     pub keep: Option<String>,
-    /// When it was fetched, seconds since 1970.
+    /// Fetch time in seconds since 1970.
     pub fetched: Option<u32>,
     /// Hash of its text, in hexadecimal: equal for equal texts.
     pub text: Option<String>,
-    /// Its simhash, in hexadecimal.
+    /// Simhash, in hexadecimal.
     pub simhash: Option<String>,
 }
 
 impl Member {
-    /// What is known of a page.
+    /// Returns the index's data about a page.
     ///
     /// # Errors
-    /// As [`Index::page`].
+    /// Returns any error of [`Index::page`].
     pub fn of(index: &Index, rank: u32) -> Result<Member> {
         let (row, content) = (index.page(rank)?, index.content(rank)?);
         Ok(Member {
@@ -51,23 +51,24 @@ impl Member {
     }
 }
 
-/// A trivial cluster.
+/// Trivial cluster with a part of its pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Set {
-    /// Its id, in hexadecimal: the doc id of its smallest page.
+    /// Id, in hexadecimal: the doc id of its smallest page.
     pub id: String,
-    /// Its pages.
+    /// Number of pages.
     pub pages: usize,
-    /// First of those that follow.
+    /// Index of the first page in `members`.
     pub from: usize,
-    /// Some of them, ascending by id.
+    /// Part of its pages, ascending by id.
     pub members: Vec<Member>,
 }
 
-/// A trivial cluster by the id of any of its pages, with at most `most` of them from the one at `from` on; `None` if there is none.
+/// Returns the trivial cluster of a page with at most `most` of its pages, starting with the page
+/// at index `from`. Returns `None` if the page does not exist or has no copies.
 ///
 /// # Errors
-/// As [`Index::rank`].
+/// Returns any error of [`Index::rank`].
 pub fn set(index: &Index, id: u64, from: usize, most: usize) -> Result<Option<Set>> {
     let Some(rank) = index.rank(id)? else { return Ok(None) };
     let cluster = index.page(rank)?.cluster;
@@ -80,43 +81,43 @@ pub fn set(index: &Index, id: u64, from: usize, most: usize) -> Result<Option<Se
     Ok(Some(Set { id, pages: count, from, members }))
 }
 
-/// A collection beside its mirrors.
+/// Collection without its pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mirror {
-    /// Its id, in hexadecimal: the doc id of its smallest page.
+    /// Id, in hexadecimal: the doc id of its smallest page.
     pub id: String,
-    /// Its root.
+    /// Root of the collection.
     pub root: OfPage,
     /// Title of its root, which may be empty.
     pub title: String,
-    /// Its pages.
+    /// Number of pages.
     pub size: u32,
-    /// Whether it is the one that is kept.
+    /// True if it is the kept collection.
     pub keep: bool,
 }
 
-/// A collection.
+/// Collection with its mirrors and a part of its pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Collection {
-    /// Itself.
+    /// The collection.
     #[serde(flatten)]
     pub own: Mirror,
     /// Id of its similar cluster, in hexadecimal.
     pub similar_cluster: String,
-    /// Collections of the similar cluster, itself among them.
+    /// Number of collections in its similar cluster, including itself.
     pub cardinality: u32,
-    /// Some of them.
+    /// Collections of its similar cluster, up to the limit of the request.
     pub mirrors: Vec<Mirror>,
-    /// First of the members that follow.
+    /// Index of the first page in `members`.
     pub from: usize,
-    /// Some of its pages, ascending by id.
+    /// Part of its pages, ascending by id.
     pub members: Vec<Member>,
 }
 
-/// A collection by its number.
+/// Returns a collection by its number.
 ///
 /// # Errors
-/// As [`Index::page`].
+/// Returns any error of [`Index::page`].
 pub fn mirror(index: &Index, number: u32) -> Result<Mirror> {
     let row = index.collection(number)?;
     Ok(Mirror {
@@ -128,10 +129,11 @@ pub fn mirror(index: &Index, number: u32) -> Result<Mirror> {
     })
 }
 
-/// A collection by its id, with at most `most` pages from the one at `from` on, and as many mirrors; `None` if there is none.
+/// Returns a collection by its id, with at most `most` pages, starting with the page at index
+/// `from`, and at most `most` mirrors. Returns `None` if there is no collection with the id.
 ///
 /// # Errors
-/// As [`Index::rank`].
+/// Returns any error of [`Index::rank`].
 pub fn collection(index: &Index, id: u64, from: usize, most: usize) -> Result<Option<Collection>> {
     let Some(number) = index.collection_of_id(id)? else { return Ok(None) };
     let row = index.collection(number)?;

@@ -1,7 +1,8 @@
-//! Strings by number, mapped: in blocks of 16, each string front-coded against the one before it in its block.
+//! Strings by number, memory-mapped in blocks of 16. Each string is front-coded against the
+//! previous one of its block.
 //!
-//! Two columns: where blocks start, and bytes: for each string how many bytes it has in common with the one before, how many
-//! more it has, and these.
+//! There are two columns: the starts of blocks, and the bytes. A string is stored as the number of
+//! bytes that it shares with the previous one, the number of remaining bytes, and these bytes.
 
 use webtwin_base::error::{Error, Result};
 use webtwin_storage::output::Attempt;
@@ -9,13 +10,13 @@ use webtwin_storage::output::Attempt;
 use super::column::{Column, ColumnWriter, Seal};
 use webtwin_storage::manifest::FileEntry;
 
-/// Strings of a block.
+/// Number of strings in a block.
 const BLOCK: usize = 16;
 
-/// Endings of the two files.
+/// Suffixes of the names of the two files.
 pub const FILES: [&str; 2] = [".starts", ".bytes"];
 
-/// Strings on their way to their files.
+/// Writes strings to their files.
 pub struct StringsWriter {
     starts: ColumnWriter<u64>,
     bytes: ColumnWriter<u8>,
@@ -25,20 +26,20 @@ pub struct StringsWriter {
 }
 
 impl StringsWriter {
-    /// Begins the files `NAME.starts` and `NAME.bytes` of an attempt.
+    /// Creates the files `NAME.starts` and `NAME.bytes` of an attempt.
     ///
     /// # Errors
-    /// As [`Attempt::create`].
+    /// Returns any error of [`Attempt::create`].
     pub fn new(attempt: &Attempt, name: &str) -> Result<StringsWriter> {
         let [starts, bytes] = FILES.map(|ending| attempt.create(&format!("{name}{ending}")));
         let (starts, bytes) = (ColumnWriter::new(starts?), ColumnWriter::new(bytes?));
         Ok(StringsWriter { starts, bytes, last: Vec::new(), count: 0, open: Vec::new() })
     }
 
-    /// Adds a string; its number is that of the strings before it.
+    /// Appends a string. Strings are numbered from 0 in this order.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns any error of the store.
     pub fn push(&mut self, text: &str) -> Result<()> {
         if self.count.is_multiple_of(BLOCK) {
             self.starts.push(self.bytes.rows())?;
@@ -57,16 +58,16 @@ impl StringsWriter {
         Ok(())
     }
 
-    /// Ends both files; returns them, and the number of strings.
+    /// Completes both files. Returns them and the number of strings.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns any error of the store.
     pub fn finish(self) -> Result<([(FileEntry, Seal); 2], u64)> {
         Ok(([self.starts.finish()?, self.bytes.finish()?], self.count as u64))
     }
 }
 
-/// Seven bits a byte, the lowest first; the last byte has its highest bit clear.
+/// Encodes a number in 7 bits per byte, the lowest first; the last byte has its highest bit clear.
 fn put_number(mut number: usize, into: &mut Vec<u8>) {
     while number >= 0x80 {
         into.push(number as u8 | 0x80);
@@ -88,7 +89,7 @@ fn take_number(bytes: &mut &[u8]) -> Option<usize> {
     None
 }
 
-/// Strings by number.
+/// Opened strings, accessible by number.
 #[derive(Debug)]
 pub struct Strings {
     starts: Column<u64>,
@@ -97,10 +98,10 @@ pub struct Strings {
 }
 
 impl Strings {
-    /// Strings of two columns, so many.
+    /// Creates `count` strings from their two columns.
     ///
     /// # Errors
-    /// [`Error::Input`] when there are not as many blocks as so many have.
+    /// Returns [`Error::Input`] if the number of blocks does not match `count`.
     pub fn new(starts: Column<u64>, bytes: Column<u8>, count: u64) -> Result<Strings> {
         match starts.rows() as u64 == count.div_ceil(BLOCK as u64) {
             true => Ok(Strings { starts, bytes, count: count as usize }),
@@ -108,12 +109,12 @@ impl Strings {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of strings.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Bytes of their files.
+    /// Returns the total size of the files in bytes.
     pub fn len_bytes(&self) -> usize {
         self.starts.len_bytes() + self.bytes.len_bytes()
     }
@@ -127,7 +128,7 @@ impl Strings {
     /// Appends a string to `into`.
     ///
     /// # Errors
-    /// [`Error::Input`] when its block is damaged, or when there is no such string.
+    /// Returns [`Error::Input`] if its block is damaged or the string does not exist.
     #[inline]
     pub fn append(&self, number: usize, into: &mut String) -> Result<()> {
         let start = into.len();
@@ -140,22 +141,23 @@ impl Strings {
         Ok(())
     }
 
-    /// A string.
+    /// Returns a string.
     ///
     /// # Errors
-    /// As [`Strings::append`].
+    /// Returns any error of [`Strings::append`].
     pub fn get(&self, number: usize) -> Result<String> {
         let mut text = String::new();
         self.append(number, &mut text).map(|()| text)
     }
 
-    /// The number of the last string that is not larger than `text`; strings must be ascending. `None` if all are larger.
+    /// Returns the number of the last string that is at most `text`, or `None` if all are larger.
+    /// Strings must ascend. `room` is scratch.
     ///
     /// # Errors
-    /// As [`Strings::append`].
+    /// Returns any error of [`Strings::append`].
     ///
     /// # Cost
-    /// A look at the first string of log n / 16 blocks, and at one block. `room` is scratch.
+    /// Reads the first string of log n / 16 blocks, and one whole block.
     pub fn last_not_after(&self, text: &str, room: &mut Vec<u8>) -> Result<Option<usize>> {
         let (mut from, mut to) = (0, self.starts.rows());
         while from < to {
@@ -184,8 +186,8 @@ fn broken() -> Error {
     Error::Invariant("a block of strings of an index does not read".into())
 }
 
-/// Replaces what stands in `into` from `start` on, the string before, by the next one of a block; the first of a block shares
-/// nothing with it.
+/// Replaces the previous string, which is in `into` from `start` on, by the next one of a block.
+/// The first string of a block shares no bytes with the previous one.
 #[inline]
 fn next(block: &mut &[u8], start: usize, into: &mut Vec<u8>) -> Option<()> {
     let (common, more) = (take_number(block)?, take_number(block)?);

@@ -1,4 +1,4 @@
-//! Explains why nothing is known of a URL, and what to do about it.
+//! Explanation of an unknown URL, with advice.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use super::index::Index;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 
-/// Why a URL is unknown.
+/// Reason why a URL is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
@@ -19,7 +19,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// What the reason means and what to do, for people.
+    /// Returns the meaning of the reason and advice for users.
     pub fn advice(self) -> &'static str {
         match self {
             Reason::Rejected => {
@@ -38,26 +38,28 @@ impl Reason {
     }
 }
 
-/// Why a URL is unknown, in an answer.
+/// Explanation of an unknown URL in an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unknown {
-    /// The reason.
+    /// Reason.
     pub reason: Reason,
-    /// Pages of the run on its host; absent for a doc id, which names no host.
+    /// Number of pages of the run on its host; absent for a doc id, which has no host.
     pub host_pages: Option<u32>,
-    /// Why its record was not kept: a value of `rejected.reason`.
+    /// Reason why its record was not kept: a value of `rejected.reason`.
     pub rejected: Option<String>,
-    /// What it means and what to do, in a sentence.
+    /// Meaning of the reason and advice.
     pub advice: &'static str,
 }
 
 impl Unknown {
-    /// Explains a doc id that is no page of the run, of a URL on `host`.
+    /// Explains a doc id that is not a page of the run. `host` is the host of its URL, if known.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Input`] when the index is damaged where this looks.
+    /// Returns [`webtwin_base::error::Error::Input`] if a damaged part of the index is read.
     pub fn of(index: &Index, id: DocId, host: Option<&str>) -> Result<Unknown> {
         let rejected = index.rejected(id)?.map(String::from);
+        // The count of the host's pages distinguishes a gap in the crawl from a host that the run
+        // never visited.
         let host_pages = host.map(|host| index.pages_of_host(host)).transpose()?;
         let reason = match (&rejected, host_pages) {
             (Some(_), _) => Reason::Rejected,

@@ -1,7 +1,8 @@
-//! Figures for people, here and on the command line. Limits of memory and disk are in powers of two, and told so by
-//! [`webtwin_base::error::size`]; a library would have to be told the form in as many lines.
+//! Formatting of figures, for reports and the command line. Memory and disk limits are powers of
+//! two and are formatted by [`webtwin_base::error::size`]; a formatting library would need as many
+//! lines of configuration.
 
-/// A count with commas: 105,623.
+/// Formats a count with commas: 105,623.
 pub fn count(count: u64) -> String {
     let digits = count.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
@@ -14,12 +15,13 @@ pub fn count(count: u64) -> String {
     grouped
 }
 
-/// A count of things, with their name in singular or plural.
+/// Formats a count with its noun in singular or plural.
 pub fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 
-/// A share in per cent; neither something nor all but something is rounded away.
+/// Formats a fraction in per cent. A non-zero fraction is never rounded to 0 %, nor an incomplete
+/// one to 100 %.
 pub fn share(part: u64, whole: u64) -> String {
     if part == 0 || whole == 0 {
         return "0 %".into();
@@ -31,7 +33,7 @@ pub fn share(part: u64, whole: u64) -> String {
     }
 }
 
-/// Bytes to three digits.
+/// Formats a size in bytes to three digits.
 pub fn bytes(bytes: u64) -> String {
     let (mut number, mut unit) = (bytes as f64, "B");
     for larger in ["kB", "MB", "GB", "TB", "PB"] {
@@ -48,7 +50,7 @@ pub fn bytes(bytes: u64) -> String {
     format!("{number:.decimals$} {unit}")
 }
 
-/// A part of a whole, from 0 to 1.
+/// Returns `part / whole`, from 0 to 1.
 pub fn part(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

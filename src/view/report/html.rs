@@ -1,10 +1,11 @@
-//! Writes HTML. Markup comes from the program alone, and what was crawled can only become text.
+//! HTML writer. Markup comes from the program only; crawled text is always escaped.
 //!
-//! The types keep them apart: [`Html::markup`] takes `&'static str`, which no crawled text is, and everything else is escaped.
-//! Bytes of a page may say what they like: `</script>`, `javascript:` or a right-to-left override change the words that are
-//! shown, and nothing around them.
+//! The types separate the two: [`Html::markup`] takes `&'static str`, which crawled text cannot be,
+//! and everything else is escaped. Whatever a page contains (`</script>`, `javascript:`, a
+//! right-to-left override) can change the displayed text, and nothing around it.
 //!
-//! A library of templates would escape as well, but takes any string for markup that somebody marks as such; here none can be.
+//! A template library would escape too, but accepts any string as markup that a caller marks as
+//! such. Here no such way exists.
 
 use std::fmt::{Display, Write};
 
@@ -12,100 +13,102 @@ use data_encoding::BASE64;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-/// A piece of HTML in the making.
+/// Piece of HTML under construction.
 #[derive(Debug, Default)]
 pub struct Html(String);
 
 impl Html {
-    /// Nothing yet.
+    /// Creates an empty piece.
     pub fn new() -> Html {
         Html::default()
     }
 
-    /// Adds markup, as it stands.
+    /// Appends markup unchanged.
     pub fn markup(&mut self, markup: &'static str) -> &mut Html {
         self.0.push_str(markup);
         self
     }
 
-    /// Adds text of the program's own: figures and words. It is escaped.
+    /// Appends escaped text of the program: figures and words.
     pub fn text(&mut self, text: impl Display) -> &mut Html {
         // Writing to a string cannot fail.
         let _ = write!(Escape(&mut self.0), "{text}");
         self
     }
 
-    /// Adds text that was crawled: escaped, and set apart from what stands beside it, so that marks of direction in it end
-    /// with it.
+    /// Appends crawled text: escaped and isolated, so that direction marks in it end with it.
     pub fn crawled(&mut self, text: &str) -> &mut Html {
         self.markup("<bdi>").text(text).markup("</bdi>")
     }
 
-    /// Adds an attribute, for markup that ends within a tag. The name must not be one that holds a URL or a script.
+    /// Appends an attribute, for markup that ends within a tag. The name must not be one whose
+    /// value is a URL or a script.
     pub fn attribute(&mut self, name: &'static str, value: impl Display) -> &mut Html {
         debug_assert!(!matches!(name, "href" | "src" | "style" | "srcdoc" | "action") && !name.starts_with("on"));
         self.markup(" ").markup(name).markup("=\"").text(value).markup("\"")
     }
 
-    /// Adds a link to a crawled URL, of which `shown` is shown; without the link unless the URL is one of `http` or `https`.
+    /// Appends a link to a crawled URL with the text `shown`. Only the text is appended unless the
+    /// scheme is `http` or `https`.
     pub fn link(&mut self, url: &str, shown: &str) -> &mut Html {
         match is_web(url) {
             true => self.markup("<a rel=noreferrer href=\"").text(url).markup("\">"),
             false => self.markup("<bdi>"),
         };
-        // The stylesheet sets such a link apart as it does a `bdi`.
+        // The stylesheet isolates such a link like a `bdi` element.
         self.text(shown).markup(if is_web(url) { "</a>" } else { "</bdi>" })
     }
 
-    /// Adds data for the script of the page.
+    /// Appends data for the script of the page.
     pub fn json(&mut self, id: &'static str, value: &impl Serialize) -> &mut Html {
         self.markup("<script type=\"application/json\" id=\"").markup(id).markup("\">");
         let json = serde_json::to_string(value).expect("a report is plain values");
         json.chars().for_each(|c| match c {
-            // Outside of strings JSON has none of these.
+            // In JSON these characters occur only within strings, so they can be escaped.
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => _ = write!(self.0, "\\u{:04x}", u32::from(c)),
             c => self.0.push(c),
         });
         self.markup("</script>")
     }
 
-    /// Adds another piece.
+    /// Appends another piece.
     pub fn piece(&mut self, piece: &Html) -> &mut Html {
         self.0.push_str(&piece.0);
         self
     }
 
-    /// Length so far, in bytes.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether nothing was written.
+    /// True if nothing was written.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The HTML.
+    /// Returns the HTML.
     pub fn finish(self) -> String {
         self.0
     }
 }
 
-/// The stylesheet of all pages that people look at: light, dark and print, from 420 to 1400 pixels.
+/// Stylesheet of all pages: light, dark and print, for widths from 420 to 1400 pixels.
 pub const STYLE: &str = include_str!("style.css");
 
-/// The source that a content security policy allows for an inline script or stylesheet of this text.
+/// Returns the source expression with which a content security policy allows an inline script or
+/// stylesheet with this text.
 pub fn policy_hash(text: &str) -> String {
     format!("'sha256-{}'", BASE64.encode(&Sha256::digest(text.as_bytes())))
 }
 
-/// Whether a URL may be a link.
+/// True if a URL may become a link.
 pub fn is_web(url: &str) -> bool {
     let begins = |with: &str| url.get(..with.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(with));
     begins("http://") || begins("https://")
 }
 
-/// Escapes what is written to it, for text and for attributes between double quotes.
+/// Writer that escapes text for elements and for attributes in double quotes.
 struct Escape<'o>(&'o mut String);
 
 impl Write for Escape<'_> {
@@ -117,7 +120,7 @@ impl Write for Escape<'_> {
                 '>' => self.0.push_str("&gt;"),
                 '"' => self.0.push_str("&quot;"),
                 '\n' | '\t' => self.0.push(c),
-                // NUL is an error of syntax in HTML; none of them can be seen.
+                // NUL is a syntax error in HTML; other control characters are invisible.
                 c if c.is_control() => self.0.push('\u{fffd}'),
                 c => self.0.push(c),
             }
@@ -165,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_script_with_its_hash_is_allowed_by_the_policy() {
-        // The example of the standard, CSP level 3 section 2.3.1 (sha256 of its script).
+        // Example of the standard, CSP level 3 section 2.3.1 (sha256 of its script).
         assert_eq!(policy_hash("doSomething();"), "'sha256-RFWPLDbv2BY+rCkDzsE+0fr8ylGr2R2faWMhq4lfEQc='");
     }
 

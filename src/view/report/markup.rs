@@ -1,5 +1,5 @@
-//! Pieces of markup that the report and the pages of `webtwin serve` have in common: what surrounds a page, and how figures,
-//! roles and likeness are shown.
+//! Markup components that the report and the pages of `webtwin serve` share: the frame of a page,
+//! and the display of figures, roles and similarity.
 
 use std::fmt::Display;
 
@@ -7,16 +7,17 @@ use super::contract::{By, Measure};
 use super::figures::count;
 use super::html::Html;
 
-/// Adds the head of a page; `own` is markup for its stylesheet and policy.
+/// Appends the head of a page. `own` is markup for its stylesheet and policy.
 pub fn head(html: &mut Html, title: impl Display, own: &Html) {
     html.markup("<!doctype html><html lang=en><head><meta charset=utf-8>");
     html.markup("<meta name=viewport content=\"width=device-width, initial-scale=1\"><meta name=color-scheme content=\"light dark\">");
-    // Without an icon of its own a browser asks for /favicon.ico.
+    // Without an explicit icon a browser requests /favicon.ico.
     html.markup("<link rel=icon href=\"data:,\"><title>").text(title).markup("</title>").piece(own).markup("</head>");
 }
 
-/// Begins the body: a link to the content, the name, `about` next to it, and links to the views. These are `base` and the id of
-/// each, of which one may be shown now.
+/// Appends the start of the body: a link to the content, the program's name with `about` next to
+/// it, and the navigation. The link of a view is `base` and the view's id; `current` is the id of
+/// the displayed view.
 pub fn top(
     html: &mut Html,
     about: &Html,
@@ -37,12 +38,12 @@ pub fn top(
     html.markup("</nav></header>");
 }
 
-/// A tile: a figure and what it is.
+/// Appends a tile: a figure with its label.
 pub fn tile(html: &mut Html, figure: &str, what: &str) {
     html.markup("<div class=\"card tile\"><b>").text(figure).markup("</b><span>").text(what).markup("</span></div>");
 }
 
-/// The role of a page, as a tag.
+/// Appends the role of a page as a tag.
 pub fn role(html: &mut Html, role: &str) {
     let (class, words) = match role {
         "keep" => ("tag stay", "stays"),
@@ -58,7 +59,7 @@ pub fn role(html: &mut Html, role: &str) {
     html.markup("<span").attribute("class", class).markup(">").text(words).markup("</span>");
 }
 
-/// What a page is called: its title, or else the end of its URL.
+/// Returns the name of a page: its title, or else its URL without the scheme.
 pub fn name<'p>(title: &'p str, url: &'p str) -> &'p str {
     if !title.is_empty() {
         return title;
@@ -67,7 +68,7 @@ pub fn name<'p>(title: &'p str, url: &'p str) -> &'p str {
     shown.trim_end_matches('/')
 }
 
-/// How alike two pages are, in words.
+/// Describes the similarity of two pages.
 pub fn alike(by: By) -> String {
     match by.measure {
         Measure::Exact => "same text".into(),

@@ -1,8 +1,9 @@
-//! A result made to be looked at: one HTML page that needs nothing but itself.
+//! Report of a result as one self-contained HTML page.
 //!
-//! [`gather`] reads the tables of a result, and [`contract`] is what it makes of them, `report.json`. The page of [`views`] is a function
-//! of that: with the same tables it has the same bytes. [`charts`] draws; [`markup`] has the pieces that the pages of `webtwin serve` share; [`html`] sees to it that what was crawled
-//! becomes text, whatever it says.
+//! [`gather`] reads the tables of a result into the types of [`contract`], which are also written
+//! as `report.json`. [`views`] generates the page from these: equal tables yield equal bytes.
+//! [`charts`] draws. [`markup`] has the components that the pages of `webtwin serve` share.
+//! [`html`] guarantees that crawled text is escaped.
 
 pub mod charts;
 pub mod contract;

@@ -1,31 +1,31 @@
-//! Two texts side by side: lines, and within lines that changed the words.
+//! Comparison of two texts side by side: by lines, and by words within changed lines.
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 use super::contract::{Row, Words};
 use webtwin_core::explain::diff::{Piece, pieces};
 
-/// Equal lines shown around a change.
+/// Number of equal lines shown around a change.
 const CONTEXT: usize = 2;
 
-/// Lines compared of each text.
+/// Maximum number of lines compared of each text.
 const LINES: usize = 2000;
 
-/// Rows shown.
+/// Maximum number of rows shown.
 const ROWS: usize = 50;
 
-/// Characters shown of a line.
+/// Maximum number of characters shown of a line.
 const LINE: usize = 300;
 
 /// Compares two texts.
 ///
 /// # Cost
-/// That of Myers' algorithm on at most 2,000 lines of each, and on the words of 50 lines.
+/// That of Myers' algorithm on at most 2,000 lines of each text, and on the words of 50 lines.
 pub fn side_by_side(left: &str, right: &str) -> Vec<Row> {
     rows(&pieces(head(left), head(right), CONTEXT))
 }
 
-/// The first rows of a difference.
+/// Returns the first rows of a difference.
 pub fn rows(pieces: &[Piece<'_>]) -> Vec<Row> {
     let mut rows = Vec::new();
     for piece in pieces {
@@ -46,7 +46,7 @@ pub fn rows(pieces: &[Piece<'_>]) -> Vec<Row> {
     rows
 }
 
-/// The first lines of a text.
+/// Returns the first lines of a text.
 fn head(text: &str) -> &str {
     let end = text.match_indices('\n').nth(LINES).map_or(text.len(), |(at, _)| at);
     &text[..end]
@@ -61,7 +61,8 @@ fn cut(line: &str) -> String {
     cut
 }
 
-/// A line that became another, word by word; lines that have less than a third of their words in common are shown as wholes.
+/// Compares a changed line word by word. Lines with less than a third of their words in common are
+/// shown as entirely changed.
 fn changed(left: Option<&str>, right: Option<&str>) -> Row {
     let whole = |line: &str| vec![Words { text: cut(line), changed: true }];
     let (Some(old), Some(new)) = (left, right) else {
@@ -86,7 +87,7 @@ fn changed(left: Option<&str>, right: Option<&str>) -> Row {
     Row::Changed { left: Some(left), right: Some(right) }
 }
 
-/// Adds words to a line; changed words with nothing but a space between them are one.
+/// Appends words to a line. Changed words with only a space between them are merged.
 fn add(line: &mut Vec<Words>, words: &[&str], changed: bool) {
     if words.is_empty() {
         return;
@@ -105,7 +106,7 @@ fn add(line: &mut Vec<Words>, words: &[&str], changed: bool) {
     line.push(Words { text, changed });
 }
 
-/// A line cut into words and what is between them.
+/// Splits a line into words and the characters between them.
 fn words(line: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut from = 0;

@@ -1,16 +1,16 @@
-//! The first of many rows in an order, with no more than these in memory.
+//! Selection of the first rows of an order in bounded memory.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// The `most` smallest keys of those that were offered, with their values.
+/// The `most` smallest keys among those offered, with their values.
 #[derive(Debug)]
 pub(super) struct Top<K, V> {
     most: usize,
     heap: BinaryHeap<Entry<K, V>>,
 }
 
-/// Orders by key alone.
+/// Entry of the heap. Orders by key only.
 #[derive(Debug)]
 struct Entry<K, V>(K, V);
 
@@ -35,17 +35,17 @@ impl<K: Ord, V> Ord for Entry<K, V> {
 }
 
 impl<K: Ord, V> Top<K, V> {
-    /// None yet.
+    /// Creates an empty selection.
     pub(super) fn new(most: usize) -> Top<K, V> {
         Top { most, heap: BinaryHeap::new() }
     }
 
-    /// Whether a key would be among them now.
+    /// True if a row with this key would be selected now.
     pub(super) fn takes(&self, key: &K) -> bool {
         self.heap.len() < self.most || self.heap.peek().is_some_and(|last| *key < last.0)
     }
 
-    /// Offers a row. Keys differ.
+    /// Offers a row. Keys must differ.
     pub(super) fn offer(&mut self, key: K, value: V) {
         if self.takes(&key) {
             self.heap.push(Entry(key, value));
@@ -55,7 +55,7 @@ impl<K: Ord, V> Top<K, V> {
         }
     }
 
-    /// The values, by ascending key.
+    /// Returns the values, by ascending key.
     pub(super) fn finish(self) -> Vec<V> {
         self.heap.into_sorted_vec().into_iter().map(|entry| entry.1).collect()
     }

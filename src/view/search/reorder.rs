@@ -1,24 +1,26 @@
-//! What says again what a higher result said moves down.
+//! Reordering of search results: a result that repeats the content of a higher one moves down.
 //!
 //! # Source
-//! \[SGM98\] section 1: results of a search that are near-copies of each other may be shown in an order that puts what is new
-//! first. The paper names the use and gives no rule; this one is ours.
+//! \[SGM98\] section 1: search results that are near-copies of each other may be shown in an order
+//! that puts new content first. The paper names the use and gives no rule; the rule here is our
+//! own.
 
-/// A result in its new place.
+/// Result at its new place.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Placed {
-    /// Its place before.
+    /// Previous place of the result.
     pub was: usize,
-    /// The result, by its place before, that has most of its chunks among those that now stand above it, and how many of its
-    /// chunks that has; `None` if none has any.
+    /// Among the results that are now above it, the one with most of its chunks, by its previous
+    /// place, and the number of these chunks. `None` if no result above has any of its chunks.
     pub said_by: Option<(usize, usize)>,
 }
 
-/// Orders results anew: the next is always that with the highest score times the share of its chunks that no single result above
-/// it has; of equal ones the one that was higher. Chunks of a result are ascending and distinct.
+/// Reorders results greedily. The next result is the one with the highest score times the fraction
+/// of its chunks that no single result above it has; ties go to the result that was higher. The
+/// chunks of a result are distinct and ascend.
 ///
 /// # Cost
-/// All pairs of results are compared: meant for some hundreds.
+/// Compares all pairs of results; intended for some hundreds.
 pub fn reorder(scores: &[f32], chunks: &[Vec<u64>]) -> Vec<Placed> {
     assert_eq!(scores.len(), chunks.len(), "a result has a score and chunks");
     let mut waiting: Vec<Placed> = (0..scores.len()).map(|was| Placed { was, said_by: None }).collect();
@@ -29,7 +31,7 @@ pub fn reorder(scores: &[f32], chunks: &[Vec<u64>]) -> Vec<Placed> {
             let new = all - one.said_by.map_or(0, |(_, shared)| shared) as f64;
             f64::from(scores[one.was]) * new / all
         };
-        // The first of the best: what waits is in the order of before.
+        // The first of equal ones: `waiting` keeps the previous order.
         let best = (0..waiting.len()).reduce(|x, y| if worth(&waiting[y]) > worth(&waiting[x]) { y } else { x });
         let next = waiting.remove(best.expect("some are waiting"));
         for one in &mut waiting {
@@ -43,7 +45,7 @@ pub fn reorder(scores: &[f32], chunks: &[Vec<u64>]) -> Vec<Placed> {
     placed
 }
 
-/// How many numbers two ascending lists have in common.
+/// Counts the common numbers of two ascending lists.
 fn in_common(x: &[u64], y: &[u64]) -> usize {
     let (mut rest, mut count) = (y, 0);
     for one in x {
@@ -80,7 +82,7 @@ mod tests {
             let chunks: Vec<Vec<u64>> = made.iter().map(|one| one.1.iter().copied().collect()).collect();
             let order = reorder(&scores, &chunks);
             prop_assert_eq!(order.iter().map(|one| one.was).collect::<BTreeSet<_>>().len(), made.len());
-            // The share that the one above which has most of it has.
+            // Number of chunks that the most similar result above shares.
             let said = |above: &[Placed], was: usize| {
                 above.iter().map(|one| made[was].1.intersection(&made[one.was].1).count()).max().unwrap_or(0)
             };

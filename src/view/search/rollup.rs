@@ -1,72 +1,73 @@
-//! Pages that match become results: one a group.
+//! Roll-up of matching pages into one result for each group.
 
 use std::cmp::Reverse;
 use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
 
-/// Stands for no collection.
+/// Value for no collection.
 pub const NONE: u32 = u32::MAX;
 
-/// A page of a text: 20 bytes. Pages are numbered in the order that breaks ties.
+/// Page of a text, 20 bytes. Pages are numbered in the order that breaks ties.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct PageOfText {
-    /// Its number.
+    /// Number of the page.
     pub page: u32,
-    /// What it is rolled up with: pages with equal numbers are one result.
+    /// Group of the page. Pages with equal groups are one result.
     pub group: u32,
-    /// Its collection, or [`NONE`].
+    /// Collection of the page, or [`NONE`].
     pub collection: u32,
-    /// What its URL begins with.
+    /// Origin of the page's URL.
     pub origin: u32,
-    /// 1 if it is one of those that stay.
+    /// 1 if the page is kept, else 0.
     pub kept: u32,
 }
 
-/// A page that matches.
+/// Page that matches a query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hit {
-    /// What it is rolled up with.
+    /// Group of the page.
     pub group: u32,
-    /// Its collection, or [`NONE`].
+    /// Collection of the page, or [`NONE`].
     pub collection: u32,
-    /// Its number.
+    /// Number of the page.
     pub page: u32,
-    /// Number of its text.
+    /// Number of the page's text.
     pub text: u32,
-    /// How well its text matches: the more the better.
+    /// Score of the text; higher is better.
     pub score: f32,
-    /// Whether it is one of those that stay.
+    /// True if the page is kept.
     pub kept: bool,
 }
 
-/// A group of pages that match.
+/// Group of matching pages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
-    /// The page that is shown for all: the best of those that stay, or else the best.
+    /// Page that represents the group: the best kept page, or else the best page.
     pub shown: Hit,
-    /// The best score of any member.
+    /// Best score of any member.
     pub score: f32,
-    /// Its members among all hits, by collection and page.
+    /// Range of the members in all hits. They are ordered by collection and page.
     pub members: Range<usize>,
 }
 
-/// All of what matches.
+/// All matching pages and their best groups.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RolledUp {
-    /// Pages that match, by group, collection and page.
+    /// Matching pages, by group, collection and page.
     pub hits: Vec<Hit>,
-    /// Groups of them.
+    /// Number of all groups.
     pub groups: usize,
-    /// The best of the groups, the best first; of equal ones that whose shown page is smaller.
+    /// Best groups, by falling score; ties go to the group whose representative has the smaller
+    /// number.
     pub best: Vec<Group>,
 }
 
-/// Groups all hits, and orders the `most` best groups.
+/// Groups all hits and orders the `most` best groups.
 ///
 /// # Cost
-/// Sorts the hits, and the groups that are wanted: 24 bytes a hit, and 48 a group.
+/// Sorts the hits and the requested groups. 24 bytes a hit and 48 bytes a group.
 pub fn roll_up(mut hits: Vec<Hit>, most: usize) -> RolledUp {
     hits.sort_unstable_by_key(|hit| (hit.group, hit.collection, hit.page));
     let mut best = Vec::new();
@@ -91,13 +92,13 @@ pub fn roll_up(mut hits: Vec<Hit>, most: usize) -> RolledUp {
     RolledUp { hits, groups, best }
 }
 
-/// A number that orders as a score does, which is no less than 0.
+/// Returns a number with the same order as a score, which must not be negative.
 fn order(score: f32) -> u32 {
     debug_assert!(score >= 0.0);
     score.to_bits()
 }
 
-/// Collections of a group's members, with how many of them each has; in order. [`NONE`] comes last.
+/// Splits the members of a group by collection, ascending. [`NONE`] comes last.
 pub fn by_collection(members: &[Hit]) -> impl Iterator<Item = (u32, &[Hit])> {
     members.chunk_by(|x, y| x.collection == y.collection).map(|some| (some[0].collection, some))
 }
@@ -110,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    /// The definition, word by word.
+    /// Literal implementation of the definition.
     fn twin(hits: &[Hit]) -> Vec<(u32, u32, f32, Vec<u32>)> {
         let mut groups: BTreeMap<u32, Vec<Hit>> = BTreeMap::new();
         hits.iter().for_each(|&hit| groups.entry(hit.group).or_default().push(hit));

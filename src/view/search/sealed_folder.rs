@@ -1,4 +1,4 @@
-//! A folder of files that somebody else holds, as tantivy reads it.
+//! Read-only directory for tantivy over files that the caller holds.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,14 +15,15 @@ use tantivy::directory::{
 
 use super::texts::File;
 
-/// Files by name; nothing can be written.
+/// Files by name. Write operations fail.
 #[derive(Clone)]
 pub(super) struct SealedFolder(Arc<BTreeMap<String, Arc<Handle>>>);
 
 impl SealedFolder {
     pub(super) fn new(files: BTreeMap<String, Box<dyn File>>) -> SealedFolder {
         let handle = |(name, file): (String, Box<dyn File>)| {
-            // A byte or a few for each text, which every search needs from end to end: read once.
+            // These files have a few bytes for each text, and every search reads them completely.
+            // So they are read once.
             let is_kept = [".fieldnorm", ".fast"].iter().any(|ending| name.ends_with(ending));
             (name, Arc::new(Handle { file, kept: is_kept.then(OnceLock::new) }))
         };
@@ -116,7 +117,7 @@ impl Directory for SealedFolder {
         Ok(())
     }
 
-    /// Nobody writes, so nobody needs to be kept out.
+    /// Returns a lock without locking: no writer exists.
     fn acquire_lock(&self, _: &Lock) -> Result<DirectoryLock, LockError> {
         Ok(DirectoryLock::from(Box::new(())))
     }

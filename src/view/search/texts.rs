@@ -1,4 +1,4 @@
-//! Texts by their words: which texts have them all, how well, and where.
+//! Full-text index of texts: texts that have all words of a query, with score and snippet.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,26 +20,26 @@ use webtwin_base::error::{Error, Result};
 /// Name of [`Words`] in the schema.
 const TOKENIZER: &str = "words";
 
-/// How much a word in the title counts, beside that in the text.
+/// Weight of a word in the title, in addition to its weight in the text.
 const TITLE: f32 = 1.0;
 
-/// Bytes of a snippet, about.
+/// Approximate length of a snippet, in bytes.
 const SNIPPET: usize = 240;
 
-/// A file of the index.
+/// File of the index.
 pub trait File: Send + Sync {
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     fn len(&self) -> usize;
 
-    /// Whether it has no bytes.
+    /// True if the file has no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Some of its bytes.
+    /// Returns a range of the bytes.
     ///
     /// # Errors
-    /// [`Error::Input`] when they are damaged, or not there.
+    /// Returns [`Error::Input`] if they are damaged or do not exist.
     fn read(&self, range: Range<usize>) -> Result<&[u8]>;
 }
 
@@ -66,7 +66,7 @@ impl Fields {
     }
 }
 
-/// The words of [`words`], for tantivy.
+/// Tokenizer for tantivy that finds the words of [`words`].
 #[derive(Clone, Default)]
 struct Words {
     found: Vec<Range<usize>>,
@@ -107,37 +107,37 @@ impl TokenStream for Stream<'_> {
     }
 }
 
-/// The tokenizers that the schema names.
+/// Returns the tokenizers that the schema names.
 pub(super) fn tokenizers() -> TokenizerManager {
-    // tantivy wants its own for numbers, too.
+    // tantivy needs its own tokenizers for numbers too.
     let tokenizers = TokenizerManager::default();
     tokenizers.register(TOKENIZER, TextAnalyzer::from(Words::default()));
     tokenizers
 }
 
-/// Numbers of a segment's texts.
+/// Returns the numbers of a segment's texts.
 pub(super) fn numbers(segment: &SegmentReader) -> tantivy::Result<std::sync::Arc<dyn tantivy::columnar::ColumnValues>> {
     let column: Column<u64> = segment.fast_fields().u64("number")?;
     Ok(column.values)
 }
 
-/// Some words with those that were asked for.
+/// Text with marked query words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Marked {
-    /// The words, as text.
+    /// The text.
     pub text: String,
-    /// Where a word that was asked for begins and ends, in bytes of UTF-8.
+    /// Start and end of each query word in the text, in bytes of UTF-8.
     pub marks: Vec<(usize, usize)>,
 }
 
 impl Marked {
-    /// Marks words, folded, in a text.
+    /// Marks query words, which are folded, in a text.
     pub fn new(text: &str, wanted: &[String]) -> Marked {
         let marks = marks(text, wanted).into_iter().map(|range| (range.start, range.end)).collect();
         Marked { text: text.into(), marks }
     }
 
-    /// The text in pieces, each with whether it is marked.
+    /// Splits the text into pieces; the flag is true for marked pieces.
     pub fn pieces(&self) -> impl Iterator<Item = (bool, &str)> {
         let ends = self.marks.iter().flat_map(|&(start, end)| [(false, start), (true, end)]);
         let mut at = 0;
@@ -150,22 +150,22 @@ impl Marked {
     }
 }
 
-/// A text as it was written.
+/// Stored text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
-    /// Its title.
+    /// Title of the text.
     pub title: String,
-    /// All of it.
+    /// The complete text.
     pub text: String,
 }
 
-/// Texts; threads may share them.
+/// Opened full-text index. Threads may share it.
 pub struct Texts {
     name: String,
     index: Index,
     searcher: Searcher,
     fields: Fields,
-    /// By segment, the number of its first text, and numbers of all.
+    /// Numbers of the texts, by segment.
     segments: Vec<std::sync::Arc<dyn tantivy::columnar::ColumnValues>>,
 }
 
@@ -180,10 +180,11 @@ fn broken(name: &str, cause: impl std::fmt::Display) -> Error {
 }
 
 impl Texts {
-    /// Opens an index of texts, given by its files and called `name` in messages.
+    /// Opens a full-text index from its files. `name` is for messages.
     ///
     /// # Errors
-    /// [`Error::Input`] when it is damaged where this looks; so with all below.
+    /// Returns [`Error::Input`] if a damaged part of the index is read. All functions below return
+    /// this error too.
     pub fn open(name: &str, files: BTreeMap<String, Box<dyn File>>) -> Result<Texts> {
         let failed = |cause: tantivy::TantivyError| broken(name, cause);
         let mut index = Index::open(SealedFolder::new(files)).map_err(failed)?;
@@ -199,12 +200,12 @@ impl Texts {
         Ok(Texts { name: name.into(), index, searcher, fields, segments })
     }
 
-    /// Texts.
+    /// Returns the number of texts.
     pub fn len(&self) -> u64 {
         self.searcher.num_docs()
     }
 
-    /// Whether there are none.
+    /// True if there are no texts.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -213,14 +214,14 @@ impl Texts {
         broken(&self.name, cause)
     }
 
-    /// Calls `take` with the number and score of each text that has all words, folded; scores are those of BM25 over text and
-    /// title, and depend on nothing but the texts.
+    /// Calls `take` with the number and the score of each text that has all words, which are
+    /// folded. Scores are BM25 over text and title, and depend on the texts only.
     ///
     /// # Errors
-    /// As [`Texts::open`]; the first of `take`.
+    /// Returns any error of [`Texts::open`], and the first error of `take`.
     ///
     /// # Cost
-    /// All postings of the words are read: none is passed over for its score.
+    /// Reads all postings of the words; none is skipped for its score.
     pub fn matching(&self, wanted: &[String], mut take: impl FnMut(u32, f32) -> Result<()>) -> Result<()> {
         let one = |field: Field, word: &String| -> Box<dyn Query> {
             Box::new(TermQuery::new(Term::from_field_text(field, word), IndexRecordOption::WithFreqs))
@@ -246,16 +247,16 @@ impl Texts {
         Ok(())
     }
 
-    /// A text by its number.
+    /// Returns a text by its number.
     ///
     /// # Errors
-    /// As [`Texts::open`]; also when there is no such text.
+    /// Returns any error of [`Texts::open`], and [`Error::Input`] if the text does not exist.
     ///
     /// # Cost
-    /// A block of texts is unpacked.
+    /// Decompresses a block of texts.
     pub fn stored(&self, number: u32) -> Result<Stored> {
         let number = u64::from(number);
-        // Texts have numbers in the order of segments, and within them.
+        // Texts are numbered in the order of segments, and within them.
         let mut at = None;
         for (ordinal, numbers) in self.segments.iter().enumerate() {
             let count = u64::from(numbers.num_vals());
@@ -270,10 +271,11 @@ impl Texts {
         Ok(Stored { title: of(self.fields.title), text: of(self.fields.text) })
     }
 
-    /// A part of a text that has many of the words, folded, with its white space folded; its beginning if it has none.
+    /// Returns an excerpt of a text that has many of the words, which are folded; its start if it
+    /// has none. White space is collapsed.
     ///
     /// # Errors
-    /// As [`Texts::open`].
+    /// Returns any error of [`Texts::open`].
     pub fn snippet(&self, text: &str, wanted: &[String]) -> Result<Marked> {
         let tokenizer = self.index.tokenizer_for_field(self.fields.text).map_err(|cause| self.failed(cause))?;
         let terms = wanted.iter().map(|word| (word.clone(), 1.0)).collect();
@@ -401,7 +403,7 @@ mod tests {
                 texts.matching(&asked(&["one"]), |_, _| Ok(()))?;
                 texts.stored(0)
             });
-            // Nothing reads the places of words: there are none.
+            // The positions file is never read: positions are not indexed.
             assert!(name.ends_with(".pos") || ended.is_err_and(|error| error.exit_code() == 3), "{name}");
         }
     }

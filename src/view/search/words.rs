@@ -1,29 +1,31 @@
-//! Words of texts and of questions.
+//! Words of texts and queries.
 //!
-//! A word is a run of letters and digits within a word of Unicode (UAX #29), in lower case: *www.example.com* is three words, so
-//! that each of them finds it. In scripts written without spaces each character is a word.
+//! A word is a run of letters and digits within a Unicode word (UAX #29), in lower case. The host
+//! `www.example.com` has three words, and each of them finds it. In scripts without spaces each
+//! character is a word.
 //!
 //! # Deviations
-//! Words are not stemmed: a crawl has many languages, and what a page says is found as it was typed.
+//! Words are not stemmed: a crawl has many languages, and users find a text by the words as they
+//! appear in it.
 
 use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// The longest word that can be found, in bytes: beyond are keys and encoded files.
+/// Maximum length of a word that can be found, in bytes. Longer ones are keys and encoded files.
 pub const LONGEST: usize = 128;
 
-/// The longest question, in bytes.
+/// Maximum length of a query, in bytes.
 pub const QUESTION: usize = 1000;
 
-/// The most words of a question.
+/// Maximum number of words of a query.
 pub const MOST: usize = 32;
 
-/// Finds the words of a text, in order, as ranges of its bytes.
+/// Finds the words of a text, in order, as byte ranges.
 pub fn words(text: &str, into: &mut Vec<Range<usize>>) {
     into.clear();
     let mut at = 0;
-    // No word of Unicode has white space within.
+    // A Unicode word contains no white space.
     for piece in text.split_inclusive(char::is_whitespace) {
         match piece.is_ascii() {
             true => runs(piece, at, into),
@@ -33,7 +35,7 @@ pub fn words(text: &str, into: &mut Vec<Range<usize>>) {
     }
 }
 
-/// Cuts at ASCII that is neither letter nor digit: what remains of a word of Unicode belongs together.
+/// Splits a Unicode word at ASCII characters that are neither letters nor digits.
 fn runs(text: &str, at: usize, into: &mut Vec<Range<usize>>) {
     let parts = text.split(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric());
     let start_of = |part: &str| at + (part.as_ptr().addr() - text.as_ptr().addr());
@@ -41,7 +43,7 @@ fn runs(text: &str, at: usize, into: &mut Vec<Range<usize>>) {
     into.extend(ranges.map(|(start, length)| start..start + length));
 }
 
-/// A word as it is compared.
+/// Folds a word for comparison.
 pub fn fold(word: &str, into: &mut String) {
     into.clear();
     match word.is_ascii() {
@@ -53,22 +55,22 @@ pub fn fold(word: &str, into: &mut String) {
     }
 }
 
-/// What is asked for.
+/// Parsed query.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Question {
-    /// Words that a text must have, folded, each once.
+    /// Words that a text must have, folded and distinct.
     pub words: Vec<String>,
-    /// Hosts of which a page must have one; any if there are none.
+    /// Hosts of which a page must have one; empty for any host.
     pub hosts: Vec<String>,
-    /// Whether only pages of collections with mirrors are meant.
+    /// True to find pages of collections with mirrors only.
     pub in_mirrors: bool,
 }
 
 impl Question {
-    /// Reads a question: words, `host:NAME` and `in:mirrors`.
+    /// Parses a query of words, `host:NAME` and `in:mirrors`.
     ///
     /// # Errors
-    /// What is wrong with it: too long, or no word.
+    /// Returns a description of the problem if the query is too long or has no word.
     pub fn parse(text: &str) -> Result<Question, String> {
         if text.len() > QUESTION {
             return Err(format!("a question has at most {QUESTION} bytes"));
@@ -101,7 +103,7 @@ impl Question {
     }
 }
 
-/// Where a text has any of these words, folded.
+/// Finds the occurrences of the folded words in a text.
 pub fn marks(text: &str, wanted: &[String]) -> Vec<Range<usize>> {
     let (mut found, mut word) = (Vec::new(), String::new());
     words(text, &mut found);

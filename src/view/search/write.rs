@@ -1,7 +1,8 @@
-//! Texts become an index of their words.
+//! Writer of a full-text index.
 //!
-//! tantivy names its segments by random numbers, so the same texts would give other files each time. Here segments are named by
-//! their place, and what remains depends on the texts and their order alone.
+//! tantivy names its segments by random numbers, so equal texts would yield different files each
+//! time. Here segments are named by their position, so the files depend only on the texts and their
+//! order.
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +13,11 @@ use tantivy::{Index, IndexSettings, IndexWriter, TantivyDocument};
 use super::texts::{Fields, numbers, tokenizers};
 use webtwin_base::error::{Error, Result};
 
-/// Memory for the words of a segment, about: with another number segments would end elsewhere, and files be others.
+/// Approximate memory for the words of a segment. With another value, segments would end at other
+/// texts and the files would differ.
 const MEMORY: usize = 128 << 20;
 
-/// Writes the index of texts in a folder of its own.
+/// Writes a full-text index in a folder of its own.
 pub struct TextWriter {
     folder: PathBuf,
     index: Index,
@@ -24,12 +26,12 @@ pub struct TextWriter {
     texts: u64,
 }
 
-/// A file of an index.
+/// File of a finished index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// Its name: by it the file is asked for when the index is opened.
+    /// Name under which the file is requested when the index is opened.
     pub name: String,
-    /// Where it is now.
+    /// Current path of the file.
     pub path: PathBuf,
 }
 
@@ -38,25 +40,27 @@ fn failed(cause: impl std::fmt::Display) -> Error {
 }
 
 impl TextWriter {
-    /// Begins an index in an empty folder on a local disk.
+    /// Starts an index in an empty folder on a local disk.
     ///
     /// # Errors
-    /// [`Error::Storage`]; so with all below.
+    /// Returns [`Error::Storage`] if the disk or tantivy fails. All functions below return this
+    /// error too.
     pub fn new(folder: &Path) -> Result<TextWriter> {
         let (schema, fields) = Fields::schema();
         let directory = MmapDirectory::open(folder).map_err(failed)?;
         let mut index = Index::create(directory, schema, IndexSettings::default()).map_err(failed)?;
         index.set_tokenizers(tokenizers());
-        // By one thread, and never merged: where a segment ends depends on the texts alone.
+        // One thread and no merging: then the end of a segment depends on the texts only.
         let writer: IndexWriter = index.writer_with_num_threads(1, MEMORY).map_err(failed)?;
         writer.set_merge_policy(Box::new(NoMergePolicy));
         Ok(TextWriter { folder: folder.into(), index, writer, fields, texts: 0 })
     }
 
-    /// Adds a text, whose number is that of texts before it. `text` begins with the title, if that is to be found.
+    /// Adds a text. Texts are numbered from 0 in this order. `text` must start with the title for
+    /// the title to be found.
     ///
     /// # Errors
-    /// As [`TextWriter::new`].
+    /// Returns any error of [`TextWriter::new`].
     pub fn add(&mut self, title: &str, text: &str) -> Result<()> {
         let mut document = TantivyDocument::default();
         document.add_u64(self.fields.number, self.texts);
@@ -66,15 +70,15 @@ impl TextWriter {
         self.writer.add_document(document).map(|_| ()).map_err(failed)
     }
 
-    /// Texts so far.
+    /// Returns the number of texts so far.
     pub fn texts(&self) -> u64 {
         self.texts
     }
 
-    /// Ends the index; returns its files, by name.
+    /// Completes the index. Returns its files, by name.
     ///
     /// # Errors
-    /// As [`TextWriter::new`].
+    /// Returns any error of [`TextWriter::new`].
     pub fn finish(mut self) -> Result<Vec<Written>> {
         self.writer.commit().map_err(failed)?;
         self.writer.wait_merging_threads().map_err(failed)?;
@@ -117,7 +121,7 @@ impl TextWriter {
     }
 }
 
-/// Name of the segment at a place.
+/// Returns the name of the segment at a position.
 fn named(place: usize) -> String {
     format!("{place:032x}")
 }

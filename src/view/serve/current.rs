@@ -1,4 +1,4 @@
-//! The index that is served at this moment.
+//! Index that is currently served, and its replacement.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -15,23 +15,23 @@ use webtwin_base::console::tell;
 use webtwin_base::error::{Error, Result};
 use webtwin_storage::location::{Location, is_plain};
 
-/// How often a followed folder is looked at.
+/// Interval between two checks of a followed folder.
 const FOLLOW: Duration = Duration::from_millis(500);
 
-/// Name of the file that names the index, in a folder that is followed.
+/// Name of the file in a followed folder that names the index.
 const CURRENT: &str = "CURRENT";
 
-/// An index that is served, and what goes with it.
+/// Served index with data derived from it.
 pub(super) struct Served {
     pub index: Index,
-    /// The run's result, for the header `X-Webtwin-Run`.
+    /// Result hash of the run, for the header `X-Webtwin-Run`.
     pub run: HeaderValue,
-    /// The same as an `ETag`.
+    /// Result hash of the run as an `ETag`.
     pub tag: HeaderValue,
-    /// Folder that it was opened from.
+    /// Folder from which the index was opened.
     pub folder: String,
     recheck: f64,
-    /// Checkers that are not at work.
+    /// Pool of idle checkers.
     checkers: Mutex<Vec<Checker>>,
 }
 
@@ -48,13 +48,13 @@ impl Served {
         Ok(Served { index, run, tag, folder, recheck: settings.recheck, checkers: Mutex::default() })
     }
 
-    /// Who asks the index today.
+    /// Returns an asker with today's pages to recheck.
     pub(super) fn asker(&self) -> Asker<'_> {
         let recheck = (self.recheck > 0.0).then(|| Recheck::new(self.recheck, today()));
         Asker::new(&self.index, recheck)
     }
 
-    /// Lends a checker.
+    /// Runs `work` with a checker from the pool.
     pub(super) fn with_checker<T>(&self, work: impl FnOnce(&mut Checker) -> T) -> T {
         let idle = || self.checkers.lock().unwrap_or_else(PoisonError::into_inner);
         let free = idle().pop();
@@ -65,17 +65,17 @@ impl Served {
     }
 }
 
-/// Days since 1970.
+/// Returns the number of days since 1970.
 fn today() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs() / 86_400)
 }
 
-/// The index that requests take.
+/// Holder of the served index.
 pub(super) struct Current {
     served: RwLock<Arc<Served>>,
-    /// Whether the last attempt to reload failed.
+    /// True if the last reload failed.
     failed: AtomicBool,
-    /// One reload at a time.
+    /// Lock that serializes reloads.
     reloading: Mutex<()>,
 }
 
@@ -85,18 +85,18 @@ impl Current {
         Ok(Current { served: RwLock::new(served), failed: AtomicBool::new(false), reloading: Mutex::default() })
     }
 
-    /// The index of this moment.
+    /// Returns the current index.
     pub(super) fn get(&self) -> Arc<Served> {
         Arc::clone(&self.served.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether the last reload failed, so that an older index is served than is wanted.
+    /// True if the last reload failed, so that the served index is older than the requested one.
     pub(super) fn is_stale(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Opens the index that is wanted now and lets it take the place of the one before, whose files stay mapped until the last
-    /// request for it has ended.
+    /// Opens the index that the settings name and replaces the current one, whose files stay mapped
+    /// until its last request has ended.
     pub(super) fn reload(&self, settings: &Settings, metrics: &Metrics) -> Result<()> {
         let _one = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let opened = named(settings).and_then(|folder| Served::open(folder, settings));
@@ -106,7 +106,8 @@ impl Current {
             Ok(served) => {
                 let told = format!("serving {}: run {}", served.folder, served.index.about.run.result);
                 *self.served.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(served);
-                // Whoever reads it gets answers of this index from now on.
+                // Reports only after the switch: from this line on, answers come from the new
+                // index.
                 tell(format_args!("{told}"));
                 Ok(())
             }
@@ -117,13 +118,13 @@ impl Current {
         }
     }
 
-    /// Whether a followed folder names another index than the one that is served.
+    /// True if a followed folder names another index than the served one.
     pub(super) fn is_behind(&self, settings: &Settings) -> bool {
         settings.follow && named(settings).is_ok_and(|folder| folder != self.get().folder)
     }
 }
 
-/// Looks again and again whether a followed folder names another index.
+/// Polls a followed folder and reloads when it names another index.
 pub(super) async fn follow(shared: Arc<Shared>) {
     if !shared.settings.follow {
         return;
@@ -136,7 +137,7 @@ pub(super) async fn follow(shared: Arc<Shared>) {
         let shared = Arc::clone(&shared);
         let looked = tokio::task::spawn_blocking(move || {
             if shared.current.is_behind(&shared.settings) {
-                // What is wrong has been told.
+                // `reload` has reported the error already.
                 let _ = shared.current.reload(&shared.settings, &shared.metrics);
             }
         });
@@ -144,7 +145,7 @@ pub(super) async fn follow(shared: Arc<Shared>) {
     }
 }
 
-/// The folder of the index that is wanted.
+/// Returns the folder of the index that the settings name.
 fn named(settings: &Settings) -> Result<String> {
     if !settings.follow {
         return Ok(settings.index.clone());
@@ -157,7 +158,7 @@ fn named(settings: &Settings) -> Result<String> {
     let name = String::from_utf8_lossy(&bytes).trim().to_string();
     match name.is_empty() {
         true => Err(Error::input(file.name(), "is empty; it names the folder of an index")),
-        // A path from the root, or a URL, is where it says; others are below the folder.
+        // Absolute paths and URLs are used as they are; other names are relative to the folder.
         false if name.starts_with('/') || name.contains("://") => Ok(name),
         false if !is_plain(name.trim_end_matches('/')) => Err(Error::input(
             file.name(),

@@ -1,4 +1,4 @@
-//! What is counted of the index that is served; the front counts requests.
+//! Counters of look-ups and reloads. The front counts requests.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use super::current::Served;
 use crate::lookup::answer::Action;
 use webtwin_http::gauge;
 
-/// Routes that are counted apart; a path below one that ends with a slash is of that one.
+/// Routes that are counted separately. A route that ends with a slash includes all paths below it.
 pub(super) const ROUTES: &[&str] = &[
     "/v1/page",
     "/v1/pages",
@@ -34,7 +34,7 @@ pub(super) const ROUTES: &[&str] = &[
     "/style.css",
 ];
 
-/// Counters.
+/// Counters of the server.
 #[derive(Default)]
 pub(super) struct Metrics {
     lookups: [AtomicU64; Action::ALL.len()],
@@ -50,7 +50,7 @@ impl Metrics {
         self.reloads[usize::from(well)].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// All of it, in the text format of Prometheus.
+    /// Renders all counters in the text format of Prometheus.
     pub(super) fn text(&self, served: &Served) -> String {
         let mut out = String::new();
         let mut line = |args: std::fmt::Arguments<'_>| writeln!(out, "{args}").expect("writing to a string");

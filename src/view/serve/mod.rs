@@ -1,12 +1,13 @@
-//! An index over HTTP, for crawlers in their loop and for people who look.
+//! HTTP service over an index, for crawlers and for browsers.
 //!
 //! ```text
-//!  who may ask (the crate webtwin-http) ──▶ the index of this moment (current.rs) ──▶ routes (routes.rs)
-//!       ──▶ answers, of a run (versions.rs), counted (metrics.rs)
+//!  access control (the crate webtwin-http) ──▶ the current index (current.rs) ──▶ routes (routes.rs)
+//!       ──▶ answers tagged with their run (versions.rs), counted (metrics.rs)
 //! ```
 //!
-//! A request takes the index that is current when it comes and keeps it to its end. So another one can take its place at any
-//! moment: no request fails for it, and no answer is of two runs. Nothing that was crawled is ever fetched.
+//! A request uses the index that is current when it arrives until it ends. So another index can
+//! replace it at any time: no request fails because of that, and no answer mixes two runs. The
+//! service never fetches crawled URLs.
 
 mod current;
 mod html;
@@ -25,22 +26,23 @@ use self::metrics::Metrics;
 use webtwin_base::error::Result;
 use webtwin_http::Front;
 
-/// What is served, to whom, and within which bounds.
+/// Index, access and limits of a server.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Folder of an index; or, with `follow`, one in which `CURRENT` names the folder of the index.
+    /// Folder of an index; with `follow`, a folder in which `CURRENT` names the folder of the
+    /// index.
     pub index: String,
-    /// Whether the index is the one that `CURRENT` names, whenever that changes.
+    /// True if the index is the one that `CURRENT` names, and is replaced when that changes.
     pub follow: bool,
-    /// Share of the pages to skip that are to be fetched all the same.
+    /// Fraction of the skipped pages that are to be fetched nevertheless.
     pub recheck: f64,
-    /// Whether an index is read and held against its checksums before it is served.
+    /// True if an index is read and compared with its checksums before it is served.
     pub verify: bool,
-    /// Where it listens, for whom, and within which bounds.
+    /// Listening address, access and limits.
     pub front: webtwin_http::Settings,
 }
 
-/// What all requests share.
+/// State that all requests share.
 struct Shared {
     settings: Settings,
     front: Arc<Front>,
@@ -48,31 +50,32 @@ struct Shared {
     metrics: Metrics,
 }
 
-/// Ends or reloads a server from outside.
+/// Handle to stop or reload a running server.
 #[derive(Clone)]
 pub struct Handle {
     shared: Arc<Shared>,
 }
 
 impl Handle {
-    /// Ends the server once the requests that are on their way have been answered.
+    /// Stops the server after all pending requests have been answered.
     pub fn stop(&self) {
         self.shared.front.stop();
     }
 
-    /// Opens the index anew, and serves it if it is sound; the one before goes on being served otherwise.
+    /// Opens the index again, and serves it if it is sound; otherwise the previous index continues
+    /// to be served.
     ///
     /// # Errors
-    /// As [`crate::lookup::Index::open`].
+    /// Returns any error of [`crate::lookup::Index::open`].
     pub fn reload(&self) -> Result<()> {
         self.shared.current.reload(&self.shared.settings, &self.shared.metrics)
     }
 }
 
-/// Serves an index until it is stopped; `listening` is told where it listens and how to end it.
+/// Serves an index until the server is stopped. `listening` receives the address and a handle.
 ///
 /// # Errors
-/// Those of the index and of the [front](Front::new).
+/// Returns any error of the index and of the [front](Front::new).
 pub fn serve(settings: Settings, listening: impl FnOnce(SocketAddr, Handle)) -> Result<()> {
     let mut front = Front::new(settings.front.clone(), metrics::ROUTES)?;
     let current = Current::open(&settings)?;

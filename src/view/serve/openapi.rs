@@ -1,6 +1,8 @@
-//! What the service answers, in OpenAPI 3.1: the document that clients are made of, and that tests hold every answer against.
+//! OpenAPI 3.1 description of the service. Clients are generated from it, and tests validate every
+//! answer against it.
 //!
-//! It is one literal: annotations from which a library would make it would be spread over all handlers and answers.
+//! It is a single literal, because annotations for a generator would be spread over all handlers
+//! and answers.
 
 use serde_json::{Value, json};
 
@@ -28,7 +30,7 @@ pub(super) fn named(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 
-/// An object of which all properties are there.
+/// Returns the schema of an object whose properties are all required.
 pub(super) fn object(properties: &[(&str, Value)]) -> Value {
     let required: Vec<&str> = properties.iter().map(|one| one.0).collect();
     let properties: serde_json::Map<String, Value> =
@@ -69,12 +71,14 @@ fn post(about: &str, parameters: Vec<Value>, bodies: &[(&str, Value)], kind: &st
 pub(super) const JSON: &str = "application/json";
 const TEXT: &str = "text/plain";
 
-/// The document.
+/// Returns the document.
 pub(super) fn document() -> Value {
     let from = || query("from", false, "first member", count());
     let limit = || query("limit", false, "most members", count());
     let k = || query("k", false, "bits that may differ", count());
+    // The values that `Flag` accepts in a query string.
     let flag = |name: &str, about: &str| query(name, false, about, json!({ "enum": ["1", "0", "true", "false", ""] }));
+    // Both lists have these parameters.
     let listing = || {
         let words = "words of titles and URLs that a set must have; all sets without any";
         vec![
@@ -143,7 +147,7 @@ pub(super) fn document() -> Value {
     document
 }
 
-/// A part of a list.
+/// Returns the schema of a part of a list.
 fn listed(of: &str) -> Value {
     object(&[("all", count()), ("matches", or_null(count())), ("shown", list(named(of))), ("next", or_null(count()))])
 }
@@ -154,6 +158,8 @@ fn schemas() -> Value {
     let page = || object(&[("id", hex()), ("url", text())]);
     let collection = object(&[("id", hex()), ("root", text()), ("size", count()), ("cardinality", count())]);
     let mirror = [("id", hex()), ("root", named("Page")), ("title", text()), ("size", count()), ("keep", boolean())];
+    // The answer flattens a collection's own data, so its schema repeats the properties of a
+    // mirror.
     let mut whole = mirror.to_vec();
     whole.extend([
         ("similar_cluster", hex()),
@@ -176,6 +182,7 @@ fn schemas() -> Value {
             ("reason", json!({ "enum": ["rejected", "not_crawled", "outside_run"] })), ("host_pages", or_null(count())),
             ("rejected", or_null(text())), ("advice", text()),
         ]),
+        // Fields of a look-up: `null` means that there is no value, so all are required.
         "Answer": object(&[
             ("url", or_null(text())), ("canonical", or_null(text())), ("id", or_null(text())), ("known", boolean()),
             ("action", action.clone()), ("why", or_null(text())), ("role", or_null(text())), ("keep", or_null(named("Page"))),

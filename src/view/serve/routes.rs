@@ -1,4 +1,4 @@
-//! Paths and what they answer.
+//! Routes and their handlers.
 
 use std::sync::Arc;
 
@@ -28,10 +28,10 @@ use webtwin_pages::url::CanonicalUrl;
 use webtwin_results::Run;
 use webtwin_results::explained::Asked as Explained;
 
-/// Most members of a set in an answer.
+/// Maximum number of members of a set in an answer.
 const MOST_MEMBERS: usize = 1000;
 
-/// Most fingerprints of a request, and most that are found of one.
+/// Maximum number of fingerprints in a request, and of doc ids found for one.
 const MOST_NEAR: usize = 1000;
 
 pub(super) type Of = Extension<Arc<Served>>;
@@ -120,7 +120,7 @@ struct Batch {
     fields: Option<Vec<String>>,
 }
 
-/// Fields of an answer that may be asked for.
+/// Fields of an answer that a request may select.
 const FIELDS: [&str; 15] = [
     "url",
     "canonical",
@@ -245,7 +245,7 @@ struct NearFingerprint {
     ids: Vec<String>,
 }
 
-/// Fingerprints within k bits of one, the nearest first.
+/// Finds the fingerprints within k bits of one, the nearest first.
 fn near(
     served: &Served,
     fingerprint: u64,
@@ -349,7 +349,8 @@ async fn explain(State(shared): All, Extension(served): Of, uri: Uri) -> Answere
     Ok(plain("application/json", explained(&shared, served, [a, b], in_json).await?))
 }
 
-/// Why two pages are together or apart, in the form that `put` gives it; read from the result and its input.
+/// Explains why two pages are together or apart. Reads the result and its input, and converts the
+/// explanation with `put`.
 pub(super) async fn explained<T: Send + 'static>(
     shared: &Arc<Shared>,
     served: Arc<Served>,
@@ -385,7 +386,7 @@ struct Copies {
     limit: Option<usize>,
 }
 
-/// A switch in a query: there, `1` or `true`.
+/// Boolean in a query string: true if empty, `1` or `true`.
 #[derive(Debug, Deserialize, Default, Clone, Copy, PartialEq)]
 pub(super) enum Flag {
     #[serde(rename = "1", alias = "true", alias = "")]

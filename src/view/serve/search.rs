@@ -1,4 +1,4 @@
-//! Search, for programs and for people: `/v1/search` and `/search`.
+//! Search over HTTP: `/v1/search` returns JSON, `/search` an HTML page.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ use crate::search::words::Question;
 use webtwin_http::Problem;
 use webtwin_http::answer::{Answered, json as in_json, query};
 
-/// Most results of an answer.
+/// Maximum number of results in an answer.
 const MOST: usize = 100;
 
-/// Results of an answer, or a page, if nothing else is said.
+/// Default number of results in an answer.
 const RESULTS: usize = 10;
 
-/// The last result that is told: nobody reads on.
+/// Maximum index of the first result. Later results are not read in practice.
 const LAST: usize = 10_000;
 
 #[derive(Debug, Deserialize)]
@@ -52,7 +52,7 @@ impl Asked {
         }
     }
 
-    /// Answers beside the threads that answer: a common word is on many pages.
+    /// Searches on the threads for heavy work, because a common word matches many pages.
     async fn find(&self, shared: &Arc<Shared>, served: Arc<Served>) -> Result<Found, Problem> {
         if served.index.words().is_none() {
             return Err(Problem::missing("the index has no texts; make it with --text"));
@@ -62,7 +62,7 @@ impl Asked {
         shared.front.heavy(move || Ok(search(&served.index, &question, wanted)?)).await
     }
 
-    /// The link to the same question with another way of answering.
+    /// Renders a link to the same query with other options.
     fn link(&self, html: &mut Html, wanted: Wanted, shown: &'static str) {
         let mut query = Serializer::new(String::new());
         query.append_pair("q", &self.q);
@@ -90,6 +90,7 @@ pub(super) async fn page(State(shared): All, Extension(served): Of, uri: Uri) ->
     html.markup("<form action=\"/search\" class=tools role=search>");
     field(&mut html, "q", "Words of a text", &asked.q);
     let wanted = asked.wanted();
+    // Hidden fields keep the options of this answer for the next query.
     if !wanted.roll {
         html.markup("<input name=roll type=hidden value=0>");
     }
@@ -115,6 +116,7 @@ pub(super) async fn page(State(shared): All, Extension(served): Of, uri: Uri) ->
     if found.from > 0 {
         asked.link(&mut html, Wanted { from: found.from.saturating_sub(wanted.limit), ..wanted }, "before");
     }
+    // There is no link to results beyond `LAST`, because they are not served.
     let next = found.from + found.shown.len();
     if next < found.results.min(LAST) && !found.shown.is_empty() {
         asked.link(&mut html, Wanted { from: next, ..wanted }, "after");
@@ -123,7 +125,8 @@ pub(super) async fn page(State(shared): All, Extension(served): Of, uri: Uri) ->
     Ok(whole(Some(&served), "search", "Search", &html))
 }
 
-/// Words of a page, those that were asked for marked, set apart from what stands beside them.
+/// Renders a page's text with marked query words, isolated from the direction of the surrounding
+/// text.
 fn marked(html: &mut Html, words: &Marked) {
     html.markup("<bdi>");
     for (is_marked, piece) in words.pieces() {
@@ -137,6 +140,7 @@ fn marked(html: &mut Html, words: &Marked) {
 
 fn result(html: &mut Html, shown: &Shown) {
     html.markup("<li class=card><h2>");
+    // A result without a title is named by its URL.
     if shown.title.text.is_empty() {
         html.crawled(&shown.page.url)
     } else {
@@ -169,6 +173,7 @@ fn result(html: &mut Html, shown: &Shown) {
             html.markup("<li class=url>");
             to_page(html, &one.url);
             if *kind == "collections" {
+                // A copy is a single page, whose link is complete.
                 html.markup(" <a href=\"/collection/").text(&one.id).markup("\">").text(one.pages);
                 html.markup(if one.pages == 1 { " page matches</a>" } else { " pages match</a>" });
             }
@@ -185,11 +190,13 @@ fn title(shown: &Shown) -> Html {
     html
 }
 
-/// The document with the path and its answers.
+/// Adds the path of search and its schemas to the document.
 pub(super) fn described(mut document: Value) -> Value {
+    // The values that `Flag` accepts.
     let flag = |name: &str, about: &str| {
         openapi::query(name, false, about, json!({ "enum": ["1", "0", "true", "false", ""] }))
     };
+    // Added in builds with search only, so that the document describes what this server answers.
     document["paths"]["/v1/search"] = openapi::get(
         "Pages that have all words, mirrored collections and copies rolled up to one result each",
         vec![

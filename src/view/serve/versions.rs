@@ -1,4 +1,4 @@
-//! What every answer says of the run that it is of, so that clients can keep it.
+//! Headers that tag each answer with its run, so that clients can cache it.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use axum::middleware::Next;
 
 use super::routes::All;
 
-/// The run of which an answer is.
+/// Header with the result hash of the run.
 const RUN: HeaderName = HeaderName::from_static("x-webtwin-run");
 
-/// Lets a request have the index of this moment to its end.
+/// Gives a request the current index until it ends, and answers conditional requests.
 pub(super) async fn of_run(State(shared): All, mut request: Request, next: Next) -> Response<Body> {
     let served = shared.current.get();
-    // Not where a day decides, nor on how the server is.
+    // An answer that depends on the day or on the state of the server must not be cached.
     let depends_on_run_alone =
         shared.settings.recheck == 0.0 && !matches!(request.uri().path(), "/health" | "/ready" | "/metrics");
     let is_get = request.method() == Method::GET || request.method() == Method::HEAD;

@@ -1,8 +1,9 @@
-//! Chunks of the crawl: which count, and which pages have them.
+//! Columns of chunks: the chunks that count, and the pages that have them.
 //!
-//! They are judged by all pages that have them, as the job judges them ([`judge`]); exact copies are left out after that, for the
-//! first of them stands for all. Fingerprints come from the table `fprint_docid` if the run has it, and otherwise from the pages'
-//! texts, read again from the input.
+//! A chunk is classified by all pages that have it, as the job does ([`judge`]). Exact copies are
+//! left out after that, because the first copy represents all. Fingerprints come from the table
+//! `fprint_docid` if the run has it, and otherwise from the pages' texts, which are read again from
+//! the input.
 
 use std::sync::Mutex;
 
@@ -21,17 +22,18 @@ use webtwin_results::pages::Pages;
 use webtwin_results::ranges::{RangedTable, Ranges};
 use webtwin_spill::Partitions;
 
-/// Rows of a range of fingerprints, about.
+/// Approximate number of rows of a range of fingerprints.
 const RANGE_ROWS: u64 = 1 << 21;
 
-/// The most ranges of fingerprints.
+/// Maximum number of ranges of fingerprints.
 const RANGES: u32 = 1024;
 
-/// Chunks of a page, as a guess at how many rows there are before any is read.
+/// Assumed number of chunks of a page, which estimates the number of rows before any is read.
 const CHUNKS_A_PAGE: u64 = 64;
 
 /// Writes postings, lists and counts.
 pub(super) fn write(making: &Making<'_>, job: &Job, is_copy: &[bool], staged: &mut Staged) -> Result<()> {
+    // The highest bit of a posting's value marks a list, so no rank may have it.
     if making.doc_ids.len() >= LIST as usize {
         let found = making.doc_ids.len() as u64;
         return Err(Error::TooManyRows { what: "pages with chunks".into(), found, allowed: u64::from(LIST) - 1 });
@@ -65,6 +67,8 @@ pub(super) fn write(making: &Making<'_>, job: &Job, is_copy: &[bool], staged: &m
             }
         }
         None => {
+            // The number of rows is unknown before the input is read, so an estimate determines the
+            // ranges.
             let ranges = Ranges::of(making.doc_ids.len() as u64 * CHUNKS_A_PAGE, RANGE_ROWS, RANGES);
             let mut of_threads = read_again(making, job, ranges)?;
             let (mut rows, mut some) = (Vec::new(), Vec::new());
@@ -98,7 +102,7 @@ struct Writer<'w> {
 }
 
 impl Writer<'_> {
-    /// Takes all rows of a range of fingerprints; ranges come ascending.
+    /// Adds all rows of a range of fingerprints. Ranges come in ascending order.
     fn take(&mut self, rows: &mut [FPrintDocId]) -> Result<()> {
         rows.sort_unstable_by_key(FPrintDocId::key);
         for run in rows.chunk_by(|x, y| x.fprint() == y.fprint()) {
@@ -119,7 +123,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Where the pages of a chunk are: the page itself, if it is one.
+    /// Returns the value of a posting: the page itself if it is the only one, or the position of a
+    /// list.
     fn list(&mut self) -> Result<u32> {
         if let [page] = self.docs[..] {
             return Ok(page.0);
@@ -135,7 +140,7 @@ impl Writer<'_> {
     }
 }
 
-/// By rank, the number of a page's host; which number it is means nothing.
+/// Returns a host number for each page, by rank. The numbers serve only to compare hosts.
 fn hosts(making: &Making<'_>) -> Result<Vec<HostId>> {
     let mut known: std::collections::HashMap<String, HostId> = std::collections::HashMap::new();
     let mut hosts = Vec::with_capacity(making.doc_ids.len());
@@ -155,13 +160,14 @@ fn hosts(making: &Making<'_>) -> Result<Vec<HostId>> {
     Ok(hosts)
 }
 
-/// Fingerprints of all pages, by range, as each thread read them.
+/// Computes the fingerprints of all pages from the input, partitioned by range; one set of
+/// partitions for each thread.
 fn read_again(making: &Making<'_>, job: &Job, ranges: Ranges) -> Result<Vec<Partitions<FPrintDocId>>> {
     let pages = Pages::of(&making.run)?;
     let sources = pages.0.text("source")?;
     let mut rows: Vec<usize> = (0..pages.0.rows()).collect();
     rows.sort_by_key(|&row| &sources[row]);
-    // An input a thread.
+    // One input is the unit of work of a thread.
     let files: Vec<Vec<usize>> = rows.chunk_by(|&x, &y| sources[x] == sources[y]).map(<[usize]>::to_vec).collect();
     let count = files.len();
     let unread = Mutex::new(files.into_iter());
@@ -180,7 +186,7 @@ fn read_again(making: &Making<'_>, job: &Job, ranges: Ranges) -> Result<Vec<Part
     })
 }
 
-/// The range of a fingerprint of the job's width.
+/// Returns the range of a fingerprint, which has the job's number of bits.
 fn range_of(fprint: FPrint, job: &Job, ranges: Ranges) -> usize {
     ranges.range(fprint << (64 - job.chunks.bits))
 }

@@ -11,7 +11,8 @@ use webtwin_base::error::Result;
 use webtwin_core::text::words::Words;
 use webtwin_spill::Partitions;
 
-/// Writes trivial clusters by size, given by their number, pages and the page that is shown; returns the place of each.
+/// Writes the trivial clusters in descending order of size. The input is the row of each cluster
+/// and its number of pages. Returns the place of each cluster in the list.
 pub(super) fn clusters(mut sizes: Vec<(ListedCluster, u32)>, staged: &mut Staged) -> Result<Vec<u32>> {
     sizes.sort_unstable_by_key(|(row, pages)| (Reverse(*pages), row.cluster));
     let mut column = staged.column(BY_SIZE[0])?;
@@ -23,7 +24,8 @@ pub(super) fn clusters(mut sizes: Vec<(ListedCluster, u32)>, staged: &mut Staged
     staged.add(BY_SIZE[0], column).map(|()| places)
 }
 
-/// Writes similar clusters by size; returns the root of each collection with the place of its similar cluster, ascending.
+/// Writes the similar clusters in descending order of surplus pages. Returns the root of each
+/// collection with the place of its similar cluster, ascending.
 pub(super) fn originals(collections: &[CollectionRow], staged: &mut Staged) -> Result<Vec<(u32, u32)>> {
     let mut first = 0;
     let mut listed: Vec<(ListedOriginal, std::ops::Range<usize>)> = Vec::new();
@@ -44,7 +46,7 @@ pub(super) fn originals(collections: &[CollectionRow], staged: &mut Staged) -> R
     staged.add(BY_SIZE[1], column).map(|()| roots)
 }
 
-/// Collects the words of sets, by place.
+/// Collects the words of sets, by place in a list.
 pub(super) struct NameWords<'m> {
     making: &'m Making<'m>,
     rows: Partitions<HashRow>,
@@ -52,7 +54,7 @@ pub(super) struct NameWords<'m> {
 }
 
 impl<'m> NameWords<'m> {
-    /// None yet; rows beyond a share of the memory go to disk.
+    /// Creates an empty collector. Rows beyond an eighth of the memory budget are spilled to disk.
     pub(super) fn new(making: &'m Making<'m>) -> NameWords<'m> {
         let rows = Partitions::new(making.ranges.count(), &making.pool.part(8));
         NameWords { making, rows, words: Words::default() }
@@ -72,7 +74,7 @@ impl<'m> NameWords<'m> {
         added
     }
 
-    /// Writes them as the words of the list of this number: 0 for clusters, 1 for mirrors.
+    /// Writes the words of a list: 0 for clusters, 1 for mirrors.
     pub(super) fn write(mut self, list: usize, staged: &mut Staged) -> Result<()> {
         let (mut column, mut rows) = (staged.column(NAMES[list])?, Vec::new());
         for bucket in 0..self.rows.count() {

@@ -1,4 +1,4 @@
-//! An index is made of a finished run.
+//! Builds an index from a finished run.
 //!
 //! ```text
 //!  pages ── doc ids ─▶ ranks ──┬─ clusters, collections, members ─▶ lists of ranks; what they say of a page, by rank ─┐
@@ -10,11 +10,15 @@
 //!  fprint_docid, or the pages' texts read again ─▶ chunks that count, with the pages that have them
 //! ```
 //!
-//! Same run, same bytes: rows are written in the order of their keys, whoever made them.
+//! The same run yields the same bytes: rows are written in the order of their keys, independent of
+//! threads.
 //!
 //! # Memory
-//! 8 bytes a page for doc ids, 12 a trivial cluster and 48 a collection; with texts 40 more, and the table `pages` as a whole; with chunks 8 more for its host and count,
-//! with simhashes 16 more and those of [`webtwin_core::hamming::online::Builder`]. What else grows with the crawl takes [`Settings::memory_bytes`], and then the local disk.
+//! 8 bytes a page for doc ids, 12 bytes for a trivial cluster and 48 for a collection. With texts
+//! 40 bytes a page more, and the complete table `pages`. With chunks 8 bytes a page more for host
+//! and count. With simhashes 16 bytes a page more, and the memory of
+//! [`webtwin_core::hamming::online::Builder`]. Other data that grows with the crawl is bounded by
+//! [`Settings::memory_bytes`] and spilled to the local disk beyond that.
 
 mod chunks;
 mod lists;
@@ -50,52 +54,54 @@ use webtwin_storage::location::{Location, seen_from_anywhere, working_folder};
 use webtwin_storage::manifest::{FileEntry, Manifest};
 use webtwin_storage::output;
 
-/// Rows of a range of doc ids, about.
+/// Approximate number of rows of a range of doc ids.
 pub const RANGE_ROWS: u64 = 1 << 17;
 
-/// The most ranges: each keeps a block of rows open.
+/// Maximum number of ranges. Each range keeps a block of rows open.
 const RANGES: u32 = 1024;
 
-/// Says why nothing can be searched.
+/// Returns the message for a build without search.
 pub fn no_search() -> String {
     lacks("cannot search", "search")
 }
 
-/// What is made of what, and how much may be used for it.
+/// Inputs, output and resource limits of an index build.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Folder of the run.
     pub run: String,
-    /// Folder of the comparison whose list is in force; the run's own list if there is none.
+    /// Folder of the comparison whose list is in force. `None` for the run's own list.
     pub in_force: Option<String>,
-    /// Folder for the index.
+    /// Folder that receives the index.
     pub output: String,
-    /// Whether texts can be compared with pages by shared chunks.
+    /// True to store chunks, so that texts can be compared with pages by shared chunks.
     pub chunks: bool,
-    /// Whether texts can be compared with pages by simhashes, and k.
+    /// `Some` to store simhashes, so that texts can be compared with pages by them. The inner value
+    /// is the maximum Hamming distance k; `None` for the job's.
     pub simhashes: Option<Option<u32>>,
-    /// Whether pages can be found by the words of their texts; needs the cargo feature `search`.
+    /// True to store texts, so that pages can be found by words. Requires the cargo feature
+    /// `search`.
     pub text: bool,
-    /// Threads.
+    /// Number of threads.
     pub workers: usize,
-    /// Bytes for what goes to the local disk beyond them.
+    /// Memory budget in bytes for data that can be spilled.
     pub memory_bytes: u64,
-    /// Where that is.
+    /// Folder for spilled data.
     pub spill: PathBuf,
-    /// Rows that are read at a time, about: [`RANGE_ROWS`].
+    /// Approximate number of rows that are read at a time; see [`RANGE_ROWS`].
     pub range_rows: u64,
 }
 
-/// What all steps need.
+/// Shared state of all steps.
 struct Making<'s> {
     settings: &'s Settings,
     run: Run,
-    /// Whose list is in force.
+    /// Comparison whose list is in force.
     comparison: Option<Run>,
     ranges: Ranges,
     pages: RangedTable,
     pool: MemoryPool,
-    /// Ascending; the place of one is the rank of its page.
+    /// Doc ids, ascending. The index of a doc id is the rank of its page.
     doc_ids: Vec<DocId>,
 }
 
@@ -106,31 +112,35 @@ impl Making<'_> {
         self.doc_ids.binary_search(&page).map(|rank| rank as u32).map_err(missing)
     }
 
-    /// A table by its first column; `None` if the run does not have it.
+    /// Opens a table of the run that is sorted by `key`. Returns `None` if the run does not have
+    /// it.
     fn table(&self, name: &str, key: &str) -> Result<Option<RangedTable>> {
         self.table_of(&self.run, name, key)
     }
 
-    /// A table of another result, in the same ranges.
+    /// Opens a table of another result in the same ranges.
     fn table_of(&self, run: &Run, name: &str, key: &str) -> Result<Option<RangedTable>> {
         RangedTable::find(run, name, (key, 64), self.ranges, self.settings.workers)
     }
 
-    /// Who has the list in force.
+    /// Returns the result whose list is in force.
     fn lister(&self) -> &Run {
         self.comparison.as_ref().unwrap_or(&self.run)
     }
 }
 
-/// Makes the index; returns its manifest.
+/// Builds the index and returns its manifest.
 ///
 /// # Errors
-/// [`Error::Usage`] for a run of another kind, or texts without the feature; [`Error::Input`] if a table or input is not as it was; [`Error::LostCommit`] when
-/// there is a result already; those of disk and store.
+/// Returns [`Error::Usage`] for a run of another kind, or if texts are requested without the
+/// feature `search`. Returns [`Error::Input`] if a table or input has changed, and
+/// [`Error::LostCommit`] if the folder already has a result. Also returns any error of disk and
+/// store.
 ///
 /// # Cost
-/// The tables `pages`, `clusters`, `collections`, `members`, `avoid` and `rejected` are read, `pages` twice. With chunks also `fprint_docid`,
-/// or without that table the whole input, whose `pages` are then in memory.
+/// Reads the tables `pages`, `clusters`, `collections`, `members`, `avoid` and `rejected`, `pages`
+/// twice. With chunks it also reads `fprint_docid`; without that table it reads the whole input,
+/// and holds the table `pages` in memory.
 pub fn build(settings: &Settings) -> Result<Manifest> {
     let began = Instant::now();
     if settings.text && !cfg!(feature = "search") {
@@ -152,6 +162,7 @@ pub fn build(settings: &Settings) -> Result<Manifest> {
     debug_assert_eq!(job.kind, JobKind::Replicas);
     let comparison = settings.in_force.as_ref().map(|url| standing::open(url, &run)).transpose()?;
     let rows = run.rows("pages");
+    // Ranks have 32 bits, and the largest value means no page.
     if rows >= u64::from(u32::MAX) {
         return Err(Error::TooManyRows { what: "pages".into(), found: rows, allowed: u64::from(u32::MAX) - 1 });
     }
@@ -164,12 +175,14 @@ pub fn build(settings: &Settings) -> Result<Manifest> {
     for range in 0..ranges.count() {
         making.doc_ids.extend_from_slice(making.pages.read(range, &["doc_id"])?.u64("doc_id")?);
     }
+    // Ranks require that doc ids are distinct.
     if !making.doc_ids.is_sorted_by(|x, y| x < y) {
         return Err(Error::input(making.run.folder.name(), "two pages have one doc_id; was it written by webtwin?"));
     }
 
     let mut staged = Staged::new(&folder)?;
     let mut words = sets::Words::default();
+    // Sets are written first, because the row of a page has the numbers of its sets.
     let said_by = sets::write(&making, &mut words, &mut staged)?;
     let written = pages::write(&making, said_by.said, (&said_by.places, &said_by.roots), &mut words, &mut staged)?;
     if let Some(comparison) = &making.comparison {
@@ -233,7 +246,7 @@ pub fn build(settings: &Settings) -> Result<Manifest> {
     staged.commit(manifest)
 }
 
-/// Hash of the files of a result, and of a comparison, by path and checksum.
+/// Hashes the paths and checksums of the files of a result and of a comparison.
 fn result_hash(run: &Run, comparison: Option<&Run>) -> String {
     let lines_of = |run: &Run| {
         let line = |file: &FileEntry| format!("{} {}\n", file.path, file.xxh3);
@@ -245,7 +258,8 @@ fn result_hash(run: &Run, comparison: Option<&Run>) -> String {
     format!("{:032x}", xxh3_128(lines.concat().as_bytes()))
 }
 
-/// The tables of simhashes, as `webtwin hamming index` makes them; which design is taken depends on no machine.
+/// Writes the tables of simhashes like `webtwin hamming index`. The choice of the design uses fixed
+/// costs, so that it does not depend on the machine.
 fn simhashes(k: u32, making: &Making<'_>, mut rows: Vec<(u64, DocId)>, staged: &mut Staged) -> Result<u32> {
     let job = making.run.job()?;
     let recipe = match making.run.manifest.recipes.get("simhash") {

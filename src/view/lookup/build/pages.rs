@@ -1,4 +1,5 @@
-//! Rows of pages, their URLs and titles, the words of these, what their texts hash to, the prefixes of the list in force, and URL rules.
+//! Columns of pages: rows, URLs, titles and their words, hashes of texts, prefixes of the list in
+//! force, and URL rules.
 
 use std::collections::HashMap;
 
@@ -15,18 +16,19 @@ use webtwin_pages::url::CanonicalUrl;
 use webtwin_results::url_rules::{WITHDRAWN, each_rule, rules_except};
 use webtwin_spill::Partitions;
 
-/// What later steps need of pages.
+/// Output that later steps need.
 pub(super) struct Written {
-    /// By rank, whether a page is the exact copy of a smaller one.
+    /// True for each page that is an exact copy of a page with a smaller rank; by rank.
     pub is_copy: Vec<bool>,
-    /// Simhashes and the pages that have them, if they are asked for.
+    /// Simhashes with their pages, if they were requested.
     pub simhashes: Vec<(u64, DocId)>,
-    /// Rows by rank, if texts are asked for.
+    /// Rows by rank, if texts were requested.
     #[cfg_attr(not(feature = "search"), allow(dead_code))]
     pub rows: Vec<PageRow>,
 }
 
-/// Writes all of it. `places` are those of clusters, and of the roots of collections, in the lists of them.
+/// Writes all these columns. `places` maps each cluster to its place in the list of clusters;
+/// `roots` are the roots of collections with the place of their similar cluster.
 pub(super) fn write(
     making: &Making<'_>,
     mut said: Said,
@@ -64,7 +66,8 @@ pub(super) fn write(
         };
         let mut block: Vec<PageRow> = doc_ids.iter().zip(times).map(blank).collect();
         said.take(range, &mut of_pages)?;
-        // Of several collections the first is told.
+        // If a page is in several collections, the row has the first: descending order lets it
+        // overwrite the others.
         of_pages.sort_unstable_by(|x, y| y.cmp(x));
         for &[rank, what, value] in &of_pages {
             let row = &mut block[(rank - first) as usize];
@@ -76,6 +79,7 @@ pub(super) fn write(
             }
         }
         if let Some(avoid) = &avoid {
+            // All tables have the same ranges of doc ids, so these pages are in this block.
             let skipped = avoid.read(range, &["doc_id", "keep_doc_id", "why"])?;
             let why = skipped.text("why")?;
             for ((page, &keep), why) in skipped.u64("doc_id")?.iter().zip(skipped.u64("keep_doc_id")?).zip(why) {
@@ -95,12 +99,14 @@ pub(super) fn write(
                 }
             };
             block[at].origin = number;
+            // Origins are stored once, because many pages share one.
             urls.push(&url[origin.len()..])?;
             titles.push(&names[at])?;
             match hosts.get_mut(&on[at]) {
                 Some(pages) => *pages += 1,
                 None => _ = hosts.insert(on[at].to_string(), 1),
             }
+            // Only sets can be found by words, not single pages.
             if block[at].cluster != NONE {
                 of_clusters.add(places[block[at].cluster as usize], &names[at], url)?;
             }
@@ -138,7 +144,7 @@ pub(super) fn write(
     Ok(Written { is_copy, simhashes, rows: all })
 }
 
-/// What a canonical URL begins with, up to its path.
+/// Returns the origin of a canonical URL: everything before the path.
 fn origin_of(url: &str) -> Result<&str> {
     let parsed = CanonicalUrl::parse(url);
     match parsed.as_ref().map(|parsed| (parsed.origin().len(), parsed.as_str() == url)) {
@@ -147,7 +153,7 @@ fn origin_of(url: &str) -> Result<&str> {
     }
 }
 
-/// Writes hashes of texts; returns which pages are copies of smaller ones.
+/// Writes the hashes of texts. Returns the pages that are copies of pages with smaller ranks.
 fn write_texts(making: &Making<'_>, mut texts: Partitions<HashRow>, staged: &mut Staged) -> Result<Vec<bool>> {
     let mut column = staged.column::<HashRow>("texts")?;
     let mut is_copy = vec![false; making.doc_ids.len()];
@@ -164,7 +170,7 @@ fn write_texts(making: &Making<'_>, mut texts: Partitions<HashRow>, staged: &mut
     Ok(is_copy)
 }
 
-/// Writes the URL rules in the order in which they are applied, each as JSON.
+/// Writes the URL rules as JSON, in the order of their application.
 fn rules(making: &Making<'_>, staged: &mut Staged) -> Result<()> {
     let mut strings = staged.strings(RULES)?;
     let mut put = |row: RuleRow| strings.push(&serde_json::to_string(&row).expect("a rule is plain values"));
@@ -175,10 +181,11 @@ fn rules(making: &Making<'_>, staged: &mut Staged) -> Result<()> {
     staged.add_strings(RULES, strings)
 }
 
-/// Name of the export that has the prefixes of the avoid list.
+/// Path of the export with the prefixes of the avoid list.
 const PREFIXES: &str = "exports/prefixes.txt";
 
-/// Writes the prefixes of the avoid list, ascending, none of which begins with another.
+/// Writes the prefixes of the avoid list, ascending. A prefix that starts with another one is left
+/// out.
 fn prefixes(making: &Making<'_>, staged: &mut Staged) -> Result<()> {
     let run = making.lister();
     let text = match run.manifest.files.iter().find(|file| file.path == PREFIXES) {

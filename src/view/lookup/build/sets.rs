@@ -1,4 +1,5 @@
-//! Trivial clusters and collections: lists of their pages, and what they say of a page.
+//! Columns of trivial clusters and collections: lists of their pages, and the fields that they set
+//! in page rows.
 
 use super::staged::Staged;
 use super::{Making, lists};
@@ -7,40 +8,41 @@ use webtwin_base::error::{Error, Result};
 use webtwin_spill::Partitions;
 use webtwin_storage::table::Table;
 
-/// What a set says of a page, to be laid into its row.
+/// Field of a page row: number of the cluster.
 pub(super) const CLUSTER: u32 = 0;
-/// See [`CLUSTER`].
+/// Field of a page row: role in the cluster.
 pub(super) const ROLE: u32 = 1;
-/// See [`CLUSTER`].
+/// Field of a page row: number of the collection.
 pub(super) const COLLECTION: u32 = 2;
 
-/// Rank of the page, what is said, and its value; by range of doc ids.
+/// Rank of a page, field and value; partitioned by range of doc ids.
 pub(super) type Said = Partitions<[u32; 3]>;
 
-/// What later steps need of sets.
+/// Output that later steps need.
 pub(super) struct Sets {
-    /// What they say of pages.
+    /// Fields that clusters and collections set in page rows.
     pub said: Said,
     /// Place of each cluster in the list of clusters.
     pub places: Vec<u32>,
-    /// Roots of collections, with the place of their similar cluster in the list of those; ascending.
+    /// Roots of collections with the place of their similar cluster in the list of those;
+    /// ascending.
     pub roots: Vec<(u32, u32)>,
-    /// Collections, in the order of their numbers.
+    /// Collections by number.
     #[cfg_attr(not(feature = "search"), allow(dead_code))]
     pub collections: Vec<CollectionRow>,
 }
 
-/// Words, each once, by number.
+/// Distinct values of text columns; a row has the index of a value.
 #[derive(Debug, Default)]
 pub(super) struct Words {
     pub words: Vec<String>,
 }
 
 impl Words {
-    /// The number of a word.
+    /// Returns the index of a value, and adds the value if it is new.
     ///
     /// # Errors
-    /// [`Error::Input`] when there are more than a row can tell.
+    /// Returns [`Error::Input`] if there are more values than a byte can index.
     pub(super) fn number(&mut self, word: &str) -> Result<u8> {
         let at = self.words.iter().position(|known| known == word).unwrap_or_else(|| {
             self.words.push(word.into());
@@ -52,7 +54,7 @@ impl Words {
 
 /// Writes clusters and collections.
 pub(super) fn write(making: &Making<'_>, words: &mut Words, staged: &mut Staged) -> Result<Sets> {
-    // A page without copies has none of both.
+    // Index 0 is the role and the reason of a page that has none.
     words.number("")?;
     let mut said = Partitions::new(making.ranges.count(), &making.pool.part(2));
     let places = clusters(making, words, &mut said, staged)?;
@@ -66,7 +68,7 @@ fn say(making: &Making<'_>, said: &mut Said, page: u64, what: u32, value: u32) -
     said.push(making.ranges.range(page), [rank, what, value]).map(|()| rank)
 }
 
-/// Writes clusters and the list of them; returns their places in that.
+/// Writes the clusters and the list of clusters. Returns the place of each cluster in the list.
 fn clusters(making: &Making<'_>, words: &mut Words, said: &mut Said, staged: &mut Staged) -> Result<Vec<u32>> {
     let mut sizes: Vec<(ListedCluster, u32)> = Vec::new();
     let (mut starts, mut pages) = (staged.column::<u64>("clusters")?, staged.column::<u32>("clusters.pages")?);
@@ -101,13 +103,15 @@ fn clusters(making: &Making<'_>, words: &mut Words, said: &mut Said, staged: &mu
     lists::clusters(sizes, staged)
 }
 
-/// A column of ids by row.
+/// Borrows a column of ids.
 fn ids<'t>(table: &'t Table, name: &str) -> Result<&'t [u64]> {
     table.u64(name)
 }
 
 fn collections(making: &Making<'_>, said: &mut Said, staged: &mut Staged) -> Result<Vec<CollectionRow>> {
     let (mut all, mut pages) = (Vec::new(), staged.column::<u32>("collections.pages")?);
+    // Both tables are read in the same ranges of similar clusters, so members are at hand in each
+    // range.
     let tables = making.table("collections", "similar_cluster")?.zip(making.table("members", "similar_cluster")?);
     for range in 0..tables.as_ref().map_or(0, |_| making.ranges.count()) {
         let (collections, members) = tables.as_ref().expect("there are ranges of both");
@@ -121,6 +125,7 @@ fn collections(making: &Making<'_>, said: &mut Said, staged: &mut Staged) -> Res
         of.sort_unstable();
         let mut order: Vec<usize> = (0..rows.rows()).collect();
         let (similar, named) = (ids(&rows, "similar_cluster")?, ids(&rows, "collection")?);
+        // Collections ascend by similar cluster, so that `Index::mirrors` can search them.
         order.sort_unstable_by_key(|&row| (similar[row], named[row]));
         let (cardinality, size) = (rows.u32("cardinality")?, rows.u32("size")?);
         let (root, keep) = (ids(&rows, "root")?, rows.bool("keep")?);

@@ -1,4 +1,4 @@
-//! The files of an index on their way to be one.
+//! Staged files of an index that is being built.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ use webtwin_storage::location::Location;
 use webtwin_storage::manifest::{FileEntry, Manifest};
 use webtwin_storage::output::{Attempt, random_id};
 
-/// Files that are no index before [`Staged::commit`], and go with this if that never comes.
+/// Files that are not an index before [`Staged::commit`], and are removed if this is dropped
+/// without a commit.
 pub(super) struct Staged {
     pub attempt: Attempt,
     pub files: Vec<FileEntry>,
@@ -30,17 +31,17 @@ impl Staged {
         Ok(Staged { attempt, files, columns, strings, temporary, committed: false })
     }
 
-    /// Begins a column.
+    /// Starts a column.
     pub(super) fn column<R: Pod>(&self, name: &str) -> Result<ColumnWriter<R>> {
         Ok(ColumnWriter::new(self.attempt.create(name)?))
     }
 
-    /// Begins strings.
+    /// Starts a list of strings.
     pub(super) fn strings(&self, name: &str) -> Result<StringsWriter> {
         StringsWriter::new(&self.attempt, name)
     }
 
-    /// Takes up a column that is written.
+    /// Finishes a column and adds its file.
     pub(super) fn add<R: Pod>(&mut self, name: &str, column: ColumnWriter<R>) -> Result<()> {
         let (entry, seal) = column.finish()?;
         self.files.push(entry);
@@ -48,7 +49,7 @@ impl Staged {
         Ok(())
     }
 
-    /// Takes up strings that are written.
+    /// Finishes a list of strings and adds its files.
     pub(super) fn add_strings(&mut self, name: &str, strings: StringsWriter) -> Result<()> {
         let (files, count) = strings.finish()?;
         for ((entry, seal), ending) in files.into_iter().zip(FILES) {
@@ -66,10 +67,10 @@ impl Staged {
         Ok(())
     }
 
-    /// Makes the folder an index.
+    /// Publishes the files as an index.
     pub(super) fn commit(mut self, manifest: Manifest) -> Result<Manifest> {
         self.files.sort_unstable();
-        // From here on the attempt may be decided on, and then its files must stay.
+        // From here on other processes may select this attempt, and then its files must stay.
         self.committed = true;
         if let Some(temporary) = self.temporary.take() {
             temporary.release();

@@ -1,4 +1,5 @@
-//! The list in force by a comparison: pages on it that the run does not have, because the crawler obeyed it.
+//! Pages on the list in force of a comparison that the run does not have, because the crawler
+//! obeyed the list.
 
 use super::Making;
 use super::sets::Words;
@@ -8,13 +9,14 @@ use crate::lookup::rows::{NONE, StandingRow};
 use webtwin_base::error::{Error, Result};
 use webtwin_results::Run;
 
-/// The table of a comparison that has these pages.
+/// Table of a comparison with these pages.
 const TABLE: &str = "avoid_standing";
 
 /// Opens a comparison whose newer result is `run`.
 ///
 /// # Errors
-/// [`Error::Usage`] if it is none, or one of another result, or of results with other settings; those of [`Run::open`].
+/// Returns [`Error::Usage`] if the folder is not a comparison, compares another result, or compares
+/// results with different settings; and any error of [`Run::open`].
 pub(super) fn open(url: &str, run: &Run) -> Result<Run> {
     let comparison = Run::open(url)?;
     let refused = |what: String| Err(Error::Usage(format!("--in-force {url}: {what}")));
@@ -43,10 +45,10 @@ pub(super) fn write(making: &Making<'_>, comparison: &Run, words: &mut Words, st
         let rows = pages.read(range, &["doc_id", "keep_doc_id", "why", "crawls_ago"])?;
         let (ids, keep) = (rows.u64("doc_id")?, rows.u64("keep_doc_id")?);
         let (why, ago) = (rows.text("why")?, rows.u32("crawls_ago")?);
-        // What stood beside the older list is there for a comparison that is made again. A page of
-        // the run speaks for itself.
+        // Rows with `crawls_ago` above 0 stood next to the older list and serve a repeated
+        // comparison only. A page of the run has its own row, so the list is not needed for it.
         for row in (0..ids.len()).filter(|&row| ago[row] == 0 && making.rank(ids[row]).is_err()) {
-            // A crawl without pages has none that stay.
+            // A crawl without pages has no kept page either.
             let keep = making.rank(keep[row]).unwrap_or(NONE);
             column.push(StandingRow { doc_id: ids[row], keep, why: words.number(&why[row])?, zero: [0; 3] })?;
         }

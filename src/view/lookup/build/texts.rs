@@ -1,6 +1,7 @@
-//! Texts by their words, and the pages that say them.
+//! Full-text index of the texts, and the pages of each text.
 //!
-//! Pages with one text and title share a text: it is read again from the input once, and can only match for all of them alike.
+//! Pages with equal text and title share one text: it is read from the input once, and matches for
+//! all of them or for none.
 
 use std::io::Read;
 
@@ -16,7 +17,7 @@ use webtwin_job::Job;
 use webtwin_results::pages::Pages;
 use webtwin_storage::output::random_id;
 
-/// Writes texts, and their pages; returns how many texts there are.
+/// Writes the texts and their pages. Returns the number of texts.
 pub(super) fn write(
     making: &Making<'_>,
     job: &Job,
@@ -27,7 +28,7 @@ pub(super) fn write(
     let pages = Pages::of(&making.run)?;
     let (exact, titles) = (pages.0.u64("exact")?, pages.0.text("title")?);
     let mut order: Vec<u32> = (0..rows.len() as u32).collect();
-    // A page without a text is alone.
+    // A page without text shares its entry with no other page.
     let key = |row: u32| {
         let at = row as usize;
         (exact[at], &titles[at], if exact[at] == 0 { row } else { 0 })
@@ -36,6 +37,7 @@ pub(super) fn write(
     let mut same: Vec<&[u32]> = order.chunk_by(|&x, &y| key(x) == key(y)).collect();
     same.sort_unstable_by_key(|of_text| of_text[0]);
 
+    // tantivy writes to a local folder. Its files are then copied into sealed columns.
     let temporary = Temporary::at(making.settings.spill.join(format!("webtwin-texts-{}", random_id()?)));
     std::fs::create_dir_all(temporary.path())
         .map_err(|cause| Error::storage(temporary.path().display().to_string(), cause))?;
@@ -71,11 +73,12 @@ pub(super) fn write(
     Ok(texts)
 }
 
-/// What pages are rolled up with: their similar cluster, else their trivial cluster, else nothing.
+/// Result group of pages in search: their similar cluster, else their trivial cluster, else the
+/// page alone.
 struct Groups<'r> {
     rows: &'r [PageRow],
     collections: &'r [CollectionRow],
-    /// By collection, the first one of its similar cluster.
+    /// First collection of the similar cluster, by collection.
     first: Vec<u32>,
     clusters: u32,
 }
@@ -102,7 +105,7 @@ impl Groups<'_> {
         Ok(Groups { rows, collections, first, clusters })
     }
 
-    /// What search needs to know of a page.
+    /// Returns the row of a page for search.
     fn page(&self, page: u32) -> PageOfText {
         let row = &self.rows[page as usize];
         let (group, kept) = match (row.collection, row.cluster) {

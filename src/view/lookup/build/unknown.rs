@@ -1,4 +1,5 @@
-//! What explains why a URL is unknown: the hosts of the run, and URLs of records that were not kept.
+//! Columns that explain why a URL is unknown: hosts of the run, and URLs of records that were not
+//! kept.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ use webtwin_results::rejected::url_in;
 use webtwin_results::scan::scan;
 use webtwin_spill::Partitions;
 
-/// The reason of records such as requests, which name the URL of a page but never are one.
+/// Reason of records, such as requests, that name the URL of a page but are not a page record.
 const NO_PAGE_RECORD: &str = "not_a_page_record";
 
 /// Writes hosts with the number of their pages.
@@ -27,7 +28,8 @@ pub(super) fn hosts(pages_of: &HashMap<String, u32>, staged: &mut Staged) -> Res
     staged.add("hosts", column)
 }
 
-/// Writes URLs of records that were not kept, unless they are pages of the run; of several reasons one.
+/// Writes the URLs of records that were not kept, unless they are pages of the run. A URL with
+/// several reasons gets the one with the smallest number.
 pub(super) fn rejected(making: &Making<'_>, words: &mut Words, staged: &mut Staged) -> Result<()> {
     let mut urls: Partitions<HashRow> = Partitions::new(making.ranges.count(), &making.pool.part(2));
     scan(&making.run, "rejected", &["reason", "detail"], &mut |batch| {

@@ -1,4 +1,4 @@
-//! The files of an index, opened and held against each other.
+//! Opening of an index: its files are opened and checked against each other.
 
 use bytemuck::Pod;
 
@@ -20,17 +20,20 @@ use webtwin_storage::manifest::Manifest;
 use webtwin_storage::mapped::{FileBytes, Residence, file_bytes};
 
 impl Index {
-    /// Opens the index in a folder: mapped where it is on a local disk, whose files nobody may change meanwhile.
+    /// Opens the index in a folder. Files on a local disk are memory-mapped and must not change
+    /// meanwhile.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Input`] when it is none, of another format, or has a file that is not its own; those of the store.
+    /// Returns [`webtwin_base::error::Error::Input`] if the folder is not an index, has another
+    /// format, or has a file of another index; and any error of the store.
     ///
     /// # Cost
-    /// A thousandth of the files is read. What is mapped is checked block by block when it is touched.
+    /// Reads a thousandth of the files. Mapped data is checked block by block on first access.
     pub fn open(url: &str) -> Result<Index> {
         let folder = Location::parse(url)?.into_folder();
         let (manifest, about) = About::read(&folder)?;
         let files = Files { folder: &folder, about: &about };
+        // Some columns are optional; the options of the build determine them.
         let standing = files.has(STANDING).then(|| files.column(STANDING)).transpose()?;
         let chunks = files.has("chunks").then(|| -> Result<Chunks> {
             Ok(Chunks {
@@ -67,6 +70,7 @@ impl Index {
             folder: folder.clone(),
             about,
         };
+        // Columns by rank must have a row for each page.
         let pages = index.pages.rows();
         let counts = index.chunks.as_ref().map_or(pages, |chunks| chunks.counts.rows());
         let of_pages =
@@ -78,7 +82,7 @@ impl Index {
     }
 }
 
-/// The files in the folder of an index.
+/// Files in the folder of an index.
 struct Files<'f> {
     folder: &'f Location,
     about: &'f About,
@@ -105,7 +109,7 @@ impl Files<'_> {
         broken(self.folder, &format!("its manifest lacks {name}"))
     }
 
-    /// The URL rules, which are stored as JSON.
+    /// Reads the URL rules, which are stored as JSON.
     fn rules(&self) -> Result<Rules> {
         let texts = self.strings(RULES)?;
         let rule = |number: usize| -> Result<Rule> {
@@ -115,7 +119,7 @@ impl Files<'_> {
         Ok(Rules::new((0..texts.count()).map(rule).collect::<Result<_>>()?))
     }
 
-    /// So many texts by their words.
+    /// Opens the full-text index, which must have `count` texts.
     #[cfg(feature = "search")]
     fn words(&self, count: u64) -> Result<Words> {
         let of_texts = self.about.columns.keys().filter_map(|name| Some((name, name.strip_prefix(search::FILES)?)));
@@ -134,11 +138,12 @@ impl Files<'_> {
     }
 }
 
-/// The tables of simhashes, which must be those that the manifest names.
+/// Opens the tables of simhashes, which must be those that the manifest names.
 fn near(folder: &Location, manifest: &Manifest) -> Result<OnlineIndex<FileBytes>> {
     let list = manifest.files.iter().find(|file| file.path == online::NAME);
     let list = list.ok_or_else(|| broken(folder, "its manifest lacks the list of tables"))?;
-    // The list has the checksums of the tables' heads, and these those of the rest.
+    // The list has the checksums of the tables' headers, and these have the checksums of the other
+    // parts.
     manifest.read_file(folder, list)?;
     open_index(folder, Residence::Mapped)
 }

@@ -1,11 +1,11 @@
-//! Bars: the parts of a whole, bars in tables, and the copies of a mirror as a strip.
+//! Bars: parts of a whole, bars in tables, and the copies of a mirror as a strip.
 
 use super::{at, rectangle};
 use crate::report::figures::{part, share};
 use crate::report::html::Html;
 
-/// A bar of parts of a whole, with their shares on it where there is room. Its width is that of the page, so that its labels keep
-/// their size.
+/// Draws a bar of the parts of a whole, labelled with their fractions where the part is wide
+/// enough. The bar has the width of the page in per cent, so that labels keep their size.
 pub fn stack(html: &mut Html, parts: &[(&'static str, u64)]) {
     let whole: u64 = parts.iter().map(|part| part.1).sum();
     html.markup("<svg width=\"100%\" height=34 aria-hidden=true>");
@@ -25,7 +25,7 @@ pub fn stack(html: &mut Html, parts: &[(&'static str, u64)]) {
     html.markup("</svg>");
 }
 
-/// A bar in a table: parts, of the longest bar of the table.
+/// Draws a bar of a table. Widths are relative to the longest bar of the table.
 pub fn bar(html: &mut Html, parts: &[(&'static str, u64)], longest: u64) {
     html.markup("<svg class=bar aria-hidden=true>");
     let mut from = 0.0;
@@ -38,7 +38,8 @@ pub fn bar(html: &mut Html, parts: &[(&'static str, u64)], longest: u64) {
     html.markup("</svg>");
 }
 
-/// The pages of each copy of a mirror, as bars side by side; the copy that is kept has the colour of what stays.
+/// Draws the pages of each copy of a mirror as adjacent bars. The kept copy has the colour of kept
+/// pages.
 pub fn strip(html: &mut Html, copies: &[(bool, u64)]) {
     let largest = copies.iter().map(|copy| copy.1).max().unwrap_or(0);
     let width = 9.0 * copies.len() as f64;
@@ -55,7 +56,7 @@ pub fn strip(html: &mut Html, copies: &[(bool, u64)]) {
     html.markup("</svg>");
 }
 
-/// A spot of a colour, for a legend.
+/// Draws a spot of a colour for a legend.
 pub fn spot(html: &mut Html, class: &'static str) {
     html.markup("<svg viewBox=\"0 0 12 12\" aria-hidden=true><rect width=12 height=12 rx=3").attribute("class", class);
     html.markup("/></svg>");

@@ -1,4 +1,5 @@
-//! Graphs on a circle: hosts that share pages, and the pages of a set with the links that hold it together.
+//! Graphs on a circle: hosts that share pages, and the pages of a set with the links that connect
+//! it.
 
 use std::f64::consts::PI;
 
@@ -7,7 +8,8 @@ use crate::report::contract::{HostPair, Measure, PageSet};
 use crate::report::figures::part;
 use crate::report::html::Html;
 
-/// Draws hosts in the order in which they are alike, and a curve for each pair, as wide as what it shares.
+/// Draws hosts on a circle in the given order, and a curve for each pair, whose width grows with
+/// the number of shared pages.
 pub fn hosts(hosts: &[String], pairs: &[HostPair]) -> Html {
     let (middle, radius) = ([280.0, 280.0], 136.0);
     let place = |number: usize, radius: f64| on_circle(middle, radius, number, hosts.len());
@@ -33,7 +35,7 @@ pub fn hosts(hosts: &[String], pairs: &[HostPair]) -> Html {
         let [x, y, _] = place(number, radius);
         dot(&mut html, [x, y], 5.0, "node");
         let [x, y, angle] = place(number, radius + 12.0);
-        // Names stand radially, those of the left half turned to be read.
+        // Names are radial; those of the left half are turned by 180 degrees to be readable.
         let (turn, class) = if angle.cos() < -0.01 { (angle + PI, "end") } else { (angle, "") };
         html.markup("<text").attribute("class", class);
         let transform =
@@ -43,8 +45,9 @@ pub fn hosts(hosts: &[String], pairs: &[HostPair]) -> Html {
     chart(560.0, 560.0, &html)
 }
 
-/// Draws the members of a set and the links of its tree.
+/// Draws the members of a set and the links of its spanning tree.
 pub fn set(set: &PageSet) -> Html {
+    // Two members are placed on a line, because a circle would waste height.
     let two = set.members.len() <= 2;
     let (middle, height) = if two { ([200.0, 40.0], 84.0) } else { ([200.0, 150.0], 300.0) };
     let place = |number: usize| match two {
@@ -68,6 +71,7 @@ pub fn set(set: &PageSet) -> Html {
         }
         html.markup("/>");
     }
+    // More labels would overlap.
     if set.links.len() <= 14 {
         for link in set.links.iter().filter(|link| link.by.measure != Measure::Exact) {
             let ([x1, y1, _], [x2, y2, _]) = (place(link.a), place(link.b));
@@ -92,7 +96,7 @@ pub fn set(set: &PageSet) -> Html {
     chart(400.0, height, &html)
 }
 
-/// A value on a link.
+/// Formats the value of a link.
 fn short_value(measure: Measure, value: u32) -> String {
     match measure {
         Measure::Exact => "=".into(),

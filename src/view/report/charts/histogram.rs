@@ -1,10 +1,10 @@
-//! Shares of pages by their number of replicas, two bars each.
+//! Histogram of pages by number of replicas, with two bars for each class.
 
 use super::{chart, label, line, rectangle};
 use crate::report::figures::part;
 use crate::report::html::Html;
 
-/// Draws two bars for each name: counts of a whole.
+/// Draws two bars for each name. The counts are shown as fractions of `whole`.
 pub fn histogram(bars: &[(&str, [u64; 2])], classes: [&'static str; 2], whole: u64, axis: &str) -> Html {
     let (left, top, floor, right) = (44.0, 18.0, 200.0, 456.0);
     let highest = bars.iter().flat_map(|bar| bar.1).map(|count| part(count, whole)).fold(0.0, f64::max);

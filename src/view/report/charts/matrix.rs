@@ -1,4 +1,4 @@
-//! Hosts by hosts: how much of the row's host is on the column's.
+//! Matrix of hosts: the fraction of the row's pages that are also on the column's host.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::report::html::Html;
 /// Side of a cell.
 const CELL: f64 = 26.0;
 
-/// The cell of a host: per cent of its pages, and the pair.
+/// Returns the cells by host and other host: percentage of the host's pages, and the pair.
 pub fn cells(pairs: &[HostPair]) -> HashMap<(&str, &str), (u64, &HostPair)> {
     let mut cells = HashMap::new();
     for pair in pairs {
@@ -20,7 +20,7 @@ pub fn cells(pairs: &[HostPair]) -> HashMap<(&str, &str), (u64, &HostPair)> {
     cells
 }
 
-/// Draws the matrix of hosts in this order.
+/// Draws the matrix, with hosts in the given order.
 pub fn matrix(hosts: &[String], pairs: &[HostPair]) -> Html {
     let cells = cells(pairs);
     let names: Vec<String> = hosts.iter().map(|host| shortened(host, 24)).collect();
@@ -41,6 +41,7 @@ pub fn matrix(hosts: &[String], pairs: &[HostPair]) -> Html {
                 rectangle(&mut html, [x + 1.0, y + 1.0, CELL - 2.0, CELL - 2.0], "f-line");
             }
             let Some((percent, pair)) = cells.get(&(host.as_str(), other.as_str())) else { continue };
+            // The classes are narrower at the top, where mirrors are distinguished from parts.
             let class = match percent {
                 0..20 => "h1",
                 20..40 => "h2",
@@ -63,6 +64,6 @@ pub fn matrix(hosts: &[String], pairs: &[HostPair]) -> Html {
             }
         }
     }
-    // The last names of columns lean over the edge.
+    // The names of the last columns extend beyond the right edge.
     chart(left + side + 3.9 * longest, top + side + 4.0, &html)
 }

@@ -1,6 +1,6 @@
-//! Charts, drawn as SVG: they work without a script, print, and are the same bytes every time.
+//! Charts as SVG: they work without scripts, can be printed, and have the same bytes every time.
 //!
-//! Each is a figure with a sentence that says what it shows, in figures, and with its data as a table.
+//! Each chart is a figure with a caption that states its main number, and with its data as a table.
 
 pub mod bars;
 pub mod graph;
@@ -11,7 +11,7 @@ pub mod waterfall;
 
 use super::html::Html;
 
-/// A coordinate: to a tenth, which no eye sees, and the same on every machine.
+/// Formats a coordinate, rounded to a tenth: invisible, and equal on all machines.
 pub fn at(coordinate: f64) -> String {
     let tenths = (coordinate * 10.0).round() as i64;
     match (tenths / 10, (tenths % 10).abs()) {
@@ -21,7 +21,7 @@ pub fn at(coordinate: f64) -> String {
     }
 }
 
-/// A figure: its sentence, the chart, and its data under `heads`.
+/// Renders a figure: its caption, the chart, and its data as a table with the given headers.
 pub fn figure(html: &mut Html, sentence: &str, chart: &Html, heads: &[&'static str], rows: &[Vec<String>]) {
     html.markup("<figure><figcaption>").text(sentence).markup("</figcaption>").piece(chart);
     html.markup(
@@ -32,7 +32,7 @@ pub fn figure(html: &mut Html, sentence: &str, chart: &Html, heads: &[&'static s
         html.markup(if number == 0 { "<th scope=col>" } else { "<th scope=col class=num>" }).text(head).markup("</th>");
     }
     html.markup("</tr></thead><tbody>");
-    // A cell or row ends where the next one begins.
+    // HTML ends a cell or row where the next one starts, so no end tags are needed.
     for row in rows {
         for (number, cell) in row.iter().enumerate() {
             match number {
@@ -44,7 +44,8 @@ pub fn figure(html: &mut Html, sentence: &str, chart: &Html, heads: &[&'static s
     html.markup("</tbody></table></div></details></figure>");
 }
 
-/// A chart of so many units; what it shows is said by the figure around it.
+/// Renders a chart of the given size. It is hidden from screen readers, because the figure around
+/// it has a caption.
 pub fn chart(width: f64, height: f64, inside: &Html) -> Html {
     let mut html = Html::new();
     html.markup("<svg class=chart aria-hidden=true");
@@ -55,25 +56,25 @@ pub fn chart(width: f64, height: f64, inside: &Html) -> Html {
     html
 }
 
-/// A rectangle of a class.
+/// Draws a rectangle.
 pub fn rectangle(html: &mut Html, [x, y, width, height]: [f64; 4], class: &'static str) {
     html.markup("<rect rx=2").attribute("class", class).attribute("x", at(x)).attribute("y", at(y));
     html.attribute("width", at(width.max(0.0))).attribute("height", at(height.max(0.0))).markup("/>");
 }
 
-/// A line of a class.
+/// Draws a line.
 pub fn line(html: &mut Html, [x1, y1, x2, y2]: [f64; 4], class: &'static str) {
     html.markup("<line").attribute("class", class).attribute("x1", at(x1)).attribute("y1", at(y1));
     html.attribute("x2", at(x2)).attribute("y2", at(y2)).markup("/>");
 }
 
-/// A label of a class.
+/// Draws a label.
 pub fn label(html: &mut Html, [x, y]: [f64; 2], class: &'static str, text: &str) {
     html.markup("<text").attribute("class", class).attribute("x", at(x)).attribute("y", at(y)).markup(">");
     html.text(text).markup("</text>");
 }
 
-/// The first characters of a label that has to fit.
+/// Shortens a label to at most `most` characters.
 pub fn shortened(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.into(),
@@ -81,7 +82,8 @@ pub fn shortened(text: &str, most: usize) -> String {
     }
 }
 
-/// Least powers of ten, and twice and five times these, from below the smallest to above the largest of some values.
+/// Returns axis marks (powers of ten, and twice and five times these) that enclose the values from
+/// `smallest` to `largest`.
 pub fn log_marks(smallest: u64, largest: u64) -> Vec<u64> {
     let all = (0..19).flat_map(|power| [1, 2, 5].map(|times| times * 10u64.pow(power)));
     let mut marks: Vec<u64> = all.collect();

@@ -1,32 +1,33 @@
-//! Mirrors by number of copies and pages of the largest, as circles whose area is what may be skipped.
+//! Scatter plot of mirrors: number of copies against pages of the largest copy. The area of a
+//! circle is the number of pages that may be skipped.
 
 use super::{at, label, line, log_marks, shortened};
 use crate::report::figures::{count, part};
 use crate::report::html::Html;
 
-/// Fewer pages than these are mostly chance.
+/// Number of pages below which a mirror is mostly chance.
 const NOISE: u64 = 10;
 
-/// Circles that are named.
+/// Maximum number of circles with a name.
 const NAMED: usize = 7;
 
-/// A mirror.
+/// Mirror in the plot.
 pub struct Spot<'m> {
-    /// What it links to: `mirror-ID`.
+    /// Target of its link: `mirror-ID`.
     pub id: u64,
-    /// Its name.
+    /// Name of the mirror.
     pub name: &'m str,
-    /// Copies.
+    /// Number of copies.
     pub copies: u64,
-    /// Pages of the largest.
+    /// Number of pages of the largest copy.
     pub pages: u64,
-    /// Pages of those that are not kept.
+    /// Number of pages of the copies that are not kept.
     pub surplus: u64,
 }
 
-/// Draws the mirrors, given with the largest surplus first.
+/// Draws the mirrors. `spots` has those with the largest surplus first.
 pub fn scatter(spots: &[Spot<'_>]) -> Html {
-    // Names stand on the right of it.
+    // Names are to the right of the plot.
     let (left, top, right, floor) = (48.0, 12.0, 316.0, 232.0);
     let ends = |value: fn(&Spot<'_>) -> u64| {
         let values = || spots.iter().map(value);
@@ -37,12 +38,12 @@ pub fn scatter(spots: &[Spot<'_>]) -> Html {
         let log = |value: u64| (value.max(1) as f64).ln();
         (log(value) - log(marks[0])) / (log(marks[marks.len() - 1]) - log(marks[0]))
     };
-    // Some room beside the outermost circles.
+    // Leaves space around the outermost circles.
     let x = |value: u64| left + 22.0 + (right - left - 44.0) * place(&across, value);
     let y = |value: u64| floor - 14.0 - (floor - top - 34.0) * place(&up, value);
 
     let mut html = Html::new();
-    // Labelled, so that its links have a context.
+    // The group has a label, so that its links have a context for screen readers.
     html.markup("<svg class=chart role=group aria-label=\"circles of mirrors\" viewBox=\"0 0 460 280\">");
     if up[0] < NOISE {
         let noise = if up[up.len() - 1] > NOISE { y(NOISE) } else { top };
@@ -64,7 +65,7 @@ pub fn scatter(spots: &[Spot<'_>]) -> Html {
     let mut names: Vec<(f64, usize)> =
         spots.iter().take(NAMED).enumerate().map(|(n, spot)| (y(spot.pages), n)).collect();
     names.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
-    // Names stand below each other, at least a line apart, and none below the floor.
+    // Places the names below each other, at least one line apart, and none below the floor.
     let mut lowest = f64::MIN;
     for name in &mut names {
         name.0 = name.0.max(lowest + 14.0).max(top + 8.0);

@@ -1,22 +1,22 @@
-//! From all pages to those that stay, step by step.
+//! Waterfall chart from all pages to those that are kept.
 
 use super::{chart, label, line, rectangle};
 use crate::report::figures::{count, part};
 use crate::report::html::Html;
 
-/// A step down: its words in two lines, its class, the pages that it takes away.
+/// Step of the chart: label in two lines, class, and number of pages removed.
 pub struct Step {
-    /// The first line.
+    /// First line of the label.
     pub words: &'static str,
-    /// The second.
+    /// Second line of the label.
     pub more: &'static str,
-    /// The class of its bar.
+    /// Class of the bar.
     pub class: &'static str,
-    /// Pages taken away.
+    /// Number of pages removed.
     pub pages: u64,
 }
 
-/// Draws all pages, the steps, and what is left.
+/// Draws all pages, the steps, and the remaining pages.
 pub fn waterfall(all: u64, steps: &[Step]) -> Html {
     let (top, floor, width) = (24.0, 210.0, 460.0 / (steps.len() + 2) as f64);
     let y = |pages: u64| floor - (floor - top) * part(pages, all);

@@ -1,4 +1,4 @@
-//! What a report says of the duplicates in a corpus.
+//! Duplicates of a corpus in a report.
 
 use std::collections::BTreeMap;
 
@@ -9,48 +9,49 @@ use super::sets::Row;
 /// Clusters of duplicates in a corpus.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Clusters {
-    /// The largest ones, the largest first.
+    /// Largest clusters, the largest first.
     pub shown: Vec<Cluster>,
-    /// How many there are in all.
+    /// Number of all clusters.
     pub all: u64,
 }
 
-/// A record that stays, and those that are removed in its favour.
+/// Kept record, and the records that are removed in its favour.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cluster {
-    /// The record that stays.
+    /// Kept record.
     pub kept: Record,
     /// Number of removed records.
     pub removed: u64,
-    /// The same by reason: `exact`, `near`, `against`.
+    /// Number of removed records by reason: `exact`, `near`, `against`.
     pub removed_by: BTreeMap<String, u64>,
-    /// Removed records that are least like it, the least first.
+    /// Removed records that are least similar to the kept one, the least similar first.
     pub members: Vec<Duplicate>,
-    /// The text that stays next to that of the first member; empty if both are equal or were not read.
+    /// Text of the kept record next to that of the first member. Empty if both are equal or were
+    /// not read.
     pub diff: Vec<Row>,
-    /// Why the texts could not be read again; empty if they could, or were not wanted.
+    /// Reason why the texts could not be read again. Empty if they were read or not requested.
     pub unread: String,
 }
 
-/// Name and place of a record of a corpus.
+/// Id and location of a record of a corpus.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Record {
-    /// Its id.
+    /// Id of the record.
     pub id: String,
-    /// File with it.
+    /// File of the record.
     pub file: String,
-    /// Its row there, from 0.
+    /// Row in the file, from 0.
     pub row: u64,
 }
 
-/// A record that is removed.
+/// Removed record.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Duplicate {
-    /// The record.
+    /// Id and location of the record.
     #[serde(flatten)]
     pub record: Record,
     /// `exact`, `near` or `against`.
     pub why: String,
-    /// Resemblance to the record that stays.
+    /// Resemblance to the kept record.
     pub similarity: f64,
 }

@@ -1,4 +1,4 @@
-//! What a report says of mirrors, and of the hosts that they stand on.
+//! Mirrors and their hosts in a report.
 
 use std::collections::BTreeMap;
 
@@ -10,88 +10,90 @@ use webtwin_base::ids::as_text;
 /// Originals with their mirrors.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Mirrors {
-    /// All of them in the result.
+    /// Number of originals in the result.
     pub all: u64,
-    /// Those with the most pages in copies that are not kept; the most that may be skipped first.
+    /// Originals with the most pages in copies that are not kept, ordered by the number of pages
+    /// that may be skipped, the most first.
     pub shown: Vec<Mirror>,
 }
 
-/// An original with its mirrors: a similar cluster.
+/// Original with its mirrors: a similar cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mirror {
-    /// The similar cluster.
+    /// Id of the similar cluster.
     #[serde(with = "as_text")]
     pub id: u64,
-    /// Title of the root page of the copy that is kept; empty if it has none.
+    /// Title of the root page of the kept copy; empty if it has none.
     pub title: String,
-    /// Language of that page, as in `pages.language`; empty if it is unknown.
+    /// Language of that page, a value of `pages.language`; empty if unknown.
     pub language: String,
-    /// Root page of the copy that is kept.
+    /// URL of the root page of the kept copy.
     pub url: String,
-    /// Its copies, the one that is kept among them.
+    /// Number of copies, including the kept one.
     pub copies: u64,
-    /// Hosts with a copy.
+    /// Number of hosts with a copy.
     pub hosts: u64,
-    /// Pages of the largest copy.
+    /// Number of pages of the largest copy.
     pub largest: u64,
-    /// Pages of all copies.
+    /// Number of pages of all copies.
     pub pages: u64,
-    /// Pages of the copies that are not kept.
+    /// Number of pages of the copies that are not kept.
     pub surplus: u64,
-    /// Pages of all copies that may be skipped, and their bytes; none where there are too many pages to look at.
+    /// Pages of all copies that may be skipped. `None` if there are too many pages to examine.
     pub skip: Option<Amount>,
-    /// Mean fraction of the text of these pages that the pages which stay contain (`avoid.contained`), in thousandths; none
-    /// where no page may be skipped.
+    /// Mean fraction of the text of these pages that the kept pages contain (`avoid.contained`), in
+    /// thousandths. `None` if no page may be skipped.
     pub contained: Option<u32>,
-    /// The copy that is kept, then the largest.
+    /// Kept copy, then the largest ones.
     pub shown: Vec<MirrorCopy>,
 }
 
-/// A collection.
+/// Collection that is a copy of an original.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct MirrorCopy {
-    /// The collection.
+    /// Id of the collection.
     #[serde(with = "as_text")]
     pub id: u64,
-    /// Where it stands.
+    /// Host of the collection.
     pub host: String,
-    /// Its root page.
+    /// URL of its root page.
     pub url: String,
-    /// What the URLs of all its pages begin with.
+    /// Common prefix of the URLs of its pages.
     pub prefix: String,
-    /// Pages in it.
+    /// Number of pages.
     pub size: u64,
-    /// Whether it is the copy that is kept.
+    /// True if it is the kept copy.
     pub keep: bool,
-    /// Links to its pages from other hosts, by which one is kept unless the job says otherwise; none if the result does not tell.
+    /// Number of links to its pages from other hosts, which select the kept copy unless the job
+    /// specifies another rule. `None` if the result lacks it.
     pub links_from_elsewhere: Option<u64>,
 }
 
-/// Hosts and what they share.
+/// Hosts and pairs of hosts that share pages.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Hosts {
-    /// All hosts.
+    /// Number of all hosts.
     pub all: u64,
-    /// Those with the most pages to skip, most first.
+    /// Hosts with the most pages to skip, the most first.
     pub shown: Vec<Host>,
-    /// Pairs of hosts by kind: `alias`, `mirror`, `part`.
+    /// Number of pairs by kind: `alias`, `mirror`, `part`.
     pub pairs: BTreeMap<String, u64>,
-    /// The pairs that share the most pages, most first.
+    /// Pairs that share the most pages, the most first.
     pub shown_pairs: Vec<HostPair>,
-    /// Hosts of the matrix, those that are alike beside each other.
+    /// Hosts of the matrix; similar hosts are adjacent.
     pub matrix_hosts: Vec<String>,
-    /// Pairs among them.
+    /// Pairs among the hosts of the matrix.
     pub matrix: Vec<HostPair>,
 }
 
-/// A host.
+/// Host with its pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Host {
-    /// Its name.
+    /// Name of the host.
     pub host: String,
-    /// Its pages.
+    /// Pages of the host.
     pub crawl: Amount,
-    /// Of these, what may be skipped.
+    /// Pages of the host that may be skipped.
     pub skip: Amount,
 }
 
@@ -100,15 +102,15 @@ pub struct Host {
 pub struct HostPair {
     /// Name of one host.
     pub a: String,
-    /// Name of the other.
+    /// Name of the other host.
     pub b: String,
-    /// Pages of each that have their own copy on the other.
+    /// Number of pages of each host that have a copy of their own on the other.
     pub shared: u64,
-    /// Of these, those with equal text under equal paths.
+    /// Number of these with equal text and equal path.
     pub same_path: u64,
-    /// Pages of the first.
+    /// Number of pages of the first host.
     pub pages_a: u64,
-    /// Pages of the second.
+    /// Number of pages of the second host.
     pub pages_b: u64,
     /// `alias`, `mirror` or `part`.
     pub kind: String,

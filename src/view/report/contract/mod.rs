@@ -1,7 +1,7 @@
-//! What a report says: `report.json`, of which the HTML page is a function.
+//! Content of a report: `report.json`, from which the HTML page is generated.
 //!
-//! Ids are strings of decimal digits, as in every JSON of this program. Where a list is the top of a longer one, the number of
-//! all stands beside it.
+//! Ids are strings of decimal digits, as in all JSON output of this program. A list that is the top
+//! of a longer one comes with the length of the longer one.
 
 mod corpus;
 mod mirrors;
@@ -21,108 +21,109 @@ pub use run::{Machine, Rejected, RunFacts, Stage};
 pub use sets::{By, Chunk, Compare, Compared, Link, Measure, Member, PageSet, Row, Sets, Shared, Step, Words};
 pub use skip::{Export, Prefix, SkipLists, UrlRule};
 
-/// Format of `report.json`.
+/// Format number of `report.json`.
 pub const FORMAT: u32 = 1;
 
-/// A report of one result.
+/// Report of a result with pages.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// [`FORMAT`].
+    /// Value of [`FORMAT`].
     pub format: u32,
-    /// Kind of the job: `replicas` or `signatures`.
+    /// Kind of the job: `replicas`, `signatures` or `batch`.
     pub kind: String,
     /// Digest of the job.
     pub digest: String,
-    /// Inputs of the job, as it names them.
+    /// Inputs of the job, as named in the job.
     pub inputs: Vec<String>,
-    /// What was found, in figures.
+    /// Main figures.
     pub overview: Overview,
     /// Collections and their mirrors.
     pub mirrors: Mirrors,
-    /// Hosts and what they share.
+    /// Hosts and the pages that they share.
     pub hosts: Hosts,
     /// Sets of similar pages: trivial clusters.
     pub sets: Sets,
-    /// Pairs of pages, looked at closely.
+    /// Pairs of pages side by side.
     pub compare: Compare,
-    /// What crawlers are given.
+    /// Exports for crawlers.
     pub skip: SkipLists,
-    /// Where the figures come from.
+    /// Provenance of the figures.
     pub run: RunFacts,
-    /// What has changed since an earlier run, and what an evaluation says, where they are asked for.
+    /// Changes since an earlier run, and the figures of an evaluation, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
 }
 
-/// A report of a result that has no pages of its own to look at: a study, fingerprints joined, a comparison of two crawls.
+/// Report of a result without pages of its own: a study, a join of fingerprints, a comparison of
+/// two crawls, a deduplicated corpus.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outline {
-    /// [`FORMAT`].
+    /// Value of [`FORMAT`].
     pub format: u32,
     /// Kind of the job: `study`, `hamming`, `diff`, `dedup`.
     pub kind: String,
     /// Digest of the job.
     pub digest: String,
-    /// Inputs of the job, as it names them; of a comparison both results, the older one first.
+    /// Inputs of the job, as named in the job. For a comparison both results, the older one first.
     pub inputs: Vec<String>,
-    /// What was found.
+    /// Findings, one view each.
     pub parts: Vec<Part>,
-    /// Duplicates of a corpus, cluster by cluster.
+    /// Duplicates of a corpus by cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clusters: Option<Clusters>,
-    /// Where the figures come from.
+    /// Provenance of the figures.
     pub run: RunFacts,
 }
 
-/// Pages and their bytes as fetched.
+/// Number of pages and their size as fetched.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub struct Amount {
-    /// Pages.
+    /// Number of pages.
     pub pages: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
-/// Pages by the number of replicas they have, themselves included.
+/// Numbers of pages by their number of replicas, including the page itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Replicas {
-    /// For example `5-9`.
+    /// Range of numbers of replicas, for example `5-9`.
     pub replicas: String,
-    /// Pages with so many of equal text.
+    /// Number of pages with that many pages of equal text.
     pub exact: u64,
-    /// Pages in sets of so many.
+    /// Number of pages in sets of that size.
     pub similar: u64,
 }
 
-/// What was found, in figures.
+/// Main figures of a result.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Overview {
-    /// Pages kept.
+    /// Pages of the crawl.
     pub crawl: Amount,
-    /// Of these, what a crawler may skip.
+    /// Pages of the crawl that a crawler may skip.
     pub skip: Amount,
-    /// The same by reason: `exact`, `collection`, `similar`.
+    /// Pages that may be skipped by reason: `exact`, `collection`, `similar`.
     pub by_reason: BTreeMap<String, Amount>,
-    /// Records read.
+    /// Number of records read.
     pub records: u64,
-    /// Hosts.
+    /// Number of hosts.
     pub hosts: u64,
-    /// Links between the pages.
+    /// Number of links between the pages.
     pub links: u64,
-    /// Sets of two similar pages or more.
+    /// Number of sets of at least two similar pages.
     pub sets: u64,
-    /// Similar clusters: originals with their mirrors.
+    /// Number of similar clusters: originals with their mirrors.
     pub originals: u64,
-    /// Collections in these.
+    /// Number of collections in similar clusters.
     pub collections: u64,
-    /// Pages in these.
+    /// Number of pages in these collections.
     pub pages_in_collections: u64,
-    /// URL prefixes to skip.
+    /// Number of URL prefixes to skip.
     pub prefixes: u64,
-    /// Pages by number of replicas, fewest first.
+    /// Pages by number of replicas, in ascending order of that number.
     pub replication: Vec<Replicas>,
-    /// Why pages have copies: surplus pages, each once.
+    /// Surplus pages by the cause of the copy, each page once.
     pub surplus: Vec<Count>,
-    /// From text to pairs, by the measures that the job used.
+    /// Counts of the steps from text to pairs, for the measure of the job.
     pub text_to_pairs: Vec<Count>,
 }

@@ -1,80 +1,80 @@
-//! A view in plain parts: figures, counts as bars, and tables.
+//! Generic view of a report: figures, bar charts and tables.
 
 use serde::Serialize;
 
-/// A view in plain parts.
+/// Generic view.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Part {
-    /// Its id in the page.
+    /// Id in the page.
     pub id: &'static str,
-    /// Its name among the views.
+    /// Name in the navigation.
     pub name: &'static str,
-    /// What it says in one sentence.
+    /// Main statement, one sentence.
     pub headline: String,
-    /// What it is about.
+    /// Introduction.
     pub lead: String,
     /// Figures.
     pub tiles: Vec<Tile>,
-    /// Counts as bars.
+    /// Bar charts.
     pub charts: Vec<Bars>,
-    /// Tables, or the tops of longer ones.
+    /// Tables, possibly the tops of longer ones.
     pub tables: Vec<Rows>,
 }
 
-/// A figure and what it is.
+/// Figure with its label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Tile {
-    /// The figure, as it is shown.
+    /// Figure as formatted text.
     pub figure: String,
-    /// What it is.
+    /// Label.
     pub what: String,
 }
 
-/// Counts as bars.
+/// Bar chart of counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Bars {
-    /// What is counted.
+    /// Subject of the counts.
     pub heading: String,
-    /// The question that it answers.
+    /// Question that the chart answers.
     pub ask: String,
-    /// The bars, in the order in which they are shown.
+    /// Bars, in display order.
     pub bars: Vec<Count>,
 }
 
-/// A table, or the top of one.
+/// Table, possibly the top of a longer one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rows {
-    /// What its rows are.
+    /// Subject of the rows.
     pub heading: String,
     /// Names of the columns.
     pub heads: Vec<&'static str>,
-    /// The rows that are shown.
+    /// Rows to display.
     pub rows: Vec<Vec<Cell>>,
-    /// How many there are in all.
+    /// Number of all rows.
     pub all: u64,
-    /// The table of the result that has all of them; empty for none.
+    /// Table of the result with all rows; empty if there is none.
     pub table: String,
 }
 
-/// A cell of a table.
+/// Cell of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Cell {
-    /// A count.
+    /// Count.
     Count(u64),
-    /// A figure, as it is shown.
+    /// Number as formatted text.
     Number(String),
-    /// Words, or a name that was crawled.
+    /// Words, or crawled text.
     Text(String),
-    /// A URL that was crawled.
+    /// Crawled URL.
     Url(String),
 }
 
-/// A count and what it counts.
+/// Count with its label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Count {
-    /// What is counted, in words.
+    /// Label of the count.
     pub what: String,
-    /// How many.
+    /// Value of the count.
     pub count: u64,
 }

@@ -1,4 +1,4 @@
-//! Where the figures of a report come from.
+//! Provenance of the figures of a report.
 
 use std::collections::BTreeMap;
 
@@ -6,73 +6,74 @@ use serde::Serialize;
 
 use super::Count;
 
-/// Where the figures come from.
+/// Provenance of the figures of a report.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct RunFacts {
-    /// Records read.
+    /// Number of records read.
     pub read: u64,
-    /// Records kept as pages, or of a corpus in it.
+    /// Number of records kept as pages, or in a corpus.
     pub kept: u64,
-    /// Records of a corpus that were removed, or annotated, as duplicates; none for a job that reads pages.
+    /// Number of records of a corpus that were removed, or annotated, as duplicates. `None` for a
+    /// job that reads pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicates: Option<u64>,
-    /// Records not kept, by reason.
+    /// Number of records not kept, by reason.
     pub rejected: BTreeMap<String, u64>,
-    /// Pages kept though something in them was mended, by reason.
+    /// Number of pages kept after a part of them was repaired, by reason.
     pub mended: BTreeMap<String, u64>,
-    /// Inputs that end within a record.
+    /// Number of inputs that end within a record.
     pub torn: u64,
-    /// Inputs with records that were not kept.
+    /// Number of inputs with records that were not kept.
     pub inputs_with_rejected: u64,
-    /// The inputs with the most of them, most first.
+    /// Inputs with the most records that were not kept, the most first.
     pub rejected_by_input: Vec<Rejected>,
-    /// Text that was left out, and why.
+    /// Amounts of text that were left out, with the reason.
     pub left_out: Vec<Count>,
-    /// Settings that are not the default: dotted name, value as JSON.
+    /// Settings that differ from the default: value as JSON by dotted name.
     pub settings: BTreeMap<String, String>,
-    /// Recipes behind ids and fingerprints.
+    /// Recipes of ids and fingerprints.
     pub recipes: BTreeMap<String, String>,
-    /// Rows of each table.
+    /// Number of rows of each table.
     pub tables: BTreeMap<String, u64>,
-    /// What only this run of the job knows; none if it was not asked for.
+    /// Facts that are specific to this run of the job. `None` if not requested.
     pub machine: Option<Machine>,
 }
 
-/// An input with records that were not kept.
+/// Input with records that were not kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Rejected {
-    /// The input.
+    /// Name of the input.
     pub source: String,
-    /// Records not kept, by reason.
+    /// Number of records not kept, by reason.
     pub by_reason: BTreeMap<String, u64>,
 }
 
-/// What differs from run to run of the same job.
+/// Facts that differ between runs of the same job.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Machine {
-    /// The folder of the result.
+    /// Folder of the result.
     pub folder: String,
-    /// Version and commit of the program that wrote it.
+    /// Version and commit of the program that wrote the result.
     pub build: String,
-    /// Workers.
+    /// Number of workers.
     pub workers: u64,
     /// Stages in order, with their seconds.
     pub seconds: Vec<Stage>,
     /// Peak memory of process 0, in bytes.
     pub peak_memory_bytes: u64,
-    /// Folder in which it was started.
+    /// Folder in which the program was started.
     pub started_in: String,
-    /// Files of the result, and their bytes.
+    /// Number of files of the result.
     pub files: u64,
-    /// See above.
+    /// Size of the files, in bytes.
     pub bytes: u64,
 }
 
-/// A stage of the run.
+/// Stage of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Stage {
-    /// Its name.
+    /// Name of the stage.
     pub stage: String,
-    /// Seconds it took.
+    /// Duration in seconds.
     pub seconds: f64,
 }

@@ -1,4 +1,4 @@
-//! What a report says of sets of similar pages, and of two pages side by side.
+//! Sets of similar pages, and pages side by side, in a report.
 
 use std::collections::BTreeMap;
 
@@ -9,77 +9,80 @@ use webtwin_base::ids::as_text;
 /// Sets of similar pages.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Sets {
-    /// All sets.
+    /// Number of all sets.
     pub all: u64,
-    /// Sets whose links were looked at: all, or a sample by their ids if they are too many to hold.
+    /// Number of sets whose links were examined: all, or a sample by id if they are too many to
+    /// hold in memory.
     pub looked_at: u64,
-    /// Pairs of pages by measure.
+    /// Number of pairs of pages by measure.
     pub pairs: BTreeMap<String, u64>,
-    /// The sets with the weakest links, weakest first; then the largest.
+    /// Sets with the weakest links, the weakest first; then the largest sets.
     pub shown: Vec<PageSet>,
-    /// Of these, how many are shown for their weak links.
+    /// Number of these sets that are included for their weak links.
     pub weakest: u64,
 }
 
-/// A set of similar pages: a trivial cluster.
+/// Set of similar pages: a trivial cluster.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PageSet {
-    /// The cluster.
+    /// Id of the cluster.
     #[serde(with = "as_text")]
     pub id: u64,
-    /// Its pages.
+    /// Number of pages.
     pub pages: u64,
-    /// Hosts of the members that are shown.
+    /// Number of hosts of the members in `members`.
     pub hosts: u64,
-    /// Members: those that stay, the ends of the weakest links, then others, by id.
+    /// Members: first the kept ones, then the ends of the weakest links, then others by id.
     pub members: Vec<Member>,
-    /// Links of a maximum spanning tree, weakest first: all of them if all members are shown, the weakest otherwise.
+    /// Links of a maximum spanning tree, the weakest first: all links if `members` has all members,
+    /// else the weakest.
     pub links: Vec<Link>,
 }
 
-/// A page of a set.
+/// Page of a set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Member {
-    /// The page.
+    /// Doc id of the page.
     #[serde(with = "as_text")]
     pub id: u64,
-    /// Its URL.
+    /// URL of the page.
     pub url: String,
-    /// Its title; empty if it has none.
+    /// Title of the page; empty if it has none.
     pub title: String,
-    /// Its host.
+    /// Host of the page.
     pub host: String,
-    /// Its role, as in the table `clusters`.
+    /// Role of the page, as in the table `clusters`.
     pub role: String,
     /// Length of its text, in bytes.
     pub text_bytes: u64,
-    /// Chunks of its text.
+    /// Number of chunks of its text.
     pub chunks: u64,
 }
 
-/// A link of the spanning tree of a set.
+/// Link of the spanning tree of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Link {
-    /// Number of a member of those shown.
+    /// Index of one end in the set's `members`.
     pub a: usize,
-    /// Number of another.
+    /// Index of the other end in `members`.
     pub b: usize,
-    /// How alike they are.
+    /// Similarity of the two pages.
     pub by: By,
-    /// Pages on either side of it: without this pair, and others as weak, the set falls apart into these.
+    /// Number of pages on either side: without this pair, and all that are as weak, the set is
+    /// split into these.
     pub sides: [u64; 2],
 }
 
-/// A pair of the table `pairs`.
+/// Measure and value of a pair of the table `pairs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct By {
-    /// The measure.
+    /// Measure of similarity.
     pub measure: Measure,
-    /// As the table says.
+    /// Value in the table.
     pub value: u32,
 }
 
-/// A measure of similarity, as the table `pairs` names it.
+/// Measure of similarity, as named in the table `pairs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {
@@ -87,26 +90,26 @@ pub enum Measure {
     Exact,
     /// Views of one page: resemblance of their own chunks, in millionths.
     Views,
-    /// Notices that there is nothing: resemblance of all chunks, in millionths.
+    /// Placeholder pages for missing content: resemblance of all chunks, in millionths.
     Placeholder,
-    /// One page calls the other canonical: resemblance of all chunks, in millionths.
+    /// One page declares the other as canonical: resemblance of all chunks, in millionths.
     Declared,
-    /// Chunks shared.
+    /// Number of shared chunks.
     Overlap,
-    /// Bits in which simhashes differ.
+    /// Hamming distance of the simhashes.
     Hamming,
     /// Distance of signatures, in billionths.
     Signatures,
     /// Resemblance of sets of shingles, in millionths.
     Minhash,
-    /// What something else has found: higher for pages that are more alike.
+    /// Value given by an external source: higher for more similar pages.
     Given,
     /// Agreement of links and texts of pages in mirrored collections, in millionths.
     Context,
 }
 
 impl Measure {
-    /// The measure that the column `pairs.measure` names so.
+    /// Parses a value of the column `pairs.measure`.
     pub fn parse(word: &str) -> Option<Measure> {
         Some(match word {
             "exact" => Measure::Exact,
@@ -124,7 +127,7 @@ impl Measure {
     }
 }
 
-/// Pairs of pages, looked at closely.
+/// Pairs of pages side by side.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Compare {
     /// The pairs.
@@ -134,75 +137,78 @@ pub struct Compare {
 /// Two pages side by side.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Compared {
-    /// Why this pair is shown, in words.
+    /// Reason why this pair was selected.
     pub why: String,
     /// The two pages.
     pub pages: [Member; 2],
-    /// Whether they are in one set.
+    /// True if they are in one set.
     pub together: bool,
-    /// Whether their texts are equal.
+    /// True if their texts are equal.
     pub same_text: bool,
-    /// Bits in which their simhashes differ, if both have one.
+    /// Hamming distance of the simhashes, if both have one.
     pub bits: Option<u32>,
-    /// The way from one to the other along the spanning tree of their set; empty if they are apart or it was not looked at.
+    /// Path from one page to the other along the spanning tree of their set. Empty if they are in
+    /// different sets or the set was not examined.
     pub chain: Vec<Step>,
-    /// Chunks that are on both; none if the texts could not be read again.
+    /// Common chunks; `None` if the texts could not be read again.
     pub shared: Option<Shared>,
     /// The texts side by side.
     pub diff: Vec<Row>,
-    /// Why the texts are not there, if they are not.
+    /// Reason why the texts are missing, if they are.
     pub unread: String,
 }
 
-/// A step of a chain.
+/// Step of a path between two pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// The page that it leads to.
+    /// Page that the step leads to.
     #[serde(with = "as_text")]
     pub id: u64,
-    /// Its URL; empty if it was not looked up.
+    /// URL of that page; empty if it was not looked up.
     pub url: String,
-    /// Its host, as above.
+    /// Host of that page; empty if it was not looked up.
     pub host: String,
-    /// How alike that page is to the one before.
+    /// Similarity of that page and the previous one.
     pub by: By,
 }
 
-/// Chunks on two pages.
+/// Chunks of two pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Shared {
-    /// Distinct chunks on both.
+    /// Number of distinct chunks on both pages.
     pub both: u64,
-    /// Distinct chunks of each.
+    /// Number of distinct chunks of each page.
     pub of: [u64; 2],
-    /// Some of those on both, in the order of the first page.
+    /// First common chunks, in the order of the first page.
     pub some: Vec<Chunk>,
 }
 
-/// A chunk on both pages.
+/// Chunk that is on both pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Chunk {
-    /// Its text, cut short.
+    /// Shortened text of the chunk.
     pub text: String,
-    /// Pages of the crawl that have it; none if the result has no table `fprint_docid`.
+    /// Number of pages of the crawl with the chunk. `None` if the result has no table
+    /// `fprint_docid`.
     pub pages: Option<u64>,
 }
 
-/// A row of two texts side by side.
+/// Row of two texts side by side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Row {
-    /// A line of both.
+    /// Line of both texts.
     Same(String),
-    /// Equal lines that are left out.
+    /// Number of equal lines that are omitted.
     Equal(u64),
-    /// Lines that are not shown because there are too many.
+    /// Number of rows that are omitted because there are too many.
     More(u64),
-    /// A line of one that became a line of the other; one may be missing.
+    /// Line of one text that corresponds to a different line of the other. One of the two may be
+    /// missing.
     Changed {
-        /// Of the first page.
+        /// Line of the first page.
         left: Option<Vec<Words>>,
-        /// Of the second.
+        /// Line of the second page.
         right: Option<Vec<Words>>,
     },
 }
@@ -210,8 +216,8 @@ pub enum Row {
 /// Words of a line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Words {
-    /// The words, with what is between them.
+    /// The words with the characters between them.
     pub text: String,
-    /// Whether the other line lacks them.
+    /// True if the other line lacks them.
     pub changed: bool,
 }

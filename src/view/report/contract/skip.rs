@@ -1,59 +1,59 @@
-//! What a report says of that which crawlers are given.
+//! Exports for crawlers in a report.
 
 use serde::Serialize;
 
 use super::Amount;
 
-/// What crawlers are given.
+/// Exports for crawlers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct SkipLists {
-    /// Prefixes with the most pages, most first.
+    /// Prefixes with the most pages, the most first.
     pub prefixes: Vec<Prefix>,
-    /// The files in `exports/`, with their first lines.
+    /// Files in `exports/`, with their first lines.
     pub exports: Vec<Export>,
-    /// URL rules that save the most pages, most first.
+    /// URL rules that save the most pages, the most first.
     pub rules: Vec<UrlRule>,
-    /// All of them.
+    /// Number of all URL rules.
     pub all_rules: u64,
-    /// Pages that they save together.
+    /// Sum of the pages that all URL rules save.
     pub saved_by_rules: u64,
 }
 
-/// A URL rule.
+/// URL rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UrlRule {
-    /// For which URLs.
+    /// Scope: the URLs that the rule applies to.
     pub scope: String,
-    /// Kind of its edit, what this changes, and what it puts in its place.
+    /// Kind of the edit.
     pub kind: String,
-    /// See above.
+    /// Pattern that the edit changes.
     pub pattern: String,
-    /// See above.
+    /// Replacement for the pattern.
     pub replacement: String,
-    /// Pages that are copies of the page whose URL they get.
+    /// Number of pages that are copies of the page whose URL they get.
     pub support: u64,
-    /// Pages that are none.
+    /// Number of pages that are not.
     pub violations: u64,
-    /// Pages of the crawl that it would have saved.
+    /// Number of pages of the crawl that the rule would have saved.
     pub saved: u64,
 }
 
-/// A URL prefix under which all crawled pages may be skipped.
+/// URL prefix below which all crawled pages may be skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Prefix {
-    /// The prefix.
+    /// Text of the prefix.
     pub prefix: String,
-    /// Crawled pages under it, and their bytes.
+    /// Crawled pages below it.
     pub covers: Amount,
 }
 
-/// A file in `exports/`.
+/// File in `exports/`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Export {
-    /// Its path in the result.
+    /// Path in the result.
     pub path: String,
-    /// Its length, in bytes.
+    /// Length in bytes.
     pub bytes: u64,
-    /// Its first lines that say something.
+    /// First lines.
     pub head: Vec<String>,
 }

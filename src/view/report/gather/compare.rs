@@ -1,4 +1,5 @@
-//! Pairs of pages looked at closely: the ends of weak links, and pages of mirrors. Their texts are read again from the input.
+//! Selected pairs of pages side by side: the ends of weak links, and pages of mirrors. Their texts
+//! are read again from the input.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,29 +16,29 @@ use webtwin_results::Run;
 use webtwin_results::pages::Pages;
 use webtwin_results::scan::scan;
 
-/// Bytes of a text that are compared.
+/// Maximum number of bytes of a text that are compared.
 const TEXT: usize = 200_000;
 
-/// Chunks shown of those on both pages.
+/// Maximum number of common chunks to display.
 const CHUNKS: usize = 8;
 
-/// Characters shown of a chunk.
+/// Maximum number of characters of a chunk.
 const CHUNK: usize = 120;
 
-/// Steps of a chain that is shown; a longer one is left out.
+/// Maximum number of steps of a displayed path; longer paths are omitted.
 const STEPS: usize = 30;
 
-/// A pair that was chosen.
+/// Selected pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pair {
-    /// Why, in words.
+    /// Reason for the selection.
     pub why: String,
     /// The two pages.
     pub pages: [DocId; 2],
 }
 
-/// Chooses at most `most` pairs: two of three are the weakest links of different sets, the others a page of the largest mirrors
-/// in two copies.
+/// Selects at most `most` pairs. Two of three are the weakest links of different sets; the others
+/// are a page of the largest mirrors in two copies.
 pub fn choose(mirrors: &Mirrors, of: &OfMirrors, sets: &Sets, most: usize) -> Vec<Pair> {
     let ends = |(number, set): (usize, &PageSet)| {
         let link = set.links.first()?;
@@ -56,24 +57,25 @@ pub fn choose(mirrors: &Mirrors, of: &OfMirrors, sets: &Sets, most: usize) -> Ve
 /// Compares the pairs.
 ///
 /// # Errors
-/// Those of reading tables. Pages that cannot be read again are no error: the comparison says why.
+/// Returns any error of the tables. Pages that cannot be read again are not an error: the
+/// comparison states the reason.
 ///
 /// # Cost
-/// One pass over `pages`, and over `fprint_docid` if the result has it; the records of the pages in the input; both texts of each
-/// pair in memory.
+/// One pass over `pages`, and over `fprint_docid` if the result has it. Reads the records of the
+/// pages in the input. Holds both texts of each pair in memory.
 pub fn gather(run: &Run, pairs: &[Pair], forest: &Forest, pages: &PageRows) -> Result<Compare> {
     let texts = Texts::read(run, pairs)?;
     let shown = pairs.iter().filter_map(|pair| compared(pair, forest, pages, &texts));
     Ok(Compare { shown: shown.collect() })
 }
 
-/// Texts by page, and what is known of their chunks.
+/// Texts by page, and the frequency of their chunks.
 struct Texts {
     texts: HashMap<DocId, String>,
-    /// Why there are none.
+    /// Reason why there are no texts.
     unread: String,
     recipe: Option<Recipe>,
-    /// Pages that have a chunk.
+    /// Number of pages with each chunk.
     pages_with: HashMap<FPrint, u64>,
 }
 
@@ -114,7 +116,8 @@ impl Texts {
     }
 }
 
-/// The pages that have each of these chunks, by the table `fprint_docid`; none if the result does not have it.
+/// Counts the pages with each of these chunks, from the table `fprint_docid`. Empty if the result
+/// lacks the table.
 fn pages_with(run: &Run, wanted: &[FPrint]) -> Result<HashMap<FPrint, u64>> {
     let mut pages = HashMap::new();
     scan(run, "fprint_docid", &["fprint"], &mut |batch| {
@@ -150,7 +153,7 @@ fn compared(pair: &Pair, forest: &Forest, rows: &PageRows, texts: &Texts) -> Opt
     Some(compared)
 }
 
-/// The way from one page to the other along the tree of their set.
+/// Returns the path from one page to the other along the tree of their set.
 fn chain(pair: &Pair, tree: &[(DocId, DocId, By)], rows: &PageRows) -> Vec<Step> {
     let edges: Vec<(DocId, DocId)> = tree.iter().map(|link| (link.0, link.1)).collect();
     let path = shortest(&edges, pair.pages[0], pair.pages[1]).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! What was removed from a corpus: counts, the largest clusters with their texts side by side, counts by field.
+//! Duplicates removed from a corpus: counts, the largest clusters with texts side by side, and
+//! counts by field.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,41 +18,44 @@ use webtwin_dedup::again::Source;
 use webtwin_results::Run;
 use webtwin_results::scan::scan;
 
-/// Rows of a table that are shown.
+/// Maximum number of rows of a table.
 const ROWS: usize = 50;
 
-/// Members of a cluster that are shown.
+/// Maximum number of members of a cluster.
 const MEMBERS: usize = 10;
 
-/// Classes of resemblance, in hundredths, of near-duplicates.
+/// Width of a class of resemblance, in hundredths, for near-duplicates.
 const CLASS: u64 = 5;
 
-/// Words for what becomes of records.
+/// Labels for the outcomes of records.
 const REASONS: [(&str, &str); 3] =
     [("exact", "removed: same text"), ("near", "removed: similar"), ("against", "removed: in the older corpus")];
 
-/// The members of a cluster that are least like the kept record, by resemblance in billionths, file and row.
+/// Members of a cluster that are least similar to the kept record. The key is resemblance in
+/// billionths, file and row.
 type Members = Top<(u64, String, u64), Duplicate>;
 
-/// Parts of a report.
+/// Parts of the report of a corpus.
 pub struct Corpus {
-    /// The corpus, and its counts by field if there are some.
+    /// View of the corpus, and of its counts by field if there are any.
     pub parts: Vec<Part>,
-    /// The largest clusters.
+    /// Largest clusters.
     pub clusters: Clusters,
 }
 
 /// Reads the report of a deduplicated corpus, with the texts of at most `pairs` pairs of records.
 ///
 /// # Errors
-/// As [`scan`]. Texts that cannot be read again from the corpus are no error: the report says why.
+/// Returns any error of [`scan`]. Texts that cannot be read again from the corpus are not an error:
+/// the report states the reason.
 ///
 /// # Cost
-/// One pass over `removed`; the files of the records that are shown side by side, up to those.
+/// One pass over `removed`. Reads the files of the records that are shown side by side, up to these
+/// records.
 pub fn gather(run: &Run, summary: &Value, pairs: usize) -> Result<Corpus> {
     let mut shown: Vec<(Cluster, Members)> = Vec::new();
     for of in summary["largest_clusters"].as_array().into_iter().flatten() {
-        // Earlier builds did not note the place.
+        // Earlier builds did not store the location.
         let (Some(id), Some(file), Some(row)) = (of["id"].as_str(), of["file"].as_str(), of["row"].as_u64()) else {
             continue;
         };
@@ -69,7 +73,8 @@ pub fn gather(run: &Run, summary: &Value, pairs: usize) -> Result<Corpus> {
     Ok(Corpus { parts, clusters: Clusters { shown, all: count(&summary["clusters"]) } })
 }
 
-/// Adds its members to each cluster; returns the near-duplicates by resemblance, in hundredths rounded down to a class.
+/// Adds the members of each cluster. Returns the number of near-duplicates by resemblance, in
+/// hundredths rounded down to a class.
 fn read_removed(run: &Run, clusters: &mut [(Cluster, Members)]) -> Result<BTreeMap<u64, u64>> {
     let places: BTreeMap<(String, u64), usize> =
         clusters.iter().enumerate().map(|(at, (of, _))| ((of.kept.file.clone(), of.kept.row), at)).collect();
@@ -87,7 +92,8 @@ fn read_removed(run: &Run, clusters: &mut [(Cluster, Members)]) -> Result<BTreeM
             let Some(&number) = places.get(&(kept_files[at].to_string(), kept_rows[at])) else { continue };
             let (cluster, members) = &mut clusters[number];
             *cluster.removed_by.entry(why[at].into()).or_default() += 1;
-            // Least alike first: where a wrong one is most likely.
+            // Members that are least similar come first, because a false duplicate is most likely
+            // there.
             let key = ((similarity[at] * 1e9) as u64, files[at].to_string(), rows[at]);
             if members.takes(&key) {
                 let record = Record { id: ids[at].into(), file: files[at].into(), row: rows[at] };
@@ -99,7 +105,8 @@ fn read_removed(run: &Run, clusters: &mut [(Cluster, Members)]) -> Result<BTreeM
     Ok(by_resemblance)
 }
 
-/// Puts the least similar text of each of the first `pairs` clusters that have one next to the text that stays.
+/// Compares the least similar text of a cluster with the kept text, for the first `pairs` clusters
+/// that have one.
 fn compare(run: &Run, clusters: &mut [Cluster], pairs: usize) {
     let is_unlike = |cluster: &&mut Cluster| cluster.members.first().is_some_and(|member| member.why != "exact");
     let mut chosen: Vec<&mut Cluster> = clusters.iter_mut().filter(is_unlike).take(pairs).collect();
@@ -131,21 +138,24 @@ fn compare(run: &Run, clusters: &mut [Cluster], pairs: usize) {
     }
 }
 
-/// The corpus as a whole.
+/// Builds the view of the whole corpus.
 fn of_corpus(summary: &Value, by_resemblance: BTreeMap<u64, u64>) -> Part {
     let (records, text) = (&summary["records"], &summary["text_bytes"]);
     let [read, kept, removed, rejected] = ["read", "kept", "removed", "rejected"].map(|name| count(&records[name]));
     let [kept_bytes, removed_bytes] = ["kept", "removed"].map(|name| count(&text[name]));
     let files = summary["files"].as_array().map_or(0, Vec::len) as u64;
+    // With --annotate, duplicates remain in the corpus and are only marked.
     let (gone, are) = match summary["settings"]["annotate"].is_null() {
         true => ("removed", "were removed"),
         false => ("marked as duplicates", "were marked as duplicates, and stay"),
     };
     let mut fates = vec![Count { what: "kept".into(), count: kept }];
     fates.extend(bars("", "", &records["removed_by"], &REASONS).bars);
+    // Outcomes are in the order of the equation: kept, removed by reason, rejected.
     fates.push(Count { what: "rejected".into(), count: rejected });
     let resemblance = by_resemblance.into_iter().map(|(hundredths, count)| Count {
         what: match hundredths {
+            // A resemblance of 1 is a class of its own, because no value is above it.
             100 => "1".into(),
             _ => format!("{:.2} to {:.2}", hundredths as f64 / 100.0, (hundredths + CLASS) as f64 / 100.0),
         },
@@ -208,7 +218,7 @@ fn of_corpus(summary: &Value, by_resemblance: BTreeMap<u64, u64>) -> Part {
     }
 }
 
-/// The files with the most duplicates.
+/// Lists the files with the most duplicates.
 fn of_files(summary: &Value) -> Rows {
     let mut top = Top::new(ROWS);
     let files = summary["files"].as_array().map_or(&[][..], |files| files);
@@ -228,7 +238,7 @@ fn of_files(summary: &Value) -> Rows {
     }
 }
 
-/// Counts by the fields that were asked for.
+/// Builds the view of counts by the requested fields.
 fn of_fields(summary: &Value) -> Option<Part> {
     let fields = summary["counts_by"].as_object().filter(|fields| !fields.is_empty())?;
     let table = |(field, values): (&String, &Value)| {
@@ -236,7 +246,9 @@ fn of_fields(summary: &Value) -> Option<Part> {
         let row = |of: &Value| {
             let [kept, removed, kept_bytes] = ["kept", "removed", "kept_bytes"].map(|name| count(&of[name]));
             let by = counts(&of["removed_by"]);
+            // Records without the field have no value.
             let value = of["value"].as_str().map_or_else(|| "none".to_string(), String::from);
+            // Every reason has a column, so that all rows have the same cells.
             let reasons = REASONS.map(|(why, _)| Cell::Count(by.get(why).copied().unwrap_or(0)));
             let share = Cell::Number(figures::share(removed, kept + removed));
             let bytes = Cell::Number(figures::bytes(kept_bytes));

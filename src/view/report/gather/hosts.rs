@@ -1,4 +1,4 @@
-//! Hosts, and what they share, from the tables `hosts` and `server_pairs`.
+//! Hosts and the pages that they share, from the tables `hosts` and `server_pairs`.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -10,22 +10,22 @@ use webtwin_results::Run;
 use webtwin_results::scan::scan;
 use webtwin_storage::table::Table;
 
-/// Hosts shown.
+/// Maximum number of hosts to display.
 const SHOWN: usize = 150;
 
-/// Pairs shown.
+/// Maximum number of pairs to display.
 const PAIRS: usize = 40;
 
-/// Pairs among which the hosts of the matrix are chosen.
+/// Number of pairs among which the hosts of the matrix are selected.
 const CHOSEN_AMONG: usize = 1000;
 
-/// Hosts of the matrix.
+/// Maximum number of hosts of the matrix.
 const MATRIX: usize = 24;
 
-/// Reads the hosts with the most to skip, and the pairs that share the most.
+/// Reads the hosts with the most pages to skip, and the pairs that share the most pages.
 ///
 /// # Errors
-/// As [`scan`]; [`webtwin_base::error::Error::Input`] if a column is missing.
+/// Returns [`webtwin_base::error::Error::Input`] if a column is missing, and any error of [`scan`].
 pub fn gather(run: &Run) -> Result<Hosts> {
     let mut hosts = Hosts::default();
     let mut top = Top::new(SHOWN);
@@ -40,6 +40,7 @@ pub fn gather(run: &Run) -> Result<Hosts> {
                 crawl: Amount { pages: pages[row], bytes: bytes[row] },
                 skip: Amount { pages: skip_pages[row], bytes: skip_bytes[row] },
             };
+            // Builds the row only if it is selected, because most rows are not.
             if top.takes(&key) {
                 top.offer(key, host());
             }
@@ -61,6 +62,7 @@ pub fn gather(run: &Run) -> Result<Hosts> {
     }
     let mut chosen: Vec<(u64, &str)> = shared.into_iter().map(|(host, shared)| (shared, host)).collect();
     chosen.sort_unstable_by_key(|&(shared, host)| (Reverse(shared), host));
+    // The pairs among these hosts need a second pass over the table.
     let chosen: Vec<String> = chosen.iter().take(MATRIX).map(|of| of.1.to_string()).collect();
     each_pair(run, &mut |pair| {
         if chosen.contains(&pair.a) && chosen.contains(&pair.b) {
@@ -92,12 +94,12 @@ fn pair(batch: &Table, row: usize) -> Result<HostPair> {
     })
 }
 
-/// Orders hosts so that those that are alike stand beside each other: each next host is the one most like those before, the
-/// nearest of which count the most.
+/// Orders hosts so that similar ones are adjacent. Each next host is the one most similar to the
+/// previous ones, with weights that halve with distance.
 fn beside_their_like(hosts: &[String], pairs: &[HostPair]) -> Vec<String> {
     let mut alike: HashMap<(&str, &str), u64> = HashMap::new();
     for pair in pairs {
-        // In whole millionths, so that the order is the same everywhere.
+        // In whole millionths, so that the order is the same on all machines.
         let share = pair.shared * 1_000_000 / pair.pages_a.min(pair.pages_b).max(1);
         alike.insert((&pair.a, &pair.b), share);
         alike.insert((&pair.b, &pair.a), share);
@@ -109,7 +111,7 @@ fn beside_their_like(hosts: &[String], pairs: &[HostPair]) -> Vec<String> {
             let before = order.iter().rev().enumerate().take(16);
             before.map(|(far, other)| alike.get(&(host, *other)).copied().unwrap_or(0) >> far).sum()
         };
-        // The first of equals, which are in the order of what they share.
+        // Ties go to the first one; hosts are in the order of their shared pages.
         let next = (0..left.len()).max_by_key(|&at| (near(left[at]), Reverse(at))).expect("some are left");
         order.push(left.remove(next));
     }

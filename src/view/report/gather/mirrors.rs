@@ -12,32 +12,33 @@ use webtwin_results::Run;
 use webtwin_results::scan::{scan, scan_some};
 use webtwin_storage::table::Table;
 
-/// Mirrors shown.
+/// Maximum number of mirrors to display.
 const SHOWN: usize = 200;
 
-/// Copies shown of each.
+/// Maximum number of copies of a mirror to display.
 const COPIES: usize = 12;
 
-/// Hosts counted of each; a mirror on more is said to be on so many.
+/// Maximum number of hosts that are counted for a mirror. A mirror on more hosts is reported with
+/// this number.
 const HOSTS: usize = 1 << 16;
 
-/// Members of mirrors held to look up what may be skipped: 32 bytes each.
+/// Maximum number of members that are held to find those that may be skipped; 32 bytes each.
 const HELD: usize = 1 << 20;
 
-/// What belongs to the mirrors that are shown, by their numbers in that list.
+/// Data of the displayed mirrors, by their index in that list.
 #[derive(Debug, Default)]
 pub struct OfMirrors {
-    /// Root of the copy that is kept of each, in order.
+    /// Root of the kept copy of each mirror, in order.
     pub roots: Vec<DocId>,
-    /// Members of those that could be held; ascending by page.
+    /// Members of the mirrors that fit, ascending by page.
     members: Vec<Membership>,
-    /// How many of the mirrors, from the first, have all their members held.
+    /// Number of mirrors, from the first, all of whose members are held.
     held: usize,
-    /// For each of these the pages to skip, and the sum of the fractions of their text that is kept.
+    /// Number of pages to skip, and sum of their `contained` fractions, by mirror.
     contained: BTreeMap<u32, (u64, f64)>,
 }
 
-/// A member of a mirror. Orders by page.
+/// Member of a mirror. Orders by page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Membership {
     page: DocId,
@@ -47,10 +48,11 @@ struct Membership {
 }
 
 impl OfMirrors {
-    /// The held members that may be skipped, with the numbers of their mirrors; ascending by page.
+    /// Returns the held members that may be skipped with the index of their mirror, ascending by
+    /// page.
     ///
     /// # Errors
-    /// As [`scan`].
+    /// Returns any error of [`scan`].
     pub fn skipped(&mut self, run: &Run) -> Result<Vec<(DocId, u32)>> {
         let mut skipped = Vec::new();
         let (members, contained) = (&self.members, &mut self.contained);
@@ -72,7 +74,8 @@ impl OfMirrors {
         Ok(skipped)
     }
 
-    /// A page of another collection of a mirror in the same set as the root of its copy that is kept, of the smallest id.
+    /// Returns a page of another collection of a mirror that is in the same set as the root of its
+    /// kept copy; the one with the smallest id.
     pub fn counterpart(&self, mirror: usize) -> Option<DocId> {
         let root = *self.roots.get(mirror)?;
         let of_root = self.members.iter().find(|of| of.page == root && of.mirror == mirror as u32)?;
@@ -83,7 +86,7 @@ impl OfMirrors {
     }
 }
 
-/// A mirror in the making.
+/// Mirror whose collections are being read.
 struct Growing {
     id: u64,
     copies: u64,
@@ -134,10 +137,10 @@ impl Growing {
     }
 }
 
-/// Reads the mirrors with the most pages in copies that are not kept, and what belongs to them.
+/// Reads the mirrors with the most pages in copies that are not kept, and their data.
 ///
 /// # Errors
-/// As [`scan`]; [`webtwin_base::error::Error::Input`] if a column is missing.
+/// Returns [`webtwin_base::error::Error::Input`] if a column is missing, and any error of [`scan`].
 pub fn gather(run: &Run) -> Result<(Mirrors, OfMirrors)> {
     let columns =
         ["similar_cluster", "collection", "size", "host", "root", "root_url", "prefix", "keep", "links_from_elsewhere"];
@@ -178,7 +181,7 @@ fn copy(batch: &Table, row: usize) -> Result<MirrorCopy> {
 }
 
 impl OfMirrors {
-    /// Reads the members of as many of the mirrors, from the first, as can be held.
+    /// Reads the members of the first mirrors, as many as fit.
     fn read_members(&mut self, run: &Run, shown: &[Mirror]) -> Result<()> {
         let mut room = HELD as u64;
         for mirror in shown {
@@ -204,7 +207,8 @@ impl OfMirrors {
     }
 }
 
-/// Puts in what the pages say: titles of roots, and what may be skipped, by which they are then sorted.
+/// Adds data of pages: titles of roots, and the pages that may be skipped. Then sorts the mirrors
+/// by these.
 pub fn name(mirrors: &mut Mirrors, of: &OfMirrors, rows: &PageRows) {
     for (number, (mirror, root)) in mirrors.shown.iter_mut().zip(&of.roots).enumerate() {
         if let Some(named) = rows.get(*root) {

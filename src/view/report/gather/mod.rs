@@ -1,12 +1,12 @@
-//! Reads what a report says from the tables of a result.
+//! Reads the content of a report from the tables of a result.
 //!
-//! Every table that grows with the crawl is read in batches ([`webtwin_results::scan`]); what is kept of it is the top of an
-//! order, or the rows that belong to what was chosen before.
+//! Every table that grows with the crawl is read in batches ([`webtwin_results::scan`]). Only the
+//! top rows of an order are kept, or the rows of items that were selected before.
 //!
 //! # Memory
-//! A batch of rows (262,144, at most a few hundred megabytes of URLs); 64 MB for the sets that are looked at and as much for
-//! their links ([`sets`]); 32 MB for members of mirrors ([`mirrors`]); the pages that are compared. None of it grows with
-//! the crawl.
+//! A batch of rows (262,144, at most a few hundred megabytes of URLs); 64 MB for the examined sets
+//! and as much for their links ([`sets`]); 32 MB for members of mirrors ([`mirrors`]); the pages
+//! that are compared. None of this grows with the crawl.
 
 pub mod compare;
 pub mod corpus;
@@ -26,24 +26,24 @@ use page_rows::PageRows;
 use webtwin_base::error::{Error, Result};
 use webtwin_results::Run;
 
-/// Kinds of jobs whose results have pages to look at.
+/// Kinds of jobs whose results have pages.
 const WITH_PAGES: [&str; 3] = ["replicas", "signatures", "batch"];
 
-/// Whether a result has pages to look at, for [`gather`]; of others there is an [`parts::outline`].
+/// True if a result has pages, for [`gather`]. Other results have an [`parts::outline`].
 pub fn has_pages(run: &Run) -> bool {
     WITH_PAGES.iter().any(|kind| run.manifest.job["kind"] == *kind)
 }
 
-/// What to put into a report.
+/// Optional content of a report.
 #[derive(Debug)]
 pub struct Wanted {
-    /// A comparison of this result with an earlier one.
+    /// Comparison of this result with an earlier one.
     pub against: Option<Run>,
-    /// What `webtwin-lab evaluate --json` has printed of it: name of the file, and what it holds.
+    /// Output of `webtwin-lab evaluate --json` for this result: name and content of the file.
     pub evaluation: Option<(String, String)>,
-    /// Most pairs of pages to compare, which are read again from the input.
+    /// Maximum number of pairs of pages to compare, which are read again from the input.
     pub pairs: usize,
-    /// Facts of the machine, which differ from run to run of one job.
+    /// True to include facts of the machine, which differ between runs of one job.
     pub machine: bool,
 }
 
@@ -53,15 +53,16 @@ impl Default for Wanted {
     }
 }
 
-/// Reads the report of a result that has pages to look at.
+/// Reads the report of a result that has pages.
 ///
 /// # Errors
-/// [`Error::Usage`] for a result of another kind, for the comparison of others, and for an evaluation of another; [`Error::Input`] for files that are not what the manifest names. Pages that cannot
-/// be read again from the input are no error: the report says why.
+/// Returns [`Error::Usage`] for a result of another kind, and for a comparison or evaluation of
+/// another result. Returns [`Error::Input`] for files that differ from the manifest. Pages that
+/// cannot be read again from the input are not an error: the report states the reason.
 ///
 /// # Cost
-/// `clusters` and `server_pairs` are read twice, `pages` as well if pages are compared, other tables but `links` once; and a few
-/// pages of the input.
+/// Reads `clusters` and `server_pairs` twice, `pages` also twice if pages are compared, and other
+/// tables except `links` once; and a few pages of the input.
 pub fn gather(run: &Run, wanted: &Wanted) -> Result<Report> {
     let kind = run.manifest.job["kind"].as_str().unwrap_or_default().to_string();
     if !has_pages(run) {
@@ -72,6 +73,7 @@ pub fn gather(run: &Run, wanted: &Wanted) -> Result<Report> {
     }
     let summary = run.summary()?;
     let mut parts = Vec::new();
+    // Optional parts come first, so that an unsuitable file fails before the tables are read.
     if let Some(against) = &wanted.against {
         parts.push(changes(run, against)?);
     }
@@ -80,6 +82,8 @@ pub fn gather(run: &Run, wanted: &Wanted) -> Result<Report> {
     }
     let (mut mirrors, mut of_mirrors) = mirrors::gather(run)?;
     let (mut sets, forest) = sets::gather(run)?;
+    // Pairs are selected before `pages` is read, so that a single pass reads the rows of all named
+    // pages.
     let pairs = compare::choose(&mirrors, &of_mirrors, &sets, wanted.pairs);
 
     let mut named: Vec<u64> = of_mirrors.roots.clone();
@@ -111,7 +115,7 @@ pub fn gather(run: &Run, wanted: &Wanted) -> Result<Report> {
     })
 }
 
-/// What a comparison says of a result, which must be the newer one of it.
+/// Builds the view of a comparison, whose newer result must be `run`.
 fn changes(run: &Run, against: &Run) -> Result<Part> {
     let job = &against.manifest.job;
     if job["kind"] != "diff" {
@@ -125,12 +129,12 @@ fn changes(run: &Run, against: &Run) -> Result<Part> {
     parts::comparison(against, &against.summary()?)
 }
 
-/// A count of a summary; 0 where it has none.
+/// Returns a count of a summary; 0 if it is missing.
 fn count(value: &serde_json::Value) -> u64 {
     value.as_u64().unwrap_or(0)
 }
 
-/// Counts by name of a summary.
+/// Returns the counts by name of a summary.
 fn counts(value: &serde_json::Value) -> BTreeMap<String, u64> {
     let counts = value.as_object().into_iter().flatten();
     counts.map(|(what, value)| (what.clone(), count(value))).collect()

@@ -1,11 +1,11 @@
-//! The figures of the whole run, from `summary.json`.
+//! Figures of the whole run, from `summary.json`.
 
 use serde_json::Value;
 
 use super::count;
 use crate::report::contract::{Amount, Count, Overview, Replicas};
 
-/// Reads the figures of a summary; `job` says which measures were used.
+/// Reads the figures of a summary. `job` names the measure that was used.
 pub fn gather(summary: &Value, job: &Value) -> Overview {
     let amount = |value: &Value| Amount { pages: count(&value["pages"]), bytes: count(&value["bytes"]) };
     let reasons = summary["skip_by_reason"].as_object().into_iter().flatten();
@@ -28,6 +28,7 @@ pub fn gather(summary: &Value, job: &Value) -> Overview {
         prefixes: count(&summary["avoid_prefixes"]),
         replication: replication
             .map(|(exact, similar)| Replicas {
+                // Shortened, because the label must fit below its bars.
                 replicas: exact["replicas"].as_str().unwrap_or_default().replace(" and more", "+"),
                 exact: count(&exact["pages"]),
                 similar: count(&similar["pages"]),
@@ -49,8 +50,9 @@ pub fn gather(summary: &Value, job: &Value) -> Overview {
     }
 }
 
-/// What was counted on the way from text to pairs, in the order of the steps.
+/// Returns the counts of the steps from text to pairs, in their order.
 fn text_to_pairs(summary: &Value, by: &Value) -> Vec<Count> {
+    // Section of the summary, name of the count, label.
     let steps: &[(&str, &str, &str)] = match by.as_str().unwrap_or_default() {
         "batch" => &[
             ("batch", "documents", "fingerprints of earlier crawls"),
@@ -94,6 +96,7 @@ fn text_to_pairs(summary: &Value, by: &Value) -> Vec<Count> {
     };
     let mut counts: Vec<Count> =
         steps.iter().map(|&(of, name, what)| Count { what: what.into(), count: count(&summary[of][name]) }).collect();
+    // Exact copies are found for every measure.
     counts.push(Count { what: "pairs of equal text".into(), count: count(&summary["exact_pairs"]) });
     counts
 }

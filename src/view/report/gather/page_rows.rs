@@ -1,4 +1,4 @@
-//! Rows of the table `pages` for those pages that a report names, and sums over others.
+//! Rows of the table `pages` for the pages that a report names, and sums over other pages.
 
 use std::collections::HashMap;
 
@@ -8,32 +8,34 @@ use webtwin_base::ids::DocId;
 use webtwin_results::Run;
 use webtwin_results::scan::scan_some;
 
-/// What the table `pages` says.
+/// Rows and sums of the table `pages`.
 #[derive(Debug, Default)]
 pub struct PageRows {
     rows: HashMap<DocId, Named>,
-    /// Pages and bytes by number of the mirror that they were given with.
+    /// Pages and bytes by the index of the mirror that the pages were given with.
     pub sums: HashMap<u32, Amount>,
 }
 
-/// A page that is named.
+/// Page that a report names.
 #[derive(Debug, Clone)]
 pub struct Named {
-    /// The page, with no role yet.
+    /// The page, without a role.
     pub member: Member,
     /// Hash of its whole text; 0 if there is none.
     pub exact: u64,
-    /// Its simhash, if it has one.
+    /// Simhash, if it has one.
     pub simhash: Option<u64>,
-    /// Language of its text, as in `pages.language`; empty if it is unknown.
+    /// Language of its text, a value of `pages.language`; empty if unknown.
     pub language: String,
 }
 
 impl PageRows {
-    /// Reads the rows of `named` pages, and adds up those that are given with a number, ascending by page.
+    /// Reads the rows of the `named` pages. Sums up the pages in `summed` by their number; `summed`
+    /// ascends by page.
     ///
     /// # Errors
-    /// As [`scan_some`]; [`webtwin_base::error::Error::Input`] if a column is missing. The column `title` may be.
+    /// Returns [`webtwin_base::error::Error::Input`] if a column is missing, except `title` and
+    /// `language`; and any error of [`scan_some`].
     pub fn read(run: &Run, mut named: Vec<DocId>, summed: &[(DocId, u32)]) -> Result<PageRows> {
         named.sort_unstable();
         named.dedup();
@@ -72,7 +74,7 @@ impl PageRows {
         Ok(found)
     }
 
-    /// A page, if it was named and is there.
+    /// Returns a page, if it was named and exists.
     pub fn get(&self, page: DocId) -> Option<&Named> {
         self.rows.get(&page)
     }

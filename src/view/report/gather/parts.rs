@@ -1,4 +1,5 @@
-//! What the results of other jobs say, in plain parts: a study, fingerprints joined, a comparison of two crawls, an evaluation.
+//! Reports of other jobs as generic views: a study, a join of fingerprints, a comparison of two
+//! crawls, an evaluation.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -13,19 +14,21 @@ use webtwin_base::error::{Error, Result};
 use webtwin_results::Run;
 use webtwin_results::scan::scan;
 
-/// Rows of a table that are shown.
+/// Maximum number of rows of a table.
 const ROWS: usize = 50;
 
-/// Documents of a study above which clusters are not counted: 16 bytes a cluster are held.
+/// Number of documents of a study above which clusters are not counted. Counting holds 16 bytes a
+/// cluster.
 const MOST_DOCUMENTS: u64 = 4_000_000;
 
-/// Reads what a result says that has no pages of its own to look at.
+/// Reads the report of a result that has no pages of its own.
 ///
 /// # Errors
-/// [`Error::Usage`] for a result of a kind that is not known here; [`Error::Input`] for files that are not what the manifest names.
+/// Returns [`Error::Usage`] for a result of an unknown kind, and [`Error::Input`] for files that
+/// differ from the manifest.
 ///
 /// # Memory
-/// A batch of rows, and of a study of 4,000,000 documents at most some 24 bytes a cluster.
+/// A batch of rows. For a study of at most 4,000,000 documents about 24 bytes a cluster.
 pub fn outline(run: &Run, wanted: &Wanted) -> Result<Outline> {
     let job = &run.manifest.job;
     let kind = job["kind"].as_str().unwrap_or_default().to_string();
@@ -70,7 +73,8 @@ pub(super) fn tile(figure: impl Into<String>, what: impl Into<String>) -> Tile {
     Tile { figure: figure.into(), what: what.into() }
 }
 
-/// Bars of counts by name; those named in `words` first, in that order, in these words.
+/// Builds a bar chart of counts by name. Names in `words` come first, in that order and with these
+/// labels.
 pub(super) fn bars(heading: &str, ask: &str, counts: &Value, words: &[(&str, &str)]) -> Bars {
     let all = super::counts(counts);
     let known = words.iter().filter_map(|(name, what)| Some(((*what).to_string(), *all.get(*name)?)));
@@ -80,7 +84,8 @@ pub(super) fn bars(heading: &str, ask: &str, counts: &Value, words: &[(&str, &st
     Bars { heading: heading.into(), ask: ask.into(), bars }
 }
 
-/// A study (\[PBZ06\]): its tables in figures, its largest clusters by their first documents.
+/// Builds the view of a study (\[PBZ06\]): its tables as figures, and its largest clusters by their
+/// first documents.
 fn study(run: &Run, summary: &Value) -> Result<Part> {
     let (tables, web) = (&summary["tables"], &summary["web"]);
     let complete = &tables["complete"];
@@ -99,6 +104,7 @@ fn study(run: &Run, summary: &Value) -> Result<Part> {
         .filter_map(|(size, clusters)| Some((size.parse().ok()?, clusters)))
         .collect();
     sizes.sort_unstable();
+    // JSON objects order keys as text, but sizes must be ordered as numbers.
     let of_size = |&(size, clusters): &(u64, u64)| Count {
         what: figures::counted(size, "document", "documents"),
         count: clusters,
@@ -111,6 +117,7 @@ fn study(run: &Run, summary: &Value) -> Result<Part> {
             Cell::Text(of["percent"].as_f64().map_or("–".into(), |percent| format!("{percent:.1} %"))),
         ]
     };
+    // A crawl that only follows links finds the connected part only.
     let in_connected = Rows {
         heading: "What a crawl along links would see".into(),
         heads: vec!["what", "in all", "in the connected part", "share"],
@@ -168,7 +175,8 @@ fn study(run: &Run, summary: &Value) -> Result<Part> {
     })
 }
 
-/// The largest clusters of a study by their first documents; none where there are too many to be counted.
+/// Lists the largest clusters of a study by their first documents. Returns `None` if there are too
+/// many documents to count clusters.
 fn largest_clusters(run: &Run, documents: u64) -> Result<Option<Rows>> {
     if documents > MOST_DOCUMENTS {
         return Ok(None);
@@ -201,10 +209,11 @@ fn largest_clusters(run: &Run, documents: u64) -> Result<Option<Rows>> {
     }))
 }
 
-/// Fingerprints joined with a batch, or with themselves (\[MJS07\]).
+/// Builds the view of fingerprints joined with a batch or with themselves (\[MJS07\]).
 fn hamming(run: &Run, summary: &Value) -> Result<Part> {
     let [documents, queries, near, pairs, groups] =
         ["documents", "queries", "near", "pairs", "groups"].map(|name| count(&summary[name]));
+    // JSON objects order keys as text, but distances must be ordered as numbers.
     let mut by_distance: Vec<(u64, u64)> = counts(&summary["pairs_by_distance"])
         .into_iter()
         .filter_map(|(distance, pairs)| Some((distance.parse().ok()?, pairs)))
@@ -223,6 +232,7 @@ fn hamming(run: &Run, summary: &Value) -> Result<Part> {
         heading: "Nearest pairs".into(),
         heads: vec!["document", "document near it", "bits apart"],
         rows: top.finish().into_iter().map(row).collect(),
+        // With `batch.groups` the result has groups of documents instead of pairs.
         all: if groups > 0 { 0 } else { pairs },
         table: "pairs".into(),
     };
@@ -258,7 +268,7 @@ fn hamming(run: &Run, summary: &Value) -> Result<Part> {
     })
 }
 
-/// Words for what becomes of pages.
+/// Labels for the changes of pages.
 const PAGES: [(&str, &str); 10] = [
     ("same", "same bytes"),
     ("bytes", "same text, other bytes"),
@@ -272,14 +282,15 @@ const PAGES: [(&str, &str); 10] = [
     ("gone", "gone"),
 ];
 
-/// What a comparison of two crawls says; also a view of the report of the newer one.
+/// Builds the view of a comparison of two crawls, which is also a part of the newer crawl's report.
 ///
 /// # Errors
-/// As [`scan`].
+/// Returns any error of [`scan`].
 pub fn comparison(run: &Run, summary: &Value) -> Result<Part> {
     let pages = counts(&summary["pages"]);
     let of = |names: &[&str]| names.iter().filter_map(|name| pages.get(*name)).sum::<u64>();
     let [old, new] = ["pages_old", "pages_new"].map(|name| count(&summary[name]));
+    // A page of which only the bytes differ still has the same text.
     let text_stays = of(&["same", "bytes"]);
     let overlap = |(unit, of): (&String, &Value)| {
         let share = figures::share(count(&of["both"]), count(&of["new"]));
@@ -307,6 +318,7 @@ pub fn comparison(run: &Run, summary: &Value) -> Result<Part> {
         rows: exports,
         table: String::new(),
     });
+    // A comparison across settings has no exports and no mirrors.
     tables.retain(|table| !table.rows.is_empty());
     Ok(Part {
         id: "changes",
@@ -338,7 +350,7 @@ pub fn comparison(run: &Run, summary: &Value) -> Result<Part> {
     })
 }
 
-/// Sites with the most pages that are not as before.
+/// Lists the sites with the most changed pages.
 fn hosts_changed(run: &Run) -> Result<Rows> {
     let parts = ["near", "changed", "rewritten", "new", "gone"];
     let (mut all, mut top) = (0, Top::new(ROWS));
@@ -368,10 +380,11 @@ fn hosts_changed(run: &Run) -> Result<Rows> {
     })
 }
 
-/// What became of mirrors, what matters most first; none if nothing was told of them.
+/// Lists the changes of mirrors, those that matter most first. Returns `None` if the comparison has
+/// no mirrors.
 fn mirrors_changed(run: &Run) -> Result<Option<Rows>> {
     let (mut all, mut rows) = (0, Vec::new());
-    // Sorted by what became of them.
+    // Sorted by change.
     let there = scan(run, "mirrors_changed", &["what", "root_url", "size_old", "size_new"], &mut |batch| {
         let (what, urls) = (batch.text("what")?, batch.text("root_url")?);
         let [old, new] = [batch.u32("size_old")?, batch.u32("size_new")?];
@@ -395,14 +408,17 @@ fn mirrors_changed(run: &Run) -> Result<Option<Rows>> {
     }))
 }
 
-/// What an evaluation says, as `webtwin-lab evaluate --json` prints it, for the report of the result with this digest.
+/// Builds the view of an evaluation from the output of `webtwin-lab evaluate --json`. `digest` is
+/// the digest of the result of the report.
 ///
 /// # Errors
-/// [`Error::Input`] for a text that is not that; [`Error::Usage`] for the evaluation of another result.
+/// Returns [`Error::Input`] if the text has another format, and [`Error::Usage`] if it evaluates
+/// another result.
 pub fn evaluation(file: &str, text: &str, digest: &str) -> Result<Part> {
     let refuse = || Error::input(file, "is not what `webtwin-lab evaluate --json` prints");
     let said: Value = serde_json::from_str(text).map_err(|cause| Error::input(file, cause))?;
     let rows = said["rows"].as_array().filter(|_| said["name"] == "evaluate").ok_or_else(refuse)?;
+    // An evaluation without a digest cannot be checked and is accepted.
     if let Some(other) = said["digest"].as_str().filter(|other| *other != digest) {
         return Err(Error::Usage(format!("{file}: evaluates the result of another job, {other}, not of {digest}")));
     }
@@ -411,6 +427,7 @@ pub fn evaluation(file: &str, text: &str, digest: &str) -> Result<Part> {
         match (ours, row["unit"].as_str().unwrap_or_default()) {
             (None, _) => "–".to_string(),
             (Some(ours), "share") => format!("{ours:.3}"),
+            // JSON has one type of numbers; counts are shown without decimals.
             (Some(ours), _) if ours.fract() == 0.0 && (0.0..1e15).contains(&ours) => figures::count(ours as u64),
             (Some(ours), _) => format!("{ours:.3}"),
         }

@@ -1,4 +1,4 @@
-//! Where the figures come from: records, settings, recipes, and the facts of the machine.
+//! Provenance of the figures: records, settings, recipes, and facts of the machine.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -14,16 +14,17 @@ use webtwin_job::Job;
 use webtwin_results::Run;
 use webtwin_results::scan::scan;
 
-/// Inputs shown that have records that were not kept.
+/// Maximum number of inputs to list that have records which were not kept.
 const INPUTS: usize = 20;
 
-/// Settings that say where, not what; of a comparison what it compares.
+/// Settings that name locations or resources and do not affect the answer. For a comparison, its
+/// inputs.
 const PLACES: [&str; 8] = ["kind", "inputs", "input.urls", "output.url", "effort.", "old.", "new.", "beside."];
 
-/// Reads the facts; `machine` says whether those of the machine are wanted.
+/// Reads the facts. `machine` requests those of the machine.
 ///
 /// # Errors
-/// As [`scan`]; [`webtwin_base::error::Error::Input`] if a column is missing.
+/// Returns [`webtwin_base::error::Error::Input`] if a column is missing, and any error of [`scan`].
 pub fn gather(run: &Run, summary: &Value, machine: bool) -> Result<RunFacts> {
     let (manifest, records, overlap) = (&run.manifest, &summary["records"], &summary["overlap"]);
     let (inputs_with_rejected, rejected_by_input) = rejected(run)?;
@@ -53,6 +54,7 @@ pub fn gather(run: &Run, summary: &Value, machine: bool) -> Result<RunFacts> {
         read: count(&records["read"]),
         kept: count(&records["kept"]),
         duplicates: records["removed"].as_u64(),
+        // The summary of a corpus has the reasons in `rejected_by`, other summaries in `rejected`.
         rejected: counts(if records["rejected_by"].is_object() {
             &records["rejected_by"]
         } else {
@@ -62,6 +64,7 @@ pub fn gather(run: &Run, summary: &Value, machine: bool) -> Result<RunFacts> {
         torn: records["torn"].as_object().map_or(0, |torn| torn.len() as u64),
         inputs_with_rejected,
         rejected_by_input,
+        // Only jobs that compare chunks have these counts.
         left_out: match overlap.is_object() {
             true => left_out.map(|(what, name)| Count { what: what.into(), count: count(&overlap[name]) }).into(),
             false => Vec::new(),
@@ -73,7 +76,7 @@ pub fn gather(run: &Run, summary: &Value, machine: bool) -> Result<RunFacts> {
     })
 }
 
-/// Counts the inputs with records that were not kept, and finds those with the most.
+/// Counts the inputs with records that were not kept, and finds those with the most such records.
 fn rejected(run: &Run) -> Result<(u64, Vec<Rejected>)> {
     let (mut inputs, mut top, mut of_input) = (0, Top::new(INPUTS), None::<Rejected>);
     let mut put = |of: Rejected| {
@@ -81,7 +84,7 @@ fn rejected(run: &Run) -> Result<(u64, Vec<Rejected>)> {
         let records: u64 = of.by_reason.values().sum();
         top.offer((Reverse(records), of.source.clone()), of);
     };
-    // Sorted by input.
+    // The table is sorted by input.
     scan(run, "rejected", &["source", "reason"], &mut |batch| {
         let (sources, reasons) = (batch.text("source")?, batch.text("reason")?);
         for (source, reason) in sources.iter().zip(reasons) {
@@ -98,7 +101,7 @@ fn rejected(run: &Run) -> Result<(u64, Vec<Rejected>)> {
     Ok((inputs, top.finish()))
 }
 
-/// The settings of a job that are not the default.
+/// Returns the settings of a job that differ from the default.
 fn settings(job: &Value) -> BTreeMap<String, String> {
     let (mut ours, mut default) = (BTreeMap::new(), BTreeMap::new());
     flatten("", job, &mut ours);

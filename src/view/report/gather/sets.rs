@@ -1,13 +1,13 @@
 //! Sets of similar pages and their weakest links, from the tables `clusters` and `pairs`.
 //!
-//! Single link chains: one false pair joins two sets for good. In a maximum spanning tree of a set, the weakest link is the pair
-//! at which the set falls apart first when the measure is made stricter, so the sets with the weakest of these are the ones
-//! to look at.
+//! Single-link clustering chains: one false pair joins two sets permanently. In a maximum spanning
+//! tree of a set, the weakest link is the pair at which the set is split first when the measure is
+//! made stricter. So the sets with the weakest such links deserve inspection first.
 //!
 //! # Memory
-//! Two million pages of sets, 24 bytes each, and twice as many links of 12 bytes. Where a crawl has more, a sample of its sets is looked
-//! at: those whose ids have so many trailing zero bits, which a hash of a URL has by chance. The largest sets are always
-//! among them if they can be held.
+//! Two million pages of sets, 24 bytes each, and twice as many links of 12 bytes. If a crawl has
+//! more, a sample of its sets is examined: those whose ids have a certain number of trailing zero
+//! bits, which the hash of a URL has by chance. The largest sets are always included if they fit.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,34 +21,35 @@ use webtwin_core::clusters::union_find::UnionFind;
 use webtwin_results::Run;
 use webtwin_results::scan::scan;
 
-/// Pages of sets that are held.
+/// Maximum number of pages of sets that are held.
 const PAGES: usize = 1 << 21;
 
-/// Sets shown for their weak links: one of so many, within these bounds.
+/// Divisor of the number of sets for the number of sets to display for their weak links, which is
+/// bounded by [`WEAKEST`].
 const ONE_OF: u64 = 12;
 const WEAKEST: std::ops::RangeInclusive<u64> = 18..=60;
 
-/// Sets shown for their size.
+/// Number of sets to display for their size.
 const LARGEST: usize = 6;
 
-/// Members shown of a set.
+/// Maximum number of members of a set to display.
 const MEMBERS: usize = 16;
 
-/// Links shown of a set that has more members than that.
+/// Number of links to display of a set that has more members than that.
 const LINKS: usize = 7;
 
-/// The sets that are looked at, and a maximum spanning tree of each.
+/// Examined sets, with a maximum spanning tree of each.
 #[derive(Debug, Default)]
 pub struct Forest {
-    /// Pages of the sets, ascending by set, then page.
+    /// Pages of the sets, ascending by set, then by page.
     pages: Vec<Held>,
-    /// Numbers of these pages, ascending by page.
+    /// Indices of these pages, ascending by page.
     by_page: Vec<u32>,
-    /// Links between pages given by their numbers, ascending by set, then weakest first.
+    /// Links between pages given by their indices, ascending by set, then the weakest first.
     links: Vec<TreeLink>,
 }
 
-/// A page of a set.
+/// Page of a set.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     set: DocId,
@@ -56,7 +57,7 @@ struct Held {
     role: u8,
 }
 
-/// A link between two pages, by their numbers. Orders from the strongest to the weakest.
+/// Link between two pages given by their indices. Orders from the strongest to the weakest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct TreeLink {
     weakness: Weakness,
@@ -64,7 +65,8 @@ struct TreeLink {
     b: u32,
 }
 
-/// How unlike two pages are: equal texts, then a step for each measure, so that a run with several has one order.
+/// Dissimilarity of two pages. Equal texts come first, then the measures in their order, so that a
+/// run with several measures has a single order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Weakness(Measure, u32);
 
@@ -96,18 +98,19 @@ impl Weakness {
     }
 }
 
-/// The roles of pages, in the order in which they are shown.
+/// Roles of pages, in display order.
 const ROLES: [&str; 8] = ["keep", "way", "must-visit", "unlike", "language", "collection", "exact", "similar"];
 
-/// Reads the sets with the weakest links, then the largest.
+/// Reads the sets with the weakest links, then the largest sets.
 ///
 /// # Errors
-/// As [`scan`]; [`Error::Input`] if a column is missing or has an unknown word.
+/// Returns [`Error::Input`] if a column is missing or has an unknown value, and any error of
+/// [`scan`].
 pub fn gather(run: &Run) -> Result<(Sets, Forest)> {
     gather_within(run, PAGES)
 }
 
-/// As [`gather`], holding so many pages at most.
+/// Reads the sets like [`gather`], and holds at most `most` pages.
 fn gather_within(run: &Run, most: usize) -> Result<(Sets, Forest)> {
     let (all, largest) = largest(run)?;
     let (mut forest, looked_at) = Forest::hold(run, &largest, most)?;
@@ -128,7 +131,7 @@ fn gather_within(run: &Run, most: usize) -> Result<(Sets, Forest)> {
     Ok((sets, forest))
 }
 
-/// Counts the sets, and finds the largest, with their pages.
+/// Counts the sets, and finds the largest with their number of pages.
 fn largest(run: &Run) -> Result<(u64, Vec<(DocId, u64)>)> {
     let (mut all, mut top) = (0, Top::new(LARGEST));
     let (mut set, mut pages) = (None, 0u64);
@@ -152,13 +155,14 @@ fn largest(run: &Run) -> Result<(u64, Vec<(DocId, u64)>)> {
 }
 
 impl Forest {
-    /// Holds the pages of the largest sets and of as many others as there is room for. How many sets these are.
+    /// Holds the pages of the largest sets and of as many others as fit. Returns the number of
+    /// sets.
     fn hold(run: &Run, largest: &[(DocId, u64)], most: usize) -> Result<(Forest, u64)> {
         let rows = run.rows("clusters");
-        // A little less than there is room for: a sample is not exactly its share.
+        // Aims at a little less than fits, because a sample varies in size.
         let share = (rows * 9 / 8).div_ceil(most.max(1) as u64).max(1);
         let zeros = if rows as usize <= most { 0 } else { share.next_power_of_two().trailing_zeros() };
-        // Room is set aside for the largest that fit.
+        // Reserves space for the largest sets that fit.
         let (mut room, mut largest_held) = (most, Vec::new());
         for &(set, pages) in largest {
             if let Some(left) = room.checked_sub(pages as usize) {
@@ -178,7 +182,7 @@ impl Forest {
                     looked_at += u64::from(taken);
                 }
                 if taken && !is_large && room == 0 {
-                    // What it took is room again.
+                    // Releases the space of the incomplete set.
                     room += forest.pages.len() - begins;
                     forest.pages.truncate(begins);
                     (taken, looked_at) = (false, looked_at - 1);
@@ -198,13 +202,13 @@ impl Forest {
         Ok((forest, looked_at))
     }
 
-    /// Number of a page that is held.
+    /// Returns the index of a page that is held.
     fn number(&self, page: DocId) -> Option<u32> {
         let found = self.by_page.binary_search_by_key(&page, |&number| self.pages[number as usize].page);
         found.ok().map(|at| self.by_page[at])
     }
 
-    /// Grows the trees. The pairs of the table by measure.
+    /// Builds the spanning trees. Returns the number of pairs in the table by measure.
     fn grow(&mut self, run: &Run) -> Result<BTreeMap<String, u64>> {
         let mut pairs: BTreeMap<String, u64> = BTreeMap::new();
         let room = (2 * self.pages.len()).max(1 << 16);
@@ -232,15 +236,16 @@ impl Forest {
         Ok(pairs)
     }
 
-    /// Keeps the links of a maximum spanning forest: Kruskal's algorithm, strongest first. That of some links and of a forest of
-    /// others is one of all.
+    /// Reduces the links to a maximum spanning forest with Kruskal's algorithm, the strongest
+    /// first. The forest of some links together with further links yields a forest of all links, so
+    /// the reduction may run repeatedly.
     fn thin(&mut self) {
         self.links.sort_unstable();
         let mut trees = UnionFind::new(self.pages.len());
         self.links.retain(|link| trees.union(link.a, link.b));
     }
 
-    /// Each set: the numbers of its pages, and its links, weakest first.
+    /// Iterates over the sets: the indices of its pages, and its links, the weakest first.
     fn sets(&self) -> impl Iterator<Item = (std::ops::Range<usize>, &[TreeLink])> {
         let (mut at, mut link) = (0, 0);
         self.pages.chunk_by(|x, y| x.set == y.set).map(move |pages| {
@@ -251,7 +256,7 @@ impl Forest {
         })
     }
 
-    /// The numbers of a set's pages, and its links.
+    /// Returns the indices of a set's pages, and its links.
     fn set(&self, set: DocId) -> Option<(std::ops::Range<usize>, &[TreeLink])> {
         let first = self.pages.partition_point(|of| of.set < set);
         let end = self.pages.partition_point(|of| of.set <= set);
@@ -261,7 +266,7 @@ impl Forest {
         (first < end).then_some((first..end, &self.links[from..to]))
     }
 
-    /// A set, as far as it is shown.
+    /// Returns the displayed part of a set.
     fn shown(&self, set: DocId) -> Option<PageSet> {
         let (pages, links) = self.set(set)?;
         let all = pages.len() <= MEMBERS;
@@ -273,8 +278,10 @@ impl Forest {
         order.extend(rest);
         let mut seen = BTreeSet::new();
         order.retain(|&at| seen.insert(at));
+        // The ends of links come first, so that every displayed link has both ends displayed.
         order.truncate(MEMBERS);
         if all {
+            // Nothing was cut, so the order may follow roles instead of links.
             order.sort_by_key(|&at| (self.pages[at].role, self.pages[at].page));
         }
         let place =
@@ -305,7 +312,8 @@ impl Forest {
         })
     }
 
-    /// Pages on either side of a link of a set, if it and all that are weaker are cut, as far as they hang together.
+    /// Counts the pages that remain connected to either end of a link if the link and all weaker
+    /// ones are cut.
     fn sides(&self, set: DocId, cut: &TreeLink) -> [u64; 2] {
         let Some((pages, links)) = self.set(set) else { return [0, 0] };
         let mut parts = UnionFind::new(pages.len());
@@ -323,17 +331,17 @@ impl Forest {
         sides
     }
 
-    /// The set of a page, if it is held.
+    /// Returns the set of a page, if the page is held.
     pub fn set_of(&self, page: DocId) -> Option<DocId> {
         self.number(page).map(|number| self.pages[number as usize].set)
     }
 
-    /// The role of a page, if it is held.
+    /// Returns the role of a page, if the page is held.
     pub fn role(&self, page: DocId) -> Option<&'static str> {
         self.number(page).map(|number| ROLES[self.pages[number as usize].role as usize])
     }
 
-    /// The links of the tree of a set: two pages each, and how alike they are.
+    /// Returns the links of a set's tree: two pages and their similarity.
     pub fn tree(&self, set: DocId) -> Vec<(DocId, DocId, By)> {
         let page = |number: u32| self.pages[number as usize].page;
         let links = self.set(set).map_or(&[][..], |of| of.1);
@@ -353,7 +361,7 @@ fn measure(word: &str) -> Result<Measure> {
     Measure::parse(word).ok_or_else(unknown)
 }
 
-/// Puts in what the pages say.
+/// Adds the data of pages.
 pub fn name(sets: &mut Sets, rows: &PageRows) {
     for set in &mut sets.shown {
         for member in &mut set.members {
@@ -373,7 +381,8 @@ mod tests {
     use webtwin_storage::manifest::{FileEntry, Manifest};
     use webtwin_storage::table::{Column, Table, encode};
 
-    /// A result with these sets: ids, and the values of the links of a path through their pages.
+    /// Writes a result with the given sets: each has an id, and the values of the links of a path
+    /// through its pages.
     fn run(sets: &[(u64, Vec<u32>)]) -> (tempfile::TempDir, Run) {
         let dir = tempfile::tempdir().unwrap();
         let folder = Location::parse(dir.path().to_str().unwrap()).unwrap();
@@ -406,7 +415,7 @@ mod tests {
         (dir, Run { folder, manifest })
     }
 
-    /// Sixty-four sets of four pages and one of forty, by their ids.
+    /// Returns sixty-four sets: sixty-three of four pages and one of forty.
     fn sets() -> Vec<(u64, Vec<u32>)> {
         let mut sets: Vec<(u64, Vec<u32>)> =
             (1..65).map(|set| (64 * set + set % 8, vec![9, set as u32 + 9, 200])).collect();
@@ -419,7 +428,7 @@ mod tests {
         let (_dir, run) = run(&sets());
         let (all, _) = gather(&run).unwrap();
         assert_eq!((all.all, all.looked_at, all.pairs["overlap"]), (64, 64, 63 * 3 + 39));
-        // The weakest first, of those as weak the larger, and the smaller id.
+        // The weakest sets come first; ties go to the larger set, then to the smaller id.
         assert_eq!(all.shown.iter().take(3).map(|set| set.id).collect::<Vec<_>>(), [64 * 21 + 5, 65, 130]);
         assert!(all.shown[0].links.is_sorted_by_key(|link| link.by.value) && all.shown[0].links.len() == LINKS);
         assert_eq!(all.shown[0].links[0].sides, [1, 39]);
@@ -427,7 +436,7 @@ mod tests {
             let (some, forest) = gather_within(&run, most).unwrap();
             assert!(some.all == 64 && some.looked_at < 64 && forest.pages.len() <= most, "{most}");
             assert_eq!(some.shown[0], all.shown[0], "{most}");
-            // Those that are looked at are whole.
+            // The examined sets are complete.
             for (pages, links) in forest.sets() {
                 assert_eq!(pages.len(), links.len() + 1);
             }

@@ -1,4 +1,4 @@
-//! What crawlers are given: the heads of the files in `exports/`, and URL rules.
+//! Exports for crawlers in a report: the first lines of the files in `exports/`, and URL rules.
 
 use crate::report::contract::{Amount, Export, Prefix, SkipLists, UrlRule};
 use webtwin_base::error::Result;
@@ -8,25 +8,25 @@ use webtwin_results::url_rules::each_rule;
 use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::open::open;
 
-/// Prefixes shown.
+/// Maximum number of prefixes to display.
 const PREFIXES: usize = 25;
 
-/// Rules shown.
+/// Maximum number of rules to display.
 const RULES: usize = 25;
 
-/// Lines shown of a file.
+/// Maximum number of lines of a file to display.
 const LINES: usize = 4;
 
-/// Bytes read of a file.
+/// Maximum number of bytes read of a file.
 const HEAD_BYTES: u64 = 64 << 10;
 
-/// Longest line shown, in characters.
+/// Maximum length of a displayed line, in characters.
 const LINE: usize = 300;
 
 /// Reads the first lines of each export, and the table of URL rules.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::Input`] if a file is missing.
+/// Returns [`webtwin_base::error::Error::Input`] if a file is missing.
 pub fn gather(run: &Run) -> Result<SkipLists> {
     let mut lists = SkipLists::default();
     for file in run.manifest.files.iter().filter(|file| file.path.starts_with("exports/")) {
@@ -53,7 +53,7 @@ pub fn gather(run: &Run) -> Result<SkipLists> {
     Ok(lists)
 }
 
-/// The whole lines at the begin of a file.
+/// Reads the complete lines at the start of a file.
 fn head(run: &Run, file: &FileEntry) -> Result<String> {
     if file.bytes == 0 {
         return Ok(String::new());
@@ -66,7 +66,7 @@ fn head(run: &Run, file: &FileEntry) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes[..whole]).into_owned())
 }
 
-/// A row of `prefixes.tsv`.
+/// Parses a row of `prefixes.tsv`.
 fn prefix(line: &str) -> Option<Prefix> {
     let mut cells = line.split('\t');
     let (prefix, pages, bytes) = (cells.next()?, cells.next()?, cells.next()?);

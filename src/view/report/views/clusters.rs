@@ -1,4 +1,5 @@
-//! The largest clusters of duplicates in a corpus, and how the least similar record of each differs from the one that stays.
+//! View of the largest clusters of duplicates in a corpus, with the least similar record of each
+//! next to the kept one.
 
 use super::{cut, filter, heading};
 use crate::report::contract::{Cluster, Clusters, Duplicate, Record};
@@ -70,7 +71,8 @@ fn sentence(cluster: &Cluster) -> String {
 
 fn alike(of: &Duplicate) -> String {
     match of.similarity {
-        // Such texts differ in what is folded: case, spaces, forms of characters.
+        // Such texts differ only in properties that shingles ignore: case, spaces, forms of
+        // characters.
         1.0 if of.why != "exact" => "same shingles".into(),
         _ if of.why == "exact" => "same text".into(),
         similarity => format!("{:.1} % alike", similarity * 100.0),

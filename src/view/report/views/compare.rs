@@ -1,4 +1,4 @@
-//! Pairs of pages side by side: why they are together or apart.
+//! View of pairs of pages side by side, with the reason why they are together or apart.
 
 use super::heading;
 use crate::report::contract::{Compared, Measure, Member, Report, Row, Shared, Words};
@@ -38,7 +38,8 @@ fn item(html: &mut Html, number: usize, pair: &Compared) {
     html.markup("</div></details>");
 }
 
-/// Two pages side by side, below a verdict in words; `counting` are the chunks on both that count.
+/// Renders two pages side by side below a verdict. `counting` is the number of common chunks that
+/// count.
 pub fn pair(html: &mut Html, pair: &Compared, verdict: &str, counting: Option<u64>) {
     html.markup(if pair.together {
         "<p class=verdict><b>Together.</b> "
@@ -73,7 +74,8 @@ pub fn pair(html: &mut Html, pair: &Compared, verdict: &str, counting: Option<u6
     }
 }
 
-/// Why two pages are in one set, or that they are in none, by the pairs that join them.
+/// Explains why two pages are in one set by the pairs that connect them, or states that they are in
+/// none.
 pub fn verdict(pair: &Compared) -> String {
     match pair.chain.len() {
         _ if !pair.together => "They are in no common set that was looked at.".into(),
@@ -123,13 +125,13 @@ fn chain(html: &mut Html, pair: &Compared) {
     html.markup("</ol>");
 }
 
-/// Two texts side by side.
+/// Renders two texts side by side.
 pub(super) fn diff(html: &mut Html, rows: &[Row]) {
     html.markup("<div class=diff tabindex=0 role=group aria-label=\"the two texts\"><table><thead class=unseen><tr><th scope=col>A</th><th scope=col>B</th></tr></thead><tbody>");
     for row in rows {
         match row {
             Row::Same(line) => {
-                // A cell sets its text apart by itself.
+                // A table cell isolates the direction of its text.
                 html.markup("<tr><td>").text(line).markup("<td>").text(line);
             }
             Row::Equal(lines) => {

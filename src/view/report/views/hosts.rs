@@ -1,4 +1,4 @@
-//! Hosts: which hold the same pages, and what need not be fetched from each.
+//! View of hosts: the hosts that share pages, and the pages of each that may be skipped.
 
 use super::{cut, filter, heading};
 use crate::report::charts::bars::{bar, spot};

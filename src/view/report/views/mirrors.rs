@@ -1,4 +1,4 @@
-//! Mirrors: a row for each original, with its copies.
+//! View of mirrors: a row for each original, with its copies.
 
 use super::{cut, filter, heading};
 use crate::report::charts::bars::{bar, strip};
@@ -51,6 +51,7 @@ fn row(html: &mut Html, mirror: &Mirror) {
             html.markup("<td class=num>").text(count(skip.pages)).markup("</td><td class=\"num wide-only\"");
             html.attribute("data-value", skip.bytes).markup(">").text(bytes(skip.bytes)).markup("</td>");
         }
+        // There were too many pages to examine: unknown, not 0.
         None => _ = html.markup("<td class=num>–</td><td class=\"num wide-only\">–</td>"),
     }
     html.markup("<td class=\"num wide-only\"");
@@ -64,6 +65,7 @@ fn row(html: &mut Html, mirror: &Mirror) {
     html.text(counted(mirror.copies, "copy", "copies"))
         .markup("</summary><div class=scroll><table class=small data-mark=pages><thead><tr>");
     html.markup("<th scope=col><span class=unseen>role</span></th><th scope=col>root page</th><th scope=col class=num>pages</th>");
+    // Some results lack the column.
     let knows = mirror.shown.iter().any(|copy| copy.links_from_elsewhere.is_some());
     if knows {
         html.markup("<th scope=col class=num>links from other hosts</th>");
@@ -76,7 +78,7 @@ fn row(html: &mut Html, mirror: &Mirror) {
             "<tr><td><span class=tag>mirror</span></td>"
         });
         html.markup("<td class=url>").link(&copy.url, &copy.url);
-        // Often the root is right below it.
+        // The prefix is omitted if it is the folder of the root page, as it often is.
         if copy.url.rfind('/').is_none_or(|slash| copy.url[..=slash] != copy.prefix) {
             html.markup("<div class=sub>all below ").crawled(&copy.prefix).markup("</div>");
         }

@@ -1,7 +1,7 @@
-//! The HTML page: a function of what the report says.
+//! HTML page of a report, generated from the report's content only.
 //!
-//! Without a script all views stand below each other, whole. The script switches between them, sorts, filters, and takes
-//! decisions of whoever looks; it makes no content.
+//! Without a script all views are complete and follow each other. The script switches between
+//! views, sorts, filters, and records the decisions of the user; it creates no content.
 
 mod clusters;
 pub mod compare;
@@ -19,16 +19,16 @@ use super::figures::count;
 use super::html::{Html, STYLE, policy_hash};
 use super::markup::{self, role, top};
 
-/// The script of the page.
+/// Script of the page.
 const SCRIPT: &str = include_str!("../script.js");
 
-/// A view: id, name, and what writes it.
+/// Id, name and writer of a view.
 type View<'r> = (&'static str, &'static str, Box<dyn Fn(&mut Html) + 'r>);
 
-/// The page of a report.
+/// Renders the page of a report.
 ///
 /// # Cost
-/// The page in memory, twice.
+/// Holds the page in memory twice.
 pub fn page(report: &Report) -> String {
     let view =
         |id, name, write: fn(&mut Html, &Report)| -> View<'_> { (id, name, Box::new(move |html| write(html, report))) };
@@ -45,7 +45,7 @@ pub fn page(report: &Report) -> String {
     whole(&report.inputs.join(", "), &report.digest, &views)
 }
 
-/// The page of a report of plain parts.
+/// Renders the page of a report of generic views.
 pub fn outline_page(outline: &Outline) -> String {
     let mut views: Vec<View<'_>> = outline.parts.iter().map(part).collect();
     if let Some(of) = &outline.clusters {
@@ -61,7 +61,7 @@ fn part(of: &Part) -> View<'_> {
     (of.id, of.name, Box::new(|html| parts::write(html, of)))
 }
 
-/// A page around its views.
+/// Renders a page around its views.
 fn whole(title: &str, digest: &str, views: &[View<'_>]) -> String {
     let mut html = Html::new();
     head(&mut html, title);
@@ -80,7 +80,7 @@ fn whole(title: &str, digest: &str, views: &[View<'_>]) -> String {
     html.finish()
 }
 
-/// The head: a policy that allows nothing but what is in the page, of scripts only this one.
+/// Renders the head: its policy allows only what is in the page, and this script only.
 fn head(html: &mut Html, title: &str) {
     let policy = format!(
         "default-src 'none'; style-src {}; script-src {}; img-src data:",
@@ -88,14 +88,14 @@ fn head(html: &mut Html, title: &str) {
         policy_hash(SCRIPT)
     );
     let mut own = Html::new();
-    // The quotes of a policy need no escape between double quotes.
+    // The single quotes of a policy need no escape between double quotes.
     own.markup("<meta name=referrer content=no-referrer><meta http-equiv=Content-Security-Policy content=\"")
         .text(policy);
     own.markup("\"><style>").markup(STYLE).markup("</style>");
     markup::head(html, format_args!("{title} - webtwin report"), &own);
 }
 
-/// A heading of a view, and what it is about.
+/// Renders the heading of a view and its introduction.
 fn heading(html: &mut Html, id: &'static str, words: &str, lead: &str) {
     html.markup("<h1 id=\"")
         .markup(id)
@@ -106,9 +106,9 @@ fn heading(html: &mut Html, id: &'static str, words: &str, lead: &str) {
         .markup("</p>");
 }
 
-/// A row of a page: its number, its role, itself, its text.
+/// Renders a row of a page: number, role, URL, and size of its text.
 fn member(html: &mut Html, number: usize, member: &Member) {
-    // A cell or row ends where the next one begins.
+    // HTML ends a cell or row where the next one starts, so no end tags are needed.
     html.markup("<tr><td class=num>").text(number).markup("<td>");
     role(html, &member.role);
     html.markup("<td class=url>")
@@ -118,7 +118,7 @@ fn member(html: &mut Html, number: usize, member: &Member) {
     html.markup("<td class=num>").text(count(member.chunks));
 }
 
-/// Counts with bars: a table that is a chart.
+/// Renders counts with bars: a table that is a chart.
 fn counts(html: &mut Html, counts: &[Count], class: &'static str, caption: &str) {
     let longest = counts.iter().map(|of| of.count).max().unwrap_or(0);
     html.markup("<table class=bars><caption class=unseen>").text(caption).markup("</caption><tbody>");
@@ -131,14 +131,14 @@ fn counts(html: &mut Html, counts: &[Count], class: &'static str, caption: &str)
     html.markup("</tbody></table>");
 }
 
-/// Tools above a table or list: a filter of what is named by `what`.
+/// Renders a filter above the table or list with the id `of`.
 fn filter(html: &mut Html, of: &'static str, words: &'static str) {
     html.markup("<div class=\"tools script-only\"><input type=search autocomplete=off data-filter=\"").markup(of);
     html.markup("\" placeholder=\"").markup(words).markup("\" aria-label=\"").markup(words);
     html.markup("\"><span class=count role=status data-count=\"").markup(of).markup("\"></span></div>");
 }
 
-/// Says that a list is the top of a longer one.
+/// Renders a note that a list is the top of a longer one.
 fn cut(html: &mut Html, shown: usize, all: u64, what: &str, table: &str) {
     if (shown as u64) < all {
         html.markup("<p class=note>").text(count(shown as u64)).text(" of ").text(count(all)).text(" ").text(what);

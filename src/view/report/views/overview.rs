@@ -1,4 +1,4 @@
-//! The overview: what a crawler saves, and why there are copies.
+//! Overview: the savings for a crawler, and the causes of copies.
 
 use super::counts;
 use crate::report::charts::bars::{spot, stack};
@@ -11,7 +11,8 @@ use crate::report::figures::{bytes, count, counted, share};
 use crate::report::html::Html;
 use crate::report::markup::tile;
 
-/// Reasons in the order in which they are shown: word of the table, class, words, words of the waterfall.
+/// Reasons in display order: value in the table, class, label, and the label of the waterfall chart
+/// in two lines.
 const REASONS: [(&str, &str, &str, [&str; 2]); 3] = [
     ("exact", "f-exact", "skip: same text as a page that stays", ["same text", "as another"]),
     (
@@ -83,7 +84,7 @@ fn lead(of: &Overview) -> String {
     lead
 }
 
-/// What is skipped for a reason.
+/// Returns the pages that may be skipped for a reason.
 fn by_reason(of: &Overview, reason: &str) -> Amount {
     of.by_reason.get(reason).copied().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! A view in plain parts: a headline, figures, bars, and the tops of tables.
+//! Generic view: a headline, figures, bar charts and the tops of tables.
 
 use super::{counts, cut};
 use crate::report::contract::{Cell, Part, Rows};

@@ -1,4 +1,4 @@
-//! The run: whether the input was sound, and how to repeat it.
+//! View of the run: was the input sound, and how can the run be repeated?
 
 use super::heading;
 use crate::report::charts::bars::{bar, spot, stack};
@@ -7,13 +7,13 @@ use crate::report::contract::{Machine, RunFacts};
 use crate::report::figures::{bytes, count, counted};
 use crate::report::html::Html;
 
-/// Classes of stages, in turn.
+/// Classes of stages, which alternate.
 const CLASSES: [&str; 5] = ["f-exact", "f-collection", "f-stay", "f-similar", "f-total"];
 
 pub(super) fn write(html: &mut Html, inputs: &[String], digest: &str, of: &RunFacts) {
     heading(html, "run", "The run", "Where these figures come from, and whether the input was sound.");
     html.markup("<div class=pair>");
-    // A job that reads no crawl has no records.
+    // A job that does not read a crawl has no records.
     if of.tables.contains_key("rejected") {
         html.markup("<div class=card><h2>Records</h2>");
         records(html, of);
@@ -70,12 +70,14 @@ fn records(html: &mut Html, of: &RunFacts) {
     match of.duplicates.map(count) {
         None => html.text(format_args!("{read} read = {kept} kept as pages + {rejected_records} not kept.")),
         Some(removed) => {
+            // Duplicates are neither kept nor rejected, so the equation has a term for them.
             html.text(format_args!("{read} read = {kept} kept + {removed} duplicates + {rejected_records} rejected."))
         }
     };
     html.markup("</p>");
     if rejected == 0 && of.duplicates.is_none() {
         html.markup("<p class=note>Every record was a page.</p>");
+    // The records of a corpus are texts, not pages.
     } else if rejected == 0 {
         html.markup("<p class=note>No record was rejected.</p>");
     } else {

@@ -1,4 +1,4 @@
-//! Sets of similar pages, those first that may be false.
+//! View of sets of similar pages. Sets that may be false come first.
 
 use super::{filter, heading, member};
 use crate::report::charts::graph;
@@ -56,12 +56,14 @@ fn item(html: &mut Html, number: usize, set: &PageSet) {
         .crawled(&first.host)
         .markup("</span></span>");
     match set.links.first() {
+        // Links are in ascending order of strength, so the first is the weakest.
         Some(weakest) if weakest.by.measure != Measure::Exact => {
             html.markup("<span class=\"tag similar\">").text(alike(weakest.by)).markup("</span>")
         }
         _ => html.markup("<span class=\"tag exact\">same text</span>"),
     };
     html.markup("</summary><div class=inside><p class=ask>").text(sentence(set)).markup("</p>");
+    // The graph is drawn only if it is complete; with members missing, its links would not connect.
     let all = set.members.len() as u64 == set.pages;
     if all {
         html.markup("<div class=beside>").piece(&graph::set(set));
@@ -93,7 +95,7 @@ fn on_hosts(set: &PageSet) -> String {
     }
 }
 
-/// What the set is, and where it is weak.
+/// Describes the set and its weakest link.
 fn sentence(set: &PageSet) -> String {
     let pages = format!("{} on {}.", counted(set.pages, "page", "pages"), on_hosts(set));
     match set.links.first() {
@@ -107,7 +109,7 @@ fn sentence(set: &PageSet) -> String {
     }
 }
 
-/// The links that hold the set together, as a table.
+/// Renders the links that connect the set as a table.
 fn links(html: &mut Html, set: &PageSet) {
     if set.links.is_empty() {
         return;

@@ -1,11 +1,11 @@
-//! Skip lists: what to put where.
+//! View of skip lists: the exports and their use in crawlers.
 
 use super::heading;
 use crate::report::contract::{Export, Report};
 use crate::report::figures::{bytes, count, counted};
 use crate::report::html::Html;
 
-/// The exports that are shown: file, whose it is, where it goes.
+/// Displayed exports: file, crawler, and location in the crawler's configuration.
 const PLACES: [(&str, &str, &str); 11] = [
     ("regex-urlfilter.txt", "Nutch", "conf/regex-urlfilter.txt, before its last rule"),
     (
@@ -62,7 +62,7 @@ pub(super) fn write(html: &mut Html, report: &Report) {
     html.markup("</div></div>");
 }
 
-/// URL rules and what they save.
+/// Renders the URL rules and the pages that they save.
 fn rules(html: &mut Html, report: &Report) {
     let skip = &report.skip;
     html.markup("<h2>URL rules</h2>");

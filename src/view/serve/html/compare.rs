@@ -1,4 +1,5 @@
-//! Two pages side by side, as the report shows them; any two of the run, read again from its tables and its input.
+//! Page that shows any two pages of the run side by side, in the layout of the report. Their texts
+//! are read again from the run's tables and input.
 
 use std::sync::Arc;
 
@@ -16,10 +17,10 @@ use crate::serve::routes::{All, Of, explained};
 use webtwin_core::explain::{Explanation, Knowledge};
 use webtwin_http::answer::query;
 
-/// Chunks shown of those on both pages.
+/// Maximum number of common chunks on the page.
 const CHUNKS: usize = 20;
 
-/// Characters shown of a chunk.
+/// Maximum number of characters of a chunk.
 const CHUNK: usize = 120;
 
 #[derive(Deserialize)]
@@ -49,7 +50,7 @@ pub(in crate::serve) async fn compare(State(shared): All, Extension(served): Of,
     Ok(whole(Some(&served), "compare", "Two pages side by side", &html))
 }
 
-/// What the run says of two pages.
+/// Renders the explanation of two pages.
 fn content(said: &Explanation<'_>, index: &Index) -> webtwin_base::error::Result<Html> {
     let page = |number: usize| -> webtwin_base::error::Result<Member> {
         let side = &said.pages[number];
@@ -90,7 +91,7 @@ fn content(said: &Explanation<'_>, index: &Index) -> webtwin_base::error::Result
     Ok(html)
 }
 
-/// The pairs that join them, from the first page to the second.
+/// Returns the chain of pairs that connects the two pages, from the first to the second.
 fn chain(said: &Explanation<'_>) -> Vec<Step> {
     let (mut at, mut steps) = (&said.pages[0].url, Vec::new());
     for of in &said.chain {
@@ -104,7 +105,7 @@ fn chain(said: &Explanation<'_>) -> Vec<Step> {
     steps
 }
 
-/// Host of a canonical URL.
+/// Returns the host of a canonical URL.
 fn host(url: &str) -> String {
     webtwin_pages::url::CanonicalUrl::parse(url).map_or_else(|_| String::new(), |url| url.host().to_string())
 }

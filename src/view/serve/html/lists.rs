@@ -1,4 +1,4 @@
-//! The overview, and the lists of mirrors and sets: all of them, or those with the words of a question.
+//! Overview page, and the lists of mirrors and sets with search by words.
 
 use axum::extract::Extension;
 use axum::http::Uri;
@@ -15,10 +15,10 @@ use crate::serve::routes::Of;
 use webtwin_http::Problem;
 use webtwin_http::answer::query;
 
-/// Rows of a list on the overview.
+/// Number of rows of a list on the overview page.
 const LARGEST: usize = 5;
 
-/// Query of a list.
+/// Query string of a list.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::serve) struct OfList {
@@ -30,7 +30,7 @@ pub(in crate::serve) struct OfList {
 }
 
 impl OfList {
-    /// What is asked of the list: at most `most` rows, [`ROWS`] unless the query says otherwise.
+    /// Converts the query string into a request for at most `most` rows; the default is [`ROWS`].
     pub(crate) fn asked(&self, most: usize) -> Result<Asked<'_>, Problem> {
         if self.q.len() > crate::lookup::names::QUESTION {
             return Err(Problem::bad(format!("q: at most {} bytes", crate::lookup::names::QUESTION)));
@@ -39,16 +39,16 @@ impl OfList {
     }
 }
 
-/// A list as a person sees it.
+/// Texts and paths of a list page.
 struct List {
     path: &'static str,
-    /// Path before a query.
+    /// Path before a query string.
     asked: &'static str,
-    /// What its rows are.
+    /// Noun for the rows.
     rows: &'static str,
-    /// Words of the field.
+    /// Placeholder of the search field.
     field: &'static str,
-    /// Names of one and of many rows.
+    /// Noun for one row and for several rows.
     names: [&'static str; 2],
 }
 
@@ -115,14 +115,15 @@ pub(in crate::serve) async fn all_sets(Extension(served): Of, uri: Uri) -> HtmlR
     Ok(whole(Some(&served), "sets", "Sets of copies", &html))
 }
 
-/// A form that asks for words.
+/// Renders a search form for a list.
 fn find(html: &mut Html, list: &List, words: &str) {
     begin_form(html, list.path);
     field(html, "q", list.field, words);
     end_form(html, "Find");
 }
 
-/// A part of a list below its form, with links to the first rows, to the next ones, and to what the other list has.
+/// Renders a part of a list below its form, with links to the first rows, to the next ones, and to
+/// the same query in the other list.
 fn list<T>(
     html: &mut Html,
     [list, other]: [&List; 2],

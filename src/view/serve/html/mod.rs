@@ -1,8 +1,8 @@
-//! Pages for people: overview, mirrors, sets, a URL, two pages side by side. They look like the report and share its
-//! pieces ([`crate::report::markup`]).
+//! HTML pages: overview, mirrors, sets, a single URL, and two pages side by side. They share the
+//! layout of the report and its components ([`crate::report::markup`]).
 //!
-//! Whatever was crawled goes through [`Html`], which makes text of it. The policy allows one stylesheet of the server's own, and
-//! no script: a page is whole without one.
+//! All crawled text passes through [`Html`], which escapes it. The content security policy allows a
+//! single stylesheet, the server's own, and no scripts; pages are complete without scripts.
 
 pub(super) mod compare;
 pub(super) mod lists;
@@ -22,15 +22,15 @@ use webtwin_base::error::Error;
 use webtwin_http::Problem;
 use webtwin_http::answer::plain;
 
-/// What a browser may load for a page, and where forms may go.
+/// Content security policy of all pages.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 );
 
-/// Rows of a page.
+/// Default number of rows on a page.
 const ROWS: usize = 100;
 
-/// Views: path and name.
+/// Navigation: path and name of each view.
 const VIEWS: &[(&str, &str)] = &[
     ("", "Overview"),
     ("collections", "Mirrors"),
@@ -41,10 +41,10 @@ const VIEWS: &[(&str, &str)] = &[
     ("search", "Search"),
 ];
 
-/// A page, or a problem that is shown as one.
+/// Response of a page handler.
 pub(super) type HtmlReply = Result<Response<Body>, Trouble>;
 
-/// A problem that a person is shown as a page.
+/// Problem that is shown as an HTML page.
 pub(super) struct Trouble(Problem);
 
 impl From<Problem> for Trouble {
@@ -69,7 +69,7 @@ impl IntoResponse for Trouble {
     }
 }
 
-/// A whole page around its content, within a view.
+/// Renders a complete page around its content, within a view.
 pub(super) fn whole(served: Option<&Served>, view: &str, title: &str, content: &Html) -> Response<Body> {
     let (mut html, mut own, mut about) = (Html::new(), Html::new(), Html::new());
     own.markup("<link rel=stylesheet href=\"/style.css\">");
@@ -91,19 +91,19 @@ pub(super) async fn style() -> Response<Body> {
     plain("text/css; charset=utf-8", STYLE)
 }
 
-/// Begins a link to a path of the server, with a query.
+/// Starts a link to a path of the server, with a query string.
 fn begin_link(html: &mut Html, path: &'static str, query: &[(&str, &str)]) {
     let query = Serializer::new(String::new()).extend_pairs(query).finish();
     html.markup("<a href=\"").markup(path).text(query).markup("\">");
 }
 
-/// A link to the page of a URL.
+/// Renders a link to the look-up page of a URL.
 pub(super) fn to_page(html: &mut Html, url: &str) {
     begin_link(html, "/page?", &[("url", url)]);
     html.crawled(url).markup("</a>");
 }
 
-/// A page by its title, or else its URL, as a link to what is known of it, with the URL below.
+/// Renders a page's title, or else its URL, as a link to its look-up page, with the URL below.
 fn titled(html: &mut Html, title: &str, url: &str) {
     begin_link(html, "/page?", &[("url", url)]);
     html.crawled(name(title, url)).markup("</a><div class=sub>").link(url, url).markup("</div>");
@@ -114,24 +114,24 @@ fn to_compare(html: &mut Html, a: &str, b: &str) {
     html.markup("compare</a>");
 }
 
-/// Begins a form, up to what is sent with it.
+/// Starts a form.
 fn begin_form(html: &mut Html, path: &'static str) {
     html.markup("<form class=tools action=\"").markup(path).markup("\">");
 }
 
-/// A field of a form.
+/// Renders a field of a form.
 pub(super) fn field(html: &mut Html, name: &'static str, words: &'static str, value: &str) {
     html.markup("<input type=search name=").markup(name).markup(" aria-label=\"").markup(words);
     html.markup("\" placeholder=\"").markup(words).markup("\"").attribute("value", value).markup(">");
 }
 
-/// The button of a form, and its end.
+/// Renders the button of a form, and ends the form.
 pub(super) fn end_form(html: &mut Html, words: &'static str) {
     html.markup("<button class=chip>").markup(words).markup("</button></form>");
 }
 
-/// Begins a table that may be wider than the page, with the class and the words of each head; those of class `unseen` are for
-/// screen readers alone.
+/// Starts a table that may be wider than the page. Each header has a class and a text; headers of
+/// class `unseen` are for screen readers only.
 fn begin_table(html: &mut Html, what: &'static str, heads: &[(&'static str, &'static str)]) {
     html.markup("<div class=\"card scroll\" tabindex=0 role=group aria-label=\"").markup(what);
     html.markup("\"><table><thead><tr>");
@@ -151,7 +151,7 @@ fn end_table(html: &mut Html) {
     html.markup("</tbody></table></div>");
 }
 
-/// Links to the rows before and after.
+/// Renders links to the previous and the next rows.
 fn turn(html: &mut Html, path: &'static str, id: &str, from: usize, all: usize) {
     let mut link = |from: usize, words: &'static str| {
         html.markup("<a href=\"").markup(path).text(id).markup("?from=").text(from).markup("\">").markup(words);

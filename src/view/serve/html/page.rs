@@ -1,4 +1,4 @@
-//! What is known of a URL, in words: the answer, why, and what to do where nothing is known.
+//! Look-up page of a URL: the answer, its reason, and advice for unknown URLs.
 
 use axum::extract::Extension;
 use axum::http::Uri;
@@ -22,7 +22,7 @@ struct OfUrl {
     url: String,
 }
 
-/// A form that asks for a URL.
+/// Renders a form for a URL.
 pub(super) fn ask(html: &mut Html, url: &str) {
     begin_form(html, "/page");
     field(html, "url", "URL of a page", url);
@@ -53,7 +53,7 @@ pub(in crate::serve) async fn one_page(Extension(served): Of, uri: Uri) -> HtmlR
     Ok(whole(Some(&served), "page", name(title, answer.canonical.as_deref().unwrap_or(&url)), &html))
 }
 
-/// Why an answer is what it is, in words.
+/// Describes the reason of an answer.
 fn reason(why: &str) -> &str {
     match why {
         "exact" => "a page that stays has the same text",
@@ -84,7 +84,7 @@ fn verdict(html: &mut Html, answer: &Answer) {
     html.markup("</p>");
 }
 
-/// Begins a fact.
+/// Starts an entry of the list of facts.
 fn fact<'h>(html: &'h mut Html, what: &'static str) -> &'h mut Html {
     html.markup("<dt>").markup(what).markup("</dt><dd>")
 }
@@ -118,6 +118,7 @@ fn facts(html: &mut Html, answer: &Answer) {
         html.markup(if rule.replacement.is_empty() { "" } else { " → " }).crawled(&rule.replacement);
         html.markup(", for ").crawled(&rule.scope).markup("</dd>");
     }
+    // Without a kept page, the rewritten URL was not crawled, so the rules decide nothing.
     if let Some(rewritten) = &answer.rewritten {
         to_page(fact(html, "URL by the rules"), rewritten);
         html.markup(if answer.keep.is_some() { "</dd>" } else { ", which was not crawled either</dd>" });
@@ -128,6 +129,7 @@ fn facts(html: &mut Html, answer: &Answer) {
         }
         if let Some(pages) = unknown.host_pages {
             fact(html, "Pages of its host").text(count(pages.into()));
+            // Host names are words of URLs, so the search by words finds the sets of the host.
             if let Some(host) = answer.canonical.as_deref().and_then(|url| url.split('/').nth(2)).filter(|_| pages > 0)
             {
                 begin_link(html.markup(": "), "/sets?", &[("q", host)]);

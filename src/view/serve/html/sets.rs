@@ -1,4 +1,4 @@
-//! One set, or one collection, page by page.
+//! Pages of a single set or collection, with its members.
 
 use std::cmp::Reverse;
 
@@ -44,6 +44,7 @@ pub(in crate::serve) async fn one_collection(Extension(served): Of, Path(text): 
     let From { from } = query(&uri)?;
     let found = sets::collection(&served.index, id(&text)?, from, ROWS)?;
     let mut collection = found.ok_or_else(|| Problem::missing("no collection has this id"))?;
+    // The kept copy first, then the largest; the index has mirrors in the order of their ids.
     collection.mirrors.sort_by_key(|mirror| (!mirror.keep, Reverse(mirror.size)));
     let mut html = Html::new();
     html.markup("<p class=lead>").text(counted(collection.own.size.into(), "page", "pages")).markup(", one of ");
@@ -69,6 +70,7 @@ pub(in crate::serve) async fn one_collection(Extension(served): Of, Path(text): 
         html.markup("</td></tr>");
     }
     end_table(&mut html);
+    // The answer lists a limited number of mirrors.
     let more = u64::from(collection.cardinality).saturating_sub(collection.mirrors.len() as u64);
     if more > 0 {
         html.markup("<p class=note>and ").text(counted(more, "more copy", "more copies")).markup("</p>");
@@ -82,7 +84,7 @@ pub(in crate::serve) async fn one_collection(Extension(served): Of, Path(text): 
     Ok(whole(Some(&served), "collections", title, &html))
 }
 
-/// Rows of members, each with the page that stays for it; returns what the first page that stays is called.
+/// Renders members, each next to the page kept for it. Returns the name of the first kept page.
 fn members(html: &mut Html, index: &Index, members: &[Member]) -> Result<Option<String>, Problem> {
     let heads = [
         ("", "page"),
