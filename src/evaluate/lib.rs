@@ -139,6 +139,29 @@ pub struct Rows {
 ///
 /// # Cost
 /// Sorts the rows. Pairs are counted by group sizes and never enumerated.
+///
+/// # Examples
+/// Three pages of a run, of which the first two are copies by the truth. The run has put all three
+/// into one cluster.
+/// ```
+/// use webtwin_evaluate::{ClusterRow, PageRow, evaluate, read_truth};
+///
+/// let truth = read_truth("truth.tsv", "url\ttarget\tversion\tpage\tvariant\n\
+///     http://a.example/1\tmanual\t1\tone\tprimary\n\
+///     http://b.example/1\tmanual\t1\tone\texact\n\
+///     http://b.example/2\tmanual\t1\ttwo\texact\n")?;
+/// let page = |doc_id: u64| {
+///     let url = truth[doc_id as usize - 1].url.clone();
+///     PageRow { doc_id, url, body: 0 }
+/// };
+/// let pages = [1, 2, 3].map(page);
+/// let clusters = [1, 2, 3].map(|doc_id| ClusterRow { cluster: 1, doc_id });
+///
+/// let report = evaluate(&pages, &clusters, &[], &[], &truth);
+/// assert_eq!(report.pairs.precision().value(), Some(1.0 / 3.0));
+/// assert_eq!(report.pairs.recall().value(), Some(1.0));
+/// # Ok::<(), webtwin_base::error::Error>(())
+/// ```
 pub fn evaluate(
     pages: &[PageRow],
     clusters: &[ClusterRow],

@@ -178,6 +178,16 @@ impl Row {
 
 /// Formats rows as a table for users: aligned columns, without columns that are empty in all rows,
 /// and with `-` for missing values.
+///
+/// # Examples
+/// ```
+/// use webtwin_evaluate::{Row, table};
+///
+/// let rows = [Row::new("pages", Some(3.0), ""), Row::new("precision", Some(0.25), "share")];
+/// let text = table(&rows);
+/// assert_eq!(text.lines().count(), 3);
+/// assert!(text.lines().last().is_some_and(|line| line.starts_with("precision")));
+/// ```
 pub fn table(rows: &[Row]) -> String {
     let number = |value: Option<f64>| match value {
         None => "-".to_owned(),

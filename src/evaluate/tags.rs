@@ -37,6 +37,16 @@ pub struct Tagged {
 /// Returns the errors of a truth file, and [`Error::Input`] with the line for a tag other than
 /// true, false, unknown and keep, for a pair without a second page, and for a page to keep with a
 /// second page.
+///
+/// # Examples
+/// ```
+/// use webtwin_evaluate::tags::{Tag, read_tags};
+///
+/// let text = "url_a\turl_b\ttag\nhttp://a.example/\thttp://b.example/\tfalse\n";
+/// let rows = read_tags("tags.tsv", text)?;
+/// assert_eq!((rows[0].line, rows[0].tag), (2, Tag::False));
+/// # Ok::<(), webtwin_base::error::Error>(())
+/// ```
 pub fn read_tags(file: &str, text: &str) -> Result<Vec<Tagged>> {
     let rows = read_columns(file, text, ["url_a", "url_b", "tag"], &["url_b", "note"], ["note"])?;
     let tagged = |(line, [a, b, tag], [note]): (usize, [&str; 3], [Option<&str>; 1])| {

@@ -13,6 +13,17 @@ pub const READING: &str = "reading-5";
 pub const PAIRING: &str = "pairing-2";
 
 /// SHA-256 of the settings that change the result, and of this program's recipes.
+///
+/// # Examples
+/// ```
+/// use webtwin_job::{Digest, resolve};
+///
+/// let digest = |set: &str| resolve("", "", &[set.into()]).map(|job| Digest::of(&job).hex());
+/// // Memory does not change the answer of a job, but a threshold does.
+/// assert_eq!(digest("effort.memory_bytes=1GiB")?, digest("effort.memory_bytes=2GiB")?);
+/// assert_ne!(digest("overlap.min_shared=1")?, digest("overlap.min_shared=2")?);
+/// # Ok::<(), webtwin_base::error::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Digest(pub [u8; 32]);
 

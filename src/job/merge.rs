@@ -25,6 +25,18 @@ const LEAST_PRINTED_BYTES: u64 = 256 << 20;
 /// # Errors
 /// Returns [`Error::Setting`] for an unknown key (with the nearest known key), and for a value of
 /// the wrong type or out of range.
+///
+/// # Examples
+/// ```
+/// use webtwin_job::resolve;
+///
+/// let job = resolve("job.toml", "[overlap]\nmin_shared = 10", &["overlap.views=0.9".into()])?;
+/// assert_eq!((job.overlap.min_shared, job.overlap.views), (10, 0.9));
+///
+/// // An unknown setting is refused.
+/// assert!(resolve("job.toml", "[overlap]\nmin_share = 10", &[]).is_err());
+/// # Ok::<(), webtwin_base::error::Error>(())
+/// ```
 pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
     let mut tree = Table::try_from(Job::default()).expect("the defaults are plain values");
     for (section, key) in FILLED_IN {

@@ -8,6 +8,15 @@ const PREFIXES: [&str; 4] = ["k", "m", "g", "t"];
 ///
 /// # Errors
 /// Returns a message with examples if the text is not such a number.
+///
+/// # Examples
+/// ```
+/// use webtwin_job::quantity;
+///
+/// assert_eq!(quantity("512MB"), Ok(512_000_000));
+/// assert_eq!(quantity("10GiB"), Ok(10 << 30));
+/// assert!(quantity("-1").is_err());
+/// ```
 pub fn quantity(text: &str) -> Result<u64, String> {
     let wrong = || format!("{text:?} is no number such as 1000000, 1e6, 8G or 512MB");
     let lower = text.trim().to_ascii_lowercase();

@@ -4,6 +4,14 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Unit of a shingle, with the number of units.
+///
+/// # Examples
+/// ```
+/// use webtwin_job::Shingling;
+///
+/// assert_eq!("words:5".parse(), Ok(Shingling::Words(5)));
+/// assert_eq!(Shingling::Chars(20).to_string(), "chars:20");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shingling {
     /// Words as in `text::words`: normalised and case-folded, without punctuation.

@@ -41,6 +41,23 @@ pub struct Digest {
 }
 
 /// Makes digests, one page after another, as a run with the same job reads them; one for each thread.
+///
+/// # Examples
+/// ```
+/// use webtwin_job::Job;
+/// use webtwin_live::Digester;
+/// use webtwin_pages::record::{Form, RawPage};
+///
+/// let mut digester = Digester::new(&Job::default());
+/// let mut exact = |url, html: &str| {
+///     let page = RawPage::new(url, html.as_bytes().to_vec(), Form::Html);
+///     digester.digest(&page).unwrap().unwrap().exact
+/// };
+/// // Equal texts have equal digests, whatever the markup.
+/// let text = "Chapter one of the manual, which is long enough to be compared. ".repeat(20);
+/// let first = exact("http://a.example/1", &format!("<p>{text}</p>"));
+/// assert_eq!(first, exact("http://b.example/1", &format!("<div><b>{text}</b></div>")));
+/// ```
 pub struct Digester {
     extractor: Extractor,
     recipe: Recipe,

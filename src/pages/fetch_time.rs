@@ -9,6 +9,15 @@ use chrono::{DateTime, NaiveDate, NaiveDateTime, Timelike};
 /// as in ARC, CDX and file names: `20190420`, `20190420100000`.
 ///
 /// A date without an offset is UTC. A leap second counts as the second after it.
+///
+/// # Examples
+/// ```
+/// use webtwin_pages::fetch_time::parse;
+///
+/// assert_eq!(parse("1970-01-02T00:00:00Z"), Some(86_400));
+/// assert_eq!(parse("19700102000000"), Some(86_400));
+/// assert_eq!(parse("yesterday"), None);
+/// ```
 pub fn parse(text: &str) -> Option<i64> {
     let text = text.trim();
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());

@@ -85,6 +85,14 @@ fn ascii(rule: &'static str) -> Cow<'static, str> {
 /// `public_suffix_list.dat` next to this file, whose head names version and licence. A newer
 /// version changes results. Rules apply as described in
 /// <https://github.com/publicsuffix/list/wiki/Format>.
+///
+/// # Examples
+/// ```
+/// use webtwin_pages::public_suffix::registered_domain;
+///
+/// assert_eq!(registered_domain("www.example.co.uk"), "example.co.uk");
+/// assert_eq!(registered_domain("192.0.2.1"), "192.0.2.1");
+/// ```
 pub fn registered_domain(host: &str) -> &str {
     if host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok() {
         return host;

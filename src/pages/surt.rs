@@ -59,6 +59,14 @@ pub fn surt_key_of(url: &str) -> String {
 
 /// Returns the [`surt_prefix`] of a canonical URL given as text. Parses only the few URLs that need
 /// it. A text that is not a URL is returned unchanged.
+///
+/// # Examples
+/// ```
+/// use webtwin_pages::surt::surt_prefix_of;
+///
+/// let prefix = surt_prefix_of("https://www.example.com/Docs/");
+/// assert_eq!(prefix, "http://(com,example,www,)/docs/");
+/// ```
 pub fn surt_prefix_of(url: &str) -> String {
     let Some((host, path)) = plain(url) else {
         return CanonicalUrl::parse(url).map_or_else(|_| url.to_string(), |url| surt_prefix(&url));

@@ -16,6 +16,17 @@ use url::Url;
 pub(super) const LONGEST: usize = 8 << 10;
 
 /// An http(s) URL in canonical form.
+///
+/// # Examples
+/// ```
+/// use webtwin_pages::url::CanonicalUrl;
+///
+/// let url = CanonicalUrl::parse("HTTP://user@A.example:80/b/../Index.html?y&x#top")?;
+/// assert_eq!(url.as_str(), "http://a.example/Index.html?y&x");
+/// assert_eq!(url.join("c.html")?.as_str(), "http://a.example/c.html");
+/// assert_eq!(CanonicalUrl::parse("mailto:b@a.example"), Err("not http or https"));
+/// # Ok::<(), &'static str>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CanonicalUrl {
     pub(super) url: Url,

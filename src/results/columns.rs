@@ -37,6 +37,15 @@ pub enum Named {
 
 /// Returns the kind of object that the ids of a column identify, or `None` for columns of other
 /// values and for hashes of content.
+///
+/// # Examples
+/// ```
+/// use webtwin_results::columns::{Named, named};
+///
+/// assert_eq!(named("pairs", "a"), Some(Named::Page));
+/// assert_eq!(named("server_pairs", "a"), Some(Named::Host));
+/// assert_eq!(named("pairs", "value"), None);
+/// ```
 pub fn named(table: &str, column: &str) -> Option<Named> {
     let is_in = |tables: &[(&str, &[&str])]| tables.iter().any(|of| of.0 == table && of.1.contains(&column));
     match is_in(&OF_PAGES) {

@@ -14,6 +14,16 @@ use webtwin_storage::table_rows::TableFile;
 const KEYS: usize = 1 << 18;
 
 /// Division of the keys, which are ids or hashes, into equal ranges by their leading bits.
+///
+/// # Examples
+/// ```
+/// use webtwin_results::ranges::Ranges;
+///
+/// // 800 rows, about 100 in each range, in at most 64 ranges.
+/// let ranges = Ranges::of(800, 100, 64);
+/// assert_eq!(ranges.count(), 8);
+/// assert_eq!([0, 1 << 61, u64::MAX].map(|key| ranges.range(key)), [0, 1, 7]);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ranges {
     bits: u32,

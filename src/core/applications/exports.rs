@@ -113,13 +113,13 @@ pub const SCRAPY: (&str, &str) = ("scrapy_webtwin.py", include_str!("../../../cl
 /// use webtwin_core::applications::exports::{AvoidLists, EXPORTS};
 /// use webtwin_core::applications::prefixes::Prefix;
 ///
-/// let prefix = |prefix: &str, single| Prefix { prefix: prefix.into(), single, pages: 1, bytes: 9 };
+/// let prefix = |url: &str, single| Prefix { prefix: url.into(), single, pages: 1, bytes: 9 };
 /// let prefixes = vec![prefix("http://a.example/m/", false), prefix("http://a.example/x", true)];
-/// let site = AvoidLists { prefixes, ..AvoidLists::default() };
+/// let sites = [AvoidLists { prefixes, ..AvoidLists::default() }];
 ///
-/// let text = |name| EXPORTS.iter().find(|export| export.name == name).unwrap().text(&[site.clone()]);
-/// assert_eq!(text("urls.txt"), "http://a.example/x\n");
-/// assert_eq!(text("prefixes.txt"), "http://a.example/m/\n");
+/// let [urls, prefixes, ..] = &EXPORTS;
+/// assert_eq!((urls.name, urls.text(&sites)), ("urls.txt", "http://a.example/x\n".into()));
+/// assert_eq!(prefixes.text(&sites), "http://a.example/m/\n");
 /// ```
 pub const EXPORTS: [Export<AvoidLists>; 7] = [
     Export::of_lines("urls.txt", |site, text| each(site, |p| p.single, |p| line(text, &p.prefix))),

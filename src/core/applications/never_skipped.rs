@@ -18,7 +18,7 @@ const FEED_NAMES: [&str; 9] =
 ///
 /// assert!(never_skipped("/robots.txt", "text/plain"));
 /// assert!(never_skipped("/blog/feed", "application/xml"));
-/// // A page about feeds.
+/// // HTML at such a path is a page about a feed.
 /// assert!(!never_skipped("/blog/feed", "text/html"));
 /// ```
 pub fn never_skipped(path: &str, mime: &str) -> bool {

@@ -66,8 +66,8 @@ pub fn by_place(links: &[(Page, Page)]) -> (Vec<Page>, Vec<[u32; 2]>) {
 /// A union-find over the links; for the links of contested components, links times log links.
 ///
 /// # Examples
-/// A host has pages of the trivial clusters 10, 11 and 12, which links connect, and elsewhere copies
-/// of the first two.
+/// A host has pages of the trivial clusters 10, 11 and 12, which links connect, and elsewhere
+/// copies of the first two.
 /// ```
 /// use webtwin_base::ids::{ClusterId, Page, PieceId};
 /// use webtwin_core::clusters::pieces::{HostLinks, by_place, grow_pieces};

@@ -79,7 +79,8 @@ fn pack(value: u64, mask: u64) -> u16 {
 /// let is_met = |difference: u64| all.iter().any(|condition| condition.is_met(difference));
 /// assert_eq!(all.len(), 4);
 /// assert!(is_met(0b111) && is_met(1 << 60 | 1 << 40 | 1));
-/// assert!(!is_met(0x0001_0001_0001_0001 * 0b11));
+/// // Two bits differ in each of the four words.
+/// assert!(!is_met(0x0003_0003_0003_0003));
 /// ```
 pub fn conditions(k: u32) -> Vec<Condition> {
     assert!(k <= MAX_K, "conditions are for distances up to {MAX_K}, not {k}");

@@ -12,7 +12,7 @@ use super::design::width_mask;
 /// ```
 /// use webtwin_core::hamming::spread::Spread;
 ///
-/// // Every bit of 32 is put into the lower one of two.
+/// // Each of the 32 bits becomes the lower one of two bits.
 /// let spread = Spread::new(32);
 /// assert_eq!(spread.apply(0b1011), 0b0100_0101);
 /// ```

@@ -149,8 +149,8 @@ pub fn blocks(texts: &mut [Titled]) -> impl Iterator<Item = &[Titled]> {
 /// must ascend.
 ///
 /// # Examples
-/// Two texts with one title share three of their four own chunks. Boilerplate of the site that is on
-/// both pages does not make them more alike.
+/// Two texts with one title share three of their four own chunks. Boilerplate of the site that is
+/// on both pages does not make them more alike.
 /// ```
 /// use webtwin_core::overlap::views::{Kin, marked, resemblance};
 /// use webtwin_job::Overlap;

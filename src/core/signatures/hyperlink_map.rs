@@ -51,8 +51,8 @@ pub fn part(x: f64, largest: f64) -> u64 {
 /// K additions per link and iteration.
 ///
 /// # Examples
-/// Equation (1) by hand: page 0 links to page 1, r is 1 and 1/2, γ is 1/2. After one iteration page 0
-/// has 1 + 1/2 (1/2 · 1/2) = 9/8, and 1/2 divided by 9/8 is 4/9.
+/// Equation (1) by hand: page 0 links to page 1, r is 1 and 1/2, γ is 1/2. After one iteration page
+/// 0 has 1 + 1/2 (1/2 · 1/2) = 9/8, the largest component, and 1/2 divided by 9/8 is 4/9.
 /// ```
 /// use webtwin_base::ids::Page;
 /// use webtwin_core::signatures::ONE;

@@ -77,7 +77,7 @@ fn entry(bits: u16) -> i64 {
 /// [`Signatures::recipe`](webtwin_job::Signatures::recipe).
 ///
 /// # Examples
-/// Only the words of a text count, not their order.
+/// The projection depends on the words of a text and their counts, but not on their order.
 /// ```
 /// use webtwin_core::signatures::random_projection::Recipe;
 /// use webtwin_job::VectorRecipe;

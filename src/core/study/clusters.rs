@@ -67,8 +67,8 @@ struct Alike {
 /// A few passes over the pages; 24 bytes a page.
 ///
 /// # Examples
-/// Pages 0, 2 and 3 have the same paragraphs. In two steps the first finds all of their cluster,
-/// because it searches the whole collection for its documents.
+/// Pages 0, 2 and 3 have the same paragraphs. The first of two steps finds all three, because it
+/// searches the whole collection for the documents of its half.
 /// ```
 /// use webtwin_base::ids::Page;
 /// use webtwin_core::study::clusters::{Step, clusters};

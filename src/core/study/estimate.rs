@@ -46,7 +46,7 @@ fn after(growth: &[Step], percent: u32) -> Option<Step> {
 /// let growth = |duplicates: [u64; 2]| {
 ///     duplicates.map(|duplicates| Step { documents: 100, clusters: 10, duplicates })
 /// };
-/// // The reference gains half as many duplicates again in the second half of its steps.
+/// // The second half of the steps adds half as many duplicates again to the reference.
 /// let of = estimate(&growth([30, 44]), &growth([20, 30]), 50).unwrap();
 /// assert_eq!((of.duplicates, of.duplicates_found), (45, 44));
 /// ```

@@ -145,8 +145,8 @@ impl Repeating {
 /// the reference for the dataflow.
 ///
 /// # Examples
-/// A false match of the paper: all paragraphs of "eded" are found in "bedf", which has the same number
-/// of paragraphs.
+/// A false match of the paper: all paragraphs of "eded" are found in "bedf", which has the same
+/// number of paragraphs.
 /// ```
 /// use webtwin_base::ids::Page;
 /// use webtwin_core::study::matches::{Match, matches};

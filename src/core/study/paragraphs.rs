@@ -38,7 +38,8 @@ const SENTENCES: usize = 3;
 /// let job = resolve("job.toml", "preset = \"study\"", &[])?;
 /// let mut paragraphs = Paragraphs::new(&job.chunks, &job.study);
 /// let mut marks = Vec::new();
-/// // 40 short sentences are 14 shingle paragraphs, all of which but the last are the same.
+/// // 40 sentences are 13 shingle paragraphs of three sentences and one of the last sentence. Each
+/// // repeat has a mark of its own.
 /// let document = paragraphs.marks(&"It is said. ".repeat(40), &mut marks);
 /// assert_eq!((document.chunks, marks.len()), (14, 14));
 /// // A text of up to 450 characters is no document.

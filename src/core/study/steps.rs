@@ -22,7 +22,8 @@ use webtwin_base::ids::{FPrint, Page};
 /// Each document is looked up once a step.
 ///
 /// # Examples
-/// The rule of the paper depends on the order: "eded" is found in "bedf", but not the other way round.
+/// The result depends on the order of the documents: "eded" is found in "bedf", but "bedf" is not
+/// found in "eded".
 /// ```
 /// use webtwin_core::study::steps::by_steps;
 ///

@@ -52,8 +52,8 @@ const CONTRADICTION: u64 = 3;
 /// A round applies up to 64 edits to each URL. Memory: 100 bytes and some URLs a page.
 ///
 /// # Examples
-/// A hundred pages of a site, each with and without a session id. Other pages with an `id` are not
-/// copies of each other, so only the session id is dropped.
+/// A hundred pages of a site, each with and without a session id. Pages that differ in the
+/// parameter `id` are not copies of each other, so only the session id is dropped.
 /// ```
 /// use webtwin_core::url_rules::evidence::DomainPage;
 /// use webtwin_core::url_rules::learn::{Required, learn};

@@ -208,6 +208,17 @@ impl Extractor {
 
     /// Returns text that was already extracted. White space is normalised as for HTML, and nothing
     /// else is changed.
+    ///
+    /// # Examples
+    /// ```
+    /// use webtwin_job::Limits;
+    /// use webtwin_pages::html::Extractor;
+    ///
+    /// let mut extractor = Extractor::new(&Limits::default());
+    /// let extracted = extractor.text(b"One   line.\r\n<b>", None);
+    /// assert_eq!(extracted.text, "One line.\n<b>");
+    /// assert!(extracted.links.is_empty());
+    /// ```
     pub fn text<'a>(&'a mut self, body: &[u8], transport_charset: Option<&str>) -> Extracted<'a> {
         let Decoded { text, replaced } = self.decoder.decode(body, transport_charset, false);
         self.lines.clear();

@@ -133,6 +133,28 @@ impl RangeEnd {
 ///
 /// # Cost
 /// Reads the range, the rest of its last record, and the first bytes of the file.
+///
+/// # Examples
+/// ```
+/// use webtwin_base::read_at::Bytes;
+/// use webtwin_job::Input;
+/// use webtwin_pages::record::Found;
+/// use webtwin_pages::warc::read_range;
+///
+/// let record = "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: http://a.example/\r\n\
+///     Content-Type: text/plain\r\nContent-Length: 5\r\n\r\nHello\r\n\r\n";
+/// let file = Bytes(record.as_bytes());
+/// let mut pages = Vec::new();
+/// let end = read_range(&file, 0..record.len() as u64, &Input::default(), &mut |found| {
+///     if let Found::Page(page) = found {
+///         pages.push((page.url, page.body));
+///     }
+///     Ok(())
+/// })?;
+/// assert_eq!((end.records, end.end), (1, record.len() as u64));
+/// assert_eq!(pages, [("http://a.example/".to_string(), b"Hello".to_vec())]);
+/// # Ok::<(), webtwin_base::error::Error>(())
+/// ```
 pub fn read_range(file: &dyn ReadAt, range: Range<u64>, input: &Input, sink: &mut Sink) -> Result<RangeEnd> {
     read_in_blocks(file, range, Entry::Search, &mut Out::new(input, sink), BLOCK_BYTES)
 }
@@ -208,6 +230,17 @@ pub fn settle(ends: &[RangeEnd]) -> Vec<u64> {
 ///
 /// # Errors
 /// Returns any error of `file`.
+///
+/// # Examples
+/// ```
+/// use webtwin_base::read_at::Bytes;
+/// use webtwin_pages::warc::{Compression, Format, probe};
+///
+/// let head = b"WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 0\r\n\r\n\r\n\r\n";
+/// assert_eq!(probe(&Bytes(head.to_vec()))?, Some((Format::Warc, Compression::Plain)));
+/// assert_eq!(probe(&Bytes(b"<html>".to_vec()))?, None);
+/// # Ok::<(), webtwin_base::error::Error>(())
+/// ```
 pub fn probe(file: &dyn ReadAt) -> Result<Option<(Format, Compression)>> {
     let first = Blocks::new(file, PROBE_BYTES).peek(0, PROBE_BYTES)?;
     let formats = [Format::Warc, Format::Arc];

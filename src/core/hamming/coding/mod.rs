@@ -116,9 +116,11 @@ pub struct Damaged(pub &'static str);
 /// let encoded = encode(Coder::EliasFano, 64, &sorted);
 /// assert!(encoded.bits_a_row() < 50.0);
 ///
+/// let decode = |block: &[u8], rows: &mut [u64]| decode_block(Coder::EliasFano, block, rows);
 /// let mut decoded = vec![0; sorted.len()];
-/// encoded.decode(&mut decoded, |block, rows| decode_block(Coder::EliasFano, block, rows)).unwrap();
+/// encoded.decode(&mut decoded, decode)?;
 /// assert_eq!(decoded, sorted);
+/// # Ok::<(), webtwin_core::hamming::coding::Damaged>(())
 /// ```
 pub fn encode(coder: Coder, f: u32, sorted: &[u64]) -> Encoded {
     let mut encoded = Encoded::default();

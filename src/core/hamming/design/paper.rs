@@ -25,8 +25,8 @@ const MOST_BLOCKS: u32 = 16;
 /// Returns the designs of Example 3.1 with 20, 16, 10 and 4 tables for f = 64, k = 3.
 ///
 /// # Examples
-/// Fewer tables have shorter keys, so a probe among 2^34 fingerprints finds more of them: 8, 64, 512
-/// or 256K.
+/// Fewer tables have shorter keys, so a probe among 2^34 fingerprints finds more of them: 8, 64,
+/// 512 or 256K.
 /// ```
 /// use webtwin_core::hamming::design::paper::example_3_1;
 ///
@@ -71,11 +71,10 @@ fn split(bits: u64, k: u32, splits: &[u32]) -> Vec<u64> {
 /// ```
 /// use webtwin_core::hamming::design::paper::fewest_tables;
 ///
-/// // 2^34 fingerprints of 64 bits, k = 3. The fingerprint is split into four blocks, and the rest of
-/// // it into four again.
-/// assert_eq!(fewest_tables(64, 3, 34.0, 28.0), (16, vec![4, 4]));
-/// // With one split fewer, keys have 16 bits.
+/// // 2^34 fingerprints of 64 bits, k = 3. One split into four blocks yields keys of 16 bits.
 /// assert_eq!(fewest_tables(64, 3, 34.0, 16.0), (4, vec![4]));
+/// // For keys of 28 bits, the other 48 bits are split into four blocks again.
+/// assert_eq!(fewest_tables(64, 3, 34.0, 28.0), (16, vec![4, 4]));
 /// ```
 pub fn fewest_tables(f: u32, k: u32, d: f64, least_top_bits: f64) -> (u64, Vec<u32>) {
     // With tau = d - p_min, the condition d - (bits chosen so far) < tau means: bits chosen so far
