@@ -464,7 +464,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let followed = followed(&folder.path().join("index"));
         let path = folder.path().join("x.warc");
-        let mut growing = Growing::default();
+        let mut growing = Growing::at(0);
         let ends: Vec<u64> = members
             .iter()
             .scan(0, |end, member| {
@@ -516,7 +516,7 @@ mod tests {
         let mut damaged = records();
         damaged[2].truncate(60);
         std::fs::write(&path, damaged.concat()).unwrap();
-        let mut growing = Growing::default();
+        let mut growing = Growing::at(0);
         followed.look(&path, &mut growing).unwrap();
         let counts = followed.counts.lock().unwrap().clone();
         assert_eq!(counts.kept, 3, "{counts:?}");
