@@ -28,7 +28,7 @@ fn a_command_that_is_not_there_names_the_feature_that_brings_it() {
 #[cfg(not(feature = "pdf"))]
 #[test]
 fn a_pdf_is_rejected_and_the_line_about_it_names_the_feature() {
-    use crate::support::program::{rows, said, webtwin};
+    use crate::support::program::{rows, stderr_text, webtwin};
 
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
@@ -36,13 +36,13 @@ fn a_pdf_is_rejected_and_the_line_about_it_names_the_feature() {
     std::fs::write(at("site/page.html"), "<title>A page</title><p>It has few words.").unwrap();
     std::fs::write(at("site/paper.pdf"), "%PDF-1.4\n").unwrap();
     let run = webtwin(&["run", "--input", &at("site"), "--output", &at("out")]).output().unwrap();
-    assert!(run.status.success(), "{}", said(&run));
+    assert!(run.status.success(), "{}", stderr_text(&run));
     assert!(
-        said(&run).contains("1 PDF or PostScript documents were not read: this build reads no PDF"),
+        stderr_text(&run).contains("1 PDF or PostScript documents were not read: this build reads no PDF"),
         "{}",
-        said(&run)
+        stderr_text(&run)
     );
-    assert!(said(&run).contains("--features pdf`"), "{}", said(&run));
+    assert!(stderr_text(&run).contains("--features pdf`"), "{}", stderr_text(&run));
     let rejected = &rows(&at("out"), "rejected")[0];
     assert_eq!(rejected["reason"], "no_converter");
     assert!(rejected["detail"].as_str().unwrap().contains("--features pdf`"), "{rejected}");

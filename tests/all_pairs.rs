@@ -1,17 +1,17 @@
 use proptest::prelude::*;
 use webtwin::dataflow::pairs::overlap_join::similar_pairs;
-use webtwin::dataflow::pairs::overlap_work::{OverlapWork, Pages};
-use webtwin::engine::{Cluster, Net};
+use webtwin::dataflow::pairs::overlap_work::{OverlapPages, OverlapWork};
+use webtwin::engine::{ClusterLayout, Net};
 use webtwin::error::{Error, Result};
 use webtwin::ids::{HostId, Page};
-use webtwin::job::Overlap;
+use webtwin::job::OverlapSettings;
 use webtwin::overlap::coarse_count::Layout;
-use webtwin::overlap::planner::Method;
+use webtwin::overlap::planner::CountingMethod;
 use webtwin::overlap::prune::PageSet;
-use webtwin::overlap::rows::{Row, Row32, Row64};
+use webtwin::overlap::rows::{FPrintRow, Row32, Row64};
 use webtwin::overlap::{FPrintDocId, SimilarPair, sort_based};
-use webtwin::spill::{Bounds, MemoryPool, SPILL};
-use webtwin_lab::made::tables::{Chunking, Table, TableParams};
+use webtwin::spill::{MemoryPool, ProcessBounds, SPILL};
+use webtwin_lab::made::tables::{Chunking, SyntheticTable, TableParams};
 
 use super::rendezvous::{cluster, results, run_all};
 
@@ -32,10 +32,10 @@ struct Small {
     rows: Vec<(u64, Page)>,
     hosts: Vec<HostId>,
     copies: Vec<Page>,
-    settings: Overlap,
+    settings: OverlapSettings,
 }
 
-fn of_small<R: Row>(small: &Small, cluster: &Cluster, method: Option<Method>) -> Vec<SimilarPair> {
+fn of_small<R: FPrintRow>(small: &Small, cluster: &ClusterLayout, method: Option<CountingMethod>) -> Vec<SimilarPair> {
     let Small { rows, hosts, copies, settings } = small.clone();
     let mut pairs = results(cluster, move |net| {
         let (me, peers) = (net.index(), net.peers());
@@ -47,7 +47,7 @@ fn of_small<R: Row>(small: &Small, cluster: &Cluster, method: Option<Method>) ->
             }
         };
         let mut found = Vec::new();
-        let pages = Pages { count: 60, hosts: &hosts, copies: &copies };
+        let pages = OverlapPages { count: 60, hosts: &hosts, copies: &copies };
         let count = (rows.len() / peers) as u64;
         similar_pairs::<R, _>(net, count, sources, &pages, &settings, method, |pair| found.push(pair))?;
         assert!(found.is_sorted());
@@ -69,12 +69,12 @@ fn small() -> impl Strategy<Value = Small> {
             rows: rows.into_iter().collect(),
             hosts,
             copies: copies.into_iter().collect(),
-            settings: Overlap {
+            settings: OverlapSettings {
                 min_resemblance,
                 doubt: 1,
                 template_pages,
                 max_documents,
-                ..Overlap::of_papers(min_shared)
+                ..OverlapSettings::of_papers(min_shared)
             },
         },
     )
@@ -85,10 +85,10 @@ fn reference(small: &Small) -> Vec<SimilarPair> {
     sort_based::similar_pairs(&table, &small.hosts, &small.copies, &small.settings)
 }
 
-fn methods() -> impl Strategy<Value = Option<Method>> {
+fn methods() -> impl Strategy<Value = Option<CountingMethod>> {
     prop::option::of(
         (1u32..3, 1u32..4, 1u32..4)
-            .prop_map(|(lines, hashes, parts)| Method::CoarseCount(Layout { lines, hashes, parts })),
+            .prop_map(|(lines, hashes, parts)| CountingMethod::CoarseCount(Layout { lines, hashes, parts })),
     )
 }
 
@@ -98,8 +98,8 @@ proptest! {
     #[test]
     fn all_pairs_equal_the_sort_based_table(small in small(), workers in 1usize..4, method in methods()) {
         let want = reference(&small);
-        prop_assert_eq!(&of_small::<Row32>(&small, &Cluster::local(workers), method), &want);
-        prop_assert_eq!(&of_small::<Row64>(&small, &Cluster::local(workers), method), &want);
+        prop_assert_eq!(&of_small::<Row32>(&small, &ClusterLayout::local(workers), method), &want);
+        prop_assert_eq!(&of_small::<Row64>(&small, &ClusterLayout::local(workers), method), &want);
     }
 }
 
@@ -115,9 +115,9 @@ proptest! {
 /// Similar pairs of a made-up table, and what this worker did.
 fn of_table(
     net: &mut Net,
-    table: &Table,
+    table: &SyntheticTable,
     pool: MemoryPool,
-    method: Option<Method>,
+    method: Option<CountingMethod>,
 ) -> Result<(Vec<SimilarPair>, OverlapWork)> {
     share(net, pool);
     let mine = table.part(net.index(), net.peers());
@@ -133,35 +133,39 @@ fn of_table(
         }
     };
     let copies = PageSet::new(table.pages() as usize, |_| false);
-    let pages = Pages { count: table.pages() as usize, hosts: &[], copies: &copies };
+    let pages = OverlapPages { count: table.pages() as usize, hosts: &[], copies: &copies };
     let mut found = Vec::new();
-    let all = similar_pairs::<Row32, _>(net, rows, sources, &pages, &Overlap::of_papers(25), method, |pair| {
+    let all = similar_pairs::<Row32, _>(net, rows, sources, &pages, &OverlapSettings::of_papers(25), method, |pair| {
         found.push(pair)
     })?;
     Ok((found, all.work))
 }
 
-fn table() -> Table {
-    Table::new(TableParams { pages: 20_000, seed: 5, chunking: Chunking::TwoLines, bits: 32 }).unwrap()
+fn table() -> SyntheticTable {
+    SyntheticTable::new(TableParams { pages: 20_000, seed: 5, chunking: Chunking::TwoLines, bits: 32 }).unwrap()
 }
 
 #[test]
 fn the_least_memory_gives_the_same_pairs_by_way_of_the_disk() {
     let mut all = Vec::new();
     let unbounded = |net: &mut Net| of_table(net, &table(), pool(0), None);
-    for (pairs, work) in results(&Cluster::local(2), unbounded) {
+    for (pairs, work) in results(&ClusterLayout::local(2), unbounded) {
         assert_eq!(work.spilled_bytes, 0);
         all.extend(pairs);
     }
     all.sort_unstable();
     assert!(all.len() > 10_000);
-    let refused = run_all(&Cluster::local(2), |net| of_table(net, &table(), pool(1), None)).remove(0).unwrap_err();
+    let refused =
+        run_all(&ClusterLayout::local(2), |net| of_table(net, &table(), pool(1), None)).remove(0).unwrap_err();
     let Error::MemoryLimit { needed_bytes, .. } = refused else { panic!("{refused}") };
-    for method in [None, Some(Method::SortBased), Some(Method::CoarseCount(Layout { lines: 500, hashes: 2, parts: 2 }))]
-    {
+    for method in [
+        None,
+        Some(CountingMethod::SortBased),
+        Some(CountingMethod::CoarseCount(Layout { lines: 500, hashes: 2, parts: 2 })),
+    ] {
         let bounded = move |net: &mut Net| of_table(net, &table(), pool(needed_bytes), method);
         let mut got = Vec::new();
-        for (pairs, work) in results(&Cluster::local(2), bounded) {
+        for (pairs, work) in results(&ClusterLayout::local(2), bounded) {
             assert!(work.spilled_bytes > 1_000_000, "{}: {} bytes spilled", work.why, work.spilled_bytes);
             got.extend(pairs);
         }
@@ -172,12 +176,13 @@ fn the_least_memory_gives_the_same_pairs_by_way_of_the_disk() {
 
 #[test]
 fn a_disk_without_room_for_all_rows_or_pairs_gives_the_same_pairs_in_passes() {
-    let refused = run_all(&Cluster::local(2), |net| of_table(net, &table(), pool(1), None)).remove(0).unwrap_err();
-    let (least, sort_based) = (needed(&refused), Some(Method::SortBased));
+    let refused =
+        run_all(&ClusterLayout::local(2), |net| of_table(net, &table(), pool(1), None)).remove(0).unwrap_err();
+    let (least, sort_based) = (needed(&refused), Some(CountingMethod::SortBased));
     let of = |disk_bytes: u64| {
         let pool = MemoryPool { disk_bytes, ..pool(least + 4_000_000) };
         let mut all = Vec::new();
-        let mut found = run_all(&Cluster::local(2), move |net| {
+        let mut found = run_all(&ClusterLayout::local(2), move |net| {
             Ok((of_table(net, &table(), pool.clone(), sort_based)?, net.rounds()))
         });
         let mut rounds = 0;
@@ -210,11 +215,13 @@ fn a_disk_without_room_for_all_rows_or_pairs_gives_the_same_pairs_in_passes() {
 
 #[test]
 fn a_folder_for_spilling_that_is_not_there_ends_the_run_with_its_name() {
-    let refused = run_all(&Cluster::local(1), |net| of_table(net, &table(), pool(1), None)).remove(0).unwrap_err();
+    let refused =
+        run_all(&ClusterLayout::local(1), |net| of_table(net, &table(), pool(1), None)).remove(0).unwrap_err();
     let Error::MemoryLimit { needed_bytes, .. } = refused else { panic!("{refused}") };
     let nowhere = MemoryPool { folder: "/nowhere/at/all".into(), ..pool(needed_bytes) };
-    let ended =
-        run_all(&Cluster::local(1), move |net| of_table(net, &table(), nowhere.clone(), None)).remove(0).unwrap_err();
+    let ended = run_all(&ClusterLayout::local(1), move |net| of_table(net, &table(), nowhere.clone(), None))
+        .remove(0)
+        .unwrap_err();
     assert_eq!(ended.exit_code(), 8);
     assert!(ended.to_string().contains("/nowhere/at/all (effort.spill)"), "{ended}");
 }
@@ -227,9 +234,9 @@ fn of_one_chunk(net: &mut Net, count: usize, max_documents: u32, memory_bytes: u
         move |send: &mut dyn FnMut(u64, Page)| Ok(mine.by_ref().take(10_000).map(|doc| send(7, doc)).count() > 0)
     };
     let copies = PageSet::new(count, |_| false);
-    let pages = Pages { count, hosts: &[], copies: &copies };
-    let settings = Overlap { max_documents, ..Overlap::of_papers(1) };
-    let bounds = Bounds { memory_bytes, disk_bytes: 1 << 30, disk_is_set: true };
+    let pages = OverlapPages { count, hosts: &[], copies: &copies };
+    let settings = OverlapSettings { max_documents, ..OverlapSettings::of_papers(1) };
+    let bounds = ProcessBounds { memory_bytes, disk_bytes: 1 << 30, disk_is_set: true };
     share(net, MemoryPool { disk_bytes: 1 << 30, bounds, ..pool(memory_bytes) });
     let rows = (count / net.peers()) as u64;
     Ok(similar_pairs::<Row32, _>(net, rows, sources, &pages, &settings, None, |_| {})?.work)
@@ -246,10 +253,10 @@ fn needed(refused: &Error) -> u64 {
 fn a_chunk_on_more_pages_than_memory_takes_is_refused_with_their_number() {
     let refusal = |count, max_documents, memory_bytes| {
         let one = move |net: &mut Net| of_one_chunk(net, count, max_documents, memory_bytes);
-        run_all(&Cluster::local(2), one).remove(0).unwrap_err()
+        run_all(&ClusterLayout::local(2), one).remove(0).unwrap_err()
     };
     let frequent = |count, memory_bytes| {
-        for work in results(&Cluster::local(2), move |net| of_one_chunk(net, count, 1000, memory_bytes)) {
+        for work in results(&ClusterLayout::local(2), move |net| of_one_chunk(net, count, 1000, memory_bytes)) {
             assert_eq!(work.counts.emitted, 0);
         }
     };
@@ -291,8 +298,8 @@ fn of_frequent_chunks(net: &mut Net, pool: MemoryPool, template_pages: u32) -> R
     };
     let copies = PageSet::new(PAGES, |page| page.0.is_multiple_of(7));
     let hosts: Vec<HostId> = (0..PAGES).map(|page| HostId(page as u32 / 8)).collect();
-    let pages = Pages { count: PAGES, hosts: &hosts, copies: &copies };
-    let settings = Overlap { max_documents: 1000, template_pages, ..Overlap::of_papers(1) };
+    let pages = OverlapPages { count: PAGES, hosts: &hosts, copies: &copies };
+    let settings = OverlapSettings { max_documents: 1000, template_pages, ..OverlapSettings::of_papers(1) };
     let mut found = Vec::new();
     let all = similar_pairs::<Row64, _>(net, 2_100_000, sources, &pages, &settings, None, |pair| found.push(pair))?;
     Ok((found, all.work))
@@ -302,18 +309,21 @@ fn of_frequent_chunks(net: &mut Net, pool: MemoryPool, template_pages: u32) -> R
 fn frequent_chunks_that_have_no_room_change_neither_pairs_nor_counts() {
     let of = |memory_bytes: u64, template_pages: u32| {
         let one = move |net: &mut Net| of_frequent_chunks(net, pool(memory_bytes), template_pages);
-        let given = results(&Cluster::local(2), one);
+        let given = results(&ClusterLayout::local(2), one);
         let mut pairs: Vec<SimilarPair> = given.iter().flat_map(|one| one.0.clone()).collect();
         pairs.sort_unstable();
         (pairs, given.into_iter().map(|one| one.1.counts).reduce(|sum, one| sum + &one).unwrap())
     };
-    let refused = run_all(&Cluster::local(2), |net| of_frequent_chunks(net, pool(1), 0)).remove(0).unwrap_err();
+    let refused = run_all(&ClusterLayout::local(2), |net| of_frequent_chunks(net, pool(1), 0)).remove(0).unwrap_err();
     let is_pair = |first: &usize| !first.is_multiple_of(7) && !(first + 1).is_multiple_of(7);
     let expected = (0..1_000_000).step_by(2).filter(is_pair).count();
     // Nobody asks for furniture; the four are; they are on too few pages of each host.
-    for (template_pages, furniture) in [(0, 0), (5, 4), (8, 0)] {
+    for (template_pages, boilerplate) in [(0, 0), (5, 4), (8, 0)] {
         let (all, counts) = of(0, template_pages);
-        assert_eq!((all.len(), counts.template_chunks, counts.frequent_chunks), (expected, furniture, 4 - furniture));
+        assert_eq!(
+            (all.len(), counts.template_chunks, counts.frequent_chunks),
+            (expected, boilerplate, 4 - boilerplate)
+        );
         assert!(of(needed(&refused), template_pages) == (all, counts));
     }
 }

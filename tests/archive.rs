@@ -16,7 +16,7 @@ fn crawl(folder: &Path) -> String {
     path
 }
 
-fn told(arguments: &[&str]) -> String {
+fn message(arguments: &[&str]) -> String {
     let output = webtwin(arguments).output().unwrap();
     assert!(output.status.success() && output.stdout.is_empty());
     String::from_utf8(output.stderr).unwrap()
@@ -38,12 +38,12 @@ fn a_crawl_is_archived_the_same_by_any_threads_and_comes_back() {
     let crawl = crawl(folder.path());
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     // Side files such as truth.tsv are passed over.
-    let line = told(&["archive", &crawl, "--output", &at("one"), "--workers", "1"]);
+    let line = message(&["archive", &crawl, "--output", &at("one"), "--workers", "1"]);
     assert!(line.contains("passed over 1 that are no WARC files") && line.contains("written as revisits"), "{line}");
-    told(&["archive", &crawl, "--output", &at("three"), "--workers", "3", "--memory", "0"]);
+    message(&["archive", &crawl, "--output", &at("three"), "--workers", "3", "--memory", "0"]);
     assert!(files(&at("one")) == files(&at("three")));
 
-    let line = told(&["restore", &at("one"), "--output", &at("back")]);
+    let line = message(&["restore", &at("one"), "--output", &at("back")]);
     assert!(line.contains("all equal to the archived ones"), "{line}");
     let (before, archived, after) = (files(&crawl), files(&at("one")), files(&at("back")));
     assert!(unpacked(&before) == unpacked(&after));
@@ -57,8 +57,8 @@ fn a_crawl_is_archived_the_same_by_any_threads_and_comes_back() {
     let sum = records["copied"].as_u64().unwrap() + records["revisits"].as_u64().unwrap();
     assert_eq!(records["read"].as_u64().unwrap(), sum);
     let kept = |input: &str, output: &str| {
-        let told = told(&["run", "--input", input, "--output", &at(output)]);
-        told.lines().find(|line| line.contains(" pages kept")).unwrap().to_string()
+        let message = message(&["run", "--input", input, "--output", &at(output)]);
+        message.lines().find(|line| line.contains(" pages kept")).unwrap().to_string()
     };
     assert_eq!(kept(&crawl, "run-before"), kept(&at("one"), "run-after"));
 }
@@ -75,7 +75,7 @@ fn what_cannot_be_archived_or_restored_is_told_by_code() {
     assert!(fail(&["restore", &crawl, "--output", &at("out")], 3).contains("manifest.json"));
     assert!(!Path::new(&at("out")).exists());
 
-    told(&["archive", &crawl, "--output", &at("out")]);
+    message(&["archive", &crawl, "--output", &at("out")]);
     fail(&["archive", &crawl, "--output", &at("out")], 4);
     fail(&["archive", &crawl, "--output", &crawl], 2);
     assert!(fail(&["archive", &at("out"), "--output", &at("again")], 3).contains("restore it first"));
@@ -151,9 +151,9 @@ fn near_copies_are_as_many_when_a_week_of_revisits_lies_beside() {
         weeks.iter().for_each(|(file, bytes)| std::fs::write(format!("{}/{file}", at(name)), bytes).unwrap());
         let (input, run, out, back) =
             (at(&format!("{name}/*.warc.gz")), at(&format!("{name}-run")), at(&format!("{name}-out")), at("back"));
-        told(&["run", "--input", &input, "--output", &run]);
-        told(&["archive", &input, "--run", &run, "--near", "--level", "3", "--output", &out]);
-        told(&["restore", &out, "--output", &format!("{back}-{name}")]);
+        message(&["run", "--input", &input, "--output", &run]);
+        message(&["archive", &input, "--run", &run, "--near", "--level", "3", "--output", &out]);
+        message(&["restore", &out, "--output", &format!("{back}-{name}")]);
         assert!(unpacked(&files(&format!("{back}-{name}"))) == unpacked(&files(&at(name))));
         let summary = std::fs::read(format!("{out}/summary.json")).unwrap();
         serde_json::from_slice::<serde_json::Value>(&summary).unwrap()["records"]["near"].as_u64().unwrap()
@@ -190,9 +190,10 @@ fn an_incremental_archive_refers_to_the_older_one_and_needs_it_to_come_back() {
         let file = format!("{}/pages.warc.gz", at(month));
         std::fs::write(file, half.flat_map(|(_, response)| response.record()).collect::<Vec<u8>>()).unwrap();
     }
-    told(&["archive", &at("may"), "--output", &at("may-out")]);
+    message(&["archive", &at("may"), "--output", &at("may-out")]);
     let june = |older: &str, more: &[&str], output: &str| {
-        let line = told(&[&["archive", &at("june"), "--against", &at(older), "--output", &at(output)], more].concat());
+        let line =
+            message(&[&["archive", &at("june"), "--against", &at(older), "--output", &at(output)], more].concat());
         assert!(line.contains(&format!("of these refer to {}", at(older))), "{line}");
         let summary: serde_json::Value = serde_json::from_slice(&files(&at(output))["summary.json"]).unwrap();
         let number = |value: &serde_json::Value| value.as_u64().unwrap();
@@ -214,16 +215,16 @@ fn an_incremental_archive_refers_to_the_older_one_and_needs_it_to_come_back() {
     assert!(refused.contains(&format!("made against {}: name that with --against", at("may-out"))), "{refused}");
     for older in ["may", "may-out"] {
         let back = at(&format!("back-with-{older}"));
-        told(&["restore", &at("one"), "--against", &at(older), "--output", &back]);
+        message(&["restore", &at("one"), "--against", &at(older), "--output", &back]);
         assert!(unpacked(&files(&back)) == unpacked(&files(&at("june"))));
     }
 
     let [may, june_files] = ["may-out", "june"].map(|month| at(&format!("{month}/*.warc.gz")));
-    told(&["run", "--input", &may, "--input", &june_files, "--output", &at("run")]);
+    message(&["run", "--input", &may, "--input", &june_files, "--output", &at("run")]);
     let (near, all) = june("may-out", &["--run", &at("run"), "--near", "--level", "3"], "near");
     assert!(near > 10 && all > referring, "{near} differences, {all} references to older records, {referring} before");
     fail(&["restore", &at("near"), "--output", &at("back")], 3);
-    told(&["restore", &at("near"), "--against", &at("may-out"), "--output", &at("back")]);
+    message(&["restore", &at("near"), "--against", &at("may-out"), "--output", &at("back")]);
     assert!(unpacked(&files(&at("back"))) == unpacked(&files(&at("june"))));
 }
 
@@ -242,10 +243,10 @@ fn an_index_leads_to_each_capture_of_an_archive() {
     std::fs::create_dir(format!("{crawl}/week-2")).unwrap();
     let again = [&gzip(b"WARC/1.1\r\nWARC-Type: warcinfo\r\nContent-Length: 0\r\n\r\n\r\n\r\n")[..], &again].concat();
     std::fs::write(format!("{crawl}/week-2/again.warc.gz"), again).unwrap();
-    told(&["run", "--input", &crawl, "--output", &at("run")]);
+    message(&["run", "--input", &crawl, "--output", &at("run")]);
     let near = ["archive", &crawl, "--run", &at("run"), "--near", "--level", "1", "--cdxj", "--output"];
-    told(&[&near[..], &[&at("one"), "--workers", "1"]].concat());
-    told(&[&near[..], &[&at("three"), "--workers", "3", "--memory", "0"]].concat());
+    message(&[&near[..], &[&at("one"), "--workers", "1"]].concat());
+    message(&[&near[..], &[&at("three"), "--workers", "3", "--memory", "0"]].concat());
     let one = files(&at("one"));
     assert!(one == files(&at("three")));
 
@@ -276,9 +277,9 @@ fn an_index_leads_to_each_capture_of_an_archive() {
     assert!(revisits > 10 && near > 10);
     assert_eq!(kinds["revisit"], revisits + 50);
     assert_eq!(kinds["response"], responses.len() as u64 - revisits - near);
-    told(&["restore", &at("one"), "--output", &at("back")]);
+    message(&["restore", &at("one"), "--output", &at("back")]);
     let plain = ["archive", &crawl, "--output", &at("plain")];
-    told(&plain);
+    message(&plain);
     assert!(!files(&at("plain")).contains_key("index.cdxj"));
 }
 
@@ -288,14 +289,14 @@ fn near_copies_are_measured_or_written_as_differences_and_come_back() {
     let crawl = crawl(folder.path());
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let input = format!("{crawl}/*.warc.gz");
-    told(&["run", "--input", &input, "--output", &at("run")]);
+    message(&["run", "--input", &input, "--output", &at("run")]);
     fail(&["archive", &input, "--near", "--output", &at("x")], 2);
     let other = at("crawl/../crawl/*.warc.gz");
     assert!(fail(&["archive", &other, "--run", &at("run"), "--output", &at("x")], 3).contains("name them alike"));
 
     let table = succeed(&["archive", &input, "--run", &at("run"), "--output", &at("measured")]);
     assert!(table.contains("near-copies as differences"), "{table}");
-    told(&["archive", &input, "--output", &at("plain")]);
+    message(&["archive", &input, "--output", &at("plain")]);
     let of = |name: &str| {
         let mut files = files(&at(name));
         let summary = files.remove("summary.json").unwrap();
@@ -304,8 +305,8 @@ fn near_copies_are_measured_or_written_as_differences_and_come_back() {
     let ((measured, predicted), (plain, _)) = (of("measured"), of("plain"));
     assert!(measured == plain);
 
-    told(&["archive", &input, "--run", &at("run"), "--near", "--output", &at("near"), "--workers", "1"]);
-    told(&["archive", &input, "--run", &at("run"), "--near", "--output", &at("same"), "--workers", "3"]);
+    message(&["archive", &input, "--run", &at("run"), "--near", "--output", &at("near"), "--workers", "1"]);
+    message(&["archive", &input, "--run", &at("run"), "--near", "--output", &at("same"), "--workers", "3"]);
     assert!(files(&at("near")) == files(&at("same")));
     let (written, summary) = of("near");
     let number = |value: &serde_json::Value| value.as_u64().unwrap();
@@ -316,8 +317,8 @@ fn near_copies_are_measured_or_written_as_differences_and_come_back() {
 
     // At any level it comes back.
     let fast = ["archive", &input, "--run", &at("run"), "--near", "--level", "1", "--output", &at("fast")];
-    told(&fast);
-    told(&["restore", &at("fast"), "--output", &at("back-from-fast")]);
+    message(&fast);
+    message(&["restore", &at("fast"), "--output", &at("back-from-fast")]);
     assert!(unpacked(&files(&at("back-from-fast"))) == unpacked(&files(&crawl)));
     fail(&["archive", &input, "--run", &at("run"), "--level", "20", "--output", &at("x")], 2);
 
@@ -325,7 +326,7 @@ fn near_copies_are_measured_or_written_as_differences_and_come_back() {
     let notes: usize =
         unpacked(&written).values().map(|file| String::from_utf8_lossy(file).matches("\nWebtwin-Near: ").count()).sum();
     assert_eq!(notes as u64, number(&summary["records"]["near"]));
-    told(&["restore", &at("near"), "--output", &at("back")]);
+    message(&["restore", &at("near"), "--output", &at("back")]);
     assert!(unpacked(&files(&at("back"))) == unpacked(&files(&crawl)));
 
     let differences = Path::new(&at("near")).join("_near/crawl-00000.warc.gz.near");

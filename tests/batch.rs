@@ -7,10 +7,10 @@ use webtwin::clusters::link_summary::{cluster_links, link_summary};
 use webtwin::clusters::union_find::{UnionFind, sizes};
 use webtwin::ids::{ClusterId, DocId, HostId, Page, doc_id};
 use webtwin::job::Job;
-use webtwin::results::Run;
+use webtwin::results::FinishedRun;
 use webtwin::storage::table::Table;
 
-use crate::support::program::{fail, files, rows, said, succeed, the_same_on_any_workers, webtwin};
+use crate::support::program::{fail, files, rows, stderr_text, succeed, the_same_on_any_workers, webtwin};
 
 /// A page of a crawl that is made up.
 #[derive(Debug, Clone)]
@@ -85,7 +85,7 @@ struct PageRow {
     simhash: Option<u64>,
 }
 
-fn pages(run: &Run) -> Vec<PageRow> {
+fn pages(run: &FinishedRun) -> Vec<PageRow> {
     let table = run.table("pages").unwrap();
     let column = |name: &str| table.u64(name).unwrap();
     let simhashes = table.u64_where("simhash", "has_simhash").unwrap();
@@ -117,7 +117,7 @@ struct Expected {
 }
 
 /// `made` are the pages of the new crawl: they link to pages of earlier ones, too, which no table says.
-fn expected(old: &[Run], new: &Run, made: &[Made], k: u32, job: &Job) -> Expected {
+fn expected(old: &[FinishedRun], new: &FinishedRun, made: &[Made], k: u32, job: &Job) -> Expected {
     let of_q: BTreeMap<DocId, PageRow> = pages(new).into_iter().map(|page| (page.doc_id, page)).collect();
     let mut newest: BTreeMap<DocId, (PageRow, usize)> = BTreeMap::new();
     let mut pairs: BTreeMap<(DocId, DocId), u32> = BTreeMap::new();
@@ -233,9 +233,9 @@ proptest! {
         arguments.extend(["--output".into(), at("batch"), "--workers".into(), workers.to_string()]);
         succeed(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
 
-        let runs: Vec<Run> = results.iter().map(|result| Run::open(result).unwrap()).collect();
-        let found = Run::open(&at("batch")).unwrap();
-        let want = expected(&runs, &Run::open(&at("alone")).unwrap(), &new, k, &found.job().unwrap());
+        let runs: Vec<FinishedRun> = results.iter().map(|result| FinishedRun::open(result).unwrap()).collect();
+        let found = FinishedRun::open(&at("batch")).unwrap();
+        let want = expected(&runs, &FinishedRun::open(&at("alone")).unwrap(), &new, k, &found.job().unwrap());
         let table = |name: &str| found.table(name).unwrap();
         prop_assert_eq!(ids(columns(&table("pages"), ["doc_id"])), want.pages);
         let pairs = table("pairs");
@@ -247,7 +247,7 @@ proptest! {
         prop_assert_eq!(columns(&table("link_summary"), names), want.link_summary);
         prop_assert_eq!(columns(&table("members"), ["similar_cluster", "doc_id"]), want.members);
         // What earlier crawls have stays, and nobody is told to skip it.
-        let of_q = ids(columns(&Run::open(&at("alone")).unwrap().table("pages").unwrap(), ["doc_id"]));
+        let of_q = ids(columns(&FinishedRun::open(&at("alone")).unwrap().table("pages").unwrap(), ["doc_id"]));
         prop_assert!(ids(columns(&table("avoid"), ["doc_id"])).is_subset(&of_q));
     }
 }
@@ -274,9 +274,9 @@ fn mirrors_of_what_earlier_crawls_have_may_be_skipped_and_the_report_and_explana
     write_crawl(&at("new.jsonl"), &new);
     let arguments = batch(folder.path(), &results, &["hamming.k=10"]);
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let (output, told) = the_same_on_any_workers(folder.path(), "batch", &arguments);
-    assert!(told.contains("12 pages of earlier crawls are near pages of this one"), "{told}");
-    assert!(told.contains("12 similar pairs by simhash, of which the guard `mutual-best` refused 0"), "{told}");
+    let (output, message) = the_same_on_any_workers(folder.path(), "batch", &arguments);
+    assert!(message.contains("12 pages of earlier crawls are near pages of this one"), "{message}");
+    assert!(message.contains("12 similar pairs by simhash, of which the guard `mutual-best` refused 0"), "{message}");
 
     let avoid = rows(&output, "avoid");
     assert_eq!(avoid.len(), 12, "{avoid:?}");
@@ -314,8 +314,8 @@ fn mirrors_of_what_earlier_crawls_have_may_be_skipped_and_the_report_and_explana
     write_crawl(&at("new.jsonl"), &manual(1, 0));
     let output = at("again");
     let again = [&arguments[..], &["--output", &output]].concat();
-    let said = said(&webtwin(&again).output().unwrap());
-    assert!(said.contains("\n0 pages of earlier crawls"), "{said}");
+    let stderr_text = stderr_text(&webtwin(&again).output().unwrap());
+    assert!(stderr_text.contains("\n0 pages of earlier crawls"), "{stderr_text}");
     assert!(rows(&output, "avoid").is_empty());
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use crate::bad_warc::build::{Record, gzip, html, http_with};
-use crate::support::program::{files, rows, said, the_same_on_any_workers, webtwin};
+use crate::support::program::{files, rows, stderr_text, the_same_on_any_workers, webtwin};
 
 /// The id that some programs write into every record.
 const NULL: &str = "<urn:uuid:null>";
@@ -78,7 +78,7 @@ fn outcome(folder: &Path, records: &[Record]) -> String {
         write(&input, &placed);
         let output = output.to_str().unwrap().to_string();
         let done = webtwin(&["run", "--input", input.to_str().unwrap(), "--output", &output]).output().unwrap();
-        assert!(done.status.success(), "{}", said(&done));
+        assert!(done.status.success(), "{}", stderr_text(&done));
         outputs.push(output);
     }
     let first = contents(&outputs[0]);

@@ -2,7 +2,7 @@ use std::process::{Child, Command, Output};
 
 use crate::support::planted::{figures, write_crawl};
 use crate::support::ports::reserved_address;
-use crate::support::program::{cluster_file, fail, files, rows, said, succeed, webtwin};
+use crate::support::program::{cluster_file, fail, files, rows, stderr_text, succeed, webtwin};
 
 const CRAWL: &str = "synth://?pages=800&seed=7";
 
@@ -26,7 +26,7 @@ fn one_two_and_three_threads_and_two_by_two_processes_write_the_same_bytes() {
     });
     for child in children {
         let output = child.wait_with_output().unwrap();
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", stderr_text(&output));
     }
     let one = files(&folder.path().join("1"));
     assert!(one.len() > 10 && one.contains_key("summary.json") && one.contains_key("exports/prefixes.txt"));
@@ -126,20 +126,24 @@ fn a_run_is_explained_and_its_pages_are_read_again_from_any_folder() {
     let here = folder.path();
     write_crawl(here.join("crawl").to_str().unwrap(), 200, 1);
     let run = from(here, &["run", "--input", "crawl/*.warc.gz", "--output", "out"]);
-    assert!(run.status.success(), "{}", said(&run));
+    assert!(run.status.success(), "{}", stderr_text(&run));
     let out = here.join("out").to_str().unwrap().to_string();
     let pair = &rows(&out, "avoid")[0];
     let (page, kept) = (text(&pair["url"]), text(&pair["keep_url"]));
     let explain = ["explain", &out, &page, &kept];
     let there = tempfile::tempdir().unwrap();
-    let told = from(here, &explain);
-    assert!(told.status.success(), "{}", said(&told));
-    assert_eq!(from(there.path(), &explain).stdout, told.stdout);
+    let report = from(here, &explain);
+    assert!(report.status.success(), "{}", stderr_text(&report));
+    assert_eq!(from(there.path(), &explain).stdout, report.stdout);
     // The crawl has moved: its name leads to it from another folder, and from no other.
     std::fs::rename(here.join("crawl"), there.path().join("crawl")).unwrap();
     let lost = from(here, &explain);
-    assert!(lost.status.code() == Some(3) && said(&lost).contains("start this in the folder"), "{}", said(&lost));
-    assert_eq!(from(there.path(), &explain).stdout, told.stdout);
+    assert!(
+        lost.status.code() == Some(3) && stderr_text(&lost).contains("start this in the folder"),
+        "{}",
+        stderr_text(&lost)
+    );
+    assert_eq!(from(there.path(), &explain).stdout, report.stdout);
 }
 
 fn text(value: &serde_json::Value) -> String {
@@ -231,7 +235,7 @@ fn who_follows_the_refusals_of_too_little_memory_has_a_run() {
         let set = format!("effort.memory_bytes={memory}");
         let run = webtwin(&["run", "--input", CRAWL, "--output", &out, "--workers", "2", "--set", &set]);
         let output = { run }.output().unwrap();
-        let message = said(&output);
+        let message = stderr_text(&output);
         if output.status.success() {
             assert!(memory > 1_000_000, "{message}");
             return;
@@ -257,8 +261,8 @@ fn processes_of_different_jobs_refuse_each_other_and_none_hangs() {
     let children = [start("0", "overlap.min_shared=1"), start("1", "overlap.min_shared=2")];
     for child in children {
         let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-        assert!(said(&output).contains("digest"), "{}", said(&output));
+        assert_eq!(output.status.code(), Some(2), "{}", stderr_text(&output));
+        assert!(stderr_text(&output).contains("digest"), "{}", stderr_text(&output));
     }
 }
 
@@ -275,7 +279,7 @@ fn processes_that_cut_the_input_or_bound_memory_differently_are_told_which_setti
         });
         for child in children {
             let output = child.wait_with_output().unwrap();
-            let line = said(&output);
+            let line = stderr_text(&output);
             assert_eq!(output.status.code(), Some(2), "{line}");
             let words = [format!("process 1: {setting} is {}", values[1]), format!("{} as in process 0", values[0])];
             assert!(words.iter().all(|words| line.contains(words)), "{line}");
@@ -296,8 +300,8 @@ fn a_process_that_fails_ends_the_run_on_every_process_with_one_line() {
     });
     for child in children {
         let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(5), "{}", said(&output));
-        assert_eq!(said(&output).lines().count(), 1, "{}", said(&output));
+        assert_eq!(output.status.code(), Some(5), "{}", stderr_text(&output));
+        assert_eq!(stderr_text(&output).lines().count(), 1, "{}", stderr_text(&output));
     }
     assert!(!folder.path().join("out/manifest.json").exists());
 }
@@ -380,9 +384,9 @@ fn the_memory_that_a_refusal_asks_for_is_enough() {
         webtwin(&["run", "--input", "synth://?pages=3000&seed=1", "--output", &output, "--set", &set]).output().unwrap()
     };
     let refused = run("38000000");
-    assert_eq!(refused.status.code(), Some(9), "{}", said(&refused));
-    let text = said(&refused);
+    assert_eq!(refused.status.code(), Some(9), "{}", stderr_text(&refused));
+    let text = stderr_text(&refused);
     let enough = text.split("set effort.memory_bytes to ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
     let end = run(enough);
-    assert!(end.status.success(), "{enough}: {}", said(&end));
+    assert!(end.status.success(), "{enough}: {}", stderr_text(&end));
 }

@@ -49,18 +49,21 @@ fn two_pages_are_explained_from_the_finished_run_and_its_input() {
     let same = truth.iter().find(|row| row[1..3] == first[1..3] && row[0] != first[0]).unwrap();
     let other = truth.iter().find(|row| row[3] == "single").unwrap();
     let explain = |run: &str, a: &str, b: &str, more: &[&str]| -> Value {
-        let said = succeed(&[&["explain", &compared.at(run), a, b, "--json"], more].concat());
-        serde_json::from_str(&said).unwrap()
+        let stderr_text = succeed(&[&["explain", &compared.at(run), a, b, "--json"], more].concat());
+        serde_json::from_str(&stderr_text).unwrap()
     };
-    let said = explain("out", &first[0], &same[0], &[]);
+    let stderr_text = explain("out", &first[0], &same[0], &[]);
     assert_eq!(
-        (&said["together"], said["chain"].as_array().unwrap().is_empty()),
+        (&stderr_text["together"], stderr_text["chain"].as_array().unwrap().is_empty()),
         (&Value::Bool(true), false),
-        "{said}"
+        "{stderr_text}"
     );
-    let said = explain("out", &first[0], &other[0], &[]);
-    assert_eq!(said["together"], false);
-    assert!(!said["reasons"].as_array().unwrap().is_empty() && said["chain"].as_array().unwrap().is_empty(), "{said}");
+    let stderr_text = explain("out", &first[0], &other[0], &[]);
+    assert_eq!(stderr_text["together"], false);
+    assert!(
+        !stderr_text["reasons"].as_array().unwrap().is_empty() && stderr_text["chain"].as_array().unwrap().is_empty(),
+        "{stderr_text}"
+    );
     let text = succeed(&["explain", &compared.at("out"), &first[0], &other[0]]);
     assert!(text.contains("APART:") && text.contains("BY MEASURE:") && text.contains("DIFFERENCE"), "{text}");
 
@@ -98,15 +101,15 @@ fn every_form_of_input_can_be_read_again() {
     }
     std::fs::write(at("pages.jsonl"), &lines).unwrap();
     std::fs::write(at("pages.jsonl.zst"), zstd::encode_all(lines.as_bytes(), 1).unwrap()).unwrap();
-    let mut said = Vec::new();
+    let mut stderr_text = Vec::new();
     for (number, input) in ["site", "pages.jsonl", "pages.jsonl.zst"].into_iter().enumerate() {
         let out = at(&number.to_string());
         succeed(&["run", "--input", &at(input), "--output", &out]);
         let text = succeed(&["explain", &out, "http://localhost/1.html", "http://localhost/4.html", "--limit", "0"]);
         assert!(text.contains("page 4 says 40 in line 10"), "{text}");
-        said.push(text);
+        stderr_text.push(text);
     }
-    assert!(said.iter().all(|text| *text == said[0]));
+    assert!(stderr_text.iter().all(|text| *text == stderr_text[0]));
 }
 
 /// \[CSG00\] Definitions 3 and 7, recomputed from the tables alone.
@@ -166,8 +169,8 @@ fn an_exact_copy_is_explained_by_the_chunks_of_the_page_that_stands_for_it() {
         pairs.iter().filter(|row| row["measure"] == "exact").map(|row| (text(row, "a"), text(row, "b"))).collect();
     let by_overlap = pairs.iter().filter(|row| row["measure"] == "overlap");
     let (a, copy) = by_overlap.filter_map(|row| Some((text(row, "a"), copies.get(&text(row, "b"))?))).next().unwrap();
-    let said = succeed(&["explain", &out, &urls[&a], &urls[copy], "--json"]);
-    let said: Value = serde_json::from_str(&said).unwrap();
-    let overlap = &said["overlap"];
+    let stderr_text = succeed(&["explain", &out, &urls[&a], &urls[copy], "--json"]);
+    let stderr_text: Value = serde_json::from_str(&stderr_text).unwrap();
+    let overlap = &stderr_text["overlap"];
     assert!(overlap["shared"].as_u64().unwrap() > 0 && overlap["chunks"][1].as_u64().unwrap() > 0, "{overlap}");
 }

@@ -1,6 +1,6 @@
 use std::process::{Output, Stdio};
 
-use crate::support::program::{said, succeed, webtwin};
+use crate::support::program::{stderr_text, succeed, webtwin};
 use crate::support::streams::{answers_only_who_listens, full, left};
 
 const CRAWL: &str = "synth://?pages=200&seed=3";
@@ -60,9 +60,12 @@ fn a_command_whose_reader_has_left_is_done_and_one_that_cannot_print_says_so() {
 /// The objects that a command says, which must be all that it says.
 fn objects(arguments: &[&str], code: i32) -> Vec<serde_json::Value> {
     let output = output(&[arguments, &["--log", "json"]].concat(), Stdio::null());
-    let said = said(&output);
-    assert_eq!(output.status.code(), Some(code), "{said}");
-    said.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{arguments:?}: {line}"))).collect()
+    let stderr_text = stderr_text(&output);
+    assert_eq!(output.status.code(), Some(code), "{stderr_text}");
+    stderr_text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{arguments:?}: {line}")))
+        .collect()
 }
 
 #[test]
@@ -79,8 +82,11 @@ fn with_log_json_all_that_is_said_is_json_also_of_what_fails() {
         (&["run", "--no-such-option"], 2),
         (&["show", &at("out"), "nothing"], 2),
     ] {
-        let said = objects(arguments, code);
-        assert_eq!(said.len(), 1, "{said:?}");
-        assert_eq!((&said[0]["level"], said[0]["exit_code"].as_i64()), (&"error".into(), Some(code.into())));
+        let stderr_text = objects(arguments, code);
+        assert_eq!(stderr_text.len(), 1, "{stderr_text:?}");
+        assert_eq!(
+            (&stderr_text[0]["level"], stderr_text[0]["exit_code"].as_i64()),
+            (&"error".into(), Some(code.into()))
+        );
     }
 }

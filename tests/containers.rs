@@ -5,7 +5,7 @@ use zip::write::{SimpleFileOptions, ZipWriter};
 
 use crate::bad_warc::build::gzip;
 use crate::crawl_folders::{records, wget_crawl};
-use crate::support::program::{fail, rows, said, succeed, the_same_on_any_workers, webtwin};
+use crate::support::program::{fail, rows, stderr_text, succeed, the_same_on_any_workers, webtwin};
 
 /// A zip archive of these files, stored as they are.
 pub(crate) fn zipped(files: &[(&str, &[u8])]) -> Vec<u8> {
@@ -75,7 +75,11 @@ fn a_wacz_beside_its_files_is_passed_over_and_another_one_is_read() {
     std::fs::write(at("crawl/1.wacz"), wacz(&[("archive/1.warc.gz", &first)])).unwrap();
     std::fs::write(at("crawl/2.wacz"), wacz(&[("archive/2.warc.gz", &second)])).unwrap();
     let output = webtwin(&["run", "--input", &at("crawl/"), "--output", &at("out")]).output().unwrap();
-    assert!(said(&output).contains("1.wacz: a zip archive of WARC files that are also read"), "{}", said(&output));
+    assert!(
+        stderr_text(&output).contains("1.wacz: a zip archive of WARC files that are also read"),
+        "{}",
+        stderr_text(&output)
+    );
     assert_eq!(records(&at("out")).0, 3);
     // One that is named is read.
     let named = ["--input", &at("crawl/archive/1.warc.gz"), "--input", &at("crawl/1.wacz")];
@@ -93,8 +97,8 @@ fn an_entry_that_is_no_warc_is_named_and_so_is_a_zip_archive_without_any() {
         ("none.wacz", wacz(&[]), "no WARC or ARC file"),
     ] {
         std::fs::write(at(name), bytes).unwrap();
-        let said = fail(&["run", "--input", &at(name), "--output", &at("out")], 3);
-        assert!(said.contains(words), "{said}");
+        let stderr_text = fail(&["run", "--input", &at(name), "--output", &at("out")], 3);
+        assert!(stderr_text.contains(words), "{stderr_text}");
     }
 }
 

@@ -4,7 +4,7 @@ use crate::bad_warc::build::{Record, gzip, html};
 use crate::containers::zipped;
 use crate::support::planted::write_crawl;
 use crate::support::ports::reserved_address;
-use crate::support::program::{cluster_file, fail, files, said, succeed, webtwin};
+use crate::support::program::{cluster_file, fail, files, stderr_text, succeed, webtwin};
 
 /// A crawl of `pages` by `wget --warc-file`: warcinfo, a request and a response a page, and what wget notes at the end.
 pub(crate) fn wget_crawl(pages: &[&str]) -> Vec<u8> {
@@ -96,11 +96,11 @@ fn side_files_in_a_folder_change_no_byte_of_the_result_on_any_workers() {
     let bare = files(&folder.path().join("bare"));
 
     let side_files = put_side_files(&folder.path().join("crawl"));
-    let told = format!("passed over {side_files} files that are no crawl, first {}: ", at("crawl/archive/site.cdx"));
+    let report = format!("passed over {side_files} files that are no crawl, first {}: ", at("crawl/archive/site.cdx"));
     for (input, workers) in [("crawl/", "1"), ("crawl/", "2"), ("crawl/", "3"), ("crawl/**/*", "4")] {
         let run = ["run", "--input", &at(input), "--output", &at(workers), "--workers", workers];
-        let said = said(&webtwin(&run).output().unwrap());
-        assert_eq!(said.lines().filter(|line| line.starts_with(&told)).count(), 1, "{input}: {said}");
+        let stderr_text = stderr_text(&webtwin(&run).output().unwrap());
+        assert_eq!(stderr_text.lines().filter(|line| line.starts_with(&report)).count(), 1, "{input}: {stderr_text}");
         let mut found = files(&folder.path().join(workers));
         if input.contains('*') {
             // It has the digest of the job, which names the input.
@@ -113,8 +113,8 @@ fn side_files_in_a_folder_change_no_byte_of_the_result_on_any_workers() {
         let at_process = ["run", "--cluster", &cluster, "--process", process];
         webtwin(&[&at_process[..], &["--input", &at("crawl/"), "--output", &at("2x2")]].concat()).spawn().unwrap()
     });
-    let said: String = processes.map(|process| said(&process.wait_with_output().unwrap())).concat();
-    assert_eq!(said.lines().filter(|line| line.starts_with(&told)).count(), 1, "{said}");
+    let stderr_text: String = processes.map(|process| stderr_text(&process.wait_with_output().unwrap())).concat();
+    assert_eq!(stderr_text.lines().filter(|line| line.starts_with(&report)).count(), 1, "{stderr_text}");
     assert!(files(&folder.path().join("2x2")) == bare);
 }
 
@@ -125,9 +125,9 @@ fn what_synth_writes_is_read_as_a_folder() {
     write_crawl(&at("crawl"), 200, 7);
     let output = webtwin(&["run", "--input", &at("crawl/"), "--output", &at("out")]).output().unwrap();
     assert!(
-        output.status.success() && said(&output).contains("passed over 1 file that is no crawl"),
+        output.status.success() && stderr_text(&output).contains("passed over 1 file that is no crawl"),
         "{}",
-        said(&output)
+        stderr_text(&output)
     );
     assert_eq!(records(&at("out")).0, 200);
 }
@@ -170,13 +170,16 @@ fn the_report_tells_reasons_what_was_mended_and_which_file_is_torn() {
         let out = at(&format!("out-{cut}"));
         let files = [at("whole.warc.gz"), at("lie.warc.gz"), at("torn.warc.gz")];
         let inputs: Vec<&str> = files.iter().flat_map(|file| ["--input", file]).collect();
-        let told = said(&webtwin(&[&["run", "--output", &out], &inputs[..]].concat()).output().unwrap());
+        let report = stderr_text(&webtwin(&[&["run", "--output", &out], &inputs[..]].concat()).output().unwrap());
         let (kept, rejected) = records(&out);
-        assert_eq!((kept, &rejected["truncated"]), (4, &serde_json::json!(1)), "{told}");
-        assert!(told.contains(&format!("{} is truncated within the record at offset ", files[2])), "{told}");
-        assert_eq!(told.matches(" is truncated within").count(), 1, "{told}");
-        assert!(told.contains(&format!("  rejected: {} not_a_page_record, ", rejected["not_a_page_record"])), "{told}");
-        assert!(told.contains("  kept, but repaired: 1 encoding_lie\n"), "{told}");
+        assert_eq!((kept, &rejected["truncated"]), (4, &serde_json::json!(1)), "{report}");
+        assert!(report.contains(&format!("{} is truncated within the record at offset ", files[2])), "{report}");
+        assert_eq!(report.matches(" is truncated within").count(), 1, "{report}");
+        assert!(
+            report.contains(&format!("  rejected: {} not_a_page_record, ", rejected["not_a_page_record"])),
+            "{report}"
+        );
+        assert!(report.contains("  kept, but repaired: 1 encoding_lie\n"), "{report}");
     }
 }
 
@@ -202,16 +205,19 @@ fn an_input_without_the_fields_of_a_page_is_told_at_once_with_those_that_it_has(
     };
     std::fs::write(at("ids.jsonl"), (0..5000).map(|n| line("id", n)).collect::<String>()).unwrap();
     for command in [&["run", "--output", &at("out")][..], &["plan"]] {
-        let said = fail(&[command, &["--input", &at("ids.jsonl")]].concat(), 5);
+        let stderr_text = fail(&[command, &["--input", &at("ids.jsonl")]].concat(), 5);
         let words =
             ["the first 1000 records were looked at", "no field url or uri; it has id, text", "input.fields.url"];
-        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+        assert!(words.iter().all(|word| stderr_text.contains(word)), "{stderr_text}");
     }
     // A bad beginning is no bad input.
     let begins_badly = (0..30).map(|n| line("id", n)).chain((0..5000).map(|n| line("url", n)));
     std::fs::write(at("begins.jsonl"), begins_badly.collect::<String>()).unwrap();
     let output = webtwin(&["run", "--input", &at("begins.jsonl"), "--output", &at("out")]).output().unwrap();
-    let said = said(&output);
-    assert!(output.status.success() && said.starts_with("warning: input "), "{said}");
-    assert!(said.contains("30 of 1000 records are damaged") && said.contains("5030 records read"), "{said}");
+    let stderr_text = stderr_text(&output);
+    assert!(output.status.success() && stderr_text.starts_with("warning: input "), "{stderr_text}");
+    assert!(
+        stderr_text.contains("30 of 1000 records are damaged") && stderr_text.contains("5030 records read"),
+        "{stderr_text}"
+    );
 }

@@ -5,59 +5,59 @@ use proptest::prelude::*;
 use webtwin::clusters::link_summary::{LinkSummary, cluster_links, link_summary};
 use webtwin::clusters::union_find::{UnionFind, sizes};
 use webtwin::clusters::{growth, tolerant};
-use webtwin::dataflow::clusters::giant_clusters::Giant;
+use webtwin::dataflow::clusters::context_pairs::ContextPassCounts;
+use webtwin::dataflow::clusters::giant_clusters::GiantCluster;
 use webtwin::dataflow::clusters::links;
-use webtwin::dataflow::clusters::second_look::SecondLook;
 use webtwin::dataflow::clusters::servers::ServerCounts;
 use webtwin::dataflow::find::find;
 use webtwin::dataflow::pairs::given::GivenCounts;
-use webtwin::dataflow::pairs::kinds::Kind;
+use webtwin::dataflow::pairs::kinds::PairKind;
 use webtwin::dataflow::pairs::simhash_pairs::{self, SimhashCounts};
 use webtwin::dataflow::pairs::{overlap, signatures, views};
-use webtwin::dataflow::parts::Part;
+use webtwin::dataflow::parts::TablePart;
 use webtwin::dataflow::reading::captures::{Crawl, path, settle};
 use webtwin::dataflow::reading::foreign_rows::RowCounts;
 use webtwin::dataflow::reading::idf;
 use webtwin::dataflow::reading::worker_pages::WorkerPages;
-use webtwin::dataflow::run::Run;
+use webtwin::dataflow::run::WorkerRun;
 use webtwin::dataflow::shuffle::components::components;
 use webtwin::dataflow::shuffle::directory::TablePartitions;
 use webtwin::dataflow::sinks::by_first::PairRow;
 use webtwin::dataflow::sinks::collection_rows::MemberRow;
-use webtwin::dataflow::sinks::ways::WaysThrough;
-use webtwin::engine::{Cluster, Net, run};
+use webtwin::dataflow::sinks::reachability::Reachability;
+use webtwin::engine::{ClusterLayout, Net, run};
 use webtwin::error::Result;
 use webtwin::hamming::pairs::{SimhashDocId, similar_pairs};
 use webtwin::hamming::simhash::Sums;
 use webtwin::ids::{ClusterId, Page, doc_id};
 use webtwin::job::{
-    Attach, Children, Clusters, Guard, Hamming, Job, Measure, MergeCondition, Minhash, Overlap, Servers, Signatures,
-    Similar, VectorRecipe,
+    AttachmentRule, Children, ClusterSettings, Guard, Hamming, Job, Measure, MergeCondition, Minhash, OverlapSettings,
+    Servers, Signatures, SimilarityMeasures, VectorRecipe,
 };
-use webtwin::overlap::guard::{Match, best_on_each_host};
-use webtwin::overlap::neighbours::{Linked, keep_apart};
-use webtwin::overlap::views::{Shown, by_definition};
+use webtwin::overlap::guard::{GuardedMatch, best_on_each_host};
+use webtwin::overlap::neighbours::{LinkSample, keep_apart};
+use webtwin::overlap::views::{ViewPage, by_definition};
 use webtwin::overlap::{FPrintDocId, SimilarPair, sort_based};
 use webtwin::pages::public_suffix::domain_of;
 use webtwin::signatures::hyperlink_map::hyperlink_map;
-use webtwin::signatures::random_projection::Bounds;
+use webtwin::signatures::random_projection::ComponentBounds;
 use webtwin::signatures::{distance, number};
-use webtwin::spill::Column;
+use webtwin::spill::SpillColumn;
 use webtwin::text::{Feature, inverse_document_frequency};
 
-use crate::support::crawl::{MadePage, exact_pairs, shelf};
+use crate::support::crawl::{MadePage, exact_pairs, local_pages};
 
 fn on<T: Send + 'static>(workers: usize, program: impl Fn(&mut Net) -> Result<T> + Send + Sync + 'static) -> Vec<T> {
-    run(&Cluster::local(workers), 0, [0; 32], program).unwrap()
+    run(&ClusterLayout::local(workers), 0, [0; 32], program).unwrap()
 }
 
-fn crawl_of(net: &mut Net, shelf: &mut WorkerPages) -> Result<Crawl> {
+fn crawl_of(net: &mut Net, local_pages: &mut WorkerPages) -> Result<Crawl> {
     let partitions = TablePartitions::new(8, net.peers());
-    settle(net, shelf, &[0], partitions)
+    settle(net, local_pages, &[0], partitions)
 }
 
 /// The pairs of a kind.
-fn pairs_by(kind: Kind, pairs: Column<PairRow>) -> Result<Vec<SimilarPair>> {
+fn pairs_by(kind: PairKind, pairs: SpillColumn<PairRow>) -> Result<Vec<SimilarPair>> {
     let by_measure = pairs.take()?.into_iter().filter(|row| row[2] == kind as u32);
     Ok(by_measure.map(|[a, b, _, value]| SimilarPair { a: Page(a), b: Page(b), value }).collect())
 }
@@ -84,10 +84,10 @@ fn crawl() -> impl Strategy<Value = Vec<MadePage>> {
     })
 }
 
-fn settings() -> impl Strategy<Value = Overlap> {
+fn settings() -> impl Strategy<Value = OverlapSettings> {
     let guard = prop::sample::select(vec![Guard::None, Guard::MutualBest, Guard::Centre, Guard::Neighbours]);
     (1u32..4, 0u32..3, prop::sample::select(vec![0.0, 0.3, 0.5, 1.0]), 0u32..4, 0u32..12, guard).prop_map(
-        |(min_shared, doubt, min_resemblance, template_pages, max_documents, guard)| Overlap {
+        |(min_shared, doubt, min_resemblance, template_pages, max_documents, guard)| OverlapSettings {
             min_shared,
             min_resemblance,
             min_resemblance_alone: 0.7,
@@ -240,15 +240,15 @@ proptest! {
     #[test]
     fn tolerant_growth_over_all_workers_equals_that_in_one_place(
         pages in prop_oneof![crawl(), mirrors(), mirrors()], workers in 1usize..4, min_hosts in 1u32..3,
-        attach in prop::sample::select(vec![Attach::None, Attach::BreakPoints, Attach::Nearby]),
+        attach in prop::sample::select(vec![AttachmentRule::None, AttachmentRule::BreakPoints, AttachmentRule::Nearby]),
     ) {
         let merge = MergeCondition::Tolerant;
-        let clusters = Clusters { merge, single_site: true, min_size: 2, min_hosts, attach };
-        let overlap = Overlap { guard: Guard::None, template_pages: 0, ..Job::default().overlap };
+        let clusters = ClusterSettings { merge, single_site: true, min_size: 2, min_hosts, attach };
+        let overlap = OverlapSettings { guard: Guard::None, template_pages: 0, ..Job::default().overlap };
         let job = Job { clusters, overlap, ..Job::default() };
         let parts = on(workers, move |net| {
-            let mut shelf = shelf(&pages, net.index(), net.peers());
-            let found = find(&mut Run::new(net, &job, &mut shelf, None), &[0], None)?;
+            let mut local_pages = local_pages(&pages, net.index(), net.peers());
+            let found = find(&mut WorkerRun::new(net, &job, &mut local_pages, None), &[0], None)?;
             Ok((found.links.read(0..found.links.len())?, found.verdicts.take()?, found.members.take()?, found.crawl.directory.hosts.clone()))
         });
         let hosts = &parts[0].3;
@@ -268,7 +268,7 @@ proptest! {
         let mut got: Vec<MemberRow> = parts.iter().flat_map(|part| part.2.clone()).collect();
         got.sort_unstable();
         // Under `nearby` more pages are attached afterwards, by their places.
-        if attach == Attach::Nearby {
+        if attach == AttachmentRule::Nearby {
             prop_assert!(want.iter().all(|row| got.binary_search(row).is_ok()));
             got.retain(|row| row.attached == 0 || want.binary_search(row).is_ok());
         }
@@ -282,13 +282,13 @@ proptest! {
         let results = [(1, 0), (1, 3), (2, 2), (3, 0), (3, 1)].map(|(workers, bits)| {
             let (given, skipped) = (pages.clone(), skipped.clone());
             let parts = on(workers, move |net| {
-                let mut shelf = shelf(&given, net.index(), net.peers());
-                let crawl = crawl_of(net, &mut shelf)?;
+                let mut local_pages = local_pages(&given, net.index(), net.peers());
+                let crawl = crawl_of(net, &mut local_pages)?;
                 let seeds = HashSet::new();
-                let links = links::resolve(net, &mut shelf, &crawl)?;
+                let links = links::resolve(net, &mut local_pages, &crawl)?;
                 let from_elsewhere = links::from_elsewhere(net, &links)?;
                 let mut through =
-                    WaysThrough::gather_in_parts(net, &crawl, &links, &from_elsewhere, &seeds, bits)?;
+                    Reachability::gather_in_parts(net, &crawl, &links, &from_elsewhere, &seeds, bits)?;
                 let depths = through.depths(net, &crawl)?;
                 let own = || crawl.directory.owned(net.index());
                 let depths: Vec<(Page, u32)> = own().zip(depths).collect();
@@ -313,12 +313,12 @@ proptest! {
         pages in prop_oneof![crawl(), mirrors(), mirrors()], workers in 1usize..4, single_site: bool,
         merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended]), min_size in 1u32..3,
     ) {
-        let clusters = Clusters { merge, single_site, min_size, min_hosts: 1, attach: Attach::None };
-        let overlap = Overlap { guard: Guard::None, template_pages: 0, ..Job::default().overlap };
+        let clusters = ClusterSettings { merge, single_site, min_size, min_hosts: 1, attach: AttachmentRule::None };
+        let overlap = OverlapSettings { guard: Guard::None, template_pages: 0, ..Job::default().overlap };
         let job = Job { clusters, overlap, ..Job::default() };
         let parts = on(workers, move |net| {
-            let mut shelf = shelf(&pages, net.index(), net.peers());
-            let found = find(&mut Run::new(net, &job, &mut shelf, None), &[0], None)?;
+            let mut local_pages = local_pages(&pages, net.index(), net.peers());
+            let found = find(&mut WorkerRun::new(net, &job, &mut local_pages, None), &[0], None)?;
             Ok((found.links.read(0..found.links.len())?, found.verdicts.take()?, found.members.take()?, found.crawl.directory.hosts.clone()))
         });
         let hosts = &parts[0].3;
@@ -345,15 +345,15 @@ proptest! {
         pages in prop_oneof![crawl(), mirrors(), mirrors()], given in given(), workers in 1usize..4, single_site: bool,
         merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended]),
     ) {
-        let clusters = Clusters { merge, single_site, min_size: 2, min_hosts: 1, attach: Attach::None };
-        let mut job = Job { clusters, similar: Similar { by: Measure::Given, guard: Guard::None }, ..Job::default() };
+        let clusters = ClusterSettings { merge, single_site, min_size: 2, min_hosts: 1, attach: AttachmentRule::None };
+        let mut job = Job { clusters, similar: SimilarityMeasures { by: Measure::Given, guard: Guard::None }, ..Job::default() };
         job.hamming.guard = Guard::None;
         let folder = tempfile::tempdir().unwrap();
         job.pairs.from = given.write(folder.path(), &pages);
         let made = pages.clone();
         let parts = on(workers, move |net| {
-            let mut shelf = shelf(&made, net.index(), net.peers());
-            let found = find(&mut Run::new(net, &job, &mut shelf, None), &[0], None)?;
+            let mut local_pages = local_pages(&made, net.index(), net.peers());
+            let found = find(&mut WorkerRun::new(net, &job, &mut local_pages, None), &[0], None)?;
             let tables = (found.verdicts.take()?, found.link_summary.take()?, found.members.take()?);
             let directory = &found.crawl.directory;
             let web = (found.links.read(0..found.links.len())?, directory.hosts.clone(), directory.doc_ids()?);
@@ -364,7 +364,7 @@ proptest! {
         prop_assert_eq!(parts[0].3, counts);
         let rows = || parts.iter().flat_map(|part| &part.0);
         let got: BTreeMap<(u32, u32), u32> =
-            rows().filter(|row| row[2] == Kind::Given as u32).map(|&[a, b, _, value]| ((a, b), value)).collect();
+            rows().filter(|row| row[2] == PairKind::Given as u32).map(|&[a, b, _, value]| ((a, b), value)).collect();
         prop_assert_eq!(&got, &want);
 
         let mut sets = UnionFind::new(hosts.len());
@@ -401,13 +401,13 @@ proptest! {
     ) {
         let given = pages.clone();
         let parts = on(workers, move |net| {
-            let mut shelf = shelf(&given, net.index(), net.peers());
-            let crawl = crawl_of(net, &mut shelf)?;
-            let overlap = Overlap { views: threshold, ..Job::default().overlap };
+            let mut local_pages = local_pages(&given, net.index(), net.peers());
+            let crawl = crawl_of(net, &mut local_pages)?;
+            let overlap = OverlapSettings { views: threshold, ..Job::default().overlap };
             let job = Job { overlap, ..Job::default() };
-            let found = views::views(net, &shelf, &crawl, &job)?;
-            let (mut shown, mut fprints) = (Vec::new(), shelf.fprints.reader());
-            for (slot, page) in shelf.kept() {
+            let found = views::views(net, &local_pages, &crawl, &job)?;
+            let (mut shown, mut fprints) = (Vec::new(), local_pages.fprints.reader());
+            for (slot, page) in local_pages.kept() {
                 shown.push((page, fprints.get(slot)?.to_vec()));
             }
             let hosts = &crawl.directory.hosts;
@@ -417,17 +417,17 @@ proptest! {
                 let (rest, chunks) = (row.rest(), Vec::new());
                 let doc_ids = [row.doc_id, rest.canonical];
                 let (host, notice, exact) = (hosts[row.page], rest.notice, row.exact);
-                pages.push((row.page, Shown { host, domain, path, title, notice, doc_ids, exact, chunks }));
+                pages.push((row.page, ViewPage { host, domain, path, title, notice, doc_ids, exact, chunks }));
             })?;
             Ok((found, pages, shown))
         });
-        let mut shown: Vec<(Page, Shown)> = parts.iter().flat_map(|part| part.1.clone()).collect();
+        let mut shown: Vec<(Page, ViewPage)> = parts.iter().flat_map(|part| part.1.clone()).collect();
         shown.sort_unstable_by_key(|row| row.0);
-        let mut shown: Vec<Shown> = shown.into_iter().map(|row| row.1).collect();
+        let mut shown: Vec<ViewPage> = shown.into_iter().map(|row| row.1).collect();
         for (page, chunks) in parts.iter().flat_map(|part| &part.2) {
             shown[*page].chunks.clone_from(chunks);
         }
-        let settings = Overlap { views: threshold, ..Job::default().overlap };
+        let settings = OverlapSettings { views: threshold, ..Job::default().overlap };
         let got = [0, 1, 2].map(|kind| {
             let mut got: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.pairs[kind].clone()).collect();
             got.sort_unstable();
@@ -444,14 +444,14 @@ proptest! {
     fn the_sharded_overlap_equals_the_sort_based_table(pages in crawl(), settings in settings(), workers in 1usize..4) {
         let given = pages.clone();
         let parts = on(workers, move |net| {
-            let mut shelf = shelf(&given, net.index(), net.peers());
-            let crawl = crawl_of(net, &mut shelf)?;
+            let mut local_pages = local_pages(&given, net.index(), net.peers());
+            let crawl = crawl_of(net, &mut local_pages)?;
             let exact_pairs = exact_pairs(net, &crawl)?;
             let job = Job { overlap: settings, ..Job::default() };
-            let links = links::resolve(net, &mut shelf, &crawl)?;
-            let (pairs, ..) = overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, &job, None)?;
-            let (mut rows, mut fprints) = (Vec::new(), shelf.fprints.reader());
-            for (slot, page) in shelf.kept() {
+            let links = links::resolve(net, &mut local_pages, &crawl)?;
+            let (pairs, ..) = overlap::similar_pairs(net, &local_pages, &crawl, &exact_pairs, &links, &job, None)?;
+            let (mut rows, mut fprints) = (Vec::new(), local_pages.fprints.reader());
+            for (slot, page) in local_pages.kept() {
                 rows.extend(fprints.get(slot)?.iter().map(|&fprint| FPrintDocId::new(fprint, page)));
             }
             Ok((pairs, rows, crawl.directory.hosts.clone(), exact_pairs.take()?, links.read(0..links.len())?))
@@ -465,10 +465,10 @@ proptest! {
         if settings.guard == Guard::Neighbours {
             let links: Vec<(Page, Page)> = parts.iter().flat_map(|part| part.4.clone()).collect();
             let exact_pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.3.clone()).collect();
-            let linked: Vec<Linked> = Page::first(hosts.len())
+            let linked: Vec<LinkSample> = Page::first(hosts.len())
                 .map(|page| {
                     let home = |target: &Page| hosts[*target] == hosts[page];
-                    Linked::new(page, links.iter().filter(|link| link.0 == page).map(|link| link.1).filter(home))
+                    LinkSample::new(page, links.iter().filter(|link| link.0 == page).map(|link| link.1).filter(home))
                 })
                 .collect();
             let chunks = sort_based::counting_chunks(&table, hosts, &settings);
@@ -486,8 +486,8 @@ proptest! {
     ) {
         let (given, settings) = (pages.clone(), Hamming { k, guard });
         let parts = on(workers, move |net| {
-            let mut shelf = shelf(&given, net.index(), net.peers());
-            let crawl = crawl_of(net, &mut shelf)?;
+            let mut local_pages = local_pages(&given, net.index(), net.peers());
+            let crawl = crawl_of(net, &mut local_pages)?;
             let exact_pairs = exact_pairs(net, &crawl)?;
             let (pairs, counts) = simhash_pairs::similar_pairs(net, &crawl, &exact_pairs, &settings)?;
             let simhashes = crawl.pages.map(|row| (row.page, row.simhash())).collect::<Result<Vec<_>>>()?;
@@ -522,10 +522,10 @@ proptest! {
         job.signatures = Signatures { vectors, rp_tolerance, hm_tolerance, guard, ..job.signatures };
         let (given, settings) = (pages.clone(), job.signatures.clone());
         let parts = on(workers, move |net| {
-            let mut shelf = shelf(&given, net.index(), net.peers());
-            let crawl = crawl_of(net, &mut shelf)?;
+            let mut local_pages = local_pages(&given, net.index(), net.peers());
+            let crawl = crawl_of(net, &mut local_pages)?;
             let exact_pairs = exact_pairs(net, &crawl)?;
-            let links = links::resolve(net, &mut shelf, &crawl)?;
+            let links = links::resolve(net, &mut local_pages, &crawl)?;
             let found = signatures::similar_pairs(net, &crawl, &links, &exact_pairs, &job)?;
             let projected = crawl.pages.map(|row| (row.page, row.rest().projected)).collect::<Result<Vec<_>>>()?;
             Ok(((found.pairs, found.counts, found.parts), (projected, links.read(0..links.len())?, exact_pairs.take()?), crawl.directory.clone()))
@@ -538,7 +538,7 @@ proptest! {
         let directory = &parts[0].2;
         let mut raw = vec![Vec::new(); directory.len()];
         parts.iter().flat_map(|part| &part.1.0).for_each(|(page, projected)| raw[*page] = projected.clone());
-        let mut bounds = Bounds::default();
+        let mut bounds = ComponentBounds::default();
         raw.iter().filter(|page| !page.is_empty()).for_each(|page| bounds.extend(page));
         let rp: Vec<Vec<u64>> = raw.iter().map(|page| bounds.signature(page)).collect();
         let links = gathered(&|worker| parts[worker].1.1.clone());
@@ -546,7 +546,7 @@ proptest! {
 
         // The table has them, by doc id.
         let mut rows = Vec::new();
-        for Part { rows: table, .. } in parts.iter().flat_map(|part| &part.0.2) {
+        for TablePart { rows: table, .. } in parts.iter().flat_map(|part| &part.0.2) {
             let column = |name: &str| table.f64(name).unwrap();
             for (row, doc_id) in table.u64("doc_id").unwrap().iter().enumerate() {
                 rows.push((*doc_id, ["rp_0", "rp_1", "hm_0", "hm_1"].map(|name| column(name)[row])));
@@ -569,7 +569,7 @@ proptest! {
         for &x in &centres {
             for &y in centres.iter().filter(|&&y| y != x && near(x, y)) {
                 let shared = 1_000_000_000 - (distance(&rp[x], &rp[y]) / 1000) as u32;
-                matches.push(Match { from: x, host: hosts[y], to: y, shared, larger: 1_000_000_000 });
+                matches.push(GuardedMatch { from: x, host: hosts[y], to: y, shared, larger: 1_000_000_000 });
             }
         }
         let collisions = matches.len() as u64 / 2;
@@ -594,15 +594,15 @@ proptest! {
     ) {
         let given = pages.clone();
         let parts = on(workers, move |net| {
-            let mut shelf = shelf(&given, net.index(), net.peers());
-            shelf.captures.rewrite(|capture| {
+            let mut local_pages = local_pages(&given, net.index(), net.peers());
+            local_pages.captures.rewrite(|capture| {
                 capture.set_simhash(None);
                 true
             })?;
-            let mut crawl = crawl_of(net, &mut shelf)?;
+            let mut crawl = crawl_of(net, &mut local_pages)?;
             let mut job = Job::default();
             job.simhash.bits = bits;
-            idf::simhashes(net, &mut shelf, &mut crawl, &job)?;
+            idf::simhashes(net, &mut local_pages, &mut crawl, &job)?;
             crawl.pages.map(|row| (row.url().to_string(), row.offset, row.simhash())).collect::<Result<Vec<_>>>()
         });
         let got: Vec<_> = parts.into_iter().flatten().collect();
@@ -639,11 +639,11 @@ proptest! {
     fn the_newest_capture_of_every_url_is_kept_and_the_others_are_counted(pages in crawl(), workers in 1usize..4) {
         let given = pages.clone();
         let parts = on(workers, move |net| {
-            let mut shelf = shelf(&given, net.index(), net.peers());
-            let crawl = crawl_of(net, &mut shelf)?;
+            let mut local_pages = local_pages(&given, net.index(), net.peers());
+            let crawl = crawl_of(net, &mut local_pages)?;
             let rows = crawl.pages.map(|row| (row.page, row.url().to_string(), row.fetch_time));
             let rows = rows.collect::<Result<Vec<(Page, String, i64)>>>()?;
-            Ok((rows, shelf.rejections.len(), crawl.directory.doc_ids()?.to_vec()))
+            Ok((rows, local_pages.rejections.len(), crawl.directory.doc_ids()?.to_vec()))
         });
         let mut newest = std::collections::BTreeMap::new();
         for page in &pages {
@@ -667,7 +667,7 @@ proptest! {
         given in prop::option::of(given()),
         merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended, MergeCondition::Tolerant])
     ) {
-        let mut job = Job { overlap: settings, similar: Similar { by, ..Job::default().similar }, ..Job::default() };
+        let mut job = Job { overlap: settings, similar: SimilarityMeasures { by, ..Job::default().similar }, ..Job::default() };
         job.hamming.guard = if settings.guard == Guard::None { Guard::None } else { Guard::MutualBest };
         job.signatures =
             Signatures { rp_tolerance: 0.1, hm_tolerance: 0.3, guard: job.hamming.guard, ..job.signatures };
@@ -683,8 +683,8 @@ proptest! {
         let results: Vec<_> = [1, 2, 3].map(|workers| {
             let (given, job) = (pages.clone(), job.clone());
             let parts = on(workers, move |net| {
-                let mut shelf = shelf(&given, net.index(), net.peers());
-                let found = find(&mut Run::new(net, &job, &mut shelf, None), &[0], None)?;
+                let mut local_pages = local_pages(&given, net.index(), net.peers());
+                let found = find(&mut WorkerRun::new(net, &job, &mut local_pages, None), &[0], None)?;
                 Ok((
                     (
                         found.links.read(0..found.links.len())?,
@@ -721,11 +721,11 @@ proptest! {
 /// Rows of the `server_pairs` table, and what the summary says of servers.
 fn server_pairs(pages: Vec<MadePage>, servers: Servers, workers: usize) -> (Vec<ServerRow>, ServerCounts) {
     let parts = on(workers, move |net| {
-        let mut shelf = shelf(&pages, net.index(), net.peers());
+        let mut local_pages = local_pages(&pages, net.index(), net.peers());
         let job = Job { servers, ..Job::default() };
-        let found = find(&mut Run::new(net, &job, &mut shelf, None), &[0], None)?;
+        let found = find(&mut WorkerRun::new(net, &job, &mut local_pages, None), &[0], None)?;
         let mut rows = Vec::new();
-        for Part { rows: table, .. } in found.more_tables.iter().filter(|part| part.name == "server_pairs") {
+        for TablePart { rows: table, .. } in found.more_tables.iter().filter(|part| part.name == "server_pairs") {
             let column = |name: &str| &table.columns.iter().find(|column| column.0 == name).unwrap().1;
             for row in 0..table.rows() {
                 let text = |name: &str| column(name).json(row).as_str().unwrap().to_string();
@@ -828,13 +828,13 @@ proptest! {
 }
 
 /// Sizes of the trivial clusters of two pages and more, descending, and the giants, with one, two and three workers.
-fn trivial_clusters(pages: &[MadePage], overlap: Overlap) -> (Vec<usize>, Vec<Giant>) {
+fn trivial_clusters(pages: &[MadePage], overlap: OverlapSettings) -> (Vec<usize>, Vec<GiantCluster>) {
     let results: Vec<_> = [1, 2, 3]
         .map(|workers| {
             let (given, job) = (pages.to_vec(), Job { overlap, ..Job::default() });
             let parts = on(workers, move |net| {
-                let mut shelf = shelf(&given, net.index(), net.peers());
-                let found = find(&mut Run::new(net, &job, &mut shelf, None), &[0], None)?;
+                let mut local_pages = local_pages(&given, net.index(), net.peers());
+                let found = find(&mut WorkerRun::new(net, &job, &mut local_pages, None), &[0], None)?;
                 let sizes: Vec<usize> =
                     found.verdicts.take()?.chunk_by(|x, y| x.cluster == y.cluster).map(<[_]>::len).collect();
                 Ok((sizes, found.summary.giant_trivial_clusters))
@@ -852,7 +852,7 @@ fn document(host: usize, path: usize, fprints: Vec<u64>) -> MadePage {
     MadePage::at(format!("http://h{host}.example/{path}")).chunks(fprints)
 }
 
-const PAPER: Overlap = Overlap::of_papers(15);
+const PAPER: OverlapSettings = OverlapSettings::of_papers(15);
 
 /// The case of users who lost 859,091 documents to one cluster: unrelated documents under one template.
 #[test]
@@ -878,14 +878,14 @@ fn a_drifting_text_is_one_chain_by_single_link_and_short_clusters_around_centres
     let mut pages: Vec<MadePage> = (0..400).map(page).collect();
     // One pair in the middle is weaker than all others.
     pages[200].fprints.retain(|fprint| !(1001..1004).contains(fprint));
-    let single_link = Overlap { min_shared: 10, min_resemblance: 0.0, ..PAPER };
-    let (sizes, giants) = trivial_clusters(&pages, Overlap { min_shared: 11, ..single_link });
+    let single_link = OverlapSettings { min_shared: 10, min_resemblance: 0.0, ..PAPER };
+    let (sizes, giants) = trivial_clusters(&pages, OverlapSettings { min_shared: 11, ..single_link });
     assert_eq!(sizes, [400]);
     assert_eq!(giants[0].bridges[0].strength, 12);
     assert_eq!(giants[0].bridges[0].cuts_off, 200);
     // The guard by hosts has nothing to choose from where each host has one page: this is what the other is for.
     assert_eq!(trivial_clusters(&pages, Job::default().overlap).0, [400]);
-    let (sizes, giants) = trivial_clusters(&pages, Overlap { guard: Guard::Centre, ..single_link });
+    let (sizes, giants) = trivial_clusters(&pages, OverlapSettings { guard: Guard::Centre, ..single_link });
     // A page shares ten chunks with two pages on either side.
     assert!(sizes[0] <= 5, "{sizes:?}");
     assert!(giants.is_empty());
@@ -894,12 +894,13 @@ fn a_drifting_text_is_one_chain_by_single_link_and_short_clusters_around_centres
 #[test]
 fn more_collisions_than_are_allowed_are_refused_with_their_number() {
     let pages: Vec<MadePage> = (0..50).map(|path| document(path % 3, path, vec![35, 70, 35 * path as u64])).collect();
-    let mut job = Job { similar: Similar { by: Measure::Signatures, ..Job::default().similar }, ..Job::default() };
+    let mut job =
+        Job { similar: SimilarityMeasures { by: Measure::Signatures, ..Job::default().similar }, ..Job::default() };
     job.signatures.vectors.dims = 2;
     job.signatures.max_pairs = 1000;
-    let refused = run(&Cluster::local(2), 0, [0; 32], move |net| {
-        let mut shelf = shelf(&pages, net.index(), net.peers());
-        find(&mut Run::new(net, &job, &mut shelf, None), &[0], None).map(|_| ())
+    let refused = run(&ClusterLayout::local(2), 0, [0; 32], move |net| {
+        let mut local_pages = local_pages(&pages, net.index(), net.peers());
+        find(&mut WorkerRun::new(net, &job, &mut local_pages, None), &[0], None).map(|_| ())
     });
     // Their sums are all the same: every two of them collide, but for those that are copies by their chunks.
     let error = refused.unwrap_err();
@@ -919,13 +920,13 @@ fn a_rewritten_page_is_told_by_its_collections_at_any_number_of_workers() {
     for workers in 1..4 {
         let given = pages.clone();
         let parts = on(workers, move |net| {
-            let mut shelf = shelf(&given, net.index(), net.peers());
-            let found = find(&mut Run::new(net, &Job::default(), &mut shelf, None), &[0], None)?;
-            Ok((pairs_by(Kind::Context, found.pairs)?, found.summary))
+            let mut local_pages = local_pages(&given, net.index(), net.peers());
+            let found = find(&mut WorkerRun::new(net, &Job::default(), &mut local_pages, None), &[0], None)?;
+            Ok((pairs_by(PairKind::Context, found.pairs)?, found.summary))
         });
         let pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
         let summary = &parts[0].1;
-        assert_eq!(summary.second_look, SecondLook { proposed: 1, matched: 1, ..SecondLook::default() });
+        assert_eq!(summary.second_look, ContextPassCounts { proposed: 1, matched: 1, ..ContextPassCounts::default() });
         // All links agree, and 3 of 13 chunks.
         assert_eq!(pairs.iter().map(|pair| pair.value).collect::<Vec<_>>(), [(1_000_000 + 230_769) / 2]);
         assert_eq!((summary.trivial_clusters, summary.pages_in_collections), (12, 24));
@@ -952,11 +953,12 @@ fn what_a_generator_says_in_two_manuals_joins_them_no_longer_once_their_mirrors_
     pages.push(MadePage::at(url(1)).chunks((10_300..10_318).chain([94, 95])).links([url(0)]));
     let clusters = |workers: usize, min_resemblance_alone: f64| {
         let given = pages.clone();
-        let job = Job { overlap: Overlap { min_resemblance_alone, ..Job::default().overlap }, ..Job::default() };
+        let job =
+            Job { overlap: OverlapSettings { min_resemblance_alone, ..Job::default().overlap }, ..Job::default() };
         let parts = on(workers, move |net| {
-            let mut shelf = shelf(&given, net.index(), net.peers());
-            let found = find(&mut Run::new(net, &job, &mut shelf, None), &[0], None)?;
-            Ok((pairs_by(Kind::Overlap, found.pairs)?, found.summary))
+            let mut local_pages = local_pages(&given, net.index(), net.peers());
+            let found = find(&mut WorkerRun::new(net, &job, &mut local_pages, None), &[0], None)?;
+            Ok((pairs_by(PairKind::Overlap, found.pairs)?, found.summary))
         });
         let mut pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
         pairs.sort_unstable();
@@ -996,14 +998,14 @@ fn pages_that_link_nowhere_are_told_by_their_places_at_any_number_of_workers() {
     for workers in 1..4 {
         let given = pages.clone();
         let parts = on(workers, move |net| {
-            let mut shelf = shelf(&given, net.index(), net.peers());
-            let found = find(&mut Run::new(net, &Job::default(), &mut shelf, None), &[0], None)?;
-            Ok((pairs_by(Kind::Context, found.pairs)?, found.summary))
+            let mut local_pages = local_pages(&given, net.index(), net.peers());
+            let found = find(&mut WorkerRun::new(net, &Job::default(), &mut local_pages, None), &[0], None)?;
+            Ok((pairs_by(PairKind::Context, found.pairs)?, found.summary))
         });
         let mut values: Vec<u32> = parts.iter().flat_map(|part| &part.0).map(|pair| pair.value).collect();
         values.sort_unstable();
         let summary = &parts[0].1;
-        assert_eq!(summary.second_look, SecondLook { by_place: 4, attached: 6, ..SecondLook::default() });
+        assert_eq!(summary.second_look, ContextPassCounts { by_place: 4, attached: 6, ..ContextPassCounts::default() });
         assert_eq!(summary.overlap.guarded, 2);
         // Of the demos all is in one place, and of 23 or more chunks 14 or more are common; of the others all there is agrees.
         assert_eq!(values[1..], [1_000_000; 3]);

@@ -34,7 +34,7 @@ fn a_pin_stays_with_the_mirror_that_it_is_in_and_of_two_the_first_by_the_usual_o
     let file = write(folder.path(), "pins.tsv", &lines);
     let set = format!("keep.pins={file}");
     let run = ["run", "--input", &input, "--set", &set];
-    let (output, told) = the_same_on_any_workers(folder.path(), "pins", &run);
+    let (output, message) = the_same_on_any_workers(folder.path(), "pins", &run);
 
     // Without pins all would stay with a. Two clusters want b, and one wants b or c.
     let avoid = rows(&output, "avoid");
@@ -47,16 +47,17 @@ fn a_pin_stays_with_the_mirror_that_it_is_in_and_of_two_the_first_by_the_usual_o
     // c's page is pinned as well, and loses by what comes next.
     assert_eq!(of_page('4'), ["collection", "pin"]);
 
-    let said = &summary(&output)["pins"];
-    let counts = ["pins", "kept", "alone", "second", "gone"].map(|name| said[name].as_u64().unwrap());
+    let stderr_text = &summary(&output)["pins"];
+    let counts = ["pins", "kept", "alone", "second", "gone"].map(|name| stderr_text[name].as_u64().unwrap());
     assert_eq!(counts, [5, 3, 0, 1, 1]);
-    let shown = said["shown"].as_array().unwrap();
+    let shown = stderr_text["shown"].as_array().unwrap();
     assert_eq!([&shown[0]["url"], &shown[0]["outcome"], &shown[0]["keep_url"]], [&url("c", 4), "second", &url("b", 4)]);
     assert_eq!([&shown[1]["reason"], &shown[1]["outcome"]], ["gone by now", "gone"]);
     assert_eq!([&shown[2]["reason"], &shown[2]["outcome"]], ["ours", "kept"]);
     assert!(
-        told.contains("3 stay in place of their copies") && told.contains(&format!("{} does not stay", url("c", 4))),
-        "{told}"
+        message.contains("3 stay in place of their copies")
+            && message.contains(&format!("{} does not stay", url("c", 4))),
+        "{message}"
     );
 }
 
@@ -88,8 +89,8 @@ fn what_a_file_of_decisions_holds_is_part_of_the_job_and_where_it_is_is_not() {
         let file = write(folder.path(), "wrong.tsv", lines);
         let out = folder.path().join("none").display().to_string();
         let run = ["run", "--input", &input, "--output", &out, "--set", &format!("{setting}={file}")];
-        let told = fail(&run, 3);
-        assert!(told.contains(word) && told.contains("wrong.tsv"), "{told}");
+        let message = fail(&run, 3);
+        assert!(message.contains(word) && message.contains("wrong.tsv"), "{message}");
     }
     let missing = fail(&["check", "--input", &input, "--set", "pairs.apart=no/such/file"], 3);
     assert!(missing.contains("no such file"), "{missing}");
@@ -108,7 +109,7 @@ fn pages_told_apart_are_never_in_one_set_by_any_chain() {
     ];
     let file = write(folder.path(), "apart.tsv", &lines.concat());
     let set = format!("pairs.apart={file}");
-    let (output, told) = the_same_on_any_workers(folder.path(), "apart", &["run", "--input", &input, "--set", &set]);
+    let (output, message) = the_same_on_any_workers(folder.path(), "apart", &["run", "--input", &input, "--set", &set]);
     let cluster = cluster_of(&output);
     let together = |x: (&str, usize), y: (&str, usize)| {
         let of = |page: (&str, usize)| cluster.get(&url(page.0, page.1));
@@ -128,5 +129,5 @@ fn pages_told_apart_are_never_in_one_set_by_any_chain() {
     for (x, y) in [(url("a", 0), url("c", 0)), (url("b", 1), url("a", 1))] {
         assert!(!stands_for.contains(&(x.clone(), y.clone())) && !stands_for.contains(&(y, x)));
     }
-    assert!(told.contains("2 would be in one set"), "{told}");
+    assert!(message.contains("2 would be in one set"), "{message}");
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::containers::{bzip2, xz};
-use crate::support::program::{fail, files, said, succeed, webtwin};
+use crate::support::program::{fail, files, stderr_text, succeed, webtwin};
 
 /// Words that no two texts share by chance.
 fn text(number: usize, words: usize) -> String {
@@ -149,8 +149,8 @@ fn a_file_that_is_lost_for_the_most_part_ends_the_run() {
     std::fs::write(at("a.jsonl.gz"), &damaged).unwrap();
     let arguments = ["dedup", &at("a.jsonl.gz"), "--output", &at("out")];
     let done = webtwin(&arguments).output().unwrap();
-    assert_eq!(done.status.code(), Some(5), "{}", said(&done));
-    assert!(said(&done).contains(" lost"), "{}", said(&done));
+    assert_eq!(done.status.code(), Some(5), "{}", stderr_text(&done));
+    assert!(stderr_text(&done).contains(" lost"), "{}", stderr_text(&done));
     succeed(&[&arguments[..], &["--max-bad", "0.95"]].concat());
     let records = &summary(&at("out"))["records"];
     assert_eq!((&records["kept"], &records["rejected"]), (&json!(400), &json!(1)));
@@ -179,8 +179,8 @@ fn a_window_over_the_limit_is_refused_with_the_option_that_raises_it() {
     std::fs::write(at("a.jsonl.zst"), encoder.finish().unwrap()).unwrap();
     let arguments = ["dedup", &at("a.jsonl.zst"), "--output", &at("out"), "--max-window"];
     let done = webtwin(&[&arguments[..], &["1MiB"]].concat()).output().unwrap();
-    assert_eq!(done.status.code(), Some(3), "{}", said(&done));
-    assert!(said(&done).contains("--max-window"), "{}", said(&done));
+    assert_eq!(done.status.code(), Some(3), "{}", stderr_text(&done));
+    assert!(stderr_text(&done).contains("--max-window"), "{}", stderr_text(&done));
     succeed(&[&arguments[..], &["4MiB"]].concat());
 }
 
@@ -360,12 +360,12 @@ fn near_copies_among_texts_without_links_are_found_by_the_default_job() {
         let output =
             webtwin(&[&["run", "--input", &at("a.jsonl"), "--output", &at(out)][..], guard].concat()).output().unwrap();
         assert!(output.status.success());
-        (rows(&at(&format!("{out}/clusters"))).len(), said(&output))
+        (rows(&at(&format!("{out}/clusters"))).len(), stderr_text(&output))
     };
-    let (found, told) = run(&[], "default");
+    let (found, message) = run(&[], "default");
     assert_eq!(found, 40);
-    assert!(told.contains("20 similar pairs by overlap, of which the guard `neighbours` refused 0"), "{told}");
+    assert!(message.contains("20 similar pairs by overlap, of which the guard `neighbours` refused 0"), "{message}");
     // As job files and results of earlier builds call the same guard.
-    let (found, told) = run(&["--set", "similar.guard=auto"], "auto");
-    assert!(found == 40 && told.contains("the guard `neighbours` refused 0"), "{told}");
+    let (found, message) = run(&["--set", "similar.guard=auto"], "auto");
+    assert!(found == 40 && message.contains("the guard `neighbours` refused 0"), "{message}");
 }

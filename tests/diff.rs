@@ -2,7 +2,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::program::{fail, files, rows, said, succeed, webtwin};
+use crate::support::program::{fail, files, rows, stderr_text, succeed, webtwin};
 
 /// A page of HTML with lines of text.
 fn html(lines: &[&str]) -> String {
@@ -62,7 +62,11 @@ fn two_crawls_are_compared_and_a_changed_page_is_shown() {
     let (old, new) = (run(folder.path(), "old", &old), run(folder.path(), "new", &new));
 
     let output = webtwin(&["diff", &old, &new, "--output", &at("diff"), "--texts"]).output().unwrap();
-    assert!(output.status.success() && said(&output).contains("11 pages, then 11: 1 bytes"), "{}", said(&output));
+    assert!(
+        output.status.success() && stderr_text(&output).contains("11 pages, then 11: 1 bytes"),
+        "{}",
+        stderr_text(&output)
+    );
     for (url, is) in [("bytes", "bytes"), ("edited", "near"), ("other", "rewritten"), ("went", "gone"), ("came", "new")]
     {
         assert_eq!(what(&at("diff"), &format!("http://a.example/{url}")), (is.into(), String::new()), "{url}");

@@ -76,14 +76,14 @@ fn clusters(output: &str) -> BTreeSet<BTreeSet<String>> {
 fn editions_in_other_languages_are_never_joined_but_by_one_text() {
     let folder = tempfile::tempdir().unwrap();
     let crawl = write(folder.path());
-    let (output, told) = the_same_on_any_workers(folder.path(), "out", &["run", "--input", &crawl]);
+    let (output, message) = the_same_on_any_workers(folder.path(), "out", &["run", "--input", &crawl]);
     let sets = [&["de1", "en1"], &["de5", "en5"], &["de6", "en6"], &["de7", "en7"], &["de8", "other8"]];
     let expected: BTreeSet<BTreeSet<String>> =
         sets.iter().map(|set| set.iter().map(ToString::to_string).collect()).collect();
     assert_eq!(clusters(&output), expected);
     assert!(
-        told.contains("pairs refused, because a page declares the other as its edition in another language"),
-        "{told}"
+        message.contains("pairs refused, because a page declares the other as its edition in another language"),
+        "{message}"
     );
     let summary: serde_json::Value =
         serde_json::from_slice(&std::fs::read(format!("{output}/summary.json")).unwrap()).unwrap();

@@ -54,8 +54,8 @@ impl Corpus {
 
     fn explain(&self, a: &str, b: &str) -> (String, Value) {
         let out = self.at("out");
-        let told = succeed(&["explain", &out, a, b]);
-        (told, serde_json::from_str(&succeed(&["explain", &out, a, b, "--json"])).unwrap())
+        let message = succeed(&["explain", &out, a, b]);
+        (message, serde_json::from_str(&succeed(&["explain", &out, a, b, "--json"])).unwrap())
     }
 }
 
@@ -63,10 +63,13 @@ impl Corpus {
 fn two_records_of_a_corpus_are_explained_by_id_or_place() {
     let corpus = Corpus::new();
     let reason = |a: &str, b: &str, together: bool| {
-        let (told, json) = corpus.explain(a, b);
-        assert_eq!(json["together"], json!(together), "{told}");
+        let (message, json) = corpus.explain(a, b);
+        assert_eq!(json["together"], json!(together), "{message}");
         let reason = json["reasons"][0].as_str().unwrap().to_string();
-        assert!(told.contains(&format!("{}\n  {reason}", if together { "duplicates:" } else { "APART:" })), "{told}");
+        assert!(
+            message.contains(&format!("{}\n  {reason}", if together { "duplicates:" } else { "APART:" })),
+            "{message}"
+        );
         reason
     };
     let first = corpus.at("in/1.jsonl");
@@ -83,16 +86,16 @@ fn two_records_of_a_corpus_are_explained_by_id_or_place() {
     assert!(reason("a", "e", false).starts_with("a text of white space only"));
     assert!(reason("o", "f", true).contains("a record of --against that it resembles by 0.836"));
 
-    let (told, json) = corpus.explain(&format!("{first}:2"), "a");
+    let (message, json) = corpus.explain(&format!("{first}:2"), "a");
     assert_eq!(json["records"][0]["id"], json!("b"));
     assert_eq!((&json["records"][1]["cluster"], &json["minhash"]["shared"]), (&json!(3), &json!(51)));
     assert!(
-        told.contains("  minhash: 51 of 56 and 56 shingles (words:5) shared: resemblance 0.836, 0.8 would do\n"),
-        "{told}"
+        message.contains("  minhash: 51 of 56 and 56 shingles (words:5) shared: resemblance 0.836, 0.8 would do\n"),
+        "{message}"
     );
-    assert!(told.contains(" of 21 bands of 6 minima agree, 1 would do; 99.9"), "{told}");
-    let changed: Vec<&str> = told.lines().filter(|line| line.starts_with(['+', '-'])).collect();
-    assert!(changed.len() <= 4 && changed[0].contains("other10") && changed[0].len() < 300, "{told}");
+    assert!(message.contains(" of 21 bands of 6 minima agree, 1 would do; 99.9"), "{message}");
+    let changed: Vec<&str> = message.lines().filter(|line| line.starts_with(['+', '-'])).collect();
+    assert!(changed.len() <= 4 && changed[0].contains("other10") && changed[0].len() < 300, "{message}");
 }
 
 #[test]
@@ -113,8 +116,8 @@ fn names_of_no_record_or_of_several_are_refused_with_what_would_do() {
     let status = crate::support::program::webtwin(&started).current_dir(corpus.0.path()).status().unwrap();
     assert!(status.success());
     assert!(fail(&["explain", &corpus.at("plain"), "a", "b"], 2).contains("FILE:ROW"));
-    let told = succeed(&["explain", &corpus.at("plain"), "in/1.jsonl:0", &format!("{first}:5")]);
-    assert!(told.contains("TOGETHER") && told.starts_with("A  in/1.jsonl:0\n"), "{told}");
+    let message = succeed(&["explain", &corpus.at("plain"), "in/1.jsonl:0", &format!("{first}:5")]);
+    assert!(message.contains("TOGETHER") && message.starts_with("A  in/1.jsonl:0\n"), "{message}");
     std::fs::remove_file(Path::new(&corpus.at("in/1.jsonl"))).unwrap();
     fail(&["explain", &corpus.at("plain"), "in/1.jsonl:0", "in/1.jsonl:5"], 3);
 }
@@ -127,17 +130,17 @@ fn report(corpus: &str, more: &[&str]) -> Value {
 fn the_report_of_a_corpus_says_what_its_tables_say_and_shows_texts_side_by_side() {
     let corpus = Corpus::new();
     let out = corpus.at("out");
-    let said = report(&out, &[]);
+    let stderr_text = report(&out, &[]);
     let removed = rows(&out, "removed");
     let records = &summary(&out)["records"];
-    assert_eq!(said["run"]["duplicates"], json!(removed.len()));
-    assert_eq!((&said["run"]["read"], &said["run"]["kept"]), (&records["read"], &records["kept"]));
-    assert_eq!(said["run"]["rejected"], json!({ "bad_json": 1 }));
+    assert_eq!(stderr_text["run"]["duplicates"], json!(removed.len()));
+    assert_eq!((&stderr_text["run"]["read"], &stderr_text["run"]["kept"]), (&records["read"], &records["kept"]));
+    assert_eq!(stderr_text["run"]["rejected"], json!({ "bad_json": 1 }));
     // Only what is not the default.
-    let settings = said["run"]["settings"].as_object().unwrap();
+    let settings = stderr_text["run"]["settings"].as_object().unwrap();
     assert_eq!(settings.keys().collect::<Vec<_>>(), ["against", "count_by", "id_field", "max_bad"]);
 
-    let [parts, clusters] = [&said["parts"], &said["clusters"]];
+    let [parts, clusters] = [&stderr_text["parts"], &stderr_text["clusters"]];
     assert_eq!(parts[0]["headline"], json!("33 % of the records are duplicates"));
     let bars = |heading: &str| -> Vec<(String, u64)> {
         let charts = parts[0]["charts"].as_array().unwrap();

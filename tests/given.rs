@@ -35,7 +35,7 @@ fn the_pairs_or_clusters_of_a_run_given_to_another_make_its_clusters_and_collect
             let run = [&run[..], &["--set", &merge, "--set", &from]].concat();
             let at = folder.path().join(format!("given-{merge}-{number}"));
             std::fs::create_dir(&at).unwrap();
-            let (given, told) = the_same_on_any_workers(&at, "out", &run);
+            let (given, message) = the_same_on_any_workers(&at, "out", &run);
             for (name, without) in
                 [("clusters", &["role"][..]), ("link_summary", &[]), ("collections", &[]), ("members", &[])]
             {
@@ -43,7 +43,10 @@ fn the_pairs_or_clusters_of_a_run_given_to_another_make_its_clusters_and_collect
             }
             let counts = &summary(&given)["given"];
             assert_eq!((&counts["rows"]["read"], &counts["guarded"]), (&counts["rows"]["used"], &0.into()), "{counts}");
-            assert!(told.contains("0 are malformed") && told.contains("similar pairs by pairs.from"), "{told}");
+            assert!(
+                message.contains("0 are malformed") && message.contains("similar pairs by pairs.from"),
+                "{message}"
+            );
         }
     }
 }
@@ -103,14 +106,14 @@ fn of_the_rows_of_a_table_every_one_is_accounted_for() {
     );
     let run = ["run", "--input", &input, "--set", "similar.by=given"];
     let from = format!("pairs.from=[{pairs:?}, {labels:?}]");
-    let (output, told) = the_same_on_any_workers(folder.path(), "rows", &[&run[..], &["--set", &from]].concat());
+    let (output, message) = the_same_on_any_workers(folder.path(), "rows", &[&run[..], &["--set", &from]].concat());
     let counts = &summary(&output)["given"];
     let names = ["read", "used", "unknown", "malformed", "self_pairs", "duplicates"];
     assert_eq!(names.map(|name| counts["rows"][name].as_u64().unwrap()), [12, 5, 1, 3, 1, 2], "{counts}");
     assert_eq!((&counts["similar"], &counts["guarded"]), (&3.into(), &0.into()), "{counts}");
     let malformed = [format!("{a},not a url,1,y\n"), format!("{a},,1,y\n"), format!("{a},{c},1.5,too much\n")];
     assert_eq!(counts["rows"]["malformed_bytes"], malformed.iter().map(String::len).sum::<usize>());
-    assert!(told.contains("of 12 rows") && told.contains("3 are malformed"), "{told}");
+    assert!(message.contains("of 12 rows") && message.contains("3 are malformed"), "{message}");
     let pairs = rows(&output, "pairs").into_iter().filter(|row| row["measure"] == "given");
     let mut values: Vec<u64> = pairs.map(|row| row["value"].as_u64().unwrap()).collect();
     values.sort_unstable();

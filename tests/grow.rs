@@ -7,12 +7,12 @@ use webtwin::clusters::growth;
 use webtwin::clusters::link_summary::{LinkSummary, cluster_links, link_summary};
 use webtwin::clusters::merge::may_merge;
 use webtwin::clusters::union_find::{UnionFind, sizes};
-use webtwin::dataflow::grow::{self, Summary};
+use webtwin::dataflow::grow::{self, GrowSummary};
 use webtwin::dataflow::reading::foreign_rows::RowCounts;
-use webtwin::engine::{Cluster, run};
+use webtwin::engine::{ClusterLayout, run};
 use webtwin::ids::{ClusterId, HostId, Page, doc_id};
-use webtwin::job::{Clusters, MergeCondition, resolve};
-use webtwin::results::Run;
+use webtwin::job::{ClusterSettings, MergeCondition, resolve};
+use webtwin::results::FinishedRun;
 use webtwin::storage::location::Location;
 
 use crate::support::manual::{crawl, url, write};
@@ -128,7 +128,7 @@ fn the_joins_of_figure_8_give_link_summary_on_any_workers() {
     let sites = [("abcdt", "ab bc bd at dc"), ("abcdtg", "ab bc bd at"), ("abcdsg", "ab bc bd"), ("s", "")];
     let [trivial, links] = figure(folder.path(), &sites, &[]);
     let grow = ["grow", "--trivial", &trivial, "--links", &links];
-    let (output, told) = the_same_on_any_workers(folder.path(), "figure", &grow);
+    let (output, message) = the_same_on_any_workers(folder.path(), "figure", &grow);
     let names = names(&output);
     let clusters: BTreeMap<String, String> = rows(&output, "clusters")
         .iter()
@@ -141,8 +141,8 @@ fn the_joins_of_figure_8_give_link_summary_on_any_workers() {
     };
     let found: BTreeSet<String> = rows(&output, "link_summary").iter().map(row).collect();
     assert_eq!(found, ["ab 3 3 3 3", "at 3 2 2 2", "bc 3 3 3 3", "bd 3 3 3 3", "dc 3 3 1 1"].map(String::from).into());
-    assert!(told.contains("3 of the 5 pairs of clusters"), "{told}");
-    assert!(told.contains("3 collections with 12 nodes in 1 similar clusters"), "{told}");
+    assert!(message.contains("3 of the 5 pairs of clusters"), "{message}");
+    assert!(message.contains("3 collections with 12 nodes in 1 similar clusters"), "{message}");
     let views = std::fs::read_to_string(format!("{output}/views.sql")).unwrap();
     for table in ["clusters", "collections", "link_summary", "members", "names"] {
         assert!(views.contains(&format!("VIEW {table} AS")), "{views}");
@@ -178,8 +178,8 @@ fn the_clusters_and_links_of_a_run_grow_to_its_collections() {
     let (files, folder_of) = (format!("{out}/links/*.parquet"), format!("{out}/clusters"));
     for (number, (trivial, links)) in [(&out, &out), (&folder_of, &files), (&labels, &out)].into_iter().enumerate() {
         let grown = at(&format!("grown-{number}"));
-        let told = succeed(&["grow", "--trivial", trivial, "--links", links, "--output", &grown]);
-        assert_eq!(told, "");
+        let message = succeed(&["grow", "--trivial", trivial, "--links", links, "--output", &grown]);
+        assert_eq!(message, "");
         for (name, columns) in [
             ("clusters", &["cluster", "doc_id"][..]),
             ("link_summary", &["src_cluster", "dst_cluster", "a", "b", "s", "d"]),
@@ -193,7 +193,7 @@ fn the_clusters_and_links_of_a_run_grow_to_its_collections() {
     assert_eq!(names(&at("grown-2"))[&doc_id(&url("b", 4)).to_string()], url("b", 4));
 }
 
-fn summary(output: &str) -> Summary {
+fn summary(output: &str) -> GrowSummary {
     serde_json::from_slice(&std::fs::read(Path::new(output).join("summary.json")).unwrap()).unwrap()
 }
 
@@ -206,7 +206,7 @@ fn every_row_of_both_tables_is_accounted_for() {
     let [labels, more, links] = [("labels.tsv", labels), ("more.jsonl", more), ("links.csv", links)]
         .map(|(name, text)| write(folder.path(), name, text));
     let grow = ["grow", "--trivial", &labels, "--trivial", &more, "--links", &links];
-    let (output, told) = the_same_on_any_workers(folder.path(), "rows", &grow);
+    let (output, message) = the_same_on_any_workers(folder.path(), "rows", &grow);
     let of = |[read, used, unknown, malformed, malformed_bytes, self_pairs, duplicates]: [u64; 7]| RowCounts {
         read,
         used,
@@ -221,8 +221,8 @@ fn every_row_of_both_tables_is_accounted_for() {
     assert_eq!((found.nodes, found.trivial_clusters), (4, 2));
     assert_eq!(found.trivial, of([11, 5, 0, 4, "\tz\ny\n{\"cluster\": \"x\"}\n[]\n".len() as u64, 0, 2]));
     assert_eq!(found.links, of([10, 3, 2, 2, ",1\n\"a,1\n".len() as u64, 2, 1]));
-    assert!(told.contains("of 11 rows of labels, 5 are used, 4 are malformed (25 bytes)"), "{told}");
-    assert!(told.contains("of 10 links, 3 are used, 2 have an end without a label, 2 are malformed"), "{told}");
+    assert!(message.contains("of 11 rows of labels, 5 are used, 4 are malformed (25 bytes)"), "{message}");
+    assert!(message.contains("of 10 links, 3 are used, 2 have an end without a label, 2 are malformed"), "{message}");
 }
 
 #[test]
@@ -339,7 +339,7 @@ impl Graph {
 }
 
 /// Rows of a table of ids and numbers, in its order.
-fn numbers<const N: usize>(run: &Run, name: &str, columns: [&str; N]) -> Vec<[u64; N]> {
+fn numbers<const N: usize>(run: &FinishedRun, name: &str, columns: [&str; N]) -> Vec<[u64; N]> {
     let table = run.table(name).unwrap();
     let value = |column: &str, row: usize| match table.u64(column) {
         Ok(values) => values[row],
@@ -360,14 +360,14 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().unwrap();
         let mut job = resolve("", "preset = \"grow\"", &[]).unwrap();
-        job.clusters = Clusters { merge, min_size, ..job.clusters };
+        job.clusters = ClusterSettings { merge, min_size, ..job.clusters };
         job.effort.memory_bytes = memory_bytes;
         [job.pairs.from, job.input.urls] = graph.write(folder.path());
         let (settings, out) = (job.clusters, folder.path().join("out").to_str().unwrap().to_string());
         let location = Location::parse(&out).unwrap();
-        let grown = run(&Cluster::local(workers), 0, [0; 32], move |net| grow::run(net, &job, &location));
+        let grown = run(&ClusterLayout::local(workers), 0, [0; 32], move |net| grow::run(net, &job, &location));
         let summaries = grown.unwrap();
-        let (found, result) = (&summaries[0], Run::open(&out).unwrap());
+        let (found, result) = (&summaries[0], FinishedRun::open(&out).unwrap());
 
         let (ids, labels, links) = graph.plain();
         let (sizes, hosts) = (sizes(&labels), (0..ids.len() as u32).map(HostId).collect::<Vec<_>>());

@@ -3,8 +3,8 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use webtwin::dataflow::hamming::self_join::close_pairs;
-use webtwin::engine::{Cluster, run};
-use webtwin::hamming::rows::{NearRuns, Run};
+use webtwin::engine::{ClusterLayout, run};
+use webtwin::hamming::rows::{FingerprintRun, NearRuns};
 use webtwin::ids::splitmix64;
 use webtwin::results::fingerprints::FingerprintSet;
 use webtwin::storage::location::Location;
@@ -49,7 +49,7 @@ fn raw(folder: &Path, name: &str, values: &[u64]) -> String {
 
 fn pairs(folder: &str) -> Vec<(u64, u64, u32)> {
     let table = table(folder, "pairs");
-    let webtwin::storage::table::Column::U32(values) = &table.columns[3].1 else { panic!("value is a number") };
+    let webtwin::storage::table::TableColumn::U32(values) = &table.columns[3].1 else { panic!("value is a number") };
     let (a, b) = (table.u64("a").unwrap(), table.u64("b").unwrap());
     a.iter().zip(b).zip(values).map(|((a, b), value)| (*a, *b, *value)).collect()
 }
@@ -103,19 +103,19 @@ fn a_batch_tells_what_brute_force_tells_with_the_same_bytes_on_any_workers() {
 
 /// The groups told are the components of the pairs, each named by its smallest document; documents of F beside queries are
 /// moved out of their way.
-fn groups_equal(told: &str, pairs: &[(u64, u64, u32)]) {
+fn groups_equal(message: &str, pairs: &[(u64, u64, u32)]) {
     let mut names: BTreeMap<u64, u64> = BTreeMap::new();
     for &(a, b, _) in pairs {
         let (x, y) = (*names.entry(a).or_insert(a), *names.entry(b).or_insert(b));
         let (small, large) = (x.min(y), x.max(y));
         names.values_mut().filter(|name| **name == large).for_each(|name| *name = small);
     }
-    let table = table(told, "groups");
-    let webtwin::storage::table::Column::Bool(queries) = &table.columns[2].1 else { panic!("query is a flag") };
+    let table = table(message, "groups");
+    let webtwin::storage::table::TableColumn::Bool(queries) = &table.columns[2].1 else { panic!("query is a flag") };
     let moved = |doc: u64, query: bool| if queries.contains(&true) && !query { doc + (1 << 32) } else { doc };
     let rows = table.u64("group").unwrap().iter().zip(table.u64("doc_id").unwrap()).zip(queries);
-    let told: BTreeMap<u64, u64> = rows.map(|((group, doc), query)| (moved(*doc, *query), *group)).collect();
-    assert_eq!(told, names);
+    let message: BTreeMap<u64, u64> = rows.map(|((group, doc), query)| (moved(*doc, *query), *group)).collect();
+    assert_eq!(message, names);
 }
 
 #[test]
@@ -249,8 +249,8 @@ fn a_batch_within_little_memory_writes_the_bytes_of_one_without_a_bound() {
         let out = at(&format!("{name}-full"));
         let full = arguments(&out, 1, true);
         let full: Vec<&str> = full.iter().map(String::as_str).collect();
-        let said = fail(&[&full[..], &["--workers", "1", "--set", "effort.disk_bytes=10000000"]].concat(), 9);
-        assert!(said.contains("effort.disk_bytes"), "{said}");
+        let stderr_text = fail(&[&full[..], &["--workers", "1", "--set", "effort.disk_bytes=10000000"]].concat(), 9);
+        assert!(stderr_text.contains("effort.disk_bytes"), "{stderr_text}");
         assert!(!Path::new(&out).join("manifest.json").exists());
         assert_eq!(std::fs::read_dir(&spill).unwrap().count(), 0);
     }
@@ -270,15 +270,18 @@ fn what_cannot_be_joined_is_said_and_nothing_is_left_behind() {
     let from = raw(folder.path(), "spike.u64", &[7; 3000]);
     succeed(&["hamming", "build", "--from", &from, "--output", &at("f")]);
     let few = ["hamming", "batch", "--fingerprints", &at("f"), "--output", &at("p"), "--set", "batch.max_pairs=1000"];
-    let said = fail(&few, 9);
-    assert!(said.contains("4498500 pairs") && said.contains("groups"), "{said}");
+    let stderr_text = fail(&few, 9);
+    assert!(stderr_text.contains("4498500 pairs") && stderr_text.contains("groups"), "{stderr_text}");
     succeed(&[&few[..], &["--groups"]].concat());
     assert_eq!(table(&at("p"), "groups").rows(), 3000);
     assert_eq!(table(&at("p"), "groups").u64("group").unwrap().iter().collect::<BTreeSet<_>>().len(), 1);
     // Too little memory is said before the work, with the number that would do.
     let little = ["--set", "effort.memory_bytes=60000000", "--queries", &from];
-    let said = fail(&[&few[..5], &[&at("q")], &little].concat(), 9);
-    assert!(said.contains("queries and their tables") && said.contains("set effort.memory_bytes to "), "{said}");
+    let stderr_text = fail(&[&few[..5], &[&at("q")], &little].concat(), 9);
+    assert!(
+        stderr_text.contains("queries and their tables") && stderr_text.contains("set effort.memory_bytes to "),
+        "{stderr_text}"
+    );
     // Queries of another recipe, and a damaged chunk.
     succeed(&["hamming", "build", "--input", "synth://?pages=100&seed=1", "--output", &at("pages")]);
     let other = ["hamming", "batch", "--fingerprints", &at("f"), "--queries", &at("pages"), "--output", &at("y")];
@@ -325,8 +328,8 @@ fn a_document_on_several_rows_is_in_a_pair_once_and_never_with_itself() {
             let out = at(&format!("{name}{workers}"));
             let common = ["hamming", "batch", "--fingerprints", &at("f"), "--k", "1", "--workers", workers];
             succeed(&[&common[..], more, &["--output", &out]].concat());
-            let said = std::fs::read_to_string(format!("{out}/summary.json")).unwrap();
-            (pairs(&out), serde_json::from_str::<serde_json::Value>(&said).unwrap()["pairs"].as_u64().unwrap())
+            let stderr_text = std::fs::read_to_string(format!("{out}/summary.json")).unwrap();
+            (pairs(&out), serde_json::from_str::<serde_json::Value>(&stderr_text).unwrap()["pairs"].as_u64().unwrap())
         };
         assert_eq!(batch("self", &[]), (vec![(7, 8, 1), (7, 9, 0)], 2));
         let expected = vec![(7, 20, 0), (8, 20, 1), (9, 7, 0), (9, 20, 1)];
@@ -341,12 +344,12 @@ fn a_distance_that_all_fingerprints_are_within_is_refused_however_it_is_given() 
     let from = raw(folder.path(), "f.u64", &[1, 2, 3]);
     succeed(&["hamming", "build", "--from", &from, "--output", &at("f")]);
     succeed(&["hamming", "build", "--from", &from, "--set", "simhash.bits=32", "--output", &at("narrow")]);
-    for (set, k, said) in
+    for (set, k, stderr_text) in
         [("f", "64", "hamming.k is 64"), ("narrow", "64", "hamming.k"), ("narrow", "32", "less than f, 32 bits")]
     {
         let common = ["hamming", "batch", "--fingerprints", &at(set), "--output", &at("no")];
         for given in [["--k".to_string(), k.into()], ["--set".into(), format!("hamming.k={k}")]] {
-            assert!(fail(&[&common[..], &[&given[0], &given[1]]].concat(), 2).contains(said), "{set} {k}");
+            assert!(fail(&[&common[..], &[&given[0], &given[1]]].concat(), 2).contains(stderr_text), "{set} {k}");
         }
     }
 }
@@ -381,9 +384,9 @@ proptest! {
             expected.extend((a + 1..).zip(&values[a as usize + 1..]).map(|(b, y)| [a, b, (x ^ y).count_ones()]));
         }
         expected.retain(|pair| pair[2] <= k);
-        let found = run(&Cluster::local(workers), 0, [0; 32], move |net| {
+        let found = run(&ClusterLayout::local(workers), 0, [0; 32], move |net| {
             let own = (0..).zip(&values).skip(net.index()).step_by(net.peers());
-            let run = |(first, value): (u32, &u64)| Run { fingerprint: *value, first, copies: 1 };
+            let run = |(first, value): (u32, &u64)| FingerprintRun { fingerprint: *value, first, copies: 1 };
             close_pairs(net, own.map(run).collect(), u64::MAX, k)
         }).unwrap();
         let pair = |near: &NearRuns| [near.x.first.min(near.y.first), near.x.first.max(near.y.first), near.distance];

@@ -37,8 +37,8 @@ fn queries_find_what_is_equal_and_near_and_nothing_else() {
     assert_eq!(query(&["0x123456789"], ""), HEAD);
     let ones = "ffffffffffffffff\tffffffffffffffff\t0\t14\n";
     assert_eq!(query(&["-"], "253\n\n  18446744073709551615\n7777777777777777\n"), format!("{HEAD}{near_fd}{ones}"));
-    let told = query(&["--json", "0xfd", "0x123456789"], "");
-    let lines: Vec<serde_json::Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let message = query(&["--json", "0xfd", "0x123456789"], "");
+    let lines: Vec<serde_json::Value> = message.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(
         lines,
         [
@@ -100,12 +100,12 @@ fn an_index_is_replaced_only_when_that_is_asked_for() {
 
 #[test]
 fn a_plan_shows_the_designs_and_refuses_too_little_memory_by_its_number() {
-    let told = succeed_with(&["hamming", "plan", "--documents", "1e8", "--k", "3"], "");
+    let message = succeed_with(&["hamming", "plan", "--documents", "1e8", "--k", "3"], "");
     for shown in ["MJS07 Example 3.1", "covering of 8 blocks", "2.40 GB", "24.0", "73.8 MB", "39.5 bits a fingerprint"]
     {
-        assert!(told.contains(shown), "{shown}: {told}");
+        assert!(message.contains(shown), "{shown}: {message}");
     }
-    assert_eq!(told.lines().filter(|line| line.starts_with("*  ")).count(), 1);
+    assert_eq!(message.lines().filter(|line| line.starts_with("*  ")).count(), 1);
     let refused = fail_with(&["hamming", "plan", "--documents", "100M", "--memory", "1GB"], "", 9);
     assert!(refused.contains("--memory allows 953.7 MiB; set --memory to 2403393392 or more"), "{refused}");
     let fits = ["hamming", "plan", "--documents", "100M", "--memory", "2403393392", "--json"];

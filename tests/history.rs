@@ -26,11 +26,11 @@ fn run_over(folder: &Path, week: u32, shown: &[Shown<'_>], is_fetched: impl Fn(&
     for (site, version) in shown {
         for number in (0..8).filter(|&number| is_fetched(site, number)) {
             let is_own = *site == "x" && number > 5 && week > 0 || *site == "y" && number == 2 && week == 0;
-            let says = if is_own { number + 50 } else { number };
+            let reports = if is_own { number + 50 } else { number };
             let changed_in = |line: u32| if line / 2 < *version { line / 2 + 1 } else { 0 };
             let text: String = (0..12)
                 .map(|line| {
-                    format!("<p>Page {says} says {line} about {} since {}", says * 100 + line, changed_in(line))
+                    format!("<p>Page {reports} says {line} about {} since {}", reports * 100 + line, changed_in(line))
                 })
                 .collect();
             let next = (number + 1) % 8;
@@ -65,7 +65,7 @@ fn weeks(folder: &Path) -> [String; 4] {
 }
 
 /// What became of each site's manual, with the crawls it is behind.
-fn told(diff: &str) -> BTreeMap<String, (String, u64)> {
+fn report(diff: &str) -> BTreeMap<String, (String, u64)> {
     let site = |row: &Value| row["prefix"].as_str().unwrap()[7..8].to_string();
     let word = |row: &Value| (row["what"].as_str().unwrap().to_string(), row["lag_crawls"].as_u64().unwrap());
     rows(diff, "mirrors_changed").iter().map(|row| (site(row), word(row))).collect()
@@ -84,16 +84,16 @@ fn each_mirrors_fate_and_lag_are_told_week_by_week() {
     succeed(&["diff", first, second, "--output", &one]);
     let lives = |site| (site, "lives", 0);
     assert_eq!(
-        told(&one),
+        report(&one),
         expect(&[lives("a"), lives("b"), ("c", "lives", 1), lives("d"), lives("e"), ("f", "born", 0)])
     );
     succeed(&["diff", second, third, "--history", &one, "--output", &two]);
     // Of d and e, which were equal, nobody can say which one moved: the smaller id is taken.
     let moved = [lives("a"), lives("b"), ("c", "caught_up", 0), ("g", "moved", 0), ("d", "missing", 0), lives("f")];
-    assert_eq!(told(&two), expect(&moved));
+    assert_eq!(report(&two), expect(&moved));
     succeed(&["diff", third, fourth, "--history", &two, "--output", &three]);
     let died = [lives("a"), lives("b"), lives("c"), lives("g"), ("d", "died", 0), lives("f")];
-    assert_eq!(told(&three), expect(&died));
+    assert_eq!(report(&three), expect(&died));
     let of_c = rows(&two, "mirrors_changed").into_iter().find(|row| row["what"] == "caught_up").unwrap();
     assert_eq!((of_c["same_text"].as_u64(), of_c["changed"].as_u64()), (Some(0), Some(8)));
     let lag = rows(&one, "mirrors_changed").into_iter().find(|row| row["lag_crawls"] == 1).unwrap();
@@ -142,13 +142,13 @@ fn a_mirror_that_was_skipped_on_purpose_is_not_missing_and_its_pages_are_named_f
     let second = run(folder.path(), 1, &[("a", 2)]);
     let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     succeed(&["diff", &first, &second, "--output", &out("plain")]);
-    let plain = told(&out("plain"));
+    let plain = report(&out("plain"));
     assert_eq!((plain["b"].0.as_str(), plain["c"].0.as_str()), ("missing", "missing"));
     let avoided = ["--set", "recrawl.avoided=yes"];
     succeed(&[&["diff", &first, &second, "--output", &out("obeyed")][..], &avoided].concat());
     let lives = |site: &'static str, lag| (site, "lives", lag);
     // How far those are behind that were not looked at, nobody knows.
-    assert_eq!(told(&out("obeyed")), expect(&[lives("a", 0), lives("b", 0), lives("c", 0)]));
+    assert_eq!(report(&out("obeyed")), expect(&[lives("a", 0), lives("b", 0), lives("c", 0)]));
     let known = rows(&out("obeyed"), "mirrors_changed").iter().filter(|row| row["has_lag"] == true).count();
     assert_eq!(known, 1);
     let third = run(folder.path(), 2, &[("a", 2)]);
@@ -246,12 +246,12 @@ fn a_crawl_that_obeys_the_list_leaves_it_and_its_probes_show_mirrors_that_live()
         succeed(&[&["diff", old, new, "--output", &output][..], &avoided, more].concat());
         output
     };
-    let lives = |diff: &str| told(diff).into_values().map(|word| word.0).collect::<Vec<_>>() == ["lives"; 3];
+    let lives = |diff: &str| report(diff).into_values().map(|word| word.0).collect::<Vec<_>>() == ["lives"; 3];
     // Of one mirror three pages were fetched as probes, of the other none.
     let is_probe = |site: &str, number: u32| site == kept || site == skipped[0] && number < 3;
     let second = run_over(folder.path(), 1, &whole, is_probe);
     let probed = diff(&first, &second, "probed", &[]);
-    assert!(lives(&probed), "{:?}", told(&probed));
+    assert!(lives(&probed), "{:?}", report(&probed));
     assert_eq!(rows(&probed, "avoid_changed").iter().filter(|row| row["what"] == "removed").count(), 0);
     let lists = files(Path::new(&probed));
     for name in ["prefixes.txt", "urls.txt", "regex-urlfilter.txt", "heritrix-surts.txt"] {
@@ -261,7 +261,7 @@ fn a_crawl_that_obeys_the_list_leaves_it_and_its_probes_show_mirrors_that_live()
     // All are fetched again, and are what they were.
     let third = run(folder.path(), 2, &whole);
     let again = diff(&second, &third, "again", &["--history", &probed]);
-    assert!(lives(&again), "{:?}", told(&again));
+    assert!(lives(&again), "{:?}", report(&again));
     // Where the copy that is kept has gone, its mirrors are to be fetched again.
     let without = run_over(folder.path(), 3, &[("z", 1)], |_, _| true);
     let gone = diff(&first, &without, "gone", &[]);
@@ -284,12 +284,12 @@ fn a_dead_mirror_is_missed_when_its_probes_were_looked_for_in_vain() {
     let third = run(folder.path(), 2, &[(kept, 1)]);
     let avoided = ["--set", "recrawl.avoided=yes"];
     succeed(&[&["diff", &first, &second, "--output", &out("one")][..], &avoided].concat());
-    assert_eq!(told(&out("one"))[dead].0, "lives");
+    assert_eq!(report(&out("one"))[dead].0, "lives");
     // Nothing says whether the crawler fetched the probes; then that it did; then that it got a 404 for each.
     let two = |name: &str, newer: &str, more: &[&str]| {
         let args = ["diff", &second, newer, "--history", &out("one"), "--output", &out(name)];
         succeed(&[&args[..], &avoided, more].concat());
-        told(&out(name))[dead].0.clone()
+        report(&out(name))[dead].0.clone()
     };
     assert_eq!(two("silent", &third, &[]), "lives");
     assert_eq!(two("probed", &third, &["--set", "recrawl.avoided=probed"]), "missing");
@@ -431,7 +431,7 @@ fn a_mirror_lives_on_when_more_of_its_pages_are_put_on_the_list() {
     obeying(&first, &second, &out("one"), &[]);
     let third = run_over(folder.path(), 2, &sites, |site, _| site == "a");
     obeying(&second, &third, &out("two"), &["--history", &out("one")]);
-    assert_eq!(told(&out("two"))["y"].0, "lives");
+    assert_eq!(report(&out("two"))["y"].0, "lives");
     assert_eq!(rows(&out("two"), "avoid_changed").len(), 0);
 }
 
@@ -451,12 +451,12 @@ fn probes_that_say_what_they_said_end_no_mirror_though_the_original_has_gone_on(
     let third = crawl(2, [9, 1], &|number| number == 3);
     assert_eq!(listed(&third), 0);
     obeying(&second, &third, &out("two"), &["--history", &out("one")]);
-    assert_eq!(told(&out("two"))["b"].0, "lives");
+    assert_eq!(report(&out("two"))["b"].0, "lives");
     // One that says something else, and is no copy either, does.
     let other = crawl(3, [9, 0], &|number| number == 3);
     assert_eq!(listed(&other), 0);
     obeying(&second, &other, &out("other"), &["--history", &out("one")]);
-    assert_eq!(told(&out("other"))["b"].0, "missing");
+    assert_eq!(report(&out("other"))["b"].0, "missing");
 }
 
 #[test]
@@ -500,10 +500,12 @@ fn lines_of(files: &BTreeMap<String, Vec<u8>>, name: &str) -> Vec<String> {
 /// The run over a crawl of pages, each with its site, its number and what it says, and of one that links to site a.
 fn run_saying(folder: &Path, week: u32, pages: &[(char, u32, u32)]) -> String {
     let out = |name: String| folder.join(name).to_str().unwrap().to_string();
-    let text = |says: u32| (0..30).map(move |line| format!("<p>a{says}x{line} b{line}y{says} c{says}z{says}q{line}"));
-    let line = |&(site, page, says): &(char, u32, u32)| {
+    let text = |reports: u32| {
+        (0..30).map(move |line| format!("<p>a{reports}x{line} b{line}y{reports} c{reports}z{reports}q{line}"))
+    };
+    let line = |&(site, page, reports): &(char, u32, u32)| {
         let next = format!("<p><a href='{}'>next</a>", (page + 1) % 6);
-        let html: String = text(says).chain([next]).collect();
+        let html: String = text(reports).chain([next]).collect();
         let url = format!("http://{site}.example/manual/{page}");
         let time = 1_700_000_000 + week * 604_800;
         format!("{}\n", serde_json::json!({ "url": url, "html": html, "fetch_time": time }))
@@ -541,15 +543,15 @@ fn a_page_leaves_the_list_when_the_one_that_stays_for_it_is_rewritten() {
 fn who_is_kept_has_drifted_once_most_of_it_is_rewritten_and_its_copies_are_unseen() {
     let folder = tempfile::tempdir().unwrap();
     let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
-    let says = |of: &dyn Fn(u32) -> u32| (0..6).map(|page| ('a', page, of(page))).collect::<Vec<_>>();
+    let reports = |of: &dyn Fn(u32) -> u32| (0..6).map(|page| ('a', page, of(page))).collect::<Vec<_>>();
     let both: Vec<_> = "ab".chars().flat_map(|site| (0..6).map(move |page| (site, page, page))).collect();
     let first = run_saying(folder.path(), 0, &both);
     for (week, rewritten, what) in [(1, 0, "lives"), (2, 3, "lives"), (3, 4, "drifted"), (4, 6, "drifted")] {
-        let kept = says(&|page| if page < rewritten { page + 50 } else { page });
+        let kept = reports(&|page| if page < rewritten { page + 50 } else { page });
         let second = run_saying(folder.path(), week, &kept);
         let diff = out(&format!("kept-{week}"));
         obeying(&first, &second, &diff, &[]);
-        assert_eq!(told(&diff), expect(&[("a", what, 0), ("b", "lives", 0)]), "{rewritten}");
+        assert_eq!(report(&diff), expect(&[("a", what, 0), ("b", "lives", 0)]), "{rewritten}");
         // Nothing says what became of the copies, and those of pages that were rewritten may be the last.
         assert_eq!(rows(&diff, "avoid_changed").len(), rewritten as usize);
     }
@@ -561,11 +563,11 @@ fn who_is_kept_has_drifted_once_most_of_it_is_rewritten_and_its_copies_are_unsee
     obeying(&runs[1], &runs[2], &out("led-2"), &["--history", &out("led-1")]);
     obeying(&runs[2], &runs[3], &out("led-3"), &["--history", &out("led-2")]);
     assert!(rows(&out("led-3"), "mirrors_changed").iter().any(|row| row["is_original"] == true && row["unseen"] == 2));
-    assert_eq!(told(&out("led-3"))["a"].0, "lives");
+    assert_eq!(report(&out("led-3"))["a"].0, "lives");
     // All at once tells the same.
     let all = [&["diff"][..], &runs.iter().map(String::as_str).collect::<Vec<_>>(), &["--output"]].concat();
     succeed(&[&all[..], &[&out("at-once"), "--set", "recrawl.avoided=yes"]].concat());
-    assert_eq!(told(&out("at-once")), told(&out("led-3")));
+    assert_eq!(report(&out("at-once")), report(&out("led-3")));
 }
 
 #[test]
@@ -580,7 +582,7 @@ fn a_mirror_that_is_back_is_whole_while_only_probes_of_another_are_fetched() {
     let third = run(folder.path(), 2, &sites[..2]);
     let probed = ["--set", "recrawl.avoided=probed"];
     obeying(&second, &third, &out("back-2"), &[&["--history", &out("back-1")][..], &probed].concat());
-    assert_eq!(told(&out("back-2"))["d"].0, "missing");
+    assert_eq!(report(&out("back-2"))["d"].0, "missing");
     let fourth = run_over(folder.path(), 3, &sites, |site, number| site != "b" || number % 4 != 3);
     assert_eq!(rows(&fourth, "collections").iter().filter(|row| row["host"] == "d.example").count(), 2);
     obeying(&third, &fourth, &out("back-3"), &[&["--history", &out("back-2")][..], &probed].concat());

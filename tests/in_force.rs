@@ -152,13 +152,13 @@ fn an_index_with_the_list_in_force_answers_for_pages_that_were_not_fetched() {
 fn a_list_in_force_is_that_of_the_comparison_of_the_run() {
     let weeks = Weeks::new();
     let index = weeks.at("index");
-    for (run, diff, told) in [
+    for (run, diff, message) in [
         ("run-1", "run-0", "is no comparison"),
         ("run-1", "diff-2", "its newer result is"),
         ("run-0", "diff-1", "its newer result is"),
     ] {
-        let said = fail(&["index", &weeks.at(run), "--in-force", &weeks.at(diff), "--output", &index], 2);
-        assert!(said.contains(&format!("--in-force {}: {told}", weeks.at(diff))), "{said}");
+        let stderr_text = fail(&["index", &weeks.at(run), "--in-force", &weeks.at(diff), "--output", &index], 2);
+        assert!(stderr_text.contains(&format!("--in-force {}: {message}", weeks.at(diff))), "{stderr_text}");
     }
     assert!(!Path::new(&index).exists());
 }

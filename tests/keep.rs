@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::support::program::{fail, files, rows, said, succeed, the_same_on_any_workers, webtwin};
+use crate::support::program::{fail, files, rows, stderr_text, succeed, the_same_on_any_workers, webtwin};
 
 /// Three sites with one manual of six pages that link in a chain; b is the newest, c has the longest pages, and a site of
 /// its own links to a.
@@ -96,15 +96,15 @@ fn what_was_kept_stays_though_the_rule_now_says_another_unless_a_page_is_preferr
         let output = folder.path().join(name).to_str().unwrap().to_string();
         let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
         let done = webtwin(&[&["run", "--input", &input, "--output", &output], &sets[..]].concat()).output().unwrap();
-        assert!(done.status.success(), "{}", said(&done));
-        (output, said(&done))
+        assert!(done.status.success(), "{}", stderr_text(&done));
+        (output, stderr_text(&done))
     };
     let (may, _) = run("may", &["keep.by=newest"]);
     let sticky = format!("keep.sticky={may}");
     let one = |site: &str| BTreeSet::from([site.to_string()]);
 
     for by in ["keep.by=links", "keep.by=longest"] {
-        let (june, told) = run(by, &[by, &sticky]);
+        let (june, message) = run(by, &[by, &sticky]);
         let (pages, collections, lost) = kept(&june);
         assert_eq!((pages, collections), (one("b"), one("b")), "{by}");
         assert!(lost.values().all(|words| words.iter().eq(["kept-before"])), "{lost:?}");
@@ -113,17 +113,17 @@ fn what_was_kept_stays_though_the_rule_now_says_another_unless_a_page_is_preferr
             (before["pages"].as_u64(), before["kept"].as_u64(), before["flipped"].as_u64()),
             (Some(6), Some(6), Some(0))
         );
-        assert!(told.contains("of 6 pages kept by"), "{told}");
+        assert!(message.contains("of 6 pages kept by"), "{message}");
         assert_eq!(json(&june, "manifest.json")["earlier"], json(&may, "manifest.json")["attempt"]);
     }
-    let (july, told) = run("prefer", &["keep.prefer=[\"http://c.*\"]", &sticky]);
+    let (july, message) = run("prefer", &["keep.prefer=[\"http://c.*\"]", &sticky]);
     assert_eq!((kept(&july).0, kept(&july).1), (one("c"), one("c")));
     assert_eq!(kept_before(&july)["flipped_by"], serde_json::json!({"prefer": 6}));
-    assert!(told.contains("6 flipped (6 by prefer)"), "{told}");
+    assert!(message.contains("6 flipped (6 by prefer)"), "{message}");
 
-    let (plain, told) = run("plain", &[]);
+    let (plain, message) = run("plain", &[]);
     assert!(kept_before(&plain).is_null() && json(&plain, "manifest.json")["earlier"].is_null());
-    assert!(!told.contains("kept by"), "{told}");
+    assert!(!message.contains("kept by"), "{message}");
 }
 
 #[test]
@@ -195,10 +195,10 @@ fn an_earlier_result_that_is_none_is_refused_before_the_crawl_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let (input, nothing) = (crawl(folder.path()), folder.path().join("nothing").to_str().unwrap().to_string());
     let output = folder.path().join("out").to_str().unwrap().to_string();
-    let told = fail(&["run", "--input", &input, "--output", &output, "--set", &format!("keep.sticky={nothing}")], 3);
-    assert!(told.contains("no manifest.json"), "{told}");
-    let told = fail(&["run", "--input", &input, "--output", &output, "--sticky"], 2);
-    assert!(told.contains("keep.sticky"), "{told}");
+    let message = fail(&["run", "--input", &input, "--output", &output, "--set", &format!("keep.sticky={nothing}")], 3);
+    assert!(message.contains("no manifest.json"), "{message}");
+    let message = fail(&["run", "--input", &input, "--output", &output, "--sticky"], 2);
+    assert!(message.contains("keep.sticky"), "{message}");
 }
 
 #[test]

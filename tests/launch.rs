@@ -2,7 +2,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use crate::support::ports::reserved_address;
-use crate::support::program::{cluster_file, fail, files, said, succeed, webtwin};
+use crate::support::program::{cluster_file, fail, files, stderr_text, succeed, webtwin};
 
 const CRAWL: &str = "synth://?pages=300&seed=7";
 const KEY: &str = "0123456789abcdef0123456789abcdef";
@@ -28,7 +28,7 @@ fn the_tasks_of_a_step_of_slurm_are_the_processes_of_a_run() {
     });
     for task in tasks {
         let output = task.wait_with_output().unwrap();
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", stderr_text(&output));
     }
     assert!(files(&at("one")) == files(&at("two")));
 }
@@ -52,19 +52,19 @@ fn a_pod_waits_for_names_until_the_deadline_and_says_which_it_waited_for() {
     pod.env("JOB_COMPLETION_INDEX", "1").env("HOSTNAME", "job-1").env("WEBTWIN_PROCESSES", "2");
     pod.env("WEBTWIN_SERVICE", "nobody.invalid").env("WEBTWIN_KEY", KEY).env("WEBTWIN_DEADLINE", "500ms");
     let output = pod.output().unwrap();
-    assert_eq!(output.status.code(), Some(7), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(7), "{}", stderr_text(&output));
     let words = ["process 0 at job-0.nobody.invalid:4100 (", "does the DNS know it?) did not join"];
-    assert!(words.iter().all(|words| said(&output).contains(words)), "{}", said(&output));
+    assert!(words.iter().all(|words| stderr_text(&output).contains(words)), "{}", stderr_text(&output));
 }
 
 #[test]
 fn a_cluster_needs_a_process_and_one_that_describes_itself_has_it() {
-    let said = fail(&["run", "--input", CRAWL, "--output", "none", "--cluster", "cluster-config/local.toml"], 2);
-    assert!(said.contains("add --process N"), "{said}");
-    let said = fail(&["run", "--input", CRAWL, "--output", "none", "--cluster", "slurm", "--process", "0"], 2);
-    assert!(said.contains("is set by the environment"), "{said}");
-    let said = fail(&["check", "--cluster", "slurm"], 2);
-    assert!(said.contains("SLURM_PROCID is not set; start the processes with srun"), "{said}");
+    let stderr_text = fail(&["run", "--input", CRAWL, "--output", "none", "--cluster", "cluster-config/local.toml"], 2);
+    assert!(stderr_text.contains("add --process N"), "{stderr_text}");
+    let stderr_text = fail(&["run", "--input", CRAWL, "--output", "none", "--cluster", "slurm", "--process", "0"], 2);
+    assert!(stderr_text.contains("is set by the environment"), "{stderr_text}");
+    let stderr_text = fail(&["check", "--cluster", "slurm"], 2);
+    assert!(stderr_text.contains("SLURM_PROCID is not set; start the processes with srun"), "{stderr_text}");
 }
 
 #[test]
@@ -86,9 +86,9 @@ fn a_run_is_started_on_the_hosts_of_a_cluster_file_over_a_shell() {
     };
     let out = at("it's out");
     let output = launched(&["--input", CRAWL, "--output", &out]);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", stderr_text(&output));
     succeed(&["run", "--input", CRAWL, "--workers", "1", "--output", &at("one")]);
     assert!(files(&at("one")) == files(&out));
     let again = launched(&["--input", CRAWL, "--output", &out]);
-    assert_eq!(again.status.code(), Some(4), "{}", said(&again));
+    assert_eq!(again.status.code(), Some(4), "{}", stderr_text(&again));
 }

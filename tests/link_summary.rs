@@ -6,11 +6,11 @@ use proptest::prelude::*;
 use webtwin::clusters::link_summary::{LinkSummary, cluster_links, link_summary};
 use webtwin::clusters::merge::may_merge;
 use webtwin::clusters::union_find::sizes;
-use webtwin::dataflow::clusters::link_summary::{Before, of_clusters};
-use webtwin::dataflow::clusters::links::Links;
-use webtwin::dataflow::clusters::trivial::Trivial;
+use webtwin::dataflow::clusters::link_summary::{PriorLinks, of_clusters};
+use webtwin::dataflow::clusters::links::WorkerLinks;
+use webtwin::dataflow::clusters::trivial::TrivialClusters;
 use webtwin::dataflow::shuffle::directory::{Directory, TablePartitions};
-use webtwin::engine::{Cluster, run};
+use webtwin::engine::{ClusterLayout, run};
 use webtwin::ids::{ClusterId, HostId, Page};
 use webtwin::job::Job;
 
@@ -66,20 +66,20 @@ proptest! {
         let want = reference(&labels[1], &hosts, &links, &job);
 
         let given = (links, hosts, labels, job);
-        let parts = run(&Cluster::local(workers), 0, [0; 32], move |net| {
+        let parts = run(&ClusterLayout::local(workers), 0, [0; 32], move |net| {
             let (links, hosts, labels, job) = &given;
             let directory = Arc::new(Directory::even(hosts.clone(), TablePartitions::new(8, net.peers())));
-            let links = Links::new(net, directory, |page, targets| {
+            let links = WorkerLinks::new(net, directory, |page, targets| {
                 targets.extend(links.iter().filter(|link| link.0 == page).map(|link| link.1));
             })?;
             let mut before = None;
             let mut found = (Vec::new(), Vec::new());
             for (labels, now) in [(&labels[0], &labels[1]), (&labels[1], &labels[1])] {
-                let clusters = Trivial { labels, sizes: &sizes(labels) };
+                let clusters = TrivialClusters { labels, sizes: &sizes(labels) };
                 let (rows, merging) =
                     of_clusters(net, &links, hosts, clusters, before.take(), &job.clusters)?;
                 found = (rows.all()?.into_owned(), merging.blocks().flat_map(Result::unwrap).map(<(Page, Page)>::from).collect::<Vec<_>>());
-                before = Some(Before::new(net, rows, merging, [&labels[..], &now[..]])?);
+                before = Some(PriorLinks::new(net, rows, merging, [&labels[..], &now[..]])?);
             }
             Ok(found)
         }).unwrap();

@@ -10,7 +10,7 @@ use webtwin::ids::splitmix64;
 
 use crate::serve::schema::wrong;
 use crate::support::planted::write_crawl;
-use crate::support::program::{fail, files, said, succeed, succeeded, webtwin};
+use crate::support::program::{fail, files, stderr_text, succeed, succeeded, webtwin};
 use crate::support::server::{Answer, Client, Server, escaped};
 
 const NDJSON: &str = "application/x-ndjson";
@@ -282,23 +282,23 @@ fn a_scheduled_run_restores_what_live_has_read_and_has_the_bytes_of_a_run_from_s
     // What it prints on stderr.
     let run = |arguments: &[&str]| {
         let output = webtwin(arguments).output().unwrap();
-        let told = said(&output);
+        let message = stderr_text(&output);
         succeeded(arguments, output);
-        told
+        message
     };
     let live = || run(&["live", &index, "--follow", &glob, "--no-listen", "--once", "--state", &state]);
     let restored = |output: &str| {
-        let told = run(&["run", "--state", &state, "--input", &glob, "--output", &at(output)]);
-        told.lines().find(|line| line.starts_with("state: ")).unwrap().to_string()
+        let message = run(&["run", "--state", &state, "--input", &glob, "--output", &at(output)]);
+        message.lines().find(|line| line.starts_with("state: ")).unwrap().to_string()
     };
     let is_scratch = |output: &str, scratch: &str| {
         succeed(&["run", "--input", &glob, "--output", &at(scratch)]);
         assert_eq!(files(&at(output)), files(&at(scratch)));
     };
-    let told = live();
+    let message = live();
     let is_warc = |name: &std::ffi::OsStr| name.to_str().unwrap().contains(".warc");
     let inputs = std::fs::read_dir(&crawl).unwrap().filter(|file| is_warc(&file.as_ref().unwrap().file_name())).count();
-    assert_eq!(told.matches("is read ahead").count(), inputs, "{told}");
+    assert_eq!(message.matches("is read ahead").count(), inputs, "{message}");
     assert!(!live().contains("is read ahead"), "they are in the state");
     assert_eq!(
         restored("first"),

@@ -6,19 +6,19 @@ use std::sync::OnceLock;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use webtwin::chunks::Recipe;
+use webtwin::chunks::ChunkRecipe;
 use webtwin::ids::doc_id;
-use webtwin::lookup::Index;
-use webtwin::lookup::answer::{Asker, hexadecimal};
-use webtwin::lookup::check::{Asked, Checker, Form};
+use webtwin::lookup::LookupIndex;
+use webtwin::lookup::answer::{LookupSession, hexadecimal};
+use webtwin::lookup::check::{CheckRequest, Checker, RequestForm};
 use webtwin::lookup::chunks::compare;
 use webtwin::lookup::{lists, names};
-use webtwin::results::Run;
-use webtwin::results::pages::Pages;
-use webtwin::text::words::Words;
+use webtwin::results::FinishedRun;
+use webtwin::results::pages::PageTable;
+use webtwin::text::words::WordSplitter;
 
 use crate::support::planted::write_crawl;
-use crate::support::program::{answer, fail, files, said, succeed, succeed_with, webtwin};
+use crate::support::program::{answer, fail, files, stderr_text, succeed, succeed_with, webtwin};
 
 #[cfg(not(feature = "search"))]
 #[test]
@@ -31,8 +31,8 @@ fn without_the_feature_search_says_how_to_build_it() {
         &["search"],
     ];
     for arguments in tried {
-        let told = fail(arguments, 2);
-        assert!(told.contains("--features search") && told.lines().count() == 1, "{told}");
+        let message = fail(arguments, 2);
+        assert!(message.contains("--features search") && message.lines().count() == 1, "{message}");
     }
     assert!(!folder.path().join("idx").exists());
     assert!(succeed(&["search", "--help"]).contains("--features search"));
@@ -48,12 +48,12 @@ impl Made {
         self.folder.path().join(name).to_str().unwrap().into()
     }
 
-    fn run(&self) -> Run {
-        Run::open(&self.at("run")).unwrap()
+    fn run(&self) -> FinishedRun {
+        FinishedRun::open(&self.at("run")).unwrap()
     }
 
-    fn index(&self) -> Index {
-        Index::open(&self.at("idx")).unwrap()
+    fn index(&self) -> LookupIndex {
+        LookupIndex::open(&self.at("idx")).unwrap()
     }
 }
 
@@ -80,7 +80,7 @@ struct Plain {
 }
 
 impl Plain {
-    fn of(run: &Run) -> Plain {
+    fn of(run: &FinishedRun) -> Plain {
         let (pages, avoid, clusters) =
             (run.table("pages").unwrap(), run.table("avoid").unwrap(), run.table("clusters").unwrap());
         let ids = |table: &webtwin::storage::table::Table, name: &str| table.u64(name).unwrap().to_vec();
@@ -138,7 +138,7 @@ proptest! {
     #[test]
     fn a_look_up_tells_what_a_scan_of_the_tables_tells(urls in prop::collection::vec(some_url(), 1..20)) {
         let (index, plain) = (made().index(), plain());
-        let mut asker = Asker::new(&index, None);
+        let mut asker = LookupSession::new(&index, None);
         for url in &urls {
             let found = asker.url(url).unwrap();
             let mut line = String::new();
@@ -162,9 +162,9 @@ fn lines_of_the_command_are_those_of_the_tables_in_their_order() {
     let (index, plain) = (made().at("idx"), plain());
     let mut urls: Vec<String> = plain.pages.values().cloned().collect();
     urls.extend(["no url".into(), String::new(), "http://never.example/".into(), " <http://never.example/x>\r".into()]);
-    let told = succeed_with(&["lookup", &index], &(urls.join("\n") + "\n"));
+    let message = succeed_with(&["lookup", &index], &(urls.join("\n") + "\n"));
     let want: Vec<String> = urls.iter().map(|url| plain.line(url)).collect();
-    assert_eq!(told.lines().collect::<Vec<_>>(), want);
+    assert_eq!(message.lines().collect::<Vec<_>>(), want);
     assert!(want.iter().filter(|line| line.starts_with("skip\t")).count() > 100);
 
     let ids: String = plain.pages.keys().map(|id| hexadecimal(*id) + "\n").collect();
@@ -222,7 +222,7 @@ fn lists_have_the_largest_first_and_words_find_what_a_scan_of_the_tables_finds()
     let words = |ids: &[u64]| -> BTreeSet<u64> {
         let texts = ids.iter().flat_map(|id| [&named[id].0, &named[id].1]);
         let mut found = BTreeSet::new();
-        texts.for_each(|text| names::each_word(&mut Words::default(), text, |word| _ = found.insert(word)));
+        texts.for_each(|text| names::each_word(&mut WordSplitter::default(), text, |word| _ = found.insert(word)));
         found
     };
     // By pages, then by id.
@@ -249,7 +249,7 @@ fn lists_have_the_largest_first_and_words_find_what_a_scan_of_the_tables_finds()
         let want: Vec<&(u64, Vec<u64>)> = sets.iter().filter(|set| has(&set.1)).collect();
         let (mut got, mut from) = (Vec::new(), Some(0));
         while let Some(start) = from {
-            let some = lists::sets(&index, lists::Asked { words: question, from: start, limit: 7 }).unwrap();
+            let some = lists::sets(&index, lists::ListRequest { words: question, from: start, limit: 7 }).unwrap();
             assert!(some.shown.len() <= 7 && some.all == sets.len(), "{question}");
             assert!(some.matches.is_none_or(|matches| matches == want.len()), "{question}");
             got.extend(some.shown);
@@ -281,7 +281,7 @@ fn lists_have_the_largest_first_and_words_find_what_a_scan_of_the_tables_finds()
             .filter(|original| hashes.iter().all(|hash| words(&original.0).contains(hash)))
             .map(|original| (original.0.len(), original.1, original.2))
             .collect();
-        let found = lists::originals(&index, lists::Asked { words: question, from: 0, limit: 100 }).unwrap();
+        let found = lists::originals(&index, lists::ListRequest { words: question, from: 0, limit: 100 }).unwrap();
         assert!(found.shown.is_sorted_by_key(|original| std::cmp::Reverse(original.surplus)));
         assert_eq!((found.all, found.next), (originals.len(), None));
         let got = found.shown.iter().map(|original| (original.copies as usize, original.pages, original.surplus));
@@ -319,8 +319,8 @@ fn why_a_url_is_unknown_is_explained() {
     succeed(&["run", "--input", &at("crawl.warc"), "--output", &at("run")]);
     succeed(&["index", &at("run"), "--output", &at("idx")]);
     let answer = |line: &str, more: &[&str]| -> Value {
-        let said = succeed_with(&[&["lookup", &at("idx"), "--json"][..], more].concat(), line);
-        serde_json::from_str(&said).unwrap()
+        let stderr_text = succeed_with(&[&["lookup", &at("idx"), "--json"][..], more].concat(), line);
+        serde_json::from_str(&stderr_text).unwrap()
     };
     for (url, reason, host_pages, rejected) in [
         ("http://A.example/gone#x", "rejected", 2, Some("status_not_2xx")),
@@ -352,7 +352,7 @@ fn why_a_url_is_unknown_is_explained() {
 fn texts_of_the_crawl_are_near_the_pages_that_the_batch_pairs_them_with() {
     let (run, index) = (made().run(), made().index());
     let job = run.job().unwrap();
-    let pages = Pages::of(&run).unwrap();
+    let pages = PageTable::of(&run).unwrap();
     let doc_ids = pages.doc_ids().unwrap();
     let table = run.table("pairs").unwrap();
     let mut want: HashMap<u64, BTreeSet<(u64, u32)>> = HashMap::new();
@@ -370,7 +370,7 @@ fn texts_of_the_crawl_are_near_the_pages_that_the_batch_pairs_them_with() {
         }
     }
     assert!(want.len() > 50 && !copies.is_empty());
-    let mut recipe = Recipe::new(&job.chunks);
+    let mut recipe = ChunkRecipe::new(&job.chunks);
     let (mut fprints, mut compared) = (Vec::new(), 0);
     let rows: Vec<usize> = (0..doc_ids.len()).collect();
     pages
@@ -398,7 +398,7 @@ fn texts_of_the_crawl_are_near_the_pages_that_the_batch_pairs_them_with() {
 fn pages_that_come_again_are_told_by_text_by_chunks_and_by_simhash() {
     let (run, index) = (made().run(), made().index());
     let job = run.job().unwrap();
-    let pages = Pages::of(&run).unwrap();
+    let pages = PageTable::of(&run).unwrap();
     let simhashes = pages.0.u64_where("simhash", "has_simhash").unwrap();
     let mut checker = Checker::new(&index);
     let (mut exact, mut near, mut bits) = (0, 0, 0);
@@ -406,12 +406,14 @@ fn pages_that_come_again_are_told_by_text_by_chunks_and_by_simhash() {
     pages
         .read(&rows, &job.input, &mut |row, page, text| {
             let (charset, url) = (page.charset.as_deref(), None);
-            let found = checker.check(&index, Asked { body: &page.body, form: Form::Html, charset, url }).unwrap();
+            let found = checker
+                .check(&index, CheckRequest { body: &page.body, form: RequestForm::Html, charset, url })
+                .unwrap();
             assert_eq!((found.text_bytes, found.action.as_str(), found.why), (text.len(), "skip", Some("exact")));
             assert_eq!(found.fingerprint, simhashes[row].map(hexadecimal));
             exact += usize::from(found.exact.is_some());
             let changed = format!("{}\n\nA last line that no page has, about nothing at all.", text);
-            let asked = Asked { body: changed.as_bytes(), form: Form::Text, charset: None, url: None };
+            let asked = CheckRequest { body: changed.as_bytes(), form: RequestForm::Text, charset: None, url: None };
             let found = checker.check(&index, asked).unwrap();
             assert!(
                 found.exact.is_none() && found.measures.overlap == "used" && found.measures.hamming != "used"
@@ -424,7 +426,7 @@ fn pages_that_come_again_are_told_by_text_by_chunks_and_by_simhash() {
         .unwrap();
     assert_eq!(exact, rows.len());
     assert!(near * 2 > rows.len() && bits * 4 > rows.len(), "{near} and {bits} of {}", rows.len());
-    let nothing = Asked { body: b"Nobody ever wrote this.", form: Form::Text, charset: None, url: None };
+    let nothing = CheckRequest { body: b"Nobody ever wrote this.", form: RequestForm::Text, charset: None, url: None };
     let found = checker.check(&index, nothing).unwrap();
     assert_eq!((found.action.as_str(), found.near.len(), found.exact), ("fetch", 0, None));
 }
@@ -432,7 +434,7 @@ fn pages_that_come_again_are_told_by_text_by_chunks_and_by_simhash() {
 #[test]
 fn a_page_is_no_copy_of_itself_and_the_one_that_stays_is_kept() {
     let (run, index) = (made().run(), made().index());
-    let pages = Pages::of(&run).unwrap();
+    let pages = PageTable::of(&run).unwrap();
     let mut checker = Checker::new(&index);
     let kept: BTreeSet<u64> = plain().avoid.values().map(|one| one.0).collect();
     let row = pages.row(*kept.first().unwrap()).unwrap().unwrap();
@@ -440,8 +442,9 @@ fn a_page_is_no_copy_of_itself_and_the_one_that_stays_is_kept() {
         .read(&[row], &run.job().unwrap().input, &mut |_, page, _| {
             let url = webtwin::pages::url::CanonicalUrl::parse(&page.url).unwrap();
             let charset = page.charset.as_deref();
-            let found =
-                checker.check(&index, Asked { body: &page.body, form: Form::Html, charset, url: Some(&url) }).unwrap();
+            let found = checker
+                .check(&index, CheckRequest { body: &page.body, form: RequestForm::Html, charset, url: Some(&url) })
+                .unwrap();
             assert_eq!(found.action.as_str(), "fetch", "{found:?}");
             Ok(())
         })
@@ -489,13 +492,13 @@ fn damage_anywhere_is_an_error_and_never_another_answer() {
             bytes[at] ^= 0x40;
             std::fs::write(&path, &bytes).unwrap();
             let output = answer(&["lookup", index], &urls);
-            let told = String::from_utf8(output.stdout.clone()).unwrap();
+            let message = String::from_utf8(output.stdout.clone()).unwrap();
             // Lines that were answered before are whole and right; what is not touched is not noticed.
-            assert!(good.starts_with(&told), "{name} at {at}");
+            assert!(good.starts_with(&message), "{name} at {at}");
             match output.status.code() {
-                Some(0) => assert_eq!(told, good),
+                Some(0) => assert_eq!(message, good),
                 Some(3) => noticed += 1,
-                code => panic!("{name} at {at}: {code:?}: {}", said(&output)),
+                code => panic!("{name} at {at}: {code:?}: {}", stderr_text(&output)),
             }
             assert!(!answer(&["lookup", index, "--verify"], "").status.success(), "{name} at {at}");
         }
@@ -537,11 +540,11 @@ fn copies_are_told_the_nearest_or_the_newest_first() {
     ]);
     succeed(&["index", &at("run"), "--output", &at("idx")]);
     let copies = |more: &[&str]| -> Vec<String> {
-        let told = succeed_with(
+        let message = succeed_with(
             &[&["lookup", &at("idx"), "--alternates"][..], more].concat(),
             "http://gone.example/a\nhttp://x.example/\n",
         );
-        told.lines().map(|line| line.split_once('\t').unwrap().1.to_string()).collect()
+        message.lines().map(|line| line.split_once('\t').unwrap().1.to_string()).collect()
     };
     assert_eq!(copies(&[])[0], "http://same.example/a");
     assert_eq!(copies(&[]).len(), 3);

@@ -138,7 +138,7 @@ mod resume;
 mod retries;
 
 // Chunks, features and links that do not fit in memory: the same result from disk, bounds held, and disks that fail.
-mod shelf;
+mod local_pages;
 
 // What moves rows between steps: few and many, at any number of workers and processes.
 mod shuffle;

@@ -6,19 +6,19 @@ use webtwin::dataflow::clusters::links;
 use webtwin::dataflow::pairs::minhash_pairs::{self, MinhashCounts};
 use webtwin::dataflow::reading::captures::settle;
 use webtwin::dataflow::shuffle::directory::TablePartitions;
-use webtwin::engine::{Cluster, run};
+use webtwin::engine::{ClusterLayout, run};
 use webtwin::ids::Page;
 use webtwin::job::{Guard, Job, Minhash};
-use webtwin::minhash::bands::Bands;
+use webtwin::minhash::bands::BandLayout;
 use webtwin::minhash::pairs::by_definition;
 use webtwin::minhash::resemblance::Threshold;
 use webtwin::minhash::signature::Permutations;
 use webtwin::overlap::SimilarPair;
-use webtwin::overlap::neighbours::{Linked, keep_apart};
+use webtwin::overlap::neighbours::{LinkSample, keep_apart};
 
-use crate::support::crawl::{MadePage, exact_pairs, shelf};
+use crate::support::crawl::{MadePage, exact_pairs, local_pages};
 use crate::support::planted::{figures, write_crawl};
-use crate::support::program::{fail, files, rows, said, succeed, the_same_on_any_workers, webtwin};
+use crate::support::program::{fail, files, rows, stderr_text, succeed, the_same_on_any_workers, webtwin};
 
 /// Pages on a few hosts, some of them captured twice and some without text, whose sets of shingles resemble each other.
 fn crawl() -> impl Strategy<Value = Vec<MadePage>> {
@@ -53,23 +53,23 @@ proptest! {
     fn the_pairs_of_all_workers_are_those_of_the_definition(
         pages in crawl(), settings in settings(), workers in 1usize..4
     ) {
-        let parts = run(&Cluster::local(workers), 0, [0; 32], move |net| {
-            let mut shelf = shelf(&pages, net.index(), net.peers());
+        let parts = run(&ClusterLayout::local(workers), 0, [0; 32], move |net| {
+            let mut local_pages = local_pages(&pages, net.index(), net.peers());
             let partitions = TablePartitions::new(8, net.peers());
-            let crawl = settle(net, &mut shelf, &[0], partitions)?;
+            let crawl = settle(net, &mut local_pages, &[0], partitions)?;
             let exact_pairs = exact_pairs(net, &crawl)?;
             let job = Job { minhash: settings, ..Job::default() };
-            let links = links::resolve(net, &mut shelf, &crawl)?;
-            let found = minhash_pairs::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, &job)?;
-            let sets = shelf.sets.as_ref().unwrap();
+            let links = links::resolve(net, &mut local_pages, &crawl)?;
+            let found = minhash_pairs::similar_pairs(net, &local_pages, &crawl, &exact_pairs, &links, &job)?;
+            let sets = local_pages.sets.as_ref().unwrap();
             let set = |slot| Ok(sets.get(slot, &mut Vec::new())?.to_vec());
-            let sets = shelf.kept().map(|(slot, page)| Ok((page, set(slot)?))).collect::<webtwin::error::Result<Vec<_>>>()?;
+            let sets = local_pages.kept().map(|(slot, page)| Ok((page, set(slot)?))).collect::<webtwin::error::Result<Vec<_>>>()?;
             Ok((found, sets, exact_pairs.take()?, links.read(0..links.len())?, crawl.directory.hosts.clone()))
         }).unwrap();
         let exact_pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.2.clone()).collect();
         let sets: BTreeMap<Page, Vec<u32>> = parts.iter().flat_map(|part| part.1.clone()).collect();
         let sets: Vec<Vec<u32>> = sets.into_values().collect();
-        let (bands, hosts) = (Bands::of(&settings), &parts[0].4);
+        let (bands, hosts) = (BandLayout::of(&settings), &parts[0].4);
         let permutations = Permutations::new(bands.permutations());
         let keys: Vec<Vec<u64>> = sets.iter().zip(Page::first(sets.len())).map(|(set, page)| {
             let mut signature = Vec::new();
@@ -84,9 +84,9 @@ proptest! {
         let mut want: Vec<_> = similar.iter().map(|&(a, b, value)| SimilarPair { a, b, value }).collect();
         if settings.guard != Guard::None {
             let links: Vec<(Page, Page)> = parts.iter().flat_map(|part| part.3.clone()).collect();
-            let linked: Vec<Linked> = Page::first(hosts.len()).map(|page| {
+            let linked: Vec<LinkSample> = Page::first(hosts.len()).map(|page| {
                 let home = |target: &Page| hosts[*target] == hosts[page];
-                Linked::new(page, links.iter().filter(|link| link.0 == page).map(|link| link.1).filter(home))
+                LinkSample::new(page, links.iter().filter(|link| link.0 == page).map(|link| link.1).filter(home))
             }).collect();
             let has_links = |host| links.iter().any(|link| hosts[link.0] == host);
             keep_apart(&mut want, &exact_pairs, &linked, hosts, has_links, |_, _| 1);
@@ -125,7 +125,7 @@ fn a_run_finds_what_dedup_removes_and_with_the_same_resemblance() {
     let set = |setting: &'static str| ["--set", setting];
     let settings = [set("similar.by=minhash"), set("minhash.threshold=0.6"), set("similar.guard=none")].concat();
     let input = at("texts.jsonl");
-    let (out, told) =
+    let (out, message) =
         the_same_on_any_workers(folder.path(), "run", &[&["run", "--input", &input], &settings[..]].concat());
     succeed(&["dedup", &input, "--output", &at("dedup"), "--threshold", "0.6"]);
 
@@ -150,7 +150,7 @@ fn a_run_finds_what_dedup_removes_and_with_the_same_resemblance() {
         let millionths = (row["similarity"].as_f64().unwrap() * 1e6) as u64;
         assert!(pairs.get(&ends).is_some_and(|value| value.abs_diff(millionths) <= 1), "{row}");
     }
-    assert!(told.contains(&format!("{} similar pairs by minhash", pairs.len())), "{told}");
+    assert!(message.contains(&format!("{} similar pairs by minhash", pairs.len())), "{message}");
     let manifest: serde_json::Value =
         serde_json::from_slice(&std::fs::read(format!("{out}/manifest.json")).unwrap()).unwrap();
     assert_eq!(manifest["recipes"]["minhash"], "shingles-words-5-nfkc.fold-xxh3-32-minima-xor-multiply-v2");
@@ -164,8 +164,8 @@ fn a_crawl_by_shingles_has_the_same_bytes_on_any_workers_in_little_memory_and_ta
     write_crawl(&at("crawl"), 3000, 7);
     let input = at("crawl") + "/*.warc.gz";
     let common = ["run", "--input", &input, "--set", "effort.shard_bytes=65536", "--set", "similar.by=minhash"];
-    let (whole, told) = the_same_on_any_workers(folder.path(), "run", &common);
-    assert!(told.contains("similar pairs by minhash, of which the guard `neighbours` refused"), "{told}");
+    let (whole, message) = the_same_on_any_workers(folder.path(), "run", &common);
+    assert!(message.contains("similar pairs by minhash, of which the guard `neighbours` refused"), "{message}");
 
     let ours = figures(&whole, "synth://?pages=3000&seed=7");
     assert!(ours["pair precision"] > 0.9 && ours["pair recall"] > 0.4, "{ours:?}");
@@ -181,6 +181,6 @@ fn a_crawl_by_shingles_has_the_same_bytes_on_any_workers_in_little_memory_and_ta
     let mut taken_up = with(&["--output", "", "--resume", "--set", "effort.memory_bytes=300000000"]);
     taken_up[place] = &output;
     let done = webtwin(&taken_up).output().unwrap();
-    assert!(done.status.success() && !said(&done).contains(" 0 work items restored"), "{}", said(&done));
+    assert!(done.status.success() && !stderr_text(&done).contains(" 0 work items restored"), "{}", stderr_text(&done));
     assert!(files(&output) == files(&whole));
 }

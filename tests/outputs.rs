@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Output};
 use std::time::{Duration, Instant};
 
-use crate::support::program::{fail, files, said, succeed, webtwin};
+use crate::support::program::{fail, files, stderr_text, succeed, webtwin};
 
 const JOBS: [&str; 2] = ["synth://?pages=120&seed=1", "synth://?pages=120&seed=2"];
 
@@ -30,10 +30,10 @@ fn undisturbed(folder: &Path) -> ([BTreeMap<String, Vec<u8>>; 2], Duration) {
 /// Returns which run has won.
 pub(crate) fn assert_one_won(ends: &[Output; 2], what: &str) -> usize {
     let codes = ends.each_ref().map(|end| end.status.code().unwrap());
-    let told = ends.each_ref().map(said);
-    assert!(codes == [0, 4] || codes == [4, 0], "{what}: {codes:?} {told:?}");
+    let message = ends.each_ref().map(stderr_text);
+    assert!(codes == [0, 4] || codes == [4, 0], "{what}: {codes:?} {message:?}");
     let loser = usize::from(codes[0] == 0);
-    assert!(told[loser].contains("another run has already been committed here"), "{what}: {told:?}");
+    assert!(message[loser].contains("another run has already been committed here"), "{what}: {message:?}");
     1 - loser
 }
 
@@ -64,7 +64,7 @@ fn a_run_killed_at_any_moment_leaves_a_folder_that_the_next_run_makes_the_same_r
         run.wait().unwrap();
         let again = start(0, output.to_str().unwrap()).wait_with_output().unwrap();
         // 4 when the killed run had come as far as deciding that it is the result.
-        assert!([Some(0), Some(4)].contains(&again.status.code()), "round {round}: {}", said(&again));
+        assert!([Some(0), Some(4)].contains(&again.status.code()), "round {round}: {}", stderr_text(&again));
         assert!(files(&output) == results[0], "round {round}: {:?}", files(&output).keys());
         assert!(output.join("manifest.json").exists());
     }
@@ -119,10 +119,18 @@ fn a_limit_of_memory_ends_a_run_in_order() {
                 continue;
             }
             refused += 1;
-            assert_eq!(end.status.code(), Some(9), "{kilobytes}: {}", said(&end));
+            assert_eq!(end.status.code(), Some(9), "{kilobytes}: {}", stderr_text(&end));
             let reasons = ["the system cannot allocate", "cannot start another thread"];
-            assert!(reasons.iter().any(|reason| said(&end).contains(reason)), "{kilobytes}: {}", said(&end));
-            assert!(log == "text" || said(&end).lines().all(|line| line.starts_with('{')), "{}", said(&end));
+            assert!(
+                reasons.iter().any(|reason| stderr_text(&end).contains(reason)),
+                "{kilobytes}: {}",
+                stderr_text(&end)
+            );
+            assert!(
+                log == "text" || stderr_text(&end).lines().all(|line| line.starts_with('{')),
+                "{}",
+                stderr_text(&end)
+            );
             if ["_commit.json", "manifest.json"].iter().any(|name| output.join(name).exists()) {
                 // It was decided on before; the next run completes it, if that is to be done.
                 assert_eq!(limited(100_000_000, &run).status.code(), Some(4));
@@ -155,8 +163,8 @@ fn a_limit_of_open_files_is_told_or_lifted() {
         });
         for process in processes {
             let end = process.wait_with_output().unwrap();
-            assert_eq!(end.status.code(), Some(code), "{limit}: {}", said(&end));
-            assert!(code == 0 || said(&end).contains("(ulimit -n)"), "{limit}: {}", said(&end));
+            assert_eq!(end.status.code(), Some(code), "{limit}: {}", stderr_text(&end));
+            assert!(code == 0 || stderr_text(&end).contains("(ulimit -n)"), "{limit}: {}", stderr_text(&end));
         }
     }
 }
@@ -170,7 +178,7 @@ fn a_limit_of_file_sizes_is_a_failure_of_storage() {
     let output = folder.path().join("out");
     let script = format!("ulimit -f 4; exec {program} run --input '{}' --output {}", JOBS[0], output.display());
     let end = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
-    assert_eq!(end.status.code(), Some(8), "{}", said(&end));
-    assert!(said(&end).contains("File too large"), "{}", said(&end));
+    assert_eq!(end.status.code(), Some(8), "{}", stderr_text(&end));
+    assert!(stderr_text(&end).contains("File too large"), "{}", stderr_text(&end));
     assert!(!output.exists(), "{:?}", files(&output).keys());
 }

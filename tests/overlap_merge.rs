@@ -8,16 +8,16 @@ use proptest::prelude::*;
 use webtwin::dataflow::clusters::links;
 use webtwin::dataflow::pairs::counts::OverlapCounts;
 use webtwin::dataflow::pairs::overlap;
-use webtwin::dataflow::pairs::overlap_before::{Before, HandOn};
+use webtwin::dataflow::pairs::overlap_before::{PriorRun, RowForwarder};
 use webtwin::dataflow::reading::captures::settle;
 use webtwin::dataflow::shuffle::directory::TablePartitions;
-use webtwin::engine::{Cluster, Net, run};
+use webtwin::engine::{ClusterLayout, Net, run};
 use webtwin::error::Result;
-use webtwin::job::{Guard, Job, Overlap};
+use webtwin::job::{Guard, Job, OverlapSettings};
 use webtwin::overlap::SimilarPair;
-use webtwin::storage::records::Shares;
+use webtwin::storage::records::SavedShares;
 
-use crate::support::crawl::{MadePage, exact_pairs, shelf};
+use crate::support::crawl::{MadePage, exact_pairs, local_pages};
 
 /// Shares in memory: of the run before, and of this one.
 #[derive(Default)]
@@ -26,7 +26,7 @@ struct Kept {
     now: Mutex<BTreeMap<usize, Vec<u8>>>,
 }
 
-impl Shares for Kept {
+impl SavedShares for Kept {
     fn count(&self, _: &str) -> usize {
         self.before.len()
     }
@@ -71,10 +71,10 @@ fn crawls() -> impl Strategy<Value = Vec<Vec<MadePage>>> {
     })
 }
 
-fn settings() -> impl Strategy<Value = Overlap> {
+fn settings() -> impl Strategy<Value = OverlapSettings> {
     let guard = prop::sample::select(vec![Guard::None, Guard::Neighbours]);
     (1u32..4, prop::sample::select(vec![0.0, 0.3, 0.5]), 0u32..4, 0u32..9, guard).prop_map(
-        |(min_shared, min_resemblance, template_pages, max_documents, guard)| Overlap {
+        |(min_shared, min_resemblance, template_pages, max_documents, guard)| OverlapSettings {
             min_shared,
             min_resemblance,
             template_pages,
@@ -92,7 +92,7 @@ type Found = (Vec<SimilarPair>, Vec<SimilarPair>, OverlapCounts, BTreeMap<usize,
 fn found(
     pages: &[MadePage],
     left: &[MadePage],
-    overlap: Overlap,
+    overlap: OverlapSettings,
     workers: usize,
     before: Option<BTreeMap<usize, Vec<u8>>>,
 ) -> Found {
@@ -100,28 +100,28 @@ fn found(
     let merged = Arc::new(AtomicU64::new(0));
     let (pages, left) = (pages.to_vec(), left.to_vec());
     let (shares, counted, with_state) = (Arc::clone(&kept), Arc::clone(&merged), before.is_some());
-    let parts = run(&Cluster::local(workers), 0, [0; 32], move |net: &mut Net| {
-        let mut shelf = shelf(&pages, net.index(), net.peers());
-        let crawl = settle(net, &mut shelf, &[0], TablePartitions::new(8, net.peers()))?;
+    let parts = run(&ClusterLayout::local(workers), 0, [0; 32], move |net: &mut Net| {
+        let mut local_pages = local_pages(&pages, net.index(), net.peers());
+        let crawl = settle(net, &mut local_pages, &[0], TablePartitions::new(8, net.peers()))?;
         let exact_pairs = exact_pairs(net, &crawl)?;
         let job = Job { overlap, ..Job::default() };
-        let links = links::resolve(net, &mut shelf, &crawl)?;
+        let links = links::resolve(net, &mut local_pages, &crawl)?;
         let (me, peers) = (net.index(), net.peers());
-        let each_page = |hand_on: HandOn<'_>| {
+        let each_page = |forward: RowForwarder<'_>| {
             for page in left.iter().skip(me).step_by(peers) {
                 let mut fprints = page.fprints.clone();
                 fprints.sort_unstable();
                 fprints.dedup();
-                hand_on(&fprints);
+                forward(&fprints);
             }
         };
-        let tell = |what: String| {
+        let notify = |what: String| {
             if what.starts_with("similar pairs are taken over") {
                 counted.fetch_add(1, Ordering::Relaxed);
             }
         };
-        let before = Before { shares: &*shares, each_page: &each_page, tell: &tell, max_change: f64::INFINITY };
-        overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, &job, with_state.then_some(&before))
+        let before = PriorRun { shares: &*shares, each_page: &each_page, notify: &notify, max_change: f64::INFINITY };
+        overlap::similar_pairs(net, &local_pages, &crawl, &exact_pairs, &links, &job, with_state.then_some(&before))
     })
     .unwrap();
     let (mut pairs, mut weak, mut counts) = (Vec::new(), Vec::new(), OverlapCounts::default());
@@ -165,7 +165,7 @@ fn pages_that_cannot_be_found_as_they_were_and_damaged_shares_cost_time_only() {
     let mut second = first.clone();
     second[3] = page(3, 1..8);
     second[13] = page(13, 12..19);
-    let overlap = Overlap { template_pages: 0, min_shared: 2, ..Job::default().overlap };
+    let overlap = OverlapSettings { template_pages: 0, min_shared: 2, ..Job::default().overlap };
     let shares = found(&first, &[], overlap, 2, Some(BTreeMap::new())).3;
     let want = found(&second, &[], overlap, 2, None);
     let is = |got: &Found, merged: bool| {

@@ -6,15 +6,15 @@ use serde_json::Value;
 
 use crate::support::manual::write;
 use crate::support::ports::reserved_address;
-use crate::support::program::{cluster_file, said, succeed, webtwin};
+use crate::support::program::{cluster_file, stderr_text, succeed, webtwin};
 
 /// The same input for all jobs, of a size at which a sample is a part of it.
 const CRAWL: &str = "synth://?pages=12000&seed=4";
 
-/// `got` within a quarter of `told`.
-fn assert_near(what: &str, predicted: u64, told: u64) {
-    let (predicted, told) = (predicted as f64, told as f64);
-    assert!((0.75 * told..=1.25 * told).contains(&predicted), "{what}: {predicted} predicted, {told} told");
+/// `got` within a quarter of `message`.
+fn assert_near(what: &str, predicted: u64, message: u64) {
+    let (predicted, message) = (predicted as f64, message as f64);
+    assert!((0.75 * message..=1.25 * message).contains(&predicted), "{what}: {predicted} predicted, {message} told");
 }
 
 fn json(file: &Path) -> Value {
@@ -30,7 +30,7 @@ fn sum(manifest: &Value, what: &str) -> u64 {
     manifest["processes"].as_array().unwrap().iter().map(|process| process[what].as_u64().unwrap()).sum()
 }
 
-fn hold_against_run(settings: &[&str]) {
+fn check_against_run(settings: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let output = ["--workers", "2", "--output", out.to_str().unwrap()];
@@ -52,7 +52,7 @@ fn hold_against_run(settings: &[&str]) {
 #[test]
 fn the_main_job_is_predicted_by_each_measure() {
     for measure in ["overlap", "hamming", "both", "signatures", "minhash"] {
-        hold_against_run(&["--set", &format!("similar.by={measure}")]);
+        check_against_run(&["--set", &format!("similar.by={measure}")]);
     }
 }
 
@@ -61,15 +61,15 @@ fn a_job_of_given_pairs_is_predicted_but_for_the_pairs() {
     let folder = tempfile::tempdir().unwrap();
     let pairs = write(folder.path(), "pairs.csv", "a,b\nhttp://a.example/,http://b.example/\n");
     let settings = ["--set", "similar.by=given", "--set", &format!("pairs.from={pairs}")];
-    hold_against_run(&settings);
+    check_against_run(&settings);
     let warnings = plan(&[&["--input", CRAWL][..], &settings].concat(), &[])["warnings"].to_string();
     assert!(warnings.contains("pairs.from"), "{warnings}");
 }
 
 #[test]
 fn the_papers_conditions_and_studies_are_predicted() {
-    hold_against_run(&["--set", "preset=four-line", "--set", "clusters.merge=exact"]);
-    hold_against_run(&["--set", "preset=study"]);
+    check_against_run(&["--set", "preset=four-line", "--set", "clusters.merge=exact"]);
+    check_against_run(&["--set", "preset=study"]);
 }
 
 #[test]
@@ -112,11 +112,11 @@ fn fingerprint_files_and_their_joins_are_predicted() {
     };
     let from_crawl = ["--input", CRAWL, "--set", "kind=fingerprints"];
     let predicted = plan(&from_crawl, &["--workers", "2"]);
-    let (f, told) = (at("f"), at("build.prom"));
-    succeed(&[&["run"], &from_crawl[..], &["--output", &f, "--metrics", &told, "--workers", "2"]].concat());
-    let told = metrics("build.prom");
-    assert_near("exchanged for F", predicted["exchanged_bytes"].as_u64().unwrap(), told("exchanged_bytes_total"));
-    assert_near("rounds for F", predicted["rounds"].as_u64().unwrap(), told("rounds_total"));
+    let (f, message) = (at("f"), at("build.prom"));
+    succeed(&[&["run"], &from_crawl[..], &["--output", &f, "--metrics", &message, "--workers", "2"]].concat());
+    let message = metrics("build.prom");
+    assert_near("exchanged for F", predicted["exchanged_bytes"].as_u64().unwrap(), message("exchanged_bytes_total"));
+    assert_near("rounds for F", predicted["rounds"].as_u64().unwrap(), message("rounds_total"));
     let fingerprints = json(&folder.path().join("f/fingerprints.json"))["count"].as_u64().unwrap();
     assert!(fingerprints > 8000, "{fingerprints}");
 
@@ -176,8 +176,8 @@ fn a_corpus_is_predicted_and_not_deduplicated() {
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let line = |n: usize| serde_json::json!({ "text": format!("a text of its own, number {n}") }).to_string() + "\n";
     std::fs::write(at("texts.jsonl"), (0..500).map(line).collect::<String>()).unwrap();
-    let told = webtwin(&["dedup", &at("texts.jsonl"), "--output", &at("clean"), "--plan"]).output().unwrap();
-    assert!(told.status.success() && said(&told).contains("at most "), "{}", said(&told));
+    let message = webtwin(&["dedup", &at("texts.jsonl"), "--output", &at("clean"), "--plan"]).output().unwrap();
+    assert!(message.status.success() && stderr_text(&message).contains("at most "), "{}", stderr_text(&message));
     assert!(!folder.path().join("clean/manifest.json").exists());
 }
 
@@ -186,6 +186,6 @@ fn a_rate_without_its_unit_is_refused() {
     for option in ["--network", "--disk"] {
         let refused = webtwin(&["plan", "--pages", "1000", option, "10"]).output().unwrap();
         assert_eq!(refused.status.code(), Some(2));
-        assert!(said(&refused).contains("add a unit"), "{}", said(&refused));
+        assert!(stderr_text(&refused).contains("add a unit"), "{}", stderr_text(&refused));
     }
 }

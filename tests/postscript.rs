@@ -18,14 +18,14 @@ fn postscript_is_read_by_ghostscript_or_rejected_with_the_reason() {
         ("files.ps", "application/postscript", b"%!PS\n(/etc/passwd) (r) file 100 string readline\n".to_vec()),
     ];
     let seconds = "input.limits.printed_seconds=1";
-    let (output, reasons, told) = run(folder.path(), &documents, &[seconds]);
+    let (output, reasons, message) = run(folder.path(), &documents, &[seconds]);
     if std::process::Command::new("gs").arg("--version").output().is_err() {
-        assert_eq!(reasons, ["no_converter"; 5], "{told}");
+        assert_eq!(reasons, ["no_converter"; 5], "{message}");
         let kinds = if cfg!(feature = "pdf") { "PostScript" } else { "PDF or PostScript" };
-        assert!(told.contains(&format!("5 {kinds} documents were not read")), "{told}");
+        assert!(message.contains(&format!("5 {kinds} documents were not read")), "{message}");
         return;
     }
-    assert_eq!(reasons, ["postscript_failed"; 3], "{told}");
+    assert_eq!(reasons, ["postscript_failed"; 3], "{message}");
     assert_eq!(rows(&output, "pairs").len(), 1);
 
     let folder = tempfile::tempdir().unwrap();

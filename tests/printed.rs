@@ -68,7 +68,7 @@ fn a_pdf_is_a_page_with_text_title_and_links() {
     let link = b"<< /Type /Annot /Subtype /Link /Rect [0 0 9 9] /A << /S /URI /URI (../linked#top) >> >>".to_vec();
     let linked = document(&pages, "", "/Annots [5 0 R]", &[link], "/Info 4 0 R");
     let html = page("linked");
-    let (output, reasons, told) = run(
+    let (output, reasons, message) = run(
         folder.path(),
         &[
             ("d/a.pdf", "application/pdf", linked.clone()),
@@ -77,12 +77,12 @@ fn a_pdf_is_a_page_with_text_title_and_links() {
         ],
         &[],
     );
-    assert!(reasons.is_empty(), "{told}");
+    assert!(reasons.is_empty(), "{message}");
     let pages = rows(&output, "pages");
     let of = |name: &str| pages.iter().find(|row| row["url"] == format!("http://h.example/{name}")).unwrap();
-    let said = format!("A made document\n\n{}\n\n{}", text(1, 20, &[]).join("\n"), text(2, 20, &[]).join("\n"));
-    let said = said.replace(" \n", "\n").trim_end().to_owned();
-    assert_eq!(of("d/a.pdf")["text_bytes"], said.len(), "{}", of("d/a.pdf"));
+    let stderr_text = format!("A made document\n\n{}\n\n{}", text(1, 20, &[]).join("\n"), text(2, 20, &[]).join("\n"));
+    let stderr_text = stderr_text.replace(" \n", "\n").trim_end().to_owned();
+    assert_eq!(of("d/a.pdf")["text_bytes"], stderr_text.len(), "{}", of("d/a.pdf"));
     assert_eq!(of("d/a.pdf")["body_bytes"], linked.len());
     assert_eq!(of("d/a.pdf")["mime"], "application/pdf");
     let links = rows(&output, "links");
@@ -105,16 +105,16 @@ fn copies_and_versions_of_a_pdf_are_found_and_the_bytes_are_the_same_on_any_work
     let input = folder.path().join("in.warc.gz");
     std::fs::write(&input, records.concat()).unwrap();
     let run = ["run", "--input", input.to_str().unwrap(), "--set", "effort.shard_bytes=65536"];
-    let (output, told) = the_same_on_any_workers(folder.path(), "out", &run);
-    assert_eq!(rows(&output, "pages").len(), 120, "{told}");
-    assert_eq!(rows(&output, "rejected").len(), 30, "{told}");
+    let (output, message) = the_same_on_any_workers(folder.path(), "out", &run);
+    assert_eq!(rows(&output, "pages").len(), 120, "{message}");
+    assert_eq!(rows(&output, "rejected").len(), 30, "{message}");
     let pairs = rows(&output, "pairs");
     let pdfs = |row: &&serde_json::Value| row["measure"] == "exact" || row["value"].as_u64() > Some(30);
     let by = |measure: &str| pairs.iter().filter(pdfs).filter(|row| row["measure"] == measure).count();
     assert_eq!((by("exact"), by("overlap")), (30, 30));
     // Texts are read again from the documents.
-    let told = succeed(&["explain", &output, "http://a.example/7.pdf", "http://c.example/7.pdf"]);
-    assert!(told.contains("word"), "{told}");
+    let message = succeed(&["explain", &output, "http://a.example/7.pdf", "http://c.example/7.pdf"]);
+    assert!(message.contains("word"), "{message}");
 }
 
 #[test]
@@ -156,10 +156,10 @@ fn documents_that_cannot_be_read_are_rejected_with_the_reason_and_harm_no_other(
     ];
     // Some take their bytes in less than a second, on a machine that has nothing else to do.
     let bounds = ["input.limits.printed_seconds=4", "input.limits.printed_bytes=300000000"];
-    let (output, reasons, told) = run(folder.path(), &documents, &bounds);
+    let (output, reasons, message) = run(folder.path(), &documents, &bounds);
     let expected =
         ["damaged", "damaged", "damaged", "encrypted", "encrypted", "no_text", "too_long", "too_large", "too_large"];
-    assert_eq!(reasons, expected.map(|reason| format!("pdf_{reason}")), "{told}");
+    assert_eq!(reasons, expected.map(|reason| format!("pdf_{reason}")), "{message}");
     assert_eq!(rows(&output, "pages").len(), 2);
 
     // Nobody is asked to read what the job leaves out.
@@ -175,8 +175,8 @@ fn a_pdf_of_which_a_page_cannot_be_read_is_kept_with_the_others() {
     // A font that is not there.
     let broken = String::from_utf8(page(2)).unwrap().replace("/F1", "/F9").into_bytes();
     let bytes = document(&[("", page(1)), ("", broken), ("", page(3))], "", "", &[], "/Info 4 0 R");
-    let (output, reasons, told) = run(folder.path(), &[("a.pdf", "application/pdf", bytes)], &[]);
-    assert!(reasons.is_empty() && told.contains("kept, but repaired: 1 pdf_damaged"), "{told}");
+    let (output, reasons, message) = run(folder.path(), &[("a.pdf", "application/pdf", bytes)], &[]);
+    assert!(reasons.is_empty() && message.contains("kept, but repaired: 1 pdf_damaged"), "{message}");
     let bytes = rows(&output, "pages")[0]["text_bytes"].as_u64().unwrap() as usize;
     let page = |seed| text(seed, 20, &[]).join("\n").len();
     assert!((page(1) + page(3) - 40..page(1) + page(3) + 40).contains(&bytes), "{bytes}");
@@ -194,8 +194,8 @@ fn a_pdf_whose_table_is_wrong_or_missing_is_repaired_and_counted_as_mended() {
         ("2.pdf", "application/pdf", [whole.clone(), vec![0; 4000]].concat()),
         ("3.pdf", "application/pdf", shifted),
     ];
-    let (output, reasons, told) = run(folder.path(), &documents, &[]);
-    assert!(reasons.is_empty() && told.contains("kept, but repaired: 3 pdf_damaged"), "{told}");
+    let (output, reasons, message) = run(folder.path(), &documents, &[]);
+    assert!(reasons.is_empty() && message.contains("kept, but repaired: 3 pdf_damaged"), "{message}");
     let pages = rows(&output, "pages");
     assert!(pages.iter().all(|page| page["text_bytes"].as_u64() >= Some(1500)), "{pages:?}");
     // The title is in the information that only the trailer leads to.

@@ -1,6 +1,6 @@
 use std::process::Command;
 
-use crate::support::program::{said, succeed};
+use crate::support::program::{stderr_text, succeed};
 
 /// Needs `pip install pandas pyarrow polars duckdb`, in the Python that PYTHON names or `python3`.
 #[test]
@@ -14,10 +14,10 @@ fn data_frames_duckdb_and_readers_of_json_see_the_same_tables_and_lose_no_digit_
         println!("skipped: no Python");
         return;
     };
-    let told = String::from_utf8_lossy(&output.stdout);
+    let message = String::from_utf8_lossy(&output.stdout);
     match output.status.code() {
-        Some(77) => println!("{told}"),
-        code => assert_eq!(code, Some(0), "{told}{}", said(&output)),
+        Some(77) => println!("{message}"),
+        code => assert_eq!(code, Some(0), "{message}{}", stderr_text(&output)),
     }
 }
 
@@ -30,9 +30,9 @@ fn a_corpus_without_its_duplicates_opens_in_all_that_opens_the_corpus() {
         println!("skipped: no Python");
         return;
     };
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert!(matches!(output.status.code(), Some(0 | 77)), "{told}{}", said(&output));
-    println!("{told}");
+    let message = String::from_utf8_lossy(&output.stdout);
+    assert!(matches!(output.status.code(), Some(0 | 77)), "{message}{}", stderr_text(&output));
+    println!("{message}");
 }
 
 /// The package of `python/`, whose tests skip what needs a module that is not there.
@@ -48,6 +48,6 @@ fn the_python_package_sees_what_show_prints() {
         println!("skipped: no Python");
         return;
     };
-    assert!(output.status.success(), "{}", said(&output));
-    println!("{}", said(&output));
+    assert!(output.status.success(), "{}", stderr_text(&output));
+    println!("{}", stderr_text(&output));
 }

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use webtwin::minhash::bands::Bands;
+use webtwin::minhash::bands::BandLayout;
 use webtwin::minhash::shingles::{Shingles, Shingling};
 use webtwin::minhash::signature::Permutations;
-use webtwin::storage::table::Column;
+use webtwin::storage::table::TableColumn;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::hamming::table;
@@ -205,7 +205,7 @@ fn the_program_writes_what_the_recipes_give() {
     for (kind, expected) in [("rp", rp()), ("hm", hm())] {
         for d in 0..DIMS as usize {
             let (_, column) = signatures.columns.iter().find(|(name, _)| *name == format!("{kind}_{d}")).unwrap();
-            let Column::F64(values) = column else { panic!("{kind}_{d} is a number") };
+            let TableColumn::F64(values) = column else { panic!("{kind}_{d} is a number") };
             for (page, expected) in PAGES.iter().zip(&expected) {
                 let row = ids.iter().position(|&id| id == doc_id(page.0)).unwrap();
                 assert_eq!(values[row], expected[d] as f64 / 1e12, "{kind}_{d} of {}", page.0);
@@ -241,7 +241,7 @@ fn shingles_minima_and_keys_are_those_of_the_recipes() {
             let bytes = |rows: &[u32]| rows.iter().flat_map(|row| row.to_le_bytes()).collect::<Vec<u8>>();
             let keys: Vec<u64> =
                 minima.chunks_exact(6).zip(1..).map(|(rows, j)| xxh3_64_with_seed(&bytes(rows), j)).collect();
-            assert_eq!(Bands { bands: 21, rows: 6 }.keys(&signature).collect::<Vec<_>>(), keys);
+            assert_eq!(BandLayout { bands: 21, rows: 6 }.keys(&signature).collect::<Vec<_>>(), keys);
         }
     }
 }

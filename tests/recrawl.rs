@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::bad_warc::build::{Record, gzip, html, http_with};
 use crate::support::ports::reserved_address;
-use crate::support::program::{cluster_file, fail, files, rows, said, succeed, webtwin};
+use crate::support::program::{cluster_file, fail, files, rows, stderr_text, succeed, webtwin};
 
 /// Settings under which few pages are many cases: work items of a few records, texts of a few lines, more links than are kept, crawls
 /// of which hardly anything is left.
@@ -167,12 +167,12 @@ impl Schedule {
         let common = ["run", "--state", &state, "--output", &output];
         let arguments: Vec<&str> =
             common.into_iter().chain(SMALL).chain(arguments.iter().map(String::as_str)).collect();
-        let told = match workers {
+        let message = match workers {
             4 => self.in_two_processes(&arguments),
             _ => {
                 let ended = webtwin(&[&arguments[..], &["--workers", &workers.to_string()]].concat()).output().unwrap();
-                assert!(ended.status.success(), "{arguments:?}: {}", said(&ended));
-                said(&ended)
+                assert!(ended.status.success(), "{arguments:?}: {}", stderr_text(&ended));
+                stderr_text(&ended)
             }
         };
         let manifest = std::fs::read(Path::new(&output).join("manifest.json")).unwrap();
@@ -185,8 +185,8 @@ impl Schedule {
         let (ours, theirs) = (files(&output), files(scratch[2]));
         assert_eq!(ours.keys().collect::<Vec<_>>(), theirs.keys().collect::<Vec<_>>());
         let differ: Vec<_> = ours.keys().filter(|name| ours[*name] != theirs[*name]).collect();
-        assert!(differ.is_empty(), "{arguments:?}: {differ:?}\n{told}");
-        told
+        assert!(differ.is_empty(), "{arguments:?}: {differ:?}\n{message}");
+        message
     }
 
     fn in_two_processes(&self, arguments: &[&str]) -> String {
@@ -195,8 +195,8 @@ impl Schedule {
             webtwin(&[arguments, &["--cluster", &cluster, "--process", process]].concat()).spawn().unwrap()
         });
         let [first, second] = processes.map(|process| process.wait_with_output().unwrap());
-        assert!(first.status.success() && second.status.success(), "{}\n{}", said(&first), said(&second));
-        said(&first)
+        assert!(first.status.success() && second.status.success(), "{}\n{}", stderr_text(&first), stderr_text(&second));
+        stderr_text(&first)
     }
 }
 
@@ -205,19 +205,19 @@ fn after_a_small_change_pairs_of_unchanged_pages_are_taken_over() {
     let mut schedule = Schedule::new();
     let add: Vec<String> =
         (0..14).flat_map(|segment| schedule.apply(&Change::Write { segment, seed: 40 + segment as u64 })).collect();
-    let told = schedule.run(&add, 2);
-    assert!(!told.contains("similar pairs are"), "{told}");
+    let message = schedule.run(&add, 2);
+    assert!(!message.contains("similar pairs are"), "{message}");
     for workers in [3, 4] {
         schedule.apply(&Change::Write { segment: 5, seed: 100 + workers as u64 });
-        let told = schedule.run(&[], workers);
-        assert!(told.contains("similar pairs are taken over, but for those of"), "{told}");
+        let message = schedule.run(&[], workers);
+        assert!(message.contains("similar pairs are taken over, but for those of"), "{message}");
     }
     // Nearly all of it.
     for segment in 0..13 {
         schedule.apply(&Change::Write { segment, seed: 200 + segment as u64 });
     }
-    let told = schedule.run(&[], 1);
-    assert!(told.contains("similar pairs are found from scratch: too many pages have changed"), "{told}");
+    let message = schedule.run(&[], 1);
+    assert!(message.contains("similar pairs are found from scratch: too many pages have changed"), "{message}");
 }
 
 /// Sequences of changes to try: as many as `WEBTWIN_SEQUENCES` says.
@@ -305,8 +305,8 @@ fn a_new_crawl_finds_what_it_revisits_in_the_crawls_before_it() {
         let ended = webtwin(&[&["run", "--state", &at("state"), "--output", &at(output)][..], &inputs].concat())
             .output()
             .unwrap();
-        assert!(ended.status.success(), "{}", said(&ended));
-        said(&ended)
+        assert!(ended.status.success(), "{}", stderr_text(&ended));
+        stderr_text(&ended)
     };
     let urls = |output: &str| -> Vec<String> {
         let mut urls: Vec<String> =
@@ -315,12 +315,12 @@ fn a_new_crawl_finds_what_it_revisits_in_the_crawls_before_it() {
         urls
     };
     run("out-1", &["first.warc.gz", "unused.warc.gz"]);
-    let told = run("out-2", &["second.warc.gz"]);
-    assert!(told.contains("2 records read: 2 pages kept"), "{told}");
+    let message = run("out-2", &["second.warc.gz"]);
+    assert!(message.contains("2 records read: 2 pages kept"), "{message}");
     assert_eq!(urls("out-2"), ["http://a.example/one", "http://a.example/two"]);
     // What the third crawl revisits is in the second and, past it, in the first; a file that nothing needs is forgotten.
-    let told = run("out-3", &["third.warc.gz"]);
-    assert!(told.contains("state: 2 of 3 work items have checkpoints"), "{told}");
+    let message = run("out-3", &["third.warc.gz"]);
+    assert!(message.contains("state: 2 of 3 work items have checkpoints"), "{message}");
     assert_eq!(urls("out-3"), urls("out-2"));
     assert_eq!(rows(&at("out-3"), "links").len(), 1);
     let scratch =
@@ -330,13 +330,17 @@ fn a_new_crawl_finds_what_it_revisits_in_the_crawls_before_it() {
     // The same files under another name are no other crawl, and so nothing has changed.
     let relative = ["run", "--state", "state", "--output", "out-4", "--input", "third.warc.gz"];
     let ended = webtwin(&relative).current_dir(folder.path()).output().unwrap();
-    assert!(said(&ended).contains("state: 2 of 3 work items have checkpoints"), "{}", said(&ended));
-    assert!(rows(&at("out-4"), "pages").len() == 2, "{}", said(&ended));
+    assert!(stderr_text(&ended).contains("state: 2 of 3 work items have checkpoints"), "{}", stderr_text(&ended));
+    assert!(rows(&at("out-4"), "pages").len() == 2, "{}", stderr_text(&ended));
     let again = ["run", "--state", "state", "--output", "out-5", "--input", "third.warc.gz"];
     assert_eq!(webtwin(&again).current_dir(folder.path()).output().unwrap().status.code(), Some(10));
     // Without them the pages are missing, and what would help is said.
     let ended = webtwin(&["run", "--output", &at("alone"), "--input", &at("third.warc.gz")]).output().unwrap();
-    assert!(said(&ended).contains("name the files of the earlier crawl with --originals"), "{}", said(&ended));
+    assert!(
+        stderr_text(&ended).contains("name the files of the earlier crawl with --originals"),
+        "{}",
+        stderr_text(&ended)
+    );
 }
 
 /// A record of a page or, without a body, of a revisit that refers to a record of that URL at a time.
@@ -373,7 +377,7 @@ fn a_result_names_the_crawls_before_only_as_far_as_it_needs_them() {
         let (state, output, input) = (at("state"), at(output), at(input));
         let arguments = [&["run", "--state", &state, "--output", &output, "--input", &input][..], more].concat();
         let ended = webtwin(&arguments).output().unwrap();
-        (ended.status.code(), said(&ended))
+        (ended.status.code(), stderr_text(&ended))
     };
     let originals = |output: &str| -> Vec<String> {
         let manifest = std::fs::read(Path::new(&at(output)).join("manifest.json")).unwrap();
@@ -395,25 +399,29 @@ fn a_result_names_the_crawls_before_only_as_far_as_it_needs_them() {
         ("out-3", "july.warc.gz", &["june.warc.gz", "may.warc.gz"]),
         ("out-4", "august.warc.gz", &["may.warc.gz"]),
     ] {
-        let (code, told) = run(output, input, &["--diff", &at(&format!("{output}-diff"))]);
-        assert_eq!(code, Some(0), "{told}");
-        assert_eq!(originals(output), needed.iter().map(|name| at(name)).collect::<Vec<_>>(), "{told}");
+        let (code, message) = run(output, input, &["--diff", &at(&format!("{output}-diff"))]);
+        assert_eq!(code, Some(0), "{message}");
+        assert_eq!(originals(output), needed.iter().map(|name| at(name)).collect::<Vec<_>>(), "{message}");
         scratch(output, input);
         assert_eq!(run("again", input, &[]).0, Some(10), "{input}");
     }
     // A run that ended before its comparison was made leaves that to others.
     std::fs::remove_dir_all(at("out-4-diff")).unwrap();
-    let (code, told) = run("again", "august.warc.gz", &[]);
+    let (code, message) = run("again", "august.warc.gz", &[]);
     let command = format!("webtwin diff {} {}", at("out-3"), at("out-4"));
-    assert!(code == Some(10) && told.contains(&command), "{told}");
+    assert!(code == Some(10) && message.contains(&command), "{message}");
     let (both, input) = (at("both"), at("august.warc.gz"));
     let ended = webtwin(&["run", "--state", &both, "--output", &both, "--input", &input]).output().unwrap();
-    assert!(ended.status.code() == Some(2) && said(&ended).contains("choose a separate folder"), "{}", said(&ended));
+    assert!(
+        ended.status.code() == Some(2) && stderr_text(&ended).contains("choose a separate folder"),
+        "{}",
+        stderr_text(&ended)
+    );
     // A whole new crawl that revisits nothing needs nothing of the crawls before, which may have gone.
     write("september.warc.gz", &[capture("one", july, Some(text), ""), capture("two", july, Some(text), "")]);
     std::fs::remove_file(at("august.warc.gz")).unwrap();
-    let (code, told) = run("out-5", "september.warc.gz", &[]);
-    assert!(code == Some(0) && told.contains("revisit records that refer to it are rejected"), "{told}");
+    let (code, message) = run("out-5", "september.warc.gz", &[]);
+    assert!(code == Some(0) && message.contains("revisit records that refer to it are rejected"), "{message}");
     assert_eq!(originals("out-5"), [""; 0]);
     scratch("out-5", "september.warc.gz");
     // Whether copies stay that stayed before is a setting of the answer.
@@ -439,7 +447,7 @@ fn parts_of_a_crawl_that_come_late_find_what_they_revisit_in_the_crawl_before() 
     let run = |output: &str, arguments: &[&str]| {
         let common = ["run", "--state", &at("state"), "--output", &at(output), "--set", "recrawl.least_pages=0"];
         let ended = webtwin(&[&common[..], arguments].concat()).output().unwrap();
-        (ended.status.code(), said(&ended))
+        (ended.status.code(), stderr_text(&ended))
     };
     let pages = |output: &str| rows(&at(output), "pages").len();
     let crawl_of_june = at("june");
@@ -482,12 +490,12 @@ fn a_file_that_leaves_a_glob_leaves_a_list_and_that_is_told() {
         let output = schedule.at(name);
         let ended =
             webtwin(&[&["run", "--state", &state, "--output", &output][..], &SMALL, more].concat()).output().unwrap();
-        assert!(ended.status.success(), "{}", said(&ended));
-        said(&ended)
+        assert!(ended.status.success(), "{}", stderr_text(&ended));
+        stderr_text(&ended)
     };
     run("three", &["--input", &glob]);
-    let told = run("two", &["--retract", &schedule.segment(1)]);
-    assert!(told.contains(&format!("{glob} is replaced by the names of its 2 other files")), "{told}");
+    let message = run("two", &["--retract", &schedule.segment(1)]);
+    assert!(message.contains(&format!("{glob} is replaced by the names of its 2 other files")), "{message}");
 
     // What lies beside them and is not read does not become an input.
     let folder = schedule.at("crawl");
@@ -499,13 +507,15 @@ fn a_file_that_leaves_a_glob_leaves_a_list_and_that_is_told() {
     let state = schedule.at("of-folder");
     let run = |name: &str, more: &[&str]| {
         let output = schedule.at(name);
-        said(&webtwin(&[&["run", "--state", &state, "--output", &output][..], &SMALL, more].concat()).output().unwrap())
+        stderr_text(
+            &webtwin(&[&["run", "--state", &state, "--output", &output][..], &SMALL, more].concat()).output().unwrap(),
+        )
     };
     run("three-of-folder", &["--input", &folder]);
-    let told = run("two-of-folder", &["--retract", &format!("{folder}/1.warc.gz")]);
-    assert!(told.contains(&format!("{folder} is replaced by the names of its 2 other files")), "{told}");
+    let message = run("two-of-folder", &["--retract", &format!("{folder}/1.warc.gz")]);
+    assert!(message.contains(&format!("{folder} is replaced by the names of its 2 other files")), "{message}");
     let pages = |name: &str| rows(&schedule.at(name), "pages").len();
-    assert_eq!(pages("two-of-folder"), pages("two"), "{told}");
+    assert_eq!(pages("two-of-folder"), pages("two"), "{message}");
 }
 
 #[test]
@@ -516,13 +526,13 @@ fn each_result_is_compared_with_the_one_before_and_history_goes_on() {
         let arguments = ["run", "--state", &state, "--output", &output, "--diff", &diff, "--set", "chunks.min_text=0"];
         let more: Vec<&str> = more.iter().map(String::as_str).collect();
         let ended = webtwin(&[&arguments[..], &more, &["--max-bad", "1"]].concat()).output().unwrap();
-        assert!(ended.status.success(), "{}", said(&ended));
-        said(&ended)
+        assert!(ended.status.success(), "{}", stderr_text(&ended));
+        stderr_text(&ended)
     };
     let mut change = |segment, seed| schedule.apply(&Change::Write { segment, seed });
     let (first, second) = (change(0, 5), change(1, 82));
-    let told = run(&schedule, "may", &first);
-    assert!(told.contains("no comparison was made") && !Path::new(&schedule.at("may-diff")).exists(), "{told}");
+    let message = run(&schedule, "may", &first);
+    assert!(message.contains("no comparison was made") && !Path::new(&schedule.at("may-diff")).exists(), "{message}");
     run(&schedule, "june", &second);
     let compared = |old: &str, new: &str, more: &[&str]| {
         let (old, new, output) = (schedule.at(old), schedule.at(new), schedule.at(&format!("{new}-compared")));
@@ -538,8 +548,8 @@ fn each_result_is_compared_with_the_one_before_and_history_goes_on() {
     let (state, output, diff) = (schedule.at("state"), schedule.at("refused"), schedule.at("refused-diff"));
     let refused = |[state, diff]: [&str; 2], more: &[&str], code: i32, why: &str| {
         let run = ["run", "--state", state, "--output", &output, "--max-bad", "1", "--diff", diff];
-        let told = fail(&[&run[..], &["--set", "chunks.min_text=0"], more].concat(), code);
-        assert!(told.contains(why) && !Path::new(&output).exists(), "{told}");
+        let message = fail(&[&run[..], &["--set", "chunks.min_text=0"], more].concat(), code);
+        assert!(message.contains(why) && !Path::new(&output).exists(), "{message}");
     };
     refused([&state, &diff], &["--against", &schedule.at("nowhere")], 3, "nowhere");
     refused([&state, &diff], &["--set", "overlap.min_shared=3"], 2, "this job has 3");
@@ -550,8 +560,8 @@ fn each_result_is_compared_with_the_one_before_and_history_goes_on() {
     let alone = schedule.at("august");
     succeed(&["run", "--state", &state, "--output", &alone, "--max-bad", "1", "--set", "chunks.min_text=0"]);
     schedule.write(1, 5678);
-    let told = run(&schedule, "september", &[]);
-    assert!(told.contains("the history begins with"), "{told}");
+    let message = run(&schedule, "september", &[]);
+    assert!(message.contains("the history begins with"), "{message}");
 }
 
 #[test]
@@ -588,15 +598,18 @@ fn a_page_with_the_bytes_that_it_had_is_not_parsed_again_whatever_file_it_is_in(
         let inputs: Vec<String> = inputs.iter().flat_map(|name| ["--input".to_string(), at(name)]).collect();
         let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
         let ended = webtwin(&[&["run", "--output", &at(output)][..], &SMALL, more, &inputs].concat()).output().unwrap();
-        assert!(ended.status.success(), "{}", said(&ended));
-        said(&ended)
+        assert!(ended.status.success(), "{}", stderr_text(&ended));
+        stderr_text(&ended)
     };
     let state = at("state");
     let state = ["--state", &state[..]];
-    let told = run("may", &["may-0.warc.gz", "may-1.warc.gz"], &state);
-    assert!(!told.contains("not parsed again"), "{told}");
-    let told = run("june", &["june.warc.gz"], &state);
-    assert!(told.contains("0 work items restored from checkpoints, 1 saved; 2 pages of these are unchanged"), "{told}");
+    let message = run("may", &["may-0.warc.gz", "may-1.warc.gz"], &state);
+    assert!(!message.contains("not parsed again"), "{message}");
+    let message = run("june", &["june.warc.gz"], &state);
+    assert!(
+        message.contains("0 work items restored from checkpoints, 1 saved; 2 pages of these are unchanged"),
+        "{message}"
+    );
     run("scratch", &["june.warc.gz"], &[]);
     assert!(files(&at("june")) == files(&at("scratch")));
     // The new record says all by itself: the crawl before may go.
@@ -617,28 +630,36 @@ fn three_segments(workers: usize) -> Schedule {
 fn what_has_not_changed_is_not_read_again_and_without_a_change_nothing_is_done() {
     let mut schedule = three_segments(2);
     let arguments = schedule.apply(&Change::Write { segment: 1, seed: 9 });
-    let told = schedule.run(&arguments, 2);
+    let message = schedule.run(&arguments, 2);
     assert!(
-        told.contains("state: 2 of 3 work items have checkpoints, in generation 1, of which 1 were removed"),
-        "{told}"
+        message.contains("state: 2 of 3 work items have checkpoints, in generation 1, of which 1 were removed"),
+        "{message}"
     );
-    assert!(told.contains("state: 2 work items restored from checkpoints, "), "{told}");
+    assert!(message.contains("state: 2 work items restored from checkpoints, "), "{message}");
     let (state, output) = (schedule.at("state"), schedule.at("again"));
     let again = [&["run", "--state", &state, "--output", &output][..], &SMALL].concat();
-    let told = fail(&again, 10);
-    assert!(told.contains("nothing to do") && told.contains("generation 2") && told.contains("out-2"), "{told}");
+    let message = fail(&again, 10);
+    assert!(
+        message.contains("nothing to do") && message.contains("generation 2") && message.contains("out-2"),
+        "{message}"
+    );
     assert!(!Path::new(&output).exists());
     // Other settings of the answer are another result, of the same records.
-    let told = webtwin(&[&again[..], &["--set", "overlap.min_resemblance=0.9"]].concat()).output().unwrap();
-    assert!(said(&told).contains("state: 3 work items restored from checkpoints, 0 saved"), "{}", said(&told));
+    let message = webtwin(&[&again[..], &["--set", "overlap.min_resemblance=0.9"]].concat()).output().unwrap();
+    assert!(
+        stderr_text(&message).contains("state: 3 work items restored from checkpoints, 0 saved"),
+        "{}",
+        stderr_text(&message)
+    );
     // Other settings of reading are another record.
     let output = schedule.at("other");
     let read = [&["run", "--state", &state, "--output", &output][..], &SMALL, &["--set", "chunks.wrap=40"]].concat();
-    let told = webtwin(&read).output().unwrap();
+    let message = webtwin(&read).output().unwrap();
     assert!(
-        said(&told).contains("0 of 3 work items have checkpoints, in generation 3, which was read with other settings"),
+        stderr_text(&message)
+            .contains("0 of 3 work items have checkpoints, in generation 3, which was read with other settings"),
         "{}",
-        said(&told)
+        stderr_text(&message)
     );
 }
 
@@ -667,8 +688,8 @@ fn damaged_or_missing(is_missing: bool) {
     }
     fail(&["state", "check", &schedule.at("state")], 8);
     let arguments = schedule.apply(&Change::Write { segment: 0, seed: 99 });
-    let told = schedule.run(&arguments, 1);
-    assert!(told.contains("were damaged, and their items read again"), "{told}");
+    let message = schedule.run(&arguments, 1);
+    assert!(message.contains("were damaged, and their items read again"), "{message}");
     // The generation before still names what is damaged.
     fail(&["state", "check", &schedule.at("state")], 8);
     succeed(&["state", "prune", &schedule.at("state"), "--keep", "1"]);
@@ -680,16 +701,16 @@ fn damaged_or_missing(is_missing: bool) {
     std::fs::write(&newest, &whole[..whole.len() - 1]).unwrap();
     fail(&["state", "check", &schedule.at("state")], 8);
     let arguments = schedule.apply(&Change::Write { segment: 1, seed: 98 });
-    let told = schedule.run(&arguments, 1);
-    assert!(told.contains("gen-000002.json: damaged") && told.contains("continues from its copy"), "{told}");
+    let message = schedule.run(&arguments, 1);
+    assert!(message.contains("gen-000002.json: damaged") && message.contains("continues from its copy"), "{message}");
     for name in ["state/gen-000003.json", "state/copies/gen-000003.json"] {
         std::fs::write(schedule.folder.path().join(name), &whole).unwrap();
     }
     let (state, output) = (schedule.at("state"), schedule.at("refused"));
     let run = ["run", "--state", &state, "--output", &output, "--replace", &schedule.segment(0)];
-    let told = fail(&run, 3);
+    let message = fail(&run, 3);
     let command = format!("webtwin state prune {state}/ --damaged");
-    assert!(told.contains("gen-000003.json") && told.contains(&command), "{told}");
+    assert!(message.contains("gen-000003.json") && message.contains(&command), "{message}");
     succeed(&["state", "prune", &state, "--damaged"]);
     succeed(&[&run[..], &SMALL].concat());
 }
@@ -701,7 +722,7 @@ fn inputs_leave_by_name_by_glob_and_by_folder_and_what_is_not_live_is_refused() 
     let run = |more: &[&str], output: &str| {
         let output = schedule.at(output);
         let ended = webtwin(&[&["run", "--state", &state, "--output", &output][..], more].concat()).output().unwrap();
-        (ended.status.code().unwrap(), said(&ended))
+        (ended.status.code().unwrap(), stderr_text(&ended))
     };
     assert_eq!(run(&["--retract", &glob], "a").0, 0);
     let shown = succeed(&["state", "show", &state]);
@@ -714,12 +735,12 @@ fn inputs_leave_by_name_by_glob_and_by_folder_and_what_is_not_live_is_refused() 
         (&["--retract", &schedule.segment(2)], "all live inputs were removed"),
         (&["--add", &schedule.segment(1), "--resume"], "continues from its state"),
     ] {
-        let (code, told) = run(arguments, "refused");
-        assert!(code == 2 && told.contains(words), "{arguments:?}: {code} {told}");
+        let (code, message) = run(arguments, "refused");
+        assert!(code == 2 && message.contains(words), "{arguments:?}: {code} {message}");
     }
     assert_eq!(run(&["--input", &glob], "whole").0, 0);
-    let told = fail(&["run", "--input", &glob, "--output", &schedule.at("b"), "--add", "x"], 2);
-    assert!(told.contains("need --state"), "{told}");
+    let message = fail(&["run", "--input", &glob, "--output", &schedule.at("b"), "--add", "x"], 2);
+    assert!(message.contains("need --state"), "{message}");
 }
 
 /// Pages in which much is to be read.

@@ -14,33 +14,33 @@ use proptest::prelude::*;
 use webtwin::engine::handshake::Identity;
 use webtwin::engine::heartbeat::Heartbeat;
 use webtwin::engine::rendezvous::{Meeting, meet};
-use webtwin::engine::{Cluster, Net, run};
+use webtwin::engine::{ClusterLayout, Net, run};
 use webtwin::error::{Error, Result};
 
 const JOB: [u8; 32] = [7; 32];
 
 /// A cluster on loopback.
-pub(super) fn cluster(processes: usize, workers: usize, deadline: &str) -> Cluster {
+pub(super) fn cluster(processes: usize, workers: usize, deadline: &str) -> ClusterLayout {
     let mut text = format!("workers = {workers}\ndeadline = {deadline:?}\n");
     for _ in 0..if processes > 1 { processes } else { 0 } {
         text += &format!("[[process]]\naddress = {:?}\n", reserved_address());
     }
-    Cluster::parse(&text, "test.toml", Path::new("")).unwrap()
+    ClusterLayout::parse(&text, "test.toml", Path::new("")).unwrap()
 }
 
-fn with_key(cluster: &Cluster, secret: &str) -> Cluster {
+fn with_key(cluster: &ClusterLayout, secret: &str) -> ClusterLayout {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("key"), secret.repeat(8)).unwrap();
-    let key = webtwin::engine::key::Key::read(&folder.path().join("key"), false).unwrap();
-    Cluster { key, ..cluster.clone() }
+    let key = webtwin::engine::key::ClusterKey::read(&folder.path().join("key"), false).unwrap();
+    ClusterLayout { key, ..cluster.clone() }
 }
 
-fn join(cluster: &Cluster, process: usize) -> JoinHandle<Result<Meeting>> {
+fn join(cluster: &ClusterLayout, process: usize) -> JoinHandle<Result<Meeting>> {
     let me = Identity::new(cluster, process, JOB);
     join_as(cluster, me)
 }
 
-fn join_as(cluster: &Cluster, me: Identity) -> JoinHandle<Result<Meeting>> {
+fn join_as(cluster: &ClusterLayout, me: Identity) -> JoinHandle<Result<Meeting>> {
     let cluster = cluster.clone();
     std::thread::spawn(move || {
         let heartbeat = Heartbeat::start(cluster.deadline).unwrap();
@@ -58,7 +58,7 @@ fn end<T: std::fmt::Debug>(process: JoinHandle<Result<T>>) -> (u8, String) {
     (error.exit_code(), error.to_string())
 }
 
-fn knock(cluster: &Cluster, process: usize) -> TcpStream {
+fn knock(cluster: &ClusterLayout, process: usize) -> TcpStream {
     loop {
         if let Ok(stream) = TcpStream::connect(&cluster.addresses[process]) {
             return stream;
@@ -142,7 +142,7 @@ fn a_wrong_key_does_not_keep_the_right_one_out() {
 }
 
 /// A man in the middle who passes on one connection and keeps what the dialer said.
-fn overhear(from: &TcpListener, cluster: &Cluster) -> Vec<u8> {
+fn overhear(from: &TcpListener, cluster: &ClusterLayout) -> Vec<u8> {
     let mut dialer = from.accept().unwrap().0;
     let mut acceptor = knock(cluster, 0);
     let mut greeting = [0; 44];
@@ -194,7 +194,7 @@ fn processes_that_differ_refuse_each_other_and_name_both_values() {
         (Identity { processes: 4, ..right }, ["number of processes", "4", "2"]),
         (Identity { addresses: [0xdd; 32], ..right }, ["addresses", "dddddddddddd", ""]),
     ] {
-        let ours = Cluster { addresses: cluster(2, 2, "10s").addresses, ..ours.clone() };
+        let ours = ClusterLayout { addresses: cluster(2, 2, "10s").addresses, ..ours.clone() };
         let first = join_as(&ours, Identity { process: 0, ..right });
         for (code, line) in [end(join_as(&ours, other)), end(first)] {
             assert_eq!(code, 2);
@@ -256,7 +256,7 @@ fn a_taken_port_ends_a_run_at_once_and_an_unknown_name_at_the_deadline() {
 
 /// Runs `program` on every process of a cluster; the results of all workers in order, or each process's error.
 pub(super) fn run_all<T: Send + 'static>(
-    cluster: &Cluster,
+    cluster: &ClusterLayout,
     program: impl Fn(&mut Net) -> Result<T> + Send + Sync + 'static,
 ) -> Vec<Result<Vec<T>>> {
     let program = Arc::new(program);
@@ -270,13 +270,16 @@ pub(super) fn run_all<T: Send + 'static>(
 }
 
 pub(super) fn results<T: Send + 'static>(
-    cluster: &Cluster,
+    cluster: &ClusterLayout,
     program: impl Fn(&mut Net) -> Result<T> + Send + Sync + 'static,
 ) -> Vec<T> {
     run_all(cluster, program).into_iter().flat_map(|results| results.unwrap()).collect()
 }
 
-fn errors(cluster: &Cluster, program: impl Fn(&mut Net) -> Result<()> + Send + Sync + 'static) -> Vec<(u8, String)> {
+fn errors(
+    cluster: &ClusterLayout,
+    program: impl Fn(&mut Net) -> Result<()> + Send + Sync + 'static,
+) -> Vec<(u8, String)> {
     let errors = run_all(cluster, program).into_iter().map(|result| result.unwrap_err());
     errors.map(|error| (error.exit_code(), error.to_string())).collect()
 }
@@ -502,7 +505,7 @@ fn a_job_that_is_run_by_one_process_too_few_ends_at_the_deadline() {
 #[ignore = "is started by the tests of real processes"]
 fn child() {
     let var = |name: &str| std::env::var(name).unwrap();
-    let cluster = Cluster::load(Path::new(&var("CLUSTER"))).unwrap();
+    let cluster = ClusterLayout::load(Path::new(&var("CLUSTER"))).unwrap();
     let process = var("PROCESS").parse().unwrap();
     let deed = var("DEED");
     let ended = run(&cluster, process, JOB, move |net| {

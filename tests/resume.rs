@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::planted::write_crawl;
 use crate::support::ports::reserved_address;
-use crate::support::program::{cluster_file, fail, files, said, succeed, webtwin};
+use crate::support::program::{cluster_file, fail, files, stderr_text, succeed, webtwin};
 
 /// A crawl of many small work items, and the bytes of its result.
 pub(crate) struct Crawl {
@@ -34,8 +34,8 @@ impl Crawl {
     /// Resumes into a folder; returns what was said.
     pub(crate) fn resume(&self, output: &str, more: &[&str]) -> String {
         let output = webtwin(&[&self.run(output, &["--resume"])[..], more].concat()).output().unwrap();
-        assert!(output.status.success(), "{}", said(&output));
-        said(&output)
+        assert!(output.status.success(), "{}", stderr_text(&output));
+        stderr_text(&output)
     }
 
     pub(crate) fn assert_whole(&self, output: &str) {
@@ -63,11 +63,11 @@ fn number(text: &str, words: &str) -> usize {
 }
 
 /// (found, all, taken up)
-fn numbers(told: &str) -> (usize, usize, usize) {
+fn numbers(message: &str) -> (usize, usize, usize) {
     (
-        number(told, " of "),
-        number(told, " work items have checkpoints"),
-        number(told, " work items restored from checkpoints,"),
+        number(message, " of "),
+        number(message, " work items have checkpoints"),
+        number(message, " work items restored from checkpoints,"),
     )
 }
 
@@ -96,10 +96,10 @@ fn a_killed_run_is_taken_up_by_any_number_of_workers_and_writes_the_same_bytes()
         let amid = (0..5).any(|attempt| {
             let name = format!("killed-{before}-{attempt}");
             kill(&crawl, &name, before);
-            let told = crawl.resume(&name, &["--workers", after]);
-            let (found, all, taken) = numbers(&told);
-            assert!(0 < found && found == taken && !told.contains("ignored"), "{told}");
-            assert!(told.contains(&format!("restored from checkpoints, {} saved\n", all - taken)), "{told}");
+            let message = crawl.resume(&name, &["--workers", after]);
+            let (found, all, taken) = numbers(&message);
+            assert!(0 < found && found == taken && !message.contains("ignored"), "{message}");
+            assert!(message.contains(&format!("restored from checkpoints, {} saved\n", all - taken)), "{message}");
             crawl.assert_whole(&name);
             assert!(records(&crawl.folder.path().join(&name)).is_empty());
             fail(&crawl.run(&name, &["--resume"]), 4);
@@ -116,8 +116,8 @@ fn damaged_foreign_and_stale_records_are_counted_and_read_again() {
     let stop = |name: &str, more: &[&str]| {
         let arguments = crawl.run(name, &["--workers", "1", "--resume", "--set", LITTLE]);
         let output = webtwin(&[&arguments[..], more].concat()).output().unwrap();
-        assert_eq!(output.status.code(), Some(9), "{}", said(&output));
-        assert!(said(&output).contains("resume: "), "{}", said(&output));
+        assert_eq!(output.status.code(), Some(9), "{}", stderr_text(&output));
+        assert!(stderr_text(&output).contains("resume: "), "{}", stderr_text(&output));
     };
     stop("out", &[]);
     let file = &records(&output)[0];
@@ -135,10 +135,10 @@ fn damaged_foreign_and_stale_records_are_counted_and_read_again() {
     let mut flipped = whole.clone();
     flipped[whole.len() / 2] ^= 1;
     std::fs::write(file, flipped).unwrap();
-    let told = crawl.resume("out", &["--workers", "2"]);
-    let (found, all, taken) = numbers(&told);
-    assert!(0 < taken && taken < all && taken <= found, "{told}");
-    assert!(told.contains("; ignored: 1 damaged, 1 of another job, build or format\n"), "{told}");
+    let message = crawl.resume("out", &["--workers", "2"]);
+    let (found, all, taken) = numbers(&message);
+    assert!(0 < taken && taken < all && taken <= found, "{message}");
+    assert!(message.contains("; ignored: 1 damaged, 1 of another job, build or format\n"), "{message}");
     crawl.assert_whole("out");
     assert!(!file.parent().unwrap().exists());
 
@@ -149,9 +149,9 @@ fn damaged_foreign_and_stale_records_are_counted_and_read_again() {
         let bytes = std::fs::read(&path).unwrap();
         std::fs::write(&path, bytes).unwrap();
     }
-    let told = crawl.resume("stale", &[]);
-    assert_eq!((numbers(&told).0, numbers(&told).2), (0, 0), "{told}");
-    assert!(number(&told, " of input that has changed") > 0, "{told}");
+    let message = crawl.resume("stale", &[]);
+    assert_eq!((numbers(&message).0, numbers(&message).2), (0, 0), "{message}");
+    assert!(number(&message, " of input that has changed") > 0, "{message}");
     crawl.assert_whole("stale");
 }
 
@@ -169,13 +169,13 @@ fn processes_find_their_own_records_again() {
         children.map(|child| child.wait_with_output().unwrap())
     };
     for output in start(&["--set", "effort.memory_bytes=38817000"]) {
-        assert_eq!(output.status.code(), Some(9), "{}", said(&output));
+        assert_eq!(output.status.code(), Some(9), "{}", stderr_text(&output));
     }
     let mut taken = 0;
     for output in start(&[]) {
-        assert!(output.status.success(), "{}", said(&output));
-        let (found, _, of_this) = numbers(&said(&output));
-        assert_eq!(found, of_this, "{}", said(&output));
+        assert!(output.status.success(), "{}", stderr_text(&output));
+        let (found, _, of_this) = numbers(&stderr_text(&output));
+        assert_eq!(found, of_this, "{}", stderr_text(&output));
         taken += of_this;
     }
     assert!(taken > 0);
@@ -186,11 +186,11 @@ fn processes_find_their_own_records_again() {
 #[test]
 fn a_store_is_no_place_for_records_and_a_job_without_a_crawl_has_none() {
     if cfg!(feature = "aws") {
-        let said = fail(&["run", "--input", "synth://?pages=9", "--output", "s3://bucket/out", "--resume"], 2);
-        assert!(said.contains("--records DIR"), "{said}");
+        let stderr_text = fail(&["run", "--input", "synth://?pages=9", "--output", "s3://bucket/out", "--resume"], 2);
+        assert!(stderr_text.contains("--records DIR"), "{stderr_text}");
     }
-    let said = fail(&["run", "--set", "kind=hamming", "--output", "/nowhere/out", "--resume"], 2);
-    assert!(said.contains("reads no crawl"), "{said}");
+    let stderr_text = fail(&["run", "--set", "kind=hamming", "--output", "/nowhere/out", "--resume"], 2);
+    assert!(stderr_text.contains("reads no crawl"), "{stderr_text}");
 }
 
 /// Files of records of steps below a result's folder.
@@ -243,14 +243,14 @@ fn a_run_killed_after_any_step_goes_on_after_it_and_writes_the_same_bytes() {
     for step in steps.into_iter().filter(|step| *step != "second-growth") {
         let name = format!("killed-{step}");
         kill_after(&crawl, &name, step, 2, &[]);
-        let told = crawl.resume(&name, &["--workers", "2"]);
+        let message = crawl.resume(&name, &["--workers", "2"]);
         let output = crawl.folder.path().join(&name);
         let taken = taken_up(&output);
         let before = steps.iter().position(|other| *other == step).unwrap();
         // Only if the second look has found something do collections grow twice.
         let due = steps[..=before].iter().filter(|step| **step != "second-growth");
         assert!(due.clone().all(|step| taken.iter().any(|taken| taken == step)), "{step}: {taken:?}");
-        assert!(told.contains(&format!("resume: steps restored: {}\n", taken.join(", "))), "{told}");
+        assert!(message.contains(&format!("resume: steps restored: {}\n", taken.join(", "))), "{message}");
         crawl.assert_whole(&name);
         assert!(self::steps(&output).is_empty());
     }
@@ -335,8 +335,11 @@ fn a_step_is_made_again_unless_all_workers_have_it_whole_from_one_run_of_as_many
     let file = std::fs::File::create(crawl.at("crawl") + "/more.warc.gz").unwrap();
     let mut file = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
     file.write_all(record.as_bytes()).and_then(|()| file.try_finish()).unwrap();
-    let told = crawl.resume("more", &["--workers", "2"]);
-    assert!(!told.contains("steps restored") && number(&told, " work items restored from checkpoints") > 0, "{told}");
+    let message = crawl.resume("more", &["--workers", "2"]);
+    assert!(
+        !message.contains("steps restored") && number(&message, " work items restored from checkpoints") > 0,
+        "{message}"
+    );
     assert!(taken_up(&crawl.folder.path().join("more")).is_empty());
 }
 
@@ -411,14 +414,14 @@ fn processes_take_up_their_steps_and_none_does_unless_all_record() {
     }
     children[1].kill().unwrap();
     let [first, _] = children.map(|child| child.wait_with_output().unwrap());
-    assert_eq!(first.status.code(), Some(7), "{}", said(&first));
+    assert_eq!(first.status.code(), Some(7), "{}", stderr_text(&first));
     for output in start("steps", [true; 2]).map(|child| child.wait_with_output().unwrap()) {
-        assert!(output.status.success(), "{}", said(&output));
-        assert!(said(&output).contains("resume: steps restored: views, overlap"), "{}", said(&output));
+        assert!(output.status.success(), "{}", stderr_text(&output));
+        assert!(stderr_text(&output).contains("resume: steps restored: views, overlap"), "{}", stderr_text(&output));
     }
     crawl.assert_whole("steps");
     for output in start("one", [true, false]).map(|child| child.wait_with_output().unwrap()) {
-        assert!(output.status.success() && !said(&output).contains("steps"), "{}", said(&output));
+        assert!(output.status.success() && !stderr_text(&output).contains("steps"), "{}", stderr_text(&output));
     }
     crawl.assert_whole("one");
 }

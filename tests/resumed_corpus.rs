@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::support::program::{fail, files, said, succeed, webtwin};
+use crate::support::program::{fail, files, stderr_text, succeed, webtwin};
 
 /// A corpus of many files with copies and near-copies across them, rejected lines and counted fields.
 struct Corpus(tempfile::TempDir);
@@ -66,12 +66,12 @@ impl Corpus {
     /// Resumes a run; returns the number of files that it took from records.
     fn resume(&self, out: &str, workers: &str) -> usize {
         let output = webtwin(&self.dedup(out, &["--resume", "--workers", workers])).output().unwrap();
-        let told = said(&output);
-        assert!(output.status.success(), "{told}");
+        let message = stderr_text(&output);
+        assert!(output.status.success(), "{message}");
         assert!(files(&self.at(out)) == files(&self.at("whole")), "{out}");
         assert!(entries(self.0.path().join(out), "_records-").is_empty());
-        let after = told.split("resume: ").nth(1).unwrap();
-        assert!(after.contains(&format!(" of {FILES} files restored from checkpoints")), "{told}");
+        let after = message.split("resume: ").nth(1).unwrap();
+        assert!(after.contains(&format!(" of {FILES} files restored from checkpoints")), "{message}");
         after.split(' ').next().unwrap().parse().unwrap()
     }
 }
@@ -129,7 +129,7 @@ fn checkpoints_that_are_damaged_or_of_another_version_of_a_file_or_other_setting
 
     corpus.kill("other", "1", all);
     let other = webtwin(&corpus.dedup("other", &["--resume", "--by", "exact"])).output().unwrap();
-    assert!(said(&other).contains(&format!("resume: 0 of {FILES} files")), "{}", said(&other));
+    assert!(stderr_text(&other).contains(&format!("resume: 0 of {FILES} files")), "{}", stderr_text(&other));
 
     // In a folder of its own.
     let records = corpus.at("records");

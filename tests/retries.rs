@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::resume::Crawl;
 use crate::support::ports::reserved_address;
-use crate::support::program::{cluster_file, fail, files, said, succeed, webtwin};
+use crate::support::program::{cluster_file, fail, files, stderr_text, succeed, webtwin};
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -21,8 +21,8 @@ fn until(what: &str, mut so: impl FnMut() -> bool) {
 
 /// The processes that a process has started.
 fn children(of: &Child) -> Vec<u32> {
-    let told = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", of.id())).unwrap_or_default();
-    told.split_whitespace().map(|id| id.parse().unwrap()).collect()
+    let message = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", of.id())).unwrap_or_default();
+    message.split_whitespace().map(|id| id.parse().unwrap()).collect()
 }
 
 fn is_there(id: u32) -> bool {
@@ -34,18 +34,18 @@ fn signal(name: &str, id: u32) {
 }
 
 fn ended(mut child: Child) -> (i32, String) {
-    let mut told = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
-    (child.wait().unwrap().code().unwrap(), told)
+    let mut message = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut message).unwrap();
+    (child.wait().unwrap().code().unwrap(), message)
 }
 
 #[test]
 fn what_is_no_passing_failure_is_not_tried_again() {
-    let told = fail(&["run", "--input", "/nowhere/at/all.warc.gz", "--output", "/tmp/never", "--retries", "3"], 3);
-    assert!(!told.contains("attempt"), "{told}");
+    let message = fail(&["run", "--input", "/nowhere/at/all.warc.gz", "--output", "/tmp/never", "--retries", "3"], 3);
+    assert!(!message.contains("attempt"), "{message}");
     if cfg!(feature = "aws") {
-        let told = fail(&["run", "--input", "synth://?pages=9", "--output", "s3://bucket/out", "--retries", "3"], 2);
-        assert!(told.contains("--records DIR") && !told.contains("attempt"), "{told}");
+        let message = fail(&["run", "--input", "synth://?pages=9", "--output", "s3://bucket/out", "--retries", "3"], 2);
+        assert!(message.contains("--records DIR") && !message.contains("attempt"), "{message}");
     }
 }
 
@@ -61,13 +61,13 @@ fn an_absent_process_is_waited_for_as_often_as_asked() {
     std::fs::write(&cluster, text).unwrap();
     let output = folder.path().join("out");
     let alone = ["--cluster", cluster.to_str().unwrap(), "--process", "0", "--retries", "1"];
-    let told = fail(
+    let message = fail(
         &[&["run", "--input", "synth://?pages=100", "--output", output.to_str().unwrap()][..], &alone].concat(),
         7,
     );
-    assert_eq!(told.matches("did not join").count(), 2, "{told}");
-    assert!(told.contains("attempt 1 of 2 ended with exit code 7; the next begins in 1 s"), "{told}");
-    assert!(told.contains("attempt 2 of 2 ended with exit code 7; no attempts remain"), "{told}");
+    assert_eq!(message.matches("did not join").count(), 2, "{message}");
+    assert!(message.contains("attempt 1 of 2 ended with exit code 7; the next begins in 1 s"), "{message}");
+    assert!(message.contains("attempt 2 of 2 ended with exit code 7; no attempts remain"), "{message}");
 }
 
 #[test]
@@ -87,11 +87,11 @@ fn a_process_that_is_killed_with_all_it_has_started_and_begun_again_meets_the_ot
     second.kill().unwrap();
     second.wait().unwrap();
     until("the attempt ends with the process that made it", || !is_there(attempts[0]));
-    let (code, told) = ended(start("1"));
-    assert_eq!(code, 0, "{told}");
-    let (code, told) = ended(first);
-    assert_eq!(code, 0, "{told}");
-    assert!(told.contains("ended with exit code 7; the next begins in 1 s"), "{told}");
+    let (code, message) = ended(start("1"));
+    assert_eq!(code, 0, "{message}");
+    let (code, message) = ended(first);
+    assert_eq!(code, 0, "{message}");
+    assert!(message.contains("ended with exit code 7; the next begins in 1 s"), "{message}");
     crawl.assert_whole("two");
 }
 
@@ -102,9 +102,9 @@ fn an_attempt_that_the_system_kills_is_made_again() {
     let output = crawl.folder.path().join("killed");
     until("something is recorded", || !crate::resume::records(&output).is_empty());
     signal("-KILL", children(&child)[0]);
-    let (code, told) = ended(child);
-    assert_eq!(code, 0, "{told}");
-    assert!(told.contains("attempt 1 of 3 ended with exit code 137, killed; the next begins in 1 s"), "{told}");
+    let (code, message) = ended(child);
+    assert_eq!(code, 0, "{message}");
+    assert!(message.contains("attempt 1 of 3 ended with exit code 137, killed; the next begins in 1 s"), "{message}");
     crawl.assert_whole("killed");
 }
 
@@ -116,9 +116,9 @@ fn a_signal_ends_the_attempt_in_order_and_there_is_no_other() {
         let output = crawl.folder.path().join("stopped");
         until("something is recorded", || !crate::resume::records(&output).is_empty());
         signal(name, child.id());
-        let (ended, told) = ended(child);
-        assert_eq!(ended, code, "{told}");
-        assert!(told.contains("stopped by SIG") && !told.contains("attempt"), "{told}");
+        let (ended, message) = ended(child);
+        assert_eq!(ended, code, "{message}");
+        assert!(message.contains("stopped by SIG") && !message.contains("attempt"), "{message}");
         std::fs::remove_dir_all(output).unwrap();
     }
     // In a pause there is no attempt to end.
@@ -126,8 +126,8 @@ fn a_signal_ends_the_attempt_in_order_and_there_is_no_other() {
     let output = crawl.folder.path().join("paused");
     until("something is recorded", || !crate::resume::records(&output).is_empty());
     signal("-KILL", children(&child)[0]);
-    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
-    assert!(told.any(|line| line.unwrap().contains("the next begins")));
+    let mut message = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(message.any(|line| line.unwrap().contains("the next begins")));
     signal("-TERM", child.id());
     assert_eq!(child.wait().unwrap().code(), Some(143));
 }
@@ -141,13 +141,13 @@ fn an_attempt_that_finds_the_result_of_the_one_before_has_done_what_was_asked() 
     let late = crawl.folder.path().join("late");
     until("something is recorded", || !crate::resume::records(&late).is_empty());
     signal("-KILL", children(&child)[0]);
-    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
-    assert!(told.any(|line| line.unwrap().contains("the next begins")));
+    let mut message = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(message.any(|line| line.unwrap().contains("the next begins")));
     // What the attempt would have left, had it been killed later.
     std::fs::remove_dir_all(&late).unwrap();
     std::fs::rename(crawl.folder.path().join("whole"), &late).unwrap();
     let before = files(&late);
-    assert!(told.any(|line| line.unwrap().contains("the result is that of an earlier attempt")));
+    assert!(message.any(|line| line.unwrap().contains("the result is that of an earlier attempt")));
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert!(files(&late) == before);
 }
@@ -164,15 +164,15 @@ fn an_attempt_knows_the_result_of_its_job_of_any_kind() {
         let run = [&["run", "--input", "synth://?pages=200&seed=1", "--output", output][..], &more].concat();
         let waits = [&run[..], &["--cluster", &cluster, "--process", "0", "--retries", "6"]].concat();
         let mut child = webtwin(&waits).stderr(std::process::Stdio::piped()).spawn().unwrap();
-        let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
-        assert!(told.any(|line| line.unwrap().contains("the next begins")), "{more:?}");
+        let mut message = BufReader::new(child.stderr.take().unwrap()).lines();
+        assert!(message.any(|line| line.unwrap().contains("the next begins")), "{more:?}");
         succeed(&run);
-        let rest: Vec<String> = told.map(|line| line.unwrap()).collect();
+        let rest: Vec<String> = message.map(|line| line.unwrap()).collect();
         assert!(rest.iter().any(|line| line.contains("the result is that of an earlier attempt")), "{rest:?}");
         assert_eq!(child.wait().unwrap().code(), Some(0));
     }
-    let told = fail(&["run", "--input", "synth://?pages=200&seed=1", "--retries", "2"], 2);
-    assert!(told.contains("no output is given; add --output"), "{told}");
+    let message = fail(&["run", "--input", "synth://?pages=200&seed=1", "--retries", "2"], 2);
+    assert!(message.contains("no output is given; add --output"), "{message}");
 }
 
 #[test]
@@ -180,9 +180,9 @@ fn records_are_made_without_being_asked_for() {
     let crawl = Crawl::new(800);
     let output = webtwin(&crawl.run("recorded", &["--retries", "1"])).output().unwrap();
     assert!(
-        output.status.success() && said(&output).contains("work items restored from checkpoints"),
+        output.status.success() && stderr_text(&output).contains("work items restored from checkpoints"),
         "{}",
-        said(&output)
+        stderr_text(&output)
     );
     crawl.assert_whole("recorded");
 }

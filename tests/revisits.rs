@@ -4,7 +4,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use crate::bad_warc::build::{Record, chunked, gzip, html, http_with};
-use crate::support::program::{fail, files, rows, said, succeed, the_same_on_any_workers, webtwin};
+use crate::support::program::{fail, files, rows, stderr_text, succeed, the_same_on_any_workers, webtwin};
 
 const IDENTICAL: &str = "http://netpreserve.org/warc/1.0/revisit/identical-payload-digest";
 const NOT_MODIFIED: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
@@ -131,7 +131,7 @@ proptest! {
         write(&folder.path().join("short"), &short);
         let settings = ["--set", "effort.shard_bytes=65536", "--set", "similar.by=both", "--set", "simhash.recipe=weighted"];
         succeed(&[&["run", "--input", &at("whole"), "--output", &at("out")], &settings[..]].concat());
-        let (out, told) = the_same_on_any_workers(
+        let (out, message) = the_same_on_any_workers(
             folder.path(), "short", &[&["run", "--input", &at("short")], &settings[..]].concat()
         );
         prop_assert_eq!(pages(&out), pages(&at("out")));
@@ -147,7 +147,7 @@ proptest! {
         let rejected = rows(&out, "rejected");
         prop_assert!(rejected.iter().all(|row| row["reason"] == "older_capture"), "{:?}", rejected);
         prop_assert_eq!(rejected.len() + pages(&out).len(), whole.len());
-        prop_assert!(!told.contains("revisit"), "{}", told);
+        prop_assert!(!message.contains("revisit"), "{}", message);
 
         // What a page said is read again from the record that has it.
         let revisited = if found.keys().any(|name| name.starts_with("revisits")) { rows(&out, "revisits") } else { vec![] };
@@ -165,8 +165,8 @@ fn run(folder: &Path, records: &[Vec<u8>]) -> (String, String) {
     std::fs::write(&input, records.concat()).unwrap();
     let output = folder.join("out").to_str().unwrap().to_string();
     let done = webtwin(&["run", "--input", input.to_str().unwrap(), "--output", &output]).output().unwrap();
-    assert!(done.status.success(), "{}", said(&done));
-    (output, said(&done))
+    assert!(done.status.success(), "{}", stderr_text(&done));
+    (output, stderr_text(&done))
 }
 
 fn reasons(output: &str) -> Vec<String> {
@@ -181,10 +181,11 @@ fn a_revisit_without_its_original_is_rejected_and_told() {
     let lines = format!("WARC-Payload-Digest: {}\r\n", lost.digest());
     let records =
         [page(1, "a", 1).response(), lost.revisit(IDENTICAL, &lines), page(3, "new", 6).revisit(NOT_MODIFIED, "")];
-    let (output, told) = run(folder.path(), &records);
+    let (output, message) = run(folder.path(), &records);
     assert_eq!(reasons(&output), ["revisit", "revisit"]);
     assert_eq!(rows(&output, "pages").len(), 1);
-    let line = told.lines().find(|line| line.starts_with("2 revisit records")).unwrap_or_else(|| panic!("{told}"));
+    let line =
+        message.lines().find(|line| line.starts_with("2 revisit records")).unwrap_or_else(|| panic!("{message}"));
     assert!(line.contains("earlier crawl"), "{line}");
     fail(&["show", &format!("{output}/revisits")], 2);
 }
@@ -303,7 +304,7 @@ fn a_run_over_revisits_is_taken_up_where_it_ended() {
         let input = at("crawl");
         let common = ["run", "--input", &input, "--output", output, "--set", "effort.shard_bytes=65536"];
         let done = webtwin(&[&common[..], &["--workers", "1"], more].concat()).output().unwrap();
-        format!("{:?} {}", done.status.code(), said(&done))
+        format!("{:?} {}", done.status.code(), stderr_text(&done))
     };
     assert!(run(&at("whole"), &[]).starts_with("Some(0)"));
     assert_eq!(rows(&at("whole"), "revisits").len(), 400);

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::support::planted::write_crawl_to;
 use crate::support::ports::reserved_address;
 use webtwin::pages::sniff::is_html;
-use webtwin::read_at::ReadAt;
+use webtwin::read_at::RandomAccess;
 use webtwin::storage::expand::expand_with;
 use webtwin::storage::location::Location;
 use webtwin::storage::manifest::{FileEntry, Manifest};
@@ -139,15 +139,15 @@ fn bits_that_flip_on_their_way_from_the_store_cost_requests_and_no_result() {
         let run = ["run", "--input", "synth://?pages=120&seed=1", "--output", &output, "--workers", "1"];
         let ended =
             moto.webtwin(&[&run[..], &["--state", &format!("s3://out/state-{name}")]].concat()).output().unwrap();
-        (ended.status.code(), crate::support::program::said(&ended))
+        (ended.status.code(), crate::support::program::stderr_text(&ended))
     };
     assert_eq!(run(&moto, "undisturbed").0, Some(0));
     let store = std::mem::replace(&mut moto.port, 0);
     for round in 0..3 {
         moto.port = flipping_proxy(store);
         let name = format!("flipped-{round}");
-        let (code, told) = run(&moto, &name);
-        assert!([Some(0), Some(6)].contains(&code), "{told}");
+        let (code, message) = run(&moto, &name);
+        assert!([Some(0), Some(6)].contains(&code), "{message}");
         moto.port = store;
         let stores = moto.stores();
         let files = |name: &str| {
@@ -156,13 +156,13 @@ fn bits_that_flip_on_their_way_from_the_store_cost_requests_and_no_result() {
             manifest.verify(&folder).unwrap();
             manifest.files
         };
-        assert!(files(&name) == files("undisturbed"), "{told}");
+        assert!(files(&name) == files("undisturbed"), "{message}");
         // What has been written is read through the same.
         moto.port = flipping_proxy(store);
         let show = moto.webtwin(&["show", &format!("s3://out/{name}/pages"), "--limit", "0"]).output().unwrap();
-        assert_eq!(show.status.code(), Some(0), "{}", crate::support::program::said(&show));
+        assert_eq!(show.status.code(), Some(0), "{}", crate::support::program::stderr_text(&show));
         let check = moto.webtwin(&["state", "check", &format!("s3://out/state-{name}")]).output().unwrap();
-        assert_eq!(check.status.code(), Some(0), "{}", crate::support::program::said(&check));
+        assert_eq!(check.status.code(), Some(0), "{}", crate::support::program::stderr_text(&check));
         moto.port = store;
     }
 }
@@ -188,17 +188,18 @@ fn a_crawl_on_s3_is_read_and_its_result_written_there() {
     moto.create_bucket("crawls");
     let webtwin = |arguments: &[&str]| {
         let output = moto.webtwin(arguments).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
-        assert!(!said.contains("canary"), "a secret was told: {said}");
-        (output.status.code(), said)
+        let stderr_text =
+            String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        assert!(!stderr_text.contains("canary"), "a secret was told: {stderr_text}");
+        (output.status.code(), stderr_text)
     };
     write_crawl_to(&Location::parse_with("s3://crawls/in", &moto.stores()).unwrap(), 300, 1);
     let run = ["run", "--input", "s3://crawls/in/*.warc.gz", "--output", "s3://crawls/out", "--workers", "2"];
-    let (code, said) = webtwin(&run);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, stderr_text) = webtwin(&run);
+    assert_eq!(code, Some(0), "{stderr_text}");
     assert_eq!(webtwin(&run).0, Some(4), "a second run to the same place has lost");
-    let (code, said) = webtwin(&["show", "s3://crawls/out/pages", "--limit", "0"]);
-    assert_eq!((code, said.lines().count()), (Some(0), 301), "{said}");
+    let (code, stderr_text) = webtwin(&["show", "s3://crawls/out/pages", "--limit", "0"]);
+    assert_eq!((code, stderr_text.lines().count()), (Some(0), 301), "{stderr_text}");
 }
 
 #[test]
@@ -207,9 +208,10 @@ fn a_state_on_s3_is_gone_on_from_and_gives_the_bytes_of_a_run_from_scratch() {
     moto.create_bucket("crawls");
     let webtwin = |arguments: &[&str], code: i32| {
         let output = moto.webtwin(arguments).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
-        assert_eq!(output.status.code(), Some(code), "{said}");
-        said
+        let stderr_text =
+            String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(code), "{stderr_text}");
+        stderr_text
     };
     let run = |output: &str, more: &[&str], code: i32| {
         let output = format!("s3://crawls/{output}");
@@ -222,8 +224,8 @@ fn a_state_on_s3_is_gone_on_from_and_gives_the_bytes_of_a_run_from_scratch() {
     write_crawl("s3://crawls/in/1", 300, 1);
     run("first", &state, 0);
     write_crawl("s3://crawls/in/2", 200, 2);
-    let told = run("second", &[&state[..], &["--diff", "s3://crawls/changes"]].concat(), 0);
-    assert!(told.contains("1 work items restored from checkpoints, 1 saved"), "{told}");
+    let message = run("second", &[&state[..], &["--diff", "s3://crawls/changes"]].concat(), 0);
+    assert!(message.contains("1 work items restored from checkpoints, 1 saved"), "{message}");
     run("third", &state, 10);
     run("scratch", &[], 0);
     let files = |name: &str| {
@@ -232,8 +234,8 @@ fn a_state_on_s3_is_gone_on_from_and_gives_the_bytes_of_a_run_from_scratch() {
     };
     assert_eq!(files("second"), files("scratch"));
     assert!(files("changes").iter().any(|file| file.path.starts_with("pages_changed/")));
-    let told = webtwin(&["state", "check", "s3://crawls/state"], 0);
-    assert!(told.contains("2 generations, 2 records"), "{told}");
+    let message = webtwin(&["state", "check", "s3://crawls/state"], 0);
+    assert!(message.contains("2 generations, 2 records"), "{message}");
     webtwin(&["state", "prune", "s3://crawls/state", "--keep", "1"], 0);
     assert!(webtwin(&["state", "show", "s3://crawls/state"], 0).contains("s3://crawls/second"));
 }
@@ -284,7 +286,7 @@ fn of_two_different_jobs_into_one_output_on_s3_one_wins_whole_and_the_other_is_t
         killed.kill().unwrap();
         killed.wait().unwrap();
         let again = run(0, &output).output().unwrap();
-        assert!([Some(0), Some(4)].contains(&again.status.code()), "{}", crate::support::program::said(&again));
+        assert!([Some(0), Some(4)].contains(&again.status.code()), "{}", crate::support::program::stderr_text(&again));
         assert!(files(&output) == undisturbed[0], "round {round}: {:?}", files(&output).keys());
     }
 }
@@ -379,7 +381,7 @@ fn storage_works_the_same_on_s3() {
         [Location::parse_with("s3://crawls/in/x", &gone).unwrap().get().unwrap_err(), output.exists().unwrap_err()]
     {
         assert_eq!(error.exit_code(), 8);
-        let said = error.to_string();
-        assert!(said.contains("s3://crawls/") && !said.contains("canary"), "{said}");
+        let stderr_text = error.to_string();
+        assert!(stderr_text.contains("s3://crawls/") && !stderr_text.contains("canary"), "{stderr_text}");
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::support::ports::reserved_address;
-use crate::support::program::{LISTS, cluster_file, fail, files, rows, said, succeed, webtwin};
+use crate::support::program::{LISTS, cluster_file, fail, files, rows, stderr_text, succeed, webtwin};
 
 /// A state, crawls of a made-up web and what became of them, in a folder of their own.
 struct Schedule {
@@ -38,7 +38,7 @@ impl Schedule {
     fn run(&self, output: &str, more: &[&str]) -> (i32, String) {
         let (state, output) = (self.at("state"), self.at(output));
         let ended = webtwin(&[&["run", "--state", &state, "--output", &output][..], more].concat()).output().unwrap();
-        (ended.status.code().unwrap(), said(&ended))
+        (ended.status.code().unwrap(), stderr_text(&ended))
     }
 }
 
@@ -51,20 +51,20 @@ fn a_crawl_in_which_most_of_the_web_failed_is_refused_and_the_next_one_goes_on()
     assert_eq!(schedule.run("run-0", &["--input", &whole]).0, 0);
     let state = files(&schedule.at("state"));
     let broken = schedule.crawl("week-1.jsonl", 1, &["a"]);
-    let (code, told) = schedule.run("run-1", &["--input", &broken, "--diff", &schedule.at("diff-1")]);
-    assert_eq!(code, 5, "{told}");
+    let (code, message) = schedule.run("run-1", &["--input", &broken, "--diff", &schedule.at("diff-1")]);
+    assert_eq!(code, 5, "{message}");
     let refused = format!(
         "input {broken}: 6 pages, less than the fraction 0.5 (recrawl.least_pages) of the 24 pages of generation 1"
     );
-    assert!(told.contains(&refused) && told.contains("--set recrawl.least_pages=0"), "{told}");
+    assert!(message.contains(&refused) && message.contains("--set recrawl.least_pages=0"), "{message}");
     assert!(files(&schedule.at("state")) == state);
     for none in ["run-1/manifest.json", "diff-1"] {
         assert!(!Path::new(&schedule.at(none)).exists(), "{none}");
     }
     // Into the same folders, for there is nothing in them.
     let good = schedule.crawl("week-2.jsonl", 2, &HOSTS[..3]);
-    let (code, told) = schedule.run("run-1", &["--input", &good, "--diff", &schedule.at("diff-1")]);
-    assert!(code == 0 && told.contains("24 pages, then 18"), "{told}");
+    let (code, message) = schedule.run("run-1", &["--input", &good, "--diff", &schedule.at("diff-1")]);
+    assert!(code == 0 && message.contains("24 pages, then 18"), "{message}");
 }
 
 #[test]
@@ -97,8 +97,8 @@ fn pages_on_the_avoid_list_are_not_missed_where_the_crawler_obeys_it() {
     let diff = schedule.at("diff-1");
     let run = ["--input", &obeyed, "--diff", &diff];
     assert_eq!(schedule.run("run-1", &run).0, 5);
-    let (code, told) = schedule.run("run-1", &[&run[..], &["--set", "recrawl.avoided=yes"]].concat());
-    assert_eq!(code, 0, "{told}");
+    let (code, message) = schedule.run("run-1", &[&run[..], &["--set", "recrawl.avoided=yes"]].concat());
+    assert_eq!(code, 0, "{message}");
 }
 
 #[test]
@@ -112,14 +112,14 @@ fn the_same_command_again_has_nothing_to_do_until_an_input_changes() {
         crawl(week as i64);
         let run = ["--input", &input, "--diff", diff];
         assert_eq!(schedule.run(output, &run).0, 0);
-        let (code, told) = schedule.run(output, &run);
-        assert!(code == 10 && told.contains("nothing to do") && told.contains(output), "{told}");
+        let (code, message) = schedule.run(output, &run);
+        assert!(code == 10 && message.contains("nothing to do") && message.contains(output), "{message}");
     }
     // Something to do, but not there.
     crawl(2);
     let (output, diff) = &runs[1];
-    let (code, told) = schedule.run(output, &["--input", &input, "--diff", diff]);
-    assert!(code == 4 && told.contains("choose a new --output"), "{told}");
+    let (code, message) = schedule.run(output, &["--input", &input, "--diff", diff]);
+    assert!(code == 4 && message.contains("choose a new --output"), "{message}");
     assert_eq!(schedule.run("run-2", &["--input", &input, "--diff", diff]).0, 4);
     let joins = ["--add".to_string(), schedule.crawl("more.jsonl", 2, &["e"])];
     let joins = joins.each_ref().map(String::as_str);
@@ -151,9 +151,9 @@ impl Obeyed {
         let input = self.schedule.crawl(&format!("week-{week}.jsonl"), week, &self.kept);
         let diff = self.schedule.at(&format!("diff-{week}"));
         let run = ["--input", &input, "--diff", &diff, "--set", "recrawl.avoided=yes"];
-        let (code, told) = self.schedule.run(&format!("run-{week}"), &run);
-        let is_told = code > 0 || told.contains("the history begins");
-        (code, if is_told { told } else { String::new() })
+        let (code, message) = self.schedule.run(&format!("run-{week}"), &run);
+        let is_expected = code > 0 || message.contains("the history begins");
+        (code, if is_expected { message } else { String::new() })
     }
 
     fn list(&self, diff: &str, name: &str) -> String {
@@ -167,10 +167,10 @@ fn a_run_whose_comparison_before_is_missing_names_the_command_that_makes_it() {
     let was = files(&obeyed.schedule.at("diff-1"));
     std::fs::remove_dir_all(obeyed.schedule.at("diff-1")).unwrap();
     let state = files(&obeyed.schedule.at("state"));
-    let (code, told) = obeyed.week(2);
-    assert_eq!(code, 3, "{told}");
+    let (code, message) = obeyed.week(2);
+    assert_eq!(code, 3, "{message}");
     assert!(files(&obeyed.schedule.at("state")) == state && !Path::new(&obeyed.schedule.at("run-2")).exists());
-    let command = told.lines().last().unwrap().split("make it first: webtwin ").nth(1).unwrap();
+    let command = message.lines().last().unwrap().split("make it first: webtwin ").nth(1).unwrap();
     succeed(&command.split(' ').collect::<Vec<_>>());
     assert!(files(&obeyed.schedule.at("diff-1")) == was, "{command}");
     assert_eq!(obeyed.week(2).0, 0);
@@ -185,8 +185,8 @@ fn where_the_list_of_the_crawler_is_lost_there_is_no_patch_but_the_whole_list() 
     for lost in ["diff-1", "run-0"] {
         std::fs::remove_dir_all(obeyed.schedule.at(lost)).unwrap();
     }
-    let (code, told) = obeyed.week(2);
-    assert!(code == 0 && told.contains("because the previous comparison is missing"), "{told}");
+    let (code, message) = obeyed.week(2);
+    assert!(code == 0 && message.contains("because the previous comparison is missing"), "{message}");
     let diff = files(&obeyed.schedule.at("diff-2"));
     let is_patch = |name: &&String| name.contains("exports/add-") || name.contains("exports/remove-");
     assert_eq!(diff.keys().find(is_patch), None);
@@ -217,8 +217,8 @@ fn a_comparison_has_a_folder_of_its_own() {
         ("diff/run-1", "diff"),
         ("state/run-1", "diff"),
     ] {
-        let (code, told) = schedule.run(output, &["--input", &later, "--diff", &schedule.at(diff)]);
-        assert!(code == 2 && told.contains("choose a separate folder"), "{output} {diff}: {told}");
+        let (code, message) = schedule.run(output, &["--input", &later, "--diff", &schedule.at(diff)]);
+        assert!(code == 2 && message.contains("choose a separate folder"), "{output} {diff}: {message}");
     }
     assert_eq!(schedule.run("run-1", &["--input", &later]).0, 0);
     let (old, new, one) = (schedule.at("run-0"), schedule.at("run-1"), schedule.at("one"));
@@ -248,7 +248,11 @@ fn all_processes_of_a_cluster_refuse_a_crawl_alike() {
     });
     for process in processes {
         let ended = process.wait_with_output().unwrap();
-        assert!(ended.status.code() == Some(5) && said(&ended).contains("6 pages, less than"), "{}", said(&ended));
+        assert!(
+            ended.status.code() == Some(5) && stderr_text(&ended).contains("6 pages, less than"),
+            "{}",
+            stderr_text(&ended)
+        );
     }
     assert!(files(&at_state) == state);
 }

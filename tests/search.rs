@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use webtwin::lookup::Index;
-use webtwin::lookup::search::{Wanted, hits, search};
-use webtwin::results::Run;
-use webtwin::results::pages::Pages;
+use webtwin::lookup::LookupIndex;
+use webtwin::lookup::search::{SearchOptions, hits, search};
+use webtwin::results::FinishedRun;
+use webtwin::results::pages::PageTable;
 use webtwin::search::rollup::roll_up;
 use webtwin::search::words::{Question, fold, words};
 
@@ -39,8 +39,8 @@ impl Made {
         self.folder.path().join(name).to_str().unwrap().into()
     }
 
-    fn index(&self) -> Index {
-        Index::open(&self.at("idx")).unwrap()
+    fn index(&self) -> LookupIndex {
+        LookupIndex::open(&self.at("idx")).unwrap()
     }
 }
 
@@ -51,13 +51,13 @@ fn made() -> &'static Made {
         let mut made = Made { folder: tempfile::tempdir().unwrap(), pages: BTreeMap::new(), vocabulary: Vec::new() };
         succeed(&["run", "--input", "synth://?pages=700&seed=8", "--output", &made.at("run")]);
         succeed(&["index", &made.at("run"), "--output", &made.at("idx"), "--text"]);
-        (made.pages, made.vocabulary) = plain(&Run::open(&made.at("run")).unwrap());
+        (made.pages, made.vocabulary) = plain(&FinishedRun::open(&made.at("run")).unwrap());
         made
     })
 }
 
-fn plain(run: &Run) -> (BTreeMap<u64, Page>, Vec<String>) {
-    let pages = Pages::of(run).unwrap();
+fn plain(run: &FinishedRun) -> (BTreeMap<u64, Page>, Vec<String>) {
+    let pages = PageTable::of(run).unwrap();
     let ids = |table: &webtwin::storage::table::Table, name: &str| table.u64(name).unwrap().to_vec();
     let (clusters, avoid) = (run.table("clusters").unwrap(), run.table("avoid").unwrap());
     let (collections, members) = (run.table("collections").unwrap(), run.table("members").unwrap());
@@ -174,10 +174,10 @@ proptest! {
         }
         results.sort_by(|x, y| y.0.total_cmp(&x.0).then(x.1.cmp(&y.1)));
         let rolled = roll_up(found, usize::MAX);
-        let told: Vec<_> = rolled.best.iter().map(|one| (one.score, id_of(one.shown.page), one.members.len())).collect();
-        prop_assert_eq!(&told, &results);
+        let message: Vec<_> = rolled.best.iter().map(|one| (one.score, id_of(one.shown.page), one.members.len())).collect();
+        prop_assert_eq!(&message, &results);
 
-        let answer = search(&index, &question, Wanted { roll, reorder: false, from: 1, limit }).unwrap();
+        let answer = search(&index, &question, SearchOptions { roll, reorder: false, from: 1, limit }).unwrap();
         prop_assert_eq!((answer.pages, answer.results), (want.len(), results.len()));
         prop_assert_eq!(answer.shown.len(), limit.min(results.len().saturating_sub(1)));
         for (shown, (score, id, members)) in answer.shown.iter().zip(&results[1.min(results.len())..]) {
@@ -214,24 +214,28 @@ fn what_says_the_same_again_moves_down_and_says_why() {
     let question = |word: &str| Question { words: vec![word.into()], ..Question::default() };
     let of = |word: &String| made.pages.values().filter(|page| page.words.contains(word)).count();
     let word = made.vocabulary.iter().find(|word| (40..200).contains(&of(word))).unwrap();
-    let wanted = Wanted { roll: false, reorder: false, from: 0, limit: 100 };
+    let wanted = SearchOptions { roll: false, reorder: false, from: 0, limit: 100 };
     let plain = search(&index, &question(word), wanted).unwrap();
-    let anew = search(&index, &question(word), Wanted { reorder: true, ..wanted }).unwrap();
-    let urls =
-        |found: &webtwin::lookup::search::Found| found.shown.iter().map(|one| one.page.url.clone()).collect::<Vec<_>>();
-    let (before, after) = (urls(&plain), urls(&anew));
+    let reordered = search(&index, &question(word), SearchOptions { reorder: true, ..wanted }).unwrap();
+    let urls = |found: &webtwin::lookup::search::SearchMatches| {
+        found.shown.iter().map(|one| one.page.url.clone()).collect::<Vec<_>>()
+    };
+    let (before, after) = (urls(&plain), urls(&reordered));
     assert_ne!(before, after);
     assert_eq!(before.iter().collect::<BTreeSet<_>>(), after.iter().collect::<BTreeSet<_>>());
-    let mut told = 0;
-    for (place, shown) in anew.shown.iter().enumerate() {
-        if let Some(said) = &shown.said_by {
-            assert!(after[..place].contains(&said.page.url) && (1..=said.chunks).contains(&said.shared));
-            told += 1;
+    let mut message = 0;
+    for (place, shown) in reordered.shown.iter().enumerate() {
+        if let Some(stderr_text) = &shown.said_by {
+            assert!(
+                after[..place].contains(&stderr_text.page.url)
+                    && (1..=stderr_text.chunks).contains(&stderr_text.shared)
+            );
+            message += 1;
         }
     }
-    assert!(told > 0);
+    assert!(message > 0);
     // Without what stands above it, nothing moves: where no chunk is shared, order is by score.
-    let new: Vec<f32> = anew.shown.iter().filter(|one| one.said_by.is_none()).map(|one| one.score).collect();
+    let new: Vec<f32> = reordered.shown.iter().filter(|one| one.said_by.is_none()).map(|one| one.score).collect();
     assert!(new.is_sorted_by(|x, y| x >= y));
 }
 
@@ -247,9 +251,9 @@ fn the_same_run_gives_the_same_files_and_a_damaged_one_is_an_error_or_the_same_a
     assert_eq!(all(&at), all(&made.at("idx")));
     let word = &made.vocabulary[made.vocabulary.len() / 2];
     let ask = || {
-        let index = Index::open(&at)?;
+        let index = LookupIndex::open(&at)?;
         let question = Question { words: vec![word.clone()], ..Question::default() };
-        search(&index, &question, Wanted { roll: true, reorder: true, from: 0, limit: 20 })
+        search(&index, &question, SearchOptions { roll: true, reorder: true, from: 0, limit: 20 })
     };
     let want = ask().unwrap();
     let mut errors = 0;

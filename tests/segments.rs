@@ -3,7 +3,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use crate::bad_warc::build::{Record, gzip, html, http_with};
-use crate::support::program::{fail, files, rows, said, succeed, the_same_on_any_workers, webtwin};
+use crate::support::program::{fail, files, rows, stderr_text, succeed, the_same_on_any_workers, webtwin};
 
 const DATES: [&str; 3] = ["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z"];
 
@@ -140,7 +140,7 @@ fn a_record_without_all_its_segments_is_rejected_and_a_revisit_finds_the_joined_
     std::fs::write(&input, records.concat()).unwrap();
     let output = folder.path().join("out").to_str().unwrap().to_string();
     let done = webtwin(&["run", "--input", input.to_str().unwrap(), "--output", &output]).output().unwrap();
-    assert!(done.status.success(), "{}", said(&done));
+    assert!(done.status.success(), "{}", stderr_text(&done));
     let urls: Vec<_> = rows(&output, "pages").iter().map(|row| row["url"].as_str().unwrap().to_string()).collect();
     assert_eq!(urls.len(), 2, "{urls:?}");
     assert_eq!(rows(&output, "segments").len(), 6);
@@ -150,7 +150,7 @@ fn a_record_without_all_its_segments_is_rejected_and_a_revisit_finds_the_joined_
     }
     // Of two records the first, of one three continuations, and that of the image; of the others all continuations.
     let expected = [("not_a_page_record", 3 + 2 + 2 + 1), ("not_text", 1), ("segmented", 2 + 3 + 1)];
-    assert_eq!(reasons, expected.map(|(reason, count)| (reason.to_string(), count)).into(), "{}", said(&done));
+    assert_eq!(reasons, expected.map(|(reason, count)| (reason.to_string(), count)).into(), "{}", stderr_text(&done));
     succeed(&["explain", &output, "http://a.example/d/0", "http://c.example/e/0"]);
 
     // Together they are held to the limit of a record.

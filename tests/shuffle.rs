@@ -6,8 +6,8 @@ use webtwin::dataflow::shuffle::components::{are_shared, components};
 use webtwin::dataflow::shuffle::hash_partitions::HashPartitions;
 use webtwin::dataflow::shuffle::memory;
 use webtwin::dataflow::shuffle::page_counts::{self, SHORT_BYTES};
-use webtwin::dataflow::shuffle::stretches::Stretches;
-use webtwin::dataflow::sinks::resemblance::{Resemblance, Texts, with_kept};
+use webtwin::dataflow::shuffle::page_ranges::PageRanges;
+use webtwin::dataflow::sinks::resemblance::{PageChunks, Resemblance, with_kept};
 use webtwin::engine::{AT_ONCE_BYTES, Net, run};
 use webtwin::error::Result;
 use webtwin::ids::{ClusterId, Page, splitmix64};
@@ -16,7 +16,7 @@ use webtwin::spill::{MemoryPool, PARTITION_BYTES};
 
 use crate::rendezvous::cluster;
 use crate::support::ports::reserved_address;
-use crate::support::program::{cluster_file, said, webtwin};
+use crate::support::program::{cluster_file, stderr_text, webtwin};
 
 /// Runs a program on 1 and 3 workers, and on 2 x 2 and 3 x 1 processes; what all workers return, by worker.
 fn everywhere<T: Send + 'static>(
@@ -56,10 +56,10 @@ fn rows_that_are_told_reach_every_process_once_in_the_order_of_their_sender() {
         let rows = move |worker: usize| (0..lengths[worker] as u32).map(move |row| row ^ (worker as u32) << 24);
         for workers in everywhere(move |net| {
             let none = vec![Vec::new(); net.peers()];
-            net.broadcast_into("rows", rows(net.index()), || none, |told, from, row| told[from].push(*row))
+            net.broadcast_into("rows", rows(net.index()), || none, |message, from, row| message[from].push(*row))
         }) {
             let expected: Vec<Vec<u32>> = (0..workers.len()).map(|worker| rows(worker).collect()).collect();
-            assert!(workers.iter().all(|told| **told == expected), "{lengths:?} on {} workers", workers.len());
+            assert!(workers.iter().all(|message| **message == expected), "{lengths:?} on {} workers", workers.len());
         }
     }
 }
@@ -122,10 +122,10 @@ fn rows_of_two_kinds_arrive_in_one_round_each_with_its_kind_and_none_is_lost() {
 
 #[test]
 fn every_worker_is_told_what_each_of_them_says_with_its_rows() {
-    for told in everywhere(|net| {
+    for message in everywhere(|net| {
         let (me, peers) = (net.index(), net.peers());
         let mut arrived = 0;
-        let told = net.exchange_telling(
+        let message = net.exchange_with_reports(
             "rows",
             7 * me as u64,
             0..1000 * me as u32,
@@ -135,11 +135,13 @@ fn every_worker_is_told_what_each_of_them_says_with_its_rows() {
                 Ok(())
             },
         )?;
-        Ok((told, net.all_sum("arrived", [arrived as u64])?[0]))
+        Ok((message, net.all_sum("arrived", [arrived as u64])?[0]))
     }) {
-        let workers = told.len() as u64;
+        let workers = message.len() as u64;
         let expected: Vec<u64> = (0..workers).map(|worker| 7 * worker).collect();
-        assert!(told.iter().all(|(told, arrived)| *told == expected && *arrived == 500 * workers * (workers - 1)));
+        assert!(
+            message.iter().all(|(message, arrived)| *message == expected && *arrived == 500 * workers * (workers - 1))
+        );
     }
 }
 
@@ -203,15 +205,15 @@ fn resemblance_to_the_page_that_stays_is_the_same_wherever_chunks_lie() {
     for held in [u64::MAX, 1 << 20, 0] {
         for workers in everywhere(move |net| {
             let (me, peers) = (net.index() as u32, net.peers() as u32);
-            let mut shelf = WorkerPages::new(&MemoryPool::default());
-            shelf.fprints.hold_at_most(held)?;
+            let mut local_pages = WorkerPages::new(&MemoryPool::default());
+            local_pages.fprints.hold_at_most(held)?;
             for page in (me..PAGES).step_by(peers as usize) {
-                shelf.fprints.push(&chunks(page).into_iter().collect::<Vec<u64>>())?;
-                shelf.pages.push(Page(page));
+                local_pages.fprints.push(&chunks(page).into_iter().collect::<Vec<u64>>())?;
+                local_pages.pages.push(Page(page));
             }
             let pairs = (KEPT..PAGES).filter(|page| page % 7 % peers == me).map(|page| [page, keep(page)].map(Page));
             let asks = |page: Page| (page.0 / 5 % peers) as usize;
-            let texts = Texts::take(net, &mut shelf)?;
+            let texts = PageChunks::take(net, &mut local_pages)?;
             let found = with_kept(net, &texts, PAGES as usize, pairs.collect(), asks)?;
             assert!(found.iter().all(|row| asks(row.0) == net.index()));
             Ok(found)
@@ -274,17 +276,17 @@ fn rows_come_back_in_the_order_of_their_pages_however_little_memory_there_is() {
             everywhere(move |net| {
                 net.memory = memory::beside(net, 0, &job.effort);
                 let row = |n: u64| [splitmix64(n) % pages as u64, splitmix64(n + 7)];
-                let mut stretches = Stretches::new(net, pages, rows, 1);
-                (0..rows).map(row).try_for_each(|row| stretches.push(row[0] as usize, row))?;
+                let mut ranges = PageRanges::new(net, pages, rows, 1);
+                (0..rows).map(row).try_for_each(|row| ranges.push(row[0] as usize, row))?;
                 let mut expected: Vec<[u64; 2]> = (0..rows).map(row).collect();
                 expected.sort_unstable();
-                let sorted = stretches.sorted(net, |row| *row)?;
+                let sorted = ranges.sorted(net, |row| *row)?;
                 assert_eq!(sorted.take()?, expected, "{rows} rows of {pages} pages within {memory_bytes}");
 
-                let mut stretches = Stretches::new(net, pages, rows, 1);
-                (0..rows).map(row).try_for_each(|row| stretches.push(row[0] as usize, row))?;
+                let mut ranges = PageRanges::new(net, pages, rows, 1);
+                (0..rows).map(row).try_for_each(|row| ranges.push(row[0] as usize, row))?;
                 let (mut next, mut count) = (0, 0);
-                stretches.each(net, |places, rows| {
+                ranges.each(net, |places, rows| {
                     assert!(places.start == next && rows.iter().all(|row| places.contains(&(row[0] as usize))));
                     (next, count) = (places.end, count + rows.len() as u64);
                     Ok(())
@@ -307,7 +309,7 @@ fn a_run_takes_no_more_rounds_than_it_did() {
     });
     for process in processes {
         let process = process.wait_with_output().unwrap();
-        assert!(process.status.success(), "{}", said(&process));
+        assert!(process.status.success(), "{}", stderr_text(&process));
     }
     let manifest = std::fs::read(output.join("manifest.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();

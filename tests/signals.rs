@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::resume::{Crawl, records};
 use crate::support::ports::reserved_address;
-use crate::support::program::{cluster_file, files, said, succeed, webtwin};
+use crate::support::program::{cluster_file, files, stderr_text, succeed, webtwin};
 
 fn signal(child: &Child, name: &str) {
     assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
@@ -22,7 +22,7 @@ fn wait_for_records(output: &Path, child: &mut Child) {
 
 /// The line in which a stopped run says what there is, and nothing half written beside it.
 fn stopped(output: &Output, code: i32, folder: &Path) -> String {
-    let text = said(output);
+    let text = stderr_text(output);
     assert_eq!(output.status.code(), Some(code), "{text}");
     let mut errors = text.lines().filter(|line| line.starts_with("error: "));
     let line = errors.next().unwrap_or_default().to_string();
@@ -50,8 +50,8 @@ fn a_run_that_is_told_to_end_says_what_is_left_and_goes_on_from_there() {
         "continue with the same command and --resume",
     ];
     assert!(words.iter().all(|words| line.contains(words)), "{line}");
-    let told = crawl.resume("stopped", &["--workers", "2"]);
-    assert!(!told.starts_with("resume: 0 of"), "{told}");
+    let message = crawl.resume("stopped", &["--workers", "2"]);
+    assert!(!message.starts_with("resume: 0 of"), "{message}");
     crawl.assert_whole("stopped");
 }
 

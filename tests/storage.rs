@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use webtwin::error::Result;
-use webtwin::job::{Input, Job};
-use webtwin::pages::record::Found;
-use webtwin::pages::work_items::Work;
+use webtwin::job::{InputSettings, Job};
+use webtwin::pages::record::ReadResult;
+use webtwin::pages::work_items::WorkList;
 use webtwin::storage::location::Location;
 
 /// What reading gave: pages kept, and refusals by reason.
@@ -19,19 +19,19 @@ struct Outcome {
     refused: BTreeMap<&'static str, usize>,
 }
 
-fn input(urls: &[String]) -> Input {
-    Input { urls: urls.to_vec(), ..Job::default().input }
+fn input(urls: &[String]) -> InputSettings {
+    InputSettings { urls: urls.to_vec(), ..Job::default().input }
 }
 
 fn read(inputs: &[String], piece_bytes: u64) -> Result<Outcome> {
     let input = input(inputs);
-    let work = Work::plan(&input, piece_bytes)?;
+    let work = WorkList::plan(&input, piece_bytes)?;
     let mut outcome = Outcome { pages: 0, refused: BTreeMap::new() };
     for item in &work.items {
         work.read(item, &input, &mut |found| {
             match found {
-                Found::Page(_) => outcome.pages += 1,
-                Found::Refused(refused) => *outcome.refused.entry(refused.reason.as_str()).or_default() += 1,
+                ReadResult::Page(_) => outcome.pages += 1,
+                ReadResult::Refused(refused) => *outcome.refused.entry(refused.reason.as_str()).or_default() += 1,
             }
             Ok(())
         })?;
@@ -133,8 +133,8 @@ fn inputs_that_cannot_be_read_are_turned_away_whole_and_by_name() {
         std::fs::write(&file, bytes).unwrap();
         let error = read(&[file.to_str().unwrap().to_string()], 8 << 20).unwrap_err();
         assert_eq!(error.exit_code(), 3, "{id}: {error}");
-        let said = error.to_string();
-        assert!(said.contains(words) && said.contains(name), "{id}: {said}");
+        let stderr_text = error.to_string();
+        assert!(stderr_text.contains(words) && stderr_text.contains(name), "{id}: {stderr_text}");
     }
 }
 
@@ -178,7 +178,7 @@ fn a_file_that_shrinks_after_it_was_planned_is_named_162() {
     let file = folder.path().join("x.jsonl");
     std::fs::write(&file, good_lines("\n")).unwrap();
     let input = input(&[file.to_str().unwrap().to_string()]);
-    let work = Work::plan(&input, 8 << 20).unwrap();
+    let work = WorkList::plan(&input, 8 << 20).unwrap();
     std::fs::write(&file, good(0)).unwrap();
     let error = work.read(&work.items[0], &input, &mut |_| Ok(())).unwrap_err();
     assert_eq!(error.exit_code(), 3);

@@ -5,11 +5,11 @@ use webtwin::clusters::union_find::UnionFind;
 use webtwin::dataflow::memory_estimate::MemoryEstimate;
 use webtwin::dataflow::reading::worker_pages::WorkerPages;
 use webtwin::dataflow::study::find;
-use webtwin::engine::{Cluster, run};
+use webtwin::engine::{ClusterLayout, run};
 use webtwin::ids::{Number, Page, splitmix64};
 use webtwin::job::resolve;
 use webtwin::overlap::prune::PageSet;
-use webtwin::study::matches::Match;
+use webtwin::study::matches::DocumentMatch;
 use webtwin::study::paragraphs::{mark, whole};
 use webtwin::study::report::{Findings, NEAR, near, tables};
 use webtwin::study::steps::by_steps;
@@ -46,21 +46,21 @@ proptest! {
         let set = format!("study.steps={steps}");
         let job = resolve("", "preset = \"study\"", &[set]).unwrap();
         let given = (texts.clone(), links.clone());
-        let parts = run(&Cluster::local(workers), 0, [0; 32], move |net| {
+        let parts = run(&ClusterLayout::local(workers), 0, [0; 32], move |net| {
             let mine = |page: Page| page.index() % net.peers() == net.index();
-            let mut shelf = WorkerPages::default();
+            let mut local_pages = WorkerPages::default();
             for (page, text) in Page::first(pages).zip(&given.0).filter(|(page, _)| mine(*page)) {
                 let marks = marks(text);
-                shelf.exact.push(whole(&marks));
-                shelf.fprints.push(&marks)?;
-                shelf.pages.push(page);
+                local_pages.exact.push(whole(&marks));
+                local_pages.fprints.push(&marks)?;
+                local_pages.pages.push(page);
             }
             let links = given.1.iter().copied().filter(|link| mine(link.0)).map(<[Page; 2]>::from).collect();
-            let found = find(net, &job, &shelf, pages, MemoryEstimate::default(), links, seed)?;
+            let found = find(net, &job, &local_pages, pages, MemoryEstimate::default(), links, seed)?;
             let near: Vec<_> = found.near.iter().map(|near| (**near).clone()).collect();
-            Ok(((*found.tables).clone(), near, found.web.seed, found.web.told.clone()))
+            Ok(((*found.tables).clone(), near, found.web.seed, found.web.reach.clone()))
         }).unwrap();
-        let (got_tables, got_near, got_seed, told) = &parts[0];
+        let (got_tables, got_near, got_seed, reach) = &parts[0];
         prop_assert!(parts.iter().all(|part| part == &parts[0]));
 
         let documents = PageSet::new(pages, |page| !texts[page].is_empty());
@@ -74,7 +74,7 @@ proptest! {
             for (e, right) in with_text().filter(|&(e, _)| e != d) {
                 let found_in = left.len() == right.len() && left.iter().all(|paragraph| right.contains(paragraph));
                 if found_in && same[d] == d && same[e] == e {
-                    matches.push(Match { document: d, within: e });
+                    matches.push(DocumentMatch { document: d, within: e });
                 }
                 let mut left_over = right.clone();
                 let shared = left.iter().filter(|paragraph| {
@@ -103,7 +103,7 @@ proptest! {
             links.iter().filter(|link| before.contains(link.0)).for_each(|link| reached.insert(link.1));
         }
         prop_assert!(seed.is_none() || seed == *got_seed);
-        prop_assert_eq!(told.connected, reached.count());
+        prop_assert_eq!(reach.connected, reached.count());
         let found = Findings { same: &same, matches: &matches, documents: &documents, reached: &reached, steps };
         prop_assert_eq!(got_tables, &tables(&found));
     }

@@ -105,7 +105,7 @@ fn a_later_crawl_confirms_rules_lets_them_stand_or_withdraws_them() {
     assert_eq!(patterns, ["http://www.example.org", "brand"]);
     // An index answers by the same rules.
     succeed(&["index", &at("new"), "--in-force", &at("changes"), "--output", &at("idx")]);
-    let rules = webtwin::lookup::Index::open(&at("idx")).unwrap().rules().all().to_vec();
+    let rules = webtwin::lookup::LookupIndex::open(&at("idx")).unwrap().rules().all().to_vec();
     let patterns: Vec<String> = rules.iter().map(|rule| rule.edit.texts().0).collect();
     assert_eq!(patterns, ["http://www.example.org", "brand"]);
 }

@@ -191,8 +191,8 @@ fn views_are_the_same_on_any_workers_and_said_and_explained() {
         |number: usize| (0..9).map(move |view| (format!("http://n.example/{number}?s={view}"), article(number, view)));
     let pages: Vec<Page> = (0..5).flat_map(article).collect();
     let input = write(folder.path(), &pages);
-    let (output, told) = the_same_on_any_workers(folder.path(), "views", &["run", "--input", &input]);
-    assert!(told.contains("40 pairs of views"), "{told}");
-    let told = succeed(&["explain", &output, &pages[0].0, &pages[8].0]);
-    assert!(told.contains("views") && told.contains("with one title"), "{told}");
+    let (output, report) = the_same_on_any_workers(folder.path(), "views", &["run", "--input", &input]);
+    assert!(report.contains("40 pairs of views"), "{report}");
+    let report = succeed(&["explain", &output, &pages[0].0, &pages[8].0]);
+    assert!(report.contains("views") && report.contains("with one title"), "{report}");
 }

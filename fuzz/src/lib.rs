@@ -7,8 +7,8 @@ use std::path::Path;
 
 use webtwin_base::error::Result;
 use webtwin_engine::handshake::Identity;
-use webtwin_engine::key::Key;
-use webtwin_pages::record::{Found, RawPage, Sink};
+use webtwin_engine::key::ClusterKey;
+use webtwin_pages::record::{ReadResult, RawPage, RecordSink};
 
 pub mod made;
 
@@ -41,7 +41,7 @@ pub fn damaged(whole: &[u8], how: &[u8]) -> Vec<u8> {
 }
 
 /// All that a reader finds.
-pub fn found<T>(read: impl FnOnce(&mut Sink<'_>) -> Result<T>) -> (T, Vec<Found>) {
+pub fn found<T>(read: impl FnOnce(&mut RecordSink<'_>) -> Result<T>) -> (T, Vec<ReadResult>) {
     let mut found = Vec::new();
     let end = read(&mut |one| {
         found.push(one);
@@ -51,10 +51,10 @@ pub fn found<T>(read: impl FnOnce(&mut Sink<'_>) -> Result<T>) -> (T, Vec<Found>
 }
 
 /// Where a record starts.
-pub fn offset(found: &Found) -> u64 {
+pub fn offset(found: &ReadResult) -> u64 {
     match found {
-        Found::Page(RawPage { offset, .. }) => *offset,
-        Found::Refused(refused) => refused.offset,
+        ReadResult::Page(RawPage { offset, .. }) => *offset,
+        ReadResult::Refused(refused) => refused.offset,
     }
 }
 
@@ -110,8 +110,8 @@ pub fn identity(process: u32) -> Identity {
 }
 
 /// A key of a cluster.
-pub fn key() -> Key {
+pub fn key() -> ClusterKey {
     let file = tempfile::NamedTempFile::new().expect("room for a key");
     std::fs::write(file.path(), "a key that only the targets of the fuzzer have").expect("room for a key");
-    Key::read(file.path(), false).expect("a key of enough bytes")
+    ClusterKey::read(file.path(), false).expect("a key of enough bytes")
 }

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use webtwin_job::{Digest, Job};
+use webtwin_job::{JobDigest, Job};
 use webtwin_dataflow::reading::ingest::Queue;
 use webtwin_dataflow::replicas;
-use webtwin_engine::{self, Cluster};
-use webtwin_pages::work_items::Work;
-use webtwin_view::lookup::build::{RANGE_ROWS, Settings, build};
+use webtwin_engine::{self, ClusterLayout};
+use webtwin_pages::work_items::WorkList;
+use webtwin_view::lookup::build::{RANGE_ROWS, BuildSettings, build};
 use webtwin_storage::location::Location;
 
 /// Folder with `run` and `index`. It is left to the system's temporary folder: a fuzzer ends without saying so.
@@ -19,11 +19,11 @@ pub fn folder() -> PathBuf {
     job.output.url = at("run");
     job.output.partitions = 1;
     let result = Location::parse(&job.output.url).expect("a path").into_folder();
-    let work = Work::plan(&job.input, job.effort.shard_bytes).expect("a made-up crawl can be read");
-    let (queue, digest) = (Queue::new(work), Digest::of(&job).0);
-    engine::run(&Cluster::local(1), 0, digest, move |net| replicas::run(net, &job, &queue, &result).map(drop))
+    let work = WorkList::plan(&job.input, job.effort.shard_bytes).expect("a made-up crawl can be read");
+    let (queue, digest) = (Queue::new(work), JobDigest::of(&job).0);
+    engine::run(&ClusterLayout::local(1), 0, digest, move |net| replicas::run(net, &job, &queue, &result).map(drop))
         .expect("a made-up crawl has a result");
-    build(&Settings {
+    build(&BuildSettings {
         run: at("run"),
         output: at("index"),
         chunks: true,

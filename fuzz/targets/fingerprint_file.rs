@@ -9,7 +9,7 @@ use webtwin_base::ids::DocId;
 use webtwin_core::hamming::coding::Coder;
 use webtwin_base::read_at::Bytes;
 use webtwin_fuzz::{damaged, first};
-use webtwin_core::hamming::fingerprint_file::{About, FORMAT, FingerprintFile, chunk};
+use webtwin_core::hamming::fingerprint_file::{ChunkHeader, FORMAT, FingerprintFile, chunk};
 use webtwin_core::hamming::sections::{FileKind, head};
 
 const CODERS: [Coder; 2] = [Coder::EliasFano, Coder::Raw];
@@ -36,7 +36,7 @@ fn forged(coder: Coder, f: u32, rest: &[u8]) {
     };
     let (unused, directory) = (take(usize::from(unused)), take(20 * usize::from(blocks % 8)));
     let count = u64::from(count);
-    let about = About { f, coder, recipe: "fuzzed".into(), count, first: 0, last: 0, doc_ids: false };
+    let about = ChunkHeader { f, coder, recipe: "fuzzed".into(), count, first: 0, last: 0, doc_ids: false };
     let sections = [unused, directory, &[], rest, &[]];
     let kind = FileKind { magic: b"wt-fprnt", format: FORMAT, what: "a fingerprint file", remedy: "" };
     let bytes = [&head(kind, &about, &sections)[..], &sections.concat()].concat();

@@ -6,18 +6,18 @@ use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 use webtwin_engine::frames::{Frame, FrameReader, FrameWriter, LONGEST, Session};
-use webtwin_engine::handshake::{Arrival, Purpose, accept, dial};
-use webtwin_engine::key::Key;
+use webtwin_engine::handshake::{Arrival, ConnectionPurpose, accept, dial};
+use webtwin_engine::key::ClusterKey;
 use webtwin_fuzz::{connection, damaged, first, identity, key};
 
 /// Both ends of a session, in the clear and encrypted.
 fn sessions() -> &'static [[Session; 2]; 2] {
     static SESSIONS: OnceLock<[[Session; 2]; 2]> = OnceLock::new();
     SESSIONS.get_or_init(|| {
-        [Key::none(), key()].map(|key| {
+        [ClusterKey::none(), key()].map(|key| {
             let [here, there] = connection();
             let dialed = std::thread::scope(|scope| {
-                let dialing = scope.spawn(|| dial(&there, &identity(1), &key, Purpose::Data, 0, "there"));
+                let dialing = scope.spawn(|| dial(&there, &identity(1), &key, ConnectionPurpose::Data, 0, "there"));
                 let arrival = accept(&here, &identity(0), &key, |_, _| true);
                 (arrival, dialing.join().expect("it returns"))
             });
@@ -54,12 +54,12 @@ fuzz_target!(|data: &[u8]| {
     let arrived = damaged(&bytes, changes);
     let same = bytes.iter().zip(&arrived).take_while(|(x, y)| x == y).count();
     let (mut reader, mut from) = (FrameReader::new(there, 0), &arrived[..]);
-    let (mut room, mut aside) = (vec![0; LONGEST + 16], Vec::new());
+    let (mut scratch, mut aside) = (vec![0; LONGEST + 16], Vec::new());
     for (number, (end, what, was)) in sent.into_iter().enumerate() {
-        let into = if number % 2 == 0 { &mut room[..] } else { &mut [] };
+        let into = if number % 2 == 0 { &mut scratch[..] } else { &mut [] };
         match reader.next(&mut from, into, &mut aside) {
             Ok((frame, bytes)) => {
-                let payload = [&room[..bytes], &aside].concat();
+                let payload = [&scratch[..bytes], &aside].concat();
                 assert!(end <= same && frame == what && payload == was, "{end} of {same}: {frame:?}");
             }
             Err(_) => {
@@ -68,5 +68,5 @@ fuzz_target!(|data: &[u8]| {
             }
         }
     }
-    assert!(reader.next(&mut from, &mut room, &mut aside).is_err());
+    assert!(reader.next(&mut from, &mut scratch, &mut aside).is_err());
 });

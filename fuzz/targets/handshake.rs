@@ -7,14 +7,14 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use webtwin_engine::handshake::{Arrival, Purpose, accept, dial};
-use webtwin_engine::key::Key;
+use webtwin_engine::handshake::{Arrival, ConnectionPurpose, accept, dial};
+use webtwin_engine::key::ClusterKey;
 use webtwin_fuzz::{connection, first, identity, key};
 
 fuzz_target!(|data: &[u8]| {
-    static KEY: OnceLock<Key> = OnceLock::new();
+    static KEY: OnceLock<ClusterKey> = OnceLock::new();
     let Some((how, rest)) = first(data) else { return };
-    let key = if how & 4 == 0 { &Key::none() } else { KEY.get_or_init(key) };
+    let key = if how & 4 == 0 { &ClusterKey::none() } else { KEY.get_or_init(key) };
     match how % 3 {
         0 => {
             let [here, mut there] = connection();
@@ -31,14 +31,14 @@ fuzz_target!(|data: &[u8]| {
                 .write_all(&rest[..rest.len().min(4096)])
                 .and_then(|()| there.shutdown(Shutdown::Write))
                 .expect("room");
-            assert!(dial(&here, &identity(1), key, Purpose::Data, 0, "there").is_err());
+            assert!(dial(&here, &identity(1), key, ConnectionPurpose::Data, 0, "there").is_err());
         }
         _ => relayed(key, rest),
     }
 });
 
 /// Two processes, and what lies between them: each three bytes of `how` alter a byte of one of the three messages.
-fn relayed(key: &Key, how: &[u8]) {
+fn relayed(key: &ClusterKey, how: &[u8]) {
     let ([acceptor, at_acceptor], [dialer, at_dialer]) = (connection(), connection());
     let (arrival, dialed, altered) = std::thread::scope(|scope| {
         let accepting = scope.spawn(move || {
@@ -47,7 +47,7 @@ fn relayed(key: &Key, how: &[u8]) {
             arrival
         });
         let dialing = scope.spawn(move || {
-            let dialed = dial(&dialer, &identity(1), key, Purpose::Heartbeat, 0, "there");
+            let dialed = dial(&dialer, &identity(1), key, ConnectionPurpose::Heartbeat, 0, "there");
             dialer.shutdown(Shutdown::Both).ok();
             dialed
         });
@@ -64,7 +64,7 @@ fn relayed(key: &Key, how: &[u8]) {
     assert_eq!(joined, !altered[0] && !altered[1], "{arrival:?}");
     assert_eq!(dialed.is_ok(), joined && !altered[2], "{dialed:?}");
     if let Arrival::Joined(who, purpose, _) = arrival {
-        assert_eq!((who, purpose), (identity(1), Purpose::Heartbeat));
+        assert_eq!((who, purpose), (identity(1), ConnectionPurpose::Heartbeat));
     }
 }
 

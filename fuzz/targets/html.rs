@@ -3,9 +3,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use webtwin_base::ids::doc_id;
-use webtwin_job::{Limits, Links};
+use webtwin_job::{RecordLimits, LinkSettings};
 use webtwin_fuzz::first;
-use webtwin_pages::html::{Extracted, Extractor};
+use webtwin_pages::html::{ExtractedPage, Extractor};
 use webtwin_pages::url::CanonicalUrl;
 
 /// Leaves all that a page can leave open.
@@ -14,7 +14,7 @@ const OTHER: &[u8] = b"<base href=//other.example/><title>t</title><a href=x>\xe
 const CHARSETS: [Option<&str>; 6] =
     [None, Some("utf-8"), Some("windows-1252"), Some("shift_jis"), Some("utf-16le"), Some("iso-2022-jp")];
 
-fn read<'a>(extractor: &'a mut Extractor, how: usize, body: &[u8], url: &CanonicalUrl) -> Extracted<'a> {
+fn read<'a>(extractor: &'a mut Extractor, how: usize, body: &[u8], url: &CanonicalUrl) -> ExtractedPage<'a> {
     let charset = CHARSETS[how % CHARSETS.len()];
     match (how / CHARSETS.len()) % 2 {
         0 => extractor.html(body, charset, url),
@@ -25,8 +25,8 @@ fn read<'a>(extractor: &'a mut Extractor, how: usize, body: &[u8], url: &Canonic
 fuzz_target!(|data: &[u8]| {
     let Some((how, body)) = first(data) else { return };
     let url = CanonicalUrl::parse("http://a.example/folder/page.html?q=1").expect("a URL");
-    let limits = Limits { links: 8, ..Limits::default() };
-    let follow = Links { redirects: true, refresh: true, canonical: true };
+    let limits = RecordLimits { links: 8, ..RecordLimits::default() };
+    let follow = LinkSettings { redirects: true, refresh: true, canonical: true };
     let (mut new, mut used) = (Extractor::following(&limits, &follow), Extractor::following(&limits, &follow));
     used.html(OTHER, Some("windows-1252"), &url);
     let found = read(&mut used, how, body, &url);

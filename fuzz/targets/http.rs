@@ -9,20 +9,20 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use webtwin_job::{Input, Limits};
+use webtwin_job::{InputSettings, RecordLimits};
 use webtwin_base::read_at::Bytes;
 use webtwin_fuzz::{first, found, made};
-use webtwin_pages::record::Found;
+use webtwin_pages::record::ReadResult;
 use webtwin_pages::warc::read_range;
-use webtwin_view::serve::{Settings, serve};
+use webtwin_view::serve::{ServeSettings, serve};
 
 /// A server that has an index; its thread ends with the process.
 fn server() -> SocketAddr {
     static SERVER: OnceLock<SocketAddr> = OnceLock::new();
     *SERVER.get_or_init(|| {
         let index = made::folder().join("index").to_str().expect("a name of ours").to_string();
-        let (tell, told) = channel();
-        let settings = Settings {
+        let (notify, message) = channel();
+        let settings = ServeSettings {
             index,
             follow: false,
             listen: "127.0.0.1:0".into(),
@@ -35,9 +35,9 @@ fn server() -> SocketAddr {
         };
         // The handle is never dropped, for that would end the server.
         std::thread::spawn(move || {
-            serve(settings, |address, handle| tell.send((address, handle)).expect("it is waited for"))
+            serve(settings, |address, handle| notify.send((address, handle)).expect("it is waited for"))
         });
-        let (address, handle) = told.recv().expect("a server listens");
+        let (address, handle) = message.recv().expect("a server listens");
         std::mem::forget(handle);
         address
     })
@@ -60,11 +60,11 @@ fn stored(response: &[u8]) {
         response.len()
     );
     let file = Bytes([head.as_bytes(), response, b"\r\n\r\n"].concat());
-    let limits = Limits { record_bytes: 1 << 16, head_bytes: 1 << 11, ..Limits::default() };
+    let limits = RecordLimits { record_bytes: 1 << 16, head_bytes: 1 << 11, ..RecordLimits::default() };
     let length = file.0.len() as u64;
-    let (_, all) = found(|sink| read_range(&file, 0..length, &Input { limits, ..Input::default() }, sink));
+    let (_, all) = found(|sink| read_range(&file, 0..length, &InputSettings { limits, ..InputSettings::default() }, sink));
     let [one] = &all[..] else { panic!("{} results of one record", all.len()) };
-    if let Found::Page(page) = one {
+    if let ReadResult::Page(page) = one {
         assert!((200..300).contains(&page.status) && page.body.len() as u64 <= limits.record_bytes);
         assert_eq!((page.offset, page.length), (0, length));
         assert!(!page.mime.contains([';', ' ']) && page.mime.to_lowercase() == page.mime);

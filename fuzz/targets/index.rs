@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 use webtwin_fuzz::{damaged, files, first, made};
-use webtwin_view::lookup::Index;
-use webtwin_view::lookup::answer::Asker;
+use webtwin_view::lookup::LookupIndex;
+use webtwin_view::lookup::answer::LookupSession;
 use webtwin_view::lookup::{lists, sets};
 
 struct Whole {
@@ -23,7 +23,7 @@ fn whole() -> &'static Whole {
     WHOLE.get_or_init(|| {
         let made = made::folder();
         let files = files(&made.join("index"));
-        let index = Index::open(made.join("index").to_str().expect("a name of ours")).expect("an index of our own");
+        let index = LookupIndex::open(made.join("index").to_str().expect("a name of ours")).expect("an index of our own");
         let mut urls: Vec<String> =
             (0..index.pages() as u32).map(|rank| index.url(rank).expect("a page of ours")).collect();
         urls.push("http://nobody.example/".into());
@@ -34,32 +34,32 @@ fn whole() -> &'static Whole {
 }
 
 /// Everything that an index is asked, in text.
-fn answers(index: &Index, urls: &[String]) -> Vec<Result<String, ()>> {
-    fn told(answer: Result<impl Debug, impl Debug>) -> Result<String, ()> {
+fn answers(index: &LookupIndex, urls: &[String]) -> Vec<Result<String, ()>> {
+    fn message(answer: Result<impl Debug, impl Debug>) -> Result<String, ()> {
         answer.map(|answer| format!("{answer:?}")).map_err(drop)
     }
-    let mut asker = Asker::new(index, None);
-    let mut all: Vec<Result<String, ()>> = urls.iter().map(|url| told(asker.answer(url))).collect();
-    all.extend((0..index.pages() as u32).map(|rank| told(index.url(rank))));
-    all.extend((0..index.pages() as u32).map(|rank| told(index.content(rank))));
+    let mut asker = LookupSession::new(index, None);
+    let mut all: Vec<Result<String, ()>> = urls.iter().map(|url| message(asker.answer(url))).collect();
+    all.extend((0..index.pages() as u32).map(|rank| message(index.url(rank))));
+    all.extend((0..index.pages() as u32).map(|rank| message(index.content(rank))));
     for words in ["", "example", "html example"] {
-        let asked = lists::Asked { words, from: 0, limit: 50 };
-        all.push(told(lists::sets(index, asked)));
-        all.push(told(lists::originals(index, asked)));
+        let asked = lists::ListRequest { words, from: 0, limit: 50 };
+        all.push(message(lists::sets(index, asked)));
+        all.push(message(lists::originals(index, asked)));
     }
     for rank in 0..index.pages() as u32 {
         let exact = index.content(rank).map(|content| content.exact);
-        all.push(told(exact.and_then(|exact| index.with_text(exact, 100))));
+        all.push(message(exact.and_then(|exact| index.with_text(exact, 100))));
         let id = index.page(rank).map(|page| page.doc_id);
         all.push(match id.and_then(|id| sets::set(index, id, 0, 100)) {
             Ok(set) => Ok(serde_json::to_string(&set).expect("an answer is plain values")),
             Err(_) => Err(()),
         });
     }
-    all.extend((0..index.prefixes()).map(|number| told(index.prefix(number))));
+    all.extend((0..index.prefixes()).map(|number| message(index.prefix(number))));
     if let Some(tables) = index.simhashes() {
         all.extend((0..4u64).map(|n| {
-            told(tables.near(n.wrapping_mul(0x9e37_79b9_7f4a_7c15), 2).map(|mut near| {
+            message(tables.near(n.wrapping_mul(0x9e37_79b9_7f4a_7c15), 2).map(|mut near| {
                 near.sort_unstable_by_key(|one| one.fingerprint);
                 near.iter().map(|one| (one.fingerprint, one.distance)).collect::<Vec<_>>()
             }))
@@ -82,7 +82,7 @@ fuzz_target!(|data: &[u8]| {
             false => std::fs::write(path, bytes).expect("room"),
         }
     }
-    let Ok(index) = Index::open(folder.to_str().expect("a name of ours")) else { return };
+    let Ok(index) = LookupIndex::open(folder.to_str().expect("a name of ours")) else { return };
     drop(index.verify());
     let found = answers(&index, urls);
     if files[which].0 != "manifest.json" {

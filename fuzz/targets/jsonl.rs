@@ -5,16 +5,16 @@ use std::io::Write;
 
 use flate2::write::GzEncoder;
 use libfuzzer_sys::fuzz_target;
-use webtwin_job::{Fields, Limits};
+use webtwin_job::{FieldNames, RecordLimits};
 use webtwin_base::read_at::Bytes;
 use webtwin_fuzz::{cuts, first, found};
 use webtwin_pages::decoded::Compression;
 use webtwin_pages::jsonl::{read_range, read_whole};
-use webtwin_pages::record::Found;
+use webtwin_pages::record::ReadResult;
 
 fuzz_target!(|data: &[u8]| {
     let Some((how, rest)) = first(data) else { return };
-    let (limits, fields) = (Limits::default(), Fields::default());
+    let (limits, fields) = (RecordLimits::default(), FieldNames::default());
     let file = Bytes(rest.to_vec());
     let ((), whole) = found(|sink| read_whole(&file, Compression::None, &limits, &fields, sink));
     let is_blank = |line: &&[u8]| line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii().is_empty();
@@ -23,7 +23,7 @@ fuzz_target!(|data: &[u8]| {
     let ranges = ranges
         .windows(2)
         .flat_map(|range| found(|sink| read_range(&file, range[0]..range[1], &limits, &fields, sink)).1);
-    assert_eq!(ranges.collect::<Vec<Found>>(), whole);
+    assert_eq!(ranges.collect::<Vec<ReadResult>>(), whole);
     let mut packed = GzEncoder::new(Vec::new(), flate2::Compression::none());
     let packed = packed.write_all(rest).and_then(|()| packed.finish()).expect("memory takes it");
     let ((), unpacked) = found(|sink| read_whole(&Bytes(packed), Compression::Gzip, &limits, &fields, sink));

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use webtwin_dataflow::reading::item_record::PageRecord;
+use webtwin_dataflow::reading::item_record::SavedPage;
 use webtwin_fuzz::{damaged, files, first};
 use webtwin_storage::location::Location;
-use webtwin_storage::records::{RecordStore, Records};
-use webtwin_storage::state::{Generation, State, StateRecords};
+use webtwin_storage::records::{RecordStore, SavedRecords};
+use webtwin_storage::state::{Generation, JobState, StateRecords};
 
 const KEYS: [u128; 3] = [7, 1 << 100, 5];
 const RECORDS: [&[u8]; 3] = [b"what was read of one item", b"", b"what was read of another, which is longer"];
@@ -30,7 +30,7 @@ fuzz_target!(|data: &[u8]| {
             }
         }
         1 => generation(rest),
-        2 => drop(PageRecord::decode(rest)),
+        2 => drop(SavedPage::decode(rest)),
         3 => of_a_run(rest),
         _ => of_a_state(rest),
     }
@@ -50,7 +50,7 @@ fn generation(rest: &[u8]) {
 /// Records of a run that is to be resumed, with damage to their file.
 fn of_a_run(changes: &[u8]) {
     let folder = folder().join("run");
-    let open = || Records::open(&folder, [3; 32], "build", KEYS.to_vec()).expect("a folder of our own");
+    let open = || SavedRecords::open(&folder, [3; 32], "build", KEYS.to_vec()).expect("a folder of our own");
     open().remove();
     let records = open();
     let encode = |number: usize, record: &mut Vec<u8>| {
@@ -67,7 +67,7 @@ fn of_a_state(changes: &[u8]) {
     let folder = folder().join("state");
     drop(std::fs::remove_dir_all(&folder));
     let at = Location::parse(folder.to_str().expect("a name of ours")).expect("a path").into_folder();
-    let state = State::at(at);
+    let state = JobState::at(at);
     let records = StateRecords::new(&state, None, &KEYS);
     let mut encode = |number: usize, record: &mut Vec<u8>| {
         record.extend_from_slice(RECORDS[number]);

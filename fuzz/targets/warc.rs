@@ -7,16 +7,16 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use libfuzzer_sys::fuzz_target;
-use webtwin_job::{Digests, Input, Limits};
+use webtwin_job::{DigestPolicy, InputSettings, RecordLimits};
 use webtwin_base::read_at::Bytes;
 use webtwin_fuzz::{cuts, first, found, offset};
-use webtwin_pages::record::Found;
+use webtwin_pages::record::ReadResult;
 use webtwin_pages::warc::{RangeEnd, read_range, read_stream, settle};
 
 fuzz_target!(|data: &[u8]| {
     let Some((how, rest)) = first(data) else { return };
-    let limits = Limits { record_bytes: 1 << 16, head_bytes: 1 << 11, links: 100, ..Limits::default() };
-    let input = Input { limits, digests: Digests::Check, ..Input::default() };
+    let limits = RecordLimits { record_bytes: 1 << 16, head_bytes: 1 << 11, links: 100, ..RecordLimits::default() };
+    let input = InputSettings { limits, digests: DigestPolicy::Check, ..InputSettings::default() };
     // As it is; or in gzip members, cut where records begin and anywhere.
     let bytes = match how % 4 {
         0 | 1 => rest.to_vec(),
@@ -30,7 +30,7 @@ fuzz_target!(|data: &[u8]| {
     assert!(whole.is_sorted_by_key(offset));
     for one in &whole {
         assert!(offset(one) < length.max(1));
-        if let Found::Page(page) = one {
+        if let ReadResult::Page(page) = one {
             assert!(page.offset + page.length <= length, "{} + {} > {length}", page.offset, page.length);
             assert!(page.body.len() as u64 <= limits.record_bytes);
         }
@@ -43,7 +43,7 @@ fuzz_target!(|data: &[u8]| {
     }
     if !ends.iter().any(|end| is_excepted(end, &whole, length)) {
         let parts = parts.into_iter().zip(settle(&ends));
-        let parts: Vec<Found> =
+        let parts: Vec<ReadResult> =
             parts.flat_map(|(part, from)| part.into_iter().filter(move |one| offset(one) >= from)).collect();
         assert_eq!(parts, whole);
     }
@@ -52,14 +52,14 @@ fuzz_target!(|data: &[u8]| {
 });
 
 /// Whether a range is the exception of [`settle`]: its last record is within another one, and claims to end where a third begins or ends.
-fn is_excepted(range: &RangeEnd, whole: &[Found], length: u64) -> bool {
-    let ends = |one: &Found| match one {
-        Found::Page(page) => page.offset + page.length == range.end,
+fn is_excepted(range: &RangeEnd, whole: &[ReadResult], length: u64) -> bool {
+    let ends = |one: &ReadResult| match one {
+        ReadResult::Page(page) => page.offset + page.length == range.end,
         _ => false,
     };
-    let is_told_of = |at: u64| whole.iter().any(|one| offset(one) == at);
-    range.last_start.is_some_and(|last| !is_told_of(last))
-        && (range.end == length || is_told_of(range.end) || whole.iter().any(ends))
+    let is_reported = |at: u64| whole.iter().any(|one| offset(one) == at);
+    range.last_start.is_some_and(|last| !is_reported(last))
+        && (range.end == length || is_reported(range.end) || whole.iter().any(ends))
 }
 
 fn members<'a>(parts: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {

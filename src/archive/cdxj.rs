@@ -25,7 +25,7 @@ use webtwin_base::error::Result;
 use webtwin_pages::fetch_time;
 use webtwin_pages::surt::surt_key;
 use webtwin_pages::url::CanonicalUrl;
-use webtwin_pages::warc::stored::{Stored, Take, Visitor, values};
+use webtwin_pages::warc::stored::{ByteReceiver, StoredRecord, Visitor, values};
 
 /// File name of the index.
 pub(super) const INDEX: &str = "index.cdxj";
@@ -34,7 +34,7 @@ pub(super) const INDEX: &str = "index.cdxj";
 const HTTP_BYTES: usize = 64 << 10;
 
 /// Position of a record in the archive.
-pub(super) struct Place<'p> {
+pub(super) struct ArchivePosition<'p> {
     pub path: &'p str,
     pub offset: u64,
     pub length: u64,
@@ -42,7 +42,13 @@ pub(super) struct Place<'p> {
 
 /// Appends the line of a record with the given heads to `lines`, if it is a capture. `digest` is
 /// that of its payload, for records without a digest.
-pub(super) fn push_line(lines: &mut Vec<u8>, head: &[u8], http: &[u8], digest: Option<String>, place: &Place) {
+pub(super) fn push_line(
+    lines: &mut Vec<u8>,
+    head: &[u8],
+    http: &[u8],
+    digest: Option<String>,
+    place: &ArchivePosition,
+) {
     let first = |head: &[u8], name: &str| values(head, name).into_iter().next().filter(|value| !value.is_empty());
     let kind = kind(head);
     let url = first(head, "WARC-Target-URI").map(|url| without_brackets(&url).replace(' ', "%20"));
@@ -120,7 +126,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Record of the input that the archive stores in another form.
-pub(super) struct Replaced {
+pub(super) struct ReplacedRecord {
     /// Range of the record in the input.
     pub range: Range<u64>,
     /// Number of bytes that replace it.
@@ -131,7 +137,7 @@ pub(super) struct Replaced {
 pub(super) struct CopiedRecords<'i> {
     path: &'i str,
     /// Replaced records that have not been reached yet, ascending.
-    replaced: &'i [Replaced],
+    replaced: &'i [ReplacedRecord],
     /// Number of bytes by which records move towards the beginning, modulo 2^64.
     shift: u64,
     /// Digest of the current payload, if its record has none.
@@ -144,12 +150,12 @@ pub(super) struct CopiedRecords<'i> {
 impl<'i> CopiedRecords<'i> {
     /// Returns the producer for the file with this path. `replaced` are its replaced records,
     /// ascending.
-    pub(crate) fn of(path: &'i str, replaced: &'i [Replaced]) -> CopiedRecords<'i> {
+    pub(crate) fn of(path: &'i str, replaced: &'i [ReplacedRecord]) -> CopiedRecords<'i> {
         CopiedRecords { path, replaced, shift: 0, sha1: None, block: None, lines: Vec::new() }
     }
 }
 
-impl Take for CopiedRecords<'_> {
+impl ByteReceiver for CopiedRecords<'_> {
     fn heads(&mut self, head: &[u8], _: &[u8]) {
         let kind = kind(head);
         let has_digest = values(head, "WARC-Payload-Digest").first().is_some_and(|digest| !digest.is_empty());
@@ -169,7 +175,7 @@ impl Take for CopiedRecords<'_> {
 }
 
 impl Visitor for CopiedRecords<'_> {
-    fn record(&mut self, record: Stored) -> Result<()> {
+    fn record(&mut self, record: StoredRecord) -> Result<()> {
         let length = record.range.end - record.range.start;
         if let Some((first, rest)) = self.replaced.split_first().filter(|(first, _)| first.range == record.range) {
             self.replaced = rest;
@@ -178,7 +184,7 @@ impl Visitor for CopiedRecords<'_> {
         }
         let digest = self.sha1.take().map(|sha1| format!("sha1:{}", BASE32.encode(&sha1.finalize())));
         let http = self.block.take().unwrap_or(record.http);
-        let place = Place { path: self.path, offset: record.range.start.wrapping_sub(self.shift), length };
+        let place = ArchivePosition { path: self.path, offset: record.range.start.wrapping_sub(self.shift), length };
         push_line(&mut self.lines, &record.head, &http, digest, &place);
         Ok(())
     }
@@ -192,7 +198,7 @@ impl Visitor for CopiedRecords<'_> {
 mod tests {
     use super::*;
 
-    const PLACE: Place = Place { path: "a/x.warc.gz", offset: 7, length: 9 };
+    const PLACE: ArchivePosition = ArchivePosition { path: "a/x.warc.gz", offset: 7, length: 9 };
 
     fn line(head: &str, http: &str) -> String {
         let mut lines = Vec::new();

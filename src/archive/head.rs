@@ -19,15 +19,15 @@ const LINE: &str = "Webtwin-Line";
 /// Head in the form that can be rewritten: all lines end with CR LF, no line is folded, and every
 /// line except the first has a colon.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Head<'h> {
+pub struct RewritableHead<'h> {
     version: &'h [u8],
     /// Lines after the version, without their line ends. None is empty.
     lines: Vec<&'h [u8]>,
 }
 
-impl<'h> Head<'h> {
+impl<'h> RewritableHead<'h> {
     /// Parses a head from its version to its blank line. Returns `None` if it has another form.
-    pub fn parse(head: &'h [u8]) -> Option<Head<'h>> {
+    pub fn parse(head: &'h [u8]) -> Option<RewritableHead<'h>> {
         let body = head.strip_suffix(b"\r\n\r\n")?;
         let mut lines = Vec::new();
         let mut rest = body;
@@ -43,7 +43,7 @@ impl<'h> Head<'h> {
         }
         let version = lines.remove(0);
         let plain = |line: &&[u8]| !line.starts_with(b" ") && !line.starts_with(b"\t") && colon(line).is_some();
-        (version.starts_with(b"WARC/1.") && lines.iter().all(plain)).then_some(Head { version, lines })
+        (version.starts_with(b"WARC/1.") && lines.iter().all(plain)).then_some(RewritableHead { version, lines })
     }
 
     /// True if the version is 1.0.
@@ -129,13 +129,13 @@ mod tests {
 
     #[test]
     fn a_rewritten_head_has_our_lines_first_and_what_they_replace() {
-        let head = Head::parse(HEAD).unwrap();
+        let head = RewritableHead::parse(HEAD).unwrap();
         assert_eq!((head.is_1_0(), head.only("content-length"), head.only("x")), (true, Some(&b"7"[..]), None));
         let rewritten = head.rewritten(&["WARC-Type", "Content-Length"], &[("WARC-Type", "revisit".into())]);
         let expected = b"WARC/1.0\r\nWARC-Type: revisit\r\nWebtwin-Line: 1 WARC-Type: response\r\n\
             Webtwin-Line: 3 Content-length :  7 \r\nA: b\r\nC:\xff d\r\n\r\n";
         assert_eq!(rewritten, expected);
-        assert_eq!(Head::parse(&rewritten).unwrap().original().unwrap(), HEAD);
+        assert_eq!(RewritableHead::parse(&rewritten).unwrap().original().unwrap(), HEAD);
         assert_eq!(head.original(), None);
     }
 
@@ -150,10 +150,10 @@ mod tests {
             b"WARC/1.0\r\nA: b\r\n",
             b"",
         ] {
-            assert_eq!(Head::parse(other), None);
+            assert_eq!(RewritableHead::parse(other), None);
         }
-        assert!(Head::parse(b"WARC/1.1\r\nwebTWIN-x: 1\r\n\r\n").unwrap().has_ours());
-        assert!(!Head::parse(HEAD).unwrap().has_ours());
+        assert!(RewritableHead::parse(b"WARC/1.1\r\nwebTWIN-x: 1\r\n\r\n").unwrap().has_ours());
+        assert!(!RewritableHead::parse(HEAD).unwrap().has_ours());
     }
 
     #[test]
@@ -162,7 +162,7 @@ mod tests {
             ["Webtwin-Line: 0 A: b", "Webtwin-Line: 9 A: b", "Webtwin-Line: x A: b", "Webtwin-Line: 1", "Webtwin-Line:"]
         {
             let head = format!("WARC/1.0\r\n{wrong}\r\n\r\n");
-            assert_eq!(Head::parse(head.as_bytes()).unwrap().original(), None, "{wrong}");
+            assert_eq!(RewritableHead::parse(head.as_bytes()).unwrap().original(), None, "{wrong}");
         }
     }
 
@@ -175,11 +175,11 @@ mod tests {
         ) {
             let text: String = lines.iter().map(|(name, value)| format!("{name}:{value}\r\n")).collect();
             let text = format!("WARC/1.1\r\n{text}\r\n");
-            let head = Head::parse(text.as_bytes()).unwrap();
+            let head = RewritableHead::parse(text.as_bytes()).unwrap();
             let gone: Vec<&str> = gone.iter().map(String::as_str).collect();
             let added: Vec<(&str, String)> = added.into_iter().map(|value| ("a", value)).collect();
             let rewritten = head.rewritten(&gone, &added);
-            let original = Head::parse(&rewritten).unwrap().original();
+            let original = RewritableHead::parse(&rewritten).unwrap().original();
             match gone.iter().any(|name| head.values(name).next().is_some()) {
                 true => prop_assert_eq!(original.unwrap(), text.as_bytes()),
                 false => prop_assert_eq!(original, None),

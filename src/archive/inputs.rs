@@ -3,23 +3,23 @@
 use std::collections::BTreeMap;
 
 use super::cdxj::INDEX;
-use super::report::{SUMMARY, Summary};
+use super::report::{ArchiveSummary, SUMMARY};
 use super::rewrite::RECIPE;
 use webtwin_base::error::{Error, Result};
-use webtwin_pages::detect::{Kind, claims_archive, claims_wacz, detect};
+use webtwin_pages::detect::{FileFormat, claims_archive, claims_wacz, detect};
 use webtwin_pages::sniff::is_html;
-use webtwin_pages::warc::{Format, probe};
-use webtwin_storage::expand::{Expanded, expand};
+use webtwin_pages::warc::{RecordFormat, probe};
+use webtwin_storage::expand::{ExpandedInput, expand};
 use webtwin_storage::location::Location;
 use webtwin_storage::manifest::{self, Manifest};
-use webtwin_storage::open::{Stamp, open};
+use webtwin_storage::open::{FileStamp, open};
 use webtwin_storage::relative::{below_common_folder, segments};
 
 /// WARC file.
 #[derive(Debug, Clone)]
-pub(super) struct InputFile {
+pub(super) struct WarcInput {
     pub location: Location,
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
     /// Path of the file below the deepest common folder of all files.
     pub path: String,
     /// True for a file of an older archive, to which records of other files may refer.
@@ -32,9 +32,9 @@ pub(super) struct InputFile {
 /// # Errors
 /// Returns [`Error::Input`] if an input is missing, or is named explicitly and is not a WARC file;
 /// and [`Error::Usage`] if a path is reserved for the archive's own files.
-pub(super) fn find(inputs: &[String], tell: &dyn Fn(String)) -> Result<Vec<InputFile>> {
+pub(super) fn find(inputs: &[String], notify: &dyn Fn(String)) -> Result<Vec<WarcInput>> {
     let mut locations: BTreeMap<Location, bool> = BTreeMap::new();
-    for Expanded { locations: found, is_search, .. } in expand(inputs, is_html)? {
+    for ExpandedInput { locations: found, is_search, .. } in expand(inputs, is_html)? {
         for location in found {
             *locations.entry(location).or_default() |= !is_search;
         }
@@ -43,7 +43,7 @@ pub(super) fn find(inputs: &[String], tell: &dyn Fn(String)) -> Result<Vec<Input
     let mut passed_over = Vec::new();
     for (location, is_named) in locations {
         match look(&location)? {
-            Ok(stamp) => files.push(InputFile { location, stamp, path: String::new(), is_older: false }),
+            Ok(stamp) => files.push(WarcInput { location, stamp, path: String::new(), is_older: false }),
             Err(reason) if is_named || claims_archive(location.name()) || claims_wacz(location.name()) => {
                 return Err(Error::input(location.name(), format!("{reason}; an archive is made of WARC files")));
             }
@@ -55,7 +55,7 @@ pub(super) fn find(inputs: &[String], tell: &dyn Fn(String)) -> Result<Vec<Input
         if files.is_empty() {
             return Err(Error::input(first.name(), format!("{reason}; no WARC file among the {count} found")));
         }
-        tell(format!("passed over {count} that are no WARC files, first {first}: {reason}"));
+        notify(format!("passed over {count} that are no WARC files, first {first}: {reason}"));
     }
     name(&mut files)?;
     Ok(files)
@@ -66,16 +66,16 @@ pub(super) fn find(inputs: &[String], tell: &dyn Fn(String)) -> Result<Vec<Input
 ///
 /// # Errors
 /// Returns the errors of [`find`] and [`archived`].
-pub(super) fn older(archives: &[String], tell: &dyn Fn(String)) -> Result<Vec<InputFile>> {
+pub(super) fn older(archives: &[String], notify: &dyn Fn(String)) -> Result<Vec<WarcInput>> {
     let mut files = BTreeMap::new();
     for name in archives {
         let folder =
             Location::parse(name).ok().filter(|folder| Manifest::read(folder).is_ok_and(|read| is_ours(&read)));
         let found = match folder {
             Some(folder) => archived(&folder)?.0,
-            None => find(std::slice::from_ref(name), tell)?,
+            None => find(std::slice::from_ref(name), notify)?,
         };
-        files.extend(found.into_iter().map(|file| (file.location.clone(), InputFile { is_older: true, ..file })));
+        files.extend(found.into_iter().map(|file| (file.location.clone(), WarcInput { is_older: true, ..file })));
     }
     Ok(files.into_values().collect())
 }
@@ -91,7 +91,7 @@ fn is_ours(manifest: &Manifest) -> bool {
 /// # Errors
 /// Returns [`Error::Input`] if the folder has no such archive, or a file of it is missing or has
 /// another length.
-pub(super) fn archived(from: &Location) -> Result<(Vec<InputFile>, Summary, Vec<String>)> {
+pub(super) fn archived(from: &Location) -> Result<(Vec<WarcInput>, ArchiveSummary, Vec<String>)> {
     let manifest = Manifest::read(from)?;
     if !is_ours(&manifest) {
         let what = format!("no archive of this form ({}); it was written by {}", RECIPE.1, manifest.build);
@@ -101,14 +101,14 @@ pub(super) fn archived(from: &Location) -> Result<(Vec<InputFile>, Summary, Vec<
         let found = manifest.files.iter().find(|file| file.path == path);
         found.ok_or_else(|| Error::input(from.name(), format!("its manifest does not name {path}")))
     };
-    let summary = Summary::read(from, &manifest.read_file(from, entry(SUMMARY)?)?)?;
+    let summary = ArchiveSummary::read(from, &manifest.read_file(from, entry(SUMMARY)?)?)?;
     let files = summary.files.iter().map(|file| {
         let location = from.join(&file.path)?;
         let bytes = entry(&file.path)?.bytes;
         let stamp = location.stamp()?.filter(|stamp| stamp.bytes == bytes).ok_or_else(|| {
             Error::input(location.name(), "missing, or not of the length that the manifest of the archive names")
         })?;
-        Ok(InputFile { location, stamp, path: file.path.clone(), is_older: false })
+        Ok(WarcInput { location, stamp, path: file.path.clone(), is_older: false })
     });
     let files = files.collect::<Result<_>>()?;
     let against = manifest.job["against"].as_array().into_iter().flatten();
@@ -116,7 +116,7 @@ pub(super) fn archived(from: &Location) -> Result<(Vec<InputFile>, Summary, Vec<
 }
 
 /// Returns the version of a WARC file. The inner error describes what another file is.
-fn look(location: &Location) -> Result<std::result::Result<Stamp, String>> {
+fn look(location: &Location) -> Result<std::result::Result<FileStamp, String>> {
     if location.is_folder() {
         return Ok(Err("a folder of pages".into()));
     }
@@ -125,15 +125,15 @@ fn look(location: &Location) -> Result<std::result::Result<Stamp, String>> {
     }
     let file = open(location)?;
     match detect(&*file, location.name()) {
-        Ok(Kind::Empty) => Ok(Ok(file.stamp().clone())),
-        Ok(Kind::WarcPlain | Kind::WarcGzip | Kind::WarcZstd) => match probe(&*file)? {
-            Some((Format::Arc, _)) => Ok(Err("an ARC file; convert it with `warcio recompress`".into())),
+        Ok(FileFormat::Empty) => Ok(Ok(file.stamp().clone())),
+        Ok(FileFormat::WarcPlain | FileFormat::WarcGzip | FileFormat::WarcZstd) => match probe(&*file)? {
+            Some((RecordFormat::Arc, _)) => Ok(Err("an ARC file; convert it with `warcio recompress`".into())),
             _ => Ok(Ok(file.stamp().clone())),
         },
-        Ok(Kind::WarcStream(_)) => {
+        Ok(FileFormat::WarcStream(_)) => {
             Ok(Err("a WARC file in xz or bzip2; compress it with gzip, a member a record".into()))
         }
-        Ok(Kind::Zip) => Ok(Err("a zip archive of WARC files; unpack it".into())),
+        Ok(FileFormat::Zip) => Ok(Err("a zip archive of WARC files; unpack it".into())),
         Ok(_) => Ok(Err("no WARC file".into())),
         Err(Error::Input { reason, .. }) => Ok(Err(reason)),
         Err(other) => Err(other),
@@ -141,7 +141,7 @@ fn look(location: &Location) -> Result<std::result::Result<Stamp, String>> {
 }
 
 /// Sets the path of each file.
-fn name(files: &mut [InputFile]) -> Result<()> {
+fn name(files: &mut [WarcInput]) -> Result<()> {
     let names: Vec<Vec<String>> = files.iter().map(|file| segments(&file.location)).collect();
     for (file, path) in files.iter_mut().zip(below_common_folder(&names)) {
         file.path = path;
@@ -162,13 +162,13 @@ mod tests {
     use super::*;
 
     fn paths(names: &[&str]) -> Result<Vec<String>> {
-        let file = |name: &&str| InputFile {
+        let file = |name: &&str| WarcInput {
             location: Location::parse(name).unwrap(),
-            stamp: Stamp { bytes: 0, version: String::new() },
+            stamp: FileStamp { bytes: 0, version: String::new() },
             path: String::new(),
             is_older: false,
         };
-        let mut files: Vec<InputFile> = names.iter().map(file).collect();
+        let mut files: Vec<WarcInput> = names.iter().map(file).collect();
         name(&mut files)?;
         Ok(files.into_iter().map(|file| file.path).collect())
     }

@@ -65,19 +65,19 @@ mod survey;
 use std::path::PathBuf;
 
 use webtwin_base::error::{Error, Result};
-use webtwin_base::progress::Laps;
-use webtwin_results::Run;
+use webtwin_base::progress::StageTimes;
+use webtwin_results::FinishedRun;
 use webtwin_spill::MemoryPool;
 use webtwin_storage::location::Location;
 use webtwin_storage::output;
 
 use sorted_lines::SortedLines;
 
-pub use report::{Counts, FileSummary, NearSummary, Restored, Summary};
+pub use report::{ArchiveCounts, ArchiveSummary, FileSummary, NearSummary, RestoreReport};
 
 /// Input, output and resources of an archive.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ArchiveSettings {
     /// WARC files: paths, URLs, globs, folders, `@LIST` files.
     pub inputs: Vec<String>,
     /// Older archives to which records may refer: folders that [`archive`] has written, or files in
@@ -86,17 +86,17 @@ pub struct Settings {
     /// Folder of the archive.
     pub output: String,
     /// Treatment of near-copies; `None` to leave them as they are.
-    pub near: Option<Near>,
+    pub near: Option<NearCopySource>,
     /// True if an index of the captures is written.
     pub cdxj: bool,
     /// Resources.
-    pub effort: Effort,
+    pub effort: ArchiveEffort,
 }
 
 /// Near-copies: the pages of a finished run that are in a cluster of similar pages and are not the
 /// page that the run keeps.
 #[derive(Debug, Clone)]
-pub struct Near {
+pub struct NearCopySource {
     /// Folder of the run.
     pub run: String,
     /// True if near-copies are written as differences; false to only measure the savings.
@@ -105,7 +105,7 @@ pub struct Near {
     pub level: i32,
 }
 
-impl Near {
+impl NearCopySource {
     /// Default level: the highest one whose decompression needs no more memory than that of lower
     /// levels.
     pub const LEVEL: i32 = 19;
@@ -113,7 +113,7 @@ impl Near {
 
 /// Resources, which do not change the result.
 #[derive(Debug, Clone)]
-pub struct Effort {
+pub struct ArchiveEffort {
     /// Number of threads.
     pub workers: usize,
     /// Maximum size in memory of the keys of payloads, in bytes.
@@ -122,35 +122,35 @@ pub struct Effort {
     pub spill: PathBuf,
 }
 
-impl Effort {
+impl ArchiveEffort {
     /// Returns a pool with the memory divided by `parts`.
     fn part(&self, parts: u64) -> MemoryPool {
         MemoryPool::new(self.memory_bytes / parts, &self.spill, "--spill")
     }
 }
 
-/// Makes an archive. Messages for the user are passed to `tell`.
+/// Makes an archive. Messages for the user are passed to `notify`.
 ///
 /// # Errors
 /// Returns any error of inputs and stores, and [`webtwin_base::error::Error::LostCommit`] if there
 /// is already a result.
-pub fn archive(settings: &Settings, tell: &(dyn Fn(String) + Sync)) -> Result<Summary> {
+pub fn archive(settings: &ArchiveSettings, notify: &(dyn Fn(String) + Sync)) -> Result<ArchiveSummary> {
     let folder = Location::parse(&settings.output)?;
     output::prepare(&folder)?;
-    let mut laps = Laps::start();
-    let mut files = inputs::find(&settings.inputs, tell)?;
+    let mut stage_times = StageTimes::start();
+    let mut files = inputs::find(&settings.inputs, notify)?;
     let new_files = files.len();
-    files.extend(inputs::older(&settings.against, tell)?);
-    let survey = survey::survey(&files, survey::Purpose::Archive, &settings.effort)?;
-    laps.lap("survey");
+    files.extend(inputs::older(&settings.against, notify)?);
+    let survey = survey::survey(&files, survey::SurveyPurpose::Archive, &settings.effort)?;
+    stage_times.end_stage("survey");
     let mut near = match &settings.near {
-        Some(near) => near::NearCopies::of(&Run::open(&near.run)?, &files)?,
+        Some(near) => near::NearCopies::of(&FinishedRun::open(&near.run)?, &files)?,
         None => near::NearCopies::default(),
     };
     let may_hold = |name: u64| survey.ambiguous.binary_search(&name).is_err();
     let (copies, kept_ambiguous) =
         matches::copies(survey.rows, new_files, &settings.effort, may_hold, |copy| near.leave_out(copy))?;
-    laps.lap("copies");
+    stage_times.end_stage("copies");
     let rewriter = rewrite::Rewriter {
         files: &files,
         surveyed: &survey.files,
@@ -160,9 +160,9 @@ pub fn archive(settings: &Settings, tell: &(dyn Fn(String) + Sync)) -> Result<Su
         near: &near,
         writes_near: settings.near.as_ref().is_some_and(|near| near.write),
         index: settings.cdxj.then(|| SortedLines::new(&settings.effort)),
-        near_level: settings.near.as_ref().map_or(Near::LEVEL, |near| near.level),
+        near_level: settings.near.as_ref().map_or(NearCopySource::LEVEL, |near| near.level),
     };
-    rewrite::rewrite(settings, &folder, rewriter, copies, &mut laps)
+    rewrite::rewrite(settings, &folder, rewriter, copies, &mut stage_times)
 }
 
 /// Restores the records of the archive in the folder `from` into the folder `to`. `against` names
@@ -175,12 +175,12 @@ pub fn restore(
     from: &str,
     against: &[String],
     to: &str,
-    effort: &Effort,
-    tell: &(dyn Fn(String) + Sync),
-) -> Result<Restored> {
+    effort: &ArchiveEffort,
+    notify: &(dyn Fn(String) + Sync),
+) -> Result<RestoreReport> {
     let folder = Location::parse(to)?;
     output::prepare(&folder)?;
-    restore::restore(&Location::parse(from)?, against, &folder, effort, tell)
+    restore::restore(&Location::parse(from)?, against, &folder, effort, notify)
 }
 
 /// Converts the result of a write. `path` names the file if the cause does not.

@@ -4,8 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use bytemuck::{Pod, Zeroable};
 
-use super::Effort;
-use super::record::Key;
+use super::ArchiveEffort;
+use super::record::PayloadKey;
 use webtwin_base::error::Result;
 use webtwin_spill::Partitions;
 
@@ -16,8 +16,8 @@ const PARTS: usize = 256;
 /// Record with a key. Records with the same key are ordered by `rank`, then by file and offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Row {
-    pub key: Key,
+pub(super) struct KeyedRecord {
+    pub key: PayloadKey,
     pub file: u32,
     pub offset: u64,
     pub rank: i64,
@@ -28,7 +28,7 @@ pub(super) struct Row {
 /// Record whose payload another record holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Copy {
+pub(super) struct RecordCopy {
     pub file: u32,
     pub of_file: u32,
     pub offset: u64,
@@ -36,20 +36,20 @@ pub(super) struct Copy {
 }
 
 /// Rows of several threads, 48 bytes each.
-pub(super) struct Rows(Mutex<Partitions<Row>>);
+pub(super) struct KeyedRecords(Mutex<Partitions<KeyedRecord>>);
 
-impl Rows {
-    pub(crate) fn new(effort: &Effort) -> Rows {
-        Rows(Mutex::new(Partitions::new(PARTS, &effort.part(2))))
+impl KeyedRecords {
+    pub(crate) fn new(effort: &ArchiveEffort) -> KeyedRecords {
+        KeyedRecords(Mutex::new(Partitions::new(PARTS, &effort.part(2))))
     }
 
-    pub(crate) fn push(&self, row: Row) -> Result<()> {
+    pub(crate) fn push(&self, row: KeyedRecord) -> Result<()> {
         let mut rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         rows.push((row.key[0] >> 24) as usize, row)
     }
 
     /// Passes the rows of each key to `each`, in their order.
-    fn by_key(self, mut each: impl FnMut(&[Row]) -> Result<()>) -> Result<()> {
+    fn by_key(self, mut each: impl FnMut(&[KeyedRecord]) -> Result<()>) -> Result<()> {
         let mut rows = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut part = Vec::new();
         for bucket in 0..rows.count() {
@@ -62,17 +62,17 @@ impl Rows {
 }
 
 /// Copies, partitioned by ranges of files.
-pub(super) struct Copies {
-    parts: Mutex<Partitions<Copy>>,
+pub(super) struct RecordCopies {
+    parts: Mutex<Partitions<RecordCopy>>,
     files: usize,
 }
 
-impl Copies {
-    fn new(files: usize, effort: &Effort) -> Copies {
-        Copies { parts: Mutex::new(Partitions::new(PARTS.min(files.max(1)), &effort.part(1))), files }
+impl RecordCopies {
+    fn new(files: usize, effort: &ArchiveEffort) -> RecordCopies {
+        RecordCopies { parts: Mutex::new(Partitions::new(PARTS.min(files.max(1)), &effort.part(1))), files }
     }
 
-    fn push(&mut self, copy: Copy) -> Result<()> {
+    fn push(&mut self, copy: RecordCopy) -> Result<()> {
         let parts = self.parts.get_mut().unwrap_or_else(PoisonError::into_inner);
         let part = copy.file as usize * parts.count() / self.files;
         parts.push(part, copy)
@@ -84,7 +84,7 @@ impl Copies {
     }
 
     /// Removes and returns a part: the range of its files, and their copies by file and offset.
-    pub(crate) fn take(&self, part: usize) -> Result<(std::ops::Range<usize>, Vec<Copy>)> {
+    pub(crate) fn take(&self, part: usize) -> Result<(std::ops::Range<usize>, Vec<RecordCopy>)> {
         let mut copies = Vec::new();
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let count = parts.count();
@@ -107,19 +107,24 @@ pub(super) const OLDER: i64 = i64::MIN / 2;
 /// # Errors
 /// Returns any error of the disk.
 pub(super) fn copies(
-    rows: Rows,
+    rows: KeyedRecords,
     files: usize,
-    effort: &Effort,
+    effort: &ArchiveEffort,
     may_hold: impl Fn(u64) -> bool,
-    mut look: impl FnMut(&Copy),
-) -> Result<(Copies, u64)> {
-    let (mut copies, mut kept) = (Copies::new(files, effort), 0);
+    mut look: impl FnMut(&RecordCopy),
+) -> Result<(RecordCopies, u64)> {
+    let (mut copies, mut kept) = (RecordCopies::new(files, effort), 0);
     rows.by_key(|rows| {
         let first = rows.iter().position(|row| may_hold(row.name));
-        let is_new = |row: &&Row| (row.file as usize) < files;
+        let is_new = |row: &&KeyedRecord| (row.file as usize) < files;
         kept += rows[1..].iter().take(first.unwrap_or(rows.len())).filter(is_new).count() as u64;
         let [of, others @ ..] = &rows[first.unwrap_or(rows.len())..] else { return Ok(()) };
-        let copy = |row: &Row| Copy { file: row.file, of_file: of.file, offset: row.offset, of_offset: of.offset };
+        let copy = |row: &KeyedRecord| RecordCopy {
+            file: row.file,
+            of_file: of.file,
+            offset: row.offset,
+            of_offset: of.offset,
+        };
         others.iter().filter(is_new).map(copy).try_for_each(|copy| {
             look(&copy);
             copies.push(copy)
@@ -139,8 +144,12 @@ pub(super) const WANTS: i64 = 1;
 ///
 /// # Errors
 /// Returns any error of the disk.
-pub(super) fn holders(rows: Rows, files: usize, effort: &Effort) -> Result<(Copies, Option<Row>)> {
-    let mut copies = Copies::new(files, effort);
+pub(super) fn holders(
+    rows: KeyedRecords,
+    files: usize,
+    effort: &ArchiveEffort,
+) -> Result<(RecordCopies, Option<KeyedRecord>)> {
+    let mut copies = RecordCopies::new(files, effort);
     let mut missing = None;
     rows.by_key(|rows| {
         let of = rows[0];
@@ -148,7 +157,12 @@ pub(super) fn holders(rows: Rows, files: usize, effort: &Effort) -> Result<(Copi
             missing.get_or_insert(of);
             return Ok(());
         }
-        let copy = |row: &Row| Copy { file: row.file, of_file: of.file, offset: row.offset, of_offset: of.offset };
+        let copy = |row: &KeyedRecord| RecordCopy {
+            file: row.file,
+            of_file: of.file,
+            offset: row.offset,
+            of_offset: of.offset,
+        };
         rows.iter().filter(|row| row.rank == WANTS).try_for_each(|row| copies.push(copy(row)))
     })?;
     Ok((copies, missing))
@@ -162,11 +176,11 @@ mod tests {
 
     use super::*;
 
-    fn effort(memory_bytes: u64) -> Effort {
-        Effort { workers: 1, memory_bytes, spill: std::env::temp_dir() }
+    fn effort(memory_bytes: u64) -> ArchiveEffort {
+        ArchiveEffort { workers: 1, memory_bytes, spill: std::env::temp_dir() }
     }
 
-    fn all(copies: &Copies) -> Vec<Copy> {
+    fn all(copies: &RecordCopies) -> Vec<RecordCopy> {
         let mut files = 0;
         let mut all = Vec::new();
         for part in 0..copies.parts() {
@@ -191,10 +205,10 @@ mod tests {
             memory_bytes in prop_oneof![Just(0u64), Just(1 << 30)],
         ) {
             let row = |&(key, file, offset, rank, name): &(u32, u32, u64, i64, u64)| {
-                Row { key: [key << 27 | key, 0, 0, 0, key], file, offset, rank, name }
+                KeyedRecord { key: [key << 27 | key, 0, 0, 0, key], file, offset, rank, name }
             };
-            let rows: Vec<Row> = rows.iter().map(row).collect();
-            let mut groups: BTreeMap<Key, Vec<Row>> = BTreeMap::new();
+            let rows: Vec<KeyedRecord> = rows.iter().map(row).collect();
+            let mut groups: BTreeMap<PayloadKey, Vec<KeyedRecord>> = BTreeMap::new();
             for &row in &rows {
                 groups.entry(row.key).or_default().push(row);
             }
@@ -203,12 +217,12 @@ mod tests {
             for group in groups.values_mut() {
                 group.sort_by_key(|row| (row.rank, row.file, row.offset, row.name));
                 let (of, mut named) = (group[0], None);
-                let is_new = |row: &Row| (row.file as usize) < files;
+                let is_new = |row: &KeyedRecord| (row.file as usize) < files;
                 for (at, row) in group.iter().enumerate() {
                     match named {
                         Some(_) if !is_new(row) => {}
-                        Some(Row { file, offset, .. }) => {
-                            plain.push(Copy { file: row.file, of_file: file, offset: row.offset, of_offset: offset });
+                        Some(KeyedRecord { file, offset, .. }) => {
+                            plain.push(RecordCopy { file: row.file, of_file: file, offset: row.offset, of_offset: offset });
                         }
                         None => {
                             kept += u64::from(at > 0 && is_new(row));
@@ -217,7 +231,7 @@ mod tests {
                     }
                 }
                 for row in &group[1..] {
-                    let copy = Copy { file: row.file, of_file: of.file, offset: row.offset, of_offset: of.offset };
+                    let copy = RecordCopy { file: row.file, of_file: of.file, offset: row.offset, of_offset: of.offset };
                     if of.rank == HOLDS && row.rank == WANTS {
                         held.push(copy);
                     }
@@ -226,7 +240,7 @@ mod tests {
             plain.sort_unstable();
             held.sort_unstable();
             let pushed = || {
-                let pushed = Rows::new(&effort(memory_bytes));
+                let pushed = KeyedRecords::new(&effort(memory_bytes));
                 rows.iter().for_each(|&row| pushed.push(row).unwrap());
                 pushed
             };

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use bytemuck::{Pod, Zeroable};
 
-use super::Effort;
+use super::ArchiveEffort;
 use webtwin_base::error::Result;
 use webtwin_spill::Partitions;
 
@@ -24,11 +24,11 @@ struct Named {
 }
 
 /// Names of records of several threads, 16 bytes each.
-pub(super) struct Names(Mutex<Partitions<Named>>);
+pub(super) struct RecordNames(Mutex<Partitions<Named>>);
 
-impl Names {
-    pub(crate) fn new(effort: &Effort) -> Names {
-        Names(Mutex::new(Partitions::new(PARTS, &effort.part(2))))
+impl RecordNames {
+    pub(crate) fn new(effort: &ArchiveEffort) -> RecordNames {
+        RecordNames(Mutex::new(Partitions::new(PARTS, &effort.part(2))))
     }
 
     pub(crate) fn push(&self, name: u64, payload: u64) -> Result<()> {
@@ -64,7 +64,7 @@ mod tests {
         fn a_name_of_several_payloads_is_ambiguous_whatever_the_memory(
             names in prop::collection::vec((0u64..40, 0u64..3), 0..200), memory_bytes in prop::sample::select(vec![0u64, 1 << 30])
         ) {
-            let pushed = Names::new(&Effort { workers: 1, memory_bytes, spill: std::env::temp_dir() });
+            let pushed = RecordNames::new(&ArchiveEffort { workers: 1, memory_bytes, spill: std::env::temp_dir() });
             let mut payloads: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
             for (name, payload) in names {
                 let name = name.wrapping_mul(0x0123_4567_89ab_cdef);

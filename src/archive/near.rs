@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, DParameter, get_error_name};
 
-use super::inputs::InputFile;
-use super::matches::Copy;
+use super::inputs::WarcInput;
+use super::matches::RecordCopy;
 use webtwin_base::error::{Error, Result};
-use webtwin_results::Run;
-use webtwin_results::pages::Pages;
+use webtwin_results::FinishedRun;
+use webtwin_results::pages::PageTable;
 use webtwin_storage::location::{seen_from_anywhere, working_folder};
 
 /// Maximum size of a block, and of the payload that it is compared with, in bytes.
@@ -20,11 +20,11 @@ pub(super) const MOST_BYTES: u64 = 16 << 20;
 const WINDOW_LOGS: (u32, u32) = (10, 25);
 
 /// Position in the input: number of the file, and offset in the file.
-pub(super) type Place = (u32, u64);
+pub(super) type InputPosition = (u32, u64);
 
 /// Near-copies, each with the kept page of its cluster.
 #[derive(Debug, Default)]
-pub(super) struct NearCopies(BTreeMap<Place, Place>);
+pub(super) struct NearCopies(BTreeMap<InputPosition, InputPosition>);
 
 impl NearCopies {
     /// Returns the records of the pages of a run that are in a cluster and are not the kept page.
@@ -33,8 +33,8 @@ impl NearCopies {
     ///
     /// # Errors
     /// Returns [`Error::Input`] if the folder has no such run, or the run read none of the files.
-    pub(crate) fn of(run: &Run, files: &[InputFile]) -> Result<NearCopies> {
-        let pages = Pages::of(run)?;
+    pub(crate) fn of(run: &FinishedRun, files: &[WarcInput]) -> Result<NearCopies> {
+        let pages = PageTable::of(run)?;
         let places = (0..pages.doc_ids()?.len()).map(|row| pages.place(row)).collect::<Result<Vec<_>>>()?;
         let here = working_folder();
         let given: HashMap<String, u32> =
@@ -48,7 +48,7 @@ impl NearCopies {
                 format!("it read none of the files given: it read {read}, and {given} is given; name them alike");
             return Err(Error::input(run.folder.name(), what));
         }
-        let place = |page: u64| -> Result<Option<Place>> {
+        let place = |page: u64| -> Result<Option<InputPosition>> {
             let row = pages.row(page)?;
             Ok(row.and_then(|row| Some((*numbers.get(places[row].0)?, places[row].1))))
         };
@@ -74,13 +74,13 @@ impl NearCopies {
 
     /// Removes an exact copy, and the record that it refers to, which must stay where every tool
     /// finds it.
-    pub(crate) fn leave_out(&mut self, copy: &Copy) {
+    pub(crate) fn leave_out(&mut self, copy: &RecordCopy) {
         self.0.remove(&(copy.file, copy.offset));
         self.0.remove(&(copy.of_file, copy.of_offset));
     }
 
     /// Returns the near-copies in a file by offset, each with its base.
-    pub(crate) fn of_file(&self, file: u32) -> impl Iterator<Item = (u64, Place)> {
+    pub(crate) fn of_file(&self, file: u32) -> impl Iterator<Item = (u64, InputPosition)> {
         self.0.range((file, 0)..=(file, u64::MAX)).map(|(copy, base)| (copy.1, *base))
     }
 }

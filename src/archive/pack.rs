@@ -7,7 +7,7 @@ use zstd::bulk::Compressor;
 use zstd::stream::write::Encoder;
 
 use webtwin_base::error::{Error, Result};
-use webtwin_pages::warc::Compression;
+use webtwin_pages::warc::RecordCompression;
 
 /// Level of zstd for rewritten records, which are small and rarely read.
 const SMALL_LEVEL: i32 = 19;
@@ -24,11 +24,11 @@ pub(super) enum Packer {
 
 impl Packer {
     /// Returns the compressor for a file with the given compression and dictionary.
-    pub(crate) fn new(compression: Compression, dictionary: Option<&[u8]>) -> Result<Packer> {
+    pub(crate) fn new(compression: RecordCompression, dictionary: Option<&[u8]>) -> Result<Packer> {
         Ok(match compression {
-            Compression::Plain => Packer::Plain,
-            Compression::Gzip => Packer::Gzip,
-            Compression::Zstd => {
+            RecordCompression::Plain => Packer::Plain,
+            RecordCompression::Gzip => Packer::Gzip,
+            RecordCompression::Zstd => {
                 let made = Compressor::with_dictionary(SMALL_LEVEL, dictionary.unwrap_or_default());
                 Packer::Zstd(Box::new(made.map_err(broken)?))
             }
@@ -54,22 +54,22 @@ fn broken(cause: std::io::Error) -> Error {
 }
 
 /// Compressor of a record of any length, which is written to `W` as a stream.
-pub(super) enum Member<'d, W: Write> {
+pub(super) enum MemberWriter<'d, W: Write> {
     Plain(W),
     Gzip(GzEncoder<W>),
     Zstd(Encoder<'d, W>),
 }
 
-impl<W: Write> Member<'_, W> {
+impl<W: Write> MemberWriter<'_, W> {
     /// Begins a record of a file with the given compression and dictionary.
-    pub(crate) fn begin(out: W, compression: Compression, dictionary: Option<&[u8]>) -> std::io::Result<Self> {
+    pub(crate) fn begin(out: W, compression: RecordCompression, dictionary: Option<&[u8]>) -> std::io::Result<Self> {
         Ok(match compression {
-            Compression::Plain => Member::Plain(out),
-            Compression::Gzip => Member::Gzip(GzEncoder::new(out, flate2::Compression::default())),
-            Compression::Zstd => {
+            RecordCompression::Plain => MemberWriter::Plain(out),
+            RecordCompression::Gzip => MemberWriter::Gzip(GzEncoder::new(out, flate2::Compression::default())),
+            RecordCompression::Zstd => {
                 let mut encoder = Encoder::with_dictionary(out, LEVEL, dictionary.unwrap_or_default())?;
                 encoder.include_checksum(true)?;
-                Member::Zstd(encoder)
+                MemberWriter::Zstd(encoder)
             }
         })
     }
@@ -77,27 +77,27 @@ impl<W: Write> Member<'_, W> {
     /// Ends the record.
     pub(crate) fn end(self) -> std::io::Result<()> {
         match self {
-            Member::Plain(_) => Ok(()),
-            Member::Gzip(encoder) => encoder.finish().map(drop),
-            Member::Zstd(encoder) => encoder.finish().map(drop),
+            MemberWriter::Plain(_) => Ok(()),
+            MemberWriter::Gzip(encoder) => encoder.finish().map(drop),
+            MemberWriter::Zstd(encoder) => encoder.finish().map(drop),
         }
     }
 }
 
-impl<W: Write> Write for Member<'_, W> {
+impl<W: Write> Write for MemberWriter<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         match self {
-            Member::Plain(out) => out.write(bytes),
-            Member::Gzip(encoder) => encoder.write(bytes),
-            Member::Zstd(encoder) => encoder.write(bytes),
+            MemberWriter::Plain(out) => out.write(bytes),
+            MemberWriter::Gzip(encoder) => encoder.write(bytes),
+            MemberWriter::Zstd(encoder) => encoder.write(bytes),
         }
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
         match self {
-            Member::Plain(out) => out.flush(),
-            Member::Gzip(encoder) => encoder.flush(),
-            Member::Zstd(encoder) => encoder.flush(),
+            MemberWriter::Plain(out) => out.flush(),
+            MemberWriter::Gzip(encoder) => encoder.flush(),
+            MemberWriter::Zstd(encoder) => encoder.flush(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::head::Head;
+use super::head::RewritableHead;
 use webtwin_pages::fetch_time;
 use webtwin_pages::warc::stored::values;
 
@@ -27,11 +27,11 @@ const NEVER: [&str; 8] = [
 ];
 
 /// Hash of a payload and of its interpretation, 160 bits.
-pub(super) type Key = [u32; 5];
+pub(super) type PayloadKey = [u32; 5];
 
 /// Record with a payload that may be replaced by a reference, or that a reference may point to.
-pub(super) struct Candidate<'h> {
-    pub head: Head<'h>,
+pub(super) struct PayloadRecord<'h> {
+    pub head: RewritableHead<'h>,
     pub uri: String,
     /// Time of capture, in seconds since 1970.
     pub seconds: i64,
@@ -41,11 +41,11 @@ pub(super) struct Candidate<'h> {
     meaning: Vec<u8>,
 }
 
-impl<'h> Candidate<'h> {
+impl<'h> PayloadRecord<'h> {
     /// Parses the heads of a record. Returns `None` if the record must stay unchanged.
-    pub(crate) fn of(head: &'h [u8], http: &[u8]) -> Option<Candidate<'h>> {
+    pub(crate) fn of(head: &'h [u8], http: &[u8]) -> Option<PayloadRecord<'h>> {
         let bytes = head;
-        let head = Head::parse(bytes)?;
+        let head = RewritableHead::parse(bytes)?;
         let once = ONCE.iter().all(|name| head.only(name).is_some());
         let at_most_once = AT_MOST_ONCE.iter().all(|name| head.values(name).count() < 2);
         let never = NEVER.iter().all(|name| head.values(name).next().is_none());
@@ -65,7 +65,7 @@ impl<'h> Candidate<'h> {
         };
         let date = text("WARC-Date")?;
         let uri = text("WARC-Target-URI")?;
-        let candidate = Candidate {
+        let candidate = PayloadRecord {
             uri: without_brackets(&uri).to_string(),
             seconds: fetch_time::parse(&date)?,
             id: text("WARC-Record-ID")?,
@@ -77,7 +77,7 @@ impl<'h> Candidate<'h> {
     }
 
     /// Returns the key of this record for the given SHA-256 of its payload.
-    pub(crate) fn key(&self, payload: &[u8; 32]) -> Key {
+    pub(crate) fn key(&self, payload: &[u8; 32]) -> PayloadKey {
         key(&Sha256::new().chain_update(&self.meaning).chain_update(payload).finalize().into())
     }
 
@@ -93,7 +93,7 @@ impl<'h> Candidate<'h> {
 }
 
 /// Returns the first 160 bits of a SHA-256.
-pub(super) fn key(digest: &[u8; 32]) -> Key {
+pub(super) fn key(digest: &[u8; 32]) -> PayloadKey {
     std::array::from_fn(|i| {
         u32::from_be_bytes([digest[4 * i], digest[4 * i + 1], digest[4 * i + 2], digest[4 * i + 3]])
     })

@@ -6,8 +6,8 @@ use std::ops::Range;
 use data_encoding::{BASE32, HEXLOWER};
 use sha1::{Digest as _, Sha1};
 
-use super::head::Head;
-use super::record::{Candidate, id_name, without_brackets};
+use super::head::RewritableHead;
+use super::record::{PayloadRecord, id_name, without_brackets};
 use webtwin_pages::warc::stored::values;
 
 /// Added field with the digest of the removed payload.
@@ -31,13 +31,13 @@ const GONE_NEAR: [&str; 5] =
 
 /// Returns the digest of the payload that a rewritten record refers to, or `None` if the record is
 /// not rewritten.
-pub(super) fn payload_wanted(head: &Head) -> Option<[u8; 32]> {
+pub(super) fn payload_wanted(head: &RewritableHead) -> Option<[u8; 32]> {
     let value = std::str::from_utf8(head.only(PAYLOAD).or_else(|| head.only(BASE))?).ok()?;
     HEXLOWER.decode(value.strip_prefix(SHA256)?.as_bytes()).ok()?.try_into().ok()
 }
 
 /// Returns the range in the file of differences, if the record replaces a near-copy.
-pub(super) fn difference(head: &Head) -> Option<Range<u64>> {
+pub(super) fn difference(head: &RewritableHead) -> Option<Range<u64>> {
     let (offset, length) = std::str::from_utf8(head.only(NEAR)?).ok()?.split_once(' ')?;
     let offset: u64 = offset.parse().ok()?;
     Some(offset..offset.checked_add(length.parse().ok()?)?)
@@ -66,7 +66,7 @@ pub(super) struct Original {
 impl Original {
     /// Reads the description from the head of a record. Returns `None` if a field is missing.
     pub(crate) fn of(head: &[u8], is_ambiguous: impl Fn(u64) -> bool) -> Option<Original> {
-        let field = |name: &str| String::from_utf8(Head::parse(head)?.only(name)?.to_vec()).ok();
+        let field = |name: &str| String::from_utf8(RewritableHead::parse(head)?.only(name)?.to_vec()).ok();
         let has_own_id = id_name(head).is_some_and(|name| !is_ambiguous(name));
         Some(Original {
             id: field("WARC-Record-ID").filter(|_| has_own_id),
@@ -82,7 +82,7 @@ impl Original {
 /// Tools look up the original record by its target, date and payload digest. So the digest is the
 /// one in the original record. If that has none, it is the digest that the tools compute, which is
 /// that of the stored payload.
-pub(super) fn revisit(of: &Candidate, http: &[u8], original: &Original, digests: ([u8; 32], [u8; 20])) -> Vec<u8> {
+pub(super) fn revisit(of: &PayloadRecord, http: &[u8], original: &Original, digests: ([u8; 32], [u8; 20])) -> Vec<u8> {
     let version = if of.head.is_1_0() { "1.0" } else { "1.1" };
     let payload_digest = original.payload_digest.clone().unwrap_or_else(|| sha1(&digests.1));
     let mut lines = vec![
@@ -105,7 +105,7 @@ pub(super) fn revisit(of: &Candidate, http: &[u8], original: &Original, digests:
 /// Returns the head and block of the record that replaces a near-copy: a `metadata` record with the
 /// position of the difference. Tools for web archives do not treat such a record as content.
 pub(super) fn note(
-    of: &Candidate,
+    of: &PayloadRecord,
     base: &[u8],
     payload: &[u8; 32],
     (offset, length): (u64, usize),

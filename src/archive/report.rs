@@ -11,7 +11,7 @@ pub(super) const SUMMARY: &str = "summary.json";
 /// Numbers of records of the input, or of their bytes, by the outcome of the records. `read` is the
 /// sum of the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct ArchiveCounts {
     /// Complete records in the input, or all of its bytes.
     pub read: u64,
     /// Records copied unchanged. For bytes, includes those that do not belong to complete records.
@@ -22,8 +22,8 @@ pub struct Counts {
     pub near: u64,
 }
 
-impl Counts {
-    fn add(&mut self, other: &Counts) {
+impl ArchiveCounts {
+    fn add(&mut self, other: &ArchiveCounts) {
         self.read += other.read;
         self.copied += other.copied;
         self.revisits += other.revisits;
@@ -64,10 +64,10 @@ pub struct FileSummary {
     /// Size of the archived file in bytes, including the differences of its near-copies.
     pub bytes_out: u64,
     /// Numbers of records.
-    pub records: Counts,
+    pub records: ArchiveCounts,
     /// Bytes of the original file by the outcome of its records.
     #[serde(default)]
-    pub bytes: Counts,
+    pub bytes: ArchiveCounts,
     /// Number of ranges of bytes that do not belong to complete records, which are copied
     /// unchanged.
     pub others: u64,
@@ -80,12 +80,12 @@ pub struct FileSummary {
 
 /// Content of an archive, as written to `summary.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct ArchiveSummary {
     /// Numbers of records of all files.
-    pub records: Counts,
+    pub records: ArchiveCounts,
     /// Bytes of all original files by the outcome of the records.
     #[serde(default)]
-    pub bytes: Counts,
+    pub bytes: ArchiveCounts,
     /// Number of revisits and differences in `records` that refer to older archives.
     #[serde(default)]
     pub against: u64,
@@ -106,22 +106,33 @@ pub struct Summary {
     pub files: Vec<FileSummary>,
 }
 
-impl Summary {
+impl ArchiveSummary {
     /// Sums up the files.
     pub(super) fn of(
         mut files: Vec<FileSummary>,
         near: NearSummary,
         against: u64,
         [kept_small, kept_referred, kept_ambiguous]: [u64; 3],
-    ) -> Summary {
+    ) -> ArchiveSummary {
         files.sort_unstable_by(|x, y| x.path.cmp(&y.path));
-        let (mut records, mut bytes) = (Counts::default(), Counts::default());
+        let (mut records, mut bytes) = (ArchiveCounts::default(), ArchiveCounts::default());
         for file in &files {
             records.add(&file.records);
             bytes.add(&file.bytes);
         }
         let (bytes_in, bytes_out) = files.iter().fold((0, 0), |(x, y), file| (x + file.bytes_in, y + file.bytes_out));
-        Summary { records, bytes, against, bytes_in, bytes_out, kept_small, kept_referred, kept_ambiguous, near, files }
+        ArchiveSummary {
+            records,
+            bytes,
+            against,
+            bytes_in,
+            bytes_out,
+            kept_small,
+            kept_referred,
+            kept_ambiguous,
+            near,
+            files,
+        }
     }
 
     pub(super) fn to_json(&self) -> Vec<u8> {
@@ -129,7 +140,7 @@ impl Summary {
     }
 
     /// Parses the summary of an archive.
-    pub(super) fn read(folder: &Location, bytes: &[u8]) -> Result<Summary> {
+    pub(super) fn read(folder: &Location, bytes: &[u8]) -> Result<ArchiveSummary> {
         serde_json::from_slice(bytes).map_err(|cause| {
             Error::input(folder.name(), format!("{SUMMARY} is not that of an archive that this build knows: {cause}"))
         })
@@ -138,7 +149,7 @@ impl Summary {
 
 /// Totals of a restoration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Restored {
+pub struct RestoreReport {
     /// Number of files.
     pub files: u64,
     /// Number of files that are identical to the originals, because nothing in them was replaced.

@@ -6,20 +6,20 @@ use std::sync::{Mutex, PoisonError};
 
 use data_encoding::HEXLOWER;
 
-use super::head::Head;
-use super::inputs::{InputFile, archived, older};
-use super::matches::{Copies, Copy, holders};
-use super::pack::Member;
+use super::head::RewritableHead;
+use super::inputs::{WarcInput, archived, older};
+use super::matches::{RecordCopies, RecordCopy, holders};
+use super::pack::MemberWriter;
 use super::references::{difference, differences_path};
-use super::report::{Restored, Summary};
-use super::survey::{Fingerprint, Purpose, pieces, stored_records, survey};
-use super::{Effort, near, written};
+use super::report::{ArchiveSummary, RestoreReport};
+use super::survey::{Fingerprint, SurveyPurpose, pieces, stored_records, survey};
+use super::{ArchiveEffort, near, written};
 use webtwin_base::error::{Error, Result};
-use webtwin_base::progress::Laps;
-use webtwin_base::read_at::ReadAt;
+use webtwin_base::progress::StageTimes;
+use webtwin_base::read_at::RandomAccess;
 use webtwin_base::threads::for_each;
-use webtwin_pages::warc::Compression;
-use webtwin_pages::warc::stored::{Stored, TRAILER, Take, Visitor, values};
+use webtwin_pages::warc::RecordCompression;
+use webtwin_pages::warc::stored::{ByteReceiver, StoredRecord, TRAILER, Visitor, values};
 use webtwin_storage::location::Location;
 use webtwin_storage::manifest::{FileEntry, Manifest};
 use webtwin_storage::new_file::NewFile;
@@ -34,46 +34,47 @@ pub(super) fn restore(
     from: &Location,
     against: &[String],
     folder: &Location,
-    effort: &Effort,
-    tell: &dyn Fn(String),
-) -> Result<Restored> {
-    let mut laps = Laps::start();
-    let (mut files, summary, made_against) = archived(from)?;
-    files.extend(older(against, tell)?);
-    let survey = survey(&files, Purpose::Restore, effort)?;
+    effort: &ArchiveEffort,
+    notify: &dyn Fn(String),
+) -> Result<RestoreReport> {
+    let mut stage_times = StageTimes::start();
+    let (mut files, summary, compared_with) = archived(from)?;
+    files.extend(older(against, notify)?);
+    let survey = survey(&files, SurveyPurpose::Restore, effort)?;
     let (copies, missing) = holders(survey.rows, summary.files.len(), effort)?;
     if let Some(row) = missing {
         let offset = row.offset;
         let mut what = format!("the record at {offset} refers to a payload that no file of the archive holds");
-        if !made_against.is_empty() {
-            what += &format!("; it was made against {}: name that with --against", made_against.join(", "));
+        if !compared_with.is_empty() {
+            what += &format!("; it was made against {}: name that with --against", compared_with.join(", "));
         }
         return Err(Error::input(files[row.file as usize].location.name(), what));
     }
-    laps.lap("survey");
+    stage_times.end_stage("survey");
     let attempt = Attempt::new(folder, &random_id()?)?;
     let temporary = attempt.temporary();
     let staged = || {
-        let done = Mutex::new((Vec::new(), Restored::default()));
+        let done = Mutex::new((Vec::new(), RestoreReport::default()));
         let restorer = Restorer { from, files: &files, summary: &summary, attempt: &attempt };
         for_each(effort.workers, copies.parts(), || (), |(), part| restorer.part(&copies, part, &done))?;
         Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner))
     };
-    let (mut entries, restored): (Vec<FileEntry>, Restored) = staged().inspect_err(|_: &Error| attempt.discard())?;
+    let (mut entries, restored): (Vec<FileEntry>, RestoreReport) =
+        staged().inspect_err(|_: &Error| attempt.discard())?;
     entries.sort_unstable();
-    laps.lap("restore");
+    stage_times.end_stage("restore");
     if let Some(temporary) = temporary {
         temporary.release();
     }
-    manifest((from, against), effort, &restored, &laps, entries, attempt.id()).commit(&attempt)?;
+    manifest((from, against), effort, &restored, &stage_times, entries, attempt.id()).commit(&attempt)?;
     Ok(restored)
 }
 
 fn manifest(
     (from, against): (&Location, &[String]),
-    effort: &Effort,
-    restored: &Restored,
-    laps: &Laps,
+    effort: &ArchiveEffort,
+    restored: &RestoreReport,
+    stage_times: &StageTimes,
     files: Vec<FileEntry>,
     attempt: &str,
 ) -> Manifest {
@@ -82,7 +83,7 @@ fn manifest(
     Manifest {
         workers: effort.workers as u64,
         counts: counts.map(|(name, count)| (name.to_string(), count)).into(),
-        seconds: laps.seconds.clone(),
+        seconds: stage_times.seconds.clone(),
         files,
         ..Manifest::new(attempt, job)
     }
@@ -91,13 +92,13 @@ fn manifest(
 struct Restorer<'r> {
     from: &'r Location,
     /// Files of the archive, followed by those of older archives.
-    files: &'r [InputFile],
-    summary: &'r Summary,
+    files: &'r [WarcInput],
+    summary: &'r ArchiveSummary,
     attempt: &'r Attempt,
 }
 
 impl Restorer<'_> {
-    fn part(&self, copies: &Copies, part: usize, done: &Mutex<(Vec<FileEntry>, Restored)>) -> Result<()> {
+    fn part(&self, copies: &RecordCopies, part: usize, done: &Mutex<(Vec<FileEntry>, RestoreReport)>) -> Result<()> {
         let (numbers, copies) = copies.take(part)?;
         for number in numbers {
             let first = copies.partition_point(|copy| (copy.file as usize) < number);
@@ -116,7 +117,7 @@ impl Restorer<'_> {
 
     /// Restores a file. `copies` are its rewritten records, by offset. Also returns its number of
     /// records.
-    fn file(&self, number: usize, copies: &[Copy]) -> Result<(FileEntry, u64)> {
+    fn file(&self, number: usize, copies: &[RecordCopy]) -> Result<(FileEntry, u64)> {
         let file = &self.files[number];
         let open = open_pinned(&file.location, &file.stamp)?;
         let mut records = stored_records(&*open, file)?;
@@ -149,12 +150,12 @@ impl Restorer<'_> {
 
 struct FileWriter<'w> {
     from: &'w Location,
-    files: &'w [InputFile],
-    file: &'w InputFile,
-    bytes: &'w dyn ReadAt,
-    compression: Compression,
+    files: &'w [WarcInput],
+    file: &'w WarcInput,
+    bytes: &'w dyn RandomAccess,
+    compression: RecordCompression,
     dictionary: Option<Vec<u8>>,
-    copies: std::slice::Iter<'w, Copy>,
+    copies: std::slice::Iter<'w, RecordCopy>,
     out: NewFile,
     /// Position in the archived file up to which it has been processed.
     at: u64,
@@ -173,13 +174,13 @@ impl FileWriter<'_> {
         Ok(())
     }
 
-    fn restore(&mut self, record: &Stored, block: &[u8]) -> Result<()> {
+    fn restore(&mut self, record: &StoredRecord, block: &[u8]) -> Result<()> {
         let broken = || {
             let what = format!("the record at {} cannot be restored; the archive is damaged", record.range.start);
             Error::input(self.file.location.name(), what)
         };
         let copy = *self.copies.next().filter(|copy| copy.offset == record.range.start).ok_or_else(broken)?;
-        let rewritten = Head::parse(&record.head).ok_or_else(broken)?;
+        let rewritten = RewritableHead::parse(&record.head).ok_or_else(broken)?;
         let head = rewritten.original().ok_or_else(broken)?;
         let holder = &self.files[copy.of_file as usize];
         let open = open_pinned(&holder.location, &holder.stamp)?;
@@ -190,7 +191,8 @@ impl FileWriter<'_> {
         };
         self.fingerprint.heads(&head, block);
         let path = &self.file.path;
-        let mut member = written(Member::begin(&mut self.out, self.compression, self.dictionary.as_deref()), path)?;
+        let mut member =
+            written(MemberWriter::begin(&mut self.out, self.compression, self.dictionary.as_deref()), path)?;
         written(member.write_all(&head).and_then(|()| member.write_all(block)), path)?;
         if difference.is_some() {
             return written(member.write_all(TRAILER).and_then(|()| member.end()), path);
@@ -209,8 +211,8 @@ impl FileWriter<'_> {
         &self,
         head: &[u8],
         range: Range<u64>,
-        open: &dyn ReadAt,
-        holder: &InputFile,
+        open: &dyn RandomAccess,
+        holder: &WarcInput,
         offset: u64,
     ) -> Result<Option<Vec<u8>>> {
         let differences = opened(&self.from.join(&differences_path(&self.file.path))?)?;
@@ -224,9 +226,9 @@ impl FileWriter<'_> {
     }
 }
 
-impl Take for FileWriter<'_> {
+impl ByteReceiver for FileWriter<'_> {
     fn heads(&mut self, head: &[u8], http: &[u8]) {
-        let is_ours = Head::parse(head).is_some_and(|head| head.has_ours());
+        let is_ours = RewritableHead::parse(head).is_some_and(|head| head.has_ours());
         self.block = is_ours.then(|| http.to_vec());
         if !is_ours {
             self.fingerprint.heads(head, http);
@@ -242,7 +244,7 @@ impl Take for FileWriter<'_> {
 }
 
 impl Visitor for FileWriter<'_> {
-    fn record(&mut self, record: Stored) -> Result<()> {
+    fn record(&mut self, record: StoredRecord) -> Result<()> {
         self.records += 1;
         if let Some(block) = self.block.take() {
             self.copy_up_to(record.range.start)?;
@@ -265,7 +267,7 @@ struct Payload<'p, W: Write> {
     written: io::Result<()>,
 }
 
-impl<W: Write> Take for Payload<'_, W> {
+impl<W: Write> ByteReceiver for Payload<'_, W> {
     fn heads(&mut self, _: &[u8], _: &[u8]) {}
 
     fn payload(&mut self, bytes: &[u8]) {

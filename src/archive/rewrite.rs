@@ -10,22 +10,22 @@ use data_encoding::HEXLOWER;
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
-use super::cdxj::{self, CopiedRecords, INDEX, Replaced, push_line};
-use super::inputs::InputFile;
-use super::matches::{Copies, Copy};
-use super::near::{self, MOST_BYTES, NearCopies, Place};
+use super::cdxj::{self, CopiedRecords, INDEX, ReplacedRecord, push_line};
+use super::inputs::WarcInput;
+use super::matches::{RecordCopies, RecordCopy};
+use super::near::{self, InputPosition, MOST_BYTES, NearCopies};
 use super::pack::Packer;
-use super::record::Candidate;
+use super::record::PayloadRecord;
 use super::references::{Original, differences_path, note, revisit};
-use super::report::{Counts, FileSummary, NearSummary, SUMMARY, Summary};
+use super::report::{ArchiveCounts, ArchiveSummary, FileSummary, NearSummary, SUMMARY};
 use super::sorted_lines::SortedLines;
-use super::survey::{Surveyed, pieces, stored_records};
-use super::{Settings, written};
+use super::survey::{FileSurvey, pieces, stored_records};
+use super::{ArchiveSettings, written};
 use webtwin_base::error::{Error, Result};
-use webtwin_base::progress::Laps;
-use webtwin_base::read_at::ReadAt;
+use webtwin_base::progress::StageTimes;
+use webtwin_base::read_at::RandomAccess;
 use webtwin_base::threads::for_each;
-use webtwin_pages::warc::stored::{Stored, TRAILER, Take, values};
+use webtwin_pages::warc::stored::{ByteReceiver, StoredRecord, TRAILER, values};
 use webtwin_storage::location::Location;
 use webtwin_storage::manifest::{FileEntry, Manifest};
 use webtwin_storage::new_file::NewFile;
@@ -43,15 +43,15 @@ pub(super) const RECIPE: (&str, &str) = ("archive", "revisits with Webtwin-Line,
 /// # Errors
 /// Returns any error of inputs and stores. Then no file is left behind.
 pub(super) fn rewrite(
-    settings: &Settings,
+    settings: &ArchiveSettings,
     folder: &Location,
     mut rewriter: Rewriter,
-    copies: Copies,
-    laps: &mut Laps,
-) -> Result<Summary> {
+    copies: RecordCopies,
+    stage_times: &mut StageTimes,
+) -> Result<ArchiveSummary> {
     let attempt = Attempt::new(folder, &random_id()?)?;
     let temporary = attempt.temporary();
-    let mut staged = || -> Result<(Vec<FileEntry>, Summary)> {
+    let mut staged = || -> Result<(Vec<FileEntry>, ArchiveSummary)> {
         let done = Mutex::new(Done::default());
         for_each(
             settings.effort.workers,
@@ -73,7 +73,7 @@ pub(super) fn rewrite(
         )?;
         let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
         let kept = [done.kept_small, done.kept_referred, rewriter.kept_ambiguous];
-        let summary = Summary::of(done.files, done.near, done.against, kept);
+        let summary = ArchiveSummary::of(done.files, done.near, done.against, kept);
         let mut entries = done.entries;
         // The index can only be merged after all files have added their lines.
         if let Some(index) = rewriter.index.take() {
@@ -85,27 +85,33 @@ pub(super) fn rewrite(
         Ok((entries, summary))
     };
     let (entries, summary) = staged().inspect_err(|_| attempt.discard())?;
-    laps.lap("rewrite");
+    stage_times.end_stage("rewrite");
     // After the next call the attempt may be decided on, and then its files must stay.
     if let Some(temporary) = temporary {
         temporary.release();
     }
-    manifest(settings, &summary, laps, entries, attempt.id()).commit(&attempt)?;
+    manifest(settings, &summary, stage_times, entries, attempt.id()).commit(&attempt)?;
     Ok(summary)
 }
 
-fn manifest(settings: &Settings, summary: &Summary, laps: &Laps, files: Vec<FileEntry>, attempt: &str) -> Manifest {
+fn manifest(
+    settings: &ArchiveSettings,
+    summary: &ArchiveSummary,
+    stage_times: &StageTimes,
+    files: Vec<FileEntry>,
+    attempt: &str,
+) -> Manifest {
     let near = settings.near.as_ref().map(|near| serde_json::json!({ "run": near.run, "write": near.write }));
     let job = serde_json::json!({ "kind": "archive", "input": { "urls": settings.inputs }, "against": settings.against, "near": near,
         "cdxj": settings.cdxj });
-    let Counts { read, copied, revisits, near } = summary.records;
+    let ArchiveCounts { read, copied, revisits, near } = summary.records;
     let counts =
         [("read", read), ("copied", copied), ("revisits", revisits), ("near", near), ("against", summary.against)];
     Manifest {
         recipes: BTreeMap::from([(RECIPE.0.into(), RECIPE.1.into())]),
         workers: settings.effort.workers as u64,
         counts: counts.map(|(name, count)| (name.to_string(), count)).into(),
-        seconds: laps.seconds.clone(),
+        seconds: stage_times.seconds.clone(),
         files,
         ..Manifest::new(attempt, job)
     }
@@ -134,13 +140,13 @@ impl Done {
 }
 
 /// Cache of originals by their positions.
-type Originals = HashMap<Place, Original>;
+type Originals = HashMap<InputPosition, Original>;
 
 /// Data that is complete before any file is written.
 pub(super) struct Rewriter<'r> {
     /// Files to archive, followed by those of older archives.
-    pub files: &'r [InputFile],
-    pub surveyed: &'r [Surveyed],
+    pub files: &'r [WarcInput],
+    pub surveyed: &'r [FileSurvey],
     /// Hashes of the names that the input's own revisits refer to, ascending.
     pub referred: &'r [u64],
     /// Hashes of ambiguous names, ascending.
@@ -159,8 +165,8 @@ pub(super) struct Rewriter<'r> {
 /// Target of a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Reference {
-    Copy(Place),
-    Near(Place),
+    Copy(InputPosition),
+    Near(InputPosition),
 }
 
 /// File that is being written.
@@ -172,14 +178,14 @@ struct Writing<'w> {
     at: u64,
     /// Number of bytes written.
     out_bytes: u64,
-    replaced: Vec<Replaced>,
+    replaced: Vec<ReplacedRecord>,
     /// Lines of the index for records that replace others.
     lines: Vec<u8>,
     differences: Option<NewFile>,
     /// Total size of the differences so far in bytes, written or measured.
     differences_bytes: u64,
-    records: Counts,
-    bytes: Counts,
+    records: ArchiveCounts,
+    bytes: ArchiveCounts,
     near: NearSummary,
     against: u64,
     kept_small: u64,
@@ -200,7 +206,7 @@ impl Writing<'_> {
     fn replace(&mut self, range: Range<u64>, bytes: &[u8]) -> Result<()> {
         self.copy_up_to(range.start)?;
         self.at = range.end;
-        self.replaced.push(Replaced { range, bytes: bytes.len() as u64 });
+        self.replaced.push(ReplacedRecord { range, bytes: bytes.len() as u64 });
         self.out_bytes += bytes.len() as u64;
         written(self.out.write_all(bytes), self.path)
     }
@@ -208,7 +214,7 @@ impl Writing<'_> {
 
 impl Rewriter<'_> {
     /// Writes a file. `copies` are its copies by offset.
-    fn file(&self, attempt: &Attempt, number: usize, copies: &[Copy], originals: &mut Originals) -> Result<Done> {
+    fn file(&self, attempt: &Attempt, number: usize, copies: &[RecordCopy], originals: &mut Originals) -> Result<Done> {
         let (file, surveyed) = (&self.files[number], &self.surveyed[number]);
         let open = open_pinned(&file.location, &file.stamp)?;
         let mut records = stored_records(&*open, file)?;
@@ -223,8 +229,8 @@ impl Rewriter<'_> {
             lines: Vec::new(),
             differences: None,
             differences_bytes: 0,
-            records: Counts { read: surveyed.records, ..Counts::default() },
-            bytes: Counts { read: open.len(), ..Counts::default() },
+            records: ArchiveCounts { read: surveyed.records, ..ArchiveCounts::default() },
+            bytes: ArchiveCounts { read: open.len(), ..ArchiveCounts::default() },
             near: NearSummary::default(),
             against: 0,
             kept_small: 0,
@@ -242,7 +248,7 @@ impl Rewriter<'_> {
                 // The run has found a page at this offset, but there is no complete record.
                 (None, Reference::Near(_)) => continue,
             };
-            let of = match (Candidate::of(&record.head, &record.http), reference) {
+            let of = match (PayloadRecord::of(&record.head, &record.http), reference) {
                 (Some(of), _) => of,
                 (None, Reference::Copy(_)) => return Err(changed(file, offset)),
                 (None, Reference::Near(_)) => continue,
@@ -261,7 +267,7 @@ impl Rewriter<'_> {
                     }
                     writing.replace(record.range.clone(), &packed)?;
                     let length = packed.len() as u64;
-                    let at = cdxj::Place { path: &file.path, offset: writing.out_bytes - length, length };
+                    let at = cdxj::ArchivePosition { path: &file.path, offset: writing.out_bytes - length, length };
                     push_line(&mut writing.lines, &revisit, &record.http, None, &at);
                     writing.records.revisits += 1;
                     writing.bytes.revisits += record.range.end - record.range.start;
@@ -308,8 +314,8 @@ impl Rewriter<'_> {
         attempt: &Attempt,
         writing: &mut Writing,
         packer: &mut Packer,
-        (of, record, taken): (&Candidate, &Stored, Taken),
-        (base_file, base_offset): Place,
+        (of, record, taken): (&PayloadRecord, &StoredRecord, Taken),
+        (base_file, base_offset): InputPosition,
     ) -> Result<()> {
         let Some(block) = taken.block.filter(|block| block.len() as u64 <= MOST_BYTES) else { return Ok(()) };
         let file = &self.files[base_file as usize];
@@ -360,7 +366,7 @@ impl Rewriter<'_> {
     }
 
     /// Returns the description of the record that holds the payload of a copy.
-    fn original(&self, place: Place, known: &mut Originals) -> Result<Original> {
+    fn original(&self, place: InputPosition, known: &mut Originals) -> Result<Original> {
         if let Some(original) = known.get(&place) {
             return Ok(original.clone());
         }
@@ -377,7 +383,7 @@ impl Rewriter<'_> {
     }
 }
 
-fn changed(file: &InputFile, offset: u64) -> Error {
+fn changed(file: &WarcInput, offset: u64) -> Error {
     Error::input(file.location.name(), format!("the record at {offset} changed while it was read; run again"))
 }
 
@@ -396,7 +402,7 @@ impl Taken {
     }
 }
 
-impl Take for Taken {
+impl ByteReceiver for Taken {
     fn heads(&mut self, _: &[u8], http: &[u8]) {
         if let Some(block) = &mut self.block {
             block.extend_from_slice(http);

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use super::Effort;
+use super::ArchiveEffort;
 use webtwin_base::error::Result;
 use webtwin_spill::RunLog;
 
@@ -25,11 +25,11 @@ struct Runs {
 }
 
 impl SortedLines {
-    pub(crate) fn new(effort: &Effort) -> SortedLines {
+    pub(crate) fn new(effort: &ArchiveEffort) -> SortedLines {
         SortedLines::in_runs_of(RUN_BYTES, effort)
     }
 
-    fn in_runs_of(run_bytes: usize, effort: &Effort) -> SortedLines {
+    fn in_runs_of(run_bytes: usize, effort: &ArchiveEffort) -> SortedLines {
         let sorted = RunLog::new(&effort.part(4));
         SortedLines(Mutex::new(Runs { open: Vec::new(), run_bytes, sorted, runs: Vec::new() }))
     }
@@ -117,7 +117,7 @@ mod tests {
             run_bytes in 1usize..300,
             memory_bytes in prop::sample::select(vec![0u64, 1 << 30]),
         ) {
-            let effort = Effort { workers: 1, memory_bytes, spill: std::env::temp_dir() };
+            let effort = ArchiveEffort { workers: 1, memory_bytes, spill: std::env::temp_dir() };
             let sorted = SortedLines::in_runs_of(run_bytes, &effort);
             for lines in &adds {
                 let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();

@@ -6,19 +6,19 @@ use std::sync::{Mutex, PoisonError};
 use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Effort;
-use super::head::Head;
-use super::inputs::InputFile;
-use super::matches::{HOLDS, OLDER, Row, Rows, WANTS};
-use super::names::Names;
-use super::record::{self, Candidate, key, referred};
+use super::ArchiveEffort;
+use super::head::RewritableHead;
+use super::inputs::WarcInput;
+use super::matches::{HOLDS, KeyedRecord, KeyedRecords, OLDER, WANTS};
+use super::names::RecordNames;
+use super::record::{self, PayloadRecord, key, referred};
 use super::references::payload_wanted;
 use webtwin_base::error::{Error, Result};
-use webtwin_base::read_at::ReadAt;
+use webtwin_base::read_at::RandomAccess;
 use webtwin_base::threads::for_each;
-use webtwin_job::Limits;
-use webtwin_pages::warc::Compression;
-use webtwin_pages::warc::stored::{Stored, StoredRecords, TRAILER, Take, Visitor, values};
+use webtwin_job::RecordLimits;
+use webtwin_pages::warc::RecordCompression;
+use webtwin_pages::warc::stored::{ByteReceiver, StoredRecord, StoredRecords, TRAILER, Visitor, values};
 use webtwin_storage::open::open_pinned;
 
 /// Maximum number of bytes outside of records that are read at a time.
@@ -26,7 +26,7 @@ const PIECE_BYTES: u64 = 1 << 20;
 
 /// Purpose of a survey.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum SurveyPurpose {
     /// Find the records that are copies.
     Archive,
     /// Find the records that hold the payloads that others refer to.
@@ -35,7 +35,7 @@ pub(super) enum Purpose {
 
 /// Content of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Surveyed {
+pub(super) struct FileSurvey {
     pub records: u64,
     /// Number of ranges outside of complete records, and their total size in bytes.
     pub others: u64,
@@ -46,9 +46,9 @@ pub(super) struct Surveyed {
 
 /// Content of all files.
 pub(super) struct Survey {
-    pub rows: Rows,
+    pub rows: KeyedRecords,
     /// Content of each file, by number.
-    pub files: Vec<Surveyed>,
+    pub files: Vec<FileSurvey>,
     /// Hashes of the names that the input's own revisits refer to, ascending.
     pub referred: Vec<u64>,
     /// Hashes of ambiguous names, ascending.
@@ -60,9 +60,9 @@ pub(super) struct Survey {
 /// # Errors
 /// Returns any error of the files, and [`Error::Input`] if a file to archive already belongs to an
 /// archive.
-pub(super) fn survey(files: &[InputFile], purpose: Purpose, effort: &Effort) -> Result<Survey> {
-    let (rows, names) = (Rows::new(effort), Names::new(effort));
-    let found = Mutex::new((vec![Surveyed::default(); files.len()], Vec::new()));
+pub(super) fn survey(files: &[WarcInput], purpose: SurveyPurpose, effort: &ArchiveEffort) -> Result<Survey> {
+    let (rows, names) = (KeyedRecords::new(effort), RecordNames::new(effort));
+    let found = Mutex::new((vec![FileSurvey::default(); files.len()], Vec::new()));
     for_each(
         effort.workers,
         files.len(),
@@ -83,21 +83,21 @@ pub(super) fn survey(files: &[InputFile], purpose: Purpose, effort: &Effort) -> 
 
 fn survey_file(
     number: u32,
-    file: &InputFile,
-    purpose: Purpose,
-    (rows, names): (&Rows, &Names),
-) -> Result<(Surveyed, Vec<u64>)> {
+    file: &WarcInput,
+    purpose: SurveyPurpose,
+    (rows, names): (&KeyedRecords, &RecordNames),
+) -> Result<(FileSurvey, Vec<u64>)> {
     let open = open_pinned(&file.location, &file.stamp)?;
     let mut records = stored_records(&*open, file)?;
     let mut surveyor = Surveyor {
         number,
         file,
         bytes: &*open,
-        is_plain: records.compression() == Compression::Plain,
+        is_plain: records.compression() == RecordCompression::Plain,
         purpose,
         rows,
         names,
-        surveyed: Surveyed::default(),
+        surveyed: FileSurvey::default(),
         referred: Vec::new(),
         sha256: Fingerprint::default(),
         payload: Sha256::new(),
@@ -111,9 +111,9 @@ fn survey_file(
 }
 
 /// Opens the records of a file.
-pub(super) fn stored_records<'f>(open: &'f dyn ReadAt, file: &InputFile) -> Result<StoredRecords<'f>> {
+pub(super) fn stored_records<'f>(open: &'f dyn RandomAccess, file: &WarcInput) -> Result<StoredRecords<'f>> {
     let not_warc = || Error::input(file.location.name(), "no WARC file any more; it changed since it was found");
-    StoredRecords::open(open, &Limits::default())?.ok_or_else(not_warc)
+    StoredRecords::open(open, &RecordLimits::default())?.ok_or_else(not_warc)
 }
 
 /// SHA-256 of a file: of its decompressed records and of its other bytes.
@@ -135,7 +135,7 @@ impl Fingerprint {
     }
 
     /// Adds bytes of the file that do not belong to a record.
-    pub(crate) fn other(&mut self, bytes: &dyn ReadAt, range: Range<u64>) -> Result<()> {
+    pub(crate) fn other(&mut self, bytes: &dyn RandomAccess, range: Range<u64>) -> Result<()> {
         pieces(bytes, range, &mut |piece| {
             self.whole.update(piece);
             Ok(())
@@ -143,7 +143,7 @@ impl Fingerprint {
     }
 }
 
-impl Take for Fingerprint {
+impl ByteReceiver for Fingerprint {
     fn heads(&mut self, head: &[u8], http: &[u8]) {
         self.with_record = self.whole.clone();
         self.with_record.update(head);
@@ -156,7 +156,11 @@ impl Take for Fingerprint {
 }
 
 /// Reads a range of a file in pieces.
-pub(super) fn pieces(bytes: &dyn ReadAt, range: Range<u64>, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+pub(super) fn pieces(
+    bytes: &dyn RandomAccess,
+    range: Range<u64>,
+    take: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
     let mut at = range.start;
     while at < range.end {
         let piece = bytes.read_at(at, (range.end - at).min(PIECE_BYTES) as usize)?;
@@ -171,13 +175,13 @@ pub(super) fn pieces(bytes: &dyn ReadAt, range: Range<u64>, take: &mut dyn FnMut
 
 struct Surveyor<'s> {
     number: u32,
-    file: &'s InputFile,
-    bytes: &'s dyn ReadAt,
+    file: &'s WarcInput,
+    bytes: &'s dyn RandomAccess,
     is_plain: bool,
-    purpose: Purpose,
-    rows: &'s Rows,
-    names: &'s Names,
-    surveyed: Surveyed,
+    purpose: SurveyPurpose,
+    rows: &'s KeyedRecords,
+    names: &'s RecordNames,
+    surveyed: FileSurvey,
     referred: Vec<u64>,
     sha256: Fingerprint,
     payload: Sha256,
@@ -185,12 +189,12 @@ struct Surveyor<'s> {
 
 impl Surveyor<'_> {
     /// Returns the row of a record, if it may be a copy. Also collects the names of every record.
-    fn copy_row(&mut self, record: &Stored, payload: &[u8; 32]) -> Result<Option<Row>> {
+    fn copy_row(&mut self, record: &StoredRecord, payload: &[u8; 32]) -> Result<Option<KeyedRecord>> {
         let is_older = self.file.is_older;
         if let Some(names) = referred(&record.head).filter(|_| !is_older) {
             self.referred.extend(names);
         }
-        let rewritten = Head::parse(&record.head).filter(Head::has_ours);
+        let rewritten = RewritableHead::parse(&record.head).filter(RewritableHead::has_ours);
         if rewritten.is_some() && !is_older {
             return Err(Error::input(
                 self.file.location.name(),
@@ -210,10 +214,10 @@ impl Surveyor<'_> {
         // such bytes may claim any length, and its boundaries in the archive must not differ from
         // those in the input.
         let stays = record.payload_bytes == 0 || self.is_plain && self.surveyed.others > 0;
-        let candidate = Candidate::of(&record.head, &record.http).filter(|_| !stays);
+        let candidate = PayloadRecord::of(&record.head, &record.http).filter(|_| !stays);
         let row = candidate.map(|candidate| {
             let rank = candidate.seconds + if is_older { OLDER } else { 0 };
-            Row { name: candidate.place_name(), ..self.row(record, candidate.key(payload), rank) }
+            KeyedRecord { name: candidate.place_name(), ..self.row(record, candidate.key(payload), rank) }
         });
         let held = match &row {
             Some(row) => Some((row.name, u64::from(row.key[0]) << 32 | u64::from(row.key[1]))),
@@ -224,9 +228,9 @@ impl Surveyor<'_> {
     }
 
     /// Returns the row of a record that holds a payload, or that needs one.
-    fn holder_row(&self, record: &Stored, payload: &[u8; 32]) -> Result<Option<Row>> {
-        let head = Head::parse(&record.head);
-        if let Some(head) = head.filter(Head::has_ours) {
+    fn holder_row(&self, record: &StoredRecord, payload: &[u8; 32]) -> Result<Option<KeyedRecord>> {
+        let head = RewritableHead::parse(&record.head);
+        if let Some(head) = head.filter(RewritableHead::has_ours) {
             if self.file.is_older {
                 return Ok(None);
             }
@@ -241,12 +245,12 @@ impl Surveyor<'_> {
         Ok(holds.then(|| self.row(record, key(payload), HOLDS)))
     }
 
-    fn row(&self, record: &Stored, key: super::record::Key, rank: i64) -> Row {
-        Row { key, file: self.number, offset: record.range.start, rank, name: 0 }
+    fn row(&self, record: &StoredRecord, key: super::record::PayloadKey, rank: i64) -> KeyedRecord {
+        KeyedRecord { key, file: self.number, offset: record.range.start, rank, name: 0 }
     }
 }
 
-impl Take for Surveyor<'_> {
+impl ByteReceiver for Surveyor<'_> {
     fn heads(&mut self, head: &[u8], http: &[u8]) {
         self.sha256.heads(head, http);
         self.payload = Sha256::new();
@@ -259,13 +263,13 @@ impl Take for Surveyor<'_> {
 }
 
 impl Visitor for Surveyor<'_> {
-    fn record(&mut self, record: Stored) -> Result<()> {
+    fn record(&mut self, record: StoredRecord) -> Result<()> {
         self.surveyed.records += 1;
         self.sha256.record_is_whole();
         let payload: [u8; 32] = std::mem::take(&mut self.payload).finalize().into();
         let row = match self.purpose {
-            Purpose::Archive => self.copy_row(&record, &payload)?,
-            Purpose::Restore => self.holder_row(&record, &payload)?,
+            SurveyPurpose::Archive => self.copy_row(&record, &payload)?,
+            SurveyPurpose::Restore => self.holder_row(&record, &payload)?,
         };
         row.map_or(Ok(()), |row| self.rows.push(row))
     }

@@ -9,9 +9,9 @@ use sha1::{Digest as _, Sha1};
 use super::pack::Packer;
 use super::*;
 use webtwin_base::read_at::Bytes;
-use webtwin_job::Limits;
-use webtwin_pages::warc::Compression;
-use webtwin_pages::warc::stored::{Stored, StoredRecords, TRAILER, Take, Visitor, values};
+use webtwin_job::RecordLimits;
+use webtwin_pages::warc::RecordCompression;
+use webtwin_pages::warc::stored::{ByteReceiver, StoredRecord, StoredRecords, TRAILER, Visitor, values};
 
 /// Content of a file: decompressed records, and other bytes unchanged.
 #[derive(Default)]
@@ -26,12 +26,12 @@ impl Content {
     fn of(file: &[u8]) -> Vec<(bool, Vec<u8>)> {
         let mut content = Content { file: file.to_vec(), ..Content::default() };
         let bytes = Bytes(file.to_vec());
-        StoredRecords::open(&bytes, &Limits::default()).unwrap().unwrap().visit(&mut content).unwrap();
+        StoredRecords::open(&bytes, &RecordLimits::default()).unwrap().unwrap().visit(&mut content).unwrap();
         content.parts
     }
 }
 
-impl Take for Content {
+impl ByteReceiver for Content {
     fn heads(&mut self, head: &[u8], http: &[u8]) {
         self.record = [head, http].concat();
     }
@@ -42,7 +42,7 @@ impl Take for Content {
 }
 
 impl Visitor for Content {
-    fn record(&mut self, _: Stored) -> Result<()> {
+    fn record(&mut self, _: StoredRecord) -> Result<()> {
         self.parts.push((true, self.record.clone()));
         Ok(())
     }
@@ -53,23 +53,30 @@ impl Visitor for Content {
     }
 }
 
-fn settings(input: &Path, output: &Path, workers: usize, memory_bytes: u64) -> Settings {
+fn settings(input: &Path, output: &Path, workers: usize, memory_bytes: u64) -> ArchiveSettings {
     let text = |path: &Path| path.to_str().unwrap().to_string();
-    let effort = Effort { workers, memory_bytes, spill: std::env::temp_dir() };
-    Settings { inputs: vec![text(input)], against: Vec::new(), output: text(output), near: None, cdxj: false, effort }
+    let effort = ArchiveEffort { workers, memory_bytes, spill: std::env::temp_dir() };
+    ArchiveSettings {
+        inputs: vec![text(input)],
+        against: Vec::new(),
+        output: text(output),
+        near: None,
+        cdxj: false,
+        effort,
+    }
 }
 
-fn archived(input: &Path, output: &Path) -> Summary {
+fn archived(input: &Path, output: &Path) -> ArchiveSummary {
     archive(&settings(input, output, 2, 1 << 30), &|_| ()).unwrap()
 }
 
-fn restored(archive: &Path, output: &Path) -> Result<Restored> {
+fn restored(archive: &Path, output: &Path) -> Result<RestoreReport> {
     restored_with(archive, &[], output)
 }
 
-fn restored_with(archive: &Path, older: &[&Path], output: &Path) -> Result<Restored> {
+fn restored_with(archive: &Path, older: &[&Path], output: &Path) -> Result<RestoreReport> {
     let older: Vec<String> = older.iter().map(|path| path.to_str().unwrap().to_string()).collect();
-    let effort = Effort { workers: 2, memory_bytes: 1 << 30, spill: std::env::temp_dir() };
+    let effort = ArchiveEffort { workers: 2, memory_bytes: 1 << 30, spill: std::env::temp_dir() };
     restore(archive.to_str().unwrap(), &older, output.to_str().unwrap(), &effort, &|_| ())
 }
 
@@ -114,9 +121,9 @@ fn noise(seed: usize, length: usize) -> Vec<u8> {
 
 fn put(folder: &Path, name: &str, records: &[Vec<u8>]) {
     let compression = match name {
-        name if name.ends_with(".gz") => Compression::Gzip,
-        name if name.ends_with(".zst") => Compression::Zstd,
-        _ => Compression::Plain,
+        name if name.ends_with(".gz") => RecordCompression::Gzip,
+        name if name.ends_with(".zst") => RecordCompression::Zstd,
+        _ => RecordCompression::Plain,
     };
     let mut packer = Packer::new(compression, None).unwrap();
     let members: Vec<Vec<u8>> = records.iter().map(|record| packer.pack(&[record]).unwrap()).collect();
@@ -135,7 +142,7 @@ fn a_copy_becomes_a_revisit_of_the_earliest_record_and_comes_back() {
     put(&input, "x.warc.gz", std::slice::from_ref(&late));
     put(&input, "y.warc.gz", std::slice::from_ref(&early));
     let summary = archived(&input, &out);
-    assert_eq!(summary.records, Counts { read: 2, copied: 1, revisits: 1, near: 0 });
+    assert_eq!(summary.records, ArchiveCounts { read: 2, copied: 1, revisits: 1, near: 0 });
     assert!(summary.bytes_out + 1500 < summary.bytes_in);
 
     let files = warcs(&out);
@@ -153,8 +160,8 @@ fn a_copy_becomes_a_revisit_of_the_earliest_record_and_comes_back() {
     assert_eq!(field("WARC-Record-ID"), "<urn:uuid:00000001>");
     assert!(revisit.ends_with(&response(b"")));
 
-    let told = restored(&out, &back).unwrap();
-    assert_eq!((told.records, told.restored, told.same_files), (2, 1, 1));
+    let message = restored(&out, &back).unwrap();
+    assert_eq!((message.records, message.restored, message.same_files), (2, 1, 1));
     assert_eq!(Content::of(&warcs(&back)["x.warc.gz"]), [(true, late[..late.len() - 4].to_vec())]);
     assert_eq!(warcs(&back)["y.warc.gz"], warcs(&input)["y.warc.gz"]);
 }
@@ -183,7 +190,7 @@ fn payloads_that_are_not_certainly_the_same_stay() {
         let [input, out] = ["in", "out"].map(|name| folder.path().join(name));
         put(&input, "x.warc", &[first.clone(), other]);
         let summary = archived(&input, &out);
-        assert_eq!(summary.records, Counts { read: 2, copied: 2, revisits: 0, near: 0 }, "{what}");
+        assert_eq!(summary.records, ArchiveCounts { read: 2, copied: 2, revisits: 0, near: 0 }, "{what}");
         assert_eq!(warcs(&out), warcs(&input), "{what}");
     }
 }
@@ -283,11 +290,12 @@ fn made(input: &Path, files: &[(usize, Vec<Part>)]) -> Option<BTreeSet<String>> 
         std::fs::create_dir_all(input).unwrap();
         std::fs::write(input.join(&name), bytes).unwrap();
     }
-    let is_warc = |bytes: &Vec<u8>| StoredRecords::open(&Bytes(bytes.clone()), &Limits::default()).unwrap().is_some();
+    let is_warc =
+        |bytes: &Vec<u8>| StoredRecords::open(&Bytes(bytes.clone()), &RecordLimits::default()).unwrap().is_some();
     warcs(input).values().all(is_warc).then_some(damaged)
 }
 
-fn sum(counts: &Counts) -> u64 {
+fn sum(counts: &ArchiveCounts) -> u64 {
     counts.copied + counts.revisits + counts.near
 }
 
@@ -309,8 +317,8 @@ proptest! {
             let same = archive(&settings(&input, &other, workers, memory), &|_| ()).unwrap();
             prop_assert!(warcs(&other) == warcs(&out) && same == summary);
         }
-        let told = restored(&out, &back).unwrap();
-        prop_assert_eq!((told.records, told.restored), (summary.records.read, summary.records.revisits));
+        let message = restored(&out, &back).unwrap();
+        prop_assert_eq!((message.records, message.restored), (summary.records.read, summary.records.revisits));
         let (before, now, after) = (warcs(&input), warcs(&out), warcs(&back));
         prop_assert_eq!(before.len(), after.len());
         for (name, bytes) in &before {
@@ -339,7 +347,7 @@ proptest! {
         let older = if is_archive { &older_out } else { &older_in };
         let against = vec![older.to_str().unwrap().to_string()];
         let settings = |output: &Path, workers, memory| {
-            Settings { against: against.clone(), ..settings(&input, output, workers, memory) }
+            ArchiveSettings { against: against.clone(), ..settings(&input, output, workers, memory) }
         };
         let summary = archive(&settings(&out, 2, 1 << 30), &|_| ()).unwrap();
         prop_assert_eq!(summary.records.read, sum(&summary.records));
@@ -352,8 +360,8 @@ proptest! {
         // In either form of the older archive.
         for (number, older) in [&older_in, &older_out].into_iter().enumerate() {
             let back = back.join(number.to_string());
-            let told = restored_with(&out, &[older], &back).unwrap();
-            prop_assert_eq!((told.records, told.restored), (summary.records.read, summary.records.revisits));
+            let message = restored_with(&out, &[older], &back).unwrap();
+            prop_assert_eq!((message.records, message.restored), (summary.records.read, summary.records.revisits));
             for (name, bytes) in warcs(&input) {
                 prop_assert!(Content::of(&bytes) == Content::of(&warcs(&back)[&name]), "{}", name);
             }
@@ -375,7 +383,7 @@ fn what_an_older_archive_holds_is_not_kept_again_whatever_the_dates() {
     archived(&first_in, &first);
     let against = |input: &Path, output: &Path, older: &[&Path]| {
         let against = older.iter().map(|path| path.to_str().unwrap().to_string()).collect();
-        let summary = archive(&Settings { against, ..settings(input, output, 2, 1 << 30) }, &|_| ()).unwrap();
+        let summary = archive(&ArchiveSettings { against, ..settings(input, output, 2, 1 << 30) }, &|_| ()).unwrap();
         (summary.records.revisits, summary.against)
     };
     assert_eq!(against(&second_in, &second, &[&first]), (1, 1));

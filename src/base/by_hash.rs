@@ -6,9 +6,9 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// Hasher for keys that are hashes. A multiplication moves their low bits up, because short
 /// fingerprints have only low bits.
 #[derive(Debug, Default)]
-pub struct AsItIs(u64);
+pub struct IdentityHasher(u64);
 
-impl Hasher for AsItIs {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -23,7 +23,7 @@ impl Hasher for AsItIs {
 }
 
 /// Map whose keys are hashes.
-pub type ByHash<T> = HashMap<u64, T, BuildHasherDefault<AsItIs>>;
+pub type HashKeyMap<T> = HashMap<u64, T, BuildHasherDefault<IdentityHasher>>;
 
 /// Set of hashes.
-pub type Hashes = HashSet<u64, BuildHasherDefault<AsItIs>>;
+pub type Hashes = HashSet<u64, BuildHasherDefault<IdentityHasher>>;

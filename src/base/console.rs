@@ -14,9 +14,9 @@ use crate::error::{Error, Result};
 static IN_JSON: AtomicBool = AtomicBool::new(false);
 
 /// Switches all later messages to JSON, including those of panics.
-pub fn tell_in_json() {
+pub fn use_json() {
     IN_JSON.store(true, Ordering::Relaxed);
-    std::panic::set_hook(Box::new(|panic| tell(format_args!("error: {panic}"))));
+    std::panic::set_hook(Box::new(|panic| notify(format_args!("error: {panic}"))));
 }
 
 /// True if messages are JSON.
@@ -26,19 +26,19 @@ pub fn is_json() -> bool {
 
 /// Writes a line to stderr, and ignores errors. In JSON mode the line becomes the `message` of a
 /// `level` (info, warning, error).
-pub fn tell(line: impl Display) {
+pub fn notify(line: impl Display) {
     if !is_json() {
         return say(format_args!("{line}\n"));
     }
     let line = line.to_string();
     let marks = [("error", "error: "), ("warning", "warning: "), ("info", "")];
-    let told = marks.iter().find_map(|(level, mark)| Some((level, line.strip_prefix(mark)?.trim())));
-    let (level, message) = told.expect("every line begins with nothing");
-    tell_object(serde_json::json!({ "level": level, "message": message }));
+    let report = marks.iter().find_map(|(level, mark)| Some((level, line.strip_prefix(mark)?.trim())));
+    let (level, message) = report.expect("every line begins with nothing");
+    notify_object(serde_json::json!({ "level": level, "message": message }));
 }
 
 /// Writes an object to stderr in JSON mode, and nothing otherwise.
-pub fn tell_object(object: serde_json::Value) {
+pub fn notify_object(object: serde_json::Value) {
     if is_json() {
         say(format_args!("{object}\n"));
     }

@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn sizes_have_one_decimal() {
-        let told = [0, 1023, 1024, 38_417_000, 36_238_786_560, 4 << 40].map(size);
-        assert_eq!(told, ["0 bytes", "1023 bytes", "1.0 KiB", "36.6 MiB", "33.8 GiB", "4.0 TiB"]);
+        let message = [0, 1023, 1024, 38_417_000, 36_238_786_560, 4 << 40].map(size);
+        assert_eq!(message, ["0 bytes", "1023 bytes", "1.0 KiB", "36.6 MiB", "33.8 GiB", "4.0 TiB"]);
     }
 }

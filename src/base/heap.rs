@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use memmap2::MmapMut;
 
-use crate::console::tell;
+use crate::console::notify;
 use crate::error::{Error, Result};
 use crate::leftovers;
 
@@ -31,7 +31,7 @@ const FREE_AT_THE_TOP: i32 = 2 << 20;
 /// freed. By default glibc begins to take them from its heap, which cannot shrink while a small
 /// allocation lies above: a process then holds up to a sixth more memory than it uses. This setting
 /// costs 1 to 4 percent of the time. It has no effect with other allocators.
-pub fn give_back_large_allocations() {
+pub fn release_large_allocations() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: the call only sets parameters of the allocator, which is allowed at any time.
     unsafe {
@@ -42,7 +42,7 @@ pub fn give_back_large_allocations() {
 
 /// Returns freed memory between live allocations to the system. By default glibc keeps it for the
 /// heap of the thread that used it. It has no effect with other allocators.
-pub fn give_back_what_is_free() {
+pub fn release_free_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: `malloc_trim` may be called at any time.
     unsafe {
@@ -107,7 +107,7 @@ pub fn message_of<'p>(panic: &'p PanicHookInfo<'_>) -> Option<&'p str> {
 
 /// Ends the process if a library has failed or panicked with `message` because of a lack of memory.
 pub fn end_if_for_want_of_memory(message: &str) {
-    if OF_ZSTD.iter().any(|said| message.contains(said)) || MmapMut::map_anon(ENOUGH).is_err() {
+    if OF_ZSTD.iter().any(|text| message.contains(text)) || MmapMut::map_anon(ENOUGH).is_err() {
         refused(ENOUGH);
     }
 }
@@ -135,7 +135,7 @@ fn refused(bytes: usize) {
     // makes this thread its only owner.
     unsafe { nix::libc::munmap(reserved.cast(), RESERVE) };
     let error = no_memory(bytes);
-    tell(format_args!("error: {error}"));
+    notify(format_args!("error: {error}"));
     leftovers::exit_from_anywhere(error.exit_code())
 }
 
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_long_allocation_is_one_mapping_that_grows_without_a_copy() {
-        give_back_large_allocations();
+        release_large_allocations();
         let layout = Layout::from_size_align(3 * LONG + 5, 8).unwrap();
         // SAFETY: the layout is not empty, and the memory is grown and freed with its current
         // layout.

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::console::tell;
+use crate::console::notify;
 
 /// Paths of all temporary files and folders.
 ///
@@ -53,7 +53,7 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if let Err(cause) = remove(&self.0) {
-            tell(format_args!("warning: {} could not be removed: {cause}; remove it by hand", self.0.display()));
+            notify(format_args!("warning: {} could not be removed: {cause}; remove it by hand", self.0.display()));
         }
         forget(&self.0);
     }

@@ -16,7 +16,7 @@ const OF_A_PEER: u64 = 6;
 ///
 /// # Errors
 /// Returns [`Error::Storage`] with the required number if it exceeds the hard limit.
-pub fn make_room(peers: usize) -> Result<()> {
+pub fn raise_limit(peers: usize) -> Result<()> {
     let needed = OWN + OF_A_PEER * peers as u64;
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return Ok(()) };
     if soft >= needed {

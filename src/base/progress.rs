@@ -92,7 +92,7 @@ impl Progress {
 }
 
 /// Durations of stages in seconds, rounded to milliseconds, as stored in manifests.
-pub struct Laps {
+pub struct StageTimes {
     /// Durations of the stages that have ended.
     pub seconds: BTreeMap<String, f64>,
     /// Processor seconds of the whole process in these stages, helper processes included.
@@ -101,15 +101,15 @@ pub struct Laps {
     cpu_start: f64,
 }
 
-impl Laps {
+impl StageTimes {
     /// Starts the first stage.
-    pub fn start() -> Laps {
+    pub fn start() -> StageTimes {
         let (seconds, cpu_seconds) = (BTreeMap::new(), BTreeMap::new());
-        Laps { seconds, cpu_seconds, start: Instant::now(), cpu_start: cpu_seconds_so_far() }
+        StageTimes { seconds, cpu_seconds, start: Instant::now(), cpu_start: cpu_seconds_so_far() }
     }
 
     /// Ends the current stage under the name `stage`, and starts the next one.
-    pub fn lap(&mut self, stage: &str) {
+    pub fn end_stage(&mut self, stage: &str) {
         let seconds = std::mem::replace(&mut self.start, Instant::now()).elapsed().as_secs_f64();
         let cpu_now = cpu_seconds_so_far();
         let cpu_seconds = cpu_now - std::mem::replace(&mut self.cpu_start, cpu_now);

@@ -5,7 +5,7 @@ use crate::error::Result;
 /// Random access to the bytes of one input file.
 ///
 /// It is the only interface between the readers of formats and the storage.
-pub trait ReadAt: Send + Sync {
+pub trait RandomAccess: Send + Sync {
     /// Returns the length of the file in bytes.
     fn len(&self) -> u64;
 
@@ -25,7 +25,7 @@ pub trait ReadAt: Send + Sync {
 #[derive(Debug, Clone)]
 pub struct Bytes<T>(pub T);
 
-impl<T: AsRef<[u8]> + Send + Sync> ReadAt for Bytes<T> {
+impl<T: AsRef<[u8]> + Send + Sync> RandomAccess for Bytes<T> {
     fn len(&self) -> u64 {
         self.0.as_ref().len() as u64
     }

@@ -9,14 +9,14 @@ use crate::error::{Error, Result};
 
 /// Size of the address space that a thread needs for its stack and for the C library at its start,
 /// in bytes. If the C library cannot get its part, it ends the process.
-const ROOM: usize = 4 << 20;
+const STACK_BYTES: usize = 4 << 20;
 
 /// Checks that `threads` more threads are likely to start.
 ///
 /// # Errors
 /// Returns [`Error::NoThread`] if there is not enough address space.
-pub fn room_for(threads: usize) -> Result<()> {
-    MmapMut::map_anon(threads * ROOM).map(drop).map_err(no_thread)
+pub fn check_memory_for(threads: usize) -> Result<()> {
+    MmapMut::map_anon(threads * STACK_BYTES).map(drop).map_err(no_thread)
 }
 
 fn no_thread(cause: std::io::Error) -> Error {
@@ -28,7 +28,7 @@ fn no_thread(cause: std::io::Error) -> Error {
 /// # Errors
 /// Returns [`Error::NoThread`] if the system cannot start it.
 pub fn start<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>> {
-    room_for(1)?;
+    check_memory_for(1)?;
     Builder::new().spawn(work).map_err(no_thread)
 }
 
@@ -40,7 +40,7 @@ pub fn start_in<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<ScopedJoinHandle<'scope, T>> {
-    room_for(1)?;
+    check_memory_for(1)?;
     Builder::new().spawn_scoped(scope, work).map_err(no_thread)
 }
 

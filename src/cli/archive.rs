@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::{quantity, signals};
-use webtwin_archive::{Counts, Effort, Near, NearSummary, Settings, Summary};
-use webtwin_base::console::{print, tell};
+use webtwin_archive::{ArchiveCounts, ArchiveEffort, ArchiveSettings, ArchiveSummary, NearCopySource, NearSummary};
+use webtwin_base::console::{notify, print};
 use webtwin_base::error::Result;
 use webtwin_storage::location::Location;
 use webtwin_view::report::figures;
@@ -35,8 +35,8 @@ struct EffortArgs {
 }
 
 impl EffortArgs {
-    fn resolve(self) -> Result<Effort> {
-        Ok(Effort {
+    fn resolve(self) -> Result<ArchiveEffort> {
+        Ok(ArchiveEffort {
             workers: super::threads(self.workers),
             memory_bytes: self.memory,
             spill: super::spill(self.spill)?,
@@ -66,8 +66,8 @@ pub(super) struct ArchiveArgs {
     near: bool,
     /// Compression level of zstd for differences, 1 to 19: level 3 takes a tenth of the time and
     /// more bytes
-    #[arg(long, value_name = "N", requires = "run", default_value_t = Near::LEVEL,
-        value_parser = clap::value_parser!(i32).range(1..=i64::from(Near::LEVEL)))]
+    #[arg(long, value_name = "N", requires = "run", default_value_t = NearCopySource::LEVEL,
+        value_parser = clap::value_parser!(i32).range(1..=i64::from(NearCopySource::LEVEL)))]
     level: i32,
     /// Also write index.cdxj, an index of the archive's captures for replay tools; reads each file
     /// once more
@@ -93,8 +93,8 @@ pub(super) struct RestoreArgs {
 }
 
 pub(super) fn archive(args: ArchiveArgs) -> Result<()> {
-    let near = args.run.map(|run| Near { run, write: args.near, level: args.level });
-    let settings = Settings {
+    let near = args.run.map(|run| NearCopySource { run, write: args.near, level: args.level });
+    let settings = ArchiveSettings {
         inputs: args.inputs,
         against: args.against,
         output: args.output,
@@ -105,26 +105,26 @@ pub(super) fn archive(args: ArchiveArgs) -> Result<()> {
     let folder = Location::parse(&settings.output)?;
     let work = signals::StoppableWork::writing(folder);
     let began = Instant::now();
-    let summary = webtwin_archive::archive(&settings, &|line| tell(line)).map_err(|error| work.explain(error))?;
-    let Counts { read, copied, revisits, near } = summary.records;
+    let summary = webtwin_archive::archive(&settings, &|line| notify(line)).map_err(|error| work.explain(error))?;
+    let ArchiveCounts { read, copied, revisits, near } = summary.records;
     let differences = if near > 0 { format!(", {near} as differences") } else { String::new() };
-    tell(format_args!("{read} records read: {copied} copied, {revisits} written as revisits{differences}"));
+    notify(format_args!("{read} records read: {copied} copied, {revisits} written as revisits{differences}"));
     let (others, bytes) = summary.files.iter().fold((0, 0), |(n, b), file| (n + file.others, b + file.other_bytes));
     if others > 0 {
         let bytes = figures::bytes(bytes);
-        tell(format_args!("{bytes} in {others} ranges are not whole records and were copied unchanged"));
+        notify(format_args!("{bytes} in {others} ranges are not whole records and were copied unchanged"));
     }
     if !settings.against.is_empty() {
-        tell(format_args!("{} of these refer to {}", summary.against, settings.against.join(", ")));
+        notify(format_args!("{} of these refer to {}", summary.against, settings.against.join(", ")));
     }
     let share = 100.0 * summary.bytes_out as f64 / summary.bytes_in.max(1) as f64;
-    tell(format_args!(
+    notify(format_args!(
         "{} become {} ({share:.1} %) in {:.1} s",
         figures::bytes(summary.bytes_in),
         figures::bytes(summary.bytes_out),
         began.elapsed().as_secs_f64()
     ));
-    tell(format_args!("archive: {}", settings.output));
+    notify(format_args!("archive: {}", settings.output));
     if settings.near.is_some_and(|near| !near.write) {
         print(|out| out.write_all(table(&summary).as_bytes()))
     } else {
@@ -133,7 +133,7 @@ pub(super) fn archive(args: ArchiveArgs) -> Result<()> {
 }
 
 /// Formats the savings by near-copies as a table.
-fn table(summary: &Summary) -> String {
+fn table(summary: &ArchiveSummary) -> String {
     let NearSummary { records, stored_bytes, zstd_bytes, near_bytes } = summary.near;
     let rest = summary.bytes_out - stored_bytes;
     let mut table = String::from("bytes\tshare\twhat\n");
@@ -157,13 +157,18 @@ pub(super) fn restore(args: RestoreArgs) -> Result<()> {
     let work = signals::StoppableWork::writing(folder);
     let began = Instant::now();
     let effort = args.effort.resolve()?;
-    let restored = webtwin_archive::restore(&args.archive, &args.against, &args.output, &effort, &|line| tell(line));
+    let restored = webtwin_archive::restore(&args.archive, &args.against, &args.output, &effort, &|line| notify(line));
     let restored = restored.map_err(|error| work.explain(error))?;
-    tell(format_args!(
+    notify(format_args!(
         "{} records in {} files, {} of them restored, all equal to the archived ones; {} files are \
          byte for byte those of the input",
         restored.records, restored.files, restored.restored, restored.same_files
     ));
-    tell(format_args!("{} in {:.1} s: {}", figures::bytes(restored.bytes), began.elapsed().as_secs_f64(), args.output));
+    notify(format_args!(
+        "{} in {:.1} s: {}",
+        figures::bytes(restored.bytes),
+        began.elapsed().as_secs_f64(),
+        args.output
+    ));
     Ok(())
 }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use super::{JobArgs, launcher};
 use webtwin_base::console::print;
 use webtwin_base::error::Result;
-use webtwin_dataflow::graph::Graph;
-use webtwin_engine::Cluster;
-use webtwin_job::Digest;
+use webtwin_dataflow::graph::OperatorGraph;
+use webtwin_engine::ClusterLayout;
+use webtwin_job::JobDigest;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -34,11 +34,11 @@ pub(super) fn run(args: Args) -> Result<()> {
     let job = args.job.resolve()?;
     let cluster = match args.cluster.as_ref().map(|path| (path, launcher(path))) {
         Some((_, Some(launcher))) => Some(launcher.cluster(|name| std::env::var(name).ok())?.0),
-        Some((path, None)) => Some(Cluster::load(path)?),
+        Some((path, None)) => Some(ClusterLayout::load(path)?),
         None => None,
     };
     if let Some(form) = args.dataflow {
-        let graph = Graph::of(&job);
+        let graph = OperatorGraph::of(&job);
         let text = match form {
             Form::Text => graph.text(),
             Form::Dot => graph.dot(),
@@ -46,7 +46,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         return print(|out| out.write_all(text.as_bytes()));
     }
     print(|out| {
-        writeln!(out, "# digest {}", Digest::of(&job).hex())?;
+        writeln!(out, "# digest {}", JobDigest::of(&job).hex())?;
         writeln!(out, "# chunks {}", job.chunks.recipe())?;
         write!(out, "{}", toml::to_string(&job).expect("a job is plain values"))?;
         match cluster {

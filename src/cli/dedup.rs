@@ -7,13 +7,13 @@ use std::time::Instant;
 use super::progress::Watcher;
 use super::run::left;
 use super::{quantity, signals};
-use webtwin_base::console::tell;
+use webtwin_base::console::notify;
 use webtwin_base::error::{Error, Result};
-use webtwin_core::minhash::bands::Bands;
+use webtwin_core::minhash::bands::BandLayout;
 use webtwin_core::minhash::shingles::Shingling;
-use webtwin_dedup::settings::{Keep, Near, Settings, TEXT_FIELDS};
-use webtwin_dedup::{Dedup, MOST_COUNTED, STAGES, Summary, ValueCounts, checkpoint_folder};
-use webtwin_job::Limits;
+use webtwin_dedup::settings::{DedupSettings, KeepRule, NearSettings, TEXT_FIELDS};
+use webtwin_dedup::{Dedup, DedupSummary, MOST_COUNTED, STAGES, ValueCounts, checkpoint_folder};
+use webtwin_job::RecordLimits;
 use webtwin_storage::location::Location;
 use webtwin_storage::manifest::OF_CORPUS;
 use webtwin_view::report::figures;
@@ -84,7 +84,7 @@ pub(super) struct Args {
     /// Record of a cluster that stays: first, longest, newest[:FIELD], smallest-id, max:FIELD or
     /// min:FIELD
     #[arg(long, value_name = "RULE", default_value = "first", help_heading = "Method")]
-    keep: Keep,
+    keep: KeepRule,
     /// Globs for names of files whose records stay in preference to others, the most preferred
     /// first
     #[arg(long, value_name = "GLOB,...", value_delimiter = ',', help_heading = "Method")]
@@ -135,7 +135,7 @@ enum By {
 }
 
 impl Args {
-    fn settings(self) -> Result<Settings> {
+    fn settings(self) -> Result<DedupSettings> {
         // Checked here, because clap has no ranges for floating point numbers.
         let share = |name: &str, share: f64, from: f64| match (from..=1.0).contains(&share) {
             true => Ok(share),
@@ -143,14 +143,14 @@ impl Args {
         };
         let threshold = share("--threshold", self.threshold, 0.01)?;
         let bands = match (self.bands, self.rows) {
-            (Some(bands), Some(rows)) => Bands { bands, rows },
-            _ => Bands::choose(self.permutations, threshold),
+            (Some(bands), Some(rows)) => BandLayout { bands, rows },
+            _ => BandLayout::choose(self.permutations, threshold),
         };
         if bands.permutations() > 1 << 16 {
             return Err(Error::Usage(format!("--bands {} and --rows {} are too many", bands.bands, bands.rows)));
         }
-        let near = Near { shingling: self.shingle, threshold, bands };
-        if self.keep == Keep::SmallestId && self.id_field.is_none() {
+        let near = NearSettings { shingling: self.shingle, threshold, bands };
+        if self.keep == KeepRule::SmallestId && self.id_field.is_none() {
             return Err(Error::Usage("--keep smallest-id needs the field of the ids; add --id-field FIELD".into()));
         }
         if self.count_by.len() > MOST_COUNTED {
@@ -160,7 +160,7 @@ impl Args {
             true => TEXT_FIELDS.map(String::from).into(),
             false => self.text_fields,
         };
-        Ok(Settings {
+        Ok(DedupSettings {
             inputs: self.inputs,
             against: self.against,
             output: self.output,
@@ -172,7 +172,11 @@ impl Args {
             count_by: self.count_by,
             annotate: self.annotate.then_some(self.annotate_prefix),
             max_bad: share("--max-bad", self.max_bad, 0.0)?,
-            limits: Limits { record_bytes: self.max_record, window_bytes: self.max_window, ..Limits::default() },
+            limits: RecordLimits {
+                record_bytes: self.max_record,
+                window_bytes: self.max_window,
+                ..RecordLimits::default()
+            },
             resume: self.resume,
             records: self.records,
             workers: super::threads(self.workers),
@@ -186,7 +190,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let only_plan = args.plan;
     let settings = args.settings()?;
     if only_plan {
-        return Dedup::find(&settings, &|line| tell(line)).map(drop);
+        return Dedup::find(&settings, &|line| notify(line)).map(drop);
     }
     let folder = Location::parse(&settings.output)?;
     let checkpoints = settings.resume.then(|| checkpoint_folder(&settings, &folder)).transpose()?;
@@ -194,7 +198,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let work = signals::StoppableWork::begin(move || left(&folder, OF_CORPUS, true, records.as_deref()));
     let began = Instant::now();
     let run = || {
-        let found = Dedup::find(&settings, &|line| tell(line))?;
+        let found = Dedup::find(&settings, &|line| notify(line))?;
         let found = match &checkpoints {
             Some(folder) => found.resume(folder)?,
             None => found,
@@ -202,21 +206,21 @@ pub(super) fn run(args: Args) -> Result<()> {
         let watcher = Watcher::start(Arc::clone(&found.progress), &STAGES);
         let summary = found.run();
         drop(watcher);
-        found.resumed().into_iter().for_each(tell);
+        found.resumed().into_iter().for_each(notify);
         summary
     };
     let summary = run().map_err(|error| work.explain(error))?;
-    summary.surprises(&settings).into_iter().for_each(tell);
+    summary.surprises(&settings).into_iter().for_each(notify);
     report(&settings, &summary, began.elapsed().as_secs_f64());
     Ok(())
 }
 
 /// Reports the totals on stderr.
-fn report(settings: &Settings, summary: &Summary, seconds: f64) {
+fn report(settings: &DedupSettings, summary: &DedupSummary, seconds: f64) {
     let (records, text) = (&summary.records, &summary.text_bytes);
     let by = |why: &str| records.removed_by.get(why).copied().unwrap_or(0);
     let removed = if settings.annotate.is_some() { "marked as duplicates" } else { "removed" };
-    tell(format_args!(
+    notify(format_args!(
         "{} records read: {} kept, {} {removed} ({} exact, {} near, {} against), {} rejected",
         records.read,
         records.kept,
@@ -227,7 +231,7 @@ fn report(settings: &Settings, summary: &Summary, seconds: f64) {
         records.rejected
     ));
     let all = text.kept + text.removed;
-    tell(format_args!(
+    notify(format_args!(
         "{} of text: {} kept, {} {removed}, in {seconds:.1} s ({}/s)",
         figures::bytes(all),
         figures::bytes(text.kept),
@@ -242,7 +246,7 @@ fn report(settings: &Settings, summary: &Summary, seconds: f64) {
         let shown: Vec<String> = counts.iter().take(SHOWN_VALUES).map(of_value).collect();
         let more =
             if counts.len() > SHOWN_VALUES { format!(", {} more", counts.len() - SHOWN_VALUES) } else { String::new() };
-        tell(format_args!("kept by {field}: {}{more}", shown.join(", ")));
+        notify(format_args!("kept by {field}: {}{more}", shown.join(", ")));
     }
-    tell(format_args!("results: {}", settings.output));
+    notify(format_args!("results: {}", settings.output));
 }

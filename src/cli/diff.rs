@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::{quantity, signals};
-use webtwin_base::console::tell;
+use webtwin_base::console::notify;
 use webtwin_base::error::{Error, Result};
-use webtwin_compare::Summary;
-use webtwin_compare::many_crawls::Before;
-use webtwin_compare::past_texts::Past;
+use webtwin_compare::CompareSummary;
+use webtwin_compare::many_crawls::PriorCrawls;
+use webtwin_compare::past_texts::PastIntervals;
 use webtwin_compare::saved;
-use webtwin_compare::two_crawls::{Settings, diff, range_rows};
+use webtwin_compare::two_crawls::{CompareSettings, diff, range_rows};
 use webtwin_job::{Job, Recrawl};
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 use webtwin_storage::location::Location;
 
 /// Default memory budget for pages that only one crawl has, in bytes.
@@ -72,7 +72,7 @@ pub(super) struct Args {
 }
 
 impl Args {
-    fn settings(&self) -> Result<Settings> {
+    fn settings(&self) -> Result<CompareSettings> {
         if let Some(other) = self.sets.iter().find(|set| !set.trim_start().starts_with("recrawl.")) {
             let what = "settings of recrawl, as recrawl.KEY=VALUE; all others are taken from the two results";
             return Err(Error::Usage(format!("--set {other}: {what}")));
@@ -82,10 +82,10 @@ impl Args {
         (recrawl.budget, recrawl.probe_share) = (self.budget, self.probe_share);
         let [.., old, new] = &self.results[..] else { unreachable!("two are required") };
         let workers = super::threads(self.workers);
-        Ok(Settings {
+        Ok(CompareSettings {
             old: old.clone(),
             new: new.clone(),
-            past: Past::default(),
+            past: PastIntervals::default(),
             output: self.output.clone(),
             recrawl,
             workers,
@@ -104,7 +104,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let work = signals::StoppableWork::writing(Location::parse(&settings.output)?);
     let began = Instant::now();
     let earlier = &args.results[..args.results.len() - 2];
-    let before = Before::open(earlier, args.history.as_deref(), &settings.new)?;
+    let before = PriorCrawls::open(earlier, args.history.as_deref(), &settings.new)?;
     settings.past = before.past(&settings.old)?;
     let summary = diff(&settings, Some(before)).map_err(|error| work.explain(error))?;
     report(&settings, &summary, began.elapsed().as_secs_f64());
@@ -128,8 +128,8 @@ pub(super) fn refuse_within(option: &str, url: &str, folder: &str) -> Result<()>
 /// # Errors
 /// Returns [`Error::Storage`] if a store does not answer.
 pub(super) fn with_history(url: &str) -> Result<Option<&str>> {
-    let knows = |run: Run| run.manifest.files.iter().any(|file| file.path == saved::NAME);
-    match Run::open(url) {
+    let knows = |run: FinishedRun| run.manifest.files.iter().any(|file| file.path == saved::NAME);
+    match FinishedRun::open(url) {
         Err(Error::Input { .. }) => Ok(None),
         run => Ok(knows(run?).then_some(url)),
     }
@@ -147,11 +147,11 @@ pub(super) fn scheduled(
     workers: usize,
 ) -> Result<()> {
     let spill = &job.effort.spill;
-    let before = Before::open(&[], history, &job.output.url)?;
-    let settings = Settings {
+    let before = PriorCrawls::open(&[], history, &job.output.url)?;
+    let settings = CompareSettings {
         old: old.into(),
         new: job.output.url.clone(),
-        past: Past { list_is_lost, ..before.past(old)? },
+        past: PastIntervals { list_is_lost, ..before.past(old)? },
         output: job.recrawl.diff.clone(),
         recrawl: job.recrawl.clone(),
         workers,
@@ -164,7 +164,7 @@ pub(super) fn scheduled(
     report(&settings, &summary, began.elapsed().as_secs_f64());
     if list_is_lost {
         let folder = Location::parse(&settings.output)?.join("exports")?;
-        tell(format_args!(
+        notify(format_args!(
             "no patch of the avoid list was written, because the previous comparison is missing; \
              give the crawler the whole list in {folder}"
         ));
@@ -173,11 +173,11 @@ pub(super) fn scheduled(
 }
 
 /// Reports the totals on stderr.
-fn report(settings: &Settings, summary: &Summary, seconds: f64) {
-    let Summary { pages_old, pages_new, .. } = summary;
+fn report(settings: &CompareSettings, summary: &CompareSummary, seconds: f64) {
+    let CompareSummary { pages_old, pages_new, .. } = summary;
     if summary.is_backwards {
-        let Settings { old, new, .. } = settings;
-        tell(format_args!(
+        let CompareSettings { old, new, .. } = settings;
+        notify(format_args!(
             "warning: {new} was fetched before {old}, so there are no rates of change; name the \
              older result first"
         ));
@@ -186,7 +186,7 @@ fn report(settings: &Settings, summary: &Summary, seconds: f64) {
         counts.filter(|one| one.1 > 0).map(|(what, n)| format!("{n} {what}")).collect::<Vec<_>>().join(", ")
     };
     let pages = list(&mut summary.pages.iter().map(|(what, n)| (what.to_string(), *n)));
-    tell(format_args!("{pages_old} pages, then {pages_new}: {pages}"));
+    notify(format_args!("{pages_old} pages, then {pages_new}: {pages}"));
     for (what, counts) in [
         ("gone", list(&mut summary.gone.iter().map(|(why, n)| (why.clone(), *n)))),
         ("sites", list(&mut summary.sites_changed.iter().map(|(what, n)| (what.clone(), *n)))),
@@ -202,15 +202,15 @@ fn report(settings: &Settings, summary: &Summary, seconds: f64) {
         ),
     ] {
         if !counts.is_empty() {
-            tell(format_args!("{what}: {counts}"));
+            notify(format_args!("{what}: {counts}"));
         }
     }
-    tell(format_args!("compared in {seconds:.1} s: {}", settings.output));
-    tell(format_args!("next: webtwin show {} pages_changed --columns what,url,other_url", settings.output));
+    notify(format_args!("compared in {seconds:.1} s: {}", settings.output));
+    notify(format_args!("next: webtwin show {} pages_changed --columns what,url,other_url", settings.output));
 }
 
 /// Returns counts by name that another step has added to the summary.
-fn counts_of(summary: &Summary, name: &str) -> impl Iterator<Item = (String, u64)> {
+fn counts_of(summary: &CompareSummary, name: &str) -> impl Iterator<Item = (String, u64)> {
     let counts = summary.more.get(name).and_then(|counts| counts.as_object()).cloned().unwrap_or_default();
     counts.into_iter().map(|(what, n)| (what, n.as_u64().unwrap_or(0)))
 }

@@ -11,7 +11,7 @@ use webtwin_storage::state::Generation;
 
 /// Inputs of earlier crawls.
 #[derive(Debug, Default)]
-pub(super) struct Earlier {
+pub(super) struct EarlierInputs {
     /// Inputs to search, ascending.
     pub(super) asked: Vec<String>,
     /// Value for [`Generation::crawl_before`], including inputs that pages need and that are
@@ -21,7 +21,7 @@ pub(super) struct Earlier {
     pub(super) files_there: BTreeSet<String>,
 }
 
-impl Earlier {
+impl EarlierInputs {
     /// Collects the earlier inputs of a job that continues from a generation. `inputs` are the
     /// job's live inputs. A job that names its inputs (`are_named`), none of which was live, reads
     /// a completely new crawl; its previous crawl is that of the generation.
@@ -32,8 +32,8 @@ impl Earlier {
         before: &Generation,
         inputs: &[String],
         are_named: bool,
-        tell: impl Fn(std::fmt::Arguments<'_>),
-    ) -> Result<Earlier> {
+        notify: impl Fn(std::fmt::Arguments<'_>),
+    ) -> Result<EarlierInputs> {
         let folder = working_folder();
         let live: BTreeSet<String> = inputs.iter().map(|input| seen_from_anywhere(input, &folder)).collect();
         let is_live = |input: &String| live.contains(&seen_from_anywhere(input, &folder));
@@ -48,9 +48,9 @@ impl Earlier {
             inputs.retain(|input| !is_live(input) && !crawl_before.contains(input));
         }
 
-        let mut earlier = Earlier::default();
+        let mut earlier = EarlierInputs::default();
         for input in &crawl_before {
-            if let Some(files) = files_of(input, &tell)? {
+            if let Some(files) = files_of(input, &notify)? {
                 earlier.files_there.extend(files);
                 earlier.asked.push(input.clone());
             }
@@ -58,13 +58,13 @@ impl Earlier {
         earlier.crawl_before = crawl_before;
         for input in needed {
             // If the live inputs are not named again, everything that the pages need must exist.
-            match !are_named || files_of(&input, &tell)?.is_some() {
+            match !are_named || files_of(&input, &notify)?.is_some() {
                 true => earlier.asked.push(input),
                 false => earlier.crawl_before.push(input),
             }
         }
         for input in if are_named { left } else { Vec::new() } {
-            if files_of(&input, &tell)?.is_some() {
+            if files_of(&input, &notify)?.is_some() {
                 earlier.asked.push(input);
             }
         }
@@ -87,7 +87,7 @@ pub(super) fn named(generation: &Generation, inputs: &[String]) -> Vec<String> {
 
 /// Returns the files of an earlier crawl's input. Returns `None` with a message if there are none,
 /// because this crawl may have no revisits of it.
-fn files_of(original: &str, tell: impl Fn(std::fmt::Arguments<'_>)) -> Result<Option<Vec<String>>> {
+fn files_of(original: &str, notify: impl Fn(std::fmt::Arguments<'_>)) -> Result<Option<Vec<String>>> {
     if original.starts_with("synth://") {
         return Ok(Some(vec![original.to_string()]));
     }
@@ -97,7 +97,7 @@ fn files_of(original: &str, tell: impl Fn(std::fmt::Arguments<'_>)) -> Result<Op
             Ok(Some(locations.map(|location| location.name().to_string()).collect()))
         }
         Err(Error::Input { input, reason }) => {
-            tell(format_args!(
+            notify(format_args!(
                 "state: {input}, of the previous crawl: {reason}; revisit records that refer to it \
                  are rejected"
             ));

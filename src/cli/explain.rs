@@ -5,11 +5,11 @@ use serde::Serialize;
 
 use webtwin_base::console::print;
 use webtwin_base::error::{Error, Result};
-use webtwin_core::explain::{captures, duplicates, tell};
-use webtwin_dedup::explained::Asked as AskedRecords;
-use webtwin_results::Run;
-use webtwin_results::captured::Captured;
-use webtwin_results::explained::Asked;
+use webtwin_core::explain::{captures, describe, duplicates};
+use webtwin_dedup::explained::RecordPairQuery as AskedRecords;
+use webtwin_results::FinishedRun;
+use webtwin_results::captured::CapturePair;
+use webtwin_results::explained::PagePairTables;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,24 +45,24 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Result<()> {
-    let run = Run::open(&args.run)?;
+    let run = FinishedRun::open(&args.run)?;
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     if run.manifest.job["kind"] == "dedup" {
         return records(&run, &args, limit);
     }
     if let Some(old) = &args.against {
-        let captured = Captured::read(&Run::open(old)?, &run, &args.url_a)?;
-        let said = captured.captures();
-        return put(&args, &said, || captures::tell(&said, limit));
+        let captured = CapturePair::read(&FinishedRun::open(old)?, &run, &args.url_a)?;
+        let explanation = captured.captures();
+        return put(&args, &explanation, || captures::describe(&explanation, limit));
     }
     let url_b = args.url_b.as_deref().expect("the command line asks for it");
-    let mut asked = Asked::read(&run, [&args.url_a, url_b], args.read_crawl)?;
-    let said = asked.explain()?;
-    put(&args, &said, || tell(&said, limit))
+    let mut asked = PagePairTables::read(&run, [&args.url_a, url_b], args.read_crawl)?;
+    let explanation = asked.explain()?;
+    put(&args, &explanation, || describe(&explanation, limit))
 }
 
 /// Explains two records of a corpus.
-fn records(run: &Run, args: &Args, limit: usize) -> Result<()> {
+fn records(run: &FinishedRun, args: &Args, limit: usize) -> Result<()> {
     let Some(record_b) = args.url_b.as_deref().filter(|_| !args.read_crawl) else {
         return Err(Error::Usage(format!(
             "{}: is a corpus, but --against and --read-crawl need a run with pages; leave them out",
@@ -70,14 +70,14 @@ fn records(run: &Run, args: &Args, limit: usize) -> Result<()> {
         )));
     };
     let asked = AskedRecords::read(run, [&args.url_a, record_b])?;
-    let said = asked.explain();
-    put(args, &said, || duplicates::tell(&said, limit))
+    let explanation = asked.explain();
+    put(args, &explanation, || duplicates::describe(&explanation, limit))
 }
 
 /// Prints an explanation as JSON or as text.
-fn put(args: &Args, said: &impl Serialize, words: impl FnOnce() -> String) -> Result<()> {
+fn put(args: &Args, explanation: &impl Serialize, words: impl FnOnce() -> String) -> Result<()> {
     let text = match args.json {
-        true => serde_json::to_string(said).expect("an explanation is plain values") + "\n",
+        true => serde_json::to_string(explanation).expect("an explanation is plain values") + "\n",
         false => words(),
     };
     print(|out| write!(out, "{text}"))

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::{quantity, signals};
-use webtwin_base::console::tell;
+use webtwin_base::console::notify;
 use webtwin_base::error::Result;
 use webtwin_storage::location::Location;
-use webtwin_view::lookup::build::{RANGE_ROWS, Settings, build};
+use webtwin_view::lookup::build::{BuildSettings, RANGE_ROWS, build};
 use webtwin_view::report::figures;
 
 const EXAMPLES: &str = "\
@@ -56,7 +56,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args) -> Result<()> {
-    let settings = Settings {
+    let settings = BuildSettings {
         run: args.run,
         in_force: args.in_force,
         output: args.output,
@@ -74,9 +74,9 @@ pub(super) fn run(args: Args) -> Result<()> {
     let count = |name: &str| manifest.counts.get(name).copied().unwrap_or_default();
     let bytes = manifest.files.iter().map(|file| file.bytes).sum();
     if settings.in_force.is_some() {
-        tell(format_args!("{} more pages are on the avoid list in force", count("standing")));
+        notify(format_args!("{} more pages are on the avoid list in force", count("standing")));
     }
-    tell(format_args!(
+    notify(format_args!(
         "{} pages, {} prefixes, {} collections: {} in {:.1} s: {}",
         count("pages"),
         count("prefixes"),
@@ -85,6 +85,6 @@ pub(super) fn run(args: Args) -> Result<()> {
         began.elapsed().as_secs_f64(),
         settings.output
     ));
-    tell(format_args!("next: webtwin lookup {} < urls.txt", settings.output));
+    notify(format_args!("next: webtwin lookup {} < urls.txt", settings.output));
     Ok(())
 }

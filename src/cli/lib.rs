@@ -41,7 +41,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand};
 
 use webtwin_base::error::{Error, Result};
-use webtwin_engine::{Cluster, Launcher, cluster_file};
+use webtwin_engine::{ClusterLayout, Launcher, cluster_file};
 use webtwin_job::Job;
 use webtwin_results::{decisions, foreign};
 use webtwin_spill::MemoryPool;
@@ -233,13 +233,13 @@ impl WorkerArgs {
     ///
     /// # Errors
     /// Returns [`Error::Usage`] if arguments and environment do not determine the number of this
-    /// process, and any error of [`Cluster::load`].
-    pub fn resolve(&self) -> Result<(Cluster, usize)> {
-        let Some(cluster) = &self.cluster else { return Ok((Cluster::local(threads(self.workers)), 0)) };
+    /// process, and any error of [`ClusterLayout::load`].
+    pub fn resolve(&self) -> Result<(ClusterLayout, usize)> {
+        let Some(cluster) = &self.cluster else { return Ok((ClusterLayout::local(threads(self.workers)), 0)) };
         match (launcher(cluster), self.process) {
             (Some(launcher), None) => launcher.cluster(|name| std::env::var(name).ok()),
             (None, Some(process)) => {
-                let cluster = Cluster::load(cluster)?;
+                let cluster = ClusterLayout::load(cluster)?;
                 cluster.check_process(process).map(|()| (cluster, process))
             }
             (Some(_), Some(_)) => Err(Error::Usage(format!(

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{read_ahead, signals};
-use webtwin_base::console::{print, tell};
+use webtwin_base::console::{notify, print};
 use webtwin_base::error::{Error, Result};
 use webtwin_job::Job;
-use webtwin_live::serve::{OnComplete, Settings, Until, limits, serve};
-use webtwin_live::{Agreement, Index};
-use webtwin_results::Run;
+use webtwin_live::serve::{EndCondition, LiveServeSettings, OnComplete, limits, serve};
+use webtwin_live::{Agreement, LiveIndex};
+use webtwin_results::FinishedRun;
 use webtwin_results::scan::scan;
 
 const EXAMPLES: &str = "\
@@ -90,7 +90,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     if let Some(result) = &args.against {
         return compare(&args.folder, &job, result);
     }
-    let front = webtwin_http::Settings {
+    let front = webtwin_http::ServiceSettings {
         listen: args.listen,
         hosts: args.host,
         keys: args.key,
@@ -98,9 +98,9 @@ pub(super) fn run(args: Args) -> Result<()> {
         limits: limits(threads),
     };
     let until = match (args.once, args.until_idle) {
-        (true, _) => Until::Idle(Duration::ZERO),
-        (false, Some(seconds)) => Until::Idle(Duration::from_secs(seconds)),
-        (false, None) => Until::Stopped,
+        (true, _) => EndCondition::Idle(Duration::ZERO),
+        (false, Some(seconds)) => EndCondition::Idle(Duration::from_secs(seconds)),
+        (false, None) => EndCondition::Stopped,
     };
     let on_complete = match &args.state {
         None => None,
@@ -109,7 +109,7 @@ pub(super) fn run(args: Args) -> Result<()> {
             Some(Box::new(move |file: &Path| reader.read(file)) as OnComplete)
         }
     };
-    let settings = Settings {
+    let settings = LiveServeSettings {
         folder: args.folder,
         job,
         on_complete,
@@ -122,7 +122,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         // The server acknowledges what it has received before it ends.
         signals::ends_by(move |_| handle.stop());
         if let Some(address) = address {
-            tell(format_args!("listening on http://{address}"));
+            notify(format_args!("listening on http://{address}"));
         }
     })?;
     let line = serde_json::json!({ "figures": figures, "records": records });
@@ -137,7 +137,7 @@ fn compare(folder: &Path, job: &Job, result: &str) -> Result<()> {
             folder.display()
         )));
     }
-    let run = Run::open(result)?;
+    let run = FinishedRun::open(result)?;
     let mut clusters = HashMap::new();
     scan(&run, "pages", &["doc_id"], &mut |rows| {
         clusters.extend(rows.u64("doc_id")?.iter().map(|&page| (page, page)));
@@ -152,7 +152,7 @@ fn compare(folder: &Path, job: &Job, result: &str) -> Result<()> {
             "--against {result}: the result has no table `pages`; name a result of `webtwin run`"
         )));
     }
-    let agreement = Agreement::of(Index::open(folder, job)?.clusters(), &clusters);
+    let agreement = Agreement::of(LiveIndex::open(folder, job)?.clusters(), &clusters);
     let line = serde_json::to_string(&agreement).expect("figures are plain values");
     print(|out| writeln!(out, "{line}"))
 }

@@ -2,11 +2,11 @@
 
 use std::io::{BufRead, BufReader, Write};
 
-use webtwin_base::console::{ended, tell};
+use webtwin_base::console::{ended, notify};
 use webtwin_base::error::{Error, Result};
-use webtwin_view::lookup::Index;
-use webtwin_view::lookup::alternates::{Wanted, alternates};
-use webtwin_view::lookup::answer::{Asker, Form, answer_lines, id_of};
+use webtwin_view::lookup::LookupIndex;
+use webtwin_view::lookup::alternates::{CopyOrder, alternates};
+use webtwin_view::lookup::answer::{LineForm, LookupSession, answer_lines, id_of};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -53,19 +53,19 @@ pub(super) struct Args {
 const LONGEST: usize = 64 << 10;
 
 pub(super) fn run(args: Args) -> Result<()> {
-    let index = Index::open(&args.index)?;
+    let index = LookupIndex::open(&args.index)?;
     if args.verify {
         index.verify()?;
-        tell(format_args!("{}: {} pages, all files match their checksums", args.index, index.pages()));
+        notify(format_args!("{}: {} pages, all files match their checksums", args.index, index.pages()));
     }
-    let mut asker = Asker::new(&index, None);
+    let mut asker = LookupSession::new(&index, None);
     let (mut lines, mut answers) = (String::new(), String::new());
     let mut input = BufReader::with_capacity(BLOCK, std::io::stdin().lock());
     let mut output = std::io::stdout().lock();
     while read_lines(&mut input, &mut lines)? {
         answers.clear();
         match args.alternates {
-            false => _ = answer_lines(&mut asker, &lines, Form { ids: args.id, json: args.json }, &mut answers)?,
+            false => _ = answer_lines(&mut asker, &lines, LineForm { ids: args.id, json: args.json }, &mut answers)?,
             true => lines.lines().try_for_each(|line| copies(&mut asker, line, &args, &mut answers))?,
         }
         ended(output.write_all(answers.as_bytes()))?;
@@ -98,7 +98,7 @@ fn read_lines(input: &mut impl BufRead, lines: &mut String) -> Result<bool> {
 }
 
 /// Answers a line with the copies of its page.
-fn copies(asker: &mut Asker<'_>, line: &str, args: &Args, into: &mut String) -> Result<()> {
+fn copies(asker: &mut LookupSession<'_>, line: &str, args: &Args, into: &mut String) -> Result<()> {
     let page = match args.id {
         false => asker.url(line)?.page,
         true => match id_of(line.trim()) {
@@ -106,7 +106,7 @@ fn copies(asker: &mut Asker<'_>, line: &str, args: &Args, into: &mut String) -> 
             None => None,
         },
     };
-    let wanted = Wanted { newest: args.newest, elsewhere: args.elsewhere };
+    let wanted = CopyOrder { newest: args.newest, elsewhere: args.elsewhere };
     let found = page.map_or(Ok(Vec::new()), |page| alternates(asker.index, page, wanted, args.limit))?;
     if args.json {
         into.push_str(&serde_json::to_string(&found).expect("alternates are plain values"));
@@ -129,8 +129,8 @@ mod tests {
     #[test]
     fn blocks_are_whole_lines_whatever_is_read_at_a_time() {
         let text: String = (0..200_000).map(|n| format!("http://a.example/{n}\n")).collect::<String>() + "last";
-        for room in [3, 4096, 1 << 20] {
-            let mut input = BufReader::with_capacity(room, text.as_bytes());
+        for capacity in [3, 4096, 1 << 20] {
+            let mut input = BufReader::with_capacity(capacity, text.as_bytes());
             let (mut lines, mut all, mut blocks) = (String::new(), String::new(), 0);
             while read_lines(&mut input, &mut lines).unwrap() {
                 assert!(lines.ends_with('\n') || lines.ends_with("last"));

@@ -1,52 +1,61 @@
 //! Summary of a result on stderr.
 
 use super::records;
-use webtwin_base::console::{tell, tell_object};
+use webtwin_base::console::{notify, notify_object};
 use webtwin_base::error::Result;
-use webtwin_core::hamming::fingerprint_file::Manifest;
+use webtwin_core::hamming::fingerprint_file::FingerprintManifest;
 use webtwin_dataflow as dataflow;
 use webtwin_dataflow::batch::BatchCounts;
-use webtwin_dataflow::clusters::second_look::SecondLook;
+use webtwin_dataflow::clusters::context_pairs::ContextPassCounts;
 use webtwin_dataflow::pairs::given::GivenCounts;
 use webtwin_dataflow::reading::foreign_rows::RowCounts;
-use webtwin_dataflow::sinks::summary::{SkipContained, Summary};
+use webtwin_dataflow::sinks::summary::{ContainmentBar, RunSummary};
 use webtwin_dataflow::sinks::url_rules::RuleCounts;
 use webtwin_job::{Guard, Job, Measure};
-use webtwin_results::{Run, compared};
+use webtwin_results::{FinishedRun, compared};
 use webtwin_storage::location::Location;
 
 /// Reports the number of fingerprints that a job has built.
-pub(super) fn fingerprints(set: &Manifest, folder: &str) {
+pub(super) fn fingerprints(set: &FingerprintManifest, folder: &str) {
     let bytes: u64 = set.chunks.iter().map(|chunk| chunk.bytes).sum();
-    tell(format_args!("{} fingerprints of {} bits ({}) in {} chunks", set.count, set.f, set.recipe, set.chunks.len()));
-    tell(format_args!("{:.1} MB with doc ids: {}", bytes as f64 / 1e6, folder));
+    notify(format_args!(
+        "{} fingerprints of {} bits ({}) in {} chunks",
+        set.count,
+        set.f,
+        set.recipe,
+        set.chunks.len()
+    ));
+    notify(format_args!("{:.1} MB with doc ids: {}", bytes as f64 / 1e6, folder));
 }
 
 /// Reports the number of pairs and groups of fingerprints.
-pub(super) fn hamming(k: u32, groups: bool, summary: &dataflow::hamming::work::Summary, folder: &str) {
-    tell(format_args!(
+pub(super) fn hamming(k: u32, groups: bool, summary: &dataflow::hamming::work::HammingSummary, folder: &str) {
+    notify(format_args!(
         "{} documents, {} queries ({} distinct)",
         summary.documents, summary.queries, summary.distinct_queries
     ));
-    tell(format_args!("{} pairs of fingerprints within {k} bits: {} pairs of documents", summary.near, summary.pairs));
+    notify(format_args!(
+        "{} pairs of fingerprints within {k} bits: {} pairs of documents",
+        summary.near, summary.pairs
+    ));
     for (distance, pairs) in &summary.pairs_by_distance {
-        tell(format_args!("  {distance} bits: {pairs}"));
+        notify(format_args!("  {distance} bits: {pairs}"));
     }
     if groups {
-        tell(format_args!("in {} groups", summary.groups));
+        notify(format_args!("in {} groups", summary.groups));
     }
-    tell(format_args!("results: {}", folder));
+    notify(format_args!("results: {}", folder));
 }
 
 /// Reports the outcome of growth in a graph.
-pub(super) fn grow(summary: &dataflow::grow::Summary, folder: &str) {
+pub(super) fn grow(summary: &dataflow::grow::GrowSummary, folder: &str) {
     let (trivial, links) = (summary.trivial, summary.links);
-    tell(format_args!(
+    notify(format_args!(
         "of {} rows of labels, {} are used, {} are malformed ({} bytes), {} repeat others; they \
          name {} nodes",
         trivial.read, trivial.used, trivial.malformed, trivial.malformed_bytes, trivial.duplicates, summary.nodes
     ));
-    tell(format_args!(
+    notify(format_args!(
         "of {} links, {} are used, {} have an end without a label, {} are malformed ({} bytes), {} \
          lead from a node to itself, {} repeat others",
         links.read,
@@ -57,62 +66,62 @@ pub(super) fn grow(summary: &dataflow::grow::Summary, folder: &str) {
         links.self_pairs,
         links.duplicates
     ));
-    tell(format_args!(
+    notify(format_args!(
         "{} trivial clusters; {} of {} linked pairs of clusters meet the merge condition",
         summary.trivial_clusters, summary.merging, summary.link_summary
     ));
-    tell(format_args!(
+    notify(format_args!(
         "{} collections with {} nodes in {} similar clusters",
         summary.collections, summary.members, summary.similar_clusters
     ));
-    tell(format_args!("results: {folder}"));
+    notify(format_args!("results: {folder}"));
 }
 
 /// Reports the main figures of a study.
-pub(super) fn study(summary: &dataflow::study::Summary, folder: &str) {
+pub(super) fn study(summary: &dataflow::study::StudySummary, folder: &str) {
     let (tables, web) = (&summary.tables, &summary.web);
     records::report(&summary.records);
-    tell(format_args!("{} pages, {} documents", web.pages, tables.complete.documents));
+    notify(format_args!("{} pages, {} documents", web.pages, tables.complete.documents));
     let parts =
         [("complete", &tables.complete), ("connected", &tables.connected), ("disconnected", &tables.disconnected)];
     for (name, part) in parts {
-        tell(format_args!(
+        notify(format_args!(
             "  {name:<12} {:>9} documents, {:>8} clusters, {:>8} duplicates ({:.1} %), {:>9} useful",
             part.documents, part.clusters, part.duplicates, part.duplicates_percent, part.useful
         ));
     }
     for near in &tables.near {
-        tell(format_args!(
+        notify(format_args!(
             "  near-duplicates at {} %: {} ({:.1} %)",
             near.percent, near.near_duplicates, near.near_duplicates_percent
         ));
     }
     for estimate in &summary.estimates_by_reference {
-        tell(format_args!(
+        notify(format_args!(
             "  from {} % of the steps: {:.1} % duplicates expected, {:.1} % found",
             estimate.percent,
             estimate.expected(),
             estimate.real()
         ));
     }
-    tell(format_args!("a crawl from {} reaches {} pages", web.seed, web.connected));
-    tell(format_args!("results: {folder}"));
+    notify(format_args!("a crawl from {} reaches {} pages", web.seed, web.connected));
+    notify(format_args!("results: {folder}"));
 }
 
 /// Compares a run on a synthetic crawl with the truth, which is known without a file.
 pub(super) fn truth(url: &str, folder: &Location) -> Result<()> {
-    let report = compared::report(&Run::open(folder.name())?, compared::planted(url)?)?;
-    tell(format_args!("compared with the replicas planted in the crawl:"));
-    let told = ["pair precision", "pair recall", "targets", "targets found", "problem share", "coverage"];
-    for row in report.rows().iter().filter(|row| told.contains(&row.what.as_str())) {
-        tell(format_args!("  {:<16} {}", row.what, row.ours.map_or("-".into(), |ours| format!("{ours:.3}"))));
+    let report = compared::report(&FinishedRun::open(folder.name())?, compared::planted(url)?)?;
+    notify(format_args!("compared with the replicas planted in the crawl:"));
+    let message = ["pair precision", "pair recall", "targets", "targets found", "problem share", "coverage"];
+    for row in report.rows().iter().filter(|row| message.contains(&row.what.as_str())) {
+        notify(format_args!("  {:<16} {}", row.what, row.ours.map_or("-".into(), |ours| format!("{ours:.3}"))));
     }
     Ok(())
 }
 
 /// Returns for each measure of the job its guard, the number of similar pairs, and the number of
 /// pairs that the guard refused.
-fn guarded(job: &Job, summary: &Summary) -> Vec<(&'static str, Guard, u64, u64)> {
+fn guarded(job: &Job, summary: &RunSummary) -> Vec<(&'static str, Guard, u64, u64)> {
     let by = job.similar.by;
     let mut measures = Vec::new();
     if matches!(by, Measure::Overlap | Measure::Both) {
@@ -134,21 +143,21 @@ fn guarded(job: &Job, summary: &Summary) -> Vec<(&'static str, Guard, u64, u64)>
 /// Reports the matches of a batch with earlier crawls.
 fn report_batch(batch: &BatchCounts) {
     let BatchCounts { documents, queries, pairs, superseded, unknown_pages, earlier_pages, .. } = batch;
-    tell(format_args!(
+    notify(format_args!(
         "{pairs} near pairs between {documents} fingerprints of earlier crawls and {queries} of this one"
     ));
-    tell(format_args!(
+    notify(format_args!(
         "{earlier_pages} pages of earlier crawls are near pages of this one, and stay in their \
          place"
     ));
     if *superseded > 0 {
-        tell(format_args!(
+        notify(format_args!(
             "{superseded} pairs dropped because their page of an earlier crawl is in this crawl, \
              too, whose version is used"
         ));
     }
     if *unknown_pages > 0 {
-        tell(format_args!(
+        notify(format_args!(
             "warning: {unknown_pages} near documents of the fingerprint file are in no result of \
              batch.results and appear without URLs; add the results that have them"
         ));
@@ -156,13 +165,13 @@ fn report_batch(batch: &BatchCounts) {
 }
 
 /// Reports the main figures of a run.
-pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
+pub(super) fn replicas(job: &Job, summary: &RunSummary, folder: &str) {
     let folder = folder.trim_end_matches('/');
     records::report(&summary.records);
-    tell(format_args!("{} hosts, {} links between the pages", summary.hosts, summary.links));
+    notify(format_args!("{} hosts, {} links between the pages", summary.hosts, summary.links));
     if let Some(GivenCounts { rows, .. }) = summary.given {
         let RowCounts { read, used, unknown, malformed, malformed_bytes, self_pairs, duplicates } = rows;
-        tell(format_args!(
+        notify(format_args!(
             "of {read} rows in {}: {used} are used, {unknown} have a page that is not in this \
              crawl, {malformed} are malformed ({malformed_bytes} bytes), {self_pairs} pair a page \
              with itself, {duplicates} repeat others",
@@ -170,7 +179,7 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
         ));
     }
     for (measure, guard, similar, refused) in guarded(job, summary) {
-        tell(format_args!(
+        notify(format_args!(
             "{similar} similar pairs by {measure}, of which the guard `{}` refused {refused}",
             guard.name()
         ));
@@ -179,37 +188,37 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
     // pages.
     let emptied = summary.overlap.emptied;
     if emptied * 100 > summary.pages.pages {
-        tell(format_args!(
+        notify(format_args!(
             "the filters overlap.template_pages and overlap.max_documents removed all text of \
              {emptied} pages, for which the overlap finds only views and exact copies; raise these \
              settings if such pages have more than boilerplate"
         ));
     }
     if summary.views.pairs > 0 {
-        tell(format_args!(
+        notify(format_args!(
             "{} pairs of views: pages of the same site with the same title or path and almost the \
              same text",
             summary.views.pairs
         ));
     }
     if summary.views.placeholders > 0 {
-        tell(format_args!(
+        notify(format_args!(
             "{} pairs of placeholders: pages of the same host whose texts announce that there is no \
              content at their URLs",
             summary.views.placeholders
         ));
     }
     if summary.views.declared > 0 {
-        tell(format_args!("{} pairs of a page and its declared canonical page", summary.views.declared));
+        notify(format_args!("{} pairs of a page and its declared canonical page", summary.views.declared));
     }
     if summary.views.contradicted > 0 {
-        tell(format_args!(
+        notify(format_args!(
             "{} pages declare a canonical page with a different text, and do not count as its copies",
             summary.views.contradicted
         ));
     }
     if summary.editions.refused > 0 {
-        tell(format_args!(
+        notify(format_args!(
             "{} pairs refused, because a page declares the other as its edition in another language \
              (hreflang)",
             summary.editions.refused
@@ -218,25 +227,25 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
     if let Some(batch) = &summary.batch {
         report_batch(batch);
     }
-    let SecondLook { matched, refused, by_place, alone, .. } = summary.second_look;
+    let ContextPassCounts { matched, refused, by_place, alone, .. } = summary.second_look;
     if matched + by_place > 0 {
         let found = matched + by_place;
-        tell(format_args!(
+        notify(format_args!(
             "{found} pairs found by the context of their collections, of which the guard refused \
              {refused}"
         ));
     }
     if alone > 0 {
-        tell(format_args!(
+        notify(format_args!(
             "{alone} unsupported pairs dropped: they have low resemblance, and their pages are not \
              in mirrored collections"
         ));
     }
-    tell(format_args!(
+    notify(format_args!(
         "{} sets of similar pages; {} mirrored collections in {} similar clusters",
         summary.trivial_clusters, summary.collections, summary.similar_clusters
     ));
-    tell(format_args!(
+    notify(format_args!(
         "a crawler may skip {} pages ({:.1} %) and {:.1} MB ({:.1} %)",
         summary.skip.pages,
         100.0 * summary.skip_share_of_pages,
@@ -245,29 +254,29 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
     ));
     // A crawler that skips these pages loses the text that the kept pages lack.
     if summary.skip_contained.below_all > 0 {
-        let SkipContained { below_half, below_four_fifths, below_all } = summary.skip_contained;
-        tell(format_args!(
+        let ContainmentBar { below_half, below_four_fifths, below_all } = summary.skip_contained;
+        notify(format_args!(
             "{below_all} of these pages have text that the page to keep lacks: {below_four_fifths} \
              more than a fifth of their text, {below_half} more than half"
         ));
     }
     let RuleCounts { rules, domains, saved } = summary.url_rules;
     if rules > 0 {
-        tell(format_args!(
+        notify(format_args!(
             "{rules} URL rules for {domains} domains, which would have saved {saved} fetches: webtwin show {folder} url_rules"
         ));
     }
     if let Some(before) = &summary.kept_before {
         let by: Vec<String> = before.flipped_by.iter().map(|(by, n)| format!("{n} by {by}")).collect();
         let by = if by.is_empty() { String::new() } else { format!(" ({})", by.join(", ")) };
-        tell(format_args!(
+        notify(format_args!(
             "of {} pages kept by {}: {} are kept again, {} flipped{by}, {} are visited in addition \
              to another, {} have no copy any more, {} are gone",
             before.pages, job.keep.sticky, before.kept, before.flipped, before.visited, before.alone, before.gone
         ));
     }
     if let Some(apart) = &summary.apart {
-        tell(format_args!(
+        notify(format_args!(
             "of {} pairs in {}: {} would be in one set, to prevent which {} pairs of equal text and \
              {} similar pairs were refused; {} are in different sets anyway, {} have a page that is \
              not in this crawl",
@@ -281,61 +290,61 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
         ));
     }
     if let Some(pins) = &summary.pins {
-        tell(format_args!(
+        notify(format_args!(
             "of {} pages in {}: {} stay in place of their copies, {} have no copies, {} yield to \
              another pin, {} are not in this crawl",
             pins.pins, job.keep.pins, pins.kept, pins.alone, pins.second, pins.gone
         ));
         for pin in pins.shown.iter().filter(|pin| pin.outcome == "second").take(5) {
-            tell(format_args!("  {} does not stay, because {} is pinned as well", pin.url, pin.keep_url));
+            notify(format_args!("  {} does not stay, because {} is pinned as well", pin.url, pin.keep_url));
         }
     }
     // A set with a hundredth of all pages is more often a chain than a page with that many copies.
     for giant in
         summary.giant_trivial_clusters.iter().filter(|giant| u64::from(giant.pages) * 100 >= summary.pages.pages)
     {
-        tell(format_args!(
+        notify(format_args!(
             "  {} pages on {} hosts form one set of similar pages: {}",
             giant.pages, giant.hosts, giant.url
         ));
         let weak = giant.bridges.first().map(|weak| ("is connected by a single pair", weak));
         if let Some((how, weak)) = weak.or(giant.splits.as_ref().map(|weak| ("splits above a pair", weak))) {
-            tell(format_args!(
+            notify(format_args!(
                 "    it {how} of value {}, which joins {} pages to the rest: {} and {}",
                 weak.strength, weak.cuts_off, weak.a, weak.b
             ));
         }
     }
     for largest in summary.largest_similar_clusters.iter().take(5) {
-        tell(format_args!("  on {:>4} hosts: {:>5} pages  {}", largest.hosts, largest.size, largest.url));
+        notify(format_args!("  on {:>4} hosts: {:>5} pages  {}", largest.hosts, largest.size, largest.url));
     }
     // Main figures for programs that read stderr as JSON.
-    tell_object(serde_json::json!({
+    notify_object(serde_json::json!({
         "level": "result", "results": folder, "records": summary.records.read, "pages": summary.records.kept,
-        "rejected": summary.records.rejected, "mended": summary.records.mended, "hosts": summary.hosts,
+        "rejected": summary.records.rejected, "mended": summary.records.repaired, "hosts": summary.hosts,
         "links": summary.links, "trivial_clusters": summary.trivial_clusters,
         "similar_clusters": summary.similar_clusters, "collections": summary.collections,
         "skip_pages": summary.skip.pages, "skip_bytes": summary.skip.bytes,
     }));
-    tell(format_args!("results: {folder}"));
+    notify(format_args!("results: {folder}"));
     // The suggested commands depend on the findings.
     if summary.records.kept > 0 {
-        tell(format_args!("next: webtwin report {folder} writes report.html, to view the result in a browser"));
+        notify(format_args!("next: webtwin report {folder} writes report.html, to view the result in a browser"));
     }
     if summary.collections > 0 {
-        tell(format_args!(
+        notify(format_args!(
             "next: webtwin show {folder} collections --sort -size --columns cardinality,size,keep,prefix"
         ));
     } else if summary.trivial_clusters > 0 {
-        tell(format_args!("next: webtwin show {folder} clusters --urls"));
+        notify(format_args!("next: webtwin show {folder} clusters --urls"));
     }
     if summary.skip.pages > 0 {
-        tell(format_args!(
+        notify(format_args!(
             "next: webtwin show {folder} avoid --columns url,keep_url,why; lists for crawlers: {folder}/exports/"
         ));
     }
     let bad: u64 = summary.records.rejected.values().sum();
     if summary.records.kept == 0 && bad > 0 {
-        tell(format_args!("next: webtwin show {folder} rejected lists why no record was kept"));
+        notify(format_args!("next: webtwin show {folder} rejected lists why no record was kept"));
     }
 }

@@ -6,19 +6,19 @@ use std::path::PathBuf;
 
 use super::JobArgs;
 use super::quantity::{digits, quantity, rate};
-use super::recrawl::Scheduled;
+use super::recrawl::ScheduledJob;
 use webtwin_base::build_info::available_memory_bytes;
-use webtwin_base::console::{print, tell};
+use webtwin_base::console::{notify, print};
 use webtwin_base::error::{Error, Result, size};
 use webtwin_core::overlap::planner::{Load, choose};
 use webtwin_dataflow::memory_estimate::MemoryEstimate;
-use webtwin_dataflow::reading::first_look::first_look;
+use webtwin_dataflow::reading::first_inspection::first_inspection;
 use webtwin_dataflow::shuffle::memory::too_little;
-use webtwin_engine::Cluster;
-use webtwin_job::{Digest, Input, Job, JobKind, Measure};
-use webtwin_pages::work_items::Work;
-use webtwin_plan::sample::{Counts, Sampled, sampled};
-use webtwin_plan::{Costs, Machines, fingerprints, memory, of_crawl, result_bytes};
+use webtwin_engine::ClusterLayout;
+use webtwin_job::{InputSettings, Job, JobDigest, JobKind, Measure};
+use webtwin_pages::work_items::WorkList;
+use webtwin_plan::sample::{CrawlCounts, SampleReport, sampled};
+use webtwin_plan::{Machines, PredictedCosts, fingerprints, memory, of_crawl, result_bytes};
 use webtwin_storage::location::Location;
 use webtwin_storage::output;
 use webtwin_view::report::figures::bytes;
@@ -100,7 +100,7 @@ impl Args {
         let (count, workers) = match &self.cluster {
             None => (usize::from(self.machines), super::threads(self.workers)),
             Some(file) => {
-                let cluster = Cluster::load(file)?;
+                let cluster = ClusterLayout::load(file)?;
                 (cluster.processes(), cluster.workers)
             }
         };
@@ -134,14 +134,14 @@ pub(super) fn run(args: Args) -> Result<()> {
     }
     // A recrawl is planned as the job over its live inputs that it becomes.
     if job.kind == JobKind::Recrawl {
-        job = Scheduled::find(job, 0)?.0;
+        job = ScheduledJob::find(job, 0)?.0;
     }
     let plan = match args.pages {
         Some(pages) if job.input.urls.is_empty() => Plan::without_input(&job, pages)?,
         pages => Plan::from_sample(&job, pages)?,
     };
     // A plan fails where the run would fail.
-    hold_against_bound(&plan.counts, &job, &machines)?;
+    check_against_bound(&plan.counts, &job, &machines)?;
     let costs = of_crawl(&job, &plan.counts, &machines);
     // Only the overlap of chunks has several ways of counting.
     let counting = compares_chunks(&job).then(|| plan.counting(&job, &costs, &machines));
@@ -154,8 +154,8 @@ pub(super) fn run(args: Args) -> Result<()> {
         });
         return print_json(&job, &machines, &costs, more);
     }
-    warnings.iter().for_each(|warning| tell(format_args!("warning: {warning}")));
-    let Counts { held, links_within, .. } = plan.counts;
+    warnings.iter().for_each(|warning| notify(format_args!("warning: {warning}")));
+    let CrawlCounts { held, links_within, .. } = plan.counts;
     print(|out| {
         match plan.share {
             0.0 if plan.is_made_up => writeln!(
@@ -188,7 +188,7 @@ pub(super) fn run(args: Args) -> Result<()> {
 /// Prediction of a run's input.
 #[derive(Default)]
 struct Plan {
-    counts: Counts,
+    counts: CrawlCounts,
     inputs: usize,
     items: usize,
     /// Fraction of the input that was read; 0 without input.
@@ -208,33 +208,34 @@ impl Plan {
         let is_counted =
             job.kind != JobKind::Study && (&job.chunks, &job.overlap) == (&default.chunks, &default.overlap);
         if is_counted || !compares_chunks(job) {
-            return Ok(Plan { counts: Counts::of_real_crawl(pages, job), ..Plan::default() });
+            return Ok(Plan { counts: CrawlCounts::of_real_crawl(pages, job), ..Plan::default() });
         }
-        let input = Input { urls: vec![MADE_UP.into()], ..job.input.clone() };
-        let counted = |job: &Job| -> Result<Counts> {
-            Ok(sampled(Work::plan(&input, job.effort.shard_bytes)?, job, MOST_SAMPLE_ITEMS)?.counts)
+        let input = InputSettings { urls: vec![MADE_UP.into()], ..job.input.clone() };
+        let counted = |job: &Job| -> Result<CrawlCounts> {
+            Ok(sampled(WorkList::plan(&input, job.effort.shard_bytes)?, job, MOST_SAMPLE_ITEMS)?.counts)
         };
-        let (made_up, by_default, real) = (counted(job)?, counted(&default)?, Counts::of_real_crawl(pages, job));
-        let as_many =
-            |of: fn(&Counts) -> u64| (of(&real) as f64 * of(&made_up) as f64 / of(&by_default).max(1) as f64) as u64;
+        let (made_up, by_default, real) = (counted(job)?, counted(&default)?, CrawlCounts::of_real_crawl(pages, job));
+        let as_many = |of: fn(&CrawlCounts) -> u64| {
+            (of(&real) as f64 * of(&made_up) as f64 / of(&by_default).max(1) as f64) as u64
+        };
         let (tuples, pairs) = (as_many(|of| of.held.tuples), as_many(|of| of.held.pairs));
         let held = MemoryEstimate { tuples, pairs, ..real.held };
-        let counts = Counts { held, heavy_thousandths: made_up.heavy_thousandths, ..real };
+        let counts = CrawlCounts { held, heavy_thousandths: made_up.heavy_thousandths, ..real };
         Ok(Plan { counts, is_made_up: true, ..Plan::default() })
     }
 
     /// Reads a sample. `pages` is the number of pages of the crawl from which the sample is taken,
     /// if the input is only a part of it.
     fn from_sample(job: &Job, pages: Option<u64>) -> Result<Plan> {
-        let work = Work::plan(&job.input, job.effort.shard_bytes)?;
-        if let Some(told) = work.side_files.told() {
-            tell(told);
+        let work = WorkList::plan(&job.input, job.effort.shard_bytes)?;
+        if let Some(message) = work.side_files.message() {
+            notify(message);
         }
-        for warning in first_look(&work, &job.input)? {
-            tell(warning);
+        for warning in first_inspection(&work, &job.input)? {
+            notify(warning);
         }
         let (items, inputs) = (work.items.len(), work.inputs.len());
-        let Sampled { counts, share } = sampled(work, job, (items / 256).clamp(SAMPLE_ITEMS, MOST_SAMPLE_ITEMS))?;
+        let SampleReport { counts, share } = sampled(work, job, (items / 256).clamp(SAMPLE_ITEMS, MOST_SAMPLE_ITEMS))?;
         if pages.is_some() && counts.held.pages == 0 {
             return Err(Error::Usage(
                 "--pages: the sample of the input has no pages to scale; leave --input out, or give \
@@ -261,14 +262,14 @@ impl Plan {
     }
 
     /// Returns the algorithm that counts pairs, with the reason.
-    fn counting(&self, job: &Job, costs: &Costs, machines: &Machines) -> String {
+    fn counting(&self, job: &Job, costs: &PredictedCosts, machines: &Machines) -> String {
         let (allowed, disk) = (job.effort.memory_bytes, job.effort.disk_bytes);
-        let room = allowed.saturating_sub(costs.memory_bytes_least) / 10 * 7 / machines.workers as u64;
+        let budget = allowed.saturating_sub(costs.memory_bytes_least) / 10 * 7 / machines.workers as u64;
         let load = Load {
             pairs: self.counts.held.pairs,
             heavy_thousandths: self.counts.heavy_thousandths,
             min_shared: job.overlap.min_shared,
-            worker_bytes: if allowed == 0 { u64::MAX } else { room },
+            worker_bytes: if allowed == 0 { u64::MAX } else { budget },
             workers: machines.peers(),
             disk_bytes: if disk == 0 { u64::MAX } else { disk },
         };
@@ -286,7 +287,7 @@ fn compares_chunks(job: &Job) -> bool {
 }
 
 /// Returns the reasons against such a run.
-fn warnings(job: &Job, counts: &Counts, machines: &Machines) -> Vec<String> {
+fn warnings(job: &Job, counts: &CrawlCounts, machines: &Machines) -> Vec<String> {
     let mut warnings = Vec::new();
     let pages = counts.held.pages;
     if pages > MOST_PAGES {
@@ -322,7 +323,7 @@ fn of_fingerprints(job: &Job, machines: &Machines, json: bool) -> Result<()> {
         JobKind::Hamming => fingerprints::of_join(job, machines)?,
         _ => fingerprints::of_build(job, machines)?,
     };
-    hold_least_against_bound(costs.memory_bytes_least, "the number of its fingerprints", job)?;
+    check_minimum_against_bound(costs.memory_bytes_least, "the number of its fingerprints", job)?;
     if json {
         return print_json(job, machines, &costs, serde_json::json!({ "expected": rows }));
     }
@@ -340,8 +341,8 @@ fn of_fingerprints(job: &Job, machines: &Machines, json: bool) -> Result<()> {
 }
 
 /// Prints costs and further results as a single JSON object.
-fn print_json(job: &Job, machines: &Machines, costs: &Costs, mut more: serde_json::Value) -> Result<()> {
-    more["digest"] = Digest::of(job).hex().into();
+fn print_json(job: &Job, machines: &Machines, costs: &PredictedCosts, mut more: serde_json::Value) -> Result<()> {
+    more["digest"] = JobDigest::of(job).hex().into();
     more["machines"] = machines.count.into();
     more["workers"] = machines.workers.into();
     let serde_json::Value::Object(costs) = serde_json::to_value(costs).expect("costs are plain values") else {
@@ -351,7 +352,7 @@ fn print_json(job: &Job, machines: &Machines, costs: &Costs, mut more: serde_jso
     print(|out| writeln!(out, "{more}"))
 }
 
-fn print_costs(out: &mut dyn Write, costs: &Costs, machines: &Machines) -> std::io::Result<()> {
+fn print_costs(out: &mut dyn Write, costs: &PredictedCosts, machines: &Machines) -> std::io::Result<()> {
     writeln!(out, "read              {}", bytes(costs.read_bytes))?;
     let alone = machines.count == 1;
     writeln!(
@@ -409,7 +410,7 @@ fn stages(seconds: &BTreeMap<&'static str, f64>) -> String {
 /// Reads 16 work items if a bound is set, and 4 if none is; nothing if there are fewer than 128
 /// items.
 pub(super) fn refuse_what_cannot_fit(job: &Job, output: &Location, workers: usize, processes: usize) -> Result<()> {
-    let work = Work::plan(&job.input, job.effort.shard_bytes)?;
+    let work = WorkList::plan(&job.input, job.effort.shard_bytes)?;
     // A small input is read quickly, and compared with the limit during reading.
     if work.items.len() < 8 * SAMPLE_ITEMS {
         return Ok(());
@@ -418,22 +419,22 @@ pub(super) fn refuse_what_cannot_fit(job: &Job, output: &Location, workers: usiz
     let counts = sampled(work, job, items)?.counts;
     // The rates do not affect memory and disk.
     let machines = Machines { count: processes, workers, network: 1.0, disk: 1.0, latency: 0.0 };
-    hold_against_bound(&counts, job, &machines)?;
+    check_against_bound(&counts, job, &machines)?;
     if let Some(free) = output::free_bytes(output) {
-        look_at_disk(result_bytes(job, &counts), free, output.name())?;
+        check_disk(result_bytes(job, &counts), free, output.name())?;
     }
     if job.effort.memory_bytes == 0
         && let Some(free) = available_memory_bytes()
         && let Some(warning) = memory_warning(of_crawl(job, &counts, &machines).memory_bytes, free)
     {
-        tell(warning);
+        notify(warning);
     }
     Ok(())
 }
 
 /// Refuses an output if less than half of its estimated size is free on its disk. Warns if the
 /// output may not fit.
-fn look_at_disk(needed_bytes: u64, free: u64, output: &str) -> Result<()> {
+fn check_disk(needed_bytes: u64, free: u64, output: &str) -> Result<()> {
     let remedy = "make room there, or choose another --output";
     if needed_bytes / 2 > free {
         let cause = format!("{} are free", size(free));
@@ -441,7 +442,7 @@ fn look_at_disk(needed_bytes: u64, free: u64, output: &str) -> Result<()> {
     }
     if needed_bytes > free {
         let (needed, free) = (size(needed_bytes), size(free));
-        tell(format_args!(
+        notify(format_args!(
             "warning: output {output}: about {needed} of tables are expected, but only {free} are \
              free; {remedy}"
         ));
@@ -463,11 +464,11 @@ fn memory_warning(needed: u64, free: u64) -> Option<String> {
     })
 }
 
-fn hold_against_bound(counts: &Counts, job: &Job, machines: &Machines) -> Result<()> {
-    hold_least_against_bound(memory::least_bytes(job, counts, machines).0, "a sample of its input", job)
+fn check_against_bound(counts: &CrawlCounts, job: &Job, machines: &Machines) -> Result<()> {
+    check_minimum_against_bound(memory::least_bytes(job, counts, machines).0, "a sample of its input", job)
 }
 
-fn hold_least_against_bound(needed_bytes: u64, by: &str, job: &Job) -> Result<()> {
+fn check_minimum_against_bound(needed_bytes: u64, by: &str, job: &Job) -> Result<()> {
     let allowed_bytes = job.effort.memory_bytes;
     if allowed_bytes == 0 || needed_bytes <= allowed_bytes {
         return Ok(());
@@ -481,10 +482,10 @@ mod tests {
 
     #[test]
     fn what_cannot_fit_on_the_disk_is_refused_and_what_may_not_is_told() {
-        let refused = look_at_disk(3 << 30, 1 << 30, "out").unwrap_err();
+        let refused = check_disk(3 << 30, 1 << 30, "out").unwrap_err();
         assert_eq!(refused.exit_code(), 9);
         assert!(refused.to_string().contains("1.0 GiB are free: 3.0 GiB or more needed; make room"), "{refused}");
-        assert!(look_at_disk(3 << 30, 2 << 30, "out").is_ok() && look_at_disk(0, 0, "out").is_ok());
+        assert!(check_disk(3 << 30, 2 << 30, "out").is_ok() && check_disk(0, 0, "out").is_ok());
         assert_eq!(memory_warning(1 << 30, 2 << 30), None);
         let warned = memory_warning(8 << 30, 4 << 30).unwrap();
         assert!(warned.contains("8.0 GiB") && warned.contains("effort.memory_bytes=3221225472"), "{warned}");
@@ -494,15 +495,15 @@ mod tests {
     fn a_run_beyond_the_numbers_of_pages_and_workers_beyond_the_partitions_are_warned_of() {
         let machines = Machines { count: 10, workers: 8, network: 1e9, disk: 1e9, latency: 0.0 };
         let job = Job::default();
-        let told = warnings(&job, &Counts::of_real_crawl(10_000_000_000, &job), &machines);
+        let message = warnings(&job, &CrawlCounts::of_real_crawl(10_000_000_000, &job), &machines);
         assert!(
-            told[0].contains("10000000000 pages are 3 runs") && told[1].contains("output.partitions = 128"),
-            "{told:?}"
+            message[0].contains("10000000000 pages are 3 runs") && message[1].contains("output.partitions = 128"),
+            "{message:?}"
         );
         let by_share = |share: f64| Plan { share, ..Plan::default() }.doubt_of_pairs();
         assert!(by_share(0.0).is_none() && by_share(0.02).is_none());
         assert!(by_share(0.0005).unwrap().starts_with("0.05 % of the crawl"));
         let one = Machines { count: 1, workers: 2, ..machines };
-        assert_eq!(warnings(&job, &Counts::of_real_crawl(1_000_000, &job), &one), Vec::<String>::new());
+        assert_eq!(warnings(&job, &CrawlCounts::of_real_crawl(1_000_000, &job), &one), Vec::<String>::new());
     }
 }

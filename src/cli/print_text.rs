@@ -2,7 +2,7 @@
 //! users.
 
 use webtwin_base::error::{Error, Result};
-use webtwin_job::Limits;
+use webtwin_job::RecordLimits;
 use webtwin_printed as printed;
 
 #[derive(Debug, clap::Parser)]
@@ -28,12 +28,12 @@ enum Format {
 }
 
 pub(super) fn run(args: Args) -> Result<()> {
-    let limits = Limits {
+    let limits = RecordLimits {
         printed_seconds: args.seconds,
         printed_bytes: args.memory,
         record_bytes: args.text,
         links: args.links,
-        ..Limits::default()
+        ..RecordLimits::default()
     };
     let failed = |cause| Error::storage("the helper process", cause);
     match args.format {

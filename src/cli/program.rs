@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, ValueEnum};
 use nix::sys::signal::{SigSet, Signal};
 
-use webtwin_base::console::{ended, is_json, tell, tell_in_json, tell_object};
+use webtwin_base::console::{ended, is_json, notify, notify_object, use_json};
 use webtwin_base::error;
 use webtwin_base::{build_info, heap};
 use webtwin_pages::helper;
@@ -75,7 +75,7 @@ pub fn main<P: Program>(commit: &str) -> ExitCode {
         Ok(Parsed::Document(args)) => print_text::run(args),
         Ok(Parsed::Line(line)) => {
             if line.stderr().log == Log::Json {
-                tell_in_json();
+                use_json();
             }
             signals::listen();
             // The program reads printed documents, such as PDF, in helper processes of its own
@@ -89,8 +89,8 @@ pub fn main<P: Program>(commit: &str) -> ExitCode {
         Err(asked) if !asked.use_stderr() => ended(asked.print()),
         Err(wrong) => {
             if asks_for_json(std::env::args()) {
-                tell_in_json();
-                tell_failure(wrong.render().to_string().trim_start_matches("error: ").trim(), 2);
+                use_json();
+                report_failure(wrong.render().to_string().trim_start_matches("error: ").trim(), 2);
             } else {
                 // If stderr is closed, the exit code remains the same.
                 let _ = wrong.print();
@@ -101,7 +101,7 @@ pub fn main<P: Program>(commit: &str) -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tell_failure(&error.to_string(), error.exit_code());
+            report_failure(&error.to_string(), error.exit_code());
             ExitCode::from(error.exit_code())
         }
     }
@@ -125,10 +125,10 @@ fn parse<P: Program>() -> Result<Parsed<P>, clap::Error> {
 }
 
 /// Reports why the process ends.
-fn tell_failure(message: &str, code: u8) {
+fn report_failure(message: &str, code: u8) {
     match is_json() {
-        true => tell_object(serde_json::json!({ "level": "error", "message": message, "exit_code": code })),
-        false => tell(format_args!("error: {message}")),
+        true => notify_object(serde_json::json!({ "level": "error", "message": message, "exit_code": code })),
+        false => notify(format_args!("error: {message}")),
     }
 }
 

@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use webtwin_base::build_info::{cpu_seconds, peak_memory_bytes};
-use webtwin_base::console::{is_json, say, tell, tell_object};
+use webtwin_base::console::{is_json, notify, notify_object, say};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::leftovers::Temporary;
 use webtwin_base::progress::Progress;
@@ -105,12 +105,12 @@ impl Watcher {
                 let is_time = stage != last || looks % LOOKS_A_LINE == 0;
                 if json {
                     if is_time {
-                        tell_object(object(&progress, stage, stages, (seconds, pass)));
+                        notify_object(object(&progress, stage, stages, (seconds, pass)));
                     }
                 } else if terminal {
                     say(format_args!("\r\x1b[K{}", line(&progress, stage, stages, (seconds, pass))));
                 } else if looks % LOOKS_A_MINUTE == 0 {
-                    tell(line(&progress, stage, stages, (seconds, pass)));
+                    notify(line(&progress, stage, stages, (seconds, pass)));
                 }
                 if is_time {
                     record(stage);
@@ -225,9 +225,9 @@ fn write_metrics(file: &Path, text: &str) {
     name.push(format!(".{}.tmp", std::process::id()));
     let half = Temporary::at(PathBuf::from(name));
     if let Err(cause) = std::fs::write(half.path(), text).and_then(|()| std::fs::rename(half.path(), file)) {
-        static TOLD: Once = Once::new();
-        TOLD.call_once(|| {
-            tell(format_args!("warning: --metrics {}: {cause}; the run continues without this file", file.display()))
+        static SHOWN: Once = Once::new();
+        SHOWN.call_once(|| {
+            notify(format_args!("warning: --metrics {}: {cause}; the run continues without this file", file.display()))
         });
     }
 }
@@ -262,8 +262,11 @@ mod tests {
         let progress = Progress::new(10);
         progress.done.store(5, Ordering::Relaxed);
         let stages = ["reading", "finding", "writing"];
-        let told = line(&progress, "reading", &stages, (9.0, Some(2.0)));
-        assert!(told.starts_with("1 of 3: reading, 50 % of the input") && told.contains("2 s left to read"), "{told}");
+        let message = line(&progress, "reading", &stages, (9.0, Some(2.0)));
+        assert!(
+            message.starts_with("1 of 3: reading, 50 % of the input") && message.contains("2 s left to read"),
+            "{message}"
+        );
         assert!(line(&progress, "writing", &stages, (2.0, None)).starts_with("3 of 3: writing, 0 records"));
         assert_eq!(object(&progress, "finding", &stages, (2.0, None))["stage_number"], 2);
     }

@@ -46,8 +46,8 @@ mod tests {
 
     #[test]
     fn numbers_are_told_to_three_digits() {
-        let told = [8.25, 1510.0, 8.3e10, 3e12, 2.7e13].map(nanoseconds);
-        assert_eq!(told, ["8.25 ns", "1.51 us", "83.0 s", "50.0 min", "7.50 h"]);
+        let message = [8.25, 1510.0, 8.3e10, 3e12, 2.7e13].map(nanoseconds);
+        assert_eq!(message, ["8.25 ns", "1.51 us", "83.0 s", "50.0 min", "7.50 h"]);
         assert!(part("0.1") == Ok(0.1) && ["0", "1", "x", "NaN"].iter().all(|wrong| part(wrong).is_err()));
         assert_eq!([0.0, 0.001, 122_070.3].map(digits), ["0", "<0.01", "122070"]);
     }

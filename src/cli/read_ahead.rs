@@ -4,22 +4,22 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::recrawl::{ahead_serving, serves};
-use webtwin_base::console::tell;
+use webtwin_base::console::notify;
 use webtwin_base::error::Result;
 use webtwin_dataflow::reading::ingest::{Queue, read};
 use webtwin_dataflow::reading::resume::Resume;
-use webtwin_engine::{Cluster, run as run_on};
-use webtwin_job::{Digest, Job, JobKind};
+use webtwin_engine::{ClusterLayout, run as run_on};
+use webtwin_job::{Job, JobDigest, JobKind};
 use webtwin_pages::helper;
-use webtwin_pages::work_items::Work;
+use webtwin_pages::work_items::WorkList;
 use webtwin_storage::location::Location;
 use webtwin_storage::output;
 use webtwin_storage::records::RecordStore;
-use webtwin_storage::state::{State, StateRecords};
+use webtwin_storage::state::{JobState, StateRecords};
 
 /// Reads complete files of a crawl into a state, as `webtwin run --state` would.
 pub(super) struct Reader {
-    state: State,
+    state: JobState,
     job: Job,
     reading: String,
 }
@@ -30,11 +30,11 @@ impl Reader {
     /// # Errors
     /// Returns [`Error::Storage`](webtwin_base::error::Error::Storage) when the folder cannot be written.
     pub(super) fn new(folder: &str, job: Job) -> Result<Reader> {
-        let state = State::at(Location::parse(folder)?.into_folder());
+        let state = JobState::at(Location::parse(folder)?.into_folder());
         output::refuse_unwritable(state.folder(), "--state")?;
         // A scheduled job reads as the job that it is over its live inputs.
         let job = if job.kind == JobKind::Recrawl { Job { kind: JobKind::Replicas, ..job } } else { job };
-        let reading = Digest::of_reading(&job).hex();
+        let reading = JobDigest::of_reading(&job).hex();
         Ok(Reader { state, job, reading })
     }
 
@@ -48,7 +48,7 @@ impl Reader {
     pub(super) fn read(&self, file: &Path) -> Result<()> {
         let mut job = self.job.clone();
         job.input.urls = vec![file.to_string_lossy().into_owned()];
-        let work = Work::plan(&job.input, job.effort.shard_bytes)?;
+        let work = WorkList::plan(&job.input, job.effort.shard_bytes)?;
         let before = self.state.newest()?.filter(|before| serves(&before.reading, &before.ghostscript, &self.reading));
         let ahead = ahead_serving(&self.state, &self.reading)?;
         let records = Arc::new(StateRecords::new(&self.state, before.as_ref(), ahead, &work.keys()));
@@ -57,9 +57,9 @@ impl Reader {
         }
         let resume = Resume::new(Arc::clone(&records) as Arc<dyn RecordStore>, &work);
         let queue = Queue::resuming(work, Some(resume));
-        run_on(&Cluster::local(1), 0, Digest::of(&job).0, move |net| read(net, &queue, &job).map(drop))?;
+        run_on(&ClusterLayout::local(1), 0, JobDigest::of(&job).0, move |net| read(net, &queue, &job).map(drop))?;
         self.state.add_ahead(&self.reading, helper::ghostscript().map(str::to_owned), &records)?;
-        tell(format_args!("state: {} is read ahead", file.display()));
+        notify(format_args!("state: {} is read ahead", file.display()));
         Ok(())
     }
 }

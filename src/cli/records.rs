@@ -4,51 +4,51 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use webtwin_base::build_info::lacks;
-use webtwin_base::console::tell;
-use webtwin_dataflow::sinks::summary::Records;
+use webtwin_base::console::notify;
+use webtwin_dataflow::sinks::summary::RecordTotals;
 use webtwin_job::READS_PDF;
 use webtwin_pages::record::Reason;
 
 /// Maximum number of reasons in the summary.
-const REASONS_TOLD: usize = 6;
+const MAX_REASONS_LISTED: usize = 6;
 
 /// Maximum number of torn files in the summary.
-const TORN_TOLD: usize = 5;
+const MAX_TORN_LISTED: usize = 5;
 
 /// Reports the outcome of the records on stderr, and the remedy if a part of the crawl is missing.
-pub(super) fn report(records: &Records) {
+pub(super) fn report(records: &RecordTotals) {
     let rejected: u64 = records.rejected.values().sum();
-    tell(format_args!("{} records read: {} pages kept, {rejected} rejected", records.read, records.kept));
-    for (what, counts) in [("rejected", &records.rejected), ("kept, but repaired", &records.mended)] {
+    notify(format_args!("{} records read: {} pages kept, {rejected} rejected", records.read, records.kept));
+    for (what, counts) in [("rejected", &records.rejected), ("kept, but repaired", &records.repaired)] {
         if !counts.is_empty() {
-            tell(format_args!("  {what}: {}", commonest(counts)));
+            notify(format_args!("  {what}: {}", commonest(counts)));
         }
     }
     if let Some(revisits) = records.rejected.get(Reason::Revisit.as_str()) {
-        tell(format_args!(
+        notify(format_args!(
             "{revisits} revisit records refer to records that are not in the input or are not \
              pages; to include these pages, name the files of the earlier crawl with --originals"
         ));
     }
     if let Some(unread) = records.rejected.get(Reason::NoConverter.as_str()) {
         match READS_PDF {
-            true => tell(format_args!(
+            true => notify(format_args!(
                 "{unread} PostScript documents were not read, because Ghostscript (gs) is not \
                  installed; install it, or leave them out with input.printed = \"pdf\""
             )),
-            false => tell(format_args!(
+            false => notify(format_args!(
                 "{unread} PDF or PostScript documents were not read: {}; install Ghostscript (gs) \
                  for PostScript, or leave them out with input.printed = \"skip\"",
                 lacks("reads no PDF", "pdf")
             )),
         }
     }
-    for (input, offset) in records.torn.iter().take(TORN_TOLD) {
-        tell(format_args!("{input} is truncated within the record at offset {offset}; copy or download it again"));
+    for (input, offset) in records.torn.iter().take(MAX_TORN_LISTED) {
+        notify(format_args!("{input} is truncated within the record at offset {offset}; copy or download it again"));
     }
-    if records.torn.len() > TORN_TOLD {
-        let more = records.torn.len() - TORN_TOLD;
-        tell(format_args!("{more} more files are truncated; see records.torn in summary.json"));
+    if records.torn.len() > MAX_TORN_LISTED {
+        let more = records.torn.len() - MAX_TORN_LISTED;
+        notify(format_args!("{more} more files are truncated; see records.torn in summary.json"));
     }
 }
 
@@ -56,10 +56,11 @@ pub(super) fn report(records: &Records) {
 fn commonest(counts: &BTreeMap<String, u64>) -> String {
     let mut counts: Vec<(&str, u64)> = counts.iter().map(|(reason, &n)| (reason.as_str(), n)).collect();
     counts.sort_by_key(|&(_, n)| Reverse(n));
-    let mut told: Vec<String> = counts.iter().take(REASONS_TOLD).map(|(reason, n)| format!("{n} {reason}")).collect();
-    let others: u64 = counts.iter().skip(REASONS_TOLD).map(|(_, n)| n).sum();
+    let mut message: Vec<String> =
+        counts.iter().take(MAX_REASONS_LISTED).map(|(reason, n)| format!("{n} {reason}")).collect();
+    let others: u64 = counts.iter().skip(MAX_REASONS_LISTED).map(|(_, n)| n).sum();
     if others > 0 {
-        told.push(format!("{others} others"));
+        message.push(format!("{others} others"));
     }
-    told.join(", ")
+    message.join(", ")
 }

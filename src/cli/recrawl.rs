@@ -5,23 +5,23 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::earlier_crawls::{Earlier, named};
+use super::earlier_crawls::{EarlierInputs, named};
 use super::{diff, quantity};
-use webtwin_base::console::tell;
+use webtwin_base::console::notify;
 use webtwin_base::error::{Error, Result};
 use webtwin_compare::many_crawls::refuse_what_will_differ;
 use webtwin_dataflow::reading::least_pages::LeastPages;
-use webtwin_dataflow::recrawl::{Implied, Next};
-use webtwin_job::{Avoided, Digest, Input, Job, JobKind, Recrawl};
+use webtwin_dataflow::recrawl::{StateDefaults, StateUpdate};
+use webtwin_job::{AvoidancePolicy, InputSettings, Job, JobDigest, JobKind, Recrawl};
 use webtwin_pages::helper::ghostscript_version;
 use webtwin_pages::sniff::is_html;
-use webtwin_pages::work_items::Work;
-use webtwin_results::Run;
+use webtwin_pages::work_items::WorkList;
+use webtwin_results::FinishedRun;
 use webtwin_storage::expand::expand;
 use webtwin_storage::location::{Location, seen_from_anywhere, working_folder};
 use webtwin_storage::manifest;
 use webtwin_storage::output::{self, random_id};
-use webtwin_storage::state::{Generation, ReadAhead, State, StateRecords};
+use webtwin_storage::state::{Generation, JobState, ReadAhead, StateRecords};
 
 /// Arguments of a scheduled job; each is a setting.
 #[derive(Debug, Args)]
@@ -69,7 +69,7 @@ pub(super) struct RecrawlArgs {
 
 impl RecrawlArgs {
     /// Applies the arguments to a job's settings.
-    pub(super) fn lay_over(self, job: &mut Job) -> Result<()> {
+    pub(super) fn overlay(self, job: &mut Job) -> Result<()> {
         if let Some(state) = self.state {
             if !matches!(job.kind, JobKind::Replicas | JobKind::Recrawl) {
                 return Err(Error::Usage(
@@ -103,7 +103,7 @@ impl RecrawlArgs {
 
 /// Result with which a scheduled one is compared, and the previous comparison if it has a history.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Last {
+pub(super) struct PreviousResult {
     pub(super) result: Option<String>,
     pub(super) history: Option<String>,
     /// True if the crawler obeyed a list that is unknown, because the previous comparison is
@@ -114,7 +114,7 @@ pub(super) struct Last {
     missing: Option<Error>,
 }
 
-impl Last {
+impl PreviousResult {
     /// Refuses a run whose comparison needs an earlier one that can be made first.
     ///
     /// # Errors
@@ -125,16 +125,16 @@ impl Last {
 }
 
 /// Scheduled job that is being prepared.
-pub(super) struct Scheduled {
-    state: State,
+pub(super) struct ScheduledJob {
+    state: JobState,
     before: Option<Generation>,
     /// Names of files that are read again.
     replaced: BTreeSet<String>,
-    implied: Implied,
-    earlier: Earlier,
+    implied: StateDefaults,
+    earlier: EarlierInputs,
 }
 
-impl Scheduled {
+impl ScheduledJob {
     /// Finds the live inputs of a `recrawl` job. Returns it as the `replicas` job over these
     /// inputs.
     ///
@@ -142,10 +142,10 @@ impl Scheduled {
     /// Returns [`Error::Usage`] without a state, for changes in addition to a complete list of
     /// inputs, and for inputs to remove or read again that are not live. Also returns any error of
     /// the state and of the search for inputs.
-    pub(super) fn find(job: Job, process: usize) -> Result<(Job, Scheduled)> {
-        let tell = |line: std::fmt::Arguments<'_>| {
+    pub(super) fn find(job: Job, process: usize) -> Result<(Job, ScheduledJob)> {
+        let notify = |line: std::fmt::Arguments<'_>| {
             if process == 0 {
-                tell(line)
+                notify(line)
             }
         };
         let settings = &job.recrawl;
@@ -154,14 +154,14 @@ impl Scheduled {
                 "a recrawl needs the folder of a state; add --state, for example --state state/".into(),
             ));
         }
-        let state = State::at(Location::parse(&settings.state)?.into_folder());
+        let state = JobState::at(Location::parse(&settings.state)?.into_folder());
         if !job.output.url.is_empty() {
             diff::refuse_within("--output", &job.output.url, &settings.state)?;
         }
         let before = state.newest()?;
         // Only the original of the newest generation is damaged; its copy is complete.
         if let Some(fault) = before.as_ref().map_or(Ok(None), |before| state.fault(before.number))? {
-            tell(format_args!("warning: {fault}; the run continues from its copy, which is intact"));
+            notify(format_args!("warning: {fault}; the run continues from its copy, which is intact"));
         }
         let changes = [("add", &settings.add), ("retract", &settings.retract)];
         let mut inputs = job.input.urls.clone();
@@ -169,7 +169,7 @@ impl Scheduled {
             inputs = before.as_ref().map_or(Vec::new(), |before| named(before, &before.inputs));
             for gone in &settings.retract {
                 for (pattern, files) in retract(&mut inputs, gone, &job.input)? {
-                    tell(format_args!(
+                    notify(format_args!(
                         "--retract {gone}: {pattern} is replaced by the names of its {files} other \
                          files; add new files there with --add"
                     ));
@@ -201,14 +201,14 @@ impl Scheduled {
             replaced.extend(entry.locations.iter().map(|location| location.name().to_string()));
         }
         let mut job = Job { kind: JobKind::Replicas, ..job };
-        let mut implied = Implied::default();
-        let mut earlier = Earlier::default();
+        let mut implied = StateDefaults::default();
+        let mut earlier = EarlierInputs::default();
         // Revisit records refer to records of earlier crawls, which are searched in the state's
         // inputs unless the job names others.
         if job.input.originals.is_empty()
             && let Some(before) = &before
         {
-            earlier = Earlier::of(before, &inputs, !job.input.urls.is_empty(), tell)?;
+            earlier = EarlierInputs::of(before, &inputs, !job.input.urls.is_empty(), notify)?;
             job.input.originals = std::mem::take(&mut earlier.asked);
             implied.originals = true;
         }
@@ -219,7 +219,7 @@ impl Scheduled {
         {
             job.keep.sticky = before.result.clone();
         }
-        Ok((job, Scheduled { state, before, replaced, implied, earlier }))
+        Ok((job, ScheduledJob { state, before, replaced, implied, earlier }))
     }
 
     /// Returns the result with which the new one is to be compared.
@@ -227,20 +227,20 @@ impl Scheduled {
     /// # Errors
     /// Returns the errors that would make the comparison fail and are known before the run, and
     /// [`Error::Storage`] if the state cannot be written.
-    pub(super) fn last(&self, job: &Job, process: usize) -> Result<Last> {
+    pub(super) fn last(&self, job: &Job, process: usize) -> Result<PreviousResult> {
         output::refuse_unwritable(self.state.folder(), "--state")?;
         if job.recrawl.diff.is_empty() {
-            return Ok(Last::default());
+            return Ok(PreviousResult::default());
         }
         let before = self.before.as_ref();
         let result = match job.recrawl.against.as_str() {
             "" => before.map(|before| before.result.clone()),
             // The first process compares, and may be the only one that can read that result.
             against if process > 0 => Some(against.to_string()),
-            against => Some(Run::open(against).map(|_| against.to_string())?),
+            against => Some(FinishedRun::open(against).map(|_| against.to_string())?),
         };
         let history = before.map_or(Ok(None), history_of)?;
-        let mut last = Last { result, history: history.map(str::to_string), ..Last::default() };
+        let mut last = PreviousResult { result, history: history.map(str::to_string), ..PreviousResult::default() };
         if let Some(result) = &last.result {
             refuse_what_will_differ(job, result, history)?;
             let is_first = before.is_none_or(|before| before.number == 1) || job.recrawl.across_settings;
@@ -249,7 +249,7 @@ impl Scheduled {
             if let (None, Some(before), false, 0) = (history, before, is_first, process) {
                 last.list_is_lost = job.recrawl.obeys();
                 last.missing = missing(&self.state, before, &job.recrawl)?.filter(|_| job.recrawl.obeys());
-                tell(format_args!(
+                notify(format_args!(
                     "the history begins with {result}, because there is no comparison of it with \
                      the previous result"
                 ));
@@ -263,15 +263,15 @@ impl Scheduled {
     /// # Errors
     /// Returns [`Error::NothingToDo`] if nothing has changed, and [`Error::Usage`] for an input to
     /// be read again that is not live.
-    pub(super) fn next(self, job: &Job, work: &Work, process: usize) -> Result<Next> {
-        let Scheduled { state, before, replaced, implied, earlier } = self;
+    pub(super) fn next(self, job: &Job, work: &WorkList, process: usize) -> Result<StateUpdate> {
+        let ScheduledJob { state, before, replaced, implied, earlier } = self;
         if let Some(other) = replaced.iter().find(|name| !work.inputs.contains(*name)) {
             return Err(Error::Usage(format!(
                 "--replace {other}: is not a live input; name one of {}",
                 some(&work.inputs)
             )));
         }
-        let reading = Digest::of_reading(job).hex();
+        let reading = JobDigest::of_reading(job).hex();
         let serving = before.as_ref().filter(|before| serves(&before.reading, &before.ghostscript, &reading));
         let ahead = ahead_serving(&state, &reading)?;
         let mut records = StateRecords::new(&state, serving, ahead, &work.keys());
@@ -304,7 +304,7 @@ impl Scheduled {
                 }
             };
             let of_these = if ahead > 0 { format!("; {ahead} of them were read ahead") } else { String::new() };
-            tell(format_args!("state: {found} of {items} work items have checkpoints, in {from}{of_these}"));
+            notify(format_args!("state: {found} of {items} work items have checkpoints, in {from}{of_these}"));
         }
         let least = least(before.as_ref(), job);
         let folder = working_folder();
@@ -319,7 +319,14 @@ impl Scheduled {
             working_folder: folder,
             ..Generation::default()
         };
-        Ok(Next { state, records: Arc::new(records), generation, implied, files_before: earlier.files_there, least })
+        Ok(StateUpdate {
+            state,
+            records: Arc::new(records),
+            generation,
+            implied,
+            files_before: earlier.files_there,
+            least,
+        })
     }
 }
 
@@ -333,7 +340,7 @@ pub(super) fn serves(of: &str, ghostscript: &Option<String>, reading: &str) -> b
 ///
 /// # Errors
 /// Returns [`Error::Storage`](webtwin_base::error::Error::Storage) when the state cannot be read.
-pub(super) fn ahead_serving(state: &State, reading: &str) -> Result<Vec<ReadAhead>> {
+pub(super) fn ahead_serving(state: &JobState, reading: &str) -> Result<Vec<ReadAhead>> {
     let mut ahead = state.ahead()?;
     ahead.retain(|list| serves(&list.reading, &list.ghostscript, reading));
     Ok(ahead)
@@ -346,8 +353,8 @@ fn least(before: Option<&Generation>, job: &Job) -> Option<LeastPages> {
     let Recrawl { least_pages: share, avoided, retract, .. } = &job.recrawl;
     let Generation { number, pages: Some(pages), .. } = before.filter(|_| retract.is_empty())? else { return None };
     let (before, what) = match avoided {
-        Avoided::No => (pages.kept, format!("pages of generation {number}")),
-        Avoided::Yes | Avoided::Probed => (
+        AvoidancePolicy::No => (pages.kept, format!("pages of generation {number}")),
+        AvoidancePolicy::Yes | AvoidancePolicy::Probed => (
             pages.kept.saturating_sub(pages.skip),
             format!("pages of generation {number} that are not on its avoid list"),
         ),
@@ -363,7 +370,7 @@ fn history_of(generation: &Generation) -> Result<Option<&str>> {
 
 /// Returns the command for a missing comparison of a generation, whose run ended between the result
 /// and the comparison; and the previous generation.
-fn comparison_to_make(state: &State, of: &Generation, recrawl: &Recrawl) -> Result<Option<(String, Generation)>> {
+fn comparison_to_make(state: &JobState, of: &Generation, recrawl: &Recrawl) -> Result<Option<(String, Generation)>> {
     let Some(diff) = &of.diff else { return Ok(None) };
     let is_there = Location::parse(diff)?.into_folder().join(manifest::NAME)?.exists()?;
     // The first result has no previous one. Generations that were removed are no longer known.
@@ -379,10 +386,10 @@ fn comparison_to_make(state: &State, of: &Generation, recrawl: &Recrawl) -> Resu
 /// Returns the error with which a run should not start because its comparison needs that of the
 /// generation `before`, which is missing. The comparison must still be possible, and the state that
 /// it needs of earlier crawls must exist.
-fn missing(state: &State, before: &Generation, recrawl: &Recrawl) -> Result<Option<Error>> {
+fn missing(state: &JobState, before: &Generation, recrawl: &Recrawl) -> Result<Option<Error>> {
     let Some((command, last)) = comparison_to_make(state, before, recrawl)? else { return Ok(None) };
     let is_known = last.number == 1 || history_of(&last)?.is_some();
-    let are_there = [&last.result, &before.result].into_iter().all(|result| Run::open(result).is_ok());
+    let are_there = [&last.result, &before.result].into_iter().all(|result| FinishedRun::open(result).is_ok());
     let why = format!(
         "the comparison of generation {} with the previous one is missing, which records the list \
          that the crawler obeys; make it first: {command}",
@@ -413,7 +420,7 @@ pub(super) fn sets_of_a_comparison(recrawl: &Recrawl) -> String {
 /// Removes an input from the live ones: a complete input, or files of inputs, whose remaining files
 /// then become inputs of their own. Returns the globs and folders that were split in this way, with
 /// the number of their remaining files. Files next to them that a run does not read are left out.
-fn retract(inputs: &mut Vec<String>, gone: &str, job: &Input) -> Result<Vec<(String, usize)>> {
+fn retract(inputs: &mut Vec<String>, gone: &str, job: &InputSettings) -> Result<Vec<(String, usize)>> {
     let before = inputs.len();
     inputs.retain(|input| input != gone);
     if inputs.len() < before {
@@ -438,8 +445,8 @@ fn retract(inputs: &mut Vec<String>, gone: &str, job: &Input) -> Result<Vec<(Str
             left.push(input.clone());
         } else {
             found = true;
-            let of_input = Input { urls: vec![input.clone()], originals: Vec::new(), ..job.clone() };
-            let work = Work::plan(&of_input, 1 << 40)?;
+            let of_input = InputSettings { urls: vec![input.clone()], originals: Vec::new(), ..job.clone() };
+            let work = WorkList::plan(&of_input, 1 << 40)?;
             let read: BTreeSet<&str> = (0..work.inputs.len() as u32).map(|input| work.file_of(input)).collect();
             let names = staying.into_iter().map(Location::name).filter(|name| read.contains(name));
             let before = left.len();
@@ -471,7 +478,7 @@ mod tests {
     fn a_comparison_to_be_made_is_named_with_its_settings() {
         assert_eq!(sets_of_a_comparison(&Recrawl::default()), "");
         let set = Recrawl {
-            avoided: Avoided::Yes,
+            avoided: AvoidancePolicy::Yes,
             probe_share: 0.2,
             least_pages: 0.1,
             state: "s".into(),

@@ -1,10 +1,10 @@
 //! `webtwin report RUN`: writes a report of a result.
 
-use webtwin_base::console::{print, tell};
+use webtwin_base::console::{notify, print};
 use webtwin_base::error::{Error, Result};
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 use webtwin_storage::location::Location;
-use webtwin_view::report::{Wanted, has_pages, outline, outline_page, page, read};
+use webtwin_view::report::{ReportOptions, has_pages, outline, outline_page, page, read};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,7 +37,7 @@ pub(super) struct Args {
     evaluation: Option<String>,
     /// Maximum number of pairs of pages, or of records of a corpus, to show next to each other;
     /// they are read again from the input of the run, if it still exists
-    #[arg(long, value_name = "N", default_value_t = Wanted::default().pairs)]
+    #[arg(long, value_name = "N", default_value_t = ReportOptions::default().pairs)]
     pairs: usize,
     /// Leave out times, memory, folders and build, which differ between runs of the same job
     #[arg(long)]
@@ -63,25 +63,25 @@ pub(super) fn run(args: Args) -> Result<()> {
     let name = if args.json { "report.json" } else { "report.html" };
     let output = args.output.unwrap_or_else(|| name.into());
     let file = file_of(&output, name)?;
-    let run = Run::open(&args.run)?;
+    let run = FinishedRun::open(&args.run)?;
     let machine = !args.no_run_facts;
     let text = if has_pages(&run) {
-        let against = args.against.as_deref().map(Run::open).transpose()?;
+        let against = args.against.as_deref().map(FinishedRun::open).transpose()?;
         let evaluation = args.evaluation.map(|file| Ok::<_, Error>((file.clone(), contents(&file)?))).transpose()?;
-        let report = read(&run, &Wanted { against, evaluation, pairs: args.pairs, machine })?;
+        let report = read(&run, &ReportOptions { against, evaluation, pairs: args.pairs, machine })?;
         if args.json { json(&report) } else { page(&report) }
     } else if args.against.is_some() || args.evaluation.is_some() {
         let of = format!("{}: --against and --evaluation need a run with pages; leave them out", args.run);
         return Err(Error::Usage(of));
     } else {
-        let outline = outline(&run, &Wanted { pairs: args.pairs, machine, ..Wanted::default() })?;
+        let outline = outline(&run, &ReportOptions { pairs: args.pairs, machine, ..ReportOptions::default() })?;
         if args.json { json(&outline) } else { outline_page(&outline) }
     };
     if output == "-" {
         return print(|out| out.write_all(text.as_bytes()));
     }
     file.put(text.as_bytes())?;
-    tell(format_args!("report: {output}"));
+    notify(format_args!("report: {output}"));
     Ok(())
 }
 

@@ -17,7 +17,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::signals;
-use webtwin_base::console::tell;
+use webtwin_base::console::notify;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::exit_codes::EXIT_CODES;
 use webtwin_base::leftovers::exit;
@@ -156,7 +156,7 @@ pub(super) fn supervise(retries: u32, is_committed: impl Fn() -> bool) -> Result
             return Ok(());
         }
         if COMMITTED.contains(&code) && attempt > 1 && is_committed() {
-            tell("the result is that of an earlier attempt");
+            notify("the result is that of an earlier attempt");
             return Ok(());
         }
         let killed = if code > 128 { ", killed" } else { "" };
@@ -164,14 +164,14 @@ pub(super) fn supervise(retries: u32, is_committed: impl Fn() -> bool) -> Result
             exit(code);
         }
         if attempt == attempts {
-            tell(format_args!(
+            notify(format_args!(
                 "attempt {attempt} of {attempts} ended with exit code {code}{killed}; no attempts \
                  remain"
             ));
             exit(code);
         }
         let pause = pause(attempt + 1);
-        tell(format_args!(
+        notify(format_args!(
             "attempt {attempt} of {attempts} ended with exit code {code}{killed}; the next begins \
              in {} s",
             pause.as_secs()

@@ -5,31 +5,31 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::progress::{Watcher, is_process, write_end, write_metrics_to};
-use super::recrawl::{Last, RecrawlArgs, Scheduled, sets_of_a_comparison};
+use super::recrawl::{PreviousResult, RecrawlArgs, ScheduledJob, sets_of_a_comparison};
 use super::{JobArgs, WorkerArgs, diff, outcome, plan, retries, signals};
-use webtwin_base::console::tell;
+use webtwin_base::console::notify;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::heap;
 use webtwin_core::hamming::fingerprint_file;
 use webtwin_dataflow as dataflow;
 use webtwin_dataflow::batch::BatchWork;
-use webtwin_dataflow::hamming::build::{self, Ready};
-use webtwin_dataflow::reading::first_look::first_look;
+use webtwin_dataflow::hamming::build::{self, FingerprintInput};
+use webtwin_dataflow::reading::first_inspection::first_inspection;
 use webtwin_dataflow::reading::ingest::Queue;
 use webtwin_dataflow::reading::resume::Resume;
-use webtwin_dataflow::recrawl::Next;
+use webtwin_dataflow::recrawl::StateUpdate;
 use webtwin_dataflow::shuffle::memory;
 use webtwin_dataflow::sinks::kept_before;
-use webtwin_dataflow::sinks::summary::Summary;
-use webtwin_engine::{Cluster, run as run_on};
-use webtwin_job::{Digest, Job, JobKind, Recrawl};
-use webtwin_pages::work_items::Work;
-use webtwin_results::Run;
+use webtwin_dataflow::sinks::summary::RunSummary;
+use webtwin_engine::{ClusterLayout, run as run_on};
+use webtwin_job::{Job, JobDigest, JobKind, Recrawl};
+use webtwin_pages::work_items::WorkList;
+use webtwin_results::FinishedRun;
 use webtwin_storage::location::{Location, seen_from_anywhere, working_folder};
 use webtwin_storage::manifest::{self, Manifest};
 use webtwin_storage::output;
-use webtwin_storage::records::{RecordStore, Records, folder_below};
-use webtwin_storage::state::State;
+use webtwin_storage::records::{RecordStore, SavedRecords, folder_below};
+use webtwin_storage::state::JobState;
 
 /// Number of generations that a state keeps: the newest, and the previous one, to which a run with
 /// damaged output can return.
@@ -76,7 +76,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let mut job = args.job.resolve()?;
     job.effort.resume |= args.resume;
     job.effort.records = args.records.unwrap_or_default();
-    args.recrawl.lay_over(&mut job)?;
+    args.recrawl.overlay(&mut job)?;
     if let Some(file) = args.metrics {
         write_metrics_to(file)?;
     }
@@ -111,19 +111,19 @@ fn output_of(job: &Job) -> Result<Location> {
 fn is_committed(job: &Job, folder: &Location) -> Result<bool> {
     match job.kind {
         JobKind::Recrawl => {
-            let newest = State::at(Location::parse(&job.recrawl.state)?.into_folder()).newest()?;
+            let newest = JobState::at(Location::parse(&job.recrawl.state)?.into_folder()).newest()?;
             let result = seen_from_anywhere(&job.output.url, &working_folder());
             let Some(newest) = newest.filter(|newest| newest.result == result) else { return Ok(false) };
             // A comparison is made after the state is written. The first result has none.
-            Ok(job.recrawl.diff.is_empty() || newest.number == 1 || Run::open(&job.recrawl.diff).is_ok())
+            Ok(job.recrawl.diff.is_empty() || newest.number == 1 || FinishedRun::open(&job.recrawl.diff).is_ok())
         }
         JobKind::Fingerprints => {
             let manifest = folder.join(fingerprint_file::NAME)?;
             let bytes = manifest.get()?.unwrap_or_default();
-            let made = fingerprint_file::Manifest::from_json(manifest.name(), &bytes)?;
+            let made = fingerprint_file::FingerprintManifest::from_json(manifest.name(), &bytes)?;
             Ok(!job.fingerprints.from.is_empty() || made.recipe == job.simhash.recipe())
         }
-        _ => Ok(Manifest::read(folder)?.digest == Digest::of(job).hex()),
+        _ => Ok(Manifest::read(folder)?.digest == JobDigest::of(job).hex()),
     }
 }
 
@@ -131,7 +131,7 @@ fn is_committed(job: &Job, folder: &Location) -> Result<bool> {
 pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     let folder = output_of(&job)?;
     if job.effort.memory_bytes > 0 {
-        heap::give_back_large_allocations();
+        heap::release_large_allocations();
     }
     if job.effort.memory_bytes > 0 || !job.effort.spill.is_empty() {
         memory::of_process(0, &job.effort).look()?;
@@ -191,39 +191,39 @@ fn reads_crawl(job: &Job) -> bool {
         || job.kind == JobKind::Fingerprints && job.fingerprints.from.is_empty()
 }
 
-fn replicas(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> Result<()> {
+fn replicas(job: Job, (cluster, process): (ClusterLayout, usize), folder: Location) -> Result<()> {
     kept_before::open(&job.keep)?;
     plan::refuse_what_cannot_fit(&job, &folder, cluster.workers, cluster.processes())?;
     let (queue, records) = queue(&job, &folder, process)?;
-    let digest = Digest::of(&job).0;
+    let digest = JobDigest::of(&job).0;
     let of_job = job.clone();
     let shared = (job, Arc::clone(&queue), folder.clone());
     let summaries = reading((&queue, records.as_deref()), &CRAWL_STAGES, || {
         run_on(&cluster, process, digest, move |net| dataflow::replicas::run(net, &shared.0, &shared.1, &shared.2))
     })?;
-    tell_replicas(&of_job, process, &summaries, &folder);
+    report_replicas(&of_job, process, &summaries, &folder);
     Ok(())
 }
 
 /// Maximum number of pages of a synthetic crawl that is compared with its truth right after a run,
 /// unless memory is bounded. The comparison takes 1 kB a page; `webtwin-lab evaluate` makes it for
 /// any size.
-const MOST_HELD_AGAINST_TRUTH: u64 = 200_000;
+const MAX_COMPARED_WITH_TRUTH: u64 = 200_000;
 
 /// Reports the findings of a run on stderr.
-fn tell_replicas(job: &Job, process: usize, summaries: &[Summary], folder: &Location) {
+fn report_replicas(job: &Job, process: usize, summaries: &[RunSummary], folder: &Location) {
     if process == 0
         && let Some(summary) = summaries.first()
     {
         outcome::replicas(job, summary, folder.name());
         if let [url] = &job.input.urls[..]
             && url.starts_with("synth://")
-            && summary.pages.pages <= MOST_HELD_AGAINST_TRUTH
+            && summary.pages.pages <= MAX_COMPARED_WITH_TRUTH
             && job.effort.memory_bytes == 0
         {
             // The result is committed, so a failed comparison with the truth is only a warning.
             if let Err(error) = outcome::truth(url, folder) {
-                tell(format_args!(
+                notify(format_args!(
                     "warning: the result is complete, but was not compared with the planted \
                      replicas: {error}"
                 ));
@@ -235,9 +235,9 @@ fn tell_replicas(job: &Job, process: usize, summaries: &[Summary], folder: &Loca
 /// Inputs of a scheduled run.
 struct ToDo {
     job: Job,
-    work: Work,
-    next: Next,
-    last: Last,
+    work: WorkList,
+    next: StateUpdate,
+    last: PreviousResult,
 }
 
 /// Determines the work of a scheduled run.
@@ -245,8 +245,8 @@ struct ToDo {
 /// # Errors
 /// Returns [`Error::NothingToDo`] if nothing has changed, and any error of its settings, inputs and
 /// state.
-fn to_do(job: Job, cluster: &Cluster, process: usize, folder: &Location) -> Result<ToDo> {
-    let (job, scheduled) = Scheduled::find(job, process)?;
+fn to_do(job: Job, cluster: &ClusterLayout, process: usize, folder: &Location) -> Result<ToDo> {
+    let (job, scheduled) = ScheduledJob::find(job, process)?;
     kept_before::open(&job.keep)?;
     let mut last = scheduled.last(&job, process)?;
     plan::refuse_what_cannot_fit(&job, folder, cluster.workers, cluster.processes())?;
@@ -258,7 +258,12 @@ fn to_do(job: Job, cluster: &Cluster, process: usize, folder: &Location) -> Resu
 
 /// Runs a scheduled job. If its output or its comparison exists already (`lost`), it only
 /// determines whether there is anything to do.
-fn recrawl(job: Job, (cluster, process): (Cluster, usize), folder: Location, mut lost: Option<Error>) -> Result<()> {
+fn recrawl(
+    job: Job,
+    (cluster, process): (ClusterLayout, usize),
+    folder: Location,
+    mut lost: Option<Error>,
+) -> Result<()> {
     if job.effort.resume {
         return Err(Error::Usage("--resume: a recrawl continues from its state; leave the option out".into()));
     }
@@ -286,7 +291,7 @@ fn recrawl(job: Job, (cluster, process): (Cluster, usize), folder: Location, mut
     let (records, state) = (Arc::clone(&next.records), next.state.clone());
     let resume = Resume::new(Arc::clone(&next.records) as Arc<dyn RecordStore>, &work);
     let queue = Queue::resuming(work, Some(resume));
-    let digest = Digest::of(&job).0;
+    let digest = JobDigest::of(&job).0;
     let number = next.generation.number;
     let shared = (job.clone(), Arc::clone(&queue), folder.clone(), next);
     let watcher = Watcher::start(queue.progress.clone(), &CRAWL_STAGES);
@@ -304,35 +309,35 @@ fn recrawl(job: Job, (cluster, process): (Cluster, usize), folder: Location, mut
         0 => String::new(),
         n => format!("; {n} pages of these are unchanged and were not parsed again"),
     };
-    tell(format_args!("state: {taken_up} work items restored from checkpoints, {recorded} saved{known}{damaged}"));
+    notify(format_args!("state: {taken_up} work items restored from checkpoints, {recorded} saved{known}{damaged}"));
     if let Some(pairs) = resume.pairs.get() {
-        tell(format_args!("state: {pairs}"));
+        notify(format_args!("state: {pairs}"));
     }
     let summaries = summaries?;
-    tell_replicas(&job, process, &summaries, &folder);
+    report_replicas(&job, process, &summaries, &folder);
     if process == 0 {
         // Generations that cannot be removed now are removed by a later run.
         let pruned = state.prune(KEPT_GENERATIONS).unwrap_or_default();
-        let told = if pruned.generations == 0 { "" } else { "; older ones were removed" };
-        tell(format_args!("state: generation {number} in {}{told}", state.folder()));
+        let message = if pruned.generations == 0 { "" } else { "; older ones were removed" };
+        notify(format_args!("state: generation {number} in {}{message}", state.folder()));
         compare(&job, &last, workers)?;
     }
     Ok(())
 }
 
 /// Compares a scheduled result with the previous one, if requested.
-fn compare(job: &Job, last: &Last, workers: usize) -> Result<()> {
+fn compare(job: &Job, last: &PreviousResult, workers: usize) -> Result<()> {
     if job.recrawl.diff.is_empty() {
         return Ok(());
     }
     let Some(old) = &last.result else {
-        tell("no comparison was made, because this is the first result of the state");
+        notify("no comparison was made, because this is the first result of the state");
         return Ok(());
     };
     let history = (last.history.as_deref(), last.list_is_lost);
     diff::scheduled(job, old, history, workers).inspect_err(|_| {
         let history = last.history.as_ref().map_or(String::new(), |history| format!(" --history {history}"));
-        tell(format_args!(
+        notify(format_args!(
             "the result and the state are valid, but the comparison failed; make it later with: \
              webtwin diff {old} {} --output {}{history}{}",
             job.output.url,
@@ -357,32 +362,32 @@ fn records_folder(job: &Job, folder: &Location) -> Result<Option<PathBuf>> {
         "" => folder.clone(),
         given => Location::parse(given)?,
     };
-    folder_below(&root, &Digest::of(job).hex()[..16], "--records DIR").map(Some)
+    folder_below(&root, &JobDigest::of(job).hex()[..16], "--records DIR").map(Some)
 }
 
 /// Lists the work of a job that reads a crawl. Reports files that are not read, and suspicious
 /// inputs.
-fn work(job: &Job, process: usize) -> Result<Work> {
-    let work = Work::plan(&job.input, job.effort.shard_bytes)?;
+fn work(job: &Job, process: usize) -> Result<WorkList> {
+    let work = WorkList::plan(&job.input, job.effort.shard_bytes)?;
     if process == 0
-        && let Some(told) = work.side_files.told()
+        && let Some(message) = work.side_files.message()
     {
-        tell(told);
+        notify(message);
     }
-    for warning in first_look(&work, &job.input)? {
-        tell(warning);
+    for warning in first_inspection(&work, &job.input)? {
+        notify(warning);
     }
     Ok(work)
 }
 
 /// Returns the queue of a job that reads a crawl, with the records of an earlier run if the job is
 /// to be resumed.
-fn queue(job: &Job, folder: &Location, process: usize) -> Result<(Arc<Queue>, Option<Arc<Records>>)> {
+fn queue(job: &Job, folder: &Location, process: usize) -> Result<(Arc<Queue>, Option<Arc<SavedRecords>>)> {
     let work = work(job, process)?;
     let Some(folder) = records_folder(job, folder)? else { return Ok((Queue::new(work), None)) };
-    let records = Records::open(&folder, Digest::of(job).0, webtwin_base::build_info::version(), work.keys())?;
-    let ignored = records.ignored.told().map_or(String::new(), |told| format!("; ignored: {told}"));
-    tell(format_args!("resume: {} of {} work items have checkpoints{ignored}", records.found(), work.items.len()));
+    let records = SavedRecords::open(&folder, JobDigest::of(job).0, webtwin_base::build_info::version(), work.keys())?;
+    let ignored = records.ignored.message().map_or(String::new(), |message| format!("; ignored: {message}"));
+    notify(format_args!("resume: {} of {} work items have checkpoints{ignored}", records.found(), work.items.len()));
     let records = Arc::new(records);
     let resume = Resume::new(Arc::clone(&records) as Arc<dyn RecordStore>, &work);
     Ok((Queue::resuming(work, Some(resume)), Some(records)))
@@ -390,7 +395,7 @@ fn queue(job: &Job, folder: &Location, process: usize) -> Result<(Arc<Queue>, Op
 
 /// Runs a job that reads a crawl and shows progress. Removes its records after success.
 fn reading<T>(
-    (queue, records): (&Queue, Option<&Records>),
+    (queue, records): (&Queue, Option<&SavedRecords>),
     stages: &'static [&'static str],
     run: impl FnOnce() -> Result<Vec<T>>,
 ) -> Result<Vec<T>> {
@@ -408,26 +413,26 @@ fn reading<T>(
 }
 
 /// Reports on stderr how many records this process used and wrote.
-fn end_of_reading(resume: &Resume, records: &Records) {
-    let ignored = records.ignored.told().map_or(String::new(), |told| format!("; ignored: {told}"));
+fn end_of_reading(resume: &Resume, records: &SavedRecords) {
+    let ignored = records.ignored.message().map_or(String::new(), |message| format!("; ignored: {message}"));
     let (taken_up, recorded) = (resume.taken_up.load(Ordering::Relaxed), resume.recorded.load(Ordering::Relaxed));
-    tell(format_args!("resume: {taken_up} work items restored from checkpoints, {recorded} saved{ignored}"));
+    notify(format_args!("resume: {taken_up} work items restored from checkpoints, {recorded} saved{ignored}"));
     let steps = resume.steps();
     for (what, steps) in [("restored", &steps.taken_up), ("saved", &steps.recorded)] {
         if !steps.is_empty() {
-            tell(format_args!("resume: steps {what}: {}", steps.join(", ")));
+            notify(format_args!("resume: steps {what}: {}", steps.join(", ")));
         }
     }
     if resume.gave_up.load(Ordering::Relaxed) {
-        tell(format_args!(
+        notify(format_args!(
             "warning: resume: no further checkpoints were saved, because {} cannot be written",
             records.folder().display()
         ));
     }
 }
 
-fn fingerprints(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> Result<()> {
-    let digest = Digest::of(&job).0;
+fn fingerprints(job: Job, (cluster, process): (ClusterLayout, usize), folder: Location) -> Result<()> {
+    let digest = JobDigest::of(&job).0;
     let out = folder.clone();
     let manifests = if job.fingerprints.from.is_empty() {
         let (queue, records) = queue(&job, &folder, process)?;
@@ -436,7 +441,7 @@ fn fingerprints(job: Job, (cluster, process): (Cluster, usize), folder: Location
             run_on(&cluster, process, digest, move |net| build::from_crawl(net, &job, &shared, &out))
         })?
     } else {
-        let ready = Ready::find(&job)?;
+        let ready = FingerprintInput::find(&job)?;
         let _watcher = Watcher::start(ready.progress.clone(), &["reading"]);
         run_on(&cluster, process, digest, move |net| build::from_fingerprints(net, &job, &ready, &out))?
     };
@@ -448,9 +453,9 @@ fn fingerprints(job: Job, (cluster, process): (Cluster, usize), folder: Location
     Ok(())
 }
 
-fn hamming(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> Result<()> {
+fn hamming(job: Job, (cluster, process): (ClusterLayout, usize), folder: Location) -> Result<()> {
     let work = Arc::new(dataflow::hamming::work::HammingWork::find(&job)?);
-    let digest = Digest::of(&job).0;
+    let digest = JobDigest::of(&job).0;
     let (k, groups) = (job.hamming.k, job.batch.groups);
     let stages: &[&str] = match job.batch.queries.is_empty() {
         true => &["reading", "joining", "writing"],
@@ -469,21 +474,21 @@ fn hamming(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> 
     Ok(())
 }
 
-fn batch(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> Result<()> {
+fn batch(job: Job, (cluster, process): (ClusterLayout, usize), folder: Location) -> Result<()> {
     let earlier = BatchWork::find(&job)?;
     let (queue, records) = queue(&job, &folder, process)?;
-    let digest = Digest::of(&job).0;
+    let digest = JobDigest::of(&job).0;
     let shared = (job.clone(), Arc::clone(&queue), earlier, folder.clone());
     let summaries = reading((&queue, records.as_deref()), &BATCH_STAGES, || {
         run_on(&cluster, process, digest, move |net| {
             dataflow::batch::run(net, &shared.0, &shared.1, &shared.2, &shared.3)
         })
     })?;
-    tell_replicas(&job, process, &summaries, &folder);
+    report_replicas(&job, process, &summaries, &folder);
     Ok(())
 }
 
-fn grow(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> Result<()> {
+fn grow(job: Job, (cluster, process): (ClusterLayout, usize), folder: Location) -> Result<()> {
     if job.pairs.from.is_empty() {
         return Err(Error::Usage(
             "no labels are given; add --trivial or pairs.from, a table of labels of nodes".into(),
@@ -494,7 +499,7 @@ fn grow(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> Res
             "no links are given; add --links or input.urls, a table of links between nodes".into(),
         ));
     }
-    let (digest, out) = (Digest::of(&job).0, folder.clone());
+    let (digest, out) = (JobDigest::of(&job).0, folder.clone());
     let summaries = run_on(&cluster, process, digest, move |net| dataflow::grow::run(net, &job, &out))?;
     if process == 0
         && let Some(summary) = summaries.first()
@@ -504,9 +509,9 @@ fn grow(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> Res
     Ok(())
 }
 
-fn study(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> Result<()> {
+fn study(job: Job, (cluster, process): (ClusterLayout, usize), folder: Location) -> Result<()> {
     let (queue, records) = queue(&job, &folder, process)?;
-    let digest = Digest::of(&job).0;
+    let digest = JobDigest::of(&job).0;
     let shared = (job, Arc::clone(&queue), folder.clone());
     let summaries = reading((&queue, records.as_deref()), &CRAWL_STAGES, || {
         run_on(&cluster, process, digest, move |net| dataflow::study::run(net, &shared.0, &shared.1, &shared.2))

@@ -6,8 +6,8 @@ use std::io::Write;
 use super::show::on_terminal;
 use webtwin_base::console::ended;
 use webtwin_base::error::{Error, Result};
-use webtwin_view::lookup::Index;
-use webtwin_view::lookup::search::{Found, Replicas, Shown, Wanted, search};
+use webtwin_view::lookup::LookupIndex;
+use webtwin_view::lookup::search::{OtherReplicas, SearchMatches, SearchOptions, SearchResult, search};
 use webtwin_view::search::words::Question;
 
 const EXAMPLES: &str = "\
@@ -53,8 +53,9 @@ enum Roll {
 
 pub(super) fn run(args: Args) -> Result<()> {
     let question = Question::parse(&args.words.join(" ")).map_err(Error::Usage)?;
-    let index = Index::open(&args.index)?;
-    let wanted = Wanted { roll: args.roll == Roll::On, reorder: args.reorder, from: args.from, limit: args.limit };
+    let index = LookupIndex::open(&args.index)?;
+    let wanted =
+        SearchOptions { roll: args.roll == Roll::On, reorder: args.reorder, from: args.from, limit: args.limit };
     let found = search(&index, &question, wanted)?;
     let text = match args.json {
         true => serde_json::to_string(&found).expect("results are plain values") + "\n",
@@ -66,7 +67,7 @@ pub(super) fn run(args: Args) -> Result<()> {
 }
 
 /// Formats results as text.
-fn lines(found: &Found) -> String {
+fn lines(found: &SearchMatches) -> String {
     let mut text = found.head() + "\n";
     for (shown, number) in found.shown.iter().zip(found.from + 1..) {
         let title = if shown.title.text.is_empty() { &shown.page.url } else { &shown.title.text };
@@ -80,18 +81,18 @@ fn lines(found: &Found) -> String {
 }
 
 /// Formats the pages that a result rolls up.
-fn behind(shown: &Shown, text: &mut String) {
+fn behind(shown: &SearchResult, text: &mut String) {
     if let Some(collection) = &shown.collection {
         let _ = writeln!(text, "   Collection {}: {} pages match", collection.id, collection.pages);
     }
-    if let Some(Replicas { kind, count, named }) = &shown.replica {
+    if let Some(OtherReplicas { kind, count, named }) = &shown.replica {
         let _ = writeln!(text, "   Replica: {count} other {kind}");
         for one in named {
             let _ = writeln!(text, "     {} ({} match)", on_terminal(&one.url), one.pages);
         }
     }
-    if let Some(said) = &shown.said_by {
-        let url = on_terminal(&said.page.url);
-        let _ = writeln!(text, "   {} of its {} chunks are in {url}", said.shared, said.chunks);
+    if let Some(message) = &shown.said_by {
+        let url = on_terminal(&message.page.url);
+        let _ = writeln!(text, "   {} of its {} chunks are in {url}", message.shared, message.chunks);
     }
 }

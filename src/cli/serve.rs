@@ -6,11 +6,11 @@ use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
 
 use super::signals;
-use webtwin_base::console::tell;
+use webtwin_base::console::notify;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::threads;
-use webtwin_http::Limits;
-use webtwin_view::serve::{Settings, serve};
+use webtwin_http::ServiceLimits;
+use webtwin_view::serve::{ServeSettings, serve};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -59,17 +59,17 @@ pub(super) fn run(args: Args) -> Result<()> {
     if !(0.0..=1.0).contains(&args.recheck) {
         return Err(Error::Usage(format!("--recheck is {}, but must be a fraction from 0 to 1", args.recheck)));
     }
-    let settings = Settings {
+    let settings = ServeSettings {
         index: args.index,
         follow: args.follow,
         recheck: args.recheck,
         verify: args.verify,
-        front: webtwin_http::Settings {
+        front: webtwin_http::ServiceSettings {
             listen: args.listen,
             hosts: args.host,
             keys: args.key,
             threads: super::threads(args.threads),
-            limits: Limits::default(),
+            limits: ServiceLimits::default(),
         },
     };
     serve(settings, |address, handle| {
@@ -83,8 +83,8 @@ pub(super) fn run(args: Args) -> Result<()> {
                 }
             });
         }
-        tell(format_args!("listening on http://{address}"));
+        notify(format_args!("listening on http://{address}"));
     })?;
-    tell("ended after answering all requests");
+    notify("ended after answering all requests");
     Ok(())
 }

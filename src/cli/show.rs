@@ -5,12 +5,12 @@ use std::io::Write;
 
 use webtwin_base::console::{ended, print};
 use webtwin_base::error::{Error, Result};
-use webtwin_results::Run;
-use webtwin_results::columns::{Names, named};
+use webtwin_results::FinishedRun;
+use webtwin_results::columns::{RunNames, named};
 use webtwin_results::views::views;
 use webtwin_storage::location::Location;
-use webtwin_storage::manifest::{BESIDE_CORPUS, FileEntry, is_in};
-use webtwin_storage::table::{Column, Table, column_names, decode};
+use webtwin_storage::manifest::{CORPUS_SIDE_FOLDER, FileEntry, is_in};
+use webtwin_storage::table::{Table, TableColumn, column_names, decode};
 use webtwin_view::report::figures::bytes;
 
 const EXAMPLES: &str = "\
@@ -63,13 +63,13 @@ pub(super) fn run(args: Args) -> Result<()> {
 }
 
 /// Returns the result, and the requested table if there is one.
-fn open(args: &Args) -> Result<(Run, Option<String>)> {
+fn open(args: &Args) -> Result<(FinishedRun, Option<String>)> {
     let path = args.result.trim_end_matches('/');
     if args.table.is_some() || is_in(&Location::parse(&args.result)?)? {
-        return Ok((Run::open(&args.result)?, args.table.clone()));
+        return Ok((FinishedRun::open(&args.result)?, args.table.clone()));
     }
     let (folder, name) = path.rsplit_once('/').unwrap_or((".", path));
-    let folder = folder.strip_suffix(BESIDE_CORPUS.trim_end_matches('/')).unwrap_or(folder);
+    let folder = folder.strip_suffix(CORPUS_SIDE_FOLDER.trim_end_matches('/')).unwrap_or(folder);
     let folder = if folder.is_empty() { "/" } else { folder };
     if !is_in(&Location::parse(folder)?)? {
         return Err(Error::input(
@@ -78,7 +78,7 @@ fn open(args: &Args) -> Result<(Run, Option<String>)> {
              a result",
         ));
     }
-    Ok((Run::open(folder)?, Some(name.into())))
+    Ok((FinishedRun::open(folder)?, Some(name.into())))
 }
 
 /// Returns the absolute path or URL of a folder.
@@ -88,7 +88,7 @@ fn absolute(folder: &Location) -> String {
 }
 
 /// Returns the tables of a result, each with its files.
-fn tables(run: &Run) -> Vec<(&str, Vec<&FileEntry>)> {
+fn tables(run: &FinishedRun) -> Vec<(&str, Vec<&FileEntry>)> {
     let mut tables: Vec<(&str, Vec<&FileEntry>)> = Vec::new();
     for file in &run.manifest.files {
         let Some(name) = file.table() else { continue };
@@ -100,7 +100,7 @@ fn tables(run: &Run) -> Vec<(&str, Vec<&FileEntry>)> {
     tables
 }
 
-fn list(run: &Run, json: bool) -> Result<()> {
+fn list(run: &FinishedRun, json: bool) -> Result<()> {
     let mut text = String::new();
     if !json {
         text += "table\trows\tsize\tcolumns\n";
@@ -120,7 +120,7 @@ fn list(run: &Run, json: bool) -> Result<()> {
     print(|out| out.write_all(text.as_bytes()))
 }
 
-fn show(run: &Run, name: &str, args: &Args) -> Result<()> {
+fn show(run: &FinishedRun, name: &str, args: &Args) -> Result<()> {
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
     let mut left = limit;
     let order = args.sort.as_deref().map(|sort| match sort.strip_prefix('-') {
@@ -146,7 +146,7 @@ fn show(run: &Run, name: &str, args: &Args) -> Result<()> {
         if args.urls {
             // Loaded on first use, because the names take a pass over other tables.
             if names.is_none() {
-                names = Some(Names::of(run)?);
+                names = Some(RunNames::of(run)?);
             }
             names.iter().try_for_each(|names| name_ids(&mut table, name, names))?;
         }
@@ -189,9 +189,9 @@ fn place(table: &Table, name: &str, column: &str) -> Result<usize> {
 }
 
 /// Replaces ids with URLs and host names.
-fn name_ids(table: &mut Table, name: &str, names: &Names) -> Result<()> {
+fn name_ids(table: &mut Table, name: &str, names: &RunNames) -> Result<()> {
     for (column, values) in &mut table.columns {
-        if let (Some(named), Column::Id(ids)) = (named(name, column), &*values) {
+        if let (Some(named), TableColumn::Id(ids)) = (named(name, column), &*values) {
             *values = names.instead_of(ids, named)?;
         }
     }
@@ -228,7 +228,7 @@ pub(super) fn on_terminal(text: &str) -> String {
 }
 
 /// Formats a value for a terminal.
-fn cell(column: &Column, row: usize) -> String {
+fn cell(column: &TableColumn, row: usize) -> String {
     match column.json(row) {
         serde_json::Value::String(text) => on_terminal(&text),
         value => value.to_string(),

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use webtwin_base::console::tell;
+use webtwin_base::console::notify;
 use webtwin_base::error::Error;
 use webtwin_base::leftovers::exit;
 use webtwin_base::threads;
@@ -33,7 +33,7 @@ pub(super) fn listen() {
             // Exit codes of the shell for processes that a signal ended.
             let (name, code) = if signal == SIGINT { ("SIGINT", 130) } else { ("SIGTERM", 143) };
             if ending {
-                tell(format_args!("error: ended immediately by a second signal, {name}"));
+                notify(format_args!("error: ended immediately by a second signal, {name}"));
                 exit(code);
             }
             if let Some(stop) = &*ENDS_BY.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -43,7 +43,7 @@ pub(super) fn listen() {
             }
             ending = interrupt(name, code);
             if !ending {
-                tell(format_args!("error: {}", stopped(format!("stopped by {name}"), code)));
+                notify(format_args!("error: {}", stopped(format!("stopped by {name}"), code)));
                 exit(code);
             }
         }

@@ -2,10 +2,10 @@
 
 use clap::{Args, Subcommand};
 
-use webtwin_base::console::{print, tell};
+use webtwin_base::console::{notify, print};
 use webtwin_base::error::{Error, Result};
 use webtwin_storage::location::Location;
-use webtwin_storage::state::State;
+use webtwin_storage::state::JobState;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -55,8 +55,8 @@ pub(super) fn run(command: Command) -> Result<()> {
 }
 
 /// Opens the state in a folder, which must have a generation.
-fn open(folder: &str) -> Result<State> {
-    let state = State::at(Location::parse(folder)?.into_folder());
+fn open(folder: &str) -> Result<JobState> {
+    let state = JobState::at(Location::parse(folder)?.into_folder());
     match state.generations()?.is_empty() {
         true => Err(Error::input(
             folder,
@@ -76,7 +76,7 @@ fn show(args: &ShowArgs) -> Result<()> {
     for number in state.generations()? {
         match state.generation(number) {
             Ok(generation) => generations.push(generation),
-            Err(error @ Error::Input { .. }) => tell(format_args!("warning: {error}")),
+            Err(error @ Error::Input { .. }) => notify(format_args!("warning: {error}")),
             Err(error) => return Err(error),
         }
     }
@@ -124,9 +124,9 @@ fn show(args: &ShowArgs) -> Result<()> {
 fn check(args: &CheckArgs) -> Result<()> {
     let checked = open(&args.state)?.check()?;
     for damaged in &checked.damaged {
-        tell(format_args!("warning: {damaged} is damaged or missing"));
+        notify(format_args!("warning: {damaged} is damaged or missing"));
     }
-    tell(format_args!(
+    notify(format_args!(
         "{} generations, {} checkpoints, {:.1} MB",
         checked.generations,
         checked.records,
@@ -151,10 +151,10 @@ fn prune(args: &PruneArgs) -> Result<()> {
     let state = open(&args.state)?;
     if args.damaged {
         let dropped = state.drop_damaged()?;
-        tell(format_args!("removed {dropped} generations without an intact copy"));
+        notify(format_args!("removed {dropped} generations without an intact copy"));
     }
     let pruned = state.prune(args.keep as usize)?;
-    tell(format_args!(
+    notify(format_args!(
         "removed {} generations and {} checkpoint files, {:.1} MB",
         pruned.generations,
         pruned.files,

@@ -1,11 +1,11 @@
 //! Changes of the avoid list between two crawls.
 
-use super::merge::{Side, merge};
-use super::pages::What;
+use super::merge::{MergeSide, merge};
+use super::pages::PageChange;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
-use webtwin_storage::table::{Column, Table};
-use webtwin_storage::texts::Texts;
+use webtwin_storage::table::{Table, TableColumn};
+use webtwin_storage::texts::StringTable;
 
 /// Columns of the table `avoid` that are compared.
 pub(super) const COLUMNS: [&str; 5] = ["doc_id", "url", "keep_doc_id", "keep_url", "why"];
@@ -14,10 +14,10 @@ pub(super) const COLUMNS: [&str; 5] = ["doc_id", "url", "keep_doc_id", "keep_url
 pub(super) struct AvoidColumns<'t> {
     /// Pages on the list, strictly ascending.
     pub doc_ids: &'t [DocId],
-    urls: &'t Texts,
+    urls: &'t StringTable,
     keep: &'t [DocId],
-    keep_urls: &'t Texts,
-    why: &'t Texts,
+    keep_urls: &'t StringTable,
+    why: &'t StringTable,
 }
 
 impl<'t> AvoidColumns<'t> {
@@ -70,7 +70,7 @@ pub(super) struct AvoidChange<'t> {
     /// `added`, `removed`, `keep_changed` or `why_changed`.
     pub what: &'static str,
     /// Change of the page itself.
-    pub page: Option<What>,
+    pub page: Option<PageChange>,
     /// URL of the page kept for it, in the old and in the new result. Empty where the page is not
     /// on the list.
     pub keep: [&'t str; 2],
@@ -84,19 +84,19 @@ pub(super) struct AvoidChange<'t> {
 pub(super) fn changes<'t>(
     old: &AvoidColumns<'t>,
     new: &AvoidColumns<'t>,
-    page: impl Fn(DocId) -> Option<What>,
+    page: impl Fn(DocId) -> Option<PageChange>,
     mut stands: impl FnMut(usize) -> bool,
     into: &mut Vec<AvoidChange<'t>>,
 ) {
     let of = |list: &AvoidColumns<'t>, row: usize| (&list.keep_urls[row], &list.why[row]);
     for side in merge(old.doc_ids, new.doc_ids) {
         let (what, list, row, was, is) = match side {
-            Side::Old(i) if stands(i) => continue,
-            Side::Old(i) => ("removed", old, i, of(old, i), Default::default()),
-            Side::New(j) => ("added", new, j, Default::default(), of(new, j)),
-            Side::Both(i, j) if old.keep[i] != new.keep[j] => ("keep_changed", new, j, of(old, i), of(new, j)),
-            Side::Both(i, j) if old.why[i] != new.why[j] => ("why_changed", new, j, of(old, i), of(new, j)),
-            Side::Both(..) => continue,
+            MergeSide::Old(i) if stands(i) => continue,
+            MergeSide::Old(i) => ("removed", old, i, of(old, i), Default::default()),
+            MergeSide::New(j) => ("added", new, j, Default::default(), of(new, j)),
+            MergeSide::Both(i, j) if old.keep[i] != new.keep[j] => ("keep_changed", new, j, of(old, i), of(new, j)),
+            MergeSide::Both(i, j) if old.why[i] != new.why[j] => ("why_changed", new, j, of(old, i), of(new, j)),
+            MergeSide::Both(..) => continue,
         };
         let (doc_id, url) = (list.doc_ids[row], &list.urls[row]);
         into.push(AvoidChange { doc_id, url, what, page: page(doc_id), keep: [was.0, is.0], why: [was.1, is.1] });
@@ -105,12 +105,12 @@ pub(super) fn changes<'t>(
 
 /// Builds the table `avoid_changed`.
 pub(super) fn table(rows: &[AvoidChange<'_>]) -> Table {
-    let texts = |value: for<'a> fn(&'a AvoidChange<'a>) -> &'a str| Column::Text(rows.iter().map(value).collect());
+    let texts = |value: for<'a> fn(&'a AvoidChange<'a>) -> &'a str| TableColumn::Text(rows.iter().map(value).collect());
     Table::new([
-        ("doc_id", Column::Id(rows.iter().map(|row| row.doc_id).collect())),
+        ("doc_id", TableColumn::Id(rows.iter().map(|row| row.doc_id).collect())),
         ("url", texts(|row| row.url)),
         ("what", texts(|row| row.what)),
-        ("page", texts(|row| row.page.map_or("", What::as_str))),
+        ("page", texts(|row| row.page.map_or("", PageChange::as_str))),
         ("keep_old_url", texts(|row| row.keep[0])),
         ("keep_new_url", texts(|row| row.keep[1])),
         ("why_old", texts(|row| row.why[0])),
@@ -120,8 +120,8 @@ pub(super) fn table(rows: &[AvoidChange<'_>]) -> Table {
 
 /// Returns an empty list.
 pub(super) fn none() -> Table {
-    let ids = || Column::Id(Vec::new());
-    let texts = || Column::Text(Texts::new());
+    let ids = || TableColumn::Id(Vec::new());
+    let texts = || TableColumn::Text(StringTable::new());
     Table::new([("doc_id", ids()), ("url", texts()), ("keep_doc_id", ids()), ("keep_url", texts()), ("why", texts())])
 }
 
@@ -140,11 +140,11 @@ mod tests {
             pages.sort_unstable();
             let texts = || (0..list.len()).map(|_| "").collect();
             let table = Table::new([
-                ("doc_id", Column::Id(list.clone())),
-                ("url", Column::Text(texts())),
-                ("keep_doc_id", Column::Id(list.clone())),
-                ("keep_url", Column::Text(texts())),
-                ("why", Column::Text(texts())),
+                ("doc_id", TableColumn::Id(list.clone())),
+                ("url", TableColumn::Text(texts())),
+                ("keep_doc_id", TableColumn::Id(list.clone())),
+                ("keep_url", TableColumn::Text(texts())),
+                ("why", TableColumn::Text(texts())),
             ]);
             let mut has = AvoidColumns::of(&table).unwrap().has();
             for page in pages {

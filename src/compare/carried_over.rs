@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::chronicle::DRIFT;
-use super::collections::{Collection, Crawl, Member};
+use super::collections::{Collection, CollectionMember, CrawlCollections};
 use super::parts;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, doc_id};
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 use webtwin_results::rejected::url_in;
 use webtwin_results::scan::scan;
 
@@ -21,14 +21,19 @@ use webtwin_results::scan::scan;
 /// A skipped collection is carried over as it was last seen. The kept collections of its similar
 /// cluster were fetched, but lost their mirrors because those were skipped; they are carried over
 /// with their current texts. Pages that the crawl recorded but did not keep are left out. So are
-/// pages in `asked`, which were requested as probes, if the crawl requested them (`is_told`, or
+/// pages in `asked`, which were requested as probes, if the crawl requested them (`is_listed`, or
 /// inferred) and does not have them.
 ///
 /// A skipped collection is not carried over in two cases: if more of its requested pages are absent
 /// than present, or if, of its present probes, a fraction below [`DRIFT`] is on the avoid list
 /// again or has the same text as before.
-pub(super) fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run, (asked, is_told): (&[DocId], bool)) -> Result<()> {
-    let fetched = Fetched::read(last, run, (asked, is_told))?;
+pub(super) fn carry_over(
+    last: &CrawlCollections,
+    crawl: &mut CrawlCollections,
+    run: &FinishedRun,
+    (asked, is_listed): (&[DocId], bool),
+) -> Result<()> {
+    let fetched = Fetched::read(last, run, (asked, is_listed))?;
     let is_skipped: Vec<bool> = (0..last.collections.len() as u32).map(|at| fetched.is_skipped(at)).collect();
     let clusters = super::lag::clusters(last).into_iter().map(|of| of.1);
     let of_skipped: Vec<Vec<u32>> =
@@ -53,7 +58,7 @@ pub(super) fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run, (asked, is_
         }
         let number = crawl.collections.len() as u32;
         crawl.collections.push(fetched.as_it_is(at, &pages, is_skipped));
-        crawl.members.extend(pages.into_iter().map(|page| Member { collection: number, ..page }));
+        crawl.members.extend(pages.into_iter().map(|page| CollectionMember { collection: number, ..page }));
     }
     crawl.sort();
     Ok(())
@@ -61,7 +66,7 @@ pub(super) fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run, (asked, is_
 
 /// Pages of the previous crawl's collections, as the newer crawl has them.
 struct Fetched<'a> {
-    last: &'a Crawl,
+    last: &'a CrawlCollections,
     /// Text and fetch time of each page of a collection; `None` if the page was not fetched.
     now: BTreeMap<DocId, Option<(u64, i64)>>,
     /// Pages of the collections that are on the crawl's own avoid list.
@@ -73,7 +78,7 @@ struct Fetched<'a> {
 }
 
 impl<'a> Fetched<'a> {
-    fn read(last: &'a Crawl, run: &Run, asked: (&'a [DocId], bool)) -> Result<Fetched<'a>> {
+    fn read(last: &'a CrawlCollections, run: &FinishedRun, asked: (&'a [DocId], bool)) -> Result<Fetched<'a>> {
         let mut now: BTreeMap<DocId, Option<(u64, i64)>> =
             last.members.iter().map(|page| (page.doc_id, None)).collect();
         scan(run, "pages", &["doc_id", "exact", "fetch_time"], &mut |part| {
@@ -98,19 +103,19 @@ impl<'a> Fetched<'a> {
         &self.last.collections[at as usize]
     }
 
-    fn pages(&self, at: u32) -> &'a [Member] {
+    fn pages(&self, at: u32) -> &'a [CollectionMember] {
         self.last.members_of(at)
     }
 
-    fn is_there(&self, page: &Member) -> bool {
+    fn is_there(&self, page: &CollectionMember) -> bool {
         self.now[&page.doc_id].is_some()
     }
 
-    fn was_asked(&self, page: &Member) -> bool {
+    fn was_asked(&self, page: &CollectionMember) -> bool {
         self.asked.binary_search(&page.doc_id).is_ok()
     }
 
-    fn is_listed(&self, page: &Member) -> bool {
+    fn is_listed(&self, page: &CollectionMember) -> bool {
         self.listed.contains(&page.doc_id)
     }
 
@@ -125,8 +130,8 @@ impl<'a> Fetched<'a> {
         let probes = || self.pages(at).iter().filter(|page| self.was_asked(page) && self.is_there(page));
         // A probe with an unchanged text is as close to its original as it was; or the original
         // changed and the mirror did not follow.
-        let says_the_same = |page: &Member| self.now[&page.doc_id].is_some_and(|now| now.0 == page.text);
-        let copies = probes().filter(|page| self.is_listed(page) || says_the_same(page)).count();
+        let has_same_text = |page: &CollectionMember| self.now[&page.doc_id].is_some_and(|now| now.0 == page.text);
+        let copies = probes().filter(|page| self.is_listed(page) || has_same_text(page)).count();
         in_vain <= found && copies as f64 >= DRIFT * probes().count() as f64
     }
 
@@ -150,21 +155,21 @@ impl<'a> Fetched<'a> {
     }
 
     /// Returns the pages with which the collection is carried over, with their current texts.
-    fn carried(&self, at: u32, is_skipped: bool) -> Vec<Member> {
+    fn carried(&self, at: u32, is_skipped: bool) -> Vec<CollectionMember> {
         let stands = self.stands(at, is_skipped);
-        let there = |page: &&Member| self.is_there(page) || stands && !self.sought.contains(&page.doc_id);
-        let text = |page: &Member| self.now[&page.doc_id].map_or(page.text, |now| now.0);
-        self.pages(at).iter().filter(there).map(|page| Member { text: text(page), ..*page }).collect()
+        let there = |page: &&CollectionMember| self.is_there(page) || stands && !self.sought.contains(&page.doc_id);
+        let text = |page: &CollectionMember| self.now[&page.doc_id].map_or(page.text, |now| now.0);
+        self.pages(at).iter().filter(there).map(|page| CollectionMember { text: text(page), ..*page }).collect()
     }
 
     /// Builds the collection as it is now, with the given pages.
-    fn as_it_is(&self, at: u32, pages: &[Member], is_skipped: bool) -> Collection {
+    fn as_it_is(&self, at: u32, pages: &[CollectionMember], is_skipped: bool) -> Collection {
         let before = self.of(at);
         let there = || pages.iter().filter(|page| self.is_there(page));
         // Pages of a mirror that are not on the list are fetched in each crawl, so they are no
         // evidence for the pages on the list.
-        let tells_of_all = before.keep || before.skipped == 0 || !self.stands(at, is_skipped);
-        let is_seen = there().any(|page| tells_of_all || self.was_asked(page) || self.is_listed(page));
+        let is_complete = before.keep || before.skipped == 0 || !self.stands(at, is_skipped);
+        let is_seen = there().any(|page| is_complete || self.was_asked(page) || self.is_listed(page));
         // Counts the pages that stay on the list and those that this crawl added to it. The next
         // crawl need not fetch either.
         let skipped = pages.iter().filter(|page| !self.is_there(page) || self.is_listed(page)).count() as u32;
@@ -190,7 +195,12 @@ impl<'a> Fetched<'a> {
 /// collections, and the collections most of whose pages belong to collections that `is_skipped`
 /// marks: a mirror of which few pages were fetched shares only those with its original. A
 /// collection with nine in ten pages of a previous collection was fetched, and stays.
-fn drop_probed(last: &Crawl, known: &BTreeMap<DocId, u32>, is_skipped: &[bool], crawl: &mut Crawl) {
+fn drop_probed(
+    last: &CrawlCollections,
+    known: &BTreeMap<DocId, u32>,
+    is_skipped: &[bool],
+    crawl: &mut CrawlCollections,
+) {
     let is_probed = |at: u32| {
         let pages = crawl.members_of(at);
         let mut of: BTreeMap<u32, u32> = BTreeMap::new();
@@ -219,11 +229,11 @@ fn drop_probed(last: &Crawl, known: &BTreeMap<DocId, u32>, is_skipped: &[bool], 
 }
 
 /// Returns the pages that the crawl requested and does not have. These are the pages of records
-/// that were not kept, and pages in `asked` if the crawl requested them: `is_told` states that it
+/// that were not kept, and pages in `asked` if the crawl requested them: `is_listed` states that it
 /// did, or at least half of them have a page or a record. (A host that is down leaves no record.)
 fn sought_in_vain(
-    run: &Run,
-    (asked, is_told): (&[DocId], bool),
+    run: &FinishedRun,
+    (asked, is_listed): (&[DocId], bool),
     is_there: impl Fn(DocId) -> bool,
 ) -> Result<BTreeSet<DocId>> {
     let mut sought: BTreeSet<DocId> = BTreeSet::new();
@@ -234,7 +244,7 @@ fn sought_in_vain(
     })?;
     let gone: Vec<DocId> = asked.iter().copied().filter(|&page| !is_there(page)).collect();
     let answered = asked.len() - gone.iter().filter(|page| !sought.contains(page)).count();
-    if is_told || 2 * answered >= asked.len() {
+    if is_listed || 2 * answered >= asked.len() {
         sought.extend(gone);
     }
     Ok(sought)

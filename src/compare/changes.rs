@@ -7,24 +7,24 @@ use std::sync::Mutex;
 
 use super::avoid::{self, AvoidChange, AvoidColumns};
 use super::chronicle::VERSIONS;
-use super::gather::{Note, Notes, PageColumns};
-use super::merge::{Side, merge};
-use super::moves::{Moved, Moves};
-use super::pages::{SharedChunks, What, what};
-use super::past_texts::{self, Remembered};
-use super::refused::Seen;
-use super::sites::{OfSite, host_of, site_id, split};
-use super::standing::Standing;
+use super::gather::{Notes, PageColumns, PageNote};
+use super::merge::{MergeSide, merge};
+use super::moves::{PageMove, PageMoves};
+use super::pages::{ChunkOverlap, PageChange, what};
+use super::past_texts::{self, PageMemory};
+use super::refused::SeenUrls;
+use super::sites::{SitePages, host_of, site_id, split};
+use super::standing::AvoidListInForce;
 use super::stood::{self, AVOID_STANDING};
-use super::texts::Texts;
-use super::two_crawls::Comparison;
-use super::writer::{Work, Writer};
-use webtwin_base::by_hash::ByHash;
+use super::texts::ChangedTexts;
+use super::two_crawls::ComparableResults;
+use super::writer::{DeferredWork, ResultWriter};
+use webtwin_base::by_hash::HashKeyMap;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::DocId;
 use webtwin_base::threads;
 use webtwin_job::Recrawl;
-use webtwin_storage::table::{Column, Table};
+use webtwin_storage::table::{Table, TableColumn};
 
 /// Value of `why_gone` for a page that the crawler did not fetch because it was on the old list.
 const AVOIDED: &str = "avoided";
@@ -34,13 +34,13 @@ const AVOIDED: &str = "avoided";
 struct Row<'t> {
     doc_id: DocId,
     url: &'t str,
-    what: Option<What>,
+    what: Option<PageChange>,
     why_gone: Cow<'static, str>,
     /// Counterpart in the other crawl of a page that moved.
     other: Option<(DocId, String)>,
     same_text: bool,
     bits: Option<u32>,
-    shared: Option<SharedChunks>,
+    shared: Option<ChunkOverlap>,
     chunks: [u32; 2],
     text_bytes: [u64; 2],
     times: [i64; 2],
@@ -51,9 +51,9 @@ struct Row<'t> {
 
 /// Counts of pages and rows by their change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Counts {
-    /// Number of pages by change, in the order of [`What::ALL`].
-    pub what: [u64; What::ALL.len()],
+pub(super) struct ChangeCounts {
+    /// Number of pages by change, in the order of [`PageChange::ALL`].
+    pub what: [u64; PageChange::ALL.len()],
     /// Number of gone pages by `why_gone`.
     pub why_gone: BTreeMap<String, u64>,
     /// Number of rows of `avoid_changed` by `what`.
@@ -62,8 +62,8 @@ pub(super) struct Counts {
     pub moved_same_text: u64,
 }
 
-impl Counts {
-    fn add(&mut self, other: Counts) {
+impl ChangeCounts {
+    fn add(&mut self, other: ChangeCounts) {
         self.what.iter_mut().zip(other.what).for_each(|(all, more)| *all += more);
         other.why_gone.into_iter().for_each(|(why, n)| *self.why_gone.entry(why).or_default() += n);
         other.avoid.into_iter().for_each(|(what, n)| *self.avoid.entry(what).or_default() += n);
@@ -78,13 +78,13 @@ impl Counts {
     }
 
     /// Returns the number of pages with a change.
-    pub(super) fn of(&self, what: What) -> u64 {
+    pub(super) fn of(&self, what: PageChange) -> u64 {
         self.what[what as usize]
     }
 
     /// Returns the number of pages with the changes for which `is_of` is true.
-    pub(super) fn pages(&self, is_of: impl Fn(What) -> bool) -> u64 {
-        What::ALL.into_iter().filter(|&what| is_of(what)).map(|what| self.of(what)).sum()
+    pub(super) fn pages(&self, is_of: impl Fn(PageChange) -> bool) -> u64 {
+        PageChange::ALL.into_iter().filter(|&what| is_of(what)).map(|what| self.of(what)).sum()
     }
 }
 
@@ -96,20 +96,20 @@ impl Counts {
 /// Returns [`Error::Invariant`] if pages are lost or counted twice, and any error of the tables and
 /// of the disk.
 pub(super) fn changes(
-    of: &Comparison,
-    moves: &Moves,
+    of: &ComparableResults,
+    moves: &PageMoves,
     notes: &Notes,
-    (seen, numbers): (&Seen, &ByHash<u32>),
-    texts: Option<&Texts>,
-    standing: Option<&Standing>,
-    writer: &mut Writer,
-) -> Result<(Counts, Vec<OfSite>)> {
+    (seen, numbers): (&SeenUrls, &HashKeyMap<u32>),
+    texts: Option<&ChangedTexts>,
+    standing: Option<&AvoidListInForce>,
+    writer: &mut ResultWriter,
+) -> Result<(ChangeCounts, Vec<SitePages>)> {
     let judge = Judge { of, moves, notes, seen, numbers, texts, standing };
     let ended = Mutex::new(InOrder { next: 0, waiting: BTreeMap::new(), writer });
     let in_order = || ended.lock().expect("nothing panics while it holds this");
     // Threads finish ranges out of order. Encoding runs outside of the lock, so that a thread
     // blocks others only while it queues tables.
-    let none = || (Counts::default(), vec![OfSite::default(); numbers.len()]);
+    let none = || (ChangeCounts::default(), vec![SitePages::default(); numbers.len()]);
     let each = threads::for_each(of.workers, of.ranges.count(), none, |(counts, sites), range| {
         let judged = judge.range(range, sites)?;
         counts.add(judged.counts);
@@ -129,15 +129,15 @@ pub(super) fn changes(
     }
     // Each page must be classified exactly once, and a move has two ends: cheap checks against a
     // wrong merge.
-    for (side, pages) in [counts.pages(What::is_old), counts.pages(What::is_new)].into_iter().enumerate() {
+    for (side, pages) in [counts.pages(PageChange::is_old), counts.pages(PageChange::is_new)].into_iter().enumerate() {
         let there = of.pages[side].rows();
         if pages != there {
             let crawl = ["old", "new"][side];
             return Err(Error::Invariant(format!("{pages} pages of the {crawl} crawl were judged, of {there}")));
         }
     }
-    if counts.of(What::MovedFrom) != counts.of(What::MovedTo) {
-        let [from, to] = [What::MovedFrom, What::MovedTo].map(|what| counts.of(what));
+    if counts.of(PageChange::MovedFrom) != counts.of(PageChange::MovedTo) {
+        let [from, to] = [PageChange::MovedFrom, PageChange::MovedTo].map(|what| counts.of(what));
         return Err(Error::Invariant(format!("{from} pages moved away, but {to} arrived")));
     }
     Ok((counts, sites))
@@ -147,12 +147,12 @@ pub(super) fn changes(
 struct InOrder<'w> {
     next: usize,
     waiting: BTreeMap<usize, Vec<(&'static str, Table)>>,
-    writer: &'w mut Writer,
+    writer: &'w mut ResultWriter,
 }
 
 impl InOrder<'_> {
     /// Adds the tables of a range. Returns the work to be done for those that are next in order.
-    fn add(&mut self, range: usize, tables: Vec<(&'static str, Table)>) -> Result<Vec<Work>> {
+    fn add(&mut self, range: usize, tables: Vec<(&'static str, Table)>) -> Result<Vec<DeferredWork>> {
         self.waiting.insert(range, tables);
         let mut work = Vec::new();
         while let Some(tables) = self.waiting.remove(&self.next) {
@@ -167,24 +167,24 @@ impl InOrder<'_> {
 
 /// Inputs for the classification of pages.
 struct Judge<'j> {
-    of: &'j Comparison,
-    moves: &'j Moves,
+    of: &'j ComparableResults,
+    moves: &'j PageMoves,
     notes: &'j Notes,
-    seen: &'j Seen,
+    seen: &'j SeenUrls,
     /// Index of each site, by site id.
-    numbers: &'j ByHash<u32>,
-    texts: Option<&'j Texts>,
-    standing: Option<&'j Standing>,
+    numbers: &'j HashKeyMap<u32>,
+    texts: Option<&'j ChangedTexts>,
+    standing: Option<&'j AvoidListInForce>,
 }
 
 /// Output of one range.
 struct Judged {
     tables: Vec<(&'static str, Table)>,
-    counts: Counts,
+    counts: ChangeCounts,
 }
 
 impl Judge<'_> {
-    fn range(&self, range: usize, sites: &mut [OfSite]) -> Result<Judged> {
+    fn range(&self, range: usize, sites: &mut [SitePages]) -> Result<Judged> {
         let (of, settings) = (self.of, &self.of.recrawl);
         let tables = of.pages(range)?;
         let [old, new] = [PageColumns::of(&tables[0])?, PageColumns::of(&tables[1])?];
@@ -195,21 +195,21 @@ impl Judge<'_> {
         let refused = self.seen.take(range)?;
         let shared = self.texts.map_or(Ok(Vec::new()), |texts| texts.take(range))?;
         let past = of.past.as_ref().map(|past| past.of(range, &old, &new, VERSIONS)).transpose()?;
-        let Remembered { reverted, texts } = past.unwrap_or_default();
-        let (mut counts, mut rows, mut room) = (Counts::default(), Vec::new(), Vec::new());
+        let PageMemory { reverted, texts } = past.unwrap_or_default();
+        let (mut counts, mut rows, mut scratch) = (ChangeCounts::default(), Vec::new(), Vec::new());
         let mut whats = Vec::with_capacity(old.doc_ids.len() + new.doc_ids.len());
         // Pages that were not fetched because they are on the old list.
         let mut unfetched: Vec<DocId> = Vec::new();
         for side in merge(old.doc_ids, new.doc_ids) {
             let (pages, at) = match side {
-                Side::Old(i) | Side::Both(i, _) => (&old, i),
-                Side::New(j) => (&new, j),
+                MergeSide::Old(i) | MergeSide::Both(i, _) => (&old, i),
+                MergeSide::New(j) => (&new, j),
             };
             let (doc_id, url) = (pages.doc_ids[at], &pages.urls[at]);
             let mut row = Row { doc_id, url, ..Row::default() };
             let site = split(url).0;
-            let told = match side {
-                Side::Both(i, j) => {
+            let message = match side {
+                MergeSide::Both(i, j) => {
                     let contents = [old.content(i), new.content(j)];
                     row.same_text = contents[0].same_text(&contents[1]);
                     row.bits = contents[0].bits(&contents[1]).filter(|_| of.comparable.simhashes);
@@ -218,14 +218,14 @@ impl Judge<'_> {
                     row.put(1, &new.note(j));
                     row.reverted = find(&reverted, doc_id, |one| one.0).map(|one| one.1);
                     match row.reverted {
-                        Some(_) => What::Reverted,
+                        Some(_) => PageChange::Reverted,
                         None => what(&contents[0], &contents[1], row.bits, row.shared),
                     }
                 }
-                Side::Old(i) => {
+                MergeSide::Old(i) => {
                     row.put(0, &old.note(i));
                     match find(&moved_from, doc_id, |one| one.doc_id) {
-                        Some(moved) => self.moved(&mut row, moved, 1, &mut room)?,
+                        Some(moved) => self.moved(&mut row, moved, 1, &mut scratch)?,
                         None => {
                             let refused = find(&refused, doc_id, |one| one.0).map(|one| one.1);
                             row.why_gone = self.why_gone(site, refused, was_avoided(doc_id));
@@ -233,25 +233,25 @@ impl Judge<'_> {
                                 unfetched.push(doc_id);
                             }
                             counts.add_gone(&row.why_gone);
-                            What::Gone
+                            PageChange::Gone
                         }
                     }
                 }
-                Side::New(j) => {
+                MergeSide::New(j) => {
                     row.put(1, &new.note(j));
                     match find(&moved_to, doc_id, |one| one.doc_id) {
-                        Some(moved) => self.moved(&mut row, moved, 0, &mut room)?,
-                        None => What::New,
+                        Some(moved) => self.moved(&mut row, moved, 0, &mut scratch)?,
+                        None => PageChange::New,
                     }
                 }
             };
-            counts.what[told as usize] += 1;
-            counts.moved_same_text += u64::from(told == What::MovedFrom && row.same_text);
-            whats.push((doc_id, told));
-            sites[self.numbers[&site_id(site)] as usize][told as usize] += 1;
+            counts.what[message as usize] += 1;
+            counts.moved_same_text += u64::from(message == PageChange::MovedFrom && row.same_text);
+            whats.push((doc_id, message));
+            sites[self.numbers[&site_id(site)] as usize][message as usize] += 1;
             // The table has changes only, because most pages of a crawl do not change.
-            if told != What::Same {
-                row.what = Some(told);
+            if message != PageChange::Same {
+                row.what = Some(message);
                 row.avoided = [was_avoided(doc_id), is_avoided(doc_id)];
                 rows.push(row);
             }
@@ -291,13 +291,13 @@ impl Judge<'_> {
     }
 
     /// Fills in the counterpart of a page that moved, which is in the crawl `side`.
-    fn moved(&self, row: &mut Row<'_>, moved: &Moved, side: usize, room: &mut Vec<u8>) -> Result<What> {
-        let note = self.notes.of(&moved.other, room)?;
+    fn moved(&self, row: &mut Row<'_>, moved: &PageMove, side: usize, scratch: &mut Vec<u8>) -> Result<PageChange> {
+        let note = self.notes.of(&moved.other, scratch)?;
         row.put(side, &note);
         row.other = Some((moved.other.doc_id, note.url));
         row.same_text = moved.same_text == 1;
         row.bits = moved.bits().filter(|_| self.of.comparable.simhashes);
-        Ok([What::MovedTo, What::MovedFrom][side])
+        Ok([PageChange::MovedTo, PageChange::MovedFrom][side])
     }
 
     fn why_gone(&self, site: &str, refused: Option<&str>, was_avoided: bool) -> Cow<'static, str> {
@@ -312,14 +312,14 @@ impl Judge<'_> {
 
 impl PageColumns<'_> {
     /// Returns the columns of a page that its output row shows.
-    fn note(&self, row: usize) -> Note {
+    fn note(&self, row: usize) -> PageNote {
         let (time, text_bytes) = (self.times[row], self.text_bytes[row]);
-        Note { url: String::new(), time, text_bytes, chunks: self.chunks[row] }
+        PageNote { url: String::new(), time, text_bytes, chunks: self.chunks[row] }
     }
 }
 
 impl Row<'_> {
-    fn put(&mut self, side: usize, note: &Note) {
+    fn put(&mut self, side: usize, note: &PageNote) {
         (self.times[side], self.text_bytes[side], self.chunks[side]) = (note.time, note.text_bytes, note.chunks);
     }
 }
@@ -330,18 +330,18 @@ fn find<T>(rows: &[T], key: DocId, of: impl Fn(&T) -> DocId) -> Option<&T> {
 }
 
 fn table(rows: &[Row<'_>], settings: &Recrawl) -> Table {
-    let ids = |value: fn(&Row<'_>) -> u64| Column::Id(rows.iter().map(value).collect());
-    let texts = |value: for<'a> fn(&'a Row<'a>) -> &'a str| Column::Text(rows.iter().map(value).collect());
-    let bools = |value: fn(&Row<'_>) -> bool| Column::Bool(rows.iter().map(value).collect());
-    let u32s = |value: fn(&Row<'_>) -> u32| Column::U32(rows.iter().map(value).collect());
-    let counts = |value: fn(&Row<'_>) -> u64| Column::Count(rows.iter().map(value).collect());
-    let times = |value: fn(&Row<'_>) -> i64| Column::Time(rows.iter().map(value).collect());
+    let ids = |value: fn(&Row<'_>) -> u64| TableColumn::Id(rows.iter().map(value).collect());
+    let texts = |value: for<'a> fn(&'a Row<'a>) -> &'a str| TableColumn::Text(rows.iter().map(value).collect());
+    let bools = |value: fn(&Row<'_>) -> bool| TableColumn::Bool(rows.iter().map(value).collect());
+    let u32s = |value: fn(&Row<'_>) -> u32| TableColumn::U32(rows.iter().map(value).collect());
+    let counts = |value: fn(&Row<'_>) -> u64| TableColumn::Count(rows.iter().map(value).collect());
+    let times = |value: fn(&Row<'_>) -> i64| TableColumn::Time(rows.iter().map(value).collect());
     let shares = rows.iter().map(|row| row.shared.map_or(0.0, |shared| shared.millionths() as f64 / 1e6)).collect();
     let mut table = Table::new([
         ("doc_id", ids(|row| row.doc_id)),
         ("url", texts(|row| row.url)),
         ("host", texts(|row| host_of(split(row.url).0))),
-        ("what", texts(|row| row.what.map_or("", What::as_str))),
+        ("what", texts(|row| row.what.map_or("", PageChange::as_str))),
         ("why_gone", texts(|row| &row.why_gone)),
         ("other_doc_id", ids(|row| row.other.as_ref().map_or(0, |other| other.0))),
         ("other_url", texts(|row| row.other.as_ref().map_or("", |other| &other.1))),
@@ -360,7 +360,7 @@ fn table(rows: &[Row<'_>], settings: &Recrawl) -> Table {
     ]);
     if settings.texts {
         let more = Table::new([
-            ("resemblance", Column::F64(shares)),
+            ("resemblance", TableColumn::F64(shares)),
             ("has_resemblance", bools(|row| row.shared.is_some())),
             ("shared_chunks", u32s(|row| row.shared.map_or(0, |shared| shared.shared))),
         ]);

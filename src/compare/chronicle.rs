@@ -4,19 +4,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::carried_over::carry_over;
-use super::collections::{self, Collection, Crawl, MILLION, Member};
-use super::fates::{Fate, Seen, fate};
+use super::collections::{self, Collection, CollectionMember, CrawlCollections, MILLION};
+use super::fates::{CollectionFacts, Fate, fate};
 use super::history::History;
-use super::lag::{Past, lags};
+use super::lag::{PastCrawl, lags};
 use super::lives::{Fact, Version};
 use super::rates::Visits;
-use super::revisit::Kind;
-use super::saved::{Ended, Saved};
+use super::revisit::HostRelation;
+use super::saved::{EndedMirrors, SavedComparison};
 use super::{kept, visits};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, doc_id};
-use webtwin_job::{Avoided, Recrawl};
-use webtwin_results::Run;
+use webtwin_job::{AvoidancePolicy, Recrawl};
+use webtwin_results::FinishedRun;
 use webtwin_results::scan::scan;
 
 /// Maximum number of intervals that are stored separately for the change rate of a host or
@@ -45,7 +45,7 @@ const CHANGED: f64 = 0.1;
 
 /// Change of a collection in one crawl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
+pub struct MirrorChange {
     /// Classification of the change.
     pub fate: Fate,
     /// Previous version; `None` if the collection was born.
@@ -53,7 +53,7 @@ pub struct Told {
     /// Current version; `None` if the crawl has no match.
     pub new: Option<Version>,
     /// Measurements from which the classification follows.
-    pub seen: Seen,
+    pub seen: CollectionFacts,
     /// Number of pages that both versions have; for a move, of texts or places.
     pub shared: u32,
     /// Number of common pages with an equal text; for a move, of texts that both versions have.
@@ -72,7 +72,7 @@ pub struct Chronicle {
     /// Attempt that wrote each result, by crawl.
     results: BTreeMap<u32, String>,
     hosts: BTreeMap<String, Vec<(u32, Visits)>>,
-    ended: Ended,
+    ended: EndedMirrors,
     /// Pages requested as probes after each crawl, ascending.
     asked: BTreeMap<u32, Vec<DocId>>,
     settings: Recrawl,
@@ -98,7 +98,7 @@ impl Chronicle {
     /// # Errors
     /// Returns [`Error::Usage`] if the history does not have that result, or if the build that
     /// wrote it has another `PATIENCE` or keeps the pages of fewer crawls.
-    pub fn take_up(name: &str, mut saved: Saved, result: &str, settings: &Recrawl) -> Result<Chronicle> {
+    pub fn restore(name: &str, mut saved: SavedComparison, result: &str, settings: &Recrawl) -> Result<Chronicle> {
         if saved.patience != PATIENCE || saved.versions < VERSIONS {
             let (patience, versions) = (saved.patience, saved.versions);
             return Err(Error::Usage(format!(
@@ -136,12 +136,12 @@ impl Chronicle {
     }
 
     /// Returns the state that the next comparison needs.
-    pub fn save(mut self) -> Saved {
+    pub fn save(mut self) -> SavedComparison {
         // Keeps one crawl more than the next comparison needs, so that this comparison can be
         // repeated.
         let kept = VERSIONS as usize + 1;
         self.history.forget_all_but(kept);
-        Saved {
+        SavedComparison {
             patience: PATIENCE,
             versions: VERSIONS,
             results: self.results,
@@ -166,7 +166,7 @@ impl Chronicle {
     }
 
     /// Returns the crawls by number.
-    pub fn crawls(&self) -> &BTreeMap<u32, Crawl> {
+    pub fn crawls(&self) -> &BTreeMap<u32, CrawlCollections> {
         self.history.crawls()
     }
 
@@ -186,8 +186,8 @@ impl Chronicle {
     }
 
     /// Returns, by kind, the numbers of intervals and of ends of mirrors that no longer exist.
-    pub fn ended(&self) -> BTreeMap<Kind, (u32, u32)> {
-        let mut all: BTreeMap<Kind, (i64, i64)> = BTreeMap::new();
+    pub fn ended(&self) -> BTreeMap<HostRelation, (u32, u32)> {
+        let mut all: BTreeMap<HostRelation, (i64, i64)> = BTreeMap::new();
         for (&(_, kind), &(intervals, ends)) in &self.ended {
             let sum = all.entry(kind).or_default();
             (sum.0, sum.1) = (sum.0 + intervals, sum.1 + ends);
@@ -203,12 +203,19 @@ impl Chronicle {
     ///
     /// # Errors
     /// Returns any error of the tables and of [`History::append`].
-    pub fn add(&mut self, run: &Run, before: Option<&Run>, workers: usize) -> Result<Vec<Told>> {
+    pub fn add(
+        &mut self,
+        run: &FinishedRun,
+        before: Option<&FinishedRun>,
+        workers: usize,
+    ) -> Result<Vec<MirrorChange>> {
         let mut crawl = collections::crawl(run)?;
         let last = self.crawls().last_key_value().map(|(number, _)| *number);
         if let (true, Some(last)) = (self.settings.obeys(), last) {
-            let asked =
-                (self.asked.get(&last).map_or(&[][..], Vec::as_slice), self.settings.avoided == Avoided::Probed);
+            let asked = (
+                self.asked.get(&last).map_or(&[][..], Vec::as_slice),
+                self.settings.avoided == AvoidancePolicy::Probed,
+            );
             carry_over(&self.crawls()[&last], &mut crawl, run, asked)?;
         }
         // The interval is not positive if crawls have no times or were added in another order; then
@@ -225,16 +232,16 @@ impl Chronicle {
             Some(before) => kept::with_unseen_copies(&self.crawls()[&number], before, run)?,
             None => BTreeMap::new(),
         };
-        let mut told: Vec<Told> =
-            facts.iter().filter_map(|&fact| self.told(fact, number, (&standing, &kept))).collect();
-        told.sort_unstable_by_key(|told| (told.fate, told.new, told.old));
-        self.remember(&told, number, interval);
+        let mut change_list: Vec<MirrorChange> =
+            facts.iter().filter_map(|&fact| self.change_list(fact, number, (&standing, &kept))).collect();
+        change_list.sort_unstable_by_key(|change_list| (change_list.fate, change_list.new, change_list.old));
+        self.remember(&change_list, number, interval);
         if let Some(before) = before.filter(|_| interval > 0) {
             for (host, seen) in visits::of_hosts(before, run, interval, workers)? {
                 visits::add(self.hosts.entry(host).or_default(), number, seen, INTERVALS);
             }
         }
-        Ok(told)
+        Ok(change_list)
     }
 
     /// Stores the lines of all versions whose crawl's pages are kept.
@@ -253,8 +260,8 @@ impl Chronicle {
     /// Stores for each collection of the newest crawl if it leads, and its lag.
     fn note_lags(&mut self, number: u32) {
         let none = Vec::new();
-        let past = |(number, crawl)| Past { crawl, lines: self.lines.get(number).unwrap_or(&none) };
-        let newest: Vec<Past<'_>> = self.history.crawls().iter().rev().take(VERSIONS as usize).map(past).collect();
+        let past = |(number, crawl)| PastCrawl { crawl, lines: self.lines.get(number).unwrap_or(&none) };
+        let newest: Vec<PastCrawl<'_>> = self.history.crawls().iter().rev().take(VERSIONS as usize).map(past).collect();
         let (lags, leads) = lags(newest[0], &newest[1..]);
         let crawl = self.history.notes(number);
         for ((collection, lag), leads) in crawl.collections.iter_mut().zip(lags).zip(leads) {
@@ -265,7 +272,7 @@ impl Chronicle {
     }
 
     /// Counts the pages that the crawl has of each missing collection.
-    fn standing(&self, facts: &[Fact], run: &Run) -> Result<BTreeMap<Version, u32>> {
+    fn standing(&self, facts: &[Fact], run: &FinishedRun) -> Result<BTreeMap<Version, u32>> {
         let mut wanted: Vec<(DocId, Version)> = Vec::new();
         for fact in facts {
             if let &Fact::Missing { old, .. } = fact {
@@ -290,12 +297,12 @@ impl Chronicle {
         Ok(standing)
     }
 
-    fn told(
+    fn change_list(
         &self,
         fact: Fact,
         number: u32,
-        (standing, kept): (&BTreeMap<Version, u32>, &BTreeMap<u32, kept::Pages>),
-    ) -> Option<Told> {
+        (standing, kept): (&BTreeMap<Version, u32>, &BTreeMap<u32, kept::CommonCollectionPages>),
+    ) -> Option<MirrorChange> {
         let drifted = |old: Version, new: Version| match kept.get(&new.collection).filter(|_| new.crawl == number) {
             Some(pages) => pages.have_drifted(DRIFT),
             None => has_drifted(self.collection(old), self.collection(new), DRIFT),
@@ -303,7 +310,7 @@ impl Chronicle {
         let behind = |of: &Collection| of.lag.map(|lag| lag.crawls);
         let seen = |old: Option<Version>, new: Option<Version>| {
             let (old_one, new_one) = (old.map(|old| self.collection(old)), new.map(|new| self.collection(new)));
-            Seen {
+            CollectionFacts {
                 sizes: (old_one.map_or(0, |one| one.size), new_one.map_or(0, |one| one.size)),
                 kept: old_one.is_some_and(|one| one.keep),
                 stays: old_one.zip(new_one).is_some_and(|(old, new)| old.prefix == new.prefix),
@@ -327,28 +334,28 @@ impl Chronicle {
             Fact::Joined { old, .. } => old,
             _ => new.or(old).expect("a fact of a crawl has a version"),
         });
-        Some(Told { fate, old, new, seen, shared, same_text, changed, line })
+        Some(MirrorChange { fate, old, new, seen, shared, same_text, changed, line })
     }
 
     /// Copies the observations of each collection to its current version, and adds those of ended
     /// collections to the totals of their kind.
-    fn remember(&mut self, told: &[Told], number: u32, interval: i64) {
+    fn remember(&mut self, change_list: &[MirrorChange], number: u32, interval: i64) {
         let crawls: Vec<u32> = self.crawls().keys().copied().collect();
         let place = |crawl: u32| crawls.binary_search(&crawl).expect("it is a crawl of the history");
-        for told in told {
-            let Some(old) = told.old else { continue };
+        for change_list in change_list {
+            let Some(old) = change_list.old else { continue };
             let before = self.collection(old).clone();
             let apart = (place(number) - place(old.crawl)) as u32;
             let is_mirror = before.resemblance.is_some();
             // The collection ended: no collection continues it, or one that continues another
             // collection.
-            let Some(new) = told.new.filter(|_| told.fate != Fate::Joined) else {
+            let Some(new) = change_list.new.filter(|_| change_list.fate != Fate::Joined) else {
                 if is_mirror && apart == 1 {
                     self.book((number, before.kind), &before, 1);
                 }
                 continue;
             };
-            if told.fate == Fate::Split {
+            if change_list.fate == Fate::Split {
                 continue;
             }
             if is_mirror && apart > 1 {
@@ -356,7 +363,7 @@ impl Chronicle {
                 // with its kind.
                 self.book((number, before.kind), &before, -1);
             }
-            let ended = u32::from(apart > 1 || told.fate.is_end());
+            let ended = u32::from(apart > 1 || change_list.fate.is_end());
             let one = &mut self.history.notes(number).collections[new.collection as usize];
             let has_old_captures = 0 < one.fetched && one.fetched <= before.fetched;
             if has_old_captures && one.unseen == 0 && interval > 0 {
@@ -367,9 +374,9 @@ impl Chronicle {
             let seen = if one.unseen > 0 { (0, 0) } else { (before.unseen + apart, ended) };
             one.seen = (before.seen.0 + seen.0, before.seen.1 + seen.1);
             one.visits = before.visits;
-            let pages = told.same_text + told.changed;
-            if told.fate != Fate::Moved && pages > 0 && one.unseen == 0 && interval > 0 {
-                let changed = f64::from(told.changed) > CHANGED * f64::from(pages);
+            let pages = change_list.same_text + change_list.changed;
+            if change_list.fate != Fate::Moved && pages > 0 && one.unseen == 0 && interval > 0 {
+                let changed = f64::from(change_list.changed) > CHANGED * f64::from(pages);
                 let visit = Visits { interval, visits: 1, changed: u64::from(changed) };
                 visits::add(&mut one.visits, number, visit, INTERVALS);
             }
@@ -381,7 +388,7 @@ impl Chronicle {
     /// Adds the intervals and ends of a mirror to the totals of its kind, `times` times; -1
     /// subtracts them. The entry belongs to the crawl that revealed the end, so it disappears if
     /// that crawl is retracted.
-    fn book(&mut self, at: (u32, Kind), one: &Collection, times: i64) {
+    fn book(&mut self, at: (u32, HostRelation), one: &Collection, times: i64) {
         let sum = self.ended.entry(at).or_default();
         sum.0 += times * i64::from(one.seen.0 + one.unseen + 1);
         sum.1 += times * i64::from(one.seen.1 + 1);
@@ -407,7 +414,7 @@ fn has_drifted(old: &Collection, new: &Collection, least: f64) -> bool {
 
 /// Counts the pages that both versions have: those with equal text and those with another text.
 /// Both lists ascend by page.
-fn compared(old: &[Member], new: &[Member]) -> (u32, u32) {
+fn compared(old: &[CollectionMember], new: &[CollectionMember]) -> (u32, u32) {
     let (mut same, mut changed) = (0, 0);
     for page in new {
         if let Ok(at) = old.binary_search_by_key(&page.doc_id, |page| page.doc_id) {
@@ -418,8 +425,8 @@ fn compared(old: &[Member], new: &[Member]) -> (u32, u32) {
 }
 
 /// Counts the distinct texts that both lists have.
-fn equal_texts(old: &[Member], new: &[Member]) -> u32 {
-    let texts = |pages: &[Member]| pages.iter().map(|page| page.text).collect::<BTreeSet<u64>>();
+fn equal_texts(old: &[CollectionMember], new: &[CollectionMember]) -> u32 {
+    let texts = |pages: &[CollectionMember]| pages.iter().map(|page| page.text).collect::<BTreeSet<u64>>();
     texts(old).intersection(&texts(new)).count() as u32
 }
 
@@ -451,10 +458,10 @@ mod tests {
     #[test]
     fn a_history_of_a_build_that_keeps_other_crawls_is_refused() {
         let (settings, results) = (Recrawl::default(), BTreeMap::from([(0, "a".to_string())]));
-        let saved = Saved { patience: PATIENCE, versions: VERSIONS, results, ..Saved::default() };
-        assert!(Chronicle::take_up("h", saved.clone(), "a", &settings).is_ok());
-        for other in [Saved { patience: 3, ..saved.clone() }, Saved { versions: 2, ..saved }] {
-            let error = Chronicle::take_up("h", other, "a", &settings).err().unwrap();
+        let saved = SavedComparison { patience: PATIENCE, versions: VERSIONS, results, ..SavedComparison::default() };
+        assert!(Chronicle::restore("h", saved.clone(), "a", &settings).is_ok());
+        for other in [SavedComparison { patience: 3, ..saved.clone() }, SavedComparison { versions: 2, ..saved }] {
+            let error = Chronicle::restore("h", other, "a", &settings).err().unwrap();
             assert!(error.exit_code() == 2 && error.to_string().contains("this build has 2 and 4"), "{error}");
         }
     }

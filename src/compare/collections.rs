@@ -10,10 +10,10 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::lag::Lag;
 use super::rates::{DAY, Visits};
-use super::revisit::Kind;
+use super::revisit::HostRelation;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 use webtwin_results::scan::scan;
 
 /// Collection of one crawl.
@@ -53,7 +53,7 @@ pub struct Collection {
     /// on the avoid list counts as 0. `None` for the collection that is kept.
     pub resemblance: Option<u32>,
     /// Relation of its host to the host of the kept collection.
-    pub kind: Kind,
+    pub kind: HostRelation,
     /// Number of intervals between crawls over which its line was observed, and number of those at
     /// whose end it was no longer a mirror.
     pub seen: (u32, u32),
@@ -64,8 +64,8 @@ pub struct Collection {
 
 /// Page of a collection. Rows order by collection, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Member {
-    /// Index of its collection in [`Crawl::collections`].
+pub struct CollectionMember {
+    /// Index of its collection in [`CrawlCollections::collections`].
     pub collection: u32,
     /// Doc id of the page.
     pub doc_id: DocId,
@@ -78,7 +78,7 @@ pub struct Member {
 
 /// Collections of one crawl and their pages.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Crawl {
+pub struct CrawlCollections {
     /// Time of the crawl in seconds since 1970: the newest fetch time of its pages, without a few
     /// outliers.
     pub time: i64,
@@ -87,14 +87,14 @@ pub struct Crawl {
     /// Collections, ascending by id.
     pub collections: Vec<Collection>,
     /// Pages of the collections, ascending. A page is in at most one collection.
-    pub members: Vec<Member>,
+    pub members: Vec<CollectionMember>,
 }
 
-impl Crawl {
+impl CrawlCollections {
     /// Returns a copy of the crawl with the pages of the wanted collections only.
-    pub(super) fn only(&self, wanted: impl Fn(u32) -> bool) -> Crawl {
+    pub(super) fn only(&self, wanted: impl Fn(u32) -> bool) -> CrawlCollections {
         let members = self.members.iter().copied().filter(|member| wanted(member.collection)).collect();
-        Crawl { time: self.time, forgotten: self.forgotten, collections: self.collections.clone(), members }
+        CrawlCollections { time: self.time, forgotten: self.forgotten, collections: self.collections.clone(), members }
     }
 
     /// Sorts collections and members after additions in another order.
@@ -112,7 +112,7 @@ impl Crawl {
     ///
     /// # Cost
     /// Two binary searches.
-    pub fn members_of(&self, collection: u32) -> &[Member] {
+    pub fn members_of(&self, collection: u32) -> &[CollectionMember] {
         let start = self.members.partition_point(|member| member.collection < collection);
         let end = self.members.partition_point(|member| member.collection <= collection);
         &self.members[start..end]
@@ -130,14 +130,14 @@ pub const MILLION: u64 = 1_000_000;
 ///
 /// # Cost
 /// Reads the table `pages` once. Holds the pages of collections in memory.
-pub fn crawl(run: &Run) -> Result<Crawl> {
+pub fn crawl(run: &FinishedRun) -> Result<CrawlCollections> {
     let mut collections = collections(run)?;
     let ids: Vec<DocId> = collections.iter().map(|collection| collection.id).collect();
     let mut members = Vec::new();
     scan(run, "members", &["collection", "doc_id"], &mut |part| {
         for (collection, &doc_id) in part.u64("collection")?.iter().zip(part.u64("doc_id")?) {
             if let Ok(at) = ids.binary_search(collection) {
-                members.push(Member { collection: at as u32, doc_id, text: 0, place: 0 });
+                members.push(CollectionMember { collection: at as u32, doc_id, text: 0, place: 0 });
             }
         }
         Ok(())
@@ -184,7 +184,7 @@ pub fn crawl(run: &Run) -> Result<Crawl> {
         collection.resemblance = (!collection.keep).then_some(mean as u32);
     }
     members.sort_unstable();
-    Ok(Crawl { time: made(&days), forgotten: 0, collections, members })
+    Ok(CrawlCollections { time: made(&days), forgotten: 0, collections, members })
 }
 
 /// Pages fetched on one day.
@@ -209,7 +209,7 @@ fn made(days: &BTreeMap<i64, Day>) -> i64 {
 
 /// Reads the collections of a result, ascending by id, with the relation of each host to the host
 /// of the kept collection.
-fn collections(run: &Run) -> Result<Vec<Collection>> {
+fn collections(run: &FinishedRun) -> Result<Vec<Collection>> {
     let mut collections = Vec::new();
     let columns = ["similar_cluster", "collection", "host", "root_url", "prefix", "keep"];
     scan(run, "collections", &columns, &mut |part| {
@@ -228,11 +228,11 @@ fn collections(run: &Run) -> Result<Vec<Collection>> {
     })?;
     collections.sort_unstable_by_key(|collection| collection.id);
 
-    let mut kinds: BTreeMap<(String, String), Kind> = BTreeMap::new();
+    let mut kinds: BTreeMap<(String, String), HostRelation> = BTreeMap::new();
     scan(run, "server_pairs", &["host_a", "host_b", "kind"], &mut |part| {
         let (a, b, words) = (part.text("host_a")?, part.text("host_b")?, part.text("kind")?);
         for (row, word) in words.iter().enumerate() {
-            kinds.insert((a[row].to_string(), b[row].to_string()), Kind::of(word));
+            kinds.insert((a[row].to_string(), b[row].to_string()), HostRelation::of(word));
         }
         Ok(())
     })?;

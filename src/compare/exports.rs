@@ -7,15 +7,15 @@ use std::collections::HashSet;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::in_force;
-use super::standing::{self, Standing, Stands};
-use super::stood::{self, ENTRIES_STANDING, Entry};
-use super::two_crawls::Comparison;
-use super::writer::Writer;
+use super::standing::{self, AvoidListInForce, StandingEntries};
+use super::stood::{self, ENTRIES_STANDING, ListEntry};
+use super::two_crawls::ComparableResults;
+use super::writer::ResultWriter;
 use webtwin_base::error::Result;
-use webtwin_core::applications::export_folder::{WriteText, write_exports};
+use webtwin_core::applications::export_folder::{TextSource, write_exports};
 use webtwin_core::applications::exports::WidePrefix;
 use webtwin_core::url_rules::rows::RuleRow;
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 
 /// Exports that are lists with one entry a line, and so can be patched. Other exports must be
 /// replaced as a whole.
@@ -38,18 +38,18 @@ const LISTS: [&str; 6] =
 /// Holds the lists in memory, and for one list at a time its old and new text and 8 bytes for each
 /// of its lines.
 pub(super) fn write(
-    of: &Comparison,
-    standing: Option<&Standing>,
+    of: &ComparableResults,
+    standing: Option<&AvoidListInForce>,
     rules: &[RuleRow],
-    writer: &mut Writer,
+    writer: &mut ResultWriter,
 ) -> Result<Vec<(String, [u64; 2])>> {
     let stood = of.stood.as_ref().map_or(&[][..], |stood| &stood.entries);
-    let stands = standing.map_or(Ok(Stands::default()), |standing| standing.stands(of))?;
+    let stands = standing.map_or(Ok(StandingEntries::default()), |standing| standing.stands(of))?;
     let listed = standing::entries(&of.new)?;
     if of.has_avoid() {
         let listed: HashSet<(&str, bool)> = listed.iter().map(|entry| (entry.url.as_str(), entry.single)).collect();
-        let is_listed = |entry: &&Entry| listed.contains(&(entry.url.as_str(), entry.single));
-        let beside: Vec<Entry> = stands.entries.iter().filter(|entry| !is_listed(entry)).cloned().collect();
+        let is_listed = |entry: &&ListEntry| listed.contains(&(entry.url.as_str(), entry.single));
+        let beside: Vec<ListEntry> = stands.entries.iter().filter(|entry| !is_listed(entry)).cloned().collect();
         writer.add(ENTRIES_STANDING, stood::entries(stood, &beside))?;
     }
     let list = in_force::list(of, listed, &stands)?;
@@ -57,7 +57,7 @@ pub(super) fn write(
     wide.sort_unstable();
     let lines_stood = standing::lines_of(stood);
     let mut counts = Vec::new();
-    let file = |name: &str, write: WriteText<'_>| -> Result<()> {
+    let file = |name: &str, write: TextSource<'_>| -> Result<()> {
         let mut text = String::new();
         write(&mut |piece| {
             text.push_str(piece);
@@ -87,7 +87,7 @@ pub(super) fn write(
 }
 
 /// Reads an export of a result; `None` if the result does not have it.
-pub(super) fn lines(run: &Run, name: &str) -> Result<Option<String>> {
+pub(super) fn lines(run: &FinishedRun, name: &str) -> Result<Option<String>> {
     let path = format!("exports/{name}");
     let Some(file) = run.manifest.files.iter().find(|file| file.path == path) else { return Ok(None) };
     let bytes = run.manifest.read_file(&run.folder, file)?;

@@ -1,7 +1,7 @@
 //! Classification of a collection's change in one crawl.
 
 use super::lives::{Fact, Version};
-use super::matching::Evidence;
+use super::matching::MatchEvidence;
 
 /// Change of a collection in one crawl. Changes that need most attention come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -77,7 +77,7 @@ impl Fate {
 
 /// Measurements of a collection in addition to its fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Seen {
+pub struct CollectionFacts {
     /// Number of pages before and now.
     pub sizes: (u32, u32),
     /// True if the collection was the one that is kept.
@@ -97,13 +97,15 @@ pub struct Seen {
 pub fn fate(
     fact: Fact,
     crawl: u32,
-    seen: impl Fn(Option<Version>, Option<Version>) -> Seen,
-) -> Option<(Fate, Option<Version>, Option<Version>, Seen)> {
+    seen: impl Fn(Option<Version>, Option<Version>) -> CollectionFacts,
+) -> Option<(Fate, Option<Version>, Option<Version>, CollectionFacts)> {
     let (word, old, new) = match fact {
         Fact::Born { new } => (Fate::Born, None, Some(new)),
         Fact::Split { new, old, .. } => (Fate::Split, Some(old), Some(new)),
         Fact::Joined { new, old, .. } => (Fate::Joined, Some(old), Some(new)),
-        Fact::Lives { new, old, by: Evidence::Pages | Evidence::Address, .. } => (Fate::Lives, Some(old), Some(new)),
+        Fact::Lives { new, old, by: MatchEvidence::Pages | MatchEvidence::Address, .. } => {
+            (Fate::Lives, Some(old), Some(new))
+        }
         Fact::Lives { new, old, .. } => (Fate::Moved, Some(old), Some(new)),
         Fact::Missing { old, crawl: of, died } if of == crawl => {
             (if died { Fate::Died } else { Fate::Missing }, Some(old), None)
@@ -140,28 +142,34 @@ mod tests {
     fn words_follow_from_facts_and_sizes() {
         let (old, new) = (Version { crawl: 3, collection: 0 }, Version { crawl: 4, collection: 1 });
         let lives = |by| Fact::Lives { new, old, by, shared: 5 };
-        let told = |fact, seen: Seen| fate(fact, 4, |_, _| seen).map(|one| one.0);
-        let sizes = |before, now| Seen { sizes: (before, now), ..Seen::default() };
-        assert_eq!(told(lives(Evidence::Pages), sizes(10, 11)), Some(Fate::Lives));
-        assert_eq!(told(lives(Evidence::Pages), sizes(10, 12)), Some(Fate::Grew));
-        assert_eq!(told(lives(Evidence::Pages), sizes(12, 10)), Some(Fate::Shrank));
-        assert_eq!(told(lives(Evidence::Texts), sizes(12, 10)), Some(Fate::Moved));
-        let behind = Seen { behind: (Some(2), Some(0)), ..sizes(10, 20) };
-        assert_eq!(told(lives(Evidence::Pages), behind), Some(Fate::CaughtUp));
-        assert_eq!(told(lives(Evidence::Pages), Seen { drifted: true, ..sizes(10, 10) }), Some(Fate::Drifted));
-        assert_eq!(told(lives(Evidence::Texts), Seen { stays: true, ..sizes(10, 10) }), Some(Fate::Lives));
+        let message = |fact, seen: CollectionFacts| fate(fact, 4, |_, _| seen).map(|one| one.0);
+        let sizes = |before, now| CollectionFacts { sizes: (before, now), ..CollectionFacts::default() };
+        assert_eq!(message(lives(MatchEvidence::Pages), sizes(10, 11)), Some(Fate::Lives));
+        assert_eq!(message(lives(MatchEvidence::Pages), sizes(10, 12)), Some(Fate::Grew));
+        assert_eq!(message(lives(MatchEvidence::Pages), sizes(12, 10)), Some(Fate::Shrank));
+        assert_eq!(message(lives(MatchEvidence::Texts), sizes(12, 10)), Some(Fate::Moved));
+        let behind = CollectionFacts { behind: (Some(2), Some(0)), ..sizes(10, 20) };
+        assert_eq!(message(lives(MatchEvidence::Pages), behind), Some(Fate::CaughtUp));
+        assert_eq!(
+            message(lives(MatchEvidence::Pages), CollectionFacts { drifted: true, ..sizes(10, 10) }),
+            Some(Fate::Drifted)
+        );
+        assert_eq!(
+            message(lives(MatchEvidence::Texts), CollectionFacts { stays: true, ..sizes(10, 10) }),
+            Some(Fate::Lives)
+        );
         // All pages were renamed without a move.
-        assert_eq!(told(lives(Evidence::Address), sizes(10, 20)), Some(Fate::Grew));
+        assert_eq!(message(lives(MatchEvidence::Address), sizes(10, 20)), Some(Fate::Grew));
         let missing = |crawl, died| Fact::Missing { old, crawl, died };
-        assert_eq!(told(missing(4, false), sizes(10, 0)), Some(Fate::Missing));
-        assert_eq!(told(missing(4, true), sizes(10, 0)), Some(Fate::Died));
+        assert_eq!(message(missing(4, false), sizes(10, 0)), Some(Fate::Missing));
+        assert_eq!(message(missing(4, true), sizes(10, 0)), Some(Fate::Died));
         // It is no longer a collection, but its pages exist.
-        assert_eq!(told(missing(4, false), Seen { standing: 3, ..sizes(10, 0) }), Some(Fate::Drifted));
-        let kept = Seen { standing: 3, kept: true, ..sizes(10, 0) };
-        assert_eq!(told(missing(4, true), kept), Some(Fate::Alone));
-        assert_eq!(told(missing(5, true), sizes(10, 0)), None);
-        assert_eq!(told(Fact::Line { of: new, line: old }, sizes(0, 0)), None);
+        assert_eq!(message(missing(4, false), CollectionFacts { standing: 3, ..sizes(10, 0) }), Some(Fate::Drifted));
+        let kept = CollectionFacts { standing: 3, kept: true, ..sizes(10, 0) };
+        assert_eq!(message(missing(4, true), kept), Some(Fate::Alone));
+        assert_eq!(message(missing(5, true), sizes(10, 0)), None);
+        assert_eq!(message(Fact::Line { of: new, line: old }, sizes(0, 0)), None);
         let elsewhen = Version { crawl: 5, ..new };
-        assert_eq!(told(Fact::Born { new: elsewhen }, sizes(0, 0)), None);
+        assert_eq!(message(Fact::Born { new: elsewhen }, sizes(0, 0)), None);
     }
 }

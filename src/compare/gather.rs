@@ -2,8 +2,8 @@
 //! page.
 //!
 //! Pages are merged by doc id, range by range. A page that only one crawl has becomes a
-//! [`Candidate`] for a move. Candidates are partitioned by path into buckets, which are spilled to
-//! the local disk when over budget, and a [`Note`] stores the columns of their output row. The pass
+//! [`UnmatchedPage`] for a move. Candidates are partitioned by path into buckets, which are spilled to
+//! the local disk when over budget, and a [`PageNote`] stores the columns of their output row. The pass
 //! also counts sites, and partitions hashes of texts and bytes into buckets to count their distinct
 //! values.
 
@@ -14,33 +14,33 @@ use bytemuck::Pod;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::avoid::{self, AvoidColumns};
-use super::merge::{Side, merge};
-use super::moved::Candidate;
-use super::pages::Content;
-use super::sites::{Counted, Sites, site_id, split};
-use super::two_crawls::Comparison;
+use super::merge::{MergeSide, merge};
+use super::moved::UnmatchedPage;
+use super::pages::PageContent;
+use super::sites::{SiteTally, Sites, site_id, split};
+use super::two_crawls::ComparableResults;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::DocId;
 use webtwin_base::threads;
 use webtwin_spill::{Array, MemoryPool, Partitions};
 use webtwin_storage::table::Table;
-use webtwin_storage::texts::Texts;
+use webtwin_storage::texts::StringTable;
 
 /// Number of partitions of candidates and of hashes. A partition is sorted in memory.
 const BUCKETS: usize = 64;
 
-/// Index of the old crawl's text hashes in [`Gathered::hashes`]. The new crawl's hashes follow.
+/// Index of the old crawl's text hashes in [`FirstPass::hashes`]. The new crawl's hashes follow.
 pub(super) const TEXTS: usize = 0;
-/// Index of the old crawl's hashes of bytes in [`Gathered::hashes`]. The new crawl's hashes follow.
+/// Index of the old crawl's hashes of bytes in [`FirstPass::hashes`]. The new crawl's hashes follow.
 pub(super) const BODIES: usize = 2;
 
 /// Partitions that each thread has filled. A bucket is read from the partitions of all threads.
-pub struct Shared<T>(Vec<Mutex<Partitions<T>>>);
+pub struct ThreadRows<T>(Vec<Mutex<Partitions<T>>>);
 
-impl<T: Pod> Shared<T> {
+impl<T: Pod> ThreadRows<T> {
     /// Collects the partitions of all threads.
-    pub fn new(of_threads: impl IntoIterator<Item = Partitions<T>>) -> Shared<T> {
-        Shared(of_threads.into_iter().map(Mutex::new).collect())
+    pub fn new(of_threads: impl IntoIterator<Item = Partitions<T>>) -> ThreadRows<T> {
+        ThreadRows(of_threads.into_iter().map(Mutex::new).collect())
     }
 
     /// Takes the rows of a bucket, in no particular order.
@@ -56,11 +56,11 @@ impl<T: Pod> Shared<T> {
         Ok(rows)
     }
 
-    /// Puts the rows of a bucket back after [`Shared::take`], so that the bucket can be taken
+    /// Puts the rows of a bucket back after [`ThreadRows::take`], so that the bucket can be taken
     /// again.
     ///
     /// # Errors
-    /// Returns any error of [`Shared::take`].
+    /// Returns any error of [`ThreadRows::take`].
     pub fn put_back(&self, bucket: usize, rows: &[T]) -> Result<()> {
         let mut buckets = self.0[0].lock().expect("nothing panics while it holds this");
         rows.iter().try_for_each(|&row| buckets.push(bucket, row))
@@ -74,7 +74,7 @@ pub(super) fn bucket_of(hash: u64, buckets: usize) -> usize {
 
 /// Columns of a page that appear in its output row but do not affect its classification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Note {
+pub struct PageNote {
     /// URL of the page.
     pub url: String,
     /// Fetch time, in seconds since 1970.
@@ -92,16 +92,16 @@ const NOTE_BYTES: usize = 20;
 pub struct Notes(Vec<Array<u8>>);
 
 impl Notes {
-    /// Decodes the note of a candidate, using `room` as scratch buffer.
+    /// Decodes the note of a candidate, using `scratch` as scratch buffer.
     ///
     /// # Errors
     /// Returns [`Error::Storage`] if the disk fails.
-    pub fn of(&self, candidate: &Candidate, room: &mut Vec<u8>) -> Result<Note> {
-        let notes = &self.0[(candidate.flags >> Candidate::FLAGS) as usize];
-        let bytes = notes.get(candidate.note, NOTE_BYTES + candidate.url_bytes as usize, room)?;
+    pub fn of(&self, candidate: &UnmatchedPage, scratch: &mut Vec<u8>) -> Result<PageNote> {
+        let notes = &self.0[(candidate.flags >> UnmatchedPage::FLAGS) as usize];
+        let bytes = notes.get(candidate.note, NOTE_BYTES + candidate.url_bytes as usize, scratch)?;
         let (head, url) = bytes.split_at(NOTE_BYTES);
         let number = |from: usize| u64::from_le_bytes(head[from..from + 8].try_into().expect("eight bytes"));
-        Ok(Note {
+        Ok(PageNote {
             url: String::from_utf8_lossy(url).into_owned(),
             time: number(0) as i64,
             text_bytes: number(8),
@@ -111,16 +111,16 @@ impl Notes {
 }
 
 /// Output of the first pass.
-pub struct Gathered {
+pub struct FirstPass {
     /// Candidates for moves, partitioned by path.
-    pub by_path: Shared<Candidate>,
+    pub by_path: ThreadRows<UnmatchedPage>,
     /// Number of buckets of `by_path` and `hashes`.
     pub buckets: usize,
     /// Notes of the candidates.
     pub notes: Notes,
     /// Hashes of the texts of the old and the new crawl, then of their bytes. Pages without content
     /// are left out.
-    pub hashes: [Shared<u64>; 4],
+    pub hashes: [ThreadRows<u64>; 4],
     /// Sites of both crawls.
     pub sites: Sites,
     /// Number of URLs that both crawls have.
@@ -130,10 +130,10 @@ pub struct Gathered {
 /// Rows that one thread gathers.
 struct Share {
     number: u32,
-    by_path: Partitions<Candidate>,
+    by_path: Partitions<UnmatchedPage>,
     notes: Array<u8>,
     hashes: [Partitions<u64>; 4],
-    sites: Counted,
+    sites: SiteTally,
     both: u64,
 }
 
@@ -144,23 +144,24 @@ impl Share {
             by_path: Partitions::new(BUCKETS, &pool.part(4)),
             notes: Array::new(&pool.part(4)),
             hashes: std::array::from_fn(|_| Partitions::new(BUCKETS, &pool.part(8))),
-            sites: Counted::default(),
+            sites: SiteTally::default(),
             both: 0,
         }
     }
 
     /// Adds a page that only one crawl has.
     fn candidate(&mut self, page: &PageColumns<'_>, row: usize, new: bool) -> Result<()> {
-        let Content { exact, simhash, .. } = page.content(row);
+        let PageContent { exact, simhash, .. } = page.content(row);
         let url = &page.urls[row];
         let (site, path) = split(url);
         let note = self.notes.push(&page.times[row].to_le_bytes())?;
         self.notes.push(&page.text_bytes[row].to_le_bytes())?;
         self.notes.push(&page.chunks[row].to_le_bytes())?;
         self.notes.push(url.as_bytes())?;
-        let flags = if new { Candidate::NEW } else { 0 } | if simhash.is_some() { Candidate::HAS_SIMHASH } else { 0 };
+        let flags =
+            if new { UnmatchedPage::NEW } else { 0 } | if simhash.is_some() { UnmatchedPage::HAS_SIMHASH } else { 0 };
         let path = xxh3_64(path.as_bytes());
-        let candidate = Candidate {
+        let candidate = UnmatchedPage {
             path,
             exact,
             simhash: simhash.unwrap_or_default(),
@@ -168,7 +169,7 @@ impl Share {
             doc_id: page.doc_ids[row],
             note,
             url_bytes: url.len() as u32,
-            flags: self.number << Candidate::FLAGS | flags,
+            flags: self.number << UnmatchedPage::FLAGS | flags,
         };
         self.by_path.push(bucket_of(path, BUCKETS), candidate)
     }
@@ -179,7 +180,7 @@ pub struct PageColumns<'t> {
     /// Doc ids, strictly ascending.
     pub doc_ids: &'t [DocId],
     /// Canonical URLs.
-    pub urls: &'t Texts,
+    pub urls: &'t StringTable,
     /// Fetch times, seconds since 1970.
     pub times: &'t [i64],
     /// Size of the text, in bytes.
@@ -215,9 +216,9 @@ impl<'t> Contents<'t> {
     }
 
     /// Returns the content of the page in `row`.
-    pub(super) fn content(&self, row: usize) -> Content {
+    pub(super) fn content(&self, row: usize) -> PageContent {
         let simhash = self.has_simhash[row].then_some(self.simhash[row]);
-        Content { exact: self.exact[row], body: self.body[row], simhash }
+        PageContent { exact: self.exact[row], body: self.body[row], simhash }
     }
 }
 
@@ -246,7 +247,7 @@ impl<'t> PageColumns<'t> {
     }
 
     /// Returns the content of the page in `row`.
-    pub fn content(&self, row: usize) -> Content {
+    pub fn content(&self, row: usize) -> PageContent {
         self.contents.content(row)
     }
 }
@@ -255,7 +256,7 @@ impl<'t> PageColumns<'t> {
 ///
 /// # Errors
 /// Returns any error of [`webtwin_results::ranges::RangedTable::read`] and of the disk.
-pub(super) fn gather(of: &Comparison) -> Result<Gathered> {
+pub(super) fn gather(of: &ComparableResults) -> Result<FirstPass> {
     let next = AtomicU32::new(0);
     let share = || Share::new(next.fetch_add(1, Ordering::Relaxed), &of.pool.part(of.workers as u64));
     let shares = threads::for_each(of.workers, of.ranges.count(), share, |mine, range| {
@@ -266,21 +267,21 @@ pub(super) fn gather(of: &Comparison) -> Result<Gathered> {
         let mut is_avoided = AvoidColumns::of(&in_force)?.has();
         for side in merge(old.doc_ids, new.doc_ids) {
             let (url, is_old, is_new) = match side {
-                Side::Old(i) => (&old.urls[i], true, false),
-                Side::New(j) => (&new.urls[j], false, true),
-                Side::Both(i, _) => (&old.urls[i], true, true),
+                MergeSide::Old(i) => (&old.urls[i], true, false),
+                MergeSide::New(j) => (&new.urls[j], false, true),
+                MergeSide::Both(i, _) => (&old.urls[i], true, true),
             };
             mine.sites.add(split(url).0, is_old, is_new);
             match side {
-                Side::Old(i) if !is_avoided(old.doc_ids[i]) => mine.candidate(&old, i, false)?,
-                Side::New(j) if !is_avoided(new.doc_ids[j]) => mine.candidate(&new, j, true)?,
-                Side::Old(_) | Side::New(_) => {}
-                Side::Both(..) => mine.both += 1,
+                MergeSide::Old(i) if !is_avoided(old.doc_ids[i]) => mine.candidate(&old, i, false)?,
+                MergeSide::New(j) if !is_avoided(new.doc_ids[j]) => mine.candidate(&new, j, true)?,
+                MergeSide::Old(_) | MergeSide::New(_) => {}
+                MergeSide::Both(..) => mine.both += 1,
             }
         }
         for (number, pages) in [&old, &new].into_iter().enumerate() {
             for row in 0..pages.doc_ids.len() {
-                let Content { exact, body, .. } = pages.content(row);
+                let PageContent { exact, body, .. } = pages.content(row);
                 for (of, hash) in [(TEXTS, exact), (BODIES, body)].into_iter().filter(|one| one.1 != 0) {
                     mine.hashes[of + number].push(bucket_of(hash, BUCKETS), hash)?;
                 }
@@ -300,6 +301,6 @@ pub(super) fn gather(of: &Comparison) -> Result<Gathered> {
         counted.push(share.sites);
         hashes.iter_mut().zip(share.hashes).for_each(|(all, one)| all.push(one));
     }
-    let (by_path, notes, sites) = (Shared::new(by_path), Notes(notes), Sites::of(counted));
-    Ok(Gathered { by_path, buckets: BUCKETS, notes, hashes: hashes.map(Shared::new), sites, both })
+    let (by_path, notes, sites) = (ThreadRows::new(by_path), Notes(notes), Sites::of(counted));
+    Ok(FirstPass { by_path, buckets: BUCKETS, notes, hashes: hashes.map(ThreadRows::new), sites, both })
 }

@@ -2,32 +2,32 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::collections::Crawl;
-use super::lifelines::{Edit, Lifelines};
+use super::collections::CrawlCollections;
+use super::lifelines::{Lifelines, RowEdit};
 use super::lives::{Fact, Offer, Version};
-use super::matching::{Candidate, candidates};
+use super::matching::{CollectionMatch, candidates};
 use webtwin_base::error::{Error, Result};
 
 /// Matches of two crawls that are at most `patience` apart: the open collections of the earlier
 /// crawl with those of the later one.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Pair {
+pub struct CrawlPairFacts {
     /// Difference of the two positions in the history; 1 for adjacent crawls.
     pub distance: u8,
     /// Matches, ascending.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<CollectionMatch>,
 }
 
 /// Crawls by number, and the facts about their collections.
 pub struct History {
     patience: u8,
-    crawls: BTreeMap<u32, Crawl>,
-    pairs: BTreeMap<(u32, u32), Pair>,
+    crawls: BTreeMap<u32, CrawlCollections>,
+    pairs: BTreeMap<(u32, u32), CrawlPairFacts>,
     lifelines: Lifelines,
 }
 
 /// Facts that are added (+1) or removed (-1), ascending.
-pub type Changes = Vec<(Fact, i32)>;
+pub type FactChanges = Vec<(Fact, i32)>;
 
 impl History {
     /// Creates a history without crawls. A collection has died after `patience` consecutive crawls
@@ -41,9 +41,13 @@ impl History {
     ///
     /// # Cost
     /// A single edit of the dataflow for all crawls.
-    pub fn of(patience: u8, crawls: BTreeMap<u32, Crawl>, pairs: BTreeMap<(u32, u32), Pair>) -> (History, Changes) {
+    pub fn of(
+        patience: u8,
+        crawls: BTreeMap<u32, CrawlCollections>,
+        pairs: BTreeMap<(u32, u32), CrawlPairFacts>,
+    ) -> (History, FactChanges) {
         let mut history = History::new(patience);
-        let mut edit = Edit::default();
+        let mut edit = RowEdit::default();
         crawls.iter().for_each(|(&number, crawl)| versions(&mut edit, number, crawl, 1));
         pairs.iter().for_each(|(&between, pair)| offers(&mut edit, between, pair, 1));
         (history.crawls, history.pairs) = (crawls, pairs);
@@ -52,18 +56,18 @@ impl History {
     }
 
     /// Returns the crawls by number.
-    pub fn crawls(&self) -> &BTreeMap<u32, Crawl> {
+    pub fn crawls(&self) -> &BTreeMap<u32, CrawlCollections> {
         &self.crawls
     }
 
     /// Borrows a crawl mutably, to store observations about its collections. The caller must not
     /// change what collections are matched by.
-    pub fn notes(&mut self, number: u32) -> &mut Crawl {
+    pub fn notes(&mut self, number: u32) -> &mut CrawlCollections {
         self.crawls.get_mut(&number).expect("it is a crawl of the history")
     }
 
     /// Returns the matches of crawls, by the numbers of the two crawls.
-    pub fn pairs(&self) -> &BTreeMap<(u32, u32), Pair> {
+    pub fn pairs(&self) -> &BTreeMap<(u32, u32), CrawlPairFacts> {
         &self.pairs
     }
 
@@ -76,7 +80,7 @@ impl History {
     ///
     /// # Errors
     /// Returns any error of [`History::replace`].
-    pub fn append(&mut self, crawl: Crawl) -> Result<Changes> {
+    pub fn append(&mut self, crawl: CrawlCollections) -> Result<FactChanges> {
         self.change(self.next(), Some(crawl))
     }
 
@@ -89,7 +93,7 @@ impl History {
     /// # Cost
     /// Matches the crawl with the crawls at most `patience` before and after it; and the edit of
     /// the dataflow.
-    pub fn replace(&mut self, number: u32, crawl: Crawl) -> Result<Changes> {
+    pub fn replace(&mut self, number: u32, crawl: CrawlCollections) -> Result<FactChanges> {
         self.change(number, Some(crawl))
     }
 
@@ -97,7 +101,7 @@ impl History {
     ///
     /// # Errors
     /// Returns any error of [`History::replace`].
-    pub fn retract(&mut self, number: u32) -> Result<Changes> {
+    pub fn retract(&mut self, number: u32) -> Result<FactChanges> {
         self.change(number, None)
     }
 
@@ -111,7 +115,7 @@ impl History {
         }
     }
 
-    fn change(&mut self, number: u32, crawl: Option<Crawl>) -> Result<Changes> {
+    fn change(&mut self, number: u32, crawl: Option<CrawlCollections>) -> Result<FactChanges> {
         let is_retracted = crawl.is_none();
         let mut numbers: Vec<u32> = self.crawls.keys().copied().filter(|&one| one != number || !is_retracted).collect();
         if !is_retracted && !numbers.contains(&number) {
@@ -119,7 +123,7 @@ impl History {
             numbers.sort_unstable();
         }
         let wanted = steps(&numbers, self.patience);
-        let stays = |&(earlier, later): &(u32, u32), pair: &Pair| {
+        let stays = |&(earlier, later): &(u32, u32), pair: &CrawlPairFacts| {
             let spans = (earlier..=later).contains(&number);
             !spans && wanted.get(&(earlier, later)) == Some(&pair.distance)
         };
@@ -131,7 +135,7 @@ impl History {
             }
         }
 
-        let mut edit = Edit::default();
+        let mut edit = RowEdit::default();
         let before = match crawl {
             Some(crawl) => {
                 versions(&mut edit, number, &crawl, 1);
@@ -161,7 +165,7 @@ impl History {
             let open = self.crawls[&earlier].only(|old| !taken.contains(&old));
             let between = (earlier + 1..later).filter_map(|one| self.pairs.get(&(one, later)));
             let claimed = between.flat_map(|pair| pair.candidates.iter().map(|one| one.new)).collect();
-            let pair = Pair { distance, candidates: candidates(&open, &self.crawls[&later], &claimed) };
+            let pair = CrawlPairFacts { distance, candidates: candidates(&open, &self.crawls[&later], &claimed) };
             offers(&mut edit, (earlier, later), &pair, 1);
             self.pairs.insert((earlier, later), pair);
         }
@@ -190,15 +194,15 @@ fn steps(numbers: &[u32], patience: u8) -> BTreeMap<(u32, u32), u8> {
 }
 
 /// Adds the rows of a crawl's collections to an edit.
-fn versions(edit: &mut Edit, crawl: u32, of: &Crawl, times: i32) {
+fn versions(edit: &mut RowEdit, crawl: u32, of: &CrawlCollections, times: i32) {
     let versions = (0..of.forgotten + of.collections.len() as u32).map(|collection| Version { crawl, collection });
     edit.versions.extend(versions.map(|version| (version, times)));
 }
 
 /// Adds the rows of a pair to an edit: its step and its offers.
-fn offers(edit: &mut Edit, (earlier, later): (u32, u32), pair: &Pair, times: i32) {
+fn offers(edit: &mut RowEdit, (earlier, later): (u32, u32), pair: &CrawlPairFacts, times: i32) {
     edit.steps.push(((earlier, later, pair.distance), times));
-    let row = |candidate: &Candidate| {
+    let row = |candidate: &CollectionMatch| {
         let old = Version { crawl: earlier, collection: candidate.old };
         ((old, Offer::of(*candidate, pair.distance, later)), times)
     };
@@ -211,24 +215,24 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::collections::{Collection, Member};
+    use super::super::collections::{Collection, CollectionMember};
     use super::super::lives::lives;
     use super::*;
 
     /// Edit of a history in a test.
     #[derive(Debug, Clone)]
     enum Step {
-        Append(Crawl),
-        Replace(prop::sample::Index, Crawl),
+        Append(CrawlCollections),
+        Replace(prop::sample::Index, CrawlCollections),
         Retract(prop::sample::Index),
     }
 
     /// Generates crawls with few pages, texts and places, so that collections share many of them.
-    fn crawl() -> impl Strategy<Value = Crawl> {
+    fn crawl() -> impl Strategy<Value = CrawlCollections> {
         prop::collection::btree_map(0u64..14, (0u32..5, 0u64..6, 0u64..4), 0..14).prop_map(|pages| {
-            let mut members: Vec<Member> = pages
+            let mut members: Vec<CollectionMember> = pages
                 .into_iter()
-                .map(|(doc_id, (collection, text, place))| Member { collection, doc_id, text, place })
+                .map(|(doc_id, (collection, text, place))| CollectionMember { collection, doc_id, text, place })
                 .collect();
             members.sort_unstable();
             // Removes collections without pages, which a crawl cannot have.
@@ -245,7 +249,7 @@ mod tests {
             for member in &mut members {
                 member.collection = there.binary_search(&member.collection).unwrap() as u32;
             }
-            Crawl { time: 0, forgotten: 0, collections, members }
+            CrawlCollections { time: 0, forgotten: 0, collections, members }
         })
     }
 
@@ -281,7 +285,7 @@ mod tests {
                 }
                 facts.retain(|_, times| *times != 0);
                 prop_assert!(facts.values().all(|&times| times == 1));
-                let crawls: Vec<(u32, &Crawl)> = history.crawls().iter().map(|(&number, crawl)| (number, crawl)).collect();
+                let crawls: Vec<(u32, &CrawlCollections)> = history.crawls().iter().map(|(&number, crawl)| (number, crawl)).collect();
                 let have: Vec<Fact> = facts.keys().copied().collect();
                 prop_assert_eq!(&have, &lives(&crawls, patience));
             }

@@ -4,33 +4,35 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::chronicle::{Chronicle, Told};
+use super::chronicle::{Chronicle, MirrorChange};
 use super::collections::{Collection, MILLION};
 use super::fates::Fate;
 use super::lives::Version;
 use super::rates::{DAY, Visits, rate, six_digits};
-use super::worthwhile::Visit;
+use super::worthwhile::CollectionVisit;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 use webtwin_results::scan::scan;
-use webtwin_storage::table::{Column, Table};
+use webtwin_storage::table::{Table, TableColumn};
 
 /// Builds `mirrors_changed`: the change of each collection, those that need most attention first.
-pub fn mirrors_changed(chronicle: &Chronicle, told: &[Told]) -> Table {
-    let version = |told: &Told| told.new.or(told.old).expect("a row has a version");
-    let one = |told: &Told| chronicle.collection(version(told));
+pub fn mirrors_changed(chronicle: &Chronicle, mirror_change: &[MirrorChange]) -> Table {
+    let version = |mirror_change: &MirrorChange| mirror_change.new.or(mirror_change.old).expect("a row has a version");
+    let one = |mirror_change: &MirrorChange| chronicle.collection(version(mirror_change));
     let id = |version: Option<Version>| version.map_or(0, |version| chronicle.collection(version).id);
     let host =
         |version: Option<Version>| version.map_or(String::new(), |version| chronicle.collection(version).host.clone());
     let time = |crawl: u32| chronicle.crawls()[&crawl].time;
     // The leader of the version's own crawl, which may be an earlier one.
     let leaders = leaders(chronicle);
-    let leader = |told: &Told| leaders.get(&(version(told).crawl, one(told).similar_cluster)).copied();
-    let lag = |told: &Told| told.new.and_then(|new| chronicle.collection(new).lag);
+    let leader = |mirror_change: &MirrorChange| {
+        leaders.get(&(version(mirror_change).crawl, one(mirror_change).similar_cluster)).copied()
+    };
+    let lag = |mirror_change: &MirrorChange| mirror_change.new.and_then(|new| chronicle.collection(new).lag);
     // The lag counts kept crawls, so its time is that of the crawl as many positions earlier.
-    let days = |told: &Told| {
-        let (Some(lag), Some(new)) = (lag(told), told.new) else { return 0.0 };
+    let days = |mirror_change: &MirrorChange| {
+        let (Some(lag), Some(new)) = (lag(mirror_change), mirror_change.new) else { return 0.0 };
         let behind = chronicle.crawls().range(..=new.crawl).rev().nth(lag.crawls as usize);
         behind.map_or(0.0, |(_, then)| six_digits((time(new.crawl) - then.time) as f64 / DAY as f64))
     };
@@ -38,39 +40,46 @@ pub fn mirrors_changed(chronicle: &Chronicle, told: &[Told]) -> Table {
 
     macro_rules! column {
         ($kind:ident, $of:expr) => {
-            Column::$kind(told.iter().map($of).collect())
+            TableColumn::$kind(mirror_change.iter().map($of).collect())
         };
     }
     Table::new([
-        ("rank", column!(U32, |told| told.fate as u32)),
-        ("what", column!(Text, |told| told.fate.word().to_string())),
-        ("similar_cluster", column!(Id, |told| one(told).similar_cluster)),
-        ("has_old", column!(Bool, |told| told.old.is_some())),
-        ("collection_old", column!(Id, |told| id(told.old))),
-        ("host_old", column!(Text, |told| host(told.old))),
-        ("has_new", column!(Bool, |told| told.new.is_some())),
-        ("collection_new", column!(Id, |told| id(told.new))),
-        ("host_new", column!(Text, |told| host(told.new))),
-        ("prefix", column!(Text, |told| one(told).prefix.clone())),
-        ("root_url", column!(Text, |told| one(told).root_url.clone())),
-        ("keep", column!(Bool, |told| one(told).keep)),
-        ("size_old", column!(U32, |told| told.seen.sizes.0)),
-        ("size_new", column!(U32, |told| told.seen.sizes.1)),
-        ("shared", column!(U32, |told| told.shared)),
-        ("same_text", column!(U32, |told| told.same_text)),
-        ("changed", column!(U32, |told| told.changed)),
-        ("original", column!(Id, |told| leader(told).map_or(0, |leader| leader.id))),
-        ("original_url", column!(Text, |told| leader(told).map_or(String::new(), |leader| leader.root_url.clone()))),
-        ("is_original", column!(Bool, |told| one(told).leads)),
-        ("has_resemblance", column!(Bool, |told| one(told).resemblance.is_some())),
-        ("resemblance", column!(F64, |told| f64::from(one(told).resemblance.unwrap_or(0)) / MILLION as f64)),
-        ("has_lag", column!(Bool, |told| lag(told).is_some())),
-        ("lag_crawls", column!(U32, |told| lag(told).map_or(0, |lag| lag.crawls))),
+        ("rank", column!(U32, |mirror_change| mirror_change.fate as u32)),
+        ("what", column!(Text, |mirror_change| mirror_change.fate.word().to_string())),
+        ("similar_cluster", column!(Id, |mirror_change| one(mirror_change).similar_cluster)),
+        ("has_old", column!(Bool, |mirror_change| mirror_change.old.is_some())),
+        ("collection_old", column!(Id, |mirror_change| id(mirror_change.old))),
+        ("host_old", column!(Text, |mirror_change| host(mirror_change.old))),
+        ("has_new", column!(Bool, |mirror_change| mirror_change.new.is_some())),
+        ("collection_new", column!(Id, |mirror_change| id(mirror_change.new))),
+        ("host_new", column!(Text, |mirror_change| host(mirror_change.new))),
+        ("prefix", column!(Text, |mirror_change| one(mirror_change).prefix.clone())),
+        ("root_url", column!(Text, |mirror_change| one(mirror_change).root_url.clone())),
+        ("keep", column!(Bool, |mirror_change| one(mirror_change).keep)),
+        ("size_old", column!(U32, |mirror_change| mirror_change.seen.sizes.0)),
+        ("size_new", column!(U32, |mirror_change| mirror_change.seen.sizes.1)),
+        ("shared", column!(U32, |mirror_change| mirror_change.shared)),
+        ("same_text", column!(U32, |mirror_change| mirror_change.same_text)),
+        ("changed", column!(U32, |mirror_change| mirror_change.changed)),
+        ("original", column!(Id, |mirror_change| leader(mirror_change).map_or(0, |leader| leader.id))),
+        (
+            "original_url",
+            column!(Text, |mirror_change| leader(mirror_change)
+                .map_or(String::new(), |leader| leader.root_url.clone())),
+        ),
+        ("is_original", column!(Bool, |mirror_change| one(mirror_change).leads)),
+        ("has_resemblance", column!(Bool, |mirror_change| one(mirror_change).resemblance.is_some())),
+        (
+            "resemblance",
+            column!(F64, |mirror_change| f64::from(one(mirror_change).resemblance.unwrap_or(0)) / MILLION as f64),
+        ),
+        ("has_lag", column!(Bool, |mirror_change| lag(mirror_change).is_some())),
+        ("lag_crawls", column!(U32, |mirror_change| lag(mirror_change).map_or(0, |lag| lag.crawls))),
         ("lag_days", column!(F64, days)),
-        ("lag_share", column!(F64, |told| lag(told).map_or(0.0, |lag| share(lag.shared, lag.texts)))),
-        ("unseen", column!(U32, |told| one(told).unseen)),
-        ("first_crawl", column!(Time, |told| time(told.line.crawl))),
-        ("last_crawl", column!(Time, |told| time(version(told).crawl))),
+        ("lag_share", column!(F64, |mirror_change| lag(mirror_change).map_or(0.0, |lag| share(lag.shared, lag.texts)))),
+        ("unseen", column!(U32, |mirror_change| one(mirror_change).unseen)),
+        ("first_crawl", column!(Time, |mirror_change| time(mirror_change.line.crawl))),
+        ("last_crawl", column!(Time, |mirror_change| time(version(mirror_change).crawl))),
     ])
 }
 
@@ -110,7 +119,7 @@ struct Cluster {
 /// Compares the similar clusters of the last two crawls. An old and a new cluster are the same if
 /// more collections live on from one to the other than between either and any third cluster; ties
 /// go to the smaller cluster.
-pub fn similar_clusters(chronicle: &Chronicle, told: &[Told]) -> Vec<ClusterChange> {
+pub fn similar_clusters(chronicle: &Chronicle, mirror_change: &[MirrorChange]) -> Vec<ClusterChange> {
     let mut numbers = chronicle.crawls().keys().rev().copied();
     let (now, before) = (numbers.next(), numbers.next());
     let clusters = |crawl: Option<u32>| -> BTreeMap<DocId, Cluster> {
@@ -128,10 +137,12 @@ pub fn similar_clusters(chronicle: &Chronicle, told: &[Told]) -> Vec<ClusterChan
     };
     let (old, new) = (clusters(before), clusters(now));
     // A split or joined collection continues no other one, so it does not connect clusters.
-    let went_on: BTreeMap<Version, Version> = told
+    let went_on: BTreeMap<Version, Version> = mirror_change
         .iter()
-        .filter(|told| !matches!(told.fate, Fate::Split | Fate::Joined))
-        .filter_map(|told| Some((told.old.filter(|old| Some(old.crawl) == before)?, told.new?)))
+        .filter(|mirror_change| !matches!(mirror_change.fate, Fate::Split | Fate::Joined))
+        .filter_map(|mirror_change| {
+            Some((mirror_change.old.filter(|old| Some(old.crawl) == before)?, mirror_change.new?))
+        })
         .collect();
     let mut shared: BTreeMap<(DocId, DocId), u32> = BTreeMap::new();
     let cluster = |version: &Version| chronicle.collection(*version).similar_cluster;
@@ -176,14 +187,14 @@ pub fn similar_clusters(chronicle: &Chronicle, told: &[Told]) -> Vec<ClusterChan
 /// Builds `similar_clusters_changed`.
 pub fn similar_clusters_changed(changes: &[ClusterChange]) -> Table {
     let [old, new] = [0, 1];
-    let has = |side: usize| Column::Bool(changes.iter().map(|row| row.similar_cluster[side].is_some()).collect());
-    let id = |side: usize| Column::Id(changes.iter().map(|row| row.similar_cluster[side].unwrap_or(0)).collect());
-    let cardinality = |side: usize| Column::U32(changes.iter().map(|row| row.cardinality[side]).collect());
-    let pages = |side: usize| Column::Count(changes.iter().map(|row| row.pages[side]).collect());
-    let keep = |side: usize| Column::Text(changes.iter().map(|row| row.keep[side].clone()).collect());
+    let has = |side: usize| TableColumn::Bool(changes.iter().map(|row| row.similar_cluster[side].is_some()).collect());
+    let id = |side: usize| TableColumn::Id(changes.iter().map(|row| row.similar_cluster[side].unwrap_or(0)).collect());
+    let cardinality = |side: usize| TableColumn::U32(changes.iter().map(|row| row.cardinality[side]).collect());
+    let pages = |side: usize| TableColumn::Count(changes.iter().map(|row| row.pages[side]).collect());
+    let keep = |side: usize| TableColumn::Text(changes.iter().map(|row| row.keep[side].clone()).collect());
     Table::new([
-        ("rank", Column::U32(changes.iter().map(|row| row.rank).collect())),
-        ("what", Column::Text(changes.iter().map(|row| row.what.to_string()).collect())),
+        ("rank", TableColumn::U32(changes.iter().map(|row| row.rank).collect())),
+        ("what", TableColumn::Text(changes.iter().map(|row| row.what.to_string()).collect())),
         ("has_old", has(old)),
         ("similar_cluster_old", id(old)),
         ("has_new", has(new)),
@@ -201,7 +212,7 @@ pub fn similar_clusters_changed(changes: &[ClusterChange]) -> Table {
 ///
 /// # Errors
 /// Returns any error of the table `hosts`.
-pub fn change_rates(chronicle: &Chronicle, new: &Run) -> Result<Table> {
+pub fn change_rates(chronicle: &Chronicle, new: &FinishedRun) -> Result<Table> {
     let mut hosts: BTreeMap<String, (String, u64)> = BTreeMap::new();
     scan(new, "hosts", &["host", "domain", "pages"], &mut |part| {
         let pages = part.u64("pages")?;
@@ -238,16 +249,16 @@ pub fn change_rates(chronicle: &Chronicle, new: &Run) -> Result<Table> {
         Some((scope, key, *pages, rate(&visits)?))
     });
     let rows: Vec<_> = rows.collect();
-    let number = |of: fn(&super::rates::Rate) -> f64| Column::F64(rows.iter().map(|row| of(&row.3)).collect());
+    let number = |of: fn(&super::rates::Rate) -> f64| TableColumn::F64(rows.iter().map(|row| of(&row.3)).collect());
     Ok(Table::new([
-        ("scope", Column::Text(rows.iter().map(|row| row.0.to_string()).collect())),
-        ("key", Column::Text(rows.iter().map(|row| row.1.to_string()).collect())),
-        ("pages", Column::Count(rows.iter().map(|row| row.2).collect())),
-        ("visits", Column::Count(rows.iter().map(|row| row.3.visits).collect())),
-        ("changed", Column::Count(rows.iter().map(|row| row.3.changed).collect())),
+        ("scope", TableColumn::Text(rows.iter().map(|row| row.0.to_string()).collect())),
+        ("key", TableColumn::Text(rows.iter().map(|row| row.1.to_string()).collect())),
+        ("pages", TableColumn::Count(rows.iter().map(|row| row.2).collect())),
+        ("visits", TableColumn::Count(rows.iter().map(|row| row.3.visits).collect())),
+        ("changed", TableColumn::Count(rows.iter().map(|row| row.3.changed).collect())),
         ("rate", number(|rate| rate.rate)),
         ("rate_low", number(|rate| rate.low)),
-        ("has_rate_high", Column::Bool(rows.iter().map(|row| row.3.high.is_finite()).collect())),
+        ("has_rate_high", TableColumn::Bool(rows.iter().map(|row| row.3.high.is_finite()).collect())),
         ("rate_high", number(|rate| if rate.high.is_finite() { rate.high } else { 0.0 })),
         ("freshness", number(|rate| rate.freshness)),
         ("interval_days", number(|rate| rate.interval_days)),
@@ -255,15 +266,15 @@ pub fn change_rates(chronicle: &Chronicle, new: &Run) -> Result<Table> {
 }
 
 /// Builds `revisit`: the collections on the avoid list, the most valuable first.
-pub fn revisit(chronicle: &Chronicle, visits: &[Visit]) -> Table {
-    let one = |visit: &Visit| chronicle.collection(visit.of);
+pub fn revisit(chronicle: &Chronicle, visits: &[CollectionVisit]) -> Table {
+    let one = |visit: &CollectionVisit| chronicle.collection(visit.of);
     macro_rules! column {
         ($kind:ident, $of:expr) => {
-            Column::$kind(visits.iter().map($of).collect())
+            TableColumn::$kind(visits.iter().map($of).collect())
         };
     }
     Table::new([
-        ("rank", Column::U32((0..visits.len() as u32).collect())),
+        ("rank", TableColumn::U32((0..visits.len() as u32).collect())),
         ("priority", column!(F64, |visit| visit.worth.priority)),
         ("within_budget", column!(Bool, |visit| visit.chosen)),
         ("why", column!(Text, |visit| visit.why.to_string())),

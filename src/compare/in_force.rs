@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use super::exports::lines;
-use super::standing::Stands;
-use super::stood::Entry;
-use super::two_crawls::Comparison;
+use super::standing::StandingEntries;
+use super::stood::ListEntry;
+use super::two_crawls::ComparableResults;
 use webtwin_base::error::Result;
 use webtwin_core::applications::exports::AvoidLists;
 use webtwin_core::applications::heritrix::{SurtPrefixes, SurtRules};
@@ -22,7 +22,7 @@ use webtwin_pages::surt::surt_prefix_of;
 ///
 /// # Cost
 /// Reads the URLs of the newer result's table `avoid`. Holds the list in memory.
-pub(super) fn list(of: &Comparison, mut listed: Vec<Entry>, stands: &Stands) -> Result<AvoidLists> {
+pub(super) fn list(of: &ComparableResults, mut listed: Vec<ListEntry>, stands: &StandingEntries) -> Result<AvoidLists> {
     let surts = lines(&of.new, "heritrix-surts.txt")?.unwrap_or_default();
     let mut prefixes: Vec<String> = surts.lines().filter_map(|line| line.strip_prefix('+')).map(String::from).collect();
     let known: HashSet<String> = prefixes.iter().cloned().collect();
@@ -46,10 +46,10 @@ pub(super) fn list(of: &Comparison, mut listed: Vec<Entry>, stands: &Stands) -> 
     // If both lists have an entry, the larger counts are kept: they were taken when most of its
     // pages had been crawled.
     listed.sort_unstable_by(|x, y| {
-        let key = |entry: &Entry| (entry.single, Reverse((entry.pages, entry.bytes)));
+        let key = |entry: &ListEntry| (entry.single, Reverse((entry.pages, entry.bytes)));
         x.url.cmp(&y.url).then_with(|| key(x).cmp(&key(y)))
     });
     listed.dedup_by(|x, y| (&x.url, x.single) == (&y.url, y.single));
-    let entries = listed.iter().map(Entry::prefix).collect();
+    let entries = listed.iter().map(ListEntry::prefix).collect();
     Ok(AvoidLists { prefixes: entries, surt_rules: SurtRules { prefixes, urls } })
 }

@@ -7,17 +7,17 @@
 
 use std::collections::BTreeMap;
 
-use super::collections::Crawl;
+use super::collections::CrawlCollections;
 use super::lag::clusters;
 use super::pages::REWRITTEN_BITS;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 use webtwin_results::scan::scan;
 
 /// Counts of the pages of a collection that two results have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Pages {
+pub(super) struct CommonCollectionPages {
     /// Number of such pages.
     both: u32,
     /// Number of pages whose simhashes differ in more bits than those of a page that was not
@@ -25,7 +25,7 @@ pub(super) struct Pages {
     rewritten: u32,
 }
 
-impl Pages {
+impl CommonCollectionPages {
     /// True if the fraction of pages that were not rewritten is below `least`.
     pub(super) fn have_drifted(self, least: f64) -> bool {
         f64::from(self.both - self.rewritten) < least * f64::from(self.both)
@@ -41,8 +41,13 @@ impl Pages {
 ///
 /// # Cost
 /// Reads three columns of both tables, if there are such collections.
-pub(super) fn with_unseen_copies(crawl: &Crawl, old: &Run, new: &Run) -> Result<BTreeMap<u32, Pages>> {
-    let mut found: BTreeMap<u32, Pages> = kept(crawl).into_iter().map(|at| (at, Pages::default())).collect();
+pub(super) fn with_unseen_copies(
+    crawl: &CrawlCollections,
+    old: &FinishedRun,
+    new: &FinishedRun,
+) -> Result<BTreeMap<u32, CommonCollectionPages>> {
+    let mut found: BTreeMap<u32, CommonCollectionPages> =
+        kept(crawl).into_iter().map(|at| (at, CommonCollectionPages::default())).collect();
     let mut pages: BTreeMap<DocId, (u32, Option<u64>)> = BTreeMap::new();
     for &at in found.keys() {
         pages.extend(crawl.members_of(at).iter().map(|page| (page.doc_id, (at, None))));
@@ -73,7 +78,7 @@ pub(super) fn with_unseen_copies(crawl: &Crawl, old: &Run, new: &Run) -> Result<
 }
 
 /// Returns the indices of the collections that are kept and have copies, all of them unseen.
-fn kept(crawl: &Crawl) -> Vec<u32> {
+fn kept(crawl: &CrawlCollections) -> Vec<u32> {
     let of = |at: &u32| &crawl.collections[*at as usize];
     let mut kept = Vec::new();
     for (_, cluster) in clusters(crawl) {
@@ -102,12 +107,12 @@ mod tests {
             one(2, false, 1),
             one(3, true, 0),
         ];
-        assert_eq!(kept(&Crawl { collections, ..Crawl::default() }), [0]);
+        assert_eq!(kept(&CrawlCollections { collections, ..CrawlCollections::default() }), [0]);
     }
 
     #[test]
     fn less_than_the_share_that_is_not_rewritten_is_a_drift() {
-        let of = |both, rewritten| Pages { both, rewritten }.have_drifted(0.5);
+        let of = |both, rewritten| CommonCollectionPages { both, rewritten }.have_drifted(0.5);
         assert_eq!([of(10, 5), of(10, 6), of(0, 0), of(1, 1)], [false, true, false, true]);
     }
 }

@@ -21,15 +21,15 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use super::collections::{Crawl, Member};
+use super::collections::{CollectionMember, CrawlCollections};
 use super::lives::Version;
 use webtwin_base::ids::DocId;
 
 /// Earlier crawl as input of a lag.
 #[derive(Debug, Clone, Copy)]
-pub struct Past<'a> {
+pub struct PastCrawl<'a> {
     /// Crawl with its pages and leaders.
-    pub crawl: &'a Crawl,
+    pub crawl: &'a CrawlCollections,
     /// Line of each collection of the crawl.
     pub lines: &'a [Version],
 }
@@ -54,7 +54,7 @@ pub struct Lag {
 /// # Cost
 /// Sorts the texts of each crawl and the pages of the last one. Merges each collection with each
 /// crawl.
-pub fn lags(now: Past<'_>, before: &[Past<'_>]) -> (Vec<Option<Lag>>, Vec<bool>) {
+pub fn lags(now: PastCrawl<'_>, before: &[PastCrawl<'_>]) -> (Vec<Option<Lag>>, Vec<bool>) {
     let count = now.crawl.collections.len();
     let (mut lags, mut leads) = (vec![None; count], vec![false; count]);
     let families: Vec<Families> = before.iter().map(Families::of).collect();
@@ -90,7 +90,7 @@ pub fn lags(now: Past<'_>, before: &[Past<'_>]) -> (Vec<Option<Lag>>, Vec<bool>)
 
 /// Previous crawl, indexed by pages and lines.
 struct LastCrawl<'a> {
-    crawl: &'a Crawl,
+    crawl: &'a CrawlCollections,
     /// Pages with their texts, ascending.
     pages: Vec<(DocId, u64)>,
     /// Lines with their collections, ascending.
@@ -98,7 +98,7 @@ struct LastCrawl<'a> {
 }
 
 impl LastCrawl<'_> {
-    fn of<'a>(past: &Past<'a>) -> LastCrawl<'a> {
+    fn of<'a>(past: &PastCrawl<'a>) -> LastCrawl<'a> {
         let mut pages: Vec<(DocId, u64)> = past.crawl.members.iter().map(|page| (page.doc_id, page.text)).collect();
         pages.sort_unstable();
         let mut lines: Vec<(Version, u32)> = past.lines.iter().copied().zip(0..).collect();
@@ -117,9 +117,10 @@ impl LastCrawl<'_> {
 
 /// Returns the distinct texts that appeared on pages of some collections since the previous crawl,
 /// ascending. Without a previous crawl it returns all texts.
-fn came(now: Past<'_>, cluster: &[u32], last: Option<&LastCrawl<'_>>) -> Vec<u64> {
+fn came(now: PastCrawl<'_>, cluster: &[u32], last: Option<&LastCrawl<'_>>) -> Vec<u64> {
     let members = cluster.iter().flat_map(|&at| now.crawl.members_of(at));
-    let is_new = |page: &&Member| last.is_none_or(|last| last.pages.binary_search(&(page.doc_id, page.text)).is_err());
+    let is_new =
+        |page: &&CollectionMember| last.is_none_or(|last| last.pages.binary_search(&(page.doc_id, page.text)).is_err());
     let mut texts: Vec<u64> = members.filter(is_new).map(|page| page.text).collect();
     texts.sort_unstable();
     texts.dedup();
@@ -135,7 +136,7 @@ pub fn lag(texts: &[u64], fronts: &[Vec<u64>]) -> Option<Lag> {
 }
 
 /// Returns the collections of each similar cluster, ascending.
-pub fn clusters(crawl: &Crawl) -> Vec<(DocId, Vec<u32>)> {
+pub fn clusters(crawl: &CrawlCollections) -> Vec<(DocId, Vec<u32>)> {
     let mut of: Vec<(DocId, u32)> =
         (0..).zip(&crawl.collections).map(|(at, collection)| (collection.similar_cluster, at)).collect();
     of.sort_unstable();
@@ -143,7 +144,7 @@ pub fn clusters(crawl: &Crawl) -> Vec<(DocId, Vec<u32>)> {
 }
 
 /// Returns the distinct texts of pages, ascending.
-fn texts(members: &[Member]) -> Vec<u64> {
+fn texts(members: &[CollectionMember]) -> Vec<u64> {
     let mut texts: Vec<u64> = members.iter().map(|member| member.text).collect();
     texts.sort_unstable();
     texts.dedup();
@@ -169,7 +170,7 @@ struct Families {
 }
 
 impl Families {
-    fn of(past: &Past<'_>) -> Families {
+    fn of(past: &PastCrawl<'_>) -> Families {
         let clusters: Vec<Vec<u32>> = clusters(past.crawl).into_iter().map(|cluster| cluster.1).collect();
         let lines = clusters.iter().enumerate();
         let mut lines: Vec<(Version, usize)> =
@@ -206,10 +207,10 @@ impl Families {
 /// before, then to the kept one, then to the one with more texts, then to the smaller one. `of` has
 /// the texts of each collection, `came` those that appeared since the previous crawl.
 fn leader(
-    now: Past<'_>,
+    now: PastCrawl<'_>,
     cluster: &[u32],
     (of, came): (&[Vec<u64>], &[u64]),
-    before: &[Past<'_>],
+    before: &[PastCrawl<'_>],
     ancestors: &[Vec<u32>],
 ) -> usize {
     let line_of = |at: u32| now.lines[at as usize];
@@ -261,14 +262,19 @@ mod tests {
     use super::*;
     use crate::collections::Collection;
 
-    fn crawl(of: &[(bool, &[u64])]) -> Crawl {
+    fn crawl(of: &[(bool, &[u64])]) -> CrawlCollections {
         let collection =
             |&(keep, texts): &(bool, &[u64])| Collection { keep, size: texts.len() as u32, ..Collection::default() };
         let members = (0u32..).zip(of).flat_map(|(collection, (_, texts))| {
             let pages = (u64::from(collection) * 100..).zip(texts.iter());
-            pages.map(move |(doc_id, &text)| Member { collection, doc_id, text, place: 0 })
+            pages.map(move |(doc_id, &text)| CollectionMember { collection, doc_id, text, place: 0 })
         });
-        Crawl { time: 0, forgotten: 0, collections: of.iter().map(collection).collect(), members: members.collect() }
+        CrawlCollections {
+            time: 0,
+            forgotten: 0,
+            collections: of.iter().map(collection).collect(),
+            members: members.collect(),
+        }
     }
 
     fn lines(count: u32) -> Vec<Version> {
@@ -280,14 +286,14 @@ mod tests {
         let lines = lines(4);
         // The last collection writes pages of its own.
         let first = crawl(&[(true, &[1, 2, 3]), (false, &[1, 2, 3]), (false, &[1, 2, 3]), (false, &[1, 7, 8])]);
-        let (lags_before, leads) = lags(Past { crawl: &first, lines: &lines }, &[]);
+        let (lags_before, leads) = lags(PastCrawl { crawl: &first, lines: &lines }, &[]);
         assert_eq!(leads, [true, false, false, false]);
         assert!(lags_before.iter().all(|lag| lag.unwrap().crawls == 0));
         let mut first = first;
         first.collections[0].leads = true;
         let second = crawl(&[(true, &[1, 2, 3]), (false, &[1, 5, 6]), (false, &[1, 5, 6]), (false, &[9, 10, 11])]);
-        let before = [Past { crawl: &first, lines: &lines }];
-        let (lags, leads) = lags(Past { crawl: &second, lines: &lines }, &before);
+        let before = [PastCrawl { crawl: &first, lines: &lines }];
+        let (lags, leads) = lags(PastCrawl { crawl: &second, lines: &lines }, &before);
         assert_eq!(leads, [false, true, false, false]);
         let crawls: Vec<Option<u32>> = lags.iter().map(|lag| lag.map(|lag| lag.crawls)).collect();
         assert_eq!(crawls, [Some(1), Some(0), Some(0), None]);
@@ -304,7 +310,7 @@ mod tests {
         before.collections[1].lag = Some(Lag { crawls: 2, shared: 4, texts: 4 });
         let lag = |now: &[u64], frozen: &[u64]| {
             let now = crawl(&[(true, now), (false, frozen)]);
-            lags(Past { crawl: &now, lines: &lines }, &[Past { crawl: &before, lines: &lines }]).0[1]
+            lags(PastCrawl { crawl: &now, lines: &lines }, &[PastCrawl { crawl: &before, lines: &lines }]).0[1]
         };
         assert_eq!(lag(&[1, 2, 9, 10], &[1, 2, 3, 4]), Some(Lag { crawls: 3, shared: 4, texts: 4 }));
         assert_eq!(lag(&[1, 2, 3, 4], &[1, 2, 3, 4]).unwrap().crawls, 0);
@@ -327,7 +333,7 @@ mod tests {
         for (at, page) in joined.members.iter_mut().enumerate() {
             page.doc_id = at as u64;
         }
-        let leads = lags(Past { crawl: &joined, lines: &now }, &[Past { crawl: &before, lines: &old }]).1;
+        let leads = lags(PastCrawl { crawl: &joined, lines: &now }, &[PastCrawl { crawl: &before, lines: &old }]).1;
         assert_eq!(leads, [true, false]);
     }
 
@@ -338,8 +344,8 @@ mod tests {
         // the first, which is kept.
         let first = crawl(&[(true, &[1, 2, 3]), (false, &[1, 2, 3]), (false, &[4, 5, 6])]);
         let second = crawl(&[(true, &[4, 5, 6]), (false, &[4, 5, 6]), (false, &[7, 8, 9])]);
-        let before = [Past { crawl: &first, lines: &lines }];
-        let (lags, leads) = lags(Past { crawl: &second, lines: &lines }, &before);
+        let before = [PastCrawl { crawl: &first, lines: &lines }];
+        let (lags, leads) = lags(PastCrawl { crawl: &second, lines: &lines }, &before);
         assert_eq!(leads, [false, false, true]);
         assert_eq!(lags.iter().map(|lag| lag.unwrap().crawls).collect::<Vec<_>>(), [1, 1, 0]);
     }

@@ -50,7 +50,7 @@ pub mod saved;
 pub mod visits;
 pub mod worthwhile;
 
-pub use summary::Summary;
+pub use summary::CompareSummary;
 
 #[cfg(test)]
 mod tests;

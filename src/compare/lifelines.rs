@@ -27,7 +27,7 @@
 //!
 //! # One type of rows
 //! Each operator of differential dataflow is compiled again for each type of rows, times and rules.
-//! So all streams have one type of row, a version and a `Said`, and rules are boxed: a third of the
+//! So all streams have one type of row, a version and a `FollowedFact`, and rules are boxed: a third of the
 //! code and of the compile time.
 //!
 //! # Cost
@@ -50,25 +50,25 @@ use timely::dataflow::operators::probe::Handle;
 use timely::progress::Timestamp;
 use timely::worker::Worker;
 
-use super::lives::{Bid, Fact, Offer, Version, facts_of};
+use super::lives::{Fact, MatchBid, Offer, Version, facts_of};
 
 /// Multiplicity of a row.
 type Times = i32;
 
 /// Row of any stream.
-type Row = (Version, Said);
+type Row = (Version, FollowedFact);
 
 /// Stream of rows, at timestamps of type `T`.
 type Rows<'scope, T> = VecCollection<'scope, T, Row, Times>;
 
 /// Boxed rules of [`each`], [`reduced`] and [`joined`].
 type Each = Box<dyn FnMut(Row) -> Option<Row>>;
-type Reduce = Box<dyn FnMut(&Version, &mut dyn Iterator<Item = Said>, &mut dyn FnMut(Said))>;
-type Join = Box<dyn FnMut(&Version, &Said, &Said) -> Option<Row>>;
+type Reduce = Box<dyn FnMut(&Version, &mut dyn Iterator<Item = FollowedFact>, &mut dyn FnMut(FollowedFact))>;
+type Join = Box<dyn FnMut(&Version, &FollowedFact, &FollowedFact) -> Option<Row>>;
 
 /// Rows to add (+1) and to remove (-1).
 #[derive(Debug, Clone, Default)]
-pub struct Edit {
+pub struct RowEdit {
     /// Collections of crawls.
     pub versions: Vec<(Version, Times)>,
     /// Matches of versions with later ones.
@@ -79,7 +79,7 @@ pub struct Edit {
 
 /// Statement about a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-enum Said {
+enum FollowedFact {
     /// The version exists.
     There,
     /// A later version offers to continue it.
@@ -91,7 +91,7 @@ enum Said {
     /// Another offer of the same crawl as the best one.
     Other(Offer),
     /// It may continue an earlier version.
-    Bid(Bid),
+    Bid(MatchBid),
     /// A fact about it.
     Fact(Fact),
     /// About a crawl: a later crawl and its distance.
@@ -118,11 +118,11 @@ fn each<'scope>(rows: Rows<'scope, u32>, rule: impl FnMut(Row) -> Option<Row> + 
 /// number of statements.
 fn reduced<'scope>(
     rows: Rows<'scope, u32>,
-    rule: impl FnMut(&Version, &mut dyn Iterator<Item = Said>, &mut dyn FnMut(Said)) + 'static,
+    rule: impl FnMut(&Version, &mut dyn Iterator<Item = FollowedFact>, &mut dyn FnMut(FollowedFact)) + 'static,
 ) -> Rows<'scope, u32> {
     let mut rule: Reduce = Box::new(rule);
-    rows.reduce(move |version, said, follows| {
-        rule(version, &mut said.iter().map(|(said, _)| **said), &mut |what| follows.push((what, 1)));
+    rows.reduce(move |version, text, follows| {
+        rule(version, &mut text.iter().map(|(text, _)| **text), &mut |what| follows.push((what, 1)));
     })
 }
 
@@ -130,7 +130,7 @@ fn reduced<'scope>(
 fn joined<'scope, T: Timestamp + Lattice>(
     rows: Rows<'scope, T>,
     others: Rows<'scope, T>,
-    rule: impl FnMut(&Version, &Said, &Said) -> Option<Row> + 'static,
+    rule: impl FnMut(&Version, &FollowedFact, &FollowedFact) -> Option<Row> + 'static,
 ) -> Rows<'scope, T> {
     rows.join_core(others.arrange_by_key(), Box::new(rule) as Join)
 }
@@ -151,64 +151,67 @@ impl Lifelines {
     pub fn new(patience: u8) -> Lifelines {
         let mut worker = Worker::new(WorkerConfig::default(), Allocator::Thread(Thread::default()), None);
         let changes = Rc::new(RefCell::new(Vec::new()));
-        let told = Rc::clone(&changes);
+        let message = Rc::clone(&changes);
         let (rows, done) = worker.dataflow::<u32, _, _>(|scope| {
             let (rows_in, rows) = scope.new_collection::<Row, Times>();
-            let there = each(rows.clone(), |row| matches!(row.1, Said::There).then_some(row));
-            let steps = each(rows.clone(), |row| matches!(row.1, Said::Step { .. }).then_some(row));
-            let offers = each(rows, |row| matches!(row.1, Said::Offer(_)).then_some(row));
+            let there = each(rows.clone(), |row| matches!(row.1, FollowedFact::There).then_some(row));
+            let steps = each(rows.clone(), |row| matches!(row.1, FollowedFact::Step { .. }).then_some(row));
+            let offers = each(rows, |row| matches!(row.1, FollowedFact::Offer(_)).then_some(row));
 
             // An open version considers only offers of its nearest crawl: a match there closes it
             // for all later ones.
-            let heard = reduced(offers.concat(there.clone()), |_, said, hears| {
-                let mut offers = said.filter_map(|said| if let Said::Offer(offer) = said { Some(offer) } else { None });
-                let Some(best) = offers.next() else { return hears(Said::NothingBefore(u8::MAX)) };
-                hears(Said::NothingBefore(best.distance));
-                hears(Said::Best(best));
+            let heard = reduced(offers.concat(there.clone()), |_, text, hears| {
+                let mut offers =
+                    text.filter_map(|text| if let FollowedFact::Offer(offer) = text { Some(offer) } else { None });
+                let Some(best) = offers.next() else { return hears(FollowedFact::NothingBefore(u8::MAX)) };
+                hears(FollowedFact::NothingBefore(best.distance));
+                hears(FollowedFact::Best(best));
                 let others = offers.take_while(|offer| offer.distance == best.distance);
-                others.for_each(|offer| hears(Said::Other(offer)));
+                others.for_each(|offer| hears(FollowedFact::Other(offer)));
             });
 
             let bids = each(heard.clone(), |(old, heard)| match heard {
-                Said::Best(offer) => Some((offer.new, Said::Bid(offer.bid(old, true)))),
-                Said::Other(offer) => Some((offer.new, Said::Bid(offer.bid(old, false)))),
+                FollowedFact::Best(offer) => Some((offer.new, FollowedFact::Bid(offer.bid(old, true)))),
+                FollowedFact::Other(offer) => Some((offer.new, FollowedFact::Bid(offer.bid(old, false)))),
                 _ => None,
             });
-            let facts = reduced(bids.concat(there), |&new, said, follows| {
-                let bids = said.filter_map(|said| if let Said::Bid(bid) = said { Some(bid) } else { None });
-                facts_of(new, bids).into_iter().for_each(|fact| follows(Said::Fact(fact)));
+            let facts = reduced(bids.concat(there), |&new, text, follows| {
+                let bids = text.filter_map(|text| if let FollowedFact::Bid(bid) = text { Some(bid) } else { None });
+                facts_of(new, bids).into_iter().for_each(|fact| follows(FollowedFact::Fact(fact)));
             });
 
             let silent = each(heard, |(old, heard)| match heard {
-                Said::NothingBefore(until) => Some((of_crawl(old.crawl), Said::Silent { old, until })),
+                FollowedFact::NothingBefore(until) => Some((of_crawl(old.crawl), FollowedFact::Silent { old, until })),
                 _ => None,
             });
             let missing = joined(silent, steps, move |_, silent, step| match (*silent, *step) {
-                (Said::Silent { old, until }, Said::Step { later: crawl, distance }) if distance < until => {
-                    Some((old, Said::Fact(Fact::Missing { old, crawl, died: distance == patience })))
+                (FollowedFact::Silent { old, until }, FollowedFact::Step { later: crawl, distance })
+                    if distance < until =>
+                {
+                    Some((old, FollowedFact::Fact(Fact::Missing { old, crawl, died: distance == patience })))
                 }
                 _ => None,
             });
 
-            let first = each(facts.clone(), |(new, said)| match said {
-                Said::Fact(Fact::Born { .. } | Fact::Split { .. }) => Some((new, Said::Line(new))),
+            let first = each(facts.clone(), |(new, text)| match text {
+                FollowedFact::Fact(Fact::Born { .. } | Fact::Split { .. }) => Some((new, FollowedFact::Line(new))),
                 _ => None,
             });
-            let next = each(facts.clone(), |(_, said)| match said {
-                Said::Fact(Fact::Lives { new, old, .. }) => Some((old, Said::Next(new))),
+            let next = each(facts.clone(), |(_, text)| match text {
+                FollowedFact::Fact(Fact::Lives { new, old, .. }) => Some((old, FollowedFact::Next(new))),
                 _ => None,
             });
             // A version has at most one previous version. So no line reaches it twice, and the
             // iteration needs no `distinct`.
             let lines = first.clone().iterate(|scope, lines| {
                 let continued = joined(lines, next.enter(scope), |_, line, next| match *next {
-                    Said::Next(new) => Some((new, *line)),
+                    FollowedFact::Next(new) => Some((new, *line)),
                     _ => None,
                 });
                 first.enter(scope).concat(continued)
             });
-            let lines = each(lines, |(of, said)| match said {
-                Said::Line(line) => Some((of, Said::Fact(Fact::Line { of, line }))),
+            let lines = each(lines, |(of, text)| match text {
+                FollowedFact::Line(line) => Some((of, FollowedFact::Fact(Fact::Line { of, line }))),
                 _ => None,
             });
 
@@ -218,11 +221,11 @@ impl Lifelines {
                 .concat(lines)
                 .inspect_container(move |rows| {
                     if let Ok((_, rows)) = rows {
-                        let facts = rows.iter().filter_map(|((_, said), _, times)| match said {
-                            Said::Fact(fact) => Some((*fact, *times)),
+                        let facts = rows.iter().filter_map(|((_, text), _, times)| match text {
+                            FollowedFact::Fact(fact) => Some((*fact, *times)),
                             _ => None,
                         });
-                        told.borrow_mut().extend(facts);
+                        message.borrow_mut().extend(facts);
                     }
                 })
                 .probe()
@@ -233,10 +236,10 @@ impl Lifelines {
     }
 
     /// Adds and removes rows, and returns the facts that this adds and removes, ascending.
-    pub fn edit(&mut self, edit: Edit) -> Vec<(Fact, Times)> {
-        let versions = edit.versions.into_iter().map(|(version, times)| ((version, Said::There), times));
-        let offers = edit.offers.into_iter().map(|((old, offer), times)| ((old, Said::Offer(offer)), times));
-        let step = |(crawl, later, distance)| (of_crawl(crawl), Said::Step { later, distance });
+    pub fn edit(&mut self, edit: RowEdit) -> Vec<(Fact, Times)> {
+        let versions = edit.versions.into_iter().map(|(version, times)| ((version, FollowedFact::There), times));
+        let offers = edit.offers.into_iter().map(|((old, offer), times)| ((old, FollowedFact::Offer(offer)), times));
+        let step = |(crawl, later, distance)| (of_crawl(crawl), FollowedFact::Step { later, distance });
         let steps = edit.steps.into_iter().map(|(row, times)| (step(row), times));
         versions.chain(offers).chain(steps).for_each(|(row, times)| self.rows.update(row, times));
         self.edits += 1;

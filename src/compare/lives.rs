@@ -22,8 +22,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::collections::Crawl;
-use super::matching::{Candidate, Evidence, candidates};
+use super::collections::CrawlCollections;
+use super::matching::{CollectionMatch, MatchEvidence, candidates};
 
 /// Collection of one crawl of a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -49,7 +49,7 @@ pub enum Fact {
         /// The previous version.
         old: Version,
         /// Evidence of the match.
-        by: Evidence,
+        by: MatchEvidence,
         /// Number of shared items.
         shared: u32,
     },
@@ -95,7 +95,7 @@ pub struct Offer {
     /// Difference of the two positions in the history; 1 for adjacent crawls.
     pub distance: u8,
     /// Evidence of the match.
-    pub by: Evidence,
+    pub by: MatchEvidence,
     /// Number of shared items.
     pub shared: Reverse<u32>,
     /// The later version.
@@ -105,9 +105,9 @@ pub struct Offer {
 /// The match of an [`Offer`] as the later version sees it, ordered by the preference of the later
 /// version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Bid {
+pub struct MatchBid {
     /// Evidence of the match.
-    pub by: Evidence,
+    pub by: MatchEvidence,
     /// Difference of the two positions in the history; 1 for adjacent crawls.
     pub distance: u8,
     /// Number of shared items.
@@ -120,20 +120,20 @@ pub struct Bid {
 
 impl Offer {
     /// Converts a candidate into an offer of a later crawl to the earlier version.
-    pub fn of(candidate: Candidate, distance: u8, crawl: u32) -> Offer {
+    pub fn of(candidate: CollectionMatch, distance: u8, crawl: u32) -> Offer {
         let new = Version { crawl, collection: candidate.new };
         Offer { distance, by: candidate.by, shared: Reverse(candidate.shared), new }
     }
 
     /// Converts the offer into the later version's view of it.
-    pub fn bid(self, old: Version, is_best: bool) -> Bid {
-        Bid { by: self.by, distance: self.distance, shared: self.shared, old, is_best }
+    pub fn bid(self, old: Version, is_best: bool) -> MatchBid {
+        MatchBid { by: self.by, distance: self.distance, shared: self.shared, old, is_best }
     }
 }
 
 /// Derives the facts about a version from the bids for it. `bids` ascend and come from open
 /// versions. The facts have no [`Fact::Line`].
-pub fn facts_of(new: Version, bids: impl Iterator<Item = Bid>) -> Vec<Fact> {
+pub fn facts_of(new: Version, bids: impl Iterator<Item = MatchBid>) -> Vec<Fact> {
     let mut facts = Vec::new();
     for bid in bids {
         let (old, by, shared) = (bid.old, bid.by, bid.shared.0);
@@ -156,12 +156,12 @@ pub fn facts_of(new: Version, bids: impl Iterator<Item = Bid>) -> Vec<Fact> {
 /// # Cost
 /// Matches each crawl with the open collections of the `patience` crawls before it. Starts again
 /// from the first crawl whenever a crawl changes; [`crate::many_crawls`] does not.
-pub fn lives(crawls: &[(u32, &Crawl)], patience: u8) -> Vec<Fact> {
+pub fn lives(crawls: &[(u32, &CrawlCollections)], patience: u8) -> Vec<Fact> {
     let mut facts = Vec::new();
     let mut lines: BTreeMap<Version, Version> = BTreeMap::new();
     let mut open: BTreeSet<Version> = BTreeSet::new();
     for (at, &(number, crawl)) in crawls.iter().enumerate() {
-        let mut bids: BTreeMap<Version, Vec<Bid>> = BTreeMap::new();
+        let mut bids: BTreeMap<Version, Vec<MatchBid>> = BTreeMap::new();
         let mut claimed = BTreeSet::new();
         // The nearest earlier crawl comes first, because it claims the collections that it matches.
         for (distance, &(before, older)) in (1..=patience).zip(crawls[..at].iter().rev()) {

@@ -22,59 +22,60 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::chronicle::{Chronicle, Told};
+use super::chronicle::{Chronicle, MirrorChange};
 use super::fates::Fate;
-use super::overlap::{self, Overlap};
-use super::past_texts::{Past, SavedPast};
+use super::overlap::{self, CrawlOverlap};
+use super::past_texts::{PastIntervals, SavedPast};
 use super::same_settings::{comparable, will_be_comparable};
 use super::saved::{NAME, SavedHistory};
-use super::two_crawls::Comparison;
-use super::worthwhile::{Visit, exports, singles, visits_worthwhile};
-use super::writer::Writer;
-use super::{Summary, history_tables};
+use super::two_crawls::ComparableResults;
+use super::worthwhile::{CollectionVisit, exports, singles, visits_worthwhile};
+use super::writer::ResultWriter;
+use super::{CompareSummary, history_tables};
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 use webtwin_job::Job;
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 use webtwin_results::scan::scan;
 use webtwin_storage::table::Table;
 
 /// State of the crawls before the older one.
-pub struct Before {
+pub struct PriorCrawls {
     /// Their results, oldest first, if they were named.
-    earlier: Vec<Run>,
+    earlier: Vec<FinishedRun>,
     history: Option<SavedHistory>,
 }
 
-impl Before {
+impl PriorCrawls {
     /// Opens earlier results and an earlier comparison. `new` is the newest result.
     ///
     /// # Errors
-    /// Returns any error of [`Run::open`] and [`SavedHistory::open`].
-    pub fn open(earlier: &[String], history: Option<&str>, new: &str) -> Result<Before> {
-        let earlier = earlier.iter().map(|url| Run::open(url)).collect::<Result<_>>()?;
-        let open = |url| SavedHistory::open(url, &Run::open(new)?.manifest.recipes);
-        Ok(Before { earlier, history: history.map(open).transpose()? })
+    /// Returns any error of [`FinishedRun::open`] and [`SavedHistory::open`].
+    pub fn open(earlier: &[String], history: Option<&str>, new: &str) -> Result<PriorCrawls> {
+        let earlier = earlier.iter().map(|url| FinishedRun::open(url)).collect::<Result<_>>()?;
+        let open = |url| SavedHistory::open(url, &FinishedRun::open(new)?.manifest.recipes);
+        Ok(PriorCrawls { earlier, history: history.map(open).transpose()? })
     }
 
     /// Locates the texts of those crawls.
     ///
     /// # Errors
-    /// Returns any error of [`Run::open`].
-    pub fn past(&self, old: &str) -> Result<Past> {
+    /// Returns any error of [`FinishedRun::open`].
+    pub fn past(&self, old: &str) -> Result<PastIntervals> {
         let results: Vec<String> = self.earlier.iter().rev().map(|run| run.folder.name().to_string()).collect();
         let Some(SavedHistory { url, saved, .. }) = &self.history else {
-            return Ok(Past { results, ..Past::default() });
+            return Ok(PastIntervals { results, ..PastIntervals::default() });
         };
-        let old = Run::open(old)?;
-        let number = |run: &Run| saved.results.iter().find(|one| *one.1 == run.manifest.attempt).map(|one| *one.0);
+        let old = FinishedRun::open(old)?;
+        let number =
+            |run: &FinishedRun| saved.results.iter().find(|one| *one.1 == run.manifest.attempt).map(|one| *one.0);
         let known = [&old].into_iter().chain(self.earlier.iter().rev()).map(number);
         let newest = known.enumerate().find_map(|(at, number)| Some((at, number?)));
         let saved = newest.map(|(at, number)| {
             let later = saved.results.range(number + 1..).count() as u32;
             SavedPast { comparison: url.clone(), newest: at as u32 + 1, later }
         });
-        Ok(Past { results, saved, ..Past::default() })
+        Ok(PastIntervals { results, saved, ..PastIntervals::default() })
     }
 }
 
@@ -86,17 +87,17 @@ impl Before {
 /// Returns [`webtwin_base::error::Error::Usage`] naming the difference, and any error of a damaged
 /// history.
 pub fn refuse_what_will_differ(job: &Job, old: &str, history: Option<&str>) -> Result<()> {
-    let Ok(old) = Run::open(old) else { return Ok(()) };
+    let Ok(old) = FinishedRun::open(old) else { return Ok(()) };
     will_be_comparable(&old, job)?;
     if let Some(url) = history.filter(|_| !job.recrawl.across_settings) {
         let SavedHistory { name, saved, .. } = SavedHistory::open(url, &old.manifest.recipes)?;
-        Chronicle::take_up(&name, saved, &old.manifest.attempt, &job.recrawl)?;
+        Chronicle::restore(&name, saved, &old.manifest.attempt, &job.recrawl)?;
     }
     Ok(())
 }
 
 /// Output of a comparison of collections.
-pub struct Compared {
+pub struct CollectionComparison {
     /// Tables by name, with rows in output order.
     tables: Vec<(&'static str, Table)>,
     /// Other files, by path.
@@ -104,7 +105,7 @@ pub struct Compared {
     /// Counts for the summary, by name.
     summary: BTreeMap<String, Value>,
     /// Number of collections before, now, and in both crawls.
-    collections: Overlap,
+    collections: CrawlOverlap,
     /// Pages of collections that ended with the newer crawl, ascending. Entries of the avoid list
     /// for these pages no longer stand.
     pub ended: Vec<DocId>,
@@ -114,12 +115,12 @@ pub struct Compared {
     beside: BTreeMap<String, Value>,
 }
 
-impl Compared {
+impl CollectionComparison {
     /// Adds tables, files and counts to a comparison of two crawls.
     ///
     /// # Errors
     /// Returns any error of the writer.
-    pub fn add(self, writer: &mut Writer, summary: &mut Summary) -> Result<()> {
+    pub fn add(self, writer: &mut ResultWriter, summary: &mut CompareSummary) -> Result<()> {
         summary.beside.extend(self.beside);
         summary.is_backwards = self.is_backwards;
         for (name, table) in self.tables {
@@ -139,28 +140,28 @@ impl Compared {
 ///
 /// # Errors
 /// Returns [`webtwin_base::error::Error::Usage`] if a result before the older one differs in a
-/// setting, and any error of the tables and of [`Chronicle::take_up`].
+/// setting, and any error of the tables and of [`Chronicle::restore`].
 ///
 /// # Cost
 /// Reads the tables `pages`, `members` and `avoid` of each result that the history does not have.
 /// Holds in memory the pages of the collections of four crawls, 32 bytes each, and a row for each
 /// collection of every crawl.
-pub fn compare(before: Before, of: &Comparison) -> Result<Compared> {
-    let Before { earlier, history } = before;
-    let Comparison { old, new, recrawl: settings, workers, .. } = of;
+pub fn compare(before: PriorCrawls, of: &ComparableResults) -> Result<CollectionComparison> {
+    let PriorCrawls { earlier, history } = before;
+    let ComparableResults { old, new, recrawl: settings, workers, .. } = of;
     for run in &earlier {
         comparable(run, new, false)?;
     }
     let attempts: Vec<&str> = earlier.iter().map(|run| run.manifest.attempt.as_str()).collect();
     let mut beside = BTreeMap::from([("earlier".to_string(), json!(attempts))]);
-    let before: Vec<&Run> = earlier.iter().chain([old]).collect();
+    let before: Vec<&FinishedRun> = earlier.iter().chain([old]).collect();
     let mut chronicle = match history {
         None => Chronicle::new(settings),
         Some(SavedHistory { url, name, checksum, saved }) => {
             beside.insert("history".into(), json!({ "url": url, "xxh3": checksum }));
-            let known = |run: &&&Run| saved.results.values().any(|attempt| *attempt == run.manifest.attempt);
+            let known = |run: &&&FinishedRun| saved.results.values().any(|attempt| *attempt == run.manifest.attempt);
             let newest = before.iter().rev().find(known).unwrap_or(&old).manifest.attempt.clone();
-            Chronicle::take_up(&name, saved, &newest, settings)?
+            Chronicle::restore(&name, saved, &newest, settings)?
         }
     };
     // Results before the older one are replayed as their own comparisons would have been, so that a
@@ -169,37 +170,37 @@ pub fn compare(before: Before, of: &Comparison) -> Result<Compared> {
         if chronicle.has(&run.manifest.attempt) {
             continue;
         }
-        let told = chronicle.add(run, at.checked_sub(1).map(|last| before[last]), *workers)?;
+        let changes = chronicle.add(run, at.checked_sub(1).map(|last| before[last]), *workers)?;
         // Nothing is compared after the first crawl, so no probes are requested.
         if at > 0 {
             let own = |with: &mut dyn FnMut(DocId, &str)| each_listed(run, with);
             let others =
                 |with: &mut dyn FnMut(DocId, &str)| before[..at].iter().try_for_each(|run| each_listed(run, with));
-            let visits = visits_worthwhile(&chronicle, &told, [&own, &others], settings)?;
+            let visits = visits_worthwhile(&chronicle, &changes, [&own, &others], settings)?;
             chronicle.ask(urls_within_budget(&visits));
         }
     }
-    let told = chronicle.add(new, Some(old), *workers)?;
+    let changes = chronicle.add(new, Some(old), *workers)?;
     let own = |with: &mut dyn FnMut(DocId, &str)| each_listed(new, with);
     let others = |with: &mut dyn FnMut(DocId, &str)| {
         of.each_in_force(with)?;
         earlier.iter().try_for_each(|run| each_listed(run, with))
     };
-    let visits = visits_worthwhile(&chronicle, &told, [&own, &others], settings)?;
-    let ended = ended(&chronicle, &told);
+    let visits = visits_worthwhile(&chronicle, &changes, [&own, &others], settings)?;
+    let ended = ended(&chronicle, &changes);
     // After the visits to mirrors, which have the first claim to the budget.
     let singles = singles(&chronicle, (&visits, &ended), [&own, &others], new, settings)?;
     chronicle.ask(urls_within_budget(&visits));
-    let clusters = history_tables::similar_clusters(&chronicle, &told);
-    let mut compared = Compared {
+    let clusters = history_tables::similar_clusters(&chronicle, &changes);
+    let mut compared = CollectionComparison {
         tables: vec![
-            ("mirrors_changed", history_tables::mirrors_changed(&chronicle, &told)),
+            ("mirrors_changed", history_tables::mirrors_changed(&chronicle, &changes)),
             ("similar_clusters_changed", history_tables::similar_clusters_changed(&clusters)),
             ("change_rates", history_tables::change_rates(&chronicle, new)?),
             ("revisit", history_tables::revisit(&chronicle, &visits)),
         ],
-        summary: summary(&chronicle, &told, &clusters, (&visits, &singles)),
-        collections: collections(&chronicle, &told),
+        summary: summary(&chronicle, &changes, &clusters, (&visits, &singles)),
+        collections: collections(&chronicle, &changes),
         ended,
         is_backwards: chronicle
             .crawls()
@@ -214,12 +215,12 @@ pub fn compare(before: Before, of: &Comparison) -> Result<Compared> {
     Ok(compared)
 }
 
-fn urls_within_budget(visits: &[Visit]) -> impl Iterator<Item = String> {
+fn urls_within_budget(visits: &[CollectionVisit]) -> impl Iterator<Item = String> {
     visits.iter().filter(|visit| visit.chosen).flat_map(|visit| visit.urls.iter().cloned())
 }
 
-fn ended(chronicle: &Chronicle, told: &[Told]) -> Vec<DocId> {
-    let old = told.iter().filter(|told| told.fate.is_end()).filter_map(|told| told.old);
+fn ended(chronicle: &Chronicle, changes: &[MirrorChange]) -> Vec<DocId> {
+    let old = changes.iter().filter(|changes| changes.fate.is_end()).filter_map(|changes| changes.old);
     let pages = old.flat_map(|old| chronicle.crawls()[&old.crawl].members_of(old.collection));
     let mut pages: Vec<DocId> = pages.map(|page| page.doc_id).collect();
     pages.sort_unstable();
@@ -228,7 +229,7 @@ fn ended(chronicle: &Chronicle, told: &[Told]) -> Vec<DocId> {
 }
 
 /// Calls `with` for each page of a result's avoid list, with the page's URL.
-fn each_listed(run: &Run, with: &mut dyn FnMut(DocId, &str)) -> Result<()> {
+fn each_listed(run: &FinishedRun, with: &mut dyn FnMut(DocId, &str)) -> Result<()> {
     scan(run, "avoid", &["doc_id", "url"], &mut |part| {
         part.u64("doc_id")?.iter().zip(part.text("url")?).for_each(|(&doc_id, url)| with(doc_id, url));
         Ok(())
@@ -237,25 +238,25 @@ fn each_listed(run: &Run, with: &mut dyn FnMut(DocId, &str)) -> Result<()> {
 }
 
 /// Counts the collections of the last two crawls, and those that live on from one to the other.
-fn collections(chronicle: &Chronicle, told: &[Told]) -> Overlap {
+fn collections(chronicle: &Chronicle, changes: &[MirrorChange]) -> CrawlOverlap {
     let mut newest = chronicle.crawls().iter().rev();
     let now = newest.next().map_or(0, |(_, crawl)| crawl.collections.len());
     let (before, count) = newest.next().map_or((u32::MAX, 0), |(number, crawl)| (*number, crawl.collections.len()));
-    let lives = |told: &&Told| {
-        let went_on = !matches!(told.fate, Fate::Split | Fate::Joined);
-        went_on && told.new.is_some() && told.old.is_some_and(|old| old.crawl == before)
+    let lives = |changes: &&MirrorChange| {
+        let went_on = !matches!(changes.fate, Fate::Split | Fate::Joined);
+        went_on && changes.new.is_some() && changes.old.is_some_and(|old| old.crawl == before)
     };
-    Overlap { old: count as u64, new: now as u64, both: told.iter().filter(lives).count() as u64 }
+    CrawlOverlap { old: count as u64, new: now as u64, both: changes.iter().filter(lives).count() as u64 }
 }
 
 fn summary(
     chronicle: &Chronicle,
-    told: &[Told],
+    changes: &[MirrorChange],
     clusters: &[history_tables::ClusterChange],
-    (visits, singles): (&[Visit], &[String]),
+    (visits, singles): (&[CollectionVisit], &[String]),
 ) -> BTreeMap<String, Value> {
     let mut mirrors: BTreeMap<&str, u64> = Fate::ALL.iter().map(|fate| (fate.word(), 0)).collect();
-    told.iter().for_each(|told| *mirrors.entry(told.fate.word()).or_default() += 1);
+    changes.iter().for_each(|changes| *mirrors.entry(changes.fate.word()).or_default() += 1);
     let mut of_clusters: BTreeMap<&str, u64> = BTreeMap::new();
     clusters.iter().for_each(|change| *of_clusters.entry(change.what).or_default() += 1);
     let mut behind: BTreeMap<String, u64> = BTreeMap::new();

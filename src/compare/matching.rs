@@ -2,11 +2,11 @@
 //!
 //! | evidence | shared by the two collections | searched among |
 //! |---|---|---|
-//! | [`Evidence::Pages`] | pages, by doc id, that is by URL | all collections |
-//! | [`Evidence::Texts`] | texts: a mirror that moves without a change keeps its texts | those without a match by pages |
-//! | [`Evidence::Places`] | URLs relative to the prefixes, if other collections of their similar clusters match: a mirror that moves and is updated at the same time keeps its file names and its family | those still without a match |
-//! | [`Evidence::Address`] | the prefix, which no other collection of either crawl has: all pages were renamed | those still without a match |
-//! | [`Evidence::Family`] | only the similar cluster, all of whose other collections are matched: the collection moved and all its pages were renamed | those still without a match |
+//! | [`MatchEvidence::Pages`] | pages, by doc id, that is by URL | all collections |
+//! | [`MatchEvidence::Texts`] | texts: a mirror that moves without a change keeps its texts | those without a match by pages |
+//! | [`MatchEvidence::Places`] | URLs relative to the prefixes, if other collections of their similar clusters match: a mirror that moves and is updated at the same time keeps its file names and its family | those still without a match |
+//! | [`MatchEvidence::Address`] | the prefix, which no other collection of either crawl has: all pages were renamed | those still without a match |
+//! | [`MatchEvidence::Family`] | only the similar cluster, all of whose other collections are matched: the collection moved and all its pages were renamed | those still without a match |
 //!
 //! Two collections match if they share at least three in ten of the smaller one's items. All counts
 //! are of distinct items. By pages a collection may have several matches, because it was split or
@@ -22,7 +22,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::collections::{Crawl, Member};
+use super::collections::{CollectionMember, CrawlCollections};
 use webtwin_base::ids::DocId;
 
 /// Minimum number of shared items, for every ten items of the smaller collection.
@@ -35,7 +35,7 @@ const COMMON: usize = 100;
 
 /// Kind of evidence that two collections match. More reliable kinds come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-pub enum Evidence {
+pub enum MatchEvidence {
     /// Pages at the same URLs.
     Pages,
     /// Pages with equal texts.
@@ -50,13 +50,13 @@ pub enum Evidence {
 
 /// Two collections that match. Rows order by old collection, then by new collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-pub struct Candidate {
+pub struct CollectionMatch {
     /// Collection of the older crawl, by its index there.
     pub old: u32,
     /// Collection of the newer crawl, by its index there.
     pub new: u32,
     /// Evidence of the match.
-    pub by: Evidence,
+    pub by: MatchEvidence,
     /// Number of shared items.
     pub shared: u32,
 }
@@ -64,18 +64,18 @@ pub struct Candidate {
 /// Finds the pairs of collections of two crawls that match, ascending. Collections of `new` in
 /// `claimed` match a crawl between the two and are compared by pages only: they continue a more
 /// recent collection, and are full of the texts of mirrors that died.
-pub fn candidates(old: &Crawl, new: &Crawl, claimed: &BTreeSet<u32>) -> Vec<Candidate> {
+pub fn candidates(old: &CrawlCollections, new: &CrawlCollections, claimed: &BTreeSet<u32>) -> Vec<CollectionMatch> {
     let mut found = Vec::new();
     let pages = [old, new].map(|crawl| rows(crawl, |_, page| page.doc_id, &[]));
-    found.extend(sharing(Evidence::Pages, &pages[0], &pages[1], usize::MAX));
+    found.extend(sharing(MatchEvidence::Pages, &pages[0], &pages[1], usize::MAX));
     let rest = matched(old, new, &found, claimed);
     let texts = [rows(old, |_, page| page.text, &rest[0]), rows(new, |_, page| page.text, &rest[1])];
     // Collections move together with their family. So places count only between a similar cluster
     // and the cluster that has most of its texts and pages.
-    found.extend(one_to_one(sharing(Evidence::Texts, &texts[0], &texts[1], COMMON)));
+    found.extend(one_to_one(sharing(MatchEvidence::Texts, &texts[0], &texts[1], COMMON)));
 
-    let cluster_of = |crawl: &Crawl, at: u32| crawl.collections[at as usize].similar_cluster;
-    let of_family = |c: &Candidate| ((cluster_of(old, c.old), cluster_of(new, c.new)), u64::from(c.shared));
+    let cluster_of = |crawl: &CrawlCollections, at: u32| crawl.collections[at as usize].similar_cluster;
+    let of_family = |c: &CollectionMatch| ((cluster_of(old, c.old), cluster_of(new, c.new)), u64::from(c.shared));
     let successors = most_shared(found.iter().map(of_family).collect());
     let successor = |cluster: DocId| successors.get(&cluster).copied();
     let rest = matched(old, new, &found, claimed);
@@ -84,15 +84,15 @@ pub fn candidates(old: &Crawl, new: &Crawl, claimed: &BTreeSet<u32>) -> Vec<Cand
         places.filter_map(|((cluster, place), at)| successor(cluster).map(|cluster| ((cluster, place), at))).collect();
     places.sort_unstable();
     let new_places = rows(new, |at, page| (cluster_of(new, at), page.place), &rest[1]);
-    found.extend(one_to_one(sharing(Evidence::Places, &places, &new_places, COMMON)));
+    found.extend(one_to_one(sharing(MatchEvidence::Places, &places, &new_places, COMMON)));
 
     let rest = matched(old, new, &found, claimed);
-    found.extend(sharing(Evidence::Address, &addresses(old, &rest[0]), &addresses(new, &rest[1]), 1));
+    found.extend(sharing(MatchEvidence::Address, &addresses(old, &rest[0]), &addresses(new, &rest[1]), 1));
 
     // The matches by place and address may have added a successor.
     let successors = most_shared(found.iter().map(of_family).collect());
     let rest = matched(old, new, &found, claimed);
-    let left = |crawl: &Crawl, side: usize, family: &dyn Fn(DocId) -> Option<DocId>| {
+    let left = |crawl: &CrawlCollections, side: usize, family: &dyn Fn(DocId) -> Option<DocId>| {
         let at = (0..crawl.collections.len() as u32).filter(|&at| !rest[side][at as usize]);
         let there = at.filter(|&at| !crawl.members_of(at).is_empty());
         let mut left: Vec<(DocId, u32)> = there.filter_map(|at| Some((family(cluster_of(crawl, at))?, at))).collect();
@@ -100,15 +100,15 @@ pub fn candidates(old: &Crawl, new: &Crawl, claimed: &BTreeSet<u32>) -> Vec<Cand
         left
     };
     let (of_old, of_new) = (left(old, 0, &|cluster| successors.get(&cluster).copied()), left(new, 1, &Some));
-    let alone = sharing(Evidence::Family, &of_old, &of_new, 1);
-    found.extend(alone.into_iter().map(|pair| Candidate { shared: 0, ..pair }));
+    let alone = sharing(MatchEvidence::Family, &of_old, &of_new, 1);
+    found.extend(alone.into_iter().map(|pair| CollectionMatch { shared: 0, ..pair }));
     found.sort_unstable();
     found
 }
 
 /// Returns the prefixes that only one collection of a crawl has, ascending. Collections without
 /// pages and those of `without` are left out.
-fn addresses<'a>(crawl: &'a Crawl, without: &[bool]) -> Vec<(&'a str, u32)> {
+fn addresses<'a>(crawl: &'a CrawlCollections, without: &[bool]) -> Vec<(&'a str, u32)> {
     let mut all: Vec<(&str, u32)> =
         (0..).zip(&crawl.collections).map(|(at, collection)| (collection.prefix.as_str(), at)).collect();
     all.sort_unstable();
@@ -118,7 +118,7 @@ fn addresses<'a>(crawl: &'a Crawl, without: &[bool]) -> Vec<(&'a str, u32)> {
 
 /// Selects pairs of which no two have a collection in common. Pairs that share most come first;
 /// ties go to the smaller collection.
-fn one_to_one(mut pairs: Vec<Candidate>) -> Vec<Candidate> {
+fn one_to_one(mut pairs: Vec<CollectionMatch>) -> Vec<CollectionMatch> {
     pairs.sort_unstable_by_key(|pair| (Reverse(pair.shared), pair.old, pair.new));
     let (mut old, mut new) = (BTreeSet::new(), BTreeSet::new());
     pairs.retain(|pair| {
@@ -144,7 +144,12 @@ fn most_shared(mut rows: Vec<((DocId, DocId), u64)>) -> BTreeMap<DocId, DocId> {
 }
 
 /// Marks the collections of each crawl that are in a pair or claimed.
-fn matched(old: &Crawl, new: &Crawl, found: &[Candidate], claimed: &BTreeSet<u32>) -> [Vec<bool>; 2] {
+fn matched(
+    old: &CrawlCollections,
+    new: &CrawlCollections,
+    found: &[CollectionMatch],
+    claimed: &BTreeSet<u32>,
+) -> [Vec<bool>; 2] {
     let mut matched = [old, new].map(|crawl| vec![false; crawl.collections.len()]);
     claimed.iter().for_each(|&new| matched[1][new as usize] = true);
     for candidate in found {
@@ -156,7 +161,11 @@ fn matched(old: &Crawl, new: &Crawl, found: &[Candidate], claimed: &BTreeSet<u32
 
 /// Returns the distinct items of each collection, ascending, except those of the collections in
 /// `without`.
-fn rows<K: Ord>(crawl: &Crawl, key: impl Fn(u32, &Member) -> K, without: &[bool]) -> Vec<(K, u32)> {
+fn rows<K: Ord>(
+    crawl: &CrawlCollections,
+    key: impl Fn(u32, &CollectionMember) -> K,
+    without: &[bool],
+) -> Vec<(K, u32)> {
     let left = |at: u32| !without.get(at as usize).copied().unwrap_or(false);
     let members = crawl.members.iter().filter(|member| left(member.collection));
     let mut rows: Vec<(K, u32)> = members.map(|member| (key(member.collection, member), member.collection)).collect();
@@ -167,11 +176,16 @@ fn rows<K: Ord>(crawl: &Crawl, key: impl Fn(u32, &Member) -> K, without: &[bool]
 
 /// Returns the pairs of collections that share enough of the items in `old` and `new`, which ascend
 /// and are distinct. Items of more than `common` collections of a crawl are ignored.
-fn sharing<K: Ord + Copy>(by: Evidence, old: &[(K, u32)], new: &[(K, u32)], common: usize) -> Vec<Candidate> {
-    let telling = |rows: &[(K, u32)]| -> Vec<(K, u32)> {
+fn sharing<K: Ord + Copy>(
+    by: MatchEvidence,
+    old: &[(K, u32)],
+    new: &[(K, u32)],
+    common: usize,
+) -> Vec<CollectionMatch> {
+    let distinctive = |rows: &[(K, u32)]| -> Vec<(K, u32)> {
         rows.chunk_by(|x, y| x.0 == y.0).filter(|with| with.len() <= common).flatten().copied().collect()
     };
-    let (old, new) = (telling(old), telling(new));
+    let (old, new) = (distinctive(old), distinctive(new));
     let mut pairs = Vec::new();
     let mut rest = &new[..];
     for with in old.chunk_by(|x, y| x.0 == y.0) {
@@ -181,8 +195,9 @@ fn sharing<K: Ord + Copy>(by: Evidence, old: &[(K, u32)], new: &[(K, u32)], comm
     }
     pairs.sort_unstable();
     let (sizes_old, sizes_new) = (counts(&old), counts(&new));
-    let candidate = |pair: &[(u32, u32)]| Candidate { old: pair[0].0, new: pair[0].1, by, shared: pair.len() as u32 };
-    let is_enough = |pair: &Candidate| {
+    let candidate =
+        |pair: &[(u32, u32)]| CollectionMatch { old: pair[0].0, new: pair[0].1, by, shared: pair.len() as u32 };
+    let is_enough = |pair: &CollectionMatch| {
         let smaller = sizes_old[pair.old as usize].min(sizes_new[pair.new as usize]);
         10 * u64::from(pair.shared) >= OF_TEN * u64::from(smaller)
     };
@@ -210,7 +225,7 @@ mod tests {
     /// page.
     type Made<'a> = (DocId, &'a str, &'a [(u64, u64, u64)]);
 
-    fn crawl(of: &[Made<'_>]) -> Crawl {
+    fn crawl(of: &[Made<'_>]) -> CrawlCollections {
         let collection = |&(similar_cluster, prefix, pages): &Made<'_>| Collection {
             similar_cluster,
             prefix: prefix.into(),
@@ -218,14 +233,14 @@ mod tests {
             ..Collection::default()
         };
         let members = (0u32..).zip(of).flat_map(|(collection, of)| {
-            of.2.iter().map(move |&(doc_id, text, place)| Member { collection, doc_id, text, place })
+            of.2.iter().map(move |&(doc_id, text, place)| CollectionMember { collection, doc_id, text, place })
         });
-        let mut members: Vec<Member> = members.collect();
+        let mut members: Vec<CollectionMember> = members.collect();
         members.sort_unstable();
-        Crawl { time: 0, forgotten: 0, collections: of.iter().map(collection).collect(), members }
+        CrawlCollections { time: 0, forgotten: 0, collections: of.iter().map(collection).collect(), members }
     }
 
-    fn pairs(old: &Crawl, new: &Crawl) -> Vec<(u32, u32, Evidence, u32)> {
+    fn pairs(old: &CrawlCollections, new: &CrawlCollections) -> Vec<(u32, u32, MatchEvidence, u32)> {
         candidates(old, new, &BTreeSet::new()).iter().map(|pair| (pair.old, pair.new, pair.by, pair.shared)).collect()
     }
 
@@ -250,7 +265,7 @@ mod tests {
             (3, "d", &[(84, 15, 17), (85, 16, 18)]),
             (3, "f", &[(86, 17, 7)]),
         ]);
-        use Evidence::{Address, Family, Pages, Places, Texts};
+        use MatchEvidence::{Address, Family, Pages, Places, Texts};
         let want = [(0, 0, Pages, 3), (1, 1, Texts, 2), (2, 2, Places, 2), (3, 3, Address, 1), (4, 4, Family, 0)];
         assert_eq!(pairs(&old, &new), want);
         // Two in ten are not enough.
@@ -264,7 +279,7 @@ mod tests {
         let (a, b, x, y) = (pages(10), pages(20), pages(30), pages(40));
         let old = crawl(&[(1, "a", &a), (1, "b", &b)]);
         let new = crawl(&[(2, "x", &x), (2, "y", &y)]);
-        assert_eq!(pairs(&old, &new), [(0, 0, Evidence::Texts, 3), (1, 1, Evidence::Texts, 3)]);
+        assert_eq!(pairs(&old, &new), [(0, 0, MatchEvidence::Texts, 3), (1, 1, MatchEvidence::Texts, 3)]);
     }
 
     #[test]
@@ -291,7 +306,7 @@ mod tests {
     fn the_last_of_a_family_that_was_renamed_as_a_whole_is_the_one_that_is_left() {
         let old = crawl(&[(1, "a", &[(1, 1, 1)]), (1, "b", &[(2, 2, 2)]), (1, "c", &[(3, 3, 3)])]);
         let new = crawl(&[(2, "a", &[(11, 11, 11)]), (2, "b", &[(12, 12, 12)]), (2, "x", &[(13, 13, 13)])]);
-        use Evidence::{Address, Family};
+        use MatchEvidence::{Address, Family};
         assert_eq!(pairs(&old, &new), [(0, 0, Address, 1), (1, 1, Address, 1), (2, 2, Family, 0)]);
         // If two remain, the match is ambiguous.
         let two = crawl(&[(2, "a", &[(11, 11, 11)]), (2, "x", &[(12, 12, 12)]), (2, "y", &[(13, 13, 13)])]);
@@ -321,11 +336,11 @@ mod tests {
                 let (a, b) = (things(&old, x), things(&new, y));
                 let shared = a.intersection(&b).count();
                 if shared > 0 && 10 * shared >= 3 * a.len().min(b.len()) {
-                    want.push(Candidate { old: x, new: y, by: Evidence::Texts, shared: shared as u32 });
+                    want.push(CollectionMatch { old: x, new: y, by: MatchEvidence::Texts, shared: shared as u32 });
                 }
             }
             let list = |of: &BTreeSet<(u64, u32)>| of.iter().copied().collect::<Vec<_>>();
-            prop_assert_eq!(sharing(Evidence::Texts, &list(&old), &list(&new), common), want);
+            prop_assert_eq!(sharing(MatchEvidence::Texts, &list(&old), &list(&new), common), want);
         }
     }
 }

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::gather::{Shared, bucket_of};
-use super::overlap::{Overlap, chunks, distinct};
+use super::gather::{ThreadRows, bucket_of};
+use super::overlap::{CrawlOverlap, chunks, distinct};
 use super::sites::{host_of, split};
-use super::two_crawls::Comparison;
+use super::two_crawls::ComparableResults;
 use webtwin_base::error::Result;
 use webtwin_base::threads;
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 use webtwin_results::ranges::RangedTable;
 use webtwin_spill::Partitions;
 
@@ -20,14 +20,14 @@ const BUCKETS: usize = 64;
 
 /// Two crawls by their position (the newest is 0), the earlier one first; a unit; and their
 /// overlap.
-pub(super) type Cell = ([usize; 2], &'static str, Overlap);
+pub(super) type CrawlPair = ([usize; 2], &'static str, CrawlOverlap);
 
 /// Hashes of the texts of a crawl and of its bytes.
 type Hashes<T> = [T; 2];
 
 /// Rows that one thread gathers, by crawl or by pair.
 struct Share {
-    urls: Vec<Overlap>,
+    urls: Vec<CrawlOverlap>,
     hosts: Vec<BTreeSet<u64>>,
     hashes: Vec<Hashes<Partitions<u64>>>,
 }
@@ -41,9 +41,9 @@ struct Share {
 /// # Cost
 /// Reads the tables `pages` once. Holds in memory `memory_bytes` of hashes, 40 bytes for each host
 /// of each crawl, and the rows of one range for each thread.
-pub(super) fn matrix(of: &Comparison, earlier: &[String]) -> Result<Vec<Cell>> {
-    let earlier = earlier.iter().map(|url| Run::open(url)).collect::<Result<Vec<Run>>>()?;
-    let find = |run: &Run| RangedTable::find(run, "pages", ("doc_id", 64), of.ranges, of.workers);
+pub(super) fn matrix(of: &ComparableResults, earlier: &[String]) -> Result<Vec<CrawlPair>> {
+    let earlier = earlier.iter().map(|url| FinishedRun::open(url)).collect::<Result<Vec<FinishedRun>>>()?;
+    let find = |run: &FinishedRun| RangedTable::find(run, "pages", ("doc_id", 64), of.ranges, of.workers);
     let tables = earlier.iter().map(find).collect::<Result<Vec<_>>>()?;
     let tables: Vec<&RangedTable> = [&of.pages[1], &of.pages[0]].into_iter().chain(tables.iter().flatten()).collect();
     let crawls = tables.len();
@@ -54,7 +54,7 @@ pub(super) fn matrix(of: &Comparison, earlier: &[String]) -> Result<Vec<Cell>> {
     let part = of.pool.part((of.workers * crawls * 2) as u64);
     let buckets = || std::array::from_fn(|_| Partitions::new(BUCKETS, &part));
     let share = || Share {
-        urls: vec![Overlap::default(); pairs.len()],
+        urls: vec![CrawlOverlap::default(); pairs.len()],
         hosts: vec![BTreeSet::new(); crawls],
         hashes: (0..crawls).map(|_| buckets()).collect(),
     };
@@ -73,7 +73,7 @@ pub(super) fn matrix(of: &Comparison, earlier: &[String]) -> Result<Vec<Cell>> {
         Ok(())
     })?;
 
-    let mut by_unit = [("url", vec![Overlap::default(); pairs.len()])].to_vec();
+    let mut by_unit = [("url", vec![CrawlOverlap::default(); pairs.len()])].to_vec();
     let mut hosts = vec![BTreeSet::new(); crawls];
     let mut hashes: Vec<Hashes<Vec<Partitions<u64>>>> = (0..crawls).map(|_| Default::default()).collect();
     for share in shares {
@@ -85,15 +85,16 @@ pub(super) fn matrix(of: &Comparison, earlier: &[String]) -> Result<Vec<Cell>> {
     }
     // Hosts and hashes must be distinct over all ranges, so they are counted after the pass; URLs
     // are counted in their range.
-    let mut overlaps = vec![Overlap::default(); pairs.len()];
+    let mut overlaps = vec![CrawlOverlap::default(); pairs.len()];
     let hosts: Vec<Vec<u64>> = hosts.into_iter().map(|hosts| hosts.into_iter().collect()).collect();
     add(&mut overlaps, &pairs, &hosts);
     by_unit.push(("host", overlaps));
-    let hashes: Vec<Hashes<Shared<u64>>> = hashes.into_iter().map(|of_crawl| of_crawl.map(Shared::new)).collect();
+    let hashes: Vec<Hashes<ThreadRows<u64>>> =
+        hashes.into_iter().map(|of_crawl| of_crawl.map(ThreadRows::new)).collect();
     for (at, unit) in ["text", "body"].into_iter().enumerate() {
-        let sums = || vec![Overlap::default(); pairs.len()];
+        let sums = || vec![CrawlOverlap::default(); pairs.len()];
         let of_threads = threads::for_each(of.workers, BUCKETS, sums, |sums, bucket| {
-            let take = |of_crawl: &Hashes<Shared<u64>>| of_crawl[at].take(bucket).map(distinct);
+            let take = |of_crawl: &Hashes<ThreadRows<u64>>| of_crawl[at].take(bucket).map(distinct);
             add(sums, &pairs, &hashes.iter().map(take).collect::<Result<Vec<_>>>()?);
             Ok(())
         })?;
@@ -104,11 +105,11 @@ pub(super) fn matrix(of: &Comparison, earlier: &[String]) -> Result<Vec<Cell>> {
         by_unit.push((unit, overlaps));
     }
 
-    let mut cells: Vec<Cell> = Vec::new();
+    let mut cells: Vec<CrawlPair> = Vec::new();
     for (unit, overlaps) in by_unit {
         cells.extend(pairs.iter().zip(overlaps).map(|(&pair, overlap)| (pair, unit, overlap)));
     }
-    let runs: Vec<&Run> = [&of.new, &of.old].into_iter().chain(&earlier).collect();
+    let runs: Vec<&FinishedRun> = [&of.new, &of.old].into_iter().chain(&earlier).collect();
     // Chunks are compared table by table, because they are too many to hold for all crawls.
     for &[a, b] in &pairs {
         cells.extend(chunks(runs[a], runs[b], of.workers)?.map(|overlap| ([a, b], "chunk", overlap)));
@@ -118,9 +119,9 @@ pub(super) fn matrix(of: &Comparison, earlier: &[String]) -> Result<Vec<Cell>> {
 }
 
 /// Adds the overlap of each pair. The values of each crawl are distinct and ascend.
-fn add(sums: &mut [Overlap], pairs: &[[usize; 2]], crawls: &[Vec<u64>]) {
+fn add(sums: &mut [CrawlOverlap], pairs: &[[usize; 2]], crawls: &[Vec<u64>]) {
     for (sum, &[a, b]) in sums.iter_mut().zip(pairs) {
-        sum.add(Overlap::between(&crawls[a], &crawls[b]));
+        sum.add(CrawlOverlap::between(&crawls[a], &crawls[b]));
     }
 }
 

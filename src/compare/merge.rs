@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 /// Indices of a key in the two lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum MergeSide {
     /// The key is in the old list only.
     Old(usize),
     /// The key is in the new list only.
@@ -14,7 +14,7 @@ pub(super) enum Side {
 }
 
 /// Merges two strictly ascending lists: yields each key's indices, in the order of the keys.
-pub(super) fn merge<'k, K: Ord>(old: &'k [K], new: &'k [K]) -> impl Iterator<Item = Side> + 'k {
+pub(super) fn merge<'k, K: Ord>(old: &'k [K], new: &'k [K]) -> impl Iterator<Item = MergeSide> + 'k {
     let (mut i, mut j) = (0, 0);
     std::iter::from_fn(move || {
         let order = match (old.get(i), new.get(j)) {
@@ -24,9 +24,9 @@ pub(super) fn merge<'k, K: Ord>(old: &'k [K], new: &'k [K]) -> impl Iterator<Ite
             (Some(x), Some(y)) => x.cmp(y),
         };
         let side = match order {
-            Ordering::Less => Side::Old(i),
-            Ordering::Greater => Side::New(j),
-            Ordering::Equal => Side::Both(i, j),
+            Ordering::Less => MergeSide::Old(i),
+            Ordering::Greater => MergeSide::New(j),
+            Ordering::Equal => MergeSide::Both(i, j),
         };
         i += usize::from(order != Ordering::Greater);
         j += usize::from(order != Ordering::Less);
@@ -51,9 +51,9 @@ mod tests {
             let mut keys = Vec::new();
             for side in merge(&a, &b) {
                 let (key, in_old, in_new) = match side {
-                    Side::Old(i) => (a[i], true, false),
-                    Side::New(j) => (b[j], false, true),
-                    Side::Both(i, j) => { prop_assert_eq!(a[i], b[j]); (a[i], true, true) }
+                    MergeSide::Old(i) => (a[i], true, false),
+                    MergeSide::New(j) => (b[j], false, true),
+                    MergeSide::Both(i, j) => { prop_assert_eq!(a[i], b[j]); (a[i], true, true) }
                 };
                 prop_assert_eq!((in_old, in_new), (old.contains(&key), new.contains(&key)));
                 keys.push(key);

@@ -12,8 +12,8 @@ use std::collections::HashMap;
 use bytemuck::{Pod, Zeroable};
 
 use super::pages::{NEAR_BITS, REWRITTEN_BITS};
-use super::sites::{SiteId, SiteMove, Votes};
-use webtwin_base::by_hash::ByHash;
+use super::sites::{SiteId, SiteMove, SiteVotes};
+use webtwin_base::by_hash::HashKeyMap;
 use webtwin_base::ids::DocId;
 
 /// Maximum number of pages of one side with a common text or path. Beyond it, the text or path is
@@ -23,27 +23,27 @@ pub(super) const COMMON: usize = 20;
 /// Page that only one of the crawls has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct Candidate {
+pub struct UnmatchedPage {
     /// Hash of the page's path and query.
     pub path: u64,
     /// `pages.exact`.
     pub exact: u64,
-    /// `pages.simhash`, if [`Candidate::HAS_SIMHASH`].
+    /// `pages.simhash`, if [`UnmatchedPage::HAS_SIMHASH`].
     pub simhash: u64,
     /// Site of the page.
     pub site: SiteId,
     /// Doc id of the page.
     pub doc_id: DocId,
-    /// Offset of the page's [`super::gather::Note`] in the notes of its thread.
+    /// Offset of the page's [`super::gather::PageNote`] in the notes of its thread.
     pub note: u64,
     /// Length of the page's URL, in bytes.
     pub url_bytes: u32,
-    /// [`Candidate::NEW`] and [`Candidate::HAS_SIMHASH`]; the bits above them are the number of the
+    /// [`UnmatchedPage::NEW`] and [`UnmatchedPage::HAS_SIMHASH`]; the bits above them are the number of the
     /// thread that wrote the note.
     pub flags: u32,
 }
 
-impl Candidate {
+impl UnmatchedPage {
     /// Flag of a page of the new crawl.
     pub const NEW: u32 = 1;
     /// Flag of a page with a simhash.
@@ -52,28 +52,33 @@ impl Candidate {
     pub const FLAGS: u32 = 2;
 
     fn is_new(&self) -> bool {
-        self.flags & Candidate::NEW != 0
+        self.flags & UnmatchedPage::NEW != 0
     }
 
     /// Returns the Hamming distance of the simhashes, if both pages have one.
-    pub fn bits(&self, other: &Candidate) -> Option<u32> {
-        (self.flags & other.flags & Candidate::HAS_SIMHASH != 0).then(|| (self.simhash ^ other.simhash).count_ones())
+    pub fn bits(&self, other: &UnmatchedPage) -> Option<u32> {
+        (self.flags & other.flags & UnmatchedPage::HAS_SIMHASH != 0)
+            .then(|| (self.simhash ^ other.simhash).count_ones())
     }
 
     /// True if both pages have the same text.
-    pub fn same_text(&self, other: &Candidate) -> bool {
+    pub fn same_text(&self, other: &UnmatchedPage) -> bool {
         self.exact != 0 && self.exact == other.exact
     }
 }
 
 /// An old page and the new page that it became.
-pub(super) type Pair = [Candidate; 2];
+pub(super) type MovedPair = [UnmatchedPage; 2];
 
 /// Counts evidence for moves of sites among the candidates of some paths. `candidates` has all
 /// candidates of each path. `bare` maps a site to its bare name. Sites with equal bare names are
 /// always compared; other sites only if a path has at most [`COMMON`] candidates on each side.
-pub(super) fn votes(candidates: &mut [Candidate], bare: &ByHash<u64>, votes: &mut HashMap<(SiteId, SiteId), Votes>) {
-    let mut vote = |old: &Candidate, new: &Candidate| {
+pub(super) fn votes(
+    candidates: &mut [UnmatchedPage],
+    bare: &HashKeyMap<u64>,
+    votes: &mut HashMap<(SiteId, SiteId), SiteVotes>,
+) {
+    let mut vote = |old: &UnmatchedPage, new: &UnmatchedPage| {
         let votes = votes.entry((old.site, new.site)).or_default();
         votes.paths += 1;
         votes.texts += u64::from(old.same_text(new) || old.bits(new).is_some_and(|bits| bits <= NEAR_BITS));
@@ -104,10 +109,10 @@ pub(super) fn votes(candidates: &mut [Candidate], bare: &ByHash<u64>, votes: &mu
 /// possible counterparts, the pair of sites with the most evidence decides. Unless the sites have
 /// one host, pages whose simhashes differ in more than `REWRITTEN_BITS` bits are not paired.
 pub(super) fn by_site(
-    candidates: &mut [Candidate],
+    candidates: &mut [UnmatchedPage],
     moves: &SiteMoves,
-    pairs: &mut Vec<Pair>,
-    rest: &mut Vec<Candidate>,
+    pairs: &mut Vec<MovedPair>,
+    rest: &mut Vec<UnmatchedPage>,
 ) {
     candidates.sort_unstable_by_key(|one| (one.path, one.is_new(), one.site, one.doc_id));
     for of_path in candidates.chunk_by(|x, y| x.path == y.path) {
@@ -138,12 +143,12 @@ pub(super) fn by_site(
 
 /// Moves of sites, by the site that pages left.
 #[derive(Debug, Default)]
-pub(super) struct SiteMoves(ByHash<Vec<(usize, SiteId, bool)>>);
+pub(super) struct SiteMoves(HashKeyMap<Vec<(usize, SiteId, bool)>>);
 
 impl SiteMoves {
     /// Indexes pairs of sites. `moves` has those with the most evidence first.
     pub(super) fn of(moves: &[SiteMove]) -> SiteMoves {
-        let mut from: ByHash<Vec<_>> = ByHash::default();
+        let mut from: HashKeyMap<Vec<_>> = HashKeyMap::default();
         for (rank, one) in moves.iter().enumerate() {
             from.entry(one.from).or_default().push((rank, one.to, one.one_host));
         }
@@ -158,8 +163,8 @@ impl SiteMoves {
 }
 
 /// Pairs candidates of some texts. `candidates` has all remaining candidates of each text.
-pub(super) fn by_text(candidates: &mut Vec<Candidate>, pairs: &mut Vec<Pair>) {
-    let steps: [fn(&Candidate) -> u64; 3] = [|one| one.path, |one| one.site, |_| 0];
+pub(super) fn by_text(candidates: &mut Vec<UnmatchedPage>, pairs: &mut Vec<MovedPair>) {
+    let steps: [fn(&UnmatchedPage) -> u64; 3] = [|one| one.path, |one| one.site, |_| 0];
     candidates.retain(|one| one.exact != 0);
     candidates.sort_unstable_by_key(|one| (one.exact, one.is_new()));
     let of_texts = candidates.chunk_by(|x, y| x.exact == y.exact);
@@ -182,6 +187,6 @@ pub(super) fn by_text(candidates: &mut Vec<Candidate>, pairs: &mut Vec<Pair>) {
 }
 
 /// Splits a group, in which the old pages come first, into old and new pages.
-fn sides(group: &[Candidate]) -> (&[Candidate], &[Candidate]) {
+fn sides(group: &[UnmatchedPage]) -> (&[UnmatchedPage], &[UnmatchedPage]) {
     group.split_at(group.partition_point(|one| !one.is_new()))
 }

@@ -6,10 +6,10 @@ use std::sync::Mutex;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::gather::{Gathered, Shared, bucket_of};
-use super::moved::{self, Candidate, Pair, SiteMoves};
-use super::sites::{SiteId, SiteMove, Votes, between, moved_sites};
-use super::two_crawls::Comparison;
+use super::gather::{FirstPass, ThreadRows, bucket_of};
+use super::moved::{self, MovedPair, SiteMoves, UnmatchedPage};
+use super::sites::{SiteId, SiteMove, SiteVotes, between, moved_sites};
+use super::two_crawls::ComparableResults;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 use webtwin_base::threads;
@@ -18,20 +18,20 @@ use webtwin_spill::Partitions;
 /// A page that moved, with its counterpart in the other crawl.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Moved {
+pub(super) struct PageMove {
     /// The page.
     pub doc_id: DocId,
     /// The counterpart in the other crawl.
-    pub other: Candidate,
+    pub other: UnmatchedPage,
     /// Hamming distance of the simhashes plus 1, if both have one; else 0.
     pub bits_and_one: u32,
     /// 1 if the texts are the same, else 0.
     pub same_text: u32,
 }
 
-impl Moved {
-    fn of(page: &Candidate, other: &Candidate) -> Moved {
-        Moved {
+impl PageMove {
+    fn of(page: &UnmatchedPage, other: &UnmatchedPage) -> PageMove {
+        PageMove {
             doc_id: page.doc_id,
             other: *other,
             bits_and_one: page.bits(other).map_or(0, |bits| bits + 1),
@@ -46,21 +46,21 @@ impl Moved {
 }
 
 /// All moves of sites and pages.
-pub(super) struct Moves {
+pub(super) struct PageMoves {
     /// Sites that moved, with their new site. Moves with the most evidence come first.
     pub sites: Vec<SiteMove>,
     /// Moved pages of the old and of the new crawl, partitioned by range of doc ids.
-    pub pages: [Shared<Moved>; 2],
+    pub pages: [ThreadRows<PageMove>; 2],
 }
 
-impl Moves {
+impl PageMoves {
     /// Takes the moved pages of a range, of the old and of the new crawl, ascending. A range can be
     /// taken once.
     ///
     /// # Errors
     /// Returns [`webtwin_base::error::Error::Storage`] if the disk fails.
-    pub(super) fn take(&self, range: usize) -> Result<[Vec<Moved>; 2]> {
-        let take = |side: usize| -> Result<Vec<Moved>> {
+    pub(super) fn take(&self, range: usize) -> Result<[Vec<PageMove>; 2]> {
+        let take = |side: usize| -> Result<Vec<PageMove>> {
             let mut rows = self.pages[side].take(range)?;
             rows.sort_unstable_by_key(|row| row.doc_id);
             Ok(rows)
@@ -76,7 +76,7 @@ impl Moves {
 ///
 /// # Cost
 /// Three passes over the candidates. Each thread holds one bucket in memory.
-pub(super) fn find(of: &Comparison, gathered: &Gathered) -> Result<Moves> {
+pub(super) fn find(of: &ComparableResults, gathered: &FirstPass) -> Result<PageMoves> {
     let count = gathered.buckets;
     let bare = gathered.sites.bare_names();
     let votes = threads::for_each(of.workers, count, HashMap::new, |votes, bucket| {
@@ -84,10 +84,10 @@ pub(super) fn find(of: &Comparison, gathered: &Gathered) -> Result<Moves> {
         moved::votes(&mut candidates, &bare, votes);
         gathered.by_path.put_back(bucket, &candidates)
     })?;
-    let mut all: HashMap<(SiteId, SiteId), Votes> = HashMap::new();
+    let mut all: HashMap<(SiteId, SiteId), SiteVotes> = HashMap::new();
     for (sites, votes) in votes.into_iter().flatten() {
         let sum = all.entry(sites).or_default();
-        *sum = Votes { paths: sum.paths + votes.paths, texts: sum.texts + votes.texts };
+        *sum = SiteVotes { paths: sum.paths + votes.paths, texts: sum.texts + votes.texts };
     }
     // Sites are decided before pages: a moved page with another text can only be matched by its
     // site.
@@ -98,14 +98,14 @@ pub(super) fn find(of: &Comparison, gathered: &Gathered) -> Result<Moves> {
 
     let share = of.pool.part(of.workers as u64 * 8);
     let two_shares = of.pool.part(of.workers as u64 * 4);
-    let put = |pages: &mut [Partitions<Moved>; 2], pairs: &[Pair]| -> Result<()> {
+    let put = |pages: &mut [Partitions<PageMove>; 2], pairs: &[MovedPair]| -> Result<()> {
         for [old, new] in pairs {
-            pages[0].push(of.ranges.range(old.doc_id), Moved::of(old, new))?;
-            pages[1].push(of.ranges.range(new.doc_id), Moved::of(new, old))?;
+            pages[0].push(of.ranges.range(old.doc_id), PageMove::of(old, new))?;
+            pages[1].push(of.ranges.range(new.doc_id), PageMove::of(new, old))?;
         }
         Ok(())
     };
-    let pages = || -> [Partitions<Moved>; 2] { std::array::from_fn(|_| Partitions::new(of.ranges.count(), &share)) };
+    let pages = || -> [Partitions<PageMove>; 2] { std::array::from_fn(|_| Partitions::new(of.ranges.count(), &share)) };
     let outcome = || (pages(), Partitions::new(count, &two_shares));
     let by_site = threads::for_each(of.workers, count, outcome, |(pages, by_text), bucket| {
         let (mut pairs, mut rest) = (Vec::new(), Vec::new());
@@ -116,7 +116,7 @@ pub(super) fn find(of: &Comparison, gathered: &Gathered) -> Result<Moves> {
         put(pages, &pairs)
     })?;
     let (begun, by_text): (Vec<_>, Vec<_>) = by_site.into_iter().unzip();
-    let by_text = Shared::new(by_text);
+    let by_text = ThreadRows::new(by_text);
     // A thread of this pass continues the partitions of a thread of the previous pass, because each
     // set of open partitions takes memory.
     let begun = Mutex::new(begun);
@@ -133,5 +133,5 @@ pub(super) fn find(of: &Comparison, gathered: &Gathered) -> Result<Moves> {
     )?;
     ended.extend(std::iter::from_fn(next));
     let (old, new): (Vec<_>, Vec<_>) = ended.into_iter().map(|[old, new]| (old, new)).unzip();
-    Ok(Moves { sites, pages: [Shared::new(old), Shared::new(new)] })
+    Ok(PageMoves { sites, pages: [ThreadRows::new(old), ThreadRows::new(new)] })
 }

@@ -2,23 +2,23 @@
 
 use serde::Serialize;
 
-use super::gather::{BODIES, Gathered, TEXTS};
-use super::matrix::{self, Cell};
-use super::merge::{Side, merge};
+use super::gather::{BODIES, FirstPass, TEXTS};
+use super::matrix::{self, CrawlPair};
+use super::merge::{MergeSide, merge};
 use super::sites::host_of;
-use super::two_crawls::Comparison;
+use super::two_crawls::ComparableResults;
 use webtwin_base::error::Result;
 use webtwin_base::threads;
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 use webtwin_results::ranges::{RangedTable, Ranges};
-use webtwin_storage::table::{Column, Table};
+use webtwin_storage::table::{Table, TableColumn};
 
 /// Approximate number of rows of `fprint_docid` that are read at a time.
 const CHUNK_ROWS: u64 = 1 << 20;
 
 /// Numbers of distinct values of one kind in each crawl and in both.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Overlap {
+pub struct CrawlOverlap {
     /// Number of values in the old crawl.
     pub old: u64,
     /// Number of values in the new crawl.
@@ -27,20 +27,20 @@ pub struct Overlap {
     pub both: u64,
 }
 
-impl Overlap {
+impl CrawlOverlap {
     /// Counts the distinct values of two lists.
-    fn of(old: Vec<u64>, new: Vec<u64>) -> Overlap {
-        Overlap::between(&distinct(old), &distinct(new))
+    fn of(old: Vec<u64>, new: Vec<u64>) -> CrawlOverlap {
+        CrawlOverlap::between(&distinct(old), &distinct(new))
     }
 
     /// Counts the values of two lists, which strictly ascend.
-    pub fn between(old: &[u64], new: &[u64]) -> Overlap {
-        let both = merge(old, new).filter(|side| matches!(side, Side::Both(..))).count() as u64;
-        Overlap { old: old.len() as u64, new: new.len() as u64, both }
+    pub fn between(old: &[u64], new: &[u64]) -> CrawlOverlap {
+        let both = merge(old, new).filter(|side| matches!(side, MergeSide::Both(..))).count() as u64;
+        CrawlOverlap { old: old.len() as u64, new: new.len() as u64, both }
     }
 
     /// Adds the counts of disjoint parts of the crawls.
-    pub fn add(&mut self, other: Overlap) {
+    pub fn add(&mut self, other: CrawlOverlap) {
         (self.old, self.new, self.both) = (self.old + other.old, self.new + other.new, self.both + other.both);
     }
 }
@@ -57,19 +57,19 @@ pub fn distinct(mut values: Vec<u64>) -> Vec<u64> {
 ///
 /// # Errors
 /// Returns any error of the tables and of the disk.
-pub fn overlaps(of: &Comparison, gathered: &Gathered) -> Result<Vec<(&'static str, Overlap)>> {
-    let url = Overlap { old: of.pages[0].rows(), new: of.pages[1].rows(), both: gathered.both };
+pub fn overlaps(of: &ComparableResults, gathered: &FirstPass) -> Result<Vec<(&'static str, CrawlOverlap)>> {
+    let url = CrawlOverlap { old: of.pages[0].rows(), new: of.pages[1].rows(), both: gathered.both };
     let mut hosts: [Vec<u64>; 2] = Default::default();
     for site in gathered.sites.0.values() {
         let id = xxhash_rust::xxh3::xxh3_64(host_of(&site.name).as_bytes());
         (0..2).filter(|&side| site.pages[side] > 0).for_each(|side| hosts[side].push(id));
     }
     let [old, new] = hosts;
-    let mut found = vec![("url", url), ("host", Overlap::of(old, new))];
+    let mut found = vec![("url", url), ("host", CrawlOverlap::of(old, new))];
     for (unit, at) in [("text", TEXTS), ("body", BODIES)] {
         let [old, new] = [&gathered.hashes[at], &gathered.hashes[at + 1]];
-        let sums = threads::for_each(of.workers, gathered.buckets, Overlap::default, |sum, bucket| {
-            sum.add(Overlap::of(old.take(bucket)?, new.take(bucket)?));
+        let sums = threads::for_each(of.workers, gathered.buckets, CrawlOverlap::default, |sum, bucket| {
+            sum.add(CrawlOverlap::of(old.take(bucket)?, new.take(bucket)?));
             Ok(())
         })?;
         found.push((unit, total(sums)));
@@ -81,8 +81,8 @@ pub fn overlaps(of: &Comparison, gathered: &Gathered) -> Result<Vec<(&'static st
     Ok(found)
 }
 
-fn total(sums: Vec<Overlap>) -> Overlap {
-    sums.into_iter().fold(Overlap::default(), |mut all, one| {
+fn total(sums: Vec<CrawlOverlap>) -> CrawlOverlap {
+    sums.into_iter().fold(CrawlOverlap::default(), |mut all, one| {
         all.add(one);
         all
     })
@@ -93,15 +93,15 @@ fn total(sums: Vec<Overlap>) -> Overlap {
 ///
 /// # Errors
 /// Returns any error of the tables.
-pub fn chunks(old: &Run, new: &Run, workers: usize) -> Result<Option<Overlap>> {
+pub fn chunks(old: &FinishedRun, new: &FinishedRun, workers: usize) -> Result<Option<CrawlOverlap>> {
     let name = "fprint_docid";
     let ranges = Ranges::of(old.rows(name).max(new.rows(name)), CHUNK_ROWS, 1 << 12);
     let bits = new.job().map_or(64, |job| job.chunks.bits);
     let [old, new] = [old, new].map(|run| RangedTable::find(run, name, ("fprint", bits), ranges, workers));
     let (Some(old), Some(new)) = (old?, new?) else { return Ok(None) };
-    let sums = threads::for_each(workers, ranges.count(), Overlap::default, |sum, range| {
+    let sums = threads::for_each(workers, ranges.count(), CrawlOverlap::default, |sum, range| {
         let [old, new] = [&old, &new].map(|table| table.read(range, &["fprint"]));
-        sum.add(Overlap::of(old?.u64("fprint")?.to_vec(), new?.u64("fprint")?.to_vec()));
+        sum.add(CrawlOverlap::of(old?.u64("fprint")?.to_vec(), new?.u64("fprint")?.to_vec()));
         Ok(())
     })?;
     Ok(Some(total(sums)))
@@ -113,15 +113,16 @@ fn share(part: u64, whole: u64) -> f64 {
 }
 
 /// Builds the table `crawl_overlap`.
-pub fn table(rows: &[Cell]) -> Table {
-    let names = |of: usize| Column::Text(rows.iter().map(|row| matrix::name(row.0[of])).collect());
-    let counts = |value: fn(&Overlap) -> u64| Column::Count(rows.iter().map(|row| value(&row.2)).collect());
-    let shares =
-        |whole: fn(&Overlap) -> u64| Column::F64(rows.iter().map(|row| share(row.2.both, whole(&row.2))).collect());
+pub fn table(rows: &[CrawlPair]) -> Table {
+    let names = |of: usize| TableColumn::Text(rows.iter().map(|row| matrix::name(row.0[of])).collect());
+    let counts = |value: fn(&CrawlOverlap) -> u64| TableColumn::Count(rows.iter().map(|row| value(&row.2)).collect());
+    let shares = |whole: fn(&CrawlOverlap) -> u64| {
+        TableColumn::F64(rows.iter().map(|row| share(row.2.both, whole(&row.2))).collect())
+    };
     Table::new([
         ("a", names(0)),
         ("b", names(1)),
-        ("unit", Column::Text(rows.iter().map(|row| row.1.to_string()).collect())),
+        ("unit", TableColumn::Text(rows.iter().map(|row| row.1.to_string()).collect())),
         ("size_a", counts(|row| row.old)),
         ("size_b", counts(|row| row.new)),
         ("both", counts(|row| row.both)),
@@ -146,16 +147,16 @@ mod tests {
         ) {
             let (a, b): (BTreeSet<u64>, BTreeSet<u64>) = (old.iter().copied().collect(), new.iter().copied().collect());
             let both = a.intersection(&b).count() as u64;
-            let plain = Overlap { old: a.len() as u64, new: b.len() as u64, both };
-            prop_assert_eq!(Overlap::of(old, new), plain);
+            let plain = CrawlOverlap { old: a.len() as u64, new: b.len() as u64, both };
+            prop_assert_eq!(CrawlOverlap::of(old, new), plain);
         }
     }
 
     #[test]
     fn shares_of_nothing_are_none() {
         let table = table(&[
-            ([1, 0], "url", Overlap { old: 4, new: 0, both: 0 }),
-            ([1, 0], "x", Overlap { old: 4, new: 2, both: 1 }),
+            ([1, 0], "url", CrawlOverlap { old: 4, new: 0, both: 0 }),
+            ([1, 0], "x", CrawlOverlap { old: 4, new: 2, both: 1 }),
         ]);
         assert_eq!(table.f64("jaccard").unwrap(), [0.0, 0.2]);
         assert_eq!(table.f64("simpson").unwrap(), [0.0, 0.5]);

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// Change of a page between two crawls, or of a URL that is a page in only one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum What {
+pub enum PageChange {
     /// The bytes are equal.
     Same,
     /// The texts are equal, the bytes differ.
@@ -28,19 +28,19 @@ pub enum What {
     MovedTo,
 }
 
-impl What {
+impl PageChange {
     /// All variants, in the order of their declaration.
-    pub const ALL: [What; 10] = [
-        What::Same,
-        What::Bytes,
-        What::Near,
-        What::Changed,
-        What::Rewritten,
-        What::Reverted,
-        What::New,
-        What::Gone,
-        What::MovedFrom,
-        What::MovedTo,
+    pub const ALL: [PageChange; 10] = [
+        PageChange::Same,
+        PageChange::Bytes,
+        PageChange::Near,
+        PageChange::Changed,
+        PageChange::Rewritten,
+        PageChange::Reverted,
+        PageChange::New,
+        PageChange::Gone,
+        PageChange::MovedFrom,
+        PageChange::MovedTo,
     ];
 
     /// Returns the value in tables.
@@ -51,21 +51,21 @@ impl What {
 
     /// True if the old crawl has such a page.
     pub fn is_old(self) -> bool {
-        !matches!(self, What::New | What::MovedTo)
+        !matches!(self, PageChange::New | PageChange::MovedTo)
     }
 
     /// True if the new crawl has such a page.
     pub fn is_new(self) -> bool {
-        !matches!(self, What::Gone | What::MovedFrom)
+        !matches!(self, PageChange::Gone | PageChange::MovedFrom)
     }
 
     /// Returns the change as it is when old and new are exchanged.
-    pub fn mirrored(self) -> What {
+    pub fn mirrored(self) -> PageChange {
         match self {
-            What::New => What::Gone,
-            What::Gone => What::New,
-            What::MovedFrom => What::MovedTo,
-            What::MovedTo => What::MovedFrom,
+            PageChange::New => PageChange::Gone,
+            PageChange::Gone => PageChange::New,
+            PageChange::MovedFrom => PageChange::MovedTo,
+            PageChange::MovedTo => PageChange::MovedFrom,
             what => what,
         }
     }
@@ -73,7 +73,7 @@ impl What {
 
 /// Hashes of a page's content that a result stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Content {
+pub struct PageContent {
     /// `pages.exact`: hash of the text, or of the bytes if there is little text. 0 for a page
     /// without content.
     pub exact: u64,
@@ -83,29 +83,29 @@ pub struct Content {
     pub simhash: Option<u64>,
 }
 
-impl Content {
+impl PageContent {
     /// True if two pages have the same text. Two pages without text have the same text only if
     /// their bytes are equal.
-    pub fn same_text(&self, other: &Content) -> bool {
+    pub fn same_text(&self, other: &PageContent) -> bool {
         self.body == other.body || self.exact != 0 && self.exact == other.exact
     }
 
     /// Returns the Hamming distance of the two simhashes, if both pages have one.
-    pub fn bits(&self, other: &Content) -> Option<u32> {
+    pub fn bits(&self, other: &PageContent) -> Option<u32> {
         Some((self.simhash? ^ other.simhash?).count_ones())
     }
 }
 
 /// Numbers of distinct chunks of two texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SharedChunks {
+pub struct ChunkOverlap {
     /// Number of chunks that both texts have.
     pub shared: u32,
     /// Number of chunks of each text.
     pub of: [u32; 2],
 }
 
-impl SharedChunks {
+impl ChunkOverlap {
     /// Returns the shared chunks as a fraction of the larger text's chunks, in millionths. Two
     /// texts without chunks yield 1,000,000.
     pub fn millionths(&self) -> u64 {
@@ -139,20 +139,20 @@ const REWRITTEN: u64 = 350_000;
 /// another text that is not known to be near or rewritten has changed.
 ///
 /// The result is the same when old and new are exchanged.
-pub fn what(old: &Content, new: &Content, bits: Option<u32>, chunks: Option<SharedChunks>) -> What {
+pub fn what(old: &PageContent, new: &PageContent, bits: Option<u32>, chunks: Option<ChunkOverlap>) -> PageChange {
     if old.body == new.body {
-        return What::Same;
+        return PageChange::Same;
     }
     if old.same_text(new) {
-        return What::Bytes;
+        return PageChange::Bytes;
     }
     match (chunks, bits) {
-        (Some(chunks), _) if chunks.millionths() >= NEAR => What::Near,
-        (Some(chunks), _) if chunks.millionths() < REWRITTEN => What::Rewritten,
-        (Some(_), _) => What::Changed,
-        (None, Some(bits)) if bits <= NEAR_BITS => What::Near,
-        (None, Some(bits)) if bits > REWRITTEN_BITS => What::Rewritten,
-        (None, _) => What::Changed,
+        (Some(chunks), _) if chunks.millionths() >= NEAR => PageChange::Near,
+        (Some(chunks), _) if chunks.millionths() < REWRITTEN => PageChange::Rewritten,
+        (Some(_), _) => PageChange::Changed,
+        (None, Some(bits)) if bits <= NEAR_BITS => PageChange::Near,
+        (None, Some(bits)) if bits > REWRITTEN_BITS => PageChange::Rewritten,
+        (None, _) => PageChange::Changed,
     }
 }
 
@@ -160,11 +160,11 @@ pub fn what(old: &Content, new: &Content, bits: Option<u32>, chunks: Option<Shar
 mod tests {
     use super::*;
 
-    fn content(exact: u64, body: u64, simhash: u64) -> Content {
-        Content { exact, body, simhash: Some(simhash) }
+    fn content(exact: u64, body: u64, simhash: u64) -> PageContent {
+        PageContent { exact, body, simhash: Some(simhash) }
     }
 
-    fn told(old: Content, new: Content, chunks: Option<SharedChunks>) -> What {
+    fn message(old: PageContent, new: PageContent, chunks: Option<ChunkOverlap>) -> PageChange {
         let [there, back] = [[old, new], [new, old]].map(|[a, b]| what(&a, &b, a.bits(&b), chunks));
         assert_eq!(there, back);
         there
@@ -173,27 +173,27 @@ mod tests {
     #[test]
     fn bytes_then_text_then_resemblance_decide() {
         let old = content(1, 1, 0);
-        assert_eq!(told(old, old, None), What::Same);
-        assert_eq!(told(old, content(1, 2, 0), None), What::Bytes);
-        assert_eq!(told(old, content(2, 2, 0b11_1111), None), What::Near);
-        assert_eq!(told(old, content(2, 2, 0b111_1111), None), What::Changed);
-        assert_eq!(told(old, content(2, 2, u64::MAX >> 45), None), What::Rewritten);
-        assert_eq!(told(old, Content { simhash: None, ..content(2, 2, 0) }, None), What::Changed);
+        assert_eq!(message(old, old, None), PageChange::Same);
+        assert_eq!(message(old, content(1, 2, 0), None), PageChange::Bytes);
+        assert_eq!(message(old, content(2, 2, 0b11_1111), None), PageChange::Near);
+        assert_eq!(message(old, content(2, 2, 0b111_1111), None), PageChange::Changed);
+        assert_eq!(message(old, content(2, 2, u64::MAX >> 45), None), PageChange::Rewritten);
+        assert_eq!(message(old, PageContent { simhash: None, ..content(2, 2, 0) }, None), PageChange::Changed);
     }
 
     #[test]
     fn shared_chunks_outweigh_simhashes() {
         let (old, new) = (content(1, 1, 0), content(2, 2, u64::MAX));
-        let shared = |shared| Some(SharedChunks { shared, of: [10, 8] });
+        let shared = |shared| Some(ChunkOverlap { shared, of: [10, 8] });
         assert_eq!(
-            [9, 8, 4, 3].map(|n| told(old, new, shared(n))),
-            [What::Near, What::Changed, What::Changed, What::Rewritten]
+            [9, 8, 4, 3].map(|n| message(old, new, shared(n))),
+            [PageChange::Near, PageChange::Changed, PageChange::Changed, PageChange::Rewritten]
         );
     }
 
     #[test]
     fn pages_without_text_are_the_same_by_their_bytes_only() {
-        assert_eq!(told(content(0, 1, 0), content(0, 2, 1 << 40), None), What::Near);
-        assert_eq!(told(content(0, 0, 0), content(0, 0, 0), None), What::Same);
+        assert_eq!(message(content(0, 1, 0), content(0, 2, 1 << 40), None), PageChange::Near);
+        assert_eq!(message(content(0, 0, 0), content(0, 0, 0), None), PageChange::Same);
     }
 }

@@ -14,13 +14,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::collections::{Collection, Crawl};
+use super::collections::{Collection, CrawlCollections};
 use webtwin_base::ids::DocId;
 
 /// Maps similar clusters of `crawl` to the similar cluster of the previous crawl that each is part
 /// of. `known` maps the pages of the previous crawl to their similar clusters. A cluster with pages
 /// of several previous clusters is not in the map.
-pub(super) fn families(crawl: &Crawl, known: &BTreeMap<DocId, DocId>) -> BTreeMap<DocId, DocId> {
+pub(super) fn families(crawl: &CrawlCollections, known: &BTreeMap<DocId, DocId>) -> BTreeMap<DocId, DocId> {
     let mut of: BTreeMap<DocId, BTreeSet<DocId>> = BTreeMap::new();
     for page in &crawl.members {
         if let Some(family) = known.get(&page.doc_id) {
@@ -38,7 +38,7 @@ pub(super) fn families(crawl: &Crawl, known: &BTreeMap<DocId, DocId>) -> BTreeMa
 ///
 /// Parts stay separate in two cases: if their similar cluster still has pages that are `known`, or
 /// if one similar cluster has two parts on the host, because these are two mirrors.
-pub(super) fn join(crawl: &mut Crawl, families: &BTreeMap<DocId, DocId>, known: &BTreeMap<DocId, DocId>) {
+pub(super) fn join(crawl: &mut CrawlCollections, families: &BTreeMap<DocId, DocId>, known: &BTreeMap<DocId, DocId>) {
     let of = |page: u32| crawl.collections[page as usize].similar_cluster;
     let whole: BTreeSet<DocId> =
         crawl.members.iter().filter(|page| known.contains_key(&page.doc_id)).map(|page| of(page.collection)).collect();
@@ -100,12 +100,12 @@ fn both(x: Collection, y: Collection) -> Collection {
 
 #[cfg(test)]
 mod tests {
-    use super::super::collections::Member;
+    use super::super::collections::CollectionMember;
     use super::*;
 
     /// Builds a crawl of collections with id, similar cluster, host, prefix and pages.
-    fn crawl(of: &[(u64, u64, &str, &str, &[u64])]) -> Crawl {
-        let mut crawl = Crawl::default();
+    fn crawl(of: &[(u64, u64, &str, &str, &[u64])]) -> CrawlCollections {
+        let mut crawl = CrawlCollections::default();
         for &(id, similar_cluster, host, prefix, pages) in of {
             let collection = crawl.collections.len() as u32;
             let (host, prefix, size) = (host.to_string(), prefix.to_string(), pages.len() as u32);
@@ -119,7 +119,12 @@ mod tests {
                 resemblance,
                 ..Collection::default()
             });
-            crawl.members.extend(pages.iter().map(|&doc_id| Member { collection, doc_id, text: 0, place: 0 }));
+            crawl.members.extend(pages.iter().map(|&doc_id| CollectionMember {
+                collection,
+                doc_id,
+                text: 0,
+                place: 0,
+            }));
         }
         crawl.sort();
         crawl
@@ -143,9 +148,9 @@ mod tests {
         assert_eq!(families, [(1, 7), (3, 7)].into());
         let mut found = crawl(&new);
         join(&mut found, &families, &known);
-        let told: Vec<_> =
+        let message: Vec<_> =
             found.collections.iter().map(|one| (one.id, one.similar_cluster, one.size, &*one.prefix)).collect();
-        assert_eq!(told, [(11, 7, 5, "http://new/m/"), (21, 7, 3, "http://other/")]);
+        assert_eq!(message, [(11, 7, 5, "http://new/m/"), (21, 7, 3, "http://other/")]);
         assert_eq!(found.collections[0].resemblance, Some((2 * 200 + 3 * 300) / 5));
         let of_first: Vec<u64> = found.members_of(0).iter().map(|page| page.doc_id).collect();
         assert_eq!((of_first, found.members_of(1).len()), (vec![11, 12, 13, 14, 15], 3));

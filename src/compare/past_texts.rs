@@ -7,12 +7,12 @@
 //! finds the texts that it needs by ignoring the crawls after its older result.
 
 use super::gather::PageColumns;
-use super::merge::{Side, merge};
+use super::merge::{MergeSide, merge};
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 use webtwin_results::ranges::{RangedTable, Ranges};
-use webtwin_storage::table::{Column, Table};
+use webtwin_storage::table::{Table, TableColumn};
 
 /// Name of the table with past texts.
 pub const TEXTS_BEFORE: &str = "texts_before";
@@ -24,7 +24,7 @@ const OF_PAGES: [&str; 3] = ["doc_id", "exact", "body"];
 
 /// Sources for the crawls before the older one.
 #[derive(Debug, Clone, Default)]
-pub struct Past {
+pub struct PastIntervals {
     /// Folders of results, newest first: the one before the older result, the one before that, and
     /// so on.
     pub results: Vec<String>,
@@ -73,9 +73,11 @@ impl PastTexts {
     /// Finds the tables of the last `versions` crawls, including the newer one.
     ///
     /// # Errors
-    /// Returns any error of [`Run::open`] and [`RangedTable::find`].
-    pub fn open(past: &Past, versions: u32, ranges: Ranges, workers: usize) -> Result<PastTexts> {
-        let find = |folder: &str, table| RangedTable::find(&Run::open(folder)?, table, ("doc_id", 64), ranges, workers);
+    /// Returns any error of [`FinishedRun::open`] and [`RangedTable::find`].
+    pub fn open(past: &PastIntervals, versions: u32, ranges: Ranges, workers: usize) -> Result<PastTexts> {
+        let find = |folder: &str, table| {
+            RangedTable::find(&FinishedRun::open(folder)?, table, ("doc_id", 64), ranges, workers)
+        };
         let mut found = PastTexts::default();
         let last = past.saved.as_ref().map_or(versions, |saved| saved.newest.min(versions));
         for (ago, folder) in (2..=last).zip(&past.results) {
@@ -117,7 +119,7 @@ impl PastTexts {
     ///
     /// # Errors
     /// Returns any error of [`RangedTable::read`].
-    pub fn of(&self, range: usize, old: &PageColumns<'_>, new: &PageColumns<'_>, versions: u32) -> Result<Remembered> {
+    pub fn of(&self, range: usize, old: &PageColumns<'_>, new: &PageColumns<'_>, versions: u32) -> Result<PageMemory> {
         let mut texts = self.read(range)?;
         let mut add = |of: &PageColumns<'_>, row, ago| {
             let content = of.content(row);
@@ -125,9 +127,9 @@ impl PastTexts {
         };
         for side in merge(old.doc_ids, new.doc_ids) {
             match side {
-                Side::Old(i) => add(old, i, 1),
-                Side::New(j) => add(new, j, 0),
-                Side::Both(i, j) => {
+                MergeSide::Old(i) => add(old, i, 1),
+                MergeSide::New(j) => add(new, j, 0),
+                MergeSide::Both(i, j) => {
                     add(new, j, 0);
                     add(old, i, 1);
                 }
@@ -143,7 +145,7 @@ fn text(exact: u64, body: u64) -> u64 {
 
 /// Reversions and past texts of some pages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Remembered {
+pub struct PageMemory {
     /// Pages that have again a text of a crawl before the older one, which the older crawl did not
     /// have; ascending, with the distance of the newest crawl that had it.
     pub reverted: Vec<(DocId, u32)>,
@@ -155,10 +157,10 @@ pub struct Remembered {
 ///
 /// A crawl of which `texts` has only those texts that the next crawl lacks yields the same output
 /// as a whole crawl.
-fn remember(mut texts: Vec<PastText>, versions: u32) -> Remembered {
+fn remember(mut texts: Vec<PastText>, versions: u32) -> PageMemory {
     // The input consists of sorted runs, which the standard library's stable sort merges.
     texts.sort();
-    let mut remembered = Remembered::default();
+    let mut remembered = PageMemory::default();
     for page in texts.chunk_by(|x, y| x.doc_id == y.doc_id) {
         if let [now, before, past @ ..] = page
             && (now.ago, before.ago) == (0, 1)
@@ -179,11 +181,11 @@ fn remember(mut texts: Vec<PastText>, versions: u32) -> Remembered {
 
 /// Builds the table `texts_before`.
 pub fn table(rows: &[PastText]) -> Table {
-    let ids = |value: fn(&PastText) -> u64| Column::Id(rows.iter().map(value).collect());
+    let ids = |value: fn(&PastText) -> u64| TableColumn::Id(rows.iter().map(value).collect());
     Table::new([
         ("doc_id", ids(|row| row.doc_id)),
         ("text", ids(|row| row.text)),
-        ("crawls_ago", Column::U32(rows.iter().map(|row| row.ago).collect())),
+        ("crawls_ago", TableColumn::U32(rows.iter().map(|row| row.ago).collect())),
     ])
 }
 

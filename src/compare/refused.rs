@@ -6,9 +6,9 @@ use std::sync::Mutex;
 use bytemuck::{Pod, Zeroable};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::gather::Shared;
+use super::gather::ThreadRows;
 use super::sites::{Sites, host_of};
-use super::two_crawls::Comparison;
+use super::two_crawls::ComparableResults;
 use webtwin_base::by_hash::Hashes;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, doc_id};
@@ -31,14 +31,14 @@ struct Refused {
 
 /// URLs that the new crawl refused, and hosts from which it fetched anything, according to its
 /// result.
-pub(super) struct Seen {
-    refused: Shared<Refused>,
+pub(super) struct SeenUrls {
+    refused: ThreadRows<Refused>,
     reasons: Vec<String>,
     /// Hashes of host names.
     hosts: Hashes,
 }
 
-impl Seen {
+impl SeenUrls {
     /// Returns the reasons why URLs of a range are not pages of the new crawl: by doc id,
     /// ascending, with the alphabetically first reason of each. A range can be taken once.
     ///
@@ -64,7 +64,7 @@ impl Seen {
 /// # Errors
 /// Returns [`webtwin_base::error::Error::Input`] if a file differs from the manifest, and any error
 /// of the disk.
-pub(super) fn seen(of: &Comparison, sites: &Sites) -> Result<Seen> {
+pub(super) fn seen(of: &ComparableResults, sites: &Sites) -> Result<SeenUrls> {
     let entries: Vec<&FileEntry> = of.new.manifest.table("rejected").collect();
     let share = of.pool.part(of.workers as u64 * 8);
     let reasons: Mutex<BTreeSet<String>> = Mutex::default();
@@ -107,5 +107,5 @@ pub(super) fn seen(of: &Comparison, sites: &Sites) -> Result<Seen> {
     let of_pages = sites.0.values().filter(|site| site.pages[1] > 0);
     let mut hosts: Hashes = of_pages.map(|site| xxh3_64(host_of(&site.name).as_bytes())).collect();
     hosts.extend(others.into_iter().flatten());
-    Ok(Seen { refused: Shared::new(refused), reasons, hosts })
+    Ok(SeenUrls { refused: ThreadRows::new(refused), reasons, hosts })
 }

@@ -31,7 +31,7 @@ use super::rates::six_digits;
 /// Relation of the hosts of a mirror and its original, `server_pairs.kind`. Mirrors are pooled by
 /// kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize)]
-pub enum Kind {
+pub enum HostRelation {
     /// One server with two names.
     Alias,
     /// A complete copy.
@@ -41,22 +41,22 @@ pub enum Kind {
     Part,
 }
 
-impl Kind {
+impl HostRelation {
     /// Returns the value in tables.
     pub fn word(self) -> &'static str {
         match self {
-            Kind::Alias => "alias",
-            Kind::Mirror => "mirror",
-            Kind::Part => "part",
+            HostRelation::Alias => "alias",
+            HostRelation::Mirror => "mirror",
+            HostRelation::Part => "part",
         }
     }
 
     /// Returns the kind of a value in tables.
-    pub fn of(word: &str) -> Kind {
+    pub fn of(word: &str) -> HostRelation {
         match word {
-            "alias" => Kind::Alias,
-            "part" => Kind::Part,
-            _ => Kind::Mirror,
+            "alias" => HostRelation::Alias,
+            "part" => HostRelation::Part,
+            _ => HostRelation::Mirror,
         }
     }
 }
@@ -65,7 +65,7 @@ impl Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Relation {
     /// Pool of the mirror.
-    pub kind: Kind,
+    pub kind: HostRelation,
     /// Number of intervals between crawls over which the mirror was observed.
     pub intervals: u32,
     /// Number of intervals at whose end it was no longer a mirror.
@@ -79,7 +79,7 @@ pub struct Relation {
 
 /// Value of a visit to a mirror.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Worth {
+pub struct VisitValue {
     /// Probability that the relation ends in an interval.
     pub hazard: f64,
     /// Number of pages to fetch for an answer.
@@ -112,8 +112,8 @@ pub fn probes(policy: &Policy, pages: u32) -> u32 {
 ///
 /// # Cost
 /// Linear.
-pub fn worth(now: &[Relation], past: &[Relation], policy: &Policy) -> Vec<Worth> {
-    let mut pools: BTreeMap<Kind, (u32, u32)> = BTreeMap::new();
+pub fn worth(now: &[Relation], past: &[Relation], policy: &Policy) -> Vec<VisitValue> {
+    let mut pools: BTreeMap<HostRelation, (u32, u32)> = BTreeMap::new();
     for relation in now.iter().chain(past) {
         let (ends, intervals) = pools.entry(relation.kind).or_default();
         *ends += relation.ends;
@@ -129,13 +129,13 @@ pub fn worth(now: &[Relation], past: &[Relation], policy: &Policy) -> Vec<Worth>
         let probes = probes(policy, relation.skipped);
         let ended = -(-hazard * f64::from(relation.age)).exp_m1();
         let priority = f64::from(relation.skipped) * ended / f64::from(probes.max(1));
-        Worth { hazard: six_digits(hazard), probes, priority: six_digits(priority) }
+        VisitValue { hazard: six_digits(hazard), probes, priority: six_digits(priority) }
     };
     now.iter().map(of).collect()
 }
 
 /// Returns the indices by falling priority; ties go to the smaller index.
-pub fn order(worth: &[Worth]) -> Vec<usize> {
+pub fn order(worth: &[VisitValue]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..worth.len()).collect();
     order.sort_by(|&x, &y| worth[y].priority.total_cmp(&worth[x].priority).then(x.cmp(&y)));
     order
@@ -143,7 +143,7 @@ pub fn order(worth: &[Worth]) -> Vec<usize> {
 
 /// Selects the visits that a budget of pages allows, in the order of priority. Each visit that
 /// still fits is selected, so that a large one does not exclude small ones.
-pub fn within(budget: u64, worth: &[Worth], order: &[usize]) -> Vec<bool> {
+pub fn within(budget: u64, worth: &[VisitValue], order: &[usize]) -> Vec<bool> {
     let mut chosen = vec![false; worth.len()];
     let mut left = budget;
     for &at in order {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     fn relation(intervals: u32, ends: u32, skipped: u32, age: u32) -> Relation {
-        Relation { kind: Kind::Mirror, intervals, ends, skipped, age }
+        Relation { kind: HostRelation::Mirror, intervals, ends, skipped, age }
     }
 
     #[test]
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(found[1].hazard, six_digits(4.0 * pool / 9.0));
         assert_eq!(found[0].priority, six_digits(10.0 * (1.0 - (-(1.0 + 4.0 * pool) / 8.0f64).exp())));
         // The ends of one kind do not affect another kind.
-        let alone = [Relation { kind: Kind::Alias, ..now[1] }];
+        let alone = [Relation { kind: HostRelation::Alias, ..now[1] }];
         assert_eq!(worth(&alone, &past, &POLICY)[0].hazard, six_digits(4.0 * 0.5 / 6.0 / 9.0));
     }
 

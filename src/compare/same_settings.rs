@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use webtwin_base::error::{Error, Result};
 use webtwin_job::{FORMER, Job};
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 
 /// Settings that may differ, as prefixes of their names: locations of the crawl and of results, the
 /// previous result, decisions of people and findings added later, settings of other kinds of jobs,
@@ -47,7 +47,7 @@ pub struct Comparable {
 /// # Errors
 /// Returns [`Error::Usage`] naming a setting or recipe that differs, unless `across_settings`; and
 /// also if a result has no pages.
-pub fn comparable(old: &Run, new: &Run, across_settings: bool) -> Result<Comparable> {
+pub fn comparable(old: &FinishedRun, new: &FinishedRun, across_settings: bool) -> Result<Comparable> {
     for run in [old, new] {
         if run.manifest.table("pages").next().is_none() {
             let of = format!("{}: has no table of pages; diff compares results of `webtwin run`", run.folder);
@@ -58,7 +58,7 @@ pub fn comparable(old: &Run, new: &Run, across_settings: bool) -> Result<Compara
         .or_else(|| other_recipe(&old.manifest.recipes, &new.manifest.recipes));
     match difference {
         Some(_) if across_settings => {
-            let of = |run: &Run| run.manifest.recipes.get("simhash").cloned();
+            let of = |run: &FinishedRun| run.manifest.recipes.get("simhash").cloned();
             Ok(Comparable { settings: false, simhashes: of(old).is_some() && of(old) == of(new) })
         }
         Some(found) => Err(differ(old, &new.folder.to_string(), found)),
@@ -67,7 +67,7 @@ pub fn comparable(old: &Run, new: &Run, across_settings: bool) -> Result<Compara
 }
 
 /// Builds the error for two results that differ in one setting, with both values.
-fn differ(old: &Run, new: &str, (name, [a, b]): (String, [String; 2])) -> Error {
+fn differ(old: &FinishedRun, new: &str, (name, [a, b]): (String, [String; 2])) -> Error {
     Error::Usage(format!(
         "{} has {name} = {a}, {new} has {b}: they would differ by how they were made, not by what was crawled; run one of \
          them again, or compare pages and sites only with --across-settings",
@@ -79,7 +79,7 @@ fn differ(old: &Run, new: &str, (name, [a, b]): (String, [String; 2])) -> Error 
 ///
 /// # Errors
 /// Returns any error of [`comparable`].
-pub fn will_be_comparable(old: &Run, job: &Job) -> Result<()> {
+pub fn will_be_comparable(old: &FinishedRun, job: &Job) -> Result<()> {
     let new = serde_json::to_value(job).expect("a job is plain values");
     match difference(&old.manifest.job, &new).filter(|_| !job.recrawl.across_settings) {
         Some(found) => Err(differ(old, "this job", found)),

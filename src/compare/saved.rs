@@ -17,25 +17,25 @@ use bincode::Options;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::collections::Crawl;
-use super::history::Pair;
+use super::collections::CrawlCollections;
+use super::history::CrawlPairFacts;
 use super::rates::Visits;
-use super::revisit::Kind;
+use super::revisit::HostRelation;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::DocId;
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 
 /// Path of the file in the folder of a comparison.
 pub const NAME: &str = "history";
 
 const MAGIC: [u8; 8] = *b"wthistry";
 
-/// Format of the content. Incremented whenever [`Saved`] or a type in it changes.
+/// Format of the content. Incremented whenever [`SavedComparison`] or a type in it changes.
 const FORMAT: u32 = 3;
 
 /// Content of the file.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Saved {
+pub struct SavedComparison {
     /// Number of crawls without a match after which a collection has died. The pairs depend on it.
     pub patience: u8,
     /// Number of crawls that the next comparison needs with their pages. The file has one crawl
@@ -44,20 +44,20 @@ pub struct Saved {
     /// Attempt that wrote the result of each crawl, by the crawl's number.
     pub results: BTreeMap<u32, String>,
     /// Crawls, by number.
-    pub crawls: BTreeMap<u32, Crawl>,
+    pub crawls: BTreeMap<u32, CrawlCollections>,
     /// Matches of two crawls, by their numbers.
-    pub pairs: BTreeMap<(u32, u32), Pair>,
+    pub pairs: BTreeMap<(u32, u32), CrawlPairFacts>,
     /// Visits to the pages of each host, by the crawl that made them; the newest last.
     pub hosts: BTreeMap<String, Vec<(u32, Visits)>>,
     /// Intervals and ends of mirrors that no longer exist.
-    pub ended: Ended,
+    pub ended: EndedMirrors,
     /// Pages that were requested as probes after each crawl, ascending.
     pub asked: BTreeMap<u32, Vec<DocId>>,
 }
 
 /// Intervals and ends of mirrors that no longer exist, by the crawl that first lacked them. The
 /// intervals and ends of a mirror that came back are subtracted at the crawl that has it again.
-pub type Ended = BTreeMap<(u32, Kind), (i64, i64)>;
+pub type EndedMirrors = BTreeMap<(u32, HostRelation), (i64, i64)>;
 
 /// History of an earlier comparison.
 pub struct SavedHistory {
@@ -68,17 +68,17 @@ pub struct SavedHistory {
     /// Checksum of the file.
     pub checksum: String,
     /// Content of the file.
-    pub saved: Saved,
+    pub saved: SavedComparison,
 }
 
 impl SavedHistory {
     /// Reads the history of a comparison. Its crawls must have been read with `recipes`.
     ///
     /// # Errors
-    /// Returns [`Error::Usage`] if the comparison has no history, and any error of [`Run::open`]
-    /// and [`Saved::decode`].
+    /// Returns [`Error::Usage`] if the comparison has no history, and any error of [`FinishedRun::open`]
+    /// and [`SavedComparison::decode`].
     pub fn open(url: &str, recipes: &BTreeMap<String, String>) -> Result<SavedHistory> {
-        let comparison = Run::open(url)?;
+        let comparison = FinishedRun::open(url)?;
         let name = comparison.folder.join(NAME)?.name().to_string();
         let file = comparison.manifest.files.iter().find(|file| file.path == NAME);
         let file = file.ok_or_else(|| {
@@ -86,12 +86,12 @@ impl SavedHistory {
             Error::Usage(format!("--history {url}: {what}"))
         })?;
         let bytes = comparison.manifest.read_file(&comparison.folder, file)?;
-        let saved = Saved::decode(&name, &bytes, recipes)?;
+        let saved = SavedComparison::decode(&name, &bytes, recipes)?;
         Ok(SavedHistory { url: url.to_string(), name, checksum: file.xxh3.clone(), saved })
     }
 }
 
-impl Saved {
+impl SavedComparison {
     /// Encodes the file.
     pub fn encode(&self, recipes: &BTreeMap<String, String>) -> Vec<u8> {
         let recipes = named(recipes);
@@ -112,7 +112,7 @@ impl Saved {
     /// Returns [`Error::Input`] if the bytes are not such a file, have another format, are
     /// truncated or damaged. Returns [`Error::Usage`] if the crawls were read with other recipes
     /// than `recipes`, because then ids and hashes are not comparable.
-    pub fn decode(name: &str, bytes: &[u8], recipes: &BTreeMap<String, String>) -> Result<Saved> {
+    pub fn decode(name: &str, bytes: &[u8], recipes: &BTreeMap<String, String>) -> Result<SavedComparison> {
         let refuse = |what: &str| Error::input(name, format!("{what}; compare the results themselves, without it"));
         let mut rest = bytes;
         let mut take = |count: usize| rest.split_off(..count).ok_or_else(|| refuse("it is cut off"));
@@ -152,13 +152,13 @@ fn named(recipes: &BTreeMap<String, String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collections::{Collection, Member};
+    use crate::collections::{Collection, CollectionMember};
 
-    fn saved() -> (Saved, BTreeMap<String, String>) {
+    fn saved() -> (SavedComparison, BTreeMap<String, String>) {
         let collections = vec![Collection { id: 7, size: 1, host: "a.example".into(), ..Collection::default() }];
-        let members = vec![Member { collection: 0, doc_id: 7, text: 1, place: 2 }];
-        let crawl = Crawl { time: 5, forgotten: 0, collections, members };
-        let saved = Saved { patience: 2, crawls: BTreeMap::from([(0, crawl)]), ..Saved::default() };
+        let members = vec![CollectionMember { collection: 0, doc_id: 7, text: 1, place: 2 }];
+        let crawl = CrawlCollections { time: 5, forgotten: 0, collections, members };
+        let saved = SavedComparison { patience: 2, crawls: BTreeMap::from([(0, crawl)]), ..SavedComparison::default() };
         (saved, BTreeMap::from([("doc_id".into(), "d1".into())]))
     }
 
@@ -166,7 +166,7 @@ mod tests {
     fn what_is_saved_comes_back_and_equal_histories_are_equal_bytes() {
         let (saved, recipes) = saved();
         let bytes = saved.encode(&recipes);
-        assert_eq!(Saved::decode("h", &bytes, &recipes).unwrap(), saved);
+        assert_eq!(SavedComparison::decode("h", &bytes, &recipes).unwrap(), saved);
         assert_eq!(saved.clone().encode(&recipes), bytes);
     }
 
@@ -175,20 +175,20 @@ mod tests {
         let (saved, recipes) = saved();
         let bytes = saved.encode(&recipes);
         for at in 0..bytes.len() {
-            assert!(Saved::decode("h", &bytes[..at], &recipes).is_err(), "cut at {at}");
+            assert!(SavedComparison::decode("h", &bytes[..at], &recipes).is_err(), "cut at {at}");
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x10;
-            assert!(Saved::decode("h", &damaged, &recipes).is_err(), "damaged at {at}");
+            assert!(SavedComparison::decode("h", &damaged, &recipes).is_err(), "damaged at {at}");
         }
         let longer = [&bytes[..], &[0]].concat();
-        assert!(Saved::decode("h", &longer, &recipes).is_err());
+        assert!(SavedComparison::decode("h", &longer, &recipes).is_err());
     }
 
     #[test]
     fn another_recipe_is_refused_with_both_names() {
         let (saved, recipes) = saved();
         let other = BTreeMap::from([("doc_id".into(), "d2".into())]);
-        let error = Saved::decode("h", &saved.encode(&recipes), &other).unwrap_err();
+        let error = SavedComparison::decode("h", &saved.encode(&recipes), &other).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         assert!(error.to_string().contains("doc_id=d1") && error.to_string().contains("doc_id=d2"));
     }

@@ -10,10 +10,10 @@ use std::collections::{HashMap, HashSet};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::pages::What;
-use webtwin_base::by_hash::ByHash;
-use webtwin_storage::table::{Column, Table};
-use webtwin_storage::texts::Texts;
+use super::pages::PageChange;
+use webtwin_base::by_hash::HashKeyMap;
+use webtwin_storage::table::{Table, TableColumn};
+use webtwin_storage::texts::StringTable;
 
 /// Hash of a site's name.
 pub(super) type SiteId = u64;
@@ -46,8 +46,8 @@ pub struct Site {
     pub pages: [u64; 2],
     /// Number of URLs that are pages in both crawls.
     pub both: u64,
-    /// Number of pages by change, in the order of [`What::ALL`].
-    pub what: [u64; What::ALL.len()],
+    /// Number of pages by change, in the order of [`PageChange::ALL`].
+    pub what: [u64; PageChange::ALL.len()],
 }
 
 impl Site {
@@ -79,11 +79,11 @@ impl Site {
 
 /// All sites by id.
 #[derive(Debug, Default)]
-pub struct Sites(pub ByHash<Site>);
+pub struct Sites(pub HashKeyMap<Site>);
 
 impl Sites {
     /// Merges the sites and pages that several threads have counted.
-    pub fn of(counted: impl IntoIterator<Item = Counted>) -> Sites {
+    pub fn of(counted: impl IntoIterator<Item = SiteTally>) -> Sites {
         let mut sites = Sites::default();
         for of_thread in counted {
             for (id, number) in of_thread.numbers {
@@ -98,12 +98,12 @@ impl Sites {
     }
 
     /// Numbers the sites from 0, in no particular order.
-    pub fn numbers(&self) -> ByHash<u32> {
+    pub fn numbers(&self) -> HashKeyMap<u32> {
         self.0.keys().copied().zip(0..).collect()
     }
 
     /// Adds the changes of pages, counted by the number of their site.
-    pub fn add(&mut self, numbers: &ByHash<u32>, judged: &[OfSite]) {
+    pub fn add(&mut self, numbers: &HashKeyMap<u32>, judged: &[SitePages]) {
         for (id, site) in &mut self.0 {
             let counts = &judged[numbers[id] as usize];
             site.what.iter_mut().zip(counts).for_each(|(all, more)| *all += u64::from(*more));
@@ -111,26 +111,26 @@ impl Sites {
     }
 
     /// Returns the hash of each site's bare name.
-    pub fn bare_names(&self) -> ByHash<u64> {
+    pub fn bare_names(&self) -> HashKeyMap<u64> {
         self.0.iter().map(|(id, site)| (*id, xxh3_64(site.bare().as_bytes()))).collect()
     }
 }
 
-/// Number of pages of a site by change, in the order of [`What::ALL`].
-pub(super) type OfSite = [u32; What::ALL.len()];
+/// Number of pages of a site by change, in the order of [`PageChange::ALL`].
+pub(super) type SitePages = [u32; PageChange::ALL.len()];
 
 /// Pages by site, as one thread counts them. The counts are denser than [`Site`]s, because pages
 /// are not sorted by site, and a count that misses the core's cache costs more than all other work
 /// on the page in this pass.
 #[derive(Debug, Default)]
-pub struct Counted {
-    numbers: ByHash<u32>,
-    names: Texts,
+pub struct SiteTally {
+    numbers: HashKeyMap<u32>,
+    names: StringTable,
     /// Number of pages of the old crawl, of the new one, and of both.
     pages: Vec<[u32; 3]>,
 }
 
-impl Counted {
+impl SiteTally {
     /// Counts a page of a site, which is in one crawl or in both.
     pub fn add(&mut self, site: &str, old: bool, new: bool) {
         let number = match self.numbers.entry(site_id(site)) {
@@ -149,7 +149,7 @@ impl Counted {
 /// Evidence for a move between two sites: pages that one lost and the other gained under the same
 /// path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Votes {
+pub(super) struct SiteVotes {
     /// Number of such pages.
     pub paths: u64,
     /// Number of such pages whose texts are the same, or near by simhash.
@@ -187,7 +187,7 @@ const TEXTS: u64 = 3;
 /// [`TEXTS`] and a tenth of these pages have a text that is the same or near.
 ///
 /// The result is the same when old and new are exchanged.
-pub(super) fn between(sites: &Sites, votes: &HashMap<(SiteId, SiteId), Votes>) -> Vec<SiteMove> {
+pub(super) fn between(sites: &Sites, votes: &HashMap<(SiteId, SiteId), SiteVotes>) -> Vec<SiteMove> {
     let mut found = Vec::new();
     for (&(from, to), votes) in votes {
         let (old, new) = (&sites.0[&from], &sites.0[&to]);
@@ -249,7 +249,7 @@ pub(super) fn table(sites: &Sites, moves: &[SiteMove]) -> Table {
             site if from.is_some() && site.has_come() => ("moved_to", from),
             Site { pages: [0, _], .. } => ("new", None),
             Site { pages: [_, 0], .. } => ("gone", None),
-            site if site.what[What::Same as usize] == site.pages[0].max(site.pages[1]) => ("same", None),
+            site if site.what[PageChange::Same as usize] == site.pages[0].max(site.pages[1]) => ("same", None),
             _ => ("changed", None),
         };
         if what != "same" {
@@ -257,9 +257,9 @@ pub(super) fn table(sites: &Sites, moves: &[SiteMove]) -> Table {
         }
     }
     rows.sort_by_cached_key(|row| (host_of(&row.0.name).to_string(), row.0.name.clone()));
-    let texts = |value: &dyn Fn(&SiteRow<'_>) -> String| Column::Text(rows.iter().map(value).collect());
-    let counts = |value: &dyn Fn(&Site) -> u64| Column::Count(rows.iter().map(|row| value(row.0)).collect());
-    let of = |what: What| counts(&move |site: &Site| site.what[what as usize]);
+    let texts = |value: &dyn Fn(&SiteRow<'_>) -> String| TableColumn::Text(rows.iter().map(value).collect());
+    let counts = |value: &dyn Fn(&Site) -> u64| TableColumn::Count(rows.iter().map(|row| value(row.0)).collect());
+    let of = |what: PageChange| counts(&move |site: &Site| site.what[what as usize]);
     Table::new([
         ("host", texts(&|row| host_of(&row.0.name).to_string())),
         ("site", texts(&|row| row.0.name.clone())),
@@ -267,16 +267,16 @@ pub(super) fn table(sites: &Sites, moves: &[SiteMove]) -> Table {
         ("other_site", texts(&|row| row.2.map_or(String::new(), |other| sites.0[&other].name.clone()))),
         ("pages_old", counts(&|site| site.pages[0])),
         ("pages_new", counts(&|site| site.pages[1])),
-        ("same", of(What::Same)),
-        ("bytes", of(What::Bytes)),
-        ("near", of(What::Near)),
-        ("changed", of(What::Changed)),
-        ("rewritten", of(What::Rewritten)),
-        ("reverted", of(What::Reverted)),
-        ("gone", of(What::Gone)),
-        ("new", of(What::New)),
-        ("moved_from", of(What::MovedFrom)),
-        ("moved_to", of(What::MovedTo)),
+        ("same", of(PageChange::Same)),
+        ("bytes", of(PageChange::Bytes)),
+        ("near", of(PageChange::Near)),
+        ("changed", of(PageChange::Changed)),
+        ("rewritten", of(PageChange::Rewritten)),
+        ("reverted", of(PageChange::Reverted)),
+        ("gone", of(PageChange::Gone)),
+        ("new", of(PageChange::New)),
+        ("moved_from", of(PageChange::MovedFrom)),
+        ("moved_to", of(PageChange::MovedTo)),
     ])
 }
 
@@ -295,10 +295,10 @@ mod tests {
         sites
     }
 
-    fn told(of: &[(&str, [u64; 2], u64)], votes: &[(&str, &str, u64, u64)]) -> Vec<(String, String)> {
+    fn message(of: &[(&str, [u64; 2], u64)], votes: &[(&str, &str, u64, u64)]) -> Vec<(String, String)> {
         let sites = sites(of);
         let there =
-            votes.iter().map(|&(a, b, paths, texts)| ((site_id(a), site_id(b)), Votes { paths, texts })).collect();
+            votes.iter().map(|&(a, b, paths, texts)| ((site_id(a), site_id(b)), SiteVotes { paths, texts })).collect();
         let moved = moved_sites(&sites, &between(&sites, &there));
         // Exchanges old and new.
         let mirrored =
@@ -316,29 +316,29 @@ mod tests {
     fn a_site_under_another_scheme_has_moved_whatever_its_texts_are() {
         let of = [("http://a.example", [10, 0], 0), ("https://www.a.example", [0, 12], 0)];
         let moved = vec![("http://a.example".to_string(), "https://www.a.example".to_string())];
-        assert_eq!(told(&of, &[("http://a.example", "https://www.a.example", 6, 0)]), moved);
-        assert_eq!(told(&of, &[("http://a.example", "https://www.a.example", 4, 0)]), []);
+        assert_eq!(message(&of, &[("http://a.example", "https://www.a.example", 6, 0)]), moved);
+        assert_eq!(message(&of, &[("http://a.example", "https://www.a.example", 4, 0)]), []);
     }
 
     #[test]
     fn another_name_needs_texts_and_both_sides_prefer_the_better_choice() {
         let of = [("http://a", [10, 1], 1), ("http://b", [0, 10], 0), ("http://c", [0, 10], 0)];
-        assert_eq!(told(&of, &[("http://a", "http://b", 9, 0)]), []);
-        let moved = told(&of, &[("http://a", "http://b", 8, 4), ("http://a", "http://c", 9, 3)]);
+        assert_eq!(message(&of, &[("http://a", "http://b", 9, 0)]), []);
+        let moved = message(&of, &[("http://a", "http://b", 8, 4), ("http://a", "http://c", 9, 3)]);
         assert_eq!(moved, [("http://a".to_string(), "http://c".to_string())]);
     }
 
     #[test]
     fn a_site_that_is_still_there_may_lose_parts_to_several_that_have_come() {
         let of = [("http://a", [30, 10], 10), ("http://b", [0, 10], 0), ("http://c", [0, 10], 0)];
-        let moved = told(&of, &[("http://a", "http://b", 9, 4), ("http://a", "http://c", 10, 3)]);
+        let moved = message(&of, &[("http://a", "http://b", 9, 4), ("http://a", "http://c", 10, 3)]);
         assert_eq!(moved, [("http://a", "http://c"), ("http://a", "http://b")].map(|(a, b)| (a.into(), b.into())));
     }
 
     #[test]
     fn a_site_that_is_still_there_has_not_moved_to_one_that_was_there() {
         let of = [("http://a", [10, 5], 5), ("http://b", [10, 15], 10)];
-        assert_eq!(told(&of, &[("http://a", "http://b", 5, 5)]), []);
+        assert_eq!(message(&of, &[("http://a", "http://b", 5, 5)]), []);
     }
 
     proptest! {
@@ -353,7 +353,7 @@ mod tests {
         fn sites_have_the_pages_that_all_threads_have_counted(
             pages in prop::collection::vec((0usize..6, 0usize..3, 0usize..3), 0..60)
         ) {
-            let mut of_threads: [Counted; 3] = Default::default();
+            let mut of_threads: [SiteTally; 3] = Default::default();
             let mut plain: HashMap<String, Site> = HashMap::new();
             for (site, of, thread) in pages {
                 let name = format!("http://{site}");
@@ -369,9 +369,9 @@ mod tests {
             prop_assert_eq!(by_name(&sites), plain.clone());
             // Counts as many changed pages for each site as its number.
             let numbers = sites.numbers();
-            let judged: Vec<OfSite> = (0..sites.0.len() as u32).map(|number| [number; What::ALL.len()]).collect();
+            let judged: Vec<SitePages> = (0..sites.0.len() as u32).map(|number| [number; PageChange::ALL.len()]).collect();
             sites.add(&numbers, &judged);
-            prop_assert!(sites.0.iter().all(|(id, site)| site.what == [u64::from(numbers[id]); What::ALL.len()]));
+            prop_assert!(sites.0.iter().all(|(id, site)| site.what == [u64::from(numbers[id]); PageChange::ALL.len()]));
         }
     }
 

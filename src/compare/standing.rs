@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::exports::lines;
 use super::gather::Contents;
-use super::pages::{What, what};
-use super::stood::Entry;
-use super::two_crawls::Comparison;
+use super::pages::{PageChange, what};
+use super::stood::ListEntry;
+use super::two_crawls::ComparableResults;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 use webtwin_core::applications::exports::{AvoidLists, BY_PAGES, EXPORTS};
 use webtwin_core::applications::heritrix::SurtRules;
-use webtwin_core::applications::prefixes::Prefix;
+use webtwin_core::applications::prefixes::SkipPrefix;
 use webtwin_pages::surt::surt_prefix_of;
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 
 /// Entries of the old list that may stand, with observations of their pages.
-pub(super) struct Standing {
+pub(super) struct AvoidListInForce {
     /// Kept pages that the new crawl lacks or that were rewritten, ascending.
     lost: Vec<DocId>,
     /// Pages of collections that have ended, ascending.
@@ -39,24 +39,24 @@ struct Noted {
     stands: AtomicBool,
     /// True if a page leaves the list.
     leaves: AtomicBool,
-    /// [`Entry::heritrix`].
+    /// [`ListEntry::heritrix`].
     heritrix: bool,
-    /// [`Entry::pages`].
+    /// [`ListEntry::pages`].
     pages: u64,
-    /// [`Entry::bytes`].
+    /// [`ListEntry::bytes`].
     bytes: u64,
 }
 
 /// Entries of the list in force before that still stand.
 #[derive(Default)]
-pub(super) struct Stands {
+pub(super) struct StandingEntries {
     /// Entries, ascending.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ListEntry>,
     /// URLs of pages below entries for which Heritrix has no line.
     pub without_line: Vec<String>,
 }
 
-impl Standing {
+impl AvoidListInForce {
     /// Collects the entries of the old list and those that stood next to it. Returns `None` unless
     /// the new crawl obeyed the list (`recrawl.avoided`) and lists are compared.
     ///
@@ -66,7 +66,7 @@ impl Standing {
     /// # Cost
     /// Reads the doc ids of kept pages and the contents of all pages once. Holds the list's entries
     /// in memory, and 8 bytes for each kept page and for each page that stands.
-    pub(super) fn of(of: &Comparison, ended: &[DocId]) -> Result<Option<Standing>> {
+    pub(super) fn of(of: &ComparableResults, ended: &[DocId]) -> Result<Option<AvoidListInForce>> {
         let Some([old, _]) = of.avoid.as_ref().filter(|_| of.recrawl.obeys()) else { return Ok(None) };
         let mut lost = Vec::new();
         for range in 0..of.ranges.count() {
@@ -87,7 +87,7 @@ impl Standing {
                 let is = contents_new.content(row);
                 let was = old.u64("doc_id")?.binary_search(doc_id).ok().map(|row| contents_old.content(row));
                 let bits = was.and_then(|was| was.bits(&is)).filter(|_| of.comparable.simhashes);
-                is_there[at] = was.is_none_or(|was| what(&was, &is, bits, None) != What::Rewritten);
+                is_there[at] = was.is_none_or(|was| what(&was, &is, bits, None) != PageChange::Rewritten);
             }
         }
         let mut is_there = is_there.into_iter();
@@ -98,9 +98,9 @@ impl Standing {
         }
         let ended = ended.to_vec();
         let mut standing =
-            Standing { lost, ended, prefixes: HashMap::new(), urls: HashMap::new(), below: Mutex::default() };
+            AvoidListInForce { lost, ended, prefixes: HashMap::new(), urls: HashMap::new(), below: Mutex::default() };
         let stood = of.stood.iter().flat_map(|stood| stood.entries.iter().cloned());
-        for Entry { url, single, heritrix, pages, bytes } in entries(&of.old)?.into_iter().chain(stood) {
+        for ListEntry { url, single, heritrix, pages, bytes } in entries(&of.old)?.into_iter().chain(stood) {
             let of = if single { &mut standing.urls } else { &mut standing.prefixes };
             of.insert(url, Noted { heritrix, pages, bytes, ..Noted::default() });
         }
@@ -140,8 +140,8 @@ impl Standing {
     ///
     /// # Cost
     /// Reads the list in force again if pages leave a prefix, or if Heritrix has no line for one.
-    pub(super) fn stands(&self, of: &Comparison) -> Result<Stands> {
-        let entry_of = |entries: &HashMap<String, Noted>, single| -> Vec<Entry> {
+    pub(super) fn stands(&self, of: &ComparableResults) -> Result<StandingEntries> {
+        let entry_of = |entries: &HashMap<String, Noted>, single| -> Vec<ListEntry> {
             let whole = entries.iter().filter(|(_, noted)| noted.is_whole());
             whole.map(|(url, noted)| noted.entry(url, single)).collect()
         };
@@ -158,7 +158,7 @@ impl Standing {
                 }
                 let whole: Vec<&Noted> = whole(url);
                 if whole.is_empty() {
-                    entries.push(Entry { url: url.to_string(), single: true, heritrix: false, pages: 1, bytes: 0 });
+                    entries.push(ListEntry { url: url.to_string(), single: true, heritrix: false, pages: 1, bytes: 0 });
                 } else if !whole.iter().any(|noted| noted.heritrix) {
                     without_line.push(url.to_string());
                 }
@@ -166,14 +166,14 @@ impl Standing {
         }
         entries.sort_unstable();
         entries.dedup_by(|x, y| (&x.url, x.single) == (&y.url, y.single));
-        Ok(Stands { entries, without_line })
+        Ok(StandingEntries { entries, without_line })
     }
 }
 
 impl Noted {
     /// Returns the entry of a URL or prefix with these observations.
-    fn entry(&self, url: &str, single: bool) -> Entry {
-        Entry { url: url.to_string(), single, heritrix: self.heritrix, pages: self.pages, bytes: self.bytes }
+    fn entry(&self, url: &str, single: bool) -> ListEntry {
+        ListEntry { url: url.to_string(), single, heritrix: self.heritrix, pages: self.pages, bytes: self.bytes }
     }
 
     /// True if the entry stands for all of its pages that are not on the new list.
@@ -191,7 +191,7 @@ impl Noted {
 ///
 /// # Errors
 /// Returns any error of the stores.
-pub(super) fn entries(of: &Run) -> Result<Vec<Entry>> {
+pub(super) fn entries(of: &FinishedRun) -> Result<Vec<ListEntry>> {
     let mut entries = Vec::new();
     let surts = lines(of, "heritrix-surts.txt")?.unwrap_or_default();
     let surts: HashSet<&str> = surts.lines().filter_map(|line| line.strip_prefix('+')).collect();
@@ -202,7 +202,7 @@ pub(super) fn entries(of: &Run) -> Result<Vec<Entry>> {
         entries.extend(text.lines().map(|url| {
             let (pages, bytes) = sizes.get(url).copied().unwrap_or((u64::from(single), 0));
             let heritrix = surts.contains(surt_prefix_of(url).as_str());
-            Entry { url: url.to_string(), single, heritrix, pages, bytes }
+            ListEntry { url: url.to_string(), single, heritrix, pages, bytes }
         }));
     }
     Ok(entries)
@@ -218,8 +218,8 @@ fn size_of(line: &str) -> Option<(&str, (u64, u64))> {
 
 /// Renders each export for some entries, as lines in the order of the entries, including headers
 /// and final lines.
-pub(super) fn lines_of(entries: &[Entry]) -> HashMap<&'static str, Vec<String>> {
-    let prefixes: Vec<Prefix> = entries.iter().map(Entry::prefix).collect();
+pub(super) fn lines_of(entries: &[ListEntry]) -> HashMap<&'static str, Vec<String>> {
+    let prefixes: Vec<SkipPrefix> = entries.iter().map(ListEntry::prefix).collect();
     let surts = entries.iter().filter(|entry| entry.heritrix).map(|entry| surt_prefix_of(&entry.url)).collect();
     let lists = [AvoidLists { prefixes, surt_rules: SurtRules { prefixes: surts, urls: Vec::new() } }];
     EXPORTS.iter().map(|export| (export.name, export.text(&lists).lines().map(str::to_string).collect())).collect()

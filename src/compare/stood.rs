@@ -7,12 +7,12 @@
 //! to those that stand after the newer one, so that a repeated comparison can read them too.
 
 use super::avoid::COLUMNS;
-use super::past_texts::Past;
+use super::past_texts::PastIntervals;
 use webtwin_base::error::Result;
-use webtwin_core::applications::prefixes::Prefix;
-use webtwin_results::Run;
+use webtwin_core::applications::prefixes::SkipPrefix;
+use webtwin_results::FinishedRun;
 use webtwin_results::ranges::{RangedTable, Ranges};
-use webtwin_storage::table::{Column, Table};
+use webtwin_storage::table::{Table, TableColumn};
 
 /// Name of the table of pages.
 pub(super) const AVOID_STANDING: &str = "avoid_standing";
@@ -22,7 +22,7 @@ pub(super) const ENTRIES_STANDING: &str = "entries_standing";
 
 /// Entry of a crawler's list.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Entry {
+pub(super) struct ListEntry {
     /// URL, or prefix of URLs.
     pub url: String,
     /// True if the entry stands for that URL only.
@@ -37,35 +37,35 @@ pub(super) struct Entry {
     pub bytes: u64,
 }
 
-impl Entry {
+impl ListEntry {
     /// Converts the entry into a prefix for the exports.
-    pub(super) fn prefix(&self) -> Prefix {
-        Prefix { prefix: self.url.clone(), single: self.single, pages: self.pages, bytes: self.bytes }
+    pub(super) fn prefix(&self) -> SkipPrefix {
+        SkipPrefix { prefix: self.url.clone(), single: self.single, pages: self.pages, bytes: self.bytes }
     }
 }
 
 /// Entries that stood after the older crawl and are not on the list of its result.
 #[derive(Debug)]
-pub(super) struct Stood {
+pub(super) struct FormerEntries {
     pages: RangedTable,
     /// Value of `crawls_ago` of the rows: 0, or 1 if the comparison has a crawl after the older
     /// one.
     crawls_ago: u32,
     /// Entries, ascending.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ListEntry>,
 }
 
-impl Stood {
+impl FormerEntries {
     /// Opens the tables of an earlier comparison. Returns `None` if it has neither the older result
     /// nor the crawl before as its newest, or if it did not compare lists.
     ///
     /// # Errors
-    /// Returns any error of [`Run::open`] and [`RangedTable::find`].
-    pub(super) fn open(past: &Past, ranges: Ranges, workers: usize) -> Result<Option<Stood>> {
+    /// Returns any error of [`FinishedRun::open`] and [`RangedTable::find`].
+    pub(super) fn open(past: &PastIntervals, ranges: Ranges, workers: usize) -> Result<Option<FormerEntries>> {
         let Some(saved) = past.saved.as_ref().filter(|saved| saved.newest == 1 && saved.later <= 1) else {
             return Ok(None);
         };
-        let run = Run::open(&saved.comparison)?;
+        let run = FinishedRun::open(&saved.comparison)?;
         let Some(pages) = RangedTable::find(&run, AVOID_STANDING, ("doc_id", 64), ranges, workers)? else {
             return Ok(None);
         };
@@ -75,7 +75,7 @@ impl Stood {
         let heritrix = table.bool("heritrix").ok();
         let sizes = table.u64("pages").ok().zip(table.u64("bytes").ok());
         let rows = table.text("url")?.iter().enumerate().filter(|(row, _)| ago[*row] == saved.later);
-        let entry = |(row, url): (usize, &str)| Entry {
+        let entry = |(row, url): (usize, &str)| ListEntry {
             url: url.to_string(),
             single: single[row],
             heritrix: heritrix.is_none_or(|heritrix| heritrix[row]),
@@ -83,7 +83,7 @@ impl Stood {
             bytes: sizes.map_or(0, |sizes| sizes.1[row]),
         };
         let entries = rows.map(entry).collect();
-        Ok(Some(Stood { pages, crawls_ago: saved.later, entries }))
+        Ok(Some(FormerEntries { pages, crawls_ago: saved.later, entries }))
     }
 
     /// Reads the pages in a range of doc ids, with the columns of `avoid` that are compared.
@@ -108,20 +108,20 @@ pub(super) fn pages(stood: Table, stands: Table) -> Result<Table> {
     let ago = [vec![1; stood.rows()], vec![0; stands.rows()]].concat();
     let mut table = stood;
     table.append(stands)?;
-    table.columns.push(("crawls_ago".into(), Column::U32(ago)));
+    table.columns.push(("crawls_ago".into(), TableColumn::U32(ago)));
     by_page(&table)
 }
 
 /// Builds the table of entries that stood and of those that stand.
-pub(super) fn entries(stood: &[Entry], stands: &[Entry]) -> Table {
+pub(super) fn entries(stood: &[ListEntry], stands: &[ListEntry]) -> Table {
     let all = || stood.iter().chain(stands);
     Table::new([
-        ("url", Column::Text(all().map(|entry| entry.url.as_str()).collect())),
-        ("single", Column::Bool(all().map(|entry| entry.single).collect())),
-        ("heritrix", Column::Bool(all().map(|entry| entry.heritrix).collect())),
-        ("pages", Column::Count(all().map(|entry| entry.pages).collect())),
-        ("bytes", Column::Count(all().map(|entry| entry.bytes).collect())),
-        ("crawls_ago", Column::U32([vec![1; stood.len()], vec![0; stands.len()]].concat())),
+        ("url", TableColumn::Text(all().map(|entry| entry.url.as_str()).collect())),
+        ("single", TableColumn::Bool(all().map(|entry| entry.single).collect())),
+        ("heritrix", TableColumn::Bool(all().map(|entry| entry.heritrix).collect())),
+        ("pages", TableColumn::Count(all().map(|entry| entry.pages).collect())),
+        ("bytes", TableColumn::Count(all().map(|entry| entry.bytes).collect())),
+        ("crawls_ago", TableColumn::U32([vec![1; stood.len()], vec![0; stands.len()]].concat())),
     ])
 }
 

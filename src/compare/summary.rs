@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::changes::Counts;
-use super::overlap::Overlap;
-use super::pages::What;
+use super::changes::ChangeCounts;
+use super::overlap::CrawlOverlap;
+use super::pages::PageChange;
 use super::sites::Sites;
-use super::two_crawls::Comparison;
-use webtwin_storage::texts::Texts;
+use super::two_crawls::ComparableResults;
+use webtwin_storage::texts::StringTable;
 
 /// Counts of a comparison.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Summary {
+pub struct CompareSummary {
     /// Number of pages of the old crawl.
     pub pages_old: u64,
     /// Number of pages of the new crawl.
@@ -36,12 +36,12 @@ pub struct Summary {
     pub avoid_changed: BTreeMap<&'static str, u64>,
     /// Numbers of lines that crawlers add to their lists and remove from them, by export. Empty if
     /// there are no patches.
-    pub exports: BTreeMap<String, Lines>,
+    pub exports: BTreeMap<String, ExportLines>,
     /// True if there are patches from the list that the crawler has to the list in force. If a
     /// comparison in between is missing, the crawler must load the complete list instead.
     pub patch: bool,
     /// Overlap of the two crawls, by unit.
-    pub overlap: BTreeMap<&'static str, Overlap>,
+    pub overlap: BTreeMap<&'static str, CrawlOverlap>,
     /// Results of other steps, by name.
     #[serde(flatten)]
     pub more: BTreeMap<String, Value>,
@@ -56,36 +56,39 @@ pub struct Summary {
 
 /// Numbers of changed lines of an export.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub struct Lines {
+pub struct ExportLines {
     /// Number of lines in the new list only.
     pub added: u64,
     /// Number of lines in the old list only.
     pub removed: u64,
 }
 
-impl Summary {
+impl CompareSummary {
     pub(super) fn new(
-        of: &Comparison,
-        counts: &Counts,
+        of: &ComparableResults,
+        counts: &ChangeCounts,
         sites: &Sites,
-        sites_changed: &Texts,
-        overlaps: Vec<(&'static str, Overlap)>,
+        sites_changed: &StringTable,
+        overlaps: Vec<(&'static str, CrawlOverlap)>,
         exports: Vec<(String, [u64; 2])>,
-    ) -> Summary {
+    ) -> CompareSummary {
         let mut by_what: BTreeMap<String, u64> = BTreeMap::new();
         for what in sites_changed.iter().filter(|what| *what != "same") {
             *by_what.entry(what.to_string()).or_default() += 1;
         }
-        Summary {
+        CompareSummary {
             pages_old: of.pages[0].rows(),
             pages_new: of.pages[1].rows(),
-            pages: What::ALL.into_iter().map(|what| (what.as_str(), counts.of(what))).collect(),
+            pages: PageChange::ALL.into_iter().map(|what| (what.as_str(), counts.of(what))).collect(),
             gone: counts.why_gone.clone(),
             moved_same_text: counts.moved_same_text,
             sites: sites.0.len() as u64,
             sites_changed: by_what,
             avoid_changed: counts.avoid.clone(),
-            exports: exports.into_iter().map(|(name, [added, removed])| (name, Lines { added, removed })).collect(),
+            exports: exports
+                .into_iter()
+                .map(|(name, [added, removed])| (name, ExportLines { added, removed }))
+                .collect(),
             patch: of.comparable.settings && !of.list_is_lost,
             overlap: overlaps.into_iter().collect(),
             more: BTreeMap::new(),

@@ -6,24 +6,24 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::moved::COMMON;
-use super::pages::{Content, NEAR_BITS, REWRITTEN_BITS, What, what};
-use super::past_texts::Past;
-use super::sites::{Site, SiteId, SiteMove, Sites, Votes, between, site_id, split};
-use super::two_crawls::{Settings, diff};
-use super::writer::Writer;
+use super::pages::{NEAR_BITS, PageChange, PageContent, REWRITTEN_BITS, what};
+use super::past_texts::PastIntervals;
+use super::sites::{Site, SiteId, SiteMove, SiteVotes, Sites, between, site_id, split};
+use super::two_crawls::{CompareSettings, diff};
+use super::writer::ResultWriter;
 use webtwin_base::ids::{DocId, doc_id};
-use webtwin_job::{Avoided, Job, Recrawl};
-use webtwin_results::Run;
+use webtwin_job::{AvoidancePolicy, Job, Recrawl};
+use webtwin_results::FinishedRun;
 use webtwin_storage::location::Location;
 use webtwin_storage::manifest::Manifest;
-use webtwin_storage::table::{Column, Table};
-use webtwin_storage::texts::Texts;
+use webtwin_storage::table::{Table, TableColumn};
+use webtwin_storage::texts::StringTable;
 
 /// Pages by URL.
-type Crawl = BTreeMap<String, Content>;
+type Crawl = BTreeMap<String, PageContent>;
 
-fn texts<'a>(values: impl Iterator<Item = &'a str>) -> Column {
-    Column::Text(values.into_iter().collect())
+fn texts<'a>(values: impl Iterator<Item = &'a str>) -> TableColumn {
+    TableColumn::Text(values.into_iter().collect())
 }
 
 /// Row of a synthetic `avoid`: page, kept page, reason.
@@ -31,29 +31,31 @@ type Skip<'a> = (&'a str, &'a str, &'a str);
 
 /// Writes a synthetic result.
 fn result(folder: &Path, crawl: &Crawl, skip: &[Skip<'_>], rejected: &[(&str, &str)], job: &Job) -> String {
-    let mut pages: Vec<(DocId, &String, &Content)> = crawl.iter().map(|(url, page)| (doc_id(url), url, page)).collect();
+    let mut pages: Vec<(DocId, &String, &PageContent)> =
+        crawl.iter().map(|(url, page)| (doc_id(url), url, page)).collect();
     pages.sort_by_key(|row| row.0);
-    let ids = |value: &dyn Fn(&(DocId, &String, &Content)) -> u64| Column::Id(pages.iter().map(value).collect());
+    let ids =
+        |value: &dyn Fn(&(DocId, &String, &PageContent)) -> u64| TableColumn::Id(pages.iter().map(value).collect());
     let table = Table::new([
         ("doc_id", ids(&|row| row.0)),
         ("url", texts(pages.iter().map(|row| row.1.as_str()))),
-        ("fetch_time", Column::Time(pages.iter().map(|row| row.2.body as i64).collect())),
+        ("fetch_time", TableColumn::Time(pages.iter().map(|row| row.2.body as i64).collect())),
         ("body", ids(&|row| row.2.body)),
-        ("text_bytes", Column::Count(pages.iter().map(|row| row.2.exact * 100).collect())),
-        ("chunks", Column::U32(pages.iter().map(|row| row.2.exact as u32).collect())),
+        ("text_bytes", TableColumn::Count(pages.iter().map(|row| row.2.exact * 100).collect())),
+        ("chunks", TableColumn::U32(pages.iter().map(|row| row.2.exact as u32).collect())),
         ("exact", ids(&|row| row.2.exact)),
         ("simhash", ids(&|row| row.2.simhash.unwrap_or_default())),
-        ("has_simhash", Column::Bool(pages.iter().map(|row| row.2.simhash.is_some()).collect())),
+        ("has_simhash", TableColumn::Bool(pages.iter().map(|row| row.2.simhash.is_some()).collect())),
     ]);
     let location = Location::parse(folder.to_str().unwrap()).unwrap();
-    let mut writer = Writer::new(&location).unwrap();
+    let mut writer = ResultWriter::new(&location).unwrap();
     writer.add("pages", table).unwrap();
     let mut skip: Vec<(DocId, &Skip<'_>)> = skip.iter().map(|row| (doc_id(row.0), row)).collect();
     skip.sort();
     let avoid = Table::new([
-        ("doc_id", Column::Id(skip.iter().map(|row| row.0).collect())),
+        ("doc_id", TableColumn::Id(skip.iter().map(|row| row.0).collect())),
         ("url", texts(skip.iter().map(|row| row.1.0))),
-        ("keep_doc_id", Column::Id(skip.iter().map(|row| doc_id(row.1.1)).collect())),
+        ("keep_doc_id", TableColumn::Id(skip.iter().map(|row| doc_id(row.1.1)).collect())),
         ("keep_url", texts(skip.iter().map(|row| row.1.1))),
         ("why", texts(skip.iter().map(|row| row.1.2))),
     ]);
@@ -63,11 +65,11 @@ fn result(folder: &Path, crawl: &Crawl, skip: &[Skip<'_>], rejected: &[(&str, &s
         ("detail", texts(rejected.iter().map(|row| row.1))),
     ]);
     writer.add("rejected", rejected).unwrap();
-    let none = || Column::U32(Vec::new());
-    let names = || Column::Text(Texts::new());
+    let none = || TableColumn::U32(Vec::new());
+    let names = || TableColumn::Text(StringTable::new());
     let servers = Table::new([
-        ("a", Column::Id(Vec::new())),
-        ("b", Column::Id(Vec::new())),
+        ("a", TableColumn::Id(Vec::new())),
+        ("b", TableColumn::Id(Vec::new())),
         ("host_a", names()),
         ("host_b", names()),
         ("shared", none()),
@@ -101,12 +103,12 @@ impl Made {
         result(&self.0.path().join(name), crawl, &[], &[], &Job::default())
     }
 
-    fn settings(&self, [old, new, output]: [&str; 3], recrawl: Recrawl) -> Settings {
+    fn settings(&self, [old, new, output]: [&str; 3], recrawl: Recrawl) -> CompareSettings {
         let path = |name: &str| self.0.path().join(name).to_str().unwrap().to_string();
-        Settings {
+        CompareSettings {
             old: path(old),
             new: path(new),
-            past: Past::default(),
+            past: PastIntervals::default(),
             output: path(output),
             recrawl,
             workers: 2,
@@ -116,37 +118,37 @@ impl Made {
         }
     }
 
-    fn diff(&self, names: [&str; 3], recrawl: Recrawl) -> Run {
+    fn diff(&self, names: [&str; 3], recrawl: Recrawl) -> FinishedRun {
         self.diff_by(2, names, recrawl)
     }
 
-    fn diff_by(&self, workers: usize, names: [&str; 3], recrawl: Recrawl) -> Run {
-        let settings = Settings { workers, ..self.settings(names, recrawl) };
+    fn diff_by(&self, workers: usize, names: [&str; 3], recrawl: Recrawl) -> FinishedRun {
+        let settings = CompareSettings { workers, ..self.settings(names, recrawl) };
         diff(&settings, None).unwrap();
-        Run::open(&settings.output).unwrap()
+        FinishedRun::open(&settings.output).unwrap()
     }
 }
 
 /// Reads the changes of pages from a comparison: the change of each page, and its counterpart.
-fn told(run: &Run) -> BTreeMap<DocId, (String, DocId)> {
+fn message(run: &FinishedRun) -> BTreeMap<DocId, (String, DocId)> {
     let table = run.table("pages_changed").unwrap();
     let others =
         table.text("what").unwrap().iter().map(String::from).zip(table.u64("other_doc_id").unwrap().iter().copied());
-    let told: BTreeMap<_, _> = table.u64("doc_id").unwrap().iter().copied().zip(others).collect();
-    assert_eq!(told.len(), table.rows());
-    told
+    let message: BTreeMap<_, _> = table.u64("doc_id").unwrap().iter().copied().zip(others).collect();
+    assert_eq!(message.len(), table.rows());
+    message
 }
 
 /// Computes the change of each page by loops over all pairs of pages.
 fn plain(old: &Crawl, new: &Crawl) -> BTreeMap<DocId, (String, DocId)> {
-    let only = |of: &Crawl, other: &Crawl| -> Vec<(DocId, String, Content)> {
+    let only = |of: &Crawl, other: &Crawl| -> Vec<(DocId, String, PageContent)> {
         let pages = of.iter().filter(|(url, _)| !other.contains_key(*url));
         let mut pages: Vec<_> = pages.map(|(url, page)| (doc_id(url), url.clone(), *page)).collect();
         pages.sort_by_key(|row| row.0);
         pages
     };
     let (gone, came) = (only(old, new), only(new, old));
-    let near = |x: &Content, y: &Content, most: u32| x.bits(y).is_some_and(|bits| bits <= most);
+    let near = |x: &PageContent, y: &PageContent, most: u32| x.bits(y).is_some_and(|bits| bits <= most);
     let mut sites = Sites::default();
     for url in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
         let (in_old, in_new) = (u64::from(old.contains_key(url)), u64::from(new.contains_key(url)));
@@ -155,8 +157,8 @@ fn plain(old: &Crawl, new: &Crawl) -> BTreeMap<DocId, (String, DocId)> {
         site.pages = [site.pages[0] + in_old, site.pages[1] + in_new];
         site.both += in_old * in_new;
     }
-    let text = |x: &Content, y: &Content| x.exact != 0 && x.exact == y.exact;
-    let mut votes: HashMap<(SiteId, SiteId), Votes> = HashMap::new();
+    let text = |x: &PageContent, y: &PageContent| x.exact != 0 && x.exact == y.exact;
+    let mut votes: HashMap<(SiteId, SiteId), SiteVotes> = HashMap::new();
     for (_, from, x) in &gone {
         for (_, to, y) in came.iter().filter(|row| split(&row.1).1 == split(from).1) {
             let votes = votes.entry((site_id(split(from).0), site_id(split(to).0))).or_default();
@@ -183,7 +185,7 @@ fn plain(old: &Crawl, new: &Crawl) -> BTreeMap<DocId, (String, DocId)> {
     for step in steps {
         let before = (moved.clone(), arrived.clone());
         for (x, old_url, old_page) in &gone {
-            let left = |pages: &[(DocId, String, Content)], taken: &BTreeMap<DocId, DocId>| -> Vec<DocId> {
+            let left = |pages: &[(DocId, String, PageContent)], taken: &BTreeMap<DocId, DocId>| -> Vec<DocId> {
                 let of = pages.iter().filter(|row| !taken.contains_key(&row.0) && text(&row.2, old_page));
                 of.filter(|row| step(&row.1) == step(old_url)).map(|row| row.0).collect()
             };
@@ -196,25 +198,25 @@ fn plain(old: &Crawl, new: &Crawl) -> BTreeMap<DocId, (String, DocId)> {
             }
         }
     }
-    let mut told = BTreeMap::new();
+    let mut message = BTreeMap::new();
     for (url, page) in old {
         if let Some(now) = new.get(url) {
             let what = what(page, now, page.bits(now), None);
-            if what != What::Same {
-                told.insert(doc_id(url), (what.as_str().to_string(), 0));
+            if what != PageChange::Same {
+                message.insert(doc_id(url), (what.as_str().to_string(), 0));
             }
         }
     }
-    let word = |what: What, other: Option<&DocId>| (what.as_str().to_string(), other.copied().unwrap_or(0));
+    let word = |what: PageChange, other: Option<&DocId>| (what.as_str().to_string(), other.copied().unwrap_or(0));
     for (id, ..) in &gone {
         let other = moved.get(id);
-        told.insert(*id, word(if other.is_some() { What::MovedFrom } else { What::Gone }, other));
+        message.insert(*id, word(if other.is_some() { PageChange::MovedFrom } else { PageChange::Gone }, other));
     }
     for (id, ..) in &came {
         let other = arrived.get(id);
-        told.insert(*id, word(if other.is_some() { What::MovedTo } else { What::New }, other));
+        message.insert(*id, word(if other.is_some() { PageChange::MovedTo } else { PageChange::New }, other));
     }
-    told
+    message
 }
 
 fn crawl() -> impl Strategy<Value = Crawl> {
@@ -223,7 +225,7 @@ fn crawl() -> impl Strategy<Value = Crawl> {
     let url = (prop::sample::select(hosts.to_vec()), 0..6u8).prop_map(|(site, path)| format!("{site}/{path}?q"));
     let simhash = prop::option::weighted(0.8, prop::sample::select(vec![0, 1, 0xff, 0xff_ffff, u64::MAX]));
     let page = (0u64..5, 0u64..2, simhash);
-    let page = page.prop_map(|(exact, other, simhash)| Content { exact, body: 2 * exact + other, simhash });
+    let page = page.prop_map(|(exact, other, simhash)| PageContent { exact, body: 2 * exact + other, simhash });
     prop::collection::btree_map(url, page, 0..24)
 }
 
@@ -235,11 +237,11 @@ proptest! {
         let made = Made::new();
         made.result("old", &old);
         made.result("new", &new);
-        let told = told(&made.diff(["old", "new", "diff"], Recrawl::default()));
-        prop_assert_eq!(&told, &plain(&old, &new));
+        let message = message(&made.diff(["old", "new", "diff"], Recrawl::default()));
+        prop_assert_eq!(&message, &plain(&old, &new));
         // Applying the changes to the old pages must yield the new pages.
         let mut pages: BTreeSet<DocId> = old.keys().map(|url| doc_id(url)).collect();
-        for (page, (what, _)) in &told {
+        for (page, (what, _)) in &message {
             match what.as_str() {
                 "gone" | "moved_from" => prop_assert!(pages.remove(page)),
                 "new" | "moved_to" => prop_assert!(pages.insert(*page)),
@@ -256,10 +258,10 @@ proptest! {
         names.iter().zip(&crawls).for_each(|(name, crawl)| drop(made.result(name, crawl)));
         let [past @ .., old, new] = &names[..] else { unreachable!() };
         let past = past.iter().rev().map(|name| made.0.path().join(name).to_str().unwrap().to_string());
-        let past = Past { results: past.collect(), ..Past::default() };
-        let settings = Settings { past, ..made.settings([old, new, "diff"], Recrawl::default()) };
+        let past = PastIntervals { results: past.collect(), ..PastIntervals::default() };
+        let settings = CompareSettings { past, ..made.settings([old, new, "diff"], Recrawl::default()) };
         diff(&settings, None).unwrap();
-        let table = Run::open(&settings.output).unwrap().table("crawl_overlap").unwrap();
+        let table = FinishedRun::open(&settings.output).unwrap().table("crawl_overlap").unwrap();
         let names = ["new", "old", "old-1", "old-2"];
         let crawl = |name: &str| &crawls[crawls.len() - 1 - names.iter().position(|one| *one == name).unwrap()];
         let units = |crawl: &Crawl, unit: &str| -> BTreeSet<String> {
@@ -288,20 +290,20 @@ proptest! {
         let made = Made::new();
         made.result("old", &old);
         made.result("new", &new);
-        let there = told(&made.diff(["old", "new", "there"], Recrawl::default()));
-        let back = told(&made.diff(["new", "old", "back"], Recrawl::default()));
-        let mirrored = |word: &str| What::ALL.iter().find(|what| what.as_str() == word).unwrap().mirrored().as_str();
+        let there = message(&made.diff(["old", "new", "there"], Recrawl::default()));
+        let back = message(&made.diff(["new", "old", "back"], Recrawl::default()));
+        let mirrored = |word: &str| PageChange::ALL.iter().find(|what| what.as_str() == word).unwrap().mirrored().as_str();
         let turned: BTreeMap<_, _> =
             back.into_iter().map(|(page, (what, other))| (page, (mirrored(&what).to_string(), other))).collect();
         prop_assert_eq!(turned, there);
     }
 }
 
-fn page(exact: u64, body: u64) -> Content {
-    Content { exact, body, simhash: Some(exact * 0x0101_0101) }
+fn page(exact: u64, body: u64) -> PageContent {
+    PageContent { exact, body, simhash: Some(exact * 0x0101_0101) }
 }
 
-fn site(name: &str, pages: std::ops::Range<u64>) -> impl Iterator<Item = (String, Content)> + use<> {
+fn site(name: &str, pages: std::ops::Range<u64>) -> impl Iterator<Item = (String, PageContent)> + use<> {
     let name = name.to_string();
     pages.map(move |n| (format!("{name}/{n}.html"), page(n + 1, n + 1)))
 }
@@ -328,8 +330,8 @@ fn any_number_of_threads_and_any_memory_give_the_same_bytes() {
     made.result("new", &new);
     let files = |workers, memory_bytes, output| {
         let settings = made.settings(["old", "new", output], Recrawl::default());
-        diff(&Settings { workers, memory_bytes, ..settings.clone() }, None).unwrap();
-        Run::open(&settings.output).unwrap().manifest.files
+        diff(&CompareSettings { workers, memory_bytes, ..settings.clone() }, None).unwrap();
+        FinishedRun::open(&settings.output).unwrap().manifest.files
     };
     let one = files(1, 1 << 30, "one");
     assert_eq!(one, files(2, 0, "two"));
@@ -356,9 +358,9 @@ fn a_site_that_is_reached_by_another_scheme_is_one_move_however_many_sites_there
         };
         assert_eq!((what, other), (expected, there.as_str()));
     }
-    let told = told(&run);
-    assert!(told.values().all(|(what, _)| what.starts_with("moved")), "{told:?}");
-    assert_eq!(told[&doc_id("http://host7.example/1.html")].1, doc_id("https://www.host7.example/1.html"));
+    let message = message(&run);
+    assert!(message.values().all(|(what, _)| what.starts_with("moved")), "{message:?}");
+    assert_eq!(message[&doc_id("http://host7.example/1.html")].1, doc_id("https://www.host7.example/1.html"));
 }
 
 #[test]
@@ -372,7 +374,7 @@ fn a_text_on_many_pages_says_nothing_about_where_they_went() {
         made.result(&format!("new{count}"), &pages("http://bb.example", count));
         let run =
             made.diff([&format!("old{count}"), &format!("new{count}"), &format!("diff{count}")], Recrawl::default());
-        assert_eq!(told(&run).values().all(|(what, _)| what.starts_with("moved")), moved);
+        assert_eq!(message(&run).values().all(|(what, _)| what.starts_with("moved")), moved);
     }
 }
 
@@ -388,15 +390,18 @@ fn absence_has_a_reason() {
     let rejected =
         [("too_large", "over 5: http://a.example:80/2"), ("bad_http", "no head: http://c.example/x"), ("x", "404")];
     result(&made.0.path().join("new"), &new, &[], &rejected, &Job::default());
-    let why = |output: &str, avoided: Avoided| -> Vec<String> {
+    let why = |output: &str, avoided: AvoidancePolicy| -> Vec<String> {
         let run = made.diff(["old", "new", output], Recrawl { avoided, ..Recrawl::default() });
         let table = run.table("pages_changed").unwrap();
         let ids = table.u64("doc_id").unwrap();
         let at = |url: &&str| table.text("why_gone").unwrap()[ids.binary_search(&doc_id(url)).unwrap()].to_string();
         urls.iter().map(at).collect()
     };
-    assert_eq!(why("plain", Avoided::No), ["absent", "rejected:too_large", "absent", "host_absent", "absent"]);
-    assert_eq!(why("avoided", Avoided::Yes), ["absent", "rejected:too_large", "avoided", "host_absent", "absent"]);
+    assert_eq!(why("plain", AvoidancePolicy::No), ["absent", "rejected:too_large", "absent", "host_absent", "absent"]);
+    assert_eq!(
+        why("avoided", AvoidancePolicy::Yes),
+        ["absent", "rejected:too_large", "avoided", "host_absent", "absent"]
+    );
 }
 
 #[test]

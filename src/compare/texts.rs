@@ -2,26 +2,26 @@
 
 use std::sync::Mutex;
 
-use super::gather::{PageColumns, Shared};
-use super::merge::{Side, merge};
-use super::pages::SharedChunks;
-use super::two_crawls::Comparison;
+use super::gather::{PageColumns, ThreadRows};
+use super::merge::{MergeSide, merge};
+use super::pages::ChunkOverlap;
+use super::two_crawls::ComparableResults;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, FPrint};
 use webtwin_base::threads;
-use webtwin_core::chunks::Recipe;
-use webtwin_results::pages::Pages;
+use webtwin_core::chunks::ChunkRecipe;
+use webtwin_results::pages::PageTable;
 use webtwin_spill::Partitions;
 
 /// Chunks of changed pages by range of doc ids, of the old crawl and of the new one.
-pub(super) struct Texts([Shared<[u64; 2]>; 2]);
+pub(super) struct ChangedTexts([ThreadRows<[u64; 2]>; 2]);
 
-impl Texts {
+impl ChangedTexts {
     /// Counts the common chunks of a range's pages, ascending by page. A range can be taken once.
     ///
     /// # Errors
     /// Returns [`webtwin_base::error::Error::Storage`] if the disk fails.
-    pub(super) fn take(&self, range: usize) -> Result<Vec<(DocId, SharedChunks)>> {
+    pub(super) fn take(&self, range: usize) -> Result<Vec<(DocId, ChunkOverlap)>> {
         let take = |side: usize| -> Result<Vec<[u64; 2]>> {
             let mut rows = self.0[side].take(range)?;
             rows.sort_unstable();
@@ -34,16 +34,16 @@ impl Texts {
 
 /// Counts the chunks of each page. The rows are pairs of page and fingerprint, distinct and
 /// ascending. The output ascends by page.
-fn shared(old: &[[DocId; 2]], new: &[[FPrint; 2]]) -> Vec<(DocId, SharedChunks)> {
-    let mut found: Vec<(DocId, SharedChunks)> = Vec::new();
+fn shared(old: &[[DocId; 2]], new: &[[FPrint; 2]]) -> Vec<(DocId, ChunkOverlap)> {
+    let mut found: Vec<(DocId, ChunkOverlap)> = Vec::new();
     for side in merge(old, new) {
         let (page, both, of) = match side {
-            Side::Old(i) => (old[i][0], 0, [1, 0]),
-            Side::New(j) => (new[j][0], 0, [0, 1]),
-            Side::Both(i, _) => (old[i][0], 1, [1, 1]),
+            MergeSide::Old(i) => (old[i][0], 0, [1, 0]),
+            MergeSide::New(j) => (new[j][0], 0, [0, 1]),
+            MergeSide::Both(i, _) => (old[i][0], 1, [1, 1]),
         };
         if found.last().is_none_or(|last| last.0 != page) {
-            found.push((page, SharedChunks::default()));
+            found.push((page, ChunkOverlap::default()));
         }
         let counts = &mut found.last_mut().expect("one has been pushed").1;
         counts.shared += both;
@@ -56,18 +56,18 @@ fn shared(old: &[[DocId; 2]], new: &[[FPrint; 2]]) -> Vec<(DocId, SharedChunks)>
 /// them into chunks with the recipe of the new result.
 ///
 /// # Errors
-/// Returns any error of [`Pages::read`], for example if an input has changed or no longer exists.
+/// Returns any error of [`PageTable::read`], for example if an input has changed or no longer exists.
 ///
 /// # Cost
 /// Holds the tables `pages` of both results in memory, and 16 bytes for each chunk in memory or on
 /// disk. The inputs are read and parsed.
-pub(super) fn read(of: &Comparison) -> Result<Texts> {
+pub(super) fn read(of: &ComparableResults) -> Result<ChangedTexts> {
     let (runs, recipe) = ([&of.old, &of.new], of.new.job()?.chunks);
-    let pages = [Pages::of(&of.old)?, Pages::of(&of.new)?];
+    let pages = [PageTable::of(&of.old)?, PageTable::of(&of.new)?];
     let [old, new] = [PageColumns::of(&pages[0].0)?, PageColumns::of(&pages[1].0)?];
     let mut rows: [Vec<usize>; 2] = Default::default();
     for side in merge(old.doc_ids, new.doc_ids) {
-        if let Side::Both(i, j) = side
+        if let MergeSide::Both(i, j) = side
             && !old.content(i).same_text(&new.content(j))
         {
             rows[0].push(i);
@@ -89,7 +89,7 @@ pub(super) fn read(of: &Comparison) -> Result<Texts> {
     let read = threads::for_each(of.workers, count, outcome, |chunks: &mut [Partitions<[u64; 2]>; 2], _| {
         let next = unread.lock().expect("nothing panics while it holds this").next();
         let Some((side, rows)) = next else { return Ok(()) };
-        let (mut recipe, mut fprints) = (Recipe::new(&recipe), Vec::new());
+        let (mut recipe, mut fprints) = (ChunkRecipe::new(&recipe), Vec::new());
         let doc_ids = pages[side].doc_ids()?;
         pages[side].read(&rows, &inputs[side], &mut |row, _, text| {
             recipe.fingerprint(text, &mut fprints);
@@ -98,7 +98,7 @@ pub(super) fn read(of: &Comparison) -> Result<Texts> {
         })
     })?;
     let (old, new): (Vec<_>, Vec<_>) = read.into_iter().map(|[old, new]| (old, new)).unzip();
-    Ok(Texts([Shared::new(old), Shared::new(new)]))
+    Ok(ChangedTexts([ThreadRows::new(old), ThreadRows::new(new)]))
 }
 
 #[cfg(test)]
@@ -122,7 +122,7 @@ mod tests {
                 let (a, b): (BTreeSet<u64>, BTreeSet<u64>) = (of(&old, page), of(&new, page));
                 let shared = a.intersection(&b).count() as u32;
                 if !(a.is_empty() && b.is_empty()) {
-                    plain.push((page, SharedChunks { shared, of: [a.len() as u32, b.len() as u32] }));
+                    plain.push((page, ChunkOverlap { shared, of: [a.len() as u32, b.len() as u32] }));
                 }
             }
             prop_assert_eq!(shared(&list(&old), &list(&new)), plain);

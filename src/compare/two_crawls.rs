@@ -32,17 +32,17 @@ use serde_json::json;
 use super::avoid::{self, COLUMNS};
 use super::chronicle::VERSIONS;
 use super::gather::{self, PageColumns};
-use super::many_crawls::{self, Before};
-use super::past_texts::{Past, PastTexts, SavedPast};
+use super::many_crawls::{self, PriorCrawls};
+use super::past_texts::{PastIntervals, PastTexts, SavedPast};
 use super::same_settings::{Comparable, comparable};
-use super::standing::Standing;
-use super::stood::{self, Stood};
-use super::writer::Writer;
-use super::{Summary, changes, exports, matrix, moves, overlap, refused, servers, sites, texts, url_rules};
+use super::standing::AvoidListInForce;
+use super::stood::{self, FormerEntries};
+use super::writer::ResultWriter;
+use super::{CompareSummary, changes, exports, matrix, moves, overlap, refused, servers, sites, texts, url_rules};
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 use webtwin_job::Recrawl;
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 use webtwin_results::ranges::{RangedTable, Ranges};
 use webtwin_results::url_rules::CHANGED;
 use webtwin_spill::MemoryPool;
@@ -52,7 +52,7 @@ use webtwin_storage::output;
 use webtwin_storage::table::Table;
 
 /// Approximate maximum number of rows of both results in a range of doc ids, unless
-/// [`Settings::range_rows`] sets another.
+/// [`CompareSettings::range_rows`] sets another.
 const RANGE_ROWS: u64 = 1 << 18;
 
 /// Approximate number of bytes that one row of a range takes while it is compared.
@@ -70,13 +70,13 @@ const RANGES: u32 = 512;
 
 /// Inputs, output and resource limits of a comparison.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct CompareSettings {
     /// Folder of the older result.
     pub old: String,
     /// Folder of the newer one.
     pub new: String,
     /// Crawls before the older result.
-    pub past: Past,
+    pub past: PastIntervals,
     /// Folder that receives the comparison.
     pub output: String,
     /// Thresholds and options that classify changes.
@@ -92,11 +92,11 @@ pub struct Settings {
 }
 
 /// Two results that can be compared.
-pub struct Comparison {
+pub struct ComparableResults {
     /// The older result.
-    pub old: Run,
+    pub old: FinishedRun,
     /// The newer one.
-    pub new: Run,
+    pub new: FinishedRun,
     /// Thresholds and options that classify changes.
     pub recrawl: Recrawl,
     /// Properties that the two results have in common.
@@ -111,8 +111,8 @@ pub struct Comparison {
     pub(super) avoid: Option<[RangedTable; 2]>,
     /// Pages that earlier comparisons kept in force next to the older list. `None` if lists are not
     /// compared or no such pages are known.
-    pub(super) stood: Option<Stood>,
-    /// True if the older list is lost; see [`Past::list_is_lost`].
+    pub(super) stood: Option<FormerEntries>,
+    /// True if the older list is lost; see [`PastIntervals::list_is_lost`].
     pub(super) list_is_lost: bool,
     /// Earlier comparison that holds the URL rules in force before the newer crawl.
     pub(super) saved: Option<SavedPast>,
@@ -121,19 +121,20 @@ pub struct Comparison {
     began: Instant,
 }
 
-impl Comparison {
+impl ComparableResults {
     /// Opens the two results and the earlier ones, and checks the files that will be read.
     ///
     /// # Errors
     /// Returns [`webtwin_base::error::Error::Usage`] naming the setting in which the results
     /// differ, and [`webtwin_base::error::Error::Input`] if a folder is not a crawl result or its
     /// files differ from what was written.
-    pub fn open(settings: &Settings) -> Result<Comparison> {
+    pub fn open(settings: &CompareSettings) -> Result<ComparableResults> {
         let began = Instant::now();
-        let (old, new) = (Run::open(&settings.old)?, Run::open(&settings.new)?);
+        let (old, new) = (FinishedRun::open(&settings.old)?, FinishedRun::open(&settings.new)?);
         let comparable = comparable(&old, &new, settings.recrawl.across_settings)?;
         let ranges = Ranges::of(old.rows("pages") + new.rows("pages"), settings.range_rows, RANGES);
-        let find = |run: &Run, table: &str| RangedTable::find(run, table, ("doc_id", 64), ranges, settings.workers);
+        let find =
+            |run: &FinishedRun, table: &str| RangedTable::find(run, table, ("doc_id", 64), ranges, settings.workers);
         let pages = [&old, &new].map(|run| find(run, "pages"));
         let [pages_old, pages_new] = pages;
         let pages = [pages_old?, pages_new?].map(|table| table.expect("both results have pages, as has been checked"));
@@ -142,14 +143,14 @@ impl Comparison {
             false => None,
         };
         let stood = match avoid {
-            Some(_) => Stood::open(&settings.past, ranges, settings.workers)?,
+            Some(_) => FormerEntries::open(&settings.past, ranges, settings.workers)?,
             None => None,
         };
         let past = comparable.settings.then(|| PastTexts::open(&settings.past, VERSIONS, ranges, settings.workers));
         let past = past.transpose()?;
         let pool = MemoryPool::new(settings.memory_bytes, &settings.spill, "--spill");
         let (recrawl, workers) = (settings.recrawl.clone(), settings.workers);
-        Ok(Comparison {
+        Ok(ComparableResults {
             old,
             new,
             recrawl,
@@ -223,7 +224,7 @@ impl Comparison {
     ///
     /// # Cost
     /// The tables `pages` are read twice, all other tables once.
-    pub fn compare(&self, ended: &[DocId], writer: &mut Writer) -> Result<Summary> {
+    pub fn compare(&self, ended: &[DocId], writer: &mut ResultWriter) -> Result<CompareSummary> {
         let gathered = gather::gather(self)?;
         let overlaps = overlap::overlaps(self, &gathered)?;
         let moves = moves::find(self, &gathered)?;
@@ -231,7 +232,7 @@ impl Comparison {
         let texts = self.recrawl.texts.then(|| texts::read(self)).transpose()?;
         let mut sites = gathered.sites;
         let numbers = sites.numbers();
-        let standing = Standing::of(self, ended)?;
+        let standing = AvoidListInForce::of(self, ended)?;
         let (seen, texts) = ((&seen, &numbers), texts.as_ref());
         let (counts, judged) = changes::changes(self, &moves, &gathered.notes, seen, texts, standing.as_ref(), writer)?;
         // The first pass counted the pages of each site, the second pass their changes.
@@ -248,7 +249,7 @@ impl Comparison {
             exports = exports::write(self, standing.as_ref(), &rules, writer)?;
             more.insert(CHANGED.into(), json!(counts));
         }
-        let mut summary = Summary::new(self, &counts, &sites, table.text("what")?, overlaps, exports);
+        let mut summary = CompareSummary::new(self, &counts, &sites, table.text("what")?, overlaps, exports);
         summary.more = more;
         Ok(summary)
     }
@@ -256,8 +257,8 @@ impl Comparison {
     /// Publishes the written tables as a result.
     ///
     /// # Errors
-    /// Returns any error of [`Writer::commit`].
-    pub fn commit(&self, settings: &Settings, summary: &Summary, writer: Writer) -> Result<()> {
+    /// Returns any error of [`ResultWriter::commit`].
+    pub fn commit(&self, settings: &CompareSettings, summary: &CompareSummary, writer: ResultWriter) -> Result<()> {
         // The digest covers everything that the answer depends on: the files of both results, the
         // settings, and the options of the command line.
         let Recrawl { texts, across_settings, budget, .. } = self.recrawl;
@@ -272,7 +273,7 @@ impl Comparison {
             "patch": summary.patch,
         });
         let digest = format!("{:032x}", xxhash_rust::xxh3::xxh3_128(answer.to_string().as_bytes()));
-        let of = |url: &str, run: &Run| json!({ "url": url, "attempt": run.manifest.attempt, "digest": run.manifest.digest });
+        let of = |url: &str, run: &FinishedRun| json!({ "url": url, "attempt": run.manifest.attempt, "digest": run.manifest.digest });
         let job = json!({
             "kind": "diff",
             "old": of(&settings.old, &self.old),
@@ -296,7 +297,7 @@ impl Comparison {
 }
 
 /// Returns the checksums of a result's files by path.
-fn files(run: &Run) -> BTreeMap<&str, &str> {
+fn files(run: &FinishedRun) -> BTreeMap<&str, &str> {
     run.manifest.files.iter().map(|file| (file.path.as_str(), file.xxh3.as_str())).collect()
 }
 
@@ -306,14 +307,14 @@ fn files(run: &Run) -> BTreeMap<&str, &str> {
 ///
 /// # Errors
 /// Returns [`webtwin_base::error::Error::LostCommit`] if the output folder already has a result,
-/// and any error of [`Comparison::open`], [`Comparison::compare`] and [`many_crawls::compare`].
-pub fn diff(settings: &Settings, before: Option<Before>) -> Result<Summary> {
+/// and any error of [`ComparableResults::open`], [`ComparableResults::compare`] and [`many_crawls::compare`].
+pub fn diff(settings: &CompareSettings, before: Option<PriorCrawls>) -> Result<CompareSummary> {
     let folder = Location::parse(&settings.output)?;
     output::prepare(&folder)?;
-    let comparison = Comparison::open(settings)?;
+    let comparison = ComparableResults::open(settings)?;
     let before = before.filter(|_| comparison.comparable.settings);
     let collections = before.map(|before| many_crawls::compare(before, &comparison)).transpose()?;
-    let mut writer = Writer::new(&folder)?;
+    let mut writer = ResultWriter::new(&folder)?;
     let ended = collections.as_ref().map_or(&[][..], |found| &found.ended);
     let mut summary = comparison.compare(ended, &mut writer)?;
     if let Some(found) = collections {

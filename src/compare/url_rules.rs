@@ -11,17 +11,17 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::two_crawls::Comparison;
-use super::writer::Writer;
+use super::two_crawls::ComparableResults;
+use super::writer::ResultWriter;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
-use webtwin_core::url_rules::evidence::{Counts, DomainPage, DomainPages};
+use webtwin_core::url_rules::evidence::{DomainPage, DomainPages, EditCounts};
 use webtwin_core::url_rules::rows::RuleRow;
 use webtwin_pages::public_suffix::domain_of;
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 use webtwin_results::scan::scan;
 use webtwin_results::url_rules::{CHANGED, CHANGED_COLUMNS, WITHDRAWN, each_rule, rules_except};
-use webtwin_storage::table::{Column, Table};
+use webtwin_storage::table::{Table, TableColumn};
 
 /// Change of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,8 +44,8 @@ impl What {
 struct Changed {
     rule: RuleRow,
     what: What,
-    old: Counts,
-    new: Counts,
+    old: EditCounts,
+    new: EditCounts,
 }
 
 /// Effect of a rule, without the evidence for it.
@@ -62,7 +62,10 @@ fn key(row: &RuleRow) -> Key<'_> {
 ///
 /// # Cost
 /// Reads `pages` and `clusters` of the newer result again, unless it has learned all rules again.
-pub(super) fn write(of: &Comparison, writer: &mut Writer) -> Result<(Vec<RuleRow>, BTreeMap<&'static str, u64>)> {
+pub(super) fn write(
+    of: &ComparableResults,
+    writer: &mut ResultWriter,
+) -> Result<(Vec<RuleRow>, BTreeMap<&'static str, u64>)> {
     let (before, mut after) = (in_force_before(of)?, Vec::new());
     each_rule(&of.new, &mut |row| {
         after.push(row);
@@ -78,12 +81,12 @@ pub(super) fn write(of: &Comparison, writer: &mut Writer) -> Result<(Vec<RuleRow
 
 /// Returns the rules of the older result, and those that stood next to them according to an earlier
 /// comparison.
-fn in_force_before(of: &Comparison) -> Result<Vec<RuleRow>> {
+fn in_force_before(of: &ComparableResults) -> Result<Vec<RuleRow>> {
     if let Some(saved) = of.saved.as_ref().filter(|saved| saved.newest == 1 && saved.later <= 1) {
         // If the saved comparison is the one being repeated, its own table has the rules that were
         // in force before it.
         let gone = if saved.later == 0 { What::Withdrawn } else { What::New };
-        if let Some(rules) = rules_except(&Run::open(&saved.comparison)?, gone.as_str())? {
+        if let Some(rules) = rules_except(&FinishedRun::open(&saved.comparison)?, gone.as_str())? {
             return Ok(rules);
         }
     }
@@ -100,14 +103,14 @@ fn in_force_before(of: &Comparison) -> Result<Vec<RuleRow>> {
 fn changes(
     before: &[RuleRow],
     after: &[RuleRow],
-    seen_again: impl FnOnce(&[&RuleRow]) -> Result<Vec<Counts>>,
+    seen_again: impl FnOnce(&[&RuleRow]) -> Result<Vec<EditCounts>>,
 ) -> Result<Vec<Changed>> {
-    let was: HashMap<Key<'_>, Counts> = before.iter().map(|row| (key(row), row.counts())).collect();
+    let was: HashMap<Key<'_>, EditCounts> = before.iter().map(|row| (key(row), row.counts())).collect();
     let is: HashSet<Key<'_>> = after.iter().map(key).collect();
     let missing: Vec<&RuleRow> = before.iter().filter(|row| !is.contains(&key(row))).collect();
     let mut changed: Vec<Changed> = Vec::new();
     for row in after {
-        let (what, old) = was.get(&key(row)).map_or((What::New, Counts::default()), |old| (What::Confirmed, *old));
+        let (what, old) = was.get(&key(row)).map_or((What::New, EditCounts::default()), |old| (What::Confirmed, *old));
         changed.push(Changed { rule: row.clone(), what, old, new: row.counts() });
     }
     for (row, new) in missing.iter().zip(if missing.is_empty() { Vec::new() } else { seen_again(&missing)? }) {
@@ -127,12 +130,12 @@ fn changes(
 
 /// True if a crawl contradicts a rule: at least three pages, and more than one in twenty, are not
 /// copies of the page that the rule names.
-fn is_refuted(new: &Counts) -> bool {
+fn is_refuted(new: &EditCounts) -> bool {
     new.violations >= 3 && 20 * new.violations > new.support + new.violations
 }
 
 /// Counts the evidence in a result for rules that it has not learned.
-fn seen_again(run: &Run, rules: &[&RuleRow]) -> Result<Vec<Counts>> {
+fn seen_again(run: &FinishedRun, rules: &[&RuleRow]) -> Result<Vec<EditCounts>> {
     let mut pages: BTreeMap<&str, Vec<(String, DocId)>> =
         rules.iter().map(|row| (row.domain.as_str(), Vec::new())).collect();
     scan(run, "pages", &["doc_id", "url"], &mut |rows| {
@@ -171,22 +174,22 @@ fn seen_again(run: &Run, rules: &[&RuleRow]) -> Result<Vec<Counts>> {
         })
         .collect();
     let evidence = |row: &&RuleRow| {
-        let Some(rule) = row.rule() else { return Counts::default() };
+        let Some(rule) = row.rule() else { return EditCounts::default() };
         let of_domain = DomainPages { domain: &row.domain, pages: &pages[row.domain.as_str()] };
         let found = of_domain.evidence(&rule.edit, 0).into_iter().find(|(scope, _)| *scope == rule.scope);
-        found.map_or(Counts::default(), |(_, tally)| Counts::sum(&tally.halves))
+        found.map_or(EditCounts::default(), |(_, tally)| EditCounts::sum(&tally.halves))
     };
     Ok(rules.iter().map(evidence).collect())
 }
 
 fn table(rows: &[Changed]) -> Table {
-    let texts = |value: fn(&Changed) -> &str| Column::Text(rows.iter().map(value).collect());
-    let counts = |value: fn(&Changed) -> u64| Column::Count(rows.iter().map(value).collect());
+    let texts = |value: fn(&Changed) -> &str| TableColumn::Text(rows.iter().map(value).collect());
+    let counts = |value: fn(&Changed) -> u64| TableColumn::Count(rows.iter().map(value).collect());
     let [domain, rank, scope, kind, pattern, replacement, what, old, old_violations, new, new_violations, saved] =
         CHANGED_COLUMNS;
     Table::new([
         (domain, texts(|row| &row.rule.domain)),
-        (rank, Column::U32(rows.iter().map(|row| row.rule.rank).collect())),
+        (rank, TableColumn::U32(rows.iter().map(|row| row.rule.rank).collect())),
         (scope, texts(|row| &row.rule.scope)),
         (kind, texts(|row| &row.rule.kind)),
         (pattern, texts(|row| &row.rule.pattern)),
@@ -213,8 +216,8 @@ mod tests {
             kind: "parameter".into(),
             pattern: name.into(),
             replacement: String::new(),
-            learned: Counts { support, violations: 0 },
-            verified: Counts::default(),
+            learned: EditCounts { support, violations: 0 },
+            verified: EditCounts::default(),
             saved: support,
         }
     }
@@ -225,7 +228,7 @@ mod tests {
         let after = [rule("a.b", 0, "new", 75), rule("a.b", 1, "sid", 85)];
         let seen = |rules: &[&RuleRow]| {
             assert_eq!(rules.iter().map(|row| row.pattern.as_str()).collect::<Vec<_>>(), ["brand", "sort"]);
-            Ok(vec![Counts { support: 2, violations: 3 }, Counts { support: 0, violations: 1 }])
+            Ok(vec![EditCounts { support: 2, violations: 3 }, EditCounts { support: 0, violations: 1 }])
         };
         let changed = changes(&before, &after, seen).unwrap();
         let found: Vec<_> = changed.iter().map(|row| (row.rule.pattern.as_str(), row.what, row.rule.rank)).collect();

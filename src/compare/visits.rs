@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::merge::{Side, merge};
+use super::merge::{MergeSide, merge};
 use super::rates::Visits;
 use webtwin_base::error::Result;
 use webtwin_base::threads;
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 use webtwin_results::ranges::{RangedTable, Ranges};
 
 /// Approximate number of rows of both results that are read at a time.
@@ -25,9 +25,14 @@ const RANGES: u32 = 512;
 ///
 /// # Cost
 /// Reads four columns of both tables `pages`. Each thread holds one range of doc ids in memory.
-pub fn of_hosts(old: &Run, new: &Run, interval: i64, workers: usize) -> Result<BTreeMap<String, Visits>> {
+pub fn of_hosts(
+    old: &FinishedRun,
+    new: &FinishedRun,
+    interval: i64,
+    workers: usize,
+) -> Result<BTreeMap<String, Visits>> {
     let ranges = Ranges::of(old.rows("pages") + new.rows("pages"), RANGE_ROWS, RANGES);
-    let find = |run: &Run| RangedTable::find(run, "pages", ("doc_id", 64), ranges, workers);
+    let find = |run: &FinishedRun| RangedTable::find(run, "pages", ("doc_id", 64), ranges, workers);
     let (Some(pages_old), Some(pages_new)) = (find(old)?, find(new)?) else { return Ok(BTreeMap::new()) };
     let count = |hosts: &mut BTreeMap<String, Visits>, range: usize| {
         let old = pages_old.read(range, &["doc_id", "exact", "fetch_time"])?;
@@ -36,7 +41,7 @@ pub fn of_hosts(old: &Run, new: &Run, interval: i64, workers: usize) -> Result<B
         let (times, new_times) = (old.time("fetch_time")?, new.time("fetch_time")?);
         let (new_texts, names) = (new.u64("exact")?, new.text("host")?);
         for side in merge(ids, new.u64("doc_id")?) {
-            if let Side::Both(at, row) = side
+            if let MergeSide::Both(at, row) = side
                 && times[at] < new_times[row]
             {
                 let visits = match hosts.get_mut(&names[row]) {

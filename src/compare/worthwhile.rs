@@ -5,20 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
-use super::chronicle::{Chronicle, Told};
+use super::chronicle::{Chronicle, MirrorChange};
 use super::collections::Collection;
 use super::fates::Fate;
 use super::lives::Version;
-use super::revisit::{Policy, Relation, Worth, draw, order, within, worth};
+use super::revisit::{Policy, Relation, VisitValue, draw, order, within, worth};
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 use webtwin_job::Recrawl;
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 use webtwin_results::scan::scan;
 
 /// Collection to visit.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Visit {
+pub struct CollectionVisit {
     /// Version of the collection in the newest crawl.
     pub of: Version,
     /// Reason for the visit.
@@ -26,7 +26,7 @@ pub struct Visit {
     /// Observations of the collection.
     pub relation: Relation,
     /// Value of the visit.
-    pub worth: Worth,
+    pub worth: VisitValue,
     /// True if the visit is within the budget.
     pub chosen: bool,
     /// Pages to fetch.
@@ -49,10 +49,10 @@ fn policy(settings: &Recrawl) -> Policy {
 
 /// Calls a function for each page of an avoid list, with its URL. A page that is listed twice is
 /// passed twice.
-pub type EachListed<'a> = dyn Fn(&mut dyn FnMut(DocId, &str)) -> Result<()> + 'a;
+pub type ListVisitor<'a> = dyn Fn(&mut dyn FnMut(DocId, &str)) -> Result<()> + 'a;
 
 /// Avoid list of the newest crawl, and the lists of earlier crawls.
-pub type Lists<'a> = [&'a EachListed<'a>; 2];
+pub type AvoidHistory<'a> = [&'a ListVisitor<'a>; 2];
 
 /// Returns all collections of the newest crawl that are not kept and have pages on the avoid list,
 /// the most valuable first.
@@ -64,14 +64,17 @@ pub type Lists<'a> = [&'a EachListed<'a>; 2];
 /// Reads the lists twice. Holds the doc ids of collection pages on the lists in memory.
 pub fn visits_worthwhile(
     chronicle: &Chronicle,
-    told: &[Told],
-    lists: Lists<'_>,
+    changes: &[MirrorChange],
+    lists: AvoidHistory<'_>,
     settings: &Recrawl,
-) -> Result<Vec<Visit>> {
+) -> Result<Vec<CollectionVisit>> {
     let Some((&number, crawl)) = chronicle.crawls().last_key_value() else { return Ok(Vec::new()) };
     // A joined collection has no version of its own: the new version continues another collection.
-    let fates: BTreeMap<Version, Fate> =
-        told.iter().filter(|told| told.fate != Fate::Joined).filter_map(|told| Some((told.new?, told.fate))).collect();
+    let fates: BTreeMap<Version, Fate> = changes
+        .iter()
+        .filter(|changes| changes.fate != Fate::Joined)
+        .filter_map(|changes| Some((changes.new?, changes.fate)))
+        .collect();
     let all = (0..crawl.collections.len() as u32).map(|collection| Version { crawl: number, collection });
     let may_be_skipped = |of: &Version| chronicle.collection(*of).skipped > 0 && !chronicle.collection(*of).keep;
     let skipped: Vec<Version> = all.filter(may_be_skipped).collect();
@@ -94,7 +97,7 @@ pub fn visits_worthwhile(
     let visit = |at: usize| {
         let (of, one) = (skipped[at], chronicle.collection(skipped[at]));
         let leader_changed = leaders.get(&one.similar_cluster) == Some(&true);
-        Visit {
+        CollectionVisit {
             of,
             why: why(one, fates.get(&of).copied(), leader_changed),
             relation: relations[at],
@@ -128,7 +131,11 @@ fn why(of: &Collection, fate: Option<Fate>, leader_changed: bool) -> &'static st
 /// Draws the pages to fetch of each collection, as many as its visit has probes. The draw is from
 /// the pages on the newest crawl's list. If that list lacks skipped pages of the collection, the
 /// pages on earlier lists are added.
-fn urls(chronicle: &Chronicle, (of, worths): (&[Version], &[Worth]), lists: Lists<'_>) -> Result<Vec<Vec<String>>> {
+fn urls(
+    chronicle: &Chronicle,
+    (of, worths): (&[Version], &[VisitValue]),
+    lists: AvoidHistory<'_>,
+) -> Result<Vec<Vec<String>>> {
     let mut place: BTreeMap<DocId, usize> = BTreeMap::new();
     for (at, version) in of.iter().enumerate() {
         let members = chronicle.crawls()[&version.crawl].members_of(version.collection);
@@ -178,9 +185,9 @@ fn urls(chronicle: &Chronicle, (of, worths): (&[Version], &[Worth]), lists: List
 /// in memory.
 pub fn singles(
     chronicle: &Chronicle,
-    (visits, ended): (&[Visit], &[DocId]),
-    lists: Lists<'_>,
-    new: &Run,
+    (visits, ended): (&[CollectionVisit], &[DocId]),
+    lists: AvoidHistory<'_>,
+    new: &FinishedRun,
     settings: &Recrawl,
 ) -> Result<Vec<String>> {
     let spent: u64 = visits.iter().filter(|visit| visit.chosen).map(|visit| visit.urls.len() as u64).sum();
@@ -213,7 +220,7 @@ pub fn singles(
 /// collections and come last.
 pub fn exports(
     chronicle: &Chronicle,
-    visits: &[Visit],
+    visits: &[CollectionVisit],
     singles: &[String],
     settings: &Recrawl,
 ) -> Vec<(String, Vec<u8>)> {

@@ -1,8 +1,8 @@
 //! Writer for the tables of a comparison, which become a result when it commits.
 //!
-//! Encoding rows and writing files takes longer than passing rows on, so both are [`Work`] for
-//! several threads. A thread obtains work from [`Writer::begin`], performs it without holding the
-//! writer, and returns it to [`Writer::end`]. The bytes are the same as those of a single thread.
+//! Encoding rows and writing files takes longer than passing rows on, so both are [`DeferredWork`] for
+//! several threads. A thread obtains work from [`ResultWriter::begin`], performs it without holding the
+//! writer, and returns it to [`ResultWriter::end`]. The bytes are the same as those of a single thread.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use webtwin_storage::location::Location;
 use webtwin_storage::manifest::{FileEntry, Manifest};
 use webtwin_storage::output::{Attempt, random_id};
 use webtwin_storage::table::Table;
-use webtwin_storage::table_encoder::{Encoder, Encoding, Group};
+use webtwin_storage::table_encoder::{EncodedRowGroup, Encoding, TableEncoder};
 
 /// Number of rows in a row group.
 const GROUP_ROWS: usize = 1 << 17;
@@ -23,12 +23,12 @@ const GROUP_ROWS: usize = 1 << 17;
 const FILE_BYTES: usize = 64_000_000;
 
 /// Tables that grow by appended rows, and other files. Written data is not a result before
-/// [`Writer::commit`], and is removed if the writer is dropped without a commit.
+/// [`ResultWriter::commit`], and is removed if the writer is dropped without a commit.
 ///
 /// # Memory
 /// For each table 131,072 rows and one encoded file of 64 MB. For each thread one row group or one
 /// file that it works on.
-pub struct Writer {
+pub struct ResultWriter {
     attempt: Arc<Attempt>,
     tables: BTreeMap<String, Growing>,
     files: Vec<FileEntry>,
@@ -48,14 +48,14 @@ struct Growing {
     /// Number of pieces passed out for encoding, and of those that are in a file.
     begun: usize,
     ended: usize,
-    waiting: BTreeMap<usize, Vec<Group>>,
-    encoder: Option<Encoder>,
+    waiting: BTreeMap<usize, Vec<EncodedRowGroup>>,
+    encoder: Option<TableEncoder>,
     rows_in_file: u64,
     parts: usize,
 }
 
 /// Slow work that does not need the writer.
-pub enum Work {
+pub enum DeferredWork {
     /// Encoding of rows.
     Rows {
         /// Table of the rows.
@@ -74,46 +74,48 @@ pub enum Work {
         /// Path of the file.
         path: String,
         /// Content of the file.
-        encoder: Encoder,
+        encoder: TableEncoder,
         /// Number of rows in the file.
         rows: u64,
     },
 }
 
-/// Result of a [`Work`].
-pub enum Done {
+/// Result of a [`DeferredWork`].
+pub enum FinishedWork {
     /// Encoded rows of a table, with the index of their piece.
-    Rows(String, usize, Vec<Group>),
+    Rows(String, usize, Vec<EncodedRowGroup>),
     /// Written file.
     File(FileEntry),
 }
 
-impl Work {
+impl DeferredWork {
     /// Performs the work.
     ///
     /// # Errors
     /// Returns any error of the store and of the encoder.
-    pub fn work(self) -> Result<Done> {
+    pub fn work(self) -> Result<FinishedWork> {
         match self {
-            Work::Rows { table, number, encoding, rows } => Ok(Done::Rows(table, number, encoding.groups(&rows)?)),
-            Work::File { attempt, path, encoder, rows } => {
+            DeferredWork::Rows { table, number, encoding, rows } => {
+                Ok(FinishedWork::Rows(table, number, encoding.groups(&rows)?))
+            }
+            DeferredWork::File { attempt, path, encoder, rows } => {
                 let bytes = encoder.finish()?;
                 attempt.put(&path, &bytes)?;
-                Ok(Done::File(FileEntry::of(&path, Some(rows), &bytes)))
+                Ok(FinishedWork::File(FileEntry::of(&path, Some(rows), &bytes)))
             }
         }
     }
 }
 
-impl Writer {
+impl ResultWriter {
     /// Starts a result in `folder`.
     ///
     /// # Errors
     /// Returns any error of [`Attempt::new`] and [`random_id`].
-    pub fn new(folder: &Location) -> Result<Writer> {
+    pub fn new(folder: &Location) -> Result<ResultWriter> {
         let attempt = Arc::new(Attempt::new(folder, &random_id()?)?);
         let temporary = attempt.temporary();
-        Ok(Writer { attempt, tables: BTreeMap::new(), files: Vec::new(), temporary, committed: false })
+        Ok(ResultWriter { attempt, tables: BTreeMap::new(), files: Vec::new(), temporary, committed: false })
     }
 
     /// Returns the identifier of the attempt, for the manifest.
@@ -135,11 +137,11 @@ impl Writer {
         Ok(())
     }
 
-    /// Appends rows like [`Writer::add`], but returns the slow work instead of performing it.
+    /// Appends rows like [`ResultWriter::add`], but returns the slow work instead of performing it.
     ///
     /// # Errors
     /// Returns [`Error::Input`] if the columns differ from those before.
-    pub fn begin(&mut self, table: &str, rows: Table) -> Result<Vec<Work>> {
+    pub fn begin(&mut self, table: &str, rows: Table) -> Result<Vec<DeferredWork>> {
         if !self.tables.contains_key(table) {
             self.tables.insert(table.to_string(), Growing::default());
         }
@@ -157,18 +159,18 @@ impl Writer {
         Ok(work)
     }
 
-    /// Accepts work from [`Writer::begin`] or from this function, in any order. Returns the work to
+    /// Accepts work from [`ResultWriter::begin`] or from this function, in any order. Returns the work to
     /// do next.
     ///
     /// # Errors
     /// Returns [`Error::Invariant`] if the encoder fails.
-    pub fn end(&mut self, done: Done) -> Result<Vec<Work>> {
+    pub fn end(&mut self, done: FinishedWork) -> Result<Vec<DeferredWork>> {
         match done {
-            Done::File(file) => {
+            FinishedWork::File(file) => {
                 self.files.push(file);
                 Ok(Vec::new())
             }
-            Done::Rows(table, number, groups) => {
+            FinishedWork::Rows(table, number, groups) => {
                 let growing = self.tables.get_mut(&table).expect("it gave out these rows");
                 growing.end(number, groups, &table, &self.attempt)
             }
@@ -199,8 +201,8 @@ impl Writer {
         for (name, mut table) in std::mem::take(&mut self.tables) {
             for work in table.close(&name, &self.attempt)? {
                 match work.work()? {
-                    Done::File(file) => self.files.push(file),
-                    Done::Rows(..) => unreachable!("a table that is closed has no rows left"),
+                    FinishedWork::File(file) => self.files.push(file),
+                    FinishedWork::Rows(..) => unreachable!("a table that is closed has no rows left"),
                 }
             }
         }
@@ -218,7 +220,7 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for ResultWriter {
     fn drop(&mut self) {
         if !self.committed {
             self.attempt.discard();
@@ -228,7 +230,7 @@ impl Drop for Writer {
 
 impl Growing {
     /// Passes out the rows that are not encoded yet.
-    fn begin(&mut self, name: &str) -> Result<Work> {
+    fn begin(&mut self, name: &str) -> Result<DeferredWork> {
         let encoding = match &self.encoding {
             Some(encoding) => Arc::clone(encoding),
             None => Arc::clone(self.encoding.insert(Arc::new(Encoding::of(&self.open)?))),
@@ -236,12 +238,18 @@ impl Growing {
         let none = self.open.pick(&[]);
         let rows = std::mem::replace(&mut self.open, none);
         self.begun += 1;
-        Ok(Work::Rows { table: name.into(), number: self.begun - 1, encoding, rows })
+        Ok(DeferredWork::Rows { table: name.into(), number: self.begun - 1, encoding, rows })
     }
 
     /// Accepts encoded rows, appends all that are next in order to the file, and returns full
     /// files.
-    fn end(&mut self, number: usize, groups: Vec<Group>, name: &str, attempt: &Arc<Attempt>) -> Result<Vec<Work>> {
+    fn end(
+        &mut self,
+        number: usize,
+        groups: Vec<EncodedRowGroup>,
+        name: &str,
+        attempt: &Arc<Attempt>,
+    ) -> Result<Vec<DeferredWork>> {
         self.waiting.insert(number, groups);
         let mut full = Vec::new();
         while let Some(groups) = self.waiting.remove(&self.ended) {
@@ -262,32 +270,32 @@ impl Growing {
     }
 
     /// Returns the current file, or starts one.
-    fn encoder(&mut self) -> Result<&mut Encoder> {
+    fn encoder(&mut self) -> Result<&mut TableEncoder> {
         if self.encoder.is_none() {
             let encoding = self.encoding.as_ref().expect("rows have been handed out, or it is closed");
-            self.encoder = Some(Encoder::new(encoding)?);
+            self.encoder = Some(TableEncoder::new(encoding)?);
         }
         Ok(self.encoder.as_mut().expect("there is one now"))
     }
 
     /// Closes the current file and returns it as work.
-    fn file(&mut self, name: &str, attempt: &Arc<Attempt>) -> Option<Work> {
+    fn file(&mut self, name: &str, attempt: &Arc<Attempt>) -> Option<DeferredWork> {
         let encoder = self.encoder.take()?;
         let path = format!("{name}/part-{:05}.parquet", self.parts);
         let rows = std::mem::take(&mut self.rows_in_file);
         self.parts += 1;
-        Some(Work::File { attempt: Arc::clone(attempt), path, encoder, rows })
+        Some(DeferredWork::File { attempt: Arc::clone(attempt), path, encoder, rows })
     }
 
     /// Encodes the remaining rows and returns the files to be written. A table without rows has one
     /// file without rows.
-    fn close(&mut self, name: &str, attempt: &Arc<Attempt>) -> Result<Vec<Work>> {
+    fn close(&mut self, name: &str, attempt: &Arc<Attempt>) -> Result<Vec<DeferredWork>> {
         if self.ended < self.begun {
             return Err(Error::Invariant(format!("rows of {name} were handed out and never came back")));
         }
         let mut files = Vec::new();
         if self.open.rows() > 0
-            && let Done::Rows(_, number, groups) = self.begin(name)?.work()?
+            && let FinishedWork::Rows(_, number, groups) = self.begin(name)?.work()?
         {
             files = self.end(number, groups, name, attempt)?;
         } else if self.rows == 0 {
@@ -303,19 +311,19 @@ impl Growing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use webtwin_results::Run;
+    use webtwin_results::FinishedRun;
 
-    use webtwin_storage::table::Column;
+    use webtwin_storage::table::TableColumn;
 
     fn ids(from: u64, to: u64) -> Table {
-        Table::new([("id", Column::Id((from..to).map(|id| id.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect()))])
+        Table::new([("id", TableColumn::Id((from..to).map(|id| id.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect()))])
     }
 
     #[test]
     fn rows_come_back_in_order_and_tables_without_rows_are_there() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Location::parse(dir.path().join("out").to_str().unwrap()).unwrap();
-        let mut writer = Writer::new(&folder).unwrap();
+        let mut writer = ResultWriter::new(&folder).unwrap();
         let rows = 3 * GROUP_ROWS as u64 + 5;
         for from in (0..rows).step_by(50_000) {
             writer.add("many", ids(from, rows.min(from + 50_000))).unwrap();
@@ -324,7 +332,7 @@ mod tests {
         assert_eq!(writer.rows("many"), rows);
         let manifest = Manifest::new(writer.attempt(), serde_json::Value::Null);
         writer.commit(&"all", manifest).unwrap();
-        let run = Run::open(folder.name()).unwrap();
+        let run = FinishedRun::open(folder.name()).unwrap();
         assert_eq!(run.table("many").unwrap(), ids(0, rows));
         assert_eq!((run.table("none").unwrap().rows(), run.table("none").unwrap().columns.len()), (0, 1));
     }
@@ -333,17 +341,17 @@ mod tests {
     fn rows_that_are_encoded_in_any_order_are_the_same_files() {
         let dir = tempfile::tempdir().unwrap();
         let pieces = || (0..5).map(|at| ids(at * 140_000, (at + 1) * 140_000));
-        let files = |name: &str, fill: &dyn Fn(&mut Writer)| {
+        let files = |name: &str, fill: &dyn Fn(&mut ResultWriter)| {
             let folder = Location::parse(dir.path().join(name).to_str().unwrap()).unwrap();
-            let mut writer = Writer::new(&folder).unwrap();
+            let mut writer = ResultWriter::new(&folder).unwrap();
             fill(&mut writer);
             let manifest = Manifest::new(writer.attempt(), serde_json::Value::Null);
             writer.commit(&"all", manifest).unwrap();
-            Run::open(folder.name()).unwrap().manifest.files
+            FinishedRun::open(folder.name()).unwrap().manifest.files
         };
         let one_by_one = files("a", &|writer| pieces().for_each(|rows| writer.add("many", rows).unwrap()));
         let last_first = files("b", &|writer| {
-            let mut work: Vec<Work> = pieces().flat_map(|rows| writer.begin("many", rows).unwrap()).collect();
+            let mut work: Vec<DeferredWork> = pieces().flat_map(|rows| writer.begin("many", rows).unwrap()).collect();
             assert_eq!(work.len(), 5);
             while let Some(some) = work.pop() {
                 work.extend(writer.end(some.work().unwrap()).unwrap());
@@ -361,18 +369,18 @@ mod tests {
     fn rows_that_never_come_back_are_no_result() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Location::parse(dir.path().join("out").to_str().unwrap()).unwrap();
-        let mut writer = Writer::new(&folder).unwrap();
+        let mut writer = ResultWriter::new(&folder).unwrap();
         assert_eq!(writer.begin("many", ids(0, GROUP_ROWS as u64)).unwrap().len(), 1);
         let manifest = Manifest::new(writer.attempt(), serde_json::Value::Null);
         assert!(matches!(writer.commit(&"all", manifest), Err(Error::Invariant(_))));
-        assert!(Run::open(folder.name()).is_err());
+        assert!(FinishedRun::open(folder.name()).is_err());
     }
 
     #[test]
     fn nothing_is_left_of_a_writer_that_does_not_commit() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Location::parse(dir.path().to_str().unwrap()).unwrap();
-        let mut writer = Writer::new(&folder).unwrap();
+        let mut writer = ResultWriter::new(&folder).unwrap();
         writer.file("exports/x.txt", "x").unwrap();
         drop(writer);
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);

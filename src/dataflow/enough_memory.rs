@@ -6,7 +6,7 @@ use crate::pairs::minhash_pairs;
 use crate::reading::worker_pages::WorkerPages;
 use crate::shuffle::memory::too_little;
 use webtwin_base::error::Result;
-use webtwin_base::heap::give_back_what_is_free;
+use webtwin_base::heap::release_free_memory;
 use webtwin_engine::Net;
 use webtwin_job::{Job, JobKind, Measure};
 
@@ -31,12 +31,12 @@ pub fn enough_bytes(held: &MemoryEstimate, job: &Job, all_pages: u64, workers: u
 /// Returns [`webtwin_base::error::Error::MemoryLimit`] on all workers if a process has less memory
 /// than its minimum. The error then reports a number of bytes that also suffices for the steps that
 /// follow. Returns any error of the disk.
-pub fn make_room(net: &mut Net<'_>, what: &str, shelf: &mut WorkerPages, job: &Job) -> Result<()> {
+pub fn reserve_memory(net: &mut Net<'_>, what: &str, local_pages: &mut WorkerPages, job: &Job) -> Result<()> {
     let (workers, allowed) = (net.workers_per_process(), job.effort.memory_bytes);
     if allowed == 0 {
         return Ok(());
     }
-    let all = net.all_gather("memory", MemoryEstimate::on(shelf))?;
+    let all = net.all_gather("memory", MemoryEstimate::on(local_pages))?;
     let all_pages: u64 = all.iter().map(|worker| worker.pages).sum();
     let processes: Vec<MemoryEstimate> = all.chunks(workers).map(MemoryEstimate::sum).collect();
     let most = |bytes: &dyn Fn(&MemoryEstimate) -> u64| processes.iter().map(bytes).max().unwrap_or(0);
@@ -44,12 +44,12 @@ pub fn make_room(net: &mut Net<'_>, what: &str, shelf: &mut WorkerPages, job: &J
         let enough = most(&|process| enough_bytes(process, job, all_pages, workers, net.processes()));
         return Err(too_little(what.into(), enough, allowed));
     }
-    let room = match shelf.sets {
-        None => processes[net.process()].room_for_lists(all_pages, workers, allowed),
+    let budget = match local_pages.sets {
+        None => processes[net.process()].budget_for_lists(all_pages, workers, allowed),
         // Keys of shingle sets need all free memory, so chunks are spilled.
         Some(_) => 0,
     };
-    shelf.hold_lists_at_most(room / workers as u64)?;
-    give_back_what_is_free();
+    local_pages.hold_lists_at_most(budget / workers as u64)?;
+    release_free_memory();
     Ok(())
 }

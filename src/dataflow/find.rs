@@ -12,26 +12,26 @@ use super::clusters::context_pass::{CONTEXT, context_pass};
 use super::clusters::giant_clusters::giants;
 use super::clusters::grown::{GROWTH, Grown, SECOND_GROWTH};
 use super::clusters::servers::ServerOverlap;
-use super::clusters::trivial::Trivial;
-use super::pairs::similar::{GIVEN, HAMMING, MINHASH, OVERLAP, SIGNATURES, Similar, VIEWS};
+use super::clusters::trivial::TrivialClusters;
+use super::pairs::similar::{GIVEN, HAMMING, MINHASH, OVERLAP, SIGNATURES, SimilarPages, VIEWS};
 use super::pairs::{apart, editions};
 use super::reading::least_pages::LeastPages;
-use super::run::Run;
+use super::run::WorkerRun;
 use super::shuffle::components::components;
-use super::sinks::found::{Clustered, ReplicaTables};
-use super::sinks::kept::{Given, KEEPING, Kept};
+use super::sinks::found::{ClusterResults, ReplicaTables};
+use super::sinks::kept::{KEEPING, KeepInput, KeepResult};
 use super::sinks::kept_before;
-use super::sinks::skip_lists::SkipLists;
-use super::steps::Step;
-use super::web::{Web, settle};
+use super::sinks::skip_lists::SkipListRows;
+use super::steps::RunStep;
+use super::web::{WorkerWeb, settle};
 use webtwin_base::error::Result;
 use webtwin_base::ids::ClusterId;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_results::decisions::Decisions;
-use webtwin_spill::Column;
+use webtwin_spill::SpillColumn;
 
 /// Steps that write a checkpoint.
-const RECORDED: [Step; 10] =
+const RECORDED: [RunStep; 10] =
     [VIEWS, OVERLAP, HAMMING, SIGNATURES, MINHASH, GIVEN, GROWTH, CONTEXT, SECOND_GROWTH, KEEPING];
 
 /// Finds near-replica pages and mirrored collections among the local pages of all workers.
@@ -43,7 +43,7 @@ const RECORDED: [Step; 10] =
 /// Returns [`webtwin_base::error::Error::MemoryLimit`] or a similar error if memory or disk space
 /// does not suffice. Returns any error of the inputs that contain decisions and earlier results,
 /// and an error if the run has ended.
-pub fn find(run: &mut Run<'_, '_>, floors: &[u64], least: Option<&LeastPages>) -> Result<ReplicaTables> {
+pub fn find(run: &mut WorkerRun<'_, '_>, floors: &[u64], least: Option<&LeastPages>) -> Result<ReplicaTables> {
     let decisions = Decisions::read(run.job)?;
     // Captures become pages with links. Pages with equal texts are folded into their centre [SGM98
     // 2.2].
@@ -53,7 +53,7 @@ pub fn find(run: &mut Run<'_, '_>, floors: &[u64], least: Option<&LeastPages>) -
     run.begin_steps(&web, attempt.as_deref(), &RECORDED)?;
 
     // Two pages are similar if any test finds them similar [CSG00 Definition 4].
-    let mut similar = Similar::pages(run, &web, exact)?;
+    let mut similar = SimilarPages::pages(run, &web, exact)?;
     let mut apart = apart::part(run.net, &web.crawl, &decisions.apart, &mut similar.pairs)?;
     let mut editions = editions::part(run, &web, &mut similar.pairs)?;
 
@@ -72,20 +72,24 @@ pub fn find(run: &mut Run<'_, '_>, floors: &[u64], least: Option<&LeastPages>) -
 
     // Overlap of servers [SGM98 3], the copy to keep, and the pages that a crawler may skip [CSG00
     // 5.1].
-    let clusters = Trivial { labels: &trivial, sizes: &grown.sizes };
+    let clusters = TrivialClusters { labels: &trivial, sizes: &grown.sizes };
     let servers = ServerOverlap::of(run, &web, clusters)?;
     let giants = giants(run.net, &web.crawl, clusters, &similar.pairs)?;
     let similar_clusters = take(&mut grown.similar_clusters);
-    let given = Given { labels: &trivial, similar: &similar, decisions: &decisions, earlier: earlier.as_ref() };
-    let kept = Kept::of(run, &mut web, similar_clusters, &given)?;
-    let skip = SkipLists::of(run, &web, &trivial, &kept)?;
-    let clustered = Clustered { grown, context, apart, editions, servers, giants };
+    let given = KeepInput { labels: &trivial, similar: &similar, decisions: &decisions, earlier: earlier.as_ref() };
+    let kept = KeepResult::of(run, &mut web, similar_clusters, &given)?;
+    let skip = SkipListRows::of(run, &web, &trivial, &kept)?;
+    let clustered = ClusterResults { grown, context, apart, editions, servers, giants };
     ReplicaTables::of(run, web, similar, clustered, kept, skip, attempt)
 }
 
 /// Returns the trivial cluster of every page: the connected components of the given pairs of this
 /// worker and of all other workers.
-fn trivial_clusters(run: &mut Run<'_, '_>, web: &Web, pairs: &[&Column<SimilarPair>]) -> Result<Arc<Vec<ClusterId>>> {
+fn trivial_clusters(
+    run: &mut WorkerRun<'_, '_>,
+    web: &WorkerWeb,
+    pairs: &[&SpillColumn<SimilarPair>],
+) -> Result<Arc<Vec<ClusterId>>> {
     let edges = pairs.iter().flat_map(|pairs| pairs.rows()).map_ok(|pair| (pair.a, pair.b));
     components(run.net, "trivial clusters", web.crawl.directory.len(), edges)
 }

@@ -3,9 +3,9 @@
 
 use std::fmt::Write;
 
+use super::clusters::context_pairs::is_asked_for;
 use super::clusters::context_pass::CONTEXT;
 use super::clusters::grown::{GROWTH, SECOND_GROWTH};
-use super::clusters::second_look::is_asked_for;
 use super::pairs::similar::{GIVEN, HAMMING, MINHASH, OVERLAP, SIGNATURES, VIEWS};
 use super::sinks::kept::KEEPING;
 use webtwin_job::{Guard, Job, JobKind, Measure, MergeCondition};
@@ -18,12 +18,12 @@ pub struct Operator {
     /// Source file of the operator, relative to `src/dataflow/`.
     pub file: &'static str,
     /// Rows that the operator receives.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<OperatorInput>,
 }
 
 /// Rows that are sent to an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Input {
+pub struct OperatorInput {
     /// Operator that sends the rows, or a source that is not an operator, such as files.
     pub from: &'static str,
     /// Name of the rows.
@@ -47,7 +47,7 @@ use Route::{All, By, Local};
 
 /// Operators of a job, in the order in which they run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Graph {
+pub struct OperatorGraph {
     /// Operators, in the order in which they run.
     pub operators: Vec<Operator>,
 }
@@ -55,10 +55,10 @@ pub struct Graph {
 /// Input in the short form that this file uses: sender, name of the rows, and route.
 type Edge = (&'static str, &'static str, Route);
 
-impl Graph {
+impl OperatorGraph {
     /// Returns the graph of a job.
-    pub fn of(job: &Job) -> Graph {
-        let mut graph = Graph { operators: Vec::new() };
+    pub fn of(job: &Job) -> OperatorGraph {
+        let mut graph = OperatorGraph { operators: Vec::new() };
         match job.kind {
             JobKind::Replicas | JobKind::Signatures | JobKind::Recrawl => {
                 graph.pages(job);
@@ -75,7 +75,7 @@ impl Graph {
     }
 
     fn add(&mut self, name: &'static str, file: &'static str, inputs: &[Edge]) {
-        let inputs = inputs.iter().map(|&(from, rows, route)| Input { from, rows, route }).collect();
+        let inputs = inputs.iter().map(|&(from, rows, route)| OperatorInput { from, rows, route }).collect();
         self.operators.push(Operator { name, file, inputs });
     }
 
@@ -101,7 +101,7 @@ impl Graph {
     fn measures(&mut self, job: &Job) {
         self.exact_copies_and_links();
         let mut pairs = vec![("exact copies", "pairs (centre, copy)", Local)];
-        let mut measure = |graph: &mut Graph, name, file, inputs: &[Edge]| {
+        let mut measure = |graph: &mut OperatorGraph, name, file, inputs: &[Edge]| {
             graph.add(name, file, inputs);
             pairs.push((name, "pairs", By("smaller page")));
         };
@@ -168,7 +168,7 @@ impl Graph {
             let members = (GROWTH.name, "pages and links of mirrors", By("similar cluster"));
             self.add(
                 CONTEXT.name,
-                "clusters/second_look.rs",
+                "clusters/context_pairs.rs",
                 &[members, ("read", "chunks of proposed pairs", By("pair"))],
             );
             let changed = (CONTEXT.name, "pairs added and taken back", By("smaller page"));
@@ -224,7 +224,7 @@ impl Graph {
         self.exact_copies_and_links();
         let of_f = ("pages of F", "pages and links", Local);
         self.operators.iter_mut().filter(|operator| operator.name == "LINK").for_each(|link| {
-            link.inputs.push(Input { from: of_f.0, rows: of_f.1, route: of_f.2 });
+            link.inputs.push(OperatorInput { from: of_f.0, rows: of_f.1, route: of_f.2 });
         });
         let mut pairs = vec![("exact copies", "pairs (centre, copy)", Local), ("merge", "pairs", By("smaller page"))];
         self.given(job, &mut pairs);
@@ -294,7 +294,7 @@ impl Graph {
         let mut text = String::new();
         for Operator { name, file, inputs } in &self.operators {
             let _ = writeln!(text, "{name}  ({file})");
-            for Input { from, rows, route } in inputs {
+            for OperatorInput { from, rows, route } in inputs {
                 let _ = writeln!(text, "    <- {from}: {rows}{}", route.suffix());
             }
         }
@@ -306,7 +306,7 @@ impl Graph {
         let mut dot = "digraph webtwin {\n  node [shape=box];\n".to_string();
         for Operator { name, file, inputs } in &self.operators {
             let _ = writeln!(dot, "  {name:?} [tooltip={file:?}];");
-            for Input { from, rows, route } in inputs {
+            for OperatorInput { from, rows, route } in inputs {
                 if !self.operators.iter().any(|other| other.name == *from) {
                     let _ = writeln!(dot, "  {from:?} [shape=cylinder];");
                 }
@@ -374,7 +374,7 @@ mod tests {
     #[test]
     fn operators_take_what_is_there_before_them_and_every_row_leads_to_the_end() {
         for job in jobs() {
-            let Graph { operators } = Graph::of(&job);
+            let OperatorGraph { operators } = OperatorGraph::of(&job);
             for (place, operator) in operators.iter().enumerate() {
                 assert!(operators[..place].iter().all(|other| other.name != operator.name), "{}", operator.name);
                 for input in &operator.inputs {
@@ -396,7 +396,7 @@ mod tests {
 
     #[test]
     fn the_files_of_operators_are_there() {
-        for operator in jobs().iter().flat_map(|job| Graph::of(job).operators) {
+        for operator in jobs().iter().flat_map(|job| OperatorGraph::of(job).operators) {
             let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(operator.file);
             assert!(path.exists(), "{}: {}", operator.name, operator.file);
         }
@@ -405,7 +405,7 @@ mod tests {
     #[test]
     fn graphs_are_text_and_graphviz() {
         let job = Job { kind: JobKind::Batch, ..Job::default() };
-        let graph = Graph::of(&job);
+        let graph = OperatorGraph::of(&job);
         assert!(graph.text().contains("merge  (hamming/merge.rs)\n    <- probe F: near pairs, by pair\n"));
         let dot = graph.dot();
         assert!(dot.starts_with("digraph webtwin {\n") && dot.ends_with("}\n"));

@@ -4,7 +4,7 @@
 //! The peak occurs while rows are grouped or pairs are counted: the local pages are in memory
 //! together with the table, or with the run log and the pairs. If memory is limited, table, run log
 //! and pairs are spilled to disk ([`crate::pairs::overlap_join`]), and so are the lists of the
-//! local pages ([`webtwin_spill::Lists`]) and the links between pages. A fixed-size row for each
+//! local pages ([`webtwin_spill::SpillLists`]) and the links between pages. A fixed-size row for each
 //! page always stays in memory.
 //!
 //! An estimate only decides if a run may continue. The budget of a step is the limit minus the
@@ -13,7 +13,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::clusters::links::Links;
+use crate::clusters::links::WorkerLinks;
 use crate::pairs::allowance;
 use crate::reading::capture_rows::CaptureRows;
 use crate::reading::worker_pages::WorkerPages;
@@ -21,7 +21,7 @@ use crate::shuffle::memory::at_rest;
 use webtwin_base::build_info;
 use webtwin_core::overlap::rows::{Row32, Row64};
 use webtwin_job::{Job, Measure};
-use webtwin_spill::TAPE_BLOCK_BYTES;
+use webtwin_spill::RUN_LOG_BLOCK_BYTES;
 
 /// Bytes of a page in addition to its capture, if memory is limited: the ends of its lists, its
 /// number and its host. Measured.
@@ -87,7 +87,7 @@ pub fn lacking_to_make_tables(pages: u64, workers: usize, allowed: u64) -> u64 {
 /// been found and while tables are built. With a memory limit the two phases follow one another.
 /// `pages` and `links` are the numbers of its pages and of the links between them. A file may
 /// contain pages of other processes, out of `all_pages`.
-pub fn beside_shelf_when_found(pages: u64, all_pages: u64, links: u64, workers: usize, is_bounded: bool) -> u64 {
+pub fn bytes_of_tables(pages: u64, all_pages: u64, links: u64, workers: usize, is_bounded: bool) -> u64 {
     match is_bounded {
         true => making_bytes(all_pages, workers, true).max(A_PAGE_FOUND * pages),
         false => A_PAGE_HELD * pages + A_LINK_HELD * links + making_bytes(pages, workers, false),
@@ -138,7 +138,7 @@ impl MemoryEstimate {
     /// everything is in memory. They are the rows of the table, their run log (three rows in four
     /// are assumed to have a chunk that another page has, too), and the pairs. The rows are freed
     /// before the pairs are built.
-    pub fn beside_shelf_bytes(&self, job: &Job) -> u64 {
+    pub fn bytes_besides_local_pages(&self, job: &Job) -> u64 {
         (row_bytes(job) * self.tuples).max(A_PAIR * self.pairs) + 3 * self.tuples + A_SHINGLE * self.shingles
     }
 
@@ -147,21 +147,21 @@ impl MemoryEstimate {
     pub fn least_bytes(&self, all_pages: u64, workers: usize) -> u64 {
         let rows = size_of::<Row64>() as u64 * self.tuples / workers as u64;
         let counting = allowance::least_bytes(all_pages as usize, workers, rows, true);
-        (at_rest(workers) + self.least_shelf_bytes(workers) + counting).max(self.found_bytes(all_pages, workers))
+        (at_rest(workers) + self.min_local_pages_bytes(workers) + counting).max(self.found_bytes(all_pages, workers))
     }
 
     /// Returns the bytes after collections have been found and while tables are built, if memory is
     /// limited. Every link counts as a link between pages.
     pub(crate) fn found_bytes(&self, all_pages: u64, workers: usize) -> u64 {
-        let shelf = at_rest(workers) + self.least_shelf_bytes(workers);
-        shelf + beside_shelf_when_found(self.pages, all_pages, self.links, workers, true)
+        let local_pages = at_rest(workers) + self.min_local_pages_bytes(workers);
+        local_pages + bytes_of_tables(self.pages, all_pages, self.links, workers, true)
     }
 
     /// Returns the bytes that stay in memory in a process with the given number of workers even if
     /// everything is spilled. Only terms that grow with the input are included: pages, links, and
     /// some counts for each page.
     pub fn peak_bytes(&self, workers: usize) -> u64 {
-        at_rest(workers) + self.least_shelf_bytes(workers) + A_PAGE_OF_COUNTS * self.pages
+        at_rest(workers) + self.min_local_pages_bytes(workers) + A_PAGE_OF_COUNTS * self.pages
     }
 
     /// Returns the bytes that are spilled to disk within the memory limit `allowed`: rows, run log
@@ -171,14 +171,14 @@ impl MemoryEstimate {
             return 0;
         }
         let [rows, pairs] = self.made_on_disk(job, allowed.saturating_sub(self.least_bytes(all_pages, workers)));
-        let of_lists = self.room_for_lists(all_pages, workers, allowed);
+        let of_lists = self.budget_for_lists(all_pages, workers, allowed);
         A_SHINGLE * self.shingles + self.list_bytes().saturating_sub(of_lists) + rows + pairs
     }
 
     /// Returns the bytes of rows with their run log, and of pairs, that are spilled if the budget
-    /// for them is `room`.
-    fn made_on_disk(&self, job: &Job, room: u64) -> [u64; 2] {
-        let beyond = |bytes: u64, tenths: u64| bytes.saturating_sub(room / 10 * tenths);
+    /// for them is `budget`.
+    fn made_on_disk(&self, job: &Job, budget: u64) -> [u64; 2] {
+        let beyond = |bytes: u64, tenths: u64| bytes.saturating_sub(budget / 10 * tenths);
         let rows = beyond(row_bytes(job) * self.tuples, 7) + beyond(3 * self.tuples, 3);
         [rows, beyond(A_PAIR * self.pairs, 7)]
     }
@@ -188,7 +188,7 @@ impl MemoryEstimate {
     /// minimum, which applies if the disk is too small and rows and pairs are built in passes.
     pub fn on_disk_at_once(&self, job: &Job, all_pages: u64, links: u64, workers: usize, allowed: u64) -> [u64; 2] {
         let [rows, pairs] = self.made_on_disk(job, allowed.saturating_sub(self.least_bytes(all_pages, workers)));
-        let of_lists = self.room_for_lists(all_pages, workers, allowed);
+        let of_lists = self.budget_for_lists(all_pages, workers, allowed);
         let read = (self.list_bytes() + A_SHINGLE * self.shingles).saturating_sub(of_lists);
         let settled = MemoryEstimate { links: 0, resolved: links, ..*self };
         let settled = (settled.list_bytes() + A_SHINGLE * self.shingles).saturating_sub(of_lists);
@@ -237,7 +237,7 @@ impl MemoryEstimate {
     }
 
     /// Returns the bytes of the local pages of a worker that are in memory.
-    pub fn shelf_bytes(&self) -> u64 {
+    pub fn local_pages_bytes(&self) -> u64 {
         self.row_bytes() + self.list_bytes().saturating_sub(self.on_disk) + self.on_disk / A_CHECKSUM * 8
     }
 
@@ -249,7 +249,7 @@ impl MemoryEstimate {
 
     /// Returns the bytes of pages in addition to their captures, and of the block of shingle sets.
     fn row_bytes(&self) -> u64 {
-        A_PAGE * self.pages + (A_SHINGLE * self.shingles).min(TAPE_BLOCK_BYTES as u64)
+        A_PAGE * self.pages + (A_SHINGLE * self.shingles).min(RUN_LOG_BLOCK_BYTES as u64)
     }
 
     /// Returns the bytes of captures, chunks, features and links, in memory and on disk.
@@ -259,7 +259,7 @@ impl MemoryEstimate {
 
     /// Returns the bytes of the local pages of the given number of workers that stay in memory even
     /// if everything is spilled.
-    pub fn least_shelf_bytes(&self, workers: usize) -> u64 {
+    pub fn min_local_pages_bytes(&self, workers: usize) -> u64 {
         let lists = self.captures + 8 * self.tuples + 10 * self.features;
         let least = (LISTS_LEAST * workers as u64).min(lists) + self.features_least_bytes(workers);
         self.row_bytes() + least + lists / A_CHECKSUM * 8
@@ -274,35 +274,35 @@ impl MemoryEstimate {
     /// Returns the bytes of lists that may stay in the memory of a process with these local pages:
     /// half of the memory beyond the minimum of the steps after reading. The other half is for rows
     /// of chunks.
-    pub fn room_for_lists(&self, all_pages: u64, workers: usize, allowed: u64) -> u64 {
+    pub fn budget_for_lists(&self, all_pages: u64, workers: usize, allowed: u64) -> u64 {
         allowed.saturating_sub(self.least_bytes(all_pages, workers)) / 2
     }
 
     /// Measures the local pages of a worker.
-    pub fn on(shelf: &WorkerPages) -> MemoryEstimate {
-        let (pages, tuples) = (shelf.slots() as u64, shelf.fprints.items());
+    pub fn on(local_pages: &WorkerPages) -> MemoryEstimate {
+        let (pages, tuples) = (local_pages.slots() as u64, local_pages.fprints.items());
         MemoryEstimate {
             pages,
-            captures: 8 * shelf.captures.words(),
+            captures: 8 * local_pages.captures.words(),
             tuples,
-            features: shelf.features.items(),
-            shingles: shelf.sets.as_ref().map_or(0, |sets| sets.items()),
-            links: shelf.links.items(),
+            features: local_pages.features.items(),
+            shingles: local_pages.sets.as_ref().map_or(0, |sets| sets.items()),
+            links: local_pages.links.items(),
             resolved: 0,
             pairs: 0,
-            on_disk: shelf.spilled_bytes(),
+            on_disk: local_pages.spilled_bytes(),
         }
     }
 
     /// Measures the local pages of a worker after its captures have become the pages of a crawl.
     /// `pages` are the pages that this worker owns, and `links` are their links, if they are known.
-    pub fn with(shelf: &WorkerPages, pages: &CaptureRows, links: Option<&Links>) -> MemoryEstimate {
-        let on_shelf = MemoryEstimate::on(shelf);
+    pub fn with(local_pages: &WorkerPages, pages: &CaptureRows, links: Option<&WorkerLinks>) -> MemoryEstimate {
+        let local_estimate = MemoryEstimate::on(local_pages);
         MemoryEstimate {
             captures: 8 * pages.words(),
             resolved: links.map_or(0, |links| links.len() as u64),
-            on_disk: on_shelf.on_disk + pages.spilled_bytes() + links.map_or(0, Links::spilled_bytes),
-            ..on_shelf
+            on_disk: local_estimate.on_disk + pages.spilled_bytes() + links.map_or(0, WorkerLinks::spilled_bytes),
+            ..local_estimate
         }
     }
 }
@@ -330,12 +330,12 @@ mod tests {
         // One checksum of 8 bytes for each 4,096 bytes of lists; and features that are being sent.
         let lists = (8 * 100 + 10 * 50) << 20;
         assert_eq!(many.peak_bytes(2) - few.peak_bytes(2), lists / A_CHECKSUM * 8 + 2 * FEATURES_LEAST);
-        assert_eq!(many.shelf_bytes() - few.shelf_bytes(), lists);
+        assert_eq!(many.local_pages_bytes() - few.local_pages_bytes(), lists);
         let spilled = MemoryEstimate { on_disk: lists, ..many };
-        assert_eq!(spilled.shelf_bytes() - few.shelf_bytes(), lists / A_CHECKSUM * 8);
+        assert_eq!(spilled.local_pages_bytes() - few.local_pages_bytes(), lists / A_CHECKSUM * 8);
         // Lists stay in memory unless something else needs the memory.
         let needed = many.peak_bytes(2).max(many.least_bytes(1_000_000, 2));
-        assert_eq!(many.room_for_lists(1_000_000, 2, needed), 0);
-        assert!(many.room_for_lists(1_000_000, 2, 20 * needed) > lists);
+        assert_eq!(many.budget_for_lists(1_000_000, 2, needed), 0);
+        assert!(many.budget_for_lists(1_000_000, 2, 20 * needed) > lists);
     }
 }

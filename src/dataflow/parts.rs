@@ -4,7 +4,7 @@ use webtwin_storage::table::Table;
 
 /// Part of a table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Part {
+pub struct TablePart {
     /// Name of the table.
     pub name: &'static str,
     /// Number of the partition.

@@ -17,25 +17,25 @@ use std::sync::Arc;
 use super::replicas;
 use crate::reading::ingest::Queue;
 use crate::reading::least_pages::LeastPages;
-use crate::sinks::summary::Summary;
+use crate::sinks::summary::RunSummary;
 use webtwin_base::error::{Error, Result};
 use webtwin_engine::Net;
-use webtwin_job::{Digest, Job};
+use webtwin_job::{Job, JobDigest};
 use webtwin_pages::helper;
 use webtwin_storage::location::Location;
-use webtwin_storage::state::{Generation, Pages, State, StateRecords};
+use webtwin_storage::state::{Generation, JobState, PageTotals, StateRecords};
 
 /// Next generation of a state, which is committed after a run has ended successfully.
 #[derive(Debug, Clone)]
-pub struct Next {
+pub struct StateUpdate {
     /// State that the run continues.
-    pub state: State,
+    pub state: JobState,
     /// Records of the state, which the queue reads and adds to.
     pub records: Arc<StateRecords>,
     /// Next generation, still without its files and its job.
     pub generation: Generation,
     /// Settings that the state implies and that the user did not name.
-    pub implied: Implied,
+    pub implied: StateDefaults,
     /// Files of the generation's previous crawl that still exist.
     pub files_before: BTreeSet<String>,
     /// Minimum number of pages that the crawl must have, if there is one.
@@ -44,14 +44,14 @@ pub struct Next {
 
 /// Settings of a job that the state implies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Implied {
+pub struct StateDefaults {
     /// True if the inputs of earlier crawls are implied: they are the inputs of the previous run.
     pub originals: bool,
     /// True if the result whose copies stay is implied: it is the result of the previous run.
     pub sticky: bool,
 }
 
-impl Implied {
+impl StateDefaults {
     /// Returns the digest of the job as the user requested it. Two jobs that differ only in the
     /// previous run have the same digest.
     pub fn digest(self, job: &Job) -> String {
@@ -59,7 +59,7 @@ impl Implied {
         if self.sticky {
             job.keep.sticky = "the result before".into();
         }
-        Digest::of(&job).hex()
+        JobDigest::of(&job).hex()
     }
 }
 
@@ -71,7 +71,7 @@ impl Implied {
 /// [`Error::Handshake`] if processes opened different generations. Returns
 /// [`Error::LostGeneration`] if another run has committed this generation, and [`Error::Storage`]
 /// if it cannot be written. In the last two cases the result exists and the state is unchanged.
-pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next: &Next) -> Result<Summary> {
+pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next: &StateUpdate) -> Result<RunSummary> {
     let seen = net.all_gather("generations", (next.generation.number, next.least.clone()))?;
     if let Some(other) = seen.iter().find(|other| other.0 != seen[0].0) {
         let (first, other) = (seen[0].0 - 1, other.0 - 1);
@@ -84,7 +84,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next:
     let least = seen[0].1.as_ref();
     let are_implied = next.implied.originals;
     let speaks = net.is_keeper();
-    let done = replicas::run_and_tell_originals(net, job, queue, folder, are_implied, least);
+    let done = replicas::run_listing_originals(net, job, queue, folder, are_implied, least);
     let (summary, needed) = done.inspect_err(|error| {
         if speaks && matches!(error, Error::TooFewPages { .. }) {
             next.records.discard();
@@ -128,7 +128,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next:
         }
         let job = next.implied.digest(&job);
         let originals = needed.files;
-        let pages = Some(Pages { kept: summary.records.kept, skip: summary.skip.pages });
+        let pages = Some(PageTotals { kept: summary.records.kept, skip: summary.skip.pages });
         let generation =
             Generation { job, pages, ghostscript, files, originals, crawl_before, found, ..next.generation.clone() };
         next.state.commit(&generation)?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::find::find;
-use super::run::Run;
+use super::run::WorkerRun;
 use super::sinks::found::ReplicaTables;
 use super::sinks::{stage, write};
 use crate::reading::captures::Crawl;
@@ -13,29 +13,29 @@ use crate::reading::revisits::Referrals;
 use crate::reading::worker_pages::WorkerPages;
 use crate::reading::{revisits, segments};
 use crate::shuffle::memory;
-use crate::sinks::summary::{Records, Summary};
+use crate::sinks::summary::{RecordTotals, RunSummary};
 use webtwin_base::error::{Error, Result};
-use webtwin_base::progress::Laps;
+use webtwin_base::progress::StageTimes;
 use webtwin_engine::Net;
-use webtwin_job::{Digest, Effort, Job, Measure};
+use webtwin_job::{Effort, Job, JobDigest, Measure};
 use webtwin_pages::damage::Damage;
 use webtwin_pages::helper;
 use webtwin_pages::record::Reason;
 use webtwin_pages::warc::RangeEnd;
-use webtwin_pages::work_items::Work;
+use webtwin_pages::work_items::WorkList;
 use webtwin_storage::location::Location;
 
 /// Runs the job. Every worker returns the same summary after the result is committed.
 ///
 /// # Errors
 /// Returns any [`Error`], the same on all workers; no manifest and therefore no result exists then.
-pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Result<Summary> {
-    Ok(run_and_tell_originals(net, job, queue, folder, false, None)?.0)
+pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Result<RunSummary> {
+    Ok(run_listing_originals(net, job, queue, folder, false, None)?.0)
 }
 
 /// Data of earlier crawls that a crawl needs.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Needed {
+pub struct EarlierNeeds {
     /// Files that contain the originals of pages that are kept, or through which these originals
     /// were found; ascending by name.
     pub files: Vec<String>,
@@ -50,21 +50,21 @@ pub struct Needed {
 ///
 /// # Errors
 /// Returns any error of [`run`], and [`Error::TooFewPages`].
-pub fn run_and_tell_originals(
+pub fn run_listing_originals(
     net: &mut Net<'_>,
     job: &Job,
     queue: &Queue,
     folder: &Location,
     are_implied: bool,
     least: Option<&LeastPages>,
-) -> Result<(Summary, Needed)> {
-    let mut laps = Laps::start();
-    let ReadCrawl { mut shelf, floors, ghostscript, referrals, has_revisits } = read_crawl(net, job, queue)?;
-    laps.lap("1 read");
+) -> Result<(RunSummary, EarlierNeeds)> {
+    let mut stage_times = StageTimes::start();
+    let CrawlInput { mut local_pages, floors, ghostscript, referrals, has_revisits } = read_crawl(net, job, queue)?;
+    stage_times.end_stage("1 read");
 
     queue.progress.enter("finding");
-    let mut found = find(&mut Run::new(net, job, &mut shelf, queue.resume.as_ref()), &floors, least)?;
-    laps.lap("2 find");
+    let mut found = find(&mut WorkerRun::new(net, job, &mut local_pages, queue.resume.as_ref()), &floors, least)?;
+    stage_times.end_stage("2 find");
 
     let files = match queue.work.has_originals() {
         true => files_of(&queue.work, &originals(net, &found.crawl, referrals, &queue.work)?),
@@ -73,25 +73,32 @@ pub fn run_and_tell_originals(
     let mut job = job.clone();
     if are_implied {
         job.input.originals = files.clone();
-        found.summary.digest = Digest::of(&job).hex();
+        found.summary.digest = JobDigest::of(&job).hex();
     }
     queue.progress.enter("writing");
     let sources = queue.work.inputs.clone();
-    let summary = write(net, &job, queue, folder, Done { found, shelf, sources, ghostscript, stage: "3 write" }, laps)?;
-    Ok((summary, Needed { files, has_revisits }))
+    let summary = write(
+        net,
+        &job,
+        queue,
+        folder,
+        RunResult { found, local_pages, sources, ghostscript, stage: "3 write" },
+        stage_times,
+    )?;
+    Ok((summary, EarlierNeeds { files, has_revisits }))
 }
 
 /// State of a run that has only its files left to write.
-pub(super) struct Done {
+pub(super) struct RunResult {
     /// Tables of the run.
     pub(super) found: ReplicaTables,
     /// Rest of the data that this worker has read: rejected records, and the work items that it
     /// read.
-    pub(super) shelf: WorkerPages,
+    pub(super) local_pages: WorkerPages,
     /// Names of the inputs by their numbers: the inputs of the queue, and in a batch those of
     /// earlier crawls.
     pub(super) sources: Vec<String>,
-    /// Version of Ghostscript, see [`ReadCrawl::ghostscript`].
+    /// Version of Ghostscript, see [`CrawlInput::ghostscript`].
     pub(super) ghostscript: Option<String>,
     /// Name of this stage in `manifest.seconds`.
     pub(super) stage: &'static str,
@@ -106,14 +113,14 @@ pub(super) fn write(
     job: &Job,
     queue: &Queue,
     folder: &Location,
-    done: Done,
-    mut laps: Laps,
-) -> Result<Summary> {
-    let Done { mut found, mut shelf, sources, ghostscript, stage } = done;
-    found.summary.records = account(net, &shelf, &found.crawl, &queue.work)?;
-    let rejections = std::mem::take(&mut shelf.rejections);
+    done: RunResult,
+    mut stage_times: StageTimes,
+) -> Result<RunSummary> {
+    let RunResult { mut found, mut local_pages, sources, ghostscript, stage } = done;
+    found.summary.records = account(net, &local_pages, &found.crawl, &queue.work)?;
+    let rejections = std::mem::take(&mut local_pages.rejections);
     let staged = write::result(net, folder, &mut found, &sources, rejections, job)?;
-    laps.lap(stage);
+    stage_times.end_stage(stage);
 
     let mut recipes =
         vec![("chunks", job.chunks.recipe()), ("doc_id", "xxh3-64-v1".into()), ("simhash", job.simhash.recipe())];
@@ -129,14 +136,14 @@ pub(super) fn write(
             .filter(|version| !version.is_empty())
             .map(|version| ("postscript", format!("ghostscript-{version}"))),
     );
-    stage::commit(net, job, &counts(&found.summary), &recipes, laps, staged)?;
+    stage::commit(net, job, &counts(&found.summary), &recipes, stage_times, staged)?;
     Ok(found.summary)
 }
 
 /// Data that one worker has after reading a crawl.
-pub struct ReadCrawl {
+pub struct CrawlInput {
     /// Pages that this worker has read.
-    pub shelf: WorkerPages,
+    pub local_pages: WorkerPages,
     /// Offset from which the records of each work item are valid.
     pub floors: Vec<u64>,
     /// Version of Ghostscript that PostScript was read with, if there was any PostScript. Empty if
@@ -150,7 +157,7 @@ pub struct ReadCrawl {
 
 /// Report of a worker after reading: its process, the ends of its work items, the version of
 /// Ghostscript, and the numbers of rows in segments and of revisits.
-type Told = (u64, Vec<(u32, RangeEnd)>, Option<String>, [u64; 2]);
+type WorkerFacts = (u64, Vec<(u32, RangeEnd)>, Option<String>, [u64; 2]);
 
 /// Reads the crawl of a job.
 ///
@@ -159,40 +166,42 @@ type Told = (u64, Vec<(u32, RangeEnd)>, Option<String>, [u64; 2]);
 /// [`Error::Input`] if processes see different inputs, [`Error::Setting`] if they would cut the
 /// inputs into different work items, and [`Error::Handshake`] if they read PostScript with
 /// different versions of Ghostscript.
-pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<ReadCrawl> {
+pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<CrawlInput> {
     // The first worker that arrives sets the traffic for all workers of its process.
     let _ = queue.progress.traffic.set(net.traffic());
     same_inputs(net, queue, &job.effort)?;
     net.memory = memory::beside(net, 0, &job.effort);
-    let mut shelf = read(net, queue, job)?;
-    let more = [shelf.segments.len() as u64, shelf.revisits.len() as u64];
-    let mine: Told = (net.process() as u64, shelf.items.clone(), helper::ghostscript().map(str::to_owned), more);
-    let told = net.all_gather("what was read", mine)?;
-    let mut ghostscript = same_ghostscript(told.iter().map(|worker| (worker.0, worker.2.as_ref())))?.cloned();
-    let [segments, revisits] = [0, 1].map(|of| told.iter().any(|worker| worker.3[of] > 0));
-    let floors = floors(told.into_iter().flat_map(|worker| worker.1).collect(), queue);
-    shelf.redirects.retain(|row| row.offset >= floors[row.item as usize]);
-    shelf.addresses.retain(|row| row.offset >= floors[row.item as usize]);
+    let mut local_pages = read(net, queue, job)?;
+    let more = [local_pages.segments.len() as u64, local_pages.revisits.len() as u64];
+    let mine: WorkerFacts =
+        (net.process() as u64, local_pages.items.clone(), helper::ghostscript().map(str::to_owned), more);
+    let message = net.all_gather("what was read", mine)?;
+    let mut ghostscript = same_ghostscript(message.iter().map(|worker| (worker.0, worker.2.as_ref())))?.cloned();
+    let [segments, revisits] = [0, 1].map(|of| message.iter().any(|worker| worker.3[of] > 0));
+    let floors = floors(message.into_iter().flat_map(|worker| worker.1).collect(), queue);
+    local_pages.redirects.retain(|row| row.offset >= floors[row.item as usize]);
+    local_pages.addresses.retain(|row| row.offset >= floors[row.item as usize]);
     // Segments come before revisits, because a revisit may refer to a record in segments.
     if segments {
-        segments::resolve(net, &mut shelf, queue, job, &floors)?;
+        segments::resolve(net, &mut local_pages, queue, job, &floors)?;
     }
     let mut referrals = Referrals::new();
     if revisits || segments {
-        referrals = revisits::resolve(net, &mut shelf, &queue.work, job, &floors)?;
+        referrals = revisits::resolve(net, &mut local_pages, &queue.work, job, &floors)?;
         // Resolving may have read records again, and with them PostScript.
-        let told = net.all_gather("Ghostscript", (net.process() as u64, helper::ghostscript().map(str::to_owned)))?;
-        ghostscript = same_ghostscript(told.iter().map(|worker| (worker.0, worker.1.as_ref())))?.cloned();
+        let message =
+            net.all_gather("Ghostscript", (net.process() as u64, helper::ghostscript().map(str::to_owned)))?;
+        ghostscript = same_ghostscript(message.iter().map(|worker| (worker.0, worker.1.as_ref())))?.cloned();
     } else {
-        shelf.names = Vec::new();
+        local_pages.names = Vec::new();
     }
-    leave_originals(&mut shelf, &queue.work)?;
-    bad_records(net, &shelf, &floors, queue, job)?;
-    Ok(ReadCrawl { shelf, floors, ghostscript, referrals, has_revisits: revisits })
+    leave_originals(&mut local_pages, &queue.work)?;
+    bad_records(net, &local_pages, &floors, queue, job)?;
+    Ok(CrawlInput { local_pages, floors, ghostscript, referrals, has_revisits: revisits })
 }
 
 /// Returns the files of the given inputs, ascending by name.
-fn files_of(work: &Work, inputs: &BTreeSet<u32>) -> Vec<String> {
+fn files_of(work: &WorkList, inputs: &BTreeSet<u32>) -> Vec<String> {
     let names: BTreeSet<&str> = inputs.iter().map(|&input| work.file_of(input)).collect();
     names.into_iter().map(str::to_string).collect()
 }
@@ -200,7 +209,7 @@ fn files_of(work: &Work, inputs: &BTreeSet<u32>) -> Vec<String> {
 /// Returns the numbers of the inputs of earlier crawls without which a page of any worker would
 /// lack its content: the inputs that contain the content, and the inputs of revisits through which
 /// it was found.
-fn originals(net: &mut Net<'_>, crawl: &Crawl, mut referrals: Referrals, work: &Work) -> Result<BTreeSet<u32>> {
+fn originals(net: &mut Net<'_>, crawl: &Crawl, mut referrals: Referrals, work: &WorkList) -> Result<BTreeSet<u32>> {
     referrals.retain(|[_, to]| work.is_original(*to));
     let mut mine = BTreeSet::new();
     crawl.pages.each(|page| {
@@ -227,17 +236,17 @@ fn originals(net: &mut Net<'_>, crawl: &Crawl, mut referrals: Referrals, work: &
 
 /// Drops the records of earlier crawls from the local pages. Revisits have copied the content that
 /// they need by now.
-fn leave_originals(shelf: &mut WorkerPages, work: &Work) -> Result<()> {
+fn leave_originals(local_pages: &mut WorkerPages, work: &WorkList) -> Result<()> {
     if !work.has_originals() {
         return Ok(());
     }
     let is_of_this_crawl = |input: u32| !work.is_original(input);
-    shelf.captures.rewrite(|row| is_of_this_crawl(row.source))?;
-    shelf.redirects.retain(|row| is_of_this_crawl(row.source));
-    shelf.addresses.retain(|row| is_of_this_crawl(work.items[row.item as usize].input));
-    shelf.rejections.retain(|row| is_of_this_crawl(row.source))?;
-    shelf.items.retain(|(item, _)| is_of_this_crawl(work.items[*item as usize].input));
-    shelf.drop_slots_without_captures()
+    local_pages.captures.rewrite(|row| is_of_this_crawl(row.source))?;
+    local_pages.redirects.retain(|row| is_of_this_crawl(row.source));
+    local_pages.addresses.retain(|row| is_of_this_crawl(work.items[row.item as usize].input));
+    local_pages.rejections.retain(|row| is_of_this_crawl(row.source))?;
+    local_pages.items.retain(|(item, _)| is_of_this_crawl(work.items[*item as usize].input));
+    local_pages.drop_slots_without_captures()
 }
 
 /// Returns the version of Ghostscript that the workers of all processes have used.
@@ -245,8 +254,8 @@ fn leave_originals(shelf: &mut WorkerPages, work: &Work) -> Result<()> {
 /// # Errors
 /// Returns [`Error::Handshake`] unless all processes that read PostScript use the same version.
 /// Otherwise the result would depend on which process reads which record.
-fn same_ghostscript<'a>(told: impl Iterator<Item = (u64, Option<&'a String>)>) -> Result<Option<&'a String>> {
-    let mut met = told.filter_map(|(process, version)| Some((process, version?)));
+fn same_ghostscript<'a>(message: impl Iterator<Item = (u64, Option<&'a String>)>) -> Result<Option<&'a String>> {
+    let mut met = message.filter_map(|(process, version)| Some((process, version?)));
     let Some((first, version)) = met.next() else { return Ok(None) };
     match met.find(|other| other.1 != version) {
         None => Ok(Some(version)),
@@ -258,8 +267,8 @@ fn same_ghostscript<'a>(told: impl Iterator<Item = (u64, Option<&'a String>)>) -
 }
 
 /// Returns the numbers of a summary that its manifest repeats.
-fn counts(summary: &Summary) -> [(&'static str, u64); 10] {
-    let Summary { overlap, hamming, signatures, minhash, given, .. } = summary;
+fn counts(summary: &RunSummary) -> [(&'static str, u64); 10] {
+    let RunSummary { overlap, hamming, signatures, minhash, given, .. } = summary;
     let of_signatures = signatures.collisions - signatures.guarded;
     let of_shingles = minhash.similar - minhash.guarded;
     let apart = summary.apart.as_ref().map_or(0, |apart| apart.refused_similar);
@@ -322,13 +331,13 @@ fn same_inputs(net: &mut Net<'_>, queue: &Queue, effort: &Effort) -> Result<()> 
 }
 
 /// Fails if an input has too many damaged records.
-fn bad_records(net: &mut Net<'_>, shelf: &WorkerPages, floors: &[u64], queue: &Queue, job: &Job) -> Result<()> {
+fn bad_records(net: &mut Net<'_>, local_pages: &WorkerPages, floors: &[u64], queue: &Queue, job: &Job) -> Result<()> {
     let mut of_inputs: BTreeMap<u32, Damage> = BTreeMap::new();
-    for (input, of_worker) in net.all_gather("bad records", damage(shelf, floors)?)?.into_iter().flatten() {
+    for (input, of_worker) in net.all_gather("bad records", damage(local_pages, floors)?)?.into_iter().flatten() {
         of_inputs.entry(input).or_default().add(of_worker);
     }
     of_inputs.iter().try_for_each(|(&input, of_input)| {
-        of_input.hold_against(job.input.max_bad, &queue.work.inputs[input as usize], queue.work.bytes(input))
+        of_input.check_against(job.input.max_bad, &queue.work.inputs[input as usize], queue.work.bytes(input))
     })
 }
 
@@ -336,10 +345,15 @@ fn bad_records(net: &mut Net<'_>, shelf: &WorkerPages, floors: &[u64], queue: &Q
 ///
 /// # Errors
 /// Returns [`Error::Invariant`] if the counts do not add up.
-pub(super) fn account(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, work: &Work) -> Result<Records> {
-    let read = shelf.items.iter().map(|item| item.1.records).sum();
-    let mut mine = Records { read, ..Records::default() };
-    for rejection in shelf.rejections.rows() {
+pub(super) fn account(
+    net: &mut Net<'_>,
+    local_pages: &WorkerPages,
+    crawl: &Crawl,
+    work: &WorkList,
+) -> Result<RecordTotals> {
+    let read = local_pages.items.iter().map(|item| item.1.records).sum();
+    let mut mine = RecordTotals { read, ..RecordTotals::default() };
+    for rejection in local_pages.rejections.rows() {
         let rejection = rejection?;
         *mine.rejected.entry(rejection.reason.as_str().into()).or_default() += 1;
         mine.bytes.rejected += rejection.bytes;
@@ -351,18 +365,18 @@ pub(super) fn account(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, wor
     crawl.pages.each(|page| {
         // Pages of earlier crawls are not records of this crawl.
         mine.kept += u64::from(page.source < inputs);
-        for reason in page.rest().mended {
-            *mine.mended.entry(reason.as_str().into()).or_default() += 1;
+        for reason in page.rest().repaired {
+            *mine.repaired.entry(reason.as_str().into()).or_default() += 1;
         }
     })?;
-    let (mut records, mut read_twice) = (Records::default(), 0);
+    let (mut records, mut read_twice) = (RecordTotals::default(), 0);
     for (part, overlapping) in net.all_gather("records", (mine, crawl.overlapping))? {
         read_twice += overlapping;
         records.read += part.read;
         records.kept += part.kept;
         records.bytes.rejected += part.bytes.rejected;
         part.rejected.into_iter().for_each(|(reason, n)| *records.rejected.entry(reason).or_default() += n);
-        part.mended.into_iter().for_each(|(reason, n)| *records.mended.entry(reason).or_default() += n);
+        part.repaired.into_iter().for_each(|(reason, n)| *records.repaired.entry(reason).or_default() += n);
         for (input, offset) in part.torn {
             let last = records.torn.entry(input).or_default();
             *last = offset.max(*last);
@@ -374,10 +388,10 @@ pub(super) fn account(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, wor
     // Offsets within compressed members are estimates, so the sum may exceed the bytes read.
     records.bytes.rejected = records.bytes.rejected.min(records.bytes.read);
     records.bytes.kept = records.bytes.read - records.bytes.rejected;
-    let told: u64 = records.rejected.values().sum();
-    if records.read != records.kept + told {
-        let Records { read, kept, .. } = records;
-        return Err(Error::Invariant(format!("read {read} records, but kept {kept} and rejected {told}")));
+    let message: u64 = records.rejected.values().sum();
+    if records.read != records.kept + message {
+        let RecordTotals { read, kept, .. } = records;
+        return Err(Error::Invariant(format!("read {read} records, but kept {kept} and rejected {message}")));
     }
     Ok(records)
 }

@@ -10,51 +10,51 @@ use super::reading::resume::Resume;
 use super::reading::worker_pages::WorkerPages;
 use super::shuffle::directory::TablePartitions;
 use super::shuffle::memory::{agree, for_each_page};
-use super::steps::{Seen, Step, Steps};
-use super::web::Web;
+use super::steps::{RunStep, StepInput, Steps};
+use super::web::WorkerWeb;
 use webtwin_base::error::Result;
 use webtwin_engine::Net;
 use webtwin_job::Job;
-use webtwin_spill::Column;
+use webtwin_spill::SpillColumn;
 
 /// Run on one worker.
-pub struct Run<'r, 'n> {
+pub struct WorkerRun<'r, 'n> {
     /// Connection to the other workers.
     pub net: &'r mut Net<'n>,
     /// Settings of the job.
     pub job: &'r Job,
     /// Pages that this worker has read.
-    pub shelf: &'r mut WorkerPages,
+    pub local_pages: &'r mut WorkerPages,
     /// Checkpoints of an interrupted or earlier run.
     pub resume: Option<&'r Resume>,
     /// Partitions of the tables.
     pub partitions: TablePartitions,
     /// Near pairs with earlier crawls, in a batch.
-    pub earlier: Option<Earlier>,
+    pub earlier: Option<EarlierPairs>,
     steps: Steps<'r>,
 }
 
 /// Pairs with pages of earlier crawls, and the number of the first input that marks these pages.
-pub struct Earlier {
+pub struct EarlierPairs {
     /// Pairs of a page of an earlier crawl and a page of the new crawl whose simhashes are near.
     /// Each pair is held by any one worker.
-    pub pairs: Column<NearPair>,
+    pub pairs: SpillColumn<NearPair>,
     /// Number of the first input of an earlier crawl. Pages of earlier crawls are kept, and no
     /// crawler is advised to skip them.
     pub first_source: u32,
 }
 
-impl<'r, 'n> Run<'r, 'n> {
+impl<'r, 'n> WorkerRun<'r, 'n> {
     /// Creates a run over the given local pages. It writes no checkpoints until
-    /// [`Run::begin_steps`] is called.
+    /// [`WorkerRun::begin_steps`] is called.
     pub fn new(
         net: &'r mut Net<'n>,
         job: &'r Job,
-        shelf: &'r mut WorkerPages,
+        local_pages: &'r mut WorkerPages,
         resume: Option<&'r Resume>,
-    ) -> Run<'r, 'n> {
+    ) -> WorkerRun<'r, 'n> {
         let partitions = TablePartitions::new(job.output.partitions, net.peers());
-        Run { net, job, shelf, resume, partitions, earlier: None, steps: Steps::default() }
+        WorkerRun { net, job, local_pages, resume, partitions, earlier: None, steps: Steps::default() }
     }
 
     /// Starts to write checkpoints of the steps in `recorded`, and restores those steps for which
@@ -63,8 +63,8 @@ impl<'r, 'n> Run<'r, 'n> {
     ///
     /// # Errors
     /// Returns any error of [`Steps::begin`].
-    pub fn begin_steps(&mut self, web: &Web, earlier: Option<&str>, recorded: &[Step]) -> Result<()> {
-        let seen = Seen { crawl: &web.crawl, shelf: self.shelf, links: &web.links, earlier };
+    pub fn begin_steps(&mut self, web: &WorkerWeb, earlier: Option<&str>, recorded: &[RunStep]) -> Result<()> {
+        let seen = StepInput { crawl: &web.crawl, local_pages: self.local_pages, links: &web.links, earlier };
         self.steps = Steps::begin(self.net, self.resume, seen, recorded)?;
         Ok(())
     }
@@ -76,8 +76,8 @@ impl<'r, 'n> Run<'r, 'n> {
     /// Returns any error of `take` and of [`Steps::restored`].
     pub fn recorded<T: Serialize + DeserializeOwned>(
         &mut self,
-        web: &Web,
-        step: Step,
+        web: &WorkerWeb,
+        step: RunStep,
         take: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<T> {
         if let Some(found) = self.steps.restored(step)? {
@@ -93,16 +93,16 @@ impl<'r, 'n> Run<'r, 'n> {
     ///
     /// # Errors
     /// Returns any error of `take`, and an error if the run has ended.
-    pub fn step<T>(&mut self, web: &Web, step: Step, take: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let held = MemoryEstimate::with(self.shelf, &web.crawl.pages, Some(&web.links));
+    pub fn step<T>(&mut self, web: &WorkerWeb, step: RunStep, take: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let held = MemoryEstimate::with(self.local_pages, &web.crawl.pages, Some(&web.links));
         let unspillable = for_each_page(self.net, step.bytes_a_page, web.crawl.directory.len())
             + step.bytes_an_own_page * web.crawl.pages.len() as u64;
-        agree(self.net, held.shelf_bytes(), unspillable, &self.job.effort)?;
+        agree(self.net, held.local_pages_bytes(), unspillable, &self.job.effort)?;
         take(self)
     }
 
     /// Returns the steps that were restored, the same on all workers.
-    pub fn restored_steps(&self) -> Vec<Step> {
+    pub fn restored_steps(&self) -> Vec<RunStep> {
         self.steps.taken_up.clone()
     }
 
@@ -110,7 +110,7 @@ impl<'r, 'n> Run<'r, 'n> {
     ///
     /// # Errors
     /// Returns any error of the disk.
-    pub fn set_aside<T: Pod>(&self, rows: Vec<T>) -> Result<Column<T>> {
-        Column::of(rows, &self.net.memory)
+    pub fn spill_column<T: Pod>(&self, rows: Vec<T>) -> Result<SpillColumn<T>> {
+        SpillColumn::of(rows, &self.net.memory)
     }
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::clusters::links::Links;
+use super::clusters::links::WorkerLinks;
 use super::reading::capture_rows::Numbers;
 use super::reading::captures::Crawl;
 use super::reading::resume::Resume;
@@ -22,11 +22,11 @@ use super::reading::worker_pages::WorkerPages;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{Page, splitmix64};
 use webtwin_engine::Net;
-use webtwin_storage::step_records::{Stamp, StepRecords};
+use webtwin_storage::step_records::{StepRecords, StepStamp};
 
 /// Step of a run, declared in the file that implements it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
+pub struct RunStep {
     /// Name of the step in messages, manifests and file names.
     pub name: &'static str,
     /// Bytes that the step takes in each process for each page of the crawl, even if everything
@@ -36,10 +36,10 @@ pub struct Step {
     pub bytes_an_own_page: u64,
 }
 
-impl Step {
+impl RunStep {
     /// Declares a step that can spill everything that grows with the crawl.
-    pub const fn named(name: &'static str) -> Step {
-        Step { name, bytes_a_page: 0, bytes_an_own_page: 0 }
+    pub const fn named(name: &'static str) -> RunStep {
+        RunStep { name, bytes_a_page: 0, bytes_an_own_page: 0 }
     }
 }
 
@@ -49,27 +49,27 @@ impl Step {
 pub struct Steps<'a> {
     recording: Option<Recording<'a>>,
     /// Steps that were restored from checkpoints, the same on all workers.
-    pub taken_up: Vec<Step>,
+    pub taken_up: Vec<RunStep>,
 }
 
 struct Recording<'a> {
     resume: &'a Resume,
     records: StepRecords,
-    stamp: Stamp,
+    stamp: StepStamp,
     /// True on the first of all workers.
     is_first: bool,
     /// Steps for which all workers have a checkpoint.
-    ready: Vec<Step>,
+    ready: Vec<RunStep>,
 }
 
 /// Input of the steps of a worker.
-pub struct Seen<'a> {
+pub struct StepInput<'a> {
     /// Pages of the worker.
     pub crawl: &'a Crawl,
     /// Texts of these pages.
-    pub shelf: &'a WorkerPages,
+    pub local_pages: &'a WorkerPages,
     /// Links from these pages.
-    pub links: &'a Links,
+    pub links: &'a WorkerLinks,
     /// Attempt that wrote the earlier result of `keep.sticky`, if there is one.
     pub earlier: Option<&'a str>,
 }
@@ -91,15 +91,15 @@ impl<'a> Steps<'a> {
     pub fn begin(
         net: &mut Net<'_>,
         resume: Option<&'a Resume>,
-        seen: Seen<'_>,
-        recorded: &[Step],
+        seen: StepInput<'_>,
+        recorded: &[RunStep],
     ) -> Result<Steps<'a>> {
         let here = resume.and_then(|resume| Some((resume, resume.store.steps(net.index(), net.peers())?)));
         let mine: Option<Known> = match &here {
             None => None,
             Some((_, records)) => {
                 let found = recorded.iter().filter_map(|step| {
-                    let Stamp { seen, run } = records.stamp(step.name)?;
+                    let StepStamp { seen, run } = records.stamp(step.name)?;
                     Some((step.name.to_string(), seen, run))
                 });
                 Some((seen.digest()?, random()?, found.collect()))
@@ -110,11 +110,11 @@ impl<'a> Steps<'a> {
             return Ok(Steps::default());
         };
         let seen = all.iter().fold(0u64, |sum, known| sum.wrapping_add(known.0));
-        let stamp = Stamp { seen, run: all[0].1 };
-        let of_this = |known: &Known, step: &Step| {
+        let stamp = StepStamp { seen, run: all[0].1 };
+        let of_this = |known: &Known, step: &RunStep| {
             known.2.iter().find(|found| found.0 == step.name && found.1 == seen).map(|found| found.2)
         };
-        let with_all = |step: &Step| {
+        let with_all = |step: &RunStep| {
             let run = of_this(&all[0], step);
             run.is_some() && all.iter().all(|known| of_this(known, step) == run)
         };
@@ -129,7 +129,7 @@ impl<'a> Steps<'a> {
     /// # Errors
     /// Returns [`Error::Storage`] if a checkpoint cannot be read that was readable when the run
     /// began.
-    pub fn restored<T: DeserializeOwned>(&mut self, step: Step) -> Result<Option<T>> {
+    pub fn restored<T: DeserializeOwned>(&mut self, step: RunStep) -> Result<Option<T>> {
         let Some(Recording { resume, records, is_first, ready, .. }) = &self.recording else { return Ok(None) };
         if !ready.contains(&step) {
             return Ok(None);
@@ -146,7 +146,7 @@ impl<'a> Steps<'a> {
 
     /// Writes the checkpoint of a step of this worker. If a checkpoint cannot be written, no more
     /// checkpoints are written; the run continues.
-    pub fn record<T: Serialize>(&self, step: Step, made: &T) {
+    pub fn record<T: Serialize>(&self, step: RunStep, made: &T) {
         let Some(Recording { resume, records, stamp, is_first, .. }) = &self.recording else { return };
         if resume.gave_up.load(Ordering::Relaxed) {
             return;
@@ -170,7 +170,7 @@ fn random() -> Result<u64> {
     Ok(xxhash_rust::xxh3::xxh3_64(id.as_bytes()))
 }
 
-impl Seen<'_> {
+impl StepInput<'_> {
     /// Returns the digest of this worker's part of the input. The sum of the digests over all
     /// workers does not depend on how the input is distributed.
     ///
@@ -180,7 +180,7 @@ impl Seen<'_> {
     /// # Cost
     /// Takes one pass over the fingerprints of texts and the links, at some gigabytes per second.
     fn digest(&self) -> Result<u64> {
-        let &Seen { crawl, shelf, links, earlier } = self;
+        let &StepInput { crawl, local_pages, links, earlier } = self;
         let mut sum = 0u64;
         let mut add = |parts: &[&[u8]]| {
             let mut hash = Xxh3::new();
@@ -199,8 +199,8 @@ impl Seen<'_> {
             let projected = row.rest().projected;
             add(&[bytemuck::cast_slice(&numbers), &texts.concat().concat(), bytemuck::cast_slice(&projected)]);
         })?;
-        let mut fprints = shelf.fprints.reader();
-        for (slot, page) in shelf.kept() {
+        let mut fprints = local_pages.fprints.reader();
+        for (slot, page) in local_pages.kept() {
             add(&[&page.0.to_le_bytes(), bytemuck::cast_slice(fprints.get(slot)?)]);
         }
         add(&[earlier.unwrap_or_default().as_bytes()]);

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use super::batches::Batches;
 use super::fields::wanted;
-use super::inputs::{self, InputFile};
+use super::inputs::{self, CorpusFile};
 use super::record::{self, NoRecord};
-use super::settings::Settings;
+use super::settings::DedupSettings;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::threads;
-use webtwin_core::explain::duplicates::Name;
-use webtwin_results::Run;
+use webtwin_core::explain::duplicates::RecordName;
+use webtwin_results::FinishedRun;
 use webtwin_storage::location::{seen_from_anywhere, working_folder};
 
 /// Maximum number of records with the same id that an error lists.
@@ -18,9 +18,9 @@ const LISTED: usize = 5;
 
 /// Record that was read again.
 #[derive(Debug, Clone)]
-pub struct Record {
+pub struct RereadRecord {
     /// Name and position of the record.
-    pub name: Name,
+    pub name: RecordName,
     /// True for a record of `--against`.
     pub is_against: bool,
     /// Text of the record.
@@ -29,9 +29,9 @@ pub struct Record {
 
 /// Corpus that a result was made of.
 #[derive(Debug)]
-pub struct Source {
+pub struct CorpusSource {
     /// Settings with which its records are read.
-    pub settings: Settings,
+    pub settings: DedupSettings,
     files: Vec<File>,
     started_in: String,
 }
@@ -51,18 +51,18 @@ enum Row<'r> {
     Other(String),
 }
 
-impl Source {
+impl CorpusSource {
     /// Finds the files of the corpus of a result.
     ///
     /// # Errors
     /// Returns [`Error::Input`] if another build wrote the result, [`Error::Usage`] if the result
     /// is not one of `dedup`, and any error of listing the files of `--against`.
-    pub fn of(run: &Run) -> Result<Source> {
+    pub fn of(run: &FinishedRun) -> Result<CorpusSource> {
         let (job, folder) = (&run.manifest.job, run.folder.name());
         if job["kind"] != "dedup" {
             return Err(Error::Usage(format!("{folder}: no result of `webtwin dedup`")));
         }
-        let settings = Settings::of_result(job);
+        let settings = DedupSettings::of_result(job);
         let settings = settings.ok_or_else(|| {
             Error::input(
                 folder,
@@ -81,7 +81,7 @@ impl Source {
         let against: Vec<String> = settings.against.iter().map(here).collect();
         let against = inputs::files(&against, &|_| ())?;
         files.extend(against.iter().map(|file| File { name: file.name().into(), is_against: true }));
-        Ok(Source { settings, files, started_in })
+        Ok(CorpusSource { settings, files, started_in })
     }
 
     /// Reads records by their names: an id, or a file and a row as `FILE:ROW`.
@@ -93,7 +93,7 @@ impl Source {
     /// # Cost
     /// One pass over the file up to the row. For ids, one pass over the whole corpus. The texts are
     /// held in memory.
-    pub fn find<const N: usize>(&self, names: [&str; N]) -> Result<[Record; N]> {
+    pub fn find<const N: usize>(&self, names: [&str; N]) -> Result<[RereadRecord; N]> {
         let places = names.map(|name| self.place(name));
         let ids: Vec<&str> = (0..N).filter(|&at| places[at].is_none()).map(|at| names[at]).collect();
         if let (Some(name), None) = (ids.first(), &self.settings.id_field) {
@@ -146,11 +146,11 @@ impl Source {
         found.map(|file| (file, row))
     }
 
-    fn open(&self, name: &str) -> Result<InputFile> {
+    fn open(&self, name: &str) -> Result<CorpusFile> {
         inputs::named(&seen_from_anywhere(name, &self.started_in))
     }
 
-    fn at(&self, file: &File, wanted: u64) -> Result<Record> {
+    fn at(&self, file: &File, wanted: u64) -> Result<RereadRecord> {
         let (mut record, mut other, mut rows) = (None, None, 0);
         self.each_row(&self.open(&file.name)?, &mut |row, found| {
             rows = row + 1;
@@ -169,10 +169,10 @@ impl Source {
     }
 
     /// Returns the first records with each of the given ids.
-    fn by_ids(&self, ids: &[&str]) -> Result<BTreeMap<String, Vec<Record>>> {
+    fn by_ids(&self, ids: &[&str]) -> Result<BTreeMap<String, Vec<RereadRecord>>> {
         let of_files = threads::for_each(self.settings.workers, self.files.len(), Vec::new, |found, number| {
             let file = &self.files[number];
-            let mut records: Vec<Record> = Vec::new();
+            let mut records: Vec<RereadRecord> = Vec::new();
             self.each_row(&self.open(&file.name)?, &mut |row, of_row| {
                 if let Row::Record(Some(id), text) = of_row
                     && ids.contains(&id)
@@ -186,9 +186,9 @@ impl Source {
             found.push((number, records));
             Ok(())
         })?;
-        let mut of_files: Vec<(usize, Vec<Record>)> = of_files.into_iter().flatten().collect();
+        let mut of_files: Vec<(usize, Vec<RereadRecord>)> = of_files.into_iter().flatten().collect();
         of_files.sort_unstable_by_key(|(number, _)| *number);
-        let mut of_ids: BTreeMap<String, Vec<Record>> = BTreeMap::new();
+        let mut of_ids: BTreeMap<String, Vec<RereadRecord>> = BTreeMap::new();
         for record in of_files.into_iter().flat_map(|(_, records)| records) {
             of_ids.entry(record.name.id.clone()).or_default().push(record);
         }
@@ -196,7 +196,7 @@ impl Source {
     }
 
     /// Passes each row of a file with its number, from 0, to `visit`, until that returns false.
-    fn each_row(&self, file: &InputFile, visit: &mut dyn FnMut(u64, Row<'_>) -> Result<bool>) -> Result<()> {
+    fn each_row(&self, file: &CorpusFile, visit: &mut dyn FnMut(u64, Row<'_>) -> Result<bool>) -> Result<()> {
         let (settings, wanted) = (&self.settings, wanted(&self.settings));
         let mut batches = Batches::open(file, settings)?;
         let mut row = 0;
@@ -223,18 +223,22 @@ impl Source {
     }
 }
 
-fn named(file: &File, row: u64, id: Option<&str>, text: &str) -> Record {
+fn named(file: &File, row: u64, id: Option<&str>, text: &str) -> RereadRecord {
     let id = id.map_or_else(|| format!("{}:{row}", file.name), String::from);
-    Record { name: Name { id, file: file.name.clone(), row }, is_against: file.is_against, text: text.into() }
+    RereadRecord {
+        name: RecordName { id, file: file.name.clone(), row },
+        is_against: file.is_against,
+        text: text.into(),
+    }
 }
 
 /// Returns the record with an id, if there is exactly one.
-fn one(id: &str, mut records: Vec<Record>) -> Result<Record> {
+fn one(id: &str, mut records: Vec<RereadRecord>) -> Result<RereadRecord> {
     match (records.pop(), &records[..]) {
         (Some(record), []) => Ok(record),
         (None, _) => Err(Error::input(id, "no record of the corpus has this id; FILE:ROW names a record, too")),
         (Some(last), _) => {
-            let place = |record: &Record| format!("{}:{}", record.name.file, record.name.row);
+            let place = |record: &RereadRecord| format!("{}:{}", record.name.file, record.name.row);
             let mut places: Vec<String> = records.iter().chain([&last]).take(LISTED).map(place).collect();
             if records.len() >= LISTED {
                 places.push("...".into());

@@ -1,7 +1,7 @@
 //! Annotation of records with the outcome of the deduplication, instead of their removal.
 
 use super::corpus::Corpus;
-use super::settings::Settings;
+use super::settings::DedupSettings;
 use super::verdicts::Verdicts;
 use webtwin_base::error::{Error, Result};
 
@@ -10,7 +10,7 @@ const FIELDS: [&str; 3] = ["duplicate_of", "similarity", "cluster"];
 
 /// Values of the fields that are added to a record.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Note {
+pub(crate) struct RecordNote {
     /// Id of the record in favour of which this one would be removed.
     pub duplicate_of: Option<String>,
     /// Resemblance of the two records.
@@ -20,27 +20,27 @@ pub(crate) struct Note {
     pub cluster: Option<String>,
 }
 
-impl Note {
+impl RecordNote {
     /// Returns the note on a record.
     ///
     /// # Errors
     /// Returns any error of the disk with the ids.
-    pub(crate) fn on(record: u32, corpus: &Corpus, verdicts: &Verdicts) -> Result<Note> {
+    pub(crate) fn on(record: u32, corpus: &Corpus, verdicts: &Verdicts) -> Result<RecordNote> {
         Ok(match verdicts.of(record) {
             Some(removed) => {
                 let kept = Some(corpus.id(removed.kept)?);
-                Note { duplicate_of: kept.clone(), similarity: Some(removed.similarity), cluster: kept }
+                RecordNote { duplicate_of: kept.clone(), similarity: Some(removed.similarity), cluster: kept }
             }
             None => {
                 let cluster = verdicts.has_copies(record).then(|| corpus.id(record)).transpose()?;
-                Note { duplicate_of: None, similarity: None, cluster }
+                RecordNote { duplicate_of: None, similarity: None, cluster }
             }
         })
     }
 }
 
 /// Returns the names of the added fields, if records are annotated.
-pub(crate) fn names(settings: &Settings) -> Option<[String; 3]> {
+pub(crate) fn names(settings: &DedupSettings) -> Option<[String; 3]> {
     settings.annotate.as_ref().map(|prefix| FIELDS.map(|name| format!("{prefix}{name}")))
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn taken(file: &str, offset: Option<u64>) -> Error {
 /// Appends a note to a line as the last fields of its object. All other bytes stay unchanged.
 ///
 /// The line must be an object with at least one field.
-pub(crate) fn line(line: &[u8], names: &[String; 3], note: &Note, into: &mut Vec<u8>) {
+pub(crate) fn line(line: &[u8], names: &[String; 3], note: &RecordNote, into: &mut Vec<u8>) {
     let Some(end) = memchr::memrchr(b'}', line) else { return into.extend_from_slice(line) };
     into.extend_from_slice(&line[..end]);
     let values =
@@ -77,17 +77,18 @@ mod tests {
     #[test]
     fn fields_are_added_and_nothing_else_changes() {
         let names = FIELDS.map(String::from);
-        let added = |text: &str, note: &Note| {
+        let added = |text: &str, note: &RecordNote| {
             let mut into = Vec::new();
             line(text.as_bytes(), &names, note, &mut into);
             String::from_utf8(into).unwrap()
         };
-        let note = Note { duplicate_of: Some("a\"b".into()), similarity: Some(0.75), cluster: Some("a\"b".into()) };
+        let note =
+            RecordNote { duplicate_of: Some("a\"b".into()), similarity: Some(0.75), cluster: Some("a\"b".into()) };
         assert_eq!(
             added("{ \"text\" : \"}\" }\r\n", &note),
             "{ \"text\" : \"}\" ,\"duplicate_of\":\"a\\\"b\",\"similarity\":0.75,\"cluster\":\"a\\\"b\"}\r\n"
         );
-        let none = Note { duplicate_of: None, similarity: None, cluster: None };
+        let none = RecordNote { duplicate_of: None, similarity: None, cluster: None };
         assert_eq!(
             added("{\"text\":\"x\"}", &none),
             "{\"text\":\"x\",\"duplicate_of\":null,\"similarity\":null,\"cluster\":null}"

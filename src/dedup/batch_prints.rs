@@ -11,13 +11,13 @@ use std::io::{self, ErrorKind, Read, Write};
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
-use super::corpus::Rejection;
+use super::corpus::CorpusRejection;
 
 /// Prints of a batch.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct BatchPrints {
     /// Values of variable length.
-    pub head: Head,
+    pub head: VariablePart,
     /// Prints of the records, by row.
     pub records: Vec<RecordPrints>,
     /// Sets of shingles of the records, each ascending, one after the other.
@@ -26,7 +26,7 @@ pub(crate) struct BatchPrints {
 
 /// Values of variable length of a batch.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Head {
+pub(crate) struct VariablePart {
     /// Number of the batch in its file.
     pub number: u32,
     /// Number of rows. Blank and rejected rows are counted, but are not among the records.
@@ -36,7 +36,7 @@ pub(crate) struct Head {
     /// Values of the fields that records are counted by, for each record.
     pub values: Vec<Option<String>>,
     /// Rejected records. Offsets in a table are relative to the beginning of the batch.
-    pub rejections: Vec<Rejection>,
+    pub rejections: Vec<CorpusRejection>,
 }
 
 /// Prints of a record.
@@ -60,7 +60,7 @@ pub(crate) struct RecordPrints {
 impl BatchPrints {
     /// Resets the prints for another batch, and keeps the allocations.
     pub(crate) fn begin(&mut self, number: u32) {
-        self.head = Head { number, ..Head::default() };
+        self.head = VariablePart { number, ..VariablePart::default() };
         self.records.clear();
         self.shingles.clear();
     }
@@ -92,7 +92,7 @@ impl BatchPrints {
         }
         let [head, records, shingles] = lengths.map(|length| length as usize);
         let head: Vec<u8> = column(from, head)?;
-        let head: Head = serde_json::from_slice(&head)?;
+        let head: VariablePart = serde_json::from_slice(&head)?;
         let prints = BatchPrints { head, records: column(from, records)?, shingles: column(from, shingles)? };
         let all: u64 = prints.records.iter().map(|record| u64::from(record.shingles)).sum();
         match prints.head.ids.len() == prints.records.len() && all == prints.shingles.len() as u64 {
@@ -135,7 +135,7 @@ mod tests {
                     prints.head.ids.push(id);
                 }
                 let (detail, reason) = ("\u{0}".to_string(), Reason::BadJson);
-                prints.head.rejections.push(Rejection { file: 0, offset: 1, reason, detail, lost: 0 });
+                prints.head.rejections.push(CorpusRejection { file: 0, offset: 1, reason, detail, lost: 0 });
                 prints.encode(&mut bytes).unwrap();
                 written.push(prints);
             }

@@ -15,14 +15,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parquet::data_type::ByteArray;
 
-use super::inputs::{Format, InputFile};
-use super::order::Key;
+use super::inputs::{CorpusFile, CorpusFormat};
+use super::order::OrderKey;
 use super::parquet_texts::ParquetTexts;
-use super::settings::Settings;
+use super::settings::DedupSettings;
 use webtwin_base::error::Result;
-use webtwin_base::read_at::ReadAt;
-use webtwin_job::Limits;
-use webtwin_pages::decoded::{Decoded, OfFile, sort_out};
+use webtwin_base::read_at::RandomAccess;
+use webtwin_job::RecordLimits;
+use webtwin_pages::decoded::{DecodedFile, FileStream, sort_out};
 use webtwin_pages::record::Reason;
 use webtwin_storage::open::{OpenFile, open_pinned};
 
@@ -30,7 +30,7 @@ use webtwin_storage::open::{OpenFile, open_pinned};
 pub(crate) const BATCH_BYTES: usize = 1 << 20;
 
 /// Records that were read together.
-pub(crate) enum Batch {
+pub(crate) enum RecordBatch {
     /// Lines with their ends; the last line of the file may lack one.
     Lines {
         /// Offset of the first line in the decoded file.
@@ -57,17 +57,17 @@ pub(crate) enum Batch {
         lost: u64,
     },
     /// Rows of a table.
-    Rows(Vec<Row>),
+    Rows(Vec<CorpusRow>),
 }
 
 /// Columns of a table's row that are needed.
-pub(crate) struct Row {
+pub(crate) struct CorpusRow {
     /// Text; `None` if it is null.
     pub text: Option<ByteArray>,
     /// Id of the record, if there is one.
     pub id: Option<String>,
     /// Value that the keep rule compares.
-    pub key: Key,
+    pub key: OrderKey,
     /// Values of the fields that records are counted by.
     pub values: Vec<Option<String>>,
 }
@@ -86,10 +86,10 @@ impl Batches {
     /// # Errors
     /// Returns [`webtwin_base::error::Error::Input`] if the file has changed, or is not Parquet
     /// with a column for the text.
-    pub(crate) fn open(file: &InputFile, settings: &Settings) -> Result<Batches> {
+    pub(crate) fn open(file: &CorpusFile, settings: &DedupSettings) -> Result<Batches> {
         Ok(match file.format {
-            Format::Jsonl(_) => Batches::Lines(LineBatches::open(file, &settings.limits)?),
-            Format::Parquet => Batches::Rows(Box::new(ParquetTexts::open(file, settings)?)),
+            CorpusFormat::Jsonl(_) => Batches::Lines(LineBatches::open(file, &settings.limits)?),
+            CorpusFormat::Parquet => Batches::Rows(Box::new(ParquetTexts::open(file, settings)?)),
         })
     }
 
@@ -105,10 +105,10 @@ impl Batches {
     ///
     /// # Errors
     /// Returns any error of the store.
-    pub(crate) fn next(&mut self) -> Result<Option<Batch>> {
+    pub(crate) fn next(&mut self) -> Result<Option<RecordBatch>> {
         match self {
             Batches::Lines(lines) => lines.next(),
-            Batches::Rows(rows) => rows.next().map(|rows| rows.map(Batch::Rows)),
+            Batches::Rows(rows) => rows.next().map(|rows| rows.map(RecordBatch::Rows)),
         }
     }
 }
@@ -130,7 +130,7 @@ struct Counted {
     taken: Arc<AtomicU64>,
 }
 
-impl ReadAt for Counted {
+impl RandomAccess for Counted {
     fn len(&self) -> u64 {
         self.file.len()
     }
@@ -143,9 +143,9 @@ impl ReadAt for Counted {
 }
 
 /// Stream of lines of a file.
-trait LineStream: Read + OfFile + Send {}
+trait LineStream: Read + FileStream + Send {}
 
-impl<S: Read + OfFile + Send> LineStream for S {}
+impl<S: Read + FileStream + Send> LineStream for S {}
 
 enum Input {
     Open(Box<dyn LineStream>),
@@ -159,19 +159,19 @@ impl LineBatches {
     ///
     /// # Errors
     /// Returns [`webtwin_base::error::Error::Input`] if the file has changed.
-    pub(crate) fn open(file: &InputFile, limits: &Limits) -> Result<LineBatches> {
-        let Format::Jsonl(compression) = file.format else {
+    pub(crate) fn open(file: &CorpusFile, limits: &RecordLimits) -> Result<LineBatches> {
+        let CorpusFormat::Jsonl(compression) = file.format else {
             return Err(webtwin_base::error::Error::Invariant(format!("{} is not read as lines", file.name())));
         };
         let taken = Arc::default();
         let bytes = Arc::new(Counted { file: open_pinned(&file.location, &file.stamp)?, taken: Arc::clone(&taken) });
         let length = bytes.len();
-        let input = Decoded::shared(bytes, compression, limits)
+        let input = DecodedFile::shared(bytes, compression, limits)
             .map_or_else(|error| Input::Failed(error, length), |input| Input::Open(Box::new(input)));
         Ok(LineBatches { taken, ..LineBatches::of(input, limits) })
     }
 
-    fn of(input: Input, limits: &Limits) -> LineBatches {
+    fn of(input: Input, limits: &RecordLimits) -> LineBatches {
         let limit = usize::try_from(limits.record_bytes).unwrap_or(usize::MAX);
         LineBatches { input, limit, offset: 0, held: Vec::new(), taken: Arc::default() }
     }
@@ -185,7 +185,7 @@ impl LineBatches {
     ///
     /// # Errors
     /// Returns any error of the store.
-    pub(crate) fn next(&mut self) -> Result<Option<Batch>> {
+    pub(crate) fn next(&mut self) -> Result<Option<RecordBatch>> {
         let mut bytes = std::mem::take(&mut self.held);
         let mut searched = bytes.len();
         loop {
@@ -208,14 +208,14 @@ impl LineBatches {
         }
     }
 
-    fn lines(&mut self, bytes: Vec<u8>) -> Batch {
+    fn lines(&mut self, bytes: Vec<u8>) -> RecordBatch {
         let offset = self.offset;
         self.offset += bytes.len() as u64;
-        Batch::Lines { offset, bytes }
+        RecordBatch::Lines { offset, bytes }
     }
 
     /// Skips the rest of a line that begins with `bytes`.
-    fn too_long(&mut self, mut bytes: Vec<u8>) -> Result<Batch> {
+    fn too_long(&mut self, mut bytes: Vec<u8>) -> Result<RecordBatch> {
         let (offset, mut length) = (self.offset, bytes.len() as u64);
         loop {
             bytes.clear();
@@ -225,11 +225,11 @@ impl LineBatches {
             if let Some(end) = end {
                 self.held = bytes.split_off(end + 1);
                 self.offset += length + 1;
-                return Ok(Batch::TooLong { offset, length });
+                return Ok(RecordBatch::TooLong { offset, length });
             }
             if !is_more {
                 self.offset += length;
-                return Ok(Batch::TooLong { offset, length });
+                return Ok(RecordBatch::TooLong { offset, length });
             }
         }
     }
@@ -260,11 +260,11 @@ impl LineBatches {
     }
 
     /// Returns the damage that ended the file, if any.
-    fn damage(&mut self) -> Result<Option<Batch>> {
+    fn damage(&mut self) -> Result<Option<RecordBatch>> {
         match std::mem::replace(&mut self.input, Input::Ended) {
             Input::Failed(error, lost) => {
                 let (reason, detail) = sort_out(error)?;
-                Ok(Some(Batch::Damaged { offset: self.offset, reason, detail, lost }))
+                Ok(Some(RecordBatch::Damaged { offset: self.offset, reason, detail, lost }))
             }
             _ => Ok(None),
         }
@@ -303,7 +303,7 @@ mod tests {
         }
     }
 
-    impl OfFile for Slow {
+    impl FileStream for Slow {
         fn of_file(&self, decoded: u64) -> u64 {
             decoded
         }
@@ -325,18 +325,18 @@ mod tests {
             if last_newline {
                 file.push(b'\n');
             }
-            let limits = Limits { record_bytes: limit, ..Limits::default() };
+            let limits = RecordLimits { record_bytes: limit, ..RecordLimits::default() };
             let mut batches = LineBatches::of(Input::Open(Box::new(Slow(file.clone(), 0, step))), &limits);
             let mut at = 0;
             while let Some(batch) = batches.next().unwrap() {
                 match batch {
-                    Batch::Lines { offset, bytes } => {
+                    RecordBatch::Lines { offset, bytes } => {
                         prop_assert_eq!(offset, at);
                         prop_assert!(bytes == file[at as usize..at as usize + bytes.len()]);
                         at += bytes.len() as u64;
                         prop_assert!(at == file.len() as u64 || bytes.ends_with(b"\n"));
                     }
-                    Batch::TooLong { offset, length } => {
+                    RecordBatch::TooLong { offset, length } => {
                         prop_assert_eq!(offset, at);
                         prop_assert!(length > limit);
                         at += length;
@@ -362,7 +362,7 @@ mod tests {
                 }
             }
         }
-        impl OfFile for Torn {
+        impl FileStream for Torn {
             fn of_file(&self, decoded: u64) -> u64 {
                 self.0.of_file(decoded)
             }
@@ -372,10 +372,10 @@ mod tests {
             }
         }
         let torn = Torn(Slow(b"one\ntwo\nthree\nfour".to_vec(), 0, 4), 7);
-        let mut batches = LineBatches::of(Input::Open(Box::new(torn)), &Limits::default());
-        let Some(Batch::Lines { bytes, .. }) = batches.next().unwrap() else { panic!() };
+        let mut batches = LineBatches::of(Input::Open(Box::new(torn)), &RecordLimits::default());
+        let Some(RecordBatch::Lines { bytes, .. }) = batches.next().unwrap() else { panic!() };
         assert_eq!(bytes, b"one\ntwo\n");
-        let Some(Batch::Damaged { offset, reason, lost, .. }) = batches.next().unwrap() else { panic!() };
+        let Some(RecordBatch::Damaged { offset, reason, lost, .. }) = batches.next().unwrap() else { panic!() };
         assert_eq!((offset, reason, lost), (8, Reason::Truncated, 7));
         assert!(batches.next().unwrap().is_none());
     }

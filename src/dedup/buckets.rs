@@ -14,18 +14,18 @@ use webtwin_base::threads;
 use webtwin_spill::{MemoryPool, Partitions};
 
 /// Row with a hash by which it is partitioned.
-pub(crate) trait Hashed: Pod + Send {
+pub(crate) trait HashedRow: Pod + Send {
     /// Returns the hash, whose bits must be uniformly distributed.
     fn hash(&self) -> u64;
 }
 
-impl Hashed for ExactRow {
+impl HashedRow for ExactRow {
     fn hash(&self) -> u64 {
         self.hash[0]
     }
 }
 
-impl Hashed for BandRow {
+impl HashedRow for BandRow {
     fn hash(&self) -> u64 {
         self.key
     }
@@ -44,7 +44,7 @@ fn part(hash: u64, buckets: usize, parts: usize) -> usize {
 
 /// Memory limits of rows that are being processed.
 #[derive(Debug, Clone)]
-pub(crate) struct Bounds {
+pub(crate) struct WorkBounds {
     /// Bytes for each row, including the data derived from it.
     pub row_bytes: u64,
     /// Maximum bytes of the rows that a thread processes at a time.
@@ -67,10 +67,10 @@ pub(crate) struct Bounds {
 ///
 /// # Cost
 /// Rows of a divided bucket are written and read once more.
-pub(crate) fn each_bucket<T: Hashed, O: Send>(
+pub(crate) fn each_bucket<T: HashedRow, O: Send>(
     mut all: Vec<&mut Partitions<T>>,
     threads: usize,
-    bounds: &Bounds,
+    bounds: &WorkBounds,
     outcome: impl Fn() -> O + Sync,
     work: impl Fn(&mut O, &mut Vec<T>) -> Result<()> + Sync,
 ) -> Result<Vec<O>> {
@@ -139,12 +139,12 @@ mod tests {
 
     use super::*;
 
-    fn bounds(rows: u64, of_hash: u64) -> Bounds {
+    fn bounds(rows: u64, of_hash: u64) -> WorkBounds {
         let pool = MemoryPool::default();
-        Bounds { row_bytes: 48, of_thread: rows * 48, of_hash: of_hash * 48, memory_bytes: 1 << 20, pool }
+        WorkBounds { row_bytes: 48, of_thread: rows * 48, of_hash: of_hash * 48, memory_bytes: 1 << 20, pool }
     }
 
-    fn worked_on(keys: &[u64], buckets: usize, bounds: &Bounds) -> Result<Vec<Vec<u64>>> {
+    fn worked_on(keys: &[u64], buckets: usize, bounds: &WorkBounds) -> Result<Vec<Vec<u64>>> {
         let within = |bytes| Partitions::new(buckets, &bounds.pool.limited(bytes));
         let mut halves = [within(0), within(1 << 20)];
         for (at, &key) in keys.iter().enumerate() {

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use super::buckets::Bounds;
+use super::buckets::WorkBounds;
 use super::corpus::{BandRow, ExactRow, record_bytes};
 use super::inputs::Inputs;
-use super::sample::{Expected, expected};
-use super::settings::Settings;
+use super::sample::{CorpusEstimate, expected};
+use super::settings::DedupSettings;
 use webtwin_base::error::{Error, Result, size};
 use webtwin_spill::{BLOCK_BYTES, MemoryPool, free_bytes};
 
@@ -35,13 +35,13 @@ pub(crate) struct Budget {
     /// Maximum size of the data of all records, in bytes.
     pub records: u64,
     /// Budgets of each thread for sets of shingles, keys of bands, hashes and ids.
-    pub of_worker: Shares,
+    pub of_worker: ThreadShares,
     /// Budget of each thread for candidates, in bytes.
     pub candidates: u64,
     /// Number of partitions of keys, of hashes and of candidates.
     pub buckets: usize,
     /// Memory limits of the rows of a bucket.
-    pub bounds: Bounds,
+    pub bounds: WorkBounds,
     /// Total memory, and the folder for data that does not fit.
     pub pool: MemoryPool,
     /// Predicted resources.
@@ -50,7 +50,7 @@ pub(crate) struct Budget {
 
 /// Budgets of one thread, in bytes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Shares {
+pub(crate) struct ThreadShares {
     /// Sets of shingles.
     pub sets: u64,
     /// Keys of bands.
@@ -100,7 +100,7 @@ impl Budget {
     /// Returns [`Error::MemoryLimit`] if the memory is too small for any run, or for half of the
     /// records expected from a sample; and [`Error::DiskFull`] if the disk has less free space than
     /// half of the predicted size.
-    pub(crate) fn new(settings: &Settings, inputs: &Inputs) -> Result<Budget> {
+    pub(crate) fn new(settings: &DedupSettings, inputs: &Inputs) -> Result<Budget> {
         let workers = settings.workers as u64;
         let fixed = AT_REST + workers * A_WORKER;
         let least = fixed + LEAST;
@@ -112,16 +112,16 @@ impl Budget {
                 setting: "--memory".into(),
             });
         }
-        let room = settings.memory_bytes - fixed;
+        let budget = settings.memory_bytes - fixed;
         // One half of the memory goes to the records, and the other half is divided among the parts
         // of the threads by eighths.
-        let of_worker = |eighths: u64| room / 16 * eighths / workers;
+        let of_worker = |eighths: u64| budget / 16 * eighths / workers;
         let of_worker = match settings.near {
-            Some(_) => Shares { sets: of_worker(4), bands: of_worker(2), exact: of_worker(1), ids: of_worker(1) },
-            None => Shares { sets: 0, bands: 0, exact: of_worker(6), ids: of_worker(2) },
+            Some(_) => ThreadShares { sets: of_worker(4), bands: of_worker(2), exact: of_worker(1), ids: of_worker(1) },
+            None => ThreadShares { sets: 0, bands: 0, exact: of_worker(6), ids: of_worker(2) },
         };
-        let Expected { decoded_bytes, records: texts } = expected(&inputs.files, &settings.limits)?;
-        let (records, record_bytes) = (room / 2, record_bytes(&settings.count_by));
+        let CorpusEstimate { decoded_bytes, records: texts } = expected(&inputs.files, &settings.limits)?;
+        let (records, record_bytes) = (budget / 2, record_bytes(&settings.count_by));
         // A sample is inexact. A run that exceeds the limit by less than a factor of 2 is only
         // detected while it reads.
         if texts / 2 * record_bytes > records {
@@ -135,7 +135,7 @@ impl Budget {
         let keys = settings.near.map_or(0, |near| u64::from(near.bands.bands) * size_of::<BandRow>() as u64 * texts);
         let sets = settings.near.map_or(0, |_| decoded_bytes / A_WORD * 4);
         let hashes = size_of::<ExactRow>() as u64 * texts;
-        let most_buckets = (room / 16 / (3 * BLOCK_BYTES as u64 * workers)).max(1);
+        let most_buckets = (budget / 16 / (3 * BLOCK_BYTES as u64 * workers)).max(1);
         let buckets = keys.max(hashes).div_ceil(BUCKET_BYTES).clamp(1, most_buckets).next_power_of_two();
         let beyond = |bytes: u64, share: u64| bytes.saturating_sub(share * workers);
         let disk_bytes = beyond(sets, of_worker.sets) + beyond(keys, of_worker.bands) + beyond(hashes, of_worker.exact);
@@ -160,17 +160,17 @@ impl Budget {
             }
         }
         let pool = MemoryPool::new(settings.memory_bytes, &settings.spill, "--spill");
-        let bounds = Bounds {
+        let bounds = WorkBounds {
             row_bytes: ROW_BYTES,
-            of_thread: room / 16 / workers,
-            of_hash: room / 4,
+            of_thread: budget / 16 / workers,
+            of_hash: budget / 4,
             memory_bytes: settings.memory_bytes,
             pool: pool.clone(),
         };
         Ok(Budget {
             records,
             of_worker,
-            candidates: room / 8 / workers,
+            candidates: budget / 8 / workers,
             buckets: buckets as usize,
             bounds,
             pool,

@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
 use super::counts::Values;
-use super::inputs::InputFile;
+use super::inputs::CorpusFile;
 use webtwin_base::error::Result;
 use webtwin_pages::record::Reason;
 use webtwin_spill::{Array, MemoryPool, Partitions};
@@ -12,12 +12,12 @@ use webtwin_spill::{Array, MemoryPool, Partitions};
 /// Returns the memory of a record over the whole run in bytes, if records are counted by the given
 /// fields.
 pub(crate) fn record_bytes(count_by: &[String]) -> u64 {
-    (size_of::<Record>() + 4 + 8 + 8 + 4 * count_by.len()) as u64
+    (size_of::<CorpusRecord>() + 4 + 8 + 8 + 4 * count_by.len()) as u64
 }
 
 /// Data of a record that is held in memory.
 #[derive(Debug, Clone, Copy)]
-pub struct Record {
+pub struct CorpusRecord {
     /// Position of its set of shingles in the sets of its worker.
     pub set_at: u64,
     /// Sort key of the record by the keep rule.
@@ -73,7 +73,7 @@ pub struct BatchRecords {
     /// Number of the first record.
     pub first: u32,
     /// Records, by row.
-    pub records: Vec<Record>,
+    pub records: Vec<CorpusRecord>,
     /// Numbers of the values of the fields that records are counted by, for each record. The worker
     /// assigns the numbers.
     pub values: Vec<u32>,
@@ -95,7 +95,7 @@ pub struct Worker {
 
 /// Record that was read and rejected.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Rejection {
+pub struct CorpusRejection {
     /// Number of the file. It may differ in another run.
     #[serde(skip)]
     pub file: u32,
@@ -112,7 +112,7 @@ pub struct Rejection {
 /// Data of all records.
 pub struct Corpus {
     /// All files.
-    pub files: Vec<InputFile>,
+    pub files: Vec<CorpusFile>,
     /// Number of files that belong to `against`.
     pub against_files: usize,
     /// Batches, by file and position.
@@ -122,7 +122,7 @@ pub struct Corpus {
     /// Data that each thread has collected.
     pub workers: Vec<Worker>,
     /// Rejected records, by file and position.
-    pub rejections: Vec<Rejection>,
+    pub rejections: Vec<CorpusRejection>,
     /// Number of records whose text is only white space.
     pub empty: u64,
     /// Number of records without the field of `--id-field`.
@@ -149,7 +149,7 @@ impl Corpus {
     }
 
     /// Returns a record by its number.
-    pub fn record(&self, number: u32) -> &Record {
+    pub fn record(&self, number: u32) -> &CorpusRecord {
         let batch = self.batch_of(number);
         &batch.records[(number - batch.first) as usize]
     }
@@ -172,20 +172,20 @@ impl Corpus {
             let (file, row) = self.place(number);
             return Ok(format!("{}:{row}", self.files[file as usize].name()));
         }
-        let (ids, mut room) = (&self.workers[batch.worker as usize].ids, Vec::new());
-        let length = ids.get(record.id_at, 4, &mut room)?;
+        let (ids, mut scratch) = (&self.workers[batch.worker as usize].ids, Vec::new());
+        let length = ids.get(record.id_at, 4, &mut scratch)?;
         let length = u32::from_le_bytes(length.try_into().expect("four bytes were asked for")) as usize;
-        Ok(String::from_utf8_lossy(ids.get(record.id_at + 4, length, &mut room)?).into_owned())
+        Ok(String::from_utf8_lossy(ids.get(record.id_at + 4, length, &mut scratch)?).into_owned())
     }
 
-    /// Returns the shingles of a record, in place or in the scratch buffer `room`.
+    /// Returns the shingles of a record, in place or in the scratch buffer `scratch`.
     ///
     /// # Errors
     /// Returns any error of the disk with the sets.
-    pub fn set<'a>(&'a self, number: u32, room: &'a mut Vec<u32>) -> Result<&'a [u32]> {
+    pub fn set<'a>(&'a self, number: u32, scratch: &'a mut Vec<u32>) -> Result<&'a [u32]> {
         let batch = self.batch_of(number);
         let record = &batch.records[(number - batch.first) as usize];
-        self.workers[batch.worker as usize].sets.get(record.set_at, record.set_size as usize, room)
+        self.workers[batch.worker as usize].sets.get(record.set_at, record.set_size as usize, scratch)
     }
 
     /// Frees the memory and the disk space of the data that decisions are based on: sets, keys and

@@ -69,7 +69,7 @@ fn zstd_window(head: &[u8]) -> Option<u64> {
 }
 
 /// Compressing writer.
-pub(crate) enum Encoder {
+pub(crate) enum OutputCompressor {
     /// Uncompressed.
     Plain(NewFile),
     /// Compressed as one gzip member.
@@ -82,22 +82,22 @@ pub(crate) enum Encoder {
     Bzip2(BzEncoder<NewFile>),
 }
 
-impl Encoder {
+impl OutputCompressor {
     /// Begins a file. Only zstd uses several threads: `threads` in addition to the one that writes.
     ///
     /// # Errors
     /// Returns [`Error::Invariant`] if zstd rejects its settings.
-    pub(crate) fn new(out: NewFile, Coding { compression, level }: Coding, threads: usize) -> Result<Encoder> {
+    pub(crate) fn new(out: NewFile, Coding { compression, level }: Coding, threads: usize) -> Result<OutputCompressor> {
         let unsigned = level.unsigned_abs();
         Ok(match compression {
-            Compression::None => Encoder::Plain(out),
-            Compression::Gzip => Encoder::Gzip(GzEncoder::new(out, flate2::Compression::new(unsigned))),
-            Compression::Zstd => Encoder::Zstd(
+            Compression::None => OutputCompressor::Plain(out),
+            Compression::Gzip => OutputCompressor::Gzip(GzEncoder::new(out, flate2::Compression::new(unsigned))),
+            Compression::Zstd => OutputCompressor::Zstd(
                 zstd_encoder(out, level, threads)
                     .map_err(|cause| Error::Invariant(format!("zstd does not begin: {cause}")))?,
             ),
-            Compression::Xz => Encoder::Xz(XzEncoder::new(out, unsigned)),
-            Compression::Bzip2 => Encoder::Bzip2(BzEncoder::new(out, bzip2::Compression::new(unsigned))),
+            Compression::Xz => OutputCompressor::Xz(XzEncoder::new(out, unsigned)),
+            Compression::Bzip2 => OutputCompressor::Bzip2(BzEncoder::new(out, bzip2::Compression::new(unsigned))),
         })
     }
 
@@ -107,11 +107,11 @@ impl Encoder {
     /// Returns any error of the store.
     pub(crate) fn finish(self) -> io::Result<NewFile> {
         match self {
-            Encoder::Plain(out) => Ok(out),
-            Encoder::Gzip(encoder) => encoder.finish(),
-            Encoder::Zstd(encoder) => encoder.finish(),
-            Encoder::Xz(encoder) => encoder.finish(),
-            Encoder::Bzip2(encoder) => encoder.finish(),
+            OutputCompressor::Plain(out) => Ok(out),
+            OutputCompressor::Gzip(encoder) => encoder.finish(),
+            OutputCompressor::Zstd(encoder) => encoder.finish(),
+            OutputCompressor::Xz(encoder) => encoder.finish(),
+            OutputCompressor::Bzip2(encoder) => encoder.finish(),
         }
     }
 }
@@ -125,14 +125,14 @@ fn zstd_encoder<W: Write>(out: W, level: i32, threads: usize) -> io::Result<zstd
     Ok(encoder)
 }
 
-impl Write for Encoder {
+impl Write for OutputCompressor {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Encoder::Plain(out) => out.write(bytes),
-            Encoder::Gzip(encoder) => encoder.write(bytes),
-            Encoder::Zstd(encoder) => encoder.write(bytes),
-            Encoder::Xz(encoder) => encoder.write(bytes),
-            Encoder::Bzip2(encoder) => encoder.write(bytes),
+            OutputCompressor::Plain(out) => out.write(bytes),
+            OutputCompressor::Gzip(encoder) => encoder.write(bytes),
+            OutputCompressor::Zstd(encoder) => encoder.write(bytes),
+            OutputCompressor::Xz(encoder) => encoder.write(bytes),
+            OutputCompressor::Bzip2(encoder) => encoder.write(bytes),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Exact copies: records with identical texts, recognised by a hash of 128 bits.
 
-use super::buckets::{Bounds, each_bucket};
+use super::buckets::{WorkBounds, each_bucket};
 use super::corpus::{Corpus, ExactRow};
 use super::order::Order;
 use webtwin_base::error::Result;
@@ -14,7 +14,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// # Errors
 /// Returns any error of the disk with the hashes, and [`webtwin_base::error::Error::MemoryLimit`]
 /// if the copies of one text do not fit in memory.
-pub(crate) fn copies(corpus: &mut Corpus, order: &Order, bounds: &Bounds, threads: usize) -> Result<Vec<u32>> {
+pub(crate) fn copies(corpus: &mut Corpus, order: &Order, bounds: &WorkBounds, threads: usize) -> Result<Vec<u32>> {
     let first_of_arrival = &corpus.first_of_arrival;
     let place = |row: &ExactRow| order.place(first_of_arrival[row.record[0] as usize] + row.record[1]);
     let hashes = corpus.workers.iter_mut().map(|worker| &mut worker.exact).collect();

@@ -4,55 +4,55 @@ use std::collections::BTreeMap;
 
 use webtwin_base::error::{Error, Result};
 use webtwin_pages::decoded::Compression;
-use webtwin_pages::detect::{Kind, claims_rows, detect};
+use webtwin_pages::detect::{FileFormat, claims_rows, detect};
 use webtwin_storage::expand::expand;
 use webtwin_storage::location::Location;
-use webtwin_storage::manifest::{self, BESIDE_CORPUS, Manifest};
-use webtwin_storage::open::{Stamp, open};
+use webtwin_storage::manifest::{self, CORPUS_SIDE_FOLDER, Manifest};
+use webtwin_storage::open::{FileStamp, open};
 use webtwin_storage::relative::{below_common_folder, segments};
 
-use super::settings::Settings;
+use super::settings::DedupSettings;
 
 /// File name of the summary.
 pub(crate) const SUMMARY: &str = "_webtwin/summary";
 
 /// Format in which records are read and written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum CorpusFormat {
     /// Lines of JSON, in a file that may be compressed as a whole.
     Jsonl(Compression),
     /// Parquet.
     Parquet,
 }
 
-impl Format {
+impl CorpusFormat {
     /// Returns the name of the format for users.
     pub fn name(self) -> &'static str {
         match self {
-            Format::Jsonl(Compression::None) => "jsonl",
-            Format::Jsonl(Compression::Gzip) => "jsonl.gz",
-            Format::Jsonl(Compression::Zstd) => "jsonl.zst",
-            Format::Jsonl(Compression::Xz) => "jsonl.xz",
-            Format::Jsonl(Compression::Bzip2) => "jsonl.bz2",
-            Format::Parquet => "parquet",
+            CorpusFormat::Jsonl(Compression::None) => "jsonl",
+            CorpusFormat::Jsonl(Compression::Gzip) => "jsonl.gz",
+            CorpusFormat::Jsonl(Compression::Zstd) => "jsonl.zst",
+            CorpusFormat::Jsonl(Compression::Xz) => "jsonl.xz",
+            CorpusFormat::Jsonl(Compression::Bzip2) => "jsonl.bz2",
+            CorpusFormat::Parquet => "parquet",
         }
     }
 }
 
 /// File of a corpus.
 #[derive(Debug, Clone)]
-pub struct InputFile {
+pub struct CorpusFile {
     /// Location of the file.
     pub location: Location,
     /// Version of the file, to which all reads are pinned.
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
     /// Format of the file.
-    pub format: Format,
+    pub format: CorpusFormat,
     /// Path in the result; `None` for files of `against`, which are not written.
     pub path: Option<String>,
 }
 
-impl InputFile {
+impl CorpusFile {
     /// Returns the name as the user writes it.
     pub fn name(&self) -> &str {
         self.location.name()
@@ -63,7 +63,7 @@ impl InputFile {
 #[derive(Debug)]
 pub struct Inputs {
     /// All files.
-    pub files: Vec<InputFile>,
+    pub files: Vec<CorpusFile>,
     /// Number of files that belong to `against`.
     pub against: usize,
 }
@@ -73,10 +73,10 @@ pub struct Inputs {
 /// # Errors
 /// Returns [`Error::Input`] for a file that is missing or in another format; and [`Error::Usage`]
 /// if a file is in both corpora, or its path in the result is reserved.
-pub(crate) fn find(settings: &Settings, tell: &dyn Fn(String)) -> Result<Inputs> {
-    let mut files = files(&settings.against, tell)?;
+pub(crate) fn find(settings: &DedupSettings, notify: &dyn Fn(String)) -> Result<Inputs> {
+    let mut files = files(&settings.against, notify)?;
     let against = files.len();
-    let mut new = self::files(&settings.inputs, tell)?;
+    let mut new = self::files(&settings.inputs, notify)?;
     let names: Vec<Vec<String>> = new.iter().map(|file| segments(&file.location)).collect();
     let old_names: BTreeMap<Vec<String>, usize> = (0..against).map(|at| (segments(&files[at].location), at)).collect();
     for ((file, name), path) in new.iter_mut().zip(&names).zip(below_common_folder(&names)) {
@@ -99,7 +99,7 @@ pub(crate) fn find(settings: &Settings, tell: &dyn Fn(String)) -> Result<Inputs>
 ///
 /// # Errors
 /// Returns [`Error::Input`] if the file is missing or is not a corpus of texts.
-pub(crate) fn named(name: &str) -> Result<InputFile> {
+pub(crate) fn named(name: &str) -> Result<CorpusFile> {
     look(&Location::parse(name)?)?.ok_or_else(|| no_corpus(name))
 }
 
@@ -111,7 +111,7 @@ fn no_corpus(name: &str) -> Error {
 ///
 /// # Errors
 /// Returns the errors of [`find`].
-pub(crate) fn files(inputs: &[String], tell: &dyn Fn(String)) -> Result<Vec<InputFile>> {
+pub(crate) fn files(inputs: &[String], notify: &dyn Fn(String)) -> Result<Vec<CorpusFile>> {
     let (mut locations, mut passed_over) = (BTreeMap::new(), 0);
     let mut others = Vec::new();
     for input in inputs {
@@ -137,7 +137,7 @@ pub(crate) fn files(inputs: &[String], tell: &dyn Fn(String)) -> Result<Vec<Inpu
         }
     }
     if passed_over > 0 {
-        tell(format!("passed over {passed_over} files that are neither JSONL nor Parquet"));
+        notify(format!("passed over {passed_over} files that are neither JSONL nor Parquet"));
     }
     if files.is_empty() && !inputs.is_empty() {
         return Err(Error::input(inputs.join(", "), "holds neither JSONL nor Parquet"));
@@ -163,36 +163,43 @@ fn of_result(input: &str) -> Result<Option<Vec<Location>>> {
         let why = "a result of --annotate, which holds duplicates; give one without them";
         return Err(Error::input(folder.name(), why));
     }
-    let of_corpus = manifest.files.iter().filter(|file| !is_beside_corpus(&manifest, &file.path));
+    let of_corpus = manifest.files.iter().filter(|file| !is_corpus_side_file(&manifest, &file.path));
     of_corpus.map(|file| folder.join(&file.path)).collect::<Result<_>>().map(Some)
 }
 
 /// True if a file of a result does not belong to its corpus. Earlier builds wrote the tables of a
 /// result next to the files of the corpus.
-fn is_beside_corpus(manifest: &Manifest, path: &str) -> bool {
+fn is_corpus_side_file(manifest: &Manifest, path: &str) -> bool {
     let is_earlier = manifest.files.iter().all(|file| file.path != SUMMARY);
     match path.split_once('/') {
         Some((folder, _)) if is_earlier => ["removed", "rejected"].contains(&folder),
         None if is_earlier => path == "summary.json",
-        _ => path.starts_with(BESIDE_CORPUS),
+        _ => path.starts_with(CORPUS_SIDE_FOLDER),
     }
 }
 
 /// Returns the file if its format is supported. An empty file counts as lines of JSON.
-fn look(location: &Location) -> Result<Option<InputFile>> {
+fn look(location: &Location) -> Result<Option<CorpusFile>> {
     if location.is_folder() {
         return Ok(None);
     }
     let file = open(location)?;
     let format = match detect(&*file, location.name())? {
-        Kind::Jsonl(compression) => Format::Jsonl(compression),
-        Kind::Parquet => Format::Parquet,
-        Kind::Empty => Format::Jsonl(Compression::of(&webtwin_base::read_at::ReadAt::read_at(&*file, 0, 10)?)),
-        Kind::WarcPlain | Kind::WarcGzip | Kind::WarcZstd | Kind::WarcStream(_) | Kind::Zip | Kind::HtmlFile => {
+        FileFormat::Jsonl(compression) => CorpusFormat::Jsonl(compression),
+        FileFormat::Parquet => CorpusFormat::Parquet,
+        FileFormat::Empty => {
+            CorpusFormat::Jsonl(Compression::of(&webtwin_base::read_at::RandomAccess::read_at(&*file, 0, 10)?))
+        }
+        FileFormat::WarcPlain
+        | FileFormat::WarcGzip
+        | FileFormat::WarcZstd
+        | FileFormat::WarcStream(_)
+        | FileFormat::Zip
+        | FileFormat::HtmlFile => {
             return Ok(None);
         }
     };
-    Ok(Some(InputFile { location: location.clone(), stamp: file.stamp().clone(), format, path: None }))
+    Ok(Some(CorpusFile { location: location.clone(), stamp: file.stamp().clone(), format, path: None }))
 }
 
 #[cfg(test)]
@@ -200,7 +207,7 @@ pub(super) mod tests {
     use super::*;
 
     /// Returns the files of a folder.
-    pub(crate) fn found(folder: &std::path::Path) -> Vec<InputFile> {
+    pub(crate) fn found(folder: &std::path::Path) -> Vec<CorpusFile> {
         files(&[folder.to_str().unwrap().to_string()], &|_| ()).unwrap()
     }
 

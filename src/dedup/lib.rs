@@ -52,17 +52,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use webtwin_base::error::Result;
-use webtwin_base::progress::{Laps, Progress};
+use webtwin_base::progress::{Progress, StageTimes};
 use webtwin_storage::location::Location;
 use webtwin_storage::output;
 
 pub use budget::Prediction;
 pub use counts::ValueCounts;
 pub use fields::MOST_COUNTED;
-pub use report::Summary;
+pub use report::DedupSummary;
 use resume::Checkpoints;
 pub use resume::folder as checkpoint_folder;
-use settings::Settings;
+use settings::DedupSettings;
 
 /// Stages of a run, in order. The first and the last one read the input.
 pub const STAGES: [&str; 4] = ["reading", "exact copies", "near-duplicates", "writing"];
@@ -70,7 +70,7 @@ pub const STAGES: [&str; 4] = ["reading", "exact copies", "near-duplicates", "wr
 /// Deduplication of a corpus whose files have been found. By all estimates before reading, it fits
 /// in memory.
 pub struct Dedup<'s> {
-    settings: &'s Settings,
+    settings: &'s DedupSettings,
     folder: Location,
     inputs: inputs::Inputs,
     budget: budget::Budget,
@@ -80,16 +80,16 @@ pub struct Dedup<'s> {
 }
 
 impl<'s> Dedup<'s> {
-    /// Finds the corpus. The predicted resources and the skipped files are reported with `tell`.
+    /// Finds the corpus. The predicted resources and the skipped files are reported with `notify`.
     ///
     /// # Errors
     /// Returns the errors of inputs, of an output folder that is not writable, and of limits.
-    pub fn find(settings: &'s Settings, tell: &dyn Fn(String)) -> Result<Dedup<'s>> {
+    pub fn find(settings: &'s DedupSettings, notify: &dyn Fn(String)) -> Result<Dedup<'s>> {
         let folder = Location::parse(&settings.output)?;
         output::prepare(&folder)?;
-        let inputs = inputs::find(settings, tell)?;
+        let inputs = inputs::find(settings, notify)?;
         let budget = budget::Budget::new(settings, &inputs)?;
-        tell(budget.predicted.to_string());
+        notify(budget.predicted.to_string());
         let progress = Arc::new(Progress::new(budget.predicted.file_bytes));
         Ok(Dedup { settings, folder, inputs, budget, checkpoints: None, progress })
     }
@@ -113,19 +113,19 @@ impl<'s> Dedup<'s> {
     /// # Errors
     /// Returns the errors of inputs, stores and limits, and
     /// [`webtwin_base::error::Error::TooManyBad`] if a file has too many damaged records.
-    pub fn run(&self) -> Result<Summary> {
+    pub fn run(&self) -> Result<DedupSummary> {
         let Dedup { settings, inputs, budget, checkpoints, progress, .. } = self;
         let [reading, exact_copies, near_duplicates, writing] = STAGES;
-        let mut laps = Laps::start();
+        let mut stage_times = StageTimes::start();
         let mut corpus = read::read(settings, inputs, budget, checkpoints.as_ref(), progress)?;
-        laps.lap(reading);
+        stage_times.end_stage(reading);
         progress.enter(exact_copies);
         let order = order::Order::of(settings, &corpus)?;
         let copies = exact::copies(&mut corpus, &order, &budget.bounds, settings.workers)?;
-        laps.lap(exact_copies);
+        stage_times.end_stage(exact_copies);
         progress.enter(near_duplicates);
         let near = near::left_out(settings, &mut corpus, &order, &copies, budget)?;
-        laps.lap(near_duplicates);
+        stage_times.end_stage(near_duplicates);
         progress.read_again(writing);
         // The second pass does not read the files of `against`.
         let against: u64 = inputs.files[..inputs.against].iter().map(|file| file.stamp.bytes).sum();
@@ -133,8 +133,8 @@ impl<'s> Dedup<'s> {
         // The writer needs memory for compression, and disk space.
         corpus.keep_ids_only();
         let verdicts = verdicts::Verdicts::new(&corpus, order, copies, near.left_out);
-        let summary = report::Summary::new(settings, inputs, &corpus, &verdicts, near.compared)?;
-        write::write(self, &corpus, &verdicts, &summary, &mut laps)?;
+        let summary = report::DedupSummary::new(settings, inputs, &corpus, &verdicts, near.compared)?;
+        write::write(self, &corpus, &verdicts, &summary, &mut stage_times)?;
         checkpoints.iter().for_each(Checkpoints::remove);
         Ok(summary)
     }

@@ -7,18 +7,18 @@ use super::budget::Budget;
 use super::corpus::{BandRow, Corpus};
 use super::exact::NONE;
 use super::order::Order;
-use super::settings::Settings;
+use super::settings::DedupSettings;
 use webtwin_base::error::{Error, Result};
-use webtwin_core::minhash::candidates::{Candidate, MOST, candidates};
+use webtwin_core::minhash::candidates::{CandidateText, MOST, candidates};
 use webtwin_core::minhash::resemblance::Threshold;
-use webtwin_core::minhash::star_cover::{LeftOut, StarCover};
+use webtwin_core::minhash::star_cover::{DroppedText, StarCover};
 use webtwin_spill::Partitions;
 
 /// Outcome of the search.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct NearDuplicates {
     /// Near-duplicates by their place in the order of keeping, ascending.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<DroppedText>,
     /// Number of comparisons of two sets.
     pub compared: u64,
 }
@@ -33,13 +33,13 @@ pub(crate) struct Found {
 /// A parallel sort of the keys. The decisions are made on one thread, with one comparison for each
 /// candidate that is kept.
 pub(crate) fn left_out(
-    settings: &Settings,
+    settings: &DedupSettings,
     corpus: &mut Corpus,
     order: &Order,
     copies: &[u32],
     budget: &Budget,
-) -> Result<Found> {
-    let Some(near) = settings.near else { return Ok(Found::default()) };
+) -> Result<NearDuplicates> {
+    let Some(near) = settings.near else { return Ok(NearDuplicates::default()) };
     let against = corpus.against();
     let (first_of_arrival, groups) = (&corpus.first_of_arrival, AtomicU32::new(0));
     let records = u64::from(order.records.max(1));
@@ -56,12 +56,12 @@ pub(crate) fn left_out(
         let next_group = || groups.fetch_add(1, Ordering::Relaxed) % MOST;
         candidates(texts, against, next_group, |one| found.push(bucket(one.text), one))
     })?;
-    let mut found: Vec<Partitions<Candidate>> = found.into_iter().map(|(found, _)| found).collect();
+    let mut found: Vec<Partitions<CandidateText>> = found.into_iter().map(|(found, _)| found).collect();
 
     let threshold = Threshold::new(near.threshold);
     let mut cover = StarCover::new(order.records as usize, against, groups.into_inner() as usize);
     let (mut all, mut some) = (Vec::new(), Vec::new());
-    let (mut room, mut other_room) = (Vec::new(), Vec::new());
+    let (mut scratch, mut other_scratch) = (Vec::new(), Vec::new());
     for bucket in 0..budget.buckets {
         all.clear();
         for part in &mut found {
@@ -73,9 +73,9 @@ pub(crate) fn left_out(
         all.dedup();
         for of_text in all.chunk_by(|x, y| x.text == y.text) {
             let text = of_text[0].text;
-            let set = corpus.set(order.record(text), &mut room)?;
+            let set = corpus.set(order.record(text), &mut scratch)?;
             cover.decide(text, of_text, |other| {
-                Ok(threshold.reached(set, corpus.set(order.record(other), &mut other_room)?))
+                Ok(threshold.reached(set, corpus.set(order.record(other), &mut other_scratch)?))
             })?;
         }
         if cover.bytes() > settings.memory_bytes / 2 {
@@ -87,5 +87,5 @@ pub(crate) fn left_out(
             });
         }
     }
-    Ok(Found { compared: cover.compared, left_out: cover.left_out() })
+    Ok(NearDuplicates { compared: cover.compared, left_out: cover.left_out() })
 }

@@ -10,13 +10,13 @@ use std::cmp::Ordering;
 use glob::Pattern;
 
 use super::corpus::Corpus;
-use super::inputs::InputFile;
-use super::settings::{Keep, Settings};
+use super::inputs::CorpusFile;
+use super::settings::{DedupSettings, KeepRule};
 use webtwin_base::error::{Error, Result};
 
 /// Value of a record that the keep rule compares.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Key {
+pub(crate) enum OrderKey {
     /// No value that the rule can compare.
     None,
     /// Time in seconds since 1970.
@@ -29,14 +29,14 @@ pub(crate) enum Key {
 pub(crate) const MISSING: u64 = u64::MAX;
 
 /// Returns the sort key of a record. Smaller keys come first.
-pub(crate) fn key(keep: &Keep, text: &str, id: Option<&str>, key: Key) -> u64 {
+pub(crate) fn key(keep: &KeepRule, text: &str, id: Option<&str>, key: OrderKey) -> u64 {
     match (keep, key) {
-        (Keep::First, _) => 0,
-        (Keep::Longest, _) => u64::MAX - text.len() as u64,
-        (Keep::Newest(_), Key::Time(seconds)) => !ascending(seconds),
-        (Keep::Max(_), Key::Number(number)) => !of_number(number),
-        (Keep::Min(_), Key::Number(number)) => of_number(number),
-        (Keep::SmallestId, _) => id.map_or(MISSING, of_id),
+        (KeepRule::First, _) => 0,
+        (KeepRule::Longest, _) => u64::MAX - text.len() as u64,
+        (KeepRule::Newest(_), OrderKey::Time(seconds)) => !ascending(seconds),
+        (KeepRule::Max(_), OrderKey::Number(number)) => !of_number(number),
+        (KeepRule::Min(_), OrderKey::Number(number)) => of_number(number),
+        (KeepRule::SmallestId, _) => id.map_or(MISSING, of_id),
         _ => MISSING,
     }
 }
@@ -85,9 +85,9 @@ impl Order {
     ///
     /// # Cost
     /// A sort, and 8 bytes for each record, unless the order is that of the input.
-    pub fn of(settings: &Settings, corpus: &Corpus) -> Result<Order> {
+    pub fn of(settings: &DedupSettings, corpus: &Corpus) -> Result<Order> {
         let records = corpus.count();
-        if settings.keep == Keep::First && settings.prefer.is_empty() {
+        if settings.keep == KeepRule::First && settings.prefer.is_empty() {
             return Ok(Order { records, orders: None });
         }
         let classes = classes(&settings.prefer, &corpus.files)?;
@@ -99,7 +99,7 @@ impl Order {
             // The key of an id covers only its first bytes, so ties are decided by the whole ids.
             let by = class_of(x).cmp(&class_of(y)).then(corpus.record(x).key.cmp(&corpus.record(y).key));
             match settings.keep {
-                Keep::SmallestId if by.is_eq() => match (corpus.id(x), corpus.id(y)) {
+                KeepRule::SmallestId if by.is_eq() => match (corpus.id(x), corpus.id(y)) {
                     (Ok(x), Ok(y)) => x.cmp(&y),
                     (Err(error), _) | (_, Err(error)) => {
                         failed = Some(error);
@@ -130,12 +130,12 @@ impl Order {
 
 /// Returns, for each file, the number of the first glob that its name or path matches, or the
 /// number of globs if none matches.
-fn classes(prefer: &[String], files: &[InputFile]) -> Result<Vec<usize>> {
+fn classes(prefer: &[String], files: &[CorpusFile]) -> Result<Vec<usize>> {
     let pattern = |text: &String| {
         Pattern::new(text).map_err(|cause| Error::Usage(format!("--prefer {text}: no valid glob: {cause}")))
     };
     let patterns = prefer.iter().map(pattern).collect::<Result<Vec<Pattern>>>()?;
-    let class = |file: &InputFile| {
+    let class = |file: &CorpusFile| {
         let names = [Some(file.name()), file.path.as_deref(), Some(file.location.file_name())];
         let matches = |pattern: &Pattern| names.iter().flatten().any(|name| pattern.matches(name));
         patterns.iter().position(matches).unwrap_or(patterns.len())
@@ -165,18 +165,23 @@ mod tests {
     #[test]
     fn each_rule_puts_its_best_first_and_what_it_cannot_judge_last() {
         let field = || "n".to_string();
-        assert!(key(&Keep::Longest, "long", None, Key::None) < key(&Keep::Longest, "x", None, Key::None));
-        let newest = Keep::Newest(vec![field()]);
-        assert!(key(&newest, "", None, Key::Time(7)) < key(&newest, "", None, Key::Time(-7)));
-        assert!(key(&newest, "", None, Key::Time(i64::MIN + 1)) < key(&newest, "", None, Key::None));
         assert!(
-            key(&Keep::Max(field()), "", None, Key::Number(2.0)) < key(&Keep::Max(field()), "", None, Key::Number(1.0))
+            key(&KeepRule::Longest, "long", None, OrderKey::None) < key(&KeepRule::Longest, "x", None, OrderKey::None)
+        );
+        let newest = KeepRule::Newest(vec![field()]);
+        assert!(key(&newest, "", None, OrderKey::Time(7)) < key(&newest, "", None, OrderKey::Time(-7)));
+        assert!(key(&newest, "", None, OrderKey::Time(i64::MIN + 1)) < key(&newest, "", None, OrderKey::None));
+        assert!(
+            key(&KeepRule::Max(field()), "", None, OrderKey::Number(2.0))
+                < key(&KeepRule::Max(field()), "", None, OrderKey::Number(1.0))
         );
         assert!(
-            key(&Keep::Min(field()), "", None, Key::Number(1.0)) < key(&Keep::Min(field()), "", None, Key::Number(2.0))
+            key(&KeepRule::Min(field()), "", None, OrderKey::Number(1.0))
+                < key(&KeepRule::Min(field()), "", None, OrderKey::Number(2.0))
         );
         assert!(
-            key(&Keep::Min(field()), "", None, Key::Number(f64::MAX)) < key(&Keep::Min(field()), "", None, Key::None)
+            key(&KeepRule::Min(field()), "", None, OrderKey::Number(f64::MAX))
+                < key(&KeepRule::Min(field()), "", None, OrderKey::None)
         );
     }
 }

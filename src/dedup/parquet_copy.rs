@@ -19,8 +19,8 @@ use parquet::file::reader::FileReader;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnDescPtr, Type};
 
-use super::annotate::{Note, taken};
-use super::inputs::InputFile;
+use super::annotate::{RecordNote, taken};
+use super::inputs::CorpusFile;
 use super::parquet_encodings;
 use super::parquet_texts::damaged;
 use webtwin_base::error::{Error, Result};
@@ -34,12 +34,12 @@ const ROWS: usize = 512;
 const ARROW_SCHEMA: &str = "ARROW:schema";
 
 /// Selection and annotation of the rows of a file.
-pub(crate) struct Rows<'r> {
+pub(crate) struct RowActions<'r> {
     /// Predicate that is true for the rows of the file that are kept.
     pub is_kept: &'r dyn Fn(u64) -> bool,
     /// Names of the added columns, and a function that returns their values for a kept row.
     #[allow(clippy::type_complexity)]
-    pub notes: Option<(&'r [String; 3], &'r dyn Fn(u64) -> Result<Note>)>,
+    pub notes: Option<(&'r [String; 3], &'r dyn Fn(u64) -> Result<RecordNote>)>,
 }
 
 /// Writes the kept rows of a file to `out`. Returns `out` and the number of rows.
@@ -50,7 +50,7 @@ pub(crate) struct Rows<'r> {
 ///
 /// # Cost
 /// One pass over the file. Memory for a few pages and 512 rows of one column.
-pub(crate) fn copy<W: Write + Send>(file: &InputFile, rows: &Rows<'_>, out: W) -> Result<(W, u64)> {
+pub(crate) fn copy<W: Write + Send>(file: &CorpusFile, rows: &RowActions<'_>, out: W) -> Result<(W, u64)> {
     let name = file.name();
     let opened = open_pinned(&file.location, &file.stamp)?;
     let input = ParquetFile::open(opened).map_err(|fault| fault.of_input(name))?;
@@ -67,7 +67,7 @@ pub(crate) fn copy<W: Write + Send>(file: &InputFile, rows: &Rows<'_>, out: W) -
             copy_group(&input, name, group, &is_kept, &mut out)?;
             if let Some((_, note)) = rows.notes {
                 let places = (first..).zip(&is_kept).filter(|(_, is_kept)| **is_kept);
-                let notes = places.map(|(row, _)| note(row)).collect::<Result<Vec<Note>>>()?;
+                let notes = places.map(|(row, _)| note(row)).collect::<Result<Vec<RecordNote>>>()?;
                 add_notes(&notes, &mut out).map_err(failed)?;
             }
             out.close().map_err(failed)?;
@@ -95,7 +95,7 @@ fn write_failed(name: &str, cause: ParquetError) -> Error {
 }
 
 /// Returns the schema of the file, followed by the added columns.
-fn schema(metadata: &ParquetMetaData, rows: &Rows<'_>) -> Copied<Arc<Type>> {
+fn schema(metadata: &ParquetMetaData, rows: &RowActions<'_>) -> Copied<Arc<Type>> {
     let root = metadata.file_metadata().schema_descr().root_schema_ptr();
     let Some((names, _)) = rows.notes else { return Ok(root) };
     let mut fields = root.get_fields().to_vec();
@@ -114,7 +114,7 @@ fn schema(metadata: &ParquetMetaData, rows: &Rows<'_>) -> Copied<Arc<Type>> {
     Type::group_type_builder(root.name()).with_fields(fields).build().map(Arc::new)
 }
 
-fn properties(input: &ParquetFile, rows: &Rows<'_>) -> WriterProperties {
+fn properties(input: &ParquetFile, rows: &RowActions<'_>) -> WriterProperties {
     let metadata = input.reader.metadata();
     let mut pairs = metadata.file_metadata().key_value_metadata().cloned();
     if rows.notes.is_some()
@@ -254,7 +254,7 @@ fn copy_values<T: DataType>(
     Ok(())
 }
 
-fn add_notes<W: Write + Send>(notes: &[Note], out: &mut SerializedRowGroupWriter<'_, W>) -> Copied<()> {
+fn add_notes<W: Write + Send>(notes: &[RecordNote], out: &mut SerializedRowGroupWriter<'_, W>) -> Copied<()> {
     for column in 0..3 {
         let Some(mut writer) = out.next_column()? else {
             return Err(ParquetError::General("the added columns are not in the schema".into()));
@@ -266,7 +266,8 @@ fn add_notes<W: Write + Send>(notes: &[Note], out: &mut SerializedRowGroupWriter
                 writer.write_batch(&values, Some(&levels), None)?;
             }
             ColumnWriter::ByteArrayColumnWriter(writer) => {
-                let text = |note: &'_ Note| if column == 0 { note.duplicate_of.clone() } else { note.cluster.clone() };
+                let text =
+                    |note: &'_ RecordNote| if column == 0 { note.duplicate_of.clone() } else { note.cluster.clone() };
                 let levels: Vec<i16> = notes.iter().map(|note| i16::from(text(note).is_some())).collect();
                 let values: Vec<ByteArray> =
                     notes.iter().filter_map(text).map(|text| ByteArray::from(text.into_bytes())).collect();
@@ -288,17 +289,17 @@ pub(super) mod tests {
     use parquet::schema::parser::parse_message_type;
     use proptest::prelude::*;
 
-    use super::super::inputs::Format;
+    use super::super::inputs::CorpusFormat;
     use super::*;
     use webtwin_storage::location::Location;
 
     /// Generated row: id, text and tags.
-    pub(crate) type Made = (i64, Option<String>, Option<Vec<Option<i32>>>);
+    pub(crate) type TestRow = (i64, Option<String>, Option<Vec<Option<i32>>>);
 
     const SCHEMA: &str = "message m { required int64 id; optional binary text (STRING);
         optional group tags (LIST) { repeated group list { optional int32 element; } } }";
 
-    fn encoded(groups: &[Vec<Made>]) -> Vec<u8> {
+    fn encoded(groups: &[Vec<TestRow>]) -> Vec<u8> {
         let pair = |key: &str| KeyValue::new(key.to_string(), Some("value".to_string()));
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -308,7 +309,7 @@ pub(super) mod tests {
     }
 
     /// Returns a file with one row group for each entry of `groups`.
-    pub(crate) fn encoded_with(groups: &[Vec<Made>], properties: WriterProperties) -> Vec<u8> {
+    pub(crate) fn encoded_with(groups: &[Vec<TestRow>], properties: WriterProperties) -> Vec<u8> {
         let schema = Arc::new(parse_message_type(SCHEMA).unwrap());
         let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties)).unwrap();
         for rows in groups {
@@ -346,18 +347,18 @@ pub(super) mod tests {
         file.into_inner().unwrap()
     }
 
-    fn told(bytes: Vec<u8>) -> Vec<String> {
+    fn message(bytes: Vec<u8>) -> Vec<String> {
         let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
         reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect()
     }
 
     /// Returns a copy of a file, and its number of rows.
-    pub(crate) fn copied(bytes: &[u8], rows: &Rows<'_>) -> (Vec<u8>, u64) {
+    pub(crate) fn copied(bytes: &[u8], rows: &RowActions<'_>) -> (Vec<u8>, u64) {
         let folder = tempfile::tempdir().unwrap();
         let location = Location::parse(folder.path().join("x.parquet").to_str().unwrap()).unwrap();
         location.put(bytes).unwrap();
         let stamp = location.stamp().unwrap().unwrap();
-        copy(&InputFile { location, stamp, format: Format::Parquet, path: None }, rows, Vec::new()).unwrap()
+        copy(&CorpusFile { location, stamp, format: CorpusFormat::Parquet, path: None }, rows, Vec::new()).unwrap()
     }
 
     proptest! {
@@ -375,14 +376,14 @@ pub(super) mod tests {
             ),
             more in 0usize..1500, group in 1usize..700, seed: u64,
         ) {
-            let rows: Vec<Made> = rows.iter().cycle().take(if rows.is_empty() { 0 } else { more }).cloned().collect();
-            let bytes = encoded(&rows.chunks(group).map(<[Made]>::to_vec).collect::<Vec<_>>());
+            let rows: Vec<TestRow> = rows.iter().cycle().take(if rows.is_empty() { 0 } else { more }).cloned().collect();
+            let bytes = encoded(&rows.chunks(group).map(<[TestRow]>::to_vec).collect::<Vec<_>>());
             let is_kept = |row: u64| !(seed ^ row.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7).is_multiple_of(3);
-            let all = told(bytes.clone());
+            let all = message(bytes.clone());
             let want: Vec<&String> = (0..).zip(&all).filter(|(row, _)| is_kept(*row)).map(|(_, row)| row).collect();
-            let (copy, kept) = copied(&bytes, &Rows { is_kept: &is_kept, notes: None });
+            let (copy, kept) = copied(&bytes, &RowActions { is_kept: &is_kept, notes: None });
             prop_assert_eq!(kept as usize, want.len());
-            let got = told(copy.clone());
+            let got = message(copy.clone());
             prop_assert_eq!(got.iter().collect::<Vec<_>>(), want);
             let old = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
             let new = SerializedFileReader::new(bytes::Bytes::from(copy)).unwrap();
@@ -397,15 +398,15 @@ pub(super) mod tests {
 
     #[test]
     fn notes_become_columns_and_the_schema_of_arrow_goes() {
-        let rows: Vec<Made> = (0..3).map(|id| (id, Some("x".into()), None)).collect();
+        let rows: Vec<TestRow> = (0..3).map(|id| (id, Some("x".into()), None)).collect();
         let bytes = encoded(&[rows]);
         let names = ["duplicate_of", "similarity", "cluster"].map(String::from);
         let note = |row: u64| {
             let id = |is: bool| is.then(|| "k".to_string());
-            Ok(Note { duplicate_of: id(row == 1), similarity: (row == 1).then_some(0.5), cluster: id(row < 2) })
+            Ok(RecordNote { duplicate_of: id(row == 1), similarity: (row == 1).then_some(0.5), cluster: id(row < 2) })
         };
-        let (copy, _) = copied(&bytes, &Rows { is_kept: &|_| true, notes: Some((&names, &note)) });
-        let all = told(copy.clone());
+        let (copy, _) = copied(&bytes, &RowActions { is_kept: &|_| true, notes: Some((&names, &note)) });
+        let all = message(copy.clone());
         assert!(all[1].contains("duplicate_of: \"k\", similarity: 0.5, cluster: \"k\""), "{}", all[1]);
         assert!(all[2].contains("duplicate_of: null, similarity: null, cluster: null"), "{}", all[2]);
         let reader = SerializedFileReader::new(bytes::Bytes::from(copy)).unwrap();

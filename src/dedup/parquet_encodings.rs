@@ -95,8 +95,8 @@ mod tests {
     use parquet::file::reader::SerializedFileReader;
     use parquet::file::serialized_reader::ReadOptionsBuilder;
 
-    use super::super::parquet_copy::Rows;
-    use super::super::parquet_copy::tests::{Made, copied, encoded_with};
+    use super::super::parquet_copy::RowActions;
+    use super::super::parquet_copy::tests::{TestRow, copied, encoded_with};
     use super::*;
 
     /// Returns the types and encodings of the pages of each column of each row group.
@@ -114,8 +114,9 @@ mod tests {
     fn a_copy_has_the_pages_and_encodings_of_its_original() {
         // Half of the texts, all of which differ, exceed the default limit of a dictionary.
         let text = |row: i64| Some(format!("{row} {}", "x".repeat(1000)));
-        let rows: Vec<Made> = (0..3000).map(|row| (row, text(row), Some(vec![None, Some(row as i32 % 7)]))).collect();
-        let groups: Vec<Vec<Made>> = rows.chunks(2500).map(<[Made]>::to_vec).collect();
+        let rows: Vec<TestRow> =
+            (0..3000).map(|row| (row, text(row), Some(vec![None, Some(row as i32 % 7)]))).collect();
+        let groups: Vec<Vec<TestRow>> = rows.chunks(2500).map(<[TestRow]>::to_vec).collect();
         let new = || WriterProperties::builder().set_writer_version(WriterVersion::PARQUET_2_0);
         let old = WriterProperties::builder;
         let (text, id) = (|| "text".into(), || "id".into());
@@ -136,7 +137,7 @@ mod tests {
             ),
         ] {
             let original = encoded_with(&groups, properties.build());
-            let (copy, _) = copied(&original, &Rows { is_kept: &|row| row % 4 != 3, notes: None });
+            let (copy, _) = copied(&original, &RowActions { is_kept: &|row| row % 4 != 3, notes: None });
             assert_eq!(pages(&copy), pages(&original), "{what}");
         }
     }

@@ -5,12 +5,12 @@ use parquet::basic::Type as Physical;
 use parquet::data_type::ByteArray;
 use parquet::file::reader::FileReader;
 
-use super::batches::{BATCH_BYTES, Row};
-use super::inputs::InputFile;
-use super::order::Key;
-use super::settings::{Keep, Settings};
+use super::batches::{BATCH_BYTES, CorpusRow};
+use super::inputs::CorpusFile;
+use super::order::OrderKey;
+use super::settings::{DedupSettings, KeepRule};
 use webtwin_base::error::{Error, Result};
-use webtwin_pages::parquet_columns::{self, Column, is_string, is_time};
+use webtwin_pages::parquet_columns::{self, GroupColumn, is_string, is_time};
 use webtwin_storage::open::open_pinned;
 use webtwin_storage::parquet_file::{Fault, ParquetFile, rows_of};
 
@@ -26,7 +26,7 @@ pub(crate) struct ParquetTexts {
     leaves: Vec<Option<usize>>,
     has_times: bool,
     group: usize,
-    columns: Vec<Column>,
+    columns: Vec<GroupColumn>,
     /// Number of rows of the group that are still to be read.
     left: usize,
     /// Size of the row groups that were begun since the last call of [`ParquetTexts::taken`], in
@@ -39,7 +39,7 @@ impl ParquetTexts {
     ///
     /// # Errors
     /// Returns [`Error::Input`] if the file is damaged, or has no column of strings for the text.
-    pub(crate) fn open(file: &InputFile, settings: &Settings) -> Result<ParquetTexts> {
+    pub(crate) fn open(file: &CorpusFile, settings: &DedupSettings) -> Result<ParquetTexts> {
         let name = file.name().to_string();
         let opened = open_pinned(&file.location, &file.stamp)?;
         let file = ParquetFile::open(opened).map_err(|fault| fault.of_input(&name))?;
@@ -51,7 +51,7 @@ impl ParquetTexts {
         let id = find(&id_field, "a string or a whole number", |physical| {
             matches!(physical, Physical::BYTE_ARRAY | Physical::INT32 | Physical::INT64)
         })?;
-        let has_times = matches!(settings.keep, Keep::Newest(_));
+        let has_times = matches!(settings.keep, KeepRule::Newest(_));
         let key = match has_times {
             true => find(settings.keep.fields(), "a time, a date, a whole number or a string", is_time)?,
             false => find(settings.keep.fields(), "a number", |physical| {
@@ -80,7 +80,7 @@ impl ParquetTexts {
     /// # Errors
     /// Returns [`Error::Input`] if the file is damaged. It is not skipped, because its rows could
     /// not be copied.
-    pub(crate) fn next(&mut self) -> Result<Option<Vec<Row>>> {
+    pub(crate) fn next(&mut self) -> Result<Option<Vec<CorpusRow>>> {
         let mut rows = Vec::new();
         let mut bytes = 0;
         while bytes < BATCH_BYTES {
@@ -101,22 +101,27 @@ impl ParquetTexts {
     fn begin_group(&mut self) -> std::result::Result<(), Fault> {
         self.left = rows_of(&self.file, self.group);
         self.taken += self.file.reader.metadata().row_group(self.group).compressed_size().unsigned_abs();
-        self.columns = Column::open(&self.file, self.group, &self.leaves)?;
+        self.columns = GroupColumn::open(&self.file, self.group, &self.leaves)?;
         Ok(())
     }
 
-    fn some_rows(&mut self) -> std::result::Result<Vec<Row>, Fault> {
+    fn some_rows(&mut self) -> std::result::Result<Vec<CorpusRow>, Fault> {
         let count = self.left.min(ROWS);
         let ParquetTexts { file, columns, has_times, .. } = self;
         let [text, id, key, counted @ ..] = &mut columns[..] else { return Ok(Vec::new()) };
         let rows = file.guard(|| {
             let (texts, ids) = (text.strings(count)?, id.names(count)?);
-            let keys: Vec<Key> = match *has_times {
-                true => key.times(count)?.into_iter().map(|time| time.flatten().map_or(Key::None, Key::Time)).collect(),
+            let keys: Vec<OrderKey> = match *has_times {
+                true => key
+                    .times(count)?
+                    .into_iter()
+                    .map(|time| time.flatten().map_or(OrderKey::None, OrderKey::Time))
+                    .collect(),
                 false => key.numbers(count)?.into_iter().map(number).collect(),
             };
             let rows = texts.into_iter().zip(ids).zip(keys);
-            let mut rows: Vec<Row> = rows.map(|((text, id), key)| Row { text, id, key, values: Vec::new() }).collect();
+            let mut rows: Vec<CorpusRow> =
+                rows.map(|((text, id), key)| CorpusRow { text, id, key, values: Vec::new() }).collect();
             for column in counted {
                 rows.iter_mut().zip(column.names(count)?).for_each(|(row, value)| row.values.push(value));
             }
@@ -128,8 +133,8 @@ impl ParquetTexts {
 }
 
 /// Returns the value of a number that the keep rule compares.
-fn number(number: Option<f64>) -> Key {
-    number.filter(|number| !number.is_nan()).map_or(Key::None, Key::Number)
+fn number(number: Option<f64>) -> OrderKey {
+    number.filter(|number| !number.is_nan()).map_or(OrderKey::None, OrderKey::Number)
 }
 
 /// Returns the error for a row group that cannot be read.

@@ -4,12 +4,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::budget::Budget;
-use super::corpus::{Corpus, Rejection, Worker, record_bytes};
+use super::corpus::{Corpus, CorpusRejection, Worker, record_bytes};
 use super::fields::wanted;
-use super::inputs::{Format, Inputs};
-use super::reader::{Reading, Shared, Tally, panicked, work};
+use super::inputs::{CorpusFormat, Inputs};
+use super::reader::{FileProgress, ReaderState, ThreadTally, panicked, work};
 use super::resume::Checkpoints;
-use super::settings::Settings;
+use super::settings::DedupSettings;
 use webtwin_base::error::Result;
 use webtwin_base::progress::Progress;
 use webtwin_base::threads;
@@ -26,23 +26,23 @@ use webtwin_pages::damage::Damage;
 /// # Cost
 /// One pass over the input. [`Budget`] describes the memory.
 pub(crate) fn read(
-    settings: &Settings,
+    settings: &DedupSettings,
     inputs: &Inputs,
     budget: &Budget,
     checkpoints: Option<&Checkpoints>,
     progress: &Progress,
 ) -> Result<Corpus> {
-    let shared = Shared {
+    let shared = ReaderState {
         settings,
         checkpoints,
         progress,
         wanted: wanted(settings),
-        files: inputs.files.iter().map(|file| (file, Mutex::new(Reading::Ahead))).collect(),
+        files: inputs.files.iter().map(|file| (file, Mutex::new(FileProgress::Ahead))).collect(),
         most_records: (budget.records / record_bytes(&settings.count_by)).min(u64::from(candidates::MOST)),
         arrivals: AtomicU32::new(0),
         stop: AtomicBool::new(false),
     };
-    let done: Vec<Result<(Worker, Tally)>> = std::thread::scope(|scope| -> Result<_> {
+    let done: Vec<Result<(Worker, ThreadTally)>> = std::thread::scope(|scope| -> Result<_> {
         let shared = &shared;
         let started: Result<Vec<_>> =
             (0..settings.workers as u32).map(|me| threads::start_in(scope, move || work(me, shared, budget))).collect();
@@ -75,7 +75,9 @@ pub(crate) fn read(
     corpus.batches.sort_unstable_by_key(|batch| (batch.file, batch.number));
     let (mut first, mut before) = (0, (u32::MAX, 0));
     let mut rejections = Vec::with_capacity(damage.len());
-    damage.sort_unstable_by_key(|(number, rejection): &(u32, Rejection)| (rejection.file, *number, rejection.offset));
+    damage.sort_unstable_by_key(|(number, rejection): &(u32, CorpusRejection)| {
+        (rejection.file, *number, rejection.offset)
+    });
     let mut damage = damage.into_iter().peekable();
     for batch in &mut corpus.batches {
         batch.first_row = if before.0 == batch.file { before.1 } else { 0 };
@@ -84,27 +86,28 @@ pub(crate) fn read(
         first += batch.records.len() as u32;
         corpus.first_of_arrival[batch.arrival as usize] = batch.first;
         // Rows of a table are counted from the beginning of the file, not of the batch.
-        let is_table = inputs.files[batch.file as usize].format == Format::Parquet;
-        let of_batch = |(number, rejection): &(u32, Rejection)| (rejection.file, *number) == (batch.file, batch.number);
+        let is_table = inputs.files[batch.file as usize].format == CorpusFormat::Parquet;
+        let of_batch =
+            |(number, rejection): &(u32, CorpusRejection)| (rejection.file, *number) == (batch.file, batch.number);
         while let Some((_, mut rejection)) = damage.next_if(of_batch) {
             rejection.offset += if is_table { batch.first_row } else { 0 };
             rejections.push(rejection);
         }
     }
     corpus.rejections = rejections;
-    hold_against_max_bad(&corpus, settings.max_bad)?;
+    check_against_max_bad(&corpus, settings.max_bad)?;
     Ok(corpus)
 }
 
 /// Returns an error for the first file with too much damage.
-fn hold_against_max_bad(corpus: &Corpus, max_bad: f64) -> Result<()> {
+fn check_against_max_bad(corpus: &Corpus, max_bad: f64) -> Result<()> {
     corpus.rejections.chunk_by(|x, y| x.file == y.file).try_for_each(|of_file| {
         let file = &corpus.files[of_file[0].file as usize];
         let records = corpus.of_file(of_file[0].file).iter().map(|batch| batch.records.len() as u64).sum();
         let mut damage = Damage { records, pages: records, ..Damage::default() };
-        for Rejection { offset, reason, detail, lost, .. } in of_file {
+        for CorpusRejection { offset, reason, detail, lost, .. } in of_file {
             damage.add_bad((*offset, *reason, detail.clone()), *lost);
         }
-        damage.hold_against(max_bad, file.name(), file.stamp.bytes)
+        damage.check_against(max_bad, file.name(), file.stamp.bytes)
     })
 }

@@ -8,39 +8,39 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::annotate;
 use super::batch_prints::{BatchPrints, RecordPrints};
-use super::batches::{Batch, Batches};
+use super::batches::{Batches, RecordBatch};
 use super::buckets::bucket;
 use super::budget::Budget;
-use super::corpus::{BandRow, BatchRecords, ExactRow, NO_ID, Record, Rejection, Worker};
+use super::corpus::{BandRow, BatchRecords, CorpusRecord, CorpusRejection, ExactRow, NO_ID, Worker};
 use super::counts::Values;
-use super::inputs::InputFile;
+use super::inputs::CorpusFile;
 use super::order;
-use super::record::{self, NoRecord, Record as Found};
+use super::record::{self, InputRecord, NoRecord};
 use super::resume::Checkpoints;
-use super::settings::{Keep, Near, Settings};
+use super::settings::{DedupSettings, KeepRule, NearSettings};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::progress::Progress;
 use webtwin_core::minhash::candidates;
 use webtwin_core::minhash::shingles::Shingles;
 use webtwin_core::minhash::signature::Permutations;
-use webtwin_pages::json_fields::Wanted;
+use webtwin_pages::json_fields::FieldQuery;
 use webtwin_pages::record::Refusal;
 use webtwin_spill::{Array, Partitions};
 
 /// State that all threads share.
-pub(crate) struct Shared<'s> {
-    pub settings: &'s Settings,
+pub(crate) struct ReaderState<'s> {
+    pub settings: &'s DedupSettings,
     pub checkpoints: Option<&'s Checkpoints>,
     pub progress: &'s Progress,
-    pub wanted: Wanted,
-    pub files: Vec<(&'s InputFile, Mutex<Reading>)>,
+    pub wanted: FieldQuery,
+    pub files: Vec<(&'s CorpusFile, Mutex<FileProgress>)>,
     pub most_records: u64,
     pub arrivals: AtomicU32,
     pub stop: AtomicBool,
 }
 
 /// Reading state of a file.
-pub(crate) enum Reading {
+pub(crate) enum FileProgress {
     Ahead,
     Open(Batches, u32),
     Done,
@@ -48,10 +48,10 @@ pub(crate) enum Reading {
 
 /// Counts of one thread.
 #[derive(Default)]
-pub(crate) struct Tally {
+pub(crate) struct ThreadTally {
     pub batches: Vec<BatchRecords>,
     /// Rejections, each with the number of its batch. Offsets in tables are relative to the batch.
-    pub rejections: Vec<(u32, Rejection)>,
+    pub rejections: Vec<(u32, CorpusRejection)>,
     pub empty: u64,
     pub without_id: u64,
     pub without_key: u64,
@@ -61,7 +61,7 @@ pub(crate) fn panicked() -> Error {
     Error::Invariant("a thread of dedup ended with a panic".into())
 }
 
-pub(crate) fn work(me: u32, shared: &Shared<'_>, budget: &Budget) -> Result<(Worker, Tally)> {
+pub(crate) fn work(me: u32, shared: &ReaderState<'_>, budget: &Budget) -> Result<(Worker, ThreadTally)> {
     let (within, shares) = (|bytes: u64| budget.pool.limited(bytes), budget.of_worker);
     let mut reader = Reader {
         me,
@@ -76,7 +76,7 @@ pub(crate) fn work(me: u32, shared: &Shared<'_>, budget: &Budget) -> Result<(Wor
         signatures: shared.settings.near.map(|near| Signatures::new(&near)),
         shingles: shared.settings.near.map(|near| Shingles::new(near.shingling)),
         prints: BatchPrints::default(),
-        tally: Tally::default(),
+        tally: ThreadTally::default(),
     };
     let read = reader.read_all();
     if read.is_err() {
@@ -87,13 +87,13 @@ pub(crate) fn work(me: u32, shared: &Shared<'_>, budget: &Budget) -> Result<(Wor
 
 /// Computation of the keys of bands from sets of shingles.
 struct Signatures {
-    near: Near,
+    near: NearSettings,
     permutations: Permutations,
     signature: Vec<u32>,
 }
 
 impl Signatures {
-    fn new(near: &Near) -> Signatures {
+    fn new(near: &NearSettings) -> Signatures {
         Signatures { near: *near, permutations: Permutations::new(near.bands.permutations()), signature: Vec::new() }
     }
 }
@@ -101,13 +101,13 @@ impl Signatures {
 /// State of a reading thread.
 struct Reader<'s> {
     me: u32,
-    shared: &'s Shared<'s>,
+    shared: &'s ReaderState<'s>,
     worker: Worker,
     signatures: Option<Signatures>,
     shingles: Option<Shingles>,
     /// Prints of the current batch.
     prints: BatchPrints,
-    tally: Tally,
+    tally: ThreadTally,
 }
 
 impl<'s> Reader<'s> {
@@ -124,7 +124,7 @@ impl<'s> Reader<'s> {
 
     /// Returns the next batch of the first file that no other thread is reading. If all files are
     /// being read, waits for the first one.
-    fn next_batch(&mut self, first: &mut usize) -> Result<Option<(u32, u32, Batch)>> {
+    fn next_batch(&mut self, first: &mut usize) -> Result<Option<(u32, u32, RecordBatch)>> {
         loop {
             let files: &'s [_] = &self.shared.files;
             let (mut waited_for, mut at) = (None, *first);
@@ -136,7 +136,7 @@ impl<'s> Reader<'s> {
                     Err(TryLockError::WouldBlock) => None,
                 };
                 match reading {
-                    Some(reading) if matches!(*reading, Reading::Done) => *first += usize::from(is_first),
+                    Some(reading) if matches!(*reading, FileProgress::Done) => *first += usize::from(is_first),
                     Some(reading) => match self.read_from(at, reading)? {
                         Some((number, batch)) => return Ok(Some((at as u32, number, batch))),
                         None => *first += usize::from(is_first),
@@ -156,15 +156,19 @@ impl<'s> Reader<'s> {
         }
     }
 
-    fn read_from(&mut self, file: usize, mut reading: MutexGuard<'_, Reading>) -> Result<Option<(u32, Batch)>> {
-        if let Reading::Ahead = *reading {
+    fn read_from(
+        &mut self,
+        file: usize,
+        mut reading: MutexGuard<'_, FileProgress>,
+    ) -> Result<Option<(u32, RecordBatch)>> {
+        if let FileProgress::Ahead = *reading {
             if self.restore(file)? {
-                *reading = Reading::Done;
+                *reading = FileProgress::Done;
                 return Ok(None);
             }
-            *reading = Reading::Open(Batches::open(self.shared.files[file].0, self.shared.settings)?, 0);
+            *reading = FileProgress::Open(Batches::open(self.shared.files[file].0, self.shared.settings)?, 0);
         }
-        let Reading::Open(batches, number) = &mut *reading else { return Ok(None) };
+        let FileProgress::Open(batches, number) = &mut *reading else { return Ok(None) };
         let batch = batches.next()?;
         self.shared.progress.done.fetch_add(batches.taken(), Ordering::Relaxed);
         match batch {
@@ -176,7 +180,7 @@ impl<'s> Reader<'s> {
                 if let Some(checkpoints) = self.shared.checkpoints {
                     checkpoints.end(file, *number);
                 }
-                *reading = Reading::Done;
+                *reading = FileProgress::Done;
                 Ok(None)
             }
         }
@@ -184,7 +188,7 @@ impl<'s> Reader<'s> {
 
     /// Restores a file from its checkpoint. Returns false if there is none.
     fn restore(&mut self, file: usize) -> Result<bool> {
-        let Shared { files, checkpoints, progress, .. } = self.shared;
+        let ReaderState { files, checkpoints, progress, .. } = self.shared;
         let Some(checkpoints) = checkpoints else { return Ok(false) };
         let Some(mut checkpoint) = checkpoints.find(file) else { return Ok(false) };
         while let Some(prints) = BatchPrints::decode(&mut checkpoint).map_err(|cause| checkpoints.unreadable(cause))? {
@@ -194,7 +198,7 @@ impl<'s> Reader<'s> {
         Ok(true)
     }
 
-    fn batch(&mut self, file: u32, number: u32, batch: Batch) -> Result<()> {
+    fn batch(&mut self, file: u32, number: u32, batch: RecordBatch) -> Result<()> {
         self.prints.begin(number);
         let shared = self.shared;
         record::each(batch, shared.settings, &shared.wanted, &mut |place, row| {
@@ -224,7 +228,7 @@ impl<'s> Reader<'s> {
 
     /// Adds the prints of a batch to the corpus, whether it was read or restored.
     fn take_in(&mut self, file: u32, prints: &BatchPrints) -> Result<()> {
-        let Shared { settings, arrivals, progress, most_records, .. } = self.shared;
+        let ReaderState { settings, arrivals, progress, most_records, .. } = self.shared;
         let BatchPrints { head, records, shingles } = prints;
         let arrival = arrivals.fetch_add(1, Ordering::Relaxed);
         let mut of_batch = BatchRecords {
@@ -250,7 +254,8 @@ impl<'s> Reader<'s> {
             let field = at % settings.count_by.len();
             of_batch.values.push(self.worker.values[field].number(&settings.count_by[field], value.as_deref())?);
         }
-        let rejections = head.rejections.iter().map(|rejection| (head.number, Rejection { file, ..rejection.clone() }));
+        let rejections =
+            head.rejections.iter().map(|rejection| (head.number, CorpusRejection { file, ..rejection.clone() }));
         self.tally.rejections.extend(rejections);
         progress.page_bytes.fetch_add(text_bytes, Ordering::Relaxed);
         let so_far = progress.records.fetch_add(records.len() as u64, Ordering::Relaxed);
@@ -262,13 +267,13 @@ impl<'s> Reader<'s> {
     }
 
     /// Stores the data of a record. `name` is the form in which hashes and keys refer to it.
-    fn record(&mut self, prints: &RecordPrints, id: Option<&str>, set: &[u32], name: [u32; 2]) -> Result<Record> {
+    fn record(&mut self, prints: &RecordPrints, id: Option<&str>, set: &[u32], name: [u32; 2]) -> Result<CorpusRecord> {
         let settings = self.shared.settings;
         let Worker { sets, ids, exact, bands, .. } = &mut self.worker;
         let RecordPrints { key, hash, row, text_bytes, shingles: set_size, is_blank } = *prints;
-        self.tally.without_key += u64::from(key == order::MISSING && settings.keep != Keep::Longest);
+        self.tally.without_key += u64::from(key == order::MISSING && settings.keep != KeepRule::Longest);
         self.tally.without_id += u64::from(id.is_none() && settings.id_field.is_some());
-        let mut record = Record { set_at: 0, key, id_at: NO_ID, set_size, row, text_bytes };
+        let mut record = CorpusRecord { set_at: 0, key, id_at: NO_ID, set_size, row, text_bytes };
         if let Some(id) = id {
             record.id_at = ids.push(&(id.len() as u32).to_le_bytes())?;
             ids.push(id.as_bytes())?;
@@ -301,11 +306,11 @@ impl<'s> Reader<'s> {
     }
 
     fn reject(&mut self, offset: u64, (reason, detail): Refusal, lost: u64) {
-        self.prints.head.rejections.push(Rejection { file: 0, offset, reason, detail, lost });
+        self.prints.head.rejections.push(CorpusRejection { file: 0, offset, reason, detail, lost });
     }
 
     /// Adds the prints of a record to those of its batch.
-    fn print(&mut self, Found { text, id, key, values }: Found<'_>) {
+    fn print(&mut self, InputRecord { text, id, key, values }: InputRecord<'_>) {
         let BatchPrints { head, records, shingles } = &mut self.prints;
         let is_blank = text.trim().is_empty();
         let set = match &mut self.shingles {

@@ -4,24 +4,24 @@ use std::borrow::Cow;
 
 use parquet::data_type::ByteArray;
 
-use super::batches::{Batch, Row, lines};
-use super::fields::Purpose;
-use super::order::Key;
-use super::settings::{Keep, Settings};
-use webtwin_job::Limits;
+use super::batches::{CorpusRow, RecordBatch, lines};
+use super::fields::FieldPurpose;
+use super::order::OrderKey;
+use super::settings::{DedupSettings, KeepRule};
+use webtwin_job::RecordLimits;
 use webtwin_pages::fetch_time;
-use webtwin_pages::json_fields::{Scalar, Wanted, text_of_line, without_nan};
+use webtwin_pages::json_fields::{FieldQuery, Scalar, text_of_line, without_nan};
 use webtwin_pages::record::{Reason, Refusal};
 
 /// Required fields of a record.
 #[derive(Debug)]
-pub(crate) struct Record<'t> {
+pub(crate) struct InputRecord<'t> {
     /// Text of the record.
     pub text: Cow<'t, str>,
     /// Id of the record, if there is one.
     pub id: Option<String>,
     /// Value that the keep rule compares.
-    pub key: Key,
+    pub key: OrderKey,
     /// Values of the fields that records are counted by.
     pub values: Vec<Option<String>>,
 }
@@ -42,7 +42,8 @@ pub(crate) enum NoRecord {
 
 /// Visitor of the rows of a batch, which receives the position of each row and the record or the
 /// reason why it is none. It returns false to end the visit.
-pub(crate) type Visit<'v> = dyn FnMut(u64, Result<Record<'_>, NoRecord>) -> webtwin_base::error::Result<bool> + 'v;
+pub(crate) type RowVisitor<'v> =
+    dyn FnMut(u64, Result<InputRecord<'_>, NoRecord>) -> webtwin_base::error::Result<bool> + 'v;
 
 /// Passes the rows of a batch to `visit` until that returns false. The position of a row is the
 /// offset of its line, or its number in a batch of a table. Returns the last value of `visit`.
@@ -50,13 +51,13 @@ pub(crate) type Visit<'v> = dyn FnMut(u64, Result<Record<'_>, NoRecord>) -> webt
 /// # Errors
 /// Returns any error of `visit`.
 pub(crate) fn each(
-    batch: Batch,
-    settings: &Settings,
-    wanted: &Wanted,
-    visit: &mut Visit<'_>,
+    batch: RecordBatch,
+    settings: &DedupSettings,
+    wanted: &FieldQuery,
+    visit: &mut RowVisitor<'_>,
 ) -> webtwin_base::error::Result<bool> {
     match batch {
-        Batch::Lines { mut offset, bytes } => {
+        RecordBatch::Lines { mut offset, bytes } => {
             for line in lines(&bytes) {
                 if !visit(offset, of_line(line, settings, wanted, &mut None))? {
                     return Ok(false);
@@ -65,15 +66,17 @@ pub(crate) fn each(
             }
             Ok(true)
         }
-        Batch::TooLong { offset, length } => {
+        RecordBatch::TooLong { offset, length } => {
             let refusal = (Reason::RecordTooLarge, too_long(length, &settings.limits));
             visit(offset, Err(NoRecord::Rejected(refusal)))
         }
-        Batch::Damaged { offset, reason, detail, lost } => visit(offset, Err(NoRecord::Lost((reason, detail), lost))),
-        Batch::Rows(rows) => {
-            for (number, Row { text, id, key, values }) in (0..).zip(rows) {
+        RecordBatch::Damaged { offset, reason, detail, lost } => {
+            visit(offset, Err(NoRecord::Lost((reason, detail), lost)))
+        }
+        RecordBatch::Rows(rows) => {
+            for (number, CorpusRow { text, id, key, values }) in (0..).zip(rows) {
                 let text = text_of_row(text.as_ref(), &settings.limits).map_err(NoRecord::Rejected);
-                if !visit(number, text.map(|text| Record { text: text.into(), id, key, values }))? {
+                if !visit(number, text.map(|text| InputRecord { text: text.into(), id, key, values }))? {
                     return Ok(false);
                 }
             }
@@ -88,10 +91,10 @@ pub(crate) fn each(
 /// Returns the reason why the line is not a record.
 fn of_line<'t>(
     line: &'t [u8],
-    settings: &Settings,
-    wanted: &Wanted,
+    settings: &DedupSettings,
+    wanted: &FieldQuery,
     repaired: &'t mut Option<String>,
-) -> Result<Record<'t>, NoRecord> {
+) -> Result<InputRecord<'t>, NoRecord> {
     let Some(text) = text_of_line(line) else { return Err(NoRecord::Blank) };
     // The line includes its end, so one more byte is allowed.
     if line.len() as u64 > settings.limits.record_bytes.saturating_add(1) {
@@ -110,37 +113,37 @@ fn of_line<'t>(
             }
         }
     };
-    if found.take(Purpose::Taken.number()).is_some() {
+    if found.take(FieldPurpose::Taken.number()).is_some() {
         return Err(NoRecord::Annotated);
     }
-    let text = match found.take(Purpose::Text.number()) {
+    let text = match found.take(FieldPurpose::Text.number()) {
         Some(text) => text.string(&settings.text_fields).map_err(NoRecord::Rejected)?,
         None => {
             return Err(NoRecord::Rejected((Reason::BadField, format!("no field {}", settings.text_fields.join("|")))));
         }
     };
-    let id = match found.take(Purpose::Id.number()) {
+    let id = match found.take(FieldPurpose::Id.number()) {
         Some(Scalar::Text(id)) => Some(id.into_owned()),
         Some(Scalar::Whole(id)) => Some(id.to_string()),
         _ => None,
     };
-    let is_time = matches!(settings.keep, Keep::Newest(_));
-    let key = match found.take(Purpose::Key.number()) {
-        Some(Scalar::Text(time)) if is_time => fetch_time::parse(&time).map_or(Key::None, Key::Time),
+    let is_time = matches!(settings.keep, KeepRule::Newest(_));
+    let key = match found.take(FieldPurpose::Key.number()) {
+        Some(Scalar::Text(time)) if is_time => fetch_time::parse(&time).map_or(OrderKey::None, OrderKey::Time),
         Some(Scalar::Whole(number)) if is_time => {
-            i64::try_from(number).map_or(Key::None, |number| Key::Time(fetch_time::of_number(number)))
+            i64::try_from(number).map_or(OrderKey::None, |number| OrderKey::Time(fetch_time::of_number(number)))
         }
-        Some(Scalar::Real(number)) if is_time => Key::Time(fetch_time::of_number(number as i64)),
-        Some(Scalar::Whole(number)) => Key::Number(number as f64),
-        Some(Scalar::Real(number)) => Key::Number(number),
-        _ => Key::None,
+        Some(Scalar::Real(number)) if is_time => OrderKey::Time(fetch_time::of_number(number as i64)),
+        Some(Scalar::Whole(number)) => OrderKey::Number(number as f64),
+        Some(Scalar::Real(number)) => OrderKey::Number(number),
+        _ => OrderKey::None,
     };
-    let value = |at: usize| found.take(Purpose::Counted(at).number()).and_then(Scalar::into_text);
+    let value = |at: usize| found.take(FieldPurpose::Counted(at).number()).and_then(Scalar::into_text);
     let values = (0..settings.count_by.len()).map(value).collect();
-    Ok(Record { text, id, key, values })
+    Ok(InputRecord { text, id, key, values })
 }
 
-fn text_of_row<'r>(text: Option<&'r ByteArray>, limits: &Limits) -> Result<&'r str, Refusal> {
+fn text_of_row<'r>(text: Option<&'r ByteArray>, limits: &RecordLimits) -> Result<&'r str, Refusal> {
     let Some(text) = text else { return Err((Reason::BadField, "the text is null".into())) };
     if text.len() as u64 > limits.record_bytes {
         return Err((Reason::RecordTooLarge, too_long(text.len() as u64, limits)));
@@ -149,6 +152,6 @@ fn text_of_row<'r>(text: Option<&'r ByteArray>, limits: &Limits) -> Result<&'r s
 }
 
 /// Describes a record that exceeds the limit.
-fn too_long(bytes: u64, limits: &Limits) -> String {
+fn too_long(bytes: u64, limits: &RecordLimits) -> String {
     format!("a record of {bytes} bytes; --max-record is {}", limits.record_bytes)
 }

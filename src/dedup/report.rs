@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::corpus::Corpus;
 use super::counts::{self, ValueCounts};
 use super::inputs::Inputs;
-use super::settings::{Keep, Settings};
+use super::settings::{DedupSettings, KeepRule};
 use super::verdicts::Verdicts;
 use webtwin_base::error::Result;
 
@@ -20,9 +20,9 @@ const GIANT_SHARE: u64 = 20;
 
 /// Totals of a run. They contain no times or machines, so equal results have equal summaries.
 #[derive(Debug, Clone, Serialize)]
-pub struct Summary {
+pub struct DedupSummary {
     /// Numbers of records of the input by outcome: read = kept + removed + rejected.
-    pub records: Records,
+    pub records: CorpusRecordTotals,
     /// Total lengths of texts.
     pub text_bytes: TextBytes,
     /// Number of records of `against`.
@@ -41,7 +41,7 @@ pub struct Summary {
     /// Numbers of clusters by class of size. The size includes the kept record.
     pub cluster_sizes: Vec<ClusterSizes>,
     /// Largest clusters.
-    pub largest_clusters: Vec<Cluster>,
+    pub largest_clusters: Vec<DuplicateCluster>,
     /// Counts by file of the input.
     pub files: Vec<FileCounts>,
     /// For each field of `--count-by`, the counts by value, in descending order of frequency.
@@ -52,7 +52,7 @@ pub struct Summary {
 
 /// Numbers of records of the input by outcome.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Records {
+pub struct CorpusRecordTotals {
     /// Number of records read.
     pub read: u64,
     /// Number of records kept.
@@ -78,7 +78,7 @@ pub struct TextBytes {
 
 /// Kept record with duplicates.
 #[derive(Debug, Clone, Serialize)]
-pub struct Cluster {
+pub struct DuplicateCluster {
     /// Id of the record.
     pub id: String,
     /// File with the record.
@@ -128,19 +128,19 @@ pub struct FileCounts {
     pub rejected: u64,
 }
 
-impl Summary {
+impl DedupSummary {
     /// Counts the records by outcome.
     ///
     /// # Errors
     /// Returns [`webtwin_base::error::Error::Usage`] if a field has too many values.
     pub fn new(
-        settings: &Settings,
+        settings: &DedupSettings,
         inputs: &Inputs,
         corpus: &Corpus,
         verdicts: &Verdicts,
         compared: u64,
-    ) -> Result<Summary> {
-        let mut records = Records::default();
+    ) -> Result<DedupSummary> {
+        let mut records = CorpusRecordTotals::default();
         let mut text_bytes = TextBytes::default();
         let mut favoured: Vec<u32> = Vec::new();
         let mut files = Vec::new();
@@ -186,9 +186,9 @@ impl Summary {
         let cluster = |(removed, record)| {
             let (file, row) = corpus.place(record);
             let file = inputs.files[file as usize].name().into();
-            Some(Cluster { id: corpus.id(record).ok()?, file, row, removed })
+            Some(DuplicateCluster { id: corpus.id(record).ok()?, file, row, removed })
         };
-        Ok(Summary {
+        Ok(DedupSummary {
             records,
             text_bytes,
             against: corpus.against().into(),
@@ -206,7 +206,7 @@ impl Summary {
     }
 
     /// Returns notices about results that a user may not expect.
-    pub fn surprises(&self, settings: &Settings) -> Vec<String> {
+    pub fn surprises(&self, settings: &DedupSettings) -> Vec<String> {
         let mut lines = Vec::new();
         if self.records.rejected > 0 {
             let reasons: Vec<String> =
@@ -219,7 +219,7 @@ impl Summary {
         if self.without_id > 0 {
             lines.push(format!("{} records have no id; FILE:ROW stands for it", self.without_id));
         }
-        if self.without_key > 0 && settings.keep != Keep::First {
+        if self.without_key > 0 && settings.keep != KeepRule::First {
             lines.push(format!(
                 "{} records lack what --keep {} looks at; others stay before them",
                 self.without_key,

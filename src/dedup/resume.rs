@@ -14,12 +14,12 @@ use std::sync::{Mutex, PoisonError};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128, xxh3_128_with_seed};
 
 use super::batch_prints::BatchPrints;
-use super::inputs::{InputFile, Inputs};
-use super::settings::Settings;
+use super::inputs::{CorpusFile, Inputs};
+use super::settings::DedupSettings;
 use webtwin_base::error::{Error, Result};
 use webtwin_storage::location::Location;
-use webtwin_storage::records::{RecordStore, Records, folder_below};
-use webtwin_storage::step_records::{Stamp, StepRecord, StepRecords};
+use webtwin_storage::records::{RecordStore, SavedRecords, folder_below};
+use webtwin_storage::step_records::{StepRecord, StepRecords, StepStamp};
 
 /// Name of the step in the file names of checkpoints.
 const STEP: &str = "read";
@@ -27,7 +27,7 @@ const STEP: &str = "read";
 /// Checkpoints of a run, which its threads share.
 #[derive(Debug)]
 pub(crate) struct Checkpoints {
-    records: Records,
+    records: SavedRecords,
     files: Vec<Checkpoint>,
     restored: AtomicUsize,
     recorded: AtomicUsize,
@@ -39,7 +39,7 @@ pub(crate) struct Checkpoints {
 #[derive(Debug)]
 struct Checkpoint {
     steps: StepRecords,
-    stamp: Stamp,
+    stamp: StepStamp,
     recording: Mutex<Option<Recording>>,
 }
 
@@ -56,7 +56,7 @@ struct Recording {
 ///
 /// # Errors
 /// Returns the errors of [`folder_below`].
-pub fn folder(settings: &Settings, output: &Location) -> Result<PathBuf> {
+pub fn folder(settings: &DedupSettings, output: &Location) -> Result<PathBuf> {
     let root = settings.records.as_deref().map(Location::parse).transpose()?;
     let digest = format!("{:016x}", xxh3_64(settings.answer().to_string().as_bytes()));
     folder_below(root.as_ref().unwrap_or(output), &digest, "--records DIR")
@@ -67,20 +67,21 @@ impl Checkpoints {
     ///
     /// # Errors
     /// Returns any error of the disk.
-    pub(crate) fn open(folder: &Path, settings: &Settings, inputs: &Inputs) -> Result<Checkpoints> {
+    pub(crate) fn open(folder: &Path, settings: &DedupSettings, inputs: &Inputs) -> Result<Checkpoints> {
         let mut answer = settings.answer().to_string();
         if let Some(near) = settings.near {
             answer += &near.shingling.recipe();
         }
         let digest = [xxh3_128(answer.as_bytes()), xxh3_128_with_seed(answer.as_bytes(), 1)];
-        let records = Records::open(folder, bytemuck::cast(digest), webtwin_base::build_info::version(), Vec::new())?;
+        let records =
+            SavedRecords::open(folder, bytemuck::cast(digest), webtwin_base::build_info::version(), Vec::new())?;
         let count = inputs.files.len();
-        let checkpoint = |(number, file): (usize, &InputFile)| {
+        let checkpoint = |(number, file): (usize, &CorpusFile)| {
             let steps = records.steps(number, count)?;
             let of = format!("{}\n{}\n{}\n{}", file.name(), file.stamp.bytes, file.stamp.version, file.format.name());
             Some(Checkpoint {
                 steps,
-                stamp: Stamp { seen: xxh3_64(of.as_bytes()), run: 0 },
+                stamp: StepStamp { seen: xxh3_64(of.as_bytes()), run: 0 },
                 recording: Mutex::default(),
             })
         };

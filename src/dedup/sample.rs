@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use super::batches::{Batch, LineBatches};
-use super::inputs::{Format, InputFile};
+use super::batches::{LineBatches, RecordBatch};
+use super::inputs::{CorpusFile, CorpusFormat};
 use webtwin_base::error::Result;
-use webtwin_job::Limits;
+use webtwin_job::RecordLimits;
 use webtwin_pages::decoded::Compression;
 
 /// Maximum number of files in the sample.
@@ -21,7 +21,7 @@ const A_TEXT: u64 = 1000;
 
 /// Estimated numbers of records and bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Expected {
+pub(crate) struct CorpusEstimate {
     /// Decoded size of the records in bytes.
     pub decoded_bytes: u64,
     /// Number of records.
@@ -43,16 +43,16 @@ struct Beginnings {
 ///
 /// # Cost
 /// Reads 4 MiB, decoded, of at most 16 files.
-pub(crate) fn expected(files: &[InputFile], limits: &Limits) -> Result<Expected> {
+pub(crate) fn expected(files: &[CorpusFile], limits: &RecordLimits) -> Result<CorpusEstimate> {
     let mut seen: BTreeMap<&str, Beginnings> = BTreeMap::new();
-    let lines: Vec<&InputFile> = files.iter().filter(|file| matches!(file.format, Format::Jsonl(_))).collect();
+    let lines: Vec<&CorpusFile> = files.iter().filter(|file| matches!(file.format, CorpusFormat::Jsonl(_))).collect();
     let step = lines.len().div_ceil(FILES).max(1);
     for file in lines.iter().step_by(step) {
         let beginnings = seen.entry(file.format.name()).or_default();
         let mut batches = LineBatches::open(file, limits)?;
         let mut decoded = 0;
         while decoded < BYTES
-            && let Some(Batch::Lines { bytes, .. }) = batches.next()?
+            && let Some(RecordBatch::Lines { bytes, .. }) = batches.next()?
         {
             decoded += bytes.len() as u64;
             beginnings.lines += memchr::memchr_iter(b'\n', &bytes).count() as u64;
@@ -60,30 +60,30 @@ pub(crate) fn expected(files: &[InputFile], limits: &Limits) -> Result<Expected>
         beginnings.encoded += batches.taken();
         beginnings.decoded += decoded;
     }
-    let of_file = |file: &InputFile| match seen.get(file.format.name()) {
+    let of_file = |file: &CorpusFile| match seen.get(file.format.name()) {
         Some(&Beginnings { encoded, decoded, lines }) if encoded > 0 && decoded > 0 => {
             let of_file = |n: u64| (u128::from(file.stamp.bytes) * u128::from(n) / u128::from(encoded)) as u64;
-            Expected { decoded_bytes: of_file(decoded), records: of_file(lines.max(1)) }
+            CorpusEstimate { decoded_bytes: of_file(decoded), records: of_file(lines.max(1)) }
         }
         _ => {
             let decoded_bytes = file.stamp.bytes * usual_ratio(file.format);
-            Expected { decoded_bytes, records: decoded_bytes / A_TEXT }
+            CorpusEstimate { decoded_bytes, records: decoded_bytes / A_TEXT }
         }
     };
-    Ok(files.iter().map(of_file).fold(Expected::default(), |sum, file| Expected {
+    Ok(files.iter().map(of_file).fold(CorpusEstimate::default(), |sum, file| CorpusEstimate {
         decoded_bytes: sum.decoded_bytes + file.decoded_bytes,
         records: sum.records + file.records,
     }))
 }
 
 /// Returns the usual ratio of decoded to stored size.
-fn usual_ratio(format: Format) -> u64 {
+fn usual_ratio(format: CorpusFormat) -> u64 {
     match format {
-        Format::Jsonl(Compression::None) => 1,
-        Format::Jsonl(Compression::Gzip) => 3,
-        Format::Jsonl(Compression::Zstd | Compression::Bzip2) => 4,
-        Format::Jsonl(Compression::Xz) => 5,
-        Format::Parquet => 2,
+        CorpusFormat::Jsonl(Compression::None) => 1,
+        CorpusFormat::Jsonl(Compression::Gzip) => 3,
+        CorpusFormat::Jsonl(Compression::Zstd | Compression::Bzip2) => 4,
+        CorpusFormat::Jsonl(Compression::Xz) => 5,
+        CorpusFormat::Parquet => 2,
     }
 }
 
@@ -100,17 +100,17 @@ mod tests {
         std::fs::write(folder.path().join("a.jsonl"), &text).unwrap();
         std::fs::write(folder.path().join("b.jsonl"), &text).unwrap();
         let files = found(folder.path());
-        let told = expected(&files, &Limits::default()).unwrap();
-        assert_eq!(told.decoded_bytes, 2 * text.len() as u64);
-        assert!(told.records.abs_diff(120_000) < 1200, "{told:?}");
+        let message = expected(&files, &RecordLimits::default()).unwrap();
+        assert_eq!(message.decoded_bytes, 2 * text.len() as u64);
+        assert!(message.records.abs_diff(120_000) < 1200, "{message:?}");
 
         for file in ["a.jsonl", "b.jsonl"] {
             let bytes = zstd::bulk::compress(text.as_bytes(), 3).unwrap();
             std::fs::write(folder.path().join(file), bytes).unwrap();
         }
-        let told = expected(&found(folder.path()), &Limits::default()).unwrap();
-        assert!(told.decoded_bytes.abs_diff(2 * text.len() as u64) < text.len() as u64 / 5, "{told:?}");
-        assert!(told.records.abs_diff(120_000) < 12_000, "{told:?}");
-        assert_eq!(expected(&[], &Limits::default()).unwrap(), Expected::default());
+        let message = expected(&found(folder.path()), &RecordLimits::default()).unwrap();
+        assert!(message.decoded_bytes.abs_diff(2 * text.len() as u64) < text.len() as u64 / 5, "{message:?}");
+        assert!(message.records.abs_diff(120_000) < 12_000, "{message:?}");
+        assert_eq!(expected(&[], &RecordLimits::default()).unwrap(), CorpusEstimate::default());
     }
 }

@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use serde_json::{Value, json};
 
-use webtwin_core::minhash::bands::Bands;
+use webtwin_core::minhash::bands::BandLayout;
 use webtwin_core::minhash::shingles::Shingling;
-use webtwin_job::Limits;
+use webtwin_job::RecordLimits;
 
 /// Default names of the field with a record's text.
 pub const TEXT_FIELDS: [&str; 2] = ["text", "content"];
@@ -17,7 +17,7 @@ const TIME_FIELDS: [&str; 3] = ["fetch_time", "date", "timestamp"];
 
 /// All settings.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct DedupSettings {
     /// Files, folders, globs and `@LIST` files.
     pub inputs: Vec<String>,
     /// Existing corpora, or folders of earlier results. Their records are kept in favour of those
@@ -31,9 +31,9 @@ pub struct Settings {
     /// Name of the field with the id.
     pub id_field: Option<String>,
     /// Search for near-duplicates; `None` for exact copies only.
-    pub near: Option<Near>,
+    pub near: Option<NearSettings>,
     /// Rule that decides which of several records is kept.
-    pub keep: Keep,
+    pub keep: KeepRule,
     /// Globs over file names, in order of preference. Records of files that match an earlier glob
     /// are kept in favour of others.
     pub prefer: Vec<String>,
@@ -44,7 +44,7 @@ pub struct Settings {
     /// Maximum fraction of damaged records of a file, 0 to 1.
     pub max_bad: f64,
     /// Limits of a record.
-    pub limits: Limits,
+    pub limits: RecordLimits,
     /// True if checkpoints of the read files are written and restored.
     pub resume: bool,
     /// Folder for the checkpoints on a local disk; `None` for that of the result.
@@ -59,18 +59,18 @@ pub struct Settings {
 
 /// Parameters of the search for near-duplicates.
 #[derive(Debug, Clone, Copy)]
-pub struct Near {
+pub struct NearSettings {
     /// Definition of the shingles by which texts are compared.
     pub shingling: Shingling,
     /// Minimum resemblance of near-duplicates, 0 to 1.
     pub threshold: f64,
     /// Bands that determine the candidates.
-    pub bands: Bands,
+    pub bands: BandLayout,
 }
 
 /// Rule that decides which of several records is kept. Ties are decided by the order of the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Keep {
+pub enum KeepRule {
     /// First record in the order of the input: files by name, records by position.
     First,
     /// Record with the longest text in bytes.
@@ -86,19 +86,19 @@ pub enum Keep {
     Min(String),
 }
 
-impl FromStr for Keep {
+impl FromStr for KeepRule {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Keep, String> {
+    fn from_str(text: &str) -> Result<KeepRule, String> {
         let (rule, field) = text.split_once(':').map_or((text, None), |(rule, field)| (rule, Some(field.to_string())));
         match (rule, field.filter(|field| !field.is_empty())) {
-            ("first", None) => Ok(Keep::First),
-            ("longest", None) => Ok(Keep::Longest),
-            ("newest", None) => Ok(Keep::Newest(TIME_FIELDS.map(String::from).into())),
-            ("newest", Some(field)) => Ok(Keep::Newest(vec![field])),
-            ("smallest-id", None) => Ok(Keep::SmallestId),
-            ("max", Some(field)) => Ok(Keep::Max(field)),
-            ("min", Some(field)) => Ok(Keep::Min(field)),
+            ("first", None) => Ok(KeepRule::First),
+            ("longest", None) => Ok(KeepRule::Longest),
+            ("newest", None) => Ok(KeepRule::Newest(TIME_FIELDS.map(String::from).into())),
+            ("newest", Some(field)) => Ok(KeepRule::Newest(vec![field])),
+            ("smallest-id", None) => Ok(KeepRule::SmallestId),
+            ("max", Some(field)) => Ok(KeepRule::Max(field)),
+            ("min", Some(field)) => Ok(KeepRule::Min(field)),
             _ => Err(format!(
                 "{text:?} is no rule; there are first, longest, newest, newest:FIELD, smallest-id, max:FIELD, min:FIELD"
             )),
@@ -106,46 +106,46 @@ impl FromStr for Keep {
     }
 }
 
-impl Keep {
+impl KeepRule {
     /// Returns the rule as the user writes it.
     pub fn name(&self) -> String {
         match self {
-            Keep::First => "first".into(),
-            Keep::Longest => "longest".into(),
-            Keep::Newest(fields) => format!("newest:{}", fields.join("|")),
-            Keep::SmallestId => "smallest-id".into(),
-            Keep::Max(field) => format!("max:{field}"),
-            Keep::Min(field) => format!("min:{field}"),
+            KeepRule::First => "first".into(),
+            KeepRule::Longest => "longest".into(),
+            KeepRule::Newest(fields) => format!("newest:{}", fields.join("|")),
+            KeepRule::SmallestId => "smallest-id".into(),
+            KeepRule::Max(field) => format!("max:{field}"),
+            KeepRule::Min(field) => format!("min:{field}"),
         }
     }
 
     /// Returns the fields that the rule compares. The first one that a record has is used.
     pub fn fields(&self) -> &[String] {
         match self {
-            Keep::Newest(fields) => fields,
-            Keep::Max(field) | Keep::Min(field) => std::slice::from_ref(field),
-            Keep::First | Keep::Longest | Keep::SmallestId => &[],
+            KeepRule::Newest(fields) => fields,
+            KeepRule::Max(field) | KeepRule::Min(field) => std::slice::from_ref(field),
+            KeepRule::First | KeepRule::Longest | KeepRule::SmallestId => &[],
         }
     }
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
+impl Default for DedupSettings {
+    fn default() -> DedupSettings {
         let threshold = 0.8;
-        let bands = Bands::choose(128, threshold);
-        Settings {
+        let bands = BandLayout::choose(128, threshold);
+        DedupSettings {
             inputs: Vec::new(),
             against: Vec::new(),
             output: String::new(),
             text_fields: TEXT_FIELDS.map(String::from).into(),
             id_field: None,
-            near: Some(Near { shingling: Shingling::Words(5), threshold, bands }),
-            keep: Keep::First,
+            near: Some(NearSettings { shingling: Shingling::Words(5), threshold, bands }),
+            keep: KeepRule::First,
             prefer: Vec::new(),
             count_by: Vec::new(),
             annotate: None,
             max_bad: 0.01,
-            limits: Limits::default(),
+            limits: RecordLimits::default(),
             resume: false,
             records: None,
             workers: std::thread::available_parallelism().map_or(1, usize::from),
@@ -155,37 +155,37 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl DedupSettings {
     /// Returns the settings by which the records of a result were read and compared, given its
-    /// [`Settings::answer`]. All other settings have their defaults. Returns `None` if a build with
+    /// [`DedupSettings::answer`]. All other settings have their defaults. Returns `None` if a build with
     /// other settings wrote the result.
-    pub fn of_result(answer: &Value) -> Option<Settings> {
+    pub fn of_result(answer: &Value) -> Option<DedupSettings> {
         let texts = |value: &Value| -> Option<Vec<String>> {
             value.as_array()?.iter().map(|of| Some(of.as_str()?.to_string())).collect()
         };
         let near = &answer["near"];
         let number = |name: &str| u32::try_from(near[name].as_u64()?).ok();
         let near = match near["by"].as_str()? {
-            "minhash" => Some(Near {
+            "minhash" => Some(NearSettings {
                 shingling: near["shingle"].as_str()?.parse().ok()?,
                 threshold: near["threshold"].as_f64()?,
-                bands: Bands { bands: number("bands")?, rows: number("rows")? },
+                bands: BandLayout { bands: number("bands")?, rows: number("rows")? },
             }),
             _ => None,
         };
-        Some(Settings {
+        Some(DedupSettings {
             inputs: texts(&answer["inputs"])?,
             against: texts(&answer["against"])?,
             text_fields: texts(&answer["text_fields"])?,
             id_field: answer["id_field"].as_str().map(String::from),
             near,
             // The limit on windows need not be enforced again, because the result exists.
-            limits: Limits {
+            limits: RecordLimits {
                 record_bytes: answer["record_bytes"].as_u64()?,
                 window_bytes: 1 << 31,
-                ..Limits::default()
+                ..RecordLimits::default()
             },
-            ..Settings::default()
+            ..DedupSettings::default()
         })
     }
 
@@ -225,11 +225,11 @@ mod tests {
     #[test]
     fn rules_are_read_as_they_are_written() {
         for text in ["first", "longest", "newest:at", "smallest-id", "max:meta.score", "min:n"] {
-            assert_eq!(text.parse::<Keep>().unwrap().name(), text);
+            assert_eq!(text.parse::<KeepRule>().unwrap().name(), text);
         }
-        assert_eq!("newest".parse::<Keep>().unwrap().fields(), TIME_FIELDS);
+        assert_eq!("newest".parse::<KeepRule>().unwrap().fields(), TIME_FIELDS);
         for wrong in ["", "last", "max", "max:", "first:x", "longest:", "smallest-id:x"] {
-            assert!(wrong.parse::<Keep>().is_err() || wrong == "longest:", "{wrong}");
+            assert!(wrong.parse::<KeepRule>().is_err() || wrong == "longest:", "{wrong}");
         }
     }
 }

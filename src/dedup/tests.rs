@@ -5,17 +5,17 @@ use std::sync::atomic::Ordering;
 
 use proptest::prelude::*;
 
-use super::budget::{Budget, Shares};
-use super::settings::{Keep, Near, Settings};
-use super::verdicts::{Verdicts, Why};
+use super::budget::{Budget, ThreadShares};
+use super::settings::{DedupSettings, KeepRule, NearSettings};
+use super::verdicts::{RemovalReason, Verdicts};
 use super::{Dedup, STAGES};
 use super::{exact, inputs, near, order, read};
 use webtwin_base::progress::Progress;
-use webtwin_core::minhash::bands::Bands;
+use webtwin_core::minhash::bands::BandLayout;
 use webtwin_core::minhash::resemblance::Threshold;
 use webtwin_core::minhash::shingles::{Shingles, Shingling};
 use webtwin_core::minhash::star_cover::by_definition;
-use webtwin_job::Limits;
+use webtwin_job::RecordLimits;
 
 /// Record of a generated corpus.
 #[derive(Debug, Clone)]
@@ -50,27 +50,27 @@ fn corpus() -> impl Strategy<Value = Vec<Made>> {
     })
 }
 
-fn settings(folder: &Path, keep: Keep, against: usize) -> Settings {
+fn settings(folder: &Path, keep: KeepRule, against: usize) -> DedupSettings {
     let path = |name: &str| folder.join(name).to_str().unwrap().to_string();
     let files = (0..4).map(|file| path(&format!("{file}.jsonl")));
-    Settings {
+    DedupSettings {
         inputs: files.clone().skip(against).collect(),
         against: files.take(against).collect(),
         output: path("out"),
         text_fields: vec!["text".into()],
         id_field: Some("id".into()),
-        near: Some(Near {
+        near: Some(NearSettings {
             shingling: Shingling::Words(2),
             threshold: 0.5,
             // A pair at the threshold is missed with a probability of 2^-64.
-            bands: Bands { bands: 64, rows: 1 },
+            bands: BandLayout { bands: 64, rows: 1 },
         }),
         keep,
         prefer: Vec::new(),
         count_by: Vec::new(),
         annotate: None,
         max_bad: 0.0,
-        limits: Limits::default(),
+        limits: RecordLimits::default(),
         resume: false,
         records: None,
         workers: 2,
@@ -81,14 +81,14 @@ fn settings(folder: &Path, keep: Keep, against: usize) -> Settings {
 
 /// Id, id of the record kept in its place, reason and similarity in millionths of each removed
 /// record.
-type Removals = Vec<(String, String, Why, u64)>;
+type Removals = Vec<(String, String, RemovalReason, u64)>;
 
-fn found(settings: &Settings, workers: usize, spills: bool) -> Removals {
-    let settings = Settings { workers, ..settings.clone() };
+fn found(settings: &DedupSettings, workers: usize, spills: bool) -> Removals {
+    let settings = DedupSettings { workers, ..settings.clone() };
     let inputs = inputs::find(&settings, &|_| ()).unwrap();
     let mut budget = Budget::new(&settings, &inputs).unwrap();
     if spills {
-        budget.of_worker = Shares { sets: 0, bands: 0, exact: 0, ids: 0 };
+        budget.of_worker = ThreadShares { sets: 0, bands: 0, exact: 0, ids: 0 };
         (budget.candidates, budget.buckets, budget.bounds.of_thread) = (0, 4, 480);
     }
     let mut corpus = read::read(&settings, &inputs, &budget, None, &Progress::new(1)).unwrap();
@@ -106,15 +106,15 @@ fn found(settings: &Settings, workers: usize, spills: bool) -> Removals {
 
 /// Computes the expected result by definition: compares each record, in order, with all records
 /// kept before it.
-fn plain(records: &[Made], keep: &Keep, against: usize) -> Removals {
+fn plain(records: &[Made], keep: &KeepRule, against: usize) -> Removals {
     let mut order: Vec<usize> = (0..records.len()).collect();
     order.sort_by_key(|&at| {
         let record = &records[at];
         let preference = match keep {
-            Keep::Longest => -(record.text().len() as i64),
-            Keep::Max(_) => -record.number,
-            Keep::Min(_) => record.number,
-            Keep::SmallestId => (100 - at) as i64,
+            KeepRule::Longest => -(record.text().len() as i64),
+            KeepRule::Max(_) => -record.number,
+            KeepRule::Min(_) => record.number,
+            KeepRule::SmallestId => (100 - at) as i64,
             _ => 0,
         };
         let is_new = record.file >= against;
@@ -148,9 +148,9 @@ fn plain(records: &[Made], keep: &Keep, against: usize) -> Removals {
             None => (stands, 1.0),
         };
         let why = match left_out.contains_key(&stands) {
-            _ if kept < old => Why::Against,
-            true => Why::Near,
-            false => Why::Exact,
+            _ if kept < old => RemovalReason::Against,
+            true => RemovalReason::Near,
+            false => RemovalReason::Exact,
         };
         let id = |at: u32| id(order[at as usize]);
         let number = order[at as usize];
@@ -187,7 +187,7 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), &records);
-        let keep: Keep = keep.parse().unwrap();
+        let keep: KeepRule = keep.parse().unwrap();
         let settings = settings(folder.path(), keep.clone(), against);
         prop_assert_eq!(found(&settings, workers, spills), plain(&records, &keep, against));
     }
@@ -198,7 +198,7 @@ fn progress_ends_where_the_input_does() {
     let folder = tempfile::tempdir().unwrap();
     let made = |file| Made { words: vec![file as u8, 1, 2], number: 0, file };
     write(folder.path(), &[0, 0, 1, 2, 3, 3].map(made));
-    let settings = settings(folder.path(), Keep::First, 1);
+    let settings = settings(folder.path(), KeepRule::First, 1);
     let dedup = Dedup::find(&settings, &|_| ()).unwrap();
     let (progress, all) = (Arc::clone(&dedup.progress), dedup.progress.all);
     assert_eq!((progress.stage(), progress.done.load(Ordering::Relaxed)), (STAGES[0], 0));

@@ -3,11 +3,11 @@
 use super::corpus::Corpus;
 use super::exact::NONE;
 use super::order::Order;
-use webtwin_core::minhash::star_cover::LeftOut;
+use webtwin_core::minhash::star_cover::DroppedText;
 
 /// Reason for the removal of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
+pub enum RemovalReason {
     /// A kept record has the same text.
     Exact,
     /// A kept record is similar.
@@ -16,24 +16,24 @@ pub enum Why {
     Against,
 }
 
-impl Why {
+impl RemovalReason {
     /// Returns the value in the column `removed.why`.
     pub fn as_str(self) -> &'static str {
         match self {
-            Why::Exact => "exact",
-            Why::Near => "near",
-            Why::Against => "against",
+            RemovalReason::Exact => "exact",
+            RemovalReason::Near => "near",
+            RemovalReason::Against => "against",
         }
     }
 }
 
 /// Record that is removed.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Removed {
+pub struct RemovedRecord {
     /// Number of the record that is kept in its place.
     pub kept: u32,
     /// Reason for the removal.
-    pub why: Why,
+    pub why: RemovalReason,
     /// Resemblance of the two texts; 1 if they are identical.
     pub similarity: f64,
 }
@@ -44,7 +44,7 @@ pub struct Verdicts {
     /// First place with the same text, by place.
     copies: Vec<u32>,
     /// Near-duplicates by place, ascending.
-    left_out: Vec<LeftOut>,
+    left_out: Vec<DroppedText>,
     against: u32,
     /// Bit set of the numbers of records in whose place others are removed.
     has_copies: Vec<u64>,
@@ -52,7 +52,7 @@ pub struct Verdicts {
 
 impl Verdicts {
     /// Combines the exact copies, given by place, with the near-duplicates among the other records.
-    pub fn new(corpus: &Corpus, order: Order, copies: Vec<u32>, left_out: Vec<LeftOut>) -> Verdicts {
+    pub fn new(corpus: &Corpus, order: Order, copies: Vec<u32>, left_out: Vec<DroppedText>) -> Verdicts {
         let has_copies = vec![0; (order.records as usize).div_ceil(64)];
         let mut verdicts = Verdicts { order, copies, left_out, against: corpus.against(), has_copies };
         for record in verdicts.against..verdicts.order.records {
@@ -65,7 +65,7 @@ impl Verdicts {
 
     /// Returns the removal of a record, or `None` if it is kept, which applies to all records of
     /// `against`.
-    pub fn of(&self, record: u32) -> Option<Removed> {
+    pub fn of(&self, record: u32) -> Option<RemovedRecord> {
         if record < self.against {
             return None;
         }
@@ -80,11 +80,11 @@ impl Verdicts {
             None => (self.order.record(first), 1.0),
         };
         let why = match near {
-            _ if kept < self.against => Why::Against,
-            Some(_) => Why::Near,
-            None => Why::Exact,
+            _ if kept < self.against => RemovalReason::Against,
+            Some(_) => RemovalReason::Near,
+            None => RemovalReason::Exact,
         };
-        Some(Removed { kept, why, similarity })
+        Some(RemovedRecord { kept, why, similarity })
     }
 
     /// True if other records are removed in favour of this one.

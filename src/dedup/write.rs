@@ -4,27 +4,27 @@
 use std::io::{self, Write};
 use std::sync::atomic::Ordering;
 
-use super::annotate::{self, Note};
-use super::batches::{Batch, LineBatches, lines};
+use super::annotate::{self, RecordNote};
+use super::batches::{LineBatches, RecordBatch, lines};
 use super::corpus::Corpus;
-use super::encode::{Coding, Encoder, HEAD};
-use super::inputs::{Format, InputFile, Inputs, SUMMARY};
+use super::encode::{Coding, HEAD, OutputCompressor};
+use super::inputs::{CorpusFile, CorpusFormat, Inputs, SUMMARY};
 use super::parquet_copy;
-use super::report::Summary;
-use super::settings::Settings;
+use super::report::DedupSummary;
+use super::settings::DedupSettings;
 use super::verdicts::Verdicts;
 use super::{Dedup, STAGES, exact::NONE};
 use webtwin_base::error::{Error, Result};
-use webtwin_base::progress::{Laps, Progress};
-use webtwin_base::read_at::ReadAt;
+use webtwin_base::progress::{Progress, StageTimes};
+use webtwin_base::read_at::RandomAccess;
 use webtwin_base::threads;
-use webtwin_storage::manifest::{BESIDE_CORPUS, FileEntry, Manifest, OF_CORPUS};
+use webtwin_storage::manifest::{CORPUS_SIDE_FOLDER, FileEntry, Manifest, OF_CORPUS};
 use webtwin_storage::new_file::NewFile;
 use webtwin_storage::open::open_pinned;
 use webtwin_storage::output::{Attempt, random_id};
-use webtwin_storage::table::{Column, Table};
+use webtwin_storage::table::{Table, TableColumn};
 use webtwin_storage::table_encoder::{self, Encoding};
-use webtwin_storage::texts::Texts;
+use webtwin_storage::texts::StringTable;
 
 /// Number of rows of a table that are encoded together.
 const GROUP_ROWS: usize = 1 << 17;
@@ -40,8 +40,8 @@ pub(crate) fn write(
     dedup: &Dedup<'_>,
     corpus: &Corpus,
     verdicts: &Verdicts,
-    summary: &Summary,
-    laps: &mut Laps,
+    summary: &DedupSummary,
+    stage_times: &mut StageTimes,
 ) -> Result<()> {
     let Dedup { settings, folder, inputs, progress, .. } = dedup;
     let attempt = Attempt::new(folder, &random_id()?)?;
@@ -57,15 +57,21 @@ pub(crate) fn write(
         Ok(files)
     };
     let files = staged().inspect_err(|_| attempt.discard())?;
-    laps.lap(STAGES[3]);
+    stage_times.end_stage(STAGES[3]);
     // After the next call the attempt may be decided on, and then its files must stay.
     if let Some(temporary) = temporary {
         temporary.release();
     }
-    manifest(settings, summary, laps, files, attempt.id()).commit_as(OF_CORPUS, &attempt)
+    manifest(settings, summary, stage_times, files, attempt.id()).commit_as(OF_CORPUS, &attempt)
 }
 
-fn manifest(settings: &Settings, summary: &Summary, laps: &Laps, files: Vec<FileEntry>, attempt: &str) -> Manifest {
+fn manifest(
+    settings: &DedupSettings,
+    summary: &DedupSummary,
+    stage_times: &StageTimes,
+    files: Vec<FileEntry>,
+    attempt: &str,
+) -> Manifest {
     let answer = settings.answer();
     let mut recipes = std::collections::BTreeMap::from([("exact".to_string(), "xxh3-128 of the text".to_string())]);
     if let Some(near) = settings.near {
@@ -78,7 +84,7 @@ fn manifest(settings: &Settings, summary: &Summary, laps: &Laps, files: Vec<File
         recipes,
         workers: settings.workers as u64,
         counts: counts.map(|(name, n)| (name.to_string(), n)).into(),
-        seconds: laps.seconds.clone(),
+        seconds: stage_times.seconds.clone(),
         files,
         ..Manifest::new(attempt, answer)
     }
@@ -86,7 +92,7 @@ fn manifest(settings: &Settings, summary: &Summary, laps: &Laps, files: Vec<File
 
 /// State that the writing threads share.
 struct Output<'o> {
-    settings: &'o Settings,
+    settings: &'o DedupSettings,
     inputs: &'o Inputs,
     corpus: &'o Corpus,
     verdicts: &'o Verdicts,
@@ -107,18 +113,18 @@ impl Output<'_> {
         Ok(written.into_iter().flatten().collect())
     }
 
-    fn file(&self, number: u32, file: &InputFile) -> Result<FileEntry> {
+    fn file(&self, number: u32, file: &CorpusFile) -> Result<FileEntry> {
         let path = file.path.as_deref().ok_or_else(|| Error::Invariant(format!("{} has no path", file.name())))?;
         let out = self.attempt.create(path)?;
         let (out, rows) = match file.format {
-            Format::Jsonl(compression) => {
+            CorpusFormat::Jsonl(compression) => {
                 let head = open_pinned(&file.location, &file.stamp)?.read_at(0, HEAD)?;
                 // If there are fewer files than threads, each file gets several threads.
                 let threads = self.settings.workers / (self.inputs.files.len() - self.inputs.against).max(1);
-                let out = Encoder::new(out, Coding::like(compression, &head), threads)?;
+                let out = OutputCompressor::new(out, Coding::like(compression, &head), threads)?;
                 (self.lines(number, file, out)?, None)
             }
-            Format::Parquet => {
+            CorpusFormat::Parquet => {
                 let (out, rows) = self.rows(number, file, out)?;
                 self.progress.done.fetch_add(file.stamp.bytes, Ordering::Relaxed);
                 (out, Some(rows))
@@ -128,7 +134,7 @@ impl Output<'_> {
     }
 
     /// Writes the lines of the kept records.
-    fn lines(&self, number: u32, file: &InputFile, mut out: Encoder) -> Result<NewFile> {
+    fn lines(&self, number: u32, file: &CorpusFile, mut out: OutputCompressor) -> Result<NewFile> {
         let mut rows = self.rows_of(number);
         let mut next = rows.next();
         let names = annotate::names(self.settings);
@@ -138,12 +144,12 @@ impl Output<'_> {
         while let Some(batch) = batches.next()? {
             self.progress.done.fetch_add(batches.taken(), Ordering::Relaxed);
             let bytes = match batch {
-                Batch::Lines { bytes, .. } => bytes,
-                Batch::TooLong { .. } => {
+                RecordBatch::Lines { bytes, .. } => bytes,
+                RecordBatch::TooLong { .. } => {
                     row += 1;
                     continue;
                 }
-                Batch::Damaged { .. } | Batch::Rows(_) => break,
+                RecordBatch::Damaged { .. } | RecordBatch::Rows(_) => break,
             };
             self.progress.page_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
             for line in lines(&bytes) {
@@ -151,7 +157,12 @@ impl Output<'_> {
                     match &names {
                         Some(names) => {
                             noted.clear();
-                            annotate::line(line, names, &Note::on(record, self.corpus, self.verdicts)?, &mut noted);
+                            annotate::line(
+                                line,
+                                names,
+                                &RecordNote::on(record, self.corpus, self.verdicts)?,
+                                &mut noted,
+                            );
                             out.write_all(&noted).map_err(failed)?;
                         }
                         None if self.verdicts.of(record).is_none() => out.write_all(line).map_err(failed)?,
@@ -169,7 +180,7 @@ impl Output<'_> {
     }
 
     /// Writes the kept rows of a table.
-    fn rows(&self, number: u32, file: &InputFile, out: NewFile) -> Result<(NewFile, u64)> {
+    fn rows(&self, number: u32, file: &CorpusFile, out: NewFile) -> Result<(NewFile, u64)> {
         let total = self.corpus.of_file(number).iter().map(|batch| batch.first_row).max();
         let mut records =
             vec![NONE; total.map_or(0, |_| self.rows_of(number).map(|(row, _)| row + 1).max().unwrap_or(0)) as usize];
@@ -178,12 +189,12 @@ impl Output<'_> {
         let annotates = self.settings.annotate.is_some();
         let is_kept = |row: u64| record(row).is_some_and(|record| annotates || self.verdicts.of(record).is_none());
         let note = |row: u64| match record(row) {
-            Some(record) => Note::on(record, self.corpus, self.verdicts),
+            Some(record) => RecordNote::on(record, self.corpus, self.verdicts),
             None => Err(Error::Invariant(format!("{} has a row {row} that was not read", file.name()))),
         };
         let names = annotate::names(self.settings);
-        let notes = names.as_ref().map(|names| (names, &note as &dyn Fn(u64) -> Result<Note>));
-        parquet_copy::copy(file, &parquet_copy::Rows { is_kept: &is_kept, notes }, out)
+        let notes = names.as_ref().map(|names| (names, &note as &dyn Fn(u64) -> Result<RecordNote>));
+        parquet_copy::copy(file, &parquet_copy::RowActions { is_kept: &is_kept, notes }, out)
     }
 
     /// Returns the row and the number of each record of a file.
@@ -212,14 +223,14 @@ fn removed(attempt: &Attempt, inputs: &Inputs, corpus: &Corpus, verdicts: &Verdi
     let mut files = Parts::new(attempt, "removed");
     while files.is_empty() || rows.peek().is_some() {
         let some: Vec<_> = rows.by_ref().take(GROUP_ROWS).collect();
-        let kept = |row: &(u32, super::verdicts::Removed)| row.1.kept;
-        let ids = |of: &dyn Fn(&(u32, super::verdicts::Removed)) -> u32| -> Result<Column> {
-            some.iter().map(|row| corpus.id(of(row))).collect::<Result<Texts>>().map(Column::Text)
+        let kept = |row: &(u32, super::verdicts::RemovedRecord)| row.1.kept;
+        let ids = |of: &dyn Fn(&(u32, super::verdicts::RemovedRecord)) -> u32| -> Result<TableColumn> {
+            some.iter().map(|row| corpus.id(of(row))).collect::<Result<StringTable>>().map(TableColumn::Text)
         };
-        let places = |of: &dyn Fn(&(u32, super::verdicts::Removed)) -> u32| -> (Column, Column) {
+        let places = |of: &dyn Fn(&(u32, super::verdicts::RemovedRecord)) -> u32| -> (TableColumn, TableColumn) {
             let (files, rows) =
                 some.iter().map(|row| corpus.place(of(row))).map(|(file, row)| (name(file), row)).unzip();
-            (Column::Text(files), Column::Count(rows))
+            (TableColumn::Text(files), TableColumn::Count(rows))
         };
         let ((file, row), (kept_file, kept_row)) = (places(&|row| row.0), places(&kept));
         let table = Table::new([
@@ -229,8 +240,8 @@ fn removed(attempt: &Attempt, inputs: &Inputs, corpus: &Corpus, verdicts: &Verdi
             ("kept_id", ids(&kept)?),
             ("kept_file", kept_file),
             ("kept_row", kept_row),
-            ("why", Column::Text(some.iter().map(|row| row.1.why.as_str().to_string()).collect())),
-            ("similarity", Column::F64(some.iter().map(|row| row.1.similarity).collect())),
+            ("why", TableColumn::Text(some.iter().map(|row| row.1.why.as_str().to_string()).collect())),
+            ("similarity", TableColumn::F64(some.iter().map(|row| row.1.similarity).collect())),
         ]);
         files.write(&table)?;
     }
@@ -243,12 +254,12 @@ fn rejected(attempt: &Attempt, inputs: &Inputs, corpus: &Corpus) -> Result<Vec<F
     let mut files = Parts::new(attempt, "rejected");
     while files.is_empty() || rows.peek().is_some() {
         let some: Vec<_> = rows.by_ref().take(GROUP_ROWS).collect();
-        let source = |row: &&super::corpus::Rejection| inputs.files[row.file as usize].name().to_string();
+        let source = |row: &&super::corpus::CorpusRejection| inputs.files[row.file as usize].name().to_string();
         let table = Table::new([
-            ("source", Column::Text(some.iter().map(source).collect())),
-            ("offset", Column::Count(some.iter().map(|row| row.offset).collect())),
-            ("reason", Column::Text(some.iter().map(|row| row.reason.as_str().to_string()).collect())),
-            ("detail", Column::Text(some.iter().map(|row| row.detail.clone()).collect())),
+            ("source", TableColumn::Text(some.iter().map(source).collect())),
+            ("offset", TableColumn::Count(some.iter().map(|row| row.offset).collect())),
+            ("reason", TableColumn::Text(some.iter().map(|row| row.reason.as_str().to_string()).collect())),
+            ("detail", TableColumn::Text(some.iter().map(|row| row.detail.clone()).collect())),
         ]);
         files.write(&table)?;
     }
@@ -261,7 +272,7 @@ struct Parts<'a> {
     name: &'static str,
     files: Vec<FileEntry>,
     /// Encoder of the current file, and its number of rows.
-    open: Option<(table_encoder::Encoder, u64)>,
+    open: Option<(table_encoder::TableEncoder, u64)>,
 }
 
 impl<'a> Parts<'a> {
@@ -276,7 +287,7 @@ impl<'a> Parts<'a> {
     fn write(&mut self, rows: &Table) -> Result<()> {
         let (mut encoder, before) = match self.open.take() {
             Some(open) => open,
-            None => (table_encoder::Encoder::new(&Encoding::of(rows)?)?, 0),
+            None => (table_encoder::TableEncoder::new(&Encoding::of(rows)?)?, 0),
         };
         encoder.write(rows)?;
         let is_full = encoder.len() >= FILE_BYTES;
@@ -286,7 +297,7 @@ impl<'a> Parts<'a> {
 
     fn close(&mut self) -> Result<()> {
         let Some((encoder, rows)) = self.open.take() else { return Ok(()) };
-        let path = format!("{BESIDE_CORPUS}{}/part-{:05}", self.name, self.files.len());
+        let path = format!("{CORPUS_SIDE_FOLDER}{}/part-{:05}", self.name, self.files.len());
         let bytes = encoder.finish()?;
         self.attempt.put(&path, &bytes)?;
         self.files.push(FileEntry::of(&path, Some(rows), &bytes));

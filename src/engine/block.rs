@@ -61,7 +61,7 @@ impl std::fmt::Debug for Block {
 }
 
 impl Block {
-    /// Returns an empty block of at least `bytes` bytes for [`Block::room`] rows of type `T`. It
+    /// Returns an empty block of at least `bytes` bytes for [`Block::capacity`] rows of type `T`. It
     /// reuses the memory of `spare` if that is large enough.
     pub(crate) fn new<T: Pod>(bytes: usize, spare: Option<Block>) -> Block {
         const { assert!(align_of::<T>() <= align_of::<u64>() && size_of::<T>() <= u32::MAX as usize) };
@@ -76,7 +76,7 @@ impl Block {
     /// fill at least a quarter of it and fit.
     pub(crate) fn of<T: Pod>(rows: &[T], spare: &mut Vec<Block>) -> Block {
         let bytes: &[u8] = bytemuck::cast_slice(rows);
-        let is_worth_it = |room: usize| (room / 4..=room).contains(&bytes.len());
+        let is_worth_it = |capacity: usize| (capacity / 4..=capacity).contains(&bytes.len());
         let spare = spare.pop_if(|spare| is_worth_it(spare.words.len() * 8));
         let mut words = spare.map_or_else(|| vec![0; bytes.len().div_ceil(8)], |block| block.words);
         bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
@@ -84,7 +84,7 @@ impl Block {
     }
 
     /// Returns the number of rows of type `T` that fit into a block of `bytes` bytes, at least 1.
-    pub(crate) const fn room<T>(bytes: usize) -> usize {
+    pub(crate) const fn capacity<T>(bytes: usize) -> usize {
         match size_of::<T>() {
             0 => panic!("rows without a size cannot be counted"),
             row if row < bytes => bytes / row,
@@ -148,7 +148,7 @@ impl Block {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Parcel {
     /// Receiver, sender and collective call.
-    pub about: Address,
+    pub about: ParcelAddress,
     /// The rows, if any.
     pub rows: Block,
 }
@@ -156,7 +156,7 @@ pub(super) struct Parcel {
 /// Address of a parcel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-pub(super) struct Address {
+pub(super) struct ParcelAddress {
     /// Index of the receiving worker.
     pub to: u32,
     /// Index of the sending worker.
@@ -173,10 +173,10 @@ pub(super) struct Address {
     /// Index of the row type, for calls that exchange rows of several types.
     pub kind: u16,
     /// Number that the sender reports with this call. Valid on the last parcel only.
-    pub told: u64,
+    pub notice: u64,
 }
 
-impl Address {
+impl ParcelAddress {
     /// True if a parcel with these rows counts towards the window of parcels in flight and is
     /// acknowledged.
     pub(crate) fn is_counted(&self, rows: &Block) -> bool {
@@ -197,7 +197,7 @@ impl Accountable for Parcel {
 
 impl ContainerBytes for Parcel {
     fn from_bytes(mut bytes: Bytes) -> Self {
-        let about = bytemuck::pod_read_unaligned(&bytes.extract_to(size_of::<Address>()));
+        let about = bytemuck::pod_read_unaligned(&bytes.extract_to(size_of::<ParcelAddress>()));
         let [used, row_bytes] = bytemuck::pod_read_unaligned(&bytes.extract_to(8));
         let mut rows = Block { words: Vec::new(), arrived: None, used: used as usize, row_bytes };
         // A received block stays in the socket's buffer if its rows are aligned there; only
@@ -211,7 +211,7 @@ impl ContainerBytes for Parcel {
     }
 
     fn length_in_bytes(&self) -> usize {
-        size_of::<Address>() + 8 + self.rows.used.next_multiple_of(8)
+        size_of::<ParcelAddress>() + 8 + self.rows.used.next_multiple_of(8)
     }
 
     fn into_bytes<W: Write>(&self, writer: &mut W) {
@@ -226,12 +226,12 @@ impl ContainerBytes for Parcel {
 
 /// Routes each parcel as a whole to the worker that it is addressed to. Blocks that were copied to
 /// the socket of another process are collected in the list for reuse.
-pub(super) struct ByAddress(pub Rc<RefCell<Vec<Block>>>);
+pub(super) struct AddressRouter(pub Rc<RefCell<Vec<Block>>>);
 
 /// Maximum size of what timely puts before a parcel, in bytes: its header, the time and the sender.
 const ENVELOPE: usize = 128;
 
-impl Distributor<Parcel> for ByAddress {
+impl Distributor<Parcel> for AddressRouter {
     fn partition<T: Clone, P: Push<Message<T, Parcel>>>(&mut self, parcel: &mut Parcel, time: &T, workers: &mut [P]) {
         let to = parcel.about.to as usize;
         need(parcel.length_in_bytes() + ENVELOPE);
@@ -267,7 +267,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_parcel_arrives_as_it_was_sent(rows: Vec<[u32; 3]>, bytes: Vec<u8>, to: u32, from: u32, name: u64, call: u64) {
-            let about = Address { to, from, name, call, taken: 7, last: 1, kind: 1, told: 9 };
+            let about = ParcelAddress { to, from, name, call, taken: 7, last: 1, kind: 1, notice: 9 };
             let arrived = there_and_back(&Parcel { about, rows: Block::of(&rows, &mut Vec::new()) });
             prop_assert_eq!((arrived.about, arrived.rows.rows::<[u32; 3]>()), (about, &rows[..]));
             let arrived = there_and_back(&Parcel { about, rows: Block::of(&bytes, &mut Vec::new()) });
@@ -284,8 +284,8 @@ mod tests {
 
     #[test]
     fn a_block_holds_its_bytes_and_always_at_least_one_row() {
-        assert_eq!(Block::room::<[u32; 3]>(BLOCK_BYTES), 21_760);
-        assert_eq!(Block::room::<[u64; 1 << 17]>(BLOCK_BYTES), 1);
+        assert_eq!(Block::capacity::<[u32; 3]>(BLOCK_BYTES), 21_760);
+        assert_eq!(Block::capacity::<[u64; 1 << 17]>(BLOCK_BYTES), 1);
         let mut block = Block::new::<[u32; 3]>(BLOCK_BYTES, None);
         while !block.is_full::<[u32; 3]>() {
             block.push(&[1, 2, 3]);

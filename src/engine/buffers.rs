@@ -110,7 +110,7 @@ impl Drop for Buffer {
 
 /// Position of a reader in the messages of a connection.
 #[derive(Default)]
-pub(super) struct Place {
+pub(super) struct ReadPosition {
     /// Number of bytes of the current header that have passed, and the part of the message length
     /// among them.
     of_header: usize,
@@ -123,7 +123,7 @@ pub(super) struct Place {
 const HEADER: usize = 48;
 const LENGTH: std::ops::Range<usize> = 32..40;
 
-impl Place {
+impl ReadPosition {
     /// Advances the position by `bytes`.
     pub(super) fn pass(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
@@ -223,7 +223,7 @@ mod tests {
             }
             // The next byte decides.
             expected.push(0);
-            let (mut place, mut at) = (Place::default(), 0);
+            let (mut place, mut at) = (ReadPosition::default(), 0);
             for piece in pieces.into_iter().cycle() {
                 prop_assert_eq!(place.message(), expected[at]);
                 if at == bytes.len() {

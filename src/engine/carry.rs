@@ -28,7 +28,7 @@ use bytemuck::Pod;
 use timely::dataflow::channels::ContainerBytes;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::block::{Address, BLOCK_BYTES, Block, Parcel};
+use super::block::{BLOCK_BYTES, Block, Parcel, ParcelAddress};
 use super::net::Net;
 use webtwin_base::error::{Error, Result};
 
@@ -44,7 +44,7 @@ const LEAST_WINDOW: usize = 2;
 pub(super) const TICK: Duration = Duration::from_millis(20);
 
 /// Counted parcels in flight: sent and not yet taken by their receivers.
-pub(super) struct OnTheWay {
+pub(super) struct ParcelsInFlight {
     to: Vec<usize>,
     total: usize,
     /// Maximum number in flight, in total and to one receiver.
@@ -52,10 +52,10 @@ pub(super) struct OnTheWay {
     window_of_one: usize,
 }
 
-impl OnTheWay {
+impl ParcelsInFlight {
     /// Returns an empty set of parcels in flight to `peers` workers.
-    pub(super) fn new(peers: usize) -> OnTheWay {
-        OnTheWay { to: vec![0; peers], total: 0, window: 0, window_of_one: 0 }
+    pub(super) fn new(peers: usize) -> ParcelsInFlight {
+        ParcelsInFlight { to: vec![0; peers], total: 0, window: 0, window_of_one: 0 }
     }
 
     /// Limits the parcels in flight to `window`, an equal part of them to each receiver.
@@ -101,7 +101,7 @@ pub(super) struct Outbox<'a> {
 impl Outbox<'_> {
     pub(super) fn push(&mut self, to: usize, rows: Block) {
         let &mut Outbox { from, name, call, kind, .. } = self;
-        let about = Address { to: to as u32, from, name, call, taken: 0, last: 0, kind, told: 0 };
+        let about = ParcelAddress { to: to as u32, from, name, call, taken: 0, last: 0, kind, notice: 0 };
         self.ready.push_back(Parcel { about, rows });
     }
 
@@ -112,7 +112,7 @@ impl Outbox<'_> {
 
     /// Removes and returns the next parcel that may be sent. Parcels to one receiver keep their
     /// order.
-    fn next(&mut self, on_the_way: &OnTheWay) -> Option<Parcel> {
+    fn next(&mut self, on_the_way: &ParcelsInFlight) -> Option<Parcel> {
         let mut waits: Vec<u32> = Vec::new();
         let goes = |parcel: &Parcel| {
             let to = parcel.about.to;
@@ -130,9 +130,9 @@ impl Outbox<'_> {
         self.ready.remove(at)
     }
 
-    /// Marks the last parcel to each worker, and adds the number `told` and the acknowledgement to
+    /// Marks the last parcel to each worker, and adds the number `notice` and the acknowledgement to
     /// it. A worker without any parcel in the outbox gets an empty one.
-    fn close(&mut self, taken: &mut [u32], told: u64) {
+    fn close(&mut self, taken: &mut [u32], notice: u64) {
         let peers = taken.len();
         let mut without: Vec<bool> = vec![true; peers];
         self.ready.iter().for_each(|parcel| without[parcel.about.to as usize] = false);
@@ -141,7 +141,7 @@ impl Outbox<'_> {
         for Parcel { about, .. } in self.ready.iter_mut().rev() {
             let to = about.to as usize;
             if std::mem::take(&mut open[to]) {
-                (about.last, about.told, about.taken) = (1, told, std::mem::take(&mut taken[to]));
+                (about.last, about.notice, about.taken) = (1, notice, std::mem::take(&mut taken[to]));
             }
         }
     }
@@ -167,10 +167,10 @@ impl Outbox<'_> {
 }
 
 /// Adds blocks to the outbox. Returns true if it has to be called again.
-pub(super) type Produce<'p> = dyn FnMut(&mut Outbox<'_>) -> Result<bool> + 'p;
+pub(super) type BlockProducer<'p> = dyn FnMut(&mut Outbox<'_>) -> Result<bool> + 'p;
 
 /// Receives a block and its address.
-pub(super) type Take<'t> = dyn FnMut(&Address, &Block) -> Result<()> + 't;
+pub(super) type BlockReceiver<'t> = dyn FnMut(&ParcelAddress, &Block) -> Result<()> + 't;
 
 impl Net<'_> {
     /// Ends the run on all processes with the error of a collective call, and returns `result`.
@@ -188,24 +188,24 @@ impl Net<'_> {
 
     /// Sends the blocks that `produce` adds to the outbox, and calls `produce` again while it
     /// returns true. Each block that arrives is passed to `take` with its address. Every worker
-    /// also receives the number `told` of every other worker; they are returned by worker index.
+    /// also receives the number `notice` of every other worker; they are returned by worker index.
     pub(super) fn carry(
         &mut self,
         name: &str,
-        told: u64,
-        produce: &mut Produce<'_>,
-        take: &mut Take<'_>,
+        notice: u64,
+        produce: &mut BlockProducer<'_>,
+        take: &mut BlockReceiver<'_>,
     ) -> Result<Vec<u64>> {
-        let carried = self.carry_blocks(name, told, produce, take);
+        let carried = self.carry_blocks(name, notice, produce, take);
         self.or_stop(carried)
     }
 
     fn carry_blocks(
         &mut self,
         name: &str,
-        told: u64,
-        produce: &mut Produce<'_>,
-        take: &mut Take<'_>,
+        notice: u64,
+        produce: &mut BlockProducer<'_>,
+        take: &mut BlockReceiver<'_>,
     ) -> Result<Vec<u64>> {
         let call = self.next_call();
         self.rounds += 1;
@@ -237,7 +237,7 @@ impl Net<'_> {
             if more && outbox.is_empty() && !self.on_the_way.is_full() {
                 more = produce(&mut outbox)?;
                 if !more {
-                    outbox.close(&mut self.taken, told);
+                    outbox.close(&mut self.taken, notice);
                 }
             }
             while let Some(parcel) = outbox.next(&self.on_the_way) {
@@ -277,7 +277,7 @@ impl Net<'_> {
                     take(&about, &rows)?;
                 }
                 if about.last == 1 {
-                    yet_to_end -= usize::from(ended[about.from as usize].replace(about.told).is_none());
+                    yet_to_end -= usize::from(ended[about.from as usize].replace(about.notice).is_none());
                 }
                 outbox.keep(rows);
             }
@@ -285,7 +285,7 @@ impl Net<'_> {
             for (to, taken) in self.taken.iter_mut().enumerate().filter(|(_, taken)| **taken >= most_due) {
                 let taken = std::mem::take(taken);
                 let to = to as u32;
-                let about = Address { to, from: me as u32, name: hash, call, taken, last: 0, kind: 0, told: 0 };
+                let about = ParcelAddress { to, from: me as u32, name: hash, call, taken, last: 0, kind: 0, notice: 0 };
                 mail.send(Parcel { about, rows: Block::default() });
                 has_sent = true;
             }

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use toml::{Table, Value};
 
-use super::key::Key;
+use super::key::ClusterKey;
 use webtwin_base::error::{Error, Result};
 
 /// Deadline of a cluster file without one.
@@ -30,21 +30,21 @@ pub const MOST: usize = 4096;
 
 /// Place where a job runs: processes and their worker threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cluster {
+pub struct ClusterLayout {
     /// Number of worker threads of each process, at least 1.
     pub workers: usize,
     /// Time that a process may take to join the others, and that it may be silent after that.
     pub deadline: Duration,
     /// Key that all processes share. Absent only if every address is loopback.
-    pub key: Key,
+    pub key: ClusterKey,
     /// `host:port` of each process, in order. Empty for a single process without a socket.
     pub addresses: Vec<String>,
 }
 
-impl Cluster {
+impl ClusterLayout {
     /// Returns a cluster of one process with `workers` threads and no socket.
-    pub fn local(workers: usize) -> Cluster {
-        Cluster { workers, deadline: DEADLINE, key: Key::none(), addresses: Vec::new() }
+    pub fn local(workers: usize) -> ClusterLayout {
+        ClusterLayout { workers, deadline: DEADLINE, key: ClusterKey::none(), addresses: Vec::new() }
     }
 
     /// Reads a cluster file and the key file that it names. The path of the key file is relative to
@@ -53,20 +53,20 @@ impl Cluster {
     /// # Errors
     /// Returns [`Error::Usage`] if a file cannot be read, and [`Error::Setting`] if a setting is
     /// invalid.
-    pub fn load(path: &Path) -> Result<Cluster> {
+    pub fn load(path: &Path) -> Result<ClusterLayout> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|cause| {
             Error::Usage(format!("cluster file {name}: {cause}; give a file as in cluster-config/"))
         })?;
-        Cluster::parse(&text, &name, path.parent().unwrap_or(Path::new("")))
+        ClusterLayout::parse(&text, &name, path.parent().unwrap_or(Path::new("")))
     }
 
     /// Parses the text of a cluster file. Messages call the file `file`. The paths of key files are
     /// relative to `folder`.
     ///
     /// # Errors
-    /// Returns the errors of [`Cluster::load`].
-    pub fn parse(text: &str, file: &str, folder: &Path) -> Result<Cluster> {
+    /// Returns the errors of [`ClusterLayout::load`].
+    pub fn parse(text: &str, file: &str, folder: &Path) -> Result<ClusterLayout> {
         let file = File(file);
         let table: Table = text.parse().map_err(|cause: toml::de::Error| {
             Error::Usage(format!("cluster file {}: {}", file.0, cause.to_string().trim().replace('\n', " ")))
@@ -99,15 +99,15 @@ impl Cluster {
         // A key is required as soon as one address can be reached from other machines.
         let open = addresses.iter().find(|address| !is_loopback(address));
         let key = match (key_file, key_env, open) {
-            (Some(path), _, open) => Key::read(&path, open.is_some())?,
-            (None, Some(name), _) => Key::from_environment(name)?,
-            (None, None, None) => Key::none(),
+            (Some(path), _, open) => ClusterKey::read(&path, open.is_some())?,
+            (None, Some(name), _) => ClusterKey::from_environment(name)?,
+            (None, None, None) => ClusterKey::none(),
             (None, None, Some(address)) => {
                 let must_be = format!("the path of a key file, because {address} can be reached from other machines");
                 return Err(file.wrong("key_file", None, &must_be));
             }
         };
-        Ok(Cluster { workers, deadline, key, addresses })
+        Ok(ClusterLayout { workers, deadline, key, addresses })
     }
 
     /// Returns the number of processes, at least 1.
@@ -228,8 +228,8 @@ mod tests {
 
     use super::*;
 
-    fn parse(text: &str) -> Result<Cluster> {
-        Cluster::parse(text, "c.toml", Path::new(""))
+    fn parse(text: &str) -> Result<ClusterLayout> {
+        ClusterLayout::parse(text, "c.toml", Path::new(""))
     }
 
     fn refusal(text: &str) -> String {
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn a_file_without_processes_is_one_process() {
         let cluster = parse("workers = 3").unwrap();
-        assert_eq!(cluster, Cluster::local(3));
+        assert_eq!(cluster, ClusterLayout::local(3));
         assert_eq!(cluster.processes(), 1);
     }
 
@@ -316,14 +316,14 @@ mod tests {
         std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
         let path = folder.path().join("c.toml");
         std::fs::write(&path, format!("key_file = \"k\"\n{}", processes(&["10.0.0.1:2101"]))).unwrap();
-        assert!(Cluster::load(&path).unwrap_err().to_string().contains("mode 0644"));
+        assert!(ClusterLayout::load(&path).unwrap_err().to_string().contains("mode 0644"));
         std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
-        assert!(!Cluster::load(&path).unwrap().key.is_none());
+        assert!(!ClusterLayout::load(&path).unwrap().key.is_none());
     }
 
     #[test]
     fn a_missing_cluster_file_is_named() {
-        let error = Cluster::load(Path::new("no/such.toml")).unwrap_err();
+        let error = ClusterLayout::load(Path::new("no/such.toml")).unwrap_err();
         assert!(error.to_string().contains("no/such.toml") && error.exit_code() == 2, "{error}");
     }
 
@@ -336,7 +336,8 @@ mod tests {
             assert_eq!(parse(text).unwrap().processes(), processes);
         }
         let folder = tempfile::tempdir().unwrap();
-        let error = Cluster::parse(include_str!("../../cluster-config/four-hosts.example.toml"), "c", folder.path());
+        let error =
+            ClusterLayout::parse(include_str!("../../cluster-config/four-hosts.example.toml"), "c", folder.path());
         let line = error.unwrap_err().to_string();
         assert!(line.starts_with("key file "), "everything but the key is in order: {line}");
     }

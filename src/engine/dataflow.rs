@@ -25,7 +25,7 @@ use webtwin_base::error::{Error, Result};
 pub type Fallible<T> = std::result::Result<T, Box<Error>>;
 
 /// Stream of rows. The time of a row is the number of the part of the work that produced it.
-pub type Rows<'s, T> = StreamVec<'s, u64, T>;
+pub type RowStream<'s, T> = StreamVec<'s, u64, T>;
 
 /// Collector of the errors of a worker's operators.
 #[derive(Debug, Clone, Default)]
@@ -33,16 +33,16 @@ pub struct Failures(Rc<RefCell<Option<Error>>>);
 
 impl Failures {
     /// Records an error, unless an earlier one is recorded.
-    pub fn tell(&self, error: Error) {
+    pub fn notify(&self, error: Error) {
         self.0.borrow_mut().get_or_insert(error);
     }
 
     /// Removes and records the errors among `rows`, and returns the stream of the others.
-    pub fn divert<'s, T: Clone + 'static>(&self, rows: Rows<'s, Fallible<T>>) -> Rows<'s, T> {
+    pub fn divert<'s, T: Clone + 'static>(&self, rows: RowStream<'s, Fallible<T>>) -> RowStream<'s, T> {
         let (rows, errors) = rows.ok_err(|row| row);
-        let told = self.clone();
+        let notice = self.clone();
         errors.container::<Vec<Box<Error>>>().sink(Pipeline, "failures", move |(errors, _)| {
-            errors.for_each(|_, errors| errors.drain(..).for_each(|error| told.tell(*error)));
+            errors.for_each(|_, errors| errors.drain(..).for_each(|error| notice.notify(*error)));
         });
         rows.container::<Vec<T>>()
     }

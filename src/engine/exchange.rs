@@ -8,10 +8,10 @@ use bytemuck::Pod;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::block::{Address, Block};
+use super::block::{Block, ParcelAddress};
 use super::carry::Outbox;
 use super::net::Net;
-use super::row::IntoRow;
+use super::row::TryIntoRow;
 use webtwin_base::error::{Error, Result};
 
 /// Maximum number of rows that are sent before the worker receives.
@@ -50,7 +50,7 @@ impl OpenBlocks {
 /// more.
 #[inline]
 fn push_some<T: Pod>(
-    rows: &mut impl Iterator<Item: IntoRow<T>>,
+    rows: &mut impl Iterator<Item: TryIntoRow<T>>,
     to: impl Fn(&T) -> usize,
     open: &mut OpenBlocks,
     outbox: &mut Outbox<'_>,
@@ -99,7 +99,7 @@ fn send_all(open: &mut [Vec<u8>], outbox: &mut Outbox<'_>) {
 /// Calls `each` with every row of a block of serialised rows.
 fn each_value<T: DeserializeOwned>(
     name: &str,
-    about: &Address,
+    about: &ParcelAddress,
     block: &Block,
     mut each: impl FnMut(T) -> Result<()>,
 ) -> Result<()> {
@@ -128,7 +128,7 @@ impl Net<'_> {
     pub fn exchange<T: Pod>(
         &mut self,
         name: &str,
-        rows: impl IntoIterator<Item: IntoRow<T>>,
+        rows: impl IntoIterator<Item: TryIntoRow<T>>,
         to: impl Fn(&T) -> usize,
     ) -> Result<Vec<T>> {
         let mut arrived = Vec::new();
@@ -160,11 +160,11 @@ impl Net<'_> {
     pub fn exchange_into<T: Pod>(
         &mut self,
         name: &str,
-        rows: impl IntoIterator<Item: IntoRow<T>>,
+        rows: impl IntoIterator<Item: TryIntoRow<T>>,
         to: impl Fn(&T) -> usize,
         take: impl FnMut(&[T]) -> Result<()>,
     ) -> Result<()> {
-        self.exchange_telling(name, 0, rows, to, take).map(drop)
+        self.exchange_with_reports(name, 0, rows, to, take).map(drop)
     }
 
     /// Exchanges rows like [`Net::exchange_into`], and also sends the number `mine` to every
@@ -172,11 +172,11 @@ impl Net<'_> {
     ///
     /// # Errors
     /// Returns the errors of [`Net::exchange_into`].
-    pub fn exchange_telling<T: Pod>(
+    pub fn exchange_with_reports<T: Pod>(
         &mut self,
         name: &str,
         mine: u64,
-        rows: impl IntoIterator<Item: IntoRow<T>>,
+        rows: impl IntoIterator<Item: TryIntoRow<T>>,
         to: impl Fn(&T) -> usize,
         take: impl FnMut(&[T]) -> Result<()>,
     ) -> Result<Vec<u64>> {
@@ -193,12 +193,12 @@ impl Net<'_> {
         &mut self,
         name: &str,
         (first, first_to, mut take_first): (
-            impl IntoIterator<Item: IntoRow<T>>,
+            impl IntoIterator<Item: TryIntoRow<T>>,
             impl Fn(&T) -> usize,
             impl FnMut(&[T]) -> Result<()>,
         ),
         (second, second_to, mut take_second): (
-            impl IntoIterator<Item: IntoRow<U>>,
+            impl IntoIterator<Item: TryIntoRow<U>>,
             impl Fn(&U) -> usize,
             impl FnMut(&[U]) -> Result<()>,
         ),
@@ -248,7 +248,7 @@ impl Net<'_> {
     fn exchange_blocks<T: Pod>(
         &mut self,
         name: &str,
-        told: u64,
+        notice: u64,
         mut take: impl FnMut(&[T]) -> Result<()>,
         mut fill: impl FnMut(&mut OpenBlocks, &mut Outbox<'_>) -> Result<bool>,
     ) -> Result<Vec<u64>> {
@@ -260,7 +260,7 @@ impl Net<'_> {
             }
             Ok(more)
         };
-        self.carry(name, told, &mut produce, &mut |_, block| take(block.rows()))
+        self.carry(name, notice, &mut produce, &mut |_, block| take(block.rows()))
     }
 
     /// Exchanges values like [`Net::exchange_values`], and passes those that arrive to `take` one
@@ -368,7 +368,7 @@ impl Net<'_> {
                 // Must precede the last parcel, because the receiver fetches the rows when that
                 // arrives.
                 for (to, rows) in beside.clone().zip(&mut stay) {
-                    shared.board.hand_over((call, me, to), std::mem::take(rows));
+                    shared.board.pass_on((call, me, to), std::mem::take(rows));
                 }
             }
             Ok(more)

@@ -191,13 +191,18 @@ impl FrameReader {
     }
 
     /// Reads the next frame. Its payload is written to the beginning of `into` if payload and tag
-    /// fit there, and to `aside` otherwise. Returns the number of bytes written to `into`. After an
+    /// fit there, and to `overflow` otherwise. Returns the number of bytes written to `into`. After an
     /// error the content of `into` is unspecified.
     ///
     /// # Errors
     /// Returns any error of the socket, and [`io::ErrorKind::InvalidData`] if the bytes are not the
     /// frame that was sent.
-    pub fn next(&mut self, from: &mut impl Read, into: &mut [u8], aside: &mut Vec<u8>) -> io::Result<(Frame, usize)> {
+    pub fn next(
+        &mut self,
+        from: &mut impl Read,
+        into: &mut [u8],
+        overflow: &mut Vec<u8>,
+    ) -> io::Result<(Frame, usize)> {
         let damaged = || io::Error::new(io::ErrorKind::InvalidData, "bytes were damaged on the way");
         let direction = &mut self.direction;
         let mut header = [0; HEADER];
@@ -209,11 +214,11 @@ impl FrameReader {
         if header != direction.header(length) || bytes > LONGEST {
             return Err(damaged());
         }
-        aside.clear();
-        let goes_aside = into.len() < bytes + TAG;
-        let payload = if goes_aside {
-            aside.resize(bytes + TAG, 0);
-            &mut aside[..]
+        overflow.clear();
+        let goes_to_overflow = into.len() < bytes + TAG;
+        let payload = if goes_to_overflow {
+            overflow.resize(bytes + TAG, 0);
+            &mut overflow[..]
         } else {
             &mut into[..bytes + TAG]
         };
@@ -233,8 +238,8 @@ impl FrameReader {
                 }
             }
         }
-        aside.truncate(if goes_aside { bytes } else { 0 });
+        overflow.truncate(if goes_to_overflow { bytes } else { 0 });
         direction.next += 1;
-        Ok((what, if goes_aside { 0 } else { bytes }))
+        Ok((what, if goes_to_overflow { 0 } else { bytes }))
     }
 }

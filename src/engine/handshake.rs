@@ -29,10 +29,10 @@ use sha2::{Digest, Sha256};
 use snow::HandshakeState;
 use xxhash_rust::xxh3::Xxh3Default;
 
-use super::cluster_file::Cluster;
+use super::cluster_file::ClusterLayout;
 pub use super::frames::Session;
 use super::frames::TAG;
-use super::key::Key;
+use super::key::ClusterKey;
 use webtwin_base::error::Error;
 
 const MAGIC: [u8; 8] = *b"webtwin\n";
@@ -72,7 +72,7 @@ pub struct Identity {
 
 impl Identity {
     /// Returns the identity of this start of process `process`.
-    pub fn new(cluster: &Cluster, process: usize, job_digest: [u8; 32]) -> Identity {
+    pub fn new(cluster: &ClusterLayout, process: usize, job_digest: [u8; 32]) -> Identity {
         Identity {
             process: process as u32,
             processes: cluster.processes() as u32,
@@ -162,7 +162,7 @@ fn random<const N: usize>() -> [u8; N] {
 
 /// Purpose of a connection. Each pair of processes has one connection of each purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Purpose {
+pub enum ConnectionPurpose {
     /// Traffic of timely's workers.
     Data = 1,
     /// Signs of life, and the reason when a process gives up.
@@ -210,9 +210,9 @@ const fn message<T>() -> usize {
 
 /// Returns one side of the Noise handshake, bound to the messages that were exchanged in the clear.
 fn noise(psk: &[u8; 32], greeting: &Greeting, hello: &Hello, dials: bool) -> HandshakeState {
-    let said = [bytemuck::bytes_of(greeting), bytemuck::bytes_of(hello)].concat();
+    let reply = [bytemuck::bytes_of(greeting), bytemuck::bytes_of(hello)].concat();
     let builder = snow::Builder::new(NOISE.parse().expect("the name of a protocol"));
-    let state = builder.psk(0, psk).and_then(|builder| builder.prologue(&said)).and_then(|builder| match dials {
+    let state = builder.psk(0, psk).and_then(|builder| builder.prologue(&reply)).and_then(|builder| match dials {
         true => builder.build_initiator(),
         false => builder.build_responder(),
     });
@@ -256,7 +256,7 @@ pub(super) fn sessions(keyed: bool) -> [Session; 2] {
 #[derive(Debug)]
 pub enum Arrival {
     /// A peer. The connection is ready for its purpose.
-    Joined(Identity, Purpose, Session),
+    Joined(Identity, ConnectionPurpose, Session),
     /// A process that holds the key but differs in something that must be equal. It ends the run.
     Conflict(Error),
     /// A second start of a process whose number, given here, has already joined. It does not end
@@ -273,7 +273,12 @@ pub enum Arrival {
 
 /// Performs the acceptor's side of the handshake. `admit` decides if a matching peer may take the
 /// place of its process.
-pub fn accept(stream: &TcpStream, me: &Identity, key: &Key, admit: impl FnOnce(&Identity, Purpose) -> bool) -> Arrival {
+pub fn accept(
+    stream: &TcpStream,
+    me: &Identity,
+    key: &ClusterKey,
+    admit: impl FnOnce(&Identity, ConnectionPurpose) -> bool,
+) -> Arrival {
     accept_within(PATIENCE, stream, me, key, admit)
         .unwrap_or_else(|cause| Arrival::Stranger { claims: None, reason: cause.to_string() })
 }
@@ -282,8 +287,8 @@ fn accept_within(
     patience: Duration,
     stream: &TcpStream,
     me: &Identity,
-    key: &Key,
-    admit: impl FnOnce(&Identity, Purpose) -> bool,
+    key: &ClusterKey,
+    admit: impl FnOnce(&Identity, ConnectionPurpose) -> bool,
 ) -> io::Result<Arrival> {
     let mut stream = Timed { stream, until: Instant::now() + patience };
     let greeting = Greeting { magic: MAGIC, version: VERSION, nonce: random() };
@@ -318,8 +323,8 @@ fn accept_within(
     };
 
     let purpose = match purpose {
-        1 => Purpose::Data,
-        2 => Purpose::Heartbeat,
+        1 => ConnectionPurpose::Data,
+        2 => ConnectionPurpose::Heartbeat,
         other => return stranger(Some(who.process), format!("it asks for purpose {other}")),
     };
     let conflict = me.conflict(&who);
@@ -353,8 +358,8 @@ pub enum Miss {
 pub fn dial(
     stream: &TcpStream,
     me: &Identity,
-    key: &Key,
-    purpose: Purpose,
+    key: &ClusterKey,
+    purpose: ConnectionPurpose,
     to: u32,
     address: &str,
 ) -> Result<Session, Miss> {
@@ -457,13 +462,16 @@ mod tests {
 
     fn meet(dialer: Identity, admit: bool) -> (Arrival, Result<Session, Miss>) {
         let (here, there) = pair();
-        let dialed = std::thread::spawn(move || dial(&there, &dialer, &Key::none(), Purpose::Data, 0, "there"));
-        (accept(&here, &identity(0), &Key::none(), |_, _| admit), dialed.join().unwrap())
+        let dialed =
+            std::thread::spawn(move || dial(&there, &dialer, &ClusterKey::none(), ConnectionPurpose::Data, 0, "there"));
+        (accept(&here, &identity(0), &ClusterKey::none(), |_, _| admit), dialed.join().unwrap())
     }
 
     #[test]
     fn both_sides_hold_one_session_afterwards() {
-        let (Arrival::Joined(who, Purpose::Data, here), Ok(there)) = meet(identity(1), true) else { panic!() };
+        let (Arrival::Joined(who, ConnectionPurpose::Data, here), Ok(there)) = meet(identity(1), true) else {
+            panic!()
+        };
         assert_eq!((who, here.hash), (identity(1), there.hash));
     }
 
@@ -490,17 +498,21 @@ mod tests {
     fn while_a_key_is_replaced_old_and_new_processes_meet() {
         let (old, new) = ("the old key, of 32 bytes and more", "the new key, of 32 bytes and more");
         let both = [format!("{old}\n{new}"), format!("{new}\n{old}")];
-        let key = |text: &str| Key::parse(text.as_bytes()).unwrap();
+        let key = |text: &str| ClusterKey::parse(text.as_bytes()).unwrap();
         let meet = |dials: &str, answers: &str| {
             let ((here, there), dials) = (pair(), key(dials));
-            let dialed = std::thread::spawn(move || dial(&there, &identity(1), &dials, Purpose::Heartbeat, 0, "there"));
+            let dialed = std::thread::spawn(move || {
+                dial(&there, &identity(1), &dials, ConnectionPurpose::Heartbeat, 0, "there")
+            });
             let arrival = accept(&here, &identity(0), &key(answers), |_, _| true);
             (arrival, dialed.join().unwrap())
         };
         for (dials, answers) in
             [(old, &*both[0]), (&both[0], old), (&both[0], &both[1]), (&both[1], &both[0]), (new, &both[1])]
         {
-            let (Arrival::Joined(_, Purpose::Heartbeat, here), Ok(there)) = meet(dials, answers) else { panic!() };
+            let (Arrival::Joined(_, ConnectionPurpose::Heartbeat, here), Ok(there)) = meet(dials, answers) else {
+                panic!()
+            };
             assert!(here.hash == there.hash && here.ciphers.is_some() && there.ciphers.is_some());
         }
         for (dials, answers) in [(old, new), (&*both[1], old)] {
@@ -516,14 +528,16 @@ mod tests {
         let (mut here, there) = pair();
         let me =
             Identity { build: text("0.1.0 a build of ours"), job: *b"the digest of a job, in 32 bytes", ..identity(1) };
-        let dialed = std::thread::spawn(move || dial(&there, &me, &Key::none(), Purpose::Data, 0, "there").map(drop));
+        let dialed = std::thread::spawn(move || {
+            dial(&there, &me, &ClusterKey::none(), ConnectionPurpose::Data, 0, "there").map(drop)
+        });
         here.write_all(bytemuck::bytes_of(&Greeting { magic: MAGIC, version: VERSION, nonce: [3; 32] })).unwrap();
         let mut sent = vec![0; size_of::<Hello>() + message::<Request>()];
         here.read_exact(&mut sent).unwrap();
         drop(here);
         assert!(matches!(dialed.join().unwrap(), Err(Miss::Again(_))));
-        let said = |what: &[u8]| sent.windows(what.len()).any(|bytes| bytes == what);
-        assert!(said(&MAGIC) && !said(b"build of ours") && !said(b"digest"));
+        let reply = |what: &[u8]| sent.windows(what.len()).any(|bytes| bytes == what);
+        assert!(reply(&MAGIC) && !reply(b"build of ours") && !reply(b"digest"));
     }
 
     #[test]
@@ -536,13 +550,15 @@ mod tests {
     fn another_version_of_the_protocol_is_named() {
         let (here, mut there) = pair();
         there.write_all(&[&MAGIC[..], &9u32.to_le_bytes()].concat()).unwrap();
-        let Arrival::Stranger { reason, .. } = accept(&here, &identity(0), &Key::none(), |_, _| true) else { panic!() };
+        let Arrival::Stranger { reason, .. } = accept(&here, &identity(0), &ClusterKey::none(), |_, _| true) else {
+            panic!()
+        };
         assert!(reason.contains("version 9"), "{reason}");
 
         let (mut here, there) = pair();
         let greeting = Greeting { magic: MAGIC, version: 9, nonce: [0; 32] };
         here.write_all(bytemuck::bytes_of(&greeting)).unwrap();
-        let miss = dial(&there, &identity(1), &Key::none(), Purpose::Data, 0, "there").unwrap_err();
+        let miss = dial(&there, &identity(1), &ClusterKey::none(), ConnectionPurpose::Data, 0, "there").unwrap_err();
         assert!(matches!(miss, Miss::Final(error) if error.to_string().contains("version 9")));
     }
 
@@ -562,7 +578,7 @@ mod tests {
             }
         });
         let patience = Duration::from_millis(100);
-        let met = accept_within(patience, &here, &identity(0), &Key::none(), |_, _| true);
+        let met = accept_within(patience, &here, &identity(0), &ClusterKey::none(), |_, _| true);
         // The error is that of the system for a read that timed out, or that of `Timed` before the
         // next read.
         let kind = met.unwrap_err().kind();

@@ -16,9 +16,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::frames::{Frame, FrameReader, FrameWriter, LONGEST, Session};
-use super::listener::{Heard, Listener};
-use super::stop::{Phase, Stop};
-use webtwin_base::console::tell;
+use super::listener::{Listener, PeerListener};
+use super::stop::{RunPhase, Stop};
+use webtwin_base::console::notify;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::leftovers::exit;
 use webtwin_base::threads;
@@ -41,7 +41,7 @@ pub struct Heartbeat {
     stop: Arc<Stop>,
     peers: Arc<Mutex<Vec<Peer>>>,
     /// Channel for peers to listen to, and the socket that wakes the listening thread.
-    newcomers: Sender<Heard>,
+    newcomers: Sender<PeerListener>,
     wake: UnixStream,
     /// Dropped as soon as the run has returned.
     running: Option<Sender<()>>,
@@ -76,7 +76,7 @@ impl Heartbeat {
         let lost = |cause: io::Error| Error::PeerLost(format!("{peer}: {cause}"));
         socket.set_write_timeout(Some(BEAT)).map_err(lost)?;
         let listen = socket.try_clone().map_err(lost)?;
-        let heard = Heard::new(peer, listen, FrameReader::new(session, here));
+        let heard = PeerListener::new(peer, listen, FrameReader::new(session, here));
         // The send cannot fail: the listener lives as long as this heartbeat.
         let _ = self.newcomers.send(heard);
         (&self.wake).write_all(&[0]).map_err(lost)?;
@@ -139,13 +139,13 @@ impl Beater {
         let mut last = Instant::now();
         loop {
             match self.stop.wait(interval) {
-                Phase::Running => self.tell_all(Frame::Alive, &[]),
-                Phase::Over => {
-                    self.tell_all(Frame::End, &[]);
+                RunPhase::Running => self.send_to_all(Frame::Alive, &[]),
+                RunPhase::Over => {
+                    self.send_to_all(Frame::End, &[]);
                     return;
                 }
-                Phase::Stopped(error) => {
-                    self.tell_all(Frame::Payload, &farewell(&error));
+                RunPhase::Stopped(error) => {
+                    self.send_to_all(Frame::Payload, &farewell(&error));
                     if let Err(RecvTimeoutError::Timeout) = self.returned.recv_timeout(PATIENCE) {
                         end_process(&error);
                     }
@@ -167,10 +167,10 @@ impl Beater {
 
     /// Sends a frame to every peer. A peer that does not accept it is noticed by the listening
     /// thread.
-    fn tell_all(&self, what: Frame, payload: &[u8]) {
+    fn send_to_all(&self, what: Frame, payload: &[u8]) {
         for Peer { socket, frames } in self.peers().iter_mut() {
-            let told = frames.send(socket, what, payload);
-            if what != Frame::Alive || told.is_err() {
+            let notice = frames.send(socket, what, payload);
+            if what != Frame::Alive || notice.is_err() {
                 let _ = socket.shutdown(Shutdown::Write);
             }
         }
@@ -183,18 +183,18 @@ impl Beater {
 
 /// Ends the process, because the run was stopped and a worker has not returned within [`PATIENCE`].
 fn end_process(error: &Error) -> ! {
-    tell(format_args!("error: {error}"));
+    notify(format_args!("error: {error}"));
     exit(error.exit_code())
 }
 
 /// Encodes the reason why this process gives up, in one frame. A reason that is too long for a
 /// frame is replaced by a general one.
 fn farewell(error: &Error) -> Vec<u8> {
-    let told = |error: &Error| serde_json::to_vec(error).expect("an error is plain strings and numbers");
-    let reason = told(error);
+    let notice = |error: &Error| serde_json::to_vec(error).expect("an error is plain strings and numbers");
+    let reason = notice(error);
     match reason.len() <= LONGEST {
         true => reason,
-        false => told(&Error::PeerLost("a peer gave up; see its own last message".into())),
+        false => notice(&Error::PeerLost("a peer gave up; see its own last message".into())),
     }
 }
 
@@ -234,7 +234,7 @@ mod tests {
 
     fn end(heartbeat: &Heartbeat) -> String {
         match heartbeat.stop.wait(DEADLINE * 5 / 2) {
-            Phase::Stopped(error) => format!("{} {error}", error.exit_code()),
+            RunPhase::Stopped(error) => format!("{} {error}", error.exit_code()),
             phase => format!("{phase:?}"),
         }
     }

@@ -12,7 +12,7 @@ use webtwin_base::key_file::check_private;
 /// Minimum length of a key in bytes, without the white space around a text.
 const SHORTEST: usize = 32;
 
-/// Key that all processes of a cluster share. Without a key ([`Key::none`]) a handshake still
+/// Key that all processes of a cluster share. Without a key ([`ClusterKey::none`]) a handshake still
 /// compares settings, but does not authenticate the peer. Only loopback clusters may run without a
 /// key.
 ///
@@ -20,18 +20,18 @@ const SHORTEST: usize = 32;
 /// connections made with either. To rotate: add the new key as the second one everywhere, then
 /// exchange the two, then remove the old one. No run has to stop for it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key(Vec<Vec<u8>>);
+pub struct ClusterKey(Vec<Vec<u8>>);
 
-impl fmt::Debug for Key {
+impl fmt::Debug for ClusterKey {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(if self.0.is_empty() { "Key(none)" } else { "Key(***)" })
     }
 }
 
-impl Key {
+impl ClusterKey {
     /// Returns the absent key.
-    pub fn none() -> Key {
-        Key(Vec::new())
+    pub fn none() -> ClusterKey {
+        ClusterKey(Vec::new())
     }
 
     /// Reads a key file. A text file has one key on each line, and white space around it is
@@ -40,13 +40,13 @@ impl Key {
     /// # Errors
     /// Returns [`Error::Usage`] if the file cannot be read, if a key has fewer than 32 bytes, or if
     /// `private` is set and users other than the owner may read the file.
-    pub fn read(path: &Path, private: bool) -> Result<Key> {
+    pub fn read(path: &Path, private: bool) -> Result<ClusterKey> {
         let wrong = |what: String| Error::Usage(format!("key file {}: {what}", path.display()));
         let content = std::fs::read(path).map_err(|cause| wrong(cause.to_string()))?;
         if private {
             check_private(path).map_err(wrong)?;
         }
-        Key::parse(&content).map_err(wrong)
+        ClusterKey::parse(&content).map_err(wrong)
     }
 
     /// Reads the key from an environment variable, which has the format of a key file.
@@ -54,13 +54,13 @@ impl Key {
     /// # Errors
     /// Returns [`Error::Usage`] if the variable is not set, or if a key in it has fewer than 32
     /// bytes.
-    pub fn from_environment(name: &str) -> Result<Key> {
+    pub fn from_environment(name: &str) -> Result<ClusterKey> {
         let wrong = |what: String| Error::Usage(format!("environment variable {name}: {what}"));
         let content = std::env::var_os(name).ok_or_else(|| wrong("it is not set".into()))?;
-        Key::parse(content.as_encoded_bytes()).map_err(wrong)
+        ClusterKey::parse(content.as_encoded_bytes()).map_err(wrong)
     }
 
-    pub(super) fn parse(content: &[u8]) -> std::result::Result<Key, String> {
+    pub(super) fn parse(content: &[u8]) -> std::result::Result<ClusterKey, String> {
         let keys: Vec<Vec<u8>> = match str::from_utf8(content) {
             Ok(text) => {
                 text.lines().map(str::trim_ascii).filter(|line| !line.is_empty()).map(|line| line.into()).collect()
@@ -73,7 +73,7 @@ impl Key {
                 "a key in it has {shortest} bytes, but needs {SHORTEST} or more; make one with: head -c 32 /dev/urandom | \
                  base64"
             )),
-            false => Ok(Key(keys)),
+            false => Ok(ClusterKey(keys)),
         }
     }
 
@@ -113,7 +113,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         std::fs::write(&path, format!(" {SECRET}\n")).unwrap();
-        assert_eq!(Key::read(&path, false).unwrap(), Key(vec![SECRET.into()]));
+        assert_eq!(ClusterKey::read(&path, false).unwrap(), ClusterKey(vec![SECRET.into()]));
     }
 
     #[test]
@@ -123,7 +123,7 @@ mod tests {
         let raw = [&b"\n"[..], &[0xff; 29], b"\t "].concat();
         std::fs::write(&path, &raw).unwrap();
         assert_eq!(raw.len(), SHORTEST);
-        assert_eq!(Key::read(&path, false).unwrap(), Key(vec![raw]));
+        assert_eq!(ClusterKey::read(&path, false).unwrap(), ClusterKey(vec![raw]));
     }
 
     #[test]
@@ -131,7 +131,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         std::fs::write(&path, &SECRET[1..]).unwrap();
-        let error = Key::read(&path, false).unwrap_err();
+        let error = ClusterKey::read(&path, false).unwrap_err();
         assert!(error.to_string().contains("has 31 bytes") && error.exit_code() == 2, "{error}");
     }
 
@@ -143,29 +143,29 @@ mod tests {
         let path = folder.path().join("key");
         std::fs::write(&path, SECRET).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(Key::read(&path, true).unwrap_err().to_string().contains("mode 0640"));
-        assert!(Key::read(&path, false).is_ok());
+        assert!(ClusterKey::read(&path, true).unwrap_err().to_string().contains("mode 0640"));
+        assert!(ClusterKey::read(&path, false).is_ok());
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
-        assert!(Key::read(&path, true).is_ok());
+        assert!(ClusterKey::read(&path, true).is_ok());
     }
 
     #[test]
     fn a_key_is_never_printed() {
-        assert_eq!(format!("{:?}", Key(vec![SECRET.into()])), "Key(***)");
+        assert_eq!(format!("{:?}", ClusterKey(vec![SECRET.into()])), "Key(***)");
     }
 
     #[test]
     fn each_line_is_a_key_and_the_first_is_the_one_to_dial_with() {
         let other = SECRET.to_uppercase();
-        let key = Key::parse(format!("{SECRET}\n\n {other}\r\n").as_bytes()).unwrap();
-        assert_eq!(key, Key(vec![SECRET.into(), other.clone().into()]));
-        let dialed = Key(vec![other.clone().into()]).psk();
+        let key = ClusterKey::parse(format!("{SECRET}\n\n {other}\r\n").as_bytes()).unwrap();
+        assert_eq!(key, ClusterKey(vec![SECRET.into(), other.clone().into()]));
+        let dialed = ClusterKey(vec![other.clone().into()]).psk();
         assert!(key.psk() != dialed && key.psks().any(|psk| psk == dialed));
         assert_eq!(
-            Key::parse(format!("{SECRET}\nshort").as_bytes()).unwrap_err().split(';').next(),
+            ClusterKey::parse(format!("{SECRET}\nshort").as_bytes()).unwrap_err().split(';').next(),
             Some("a key in it has 5 bytes, but needs 32 or more")
         );
-        assert!(Key::parse(b" \n").unwrap_err().contains("has 0 bytes"));
-        assert_ne!(Key::none().psk(), key.psk());
+        assert!(ClusterKey::parse(b" \n").unwrap_err().contains("has 0 bytes"));
+        assert_ne!(ClusterKey::none().psk(), key.psk());
     }
 }

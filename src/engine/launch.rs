@@ -13,7 +13,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::cluster_file::{Cluster, MOST};
+use super::cluster_file::{ClusterLayout, MOST};
 use webtwin_base::error::{Error, Result};
 
 /// Deadline for processes that a launcher starts.
@@ -45,7 +45,7 @@ impl Launcher {
     /// # Errors
     /// Returns [`Error::Usage`] if a variable is missing or has an impossible value, and
     /// [`Error::Setting`] under the conditions of a cluster file.
-    pub fn cluster(self, variable: impl Fn(&str) -> Option<String>) -> Result<(Cluster, usize)> {
+    pub fn cluster(self, variable: impl Fn(&str) -> Option<String>) -> Result<(ClusterLayout, usize)> {
         let variables = Variables { launcher: self, get: &variable };
         let (process, workers, addresses) = match self {
             Launcher::Slurm => variables.slurm()?,
@@ -59,7 +59,7 @@ impl Launcher {
                 writeln!(text, "[[process]]\naddress = {address:?}").expect("a text takes what is written to it");
             }
         }
-        let cluster = Cluster::parse(&text, self.name(), Path::new(""))?;
+        let cluster = ClusterLayout::parse(&text, self.name(), Path::new(""))?;
         cluster.check_process(process)?;
         Ok((cluster, process))
     }

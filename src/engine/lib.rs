@@ -1,7 +1,7 @@
 //! Execution engine: runs one program on the workers of one or more processes and moves rows
 //! between them.
 //!
-//! A program is a function of a [`Net`]. [`run()`] runs it on every worker of a [`Cluster`]. timely
+//! A program is a function of a [`Net`]. [`run()`] runs it on every worker of a [`ClusterLayout`]. timely
 //! transports the rows. This crate adds what timely leaves open: which processes may join, a check
 //! that all of them compute the same job, common termination after a failure, and a bound on the
 //! rows in flight.
@@ -51,12 +51,12 @@ mod row;
 mod run;
 mod share;
 
-pub use cluster_file::Cluster;
-pub use dataflow::{Failures, Fallible, Position, Rows};
+pub use cluster_file::ClusterLayout;
+pub use dataflow::{Failures, Fallible, Position, RowStream};
 pub use interrupt::interrupt;
 pub use launch::Launcher;
 pub use net::Net;
 pub use owners::{HashOwners, Owners, RoundRobin};
-pub use row::IntoRow;
+pub use row::TryIntoRow;
 pub use run::run;
 pub use share::AT_ONCE_BYTES;

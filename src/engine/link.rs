@@ -24,10 +24,10 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use timely::communication::allocator::zero_copy::stream::Stream;
 
-use super::buffers::{Place, need};
+use super::buffers::{ReadPosition, need};
 use super::frames::{Frame, FrameReader, FrameWriter, LONGEST, Session};
 use super::heartbeat::{beat, lost};
-use super::stop::{Phase, Stop};
+use super::stop::{RunPhase, Stop};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::threads;
 
@@ -70,7 +70,7 @@ impl Outgoing {
 ///
 /// timely clones a link once for the thread that sends and once for the one that receives, before
 /// either begins. So the number of the next incoming frame need not be shared between clones.
-pub(super) struct Link {
+pub(super) struct PeerLink {
     socket: BufReader<TcpStream>,
     peer: Arc<str>,
     stop: Arc<Stop>,
@@ -82,10 +82,10 @@ pub(super) struct Link {
     taken: usize,
     ended: bool,
     /// Position in the messages that timely has read.
-    place: Place,
+    place: ReadPosition,
 }
 
-impl Link {
+impl PeerLink {
     /// Returns a link of process `here` to process `there` over an authenticated connection.
     /// Messages call the peer `peer`.
     ///
@@ -97,9 +97,9 @@ impl Link {
         (here, there): (usize, usize),
         peer: &str,
         stop: Arc<Stop>,
-    ) -> io::Result<Link> {
+    ) -> io::Result<PeerLink> {
         let outgoing = Outgoing { socket: socket.try_clone()?, frames: FrameWriter::new(session, there), ended: false };
-        Ok(Link {
+        Ok(PeerLink {
             socket: BufReader::with_capacity(READ_AHEAD, socket),
             peer: peer.into(),
             stop,
@@ -108,7 +108,7 @@ impl Link {
             frame: Vec::new(),
             taken: 0,
             ended: false,
-            place: Place::default(),
+            place: ReadPosition::default(),
         })
     }
 
@@ -162,7 +162,7 @@ fn silent(peer: &str, socket: &TcpStream) -> Error {
 /// # Errors
 /// Returns [`Error::PeerLost`] if a socket is already broken, and [`Error::NoThread`] if the thread
 /// cannot be started.
-pub(super) fn watch(links: &[Option<Link>], deadline: Duration, stop: Arc<Stop>) -> Result<()> {
+pub(super) fn watch(links: &[Option<PeerLink>], deadline: Duration, stop: Arc<Stop>) -> Result<()> {
     let mut watched = Vec::new();
     for link in links.iter().flatten() {
         let patience = Some(deadline + deadline / 2);
@@ -170,7 +170,7 @@ pub(super) fn watch(links: &[Option<Link>], deadline: Duration, stop: Arc<Stop>)
         watched.push((Arc::downgrade(&link.outgoing), Arc::clone(&link.peer)));
     }
     let give_signs = move || {
-        while let Phase::Running = stop.wait(beat(deadline)) {
+        while let RunPhase::Running = stop.wait(beat(deadline)) {
             watched.retain(|(outgoing, peer)| {
                 give_sign(outgoing).unwrap_or_else(|cause| {
                     stop.stop_unless_explained(lost(peer, &cause));
@@ -200,7 +200,7 @@ fn give_sign(outgoing: &Weak<Mutex<Outgoing>>) -> io::Result<bool> {
     }
 }
 
-impl Read for Link {
+impl Read for PeerLink {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.taken == self.frame.len() && !self.ended {
             match self.next_frame(buffer) {
@@ -224,7 +224,7 @@ impl Read for Link {
     }
 }
 
-impl Write for Link {
+impl Write for PeerLink {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         let payload = &buffer[..buffer.len().min(LONGEST)];
         let sent = if payload.is_empty() { Ok(()) } else { self.outgoing().send(Frame::Payload, payload) };
@@ -239,9 +239,9 @@ impl Write for Link {
     }
 }
 
-impl Stream for Link {
+impl Stream for PeerLink {
     fn try_clone(&self) -> io::Result<Self> {
-        Ok(Link {
+        Ok(PeerLink {
             socket: BufReader::with_capacity(self.socket.capacity(), self.socket.get_ref().try_clone()?),
             peer: Arc::clone(&self.peer),
             stop: Arc::clone(&self.stop),
@@ -250,7 +250,7 @@ impl Stream for Link {
             frame: Vec::new(),
             taken: 0,
             ended: false,
-            place: Place::default(),
+            place: ReadPosition::default(),
         })
     }
 
@@ -275,7 +275,7 @@ mod tests {
     use super::*;
     use crate::frames::TAG;
     use crate::handshake::sessions;
-    use crate::stop::Phase;
+    use crate::stop::RunPhase;
 
     fn sockets() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -283,9 +283,9 @@ mod tests {
         (listener.accept().unwrap().0, dialer)
     }
 
-    fn link(socket: TcpStream, session: &Session, ends: (usize, usize)) -> (Link, Arc<Stop>) {
+    fn link(socket: TcpStream, session: &Session, ends: (usize, usize)) -> (PeerLink, Arc<Stop>) {
         let stop = Arc::new(Stop::new());
-        (Link::new(socket, session, ends, "process 9", Arc::clone(&stop)).unwrap(), stop)
+        (PeerLink::new(socket, session, ends, "process 9", Arc::clone(&stop)).unwrap(), stop)
     }
 
     /// Returns the bytes that process 0 sends by three writes, a sign of life after each, and the
@@ -320,7 +320,7 @@ mod tests {
             if let Ok(bytes) = receive.recv_timeout(Duration::from_millis(5)) {
                 return Ok(bytes);
             }
-            if let Phase::Stopped(error) = stop.wait(Duration::ZERO) {
+            if let RunPhase::Stopped(error) = stop.wait(Duration::ZERO) {
                 assert_eq!(error.exit_code(), 7);
                 return Err(error.to_string());
             }
@@ -352,11 +352,11 @@ mod tests {
             let (mut from, mut to) = (link(one, &here, (0, 1)).0, link(other, &there, (1, 0)).0);
             let arrived = std::thread::spawn(move || {
                 // Reads with a buffer that fits a whole frame, and with a smaller one.
-                let (mut bytes, mut room) = (Vec::new(), [0; 100_000]);
-                for length in [room.len(), 1000].into_iter().cycle() {
-                    match to.read(&mut room[..length]).unwrap() {
+                let (mut bytes, mut space) = (Vec::new(), [0; 100_000]);
+                for length in [space.len(), 1000].into_iter().cycle() {
+                    match to.read(&mut space[..length]).unwrap() {
                         0 => return bytes,
-                        read => bytes.extend_from_slice(&room[..read]),
+                        read => bytes.extend_from_slice(&space[..read]),
                     }
                 }
                 unreachable!("the end comes")

@@ -20,10 +20,10 @@ pub(super) struct Listener {
     stop: Arc<Stop>,
     deadline: Duration,
     /// Peers that have not announced their end.
-    peers: Vec<Heard>,
+    peers: Vec<PeerListener>,
     /// Error of the first broken connection, and the time until which a better reason is awaited.
     lost: Option<(Error, Instant)>,
-    new: Receiver<Heard>,
+    new: Receiver<PeerListener>,
     /// Socket that wakes this thread; `None` once no other peer can join.
     awake: Option<UnixStream>,
 }
@@ -31,7 +31,7 @@ pub(super) struct Listener {
 impl Listener {
     /// Returns a listener to the peers that arrive through `new`. `awake` receives a byte for each
     /// of them. The listener runs until both are closed and no peer is left.
-    pub(super) fn new(stop: Arc<Stop>, deadline: Duration, new: Receiver<Heard>, awake: UnixStream) -> Listener {
+    pub(super) fn new(stop: Arc<Stop>, deadline: Duration, new: Receiver<PeerListener>, awake: UnixStream) -> Listener {
         Listener { stop, deadline, peers: Vec::new(), lost: None, new, awake: Some(awake) }
     }
 
@@ -75,7 +75,7 @@ impl Listener {
 
     /// Processes the data of a peer if `heard` is true. Returns the peer while more is expected of
     /// it.
-    fn goes_on(&mut self, mut peer: Heard, heard: bool) -> Option<Heard> {
+    fn goes_on(&mut self, mut peer: PeerListener, heard: bool) -> Option<PeerListener> {
         let (name, deadline) = (&peer.name, self.deadline);
         if !heard && peer.last.elapsed() < deadline {
             return Some(peer);
@@ -88,9 +88,9 @@ impl Listener {
             return None;
         }
         match peer.hear() {
-            Ok(Said::Nothing) => return Some(peer),
-            Ok(Said::Goodbye) => {}
-            Ok(Said::Farewell(error)) => {
+            Ok(PeerMessage::Nothing) => return Some(peer),
+            Ok(PeerMessage::Goodbye) => {}
+            Ok(PeerMessage::Farewell(error)) => {
                 self.stop.stop(error);
             }
             Err(cause) => {
@@ -102,14 +102,14 @@ impl Listener {
 }
 
 /// Effect of the data that a peer has sent.
-enum Said {
+enum PeerMessage {
     Nothing,
     Goodbye,
     Farewell(Error),
 }
 
 /// Connection on which signs of life arrive from a peer.
-pub(super) struct Heard {
+pub(super) struct PeerListener {
     name: String,
     socket: TcpStream,
     frames: FrameReader,
@@ -118,20 +118,20 @@ pub(super) struct Heard {
     last: Instant,
 }
 
-impl Heard {
+impl PeerListener {
     /// Returns the connection to the peer `name`, before any data has arrived.
-    pub(super) fn new(name: &str, socket: TcpStream, frames: FrameReader) -> Heard {
-        Heard { name: name.to_string(), socket, frames, bytes: Vec::new(), last: Instant::now() }
+    pub(super) fn new(name: &str, socket: TcpStream, frames: FrameReader) -> PeerListener {
+        PeerListener { name: name.to_string(), socket, frames, bytes: Vec::new(), last: Instant::now() }
     }
 
     /// Reads the available data and processes the complete frames in it.
-    fn hear(&mut self) -> io::Result<Said> {
+    fn hear(&mut self) -> io::Result<PeerMessage> {
         let mut piece = [0; 1 << 10];
         match self.socket.read(&mut piece) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(more) => self.bytes.extend_from_slice(&piece[..more]),
             Err(cause) if matches!(cause.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {
-                return Ok(Said::Nothing);
+                return Ok(PeerMessage::Nothing);
             }
             Err(cause) => return Err(cause),
         }
@@ -141,17 +141,17 @@ impl Heard {
             let mut rest = &self.bytes[at..];
             match self.frames.next(&mut rest, &mut [], &mut reason) {
                 Ok((Frame::Alive, _)) => at = self.bytes.len() - rest.len(),
-                Ok((Frame::End, _)) => return Ok(Said::Goodbye),
+                Ok((Frame::End, _)) => return Ok(PeerMessage::Goodbye),
                 Ok((Frame::Payload, _)) => {
                     let damaged =
                         |cause: serde_json::Error| io::Error::new(io::ErrorKind::InvalidData, cause.to_string());
-                    return serde_json::from_slice(&reason).map(Said::Farewell).map_err(damaged);
+                    return serde_json::from_slice(&reason).map(PeerMessage::Farewell).map_err(damaged);
                 }
                 Err(cause) if cause.kind() == io::ErrorKind::UnexpectedEof => break,
                 Err(cause) => return Err(cause),
             }
         }
         self.bytes.drain(..at);
-        Ok(Said::Nothing)
+        Ok(PeerMessage::Nothing)
     }
 }

@@ -21,7 +21,7 @@ use timely::dataflow::operators::core::{Concat, input};
 use timely::dataflow::operators::generic::Operator;
 use timely::worker::Worker;
 
-use super::block::{Block, ByAddress, Parcel};
+use super::block::{AddressRouter, Block, Parcel};
 
 type Input = input::Handle<u64, NoopBuilder<Parcel>>;
 
@@ -42,7 +42,7 @@ impl Mail {
         let arrived = Rc::new(RefCell::new(VecDeque::new()));
         let out = Rc::clone(&arrived);
         let emptied = Rc::default();
-        let by_address = ByAddress(Rc::clone(&emptied));
+        let by_address = AddressRouter(Rc::clone(&emptied));
         worker.dataflow_named::<u64, _, _>("collectives", |scope| {
             let parcels = input.to_stream(scope).concat(held_open.to_stream(scope));
             parcels.sink(DistributorPact(move |_| by_address), "mail", move |(input, _)| {

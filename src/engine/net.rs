@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use timely::worker::Worker;
 
 use super::block::{Block, bytes_of_full};
-use super::carry::OnTheWay;
+use super::carry::ParcelsInFlight;
 use super::mail::Mail;
 use super::stop::Stop;
 use webtwin_base::error::{Error, Result};
@@ -15,7 +15,7 @@ use webtwin_base::progress::Traffic;
 use webtwin_spill::MemoryPool;
 
 /// State that the workers of one process share.
-pub(super) struct Shared {
+pub(super) struct ProcessState {
     pub stop: Arc<Stop>,
     pub process: usize,
     pub processes: usize,
@@ -36,9 +36,9 @@ pub struct Net<'a> {
     /// Memory budget of this worker's containers in the current step. Unbounded by default.
     pub memory: MemoryPool,
     pub(super) worker: &'a mut Worker,
-    pub(super) shared: &'a Shared,
+    pub(super) shared: &'a ProcessState,
     pub(super) mail: Mail,
-    pub(super) on_the_way: OnTheWay,
+    pub(super) on_the_way: ParcelsInFlight,
     /// Number of parcels of each worker that this one has taken and not yet acknowledged.
     pub(super) taken: Vec<u32>,
     /// Number of collective rounds so far: messages that this worker has waited for one after the
@@ -53,9 +53,9 @@ pub struct Net<'a> {
 }
 
 impl<'a> Net<'a> {
-    pub(super) fn new(worker: &'a mut Worker, shared: &'a Shared) -> Net<'a> {
+    pub(super) fn new(worker: &'a mut Worker, shared: &'a ProcessState) -> Net<'a> {
         let (mail, block_bytes) = (Mail::new(worker), bytes_of_full(worker.peers()));
-        let (on_the_way, taken) = (OnTheWay::new(worker.peers()), vec![0; worker.peers()]);
+        let (on_the_way, taken) = (ParcelsInFlight::new(worker.peers()), vec![0; worker.peers()]);
         Net {
             memory: MemoryPool::default(),
             worker,
@@ -166,7 +166,7 @@ impl Board {
     }
 
     /// Stores rows for one worker, under their call, sender and receiver.
-    pub(crate) fn hand_over<T: Send + 'static>(&self, under: Label, rows: Vec<T>) {
+    pub(crate) fn pass_on<T: Send + 'static>(&self, under: Label, rows: Vec<T>) {
         if !rows.is_empty() {
             self.for_one.lock().unwrap_or_else(PoisonError::into_inner).insert(under, Box::new(rows));
         }

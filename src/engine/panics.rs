@@ -14,7 +14,7 @@ use webtwin_base::heap;
 thread_local! {
     /// Message of the last panic of this thread while it runs contained; `None` outside of
     /// [`contain`].
-    static SAID: RefCell<Option<String>> = const { RefCell::new(None) };
+    static PANIC_MESSAGE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
 /// Runs `work`. A panic in it is returned as [`Error::Invariant`] with its position and message,
@@ -33,19 +33,19 @@ pub fn contain<T>(work: impl FnOnce() -> T) -> Result<T> {
             }
         }));
     });
-    let outer = SAID.replace(Some(String::new()));
+    let outer = PANIC_MESSAGE.replace(Some(String::new()));
     let result = catch_unwind(AssertUnwindSafe(work));
-    let said = SAID.replace(outer).unwrap_or_default();
-    result.map_err(|_| Error::Invariant(said))
+    let text = PANIC_MESSAGE.replace(outer).unwrap_or_default();
+    result.map_err(|_| Error::Invariant(text))
 }
 
 /// Stores the message of a contained panic. Returns false if the thread is not contained.
 fn note(panic: &PanicHookInfo<'_>) -> bool {
-    SAID.with_borrow_mut(|said| match said {
-        Some(said) => {
+    PANIC_MESSAGE.with_borrow_mut(|text| match text {
+        Some(text) => {
             let place = panic.location().map(|at| format!("{}:{}", at.file(), at.line())).unwrap_or_default();
             let message = heap::message_of(panic).unwrap_or("no message");
-            *said = format!("panic at {place}: {}", message.replace('\n', " "));
+            *text = format!("panic at {place}: {}", message.replace('\n', " "));
             true
         }
         None => false,

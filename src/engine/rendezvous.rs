@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 
 use socket2::{SockRef, TcpKeepalive};
 
-use super::cluster_file::{Cluster, is_loopback};
-use super::handshake::{Arrival, Identity, Miss, Purpose, Session, accept, dial};
+use super::cluster_file::{ClusterLayout, is_loopback};
+use super::handshake::{Arrival, ConnectionPurpose, Identity, Miss, Session, accept, dial};
 use super::heartbeat::Heartbeat;
-use super::key::Key;
+use super::key::ClusterKey;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::threads;
 
@@ -44,7 +44,7 @@ pub struct Meeting {
 /// or cluster file; [`Error::PeerLost`] with the names of the processes that are absent at the
 /// deadline; [`Error::NoThread`] if a thread cannot be started; and the error that has ended the
 /// run on a peer in the meantime.
-pub fn meet(cluster: &Cluster, me: &Identity, heartbeat: &Heartbeat) -> Result<Meeting> {
+pub fn meet(cluster: &ClusterLayout, me: &Identity, heartbeat: &Heartbeat) -> Result<Meeting> {
     let until = Instant::now() + cluster.deadline;
     let process = me.process as usize;
     let listener = match process + 1 < cluster.processes() {
@@ -70,7 +70,7 @@ pub fn meet(cluster: &Cluster, me: &Identity, heartbeat: &Heartbeat) -> Result<M
 
 /// Resolves `host:port` to its current socket addresses. Names of pods and nodes may become
 /// resolvable only after this process has started.
-fn resolve(address: &str, key: &Key) -> std::result::Result<Vec<SocketAddr>, Miss> {
+fn resolve(address: &str, key: &ClusterKey) -> std::result::Result<Vec<SocketAddr>, Miss> {
     let resolved: Vec<SocketAddr> = address
         .to_socket_addrs()
         .map_err(|cause| Miss::Again(format!("{cause}; is the name right, and does the DNS know it?")))?
@@ -84,7 +84,7 @@ fn resolve(address: &str, key: &Key) -> std::result::Result<Vec<SocketAddr>, Mis
 }
 
 /// Listens on this process's own address, and waits until its name can be resolved.
-fn listen(address: &str, key: &Key, until: Instant) -> Result<TcpListener> {
+fn listen(address: &str, key: &ClusterKey, until: Instant) -> Result<TcpListener> {
     let resolved = loop {
         match resolve(address, key) {
             Ok(resolved) => break resolved,
@@ -130,7 +130,7 @@ fn open_to_others(address: &str, mut resolved: Vec<SocketAddr>) -> Vec<SocketAdd
 /// Messages from the threads of a rendezvous.
 enum News {
     /// A connection is ready.
-    Joined { process: u32, purpose: Purpose, stream: TcpStream, session: Session },
+    Joined { process: u32, purpose: ConnectionPurpose, stream: TcpStream, session: Session },
     /// This process cannot take part in the run.
     Failed(Error),
     /// A process could not be reached so far.
@@ -145,7 +145,7 @@ enum News {
 
 /// Listening side of the rendezvous, which collects the messages of all threads.
 struct Lobby<'a> {
-    cluster: &'a Cluster,
+    cluster: &'a ClusterLayout,
     me: &'a Identity,
     heartbeat: &'a Heartbeat,
     listener: Option<TcpListener>,
@@ -189,8 +189,8 @@ impl Lobby<'_> {
                         prepare(&stream, self.cluster.deadline)
                             .map_err(|cause| Error::PeerLost(format!("{peer}: {cause}")))?;
                         match purpose {
-                            Purpose::Data => sockets[place] = Some((stream, session)),
-                            Purpose::Heartbeat => {
+                            ConnectionPurpose::Data => sockets[place] = Some((stream, session)),
+                            ConnectionPurpose::Heartbeat => {
                                 self.heartbeat.watch(&peer, stream, &session, (self.me.process as usize, place))?;
                                 watched[place] = true;
                             }
@@ -324,7 +324,7 @@ const IS_NOTICED: Duration = Duration::from_secs(2);
 /// Dialing side of the rendezvous, towards one process.
 struct Dialer {
     me: Identity,
-    key: Key,
+    key: ClusterKey,
     to: u32,
     address: String,
     until: Instant,
@@ -338,7 +338,7 @@ impl Dialer {
         // A place that is taken may belong to a process that was just killed, so it is final only
         // after `IS_NOTICED`.
         let mut taken_since: Option<Instant> = None;
-        for purpose in [Purpose::Data, Purpose::Heartbeat] {
+        for purpose in [ConnectionPurpose::Data, ConnectionPurpose::Heartbeat] {
             let mut pause = Duration::from_millis(5);
             while Instant::now() < self.until {
                 let item = match self.dial_once(purpose) {
@@ -362,7 +362,7 @@ impl Dialer {
         }
     }
 
-    fn dial_once(&self, purpose: Purpose) -> std::result::Result<(TcpStream, Session), Miss> {
+    fn dial_once(&self, purpose: ConnectionPurpose) -> std::result::Result<(TcpStream, Session), Miss> {
         let patience = self.until.saturating_duration_since(Instant::now()).clamp(TICK, Duration::from_secs(5));
         let mut last = Miss::Again("its name has no address".to_string());
         for address in resolve(&self.address, &self.key)? {
@@ -388,11 +388,11 @@ mod tests {
 
     #[test]
     fn a_name_that_nobody_knows_yet_is_asked_for_again() {
-        let Err(Miss::Again(reason)) = resolve("nobody.invalid:2101", &Key::none()) else {
+        let Err(Miss::Again(reason)) = resolve("nobody.invalid:2101", &ClusterKey::none()) else {
             panic!("it has an address")
         };
         assert!(reason.contains("is the name right"), "{reason}");
-        assert!(matches!(resolve("10.0.0.1:2101", &Key::none()), Err(Miss::Final(_))));
+        assert!(matches!(resolve("10.0.0.1:2101", &ClusterKey::none()), Err(Miss::Final(_))));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use webtwin_base::error::Result;
 /// assert_eq!(7_u32.into_row().unwrap(), 7);
 /// assert_eq!(IntoRow::<u32>::into_row(Ok(7)).unwrap(), 7);
 /// ```
-pub trait IntoRow<T> {
+pub trait TryIntoRow<T> {
     /// Returns the row.
     ///
     /// # Errors
@@ -18,14 +18,14 @@ pub trait IntoRow<T> {
     fn into_row(self) -> Result<T>;
 }
 
-impl<T: Pod> IntoRow<T> for T {
+impl<T: Pod> TryIntoRow<T> for T {
     #[inline]
     fn into_row(self) -> Result<T> {
         Ok(self)
     }
 }
 
-impl<T: Pod> IntoRow<T> for Result<T> {
+impl<T: Pod> TryIntoRow<T> for Result<T> {
     #[inline]
     fn into_row(self) -> Result<T> {
         self

@@ -17,12 +17,12 @@ use timely::worker::Worker;
 use timely::{CommunicationConfig, WorkerConfig};
 
 use super::buffers::{ANY, need, refill};
-use super::cluster_file::Cluster;
+use super::cluster_file::ClusterLayout;
 use super::handshake::Identity;
 use super::heartbeat::Heartbeat;
 use super::interrupt;
-use super::link::{self, Link};
-use super::net::{Board, Net, Shared};
+use super::link::{self, PeerLink};
+use super::net::{Board, Net, ProcessState};
 use super::panics::contain;
 use super::rendezvous::{Meeting, meet};
 use webtwin_base::error::{Error, Result};
@@ -42,7 +42,7 @@ use webtwin_base::threads;
 /// Never panics. But if a worker does not return within 5 seconds after the run has ended (see
 /// [`Net::check`]), the process prints the error and exits with its exit code.
 pub fn run<T: Send + 'static>(
-    cluster: &Cluster,
+    cluster: &ClusterLayout,
     process: usize,
     job_digest: [u8; 32],
     program: impl Fn(&mut Net) -> Result<T> + Send + Sync + 'static,
@@ -54,7 +54,7 @@ pub fn run<T: Send + 'static>(
 /// Runs `program` like [`run`], for a process with the identity `me`. Its list of addresses may
 /// differ from those of the other processes.
 fn run_as<T: Send + 'static>(
-    cluster: &Cluster,
+    cluster: &ClusterLayout,
     me: &Identity,
     program: impl Fn(&mut Net) -> Result<T> + Send + Sync + 'static,
 ) -> Result<Vec<T>> {
@@ -71,13 +71,13 @@ fn run_as<T: Send + 'static>(
 }
 
 fn run_together<T: Send + 'static>(
-    cluster: &Cluster,
+    cluster: &ClusterLayout,
     me: &Identity,
     heartbeat: &Heartbeat,
     program: impl Fn(&mut Net) -> Result<T> + Send + Sync + 'static,
 ) -> Result<Vec<T>> {
     let (builders, network, strangers) = connect(cluster, me, heartbeat)?;
-    let shared = Shared {
+    let shared = ProcessState {
         stop: heartbeat.state(),
         process: me.process as usize,
         processes: cluster.processes(),
@@ -87,7 +87,7 @@ fn run_together<T: Send + 'static>(
         board: Board::default(),
     };
     let work = move |worker: &mut Worker| work(worker, &shared, &program);
-    threads::room_for(cluster.workers)?;
+    threads::check_memory_for(cluster.workers)?;
     let workers = timely::execute::execute_from(builders, Box::new(()), WorkerConfig::default(), work)
         .map_err(Error::NoThread)?;
     let results: Vec<Result<T>> = workers
@@ -100,7 +100,7 @@ fn run_together<T: Send + 'static>(
 }
 
 /// Runs the program on one worker. Its error ends the run on all workers.
-fn work<T>(worker: &mut Worker, shared: &Shared, program: &impl Fn(&mut Net) -> Result<T>) -> Result<T> {
+fn work<T>(worker: &mut Worker, shared: &ProcessState, program: &impl Fn(&mut Net) -> Result<T>) -> Result<T> {
     need(ANY);
     let program = || {
         let mut net = Net::new(worker, shared);
@@ -167,7 +167,11 @@ impl Network {
     }
 }
 
-fn connect(cluster: &Cluster, me: &Identity, heartbeat: &Heartbeat) -> Result<(Vec<AllocatorBuilder>, Network, usize)> {
+fn connect(
+    cluster: &ClusterLayout,
+    me: &Identity,
+    heartbeat: &Heartbeat,
+) -> Result<(Vec<AllocatorBuilder>, Network, usize)> {
     let workers = cluster.workers;
     if cluster.processes() == 1 {
         let config = if workers == 1 { CommunicationConfig::Thread } else { CommunicationConfig::Process(workers) };
@@ -175,7 +179,7 @@ fn connect(cluster: &Cluster, me: &Identity, heartbeat: &Heartbeat) -> Result<(V
         return Ok((builders, Network { comms: None, sockets: Vec::new() }, 0));
     }
 
-    open_files::make_room(cluster.processes() - 1)?;
+    open_files::raise_limit(cluster.processes() - 1)?;
     let process = me.process as usize;
     let Meeting { sockets: met, strangers } = meet(cluster, me, heartbeat)?;
     let broken = |cause: std::io::Error| Error::PeerLost(format!("a connection broke before the run began: {cause}"));
@@ -187,7 +191,7 @@ fn connect(cluster: &Cluster, me: &Identity, heartbeat: &Heartbeat) -> Result<(V
             Some((socket, session)) => {
                 sockets.push(socket.try_clone().map_err(broken)?);
                 let name = format!("process {there} at {} (data connection)", cluster.addresses[there]);
-                Some(Link::new(socket, &session, (process, there), &name, heartbeat.state()).map_err(broken)?)
+                Some(PeerLink::new(socket, &session, (process, there), &name, heartbeat.state()).map_err(broken)?)
             }
         });
     }

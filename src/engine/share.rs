@@ -70,7 +70,7 @@ impl Net<'_> {
         let (few, many) = mine.split_at(if is_few(mine.len()) { mine.len() } else { 0 });
 
         let mut come: Vec<Vec<T>> = vec![Vec::new(); self.peers()];
-        let numbers = self.tell_keepers(name, few.iter().copied(), mine.len() as u64, |from, rows| {
+        let numbers = self.report_to_keepers(name, few.iter().copied(), mine.len() as u64, |from, rows| {
             come[from].extend_from_slice(rows)
         })?;
         // Positions of the next rows of each worker in the result.
@@ -87,7 +87,7 @@ impl Net<'_> {
         // The numbers of the first round are the same on all workers, so all agree if there is a
         // second one.
         if !numbers.iter().all(|&rows| is_few(rows as usize)) {
-            self.tell_keepers(name, many.iter().copied(), 0, |from, rows| {
+            self.report_to_keepers(name, many.iter().copied(), 0, |from, rows| {
                 let next = &mut next[from];
                 all[*next..][..rows.len()].copy_from_slice(rows);
                 *next += rows.len();
@@ -114,7 +114,7 @@ impl Net<'_> {
         mut put: impl FnMut(&mut V, usize, &T),
     ) -> Result<Arc<V>> {
         let mut value = self.is_keeper().then(begin);
-        self.tell_keepers(name, rows.into_iter(), 0, |from, rows| {
+        self.report_to_keepers(name, rows.into_iter(), 0, |from, rows| {
             let value = value.as_mut().expect("only keepers are told");
             rows.iter().for_each(|row| put(value, from, row));
         })?;
@@ -127,28 +127,28 @@ impl Net<'_> {
         self.index().is_multiple_of(self.workers_per_process())
     }
 
-    /// Sends rows to the keepers, one worker of each process, and the number `told` to all workers.
+    /// Sends rows to the keepers, one worker of each process, and the number `notice` to all workers.
     /// Returns the numbers of all workers.
-    fn tell_keepers<T: Pod>(
+    fn report_to_keepers<T: Pod>(
         &mut self,
         name: &str,
         mut mine: impl Iterator<Item = T>,
-        told: u64,
+        notice: u64,
         mut take: impl FnMut(usize, &[T]),
     ) -> Result<Vec<u64>> {
         let workers = self.workers_per_process();
         let keepers = (0..self.processes()).map(|process| process * workers);
-        let room = Block::room::<T>(self.block_bytes);
-        let mut rows = Vec::with_capacity(room);
+        let capacity = Block::capacity::<T>(self.block_bytes);
+        let mut rows = Vec::with_capacity(capacity);
         let mut produce = |outbox: &mut Outbox<'_>| {
             rows.clear();
-            rows.extend(mine.by_ref().take(room));
+            rows.extend(mine.by_ref().take(capacity));
             if !rows.is_empty() {
                 keepers.clone().for_each(|to| outbox.push_all(to, &rows));
             }
-            Ok(rows.len() == room)
+            Ok(rows.len() == capacity)
         };
-        self.carry(name, told, &mut produce, &mut |about, block| {
+        self.carry(name, notice, &mut produce, &mut |about, block| {
             take(about.from as usize, block.rows());
             Ok(())
         })

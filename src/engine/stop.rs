@@ -16,7 +16,7 @@ pub(super) const GRACE: Duration = Duration::from_millis(500);
 
 /// Phase of a run.
 #[derive(Debug, Clone)]
-pub(super) enum Phase {
+pub(super) enum RunPhase {
     /// The workers are active.
     Running,
     /// Every worker of every process has finished.
@@ -28,7 +28,7 @@ pub(super) enum Phase {
 /// State of one run in one process, shared by all its threads.
 #[derive(Debug)]
 pub(super) struct Stop {
-    phase: Mutex<Phase>,
+    phase: Mutex<RunPhase>,
     changed: Condvar,
     stopped: AtomicBool,
 }
@@ -36,15 +36,15 @@ pub(super) struct Stop {
 impl Stop {
     /// Returns the state of a run that begins.
     pub(crate) fn new() -> Stop {
-        Stop { phase: Mutex::new(Phase::Running), changed: Condvar::new(), stopped: AtomicBool::new(false) }
+        Stop { phase: Mutex::new(RunPhase::Running), changed: Condvar::new(), stopped: AtomicBool::new(false) }
     }
 
     /// Ends the run with `error`, unless it has already ended. Returns true if it was running.
     pub(crate) fn stop(&self, error: Error) -> bool {
         let mut phase = self.lock();
-        let running = matches!(*phase, Phase::Running);
+        let running = matches!(*phase, RunPhase::Running);
         if running {
-            *phase = Phase::Stopped(error);
+            *phase = RunPhase::Stopped(error);
             self.stopped.store(true, Ordering::Release);
             self.changed.notify_all();
         }
@@ -54,7 +54,7 @@ impl Stop {
     /// Ends the run with `error` unless a better reason arrives within [`GRACE`]. Blocks for that
     /// time.
     pub(crate) fn stop_unless_explained(&self, error: Error) {
-        if matches!(self.wait(GRACE), Phase::Running) {
+        if matches!(self.wait(GRACE), RunPhase::Running) {
             self.stop(error);
         }
     }
@@ -62,8 +62,8 @@ impl Stop {
     /// Marks the run as done, unless it was stopped.
     pub(crate) fn finish(&self) {
         let mut phase = self.lock();
-        if matches!(*phase, Phase::Running) {
-            *phase = Phase::Over;
+        if matches!(*phase, RunPhase::Running) {
+            *phase = RunPhase::Over;
             self.changed.notify_all();
         }
     }
@@ -79,16 +79,16 @@ impl Stop {
             return Ok(());
         }
         match &*self.lock() {
-            Phase::Stopped(error) => Err(error.clone()),
-            Phase::Running | Phase::Over => Ok(()),
+            RunPhase::Stopped(error) => Err(error.clone()),
+            RunPhase::Running | RunPhase::Over => Ok(()),
         }
     }
 
     /// Waits until the run has ended, at most `patience`, and returns its phase.
-    pub(crate) fn wait(&self, patience: Duration) -> Phase {
+    pub(crate) fn wait(&self, patience: Duration) -> RunPhase {
         let until = Instant::now() + patience;
         let mut phase = self.lock();
-        while matches!(*phase, Phase::Running) {
+        while matches!(*phase, RunPhase::Running) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -100,7 +100,7 @@ impl Stop {
 
     /// Locks the phase. A poisoned lock is still consistent, because no code panics while it is
     /// held.
-    fn lock(&self) -> MutexGuard<'_, Phase> {
+    fn lock(&self) -> MutexGuard<'_, RunPhase> {
         self.phase.lock().unwrap_or_else(|poison| poison.into_inner())
     }
 }
@@ -126,7 +126,7 @@ mod tests {
         let stop = Stop::new();
         stop.finish();
         stop.stop(Error::PeerLost("late".into()));
-        assert!(stop.check().is_ok() && matches!(stop.wait(Duration::ZERO), Phase::Over));
+        assert!(stop.check().is_ok() && matches!(stop.wait(Duration::ZERO), RunPhase::Over));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::parts::Parts;
-use super::truth::Known;
-use super::{MemberRow, Ratio};
+use super::truth::CommonPages;
+use super::{Ratio, TruthMemberRow};
 use webtwin_base::ids::DocId;
 
 /// Minimum number of pages of a counted collection.
@@ -82,7 +82,7 @@ impl CollectionCounts {
 
 /// A collection of the run, in terms of the truth.
 struct Collection<'a> {
-    members: &'a [MemberRow],
+    members: &'a [TruthMemberRow],
     /// Copy to which at least 90 % of the pages belong.
     copy: Option<u32>,
     /// Number of known target pages, by copy.
@@ -90,7 +90,7 @@ struct Collection<'a> {
 }
 
 impl<'a> Collection<'a> {
-    fn new(known: &Known, members: &'a [MemberRow]) -> Collection<'a> {
+    fn new(known: &CommonPages, members: &'a [TruthMemberRow]) -> Collection<'a> {
         let mut of_copies = BTreeMap::new();
         for page in members.iter().filter_map(|member| known.target_page(member.doc_id)) {
             *of_copies.entry(page.copy).or_insert(0) += 1;
@@ -105,7 +105,7 @@ impl<'a> Collection<'a> {
 
     /// Returns the targets that the collection holds: the target of at least 90 % of its target
     /// pages, or otherwise all targets of its pages.
-    fn targets(&self, known: &Known) -> BTreeSet<u32> {
+    fn targets(&self, known: &CommonPages) -> BTreeSet<u32> {
         let mut targets = BTreeMap::new();
         for (&copy, &pages) in &self.of_copies {
             *targets.entry(known.copies[copy as usize].target).or_insert(0) += pages;
@@ -119,7 +119,7 @@ impl<'a> Collection<'a> {
 }
 
 /// Counts collections. Also returns for each copy of the truth whether it is found.
-pub(super) fn count(known: &Known, members: &[MemberRow], parts: &Parts) -> (CollectionCounts, Vec<bool>) {
+pub(super) fn count(known: &CommonPages, members: &[TruthMemberRow], parts: &Parts) -> (CollectionCounts, Vec<bool>) {
     let mut members = members.to_vec();
     members.sort_unstable_by_key(|row| (row.similar_cluster, row.collection, row.doc_id));
     members.dedup();
@@ -198,7 +198,7 @@ pub(super) fn count(known: &Known, members: &[MemberRow], parts: &Parts) -> (Col
 }
 
 /// Returns for each connected part the number of its pages that have a copy and are members.
-fn pages_of_parts(known: &Known, parts: &Parts, members: &[MemberRow]) -> BTreeMap<u32, u64> {
+fn pages_of_parts(known: &CommonPages, parts: &Parts, members: &[TruthMemberRow]) -> BTreeMap<u32, u64> {
     let mut pages = BTreeMap::new();
     let places = members.iter().filter_map(|member| known.place.get(&member.doc_id));
     for part in places.filter(|&&at| parts.has_copy[at]).filter_map(|&at| parts.part[at]) {

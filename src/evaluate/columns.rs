@@ -3,7 +3,7 @@
 use webtwin_base::error::{Error, Result};
 
 /// Number of a line, its fields of the required columns, and its fields of the optional columns.
-pub(super) type Fields<'t, const N: usize, const M: usize> = (usize, [&'t str; N], [Option<&'t str>; M]);
+pub(super) type LineFields<'t, const N: usize, const M: usize> = (usize, [&'t str; N], [Option<&'t str>; M]);
 
 /// Reads the columns `names`, at any position among others, and those of the columns `optional`
 /// that exist. Fields of the columns `may_be_empty` may be empty. Empty lines are skipped. `file`
@@ -18,7 +18,7 @@ pub(super) fn read_columns<'t, const N: usize, const M: usize>(
     names: [&str; N],
     may_be_empty: &[&str],
     optional: [&str; M],
-) -> Result<Vec<Fields<'t, N, M>>> {
+) -> Result<Vec<LineFields<'t, N, M>>> {
     let mut lines = (1..).zip(text.lines());
     let (_, head) =
         lines.next().ok_or_else(|| Error::input(file, "is empty; a line with column names must be first"))?;

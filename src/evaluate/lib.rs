@@ -1,7 +1,7 @@
 //! Comparison of the clusters and collections of a run with the truth about its crawl.
 //!
 //! Input: the rows of the `pages`, `clusters`, `members` and `links` tables, in any order, and the
-//! truth. Output: a [`Report`] of exact counts.
+//! truth. Output: a [`EvaluationReport`] of exact counts.
 //!
 //! The truth has for each page its target, version, page of the target, and variant. Pages with
 //! equal target and page are copies of each other. A *copy of a target* consists of the pages of
@@ -60,12 +60,12 @@
 //!   clusters only.
 
 pub use collections::CollectionCounts;
-pub use pairs::{ClusterCounts, PairCounts};
-pub use report::{Ratio, Report, Row, VariantCounts, table};
+pub use pairs::{ClusterCounts, KnownPairCounts};
+pub use report::{EvaluationReport, FigureRow, Ratio, VariantCounts, table};
 pub use truth::{TruthRow, read_truth};
 
-use truth::Known;
-use undecided::{Undecided, Verdict};
+use truth::CommonPages;
+use undecided::{NonCopyVerdict, PageKinds};
 use webtwin_base::ids::{DocId, FPrint};
 
 mod collections;
@@ -79,7 +79,7 @@ mod undecided;
 
 /// A row of the table `pages`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PageRow {
+pub struct TruthPageRow {
     /// Doc id of the page.
     pub doc_id: DocId,
     /// Canonical URL of the page.
@@ -99,7 +99,7 @@ pub struct ClusterRow {
 
 /// A row of the table `members`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MemberRow {
+pub struct TruthMemberRow {
     /// Id of the similar cluster.
     pub similar_cluster: DocId,
     /// Id of the collection, which may recur in another similar cluster.
@@ -119,13 +119,13 @@ pub struct LinkRow {
 
 /// Rows of a run, and the truth about it.
 #[derive(Debug, Clone, Default)]
-pub struct Rows {
+pub struct ResultRows {
     /// Rows of the table `pages`.
-    pub pages: Vec<PageRow>,
+    pub pages: Vec<TruthPageRow>,
     /// Rows of the table `clusters`.
     pub clusters: Vec<ClusterRow>,
     /// Rows of the table `members`.
-    pub members: Vec<MemberRow>,
+    pub members: Vec<TruthMemberRow>,
     /// Rows of the table `links`.
     pub links: Vec<LinkRow>,
     /// The truth, one row per page.
@@ -163,42 +163,42 @@ pub struct Rows {
 /// # Ok::<(), webtwin_base::error::Error>(())
 /// ```
 pub fn evaluate(
-    pages: &[PageRow],
+    pages: &[TruthPageRow],
     clusters: &[ClusterRow],
-    members: &[MemberRow],
+    members: &[TruthMemberRow],
     links: &[LinkRow],
     truth: &[TruthRow],
-) -> Report {
-    Comparison::new(pages, clusters, truth).report(members, links)
+) -> EvaluationReport {
+    TruthComparison::new(pages, clusters, truth).report(members, links)
 }
 
 /// Pages of a run, joined with the truth about them.
 #[derive(Debug)]
-pub struct Comparison<'a> {
-    known: Known<'a>,
-    undecided: Undecided<'a>,
+pub struct TruthComparison<'a> {
+    known: CommonPages<'a>,
+    undecided: PageKinds<'a>,
     /// Trivial cluster of each known page.
     cluster_of: Vec<Option<DocId>>,
     pages: u64,
     truth: u64,
 }
 
-impl<'a> Comparison<'a> {
+impl<'a> TruthComparison<'a> {
     /// Joins the rows of a run with the truth; see [`evaluate`].
-    pub fn new(pages: &[PageRow], clusters: &[ClusterRow], truth: &'a [TruthRow]) -> Comparison<'a> {
-        let known = Known::new(pages, truth);
+    pub fn new(pages: &[TruthPageRow], clusters: &[ClusterRow], truth: &'a [TruthRow]) -> TruthComparison<'a> {
+        let known = CommonPages::new(pages, truth);
         let cluster_of = pairs::cluster_of(&known, clusters);
-        let undecided = Undecided::new(&known.pages);
-        Comparison { known, undecided, cluster_of, pages: pages.len() as u64, truth: truth.len() as u64 }
+        let undecided = PageKinds::new(&known.pages);
+        TruthComparison { known, undecided, cluster_of, pages: pages.len() as u64, truth: truth.len() as u64 }
     }
 
     /// Counts pairs, clusters and collections.
-    pub fn report(&self, members: &[MemberRow], links: &[LinkRow]) -> Report {
-        let Comparison { known, undecided, cluster_of, .. } = self;
+    pub fn report(&self, members: &[TruthMemberRow], links: &[LinkRow]) -> EvaluationReport {
+        let TruthComparison { known, undecided, cluster_of, .. } = self;
         let (pairs, clusters) = pairs::count(known, undecided, cluster_of);
         let (collections, copies_found) = collections::count(known, members, &parts::of(known, links));
-        let variants = report::by_variant(known, &pairs::beside_primary(known, cluster_of), &copies_found);
-        Report {
+        let variants = report::by_variant(known, &pairs::differs_from_primary(known, cluster_of), &copies_found);
+        EvaluationReport {
             pages: self.pages,
             truth: self.truth,
             known: known.pages.len() as u64,
@@ -225,7 +225,7 @@ impl<'a> Comparison<'a> {
     /// `None` unless the truth has both.
     pub fn are_undecided(&self, a: DocId, b: DocId) -> Option<bool> {
         let (a, b) = (*self.known.place.get(&a)?, *self.known.place.get(&b)?);
-        Some(self.undecided.verdict(a, b) != Verdict::Different)
+        Some(self.undecided.verdict(a, b) != NonCopyVerdict::Different)
     }
 
     /// Returns whether two pages are in one trivial cluster; `None` unless the truth has both.

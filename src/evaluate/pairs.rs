@@ -1,13 +1,13 @@
 //! Comparison of trivial clusters with groups of copies of one page.
 
-use super::truth::{Known, KnownPage};
-use super::undecided::Undecided;
+use super::truth::{CommonPages, KnownPage};
+use super::undecided::PageKinds;
 use super::{ClusterRow, Ratio};
 use webtwin_base::ids::DocId;
 
 /// Counts of pairs of known pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PairCounts {
+pub struct KnownPairCounts {
     /// Number of pairs in one trivial cluster.
     pub predicted: u64,
     /// Number of pairs of target pages with equal target and page.
@@ -21,7 +21,7 @@ pub struct PairCounts {
     pub open: u64,
 }
 
-impl PairCounts {
+impl KnownPairCounts {
     /// Returns the number of predicted pairs that are hits or errors.
     pub fn decided(&self) -> u64 {
         self.predicted - self.accidental - self.open
@@ -53,7 +53,7 @@ pub struct ClusterCounts {
 }
 
 /// Returns the cluster of each known page. If a page is in several, returns the smallest.
-pub(super) fn cluster_of(known: &Known, rows: &[ClusterRow]) -> Vec<Option<DocId>> {
+pub(super) fn cluster_of(known: &CommonPages, rows: &[ClusterRow]) -> Vec<Option<DocId>> {
     let mut cluster_of = vec![None; known.pages.len()];
     for row in rows {
         if let Some(&at) = known.place.get(&row.doc_id) {
@@ -65,8 +65,12 @@ pub(super) fn cluster_of(known: &Known, rows: &[ClusterRow]) -> Vec<Option<DocId
 }
 
 /// Counts pairs and clusters by the sizes of groups.
-pub(super) fn count(known: &Known, undecided: &Undecided, cluster_of: &[Option<DocId>]) -> (PairCounts, ClusterCounts) {
-    let (mut pairs, mut counts) = (PairCounts::default(), ClusterCounts::default());
+pub(super) fn count(
+    known: &CommonPages,
+    undecided: &PageKinds,
+    cluster_of: &[Option<DocId>],
+) -> (KnownPairCounts, ClusterCounts) {
+    let (mut pairs, mut counts) = (KnownPairCounts::default(), ClusterCounts::default());
     let mut rows: Vec<(Option<u32>, Option<DocId>)> = known
         .pages
         .iter()
@@ -97,7 +101,7 @@ pub(super) fn count(known: &Known, undecided: &Undecided, cluster_of: &[Option<D
 }
 
 /// Counts the accidental and the open pairs among the predicted pairs, of which `hits` are true.
-fn left_out(undecided: &Undecided, cluster_of: &[Option<DocId>], hits: u64) -> (u64, u64) {
+fn left_out(undecided: &PageKinds, cluster_of: &[Option<DocId>], hits: u64) -> (u64, u64) {
     let clustered = cluster_of.iter().enumerate().filter_map(|(at, cluster)| Some(((*cluster)?, at)));
     let mut rows: Vec<(DocId, usize)> = clustered.collect();
     rows.sort_unstable();
@@ -109,7 +113,7 @@ fn left_out(undecided: &Undecided, cluster_of: &[Option<DocId>], hits: u64) -> (
 /// Returns the fraction of predicted pairs among the true pairs whose pages are both `in_class`,
 /// counted by the sizes of groups.
 pub(super) fn recall_within(
-    known: &Known,
+    known: &CommonPages,
     cluster_of: &[Option<DocId>],
     in_class: impl Fn(&KnownPage) -> bool,
 ) -> Ratio {
@@ -127,7 +131,11 @@ pub(super) fn recall_within(
 }
 
 /// Returns the fraction of predicted pairs among the true pairs with at least one page `in_class`.
-pub(super) fn recall_with(known: &Known, cluster_of: &[Option<DocId>], in_class: impl Fn(&KnownPage) -> bool) -> Ratio {
+pub(super) fn recall_with(
+    known: &CommonPages,
+    cluster_of: &[Option<DocId>],
+    in_class: impl Fn(&KnownPage) -> bool,
+) -> Ratio {
     let all = recall_within(known, cluster_of, |_| true);
     let without = recall_within(known, cluster_of, |page| !in_class(page));
     Ratio { part: all.part - without.part, whole: all.whole - without.whole }
@@ -140,7 +148,7 @@ fn pairs_of<T>(group: &[T]) -> u64 {
 
 /// Returns for each known page whether it is in the cluster of the same page of the primary copy.
 /// Returns `None` if there is no such page, or if the page itself belongs to the primary copy.
-pub(super) fn beside_primary(known: &Known, cluster_of: &[Option<DocId>]) -> Vec<Option<bool>> {
+pub(super) fn differs_from_primary(known: &CommonPages, cluster_of: &[Option<DocId>]) -> Vec<Option<bool>> {
     let mut primary = std::collections::HashMap::new();
     let is_primary = |copy: u32| known.copies[copy as usize].is_primary;
     for (page, &cluster) in known.pages.iter().zip(cluster_of) {

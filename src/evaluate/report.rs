@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::pairs::{recall_with, recall_within};
-use super::truth::Known;
-use super::{ClusterCounts, CollectionCounts, PairCounts};
+use super::truth::CommonPages;
+use super::{ClusterCounts, CollectionCounts, KnownPairCounts};
 use webtwin_base::ids::DocId;
 
 /// A part of a whole, both as exact counts.
@@ -36,7 +36,7 @@ pub struct VariantCounts {
 
 /// Result of the comparison of a run with the truth; see [the module](super) for the definitions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Report {
+pub struct EvaluationReport {
     /// Number of pages of the run.
     pub pages: u64,
     /// Number of rows of the truth that are used.
@@ -48,7 +48,7 @@ pub struct Report {
     /// Number of further truth rows for the same URL, which are not used.
     pub repeated: u64,
     /// Counts of pairs of known pages.
-    pub pairs: PairCounts,
+    pub pairs: KnownPairCounts,
     /// Counts of trivial clusters of known pages.
     pub clusters: ClusterCounts,
     /// Counts of collections and targets.
@@ -64,7 +64,7 @@ pub struct Report {
 
 /// One measured value, as `--json` prints it.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct Row {
+pub struct FigureRow {
     /// Name of the measure.
     pub what: String,
     /// Measured value; `None` if there is nothing to measure.
@@ -79,7 +79,7 @@ pub struct Row {
     pub holds: Option<bool>,
 }
 
-impl Report {
+impl EvaluationReport {
     /// Returns the number of pages of the run that are not in the truth. Pairs with them are
     /// ignored.
     pub fn unknown(&self) -> u64 {
@@ -88,10 +88,10 @@ impl Report {
 
     /// Returns the report as rows, always in the same order. `reach` is the target for the default
     /// settings on the real crawl (`scripts/real-crawl/`).
-    pub fn rows(&self) -> Vec<Row> {
-        let Report { pairs, clusters, collections: c, .. } = self;
-        let count = |what: &str, count: u64, unit: &str| Row::new(what, Some(count as f64), unit);
-        let share = |what: &str, ratio: Ratio| Row::new(what, ratio.value(), "share");
+    pub fn rows(&self) -> Vec<FigureRow> {
+        let EvaluationReport { pairs, clusters, collections: c, .. } = self;
+        let count = |what: &str, count: u64, unit: &str| FigureRow::new(what, Some(count as f64), unit);
+        let share = |what: &str, ratio: Ratio| FigureRow::new(what, ratio.value(), "share");
         let scores = |what: &str, precision: Ratio, recall: Ratio| {
             // F1 is 0 if both are 0; the formula would divide by zero.
             let f1 = precision
@@ -101,7 +101,7 @@ impl Report {
             [
                 share(&format!("{what} precision"), precision),
                 share(&format!("{what} recall"), recall),
-                Row::new(&format!("{what} F1"), f1, "share"),
+                FigureRow::new(&format!("{what} F1"), f1, "share"),
             ]
         };
 
@@ -134,11 +134,11 @@ impl Report {
             count("whole copies", c.copies_whole, "copies").at_least((0.9 * c.copies as f64).ceil()),
             count("copies found", c.copies_found, "copies").at_least((230.0 / 238.0 * c.copies as f64).ceil()),
             count("copies", c.copies, "copies"),
-            Row::new("collections a copy", c.collections_a_copy().value(), "collections").at_most(1.15),
+            FigureRow::new("collections a copy", c.collections_a_copy().value(), "collections").at_most(1.15),
             share("coverage of pages that have a copy", c.coverage_of_copied()),
             count("connected parts of copies", c.parts, "parts"),
             count("whole ones among them", c.parts_whole, "parts"),
-            Row::new("collections a connected part", c.collections_a_part().value(), "collections"),
+            FigureRow::new("collections a connected part", c.collections_a_part().value(), "collections"),
             count("mixed clusters", c.mixed, "clusters").at_most(2.0),
             count("similar clusters", c.clusters, "clusters"),
         ]);
@@ -157,22 +157,22 @@ impl Report {
     }
 }
 
-impl Row {
+impl FigureRow {
     /// Makes a row with a measured value only.
-    pub fn new(what: &str, ours: Option<f64>, unit: &str) -> Row {
-        Row { what: what.to_owned(), ours, published: None, reach: None, unit: unit.to_owned(), holds: None }
+    pub fn new(what: &str, ours: Option<f64>, unit: &str) -> FigureRow {
+        FigureRow { what: what.to_owned(), ours, published: None, reach: None, unit: unit.to_owned(), holds: None }
     }
 
     /// Sets a lower bound for the measured value.
-    pub fn at_least(self, reach: f64) -> Row {
+    pub fn at_least(self, reach: f64) -> FigureRow {
         let holds = self.ours.map(|ours| ours >= reach);
-        Row { reach: Some(reach), holds, ..self }
+        FigureRow { reach: Some(reach), holds, ..self }
     }
 
     /// Sets an upper bound for the measured value.
-    pub fn at_most(self, reach: f64) -> Row {
+    pub fn at_most(self, reach: f64) -> FigureRow {
         let holds = self.ours.map(|ours| ours <= reach);
-        Row { reach: Some(reach), holds, ..self }
+        FigureRow { reach: Some(reach), holds, ..self }
     }
 }
 
@@ -188,14 +188,14 @@ impl Row {
 /// assert_eq!(text.lines().count(), 3);
 /// assert!(text.lines().last().is_some_and(|line| line.starts_with("precision")));
 /// ```
-pub fn table(rows: &[Row]) -> String {
+pub fn table(rows: &[FigureRow]) -> String {
     let number = |value: Option<f64>| match value {
         None => "-".to_owned(),
         Some(value) if value.fract() == 0.0 => format!("{value:.0}"),
         Some(value) => format!("{value:.4}"),
     };
     let holds = |holds: Option<bool>| holds.map_or("-", |holds| if holds { "yes" } else { "no" }).to_owned();
-    let column = |head: &str, cell: &dyn Fn(&Row) -> String| -> Vec<String> {
+    let column = |head: &str, cell: &dyn Fn(&FigureRow) -> String| -> Vec<String> {
         std::iter::once(head.to_owned()).chain(rows.iter().map(cell)).collect()
     };
     let mut columns = vec![
@@ -226,14 +226,14 @@ pub fn table(rows: &[Row]) -> String {
     out
 }
 
-/// Counts by variant. `beside_primary` is indexed by known page, `copies_found` by copy.
+/// Counts by variant. `differs_from_primary` is indexed by known page, `copies_found` by copy.
 pub(super) fn by_variant(
-    known: &Known,
-    beside_primary: &[Option<bool>],
+    known: &CommonPages,
+    differs_from_primary: &[Option<bool>],
     copies_found: &[bool],
 ) -> BTreeMap<String, VariantCounts> {
     let mut variants: BTreeMap<String, VariantCounts> = BTreeMap::new();
-    for (page, beside) in known.pages.iter().zip(beside_primary) {
+    for (page, beside) in known.pages.iter().zip(differs_from_primary) {
         if let Some(beside) = beside {
             let recall = &mut variants.entry(page.variant.to_owned()).or_default().recall;
             recall.whole += 1;
@@ -252,7 +252,7 @@ pub(super) fn by_variant(
 ///
 /// A pair has the variant of its page that is not a real version. A pair of two real versions
 /// counts as real.
-pub(super) fn recall_of(known: &Known, cluster_of: &[Option<DocId>]) -> Vec<(String, Ratio)> {
+pub(super) fn recall_of(known: &CommonPages, cluster_of: &[Option<DocId>]) -> Vec<(String, Ratio)> {
     let is_real = |variant: &str| matches!(variant, "real" | "primary" | "version");
     let pages = || known.pages.iter().filter(|page| page.target_page.is_some());
     let made: BTreeSet<&str> = pages().map(|page| page.variant).filter(|variant| !is_real(variant)).collect();
@@ -273,7 +273,7 @@ pub(super) fn recall_of(known: &Known, cluster_of: &[Option<DocId>]) -> Vec<(Str
 
 /// Returns the copies found, by links to their hosts; empty if the truth does not have this
 /// information.
-pub(super) fn copies_by_link(known: &Known, copies_found: &[bool]) -> Vec<(&'static str, Ratio)> {
+pub(super) fn copies_by_link(known: &CommonPages, copies_found: &[bool]) -> Vec<(&'static str, Ratio)> {
     let of = |linked: bool| {
         let copies = known.copies.iter().zip(copies_found);
         let chosen = copies.filter(|(copy, _)| copy.is_collection() && copy.linked == Some(linked));
@@ -293,15 +293,19 @@ mod tests {
     #[test]
     fn a_table_is_aligned_and_leaves_out_empty_columns() {
         let rows = [
-            Row::new("pair recall", Some(0.5), "share"),
-            Row::new("pairs", Some(120.0), "pairs"),
-            Row::new("F1", None, "share"),
+            FigureRow::new("pair recall", Some(0.5), "share"),
+            FigureRow::new("pairs", Some(120.0), "pairs"),
+            FigureRow::new("F1", None, "share"),
         ];
         let expected = "what           ours  unit\npair recall  0.5000  share\n\
                         pairs           120  pairs\nF1                -  share\n";
         assert_eq!(table(&rows), expected);
-        let rows =
-            [Row { published: Some(2.0), reach: Some(1.0), holds: Some(false), ..Row::new("x", Some(0.25), "s") }];
+        let rows = [FigureRow {
+            published: Some(2.0),
+            reach: Some(1.0),
+            holds: Some(false),
+            ..FigureRow::new("x", Some(0.25), "s")
+        }];
         assert_eq!(
             table(&rows),
             "what    ours  published  reach  unit  holds\nx     0.2500          2      1  s     no\n"
@@ -312,14 +316,14 @@ mod tests {
     fn a_ratio_of_nothing_has_no_value() {
         assert_eq!(Ratio { part: 0, whole: 0 }.value(), None);
         assert_eq!(Ratio { part: 1, whole: 4 }.value(), Some(0.25));
-        let rows = Report::default().rows();
+        let rows = EvaluationReport::default().rows();
         let f1 = rows.iter().find(|row| row.what == "pair F1").unwrap();
         assert_eq!(f1.ours, None);
     }
 
     #[test]
     fn a_row_in_json_has_the_fields_of_the_contract() {
-        let json = serde_json::to_string(&Row::new("pair recall", Some(0.5), "share")).unwrap();
+        let json = serde_json::to_string(&FigureRow::new("pair recall", Some(0.5), "share")).unwrap();
         assert_eq!(
             json,
             r#"{"what":"pair recall","ours":0.5,"published":null,"reach":null,"unit":"share","holds":null}"#

@@ -5,7 +5,7 @@ use webtwin_base::error::{Error, Result};
 
 /// Judgement of a person about a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tag {
+pub enum PairTag {
     /// The pages are copies: they differ slightly, or like versions of one page.
     True,
     /// The pages are not copies of each other.
@@ -19,13 +19,13 @@ pub enum Tag {
 
 /// A tagged pair, with URLs as written in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tagged {
+pub struct TaggedPair {
     /// Number of the line in the file, from 1.
     pub line: usize,
-    /// URLs of the two pages. The second is empty for [`Tag::Keep`].
+    /// URLs of the two pages. The second is empty for [`PairTag::Keep`].
     pub urls: [String; 2],
     /// Judgement in the file.
-    pub tag: Tag,
+    pub tag: PairTag,
     /// Note of the person.
     pub note: String,
 }
@@ -47,26 +47,26 @@ pub struct Tagged {
 /// assert_eq!((rows[0].line, rows[0].tag), (2, Tag::False));
 /// # Ok::<(), webtwin_base::error::Error>(())
 /// ```
-pub fn read_tags(file: &str, text: &str) -> Result<Vec<Tagged>> {
+pub fn read_tags(file: &str, text: &str) -> Result<Vec<TaggedPair>> {
     let rows = read_columns(file, text, ["url_a", "url_b", "tag"], &["url_b", "note"], ["note"])?;
     let tagged = |(line, [a, b, tag], [note]): (usize, [&str; 3], [Option<&str>; 1])| {
         let refuse = |what: String| Err(Error::input(file, format!("line {line}: {what}")));
         let tag = match tag {
-            "true" => Tag::True,
-            "false" => Tag::False,
-            "unknown" => Tag::Unknown,
-            "keep" => Tag::Keep,
+            "true" => PairTag::True,
+            "false" => PairTag::False,
+            "unknown" => PairTag::Unknown,
+            "keep" => PairTag::Keep,
             other => {
                 return refuse(format!("the tag of {a} is {other}, but must be true, false, unknown or keep"));
             }
         };
         match (tag, b) {
-            (Tag::Keep, "") => {}
-            (Tag::Keep, _) => return refuse(format!("{a} is to be kept, so url_b must be empty")),
+            (PairTag::Keep, "") => {}
+            (PairTag::Keep, _) => return refuse(format!("{a} is to be kept, so url_b must be empty")),
             (_, "") => return refuse(format!("column url_b: empty, but {a} is judged with another page")),
             _ => {}
         }
-        Ok(Tagged { line, urls: [a.into(), b.into()], tag, note: note.unwrap_or_default().into() })
+        Ok(TaggedPair { line, urls: [a.into(), b.into()], tag, note: note.unwrap_or_default().into() })
     };
     rows.into_iter().map(tagged).collect()
 }
@@ -79,9 +79,9 @@ mod tests {
     fn tags_are_read_and_others_refused() {
         let rows = read_tags("t", "url_a\turl_b\ttag\tnote\nhttp://a/\thttp://b/\tfalse\t\n").unwrap();
         let urls = ["http://a/", "http://b/"].map(str::to_owned);
-        assert_eq!(rows, [Tagged { line: 2, urls, tag: Tag::False, note: String::new() }]);
+        assert_eq!(rows, [TaggedPair { line: 2, urls, tag: PairTag::False, note: String::new() }]);
         let kept = read_tags("t", "url_a\turl_b\ttag\n\nhttp://a/\t\tkeep\n").unwrap();
-        assert_eq!((kept[0].line, kept[0].tag, kept[0].urls[1].as_str()), (3, Tag::Keep, ""));
+        assert_eq!((kept[0].line, kept[0].tag, kept[0].urls[1].as_str()), (3, PairTag::Keep, ""));
         for wrong in ["http://a/\t\tfalse", "http://a/\thttp://b/\tkeep", "\thttp://b/\tfalse"] {
             let error = read_tags("t", &format!("url_a\turl_b\ttag\n{wrong}\n")).unwrap_err().to_string();
             assert!(error.contains("line 2"), "{error}");

@@ -36,8 +36,8 @@ fn truth() -> Vec<TruthRow> {
     truth
 }
 
-fn pages(truth: &[TruthRow]) -> Vec<PageRow> {
-    (100..).zip(truth).map(|(doc_id, row)| PageRow { doc_id, url: row.url.clone(), body: 0 }).collect()
+fn pages(truth: &[TruthRow]) -> Vec<TruthPageRow> {
+    (100..).zip(truth).map(|(doc_id, row)| TruthPageRow { doc_id, url: row.url.clone(), body: 0 }).collect()
 }
 
 /// Returns clusters in which every page is together with all its copies.
@@ -51,8 +51,8 @@ fn perfect_clusters(truth: &[TruthRow]) -> Vec<ClusterRow> {
 }
 
 /// Returns a collection of the pages in a range of the truth.
-fn collection(similar_cluster: u64, collection: u64, places: std::ops::Range<u64>) -> Vec<MemberRow> {
-    places.map(|place| MemberRow { similar_cluster, collection, doc_id: 100 + place }).collect()
+fn collection(similar_cluster: u64, collection: u64, places: std::ops::Range<u64>) -> Vec<TruthMemberRow> {
+    places.map(|place| TruthMemberRow { similar_cluster, collection, doc_id: 100 + place }).collect()
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_perfect_run_scores_one_throughout() {
         collection(2, 2, 46..56),
     ];
     let report = evaluate(&pages(&truth), &perfect_clusters(&truth), &members.concat(), &[], &truth);
-    assert_eq!(report.pairs, PairCounts { predicted: 46, actual: 46, hits: 46, ..Default::default() });
+    assert_eq!(report.pairs, KnownPairCounts { predicted: 46, actual: 46, hits: 46, ..Default::default() });
     assert_eq!(report.clusters, ClusterCounts { clusters: 22, pure: 22, groups: 22, whole: 22 });
     let expected = CollectionCounts {
         collections: 5,
@@ -107,7 +107,7 @@ fn pairs_of_single_pages_are_false_even_when_target_and_page_are_equal() {
     let truth = truth();
     let clusters = [ClusterRow { cluster: 156, doc_id: 156 }, ClusterRow { cluster: 156, doc_id: 157 }];
     let report = evaluate(&pages(&truth), &clusters, &[], &[], &truth);
-    assert_eq!(report.pairs, PairCounts { predicted: 1, actual: 46, hits: 0, ..Default::default() });
+    assert_eq!(report.pairs, KnownPairCounts { predicted: 1, actual: 46, hits: 0, ..Default::default() });
     assert_eq!((report.clusters.clusters, report.clusters.pure), (1, 0));
 }
 
@@ -148,11 +148,11 @@ fn pages_known_to_one_side_only_are_counted_and_no_pair_is_made_of_them() {
     let mut pages = pages(&truth);
     let clusters = perfect_clusters(&truth);
     pages.retain(|page| page.doc_id != 100);
-    pages.push(PageRow { doc_id: 900, url: "http://elsewhere/".into(), body: 0 });
+    pages.push(TruthPageRow { doc_id: 900, url: "http://elsewhere/".into(), body: 0 });
     let more = [clusters.clone(), vec![ClusterRow { cluster: clusters[1].cluster, doc_id: 900 }]].concat();
     let report = evaluate(&pages, &more, &[], &[], &truth);
     assert_eq!((report.unknown(), report.missing, report.known), (1, 1, 58));
-    assert_eq!(report.pairs, PairCounts { predicted: 44, actual: 44, hits: 44, ..Default::default() });
+    assert_eq!(report.pairs, KnownPairCounts { predicted: 44, actual: 44, hits: 44, ..Default::default() });
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_stray_page_in_ten_neither_spoils_a_collection_nor_mixes_its_cluster() {
 #[test]
 fn a_collection_needs_ten_pages_and_a_sibling_of_another_copy() {
     let truth = truth();
-    let count = |members: &[Vec<MemberRow>]| {
+    let count = |members: &[Vec<TruthMemberRow>]| {
         let report = evaluate(&pages(&truth), &[], &members.concat(), &[], &truth).collections;
         (report.collections, report.corresponding)
     };
@@ -210,7 +210,7 @@ fn texts_by_themselves_count_for_pairs_and_not_for_collections() {
     ];
     let clusters = [ClusterRow { cluster: 100, doc_id: 100 }, ClusterRow { cluster: 100, doc_id: 101 }];
     let report = evaluate(&pages(&truth), &clusters, &[], &[], &truth);
-    assert_eq!(report.pairs, PairCounts { predicted: 1, actual: 3, hits: 1, ..Default::default() });
+    assert_eq!(report.pairs, KnownPairCounts { predicted: 1, actual: 3, hits: 1, ..Default::default() });
     assert_eq!(report.collections, CollectionCounts::default());
     assert_eq!(report.variants["near"].recall, Ratio { part: 1, whole: 2 });
 }
@@ -231,7 +231,7 @@ fn the_truth_of_a_synthetic_crawl_is_a_perfect_run_of_itself() {
         let similar_cluster = *targets.entry(&row.target).or_insert(next);
         let next = copies.len() as u64;
         let collection = *copies.entry((&row.target, &row.version, host)).or_insert(next);
-        members.push(MemberRow { similar_cluster, collection, doc_id });
+        members.push(TruthMemberRow { similar_cluster, collection, doc_id });
     }
     let report = evaluate(&pages(&truth), &perfect_clusters(&truth), &members, &[], &truth);
     assert_eq!((report.missing, report.repeated, report.unknown()), (0, 0, 0));
@@ -264,8 +264,9 @@ fn editions_that_no_link_joins_are_parts_and_pages_without_a_copy_count_apart() 
     let members =
         [collection(1, 1, 0..10), collection(1, 2, 20..30), collection(2, 3, 10..20), collection(2, 4, 30..40)]
             .concat();
-    let counts =
-        |links: &[LinkRow], members: &[MemberRow]| evaluate(&pages(&truth), &[], members, links, &truth).collections;
+    let counts = |links: &[LinkRow], members: &[TruthMemberRow]| {
+        evaluate(&pages(&truth), &[], members, links, &truth).collections
+    };
     let apart = counts(&links, &members);
     assert_eq!((apart.copies_found, apart.copies_whole, apart.collections_a_copy().value()), (2, 0, Some(2.0)));
     assert_eq!((apart.parts, apart.parts_whole, apart.collections_a_part().value()), (4, 4, Some(1.0)));
@@ -284,12 +285,12 @@ fn editions_that_no_link_joins_are_parts_and_pages_without_a_copy_count_apart() 
 
 /// Computes the definitions one by one, over all pairs of pages.
 fn reference(
-    pages: &[PageRow],
+    pages: &[TruthPageRow],
     clusters: &[ClusterRow],
-    members: &[MemberRow],
+    members: &[TruthMemberRow],
     links: &[LinkRow],
     truth: &[TruthRow],
-) -> Report {
+) -> EvaluationReport {
     let known: Vec<(u64, &TruthRow)> = truth
         .iter()
         .filter_map(|row| pages.iter().find(|page| page.url == row.url).map(|page| (page.doc_id, row)))
@@ -316,7 +317,7 @@ fn reference(
         .iter()
         .map(|a| (a.0, known.iter().filter(|x| x.0 == a.0 || of_one_source((&x.0, x.1), (&a.0, a.1))).collect()))
         .collect();
-    let mut pairs = PairCounts::default();
+    let mut pairs = KnownPairCounts::default();
     for (at, (a, a_row)) in known.iter().enumerate() {
         for (b, b_row) in &known[at + 1..] {
             pairs.predicted += u64::from(together(*a, *b));
@@ -468,7 +469,7 @@ fn reference(
         }
     }
 
-    Report {
+    EvaluationReport {
         recall_of,
         copies_by_link,
         pages: pages.len() as u64,
@@ -515,7 +516,7 @@ prop_compose! {
         noise in prop::collection::vec(prop::option::weighted(0.06, (0..3u64, 0..3u64)), 80),
         unknown in 0..3u64,
         links in prop::collection::vec((0..86u64, 0..86u64), 0..1000),
-    ) -> (Vec<PageRow>, Vec<ClusterRow>, Vec<MemberRow>, Vec<LinkRow>, Vec<TruthRow>) {
+    ) -> (Vec<TruthPageRow>, Vec<ClusterRow>, Vec<TruthMemberRow>, Vec<LinkRow>, Vec<TruthRow>) {
         let (mut pages, mut cluster_rows, mut members, mut truth) = (vec![], vec![], vec![], vec![]);
         for (at, (target, version, variant, page, host)) in rows.into_iter().enumerate() {
             let word = ["single", "hub"].get(variant).unwrap_or(&["primary", "version", "exact", "real"][variant % 4]);
@@ -527,18 +528,18 @@ prop_compose! {
             (row.origin, row.perhaps) = (origins[at].into(), perhaps[at].into());
             let doc_id = at as u64 * 7 % 83;
             if in_run[at] {
-                pages.push(PageRow { doc_id, url: row.url.clone(), body: bodies[at] });
+                pages.push(TruthPageRow { doc_id, url: row.url.clone(), body: bodies[at] });
                 cluster_rows.extend(clusters[at].map(|cluster| ClusterRow { cluster, doc_id }));
                 let home = homes[usize::from(target * 4 + version * 2 + host)];
                 let (similar_cluster, collection) = noise[at].unwrap_or(home);
-                members.push(MemberRow { similar_cluster, collection, doc_id });
+                members.push(TruthMemberRow { similar_cluster, collection, doc_id });
             }
             truth.push(row);
         }
         for doc_id in 200..200 + unknown {
-            pages.push(PageRow { doc_id, url: format!("http://u/{doc_id}"), body: 1 });
+            pages.push(TruthPageRow { doc_id, url: format!("http://u/{doc_id}"), body: 1 });
             cluster_rows.push(ClusterRow { cluster: doc_id % 8, doc_id });
-            members.push(MemberRow { similar_cluster: 0, collection: doc_id % 3, doc_id });
+            members.push(TruthMemberRow { similar_cluster: 0, collection: doc_id % 3, doc_id });
         }
         let links = links.into_iter().map(|(src, dst)| LinkRow { src, dst }).collect();
         (pages, cluster_rows, members, links, truth)

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::PageRow;
+use super::TruthPageRow;
 use super::columns::read_columns;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, FPrint};
@@ -66,7 +66,7 @@ pub fn read_truth(file: &str, text: &str) -> Result<Vec<TruthRow>> {
 /// Pages that are in both run and truth. Names are numbered in the order of their first occurrence
 /// in the truth.
 #[derive(Debug)]
-pub(super) struct Known<'a> {
+pub(super) struct CommonPages<'a> {
     pub(super) pages: Vec<KnownPage<'a>>,
     /// Index in `pages` by doc id.
     pub(super) place: HashMap<DocId, usize>,
@@ -93,7 +93,7 @@ pub(super) struct KnownPage<'a> {
 pub(super) struct TargetPage {
     /// Number of the pair (target, page), which is equal for copies of each other.
     pub(super) name: u32,
-    /// Index in [`Known::copies`].
+    /// Index in [`CommonPages::copies`].
     pub(super) copy: u32,
 }
 
@@ -117,11 +117,11 @@ impl TargetCopy<'_> {
     }
 }
 
-impl<'a> Known<'a> {
+impl<'a> CommonPages<'a> {
     /// Joins the pages of a run with the truth by URL.
-    pub(super) fn new(pages: &[PageRow], truth: &'a [TruthRow]) -> Known<'a> {
-        let of_url: HashMap<&str, &PageRow> = pages.iter().map(|page| (page.url.as_str(), page)).collect();
-        let mut known = Known { pages: vec![], place: HashMap::new(), copies: vec![], missing: 0, repeated: 0 };
+    pub(super) fn new(pages: &[TruthPageRow], truth: &'a [TruthRow]) -> CommonPages<'a> {
+        let of_url: HashMap<&str, &TruthPageRow> = pages.iter().map(|page| (page.url.as_str(), page)).collect();
+        let mut known = CommonPages { pages: vec![], place: HashMap::new(), copies: vec![], missing: 0, repeated: 0 };
         let (mut seen, mut targets, mut names, mut copies) =
             (HashSet::new(), HashMap::new(), HashMap::new(), HashMap::new());
         for row in truth {
@@ -129,7 +129,7 @@ impl<'a> Known<'a> {
                 known.repeated += 1;
                 continue;
             }
-            let Some(&&PageRow { doc_id, body, .. }) = of_url.get(row.url.as_str()) else {
+            let Some(&&TruthPageRow { doc_id, body, .. }) = of_url.get(row.url.as_str()) else {
                 known.missing += 1;
                 continue;
             };
@@ -236,9 +236,9 @@ mod tests {
             row("http://c/", "y", "real"),
             row("http://d/", "y", "real"),
         ];
-        let pages: Vec<PageRow> =
-            (0..).zip(&truth).map(|(doc_id, row)| PageRow { doc_id, url: row.url.clone(), body: 0 }).collect();
-        let known = Known::new(&pages, &truth);
+        let pages: Vec<TruthPageRow> =
+            (0..).zip(&truth).map(|(doc_id, row)| TruthPageRow { doc_id, url: row.url.clone(), body: 0 }).collect();
+        let known = CommonPages::new(&pages, &truth);
         assert_eq!(known.copies.iter().map(|copy| copy.is_primary).collect::<Vec<_>>(), [false, true, true, false]);
     }
 }

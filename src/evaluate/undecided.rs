@@ -30,7 +30,7 @@ enum Common<'a> {
 
 /// Status of a pair of pages that are not copies by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum NonCopyVerdict {
     /// A false pair, if the pages are in one cluster.
     Different,
     Accidental,
@@ -48,15 +48,15 @@ struct Kind<'a> {
 
 /// Classes of the known pages.
 #[derive(Debug)]
-pub(super) struct Undecided<'a> {
+pub(super) struct PageKinds<'a> {
     kinds: Vec<Kind<'a>>,
     /// Index in `kinds` by index of the page.
     of_page: Vec<usize>,
 }
 
-impl<'a> Undecided<'a> {
+impl<'a> PageKinds<'a> {
     /// Classifies the known pages.
-    pub(super) fn new(pages: &[KnownPage<'a>]) -> Undecided<'a> {
+    pub(super) fn new(pages: &[KnownPage<'a>]) -> PageKinds<'a> {
         let source = |page: &KnownPage<'a>| match (page.origin, page.body) {
             ("", 0) => None,
             ("", body) => Some(Common::Body(body)),
@@ -68,7 +68,7 @@ impl<'a> Undecided<'a> {
                 names.entry(source).or_default().extend(page.target_page.map(|of| of.name));
             }
         }
-        let mut found = Undecided { kinds: Vec::new(), of_page: Vec::new() };
+        let mut found = PageKinds { kinds: Vec::new(), of_page: Vec::new() };
         let mut numbers = HashMap::new();
         for page in pages {
             let source = source(page);
@@ -91,14 +91,14 @@ impl<'a> Undecided<'a> {
     }
 
     /// Returns the status of two pages that are not copies by name, given by their indices.
-    pub(super) fn verdict(&self, a: usize, b: usize) -> Verdict {
+    pub(super) fn verdict(&self, a: usize, b: usize) -> NonCopyVerdict {
         let [a, b] = [a, b].map(|page| &self.kinds[self.of_page[page]]);
         if a.same.iter().any(|common| b.same.binary_search(common).is_ok()) {
-            Verdict::Accidental
+            NonCopyVerdict::Accidental
         } else if a.perhaps.iter().any(|word| b.perhaps.binary_search(word).is_ok()) {
-            Verdict::Open
+            NonCopyVerdict::Open
         } else {
-            Verdict::Different
+            NonCopyVerdict::Different
         }
     }
 

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::problem::Problem;
 
 /// Response of a handler, or the problem with the request.
-pub type Answered = Result<Response<Body>, Problem>;
+pub type AnswerResult = Result<Response<Body>, Problem>;
 
 /// Makes a response with a media type.
 pub fn plain(kind: &'static str, text: impl Into<Body>) -> Response<Body> {

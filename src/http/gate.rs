@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use tower_service::Service;
 
 use crate::Front;
-use crate::places::Place;
+use crate::places::ConnectionSlot;
 use crate::problem::Problem;
 
 /// Returns the names by which the server may be addressed: the given ones and the address itself,
@@ -33,7 +33,7 @@ pub(crate) fn names(address: SocketAddr, given: &[String]) -> Vec<String> {
 /// Answers a request, valid or not. Handlers get the place of its connection as an extension.
 pub(crate) async fn answer(
     front: &Front,
-    place: &Arc<Place>,
+    place: &Arc<ConnectionSlot>,
     router: axum::Router,
     mut request: Request<Body>,
 ) -> Response<Body> {
@@ -68,7 +68,7 @@ async fn routed(front: &Front, mut router: axum::Router, request: Request<Body>)
 }
 
 /// Returns the response to a request that is refused before routing; `None` for admitted requests.
-fn refused(front: &Front, place: &Place, request: &Request<Body>) -> Option<Response<Body>> {
+fn refused(front: &Front, place: &ConnectionSlot, request: &Request<Body>) -> Option<Response<Body>> {
     let path = request.uri().path();
     // Monitors of the process address it by an IP address of their own and have no key. They learn
     // nothing from these paths.
@@ -98,9 +98,9 @@ fn refused(front: &Front, place: &Place, request: &Request<Body>) -> Option<Resp
 /// Returns a problem if `Host` is not a name of the server. A browser that shows a page of another
 /// site must not reach the server under a name of that site (DNS rebinding).
 fn wrong_host(front: &Front, request: &Request<Body>) -> Option<Problem> {
-    let told = request.headers().get(HOST).and_then(|host| host.to_str().ok());
+    let message = request.headers().get(HOST).and_then(|host| host.to_str().ok());
     let authority = request.uri().authority().map(|authority| authority.as_str());
-    let Some(host) = authority.or(told) else {
+    let Some(host) = authority.or(message) else {
         return Some(Problem::new(StatusCode::BAD_REQUEST, "no_host", "the request has no Host"));
     };
     let host = host.to_ascii_lowercase();

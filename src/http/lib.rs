@@ -26,12 +26,12 @@ use socket2::SockRef;
 use tokio::sync::{Semaphore, watch};
 
 use self::keys::Keys;
-use self::metrics::Metrics;
-use self::places::Places;
+use self::metrics::ConnectionMetrics;
+use self::places::ConnectionSlots;
 use webtwin_base::error::{Error, Result};
 
 pub use self::metrics::gauge;
-pub use self::places::{Phase, Place};
+pub use self::places::{ConnectionPhase, ConnectionSlot};
 pub use self::problem::Problem;
 
 /// Maximum number of connections that wait to be accepted.
@@ -39,7 +39,7 @@ const WAITING: i32 = 4096;
 
 /// Address of a service, its clients, and its limits.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ServiceSettings {
     /// Address on which the service listens.
     pub listen: String,
     /// Names by which the service may be addressed, in addition to the address on which it listens.
@@ -49,12 +49,12 @@ pub struct Settings {
     /// Number of threads that answer requests.
     pub threads: usize,
     /// Limits of connections and requests.
-    pub limits: Limits,
+    pub limits: ServiceLimits,
 }
 
 /// Limits of connections and requests.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct ServiceLimits {
     /// Maximum number of concurrent connections.
     pub connections: usize,
     /// Maximum number of concurrent requests.
@@ -80,9 +80,9 @@ pub struct Limits {
     pub connection: Duration,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for ServiceLimits {
+    fn default() -> ServiceLimits {
+        ServiceLimits {
             connections: 512,
             in_flight: 128,
             heavy: 8,
@@ -100,13 +100,13 @@ impl Default for Limits {
 
 /// Front of a service, which all of its requests share.
 pub struct Front {
-    settings: Settings,
+    settings: ServiceSettings,
     address: SocketAddr,
     keys: Keys,
     /// Accepted values of `Host`.
     names: Vec<String>,
-    metrics: Metrics,
-    places: Arc<Places>,
+    metrics: ConnectionMetrics,
+    places: Arc<ConnectionSlots>,
     heavy: Semaphore,
     stop: watch::Sender<bool>,
 }
@@ -117,7 +117,7 @@ impl Front {
     /// # Errors
     /// Returns [`Error::Usage`] if the settings are invalid: the address cannot be parsed, the keys
     /// cannot be read, or there is no key although the address is not loopback.
-    pub fn new(settings: Settings, routes: &'static [&'static str]) -> Result<Front> {
+    pub fn new(settings: ServiceSettings, routes: &'static [&'static str]) -> Result<Front> {
         let refuse = |what: &str| Error::Usage(format!("--listen {}: {what}", settings.listen));
         let address: SocketAddr =
             settings.listen.parse().map_err(|_| refuse("must be ADDRESS:PORT, as 127.0.0.1:8600"))?;
@@ -129,8 +129,8 @@ impl Front {
             address,
             keys,
             names: Vec::new(),
-            metrics: Metrics::new(routes),
-            places: Arc::new(Places::new(settings.limits)),
+            metrics: ConnectionMetrics::new(routes),
+            places: Arc::new(ConnectionSlots::new(settings.limits)),
             heavy: Semaphore::new(settings.limits.heavy),
             stop: watch::Sender::new(false),
             settings,
@@ -153,7 +153,7 @@ impl Front {
         Ok(listener)
     }
 
-    /// Answers requests with a router until the service is stopped. The future `aside` runs
+    /// Answers requests with a router until the service is stopped. The future `background` runs
     /// concurrently.
     ///
     /// # Errors
@@ -162,7 +162,7 @@ impl Front {
         self: &Arc<Front>,
         listener: TcpListener,
         router: Router,
-        aside: impl Future<Output = ()> + Send + 'static,
+        background: impl Future<Output = ()> + Send + 'static,
     ) -> Result<()> {
         let mut runtime = match self.settings.threads {
             1 => tokio::runtime::Builder::new_current_thread(),
@@ -174,7 +174,7 @@ impl Front {
         };
         let runtime = runtime.enable_all().max_blocking_threads(self.settings.limits.heavy + 2).build();
         let runtime = runtime.map_err(|cause| Error::storage("threads of the server", cause))?;
-        runtime.spawn(aside);
+        runtime.spawn(background);
         runtime.block_on(listen::accept(listener, Arc::clone(self), router))?;
         // Heavy work whose client has gone is abandoned.
         runtime.shutdown_timeout(Duration::from_secs(1));
@@ -187,7 +187,7 @@ impl Front {
     }
 
     /// Returns the limits.
-    pub fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> &ServiceLimits {
         &self.settings.limits
     }
 

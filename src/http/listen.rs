@@ -18,9 +18,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use crate::places::{Phase, Place};
+use crate::places::{ConnectionPhase, ConnectionSlot};
 use crate::{Front, gate};
-use webtwin_base::console::tell;
+use webtwin_base::console::notify;
 use webtwin_base::error::{Error, Result};
 
 /// Accepts connections until the service is stopped. Then waits for the connections with a request
@@ -50,7 +50,7 @@ pub(crate) async fn accept(listener: TcpListener, front: Arc<Front>, router: axu
             }
             Err(cause) => {
                 // The cause may be too many open files, which ends when other connections close.
-                tell(format_args!("warning: a connection could not be accepted: {cause}"));
+                notify(format_args!("warning: a connection could not be accepted: {cause}"));
                 sleep(Duration::from_millis(100)).await;
             }
         }
@@ -67,7 +67,7 @@ async fn ended(front: &Front) -> Result<()> {
 
 /// Answers the requests of a connection until either side closes it, it is displaced or too old, or
 /// the service is stopped.
-async fn connection(stream: TcpStream, place: Arc<Place>, front: Arc<Front>, router: axum::Router) {
+async fn connection(stream: TcpStream, place: Arc<ConnectionSlot>, front: Arc<Front>, router: axum::Router) {
     let limits = front.settings.limits;
     let _ = stream.set_nodelay(true);
     let of_service = Arc::clone(&place);
@@ -75,10 +75,10 @@ async fn connection(stream: TcpStream, place: Arc<Place>, front: Arc<Front>, rou
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let (front, router, place) = (Arc::clone(&of_requests), router.clone(), Arc::clone(&of_service));
         async move {
-            place.waits_for(Phase::Answer);
+            place.waits_for(ConnectionPhase::Answer);
             let request = request.map(|incoming| Body::new(Coming { incoming, place: Arc::clone(&place) }));
             let answer = gate::answer(&front, &place, router, request).await;
-            place.waits_for(Phase::Idle);
+            place.waits_for(ConnectionPhase::Idle);
             Ok::<_, Infallible>(answer)
         }
     });
@@ -102,7 +102,7 @@ async fn connection(stream: TcpStream, place: Arc<Place>, front: Arc<Front>, rou
 /// Stream that notifies its place when bytes arrive.
 struct Heard {
     stream: TcpStream,
-    place: Arc<Place>,
+    place: Arc<ConnectionSlot>,
 }
 
 impl AsyncRead for Heard {
@@ -145,7 +145,7 @@ impl AsyncWrite for Heard {
 /// Body that notifies its place when the server waits for the client.
 struct Coming {
     incoming: Incoming,
-    place: Arc<Place>,
+    place: Arc<ConnectionSlot>,
 }
 
 impl hyper::body::Body for Coming {
@@ -158,9 +158,9 @@ impl hyper::body::Body for Coming {
     ) -> Poll<Option<std::result::Result<Frame<Bytes>, hyper::Error>>> {
         let frame = Pin::new(&mut self.incoming).poll_frame(cx);
         if frame.is_pending() {
-            self.place.waits_for(Phase::Body);
+            self.place.waits_for(ConnectionPhase::Body);
         } else if self.incoming.is_end_stream() || matches!(frame, Poll::Ready(None | Some(Err(_)))) {
-            self.place.waits_for(Phase::Answer);
+            self.place.waits_for(ConnectionPhase::Answer);
         }
         frame
     }

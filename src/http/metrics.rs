@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 
-use crate::places::Places;
+use crate::places::ConnectionSlots;
 
 const CODES: [u16; 15] = [200, 302, 304, 400, 401, 404, 405, 408, 413, 415, 421, 422, 500, 503, 0];
 
@@ -24,7 +24,7 @@ struct OfRoute {
 }
 
 /// Counters of a service.
-pub(crate) struct Metrics {
+pub(crate) struct ConnectionMetrics {
     /// Counters of each route with its path. A path that ends with a slash includes all paths below
     /// it. The last route counts all other paths.
     routes: Vec<(&'static str, OfRoute)>,
@@ -32,12 +32,12 @@ pub(crate) struct Metrics {
     pub in_flight: AtomicUsize,
 }
 
-impl Metrics {
+impl ConnectionMetrics {
     /// Makes counters for the routes of a service, and for those that every service has.
-    pub(crate) fn new(routes: &[&'static str]) -> Metrics {
+    pub(crate) fn new(routes: &[&'static str]) -> ConnectionMetrics {
         let routes = routes.iter().chain(&["/health", "/ready", "/metrics", "/openapi.json", "other"]);
         let routes = routes.map(|&route| (route, OfRoute::default())).collect();
-        Metrics { routes, in_flight: AtomicUsize::new(0) }
+        ConnectionMetrics { routes, in_flight: AtomicUsize::new(0) }
     }
 
     /// Returns the index of the route of a path.
@@ -60,7 +60,7 @@ impl Metrics {
     }
 
     /// Formats all metrics.
-    pub(crate) fn text(&self, places: &Places) -> String {
+    pub(crate) fn text(&self, places: &ConnectionSlots) -> String {
         let mut out = String::new();
         let mut line = |args: std::fmt::Arguments<'_>| writeln!(out, "{args}").expect("writing to a string");
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn paths_belong_to_one_route() {
-        let metrics = Metrics::new(&["/v1/near", "/v1/near/", "/", "/set/"]);
+        let metrics = ConnectionMetrics::new(&["/v1/near", "/v1/near/", "/", "/set/"]);
         let of = |path: &str| metrics.routes[metrics.route_of(path)].0;
         for (path, route) in [
             ("/", "/"),

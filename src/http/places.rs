@@ -21,14 +21,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use crate::Limits;
+use crate::ServiceLimits;
 
 /// Clients that have not been admitted keep one place in this number of places.
 const FOR_STRANGERS: usize = 4;
 
 /// State of a connection: the event for which it waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub enum ConnectionPhase {
     /// The rest of the head of a request.
     Head,
     /// The rest of the body of a request.
@@ -43,7 +43,7 @@ pub enum Phase {
 
 struct Connection {
     network: u64,
-    phase: Phase,
+    phase: ConnectionPhase,
     since: Instant,
     is_let_in: bool,
     changed: Arc<Notify>,
@@ -68,7 +68,7 @@ impl Table {
         if *count == 0 {
             self.of_network.remove(&connection.network);
         }
-        self.answering -= usize::from(connection.phase == Phase::Answer);
+        self.answering -= usize::from(connection.phase == ConnectionPhase::Answer);
         Some(connection)
     }
 
@@ -78,7 +78,7 @@ impl Table {
             let is_first = connection.is_let_in != strangers_first;
             (is_first, self.of_network[&connection.network], Reverse(connection.since))
         };
-        let waiting = self.connections.iter().filter(|(_, one)| one.phase != Phase::Answer && may_be(one));
+        let waiting = self.connections.iter().filter(|(_, one)| one.phase != ConnectionPhase::Answer && may_be(one));
         let Some(number) = waiting.max_by_key(|(_, one)| rank(one)).map(|(number, _)| *number) else { return false };
         if let Some(connection) = self.remove(number) {
             connection.changed.notify_one();
@@ -89,16 +89,16 @@ impl Table {
 }
 
 /// All places of a server.
-pub(crate) struct Places {
-    limits: Limits,
+pub(crate) struct ConnectionSlots {
+    limits: ServiceLimits,
     table: Mutex<Table>,
     freed: Notify,
 }
 
-impl Places {
+impl ConnectionSlots {
     /// Makes the places of a server without connections.
-    pub(crate) fn new(limits: Limits) -> Places {
-        Places { limits, table: Mutex::default(), freed: Notify::new() }
+    pub(crate) fn new(limits: ServiceLimits) -> ConnectionSlots {
+        ConnectionSlots { limits, table: Mutex::default(), freed: Notify::new() }
     }
 
     /// Locks the table. A poisoned lock is ignored, because no code panics while it holds the lock.
@@ -108,7 +108,7 @@ impl Places {
 
     /// Returns a place for a connection from an address, or `None` if all places are held by
     /// requests in progress.
-    pub(crate) fn take(self: &Arc<Self>, from: IpAddr) -> Option<Arc<Place>> {
+    pub(crate) fn take(self: &Arc<Self>, from: IpAddr) -> Option<Arc<ConnectionSlot>> {
         let mut table = self.lock();
         if table.connections.len() >= self.limits.connections {
             let strangers = table.connections.values().filter(|one| !one.is_let_in).count();
@@ -121,10 +121,10 @@ impl Places {
         let number = table.next;
         table.next += 1;
         *table.of_network.entry(network).or_default() += 1;
-        let (phase, since) = (Phase::Head, Instant::now());
+        let (phase, since) = (ConnectionPhase::Head, Instant::now());
         let connection = Connection { network, phase, since, is_let_in: false, changed: Arc::clone(&changed) };
         table.connections.insert(number, connection);
-        Some(Arc::new(Place { places: Arc::clone(self), number, changed }))
+        Some(Arc::new(ConnectionSlot { places: Arc::clone(self), number, changed }))
     }
 
     /// Waits until a place may be free or may be taken from a waiting connection.
@@ -163,15 +163,15 @@ fn network_of(address: IpAddr) -> u64 {
 }
 
 /// Place of a connection, which is released when this value is dropped.
-pub struct Place {
-    places: Arc<Places>,
+pub struct ConnectionSlot {
+    places: Arc<ConnectionSlots>,
     number: u64,
     changed: Arc<Notify>,
 }
 
-impl Place {
+impl ConnectionSlot {
     /// Sets the event for which the connection waits.
-    pub fn waits_for(&self, phase: Phase) {
+    pub fn waits_for(&self, phase: ConnectionPhase) {
         let mut table = self.places.lock();
         let Some(connection) = table.connections.get_mut(&self.number) else { return };
         let was = std::mem::replace(&mut connection.phase, phase);
@@ -179,31 +179,32 @@ impl Place {
             return;
         }
         connection.since = Instant::now();
-        table.answering += usize::from(phase == Phase::Answer);
-        table.answering -= usize::from(was == Phase::Answer);
+        table.answering += usize::from(phase == ConnectionPhase::Answer);
+        table.answering -= usize::from(was == ConnectionPhase::Answer);
         match phase {
-            Phase::Body => {
+            ConnectionPhase::Body => {
                 // Each body takes memory, so their number is limited like that of requests.
-                let bodies = table.connections.values().filter(|one| one.phase == Phase::Body).count();
+                let bodies = table.connections.values().filter(|one| one.phase == ConnectionPhase::Body).count();
                 if bodies > self.places.limits.in_flight {
-                    table.displace(|one| one.phase == Phase::Body, true);
+                    table.displace(|one| one.phase == ConnectionPhase::Body, true);
                 }
             }
             // The deadline of these states may be earlier, so `is_over` must compute it again.
-            Phase::Head | Phase::Idle | Phase::Events => self.changed.notify_one(),
-            Phase::Answer => {}
+            ConnectionPhase::Head | ConnectionPhase::Idle | ConnectionPhase::Events => self.changed.notify_one(),
+            ConnectionPhase::Answer => {}
         }
         drop(table);
-        if was == Phase::Answer {
+        if was == ConnectionPhase::Answer {
             self.places.freed.notify_one();
         }
     }
 
     /// Records that the first bytes of another request have arrived.
     pub(crate) fn hears(&self) {
-        let is_idle = self.places.lock().connections.get(&self.number).is_some_and(|one| one.phase == Phase::Idle);
+        let is_idle =
+            self.places.lock().connections.get(&self.number).is_some_and(|one| one.phase == ConnectionPhase::Idle);
         if is_idle {
-            self.waits_for(Phase::Head);
+            self.waits_for(ConnectionPhase::Head);
         }
     }
 
@@ -222,10 +223,10 @@ impl Place {
         Some(
             connection.since
                 + match connection.phase {
-                    Phase::Head => limits.head_time,
-                    Phase::Idle => limits.idle,
+                    ConnectionPhase::Head => limits.head_time,
+                    ConnectionPhase::Idle => limits.idle,
                     // The request has a time limit of its own.
-                    Phase::Body | Phase::Answer | Phase::Events => limits.connection,
+                    ConnectionPhase::Body | ConnectionPhase::Answer | ConnectionPhase::Events => limits.connection,
                 },
         )
     }
@@ -244,7 +245,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.places.lock().remove(self.number);
         self.places.freed.notify_one();
@@ -258,15 +259,15 @@ mod tests {
 
     use super::*;
 
-    fn places(connections: usize) -> Arc<Places> {
-        Arc::new(Places::new(Limits { connections, ..Limits::default() }))
+    fn places(connections: usize) -> Arc<ConnectionSlots> {
+        Arc::new(ConnectionSlots::new(ServiceLimits { connections, ..ServiceLimits::default() }))
     }
 
     fn address(last: u8) -> IpAddr {
         Ipv4Addr::new(192, 0, 2, last).into()
     }
 
-    fn has_place(place: &Place) -> bool {
+    fn has_place(place: &ConnectionSlot) -> bool {
         place.deadline().is_some()
     }
 
@@ -292,9 +293,9 @@ mod tests {
         let places = places(8);
         let known: Vec<_> = (0..8).map(|_| places.take(address(1)).unwrap()).collect();
         for place in &known {
-            place.waits_for(Phase::Answer);
+            place.waits_for(ConnectionPhase::Answer);
             place.let_in();
-            place.waits_for(Phase::Idle);
+            place.waits_for(ConnectionPhase::Idle);
         }
         let strangers: Vec<_> = (0..100).map(|n| places.take(address(2 + n)).unwrap()).collect();
         assert_eq!(known.iter().filter(|place| has_place(place)).count(), 6);
@@ -307,23 +308,23 @@ mod tests {
     fn requests_that_are_answered_keep_their_places_and_who_comes_waits() {
         let places = places(2);
         let [one, two] = [1, 2].map(|last| places.take(address(last)).unwrap());
-        one.waits_for(Phase::Answer);
-        two.waits_for(Phase::Answer);
+        one.waits_for(ConnectionPhase::Answer);
+        two.waits_for(ConnectionPhase::Answer);
         assert!(places.take(address(3)).is_none());
         assert_eq!(places.answering(), 2);
-        one.waits_for(Phase::Body);
+        one.waits_for(ConnectionPhase::Body);
         assert!(places.take(address(3)).is_some());
         assert!(!has_place(&one) && has_place(&two));
     }
 
     #[test]
     fn of_bodies_that_come_slowly_no_more_are_held_than_requests() {
-        let limits = Limits { in_flight: 2, ..Limits::default() };
-        let places = Arc::new(Places::new(limits));
+        let limits = ServiceLimits { in_flight: 2, ..ServiceLimits::default() };
+        let places = Arc::new(ConnectionSlots::new(limits));
         let all: Vec<_> = (0..5).map(|_| places.take(address(1)).unwrap()).collect();
         for place in &all {
-            place.waits_for(Phase::Answer);
-            place.waits_for(Phase::Body);
+            place.waits_for(ConnectionPhase::Answer);
+            place.waits_for(ConnectionPhase::Body);
         }
         assert_eq!(all.iter().map(|place| has_place(place)).collect::<Vec<_>>(), [false, false, false, true, true]);
     }
@@ -331,15 +332,15 @@ mod tests {
     #[test]
     fn a_client_has_its_time_for_a_head_from_the_first_byte_on() {
         let second = Duration::from_secs(1);
-        let limits = Limits { head_time: 2 * second, idle: 60 * second, ..Limits::default() };
-        let places = Arc::new(Places::new(limits));
+        let limits = ServiceLimits { head_time: 2 * second, idle: 60 * second, ..ServiceLimits::default() };
+        let places = Arc::new(ConnectionSlots::new(limits));
         let place = places.take(address(1)).unwrap();
         let left = || place.deadline().unwrap().saturating_duration_since(Instant::now()).as_secs_f64().round();
         assert_eq!(left(), 2.0);
         place.hears();
-        place.waits_for(Phase::Answer);
+        place.waits_for(ConnectionPhase::Answer);
         assert_eq!(left(), limits.connection.as_secs_f64());
-        place.waits_for(Phase::Idle);
+        place.waits_for(ConnectionPhase::Idle);
         assert_eq!(left(), 60.0);
         place.hears();
         assert_eq!(left(), 2.0);

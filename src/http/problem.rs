@@ -5,7 +5,7 @@ use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, Response, StatusCode};
 use axum::response::IntoResponse;
 
-use webtwin_base::console::tell;
+use webtwin_base::console::notify;
 use webtwin_base::error::Error;
 
 /// A problem with a request or with its response.
@@ -82,7 +82,7 @@ impl From<Error> for Problem {
     /// Reports damage of the index to the operator on stderr. The client only learns that there is
     /// no result.
     fn from(error: Error) -> Problem {
-        tell(format_args!("error: {error}"));
+        notify(format_args!("error: {error}"));
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "index", "the index cannot answer; the server's log says why")
     }
 }

@@ -25,13 +25,13 @@ pub const PAIRING: &str = "pairing-2";
 /// # Ok::<(), webtwin_base::error::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Digest(pub [u8; 32]);
+pub struct JobDigest(pub [u8; 32]);
 
-impl Digest {
+impl JobDigest {
     /// Returns the digest of a job. It covers all settings except those of effort, the location of
     /// the output, and `recrawl`. For decisions and given pairs it covers the contents of the files
     /// and not their locations.
-    pub fn of(job: &Job) -> Digest {
+    pub fn of(job: &Job) -> JobDigest {
         let mut tree = serde_json::to_value(job).expect("a job is plain values");
         let top = tree.as_object_mut().expect("a job is a table");
         top.remove("effort");
@@ -52,12 +52,12 @@ impl Digest {
             hash.update(job.minhash.recipe());
         }
         hash.update(job.input.pdf_recipe().unwrap_or_default());
-        Digest(hash.finalize().into())
+        JobDigest(hash.finalize().into())
     }
 
     /// Returns the digest of reading. It covers everything besides the bytes of the input that the
     /// record of a page depends on, so that another job may restore the record.
-    pub fn of_reading(job: &Job) -> Digest {
+    pub fn of_reading(job: &Job) -> JobDigest {
         let mut input = job.input.clone();
         // The set of inputs and the allowed number of bad records change no record.
         (input.urls, input.originals, input.max_bad, input.limits.window_bytes) = (Vec::new(), Vec::new(), 0.0, 0);
@@ -70,7 +70,7 @@ impl Digest {
         hash.update(job.simhash.recipe());
         hash.update(job.minhash.recipe());
         hash.update(job.input.pdf_recipe().unwrap_or_default());
-        Digest(hash.finalize().into())
+        JobDigest(hash.finalize().into())
     }
 
     /// Returns the digest in lower-case hexadecimal, 64 characters.
@@ -91,20 +91,20 @@ mod tests {
         other.output.url = "elsewhere".into();
         other.input.limits.window_bytes *= 2;
         other.recrawl.least_pages = 0.2;
-        assert_eq!(Digest::of(&job), Digest::of(&other));
+        assert_eq!(JobDigest::of(&job), JobDigest::of(&other));
         other.recrawl.state = "state".into();
         (other.keep.pins, other.pairs.apart) = ("pins.tsv".into(), "apart.tsv".into());
         other.pairs.from = vec!["pairs.csv".into()];
-        assert_eq!(Digest::of(&job), Digest::of(&other));
+        assert_eq!(JobDigest::of(&job), JobDigest::of(&other));
         other.overlap.min_shared += 1;
-        assert_ne!(Digest::of(&job), Digest::of(&other));
+        assert_ne!(JobDigest::of(&job), JobDigest::of(&other));
         let mut pinned = job.clone();
         pinned.keep.pins_sha256 = "1".into();
         let mut parted = job.clone();
         parted.pairs.apart_sha256 = "1".into();
         let mut given = job.clone();
         given.pairs.from_sha256 = "1".into();
-        assert!([&pinned, &parted, &given].iter().all(|other| Digest::of(&job) != Digest::of(other)));
+        assert!([&pinned, &parted, &given].iter().all(|other| JobDigest::of(&job) != JobDigest::of(other)));
     }
 
     #[test]
@@ -115,7 +115,7 @@ mod tests {
         other.input.limits.window_bytes *= 2;
         other.overlap.min_shared += 1;
         other.clusters.min_size += 1;
-        assert_eq!(Digest::of_reading(&job), Digest::of_reading(&other));
+        assert_eq!(JobDigest::of_reading(&job), JobDigest::of_reading(&other));
         for change in [
             |job: &mut Job| job.input.limits.record_bytes += 1,
             |job: &mut Job| job.links.redirects ^= true,
@@ -125,7 +125,7 @@ mod tests {
         ] {
             let mut other = job.clone();
             change(&mut other);
-            assert_ne!(Digest::of_reading(&job), Digest::of_reading(&other));
+            assert_ne!(JobDigest::of_reading(&job), JobDigest::of_reading(&other));
         }
     }
 }

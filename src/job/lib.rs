@@ -12,7 +12,7 @@ mod recipes;
 mod settings;
 mod shingling;
 
-pub use digest::{Digest, PAIRING, READING};
+pub use digest::{JobDigest, PAIRING, READING};
 pub use merge::resolve;
 pub use quantity::quantity;
 pub use recipes::READS_PDF;

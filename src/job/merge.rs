@@ -4,7 +4,7 @@
 use toml::{Table, Value};
 
 use super::quantity::quantity;
-use super::settings::{FORMER, Job, JobKind, Limits, Measure, MergeCondition, Overlap, Unit};
+use super::settings::{FORMER, Job, JobKind, Measure, MergeCondition, OverlapSettings, RecordLimits, Unit};
 use webtwin_base::error::{Error, Result};
 
 /// Settings that are set when the job is created and that have no defaults.
@@ -49,11 +49,11 @@ pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
     // first.
     let asked = sets.iter_mut().rev().find_map(|set| set.remove("preset"));
     if let Some(name) = asked.or(given.remove("preset")) {
-        lay_over(&mut tree, preset(&name, file)?, "", file)?;
+        overlay(&mut tree, preset(&name, file)?, "", file)?;
     }
-    lay_over(&mut tree, given, "", file)?;
+    overlay(&mut tree, given, "", file)?;
     for set in sets {
-        lay_over(&mut tree, set, "", "--set")?;
+        overlay(&mut tree, set, "", "--set")?;
     }
     let mut job: Job = tree.clone().try_into().map_err(|cause| wrong_value(file, &typed, &tree, &cause))?;
     if job.kind == JobKind::Signatures {
@@ -122,7 +122,7 @@ fn preset(name: &Value, file: &str) -> Result<Table> {
     };
     let mut table: Table = text.parse().expect("presets are TOML");
     if let Some(overlap) = table.get_mut("overlap").and_then(Value::as_table_mut) {
-        let mut paper = Table::try_from(Overlap::of_papers(1)).expect("settings are plain values");
+        let mut paper = Table::try_from(OverlapSettings::of_papers(1)).expect("settings are plain values");
         paper.extend(std::mem::take(overlap));
         *overlap = paper;
         table.insert("similar".into(), Table::from_iter([("guard".into(), Value::String("none".into()))]).into());
@@ -189,7 +189,7 @@ fn at<'t>(tree: &'t mut Table, name: &str) -> Option<&'t mut Value> {
     }
 }
 
-fn lay_over(tree: &mut Table, given: Table, prefix: &str, file: &str) -> Result<()> {
+fn overlay(tree: &mut Table, given: Table, prefix: &str, file: &str) -> Result<()> {
     for (key, value) in given {
         let name = format!("{prefix}{key}");
         let Some(known) = tree.get_mut(&key) else {
@@ -202,7 +202,7 @@ fn lay_over(tree: &mut Table, given: Table, prefix: &str, file: &str) -> Result<
         };
         *known = match (&mut *known, value) {
             (Value::Table(inner), Value::Table(value)) => {
-                lay_over(inner, value, &format!("{name}."), file)?;
+                overlay(inner, value, &format!("{name}."), file)?;
                 continue;
             }
             (Value::Float(_), Value::Integer(whole)) => Value::Float(whole as f64),
@@ -249,7 +249,7 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if job.chunks.bits != 32 && job.chunks.bits != 64 {
         return refuse("chunks.bits", job.chunks.bits.to_string(), "32 or 64");
     }
-    let Limits { printed_seconds, printed_bytes, .. } = job.input.limits;
+    let RecordLimits { printed_seconds, printed_bytes, .. } = job.input.limits;
     if printed_seconds == 0 {
         return refuse("input.limits.printed_seconds", "0".into(), "at least 1 second");
     }

@@ -6,25 +6,26 @@
 
 use super::languages::NONE;
 use super::settings::{
-    Chunks, FeatureRecipe, Input, Minhash, Printed, Signatures, Simhash, Unit, VectorRecipe, Weights,
+    ChunkSettings, FeatureRecipe, InputSettings, Minhash, PrintedFormats, Signatures, Simhash, Unit, VectorRecipe,
+    Weights,
 };
 use super::shingling::Shingling;
 
 /// True if this build has the cargo feature `pdf`.
 pub const READS_PDF: bool = cfg!(feature = "pdf");
 
-impl Input {
+impl InputSettings {
     /// Returns the name and version of the conversion of PDF to text, as stored in manifests.
     /// Returns `None` if the job or the build does not convert PDF.
     pub fn pdf_recipe(&self) -> Option<String> {
-        (READS_PDF && self.printed != Printed::Skip).then(|| "pdf-extract-0.12-pages-v1".to_owned())
+        (READS_PDF && self.printed != PrintedFormats::Skip).then(|| "pdf-extract-0.12-pages-v1".to_owned())
     }
 }
 
-impl Chunks {
+impl ChunkSettings {
     /// Returns the name and version of the recipe, as stored in manifests.
     pub fn recipe(&self) -> String {
-        let Chunks { unit, count, sliding, wrap, bits, min_text } = *self;
+        let ChunkSettings { unit, count, sliding, wrap, bits, min_text } = *self;
         let named = match unit {
             Unit::Document => "document",
             Unit::Lines => "lines",
@@ -105,9 +106,9 @@ mod tests {
 
     #[test]
     fn names_of_chunks_tell_every_setting_that_changes_a_fingerprint() {
-        let chunks = Chunks { unit: Unit::Lines, count: 4, sliding: true, wrap: 80, bits: 32, min_text: 64 };
+        let chunks = ChunkSettings { unit: Unit::Lines, count: 4, sliding: true, wrap: 80, bits: 32, min_text: 64 };
         assert_eq!(chunks.recipe(), "lines-4-sliding-wrap80-min64-or-bytes-xxh3-32-v2");
-        assert_eq!(Chunks { wrap: 0, ..chunks }.recipe(), "lines-4-sliding-min64-or-bytes-xxh3-32-v1");
+        assert_eq!(ChunkSettings { wrap: 0, ..chunks }.recipe(), "lines-4-sliding-min64-or-bytes-xxh3-32-v1");
     }
 
     #[test]

@@ -6,12 +6,12 @@ use std::io::{self, BufReader, BufWriter, Write};
 use std::path::Path;
 
 use super::measure::{core_seconds, forget_peak_memory, processor_seconds, seconds};
-use super::{Entry, Options, Row, Run, figure};
+use super::{Experiment, ExperimentRun, FigureRow, Options, figure};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::splitmix64;
-use webtwin_core::minhash::bands::Bands;
-use webtwin_dedup::settings::{Near, Settings};
-use webtwin_dedup::{Dedup, Summary};
+use webtwin_core::minhash::bands::BandLayout;
+use webtwin_dedup::settings::{DedupSettings, NearSettings};
+use webtwin_dedup::{Dedup, DedupSummary};
 use webtwin_job::Shingling;
 
 /// Number of words of a text.
@@ -30,18 +30,18 @@ const LEVEL: i32 = 3;
 const FILES: u64 = 2;
 
 /// Returns the entry for the benchmark of `webtwin dedup`.
-pub fn entries() -> Vec<Entry> {
-    vec![Entry {
+pub fn entries() -> Vec<Experiment> {
+    vec![Experiment {
         name: "bench-dedup",
         about: "dedup of made-up texts in .jsonl.zst, within 2 GiB, beside a copy of the files",
         unit: "texts",
         scale: 200_000,
         full: 5_600_000,
-        run: Run::Alone(run),
+        run: ExperimentRun::Alone(run),
     }]
 }
 
-fn run(options: &Options) -> Result<Vec<Row>> {
+fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let folder = options.work.join("in");
     let failed = |cause: io::Error| Error::storage(folder.display().to_string(), cause);
     let (text_bytes, planted) = make(&folder, options.scale).map_err(failed)?;
@@ -77,10 +77,14 @@ fn run(options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn dedup(options: &Options, folder: &Path, workers: usize, near: bool) -> Result<Summary> {
+fn dedup(options: &Options, folder: &Path, workers: usize, near: bool) -> Result<DedupSummary> {
     let output = options.work.join("out");
-    let near = near.then(|| Near { shingling: Shingling::Words(5), threshold: 0.8, bands: Bands::choose(128, 0.8) });
-    let settings = Settings {
+    let near = near.then(|| NearSettings {
+        shingling: Shingling::Words(5),
+        threshold: 0.8,
+        bands: BandLayout::choose(128, 0.8),
+    });
+    let settings = DedupSettings {
         inputs: vec![folder.display().to_string()],
         output: output.display().to_string(),
         text_fields: vec!["text".into()],
@@ -89,7 +93,7 @@ fn dedup(options: &Options, folder: &Path, workers: usize, near: bool) -> Result
         max_bad: 0.0,
         workers,
         spill: options.work.clone(),
-        ..Settings::default()
+        ..DedupSettings::default()
     };
     let summary = Dedup::find(&settings, &|_| ())?.run()?;
     std::fs::remove_dir_all(&output).map_err(|cause| Error::storage(&settings.output, cause))?;

@@ -27,9 +27,9 @@ use std::path::PathBuf;
 
 pub use command_line::CommandLine;
 use webtwin_base::error::{Error, Result};
-use webtwin_engine::{Cluster, Net, run as run_on};
-pub use webtwin_evaluate::Row;
-use webtwin_job::{Digest, Job};
+use webtwin_engine::{ClusterLayout, Net, run as run_on};
+pub use webtwin_evaluate::FigureRow;
+use webtwin_job::{Job, JobDigest};
 
 /// Options of a reproduction.
 #[derive(Debug, Clone)]
@@ -49,7 +49,7 @@ pub struct Options {
 }
 
 /// A table or figure that can be reproduced.
-pub struct Entry {
+pub struct Experiment {
     /// Name on the command line.
     pub name: &'static str,
     /// Description, with the place in the paper.
@@ -61,29 +61,29 @@ pub struct Entry {
     /// Scale of the paper, or of our target.
     pub full: u64,
     /// Function that computes the rows.
-    pub run: Run,
+    pub run: ExperimentRun,
 }
 
 /// Function that computes the rows of an entry.
 #[derive(Debug, Clone, Copy)]
-pub enum Run {
+pub enum ExperimentRun {
     /// Function that runs in this process.
-    Alone(fn(&Options) -> Result<Vec<Row>>),
+    Alone(fn(&Options) -> Result<Vec<FigureRow>>),
     /// Function that runs on all processes of a cluster, which share the folder for temporary
     /// files. Process 0 returns the rows.
-    OnCluster(fn(&Options, &Place) -> Result<Vec<Row>>),
+    OnCluster(fn(&Options, &LabProcess) -> Result<Vec<FigureRow>>),
 }
 
 /// The processes on which an entry runs, and the number of this process.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct LabProcess {
     /// All processes.
-    pub cluster: Cluster,
+    pub cluster: ClusterLayout,
     /// Number of this process.
     pub process: usize,
 }
 
-impl Place {
+impl LabProcess {
     /// Returns the number of worker threads of all processes.
     pub fn workers(&self) -> usize {
         self.cluster.workers * self.cluster.processes()
@@ -99,12 +99,12 @@ impl Place {
         job: &Job,
         program: impl Fn(&mut Net<'_>) -> Result<T> + Send + Sync + 'static,
     ) -> Result<T> {
-        Ok(run_on(&self.cluster, self.process, Digest::of(job).0, program)?.swap_remove(0))
+        Ok(run_on(&self.cluster, self.process, JobDigest::of(job).0, program)?.swap_remove(0))
     }
 }
 
 /// Returns all entries, ascending by name.
-pub fn entries() -> Vec<Entry> {
+pub fn entries() -> Vec<Experiment> {
     let mut all = mjs07::entries();
     all.extend(scale::entries());
     all.extend(dedup::entries());
@@ -120,7 +120,7 @@ pub fn entries() -> Vec<Entry> {
 ///
 /// # Errors
 /// Returns [`Error::Usage`] with the nearest name if there is none.
-pub fn find(name: &str) -> Result<Entry> {
+pub fn find(name: &str) -> Result<Experiment> {
     let mut all = entries();
     let nearest = (0..all.len()).min_by_key(|&at| strsim::damerau_levenshtein(all[at].name, name)).unwrap_or(0);
     if all[nearest].name == name {
@@ -133,11 +133,11 @@ pub fn find(name: &str) -> Result<Entry> {
 }
 
 /// Makes a row with our value only.
-pub fn figure(what: &str, ours: f64, unit: &str) -> Row {
-    Row::new(what, Some(ours), unit)
+pub fn figure(what: &str, ours: f64, unit: &str) -> FigureRow {
+    FigureRow::new(what, Some(ours), unit)
 }
 
 /// Makes a row with our value and that of the paper.
-pub fn beside(what: &str, ours: f64, published: f64, unit: &str) -> Row {
-    Row { published: Some(published), ..figure(what, ours, unit) }
+pub fn row_against_published(what: &str, ours: f64, published: f64, unit: &str) -> FigureRow {
+    FigureRow { published: Some(published), ..figure(what, ours, unit) }
 }

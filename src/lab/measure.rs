@@ -15,8 +15,8 @@ pub(super) fn seconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
 /// processor time, returns wall-clock seconds.
 pub(super) fn core_seconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let used = || {
-        let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-        told.split(' ').next()?.parse::<f64>().ok().map(|nanoseconds| nanoseconds / 1e9)
+        let message = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+        message.split(' ').next()?.parse::<f64>().ok().map(|nanoseconds| nanoseconds / 1e9)
     };
     let before = used();
     let (clock, done) = seconds(work);

@@ -9,7 +9,7 @@ use webtwin_base::leftovers::Temporary;
 use webtwin_cli::WorkerArgs;
 use webtwin_evaluate::table;
 
-use super::{Options, Place, Run, entries, find};
+use super::{ExperimentRun, LabProcess, Options, entries, find};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -48,7 +48,8 @@ pub(super) fn run(args: Args) -> Result<()> {
         let width = all.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
         return print(|out| {
             all.iter().try_for_each(|entry| {
-                let cluster = if matches!(entry.run, Run::OnCluster(_)) { "; runs with --cluster, too" } else { "" };
+                let cluster =
+                    if matches!(entry.run, ExperimentRun::OnCluster(_)) { "; runs with --cluster, too" } else { "" };
                 writeln!(
                     out,
                     "{:<width$}  {}; scale {}, full {} ({}){cluster}",
@@ -69,7 +70,7 @@ pub(super) fn run(args: Args) -> Result<()> {
             .ok_or_else(|| Error::Usage(format!("--scale {scale}: give a number of {}, or full", entry.unit)))?,
     };
     let is_cluster = args.workers.cluster.is_some();
-    if is_cluster && matches!(entry.run, Run::Alone(_)) {
+    if is_cluster && matches!(entry.run, ExperimentRun::Alone(_)) {
         return Err(runs_alone(entry.name));
     }
     let (cluster, process) = args.workers.resolve()?;
@@ -82,8 +83,8 @@ pub(super) fn run(args: Args) -> Result<()> {
     let options =
         Options { scale, input: args.input, truth: args.truth, work, output: args.output, workers: cluster.workers };
     let rows = match entry.run {
-        Run::Alone(run) => run(&options)?,
-        Run::OnCluster(run) => run(&options, &Place { cluster, process })?,
+        ExperimentRun::Alone(run) => run(&options)?,
+        ExperimentRun::OnCluster(run) => run(&options, &LabProcess { cluster, process })?,
     };
     if process > 0 {
         Ok(())
@@ -117,7 +118,8 @@ fn make(work: &Path) -> Result<Temporary> {
 /// Makes the error for an entry that does not run on a cluster, with the entries that do.
 fn runs_alone(name: &str) -> Error {
     let entries = entries();
-    let on_cluster = entries.iter().filter(|entry| matches!(entry.run, Run::OnCluster(_))).map(|entry| entry.name);
+    let on_cluster =
+        entries.iter().filter(|entry| matches!(entry.run, ExperimentRun::OnCluster(_))).map(|entry| entry.name);
     Error::Usage(format!(
         "--cluster: {name} runs in one process; on a cluster run {}",
         on_cluster.collect::<Vec<_>>().join(", ")

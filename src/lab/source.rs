@@ -5,23 +5,23 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::made::tables::{Chunking, TableParams};
-use super::table_clusters::{Groups, TableClusters, of_table};
-use super::table_overlap::Means;
-use super::{Options, Row};
+use super::table_clusters::{ClusterHistogram, TableClusters, of_table};
+use super::table_overlap::MeasurementLimits;
+use super::{FigureRow, Options};
 use webtwin_base::error::{Error, Result};
 use webtwin_dataflow::reading::ingest::Queue;
 use webtwin_dataflow::replicas;
-use webtwin_dataflow::sinks::summary::{Bar, Summary, bars};
-use webtwin_engine::{Cluster, run as run_on};
+use webtwin_dataflow::sinks::summary::{Bar, RunSummary, bars};
+use webtwin_engine::{ClusterLayout, run as run_on};
 use webtwin_evaluate::TruthRow;
-use webtwin_job::{Digest, Job, JobKind, resolve};
-use webtwin_pages::work_items::Work;
+use webtwin_job::{Job, JobDigest, JobKind, resolve};
+use webtwin_pages::work_items::WorkList;
 use webtwin_results::compared;
 use webtwin_storage::location::Location;
 
 /// Unit of comparison of pages: a column of Table 1 of the papers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
+pub(super) enum ComparisonUnit {
     Document,
     FourLines,
     TwoLines,
@@ -29,52 +29,52 @@ pub(super) enum By {
     Other,
 }
 
-impl By {
+impl ComparisonUnit {
     /// Returns the name of the column.
     pub(super) fn name(self) -> &'static str {
         match self {
-            By::Document => "entire document",
-            By::FourLines => "four lines",
-            By::TwoLines => "two lines",
-            By::Other => "this run's chunks",
+            ComparisonUnit::Document => "entire document",
+            ComparisonUnit::FourLines => "four lines",
+            ComparisonUnit::TwoLines => "two lines",
+            ComparisonUnit::Other => "this run's chunks",
         }
     }
 }
 
 /// A finished run with its summary.
-pub(super) struct Run {
-    run: webtwin_results::Run,
-    pub summary: Summary,
+pub(super) struct MeasuredRun {
+    run: webtwin_results::FinishedRun,
+    pub summary: RunSummary,
 }
 
-impl std::ops::Deref for Run {
-    type Target = webtwin_results::Run;
+impl std::ops::Deref for MeasuredRun {
+    type Target = webtwin_results::FinishedRun;
 
-    fn deref(&self) -> &webtwin_results::Run {
+    fn deref(&self) -> &webtwin_results::FinishedRun {
         &self.run
     }
 }
 
-impl Run {
+impl MeasuredRun {
     /// Reads the given run, or runs a job on a synthetic crawl of `scale` pages.
-    pub(super) fn given_or_made(options: &Options, job_file: &str, job: &str) -> Result<Run> {
+    pub(super) fn given_or_made(options: &Options, job_file: &str, job: &str) -> Result<MeasuredRun> {
         match &options.input {
-            Some(run) => Run::read(run),
-            None => Run::make(options, job_file, job),
+            Some(run) => MeasuredRun::read(run),
+            None => MeasuredRun::make(options, job_file, job),
         }
     }
 
     /// Reads the run in a folder, with its summary.
-    pub(super) fn read(url: &str) -> Result<Run> {
-        let run = webtwin_results::Run::open(url)?;
+    pub(super) fn read(url: &str) -> Result<MeasuredRun> {
+        let run = webtwin_results::FinishedRun::open(url)?;
         let file = run.manifest.files.iter().find(|file| file.path == "summary.json");
         let file = file.ok_or_else(|| Error::input(url, "the run has no summary.json"))?;
         let summary = serde_json::from_slice(&run.manifest.read_file(&run.folder, file)?)
             .map_err(|cause| Error::input(url, format!("summary.json: {cause}; run the job again with this build")))?;
-        Ok(Run { run, summary })
+        Ok(MeasuredRun { run, summary })
     }
 
-    fn make(options: &Options, job_file: &str, job: &str) -> Result<Run> {
+    fn make(options: &Options, job_file: &str, job: &str) -> Result<MeasuredRun> {
         let out = options.work.join("run").display().to_string();
         let sets = [
             format!("input.urls=[\"synth://?pages={}&seed=1\"]", options.scale),
@@ -82,18 +82,18 @@ impl Run {
         ];
         let job = resolve(job_file, job, &sets)?;
         run_job(options, job)?;
-        Run::read(&out)
+        MeasuredRun::read(&out)
     }
 
     /// Returns the unit by which its pages were compared.
-    pub(super) fn by(&self) -> By {
+    pub(super) fn by(&self) -> ComparisonUnit {
         let job = &self.manifest.job;
         let settings = (&job["chunks"]["unit"], &job["chunks"]["count"], &job["overlap"]["min_shared"]);
         match (settings.0.as_str(), settings.1.as_u64(), settings.2.as_u64()) {
-            (Some("document"), ..) => By::Document,
-            (Some("lines"), Some(4), Some(15)) => By::FourLines,
-            (Some("lines"), Some(2), Some(25)) => By::TwoLines,
-            _ => By::Other,
+            (Some("document"), ..) => ComparisonUnit::Document,
+            (Some("lines"), Some(4), Some(15)) => ComparisonUnit::FourLines,
+            (Some("lines"), Some(2), Some(25)) => ComparisonUnit::TwoLines,
+            _ => ComparisonUnit::Other,
         }
     }
 
@@ -104,13 +104,13 @@ impl Run {
 }
 
 /// Runs a job in the work folder and opens its result.
-pub(super) fn run_job(options: &Options, job: Job) -> Result<webtwin_results::Run> {
-    let (out, digest) = (job.output.url.clone(), Digest::of(&job).0);
-    let queue = Queue::new(Work::plan(&job.input, job.effort.shard_bytes)?);
+pub(super) fn run_job(options: &Options, job: Job) -> Result<webtwin_results::FinishedRun> {
+    let (out, digest) = (job.output.url.clone(), JobDigest::of(&job).0);
+    let queue = Queue::new(WorkList::plan(&job.input, job.effort.shard_bytes)?);
     let shared = (Arc::new(job), queue, Location::parse(&out)?);
-    let cluster = Cluster::local(options.workers);
+    let cluster = ClusterLayout::local(options.workers);
     run_on(&cluster, 0, digest, move |net| replicas::run(net, &shared.0, &shared.1, &shared.2))?;
-    webtwin_results::Run::open(&out)
+    webtwin_results::FinishedRun::open(&out)
 }
 
 /// Returns a job, and the truth about its crawl: those of the given run, or those of a job file on
@@ -126,7 +126,7 @@ pub(super) fn job_and_truth(options: &Options, job_file: &str, job: &str) -> Res
     };
     let file = truth.display().to_string();
     let text = std::fs::read_to_string(truth).map_err(|cause| Error::input(&file, cause))?;
-    let job = webtwin_results::Run::open(run)?.job()?;
+    let job = webtwin_results::FinishedRun::open(run)?.job()?;
     if !matches!(job.kind, JobKind::Replicas | JobKind::Signatures) {
         return Err(Error::Usage(format!("--input {run}: its job is not of the kind replicas or signatures")));
     }
@@ -136,29 +136,33 @@ pub(super) fn job_and_truth(options: &Options, job_file: &str, job: &str) -> Res
 /// Returns the clusters of a synthetic table of `scale` pages, found with 8 GiB of memory.
 pub(super) fn made_up(options: &Options, chunking: Chunking) -> Result<TableClusters> {
     let pages = u32::try_from(options.scale).map_err(|_| Error::Usage("at most 2^32 - 1 pages".into()))?;
-    let means = Means { workers: options.workers, memory_bytes: 8 << 30, spill: options.work.clone() };
+    let means = MeasurementLimits { workers: options.workers, memory_bytes: 8 << 30, spill: options.work.clone() };
     of_table(TableParams { pages, seed: 1, chunking, bits: 32 }, &means)
 }
 
 /// Returns the bars of pages by number of replicas, for each unit of comparison.
-pub(super) fn replication(options: &Options) -> Result<Vec<(By, Vec<Bar>)>> {
+pub(super) fn replication(options: &Options) -> Result<Vec<(ComparisonUnit, Vec<Bar>)>> {
     if let Some(run) = &options.input {
-        let run = Run::read(run)?;
-        let mut found = vec![(By::Document, run.summary.replication_exact.clone())];
-        if run.by() != By::Document {
+        let run = MeasuredRun::read(run)?;
+        let mut found = vec![(ComparisonUnit::Document, run.summary.replication_exact.clone())];
+        if run.by() != ComparisonUnit::Document {
             found.push((run.by(), run.summary.replication_similar.clone()));
         }
         return Ok(found);
     }
     let [two, four] = [Chunking::TwoLines, Chunking::FourLines].map(|chunking| made_up(options, chunking));
     let (two, four) = (two?, four?);
-    let bars = |groups: &Groups| bars(groups, options.scale);
-    Ok(vec![(By::Document, bars(&two.exact)), (By::FourLines, bars(&four.similar)), (By::TwoLines, bars(&two.similar))])
+    let bars = |groups: &ClusterHistogram| bars(groups, options.scale);
+    Ok(vec![
+        (ComparisonUnit::Document, bars(&two.exact)),
+        (ComparisonUnit::FourLines, bars(&four.similar)),
+        (ComparisonUnit::TwoLines, bars(&two.similar)),
+    ])
 }
 
 /// Makes a row for a value of the paper that our data cannot confirm or refute.
-pub(super) fn not_ours(what: &str, published: f64, unit: &str) -> Row {
-    Row { what: what.into(), ours: None, published: Some(published), reach: None, unit: unit.into(), holds: None }
+pub(super) fn not_ours(what: &str, published: f64, unit: &str) -> FigureRow {
+    FigureRow { what: what.into(), ours: None, published: Some(published), reach: None, unit: unit.into(), holds: None }
 }
 
 /// Writes a figure and its data if `--output` is given.

@@ -2,7 +2,7 @@
 
 use std::io::BufWriter;
 
-use webtwin_base::console::tell;
+use webtwin_base::console::notify;
 use webtwin_base::error::{Error, Result};
 use webtwin_storage::location::Location;
 use webtwin_storage::output;
@@ -38,7 +38,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let Some(output) = &args.output else { return Ok(()) };
     let folder = Location::parse(output)?;
     write(&synth, &folder)?;
-    tell(format_args!("{} pages and their truth: {}", synth.len(), folder.name()));
+    notify(format_args!("{} pages and their truth: {}", synth.len(), folder.name()));
     Ok(())
 }
 

@@ -5,21 +5,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::made::tables::{Table, TableParams};
-use super::table_overlap::{Means, pool};
+use super::made::tables::{SyntheticTable, TableParams};
+use super::table_overlap::{MeasurementLimits, pool};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{FPrint, Page};
 use webtwin_core::clusters::union_find::UnionFind;
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_core::overlap::rows::Row32;
 use webtwin_dataflow::pairs::overlap_join::similar_pairs;
-use webtwin_dataflow::pairs::overlap_work::Pages;
+use webtwin_dataflow::pairs::overlap_work::OverlapPages;
 use webtwin_dataflow::shuffle::components::components;
-use webtwin_engine::{Cluster, HashOwners, Net, Owners, run};
-use webtwin_job::Overlap;
+use webtwin_engine::{ClusterLayout, HashOwners, Net, Owners, run};
+use webtwin_job::OverlapSettings;
 
 /// Numbers of trivial clusters, by their number of pages.
-pub(crate) type Groups = BTreeMap<u64, u64>;
+pub(crate) type ClusterHistogram = BTreeMap<u64, u64>;
 
 /// Clusters of a table, and the effort to find them. Times are those of the slowest worker.
 #[derive(Debug, Clone, Default)]
@@ -27,9 +27,9 @@ pub(crate) struct TableClusters {
     /// Number of rows of `FPrint-DocID`.
     pub rows: u64,
     /// Clusters of pages with equal text.
-    pub exact: Groups,
+    pub exact: ClusterHistogram,
     /// The clusters of `exact`, joined by similar pairs.
-    pub similar: Groups,
+    pub similar: ClusterHistogram,
     /// Seconds for exact copies, for rows made and sorted, for all-pairs overlap, and for
     /// union-find.
     pub seconds: [f64; 4],
@@ -39,17 +39,17 @@ pub(crate) struct TableClusters {
 /// of both.
 ///
 /// # Errors
-/// Returns any error of [`Table::new`] and [`similar_pairs`], and [`Error::Usage`] for fingerprints
+/// Returns any error of [`SyntheticTable::new`] and [`similar_pairs`], and [`Error::Usage`] for fingerprints
 /// of 64 bits.
-pub(crate) fn of_table(params: TableParams, means: &Means) -> Result<TableClusters> {
+pub(crate) fn of_table(params: TableParams, means: &MeasurementLimits) -> Result<TableClusters> {
     if params.bits != 32 {
         return Err(Error::Usage("the papers' fingerprints have 32 bits".into()));
     }
-    let table = Arc::new(Table::new(params)?);
+    let table = Arc::new(SyntheticTable::new(params)?);
     let mut overlap = webtwin_job::resolve("", "preset = \"two-line\"", &[])?.overlap;
     overlap.min_shared = params.chunking.threshold();
     let pool = pool(means.memory_bytes, means.workers, &means.spill);
-    let parts = run(&Cluster::local(means.workers), 0, [0; 32], move |net| {
+    let parts = run(&ClusterLayout::local(means.workers), 0, [0; 32], move |net| {
         net.memory = pool.clone();
         of_worker(net, &table, &overlap)
     })?;
@@ -64,7 +64,7 @@ pub(crate) fn of_table(params: TableParams, means: &Means) -> Result<TableCluste
     Ok(all)
 }
 
-fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap) -> Result<TableClusters> {
+fn of_worker(net: &mut Net<'_>, table: &SyntheticTable, overlap: &OverlapSettings) -> Result<TableClusters> {
     let count = table.pages() as usize;
     let mine = table.part(net.index(), net.peers());
     let begun = Instant::now();
@@ -103,7 +103,7 @@ fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap) -> Result<Tabl
             Ok(next < last)
         }
     };
-    let pages = Pages { count, hosts: &[], copies: &copies };
+    let pages = OverlapPages { count, hosts: &[], copies: &copies };
     let rows = mine.len() as u64 * 24;
     let all = similar_pairs::<Row32, _>(net, rows, sources, &pages, overlap, None, |pair| {
         sets.union(pair.a.0, pair.b.0);
@@ -120,14 +120,14 @@ fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap) -> Result<Tabl
         all.work.seconds.iter().map(|stage| stage.1).sum::<f64>() - sorting,
         begun.elapsed().as_secs_f64(),
     ];
-    let of_first = |labels: &[Page]| if net.index() == 0 { groups(labels) } else { Groups::new() };
+    let of_first = |labels: &[Page]| if net.index() == 0 { groups(labels) } else { ClusterHistogram::new() };
     Ok(TableClusters { rows: all.work.counts.tuples, exact: of_first(&exact), similar: of_first(&similar), seconds })
 }
 
-fn groups(labels: &[Page]) -> Groups {
+fn groups(labels: &[Page]) -> ClusterHistogram {
     let mut sizes = vec![0u64; labels.len()];
     labels.iter().for_each(|&least| sizes[least] += 1);
-    let mut groups = Groups::new();
+    let mut groups = ClusterHistogram::new();
     sizes.into_iter().filter(|&size| size > 0).for_each(|size| *groups.entry(size).or_default() += 1);
     groups
 }

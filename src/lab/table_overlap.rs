@@ -12,17 +12,17 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::made::peer_tuples;
-use super::made::tables::{Table, TableParams};
+use super::made::tables::{SyntheticTable, TableParams};
 use webtwin_base::build_info::peak_memory_bytes;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{FPrint, Page};
 use webtwin_core::overlap::SimilarPair;
 use webtwin_core::overlap::prune::PageSet;
-use webtwin_core::overlap::rows::{Row, Row32, Row64, Shares};
+use webtwin_core::overlap::rows::{FPrintRow, KeyShares, Row32, Row64};
 use webtwin_dataflow::pairs::overlap_join::{AllPairs, similar_pairs};
-use webtwin_dataflow::pairs::overlap_work::{OverlapWork, Pages};
-use webtwin_engine::{Cluster, Net, run};
-use webtwin_job::Overlap;
+use webtwin_dataflow::pairs::overlap_work::{OverlapPages, OverlapWork};
+use webtwin_engine::{ClusterLayout, Net, run};
+use webtwin_job::OverlapSettings;
 use webtwin_spill::{MemoryPool, SPILL};
 
 /// Number of bytes that an idle process holds, including memory that its allocator does not return.
@@ -30,7 +30,7 @@ const AT_REST: u64 = 64 << 20;
 
 /// Resources that a measurement may use.
 #[derive(Debug, Clone)]
-pub(crate) struct Means {
+pub(crate) struct MeasurementLimits {
     /// Number of worker threads of the only process.
     pub workers: usize,
     /// Memory budget of the process in bytes; 0 for no limit.
@@ -82,10 +82,10 @@ pub(crate) struct Measured {
 /// rows.
 ///
 /// # Errors
-/// Returns any error of [`Table::new`] and [`similar_pairs`].
-pub(crate) fn overlap_of_table(params: TableParams, means: &Means) -> Result<Measured> {
-    let table = Arc::new(Table::new(params)?);
-    let settings = Overlap::of_papers(params.chunking.threshold());
+/// Returns any error of [`SyntheticTable::new`] and [`similar_pairs`].
+pub(crate) fn overlap_of_table(params: TableParams, means: &MeasurementLimits) -> Result<Measured> {
+    let table = Arc::new(SyntheticTable::new(params)?);
+    let settings = OverlapSettings::of_papers(params.chunking.threshold());
     let rows_a_page = params.chunking.rows_per_thousand().div_ceil(1000);
     measure(params.pages, params.bits, settings, means, move |net| {
         let mine = table.part(net.index(), net.peers());
@@ -129,12 +129,17 @@ pub(crate) fn write_peer_table(docs: u32, path: &Path) -> Result<u64> {
 ///
 /// # Errors
 /// Returns [`Error::Input`] if the file cannot be read, and any error of [`similar_pairs`].
-pub(crate) fn overlap_of_peer_table(path: &Path, docs: u32, min_shared: u32, means: &Means) -> Result<Measured> {
+pub(crate) fn overlap_of_peer_table(
+    path: &Path,
+    docs: u32,
+    min_shared: u32,
+    means: &MeasurementLimits,
+) -> Result<Measured> {
     let failed = |cause: std::io::Error| Error::input(path.display().to_string(), cause);
     let file = Arc::new(File::open(path).map_err(failed)?);
     let rows = file.metadata().map_err(failed)?.len() / 8;
     let path = path.display().to_string();
-    measure(docs, 32, Overlap::of_papers(min_shared), means, move |net| {
+    measure(docs, 32, OverlapSettings::of_papers(min_shared), means, move |net| {
         let start = |part: usize| rows * part as u64 / net.peers() as u64;
         let (first, end) = (start(net.index()), start(net.index() + 1));
         let (file, path) = (Arc::clone(&file), path.clone());
@@ -180,8 +185,8 @@ pub(crate) fn pool(memory_bytes: u64, workers: usize, folder: &Path) -> MemoryPo
 fn measure(
     pages: u32,
     bits: u32,
-    settings: Overlap,
-    means: &Means,
+    settings: OverlapSettings,
+    means: &MeasurementLimits,
     part: impl Fn(&mut Net) -> Result<Part> + Send + Sync + 'static,
 ) -> Result<Measured> {
     let memory_bytes = match means.memory_bytes {
@@ -191,13 +196,13 @@ fn measure(
     };
     let pool = pool(memory_bytes, means.workers, &means.spill);
     let started = Instant::now();
-    let parts = run(&Cluster::local(means.workers), 0, [0; 32], move |net| {
+    let parts = run(&ClusterLayout::local(means.workers), 0, [0; 32], move |net| {
         net.memory = pool.clone();
         let begun = Instant::now();
         let Part { copies, rows, sources } = part(net)?;
         let exact = begun.elapsed().as_secs_f64();
         let mut of_worker = Of { exact_copies: copies.count(), ..Of::default() };
-        let pages = Pages { count: pages as usize, hosts: &[], copies: &copies };
+        let pages = OverlapPages { count: pages as usize, hosts: &[], copies: &copies };
         let found = |SimilarPair { a, b, value }| {
             let sum = u64::from(a) * 1_000_003 + u64::from(b) * 10_007 + u64::from(value);
             of_worker.checksum = of_worker.checksum.wrapping_add(sum);
@@ -240,20 +245,20 @@ struct Of {
     work: OverlapWork,
 }
 
-fn pairs<R: Row>(
+fn pairs<R: FPrintRow>(
     net: &mut Net<'_>,
     rows: u64,
     sources: Box<dyn FnMut() -> Source>,
-    pages: &Pages<'_>,
-    settings: &Overlap,
+    pages: &OverlapPages<'_>,
+    settings: &OverlapSettings,
     found: Box<dyn FnMut(SimilarPair) + '_>,
 ) -> Result<AllPairs> {
     similar_pairs::<R, _>(net, rows, sources, pages, settings, None, found)
 }
 
 /// Returns all pages but the first of each set of exact copies. Every worker contributes its pages.
-fn exact_copies(net: &mut Net<'_>, table: &Table, mine: Range<u32>) -> Result<PageSet> {
-    let shares = Shares::new(net.peers(), 0);
+fn exact_copies(net: &mut Net<'_>, table: &SyntheticTable, mine: Range<u32>) -> Result<PageSet> {
+    let shares = KeyShares::new(net.peers(), 0);
     let mut copies = PageSet::new(table.pages() as usize, |_| false);
     // The fingerprints are processed in parts, so that at most about 16 million rows are in memory.
     let parts = u64::from(table.pages()).div_ceil(16_000_000);

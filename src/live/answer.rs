@@ -5,7 +5,7 @@ use serde::Serialize;
 /// Kind of a page that was added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum PageState {
     /// Like no page before it.
     New,
     /// It has the text of a page before it.
@@ -18,7 +18,7 @@ pub enum State {
 
 /// A page that another one is a copy of.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Near {
+pub struct OriginalPage {
     /// Its URL.
     pub url: String,
     /// Share of the chunks of the larger page that both have, or of all chunks for pages of one host; 1 for the same text.
@@ -29,7 +29,7 @@ pub struct Near {
 
 /// A mirrored folder that a page is in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Collection {
+pub struct MirroredFolder {
     /// Prefix of its URLs.
     pub prefix: String,
     /// Prefix of the mirror that is kept.
@@ -38,29 +38,29 @@ pub struct Collection {
 
 /// Answer to a page that was added.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Answer {
+pub struct AddedPageAnswer {
     /// Canonical URL.
     pub url: String,
     /// Doc id in hexadecimal.
     pub doc_id: String,
     /// Its kind.
-    pub state: State,
+    pub state: PageState,
     /// The page that it is a copy of.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub near: Option<Near>,
+    pub near: Option<OriginalPage>,
     /// Its trivial cluster: the doc id of the first page of it, in hexadecimal.
     pub cluster: String,
     /// The growing collection that it is in.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub collection: Option<Collection>,
+    pub collection: Option<MirroredFolder>,
 }
 
 /// Answer to a question about a URL that was added.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Known {
-    /// As [`Answer`], of the newest page of the URL.
+pub struct UrlAnswer {
+    /// As [`AddedPageAnswer`], of the newest page of the URL.
     #[serde(flatten)]
-    pub answer: Answer,
+    pub answer: AddedPageAnswer,
     /// Seconds since 1970; 0 when unknown.
     pub fetch_time: i64,
     /// Other pages of its cluster, at most twenty.
@@ -70,7 +70,7 @@ pub struct Known {
 /// Decision about a URL that might be fetched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
-pub enum Verdict {
+pub enum UrlVerdict {
     /// Fetch it.
     Fetch {
         /// `new`, or `probe`: advice speaks against it, and its page shows whether that is right.

@@ -4,11 +4,11 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, FPrint, doc_id, splitmix64};
-use webtwin_core::chunks::{Recipe, bytes, instead_of_text};
+use webtwin_core::chunks::{ChunkRecipe, bytes, instead_of_text};
 use webtwin_core::text::notices::Notices;
 use webtwin_job::Job;
 use webtwin_pages::html::Extractor;
-use webtwin_pages::record::{RawPage, Reason, Refused};
+use webtwin_pages::record::{RawPage, Reason, RefusedRecord};
 use webtwin_pages::url::CanonicalUrl;
 
 /// Chunks of a page that are compared whatever its length: all those of a short page.
@@ -22,7 +22,7 @@ const MOST_SAMPLE: usize = 1 << 12;
 
 /// A page as the index takes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Digest {
+pub struct PageDigest {
     /// Canonical URL.
     pub url: String,
     /// Hash of the URL.
@@ -60,7 +60,7 @@ pub struct Digest {
 /// ```
 pub struct Digester {
     extractor: Extractor,
-    recipe: Recipe,
+    recipe: ChunkRecipe,
     notices: Notices,
     min_text: usize,
     fprints: Vec<FPrint>,
@@ -71,7 +71,7 @@ impl Digester {
     pub fn new(job: &Job) -> Digester {
         Digester {
             extractor: Extractor::following(&job.input.limits, &job.links),
-            recipe: Recipe::new(&job.chunks),
+            recipe: ChunkRecipe::new(&job.chunks),
             notices: Notices::default(),
             min_text: job.chunks.min_text as usize,
             fprints: Vec::new(),
@@ -85,10 +85,10 @@ impl Digester {
     ///
     /// # Cost
     /// One pass over the body, and a sort of its chunks.
-    pub fn digest(&mut self, page: &RawPage) -> Result<std::result::Result<Digest, Refused>> {
+    pub fn digest(&mut self, page: &RawPage) -> Result<std::result::Result<PageDigest, RefusedRecord>> {
         let refused = |reason, detail: String| {
-            let refused = Refused::new(page.offset, reason, detail);
-            Ok(Err(Refused { bytes: page.length, ..refused }))
+            let refused = RefusedRecord::new(page.offset, reason, detail);
+            Ok(Err(RefusedRecord { bytes: page.length, ..refused }))
         };
         let url = match CanonicalUrl::parse(&page.url) {
             Ok(url) => url,
@@ -110,7 +110,7 @@ impl Digester {
         let title = if title.is_empty() { 0 } else { (xxh3_64(title.as_bytes()) as u32).max(1) };
         let notice = self.notices.of(if document.exact == 0 { "" } else { extracted.text }, url.as_str());
         let title = if notice == 0 { title } else { (notice as u32).max(1) };
-        Ok(Ok(Digest {
+        Ok(Ok(PageDigest {
             doc_id: doc_id(url.as_str()),
             url: url.as_str().to_string(),
             fetch_time: page.fetch_time,

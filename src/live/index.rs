@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::advice::advisor::Advisor;
-use crate::advice::mirrors::Instead;
+use crate::advice::mirrors::SubstituteUrl;
 use crate::advice::place::{host, place_of};
 use crate::advice::{Advice, is_probe};
-use crate::answer::{Answer, Collection, Figures, Known, Near, State, Verdict};
-use crate::digest::Digest;
+use crate::answer::{AddedPageAnswer, Figures, MirroredFolder, OriginalPage, PageState, UrlAnswer, UrlVerdict};
+use crate::digest::PageDigest;
 use crate::folder::{ADVICE, check_settings, line, lock, write_advice};
-use crate::log::{Log, Place};
-use crate::near::{Earlier, WHOLE};
-use crate::pages::{NONE, Pages, Row};
-use crate::postings::{A_POSTING, Postings};
-use crate::record::{PageRecord, Record, page_record, url_of};
+use crate::log::{Log, LogPosition};
+use crate::near::{EarlierPages, WHOLE};
+use crate::pages::{LivePageRow, LivePages, NONE};
+use crate::postings::{A_POSTING, ChunkPostings};
+use crate::record::{LogPayload, LoggedPage, page_record, url_of};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, doc_id};
-use webtwin_job::{Job, Overlap};
+use webtwin_job::{Job, OverlapSettings};
 use webtwin_pages::url::CanonicalUrl;
 
 /// Most postings in memory. Where memory has a bound, a quarter of it.
@@ -59,14 +59,14 @@ const MOST_COPIES: usize = 20;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Index {
+pub struct LiveIndex {
     folder: PathBuf,
-    overlap: Overlap,
+    overlap: OverlapSettings,
     /// Bytes of memory that it may take; 0 for any number.
     memory_bytes: u64,
     log: Log,
-    pages: Pages,
-    postings: Postings,
+    pages: LivePages,
+    postings: ChunkPostings,
     files: BTreeMap<String, u64>,
     missing: u64,
     advisor: Advisor,
@@ -79,12 +79,12 @@ pub struct Index {
 
 /// Pages and notes that were added and are not on disk yet.
 #[derive(Debug)]
-pub struct Unsynced {
+pub struct UnsyncedWrites {
     file: Arc<File>,
     advice: usize,
 }
 
-impl Unsynced {
+impl UnsyncedWrites {
     /// Waits until the disk has it. The index can be used meanwhile.
     ///
     /// # Errors
@@ -94,36 +94,36 @@ impl Unsynced {
     }
 }
 
-impl Index {
+impl LiveIndex {
     /// Opens the index of a folder, or begins one, and reads its log.
     ///
     /// # Errors
     /// [`Error::Usage`] when another process has it open, or it was begun with other settings; [`Error::Input`] when it is
     /// damaged; [`Error::Storage`] when it cannot be read or written.
-    pub fn open(folder: &Path, job: &Job) -> Result<Index> {
+    pub fn open(folder: &Path, job: &Job) -> Result<LiveIndex> {
         let failed = |cause| Error::storage(folder.display().to_string(), cause);
         fs::create_dir_all(folder).map_err(failed)?;
         let lock = lock(folder)?;
         check_settings(folder, job)?;
-        let mut pages = Pages::default();
-        let mut postings = Postings::open(&folder.join("postings"), postings_in_memory(job.effort.memory_bytes))?;
+        let mut pages = LivePages::default();
+        let mut postings = ChunkPostings::open(&folder.join("postings"), postings_in_memory(job.effort.memory_bytes))?;
         let (mut files, mut missing, mut advisor) = (BTreeMap::new(), 0, Advisor::default());
         let first_missing = postings.first_missing();
         let log = Log::open(&folder.join("log"), |log, place, payload| {
-            match Record::decode(payload)? {
-                Record::Page(record) => {
+            match LogPayload::decode(payload)? {
+                LogPayload::Page(record) => {
                     let page = put(&mut pages, &record, place);
                     if page >= first_missing {
                         record.postings().for_each(|hash| postings.insert(hash, page));
                     }
                     advisor.observe(log, &mut pages, page, &record)?;
                 }
-                Record::Missing(url) => {
+                LogPayload::Missing(url) => {
                     missing += 1;
                     advisor.mirrors.note_missing(&url);
                 }
-                Record::File(name, offset) => drop(files.insert(name, offset)),
-                Record::Rules(domain, rules) => advisor.take_rules(&domain, rules),
+                LogPayload::File(name, offset) => drop(files.insert(name, offset)),
+                LogPayload::Rules(domain, rules) => advisor.take_rules(&domain, rules),
             }
             Ok(())
         })?;
@@ -133,7 +133,7 @@ impl Index {
         }
         let advice_file = write_advice(folder, &advisor.given).map_err(failed)?;
         let published = advisor.given.len();
-        Ok(Index {
+        Ok(LiveIndex {
             folder: folder.to_path_buf(),
             overlap: job.overlap,
             memory_bytes: job.effort.memory_bytes,
@@ -149,7 +149,7 @@ impl Index {
         })
     }
 
-    /// Adds a page. It is kept for good once [`Index::flush`] and [`Unsynced::sync`] have returned.
+    /// Adds a page. It is kept for good once [`LiveIndex::flush`] and [`UnsyncedWrites::sync`] have returned.
     ///
     /// A page that was added before with the same text changes nothing, so a client that has heard no answer may send it again.
     ///
@@ -159,12 +159,12 @@ impl Index {
     ///
     /// # Cost
     /// A look-up for each chunk of its sample, and one for each folder that its folders are compared with.
-    pub fn add(&mut self, page: Digest) -> Result<Answer> {
+    pub fn add(&mut self, page: PageDigest) -> Result<AddedPageAnswer> {
         if let Some(known) = self.pages.by_id(page.doc_id)
             && self.pages.exact(known) == page.exact
         {
             let answer = self.answer(known, page_record(&self.log, &self.pages, known)?)?;
-            return Ok(Answer { state: State::Again, ..answer });
+            return Ok(AddedPageAnswer { state: PageState::Again, ..answer });
         }
         if self.pages.len() as u32 == NONE {
             return Err(Error::TooManyRows {
@@ -176,9 +176,9 @@ impl Index {
         self.check_memory()?;
         let host = self.pages.host(host(&page.url));
         let record = self.earlier().decide(&page, host)?;
-        let record = Record::Page(record);
+        let record = LogPayload::Page(record);
         let place = self.log.append(&record.encode());
-        let Record::Page(record) = record else { unreachable!("it is a page") };
+        let LogPayload::Page(record) = record else { unreachable!("it is a page") };
         let number = put(&mut self.pages, &record, place);
         record.postings().for_each(|hash| self.postings.insert(hash, number));
         self.advisor.observe(&self.log, &mut self.pages, number, &record)?;
@@ -189,13 +189,13 @@ impl Index {
     pub fn note_missing(&mut self, url: &CanonicalUrl) {
         self.missing += 1;
         self.advisor.mirrors.note_missing(url.as_str());
-        self.log.append(&Record::Missing(url.as_str().to_string()).encode());
+        self.log.append(&LogPayload::Missing(url.as_str().to_string()).encode());
     }
 
     /// Notes that a file has been read up to an offset, together with what was added since the last flush.
     pub fn note_file(&mut self, name: &str, offset: u64) {
         self.files.insert(name.to_string(), offset);
-        self.log.append(&Record::File(name.to_string(), offset).encode());
+        self.log.append(&LogPayload::File(name.to_string(), offset).encode());
     }
 
     /// The files that were noted, with the offsets up to which they have been read.
@@ -207,16 +207,16 @@ impl Index {
     ///
     /// # Errors
     /// [`Error::Storage`] when the log cannot be written. What was added stays, and may be flushed again.
-    pub fn flush(&mut self) -> Result<Option<Unsynced>> {
+    pub fn flush(&mut self) -> Result<Option<UnsyncedWrites>> {
         let advice = self.advisor.given.len();
-        Ok(self.log.flush()?.map(|file| Unsynced { file, advice }))
+        Ok(self.log.flush()?.map(|file| UnsyncedWrites { file, advice }))
     }
 
     /// Takes notice that something is on disk: advice that follows from it is [published](Index::advice).
     ///
     /// # Errors
     /// Those of writing postings; [`Error::Storage`] when `advice.ndjson` cannot be written.
-    pub fn synced(&mut self, unsynced: &Unsynced) -> Result<()> {
+    pub fn synced(&mut self, unsynced: &UnsyncedWrites) -> Result<()> {
         let new = &self.advisor.given[self.published.min(unsynced.advice)..unsynced.advice];
         let lines: String = new.iter().map(line).collect();
         let written = self.advice_file.write_all(lines.as_bytes());
@@ -238,7 +238,7 @@ impl Index {
         let (log, pages) = (self.log.reader(), &self.pages);
         let of = |page| (pages.record(page), pages.cluster(page));
         if let Some((domain, rules)) = self.advisor.rules.tend(&log, of)? {
-            self.log.append(&Record::Rules(domain.clone(), rules.clone()).encode());
+            self.log.append(&LogPayload::Rules(domain.clone(), rules.clone()).encode());
             self.advisor.take_rules(&domain, rules);
         }
         Ok(())
@@ -253,43 +253,45 @@ impl Index {
     ///
     /// # Errors
     /// Those of a log that cannot be read.
-    pub fn known(&self, url: &CanonicalUrl) -> Result<Option<Known>> {
+    pub fn known(&self, url: &CanonicalUrl) -> Result<Option<UrlAnswer>> {
         let Some(page) = self.pages.by_id(doc_id(url.as_str())) else { return Ok(None) };
         let copies = self.pages.copies(page).take(MOST_COPIES);
         let copies = copies.map(|member| url_of(&self.log, &self.pages, member)).collect::<Result<_>>()?;
         let record = page_record(&self.log, &self.pages, page)?;
         let fetch_time = record.fetch_time;
-        Ok(Some(Known { answer: self.answer(page, record)?, fetch_time, copies }))
+        Ok(Some(UrlAnswer { answer: self.answer(page, record)?, fetch_time, copies }))
     }
 
     /// Decides whether a URL should be fetched, and from where.
     ///
     /// # Errors
     /// Those of a log that cannot be read.
-    pub fn ask(&self, url: &CanonicalUrl) -> Result<Verdict> {
+    pub fn ask(&self, url: &CanonicalUrl) -> Result<UrlVerdict> {
         let url = url.as_str();
         let fetched = |page| url_of(&self.log, &self.pages, page).map(Some);
         if self.pages.by_id(doc_id(url)).is_some() {
-            return Ok(Verdict::Skip { why: "fetched", url: Some(url.to_string()) });
+            return Ok(UrlVerdict::Skip { why: "fetched", url: Some(url.to_string()) });
         }
         let is_probe = is_probe(place_of(url));
-        let probed = |verdict| if is_probe { Verdict::Fetch { why: "probe" } } else { verdict };
+        let probed = |verdict| if is_probe { UrlVerdict::Fetch { why: "probe" } } else { verdict };
         if let Some(rewritten) = self.advisor.rules.rewrite(url) {
             let is_fetched = self.pages.by_id(doc_id(&rewritten)).is_some();
             return Ok(probed(match is_fetched {
-                true => Verdict::Skip { why: "url_rule", url: Some(rewritten) },
-                false => Verdict::Rewrite { why: "url_rule", url: rewritten },
+                true => UrlVerdict::Skip { why: "url_rule", url: Some(rewritten) },
+                false => UrlVerdict::Rewrite { why: "url_rule", url: rewritten },
             }));
         }
         match self.advisor.mirrors.instead(&self.pages, url) {
-            Some(Instead::Fetched(page)) => return Ok(probed(Verdict::Skip { why: "mirror", url: fetched(page)? })),
-            Some(Instead::Url(url)) => return Ok(probed(Verdict::Rewrite { why: "mirror", url })),
+            Some(SubstituteUrl::Fetched(page)) => {
+                return Ok(probed(UrlVerdict::Skip { why: "mirror", url: fetched(page)? }));
+            }
+            Some(SubstituteUrl::Url(url)) => return Ok(probed(UrlVerdict::Rewrite { why: "mirror", url })),
             None => {}
         }
         if self.advisor.traps.of(url).is_some() {
-            return Ok(probed(Verdict::Skip { why: "trap", url: None }));
+            return Ok(probed(UrlVerdict::Skip { why: "trap", url: None }));
         }
-        Ok(Verdict::Fetch { why: "new" })
+        Ok(UrlVerdict::Fetch { why: "new" })
     }
 
     /// The doc id of each page that was added, and of the first page of its cluster.
@@ -338,8 +340,8 @@ impl Index {
             + A_PAGE_OF_DOMAIN * self.pages.len() as u64
     }
 
-    fn earlier(&self) -> Earlier<'_> {
-        Earlier {
+    fn earlier(&self) -> EarlierPages<'_> {
+        EarlierPages {
             pages: &self.pages,
             postings: &self.postings,
             log: &self.log,
@@ -348,7 +350,7 @@ impl Index {
         }
     }
 
-    fn answer(&self, page: u32, record: PageRecord) -> Result<Answer> {
+    fn answer(&self, page: u32, record: LoggedPage) -> Result<AddedPageAnswer> {
         let near = match record.of {
             None => None,
             Some((of, resemblance)) => {
@@ -358,20 +360,20 @@ impl Index {
                     (false, false) => "overlap",
                 };
                 let resemblance = f64::from(resemblance) / WHOLE as f64;
-                Some(Near { url: url_of(&self.log, &self.pages, of)?, resemblance, by })
+                Some(OriginalPage { url: url_of(&self.log, &self.pages, of)?, resemblance, by })
             }
         };
         let state = match &near {
-            None => State::New,
-            Some(near) if near.by == "exact" => State::Exact,
-            Some(_) => State::Near,
+            None => PageState::New,
+            Some(near) if near.by == "exact" => PageState::Exact,
+            Some(_) => PageState::Near,
         };
         let collection = self
             .advisor
             .mirrors
             .of(&record.url)
-            .map(|(prefix, kept)| Collection { prefix: prefix.to_string(), kept: kept.to_string() });
-        Ok(Answer {
+            .map(|(prefix, kept)| MirroredFolder { prefix: prefix.to_string(), kept: kept.to_string() });
+        Ok(AddedPageAnswer {
             doc_id: format!("{:016x}", self.pages.doc_id(page)),
             state,
             near,
@@ -392,9 +394,9 @@ fn postings_in_memory(memory_bytes: u64) -> usize {
 }
 
 /// Puts a page of the log among the others; returns its number.
-fn put(pages: &mut Pages, record: &PageRecord, place: Place) -> u32 {
+fn put(pages: &mut LivePages, record: &LoggedPage, place: LogPosition) -> u32 {
     let host = pages.host(host(&record.url));
-    let page = pages.push(Row {
+    let page = pages.push(LivePageRow {
         doc_id: doc_id(&record.url),
         exact: record.exact,
         place: place_of(&record.url),

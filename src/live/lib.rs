@@ -28,6 +28,6 @@ pub mod serve;
 mod tests;
 
 pub use agreement::Agreement;
-pub use answer::{Answer, Figures, Known, Near, State, Verdict};
-pub use digest::{Digest, Digester};
-pub use index::{Index, Unsynced};
+pub use answer::{AddedPageAnswer, Figures, OriginalPage, PageState, UrlAnswer, UrlVerdict};
+pub use digest::{Digester, PageDigest};
+pub use index::{LiveIndex, UnsyncedWrites};

@@ -44,11 +44,11 @@ const OFFSET_BITS: u32 = 40;
 
 /// Where a payload is: the number of its segment, and its offset there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place(u64);
+pub(crate) struct LogPosition(u64);
 
-impl Place {
-    fn new(segment: usize, offset: u64) -> Place {
-        Place((segment as u64) << OFFSET_BITS | offset)
+impl LogPosition {
+    fn new(segment: usize, offset: u64) -> LogPosition {
+        LogPosition((segment as u64) << OFFSET_BITS | offset)
     }
 
     fn parts(self) -> (usize, u64) {
@@ -73,7 +73,7 @@ impl Log {
     ///
     /// # Errors
     /// [`Error::Input`] for a damaged log; [`Error::Storage`] when it cannot be read or written; those of `each`.
-    pub(crate) fn open(folder: &Path, mut each: impl FnMut(&Log, Place, &[u8]) -> Result<()>) -> Result<Log> {
+    pub(crate) fn open(folder: &Path, mut each: impl FnMut(&Log, LogPosition, &[u8]) -> Result<()>) -> Result<Log> {
         fs::create_dir_all(folder).map_err(|cause| failed(folder, cause))?;
         let mut log = Log { folder: folder.to_path_buf(), segments: Vec::new(), written: 0, waiting: Vec::new() };
         for number in 0.. {
@@ -102,7 +102,7 @@ impl Log {
         &mut self,
         number: usize,
         next_exists: bool,
-        each: &mut impl FnMut(&Log, Place, &[u8]) -> Result<()>,
+        each: &mut impl FnMut(&Log, LogPosition, &[u8]) -> Result<()>,
     ) -> Result<u64> {
         let (path, file) = (self.segment_path(number), Arc::clone(&self.segments[number]));
         let mut bytes = Vec::new();
@@ -111,7 +111,7 @@ impl Log {
         let mut at = 0;
         while let Some(payload) = frame(&bytes, at) {
             if payload[0] != COMMIT {
-                each(self, Place::new(number, (at + HEAD) as u64), payload)?;
+                each(self, LogPosition::new(number, (at + HEAD) as u64), payload)?;
             }
             at += HEAD + payload.len();
         }
@@ -141,11 +141,11 @@ impl Log {
     }
 
     /// Appends a payload, which begins with its kind; returns where it will be.
-    pub(crate) fn append(&mut self, payload: &[u8]) -> Place {
+    pub(crate) fn append(&mut self, payload: &[u8]) -> LogPosition {
         debug_assert!(payload.len() <= LONGEST && payload[0] != COMMIT);
         let at = self.written + self.waiting.len() as u64 + HEAD as u64;
         self.push(payload);
-        Place::new(self.segments.len() - 1, at)
+        LogPosition::new(self.segments.len() - 1, at)
     }
 
     fn push(&mut self, payload: &[u8]) {
@@ -184,7 +184,7 @@ impl Log {
     ///
     /// # Errors
     /// [`Error::Input`] when it is damaged; [`Error::Storage`] when it cannot be read.
-    pub(crate) fn read(&self, place: Place) -> Result<Vec<u8>> {
+    pub(crate) fn read(&self, place: LogPosition) -> Result<Vec<u8>> {
         let (segment, offset) = place.parts();
         if !self.has(place) {
             let at = (offset - self.written) as usize - HEAD;
@@ -198,7 +198,11 @@ impl Log {
     ///
     /// # Errors
     /// Returns [`Error::Storage`] when it cannot be read.
-    pub(crate) fn read_start<T>(&self, place: Place, decode: impl FnOnce(&[u8]) -> Option<T>) -> Result<Option<T>> {
+    pub(crate) fn read_start<T>(
+        &self,
+        place: LogPosition,
+        decode: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Result<Option<T>> {
         let (segment, offset) = place.parts();
         if !self.has(place) {
             return Ok(decode(&self.waiting[(offset - self.written) as usize..]));
@@ -215,14 +219,14 @@ impl Log {
     }
 
     /// Returns whether a payload has been flushed.
-    fn has(&self, place: Place) -> bool {
+    fn has(&self, place: LogPosition) -> bool {
         let (segment, offset) = place.parts();
         segment + 1 < self.segments.len() || offset < self.written
     }
 
     /// Reads payloads that have been flushed, on another thread.
-    pub(crate) fn reader(&self) -> Reader {
-        Reader { folder: self.folder.clone(), segments: self.segments.clone() }
+    pub(crate) fn reader(&self) -> LogReader {
+        LogReader { folder: self.folder.clone(), segments: self.segments.clone() }
     }
 
     /// Bytes of all segments.
@@ -235,17 +239,17 @@ impl Log {
 
 /// Reads payloads of a log that goes on growing.
 #[derive(Debug, Clone)]
-pub(crate) struct Reader {
+pub(crate) struct LogReader {
     folder: PathBuf,
     segments: Vec<Arc<File>>,
 }
 
-impl Reader {
+impl LogReader {
     /// Reads a payload.
     ///
     /// # Errors
     /// As [`Log::read`].
-    pub(crate) fn read(&self, place: Place) -> Result<Vec<u8>> {
+    pub(crate) fn read(&self, place: LogPosition) -> Result<Vec<u8>> {
         let (segment, offset) = place.parts();
         read_from(&self.segments[segment], offset).map_err(|fault| fault.of(&path_of(&self.folder, segment)))
     }
@@ -339,7 +343,7 @@ mod tests {
     }
 
     /// Two groups: `1 a`, `1 b`; then `1 c`.
-    fn written(folder: &Path) -> Vec<Place> {
+    fn written(folder: &Path) -> Vec<LogPosition> {
         let (mut log, _) = payloads(folder).unwrap();
         let mut places = vec![log.append(b"\x01a"), log.append(b"\x01b")];
         assert_eq!(log.read(places[1]).unwrap(), b"\x01b");

@@ -8,7 +8,7 @@
 //!   of a manual are like each other.
 //! - Other pages of two hosts are copies if they share `overlap.min_resemblance_alone`, or [`UNDER_OTHER_NAMES`] where their last
 //!   names differ; but not if the other's cluster has a page of this host already, which is then a neighbour.
-//!   As long as neither host has shown what its furniture is, the share must be [`BEFORE_FURNITURE`].
+//!   As long as neither host has shown what its furniture is, the share must be [`MIN_BOILERPLATE_PAGES`].
 //! - Pages of one host are copies if they have the same title, or the same notice of nothing, all their chunks resemble each other by
 //!   `overlap.views`, and so do three quarters of it those that are no furniture.
 //!
@@ -21,15 +21,15 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use crate::advice::mirrors::Mirrors;
+use crate::advice::mirrors::FolderGroups;
 use crate::advice::place::aligned;
-use crate::digest::Digest;
+use crate::digest::PageDigest;
 use crate::log::Log;
-use crate::pages::Pages;
-use crate::postings::Postings;
-use crate::record::{PageRecord, page_record};
+use crate::pages::LivePages;
+use crate::postings::ChunkPostings;
+use crate::record::{LoggedPage, page_record};
 use webtwin_base::error::Result;
-use webtwin_job::Overlap;
+use webtwin_job::OverlapSettings;
 
 /// Most pages that are found by one chunk. Another page that has it is not found by it.
 const MOST_PAGES: usize = 64;
@@ -47,27 +47,27 @@ const UNDER_OTHER_NAMES: u64 = 8_000;
 const MOST_MEMBERS: usize = 256;
 
 /// Least resemblance of two pages of hosts whose furniture is not known yet.
-const BEFORE_FURNITURE: u64 = 6_000;
+const MIN_BOILERPLATE_PAGES: u64 = 6_000;
 
 /// The pages that came before, with which a page is compared.
-pub(crate) struct Earlier<'i> {
+pub(crate) struct EarlierPages<'i> {
     /// The pages before it.
-    pub pages: &'i Pages,
+    pub pages: &'i LivePages,
     /// Their chunks.
-    pub postings: &'i Postings,
+    pub postings: &'i ChunkPostings,
     /// Their records.
     pub log: &'i Log,
     /// Folders that may be mirrors.
-    pub mirrors: &'i Mirrors,
+    pub mirrors: &'i FolderGroups,
     /// When two pages share enough.
-    pub overlap: &'i Overlap,
+    pub overlap: &'i OverlapSettings,
 }
 
 /// Pages that are most like a page, of which one may be its original.
 const MOST_COMPARED: usize = 8;
 
 /// The page that a page is a copy of, and how alike they are in units of 1/10,000.
-pub(crate) type Copied = (u32, u16);
+pub(crate) type CopyMatch = (u32, u16);
 
 /// The chunks of a page that was looked for.
 #[derive(Debug, Default)]
@@ -79,7 +79,7 @@ struct Chunks {
     shared: HashMap<u32, [u32; 2]>,
 }
 
-impl Earlier<'_> {
+impl EarlierPages<'_> {
     /// Decides what a page of a host is a copy of.
     ///
     /// # Errors
@@ -87,8 +87,8 @@ impl Earlier<'_> {
     ///
     /// # Cost
     /// A look-up for each chunk of the sample, unless the text is known.
-    pub(crate) fn decide(&self, page: &Digest, host: u32) -> Result<PageRecord> {
-        let mut record = PageRecord::of(page);
+    pub(crate) fn decide(&self, page: &PageDigest, host: u32) -> Result<LoggedPage> {
+        let mut record = LoggedPage::of(page);
         if page.exact != 0
             && let Some(same) = self.pages.by_exact(page.exact)
         {
@@ -107,7 +107,7 @@ impl Earlier<'_> {
         Ok(record)
     }
 
-    fn chunks(&self, page: &Digest) -> Result<Chunks> {
+    fn chunks(&self, page: &PageDigest) -> Result<Chunks> {
         let mut chunks = Chunks { posted: vec![0; page.sample.len().div_ceil(8)], ..Chunks::default() };
         let (mut pages, mut hosts) = (Vec::new(), Vec::new());
         for (at, &hash) in page.sample.iter().enumerate() {
@@ -117,11 +117,11 @@ impl Earlier<'_> {
             hosts.sort_unstable();
             let most = hosts.chunk_by(|x, y| x == y).map(<[u32]>::len).max().unwrap_or(0);
             let template = self.overlap.template_pages as usize;
-            let is_furniture = (template > 0 && most > template) || pages.len() >= MOST_PAGES;
+            let is_boilerplate = (template > 0 && most > template) || pages.len() >= MOST_PAGES;
             for &page in &pages {
-                chunks.shared.entry(page).or_default()[usize::from(is_furniture)] += 1;
+                chunks.shared.entry(page).or_default()[usize::from(is_boilerplate)] += 1;
             }
-            if !is_furniture {
+            if !is_boilerplate {
                 chunks.posted[at / 8] |= 1 << (at % 8);
                 chunks.counting += 1;
             }
@@ -130,18 +130,18 @@ impl Earlier<'_> {
     }
 
     /// Pages that it is a copy of, the one that is most like it first: those in its place of mirrors, or one of another host.
-    fn others(&self, page: &Digest, host: u32, chunks: &Chunks) -> Result<Vec<Copied>> {
-        let Overlap { min_shared, min_resemblance, min_resemblance_alone, doubt, .. } = *self.overlap;
+    fn others(&self, page: &PageDigest, host: u32, chunks: &Chunks) -> Result<Vec<CopyMatch>> {
+        let OverlapSettings { min_shared, min_resemblance, min_resemblance_alone, doubt, .. } = *self.overlap;
         let shared = |other: u32| {
-            let [shared, furniture] = chunks.shared.get(&other).copied().unwrap_or_default();
-            let theirs = self.pages.counting(other).saturating_sub(furniture);
+            let [shared, boilerplate] = chunks.shared.get(&other).copied().unwrap_or_default();
+            let theirs = self.pages.counting(other).saturating_sub(boilerplate);
             (u64::from(shared), u64::from(chunks.counting.max(theirs).max(1)))
         };
         let resemblance = |other: u32| {
             let (shared, larger) = shared(other);
             (shared * WHOLE / larger).min(WHOLE)
         };
-        let mut copied: Vec<Copied> = Vec::new();
+        let mut copied: Vec<CopyMatch> = Vec::new();
         for (other, is_certain) in self.mirrors.counterparts(self.pages, &page.url) {
             let least = if is_certain { IN_PLACE } else { units(min_resemblance) };
             let resemblance = resemblance(other);
@@ -149,19 +149,19 @@ impl Earlier<'_> {
                 copied.push((other, resemblance as u16));
             }
         }
-        let order = |&(other, resemblance): &Copied| (Reverse(resemblance), other);
+        let order = |&(other, resemblance): &CopyMatch| (Reverse(resemblance), other);
         copied.sort_unstable_by_key(order);
         if !copied.is_empty() {
             return Ok(copied);
         }
 
-        let knows_furniture = |host: u32| self.pages.pages_of_host(host) > self.overlap.template_pages;
-        let own_known = knows_furniture(host);
+        let knows_boilerplate = |host: u32| self.pages.pages_of_host(host) > self.overlap.template_pages;
+        let own_known = knows_boilerplate(host);
         let mut alike = Vec::new();
         for &other in chunks.shared.keys() {
             let its_host = self.pages.host_of(other);
-            let is_furnished = own_known || knows_furniture(its_host);
-            let least = units(min_resemblance_alone).max(if is_furnished { 0 } else { BEFORE_FURNITURE });
+            let is_furnished = own_known || knows_boilerplate(its_host);
+            let least = units(min_resemblance_alone).max(if is_furnished { 0 } else { MIN_BOILERPLATE_PAGES });
             let (shared, larger) = shared(other);
             let is_enough = shared >= min_shared.max(1).into() && shared * WHOLE >= least * (larger + u64::from(doubt));
             if its_host != host && is_enough {
@@ -192,7 +192,7 @@ impl Earlier<'_> {
     }
 
     /// The page of the same host that shows the same under another URL.
-    fn view(&self, page: &Digest, host: u32, chunks: &Chunks) -> Result<Option<Copied>> {
+    fn view(&self, page: &PageDigest, host: u32, chunks: &Chunks) -> Result<Option<CopyMatch>> {
         if self.overlap.views == 0.0 || page.title == 0 {
             return Ok(None);
         }
@@ -204,8 +204,8 @@ impl Earlier<'_> {
             return Ok(None);
         }
         // Of the chunks that are no furniture, counted at both.
-        let [own_shared, furniture] = chunks.shared.get(&other).copied().unwrap_or_default();
-        let own_all = chunks.counting + self.pages.counting(other).saturating_sub(furniture) - own_shared;
+        let [own_shared, boilerplate] = chunks.shared.get(&other).copied().unwrap_or_default();
+        let own_all = chunks.counting + self.pages.counting(other).saturating_sub(boilerplate) - own_shared;
         let own = u64::from(own_shared) * WHOLE / u64::from(own_all.max(1));
         let is_view = own_all == 0 || own * 4 >= views * 3;
         Ok(is_view.then_some((other, resemblance as u16)))
@@ -216,7 +216,7 @@ impl Earlier<'_> {
 ///
 /// # Errors
 /// Those of its record.
-pub(crate) fn sample_of(log: &Log, pages: &Pages, page: u32) -> Result<Vec<u64>> {
+pub(crate) fn sample_of(log: &Log, pages: &LivePages, page: u32) -> Result<Vec<u64>> {
     let record = page_record(log, pages, page)?;
     match record.of {
         // Of two pages with one text, the first one has the sample.

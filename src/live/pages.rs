@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use hashbrown::HashTable;
 
-use crate::log::Place;
+use crate::log::LogPosition;
 use webtwin_base::ids::{DocId, splitmix64};
 
 /// Bytes of the columns of a page.
@@ -24,7 +24,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 /// A page as it is added.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Row {
+pub(crate) struct LivePageRow {
     /// Hash of its URL.
     pub doc_id: DocId,
     /// Fingerprint of its text; 0 for none.
@@ -32,7 +32,7 @@ pub(crate) struct Row {
     /// Hash of its URL as mirrors keep it ([`crate::advice::place`]).
     pub place: u64,
     /// Where its record is.
-    pub record: Place,
+    pub record: LogPosition,
     /// Its host.
     pub host: u32,
     /// Hash of its title; 0 for none.
@@ -45,11 +45,11 @@ pub(crate) struct Row {
 
 /// All pages, by number in the order of their coming.
 #[derive(Debug, Default)]
-pub(crate) struct Pages {
+pub(crate) struct LivePages {
     doc_ids: Vec<DocId>,
     exacts: Vec<u64>,
     places: Vec<u64>,
-    records: Vec<Place>,
+    records: Vec<LogPosition>,
     hosts: Vec<u32>,
     titles: Vec<u32>,
     counting: Vec<u16>,
@@ -70,16 +70,16 @@ pub(crate) struct Pages {
     host_last: Vec<u32>,
 }
 
-impl Pages {
+impl LivePages {
     /// Number of pages, superseded ones included.
     pub(crate) fn len(&self) -> usize {
         self.doc_ids.len()
     }
 
     /// Adds a page; returns its number. A page of the same URL that came before is found by its URL no longer.
-    pub(crate) fn push(&mut self, row: Row) -> u32 {
+    pub(crate) fn push(&mut self, row: LivePageRow) -> u32 {
         let number = self.len() as u32;
-        let Pages { doc_ids, exacts, places, hosts, titles, .. } = self;
+        let LivePages { doc_ids, exacts, places, hosts, titles, .. } = self;
         doc_ids.push(row.doc_id);
         exacts.push(row.exact);
         places.push(row.place);
@@ -195,7 +195,7 @@ impl Pages {
     }
 
     /// Where a page's record is.
-    pub(crate) fn record(&self, page: u32) -> Place {
+    pub(crate) fn record(&self, page: u32) -> LogPosition {
         self.records[page as usize]
     }
 
@@ -260,14 +260,14 @@ mod tests {
 
     use super::*;
 
-    fn row(url: &str, exact: u64, title: u32, of: u32) -> Row {
+    fn row(url: &str, exact: u64, title: u32, of: u32) -> LivePageRow {
         let doc_id = hash(url);
-        Row { doc_id, exact, place: doc_id, record: Place::default(), host: 0, title, counting: 0, of }
+        LivePageRow { doc_id, exact, place: doc_id, record: LogPosition::default(), host: 0, title, counting: 0, of }
     }
 
     #[test]
     fn pages_are_found_by_what_they_are() {
-        let mut pages = Pages::default();
+        let mut pages = LivePages::default();
         assert_eq!((pages.host("a.example"), pages.host("b.example"), pages.host("a.example")), (0, 1, 0));
         let first = pages.push(row("http://a.example/1", 5, 7, NONE));
         let copy = pages.push(row("http://a.example/2", 5, 7, first));
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(pages.by_place(hash("http://a.example/1")), Some(first));
         assert_eq!((pages.by_exact(5), pages.by_exact(6), pages.by_exact(0)), (Some(first), Some(again), None));
         assert_eq!((pages.by_title(0, 7), pages.by_title(1, 7)), (Some(copy), None));
-        let copies = |pages: &Pages, page| {
+        let copies = |pages: &LivePages, page| {
             let mut copies: Vec<u32> = pages.copies(page).collect();
             copies.sort_unstable();
             copies

@@ -3,17 +3,17 @@
 use bincode::Options;
 use serde::{Deserialize, Serialize};
 
-use crate::digest::Digest;
+use crate::digest::PageDigest;
 use crate::log::Log;
-use crate::pages::Pages;
+use crate::pages::LivePages;
 use webtwin_base::error::{Error, Result};
 use webtwin_core::url_rules::rows::RuleRow;
 
 /// A payload of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) enum Record {
+pub(crate) enum LogPayload {
     /// A page.
-    Page(PageRecord),
+    Page(LoggedPage),
     /// A URL that was fetched and gave no page.
     Missing(String),
     /// A file was read up to an offset.
@@ -24,16 +24,16 @@ pub(crate) enum Record {
 
 /// A page, and what was decided when it came.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct PageRecord {
+pub(crate) struct LoggedPage {
     /// Canonical URL.
     pub url: String,
-    /// As [`Digest::fetch_time`].
+    /// As [`PageDigest::fetch_time`].
     pub fetch_time: i64,
-    /// As [`Digest::exact`].
+    /// As [`PageDigest::exact`].
     pub exact: u64,
-    /// As [`Digest::title`].
+    /// As [`PageDigest::title`].
     pub title: u32,
-    /// As [`Digest::notice`].
+    /// As [`PageDigest::notice`].
     pub notice: u64,
     /// The page that it is a copy of, with the resemblance in units of 1/10,000.
     pub of: Option<(u32, u16)>,
@@ -41,16 +41,16 @@ pub(crate) struct PageRecord {
     pub joins: Vec<u32>,
     /// Chunks of the sample that are no site furniture.
     pub counting: u16,
-    /// As [`Digest::sample`]; empty for a page with the text of another.
+    /// As [`PageDigest::sample`]; empty for a page with the text of another.
     pub sample: Vec<u64>,
     /// For each chunk of the sample, one bit: whether the page is found by it.
     pub posted: Vec<u8>,
 }
 
-impl PageRecord {
+impl LoggedPage {
     /// A page of which nothing is decided.
-    pub(crate) fn of(page: &Digest) -> PageRecord {
-        PageRecord {
+    pub(crate) fn of(page: &PageDigest) -> LoggedPage {
+        LoggedPage {
             url: page.url.clone(),
             fetch_time: page.fetch_time,
             exact: page.exact,
@@ -78,7 +78,7 @@ fn codec() -> impl Options {
     bincode::DefaultOptions::new().with_varint_encoding().reject_trailing_bytes()
 }
 
-impl Record {
+impl LogPayload {
     /// Its payload.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut payload = vec![RECORD];
@@ -98,7 +98,7 @@ impl Record {
     ///
     /// # Errors
     /// [`Error::Invariant`] when it has another form: a frame with a checksum that is right holds what this program wrote.
-    pub(crate) fn decode(payload: &[u8]) -> Result<Record> {
+    pub(crate) fn decode(payload: &[u8]) -> Result<LogPayload> {
         let wrong =
             || Error::Invariant("a record of the log has another form; it was written by another version".into());
         let rest = payload.strip_prefix(&[RECORD]).ok_or_else(wrong)?;
@@ -110,9 +110,9 @@ impl Record {
 ///
 /// # Errors
 /// Those of a log that cannot be read.
-pub(crate) fn page_record(log: &Log, pages: &Pages, page: u32) -> Result<PageRecord> {
-    match Record::decode(&log.read(pages.record(page))?)? {
-        Record::Page(record) => Ok(record),
+pub(crate) fn page_record(log: &Log, pages: &LivePages, page: u32) -> Result<LoggedPage> {
+    match LogPayload::decode(&log.read(pages.record(page))?)? {
+        LogPayload::Page(record) => Ok(record),
         _ => Err(Error::Invariant("a page has a record of another kind".into())),
     }
 }
@@ -121,8 +121,8 @@ pub(crate) fn page_record(log: &Log, pages: &Pages, page: u32) -> Result<PageRec
 ///
 /// # Errors
 /// Those of a log that cannot be read.
-pub(crate) fn url_of(log: &Log, pages: &Pages, page: u32) -> Result<String> {
-    match log.read_start(pages.record(page), Record::url)? {
+pub(crate) fn url_of(log: &Log, pages: &LivePages, page: u32) -> Result<String> {
+    match log.read_start(pages.record(page), LogPayload::url)? {
         Some(url) => Ok(url),
         None => page_record(log, pages, page).map(|record| record.url),
     }
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn records_are_read_as_they_were_written() {
-        let page = PageRecord {
+        let page = LoggedPage {
             url: "http://a.example/".into(),
             fetch_time: -1,
             exact: 2,
@@ -147,10 +147,10 @@ mod tests {
             posted: vec![0b101],
         };
         assert_eq!(page.postings().collect::<Vec<_>>(), [9, 11]);
-        let payload = Record::Page(page.clone()).encode();
-        assert_eq!(Record::decode(&payload).unwrap(), Record::Page(page));
-        assert_eq!(Record::url(&payload).unwrap(), "http://a.example/");
-        assert_eq!(Record::url(&payload[..10]), None);
-        assert!(Record::decode(&payload[..payload.len() - 1]).is_err() && Record::decode(b"").is_err());
+        let payload = LogPayload::Page(page.clone()).encode();
+        assert_eq!(LogPayload::decode(&payload).unwrap(), LogPayload::Page(page));
+        assert_eq!(LogPayload::url(&payload).unwrap(), "http://a.example/");
+        assert_eq!(LogPayload::url(&payload[..10]), None);
+        assert!(LogPayload::decode(&payload[..payload.len() - 1]).is_err() && LogPayload::decode(b"").is_err());
     }
 }

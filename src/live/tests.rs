@@ -4,11 +4,11 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use webtwin_job::Job;
-use webtwin_pages::record::{Form, RawPage};
+use webtwin_pages::record::{PageForm, RawPage};
 use webtwin_pages::url::CanonicalUrl;
 
-use crate::advice::{Action, Advice, Kind};
-use crate::{Answer, Digester, Index, State, Verdict};
+use crate::advice::{Advice, AdvisedAction, CopyGroupKind};
+use crate::{AddedPageAnswer, Digester, LiveIndex, PageState, UrlVerdict};
 
 /// Text of a page of a manual: the furniture of the site, and forty lines of its own.
 fn html(site: &str, title: &str, seed: u64) -> String {
@@ -18,18 +18,18 @@ fn html(site: &str, title: &str, seed: u64) -> String {
 }
 
 struct Crawl {
-    index: Index,
+    index: LiveIndex,
     digester: Digester,
 }
 
 impl Crawl {
     fn at(folder: &Path) -> Crawl {
         let job = Job::default();
-        Crawl { index: Index::open(folder, &job).unwrap(), digester: Digester::new(&job) }
+        Crawl { index: LiveIndex::open(folder, &job).unwrap(), digester: Digester::new(&job) }
     }
 
-    fn add(&mut self, url: &str, html: &str) -> Answer {
-        let page = RawPage::new(url, html.as_bytes().to_vec(), Form::Html);
+    fn add(&mut self, url: &str, html: &str) -> AddedPageAnswer {
+        let page = RawPage::new(url, html.as_bytes().to_vec(), PageForm::Html);
         let digest = self.digester.digest(&page).unwrap().unwrap();
         self.index.add(digest).unwrap()
     }
@@ -41,12 +41,12 @@ impl Crawl {
         }
     }
 
-    fn ask(&self, url: &str) -> Verdict {
+    fn ask(&self, url: &str) -> UrlVerdict {
         self.index.ask(&CanonicalUrl::parse(url).unwrap()).unwrap()
     }
 
     /// Fetches a chapter of a manual from a prefix.
-    fn chapter(&mut self, prefix: &str, chapter: u64, ending: &str) -> Answer {
+    fn chapter(&mut self, prefix: &str, chapter: u64, ending: &str) -> AddedPageAnswer {
         let text = html(prefix, &format!("Chapter {chapter}"), chapter);
         self.add(&format!("{prefix}c{chapter}{ending}"), &text)
     }
@@ -58,35 +58,45 @@ fn a_mirror_is_known_within_some_tens_of_pages() {
     let mut crawl = Crawl::at(folder.path());
     let (first, second) = ("http://www.a.example/manual/", "http://mirror.example/pub/a/manual/");
     for chapter in 0..25 {
-        assert_eq!(crawl.chapter(first, chapter, ".html").state, State::New);
+        assert_eq!(crawl.chapter(first, chapter, ".html").state, PageState::New);
         let answer = crawl.chapter(second, chapter, ".htm");
-        assert_eq!((answer.state, answer.near.unwrap().url), (State::Near, format!("{first}c{chapter}.html")));
+        assert_eq!((answer.state, answer.near.unwrap().url), (PageState::Near, format!("{first}c{chapter}.html")));
     }
     // Nothing is said before it is on disk.
     assert!(crawl.index.advice(0).is_empty());
     crawl.sync();
-    let [Advice { sequence: 1, kind: Kind::Mirror, action: Action::Rewrite, prefix, of: Some(of), pages, .. }] =
-        crawl.index.advice(0)
+    let [
+        Advice {
+            sequence: 1,
+            kind: CopyGroupKind::Mirror,
+            action: AdvisedAction::Rewrite,
+            prefix,
+            of: Some(of),
+            pages,
+            ..
+        },
+    ] = crawl.index.advice(0)
     else {
         panic!("one mirror: {:?}", crawl.index.advice(0))
     };
     // Both folders are named alike, so the mirror is as wide as what both have in common.
     assert_eq!((prefix.as_str(), of.as_str()), (second, first));
     assert!(*pages <= 25, "{pages}");
-    let verdicts: Vec<Verdict> = (25..525).map(|chapter| crawl.ask(&format!("{second}c{chapter}.htm"))).collect();
-    let rewritten = Verdict::Rewrite { why: "mirror", url: format!("{first}c25.html") };
-    assert!(verdicts[0] == rewritten || verdicts[0] == Verdict::Fetch { why: "probe" }, "{:?}", verdicts[0]);
-    let probes = verdicts.iter().filter(|verdict| **verdict == Verdict::Fetch { why: "probe" }).count();
+    let verdicts: Vec<UrlVerdict> = (25..525).map(|chapter| crawl.ask(&format!("{second}c{chapter}.htm"))).collect();
+    let rewritten = UrlVerdict::Rewrite { why: "mirror", url: format!("{first}c25.html") };
+    assert!(verdicts[0] == rewritten || verdicts[0] == UrlVerdict::Fetch { why: "probe" }, "{:?}", verdicts[0]);
+    let probes = verdicts.iter().filter(|verdict| **verdict == UrlVerdict::Fetch { why: "probe" }).count();
     assert!((1..=25).contains(&probes), "{probes} of 500 are probes");
     // A page that the kept one does not have is fetched where it is.
-    let number = (25..).find(|n| matches!(crawl.ask(&format!("{second}c{n}.htm")), Verdict::Rewrite { .. })).unwrap();
+    let number =
+        (25..).find(|n| matches!(crawl.ask(&format!("{second}c{n}.htm")), UrlVerdict::Rewrite { .. })).unwrap();
     crawl.index.note_missing(&CanonicalUrl::parse(&format!("{first}c{number}.html")).unwrap());
-    assert_eq!(crawl.ask(&format!("{second}c{number}.htm")), Verdict::Fetch { why: "new" });
+    assert_eq!(crawl.ask(&format!("{second}c{number}.htm")), UrlVerdict::Fetch { why: "new" });
     let collection = crawl.chapter(second, 1000, ".htm").collection.unwrap();
     assert_eq!((collection.prefix.as_str(), collection.kept.as_str()), (second, first));
     // The same page again changes nothing.
     let figures = crawl.index.figures();
-    assert_eq!(crawl.chapter(second, 1000, ".htm").state, State::Again);
+    assert_eq!(crawl.chapter(second, 1000, ".htm").state, PageState::Again);
     assert_eq!(crawl.index.figures(), figures);
 }
 
@@ -105,11 +115,11 @@ fn wrong_advice_is_withdrawn() {
         crawl.add(&format!("{second}c{chapter}.html"), &other);
     }
     crawl.sync();
-    let given: Vec<(u64, Action, Option<u64>)> =
+    let given: Vec<(u64, AdvisedAction, Option<u64>)> =
         crawl.index.advice(0).iter().map(|advice| (advice.sequence, advice.action, advice.withdraws)).collect();
-    assert_eq!(given, [(1, Action::Rewrite, None), (2, Action::Fetch, Some(1))]);
-    assert_eq!(crawl.ask(&format!("{second}c99.html")), Verdict::Fetch { why: "new" });
-    assert_eq!(crawl.ask(&format!("{first}c99.html")), Verdict::Fetch { why: "new" });
+    assert_eq!(given, [(1, AdvisedAction::Rewrite, None), (2, AdvisedAction::Fetch, Some(1))]);
+    assert_eq!(crawl.ask(&format!("{second}c99.html")), UrlVerdict::Fetch { why: "new" });
+    assert_eq!(crawl.ask(&format!("{first}c99.html")), UrlVerdict::Fetch { why: "new" });
     assert_eq!(crawl.index.advice(1).len(), 1);
 }
 
@@ -125,8 +135,8 @@ fn many_versions_on_one_host_are_mirrors_and_no_trap() {
     }
     crawl.sync();
     let advice = crawl.index.advice(0);
-    assert!(advice.len() == 29 && advice.iter().all(|advice| advice.kind == Kind::Mirror), "{advice:?}");
-    assert!(crawl.ask("http://docs.example/blog/1.html") == Verdict::Fetch { why: "new" });
+    assert!(advice.len() == 29 && advice.iter().all(|advice| advice.kind == CopyGroupKind::Mirror), "{advice:?}");
+    assert!(crawl.ask("http://docs.example/blog/1.html") == UrlVerdict::Fetch { why: "new" });
 }
 
 #[test]
@@ -137,10 +147,10 @@ fn sessions_make_a_url_rule() {
         let text = html("shop", &format!("Thing {chapter}"), chapter);
         crawl.add(&format!("http://shop.example/thing/{chapter}"), &text);
         let answer = crawl.add(&format!("http://shop.example/thing/{chapter}?sid={}", 77 * chapter + 1), &text);
-        assert_eq!(answer.state, State::Exact);
+        assert_eq!(answer.state, PageState::Exact);
         crawl.sync();
     }
-    let is_known = |crawl: &Crawl| crawl.index.advice(0).iter().any(|advice| advice.kind == Kind::UrlRule);
+    let is_known = |crawl: &Crawl| crawl.index.advice(0).iter().any(|advice| advice.kind == CopyGroupKind::UrlRule);
     for _ in 0..500 {
         if is_known(&crawl) {
             break;
@@ -151,20 +161,20 @@ fn sessions_make_a_url_rule() {
     }
     assert!(is_known(&crawl), "{:?}", crawl.index.advice(0));
     let verdict = crawl.ask("http://shop.example/thing/7?sid=abc");
-    let skip = Verdict::Skip { why: "url_rule", url: Some("http://shop.example/thing/7".into()) };
-    assert!(verdict == skip || verdict == Verdict::Fetch { why: "probe" }, "{verdict:?}");
+    let skip = UrlVerdict::Skip { why: "url_rule", url: Some("http://shop.example/thing/7".into()) };
+    assert!(verdict == skip || verdict == UrlVerdict::Fetch { why: "probe" }, "{verdict:?}");
 }
 
 #[test]
 fn another_process_or_other_settings_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let crawl = Crawl::at(folder.path());
-    let why = Index::open(folder.path(), &Job::default()).unwrap_err().to_string();
+    let why = LiveIndex::open(folder.path(), &Job::default()).unwrap_err().to_string();
     assert!(why.contains("another process"), "{why}");
     drop(crawl);
     let mut job = Job::default();
     job.overlap.min_resemblance = 0.9;
-    let why = Index::open(folder.path(), &job).unwrap_err().to_string();
+    let why = LiveIndex::open(folder.path(), &job).unwrap_err().to_string();
     assert!(why.contains("other settings"), "{why}");
 }
 
@@ -173,10 +183,11 @@ fn an_index_does_not_outgrow_its_memory() {
     let folder = tempfile::tempdir().unwrap();
     let mut job = Job::default();
     job.effort.memory_bytes = 90_000_000;
-    let mut crawl = Crawl { index: Index::open(folder.path(), &job).unwrap(), digester: Digester::new(&job) };
+    let mut crawl = Crawl { index: LiveIndex::open(folder.path(), &job).unwrap(), digester: Digester::new(&job) };
     let mut pages = 0;
     let why = loop {
-        let page = RawPage::new(format!("http://a.example/{pages}"), format!("Text {pages}").into_bytes(), Form::Text);
+        let page =
+            RawPage::new(format!("http://a.example/{pages}"), format!("Text {pages}").into_bytes(), PageForm::Text);
         let digest = crawl.digester.digest(&page).unwrap().unwrap();
         match crawl.index.add(digest) {
             Ok(_) => pages += 1,
@@ -189,7 +200,7 @@ fn an_index_does_not_outgrow_its_memory() {
     // With more memory it goes on where it was.
     let mut crawl = Crawl::at(folder.path());
     assert_eq!(crawl.index.figures().pages, pages);
-    assert_eq!(crawl.chapter("http://a.example/", 1, ".html").state, State::New);
+    assert_eq!(crawl.chapter("http://a.example/", 1, ".html").state, PageState::New);
 }
 
 proptest! {
@@ -214,7 +225,7 @@ proptest! {
             answers.push(url);
         }
         crawl.sync();
-        let says = |crawl: &Crawl| -> Vec<_> {
+        let reports = |crawl: &Crawl| -> Vec<_> {
             let known = |url: &String| crawl.index.known(&CanonicalUrl::parse(url).unwrap()).unwrap();
             let asked = (0..40).map(|chapter| crawl.ask(&format!("http://h2.example/c{chapter}.html")));
             let files: Vec<(String, u64)> = crawl.index.files().map(|(name, at)| (name.to_string(), at)).collect();
@@ -226,8 +237,8 @@ proptest! {
                 format!("{files:?}"),
             ]
         };
-        let before = says(&crawl);
+        let before = reports(&crawl);
         drop(crawl);
-        prop_assert_eq!(before, says(&Crawl::at(folder.path())));
+        prop_assert_eq!(before, reports(&Crawl::at(folder.path())));
     }
 }

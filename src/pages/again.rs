@@ -8,12 +8,12 @@
 use super::decoded::Compression;
 use super::origin::file_of;
 use super::parquet_rows::ParquetRows;
-use super::record::Sink;
-use super::work_items::{Source, look, read_stream, synthetic};
+use super::record::RecordSink;
+use super::work_items::{InputSource, look, read_stream, synthetic};
 use super::{html_dir, jsonl, warc};
 use webtwin_base::error::{Error, Result};
-use webtwin_job::Input;
-use webtwin_storage::location::Listed;
+use webtwin_job::InputSettings;
+use webtwin_storage::location::ListedFile;
 use webtwin_storage::open::open_pinned;
 use webtwin_synth::Synth;
 
@@ -22,21 +22,21 @@ const GAP_BYTES: u64 = 256 << 10;
 
 /// An input of a finished run in its present state, and the name of the input.
 #[derive(Debug)]
-pub struct Again(Source, String);
+pub struct FormerInput(InputSource, String);
 
-impl Again {
+impl FormerInput {
     /// Opens an input by its name in the column `pages.source`.
     ///
     /// # Errors
     /// Returns [`Error::Input`] if an entry is no longer in its zip archive, and any error of
     /// [`Work::plan`](super::work_items::Work::plan).
-    pub fn open(name: &str, input: &Input) -> Result<Again> {
+    pub fn open(name: &str, input: &InputSettings) -> Result<FormerInput> {
         if name.starts_with("synth://") {
-            return Ok(Again(Source::Synth(Box::new(Synth::parse(name)?)), name.into()));
+            return Ok(FormerInput(InputSource::Synth(Box::new(Synth::parse(name)?)), name.into()));
         }
         let found = look(&file_of(name)?, input)?.into_iter().find(|looked| looked.name == name);
         let missing = || Error::input(name, "it is no longer in its zip archive");
-        found.map(|looked| Again(looked.source, name.into())).ok_or_else(missing)
+        found.map(|looked| FormerInput(looked.source, name.into())).ok_or_else(missing)
     }
 
     /// Yields the records at `offsets`, which must ascend, and possibly other records. For a
@@ -52,45 +52,45 @@ impl Again {
         &self,
         offsets: &[u64],
         is_wanted: impl Fn(&str) -> bool,
-        input: &Input,
-        sink: &mut Sink<'_>,
+        input: &InputSettings,
+        sink: &mut RecordSink<'_>,
     ) -> Result<()> {
         self.0.read_at(offsets, is_wanted, input, sink).map_err(|error| error.of_input(&self.1))
     }
 }
 
-impl Source {
-    /// Yields the records at `offsets`; see [`Again::read`].
+impl InputSource {
+    /// Yields the records at `offsets`; see [`FormerInput::read`].
     pub(super) fn read_at(
         &self,
         offsets: &[u64],
         is_wanted: impl Fn(&str) -> bool,
-        input: &Input,
-        sink: &mut Sink<'_>,
+        input: &InputSettings,
+        sink: &mut RecordSink<'_>,
     ) -> Result<()> {
         let limits = &input.limits;
-        let stretches =
+        let ranges =
             || offsets.chunk_by(|x, y| y - x <= GAP_BYTES).map(|places| places[0]..places[places.len() - 1] + 1);
         // WARC, plain JSONL and synthetic crawls can be entered at an offset. The other formats are
         // read in their smallest independent pieces.
         match self {
-            Source::Warc(origin) => {
+            InputSource::Warc(origin) => {
                 let file = origin.open()?;
-                for range in stretches() {
+                for range in ranges() {
                     warc::read_again(&*file, range, input, sink)?;
                 }
             }
-            Source::WarcStream(origin, compression) => read_stream(origin, *compression, input, sink)?,
-            Source::Jsonl(location, stamp, Compression::None) => {
+            InputSource::WarcStream(origin, compression) => read_stream(origin, *compression, input, sink)?,
+            InputSource::Jsonl(location, stamp, Compression::None) => {
                 let file = open_pinned(location, stamp)?;
-                for range in stretches() {
+                for range in ranges() {
                     jsonl::read_range(&*file, range, limits, &input.fields, sink)?;
                 }
             }
-            Source::Jsonl(location, stamp, compression) => {
+            InputSource::Jsonl(location, stamp, compression) => {
                 jsonl::read_whole(&*open_pinned(location, stamp)?, *compression, limits, &input.fields, sink)?;
             }
-            Source::Parquet(location, stamp) => {
+            InputSource::Parquet(location, stamp) => {
                 let rows = ParquetRows::open(open_pinned(location, stamp)?, location.name(), &input.fields)?;
                 let mut first = 0;
                 for group in 0..rows.groups() as u64 {
@@ -101,13 +101,13 @@ impl Source {
                     first = next;
                 }
             }
-            Source::Pages(folder, files) => {
+            InputSource::Pages(folder, files) => {
                 let base = html_dir::parse_base(&input.base)?;
-                let wanted = |file: &&Listed| is_wanted(&html_dir::url_of_file(folder, file, &base));
-                let files: Vec<Listed> = files.iter().filter(wanted).cloned().collect();
+                let wanted = |file: &&ListedFile| is_wanted(&html_dir::url_of_file(folder, file, &base));
+                let files: Vec<ListedFile> = files.iter().filter(wanted).cloned().collect();
                 html_dir::read_files(folder, &files, input, sink)?;
             }
-            Source::Synth(synth) => {
+            InputSource::Synth(synth) => {
                 for &number in offsets.iter().filter(|&&number| number < synth.len()) {
                     synthetic(synth, number..number + 1, sink)?;
                 }

@@ -30,13 +30,13 @@ const GUESS_BYTES: usize = 64 << 10;
 
 /// Decoder of bodies that reuses one buffer. Valid UTF-8 is not copied.
 #[derive(Debug, Default)]
-pub struct Decoder {
+pub struct CharsetDecoder {
     buffer: String,
 }
 
 /// Text of a body, borrowed from the decoder or from the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Decoded<'a> {
+pub struct DecodedText<'a> {
     /// Characters of the text, without a byte order mark.
     pub text: &'a str,
     /// Number of malformed sequences that were replaced by U+FFFD. A U+FFFD that is in the body
@@ -44,15 +44,15 @@ pub struct Decoded<'a> {
     pub replaced: u64,
 }
 
-impl Decoder {
+impl CharsetDecoder {
     /// Decodes a body. If `markup` is false, the body is plain text, and a `<meta>` in it is not
     /// read.
-    pub fn decode<'a>(&'a mut self, body: &'a [u8], transport: Option<&str>, markup: bool) -> Decoded<'a> {
+    pub fn decode<'a>(&'a mut self, body: &'a [u8], transport: Option<&str>, markup: bool) -> DecodedText<'a> {
         let (encoding, body) = encoding_of(body, transport, markup);
         if encoding == UTF_8
             && let Ok(text) = std::str::from_utf8(body)
         {
-            return Decoded { text, replaced: 0 };
+            return DecodedText { text, replaced: 0 };
         }
         let mut decoder = encoding.new_decoder_without_bom_handling();
         self.buffer.clear();
@@ -70,7 +70,7 @@ impl Decoder {
                 }
             }
         }
-        Decoded { text: &self.buffer, replaced }
+        DecodedText { text: &self.buffer, replaced }
     }
 }
 
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     fn html(body: &[u8], transport: Option<&str>) -> (String, u64) {
-        let mut decoder = Decoder::default();
+        let mut decoder = CharsetDecoder::default();
         let decoded = decoder.decode(body, transport, true);
         (decoded.text.to_owned(), decoded.replaced)
     }

@@ -56,7 +56,7 @@ impl Damage {
     ///
     /// # Errors
     /// Returns [`Error::TooManyBad`] if a fraction exceeds the limit.
-    pub fn hold_against(&self, max_bad: f64, input: &str, bytes: u64) -> Result<()> {
+    pub fn check_against(&self, max_bad: f64, input: &str, bytes: u64) -> Result<()> {
         let bad = self.bad.values().sum::<u64>();
         let is_torn = self.bad.contains_key(&Reason::Truncated) && self.pages == 0;
         let is_one_among_sound = bad == 1 && self.records > 1 && max_bad > 0.0 && !is_torn;
@@ -98,7 +98,7 @@ mod tests {
             damage.add_bad((7, reason, String::new()), bytes);
             damage
         };
-        let ends = |damage: &Damage, max_bad: f64| damage.hold_against(max_bad, "a.warc", 1000).is_err();
+        let ends = |damage: &Damage, max_bad: f64| damage.check_against(max_bad, "a.warc", 1000).is_err();
         assert!(!ends(&with(1, Reason::BadJson, 400), 0.01) && !ends(&with(1, Reason::Truncated, 400), 0.01));
         assert!(ends(&with(1, Reason::BadJson, 600), 0.01) && ends(&with(1, Reason::BadJson, 400), 0.0));
         // A truncated file without a page.
@@ -107,7 +107,7 @@ mod tests {
 
         let mut all = with(1, Reason::BadJson, 400);
         all.add(with(2, Reason::BadDate, 100));
-        let error = all.hold_against(0.1, "a.warc", 1000).unwrap_err().to_string();
+        let error = all.check_against(0.1, "a.warc", 1000).unwrap_err().to_string();
         assert!(error.contains("bad_json 1, bad_date 1, 500 bytes of 1000 bytes lost"), "{error}");
     }
 }

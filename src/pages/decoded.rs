@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::record::Reason;
 use super::zstd_head::{FrameHead, refuse_window, window_log};
 use webtwin_base::error::{Error, size};
-use webtwin_base::read_at::ReadAt;
-use webtwin_job::Limits;
+use webtwin_base::read_at::RandomAccess;
+use webtwin_job::RecordLimits;
 
 /// Maximum memory of an xz decoder in addition to its window, in bytes.
 const XZ_BYTES: u64 = 1 << 20;
@@ -53,13 +53,13 @@ pub struct FileReader<'a> {
 }
 
 enum File<'a> {
-    Borrowed(&'a dyn ReadAt),
-    Shared(Arc<dyn ReadAt>),
+    Borrowed(&'a dyn RandomAccess),
+    Shared(Arc<dyn RandomAccess>),
 }
 
 impl<'a> FileReader<'a> {
     /// Makes a reader that begins at `offset`.
-    pub(crate) fn from(file: &'a dyn ReadAt, offset: u64) -> FileReader<'a> {
+    pub(crate) fn from(file: &'a dyn RandomAccess, offset: u64) -> FileReader<'a> {
         FileReader { file: File::Borrowed(file), next: offset }
     }
 
@@ -81,7 +81,7 @@ impl Read for FileReader<'_> {
 }
 
 /// Stream that is read from a file, which may have fewer bytes than the stream yields.
-pub trait OfFile {
+pub trait FileStream {
     /// Estimates the number of bytes of the file that correspond to `decoded` bytes of the stream
     /// so far.
     fn of_file(&self, decoded: u64) -> u64;
@@ -90,7 +90,7 @@ pub trait OfFile {
     fn rest(&self) -> u64;
 }
 
-impl OfFile for &[u8] {
+impl FileStream for &[u8] {
     fn of_file(&self, decoded: u64) -> u64 {
         decoded
     }
@@ -100,7 +100,7 @@ impl OfFile for &[u8] {
     }
 }
 
-impl OfFile for FileReader<'_> {
+impl FileStream for FileReader<'_> {
     fn of_file(&self, decoded: u64) -> u64 {
         decoded
     }
@@ -120,7 +120,7 @@ pub(crate) const RATIO: u64 = 1000;
 
 /// Decoded bytes of a file from its start: of its members, frames or streams, one after another,
 /// and of plain bytes that follow them.
-pub struct Decoded<'a> {
+pub struct DecodedFile<'a> {
     stream: Stream<'a>,
     yielded: u64,
     window_bytes: u64,
@@ -234,23 +234,31 @@ fn read_line(input: &mut Buffered, is_start: &mut bool, into: &mut [u8]) -> io::
     Ok(end)
 }
 
-impl<'a> Decoded<'a> {
+impl<'a> DecodedFile<'a> {
     /// Opens a stream that borrows the file.
-    pub(crate) fn new(file: &'a dyn ReadAt, compression: Compression, limits: &Limits) -> io::Result<Decoded<'a>> {
-        Decoded::of(FileReader::from(file, 0), compression, limits)
+    pub(crate) fn new(
+        file: &'a dyn RandomAccess,
+        compression: Compression,
+        limits: &RecordLimits,
+    ) -> io::Result<DecodedFile<'a>> {
+        DecodedFile::of(FileReader::from(file, 0), compression, limits)
     }
 
     /// Opens a stream that shares ownership of the file.
     ///
     /// # Errors
     /// Returns an error if the decoder cannot be started.
-    pub fn shared(file: Arc<dyn ReadAt>, compression: Compression, limits: &Limits) -> io::Result<Decoded<'static>> {
-        Decoded::of(FileReader { file: File::Shared(file), next: 0 }, compression, limits)
+    pub fn shared(
+        file: Arc<dyn RandomAccess>,
+        compression: Compression,
+        limits: &RecordLimits,
+    ) -> io::Result<DecodedFile<'static>> {
+        DecodedFile::of(FileReader { file: File::Shared(file), next: 0 }, compression, limits)
     }
 
-    fn of<'f>(input: FileReader<'f>, compression: Compression, limits: &Limits) -> io::Result<Decoded<'f>> {
+    fn of<'f>(input: FileReader<'f>, compression: Compression, limits: &RecordLimits) -> io::Result<DecodedFile<'f>> {
         let stream = Stream::of(BufReader::with_capacity(256 << 10, input), compression, limits.window_bytes)?;
-        Ok(Decoded { stream, yielded: 0, window_bytes: limits.window_bytes, end: 0 })
+        Ok(DecodedFile { stream, yielded: 0, window_bytes: limits.window_bytes, end: 0 })
     }
 
     /// Returns the number of bytes of the file that have been decoded.
@@ -259,7 +267,7 @@ impl<'a> Decoded<'a> {
     }
 }
 
-impl Read for Decoded<'_> {
+impl Read for DecodedFile<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         loop {
             let count = match &mut self.stream {
@@ -285,7 +293,7 @@ impl Read for Decoded<'_> {
     }
 }
 
-impl OfFile for Decoded<'_> {
+impl FileStream for DecodedFile<'_> {
     fn of_file(&self, decoded: u64) -> u64 {
         (u128::from(decoded) * u128::from(self.encoded()) / u128::from(self.yielded.max(1))) as u64
     }

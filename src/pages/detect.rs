@@ -2,13 +2,13 @@
 
 use std::io::Read;
 
-use super::decoded::{Compression, Decoded, sort_out};
+use super::decoded::{Compression, DecodedFile, sort_out};
 use super::sniff::is_html;
 use super::zstd_head::LARGEST_WINDOW_LOG;
 use super::{warc, zip_entries};
 use webtwin_base::error::{Error, Result};
-use webtwin_base::read_at::ReadAt;
-use webtwin_job::Limits;
+use webtwin_base::read_at::RandomAccess;
+use webtwin_job::RecordLimits;
 
 /// Number of bytes of a file, and of decoded bytes, that are examined.
 pub(super) const HEAD: usize = 64 << 10;
@@ -18,7 +18,7 @@ const ZIP_MARKS: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 
 /// Format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Kind {
+pub enum FileFormat {
     /// An empty file, which has no records.
     Empty,
     /// WARC, WET or ARC, not compressed.
@@ -47,30 +47,30 @@ pub enum Kind {
 ///
 /// # Cost
 /// Reads the first 64 KiB.
-pub fn detect(file: &dyn ReadAt, name: &str) -> Result<Kind> {
+pub fn detect(file: &dyn RandomAccess, name: &str) -> Result<FileFormat> {
     recognise(file, name).map_err(|error| error.of_input(name))?.map_err(|reason| Error::input(name, reason))
 }
 
 /// Detects the format of a file like [`detect`], but returns the description of an unsupported
 /// format as a value instead of an error.
-pub(super) fn recognise(file: &dyn ReadAt, name: &str) -> Result<std::result::Result<Kind, &'static str>> {
+pub(super) fn recognise(file: &dyn RandomAccess, name: &str) -> Result<std::result::Result<FileFormat, &'static str>> {
     let refuse = |reason| Ok(Err(reason));
     if file.is_empty() {
         return match ends_in(name, &[".parquet"]) {
             true => refuse("bad_parquet: the file is empty; was it written to the end?"),
-            false => Ok(Ok(Kind::Empty)),
+            false => Ok(Ok(FileFormat::Empty)),
         };
     }
     let raw = file.read_at(0, HEAD)?;
     if raw.starts_with(b"PAR1") || raw.starts_with(b"PARE") {
-        return Ok(Ok(Kind::Parquet));
+        return Ok(Ok(FileFormat::Parquet));
     }
     if ZIP_MARKS.iter().any(|mark| raw.starts_with(mark)) {
-        return Ok(zip_entries::entries(file)?.map(|_| Kind::Zip));
+        return Ok(zip_entries::entries(file)?.map(|_| FileFormat::Zip));
     }
     // A WARC in zstd may begin with its dictionary, without which nothing decodes.
     if raw.starts_with(&[0x5d, 0x2a, 0x4d, 0x18]) {
-        return Ok(Ok(Kind::WarcZstd));
+        return Ok(Ok(FileFormat::WarcZstd));
     }
     let compression = Compression::of(&raw);
     let head = decoded_head(file, compression)?;
@@ -80,7 +80,7 @@ pub(super) fn recognise(file: &dyn ReadAt, name: &str) -> Result<std::result::Re
             .map_or_else(|| by_name(name, compression), |head| of_head(&head, compression))
         {
             Some(kind) => Ok(Ok(kind)),
-            None if raw.len() < HEAD && decodes_to_nothing(file, compression)? => Ok(Ok(Kind::Empty)),
+            None if raw.len() < HEAD && decodes_to_nothing(file, compression)? => Ok(Ok(FileFormat::Empty)),
             None => refuse("its compressed data is damaged from the start; fetch it again"),
         };
     }
@@ -91,35 +91,35 @@ pub(super) fn recognise(file: &dyn ReadAt, name: &str) -> Result<std::result::Re
         return refuse(what);
     }
     match of_head(&head, compression).or_else(|| by_name(name, compression)) {
-        Some(Kind::HtmlFile) if compression != Compression::None => {
+        Some(FileFormat::HtmlFile) if compression != Compression::None => {
             refuse("a compressed HTML page; decompress it, or give WARC, JSONL or Parquet")
         }
-        Some(Kind::HtmlFile) if is_crawl_name(name) => {
+        Some(FileFormat::HtmlFile) if is_crawl_name(name) => {
             refuse("not_warc: an HTML page under the name of a crawl file, perhaps a failed download; fetch it again")
         }
         Some(kind) => Ok(Ok(kind)),
-        None if head.iter().all(u8::is_ascii_whitespace) && raw.len() < HEAD => Ok(Ok(Kind::Empty)),
+        None if head.iter().all(u8::is_ascii_whitespace) && raw.len() < HEAD => Ok(Ok(FileFormat::Empty)),
         None => refuse("not_warc: neither WARC nor JSONL, Parquet or HTML; see the docs for what can be read"),
     }
 }
 
 /// Returns the format that the first decoded bytes show, or `None` if they are ambiguous.
-fn of_head(head: &[u8], compression: Compression) -> Option<Kind> {
+fn of_head(head: &[u8], compression: Compression) -> Option<FileFormat> {
     let archive = match compression {
-        Compression::None => Kind::WarcPlain,
-        Compression::Gzip => Kind::WarcGzip,
-        Compression::Zstd => Kind::WarcZstd,
-        Compression::Xz | Compression::Bzip2 => Kind::WarcStream(compression),
+        Compression::None => FileFormat::WarcPlain,
+        Compression::Gzip => FileFormat::WarcGzip,
+        Compression::Zstd => FileFormat::WarcZstd,
+        Compression::Xz | Compression::Bzip2 => FileFormat::WarcStream(compression),
     };
     let start = trim(head);
     if start.starts_with(b"WARC/") || start.starts_with(b"warc/") || start.starts_with(b"filedesc:") {
         return Some(archive);
     }
     if start.starts_with(b"{") {
-        return Some(Kind::Jsonl(compression));
+        return Some(FileFormat::Jsonl(compression));
     }
     if is_html(head) {
-        return Some(Kind::HtmlFile);
+        return Some(FileFormat::HtmlFile);
     }
     // A damaged first record does not change the format of the rest, so later lines are examined.
     let mut lines = head.split(|&byte| byte == b'\n');
@@ -127,15 +127,15 @@ fn of_head(head: &[u8], compression: Compression) -> Option<Kind> {
         let line = trim(line);
         match line.starts_with(b"WARC/1.") || warc::is_arc_line(line) {
             true => Some(archive),
-            false => line.starts_with(b"{\"").then_some(Kind::Jsonl(compression)),
+            false => line.starts_with(b"{\"").then_some(FileFormat::Jsonl(compression)),
         }
     })
 }
 
 /// Returns the format that the name implies, for content that is ambiguous.
-fn by_name(name: &str, compression: Compression) -> Option<Kind> {
+fn by_name(name: &str, compression: Compression) -> Option<FileFormat> {
     let is_json = claims_lines(name) || ends_in(uncompressed(name), &[".json"]);
-    is_json.then_some(Kind::Jsonl(compression))
+    is_json.then_some(FileFormat::Jsonl(compression))
 }
 
 /// Describes content in a format that users give by mistake.
@@ -208,10 +208,10 @@ fn trim(head: &[u8]) -> &[u8] {
 }
 
 /// Returns the first [`HEAD`] decoded bytes of a file, or fewer if damage comes before.
-pub(super) fn decoded_head(file: &dyn ReadAt, compression: Compression) -> Result<Vec<u8>> {
+pub(super) fn decoded_head(file: &dyn RandomAccess, compression: Compression) -> Result<Vec<u8>> {
     let mut head = Vec::new();
-    let read =
-        Decoded::new(file, compression, &limits()).and_then(|stream| stream.take(HEAD as u64).read_to_end(&mut head));
+    let read = DecodedFile::new(file, compression, &limits())
+        .and_then(|stream| stream.take(HEAD as u64).read_to_end(&mut head));
     match read.map_err(sort_out) {
         Err(Err(failure)) => Err(failure),
         // The reader reports damage that comes later.
@@ -221,12 +221,12 @@ pub(super) fn decoded_head(file: &dyn ReadAt, compression: Compression) -> Resul
 
 /// Limits of detection. They allow windows of any size, because only the reader decodes enough
 /// content to fill one.
-fn limits() -> Limits {
-    Limits { window_bytes: 1 << LARGEST_WINDOW_LOG, ..Limits::default() }
+fn limits() -> RecordLimits {
+    RecordLimits { window_bytes: 1 << LARGEST_WINDOW_LOG, ..RecordLimits::default() }
 }
 
-fn decodes_to_nothing(file: &dyn ReadAt, compression: Compression) -> Result<bool> {
-    let read = Decoded::new(file, compression, &limits()).and_then(|mut stream| stream.read(&mut [0]));
+fn decodes_to_nothing(file: &dyn RandomAccess, compression: Compression) -> Result<bool> {
+    let read = DecodedFile::new(file, compression, &limits()).and_then(|mut stream| stream.read(&mut [0]));
     match read.map_err(sort_out) {
         Ok(count) => Ok(count == 0),
         Err(Ok(_)) => Ok(false),
@@ -274,7 +274,7 @@ mod tests {
         text.encode_utf16().flat_map(u16::to_le_bytes).collect()
     }
 
-    fn found(bytes: &[u8], name: &str) -> Result<Kind> {
+    fn found(bytes: &[u8], name: &str) -> Result<FileFormat> {
         detect(&Bytes(bytes.to_vec()), name)
     }
 
@@ -287,44 +287,49 @@ mod tests {
         first_damaged[3..].fill(0xff);
         first_damaged.extend(gzip(warc));
         for (what, bytes, name, kind) in [
-            ("plain", warc.to_vec(), "x.warc.gz", Kind::WarcPlain),
-            ("gzip named .warc (9)", gzip(warc), "x.warc", Kind::WarcGzip),
-            ("an empty member first (12)", [gzip(b""), gzip(warc)].concat(), "x", Kind::WarcGzip),
-            ("a damaged member first", first_damaged, "x", Kind::WarcGzip),
-            ("garbage first", [b"\x01\x02garbage\n", &warc[..]].concat(), "x", Kind::WarcPlain),
-            ("zstd", zstd(warc), "x", Kind::WarcZstd),
-            ("zstd with a dictionary", b"\x5d\x2a\x4d\x18\x04\0\0\0dict".to_vec(), "x", Kind::WarcZstd),
+            ("plain", warc.to_vec(), "x.warc.gz", FileFormat::WarcPlain),
+            ("gzip named .warc (9)", gzip(warc), "x.warc", FileFormat::WarcGzip),
+            ("an empty member first (12)", [gzip(b""), gzip(warc)].concat(), "x", FileFormat::WarcGzip),
+            ("a damaged member first", first_damaged, "x", FileFormat::WarcGzip),
+            ("garbage first", [b"\x01\x02garbage\n", &warc[..]].concat(), "x", FileFormat::WarcPlain),
+            ("zstd", zstd(warc), "x", FileFormat::WarcZstd),
+            ("zstd with a dictionary", b"\x5d\x2a\x4d\x18\x04\0\0\0dict".to_vec(), "x", FileFormat::WarcZstd),
             (
                 "zstd after a skippable frame",
                 [b"\x50\x2a\x4d\x18\x01\0\0\0x", &zstd(warc)[..]].concat(),
                 "x",
-                Kind::WarcZstd,
+                FileFormat::WarcZstd,
             ),
-            ("ARC", b"filedesc://a.arc 0.0.0.0 20080101000000 text/plain 9\n1 0 x\n".to_vec(), "x", Kind::WarcPlain),
-            ("ARC in gzip", gzip(b"filedesc://a.arc"), "x", Kind::WarcGzip),
+            (
+                "ARC",
+                b"filedesc://a.arc 0.0.0.0 20080101000000 text/plain 9\n1 0 x\n".to_vec(),
+                "x",
+                FileFormat::WarcPlain,
+            ),
+            ("ARC in gzip", gzip(b"filedesc://a.arc"), "x", FileFormat::WarcGzip),
             (
                 "ARC without its head",
                 b"\nhttp://a/ 1.2.3.4 20080101000000 text/html 9\n".to_vec(),
                 "x",
-                Kind::WarcPlain,
+                FileFormat::WarcPlain,
             ),
-            ("jsonl", line.to_vec(), "x.warc", Kind::Jsonl(Compression::None)),
-            ("jsonl.gz", gzip(line), "x", Kind::Jsonl(Compression::Gzip)),
-            ("jsonl.xz", xz(line), "x", Kind::Jsonl(Compression::Xz)),
-            ("jsonl.bz2", bzip2(line), "x", Kind::Jsonl(Compression::Bzip2)),
-            ("warc.xz", xz(warc), "x", Kind::WarcStream(Compression::Xz)),
-            ("warc.bz2", bzip2(warc), "x", Kind::WarcStream(Compression::Bzip2)),
-            ("empty bzip2", bzip2(b""), "x", Kind::Empty),
-            ("jsonl.zst", zstd(line), "x", Kind::Jsonl(Compression::Zstd)),
-            ("byte order mark", [b"\xef\xbb\xbf\r\n ", &line[..]].concat(), "x", Kind::Jsonl(Compression::None)),
-            ("an array first (123)", [b"[1,2]\n", &line[..]].concat(), "x", Kind::Jsonl(Compression::None)),
-            ("all lines bad (132)", b"no json here\n".repeat(50), "x.jsonl", Kind::Jsonl(Compression::None)),
-            ("parquet", b"PAR1".to_vec(), "x", Kind::Parquet),
-            ("html", b"\n <!DOCTYPE html>".to_vec(), "x", Kind::HtmlFile),
-            ("xhtml", b"<?xml version='1.0'?>\n<html>".to_vec(), "x", Kind::HtmlFile),
-            ("empty (11)", Vec::new(), "x.warc.gz", Kind::Empty),
-            ("an empty member only", gzip(b""), "x", Kind::Empty),
-            ("blank lines only", b"\r\n\n".to_vec(), "x", Kind::Empty),
+            ("jsonl", line.to_vec(), "x.warc", FileFormat::Jsonl(Compression::None)),
+            ("jsonl.gz", gzip(line), "x", FileFormat::Jsonl(Compression::Gzip)),
+            ("jsonl.xz", xz(line), "x", FileFormat::Jsonl(Compression::Xz)),
+            ("jsonl.bz2", bzip2(line), "x", FileFormat::Jsonl(Compression::Bzip2)),
+            ("warc.xz", xz(warc), "x", FileFormat::WarcStream(Compression::Xz)),
+            ("warc.bz2", bzip2(warc), "x", FileFormat::WarcStream(Compression::Bzip2)),
+            ("empty bzip2", bzip2(b""), "x", FileFormat::Empty),
+            ("jsonl.zst", zstd(line), "x", FileFormat::Jsonl(Compression::Zstd)),
+            ("byte order mark", [b"\xef\xbb\xbf\r\n ", &line[..]].concat(), "x", FileFormat::Jsonl(Compression::None)),
+            ("an array first (123)", [b"[1,2]\n", &line[..]].concat(), "x", FileFormat::Jsonl(Compression::None)),
+            ("all lines bad (132)", b"no json here\n".repeat(50), "x.jsonl", FileFormat::Jsonl(Compression::None)),
+            ("parquet", b"PAR1".to_vec(), "x", FileFormat::Parquet),
+            ("html", b"\n <!DOCTYPE html>".to_vec(), "x", FileFormat::HtmlFile),
+            ("xhtml", b"<?xml version='1.0'?>\n<html>".to_vec(), "x", FileFormat::HtmlFile),
+            ("empty (11)", Vec::new(), "x.warc.gz", FileFormat::Empty),
+            ("an empty member only", gzip(b""), "x", FileFormat::Empty),
+            ("blank lines only", b"\r\n\n".to_vec(), "x", FileFormat::Empty),
         ] {
             assert_eq!(found(&bytes, name).unwrap(), kind, "{what}");
         }

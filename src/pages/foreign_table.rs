@@ -11,12 +11,12 @@ use std::sync::Arc;
 use parquet::basic::Type as Physical;
 use parquet::file::reader::FileReader;
 
-use super::decoded::{Compression, Decoded, sort_out};
-use super::json_fields::{Scalar, Wanted};
-use super::parquet_columns::{Column, find};
+use super::decoded::{Compression, DecodedFile, sort_out};
+use super::json_fields::{FieldQuery, Scalar};
+use super::parquet_columns::{GroupColumn, find};
 use webtwin_base::error::{Error, Result};
-use webtwin_base::read_at::ReadAt;
-use webtwin_job::Limits;
+use webtwin_base::read_at::RandomAccess;
+use webtwin_job::RecordLimits;
 use webtwin_storage::location::Location;
 use webtwin_storage::open::open;
 use webtwin_storage::parquet_file::{Fault, ParquetFile, has_rows_below_zero, rows_of};
@@ -49,7 +49,7 @@ enum Format {
 
 /// A row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row<const N: usize> {
+pub struct ForeignTableRow<const N: usize> {
     /// Fields of the wanted columns; a field that is absent or empty is `None`. The whole is `None`
     /// if the row cannot be parsed.
     pub fields: Option<[Option<String>; N]>,
@@ -57,7 +57,7 @@ pub struct Row<const N: usize> {
     pub bytes: u64,
 }
 
-type Rows<const N: usize> = Box<dyn Iterator<Item = Result<Row<N>>>>;
+type Rows<const N: usize> = Box<dyn Iterator<Item = Result<ForeignTableRow<N>>>>;
 
 impl ForeignTable {
     /// Opens a table and reads the names of its columns.
@@ -65,7 +65,7 @@ impl ForeignTable {
     /// # Errors
     /// Returns [`Error::Input`] if the file does not exist, is damaged, or does not begin with a
     /// line that names its columns.
-    pub fn open(location: &Location, limits: &Limits) -> Result<ForeignTable> {
+    pub fn open(location: &Location, limits: &RecordLimits) -> Result<ForeignTable> {
         let file = open(location)?;
         let table = |format, columns, parts| ForeignTable { location: location.clone(), columns, format, parts };
         let head = file.read_at(0, 16)?;
@@ -116,7 +116,7 @@ impl ForeignTable {
     pub fn rows<const N: usize>(
         &self,
         wanted: [&'static [&'static str]; N],
-        limits: &Limits,
+        limits: &RecordLimits,
         is_own: impl Fn(usize) -> bool,
     ) -> Result<Rows<N>> {
         let own: Vec<usize> = (0..self.parts.len()).filter(|&part| is_own(part)).collect();
@@ -143,7 +143,7 @@ impl ForeignTable {
             }
             Format::Json(compression) => {
                 let names = wanted.into_iter().enumerate();
-                let all = Wanted::new(names.flat_map(|(at, names)| names.iter().map(move |name| (at, *name))));
+                let all = FieldQuery::new(names.flat_map(|(at, names)| names.iter().map(move |name| (at, *name))));
                 let fields = move |line: &str| {
                     let mut found = all.find(line.trim()).ok()?;
                     let text = |at| match found.take(at) {
@@ -202,21 +202,26 @@ impl Line {
         Some(text.strip_prefix('\u{feff}').unwrap_or(text).trim_end_matches(['\r', '\n']))
     }
 
-    fn row<const N: usize>(&self, fields: &impl Fn(&str) -> Option<[Option<String>; N]>) -> Row<N> {
-        Row { fields: self.text().and_then(fields), bytes: self.length }
+    fn row<const N: usize>(&self, fields: &impl Fn(&str) -> Option<[Option<String>; N]>) -> ForeignTableRow<N> {
+        ForeignTableRow { fields: self.text().and_then(fields), bytes: self.length }
     }
 }
 
 /// Iterator over the lines of a file that are not empty.
 struct Lines {
-    input: BufReader<Decoded<'static>>,
+    input: BufReader<DecodedFile<'static>>,
     name: String,
     limit: u64,
 }
 
 impl Lines {
-    fn of(file: Arc<dyn ReadAt>, compression: Compression, of: &Location, limits: &Limits) -> Result<Lines> {
-        let decoded = Decoded::shared(file, compression, limits).map_err(|error| damaged(of.name(), error))?;
+    fn of(
+        file: Arc<dyn RandomAccess>,
+        compression: Compression,
+        of: &Location,
+        limits: &RecordLimits,
+    ) -> Result<Lines> {
+        let decoded = DecodedFile::shared(file, compression, limits).map_err(|error| damaged(of.name(), error))?;
         Ok(Lines { input: BufReader::new(decoded), name: of.name().into(), limit: limits.record_bytes })
     }
 
@@ -256,7 +261,7 @@ struct ParquetParts<const N: usize> {
     leaves: [Option<usize>; N],
     /// Row groups that have not been read.
     groups: std::vec::IntoIter<usize>,
-    columns: Vec<Column>,
+    columns: Vec<GroupColumn>,
     /// Number of unread rows of the current row group.
     left: usize,
     batch: std::vec::IntoIter<[Option<String>; N]>,
@@ -279,7 +284,8 @@ impl<const N: usize> ParquetParts<N> {
         while self.left == 0 {
             let Some(group) = self.groups.next() else { return Ok(false) };
             self.left = rows_of(&self.file, group);
-            self.columns = Column::open(&self.file, group, &self.leaves).map_err(|fault| fault.of_input(&self.name))?;
+            self.columns =
+                GroupColumn::open(&self.file, group, &self.leaves).map_err(|fault| fault.of_input(&self.name))?;
         }
         let rows = self.left.min(BATCH);
         self.left -= rows;
@@ -308,12 +314,12 @@ impl<const N: usize> ParquetParts<N> {
 }
 
 impl<const N: usize> Iterator for ParquetParts<N> {
-    type Item = Result<Row<N>>;
+    type Item = Result<ForeignTableRow<N>>;
 
-    fn next(&mut self) -> Option<Result<Row<N>>> {
+    fn next(&mut self) -> Option<Result<ForeignTableRow<N>>> {
         loop {
             if let Some(fields) = self.batch.next() {
-                return Some(Ok(Row { fields: Some(fields), bytes: 0 }));
+                return Some(Ok(ForeignTableRow { fields: Some(fields), bytes: 0 }));
             }
             match self.read() {
                 Ok(true) => {}
@@ -330,13 +336,13 @@ mod tests {
     use std::io::Write;
 
     use super::*;
-    use webtwin_storage::table::{Column as Values, Table, encode};
+    use webtwin_storage::table::{Table, TableColumn as Values, encode};
 
-    fn read(bytes: &[u8]) -> Result<Vec<Row<3>>> {
+    fn read(bytes: &[u8]) -> Result<Vec<ForeignTableRow<3>>> {
         let folder = tempfile::tempdir().unwrap();
         let location = Location::parse(folder.path().join("table").to_str().unwrap()).unwrap();
         location.put(bytes).unwrap();
-        let limits = Limits { record_bytes: 49, ..Limits::default() };
+        let limits = RecordLimits { record_bytes: 49, ..RecordLimits::default() };
         let table = ForeignTable::open(&location, &limits)?;
         table.rows([&["a", "x"], &["b"], &["value"]], &limits, |_| true)?.collect()
     }
@@ -377,7 +383,7 @@ mod tests {
         let long = "x".repeat(50);
         let rows = read(format!("a,b\n1,2\n\"1,2\n{long}\n3\n").as_bytes()).unwrap();
         let want = [(row(["1", "2", ""]), 4), (None, 5), (None, 51), (row(["3", "", ""]), 2)];
-        assert_eq!(rows, want.map(|(fields, bytes)| Row { fields, bytes }));
+        assert_eq!(rows, want.map(|(fields, bytes)| ForeignTableRow { fields, bytes }));
         assert_eq!(fields(b"a\n\xff\n"), [None]);
         assert_eq!(fields(b"{\"a\": 1}\n[1]\n{\"a\n"), [row(["1", "", ""]), None, None]);
     }

@@ -19,10 +19,10 @@ use std::thread::Builder;
 
 use serde::{Deserialize, Serialize};
 
-use super::record::{Form, Reason, Refusal};
+use super::record::{PageForm, Reason, Refusal};
 use webtwin_base::build_info::lacks;
 use webtwin_base::error::{Error, Result};
-use webtwin_job::{Limits, READS_PDF};
+use webtwin_job::{READS_PDF, RecordLimits};
 
 /// Program that prints the text of PostScript.
 pub const GHOSTSCRIPT: &str = "gs";
@@ -68,16 +68,16 @@ pub fn ghostscript_version() -> &'static str {
 
 /// Reply of the helper for a document.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Answer {
+pub enum HelperAnswer {
     /// The document has text.
-    Document(Document),
+    Document(DocumentText),
     /// The document is refused as a page, with the reason and details.
     Refused(Reason, String),
 }
 
 /// Content of a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Document {
+pub struct DocumentText {
     /// Title; empty if the document has none.
     pub title: String,
     /// Text, in lines as printed.
@@ -101,21 +101,25 @@ pub fn pdf_start(bytes: &[u8]) -> Option<usize> {
 ///
 /// # Panics
 /// Panics if `form` is HTML, XHTML or text.
-pub(super) fn document(form: Form, body: &[u8], limits: &Limits) -> Result<std::result::Result<Document, Refusal>> {
+pub(super) fn document(
+    form: PageForm,
+    body: &[u8],
+    limits: &RecordLimits,
+) -> Result<std::result::Result<DocumentText, Refusal>> {
     let format = match form {
-        Form::Pdf if pdf_start(body).is_none() => {
+        PageForm::Pdf if pdf_start(body).is_none() => {
             return Ok(Err((Reason::PdfDamaged, "it has no %PDF-".to_owned())));
         }
-        Form::Pdf => "pdf",
-        Form::PostScript => "postscript",
-        Form::Html | Form::Xhtml | Form::Text => unreachable!("pages are no documents"),
+        PageForm::Pdf => "pdf",
+        PageForm::PostScript => "postscript",
+        PageForm::Html | PageForm::Xhtml | PageForm::Text => unreachable!("pages are no documents"),
     };
     let missing = |what: &str| Ok(Err((Reason::NoConverter, format!("{format}: {what}"))));
-    if form == Form::Pdf && !READS_PDF {
+    if form == PageForm::Pdf && !READS_PDF {
         return missing(&lacks("reads no PDF", "pdf"));
     }
     let Some(program) = PROGRAM.get() else { return missing("no helper program is named") };
-    if form == Form::PostScript && ghostscript_version().is_empty() {
+    if form == PageForm::PostScript && ghostscript_version().is_empty() {
         return missing("Ghostscript (gs) is not installed");
     }
     let failed = |cause: std::io::Error| Error::storage(program.display().to_string(), cause);
@@ -135,16 +139,16 @@ pub(super) fn document(form: Form, body: &[u8], limits: &Limits) -> Result<std::
         .spawn()
         .map_err(failed)?;
     // JSON escapes make a text at most six times as long.
-    let (status, said) = fed(child, body, 8 * limits.record_bytes + (1 << 20)).map_err(failed)?;
+    let (status, message) = fed(child, body, 8 * limits.record_bytes + (1 << 20)).map_err(failed)?;
     if let Some(refusal) = beyond(form, status, limits) {
         return Ok(Err(refusal));
     }
-    if form == Form::PostScript {
-        return Ok(of_postscript(status, said, limits));
+    if form == PageForm::PostScript {
+        return Ok(of_postscript(status, message, limits));
     }
-    match serde_json::from_slice(&said) {
-        Ok(Answer::Document(document)) => Ok(Ok(document)),
-        Ok(Answer::Refused(reason, detail)) => Ok(Err((reason, detail))),
+    match serde_json::from_slice(&message) {
+        Ok(HelperAnswer::Document(document)) => Ok(Ok(document)),
+        Ok(HelperAnswer::Refused(reason, detail)) => Ok(Err((reason, detail))),
         Err(_) if status.success() => Err(failed(std::io::Error::other("it is no webtwin of this build"))),
         Err(_) => Ok(Err((Reason::PdfDamaged, format!("its reader has failed: {status}")))),
     }
@@ -154,24 +158,24 @@ pub(super) fn document(form: Form, body: &[u8], limits: &Limits) -> Result<std::
 /// them is killed.
 fn fed(mut child: Child, bytes: &[u8], most: u64) -> std::io::Result<(ExitStatus, Vec<u8>)> {
     let (mut stdin, stdout) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
-    let mut said = Vec::new();
+    let mut message = Vec::new();
     let taken = std::thread::scope(|scope| {
         // An error of the write is ignored: a process that needs no more input closes its end.
         Builder::new().spawn_scoped(scope, move || drop(stdin.write_all(bytes))).inspect_err(|_| drop(child.kill()))?;
-        let taken = stdout.take(most + 1).read_to_end(&mut said);
-        if taken.is_err() || said.len() as u64 > most {
+        let taken = stdout.take(most + 1).read_to_end(&mut message);
+        if taken.is_err() || message.len() as u64 > most {
             let _ = child.kill();
         }
         taken
     });
     let status = child.wait()?;
-    taken.map(|_| (status, said))
+    taken.map(|_| (status, message))
 }
 
 /// Returns the refusal of a document whose helper was ended by one of its limits.
-fn beyond(form: Form, status: ExitStatus, limits: &Limits) -> Option<Refusal> {
-    let of = |pdf| if form == Form::Pdf { pdf } else { Reason::PostScriptFailed };
-    let Limits { printed_seconds: seconds, printed_bytes: bytes, .. } = limits;
+fn beyond(form: PageForm, status: ExitStatus, limits: &RecordLimits) -> Option<Refusal> {
+    let of = |pdf| if form == PageForm::Pdf { pdf } else { Reason::PostScriptFailed };
+    let RecordLimits { printed_seconds: seconds, printed_bytes: bytes, .. } = limits;
     match status.signal()? {
         SIGXCPU => Some((of(Reason::PdfTooLong), format!("more than {seconds} s of processor time"))),
         // A refused allocation aborts the process, and so does a stack overflow.
@@ -181,20 +185,24 @@ fn beyond(form: Form, status: ExitStatus, limits: &Limits) -> Option<Refusal> {
 }
 
 /// Makes a document of the output of Ghostscript.
-fn of_postscript(status: ExitStatus, said: Vec<u8>, limits: &Limits) -> std::result::Result<Document, Refusal> {
+fn of_postscript(
+    status: ExitStatus,
+    message: Vec<u8>,
+    limits: &RecordLimits,
+) -> std::result::Result<DocumentText, Refusal> {
     let failed = |why: String| Err((Reason::PostScriptFailed, why));
     if !status.success() {
         return failed(format!("Ghostscript: {status}"));
     }
-    if said.len() as u64 > limits.record_bytes {
+    if message.len() as u64 > limits.record_bytes {
         return failed(format!("more than {} bytes of text", limits.record_bytes));
     }
     // Ghostscript ends each page with a form feed.
-    let text = String::from_utf8_lossy(&said).replace('\u{c}', "\n\n");
+    let text = String::from_utf8_lossy(&message).replace('\u{c}', "\n\n");
     if text.trim().is_empty() {
         return failed("no text".to_owned());
     }
-    Ok(Document { text, is_whole: true, ..Document::default() })
+    Ok(DocumentText { text, is_whole: true, ..DocumentText::default() })
 }
 
 #[cfg(test)]
@@ -203,9 +211,9 @@ mod tests {
 
     #[test]
     fn without_a_program_a_document_is_refused_with_the_reason() {
-        let of = |form, body: &[u8]| document(form, body, &Limits::default()).unwrap().unwrap_err();
-        assert_eq!(of(Form::Pdf, b"%PDF-1.4").0, Reason::NoConverter);
-        assert_eq!(of(Form::PostScript, b"%!PS").0, Reason::NoConverter);
-        assert_eq!(of(Form::Pdf, b"<html>").0, Reason::PdfDamaged);
+        let of = |form, body: &[u8]| document(form, body, &RecordLimits::default()).unwrap().unwrap_err();
+        assert_eq!(of(PageForm::Pdf, b"%PDF-1.4").0, Reason::NoConverter);
+        assert_eq!(of(PageForm::PostScript, b"%!PS").0, Reason::NoConverter);
+        assert_eq!(of(PageForm::Pdf, b"<html>").0, Reason::PdfDamaged);
     }
 }

@@ -3,13 +3,13 @@
 
 use url::{Position, Url};
 
-use super::record::{Form, Found, RawPage, Reason, Refused, Sink};
+use super::record::{PageForm, RawPage, ReadResult, Reason, RecordSink, RefusedRecord};
 use super::sniff::{self, is_html};
 use webtwin_base::error::{Error, Result};
-use webtwin_base::read_at::ReadAt;
-use webtwin_job::Input;
+use webtwin_base::read_at::RandomAccess;
+use webtwin_job::InputSettings;
 use webtwin_storage::expand::{has_ending, has_page_ending};
-use webtwin_storage::location::{Listed, Location};
+use webtwin_storage::location::{ListedFile, Location};
 use webtwin_storage::open::open_pinned;
 
 /// Reads some files of a folder, one record per file.
@@ -21,12 +21,17 @@ use webtwin_storage::open::open_pinned;
 /// # Errors
 /// Returns any error of the store and of the sink, and [`Error::Input`] if a file has changed since
 /// it was listed.
-pub fn read_files(folder: &Location, files: &[Listed], input: &Input, sink: &mut Sink<'_>) -> Result<()> {
+pub fn read_files(
+    folder: &Location,
+    files: &[ListedFile],
+    input: &InputSettings,
+    sink: &mut RecordSink<'_>,
+) -> Result<()> {
     let (base, limits) = (parse_base(&input.base)?, &input.limits);
     for listed in files {
         let relative = relative(folder, &listed.location);
         let shown = String::from_utf8_lossy(relative);
-        let refuse = |reason, detail: String| Found::Refused(Refused::new(0, reason, detail));
+        let refuse = |reason, detail: String| ReadResult::Refused(RefusedRecord::new(0, reason, detail));
         if listed.stamp.bytes > limits.record_bytes {
             let detail =
                 format!("{shown}: {} bytes; limits.record_bytes is {}", listed.stamp.bytes, limits.record_bytes);
@@ -35,19 +40,19 @@ pub fn read_files(folder: &Location, files: &[Listed], input: &Input, sink: &mut
         }
         let file = open_pinned(&listed.location, &listed.stamp)?;
         let start = file.read_at(0, sniff::ROOT_BYTES)?;
-        let printed = Form::printed(&start).filter(|&form| form.is_wanted(input));
+        let printed = PageForm::printed(&start).filter(|&form| form.is_wanted(input));
         let (form, mime) = match (printed, sniff::binary(&start)) {
-            (Some(form @ Form::Pdf), _) => (form, "application/pdf"),
+            (Some(form @ PageForm::Pdf), _) => (form, "application/pdf"),
             (Some(form), _) => (form, "application/postscript"),
-            (None, None) if has_ending(&shown, ".xhtml") => (Form::Xhtml, "application/xhtml+xml"),
-            (None, None) if has_page_ending(&shown) || is_html(&start) => (Form::Html, "text/html"),
+            (None, None) if has_ending(&shown, ".xhtml") => (PageForm::Xhtml, "application/xhtml+xml"),
+            (None, None) if has_page_ending(&shown) || is_html(&start) => (PageForm::Html, "text/html"),
             (None, other) => {
                 sink(refuse(Reason::NotText, format!("{shown}: {}", other.unwrap_or("no HTML"))))?;
                 continue;
             }
         };
         let body = file.read_at(0, listed.stamp.bytes as usize)?;
-        sink(Found::Page(RawPage {
+        sink(ReadResult::Page(RawPage {
             mime: mime.into(),
             length: body.len() as u64,
             ..RawPage::new(url_of(&base, relative), body, form)
@@ -73,7 +78,7 @@ pub fn parse_base(base: &str) -> Result<Url> {
 }
 
 /// Returns the URL of a file of a folder.
-pub fn url_of_file(folder: &Location, file: &Listed, base: &Url) -> String {
+pub fn url_of_file(folder: &Location, file: &ListedFile, base: &Url) -> String {
     url_of(base, relative(folder, &file.location))
 }
 
@@ -117,11 +122,12 @@ fn url_of(base: &Url, relative: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use webtwin_job::Limits;
+    use webtwin_job::RecordLimits;
 
-    fn read(folder: &Location, limits: &Limits) -> Vec<Found> {
+    fn read(folder: &Location, limits: &RecordLimits) -> Vec<ReadResult> {
         let mut found = Vec::new();
-        let input = Input { base: "http://base.example/sub/".into(), limits: *limits, ..Input::default() };
+        let input =
+            InputSettings { base: "http://base.example/sub/".into(), limits: *limits, ..InputSettings::default() };
         read_files(folder, &folder.list(None).unwrap(), &input, &mut |one| {
             found.push(one);
             Ok(())
@@ -149,16 +155,16 @@ mod tests {
         ] {
             folder.join(name).unwrap().put(body.as_bytes()).unwrap();
         }
-        let found = read(&folder, &Limits { record_bytes: 30, ..Limits::default() });
-        let told: Vec<String> = found
+        let found = read(&folder, &RecordLimits { record_bytes: 30, ..RecordLimits::default() });
+        let message: Vec<String> = found
             .into_iter()
             .map(|one| match one {
-                Found::Page(page) => page.url,
-                Found::Refused(refused) => format!("{} {}", refused.reason.as_str(), refused.detail),
+                ReadResult::Page(page) => page.url,
+                ReadResult::Refused(refused) => format!("{} {}", refused.reason.as_str(), refused.detail),
             })
             .collect();
         assert_eq!(
-            told,
+            message,
             [
                 "http://base.example/sub/a%20b.html",
                 "http://base.example/sub/dir/50%252F.xhtml",
@@ -188,10 +194,10 @@ mod tests {
         }
         let folder = Location::parse(&format!("{}/", temporary.path().display())).unwrap();
         let url = |found| match found {
-            Found::Page(page) => page.url.replace("http://base.example/sub/", ""),
-            Found::Refused(refused) => refused.detail,
+            ReadResult::Page(page) => page.url.replace("http://base.example/sub/", ""),
+            ReadResult::Refused(refused) => refused.detail,
         };
-        let mut urls: Vec<String> = read(&folder, &Limits::default()).into_iter().map(url).collect();
+        let mut urls: Vec<String> = read(&folder, &RecordLimits::default()).into_iter().map(url).collect();
         urls.sort();
         assert_eq!(urls, ["caf%25E9.html", "caf%5CxE9.html", "caf%C3%A9.html", "caf%E8.html", "caf%E9.html"]);
         let listed = folder.list(None).unwrap();

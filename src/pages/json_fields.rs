@@ -15,7 +15,7 @@ pub const PURPOSES: usize = 12;
 
 /// Fields to extract.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct FieldQuery {
     paths: Vec<Path>,
     is_strict: bool,
 }
@@ -82,15 +82,15 @@ impl<'t> Scalar<'t> {
 /// Extracted values: for each purpose, the value of the first of its fields that exists and is not
 /// null.
 #[derive(Debug, Default)]
-pub struct Found<'t>([Option<(usize, Scalar<'t>)>; PURPOSES]);
+pub struct FieldValues<'t>([Option<(usize, Scalar<'t>)>; PURPOSES]);
 
-impl<'t> Found<'t> {
+impl<'t> FieldValues<'t> {
     /// Removes and returns the value for a purpose.
     pub fn take(&mut self, purpose: usize) -> Option<Scalar<'t>> {
         self.0[purpose].take().map(|(_, value)| value)
     }
 
-    fn offer(&mut self, wanted: &Wanted, path: usize, value: Option<Scalar<'t>>) {
+    fn offer(&mut self, wanted: &FieldQuery, path: usize, value: Option<Scalar<'t>>) {
         let slot = &mut self.0[wanted.paths[path].purpose];
         match value {
             Some(value) if slot.as_ref().is_none_or(|(rank, _)| path <= *rank) => *slot = Some((path, value)),
@@ -103,34 +103,34 @@ impl<'t> Found<'t> {
 /// Maximum number of wanted fields, because each takes one bit of a `u32`.
 const MOST: usize = 32;
 
-impl Wanted {
+impl FieldQuery {
     /// Makes an extractor of fields, each with its purpose, a number below [`PURPOSES`]. Among the
     /// fields of one purpose, an earlier one has precedence. Only the first 32 fields are
     /// extracted.
-    pub fn new<'n>(fields: impl IntoIterator<Item = (usize, &'n str)>) -> Wanted {
+    pub fn new<'n>(fields: impl IntoIterator<Item = (usize, &'n str)>) -> FieldQuery {
         let path = |(purpose, name): (usize, &str)| {
             let names: Vec<&str> = name.split('.').collect();
             let step = |at: usize| (names[at].to_string(), names[at..].join("."));
             Path { purpose, steps: (0..names.len()).map(step).collect() }
         };
-        Wanted { paths: fields.into_iter().map(path).take(MOST).collect(), is_strict: false }
+        FieldQuery { paths: fields.into_iter().map(path).take(MOST).collect(), is_strict: false }
     }
 
     /// Makes `find` also check the values of other fields: the depth of lists and objects, and the
     /// range of numbers.
-    pub fn strict(self) -> Wanted {
-        Wanted { is_strict: true, ..self }
+    pub fn strict(self) -> FieldQuery {
+        FieldQuery { is_strict: true, ..self }
     }
 
     /// Finds the fields of an object.
     ///
     /// # Errors
     /// Returns the reason if the text is not a JSON object.
-    pub fn find<'t>(&self, text: &'t str) -> Result<Found<'t>, String> {
+    pub fn find<'t>(&self, text: &'t str) -> Result<FieldValues<'t>, String> {
         if !text.starts_with('{') {
             return Err("the line is no JSON object".into());
         }
-        let mut found = Found::default();
+        let mut found = FieldValues::default();
         let mut parser = serde_json::Deserializer::from_str(text);
         let all = (1u64 << self.paths.len()) - 1;
         let seed = Seed { wanted: self, depth: 0, ends: 0, leads: all as u32, found: &mut found };
@@ -142,11 +142,11 @@ impl Wanted {
 /// A value in the parsed object. The bits of `ends` are the paths that end at this value, those of
 /// `leads` the paths that continue in it.
 struct Seed<'w, 'f, 't> {
-    wanted: &'w Wanted,
+    wanted: &'w FieldQuery,
     depth: usize,
     ends: u32,
     leads: u32,
-    found: &'f mut Found<'t>,
+    found: &'f mut FieldValues<'t>,
 }
 
 impl<'t> Seed<'_, '_, 't> {
@@ -322,8 +322,8 @@ mod tests {
     const ID: usize = 1;
     const KEY: usize = 2;
 
-    fn wanted() -> Wanted {
-        Wanted::new([(TEXT, "text"), (TEXT, "a.b"), (ID, "a.id"), (KEY, "n")])
+    fn wanted() -> FieldQuery {
+        FieldQuery::new([(TEXT, "text"), (TEXT, "a.b"), (ID, "a.id"), (KEY, "n")])
     }
 
     #[test]
@@ -359,8 +359,8 @@ mod tests {
     #[test]
     fn what_is_no_object_is_told_why_without_its_content() {
         for line in ["[1]", "\"secret\"", "{\"secret\":", "{} secret", "{\"a\":\"\u{1}secret\"}", ""] {
-            let told = wanted().find(line).unwrap_err();
-            assert!(!told.is_empty() && !told.contains("secret"), "{told}");
+            let message = wanted().find(line).unwrap_err();
+            assert!(!message.is_empty() && !message.contains("secret"), "{message}");
         }
     }
 

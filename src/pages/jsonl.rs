@@ -11,14 +11,14 @@ use std::ops::Range;
 
 use serde::de::IgnoredAny;
 
-use super::decoded::{Compression, Decoded, FileReader, OfFile, sort_out};
+use super::decoded::{Compression, DecodedFile, FileReader, FileStream, sort_out};
 use super::fetch_time;
-use super::json_fields::{Scalar, Wanted, text_of_line, without_nan};
-use super::record::{Form, Found, RawPage, Reason, Refusal, Refused, Sink};
+use super::json_fields::{FieldQuery, Scalar, text_of_line, without_nan};
+use super::record::{PageForm, RawPage, ReadResult, Reason, RecordSink, Refusal, RefusedRecord};
 use webtwin_base::error::Result;
-use webtwin_base::read_at::ReadAt;
-use webtwin_job::Fields;
-use webtwin_job::Limits;
+use webtwin_base::read_at::RandomAccess;
+use webtwin_job::FieldNames;
+use webtwin_job::RecordLimits;
 
 /// Number of existing fields that the message about a missing field lists.
 const NAMED: usize = 12;
@@ -35,11 +35,11 @@ const BUFFER: usize = 1 << 20;
 /// One pass over the range and the rest of its last line. Holds one line of at most
 /// `limits.record_bytes` in memory.
 pub fn read_range(
-    file: &dyn ReadAt,
+    file: &dyn RandomAccess,
     range: Range<u64>,
-    limits: &Limits,
-    fields: &Fields,
-    sink: &mut Sink<'_>,
+    limits: &RecordLimits,
+    fields: &FieldNames,
+    sink: &mut RecordSink<'_>,
 ) -> Result<()> {
     // The byte before the range decides whether a line starts at its first byte.
     let from = range.start.saturating_sub(1);
@@ -53,13 +53,13 @@ pub fn read_range(
 /// Returns any error of the file and of the sink. If the compressed data is damaged, the rest of
 /// the file becomes one refusal, and the lines before it are kept.
 pub fn read_whole(
-    file: &dyn ReadAt,
+    file: &dyn RandomAccess,
     compression: Compression,
-    limits: &Limits,
-    fields: &Fields,
-    sink: &mut Sink<'_>,
+    limits: &RecordLimits,
+    fields: &FieldNames,
+    sink: &mut RecordSink<'_>,
 ) -> Result<()> {
-    match Decoded::new(file, compression, limits) {
+    match DecodedFile::new(file, compression, limits) {
         Ok(decoded) => read_lines(BufReader::with_capacity(BUFFER, decoded), 0, 0..u64::MAX, limits, fields, sink),
         Err(error) => refuse_rest(error, 0, file.len(), sink),
     }
@@ -76,15 +76,15 @@ pub(super) struct Census {
 
 /// Counts the lines of `head`. A last line without a newline counts only if `head` is the whole
 /// file.
-pub(super) fn census(head: &[u8], is_whole_file: bool, fields: &Fields) -> Result<Census> {
+pub(super) fn census(head: &[u8], is_whole_file: bool, fields: &FieldNames) -> Result<Census> {
     let end = if is_whole_file { head.len() } else { memchr::memrchr(b'\n', head).unwrap_or(0) };
     let (mut census, wanted) = (Census::default(), wanted(fields));
     for bytes in head[..end].split(|&byte| byte == b'\n') {
         line(bytes, 0, fields, &wanted, &mut |found| {
             match found {
-                Found::Page(_) => census.pages += 1,
-                Found::Refused(Refused { reason: Reason::BadField, .. }) => census.other_objects += 1,
-                Found::Refused(_) => census.other_lines += 1,
+                ReadResult::Page(_) => census.pages += 1,
+                ReadResult::Refused(RefusedRecord { reason: Reason::BadField, .. }) => census.other_objects += 1,
+                ReadResult::Refused(_) => census.other_lines += 1,
             }
             Ok(())
         })?;
@@ -94,12 +94,12 @@ pub(super) fn census(head: &[u8], is_whole_file: bool, fields: &Fields) -> Resul
 
 /// Yields the lines of `input` that start in `range`. `from` is the offset at which `input` begins.
 fn read_lines(
-    mut input: BufReader<impl Read + OfFile>,
+    mut input: BufReader<impl Read + FileStream>,
     from: u64,
     range: Range<u64>,
-    limits: &Limits,
-    fields: &Fields,
-    sink: &mut Sink<'_>,
+    limits: &RecordLimits,
+    fields: &FieldNames,
+    sink: &mut RecordSink<'_>,
 ) -> Result<()> {
     let limit = usize::try_from(limits.record_bytes).unwrap_or(usize::MAX);
     let wanted = wanted(fields);
@@ -126,8 +126,8 @@ fn read_lines(
                 if length > limit as u64 {
                     let detail = format!("a line of {length} bytes; limits.record_bytes is {limit}");
                     let bytes = of_file(length);
-                    let refused = Refused { bytes, ..Refused::new(start, Reason::RecordTooLarge, detail) };
-                    sink(Found::Refused(refused))?;
+                    let refused = RefusedRecord { bytes, ..RefusedRecord::new(start, Reason::RecordTooLarge, detail) };
+                    sink(ReadResult::Refused(refused))?;
                 } else if held.is_empty() {
                     line(piece, start, fields, &wanted, &mut sized)?;
                 } else {
@@ -162,34 +162,34 @@ fn read_lines(
 
 /// Refuses the rest of a file from `offset` on, `bytes` long. Returns an error if the store has
 /// failed.
-fn refuse_rest(error: io::Error, offset: u64, bytes: u64, sink: &mut Sink<'_>) -> Result<()> {
+fn refuse_rest(error: io::Error, offset: u64, bytes: u64, sink: &mut RecordSink<'_>) -> Result<()> {
     let (reason, detail) = sort_out(error)?;
-    sink(Found::Refused(Refused { bytes, ..Refused::new(offset, reason, detail) }))
+    sink(ReadResult::Refused(RefusedRecord { bytes, ..RefusedRecord::new(offset, reason, detail) }))
 }
 
 /// Sets the number of bytes of the file that a refusal covers.
-fn with_bytes(found: Found, bytes: u64) -> Found {
+fn with_bytes(found: ReadResult, bytes: u64) -> ReadResult {
     match found {
-        Found::Refused(refused) => Found::Refused(Refused { bytes, ..refused }),
+        ReadResult::Refused(refused) => ReadResult::Refused(RefusedRecord { bytes, ..refused }),
         page => page,
     }
 }
 
-fn line(bytes: &[u8], offset: u64, fields: &Fields, wanted: &Wanted, sink: &mut Sink<'_>) -> Result<()> {
+fn line(bytes: &[u8], offset: u64, fields: &FieldNames, wanted: &FieldQuery, sink: &mut RecordSink<'_>) -> Result<()> {
     let Some(text) = text_of_line(bytes) else { return Ok(()) };
     let page = |text| {
         page(text, fields, wanted).or_else(|refusal| match without_nan(text) {
-            Some(text) => page(&text, fields, wanted).map(|page| RawPage { mended: Some(Reason::BadJson), ..page }),
+            Some(text) => page(&text, fields, wanted).map(|page| RawPage { repaired: Some(Reason::BadJson), ..page }),
             None => Err(refusal),
         })
     };
     sink(match text.and_then(page) {
-        Ok(page) => Found::Page(RawPage { offset, length: bytes.len() as u64, ..page }),
-        Err((reason, detail)) => Found::Refused(Refused::new(offset, reason, detail)),
+        Ok(page) => ReadResult::Page(RawPage { offset, length: bytes.len() as u64, ..page }),
+        Err((reason, detail)) => ReadResult::Refused(RefusedRecord::new(offset, reason, detail)),
     })
 }
 
-fn page(text: &str, fields: &Fields, wanted: &Wanted) -> std::result::Result<RawPage, Refusal> {
+fn page(text: &str, fields: &FieldNames, wanted: &FieldQuery) -> std::result::Result<RawPage, Refusal> {
     // Messages of the parser do not quote content, so they can be shown.
     let mut row = wanted.find(text).map_err(|reason| (Reason::BadJson, reason))?;
     let Some(url) = row.take(URL) else {
@@ -197,8 +197,8 @@ fn page(text: &str, fields: &Fields, wanted: &Wanted) -> std::result::Result<Raw
     };
     let url = url.string(&fields.url)?;
     let (body, form) = match (row.take(HTML), row.take(TEXT)) {
-        (Some(html), _) => (html.string(&fields.html)?, Form::Html),
-        (None, Some(text)) => (text.string(&fields.text)?, Form::Text),
+        (Some(html), _) => (html.string(&fields.html)?, PageForm::Html),
+        (None, Some(text)) => (text.string(&fields.text)?, PageForm::Text),
         (None, None) => {
             let names = [&fields.html[..], &fields.text].concat();
             return Err((Reason::BadField, missing("html or text", &names, text)));
@@ -215,7 +215,7 @@ fn page(text: &str, fields: &Fields, wanted: &Wanted) -> std::result::Result<Raw
     Ok(RawPage {
         fetch_time: fetched.unwrap_or(0),
         charset: Some("utf-8".into()),
-        mended: fetched.is_none().then_some(Reason::BadDate),
+        repaired: fetched.is_none().then_some(Reason::BadDate),
         ..RawPage::new(url, body.into_owned().into_bytes(), form)
     })
 }
@@ -237,10 +237,10 @@ const TEXT: usize = 2;
 const TIME: usize = 3;
 
 /// Returns an extractor of the fields of a page. A dot in a name leads into a nested object.
-fn wanted(fields: &Fields) -> Wanted {
-    let Fields { url, html, text, time } = fields;
+fn wanted(fields: &FieldNames) -> FieldQuery {
+    let FieldNames { url, html, text, time } = fields;
     let all = [(URL, url), (HTML, html), (TEXT, text), (TIME, time)];
-    Wanted::new(all.into_iter().flat_map(|(purpose, names)| names.iter().map(move |name| (purpose, name.as_str()))))
+    FieldQuery::new(all.into_iter().flat_map(|(purpose, names)| names.iter().map(move |name| (purpose, name.as_str()))))
         .strict()
 }
 

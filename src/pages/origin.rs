@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::zip_entries::{Entry, Slice};
+use super::zip_entries::{Slice, WebArchiveEntry};
 use webtwin_base::error::Result;
-use webtwin_base::read_at::ReadAt;
+use webtwin_base::read_at::RandomAccess;
 use webtwin_storage::location::Location;
-use webtwin_storage::open::{Stamp, open_pinned};
+use webtwin_storage::open::{FileStamp, open_pinned};
 
 /// Separator between the name of a zip archive and the name of its entry.
 pub(super) const INSIDE: &str = "!/";
@@ -15,8 +15,8 @@ pub(super) const INSIDE: &str = "!/";
 #[derive(Debug, Clone)]
 pub(super) struct Origin {
     pub location: Location,
-    pub stamp: Stamp,
-    pub entry: Option<Entry>,
+    pub stamp: FileStamp,
+    pub entry: Option<WebArchiveEntry>,
 }
 
 impl Origin {
@@ -33,7 +33,7 @@ impl Origin {
     ///
     /// # Errors
     /// Returns any error of [`open_pinned`].
-    pub(crate) fn open(&self) -> Result<Arc<dyn ReadAt>> {
+    pub(crate) fn open(&self) -> Result<Arc<dyn RandomAccess>> {
         let file = open_pinned(&self.location, &self.stamp)?;
         Ok(match &self.entry {
             None => file,

@@ -14,7 +14,7 @@ use webtwin_storage::parquet_file::{Fault, ParquetFile};
 
 /// A column of a row group that is being read. A column that the file does not have yields no
 /// values.
-pub struct Column(Option<(ColumnReader, ColumnDescPtr)>);
+pub struct GroupColumn(Option<(ColumnReader, ColumnDescPtr)>);
 
 /// True if values of a type can be strings.
 pub fn is_string(physical: Physical) -> bool {
@@ -67,15 +67,15 @@ pub fn missing(file: &ParquetFile, name: &str, wanted: &[String], setting: &str)
     Error::input(name, format!("has no column {wanted}, a string; it has {}; see {setting}", has.join(", ")))
 }
 
-impl Column {
+impl GroupColumn {
     /// Opens columns of a row group, given as indexes of leaf columns.
     ///
     /// # Errors
     /// Returns any error of [`ParquetFile::column`].
-    pub fn open(file: &ParquetFile, group: usize, leaves: &[Option<usize>]) -> Result<Vec<Column>, Fault> {
+    pub fn open(file: &ParquetFile, group: usize, leaves: &[Option<usize>]) -> Result<Vec<GroupColumn>, Fault> {
         let column = |leaf: usize| file.reader.metadata().file_metadata().schema_descr().column(leaf);
         let open = |leaf: usize| Ok((file.column(group, leaf)?, column(leaf)));
-        leaves.iter().map(|leaf| leaf.map(open).transpose().map(Column)).collect()
+        leaves.iter().map(|leaf| leaf.map(open).transpose().map(GroupColumn)).collect()
     }
 
     /// Reads the next values as strings, which may be invalid UTF-8.

@@ -8,12 +8,12 @@ use parquet::basic::Type as Physical;
 use parquet::data_type::ByteArray;
 use parquet::file::reader::FileReader;
 
-use super::parquet_columns::{self, Column, is_string, is_time};
-use super::record::{Form, Found, RawPage, Reason, Refused, Sink};
+use super::parquet_columns::{self, GroupColumn, is_string, is_time};
+use super::record::{PageForm, RawPage, ReadResult, Reason, RecordSink, RefusedRecord};
 use webtwin_base::error::{Error, Result};
-use webtwin_base::read_at::ReadAt;
-use webtwin_job::Fields;
-use webtwin_job::Limits;
+use webtwin_base::read_at::RandomAccess;
+use webtwin_job::FieldNames;
+use webtwin_job::RecordLimits;
 use webtwin_storage::parquet_file::{Fault, ParquetFile, has_rows_below_zero, rows_of};
 
 /// Number of rows decoded together: enough to amortise the calls, too few for large pages to
@@ -35,7 +35,7 @@ impl ParquetRows {
     /// Returns [`Error::Input`] if the footer is damaged (`bad_parquet`), if there is no column for
     /// the URL or none for HTML and text, or if a column has an unusable type; the message then
     /// names both types. Returns [`Error::Storage`] if the store fails.
-    pub fn open(file: Arc<dyn ReadAt>, name: &str, fields: &Fields) -> Result<ParquetRows> {
+    pub fn open(file: Arc<dyn RandomAccess>, name: &str, fields: &FieldNames) -> Result<ParquetRows> {
         let file = ParquetFile::open(file).map_err(|fault| fault.of_input(name))?;
         let find = |names: &[String], must_be: &str, fits: fn(Physical) -> bool| {
             parquet_columns::find(&file, names, must_be, fits)
@@ -74,14 +74,14 @@ impl ParquetRows {
     ///
     /// # Cost
     /// Memory for one data page of each column and 64 rows.
-    pub fn read_groups(&self, groups: Range<u64>, limits: &Limits, sink: &mut Sink<'_>) -> Result<()> {
+    pub fn read_groups(&self, groups: Range<u64>, limits: &RecordLimits, sink: &mut RecordSink<'_>) -> Result<()> {
         let groups = groups.start as usize..self.groups().min(groups.end as usize);
         let mut row: u64 = (0..groups.start).map(|group| rows_of(&self.file, group) as u64).sum();
         for group in groups {
             let end = row + rows_of(&self.file, group) as u64;
             if has_rows_below_zero(&self.file, group) {
                 let detail = format!("row group {group} has fewer than 0 rows, as its footer says");
-                sink(Found::Refused(Refused::new(row, Reason::BadParquet, detail)))?;
+                sink(ReadResult::Refused(RefusedRecord::new(row, Reason::BadParquet, detail)))?;
                 continue;
             }
             match self.read_group(group, &mut row, end, limits, sink) {
@@ -89,7 +89,7 @@ impl ParquetRows {
                 Err(Fault::Run(error)) => return Err(error),
                 Err(Fault::Content(reason)) => {
                     let detail = format!("{} rows of row group {group} cannot be read: {reason}", end - row);
-                    sink(Found::Refused(Refused::new(row, Reason::BadParquet, detail)))?;
+                    sink(ReadResult::Refused(RefusedRecord::new(row, Reason::BadParquet, detail)))?;
                 }
             }
             row = end;
@@ -102,10 +102,10 @@ impl ParquetRows {
         group: usize,
         row: &mut u64,
         end: u64,
-        limits: &Limits,
-        sink: &mut Sink<'_>,
+        limits: &RecordLimits,
+        sink: &mut RecordSink<'_>,
     ) -> std::result::Result<(), Fault> {
-        let mut columns = Column::open(&self.file, group, &self.leaves)?;
+        let mut columns = GroupColumn::open(&self.file, group, &self.leaves)?;
         let [url, html, text, time] = &mut columns[..] else { unreachable!("there are four leaves") };
         while *row < end {
             let rows = BATCH.min((end - *row) as usize);
@@ -128,14 +128,14 @@ fn found(
     html: Option<ByteArray>,
     text: Option<ByteArray>,
     time: Option<Option<i64>>,
-    limits: &Limits,
-) -> Found {
-    let refuse = |reason, detail: &str| Found::Refused(Refused::new(row, reason, detail));
+    limits: &RecordLimits,
+) -> ReadResult {
+    let refuse = |reason, detail: &str| ReadResult::Refused(RefusedRecord::new(row, reason, detail));
     let Some(url) = url else { return refuse(Reason::BadField, "the URL is null") };
     let Ok(url) = std::str::from_utf8(url.data()) else { return refuse(Reason::NotUtf8, "the URL is no UTF-8") };
     let (body, form) = match (html, text) {
-        (Some(html), _) => (html, Form::Html),
-        (None, Some(text)) => (text, Form::Text),
+        (Some(html), _) => (html, PageForm::Html),
+        (None, Some(text)) => (text, PageForm::Text),
         (None, None) => return refuse(Reason::BadField, "both HTML and text are null or missing"),
     };
     if body.len() as u64 > limits.record_bytes {
@@ -143,14 +143,14 @@ fn found(
         return refuse(Reason::RecordTooLarge, &detail);
     }
     let body = body.data().to_vec();
-    Found::Page(RawPage {
+    ReadResult::Page(RawPage {
         fetch_time: time.flatten().unwrap_or(0),
         // A binary column may hold a page as fetched, in any charset. A body that is valid UTF-8
         // throughout is decoded as UTF-8.
         charset: std::str::from_utf8(&body).is_ok().then(|| "utf-8".into()),
         length: body.len() as u64,
         offset: row,
-        mended: matches!(time, Some(None)).then_some(Reason::BadDate),
+        repaired: matches!(time, Some(None)).then_some(Reason::BadDate),
         ..RawPage::new(url, body, form)
     })
 }
@@ -218,12 +218,12 @@ mod tests {
     }
 
     fn open(bytes: Vec<u8>) -> Result<ParquetRows> {
-        ParquetRows::open(Arc::new(Bytes(bytes)), "x.parquet", &Fields::default())
+        ParquetRows::open(Arc::new(Bytes(bytes)), "x.parquet", &FieldNames::default())
     }
 
-    fn read(rows: &ParquetRows, groups: Range<u64>) -> Vec<Found> {
+    fn read(rows: &ParquetRows, groups: Range<u64>) -> Vec<ReadResult> {
         let mut found = Vec::new();
-        rows.read_groups(groups, &Limits { record_bytes: 1000, ..Limits::default() }, &mut |one| {
+        rows.read_groups(groups, &RecordLimits { record_bytes: 1000, ..RecordLimits::default() }, &mut |one| {
             found.push(one);
             Ok(())
         })
@@ -231,10 +231,10 @@ mod tests {
         found
     }
 
-    fn refused(found: &Found) -> Option<(u64, Reason)> {
+    fn refused(found: &ReadResult) -> Option<(u64, Reason)> {
         match found {
-            Found::Refused(refused) => Some((refused.offset, refused.reason)),
-            Found::Page(_) => None,
+            ReadResult::Refused(refused) => Some((refused.offset, refused.reason)),
+            ReadResult::Page(_) => None,
         }
     }
 
@@ -242,11 +242,11 @@ mod tests {
     fn row_groups_read_apart_give_the_file_in_order() {
         let rows = open(three_groups()).unwrap();
         assert_eq!(rows.groups(), 3);
-        let apart: Vec<Found> = (0..3).flat_map(|group| read(&rows, group..group + 1)).collect();
+        let apart: Vec<ReadResult> = (0..3).flat_map(|group| read(&rows, group..group + 1)).collect();
         assert_eq!(apart.len(), 301);
         assert_eq!(read(&rows, 0..3), apart);
-        let Found::Page(page) = &apart[150] else { panic!() };
-        assert_eq!((page.url.as_str(), page.offset, page.form), ("http://h.example/150", 150, Form::Text));
+        let ReadResult::Page(page) = &apart[150] else { panic!() };
+        assert_eq!((page.url.as_str(), page.offset, page.form), ("http://h.example/150", 150, PageForm::Text));
         assert_eq!(page.body, b"some words of page 150");
     }
 
@@ -287,7 +287,7 @@ mod tests {
         let rows = bytes.windows(3).rposition(|field| field == [0x16, 0x8c, 0x01]).unwrap();
         bytes[rows + 1] = 0x8b;
         let found = read(&open(bytes).unwrap(), 0..1);
-        let [Found::Refused(refused)] = &found[..] else { panic!("{found:?}") };
+        let [ReadResult::Refused(refused)] = &found[..] else { panic!("{found:?}") };
         assert_eq!((refused.offset, refused.reason), (0, Reason::BadParquet));
     }
 
@@ -340,10 +340,10 @@ mod tests {
         }
         group.close().unwrap();
         let names = |name: &str| vec!["no.such".to_string(), name.to_string()];
-        let fields = Fields { url: names("page.url"), text: names("page.body.text"), ..Fields::default() };
+        let fields = FieldNames { url: names("page.url"), text: names("page.body.text"), ..FieldNames::default() };
         let bytes = Arc::new(Bytes(file.into_inner().unwrap()));
         let found = read(&ParquetRows::open(bytes, "x.parquet", &fields).unwrap(), 0..1);
-        let Found::Page(page) = &found[0] else { panic!("{found:?}") };
+        let ReadResult::Page(page) = &found[0] else { panic!("{found:?}") };
         assert_eq!((page.url.as_str(), &page.body[..]), ("http://a/", &b"text of a"[..]));
         assert_eq!(
             found.iter().filter_map(refused).collect::<Vec<_>>(),
@@ -371,17 +371,17 @@ mod tests {
         let found = read(&rows, 0..1);
         let bad: Vec<_> = found.iter().filter_map(refused).collect();
         assert_eq!(bad, [(1, Reason::BadField), (3, Reason::BadField), (4, Reason::RecordTooLarge)]);
-        let Found::Page(page) = &found[0] else { panic!() };
-        assert_eq!((page.form, page.fetch_time), (Form::Html, 1_555_754_400));
-        let Found::Page(page) = &found[2] else { panic!() };
-        assert_eq!((page.form, page.fetch_time, page.mended), (Form::Text, 0, None));
+        let ReadResult::Page(page) = &found[0] else { panic!() };
+        assert_eq!((page.form, page.fetch_time), (PageForm::Html, 1_555_754_400));
+        let ReadResult::Page(page) = &found[2] else { panic!() };
+        assert_eq!((page.form, page.fetch_time, page.repaired), (PageForm::Text, 0, None));
         assert_eq!(read(&open(parquet(schema, &[])).unwrap(), 0..0), []);
     }
 
     #[test]
     fn every_kind_of_fetch_time_is_read() {
         let text = |date: &str| Data::Texts(vec![Some(date.to_string())]);
-        for (kind, data, time, mended) in [
+        for (kind, data, time, repaired) in [
             ("int64 date (TIMESTAMP(MILLIS,true))", Data::Longs(vec![Some(1_555_754_400_999)]), 1_555_754_400, None),
             ("int64 date (TIMESTAMP(NANOS,false))", Data::Longs(vec![Some(-1)]), -1, None),
             ("int64 date", Data::Longs(vec![Some(1_555_754_400)]), 1_555_754_400, None),
@@ -391,8 +391,8 @@ mod tests {
         ] {
             let schema = format!("required binary url (UTF8); required binary text (UTF8); required {kind};");
             let rows = open(parquet(&schema, &[vec![texts("http://a/", 0..1), texts("t", 0..1), data]])).unwrap();
-            let Found::Page(page) = &read(&rows, 0..1)[0] else { panic!("{kind}") };
-            assert_eq!((page.fetch_time, page.mended), (time, mended), "{kind}");
+            let ReadResult::Page(page) = &read(&rows, 0..1)[0] else { panic!("{kind}") };
+            assert_eq!((page.fetch_time, page.repaired), (time, repaired), "{kind}");
         }
     }
 
@@ -429,7 +429,7 @@ mod tests {
     #[test]
     fn a_failing_store_ends_the_run_and_is_no_bad_group() {
         struct Failing(Bytes<Vec<u8>>);
-        impl ReadAt for Failing {
+        impl RandomAccess for Failing {
             fn len(&self) -> u64 {
                 self.0.len()
             }
@@ -441,8 +441,8 @@ mod tests {
             }
         }
         let file = Arc::new(Failing(Bytes(three_groups())));
-        let rows = ParquetRows::open(file, "x", &Fields::default()).unwrap();
-        let end = rows.read_groups(0..3, &Limits::default(), &mut |_| Ok(()));
+        let rows = ParquetRows::open(file, "x", &FieldNames::default()).unwrap();
+        let end = rows.read_groups(0..3, &RecordLimits::default(), &mut |_| Ok(()));
         assert_eq!(end.unwrap_err().exit_code(), 8);
     }
 }

@@ -1,12 +1,12 @@
 //! Output of crawl readers: pages as fetched, and refused records.
 
-use crate::warc::segments::Segment;
+use crate::warc::segments::WarcSegment;
 use webtwin_base::error::Result;
-use webtwin_job::{Input, Printed};
+use webtwin_job::{InputSettings, PrintedFormats};
 
 /// Format of the body of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum PageForm {
     /// HTML as fetched, from which text and links must still be extracted.
     Html,
     /// XHTML as fetched, in which any element may close itself.
@@ -19,30 +19,30 @@ pub enum Form {
     PostScript,
 }
 
-impl Form {
+impl PageForm {
     /// Detects PDF or PostScript from the first bytes.
-    pub(super) fn printed(bytes: &[u8]) -> Option<Form> {
-        let marks = [(&b"%PDF-"[..], Form::Pdf), (b"%!PS", Form::PostScript)];
+    pub(super) fn printed(bytes: &[u8]) -> Option<PageForm> {
+        let marks = [(&b"%PDF-"[..], PageForm::Pdf), (b"%!PS", PageForm::PostScript)];
         marks.into_iter().find(|(mark, _)| bytes.starts_with(mark)).map(|(_, form)| form)
     }
 
     /// Returns the name of the form. Stored hashes depend on it.
     pub fn name(self) -> &'static str {
         match self {
-            Form::Html => "html",
-            Form::Xhtml => "xhtml",
-            Form::Text => "text",
-            Form::Pdf => "pdf",
-            Form::PostScript => "postscript",
+            PageForm::Html => "html",
+            PageForm::Xhtml => "xhtml",
+            PageForm::Text => "text",
+            PageForm::Pdf => "pdf",
+            PageForm::PostScript => "postscript",
         }
     }
 
     /// True if the job accepts documents of this form as pages.
-    pub(super) fn is_wanted(self, input: &Input) -> bool {
+    pub(super) fn is_wanted(self, input: &InputSettings) -> bool {
         match self {
-            Form::Html | Form::Xhtml | Form::Text => true,
-            Form::Pdf => input.printed != Printed::Skip,
-            Form::PostScript => input.printed == Printed::Text,
+            PageForm::Html | PageForm::Xhtml | PageForm::Text => true,
+            PageForm::Pdf => input.printed != PrintedFormats::Skip,
+            PageForm::PostScript => input.printed == PrintedFormats::Text,
         }
     }
 }
@@ -64,14 +64,14 @@ pub struct RawPage {
     /// Bytes of the page, after removal of transfer and content encodings.
     pub body: Vec<u8>,
     /// Format of `body`.
-    pub form: Form,
+    pub form: PageForm,
     /// Position of the record in its file: byte offset (WARC, JSONL), row number from 0 (Parquet),
     /// or 0 (one page per file).
     pub offset: u64,
     /// Length of the record in its file, in bytes; 0 if unknown.
     pub length: u64,
     /// Reason of damage that was repaired while reading. The page is kept.
-    pub mended: Option<Reason>,
+    pub repaired: Option<Reason>,
     /// Canonical URL that the transport declares (HTTP header `Link`), as written.
     pub canonical: Option<String>,
     /// Language and URL of editions of the page that the transport declares (HTTP header `Link`),
@@ -80,17 +80,17 @@ pub struct RawPage {
     /// Hash of the network address from which the page was fetched; 0 if the crawl has none.
     pub address: u64,
     /// Identifiers by which revisit records may refer to the record of the page.
-    pub names: Names,
-    /// Id of the record from which a WARC conversion record was made, in the form of [`Names::id`].
+    pub names: RecordIds,
+    /// Id of the record from which a WARC conversion record was made, in the form of [`RecordIds::id`].
     pub converted_from: Option<u64>,
-    /// Digests of each form of the payload, in the form of [`Names::payload`]. Empty unless
+    /// Digests of each form of the payload, in the form of [`RecordIds::payload`]. Empty unless
     /// [`Digests::Compute`](webtwin_job::Digests::Compute) asks for them.
     pub payloads: Vec<u64>,
 }
 
 impl RawPage {
     /// Makes a page with defaults for all other fields.
-    pub fn new(url: impl Into<String>, body: Vec<u8>, form: Form) -> RawPage {
+    pub fn new(url: impl Into<String>, body: Vec<u8>, form: PageForm) -> RawPage {
         RawPage {
             url: url.into(),
             fetch_time: 0,
@@ -101,11 +101,11 @@ impl RawPage {
             form,
             offset: 0,
             length: 0,
-            mended: None,
+            repaired: None,
             canonical: None,
             editions: Vec::new(),
             address: 0,
-            names: Names::default(),
+            names: RecordIds::default(),
             converted_from: None,
             payloads: Vec::new(),
         }
@@ -115,7 +115,7 @@ impl RawPage {
 /// Hashes of identifiers by which other records may refer to a record, in addition to its URL and
 /// date. An absent identifier is 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Names {
+pub struct RecordIds {
     /// Hash of `WARC-Record-ID`.
     pub id: u64,
     /// Hash of `WARC-Payload-Digest`.
@@ -127,7 +127,7 @@ pub type Refusal = (Reason, String);
 
 /// A record that was read and not kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedRecord {
     /// Position of the record in its file; see [`RawPage::offset`].
     pub offset: u64,
     /// Reason why the record is not kept.
@@ -138,18 +138,18 @@ pub struct Refused {
     /// 0 if unknown.
     pub bytes: u64,
     /// Information about pages in a record that is not a page itself.
-    pub means: Option<Box<Means>>,
+    pub means: Option<Box<NonPage>>,
 }
 
-impl Refused {
+impl RefusedRecord {
     /// Makes a refused record without information about other pages.
-    pub fn new(offset: u64, reason: Reason, detail: impl Into<String>) -> Refused {
-        Refused { offset, reason, detail: detail.into(), bytes: 0, means: None }
+    pub fn new(offset: u64, reason: Reason, detail: impl Into<String>) -> RefusedRecord {
+        RefusedRecord { offset, reason, detail: detail.into(), bytes: 0, means: None }
     }
 
     /// Appends the URL of the page to the details, unless they contain it, so that users who miss a
     /// page find the reason in the `rejected` table. Records that are never pages remain unchanged.
-    pub fn naming(mut self, url: &str) -> Refused {
+    pub fn naming(mut self, url: &str) -> RefusedRecord {
         let url = url.trim_start_matches('<').trim_end_matches('>');
         let is_page = !matches!(self.reason, Reason::NotAPageRecord | Reason::BadVersion | Reason::Revisit);
         if is_page && ["http://", "https://"].iter().any(|web| url.starts_with(web)) && !self.detail.contains(url) {
@@ -162,13 +162,13 @@ impl Refused {
 
 /// Information about pages in a record that is not a page itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Means {
+pub enum NonPage {
     /// The content of a page is in another record.
     Revisit(Revisit),
     /// The URL of the record redirects to another.
     Redirect(Redirect),
     /// The record has a part of a page.
-    Segment(Segment),
+    Segment(WarcSegment),
 }
 
 /// A response that redirects to another URL (301, 302, 303, 307, 308).
@@ -197,7 +197,7 @@ pub struct Revisit {
     pub address: u64,
     /// Id of this record, and digest of the payload that it does not repeat. There is no digest if
     /// the server only reported that the page has not changed.
-    pub names: Names,
+    pub names: RecordIds,
     /// Hash of the record id of the original; 0 if the record does not name it.
     pub refers_to: u64,
     /// URL of the original; empty if the record does not name it.
@@ -208,15 +208,15 @@ pub struct Revisit {
 
 /// Result of a reader for one record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum ReadResult {
     /// A page that was kept.
     Page(RawPage),
     /// A record that is not a page or cannot be read.
-    Refused(Refused),
+    Refused(RefusedRecord),
 }
 
 /// Receiver of the results of a reader. An error, of storage or of the run, ends the reading.
-pub type Sink<'a> = dyn FnMut(Found) -> Result<()> + 'a;
+pub type RecordSink<'a> = dyn FnMut(ReadResult) -> Result<()> + 'a;
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $class:ident;)*) => {

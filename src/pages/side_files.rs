@@ -12,12 +12,12 @@
 use std::fmt;
 
 use super::decoded::Compression;
-use super::detect::{HEAD, Kind, claims_lines, claims_records, decoded_head, recognise};
+use super::detect::{FileFormat, HEAD, claims_lines, claims_records, decoded_head, recognise};
 use super::jsonl::{Census, census};
 use webtwin_base::error::{Error, Result};
-use webtwin_base::read_at::ReadAt;
-use webtwin_job::Fields;
-use webtwin_storage::expand::Expanded;
+use webtwin_base::read_at::RandomAccess;
+use webtwin_job::FieldNames;
+use webtwin_storage::expand::ExpandedInput;
 use webtwin_storage::location::Location;
 
 /// A file that was found but is not a crawl.
@@ -36,7 +36,7 @@ pub struct SideFiles(pub(super) Vec<SideFile>);
 impl SideFiles {
     /// Returns a message with the number of side files and the first one, or `None` if there are
     /// none.
-    pub fn told(&self) -> Option<impl fmt::Display + use<>> {
+    pub fn message(&self) -> Option<impl fmt::Display + use<>> {
         let SideFile { location, reason } = self.0.first()?;
         let files = if self.0.len() == 1 { "file that is" } else { "files that are" };
         Some(format!("passed over {} {files} no crawl, first {location}: {reason}", self.0.len()))
@@ -46,9 +46,9 @@ impl SideFiles {
     ///
     /// # Errors
     /// Returns [`Error::Input`] for the first such folder or glob, with its first side file.
-    pub(super) fn hold_against(&self, inputs: &[Expanded]) -> Result<()> {
+    pub(super) fn check_against(&self, inputs: &[ExpandedInput]) -> Result<()> {
         let find = |location: &Location| self.0.binary_search_by(|file| file.location.cmp(location)).ok();
-        for Expanded { input, locations, .. } in inputs.iter().filter(|input| input.is_search) {
+        for ExpandedInput { input, locations, .. } in inputs.iter().filter(|input| input.is_search) {
             let found: Vec<usize> = locations.iter().filter_map(find).collect();
             if found.len() < locations.len() {
                 continue;
@@ -75,16 +75,16 @@ impl SideFiles {
 /// # Cost
 /// The cost of [`detect`](super::detect::detect), and twice that for JSON lines.
 pub(super) fn recognise_found(
-    file: &dyn ReadAt,
+    file: &dyn RandomAccess,
     name: &str,
-    fields: &Fields,
-) -> Result<std::result::Result<Kind, &'static str>> {
+    fields: &FieldNames,
+) -> Result<std::result::Result<FileFormat, &'static str>> {
     if name.ends_with(".open") {
         return Ok(Err("a crawler is still writing it, by its name"));
     }
     match recognise(file, name)? {
-        Ok(Kind::Jsonl(compression)) => Ok(match holds_pages(file, compression, name, fields)? {
-            true => Ok(Kind::Jsonl(compression)),
+        Ok(FileFormat::Jsonl(compression)) => Ok(match holds_pages(file, compression, name, fields)? {
+            true => Ok(FileFormat::Jsonl(compression)),
             false => Err("JSON, but no line has the fields of a page; see input.fields"),
         }),
         Err(reason) if claims_records(name) => Err(Error::input(name, reason)),
@@ -95,7 +95,7 @@ pub(super) fn recognise_found(
 /// True if a file of JSON lines may have pages. Either one of the first lines is a page, or the
 /// examined bytes contain no complete line, or all lines are damaged and the name claims JSON
 /// lines.
-fn holds_pages(file: &dyn ReadAt, compression: Compression, name: &str, fields: &Fields) -> Result<bool> {
+fn holds_pages(file: &dyn RandomAccess, compression: Compression, name: &str, fields: &FieldNames) -> Result<bool> {
     let head = decoded_head(file, compression)?;
     let Census { pages, other_objects, other_lines } = census(&head, head.len() < HEAD, fields)?;
     let are_damaged = other_objects == 0 && claims_lines(name);

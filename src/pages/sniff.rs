@@ -54,7 +54,7 @@ const ELEMENTS: [&str; 36] = [
 
 /// The root element of an XML document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Root<'a> {
+pub(super) struct XmlRoot<'a> {
     /// Prefix of the name; empty if there is none.
     pub prefix: &'a [u8],
     /// Name without the prefix.
@@ -63,7 +63,7 @@ pub(super) struct Root<'a> {
     pub tag: &'a [u8],
 }
 
-impl Root<'_> {
+impl XmlRoot<'_> {
     fn is_html(&self) -> bool {
         self.name.eq_ignore_ascii_case(b"html")
     }
@@ -90,14 +90,14 @@ pub fn is_html(bytes: &[u8]) -> bool {
 }
 
 /// Returns the root element of XHTML that begins with an XML declaration.
-pub(super) fn declared_xhtml(bytes: &[u8]) -> Option<Root<'_>> {
+pub(super) fn declared_xhtml(bytes: &[u8]) -> Option<XmlRoot<'_>> {
     let start = text_start(bytes);
-    if has_xml_declaration(start) { root(start).filter(Root::is_xhtml) } else { None }
+    if has_xml_declaration(start) { root(start).filter(XmlRoot::is_xhtml) } else { None }
 }
 
 /// Returns the root element of XML, with or without a declaration, if it is `html`.
-pub(super) fn html_root(bytes: &[u8]) -> Option<Root<'_>> {
-    root(text_start(bytes)).filter(Root::is_html)
+pub(super) fn html_root(bytes: &[u8]) -> Option<XmlRoot<'_>> {
+    root(text_start(bytes)).filter(XmlRoot::is_html)
 }
 
 fn text_start(bytes: &[u8]) -> &[u8] {
@@ -110,7 +110,7 @@ fn has_xml_declaration(start: &[u8]) -> bool {
 
 /// Returns the root element of a document. Skips declarations, comments, processing instructions
 /// and the doctype.
-fn root(start: &[u8]) -> Option<Root<'_>> {
+fn root(start: &[u8]) -> Option<XmlRoot<'_>> {
     let mut rest = &start[..start.len().min(ROOT_BYTES)];
     loop {
         rest = rest.trim_ascii_start();
@@ -124,7 +124,7 @@ fn root(start: &[u8]) -> Option<Root<'_>> {
                 let name = &tag[..tag.iter().position(ends_name).unwrap_or(tag.len())];
                 let colon = memchr::memchr(b':', name);
                 let (prefix, name) = colon.map_or((&name[..0], name), |at| (&name[..at], &name[at + 1..]));
-                return Some(Root { prefix, name, tag });
+                return Some(XmlRoot { prefix, name, tag });
             }
             _ => return None,
         };

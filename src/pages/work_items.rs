@@ -9,23 +9,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::decoded::{Compression, Decoded, sort_out};
-use super::detect::{Kind, detect};
+use super::decoded::{Compression, DecodedFile, sort_out};
+use super::detect::{FileFormat, detect};
 use super::origin::Origin;
 use super::parquet_rows::ParquetRows;
-use super::record::{Form, Found, RawPage, Refused, Sink};
+use super::record::{PageForm, RawPage, ReadResult, RecordSink, RefusedRecord};
 use super::side_files::{SideFile, SideFiles, recognise_found};
 use super::sniff::is_html;
 use super::warc::{self, RangeEnd};
-use super::zip_entries::{Entry, Slice, entries};
+use super::zip_entries::{Slice, WebArchiveEntry, entries};
 use super::{html_dir, jsonl};
 use webtwin_base::error::{Error, Result};
-use webtwin_base::read_at::ReadAt;
+use webtwin_base::read_at::RandomAccess;
 use webtwin_base::threads;
-use webtwin_job::Input;
-use webtwin_storage::expand::{Expanded, expand};
-use webtwin_storage::location::{Listed, Location, seen_from_anywhere, working_folder};
-use webtwin_storage::open::{OpenFile, Stamp, open, open_pinned};
+use webtwin_job::InputSettings;
+use webtwin_storage::expand::{ExpandedInput, expand};
+use webtwin_storage::location::{ListedFile, Location, seen_from_anywhere, working_folder};
+use webtwin_storage::open::{FileStamp, OpenFile, open, open_pinned};
 use webtwin_synth::Synth;
 
 /// Number of files of a folder per item.
@@ -47,14 +47,14 @@ const LOOKERS: usize = 16;
 /// Inputs in ascending order of names, those of earlier crawls after the others, and their items,
 /// in the order of inputs.
 #[derive(Debug)]
-pub struct Work {
+pub struct WorkList {
     /// Name of each input, as in the column `pages.source`.
     pub inputs: Vec<String>,
     /// Work items. Those of one input are adjacent, in the order of its bytes.
     pub items: Vec<WorkItem>,
     /// Files that were found with the inputs but are not crawls.
     pub side_files: SideFiles,
-    sources: Vec<Source>,
+    sources: Vec<InputSource>,
     /// Index of the first input that only provides originals of revisits.
     first_original: usize,
 }
@@ -63,14 +63,14 @@ pub struct Work {
 #[derive(Debug)]
 pub struct Sample {
     /// Work that consists of the items of the sample.
-    pub work: Work,
+    pub work: WorkList,
     /// Kind of each item.
-    pub kinds: Vec<Sampled>,
+    pub kinds: Vec<SampleItem>,
 }
 
 /// Kind of an item of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sampled {
+pub enum SampleItem {
     /// The beginning of an item: one of many places, spread evenly.
     Place,
     /// A whole item among beginnings of items.
@@ -112,35 +112,35 @@ impl WorkItem {
 
 /// An input whose format is known.
 #[derive(Debug)]
-pub(super) enum Source {
+pub(super) enum InputSource {
     Warc(Origin),
     /// Records in a compression that cannot be entered at a record.
     WarcStream(Origin, Compression),
-    Jsonl(Location, Stamp, Compression),
-    Parquet(Location, Stamp),
+    Jsonl(Location, FileStamp, Compression),
+    Parquet(Location, FileStamp),
     /// A folder of pages, or a single page.
-    Pages(Location, Vec<Listed>),
+    Pages(Location, Vec<ListedFile>),
     Synth(Box<Synth>),
 }
 
-impl Work {
+impl WorkList {
     /// Finds the inputs of a job and cuts them into items of about `shard_bytes`.
     ///
     /// # Errors
     /// Returns [`Error::Input`] for an input that is missing or of an unknown format, and for a
     /// folder or glob that finds only side files. Returns [`Error::Usage`] if the job names no
     /// input.
-    pub fn plan(input: &Input, shard_bytes: u64) -> Result<Work> {
-        let mut work = Work::plan_all(input, shard_bytes)?;
+    pub fn plan(input: &InputSettings, shard_bytes: u64) -> Result<WorkList> {
+        let mut work = WorkList::plan_all(input, shard_bytes)?;
         if !input.originals.is_empty() {
-            let of_originals = Input { urls: input.originals.clone(), ..input.clone() };
-            work.add_originals(Work::plan_all(&of_originals, shard_bytes)?);
+            let of_originals = InputSettings { urls: input.originals.clone(), ..input.clone() };
+            work.add_originals(WorkList::plan_all(&of_originals, shard_bytes)?);
         }
         Ok(work)
     }
 
     /// Adds the inputs of earlier crawls that are not inputs of this one.
-    fn add_originals(&mut self, other: Work) {
+    fn add_originals(&mut self, other: WorkList) {
         let folder = working_folder();
         let known: BTreeSet<String> = self.inputs.iter().map(|name| seen_from_anywhere(name, &folder)).collect();
         self.first_original = self.inputs.len();
@@ -172,19 +172,21 @@ impl Work {
     /// can be used as an input.
     pub fn file_of(&self, input: u32) -> &str {
         match &self.sources[input as usize] {
-            Source::Warc(origin) | Source::WarcStream(origin, _) => origin.location.name(),
-            Source::Jsonl(location, ..) | Source::Parquet(location, _) | Source::Pages(location, _) => location.name(),
-            Source::Synth(_) => &self.inputs[input as usize],
+            InputSource::Warc(origin) | InputSource::WarcStream(origin, _) => origin.location.name(),
+            InputSource::Jsonl(location, ..) | InputSource::Parquet(location, _) | InputSource::Pages(location, _) => {
+                location.name()
+            }
+            InputSource::Synth(_) => &self.inputs[input as usize],
         }
     }
 
-    fn plan_all(input: &Input, shard_bytes: u64) -> Result<Work> {
+    fn plan_all(input: &InputSettings, shard_bytes: u64) -> Result<WorkList> {
         if input.urls.is_empty() {
             return Err(Error::Usage(
                 "no input: give --input or input.urls, for example --input 'crawl/*.warc.gz'".into(),
             ));
         }
-        let mut work = Work {
+        let mut work = WorkList {
             inputs: Vec::new(),
             items: Vec::new(),
             side_files: SideFiles::default(),
@@ -197,7 +199,7 @@ impl Work {
         let locations = by_name(&expanded);
         let looked = in_parallel(&locations, |&(location, is_named)| match is_named {
             true => look(location, input).map(Ok),
-            false => look_at_found(location, input),
+            false => inspect_files(location, input),
         })?;
         // A WACZ is skipped if all of its WARC files are inputs themselves, because their pages
         // would be read twice.
@@ -215,22 +217,22 @@ impl Work {
             }
         }
         found.sort_by(|x, y| x.name.cmp(&y.name));
-        for Looked { name, source, units, units_a_piece, bytes } in found {
+        for InspectedInput { name, source, units, units_a_piece, bytes } in found {
             let piece = units_a_piece.unwrap_or(shard_bytes);
             let of =
                 |piece: &Range<u64>| (bytes as u128 * u128::from(piece.end - piece.start) / u128::from(units)) as u64;
             work.add(name, source, units, piece, of);
         }
-        work.side_files.hold_against(&expanded)?;
+        work.side_files.check_against(&expanded)?;
         for url in synthetic {
             let synth = Synth::parse(&url)?;
             let pages = synth.len();
-            work.add(url, Source::Synth(Box::new(synth)), pages, PAGES_AN_ITEM, |_| 0);
+            work.add(url, InputSource::Synth(Box::new(synth)), pages, PAGES_AN_ITEM, |_| 0);
         }
         Ok(work)
     }
 
-    fn add(&mut self, name: String, source: Source, length: u64, piece: u64, bytes: impl Fn(&Range<u64>) -> u64) {
+    fn add(&mut self, name: String, source: InputSource, length: u64, piece: u64, bytes: impl Fn(&Range<u64>) -> u64) {
         let input = self.inputs.len() as u32;
         for start in (0..length).step_by(piece.max(1) as usize) {
             let piece = start..length.min(start + piece);
@@ -263,18 +265,19 @@ impl Work {
 
     fn key(&self, item: &WorkItem) -> u128 {
         let mut text = format!("{}\n{}-{}\n", self.inputs[item.input as usize], item.piece.start, item.piece.end);
-        let mut add = |what: &str, stamp: &Stamp| text.push_str(&format!("{what} {} {}\n", stamp.bytes, stamp.version));
+        let mut add =
+            |what: &str, stamp: &FileStamp| text.push_str(&format!("{what} {} {}\n", stamp.bytes, stamp.version));
         match &self.sources[item.input as usize] {
-            Source::Warc(origin) => add("warc", &origin.stamp),
-            Source::WarcStream(origin, compression) => add(&format!("warc {compression:?}"), &origin.stamp),
-            Source::Jsonl(_, stamp, compression) => add(&format!("jsonl {compression:?}"), stamp),
-            Source::Parquet(_, stamp) => add("parquet", stamp),
-            Source::Pages(_, files) => {
+            InputSource::Warc(origin) => add("warc", &origin.stamp),
+            InputSource::WarcStream(origin, compression) => add(&format!("warc {compression:?}"), &origin.stamp),
+            InputSource::Jsonl(_, stamp, compression) => add(&format!("jsonl {compression:?}"), stamp),
+            InputSource::Parquet(_, stamp) => add("parquet", stamp),
+            InputSource::Pages(_, files) => {
                 for file in &files[item.piece.start as usize..item.piece.end as usize] {
                     add(file.location.name(), &file.stamp);
                 }
             }
-            Source::Synth(_) => text.push_str("synth"),
+            InputSource::Synth(_) => text.push_str("synth"),
         }
         xxhash_rust::xxh3::xxh3_128(text.as_bytes())
     }
@@ -308,24 +311,27 @@ impl Work {
             let source = &self.sources[item.input as usize];
             // The record that begins in a piece is read to its end, so a piece of a few bytes would
             // yield more than its fraction of the file.
-            let is_short =
-                matches!(source, Source::Warc(_) | Source::Jsonl(..)) && item.bytes / (parts as u64) < LEAST_PLACE;
+            let is_short = matches!(source, InputSource::Warc(_) | InputSource::Jsonl(..))
+                && item.bytes / (parts as u64) < LEAST_PLACE;
             let kind = match source {
-                _ if parts == 1 => Sampled::WholePlace,
-                Source::Warc(_) | Source::Jsonl(_, _, Compression::None) | Source::Pages(..) | Source::Synth(_)
+                _ if parts == 1 => SampleItem::WholePlace,
+                InputSource::Warc(_)
+                | InputSource::Jsonl(_, _, Compression::None)
+                | InputSource::Pages(..)
+                | InputSource::Synth(_)
                     if !is_short =>
                 {
                     if number % (4 * parts) == 2 * parts {
-                        Sampled::Whole
+                        SampleItem::Whole
                     } else {
-                        Sampled::Place
+                        SampleItem::Place
                     }
                 }
-                _ if number.is_multiple_of(parts) => Sampled::WholePlace,
+                _ if number.is_multiple_of(parts) => SampleItem::WholePlace,
                 _ => continue,
             };
             kinds.push(kind);
-            self.items.push(if kind == Sampled::Place { item.beginning(parts as u64) } else { item });
+            self.items.push(if kind == SampleItem::Place { item.beginning(parts as u64) } else { item });
         }
         Sample { work: self, kinds }
     }
@@ -335,26 +341,26 @@ impl Work {
     /// # Errors
     /// Returns any error of the sink and of storage, and [`Error::Input`] if a file is not the
     /// planned version.
-    pub fn read(&self, item: &WorkItem, input: &Input, sink: &mut Sink<'_>) -> Result<RangeEnd> {
+    pub fn read(&self, item: &WorkItem, input: &InputSettings, sink: &mut RecordSink<'_>) -> Result<RangeEnd> {
         self.read_item(item, input, sink).map_err(|error| error.of_input(&self.inputs[item.input as usize]))
     }
 
-    fn read_item(&self, item: &WorkItem, input: &Input, sink: &mut Sink<'_>) -> Result<RangeEnd> {
+    fn read_item(&self, item: &WorkItem, input: &InputSettings, sink: &mut RecordSink<'_>) -> Result<RangeEnd> {
         let limits = &input.limits;
         let mut records = 0;
-        let mut counted = |found: Found| {
+        let mut counted = |found: ReadResult| {
             records += 1;
             sink(found)
         };
         match &self.sources[item.input as usize] {
-            Source::Warc(origin) => {
+            InputSource::Warc(origin) => {
                 let file = origin.open()?;
                 return warc::read_range(&*file, item.piece.clone(), input, sink);
             }
-            Source::WarcStream(origin, compression) => {
+            InputSource::WarcStream(origin, compression) => {
                 read_stream(origin, *compression, input, &mut counted)?;
             }
-            Source::Jsonl(location, stamp, compression) => {
+            InputSource::Jsonl(location, stamp, compression) => {
                 let file = open_pinned(location, stamp)?;
                 match compression {
                     Compression::None => {
@@ -363,16 +369,16 @@ impl Work {
                     _ => jsonl::read_whole(&*file, *compression, limits, &input.fields, &mut counted)?,
                 }
             }
-            Source::Parquet(location, stamp) => {
+            InputSource::Parquet(location, stamp) => {
                 let file = open_pinned(location, stamp)?;
                 let rows = ParquetRows::open(file, location.name(), &input.fields)?;
                 rows.read_groups(item.piece.clone(), limits, &mut counted)?;
             }
-            Source::Pages(folder, files) => {
+            InputSource::Pages(folder, files) => {
                 let files = &files[item.piece.start as usize..item.piece.end as usize];
                 html_dir::read_files(folder, files, input, &mut counted)?;
             }
-            Source::Synth(synth) => synthetic(synth, item.piece.clone(), &mut counted)?,
+            InputSource::Synth(synth) => synthetic(synth, item.piece.clone(), &mut counted)?,
         }
         Ok(RangeEnd { first_start: None, last_start: None, end: 0, records })
     }
@@ -381,8 +387,14 @@ impl Work {
     /// them.
     ///
     /// # Errors
-    /// Returns any error of [`Work::read`].
-    pub fn read_again(&self, input: u32, offsets: &[u64], settings: &Input, sink: &mut Sink<'_>) -> Result<()> {
+    /// Returns any error of [`WorkList::read`].
+    pub fn read_again(
+        &self,
+        input: u32,
+        offsets: &[u64],
+        settings: &InputSettings,
+        sink: &mut RecordSink<'_>,
+    ) -> Result<()> {
         let read = self.sources[input as usize].read_at(offsets, |_| true, settings, sink);
         read.map_err(|error| error.of_input(&self.inputs[input as usize]))
     }
@@ -397,7 +409,7 @@ impl Work {
         for items in self.items[..ends.len()].chunk_by(|x, y| x.input == y.input) {
             let ends = &ends[floors.len()..floors.len() + items.len()];
             match &self.sources[items[0].input as usize] {
-                Source::Warc(..) => floors.extend(warc::settle(ends)),
+                InputSource::Warc(..) => floors.extend(warc::settle(ends)),
                 _ => floors.resize(floors.len() + items.len(), 0),
             }
         }
@@ -407,26 +419,31 @@ impl Work {
 }
 
 /// Yields every record of a compressed stream.
-pub(super) fn read_stream(origin: &Origin, compression: Compression, input: &Input, sink: &mut Sink<'_>) -> Result<()> {
+pub(super) fn read_stream(
+    origin: &Origin,
+    compression: Compression,
+    input: &InputSettings,
+    sink: &mut RecordSink<'_>,
+) -> Result<()> {
     let file = origin.open()?;
-    match Decoded::new(&*file, compression, &input.limits) {
+    match DecodedFile::new(&*file, compression, &input.limits) {
         Ok(stream) => warc::read_stream(stream, input, sink).map(drop),
         Err(error) => {
             let (reason, detail) = sort_out(error)?;
-            sink(Found::Refused(Refused { bytes: file.len(), ..Refused::new(0, reason, detail) }))
+            sink(ReadResult::Refused(RefusedRecord { bytes: file.len(), ..RefusedRecord::new(0, reason, detail) }))
         }
     }
 }
 
 /// Yields the pages of a range of a synthetic crawl. The offset of a page is its number.
-pub(super) fn synthetic(synth: &Synth, numbers: Range<u64>, sink: &mut Sink<'_>) -> Result<()> {
+pub(super) fn synthetic(synth: &Synth, numbers: Range<u64>, sink: &mut RecordSink<'_>) -> Result<()> {
     for (number, page) in numbers.clone().zip(synth.pages(numbers)) {
-        sink(Found::Page(RawPage {
+        sink(ReadResult::Page(RawPage {
             fetch_time: page.fetch_time,
             mime: "text/html".into(),
             length: page.html.len() as u64,
             offset: number,
-            ..RawPage::new(page.url, page.html, Form::Html)
+            ..RawPage::new(page.url, page.html, PageForm::Html)
         }))?;
     }
     Ok(())
@@ -434,9 +451,9 @@ pub(super) fn synthetic(synth: &Synth, numbers: Range<u64>, sink: &mut Sink<'_>)
 
 /// Returns the locations of the inputs, ascending by name and without repetitions. The flag of a
 /// location is true if an input names it directly.
-fn by_name(expanded: &[Expanded]) -> Vec<(&Location, bool)> {
+fn by_name(expanded: &[ExpandedInput]) -> Vec<(&Location, bool)> {
     let mut locations = BTreeMap::new();
-    for Expanded { locations: found, is_search, .. } in expanded {
+    for ExpandedInput { locations: found, is_search, .. } in expanded {
         for location in found {
             *locations.entry(location).or_default() |= !is_search;
         }
@@ -445,10 +462,10 @@ fn by_name(expanded: &[Expanded]) -> Vec<(&Location, bool)> {
 }
 
 /// An input whose format has been detected.
-pub(super) struct Looked {
+pub(super) struct InspectedInput {
     /// Name of the input, as in the column `pages.source`.
     pub(super) name: String,
-    pub(super) source: Source,
+    pub(super) source: InputSource,
     /// Number of bytes, row groups or files to cut into pieces.
     units: u64,
     /// Number of units per piece; `None` for pieces of `shard_bytes`.
@@ -456,13 +473,13 @@ pub(super) struct Looked {
     bytes: u64,
 }
 
-impl Looked {
+impl InspectedInput {
     /// Returns the name without folders, and the length, of a WARC file that is not in a zip
     /// archive.
     fn warc_file(&self) -> Option<(String, u64)> {
         match &self.source {
-            Source::Warc(Origin { location, entry: None, .. })
-            | Source::WarcStream(Origin { location, entry: None, .. }, _) => {
+            InputSource::Warc(Origin { location, entry: None, .. })
+            | InputSource::WarcStream(Origin { location, entry: None, .. }, _) => {
                 Some((location.file_name().to_string(), self.bytes))
             }
             _ => None,
@@ -473,8 +490,8 @@ impl Looked {
     /// Crawlers write a WACZ next to the files of which it was made.
     fn repeats(&self, files: &BTreeSet<(String, u64)>) -> bool {
         match &self.source {
-            Source::Warc(Origin { entry: Some(entry), .. })
-            | Source::WarcStream(Origin { entry: Some(entry), .. }, _) => {
+            InputSource::Warc(Origin { entry: Some(entry), .. })
+            | InputSource::WarcStream(Origin { entry: Some(entry), .. }, _) => {
                 let name = entry.name.rsplit('/').next().unwrap_or_default();
                 files.contains(&(name.to_string(), self.bytes))
             }
@@ -484,84 +501,94 @@ impl Looked {
 }
 
 /// Detects the format of an input that the user has named. A zip archive contains several inputs.
-pub(super) fn look(location: &Location, input: &Input) -> Result<Vec<Looked>> {
+pub(super) fn look(location: &Location, input: &InputSettings) -> Result<Vec<InspectedInput>> {
     if location.is_folder() {
-        return look_at_folder(location).map(|looked| vec![looked]);
+        return inspect_folder(location).map(|looked| vec![looked]);
     }
     let file = open(location)?;
     let kind = detect(&*file, location.name())?;
-    look_inside(location, file, kind, input)
+    inspect_file(location, file, kind, input)
 }
 
 /// Detects the format of a file that was found in a folder or by a glob. Returns the reason for a
 /// side file.
-fn look_at_found(location: &Location, input: &Input) -> Result<std::result::Result<Vec<Looked>, &'static str>> {
+fn inspect_files(
+    location: &Location,
+    input: &InputSettings,
+) -> Result<std::result::Result<Vec<InspectedInput>, &'static str>> {
     if location.is_folder() {
-        return look_at_folder(location).map(|looked| Ok(vec![looked]));
+        return inspect_folder(location).map(|looked| Ok(vec![looked]));
     }
     let file = open(location)?;
     match recognise_found(&*file, location.name(), &input.fields)? {
-        Ok(kind) => look_inside(location, file, kind, input).map(Ok),
+        Ok(kind) => inspect_file(location, file, kind, input).map(Ok),
         Err(reason) => Ok(Err(reason)),
     }
 }
 
-fn look_at_folder(location: &Location) -> Result<Looked> {
+fn inspect_folder(location: &Location) -> Result<InspectedInput> {
     let files = location.list(None)?;
     let (units, bytes) = (files.len() as u64, files.iter().map(|file| file.stamp.bytes).sum());
     let name = location.name().to_string();
-    Ok(Looked {
+    Ok(InspectedInput {
         name,
-        source: Source::Pages(location.clone(), files),
+        source: InputSource::Pages(location.clone(), files),
         units,
         units_a_piece: Some(FILES_AN_ITEM),
         bytes,
     })
 }
 
-fn look_inside(location: &Location, file: Arc<OpenFile>, kind: Kind, input: &Input) -> Result<Vec<Looked>> {
+fn inspect_file(
+    location: &Location,
+    file: Arc<OpenFile>,
+    kind: FileFormat,
+    input: &InputSettings,
+) -> Result<Vec<InspectedInput>> {
     let place = location.clone();
     let stamp = file.stamp().clone();
     let bytes = stamp.bytes;
     let (source, units, units_a_piece) = match kind {
         // An empty file has nothing to read, in any format.
-        Kind::Empty => (Source::Warc(Origin { location: place, stamp, entry: None }), 0, None),
-        Kind::WarcPlain | Kind::WarcGzip | Kind::WarcZstd => {
-            (Source::Warc(Origin { location: place, stamp, entry: None }), bytes, None)
+        FileFormat::Empty => (InputSource::Warc(Origin { location: place, stamp, entry: None }), 0, None),
+        FileFormat::WarcPlain | FileFormat::WarcGzip | FileFormat::WarcZstd => {
+            (InputSource::Warc(Origin { location: place, stamp, entry: None }), bytes, None)
         }
-        Kind::WarcStream(compression) => {
-            (Source::WarcStream(Origin { location: place, stamp, entry: None }, compression), bytes, Some(bytes))
+        FileFormat::WarcStream(compression) => {
+            (InputSource::WarcStream(Origin { location: place, stamp, entry: None }, compression), bytes, Some(bytes))
         }
-        Kind::Zip => return look_into_zip(&file),
-        Kind::Jsonl(Compression::None) => (Source::Jsonl(place, stamp, Compression::None), bytes, None),
-        Kind::Jsonl(compression) => (Source::Jsonl(place, stamp, compression), bytes, Some(bytes)),
-        Kind::Parquet => {
+        FileFormat::Zip => return inspect_zip(&file),
+        FileFormat::Jsonl(Compression::None) => (InputSource::Jsonl(place, stamp, Compression::None), bytes, None),
+        FileFormat::Jsonl(compression) => (InputSource::Jsonl(place, stamp, compression), bytes, Some(bytes)),
+        FileFormat::Parquet => {
             let groups = ParquetRows::open(file, location.name(), &input.fields)?.groups() as u64;
-            (Source::Parquet(place, stamp), groups, Some(1))
+            (InputSource::Parquet(place, stamp), groups, Some(1))
         }
-        Kind::HtmlFile => {
-            let listed = Listed { location: place.clone(), stamp };
-            (Source::Pages(place, vec![listed]), 1, Some(1))
+        FileFormat::HtmlFile => {
+            let listed = ListedFile { location: place.clone(), stamp };
+            (InputSource::Pages(place, vec![listed]), 1, Some(1))
         }
     };
-    Ok(vec![Looked { name: location.name().to_string(), source, units, units_a_piece, bytes }])
+    Ok(vec![InspectedInput { name: location.name().to_string(), source, units, units_a_piece, bytes }])
 }
 
 /// Makes an input of each web archive in a zip archive.
-fn look_into_zip(file: &OpenFile) -> Result<Vec<Looked>> {
+fn inspect_zip(file: &OpenFile) -> Result<Vec<InspectedInput>> {
     let refuse = |reason| Error::input(file.location().name(), reason);
-    let look = |entry: Entry| {
+    let look = |entry: WebArchiveEntry| {
         let slice = Slice { file, range: entry.range.clone() };
         let origin = Origin { location: file.location().clone(), stamp: file.stamp().clone(), entry: Some(entry) };
         let name = origin.name();
         let bytes = slice.len();
         let (source, units, units_a_piece) = match detect(&slice, &name)? {
-            Kind::WarcPlain | Kind::WarcGzip | Kind::WarcZstd => (Source::Warc(origin), bytes, None),
-            Kind::WarcStream(compression) => (Source::WarcStream(origin, compression), bytes, Some(bytes)),
-            Kind::Empty => (Source::Warc(origin), 0, None),
+            FileFormat::WarcPlain | FileFormat::WarcGzip | FileFormat::WarcZstd => {
+                (InputSource::Warc(origin), bytes, None)
+            }
+            FileFormat::WarcStream(compression) => (InputSource::WarcStream(origin, compression), bytes, Some(bytes)),
+            FileFormat::Empty => (InputSource::Warc(origin), 0, None),
             _ => return Err(Error::input(name, "not_warc: something else under the name of a WARC file")),
         };
-        Ok(Looked { name, source, units, units_a_piece, bytes })
+        Ok(InspectedInput { name, source, units, units_a_piece, bytes })
     };
     entries(file)?.map_err(refuse)?.into_iter().map(look).collect()
 }

@@ -17,14 +17,14 @@ use zip::result::ZipError;
 
 use super::detect::{claims_archive, is_zip_name};
 use webtwin_base::error::{Error, Result};
-use webtwin_base::read_at::ReadAt;
+use webtwin_base::read_at::RandomAccess;
 
 /// Size of the read buffer for the directory, in bytes.
 const BUFFER: usize = 64 << 10;
 
 /// A web archive in a zip archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct WebArchiveEntry {
     /// Name in the zip archive. For an entry of an inner archive, the name of that archive and `!/`
     /// precede it.
     pub name: String,
@@ -40,7 +40,7 @@ pub(super) struct Entry {
 ///
 /// # Cost
 /// Reads the directory at the end of the file, and the head of each entry that is returned.
-pub(super) fn entries(file: &dyn ReadAt) -> Result<std::result::Result<Vec<Entry>, &'static str>> {
+pub(super) fn entries(file: &dyn RandomAccess) -> Result<std::result::Result<Vec<WebArchiveEntry>, &'static str>> {
     let mut found = Vec::new();
     if let Err(reason) = add_entries(file, 0..file.len(), "", &mut found)? {
         return Ok(Err(reason));
@@ -54,10 +54,10 @@ pub(super) fn entries(file: &dyn ReadAt) -> Result<std::result::Result<Vec<Entry
 
 /// Adds the web archives of the zip archive at `within`. `outer` is the prefix of their names.
 fn add_entries(
-    file: &dyn ReadAt,
+    file: &dyn RandomAccess,
     within: Range<u64>,
     outer: &str,
-    found: &mut Vec<Entry>,
+    found: &mut Vec<WebArchiveEntry>,
 ) -> Result<std::result::Result<(), &'static str>> {
     let slice = Slice { file, range: within.clone() };
     let mut directory = match ZipArchive::new(BufReader::with_capacity(BUFFER, Cursor { file: &slice, at: 0 })) {
@@ -87,7 +87,7 @@ fn add_entries(
         };
         let (name, range) = (format!("{outer}{name}"), within.start + start..within.start + end);
         match is_zip {
-            false => found.push(Entry { name, range }),
+            false => found.push(WebArchiveEntry { name, range }),
             true if !outer.is_empty() => return Ok(Err("zip archives nested three deep; unpack the outer ones")),
             true => {
                 if let Err(reason) = add_entries(file, range, &format!("{name}!/"), found)? {
@@ -117,7 +117,7 @@ pub(super) struct Slice<F> {
     pub range: Range<u64>,
 }
 
-impl<F: Deref<Target: ReadAt> + Send + Sync> ReadAt for Slice<F> {
+impl<F: Deref<Target: RandomAccess> + Send + Sync> RandomAccess for Slice<F> {
     fn len(&self) -> u64 {
         self.range.end - self.range.start
     }
@@ -131,7 +131,7 @@ impl<F: Deref<Target: ReadAt> + Send + Sync> ReadAt for Slice<F> {
 /// Adapter of a file for the zip crate. A failure of the store is an [`io::Error`] that contains
 /// our [`Error`].
 struct Cursor<'a> {
-    file: &'a dyn ReadAt,
+    file: &'a dyn RandomAccess,
     at: u64,
 }
 
@@ -178,7 +178,7 @@ mod tests {
 
     fn read(bytes: &[u8]) -> std::result::Result<Vec<(String, Vec<u8>)>, &'static str> {
         let contents =
-            |entry: Entry| (entry.name, bytes[entry.range.start as usize..entry.range.end as usize].to_vec());
+            |entry: WebArchiveEntry| (entry.name, bytes[entry.range.start as usize..entry.range.end as usize].to_vec());
         Ok(entries(&Bytes(bytes.to_vec())).unwrap()?.into_iter().map(contents).collect())
     }
 

@@ -8,10 +8,10 @@
 use std::collections::BTreeMap;
 
 use super::memory::A_PROCESS;
-use super::{Costs, Machines};
+use super::{Machines, PredictedCosts};
 use webtwin_base::error::Result;
 use webtwin_core::hamming::close_pairs::Joiner;
-use webtwin_core::hamming::design::batch::{Batch, bits_on_disk, bytes_on_disk};
+use webtwin_core::hamming::design::batch::{BatchCost, bits_on_disk, bytes_on_disk};
 use webtwin_core::hamming::design::width_mask;
 use webtwin_core::hamming::kernels::Level;
 use webtwin_core::hamming::rows::FingerprintRow;
@@ -24,7 +24,7 @@ use webtwin_spill::RowSorter;
 
 /// Numbers of rows of a job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Rows {
+pub struct FingerprintCounts {
     /// Fingerprints of F.
     pub fingerprints: u64,
     /// Queries of Q.
@@ -61,17 +61,17 @@ pub fn file_bytes(fingerprints: u64, f: u32) -> u64 {
 ///
 /// # Errors
 /// Returns any error of [`Sources::find`] and [`Sources::rows`].
-pub fn of_build(job: &Job, machines: &Machines) -> Result<(Rows, Costs)> {
+pub fn of_build(job: &Job, machines: &Machines) -> Result<(FingerprintCounts, PredictedCosts)> {
     let sources = Sources::find(&job.fingerprints.from)?;
     let count = sources.rows()?;
     let f = sources.made.map_or(job.simhash.bits, |made| made.0);
     let (processes, workers) = (machines.count as u64, machines.workers as u64);
-    let build::Held { buckets, writing } = build::held(count, processes, workers);
+    let build::ProcessHoldings { buckets, writing } = build::held(count, processes, workers);
     let allowed = if job.effort.memory_bytes == 0 { u64::MAX } else { job.effort.memory_bytes / 2 };
     let memory_bytes = A_PROCESS + buckets.min(allowed) + writing;
     let between = (u128::from(A_ROW * count) * u128::from(processes - 1) / u128::from(processes)) as u64;
     let spilled_bytes = buckets.saturating_sub(allowed) * processes;
-    let costs = Costs {
+    let costs = PredictedCosts {
         read_bytes: 8 * count,
         exchanged_bytes: between,
         sent_bytes: between,
@@ -86,14 +86,14 @@ pub fn of_build(job: &Job, machines: &Machines) -> Result<(Rows, Costs)> {
         cpu_seconds: BTreeMap::from([("build", count as f64 * BUILD_NS / 1e9)]),
         seconds: BTreeMap::new(),
     };
-    Ok((Rows { fingerprints: count, queries: 0 }, timed(costs, machines)))
+    Ok((FingerprintCounts { fingerprints: count, queries: 0 }, timed(costs, machines)))
 }
 
 /// Predicts the costs of joining F with Q, or with itself, without the pairs of the result.
 ///
 /// # Errors
 /// Returns any error of [`HammingWork::find`] and [`Sources::rows`].
-pub fn of_join(job: &Job, machines: &Machines) -> Result<(Rows, Costs)> {
+pub fn of_join(job: &Job, machines: &Machines) -> Result<(FingerprintCounts, PredictedCosts)> {
     let work = HammingWork::find(job)?;
     let fingerprints = work.set.manifest.count;
     let queries = work.queries.as_ref().map(Sources::rows).transpose()?;
@@ -103,7 +103,7 @@ pub fn of_join(job: &Job, machines: &Machines) -> Result<(Rows, Costs)> {
     let (held, checked, sent, stage, cpu_ns) = match queries {
         // Each process has the tables of all queries, which are broadcast.
         Some(queries) => {
-            let batch = Batch::of(queries as usize, job.hamming.k);
+            let batch = BatchCost::of(queries as usize, job.hamming.k);
             let tables = batch.map_or(0, |batch| batch.table_bytes);
             let ns = batch.map_or(PARTITIONED_NS, |batch| batch.ns_a_fingerprint);
             let held = tables + A_QUERY * queries + workers * A_PIECE;
@@ -120,7 +120,7 @@ pub fn of_join(job: &Job, machines: &Machines) -> Result<(Rows, Costs)> {
             (A_JOINED * own, A_JOINED_AT_MOST * own + 2 * workers * SORTER, A_RUN * others * passes, "2 join", cpu_ns)
         }
     };
-    let costs = Costs {
+    let costs = PredictedCosts {
         read_bytes: (bits_on_disk(fingerprints, set.f) / 8.0 * fingerprints as f64) as u64,
         exchanged_bytes: 0,
         sent_bytes: sent,
@@ -135,7 +135,7 @@ pub fn of_join(job: &Job, machines: &Machines) -> Result<(Rows, Costs)> {
         cpu_seconds: BTreeMap::from([(stage, cpu_ns / 1e9)]),
         seconds: BTreeMap::new(),
     };
-    Ok((Rows { fingerprints, queries: queries.unwrap_or(0) }, timed(costs, machines)))
+    Ok((FingerprintCounts { fingerprints, queries: queries.unwrap_or(0) }, timed(costs, machines)))
 }
 
 /// Bytes of a query in addition to its tables while these are built: row, document, and the places
@@ -160,7 +160,7 @@ const A_JOINED_AT_MOST: u64 = 72;
 /// Bytes of a fingerprint in transit in a pass of the join of F with itself.
 const A_RUN: u64 = 24;
 
-fn timed(mut costs: Costs, machines: &Machines) -> Costs {
+fn timed(mut costs: PredictedCosts, machines: &Machines) -> PredictedCosts {
     let moved = (costs.read_bytes + 2 * costs.spilled_bytes) as f64 / machines.count as f64 / machines.disk;
     let sent = costs.most_sent_bytes as f64 / machines.network;
     let waited = if machines.count > 1 { costs.rounds as f64 * 2.0 * machines.latency } else { 0.0 };

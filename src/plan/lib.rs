@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use sample::Counts;
+use sample::CrawlCounts;
 use webtwin_job::{Job, JobKind};
 
 /// Machines on which a run is planned.
@@ -50,7 +50,7 @@ impl Machines {
 
 /// Predicted costs of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Costs {
+pub struct PredictedCosts {
     /// Bytes of input that all machines read together.
     pub read_bytes: u64,
     /// Bytes of rows that workers send each other; of texts only those between processes.
@@ -92,14 +92,14 @@ const A_LINK_OF_TABLES: u64 = 4;
 const A_DOCUMENT_OF_TABLES: u64 = 60;
 
 /// Predicts the costs of a job that reads a crawl with the given counts.
-pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Costs {
+pub fn of_crawl(job: &Job, counts: &CrawlCounts, machines: &Machines) -> PredictedCosts {
     let volume = volume::of_crawl(job, counts, machines);
     let (memory_bytes, memory_bytes_least) = memory::of_process(job, counts, &volume, machines);
     let spilled_bytes = memory::spilled_bytes(job, counts, machines);
     let [spilled_at_once_bytes, spilled_at_once_bytes_least] = memory::spilled_at_once(job, counts, machines);
     let cpu_seconds = time::cpu_seconds(job, counts, (&volume, spilled_bytes), machines);
     let seconds = time::seconds(counts.read_bytes, &volume, spilled_bytes, &cpu_seconds, machines);
-    Costs {
+    PredictedCosts {
         read_bytes: counts.read_bytes,
         exchanged_bytes: volume.exchanged_bytes,
         sent_bytes: volume.sent_bytes,
@@ -117,7 +117,7 @@ pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Costs {
 }
 
 /// Returns the bytes of the result of a job that reads a crawl.
-pub fn result_bytes(job: &Job, counts: &Counts) -> u64 {
+pub fn result_bytes(job: &Job, counts: &CrawlCounts) -> u64 {
     match job.kind {
         JobKind::Study => A_DOCUMENT_OF_TABLES * counts.held.pages,
         JobKind::Fingerprints => fingerprints::file_bytes(counts.held.pages, job.simhash.bits),

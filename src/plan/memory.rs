@@ -5,9 +5,9 @@
 //! smaller with more machines, so it limits the size of a run.
 
 use super::Machines;
-use super::sample::Counts;
+use super::sample::CrawlCounts;
 use super::volume::{Volume, on_the_way};
-use webtwin_dataflow::memory_estimate::{A_FEATURE, MemoryEstimate, beside_shelf_when_found};
+use webtwin_dataflow::memory_estimate::{A_FEATURE, MemoryEstimate, bytes_of_tables};
 use webtwin_dataflow::pairs::minhash_pairs;
 use webtwin_dataflow::shuffle::memory::{A_WORKER_AT_REST, at_rest};
 use webtwin_job::{Job, JobKind, Measure};
@@ -58,13 +58,13 @@ const A_LINK_EVERYWHERE: u64 = 20;
 const A_DOCUMENT_EVERYWHERE: u64 = 60;
 
 /// Returns the estimate of the data that one of the processes owns.
-fn own(counts: &Counts, machines: &Machines) -> MemoryEstimate {
+fn own(counts: &CrawlCounts, machines: &Machines) -> MemoryEstimate {
     counts.held.map(|n| n.div_ceil(machines.count as u64))
 }
 
 /// Returns the bytes of the largest process, within the limit if there is one and if tables can be
 /// built within it; and the minimum bytes of a run.
-pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machines) -> (u64, u64) {
+pub fn of_process(job: &Job, counts: &CrawlCounts, volume: &Volume, machines: &Machines) -> (u64, u64) {
     let (own, workers) = (own(counts, machines), machines.workers);
     let others = if machines.count > 1 { CONNECTIONS + A_PEER * (machines.count as u64 - 1) } else { 0 };
     let blocks = A_WORKER.min(volume.exchanged_bytes / machines.peers()) * workers as u64;
@@ -75,12 +75,12 @@ pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machin
     // Bytes in addition to the local pages: of data that is spilled if memory is limited, and of
     // data that is not. Then the bytes of the local pages that remain after pairs are found, and
     // bytes that are always needed.
-    let shelf = own.shelf_bytes();
+    let local_pages = own.local_pages_bytes();
     let (spillable, fixed, left, always) = match job.kind {
-        JobKind::Fingerprints => (0, 0, shelf, A_PAGE_SETTLED * own.pages + A_ROW_OF_DIRECTORY * all_pages),
+        JobKind::Fingerprints => (0, 0, local_pages, A_PAGE_SETTLED * own.pages + A_ROW_OF_DIRECTORY * all_pages),
         JobKind::Study => {
             let web = A_LINK_EVERYWHERE * counts.links_within + A_DOCUMENT_EVERYWHERE * all_pages;
-            (own.beside_shelf_bytes(job), web, shelf, A_PAGE_SETTLED * own.pages)
+            (own.bytes_besides_local_pages(job), web, local_pages, A_PAGE_SETTLED * own.pages)
         }
         _ => {
             // A single process has no pages of other processes. Any process may collect the largest
@@ -88,7 +88,7 @@ pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machin
             let others_pages = all_pages - own.pages;
             let counts_of_workers = A_PAGE_OF_COUNTS * (workers as u64 - 1) * all_pages;
             let at_first = if job.effort.memory_bytes > 0 { 0 } else { A_PAGE_AT_FIRST };
-            let told = counts_of_workers
+            let message = counts_of_workers
                 + (A_PAGE_EVERYWHERE + at_first) * others_pages
                 + A_PAGE_IN_FILE * others_pages.min(PAGES_OF_FILE);
             let by_measure = match job.similar.by {
@@ -96,27 +96,27 @@ pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machin
                 Measure::Hamming => 84 * own.pages,
                 Measure::Given => 0,
                 Measure::Minhash => keys,
-                Measure::Overlap | Measure::Both => own.beside_shelf_bytes(job),
+                Measure::Overlap | Measure::Both => own.bytes_besides_local_pages(job),
             };
             let by_measure = by_measure.max(A_FEATURE * own.features);
-            let found = beside_shelf_when_found(own.pages, all_pages, links, workers, job.effort.memory_bytes > 0);
-            (by_measure, found, MemoryEstimate { resolved: links, ..own }.settled_bytes(), told)
+            let found = bytes_of_tables(own.pages, all_pages, links, workers, job.effort.memory_bytes > 0);
+            (by_measure, found, MemoryEstimate { resolved: links, ..own }.settled_bytes(), message)
         }
     };
     let base = A_PROCESS + blocks + others + always;
-    let most = (base + (shelf + spillable).max(left + fixed)).max(least);
+    let most = (base + (local_pages + spillable).max(left + fixed)).max(least);
     match job.effort.memory_bytes {
         0 => (most, least),
-        allowed => (most.min(allowed.max(base + own.least_shelf_bytes(workers) + fixed)), least),
+        allowed => (most.min(allowed.max(base + own.min_local_pages_bytes(workers) + fixed)), least),
     }
 }
 
 /// Returns the minimum bytes of a run, and the bytes of keys of bands, of one process.
-pub fn least_bytes(job: &Job, counts: &Counts, machines: &Machines) -> (u64, u64) {
+pub fn least_bytes(job: &Job, counts: &CrawlCounts, machines: &Machines) -> (u64, u64) {
     let own = own(counts, machines);
     if job.kind == JobKind::Fingerprints {
         let settled = A_PAGE_SETTLED * own.pages + A_ROW_OF_DIRECTORY * counts.held.pages;
-        return (at_rest(machines.workers) + own.least_shelf_bytes(machines.workers) + settled, 0);
+        return (at_rest(machines.workers) + own.min_local_pages_bytes(machines.workers) + settled, 0);
     }
     let least = own.least_bytes(counts.held.pages, machines.workers);
     match job.similar.by {
@@ -136,7 +136,7 @@ pub fn least_bytes(job: &Job, counts: &Counts, machines: &Machines) -> (u64, u64
 
 /// Returns the bytes of spill files that the largest process has at the same time: the maximum, and
 /// the minimum if the disk is too small for more.
-pub fn spilled_at_once(job: &Job, counts: &Counts, machines: &Machines) -> [u64; 2] {
+pub fn spilled_at_once(job: &Job, counts: &CrawlCounts, machines: &Machines) -> [u64; 2] {
     let allowed = job.effort.memory_bytes;
     if allowed == 0 || job.kind == JobKind::Fingerprints {
         return [0; 2];
@@ -146,7 +146,7 @@ pub fn spilled_at_once(job: &Job, counts: &Counts, machines: &Machines) -> [u64;
 }
 
 /// Returns the bytes that all processes write to spill files.
-pub fn spilled_bytes(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
+pub fn spilled_bytes(job: &Job, counts: &CrawlCounts, machines: &Machines) -> u64 {
     let allowed = job.effort.memory_bytes;
     if allowed == 0 || job.kind == JobKind::Fingerprints {
         return 0;
@@ -156,6 +156,6 @@ pub fn spilled_bytes(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
     let rows = own(counts, machines).spilled_bytes(job, counts.held.pages, machines.workers, allowed);
     // About as many bytes as are sent wait on disk, because each step spills the data that the next
     // steps do not read, independent of the limit. Measured.
-    let put_aside = if job.kind == JobKind::Study { 0 } else { on_the_way(job, counts) };
-    machines.count as u64 * (rows + keys) + put_aside
+    let parked_bytes = if job.kind == JobKind::Study { 0 } else { on_the_way(job, counts) };
+    machines.count as u64 * (rows + keys) + parked_bytes
 }

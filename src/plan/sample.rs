@@ -17,13 +17,13 @@ use webtwin_dataflow::reading::captures::host;
 use webtwin_dataflow::reading::ingest::{Queue, read};
 use webtwin_dataflow::reading::worker_pages::WorkerPages;
 use webtwin_dataflow::study;
-use webtwin_engine::{Cluster, run as run_on};
-use webtwin_job::{Digest, Effort, Job, JobKind, Overlap};
-use webtwin_pages::work_items::{Sample, Sampled as Kind, Work, WorkItem};
+use webtwin_engine::{ClusterLayout, run as run_on};
+use webtwin_job::{Effort, Job, JobDigest, JobKind, OverlapSettings};
+use webtwin_pages::work_items::{Sample, SampleItem, WorkItem, WorkList};
 
 /// Size of a crawl.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Counts {
+pub struct CrawlCounts {
     /// Pages, chunks, links and pairs.
     #[serde(flatten)]
     pub held: MemoryEstimate,
@@ -38,13 +38,13 @@ pub struct Counts {
     pub read_cpu_seconds: f64,
 }
 
-impl Counts {
+impl CrawlCounts {
     /// Scales the counts to a crawl of `pages` pages with the same proportions, including the
     /// number of copies of each page.
-    pub fn of_pages(&self, pages: u64) -> Counts {
+    pub fn of_pages(&self, pages: u64) -> CrawlCounts {
         let by = pages as f64 / self.held.pages.max(1) as f64;
         let of = |n: u64| (n as f64 * by) as u64;
-        Counts {
+        CrawlCounts {
             held: MemoryEstimate { pages, on_disk: 0, ..self.held.map(of) },
             heavy_thousandths: self.heavy_thousandths,
             links_within: of(self.links_within),
@@ -56,7 +56,7 @@ impl Counts {
     /// Returns the counts of a crawl of `pages` pages, scaled from a real crawl of mirrored manuals
     /// with 105,623 pages in 604 MB of WARC.gz. The counts are those of the default job, or of a
     /// job by shingles. They replace a sample if the crawl does not exist yet.
-    pub fn of_real_crawl(pages: u64, job: &Job) -> Counts {
+    pub fn of_real_crawl(pages: u64, job: &Job) -> CrawlCounts {
         let held = MemoryEstimate {
             pages: 105_623,
             captures: 25_000_000,
@@ -69,16 +69,16 @@ impl Counts {
             on_disk: 0,
         };
         let read_bytes = 603_824_563;
-        Counts { held, heavy_thousandths: 1000, links_within: 2_392_855, read_bytes, read_cpu_seconds: 0.0 }
+        CrawlCounts { held, heavy_thousandths: 1000, links_within: 2_392_855, read_bytes, read_cpu_seconds: 0.0 }
             .of_pages(pages)
     }
 }
 
 /// Result of reading a sample.
 #[derive(Debug, Clone, Copy)]
-pub struct Sampled {
+pub struct SampleReport {
     /// Expected counts of the whole input.
-    pub counts: Counts,
+    pub counts: CrawlCounts,
     /// Fraction of the input that was read.
     pub share: f64,
 }
@@ -91,32 +91,32 @@ pub struct Sampled {
 /// # Cost
 /// One thread reads the sample and holds it in memory, regardless of the memory limit of the job.
 /// The limit is about the whole crawl, which is larger than the sample.
-pub fn sampled(work: Work, job: &Job, sample_items: usize) -> Result<Sampled> {
+pub fn sampled(work: WorkList, job: &Job, sample_items: usize) -> Result<SampleReport> {
     let bytes = work.weight();
     let Sample { work: sample, kinds } = work.sample(sample_items);
     let share_of = |weight: u64| weight as f64 / bytes.max(1) as f64;
     let share = share_of(sample.weight());
     let places: Vec<&WorkItem> =
-        sample.items.iter().zip(&kinds).filter(|(_, kind)| **kind != Kind::Whole).map(|row| row.0).collect();
+        sample.items.iter().zip(&kinds).filter(|(_, kind)| **kind != SampleItem::Whole).map(|row| row.0).collect();
     let (sampled, share_of_places) = (places.len(), share_of(places.iter().map(|item| item.weight()).sum()));
     // The number of places there would be if the whole input were read in places like these.
     let all_places = if sampled > 0 { (sampled as f64 / share_of_places).round() as usize } else { 0 };
     // The sample is read without a memory limit, so that nothing of it is refused or spilled.
     let job = Job { effort: Effort { memory_bytes: 0, ..job.effort.clone() }, ..job.clone() };
-    let (digest, queue) = (Digest::of(&job), Queue::new(sample));
+    let (digest, queue) = (JobDigest::of(&job), Queue::new(sample));
     let shared = (Arc::new(job), queue, kinds);
-    let mut read_alone = run_on(&Cluster::local(1), 0, digest.0, move |net| {
+    let mut read_alone = run_on(&ClusterLayout::local(1), 0, digest.0, move |net| {
         let (job, queue, kinds) = &shared;
         let before = build_info::cpu_seconds();
-        let shelf = read(net, queue, job)?;
+        let local_pages = read(net, queue, job)?;
         let cpu_seconds = build_info::cpu_seconds() - before;
-        let within = share_within(&shelf, kinds, share)?;
-        Ok((MemoryEstimate::on(&shelf), pairs(&shelf, kinds, job, share_of_places)?, within, cpu_seconds))
+        let within = share_within(&local_pages, kinds, share)?;
+        Ok((MemoryEstimate::on(&local_pages), pairs(&local_pages, kinds, job, share_of_places)?, within, cpu_seconds))
     })?;
     let (held, pairs, share_within, cpu_seconds) = read_alone.swap_remove(0);
     let scaled = |n: u64, share: f64| if share > 0.0 { (n as f64 / share) as u64 } else { 0 };
     let links = scaled(held.links, share);
-    let counts = Counts {
+    let counts = CrawlCounts {
         held: MemoryEstimate {
             pairs: scaled(pairs.within, share_of_places) + pairs.across_all(sampled, all_places),
             on_disk: 0,
@@ -127,18 +127,19 @@ pub fn sampled(work: Work, job: &Job, sample_items: usize) -> Result<Sampled> {
         read_bytes: bytes,
         read_cpu_seconds: if share > 0.0 { cpu_seconds / share } else { 0.0 },
     };
-    Ok(Sampled { counts, share })
+    Ok(SampleReport { counts, share })
 }
 
 /// Returns the fraction of links that lead to another page of the crawl, computed from whole work
 /// items. A target is in the same item, or in another item of which the sample contains the
 /// fraction `share`.
-fn share_within(shelf: &WorkerPages, kinds: &[Kind], share: f64) -> Result<f64> {
-    let item_of: HashMap<u64, u32> = shelf.captures.map(|page| (page.doc_id, page.item)).collect::<Result<_>>()?;
+fn share_within(local_pages: &WorkerPages, kinds: &[SampleItem], share: f64) -> Result<f64> {
+    let item_of: HashMap<u64, u32> =
+        local_pages.captures.map(|page| (page.doc_id, page.item)).collect::<Result<_>>()?;
     let (mut links, mut within, mut elsewhere) = (0u64, 0u64, 0u64);
-    let mut links_of = shelf.links.reader();
-    let pages = shelf.captures.map(|page| (page.slot, page.item)).collect::<Result<Vec<_>>>()?;
-    for (slot, page_item) in pages.into_iter().filter(|page| kinds[page.1 as usize] != Kind::Place) {
+    let mut links_of = local_pages.links.reader();
+    let pages = local_pages.captures.map(|page| (page.slot, page.item)).collect::<Result<Vec<_>>>()?;
+    for (slot, page_item) in pages.into_iter().filter(|page| kinds[page.1 as usize] != SampleItem::Place) {
         for doc_id in links_of.get(slot as usize)? {
             links += 1;
             match item_of.get(doc_id) {
@@ -156,7 +157,7 @@ fn share_within(shelf: &WorkerPages, kinds: &[Kind], share: f64) -> Result<f64> 
 ///
 /// A chunk on many pages of a host, or of the crawl, is on few pages of a sample. So the limits on
 /// pages of a chunk are scaled down.
-fn pairs(shelf: &WorkerPages, kinds: &[Kind], job: &Job, share: f64) -> Result<SamplePairs> {
+fn pairs(local_pages: &WorkerPages, kinds: &[SampleItem], job: &Job, share: f64) -> Result<SamplePairs> {
     let settings = if job.kind == JobKind::Study { study::overlap_settings() } else { job.overlap };
     // One more than the expected number for a chunk at the limit, because the sample may contain
     // more of its pages by chance.
@@ -164,25 +165,28 @@ fn pairs(shelf: &WorkerPages, kinds: &[Kind], job: &Job, share: f64) -> Result<S
         0 => 0,
         most => ((f64::from(most) * share) as u32 + 1).clamp(least, most.max(least)),
     };
-    let settings = Overlap {
+    let settings = OverlapSettings {
         template_pages: of_sample(settings.template_pages, 1),
         max_documents: of_sample(settings.max_documents, 2),
         ..settings
     };
     let mut numbers = BTreeMap::new();
     let (mut hosts, mut items): (Vec<HostId>, Vec<u32>) = Default::default();
-    shelf.captures.each(|capture| {
+    local_pages.captures.each(|capture| {
         let next = HostId::from_index(numbers.len());
         hosts.push(*numbers.entry(host(capture.url()).to_string()).or_insert(next));
         items.push(capture.item);
     })?;
     let mut seen = BTreeSet::new();
-    let mut copies = PageSet::new(shelf.exact.len(), |_| false);
+    let mut copies = PageSet::new(local_pages.exact.len(), |_| false);
     // The pages of a sample are numbered by their slots: in the order of reading, item by item.
-    let pages = || Page::first(shelf.exact.len());
-    let is_in_place = |page: &Page| kinds[items[*page] as usize] != Kind::Whole;
-    pages().filter(is_in_place).filter(|&page| !seen.insert(shelf.exact[page])).for_each(|page| copies.insert(page));
-    let (mut fprints, mut table) = (shelf.fprints.reader(), Vec::new());
+    let pages = || Page::first(local_pages.exact.len());
+    let is_in_place = |page: &Page| kinds[items[*page] as usize] != SampleItem::Whole;
+    pages()
+        .filter(is_in_place)
+        .filter(|&page| !seen.insert(local_pages.exact[page]))
+        .for_each(|page| copies.insert(page));
+    let (mut fprints, mut table) = (local_pages.fprints.reader(), Vec::new());
     for page in pages().filter(is_in_place) {
         table.extend(fprints.get(page.index())?.iter().map(|&fprint| FPrintDocId::new(fprint, page)));
     }

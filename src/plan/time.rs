@@ -20,9 +20,9 @@
 use std::collections::BTreeMap;
 
 use super::Machines;
-use super::sample::Counts;
+use super::sample::CrawlCounts;
 use super::volume::Volume;
-use webtwin_dataflow::clusters::second_look;
+use webtwin_dataflow::clusters::context_pairs;
 use webtwin_job::{Job, JobKind, Measure};
 
 /// Name of the first stage, as in manifests.
@@ -61,7 +61,7 @@ const FIND_FEATURE: f64 = 0.12;
 
 /// Microseconds that each process except the first takes for a page, for the data that every
 /// process holds about every page.
-const TELL_PAGE: f64 = 0.5;
+const SEND_PAGE: f64 = 0.5;
 
 /// Microseconds of a byte that is sent to another process, at both ends.
 const SEND_BYTE: f64 = 0.0031;
@@ -90,7 +90,7 @@ const WRITE_DOCUMENT: f64 = 1.5;
 /// Returns the processor seconds of all processes, by stage.
 pub fn cpu_seconds(
     job: &Job,
-    counts: &Counts,
+    counts: &CrawlCounts,
     (volume, spilled_bytes): (&Volume, u64),
     machines: &Machines,
 ) -> BTreeMap<&'static str, f64> {
@@ -98,10 +98,10 @@ pub fn cpu_seconds(
     let us = |n: u64, each: f64| n as f64 * each / 1e6;
     let read = if counts.read_cpu_seconds > 0.0 { counts.read_cpu_seconds } else { us(held.pages, READ_PAGE) };
     let overlap = us(held.tuples, FIND_CHUNK) + us(held.pairs, FIND_PAIR);
-    let told = us(held.pages * (machines.count as u64 - 1), TELL_PAGE) + us(volume.sent_bytes, SEND_BYTE);
+    let message = us(held.pages * (machines.count as u64 - 1), SEND_PAGE) + us(volume.sent_bytes, SEND_BYTE);
     let (find, write) = match job.kind {
         JobKind::Fingerprints => (us(held.pages, 2.0), us(held.pages, 1.0)),
-        JobKind::Study => (overlap + us(counts.links_within, FIND_LINK) + told, us(held.pages, WRITE_DOCUMENT)),
+        JobKind::Study => (overlap + us(counts.links_within, FIND_LINK) + message, us(held.pages, WRITE_DOCUMENT)),
         _ => {
             let measure = match job.similar.by {
                 Measure::Overlap | Measure::Both => overlap,
@@ -113,13 +113,13 @@ pub fn cpu_seconds(
                 }
                 Measure::Minhash => us(held.shingles, FIND_SHINGLE),
             };
-            let again = match second_look::is_asked_for(job) {
+            let again = match context_pairs::is_asked_for(job) {
                 true => us(held.pages, FIND_PAGE_AGAIN) + us(counts.links_within, FIND_LINK_AGAIN),
                 false => 0.0,
             };
             let weighed = us(held.features, FIND_FEATURE);
             let find =
-                us(held.pages, FIND_PAGE) + us(counts.links_within, FIND_LINK) + again + weighed + measure + told;
+                us(held.pages, FIND_PAGE) + us(counts.links_within, FIND_LINK) + again + weighed + measure + message;
             (find, us(held.pages, WRITE_PAGE))
         }
     };

@@ -7,9 +7,9 @@
 //! if the web is small.
 
 use super::Machines;
-use super::sample::Counts;
+use super::sample::CrawlCounts;
 use webtwin_core::overlap::rows::{Row32, Row64};
-use webtwin_dataflow::clusters::second_look;
+use webtwin_dataflow::clusters::context_pairs;
 use webtwin_dataflow::memory_estimate::A_FEATURE;
 use webtwin_dataflow::pairs::minhash_pairs;
 use webtwin_dataflow::shuffle::{components, page_counts};
@@ -62,7 +62,7 @@ const A_SHINGLE_FETCHED: u64 = 2;
 
 /// Bytes of a page that are sent to each other process: its row of the directory, its clusters,
 /// counts of its chunks. Measured.
-const A_PAGE_TOLD: u64 = 85;
+const A_PAGE_SENT: u64 = 85;
 
 /// Bytes of a page that the first process distributes to the other processes, which broadcast them:
 /// labels of clusters, which the first process computes. Measured.
@@ -82,7 +82,7 @@ const MERGES: u64 = 5;
 /// Bytes of a page that is sent to the owner of its place, and (next constant) additional rounds if
 /// there are many such rows. Measured.
 const A_PAGE_BY_PLACE: u64 = 60;
-const LAID_DOWN: u64 = 8;
+const PARTITIONED_ROW: u64 = 8;
 
 /// Traffic of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,41 +100,41 @@ pub struct Volume {
 impl Volume {
     /// Computes the traffic from three kinds of data. The first kind are bytes of rows that go to
     /// any worker with equal probability: of numbers, and of texts, which are passed without a copy
-    /// within a process. The second kind (`told`) is sent to each other process. The third kind
+    /// within a process. The second kind (`message`) is sent to each other process. The third kind
     /// (`dealt`) is distributed by the first process to all processes.
-    pub fn new(([numbers, texts], told, dealt): ([u64; 2], u64, u64), rounds: u64, machines: &Machines) -> Volume {
+    pub fn new(([numbers, texts], message, dealt): ([u64; 2], u64, u64), rounds: u64, machines: &Machines) -> Volume {
         let others = |all: u64| move |bytes: u64| (u128::from(bytes) * u128::from(all - 1) / u128::from(all)) as u64;
         let processes = machines.count as u64;
         let between = others(processes)(numbers + texts);
-        let (told_each, dealt) = (told * (processes - 1), others(processes)(dealt));
+        let (sent_each, dealt) = (message * (processes - 1), others(processes)(dealt));
         Volume {
-            exchanged_bytes: others(machines.peers())(numbers) + others(processes)(texts) + told_each + dealt,
-            sent_bytes: between + told_each + dealt,
-            most_sent_bytes: (between + told_each) / processes + dealt,
+            exchanged_bytes: others(machines.peers())(numbers) + others(processes)(texts) + sent_each + dealt,
+            sent_bytes: between + sent_each + dealt,
+            most_sent_bytes: (between + sent_each) / processes + dealt,
             rounds,
         }
     }
 }
 
 /// Predicts the traffic of a job that reads a crawl.
-pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Volume {
+pub fn of_crawl(job: &Job, counts: &CrawlCounts, machines: &Machines) -> Volume {
     let held = &counts.held;
     let row = if job.chunks.bits <= 32 { size_of::<Row32>() } else { size_of::<Row64>() } as u64;
     // Pages that cannot share T chunks with any other page are removed before pairs are generated.
     let pairs = (u128::from(held.pairs) * u128::from(counts.heavy_thousandths) / 1000) as u64;
     let overlap = row * held.tuples + A_PAIR * pairs;
     let (settled, captures) = (A_NUMBER * held.pages, A_CAPTURE * held.pages);
-    let (to_owners, told, dealt) = match job.kind {
+    let (to_owners, message, dealt) = match job.kind {
         JobKind::Fingerprints => {
             // Within a process, one worker collects the broadcast data.
-            let told = A_ROW_OF_DIRECTORY * held.pages;
-            ([settled + captures + told, 0], told, 0)
+            let message = A_ROW_OF_DIRECTORY * held.pages;
+            ([settled + captures + message, 0], message, 0)
         }
         JobKind::Study => {
             let links = A_LINK * counts.links_within;
             let texts = A_DOCUMENT_WRITTEN * held.pages;
             let numbers = settled + captures + A_DOCUMENT * held.pages + links + overlap;
-            ([numbers, texts], STUDY_TOLD * held.pages + links, A_DOCUMENT_DEALT * held.pages)
+            ([numbers, texts], STUDY_SENT * held.pages + links, A_DOCUMENT_DEALT * held.pages)
         }
         _ => {
             let found = found(job, counts);
@@ -145,19 +145,19 @@ pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Volume {
             let features = 2 * A_FEATURE * held.features;
             (
                 [settled + captures + found + measure + features, texts],
-                A_PAGE_TOLD * held.pages,
+                A_PAGE_SENT * held.pages,
                 A_PAGE_DEALT * held.pages,
             )
         }
     };
-    Volume::new((to_owners, told, dealt), rounds(job, counts, machines), machines)
+    Volume::new((to_owners, message, dealt), rounds(job, counts, machines), machines)
 }
 
 /// Returns the bytes of pages and links that are sent to be joined after pairs are found, including
 /// rows that stay at their worker.
-fn found(job: &Job, counts: &Counts) -> u64 {
+fn found(job: &Job, counts: &CrawlCounts) -> u64 {
     let (pages, links) = (counts.held.pages, counts.links_within);
-    let again = match second_look::is_asked_for(job) {
+    let again = match context_pairs::is_asked_for(job) {
         true => A_PAGE_FOUND_AGAIN * pages + A_LINK_FOUND_AGAIN * links,
         false => 0,
     };
@@ -166,14 +166,14 @@ fn found(job: &Job, counts: &Counts) -> u64 {
 
 /// Returns the bytes that the main job sends to be joined after pairs are found, with captures and
 /// with texts that are written.
-pub(super) fn on_the_way(job: &Job, counts: &Counts) -> u64 {
+pub(super) fn on_the_way(job: &Job, counts: &CrawlCounts) -> u64 {
     found(job, counts) + (A_CAPTURE + A_PAGE_WRITTEN) * counts.held.pages
 }
 
 /// Bytes of a document that are sent to each other process of a study.
-const STUDY_TOLD: u64 = 60;
+const STUDY_SENT: u64 = 60;
 
-fn of_measure(job: &Job, counts: &Counts, overlap: u64, machines: &Machines) -> u64 {
+fn of_measure(job: &Job, counts: &CrawlCounts, overlap: u64, machines: &Machines) -> u64 {
     let held = &counts.held;
     // The context pass fetches chunks, and so does the comparison of pages to skip with the pages
     // that are kept.
@@ -212,7 +212,7 @@ const GIVEN: u64 = 6;
 /// the steps that every job of a kind has, which are measured; of the rounds in which long lists
 /// with a count for each page are added up part by part; and of the rounds in which the forests of
 /// processes are merged and labels are distributed.
-fn rounds(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
+fn rounds(job: &Job, counts: &CrawlCounts, machines: &Machines) -> u64 {
     let pages = counts.held.pages;
     let steps = match (job.kind, job.similar.by) {
         (JobKind::Fingerprints, _) => return 17,
@@ -221,8 +221,8 @@ fn rounds(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
         (_, Measure::Signatures) => 93,
         (_, Measure::Minhash) => 97,
         (_, Measure::Given) => 80,
-        (_, Measure::Overlap) if second_look::is_asked_for(job) => 120,
-        (_, Measure::Both) if second_look::is_asked_for(job) => 129,
+        (_, Measure::Overlap) if context_pairs::is_asked_for(job) => 120,
+        (_, Measure::Both) if context_pairs::is_asked_for(job) => 129,
         (_, Measure::Overlap) => 87,
         (_, Measure::Both) => 96,
     };
@@ -231,7 +231,7 @@ fn rounds(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
     // If the rows of pages by place do not fit into one partition, their number is exchanged before
     // they are sent.
     let are_many = A_PAGE_BY_PLACE * pages / machines.peers() > PARTITION_BYTES;
-    let told = if are_many && second_look::is_asked_for(job) { LAID_DOWN } else { 0 };
+    let message = if are_many && context_pairs::is_asked_for(job) { PARTITIONED_ROW } else { 0 };
     let is_long = !page_counts::is_short(pages as usize * size_of::<u32>(), machines.peers() as usize);
     let main = if job.kind == JobKind::Study { 1 } else { 2 };
     let added = if machines.peers() > 1 && is_long { SUMS * main } else { 0 };
@@ -240,7 +240,7 @@ fn rounds(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
         processes if components::are_shared(pages as usize, processes) => 4 * main,
         processes => 4 * main + u64::from(processes.next_power_of_two().ilog2() + 1) * MERGES * main,
     };
-    steps + told + added + merged
+    steps + message + added + merged
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use nix::sys::resource::{Resource, setrlimit};
 
-use webtwin_job::Limits;
+use webtwin_job::RecordLimits;
 
 /// Limits the processor time, the memory, and the file size of this process.
 ///
@@ -11,7 +11,7 @@ use webtwin_job::Limits;
 ///
 /// # Errors
 /// Returns any error of the system.
-pub fn set(limits: &Limits) -> std::io::Result<()> {
+pub fn set(limits: &RecordLimits) -> std::io::Result<()> {
     // The hard limit is one second higher, because at the hard limit the system kills the process
     // with SIGKILL, which does not identify the cause.
     setrlimit(Resource::RLIMIT_CPU, limits.printed_seconds, limits.printed_seconds + 1)?;

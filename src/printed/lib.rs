@@ -1,6 +1,6 @@
 //! Text of documents made for paper: the code of the helper process, which reads one document.
 //!
-//! Input: a PDF or PostScript document on stdin. Output on stdout: for PDF an [`Answer`] in JSON,
+//! Input: a PDF or PostScript document on stdin. Output on stdout: for PDF an [`HelperAnswer`] in JSON,
 //! for PostScript plain text. [`webtwin_pages::helper`] starts the process and interprets its exit
 //! status.
 //!
@@ -23,10 +23,10 @@ use std::io::{Read, Write, stdin, stdout};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use webtwin_job::Limits;
-#[cfg(feature = "pdf")]
-use webtwin_pages::helper::Answer;
+use webtwin_job::RecordLimits;
 use webtwin_pages::helper::GHOSTSCRIPT;
+#[cfg(feature = "pdf")]
+use webtwin_pages::helper::HelperAnswer;
 
 /// Stack of the thread that reads a PDF, in bytes. Deeper recursion ends the process.
 #[cfg(feature = "pdf")]
@@ -37,14 +37,14 @@ const STACK_BYTES: usize = 64 << 20;
 /// # Errors
 /// Returns any error of the system. A document that exceeds the limits ends the process.
 #[cfg(feature = "pdf")]
-pub fn pdf(limits: Limits) -> std::io::Result<()> {
+pub fn pdf(limits: RecordLimits) -> std::io::Result<()> {
     bounds::set(&limits)?;
     // Messages of a panicking reader are of no use to the caller.
     std::panic::set_hook(Box::new(|_| ()));
     let mut bytes = Vec::new();
     stdin().lock().read_to_end(&mut bytes)?;
     let reader = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || pdf::read(&bytes, &limits))?;
-    let answer: Answer = reader.join().unwrap_or_else(|_| pdf::unreadable("its reader has failed"));
+    let answer: HelperAnswer = reader.join().unwrap_or_else(|_| pdf::unreadable("its reader has failed"));
     let mut out = stdout().lock();
     serde_json::to_writer(&mut out, &answer)?;
     out.flush()
@@ -55,7 +55,7 @@ pub fn pdf(limits: Limits) -> std::io::Result<()> {
 ///
 /// # Errors
 /// Returns only if the system fails, with its error.
-pub fn postscript(limits: &Limits) -> std::io::Result<Infallible> {
+pub fn postscript(limits: &RecordLimits) -> std::io::Result<Infallible> {
     bounds::set(limits)?;
     // Output of the PostScript program itself goes to stderr, because it is not text of the
     // document.

@@ -23,7 +23,7 @@ const NUMBER_BYTES: usize = 64;
 
 /// An object in the bytes of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct PdfObject {
     /// Number of the object.
     pub number: u32,
     /// Generation of the object.
@@ -46,7 +46,7 @@ struct Start {
 }
 
 /// Returns the objects in their order in the file. Several may have the same number.
-pub(crate) fn find(bytes: &[u8]) -> Vec<Found> {
+pub(crate) fn find(bytes: &[u8]) -> Vec<PdfObject> {
     let starts: Vec<Start> = memmem::find_iter(bytes, b"obj").filter_map(|at| start(bytes, at)).collect();
     let bodies: HashMap<u32, usize> = starts.iter().map(|start| (start.number, start.body)).collect();
     let mut ends = StreamEnds { bytes, next: None };
@@ -55,7 +55,7 @@ pub(crate) fn find(bytes: &[u8]) -> Vec<Found> {
     while let Some(&Start { number, generation, offset, body }) = starts.get(at) {
         at += 1;
         let end = starts.get(at).map_or(bytes.len(), |next| next.offset);
-        let mut object = Found { number, generation, offset, body: body..end, data: None };
+        let mut object = PdfObject { number, generation, offset, body: body..end, data: None };
         if let Some((head, data)) = stream_start(&bytes[..end], body) {
             let end = match length(&bytes[body..head], bytes, &bodies).and_then(|length| data.checked_add(length)) {
                 Some(end) if is_stream_end(bytes, end) => end,

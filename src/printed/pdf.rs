@@ -19,16 +19,16 @@ use pdf_extract::{
 };
 
 use super::repair;
-use webtwin_job::Limits;
-use webtwin_pages::helper::{Answer, Document, pdf_start};
+use webtwin_job::RecordLimits;
+use webtwin_pages::helper::{DocumentText, HelperAnswer, pdf_start};
 use webtwin_pages::record::Reason;
 
 /// Maximum number of characters of a title.
 const TITLE_CHARACTERS: usize = 1000;
 
 /// Makes the answer for a document that cannot be read.
-pub fn unreadable(why: impl Into<String>) -> Answer {
-    Answer::Refused(Reason::PdfDamaged, why.into())
+pub fn unreadable(why: impl Into<String>) -> HelperAnswer {
+    HelperAnswer::Refused(Reason::PdfDamaged, why.into())
 }
 
 /// Returns the text, title and links of a PDF. A document of which a part cannot be read is
@@ -37,7 +37,7 @@ pub fn unreadable(why: impl Into<String>) -> Answer {
 /// # Cost
 /// Time and memory are determined by the document and unbounded here, so the caller must limit the
 /// process.
-pub fn read(bytes: &[u8], limits: &Limits) -> Answer {
+pub fn read(bytes: &[u8], limits: &RecordLimits) -> HelperAnswer {
     let Some(start) = pdf_start(bytes) else { return unreadable("it has no %PDF-") };
     let bytes = &bytes[start..];
     let (answer, is_sound) = match caught(|| Pdf::load_mem(bytes)) {
@@ -49,18 +49,20 @@ pub fn read(bytes: &[u8], limits: &Limits) -> Answer {
         None => (unreadable("its reader has failed"), true),
     };
     let text_bytes = match &answer {
-        Answer::Refused(Reason::PdfTooLarge, _) => return answer,
-        Answer::Refused(Reason::PdfDamaged, _) => 0,
-        Answer::Document(document) if !(document.is_whole && is_sound) => document.text.len(),
-        Answer::Refused(..) if !is_sound => 0,
-        Answer::Document(_) | Answer::Refused(..) => return answer,
+        HelperAnswer::Refused(Reason::PdfTooLarge, _) => return answer,
+        HelperAnswer::Refused(Reason::PdfDamaged, _) => 0,
+        HelperAnswer::Document(document) if !(document.is_whole && is_sound) => document.text.len(),
+        HelperAnswer::Refused(..) if !is_sound => 0,
+        HelperAnswer::Document(_) | HelperAnswer::Refused(..) => return answer,
     };
     match caught(|| repair::document(bytes)).flatten().map(|pdf| read_loaded(pdf, limits)) {
-        Some(Answer::Document(repaired)) if repaired.text.len() > text_bytes => {
-            Answer::Document(Document { is_whole: false, ..repaired })
+        Some(HelperAnswer::Document(repaired)) if repaired.text.len() > text_bytes => {
+            HelperAnswer::Document(DocumentText { is_whole: false, ..repaired })
         }
         // The reason why the repaired document has no text is more specific.
-        Some(refused @ Answer::Refused(..)) if matches!(answer, Answer::Refused(Reason::PdfDamaged, _)) => refused,
+        Some(refused @ HelperAnswer::Refused(..)) if matches!(answer, HelperAnswer::Refused(Reason::PdfDamaged, _)) => {
+            refused
+        }
         _ => answer,
     }
 }
@@ -79,7 +81,7 @@ fn has_lost_objects(pdf: &Pdf) -> bool {
 }
 
 /// Returns the text, title and links of a loaded document.
-fn read_loaded(mut pdf: Pdf, limits: &Limits) -> Answer {
+fn read_loaded(mut pdf: Pdf, limits: &RecordLimits) -> HelperAnswer {
     if pdf.is_encrypted() {
         match caught(|| pdf.decrypt("")) {
             Some(Ok(())) => (),
@@ -89,7 +91,7 @@ fn read_loaded(mut pdf: Pdf, limits: &Limits) -> Answer {
     }
     // A document that is still encrypted has no meaningful text.
     if pdf.trailer.has(b"Encrypt") {
-        return Answer::Refused(Reason::PdfEncrypted, "in a way that its reader does not know".to_owned());
+        return HelperAnswer::Refused(Reason::PdfEncrypted, "in a way that its reader does not know".to_owned());
     }
     let pages = caught(|| pdf.get_pages()).unwrap_or_default();
     if pages.is_empty() {
@@ -100,16 +102,16 @@ fn read_loaded(mut pdf: Pdf, limits: &Limits) -> Answer {
     let is_whole = print(&pdf, &pages, &printed);
     let Printed { text, most, .. } = &mut *printed.borrow_mut();
     if text.len() > *most {
-        return Answer::Refused(Reason::PdfTooLarge, format!("more than {most} bytes of text"));
+        return HelperAnswer::Refused(Reason::PdfTooLarge, format!("more than {most} bytes of text"));
     }
     let text = std::mem::take(text);
     match (text.trim().is_empty(), is_whole) {
-        (true, true) => Answer::Refused(Reason::PdfNoText, format!("{} pages", pages.len())),
+        (true, true) => HelperAnswer::Refused(Reason::PdfNoText, format!("{} pages", pages.len())),
         (true, false) => unreadable("no page can be read"),
         (false, is_whole) => {
             let title = caught(|| title(&pdf)).flatten().unwrap_or_default();
             let links = caught(|| links(&pdf, &pages, limits)).unwrap_or_default();
-            Answer::Document(Document { title, text, links, is_whole })
+            HelperAnswer::Document(DocumentText { title, text, links, is_whole })
         }
     }
 }
@@ -119,13 +121,15 @@ fn caught<T>(read: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(read)).ok()
 }
 
-fn refusal(error: Error) -> Answer {
+fn refusal(error: Error) -> HelperAnswer {
     let detail = error.to_string().chars().take(200).collect();
     match error {
         Error::Decryption(DecryptionError::IncorrectPassword) | Error::InvalidPassword => {
-            Answer::Refused(Reason::PdfEncrypted, "it asks for a password".to_owned())
+            HelperAnswer::Refused(Reason::PdfEncrypted, "it asks for a password".to_owned())
         }
-        Error::Decryption(_) | Error::UnsupportedSecurityHandler(_) => Answer::Refused(Reason::PdfEncrypted, detail),
+        Error::Decryption(_) | Error::UnsupportedSecurityHandler(_) => {
+            HelperAnswer::Refused(Reason::PdfEncrypted, detail)
+        }
         _ => unreadable(detail),
     }
 }
@@ -259,7 +263,7 @@ fn title(pdf: &Pdf) -> Option<String> {
 
 /// Returns the URIs in the annotations of the pages, as written and in order. If there are more
 /// than the limit, returns one more than the limit.
-fn links(pdf: &Pdf, pages: &BTreeMap<u32, ObjectId>, limits: &Limits) -> Vec<String> {
+fn links(pdf: &Pdf, pages: &BTreeMap<u32, ObjectId>, limits: &RecordLimits) -> Vec<String> {
     let annotations = pages.values().filter_map(|&page| {
         let page = pdf.get_object(page).ok()?.as_dict().ok()?;
         entry(pdf, page, b"Annots")?.as_array().ok()

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use memchr::memmem;
 use pdf_extract::{Document as Pdf, Object, ObjectId, ObjectStream, dictionary};
 
-use super::objects::{Found, find};
+use super::objects::{PdfObject, find};
 
 /// Maximum length of a trailer in bytes.
 const TRAILER_BYTES: usize = 1 << 16;
@@ -28,7 +28,7 @@ type Places = BTreeMap<u32, usize>;
 /// Copies the file, and parses the copy.
 pub(crate) fn document(bytes: &[u8]) -> Option<Pdf> {
     let found = find(bytes);
-    let objects: BTreeMap<u32, &Found> = found.iter().map(|object| (object.number, object)).collect();
+    let objects: BTreeMap<u32, &PdfObject> = found.iter().map(|object| (object.number, object)).collect();
     if objects.is_empty() {
         return None;
     }
@@ -41,10 +41,10 @@ pub(crate) fn document(bytes: &[u8]) -> Option<Pdf> {
 }
 
 /// Loads a file of these objects whose trailer begins like `trailer`.
-fn load(bytes: &[u8], objects: &BTreeMap<u32, &Found>, trailer: &[u8]) -> Option<Pdf> {
+fn load(bytes: &[u8], objects: &BTreeMap<u32, &PdfObject>, trailer: &[u8]) -> Option<Pdf> {
     let mut file = b"%PDF-1.7\n".to_vec();
     let mut table = "xref\n0 1\n0000000000 65535 f \n".to_owned();
-    for (number, Found { generation, body, data, .. }) in objects {
+    for (number, PdfObject { generation, body, data, .. }) in objects {
         table.push_str(&format!("{number} 1\n{:010} {generation:05} n \n", file.len()));
         file.extend_from_slice(format!("{number} {generation} obj\n").as_bytes());
         let body = &bytes[body.clone()];
@@ -74,7 +74,7 @@ fn load(bytes: &[u8], objects: &BTreeMap<u32, &Found>, trailer: &[u8]) -> Option
 
 /// Returns the bytes that begin with the last trailer, or with the dictionary of the last
 /// cross-reference stream.
-fn trailer<'b>(bytes: &'b [u8], found: &[Found]) -> Option<&'b [u8]> {
+fn trailer<'b>(bytes: &'b [u8], found: &[PdfObject]) -> Option<&'b [u8]> {
     const WORD: &[u8] = b"trailer";
     let has_root = |bytes: &[u8]| memmem::find(bytes, b"/Root").is_some();
     let is_data = |at: usize| {
@@ -148,8 +148,8 @@ mod tests {
 
     use super::*;
     use crate::pdf::read;
-    use webtwin_job::Limits;
-    use webtwin_pages::helper::{Answer, Document};
+    use webtwin_job::RecordLimits;
+    use webtwin_pages::helper::{DocumentText, HelperAnswer};
 
     /// Makes a document with these lines on its pages.
     fn made(pages: &[Vec<String>]) -> Pdf {
@@ -185,10 +185,10 @@ mod tests {
         bytes
     }
 
-    fn document_of(bytes: &[u8]) -> Document {
-        match read(bytes, &Limits::default()) {
-            Answer::Document(document) => document,
-            Answer::Refused(reason, why) => panic!("{reason:?}: {why}"),
+    fn document_of(bytes: &[u8]) -> DocumentText {
+        match read(bytes, &RecordLimits::default()) {
+            HelperAnswer::Document(document) => document,
+            HelperAnswer::Refused(reason, why) => panic!("{reason:?}: {why}"),
         }
     }
 
@@ -298,8 +298,8 @@ mod tests {
             let mut bytes = written(made(&pages), is_modern);
             let count = bytes.len();
             at.into_iter().for_each(|(at, byte)| bytes[at % count] = byte);
-            read(&bytes, &Limits::default());
-            read(&bytes[..count / 2], &Limits::default());
+            read(&bytes, &RecordLimits::default());
+            read(&bytes[..count / 2], &RecordLimits::default());
         }
     }
 

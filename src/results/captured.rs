@@ -2,20 +2,20 @@
 
 use std::collections::HashSet;
 
-use super::Run;
+use super::FinishedRun;
 use super::compared::canonical;
 use super::explained::{CONTEXT, unknown};
-use super::pages::Pages;
+use super::pages::PageTable;
 use webtwin_base::error::Result;
 use webtwin_base::ids::doc_id;
-use webtwin_core::chunks::Recipe;
-use webtwin_core::explain::captures::{Capture, Captures};
+use webtwin_core::chunks::ChunkRecipe;
+use webtwin_core::explain::captures::{Captures, ExplainedCapture};
 use webtwin_core::explain::diff::pieces;
 
 /// A page of two results.
-pub struct Captured {
+pub struct CapturePair {
     url: String,
-    captures: [Capture; 2],
+    captures: [ExplainedCapture; 2],
     bodies: [u64; 2],
     exact: [u64; 2],
     simhashes: [Option<u64>; 2],
@@ -23,17 +23,17 @@ pub struct Captured {
     texts: [String; 2],
 }
 
-impl Captured {
+impl CapturePair {
     /// Reads the rows of both results for a URL, and both texts. The chunking of the new result is
     /// applied to both texts.
     ///
     /// # Errors
     /// Returns [`webtwin_base::error::Error::Input`] for a URL that is not a page of both, and any
-    /// error of [`Pages::read`].
+    /// error of [`PageTable::read`].
     ///
     /// # Cost
     /// Holds the tables `pages` of both results in memory, one after the other.
-    pub fn read(old: &Run, new: &Run, url: &str) -> Result<Captured> {
+    pub fn read(old: &FinishedRun, new: &FinishedRun, url: &str) -> Result<CapturePair> {
         let url = canonical("of a page", url)?.as_str().to_string();
         let chunks = new.job()?.chunks;
         let recipes = [old, new].map(|run| run.manifest.recipes.get("simhash"));
@@ -42,18 +42,18 @@ impl Captured {
         let mut texts = [String::new(), String::new()];
         let mut fprints: [Vec<u64>; 2] = Default::default();
         for (side, run) in [old, new].into_iter().enumerate() {
-            let pages = Pages::of(run)?;
+            let pages = PageTable::of(run)?;
             let row = pages.row(doc_id(&url))?.ok_or_else(|| unknown(run, &url))?;
             pages.read(&[row], &run.job()?.input, &mut |_, _, text| {
                 text.clone_into(&mut texts[side]);
-                Recipe::new(&chunks).fingerprint(text, &mut fprints[side]);
+                ChunkRecipe::new(&chunks).fingerprint(text, &mut fprints[side]);
                 Ok(())
             })?;
             let one = pages.0.pick(&[row]);
             (bodies[side], exact[side]) = (one.u64("body")?[0], one.u64("exact")?[0]);
             simhashes[side] = one.u64_where("simhash", "has_simhash")?[0].filter(|_| recipes[0] == recipes[1]);
             let time = one.columns.iter().find(|column| column.0 == "fetch_time").map(|column| column.1.json(0));
-            captures.push(Capture {
+            captures.push(ExplainedCapture {
                 fetched: time.and_then(|time| time.as_str().map(String::from)).unwrap_or_default(),
                 text_bytes: one.u64("text_bytes")?[0],
                 chunks: fprints[side].len() as u32,
@@ -64,7 +64,7 @@ impl Captured {
         let of_old: HashSet<u64> = fprints[0].iter().copied().collect();
         let shared_chunks = fprints[1].iter().filter(|fprint| of_old.contains(fprint)).count() as u32;
         let captures = captures.try_into().expect("two results have been read");
-        Ok(Captured { url, captures, bodies, exact, simhashes, shared_chunks, texts })
+        Ok(CapturePair { url, captures, bodies, exact, simhashes, shared_chunks, texts })
     }
 
     /// Compares the two captures.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::Run;
+use super::FinishedRun;
 use webtwin_base::error::{Error, Result};
-use webtwin_storage::table::{Column, Table, decode_columns};
+use webtwin_storage::table::{Table, TableColumn, decode_columns};
 
 /// Tables with ids of pages, or of sets of pages by their smallest page, and the columns with such
 /// ids. Both jobs with a table `pairs` have the same columns in it.
@@ -28,7 +28,7 @@ const OF_HOSTS: [(&str, &[&str]); 2] = [("hosts", &["host_id"]), ("server_pairs"
 
 /// Kind of object that an id identifies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Named {
+pub enum NamedId {
     /// A page, or a set of pages by its smallest one: `pages.doc_id`.
     Page,
     /// A host: `hosts.host_id`.
@@ -46,11 +46,11 @@ pub enum Named {
 /// assert_eq!(named("server_pairs", "a"), Some(Named::Host));
 /// assert_eq!(named("pairs", "value"), None);
 /// ```
-pub fn named(table: &str, column: &str) -> Option<Named> {
+pub fn named(table: &str, column: &str) -> Option<NamedId> {
     let is_in = |tables: &[(&str, &[&str])]| tables.iter().any(|of| of.0 == table && of.1.contains(&column));
     match is_in(&OF_PAGES) {
-        true => Some(Named::Page),
-        false => is_in(&OF_HOSTS).then_some(Named::Host),
+        true => Some(NamedId::Page),
+        false => is_in(&OF_HOSTS).then_some(NamedId::Host),
     }
 }
 
@@ -58,17 +58,17 @@ pub fn named(table: &str, column: &str) -> Option<Named> {
 ///
 /// # Cost
 /// Holds all URLs in memory.
-pub struct Names {
+pub struct RunNames {
     pages: Table,
     hosts: BTreeMap<u64, String>,
 }
 
-impl Names {
+impl RunNames {
     /// Reads the names from the tables `pages`, or `duplicates` of a study, and `hosts`.
     ///
     /// # Errors
-    /// Returns [`Error::Usage`] if the result has no such table, and any error of [`Run::table`].
-    pub fn of(run: &Run) -> Result<Names> {
+    /// Returns [`Error::Usage`] if the result has no such table, and any error of [`FinishedRun::table`].
+    pub fn of(run: &FinishedRun) -> Result<RunNames> {
         let table = ["pages", "duplicates"].into_iter().find(|table| run.manifest.table(table).next().is_some());
         let table = table
             .ok_or_else(|| Error::Usage(format!("{}: has no table of pages, so its ids have no URLs", run.folder)))?;
@@ -78,26 +78,26 @@ impl Names {
         if !of_hosts.columns.is_empty() {
             hosts.extend(of_hosts.u64("host_id")?.iter().copied().zip(of_hosts.text("host")?.iter().map(String::from)));
         }
-        Ok(Names { pages, hosts })
+        Ok(RunNames { pages, hosts })
     }
 
     /// Converts a column of ids to names. Ids without a name are formatted as numbers.
     ///
     /// # Errors
     /// Returns [`Error::Input`] if a table lacks a column.
-    pub fn instead_of(&self, ids: &[u64], named: Named) -> Result<Column> {
+    pub fn instead_of(&self, ids: &[u64], named: NamedId) -> Result<TableColumn> {
         let (doc_ids, urls) = (self.pages.u64("doc_id")?, self.pages.text("url")?);
         let name = |id: &u64| match named {
-            Named::Page => doc_ids.binary_search(id).ok().map(|row| urls[row].to_string()),
-            Named::Host => self.hosts.get(id).cloned(),
+            NamedId::Page => doc_ids.binary_search(id).ok().map(|row| urls[row].to_string()),
+            NamedId::Host => self.hosts.get(id).cloned(),
         };
-        Ok(Column::Text(ids.iter().map(|id| name(id).unwrap_or_else(|| id.to_string())).collect()))
+        Ok(TableColumn::Text(ids.iter().map(|id| name(id).unwrap_or_else(|| id.to_string())).collect()))
     }
 }
 
 /// Reads some columns of a table. Returns a table without columns if the run does not have the
 /// table.
-fn columns_of(run: &Run, table: &str, columns: &[&str]) -> Result<Table> {
+fn columns_of(run: &FinishedRun, table: &str, columns: &[&str]) -> Result<Table> {
     let mut all = Table::default();
     for file in run.manifest.table(table) {
         let bytes = run.manifest.read_file(&run.folder, file)?;

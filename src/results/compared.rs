@@ -1,9 +1,11 @@
 //! The two sides of a comparison: the rows of a run, and a truth with URLs in the same form.
 
-use super::Run;
-use super::pages::Pages;
+use super::FinishedRun;
+use super::pages::PageTable;
 use webtwin_base::error::{Error, Result};
-use webtwin_evaluate::{ClusterRow, LinkRow, MemberRow, PageRow, Report, Rows, TruthRow, evaluate, read_truth};
+use webtwin_evaluate::{
+    ClusterRow, EvaluationReport, LinkRow, ResultRows, TruthMemberRow, TruthPageRow, TruthRow, evaluate, read_truth,
+};
 use webtwin_pages::url::CanonicalUrl;
 use webtwin_storage::table::Table;
 use webtwin_synth::Synth;
@@ -31,8 +33,8 @@ pub fn truth(file: &str, text: &str) -> Result<Vec<TruthRow>> {
 /// Reads the rows of a run that are measured.
 ///
 /// # Errors
-/// Returns any error of [`Run::table`].
-pub fn rows(run: &Run, pages: &Pages, truth: Vec<TruthRow>) -> Result<Rows> {
+/// Returns any error of [`FinishedRun::table`].
+pub fn rows(run: &FinishedRun, pages: &PageTable, truth: Vec<TruthRow>) -> Result<ResultRows> {
     let (clusters, members, links) = (run.table("clusters")?, run.table("members")?, run.table("links")?);
     let columns = |table: &Table, names: [&str; 3]| -> Result<Vec<[u64; 3]>> {
         let [a, b, c] = [table.u64(names[0])?, table.u64(names[1])?, table.u64(names[2])?];
@@ -40,17 +42,17 @@ pub fn rows(run: &Run, pages: &Pages, truth: Vec<TruthRow>) -> Result<Rows> {
     };
     let urls = pages.urls()?.iter().map(String::from);
     let of_page = pages.doc_ids()?.iter().zip(urls).zip(pages.0.u64("body")?);
-    let pages = of_page.map(|((&doc_id, url), &body)| PageRow { doc_id, url, body }).collect();
+    let pages = of_page.map(|((&doc_id, url), &body)| TruthPageRow { doc_id, url, body }).collect();
     let clusters = columns(&clusters, ["cluster", "doc_id", "doc_id"])?
         .into_iter()
         .map(|[cluster, doc_id, _]| ClusterRow { cluster, doc_id })
         .collect();
     let members = columns(&members, ["similar_cluster", "collection", "doc_id"])?
         .into_iter()
-        .map(|[similar_cluster, collection, doc_id]| MemberRow { similar_cluster, collection, doc_id })
+        .map(|[similar_cluster, collection, doc_id]| TruthMemberRow { similar_cluster, collection, doc_id })
         .collect();
     let links = links.u64("src")?.iter().zip(links.u64("dst")?).map(|(&src, &dst)| LinkRow { src, dst }).collect();
-    Ok(Rows { pages, clusters, members, links, truth })
+    Ok(ResultRows { pages, clusters, members, links, truth })
 }
 
 /// Returns the truth about a synthetic crawl, which needs no file.
@@ -67,7 +69,7 @@ pub fn planted(url: &str) -> Result<Vec<TruthRow>> {
 ///
 /// # Errors
 /// Returns any error of [`rows`].
-pub fn report(run: &Run, truth: Vec<TruthRow>) -> Result<Report> {
-    let Rows { pages, clusters, members, links, truth } = rows(run, &Pages::of(run)?, truth)?;
+pub fn report(run: &FinishedRun, truth: Vec<TruthRow>) -> Result<EvaluationReport> {
+    let ResultRows { pages, clusters, members, links, truth } = rows(run, &PageTable::of(run)?, truth)?;
     Ok(evaluate(&pages, &clusters, &members, &links, &truth))
 }

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use super::compared::canonical;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, doc_id};
-use webtwin_evaluate::tags::{Tag, read_tags};
+use webtwin_evaluate::tags::{PairTag, read_tags};
 use webtwin_job::Job;
 use webtwin_storage::location::Location;
 
@@ -25,7 +25,7 @@ pub struct Decisions {
     pub pins: Vec<Pin>,
     /// Pairs of pages that must stay in different clusters, in the order of the file, without
     /// repetitions.
-    pub apart: Vec<Apart>,
+    pub apart: Vec<SeparatePair>,
 }
 
 /// A page that is kept and represents its copies.
@@ -41,7 +41,7 @@ pub struct Pin {
 
 /// Two pages that must stay in different clusters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Apart {
+pub struct SeparatePair {
     /// Doc ids of the pages.
     pub doc_ids: [DocId; 2],
     /// Canonical URLs of the pages.
@@ -99,16 +99,16 @@ impl Decisions {
 /// Returns the pins of a file.
 fn pins(file: &str, text: &str) -> Result<Vec<Pin>> {
     let mut known = BTreeSet::new();
-    let rows = rows::<1>(file, text, Tag::Keep)?;
+    let rows = rows::<1>(file, text, PairTag::Keep)?;
     let pin = |Row { urls: [url], reason, .. }| Pin { doc_id: doc_id(&url), url, reason };
     Ok(rows.into_iter().map(pin).filter(|pin| known.insert(pin.doc_id)).collect())
 }
 
 /// Returns the pairs of a file.
-fn apart(file: &str, text: &str) -> Result<Vec<Apart>> {
+fn apart(file: &str, text: &str) -> Result<Vec<SeparatePair>> {
     let mut known = BTreeSet::new();
     let mut found = Vec::new();
-    for Row { line, urls, reason } in rows::<2>(file, text, Tag::False)? {
+    for Row { line, urls, reason } in rows::<2>(file, text, PairTag::False)? {
         let doc_ids = [doc_id(&urls[0]), doc_id(&urls[1])];
         if doc_ids[0] == doc_ids[1] {
             return Err(refused(
@@ -118,7 +118,7 @@ fn apart(file: &str, text: &str) -> Result<Vec<Apart>> {
             ));
         }
         if known.insert((doc_ids[0].min(doc_ids[1]), doc_ids[0].max(doc_ids[1]))) {
-            found.push(Apart { doc_ids, urls, reason });
+            found.push(SeparatePair { doc_ids, urls, reason });
         }
     }
     Ok(found)
@@ -133,7 +133,7 @@ struct Row<const N: usize> {
 }
 
 /// Returns the lines of a file with a decision: in a table the lines with this tag, otherwise all.
-fn rows<const N: usize>(file: &str, text: &str, tag: Tag) -> Result<Vec<Row<N>>> {
+fn rows<const N: usize>(file: &str, text: &str, tag: PairTag) -> Result<Vec<Row<N>>> {
     let mut found = Vec::new();
     let mut add = |line: usize, urls: [&str; N], reason: &str| {
         let mut row = Row { line, urls: [const { String::new() }; N], reason: reason.trim().into() };

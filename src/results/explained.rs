@@ -2,34 +2,34 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::Run;
+use super::FinishedRun;
 use super::compared::canonical;
-use super::pages::Pages;
+use super::pages::PageTable;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, HostId, Number, Page, doc_id};
-use webtwin_core::chunks::Recipe;
+use webtwin_core::chunks::ChunkRecipe;
 use webtwin_core::explain::chain::shortest;
 use webtwin_core::explain::diff::pieces;
-use webtwin_core::explain::evidence::{Evidence, needed};
+use webtwin_core::explain::evidence::{PairEvidence, needed};
 use webtwin_core::explain::{
-    Explanation, HammingSays, Knowledge, OverlapSays, Rival, SharedChunk, Side, Step, TOO_FEW,
+    ChainStep, Explanation, HammingEvidence, Knowledge, OverlapEvidence, PageSide, Rival, SharedChunk, TOO_FEW,
 };
 use webtwin_core::overlap::FPrintDocId;
-use webtwin_core::overlap::alone::is_weak;
-use webtwin_core::overlap::filter::Verdict;
-use webtwin_core::overlap::guard::Match;
+use webtwin_core::overlap::filter::ChunkVerdict;
+use webtwin_core::overlap::guard::GuardedMatch;
+use webtwin_core::overlap::unsupported::has_low_resemblance;
 use webtwin_job::{Guard, Job, Measure, MergeCondition};
 use webtwin_pages::html::Extractor;
 use webtwin_pages::url::CanonicalUrl;
-use webtwin_storage::texts::Texts;
+use webtwin_storage::texts::StringTable;
 
 /// Number of unchanged lines that are shown around a change.
 pub(super) const CONTEXT: usize = 2;
 
 /// The contents of the tables of a run that concern two pages.
-pub struct Asked {
+pub struct PagePairTables {
     job: Job,
-    pages: Pages,
+    pages: PageTable,
     hosts: Vec<HostId>,
     /// Rows of the two pages in the table `pages`.
     rows: [usize; 2],
@@ -39,7 +39,7 @@ pub struct Asked {
     /// Representative of each exact copy.
     centres: HashMap<DocId, DocId>,
     clusters: HashMap<DocId, DocId>,
-    sides: [Side; 2],
+    sides: [PageSide; 2],
     /// True if the pages are in collections of one similar cluster.
     in_mirrors: bool,
     table: Vec<FPrintDocId>,
@@ -49,7 +49,7 @@ pub struct Asked {
     name_editions: [bool; 2],
 }
 
-impl Asked {
+impl PagePairTables {
     /// Reads the tables of a run for two URLs. Chunks of other pages come from the table
     /// `fprint_docid` if the run has it, and otherwise from the whole input (`read_crawl`) or from
     /// the pages of the two hosts.
@@ -57,16 +57,16 @@ impl Asked {
     /// # Errors
     /// Returns [`Error::Usage`] for a run without pages. Returns [`Error::Input`] for a URL that is
     /// not a page of the run, with the reason if its record was rejected. Returns any error of
-    /// [`Pages::read`].
+    /// [`PageTable::read`].
     ///
     /// # Cost
     /// Memory for all tables except links, and for the fingerprints of the pages that are read.
-    pub fn read(run: &Run, urls: [&str; 2], read_crawl: bool) -> Result<Asked> {
+    pub fn read(run: &FinishedRun, urls: [&str; 2], read_crawl: bool) -> Result<PagePairTables> {
         if run.manifest.table("pages").next().is_none() {
             let of = format!("{}: has no table of pages; explain compares pages of `webtwin run`", run.folder);
             return Err(Error::Usage(of));
         }
-        let (job, pages) = (run.job()?, Pages::of(run)?);
+        let (job, pages) = (run.job()?, PageTable::of(run)?);
         let hosts = numbered(pages.0.text("host")?);
         let mut rows = [0; 2];
         for (row, url) in rows.iter_mut().zip(urls) {
@@ -82,13 +82,13 @@ impl Asked {
         let centres = exact.map(|(&(centre, copy), _)| (copy, centre)).collect();
         let table = run.table("clusters")?;
         let clusters = table.u64("doc_id")?.iter().copied().zip(table.u64("cluster")?.iter().copied()).collect();
-        let (sides, texts) = ([Side::default(), Side::default()], [String::new(), String::new()]);
+        let (sides, texts) = ([PageSide::default(), PageSide::default()], [String::new(), String::new()]);
         let in_mirrors = {
             let doc_ids = pages.doc_ids()?;
             in_mirrors(run, rows.map(|row| doc_ids[row]))?
         };
         let (table, known) = (Vec::new(), Knowledge::Crawl);
-        let mut asked = Asked {
+        let mut asked = PagePairTables {
             job,
             pages,
             hosts,
@@ -109,7 +109,7 @@ impl Asked {
         Ok(asked)
     }
 
-    fn side(&self, run: &Run, row: usize) -> Result<Side> {
+    fn side(&self, run: &FinishedRun, row: usize) -> Result<PageSide> {
         let (urls, page) = (self.pages.urls()?, self.pages.doc_ids()?[row]);
         let cluster = self.clusters.get(&page).map(|&cluster| {
             let pages = self.clusters.values().filter(|of| **of == cluster).count();
@@ -128,10 +128,10 @@ impl Asked {
             .map(|(collection, root)| (root.to_string(), of.iter().filter(|of| *of == collection).count()))
             .collect();
         let text_bytes = self.pages.0.u64("text_bytes")?[row];
-        Ok(Side { url: urls[row].to_string(), doc_id: page, cluster, copy_of, text_bytes, chunks: 0, collections })
+        Ok(PageSide { url: urls[row].to_string(), doc_id: page, cluster, copy_of, text_bytes, chunks: 0, collections })
     }
 
-    fn read_chunks(&mut self, run: &Run, read_crawl: bool) -> Result<()> {
+    fn read_chunks(&mut self, run: &FinishedRun, read_crawl: bool) -> Result<()> {
         let table = run.table("fprint_docid")?;
         let whole = !table.columns.is_empty();
         // The hosts of the representatives are read as well, because the run compared the chunks of
@@ -144,7 +144,7 @@ impl Asked {
             (false, true) => (0..self.hosts.len()).collect(),
             (false, false) => (0..self.hosts.len()).filter(|&row| hosts_asked.contains(&self.hosts[row])).collect(),
         };
-        let (mut recipe, mut fprints) = (Recipe::new(&self.job.chunks), Vec::new());
+        let (mut recipe, mut fprints) = (ChunkRecipe::new(&self.job.chunks), Vec::new());
         let (rows, texts, mut read) = (self.rows, &mut self.texts, Vec::new());
         let (doc_ids, mut extractor) = (self.pages.doc_ids()?, Extractor::new(&self.job.input.limits));
         let name_editions = &mut self.name_editions;
@@ -181,7 +181,7 @@ impl Asked {
     pub fn explain(&mut self) -> Result<Explanation<'_>> {
         let [a, b] = self.rows.map(|row| self.stands_for(row));
         let (a, b) = (a?, b?);
-        let evidence = Evidence::new(&mut self.table, &self.hosts, [a, b], &self.job.overlap);
+        let evidence = PairEvidence::new(&mut self.table, &self.hosts, [a, b], &self.job.overlap);
         let overlap = self.overlap(&evidence, [a, b])?;
         let hamming = self.hamming()?;
         let cluster = self.sides[0].cluster.map(|of| of.0);
@@ -192,7 +192,7 @@ impl Asked {
             true => vec![format!("joined by {} of the run's pairs", chain.len())],
             false => self.reasons(&overlap, &hamming)?,
         };
-        let recipe = Recipe::new(&self.job.chunks);
+        let recipe = ChunkRecipe::new(&self.job.chunks);
         let (mut of_a, mut seen) = (recipe.chunks(&self.texts[0]), HashSet::new());
         of_a.retain(|(fprint, _)| seen.insert(*fprint));
         let of_b: HashSet<u64> = recipe.chunks(&self.texts[1]).into_iter().map(|(fprint, _)| fprint).collect();
@@ -202,9 +202,9 @@ impl Asked {
         let shared_chunks = shared.filter_map(|(fprint, text)| {
             let (verdict, pages) = evidence.verdict(fprint)?;
             let verdict = match verdict {
-                Verdict::Counts => "counts",
-                Verdict::Template => "template",
-                Verdict::Frequent => "frequent",
+                ChunkVerdict::Counts => "counts",
+                ChunkVerdict::Template => "template",
+                ChunkVerdict::Frequent => "frequent",
             };
             Some(SharedChunk { text, verdict, pages })
         });
@@ -220,13 +220,16 @@ impl Asked {
         Ok(Page::from_index(self.pages.row(centre)?.unwrap_or(row)))
     }
 
-    fn overlap(&self, evidence: &Evidence, [a, b]: [Page; 2]) -> Result<OverlapSays> {
+    fn overlap(&self, evidence: &PairEvidence, [a, b]: [Page; 2]) -> Result<OverlapEvidence> {
         let (settings, urls, doc_ids) = (&self.job.overlap, self.pages.urls()?, self.pages.doc_ids()?);
         let better = |from, to| {
             let rivals = Page::first(self.hosts.len()).filter(|&row| !self.centres.contains_key(&doc_ids[row]));
             let matches = evidence.better(from, to, rivals, &self.hosts, settings);
-            let rival =
-                |of: &Match| Rival { url: urls[of.to.index()].to_string(), shared: of.shared, larger: of.larger };
+            let rival = |of: &GuardedMatch| Rival {
+                url: urls[of.to.index()].to_string(),
+                shared: of.shared,
+                larger: of.larger,
+            };
             matches.iter().map(rival).collect::<Vec<_>>()
         };
         let chunks = [evidence.chunks(a), evidence.chunks(b)];
@@ -236,27 +239,27 @@ impl Asked {
         let mut pairs = self.pairs.iter().zip(&self.measures);
         let pair = pairs.position(|(pair, (measure, _))| [pair.0, pair.1] == ids && measure == "overlap");
         let guarded = settings.guard == Guard::MutualBest && a != b;
-        Ok(OverlapSays {
+        Ok(OverlapEvidence {
             used: matches!(self.job.similar.by, Measure::Overlap | Measure::Both),
             exact: exact_of[0] != 0 && exact_of[0] == exact_of[1],
             pair: pair.map(|at| self.measures[at].1),
             shared: evidence.shared(a, b),
             chunks,
             needed: needed(chunks, settings),
-            weak: self.may_stand_alone() && is_weak(evidence.shared(a, b), chunks[0], chunks[1], settings),
+            weak: self.needs_support() && has_low_resemblance(evidence.shared(a, b), chunks[0], chunks[1], settings),
             known: self.known,
             better: if guarded { [better(a, b), better(b, a)] } else { [Vec::new(), Vec::new()] },
         })
     }
 
-    /// True if the run requires more of a pair of these pages ([`webtwin_core::overlap::alone`]),
+    /// True if the run requires more of a pair of these pages ([`webtwin_core::overlap::unsupported`]),
     /// provided that both hosts have outgoing links.
-    fn may_stand_alone(&self) -> bool {
+    fn needs_support(&self) -> bool {
         let asks = self.job.clusters.merge == MergeCondition::Tolerant && self.job.overlap.guard == Guard::Neighbours;
         asks && !self.in_mirrors && self.hosts[self.rows[0]] != self.hosts[self.rows[1]]
     }
 
-    fn hamming(&self) -> Result<HammingSays> {
+    fn hamming(&self) -> Result<HammingEvidence> {
         let (simhashes, urls) = (self.pages.0.u64_where("simhash", "has_simhash")?, self.pages.urls()?);
         let apart = |x: usize, y: usize| Some((simhashes[x]? ^ simhashes[y]?).count_ones());
         let [a, b] = self.rows;
@@ -266,7 +269,7 @@ impl Asked {
             let nearest = on_host.filter_map(|row| Some((apart(from, row)?, row))).min()?;
             distance.filter(|bits| nearest.0 < *bits).map(|_| (urls[nearest.1].to_string(), nearest.0))
         };
-        Ok(HammingSays {
+        Ok(HammingEvidence {
             used: matches!(self.job.similar.by, Measure::Hamming | Measure::Both),
             distance,
             k: self.job.hamming.k,
@@ -275,7 +278,7 @@ impl Asked {
     }
 
     /// Returns a shortest chain of pairs of the run between the two pages, within their cluster.
-    fn chain(&self, cluster: Option<DocId>) -> Result<Vec<Step>> {
+    fn chain(&self, cluster: Option<DocId>) -> Result<Vec<ChainStep>> {
         let Some(cluster) = cluster else { return Ok(Vec::new()) };
         let within = |page: &DocId| self.clusters.get(page) == Some(&cluster);
         let places: Vec<usize> =
@@ -288,13 +291,13 @@ impl Asked {
             let (a, b) = self.pairs[place];
             let url = |page| Ok(self.pages.row(page)?.map_or_else(String::new, |row| urls[row].to_string()));
             let (measure, value) = self.measures[place].clone();
-            steps.push(Step { pages: [url(a)?, url(b)?], measure, value });
+            steps.push(ChainStep { pages: [url(a)?, url(b)?], measure, value });
         }
         Ok(steps)
     }
 
     /// Returns the reasons why the pages are in different clusters.
-    fn reasons(&self, overlap: &OverlapSays, hamming: &HammingSays) -> Result<Vec<String>> {
+    fn reasons(&self, overlap: &OverlapEvidence, hamming: &HammingEvidence) -> Result<Vec<String>> {
         let mut reasons = Vec::new();
         for side in (0..2).filter(|&side| self.name_editions[side]) {
             let [page, other] = [side, 1 - side].map(|side| &self.sides[side].url);
@@ -385,7 +388,7 @@ impl Asked {
 }
 
 /// True if two pages are in collections of one similar cluster.
-fn in_mirrors(run: &Run, [a, b]: [DocId; 2]) -> Result<bool> {
+fn in_mirrors(run: &FinishedRun, [a, b]: [DocId; 2]) -> Result<bool> {
     let members = run.table("members")?;
     let (of, pages) = (members.u64("similar_cluster")?, members.u64("doc_id")?);
     let clusters = |page| of.iter().zip(pages).filter(move |row| *row.1 == page).map(|row| *row.0);
@@ -394,7 +397,7 @@ fn in_mirrors(run: &Run, [a, b]: [DocId; 2]) -> Result<bool> {
 }
 
 /// Numbers hosts from 0. Equal names get the same number.
-fn numbered(hosts: &Texts) -> Vec<HostId> {
+fn numbered(hosts: &StringTable) -> Vec<HostId> {
     let mut numbers: BTreeMap<&str, HostId> = BTreeMap::new();
     let number = |host| {
         let next = HostId::from_index(numbers.len());
@@ -404,7 +407,7 @@ fn numbered(hosts: &Texts) -> Vec<HostId> {
 }
 
 /// Makes the error for a URL that is not a page of the run.
-pub(super) fn unknown(run: &Run, url: &str) -> Error {
+pub(super) fn unknown(run: &FinishedRun, url: &str) -> Error {
     let rejected = || -> Result<Option<String>> {
         let table = run.table("rejected")?;
         let rows = table

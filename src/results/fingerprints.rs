@@ -14,12 +14,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Run;
+use super::FinishedRun;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, SimHash};
-use webtwin_base::read_at::ReadAt;
+use webtwin_base::read_at::RandomAccess;
 use webtwin_core::hamming::design::width_mask;
-use webtwin_core::hamming::fingerprint_file::{FingerprintFile, Manifest, NAME};
+use webtwin_core::hamming::fingerprint_file::{FingerprintFile, FingerprintManifest, NAME};
 use webtwin_core::hamming::rows::FingerprintRow;
 use webtwin_storage::location::Location;
 use webtwin_storage::manifest;
@@ -42,7 +42,7 @@ const FILE_BITS: u32 = 40;
 #[derive(Debug, Clone)]
 pub struct FingerprintSet {
     /// List of the chunks, and the properties of the set.
-    pub manifest: Manifest,
+    pub manifest: FingerprintManifest,
     /// True if documents have ids of their own instead of their places in F.
     pub doc_ids: bool,
     folder: Location,
@@ -58,7 +58,7 @@ struct OpenedChunk(usize, Arc<FingerprintFile>);
 
 /// A part of a chunk that one worker reads at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece {
+pub struct ChunkPiece {
     /// Number of the chunk.
     pub chunk: usize,
     part: usize,
@@ -74,7 +74,7 @@ impl FingerprintSet {
     pub fn find(folder: &Location) -> Result<Option<FingerprintSet>> {
         let location = folder.join(NAME)?;
         let Some(bytes) = location.get()? else { return Ok(None) };
-        let manifest = Manifest::from_json(location.name(), &bytes)?;
+        let manifest = FingerprintManifest::from_json(location.name(), &bytes)?;
         let starts = manifest.chunks.iter().scan(0, |next, chunk| {
             *next += chunk.count;
             Some(*next - chunk.count)
@@ -120,10 +120,10 @@ impl FingerprintSet {
 
     /// Returns the pieces of all chunks, in order. Each chunk is cut into equal pieces of at most
     /// about `rows` rows.
-    pub fn pieces(&self, rows: u64) -> Vec<Piece> {
+    pub fn pieces(&self, rows: u64) -> Vec<ChunkPiece> {
         let of_chunk = |(chunk, count): (usize, u64)| {
             let parts = count.div_ceil(rows) as usize;
-            (0..parts).map(move |part| Piece { chunk, part, parts })
+            (0..parts).map(move |part| ChunkPiece { chunk, part, parts })
         };
         self.manifest.chunks.iter().map(|chunk| chunk.count).enumerate().flat_map(of_chunk).collect()
     }
@@ -138,7 +138,7 @@ impl FingerprintSet {
     /// # Cost
     /// Proportional to the rows. Head and directory of a chunk are read once for consecutive
     /// pieces.
-    pub fn read_piece(&self, piece: Piece, fingerprints: &mut Vec<u64>) -> Result<usize> {
+    pub fn read_piece(&self, piece: ChunkPiece, fingerprints: &mut Vec<u64>) -> Result<usize> {
         self.chunk_of_pieces(piece.chunk)?.decode_part(piece.part, piece.parts, fingerprints)
     }
 
@@ -210,9 +210,9 @@ impl FingerprintSet {
 
 /// A part of a source that one worker reads.
 #[derive(Debug, Clone)]
-pub enum Item {
+pub enum SourceItem {
     /// A piece of F.
-    Piece(Arc<FingerprintSet>, Piece),
+    Piece(Arc<FingerprintSet>, ChunkPiece),
     /// A part of the table of pages of a run.
     Pages(Location),
     /// Bytes of a raw file, with the document of its first row.
@@ -234,7 +234,7 @@ pub enum Item {
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
     /// Items, in the order of the sources.
-    pub items: Vec<Item>,
+    pub items: Vec<SourceItem>,
     /// f and recipe, if any source declares them. All sources that do must agree.
     pub made: Option<(u32, String)>,
     /// True if all documents have ids of their own.
@@ -261,12 +261,14 @@ impl Sources {
                 sources.made(url, (set.manifest.f, set.manifest.recipe.clone()))?;
                 sources.doc_ids &= set.doc_ids;
                 let set = Arc::new(set);
-                sources.items.extend(set.pieces(ITEM_ROWS).into_iter().map(|piece| Item::Piece(set.clone(), piece)));
+                sources
+                    .items
+                    .extend(set.pieces(ITEM_ROWS).into_iter().map(|piece| SourceItem::Piece(set.clone(), piece)));
                 continue;
             }
             let location = match location.join(manifest::NAME)?.exists()? {
                 true => {
-                    let run = Run::open(url)?;
+                    let run = FinishedRun::open(url)?;
                     let bits = run.job()?.simhash.bits;
                     let recipe = run.manifest.recipes.get("simhash").filter(|_| bits > 0).cloned();
                     let recipe = recipe.ok_or_else(|| Error::input(url, "its pages have no simhashes"))?;
@@ -290,20 +292,20 @@ impl Sources {
     /// Returns the number of rows of all sources.
     ///
     /// # Errors
-    /// Returns any error of [`Item::read`].
+    /// Returns any error of [`SourceItem::read`].
     ///
     /// # Cost
     /// Tables of pages and text files are read. For F and raw files the number is known.
     pub fn rows(&self) -> Result<u64> {
-        let of = |item: &Item| match item {
-            Item::Piece(set, piece) => {
+        let of = |item: &SourceItem| match item {
+            SourceItem::Piece(set, piece) => {
                 let count = set.manifest.chunks[piece.chunk].count;
                 // The last part of a chunk contains the remainder.
                 let each = count / piece.parts as u64;
                 Ok(if piece.part + 1 == piece.parts { count - each * (piece.parts as u64 - 1) } else { each })
             }
-            Item::Raw { bytes, .. } => Ok(bytes / 8),
-            Item::Pages(_) | Item::Text(..) => {
+            SourceItem::Raw { bytes, .. } => Ok(bytes / 8),
+            SourceItem::Pages(_) | SourceItem::Text(..) => {
                 let mut rows = 0;
                 item.read(u64::BITS, &mut |some| {
                     rows += some.len() as u64;
@@ -332,7 +334,7 @@ impl Sources {
     fn file(&mut self, location: Location, document: DocId) -> Result<()> {
         let name = location.file_name();
         if name.ends_with(".parquet") {
-            self.items.push(Item::Pages(location));
+            self.items.push(SourceItem::Pages(location));
             return Ok(());
         }
         self.doc_ids = false;
@@ -346,7 +348,7 @@ impl Sources {
             }
             for offset in (0..length).step_by(RAW_ITEM_BYTES as usize) {
                 let bytes = RAW_ITEM_BYTES.min(length - offset);
-                self.items.push(Item::Raw {
+                self.items.push(SourceItem::Raw {
                     location: location.clone(),
                     offset,
                     bytes,
@@ -354,13 +356,13 @@ impl Sources {
                 });
             }
         } else {
-            self.items.push(Item::Text(location, document));
+            self.items.push(SourceItem::Text(location, document));
         }
         Ok(())
     }
 }
 
-impl Item {
+impl SourceItem {
     /// Reads the rows, none wider than `f` bits, and passes them to `take` in order, about ten
     /// thousand at a time.
     ///
@@ -369,25 +371,25 @@ impl Item {
     /// fingerprints of `f` bits, [`Error::Storage`] if the store fails, and any error of `take`.
     pub fn read(&self, f: u32, take: &mut dyn FnMut(&[FingerprintRow]) -> Result<()>) -> Result<()> {
         match self {
-            Item::Piece(set, piece) => {
+            SourceItem::Piece(set, piece) => {
                 let mut fingerprints = Vec::new();
                 let first = set.read_piece(*piece, &mut fingerprints)?;
                 let documents = set.documents(piece.chunk, first..first + fingerprints.len())?;
-                hand_on(set.folder.name(), f, fingerprints.into_iter().zip(documents), take)
+                forward(set.folder.name(), f, fingerprints.into_iter().zip(documents), take)
             }
-            Item::Pages(location) => hand_on(location.name(), f, pages(location)?.into_iter(), take),
-            Item::Raw { location, offset, bytes, document } => {
+            SourceItem::Pages(location) => forward(location.name(), f, pages(location)?.into_iter(), take),
+            SourceItem::Raw { location, offset, bytes, document } => {
                 let (file, end) = (open(location)?, offset + bytes);
                 for from in (*offset..end).step_by(8 * BATCH) {
                     let bytes = file.read_at(from, (end - from).min(8 * BATCH as u64) as usize)?;
                     let values = bytes.as_chunks().0.iter().map(|&bytes| u64::from_le_bytes(bytes));
-                    hand_on(location.name(), f, values.zip(document + (from - offset) / 8..), take)?;
+                    forward(location.name(), f, values.zip(document + (from - offset) / 8..), take)?;
                 }
                 Ok(())
             }
-            Item::Text(location, document) => {
+            SourceItem::Text(location, document) => {
                 let bytes = location.get()?.ok_or_else(|| Error::input(location.name(), "it vanished"))?;
-                hand_on(location.name(), f, lines(location.name(), &bytes, *document)?.into_iter(), take)
+                forward(location.name(), f, lines(location.name(), &bytes, *document)?.into_iter(), take)
             }
         }
     }
@@ -395,7 +397,7 @@ impl Item {
     /// Reads all rows.
     ///
     /// # Errors
-    /// Returns any error of [`Item::read`].
+    /// Returns any error of [`SourceItem::read`].
     pub fn read_all(&self, f: u32) -> Result<Vec<FingerprintRow>> {
         let mut all = Vec::new();
         self.read(f, &mut |rows| {
@@ -407,7 +409,7 @@ impl Item {
 }
 
 /// Checks the width of the rows of a source called `name`, and passes them to `take` in batches.
-fn hand_on(
+fn forward(
     name: &str,
     f: u32,
     mut rows: impl Iterator<Item = (SimHash, DocId)>,
@@ -443,10 +445,11 @@ fn pages(location: &Location) -> Result<Vec<(SimHash, DocId)>> {
 /// ignored.
 fn lines(name: &str, bytes: &[u8], document: DocId) -> Result<Vec<(SimHash, DocId)>> {
     let text = std::str::from_utf8(bytes).map_err(|_| Error::input(name, "neither text nor a known kind of file"))?;
-    let told = text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let message =
+        text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     let mut hexadecimal = None;
     let mut rows = Vec::new();
-    for (place, (number, line)) in told.enumerate() {
+    for (place, (number, line)) in message.enumerate() {
         let mut words = line.split_ascii_whitespace();
         let word = words.next().unwrap_or_default();
         let digits = word.len() == 16 && word.bytes().all(|byte| byte.is_ascii_hexdigit());

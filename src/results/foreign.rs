@@ -3,11 +3,11 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::Run;
+use super::FinishedRun;
 use super::decisions::other_content;
 use webtwin_base::error::{Error, Result};
-use webtwin_base::read_at::ReadAt;
-use webtwin_job::{Job, JobKind, Limits};
+use webtwin_base::read_at::RandomAccess;
+use webtwin_job::{Job, JobKind, RecordLimits};
 use webtwin_pages::foreign_table::ForeignTable;
 use webtwin_storage::expand::expand;
 use webtwin_storage::location::Location;
@@ -32,7 +32,7 @@ fn parts(from: &[String], table: &str) -> Result<Vec<Part>> {
     for name in from {
         let is_pattern = name.starts_with('@') || name.contains(['*', '?', '[']);
         if !is_pattern && Location::parse(name)?.join(NAME)?.exists()? {
-            let run = Run::open(name)?;
+            let run = FinishedRun::open(name)?;
             let before = parts.len();
             for file in run.manifest.table(table) {
                 let entry = Some(format!("{} {}\n", file.bytes, file.xxh3));
@@ -95,6 +95,6 @@ fn table_of(job: &Job) -> &'static str {
 ///
 /// # Errors
 /// Returns any error of [`ForeignTable::open`], and an error for a name that denotes no file.
-pub fn tables(from: &[String], table: &str, limits: &Limits) -> Result<Vec<ForeignTable>> {
+pub fn tables(from: &[String], table: &str, limits: &RecordLimits) -> Result<Vec<ForeignTable>> {
     parts(from, table)?.into_iter().map(|part| ForeignTable::open(&part.location, limits)).collect()
 }

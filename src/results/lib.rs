@@ -19,7 +19,7 @@ pub mod views;
 use webtwin_base::error::{Error, Result};
 use webtwin_job::Job;
 use webtwin_storage::location::Location;
-use webtwin_storage::manifest::{BESIDE_CORPUS, Manifest};
+use webtwin_storage::manifest::{CORPUS_SIDE_FOLDER, Manifest};
 use webtwin_storage::table::{Table, decode};
 
 /// A finished run: a folder with a manifest.
@@ -48,22 +48,22 @@ use webtwin_storage::table::{Table, decode};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Run {
+pub struct FinishedRun {
     /// Folder of the result.
     pub folder: Location,
     /// Manifest in that folder.
     pub manifest: Manifest,
 }
 
-impl Run {
+impl FinishedRun {
     /// Opens the run in a folder.
     ///
     /// # Errors
     /// Returns any error of [`Manifest::read`].
-    pub fn open(url: &str) -> Result<Run> {
+    pub fn open(url: &str) -> Result<FinishedRun> {
         let folder = Location::parse(url)?;
         let manifest = Manifest::read(&folder)?;
-        Ok(Run { folder, manifest })
+        Ok(FinishedRun { folder, manifest })
     }
 
     /// Returns the settings of the run.
@@ -83,7 +83,8 @@ impl Run {
     /// # Errors
     /// Returns [`Error::Input`] if the summary is missing or damaged.
     pub fn summary(&self) -> Result<serde_json::Value> {
-        let is_summary = |path: &str| path == "summary.json" || path.strip_prefix(BESIDE_CORPUS) == Some("summary");
+        let is_summary =
+            |path: &str| path == "summary.json" || path.strip_prefix(CORPUS_SIDE_FOLDER) == Some("summary");
         let entry = self.manifest.files.iter().find(|file| is_summary(&file.path));
         let entry = entry.ok_or_else(|| Error::input(self.folder.name(), "the result has no summary"))?;
         let bytes = self.manifest.read_file(&self.folder, entry)?;

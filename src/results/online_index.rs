@@ -2,7 +2,7 @@
 //! is written last, so that an incomplete index is never opened.
 
 use webtwin_base::error::{Error, Result};
-use webtwin_core::hamming::online::{self, Builder, Built, OnlineIndex};
+use webtwin_core::hamming::online::{self, Builder, IndexFile, OnlineIndex};
 use webtwin_storage::location::Location;
 use webtwin_storage::mapped::{FileBytes, Residence, file_bytes};
 
@@ -14,7 +14,11 @@ use webtwin_storage::mapped::{FileBytes, Residence, file_bytes};
 ///
 /// # Cost
 /// Memory of the builder, and of one table in addition.
-pub fn write_index(folder: &Location, mut builder: Builder, doc_ids: Option<Built>) -> Result<online::Manifest> {
+pub fn write_index(
+    folder: &Location,
+    mut builder: Builder,
+    doc_ids: Option<IndexFile>,
+) -> Result<online::OnlineManifest> {
     let mut next = doc_ids;
     while let Some(built) = next.take().or_else(|| builder.next_table()) {
         folder.join(&built.name)?.put(&built.parts.concat())?;
@@ -32,7 +36,7 @@ pub fn write_index(folder: &Location, mut builder: Builder, doc_ids: Option<Buil
 pub fn remove_index(folder: &Location) -> Result<()> {
     let location = folder.join(online::NAME)?;
     let Some(bytes) = location.get()? else { return Ok(()) };
-    let manifest = online::Manifest::from_json(location.name(), &bytes)?;
+    let manifest = online::OnlineManifest::from_json(location.name(), &bytes)?;
     location.remove()?;
     manifest.tables.iter().chain(&manifest.doc_ids).try_for_each(|file| folder.join(&file.name)?.remove())
 }
@@ -47,7 +51,7 @@ pub fn open_index(folder: &Location, residence: Residence) -> Result<OnlineIndex
     let location = folder.join(online::NAME)?;
     let missing = || Error::input(location.name(), "there is no such file; is it the right folder, and complete?");
     let bytes = location.get()?.ok_or_else(missing)?;
-    let manifest = online::Manifest::from_json(location.name(), &bytes)?;
+    let manifest = online::OnlineManifest::from_json(location.name(), &bytes)?;
     let index = OnlineIndex::open(manifest, |file| file_bytes(&folder.join(&file.name)?, residence))?;
     if residence == Residence::Loaded {
         index.verify()?;
@@ -89,7 +93,10 @@ mod tests {
         let list = folder.path().join(online::NAME);
         std::fs::write(&list, older(&std::fs::read_to_string(&list).unwrap())).unwrap();
         let index = open_index(&location, Residence::Loaded).unwrap();
-        assert_eq!(index.near(splitmix64(5), 0).unwrap(), [online::Near { fingerprint: splitmix64(5), distance: 0 }]);
+        assert_eq!(
+            index.near(splitmix64(5), 0).unwrap(),
+            [online::StoredMatch { fingerprint: splitmix64(5), distance: 0 }]
+        );
         remove_index(&location).unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
@@ -104,7 +111,7 @@ mod tests {
         for residence in [Residence::Mapped, Residence::Loaded] {
             let index = open_index(&location, residence).unwrap();
             let near = index.near(splitmix64(5) ^ 0x8001, 3).unwrap();
-            assert_eq!(near, [online::Near { fingerprint: splitmix64(5), distance: 2 }]);
+            assert_eq!(near, [online::StoredMatch { fingerprint: splitmix64(5), distance: 2 }]);
             let mut expected = [splitmix64(17), splitmix64(18)];
             expected.sort_unstable();
             assert!(index.doc_ids(splitmix64(5)).unwrap().eq(expected));
@@ -121,7 +128,7 @@ mod tests {
                 .map(|at| refused(splitmix64(at)))
                 .take(1500)
                 .flatten()
-                .all(|(code, said)| code == 3 && said.contains("table-02.fptable"))
+                .all(|(code, message)| code == 3 && message.contains("table-02.fptable"))
         );
         assert!((0..1500).any(|at| refused(splitmix64(at)).is_some()));
         assert_eq!(mapped.verify().unwrap_err().exit_code(), 3);

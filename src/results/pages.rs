@@ -6,25 +6,25 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::Run;
+use super::FinishedRun;
 use super::scan::{scan, scan_some};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, FPrint};
 use webtwin_core::chunks::{bytes, instead_of_text, whole};
-use webtwin_job::Input;
-use webtwin_pages::again::Again;
+use webtwin_job::InputSettings;
+use webtwin_pages::again::FormerInput;
 use webtwin_pages::html::Extractor;
-use webtwin_pages::record::{Found, RawPage};
+use webtwin_pages::record::{RawPage, ReadResult};
 use webtwin_pages::url::CanonicalUrl;
-use webtwin_pages::warc::segments::{Segment, join};
+use webtwin_pages::warc::segments::{WarcSegment, join};
 use webtwin_storage::location::{seen_from_anywhere, working_folder};
-use webtwin_storage::table::{Column, Table};
-use webtwin_storage::texts::Texts;
+use webtwin_storage::table::{Table, TableColumn};
+use webtwin_storage::texts::StringTable;
 
 /// Table `pages` of a run, in memory; the rows whose content is in another record; the rows whose
 /// record is in segments; and the folder in which the run was started.
 #[derive(Debug)]
-pub struct Pages(pub Table, BTreeMap<usize, Record>, BTreeMap<usize, Vec<Place>>, String);
+pub struct PageTable(pub Table, BTreeMap<usize, Record>, BTreeMap<usize, Vec<Place>>, String);
 
 /// Place of a record: name of the input, and offset.
 type Place = (String, u64);
@@ -40,24 +40,25 @@ struct Record {
 }
 
 /// Receiver of pages: index of the row, the page as fetched, and its visible text.
-pub type Take<'t> = dyn FnMut(usize, &RawPage, &str) -> Result<()> + 't;
+pub type PageReceiver<'t> = dyn FnMut(usize, &RawPage, &str) -> Result<()> + 't;
 
 /// Columns of the table `pages` by which pages are checked.
 struct Rows<'p> {
-    urls: &'p Texts,
+    urls: &'p StringTable,
     body_bytes: &'p [u64],
     text_bytes: &'p [u64],
     exact: &'p [FPrint],
     started_in: &'p str,
 }
 
-impl Pages {
+impl PageTable {
     /// Reads the table of a run.
     ///
     /// # Errors
-    /// Returns any error of [`Run::table`], and [`Error::Input`] if a table lacks a column.
-    pub fn of(run: &Run) -> Result<Pages> {
-        let mut pages = Pages(run.table("pages")?, BTreeMap::new(), BTreeMap::new(), run.manifest.started_in.clone());
+    /// Returns any error of [`FinishedRun::table`], and [`Error::Input`] if a table lacks a column.
+    pub fn of(run: &FinishedRun) -> Result<PageTable> {
+        let mut pages =
+            PageTable(run.table("pages")?, BTreeMap::new(), BTreeMap::new(), run.manifest.started_in.clone());
         pages.take_revisits(&run.table("revisits")?)?;
         pages.take_segments(&run.table("segments")?)?;
         Ok(pages)
@@ -70,7 +71,7 @@ impl Pages {
     ///
     /// # Cost
     /// Memory for these rows, and for the batches of [`scan`].
-    pub fn some(run: &Run, wanted: &[DocId]) -> Result<Pages> {
+    pub fn some(run: &FinishedRun, wanted: &[DocId]) -> Result<PageTable> {
         let mut rows = Table::default();
         let is_wanted = |doc_id: &DocId| wanted.binary_search(doc_id).is_ok();
         let columns = ["url", "host", "body_bytes", "text_bytes", "chunks", "exact", "simhash", "has_simhash"];
@@ -82,9 +83,9 @@ impl Pages {
             if picked.is_empty() { Ok(()) } else { rows.append(batch.pick(&picked)) }
         })?;
         if rows.columns.is_empty() {
-            rows = Table::new([("doc_id", Column::Id(Vec::new()))]);
+            rows = Table::new([("doc_id", TableColumn::Id(Vec::new()))]);
         }
-        let mut pages = Pages(rows, BTreeMap::new(), BTreeMap::new(), run.manifest.started_in.clone());
+        let mut pages = PageTable(rows, BTreeMap::new(), BTreeMap::new(), run.manifest.started_in.clone());
         let columns = ["doc_id", "original_url", "original_source", "original_offset"];
         scan(run, "revisits", &columns, &mut |batch| pages.take_revisits(batch))?;
         let columns = ["doc_id", "source", "offset"];
@@ -133,14 +134,14 @@ impl Pages {
     ///
     /// # Errors
     /// Returns [`Error::Input`] if the table has no such column.
-    pub fn urls(&self) -> Result<&Texts> {
+    pub fn urls(&self) -> Result<&StringTable> {
         self.0.text("url")
     }
 
     /// Returns the index of the row of a page, if it is in the table.
     ///
     /// # Errors
-    /// Returns any error of [`Pages::doc_ids`].
+    /// Returns any error of [`PageTable::doc_ids`].
     pub fn row(&self, page: DocId) -> Result<Option<usize>> {
         Ok(self.doc_ids()?.binary_search(&page).ok())
     }
@@ -166,8 +167,8 @@ impl Pages {
     /// page, and any error of `take`.
     ///
     /// # Cost
-    /// Holds one page in memory. [`Again::read`] describes which other bytes are read.
-    pub fn read(&self, rows: &[usize], input: &Input, take: &mut Take<'_>) -> Result<()> {
+    /// Holds one page in memory. [`FormerInput::read`] describes which other bytes are read.
+    pub fn read(&self, rows: &[usize], input: &InputSettings, take: &mut PageReceiver<'_>) -> Result<()> {
         let all = Rows {
             urls: self.urls()?,
             body_bytes: self.0.u64("body_bytes")?,
@@ -210,15 +211,15 @@ impl Pages {
 impl Rows<'_> {
     /// Opens an input relative to the folder in which the run was started. If that fails, opens it
     /// relative to the current folder, because the input may have been moved.
-    fn open(&self, name: &str, input: &Input) -> Result<Again> {
+    fn open(&self, name: &str, input: &InputSettings) -> Result<FormerInput> {
         let then = seen_from_anywhere(name, self.started_in);
-        Again::open(&then, input)
+        FormerInput::open(&then, input)
             .or_else(|first| {
                 let now = seen_from_anywhere(name, &working_folder());
                 if now == then {
                     return Err(first);
                 }
-                Again::open(&now, input).map_err(|_| first)
+                FormerInput::open(&now, input).map_err(|_| first)
             })
             .map_err(|cause| {
                 let remedy = match then == name || self.started_in.is_empty() {
@@ -233,9 +234,9 @@ impl Rows<'_> {
     fn read_input(
         &self,
         records: &[(Record, usize)],
-        input: &Input,
+        input: &InputSettings,
         extractor: &mut Extractor,
-        take: &mut Take<'_>,
+        take: &mut PageReceiver<'_>,
     ) -> Result<()> {
         let name = &records[0].0.source;
         let again = self.open(name, input)?;
@@ -249,7 +250,7 @@ impl Rows<'_> {
         let wanted: HashSet<&str> = left.keys().copied().collect();
         let is_wanted = |url: &str| CanonicalUrl::parse(url).is_ok_and(|url| wanted.contains(url.as_str()));
         again.read(&offsets, is_wanted, input, &mut |found| {
-            let Found::Page(mut page) = found else { return Ok(()) };
+            let ReadResult::Page(mut page) = found else { return Ok(()) };
             let Ok(url) = CanonicalUrl::parse(&page.url) else { return Ok(()) };
             let Some(rows) = left.get_mut(url.as_str()).and_then(|of| of.get_mut(&page.offset)) else { return Ok(()) };
             let text = match extractor.page(&page, &url)? {
@@ -276,14 +277,14 @@ impl Rows<'_> {
 
     /// Joins the page in the segments of a record: the first, and those that continue it. Returns
     /// `None` if one of them no longer exists.
-    fn read_segments(&self, first: &Record, others: &[Place], input: &Input) -> Result<Option<RawPage>> {
+    fn read_segments(&self, first: &Record, others: &[Place], input: &InputSettings) -> Result<Option<RawPage>> {
         let mut segments = Vec::with_capacity(1 + others.len());
         let mut origin = None;
         let places = std::iter::once((&first.source, first.offset)).chain(others.iter().map(|(name, at)| (name, *at)));
         for ((name, offset), number) in places.zip(1..) {
             let mut found = None;
             self.open(name, input)?.read(&[offset], |_| true, input, &mut |read| {
-                found = found.take().or(Segment::pick(read, offset, number, origin));
+                found = found.take().or(WarcSegment::pick(read, offset, number, origin));
                 Ok(())
             })?;
             let Some(segment) = found else { return Ok(None) };
@@ -300,7 +301,7 @@ impl Rows<'_> {
         row: usize,
         mut page: RawPage,
         extractor: &mut Extractor,
-        take: &mut Take<'_>,
+        take: &mut PageReceiver<'_>,
     ) -> Result<bool> {
         let Ok(url) = CanonicalUrl::parse(&page.url) else { return Ok(false) };
         let Ok(extracted) = extractor.page(&page, &url)? else { return Ok(false) };

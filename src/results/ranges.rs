@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::Run;
+use super::FinishedRun;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::threads;
 use webtwin_storage::manifest::FileEntry;
@@ -70,7 +70,7 @@ impl RangedTable {
     /// # Cost
     /// The files, and this column of them, are read once, by `workers` threads.
     pub fn find(
-        run: &Run,
+        run: &FinishedRun,
         table: &str,
         (key, key_bits): (&str, u32),
         ranges: Ranges,
@@ -131,9 +131,9 @@ fn unsorted(name: &str, key: &str) -> Error {
 
 /// Rows at which ranges begin in a file, with the end of the last; and the first and last key, if
 /// the file has rows.
-type Looked = (Vec<usize>, Option<(u64, u64)>);
+type InspectedInput = (Vec<usize>, Option<(u64, u64)>);
 
-fn look(file: &TableFile, key: &str, key_bits: u32, ranges: Ranges, name: &str) -> Result<Looked> {
+fn look(file: &TableFile, key: &str, key_bits: u32, ranges: Ranges, name: &str) -> Result<InspectedInput> {
     let open = file.open()?;
     let mut starts = vec![0; ranges.count() + 1];
     let (mut first, mut last): (Option<u64>, u64) = (None, 0);

@@ -1,7 +1,7 @@
 //! Reading a table of a result in batches of rows, for callers that must not hold a table that
 //! grows with the crawl.
 
-use super::Run;
+use super::FinishedRun;
 use webtwin_base::error::Result;
 use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::table::Table;
@@ -21,7 +21,12 @@ const ROWS: usize = 1 << 18;
 /// # Cost
 /// Each file is read once to check it, and then these columns of it. 262,144 rows of them are in
 /// memory.
-pub fn scan(run: &Run, table: &str, columns: &[&str], take: &mut dyn FnMut(&Table) -> Result<()>) -> Result<bool> {
+pub fn scan(
+    run: &FinishedRun,
+    table: &str,
+    columns: &[&str],
+    take: &mut dyn FnMut(&Table) -> Result<()>,
+) -> Result<bool> {
     scan_some(run, table, (columns, &[]), |_| Ok(false), take)
 }
 
@@ -31,7 +36,7 @@ pub fn scan(run: &Run, table: &str, columns: &[&str], take: &mut dyn FnMut(&Tabl
 /// # Errors
 /// Returns any error of [`scan`] and of `wants`.
 pub fn scan_some(
-    run: &Run,
+    run: &FinishedRun,
     table: &str,
     columns: (&[&str], &[&str]),
     mut wants: impl FnMut(&Table) -> Result<bool>,
@@ -50,7 +55,7 @@ pub fn scan_some(
 /// # Errors
 /// Returns any error of [`scan_some`].
 pub fn scan_file(
-    run: &Run,
+    run: &FinishedRun,
     entry: &FileEntry,
     (columns, more): (&[&str], &[&str]),
     mut wants: impl FnMut(&Table) -> Result<bool>,

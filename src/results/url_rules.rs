@@ -1,9 +1,9 @@
 //! URL rules of a finished run, and of a comparison of two runs.
 
-use super::Run;
+use super::FinishedRun;
 use super::scan::scan;
 use webtwin_base::error::Result;
-use webtwin_core::url_rules::evidence::Counts;
+use webtwin_core::url_rules::evidence::EditCounts;
 use webtwin_core::url_rules::rows::RuleRow;
 use webtwin_storage::table::Table;
 
@@ -26,15 +26,15 @@ const COLUMNS: [&str; 11] = [
 ///
 /// # Errors
 /// Returns any error of [`scan`] and of `with`.
-pub fn each_rule(run: &Run, with: &mut dyn FnMut(RuleRow) -> Result<()>) -> Result<()> {
+pub fn each_rule(run: &FinishedRun, with: &mut dyn FnMut(RuleRow) -> Result<()>) -> Result<()> {
     let each_row = &mut |rows: &Table| {
         let rule = rules_of(rows)?;
         let all = [rows.u64("support")?, rows.u64("violations")?];
         let verified = [rows.u64("verified_support")?, rows.u64("verified_violations")?];
         (0..rows.rows()).try_for_each(|row| {
-            let verified = Counts { support: verified[0][row], violations: verified[1][row] };
+            let verified = EditCounts { support: verified[0][row], violations: verified[1][row] };
             let [support, violations] = [all[0][row] - verified.support, all[1][row] - verified.violations];
-            with(rule(row, [Counts { support, violations }, verified]))
+            with(rule(row, [EditCounts { support, violations }, verified]))
         })
     };
     scan(run, "url_rules", &COLUMNS, each_row).map(|_| ())
@@ -70,7 +70,7 @@ pub const WITHDRAWN: &str = "withdrawn";
 ///
 /// # Errors
 /// Returns any error of [`scan`].
-pub fn rules_except(comparison: &Run, gone: &str) -> Result<Option<Vec<RuleRow>>> {
+pub fn rules_except(comparison: &FinishedRun, gone: &str) -> Result<Option<Vec<RuleRow>>> {
     let mut rules = Vec::new();
     let is_there = scan(comparison, CHANGED, &CHANGED_COLUMNS, &mut |rows| {
         rules.extend(changed_rules(rows, gone)?);
@@ -91,7 +91,7 @@ pub fn changed_rules(rows: &Table, gone: &str) -> Result<Vec<RuleRow>> {
     let in_force = (0..rows.rows()).filter(|&row| &what[row] != gone);
     let rules = in_force.map(|row| {
         let [support, violations] = if LEARNED.contains(&&what[row]) { new } else { old };
-        rule(row, [Counts { support: support[row], violations: violations[row] }, Counts::default()])
+        rule(row, [EditCounts { support: support[row], violations: violations[row] }, EditCounts::default()])
     });
     Ok(rules.collect())
 }
@@ -101,12 +101,12 @@ pub fn changed_rules(rows: &Table, gone: &str) -> Result<Vec<RuleRow>> {
 ///
 /// # Errors
 /// Returns [`webtwin_base::error::Error::Input`] if a column is missing.
-fn rules_of(rows: &Table) -> Result<impl Fn(usize, [Counts; 2]) -> RuleRow + '_> {
+fn rules_of(rows: &Table) -> Result<impl Fn(usize, [EditCounts; 2]) -> RuleRow + '_> {
     let text = |name: &str| rows.text(name);
     let (domain, scope, kind) = (text("domain")?, text("scope")?, text("kind")?);
     let (pattern, replacement) = (text("pattern")?, text("replacement")?);
     let (rank, saved) = (rows.u32("rank")?, rows.u64("saved")?);
-    Ok(move |row: usize, [learned, verified]: [Counts; 2]| RuleRow {
+    Ok(move |row: usize, [learned, verified]: [EditCounts; 2]| RuleRow {
         domain: domain[row].into(),
         rank: rank[row],
         scope: scope[row].into(),

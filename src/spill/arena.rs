@@ -53,12 +53,12 @@ struct Bucket {
 }
 
 impl Bucket {
-    fn has_room(&self) -> bool {
+    fn has_capacity(&self) -> bool {
         !self.blocks.is_empty() && self.of_last < BLOCK
     }
 
     fn full_blocks(&self) -> usize {
-        self.blocks.len() - usize::from(self.has_room())
+        self.blocks.len() - usize::from(self.has_capacity())
     }
 }
 
@@ -90,7 +90,7 @@ impl<T: Pod> Arena<T> {
     /// Returns [`webtwin_base::error::Error::NoMemory`] if the system refuses memory, and
     /// [`webtwin_base::error::Error::DiskLimit`], [`webtwin_base::error::Error::DiskFull`] or
     /// [`webtwin_base::error::Error::Storage`] if rows cannot be written to disk.
-    pub fn lay(&mut self, rows: &[T], mut bucket: impl FnMut(&T) -> usize) -> Result<()> {
+    pub fn partition(&mut self, rows: &[T], mut bucket: impl FnMut(&T) -> usize) -> Result<()> {
         for row in rows {
             let number = bucket(row);
             let of_lot = &mut self.buckets[number].of_lot;
@@ -105,7 +105,7 @@ impl<T: Pod> Arena<T> {
 
     /// Copies a full lot to a block.
     fn put_away(&mut self, number: usize) -> Result<()> {
-        if !self.buckets[number].has_room() {
+        if !self.buckets[number].has_capacity() {
             let block = self.free_block()?;
             self.buckets[number].blocks.push(block);
             self.buckets[number].of_last = 0;
@@ -160,16 +160,16 @@ impl<T: Pod> Arena<T> {
     }
 
     /// Passes the rows of a bucket to `take`, in several calls and in no particular order. Rows on
-    /// disk are read into the scratch buffer `room`.
+    /// disk are read into the scratch buffer `scratch`.
     ///
     /// # Errors
     /// Returns [`webtwin_base::error::Error::Storage`] if the disk fails.
-    pub fn read(&self, number: usize, room: &mut Vec<T>, mut take: impl FnMut(&[T])) -> Result<()> {
+    pub fn read(&self, number: usize, scratch: &mut Vec<T>, mut take: impl FnMut(&[T])) -> Result<()> {
         let bucket = &self.buckets[number];
         for extent in &bucket.spilled {
-            room.clear();
-            self.file.read(*extent, room)?;
-            take(room);
+            scratch.clear();
+            self.file.read(*extent, scratch)?;
+            take(scratch);
         }
         for (at, block) in (1..).zip(&bucket.blocks) {
             let (slab, start) = place::<T>(*block);
@@ -230,19 +230,19 @@ mod tests {
 
         #[test]
         fn buckets_have_the_rows_laid_in_them_whatever_is_spilled_and_forgotten(
-            seed: u64, count in 1usize..6, laid in 0u64..60_000, allowed in 0u64..600_000
+            seed: u64, count in 1usize..6, partitioned in 0u64..60_000, allowed in 0u64..600_000
         ) {
             let mut arena = Arena::<u64>::new(count, &MemoryPool::default().limited(allowed));
             let bucket = |row: &u64| (seed.wrapping_mul((row * row) | 1) >> 40) as usize % count;
-            let rows: Vec<u64> = (0..laid).collect();
+            let rows: Vec<u64> = (0..partitioned).collect();
             let of = |number: usize, rows: &[u64]| -> Vec<u64> {
                 rows.iter().copied().filter(|row| bucket(row) == number).collect()
             };
             for some in rows.chunks(777) {
-                arena.lay(some, bucket).unwrap();
+                arena.partition(some, bucket).unwrap();
             }
             prop_assert!(arena.held_bytes() <= allowed.max(Arena::<u64>::least_bytes(count)));
-            prop_assert!(laid * 8 <= allowed + Arena::<u64>::least_bytes(count) || arena.spilled_bytes() > 0);
+            prop_assert!(partitioned * 8 <= allowed + Arena::<u64>::least_bytes(count) || arena.spilled_bytes() > 0);
             for number in 0..count {
                 prop_assert_eq!(rows_of(&arena, number), of(number, &rows));
             }
@@ -251,8 +251,8 @@ mod tests {
                 arena.empty(number);
                 prop_assert!(rows_of(&arena, number).is_empty());
             }
-            let more: Vec<u64> = (laid..laid + 5000).collect();
-            arena.lay(&more, bucket).unwrap();
+            let more: Vec<u64> = (partitioned..partitioned + 5000).collect();
+            arena.partition(&more, bucket).unwrap();
             for number in 0..count {
                 let kept = if number % 2 == 0 { &[][..] } else { &rows };
                 prop_assert_eq!(rows_of(&arena, number), [of(number, kept), of(number, &more)].concat());
@@ -264,7 +264,7 @@ mod tests {
     fn a_disk_that_is_needed_and_not_there_is_named() {
         let nowhere = MemoryPool::new(0, std::path::Path::new("/nowhere/at/all"), super::super::SPILL);
         let mut arena = Arena::<u64>::new(1, &nowhere);
-        let refused = arena.lay(&[1; 3 * BLOCK], |_| 0).unwrap_err();
+        let refused = arena.partition(&[1; 3 * BLOCK], |_| 0).unwrap_err();
         assert!(refused.to_string().contains("/nowhere/at/all (effort.spill)"), "{refused}");
     }
 }

@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::disk::{Disk, SpillFile};
 use super::partitions::BLOCK_BYTES;
 use super::pool::MemoryPool;
-use super::run_log::TAPE_BLOCK_BYTES;
+use super::run_log::RUN_LOG_BLOCK_BYTES;
 use webtwin_base::error::Result;
 
 /// Size in bytes of the unit that is read and checked.
@@ -57,7 +57,7 @@ impl<T: Pod> Default for Array<T> {
 }
 
 impl<T: Pod> Array<T> {
-    const BLOCK: usize = TAPE_BLOCK_BYTES / size_of::<T>();
+    const BLOCK: usize = RUN_LOG_BLOCK_BYTES / size_of::<T>();
     const PIECE: u64 = (PIECE_BYTES / size_of::<T>()) as u64;
 
     /// Creates an empty array that holds in memory what the pool allows a worker, plus one block.
@@ -109,8 +109,8 @@ impl<T: Pod> Array<T> {
     }
 
     fn put_away(&mut self) -> Result<()> {
-        if self.held_bytes + TAPE_BLOCK_BYTES as u64 <= self.allowed_bytes {
-            self.held_bytes += TAPE_BLOCK_BYTES as u64;
+        if self.held_bytes + RUN_LOG_BLOCK_BYTES as u64 <= self.allowed_bytes {
+            self.held_bytes += RUN_LOG_BLOCK_BYTES as u64;
             self.blocks.push(Block::Held(std::mem::take(&mut self.open)));
             return Ok(());
         }
@@ -131,7 +131,7 @@ impl<T: Pod> Array<T> {
             let block = held.next().expect("what is held is in blocks");
             let Block::Held(items) = block else { unreachable!("others are filtered out") };
             *block = spill(&mut self.file, items)?;
-            self.held_bytes -= TAPE_BLOCK_BYTES as u64;
+            self.held_bytes -= RUN_LOG_BLOCK_BYTES as u64;
         }
         Ok(())
     }
@@ -156,9 +156,9 @@ impl<T: Pod> Array<T> {
             if let Block::Spilled { offset, .. } = self.blocks[at] {
                 let mut items = Vec::with_capacity(Self::BLOCK);
                 self.read_pieces((at * Self::BLOCK) as u64, Self::BLOCK, &mut items)?;
-                self.file.give_back(offset, Self::BLOCK * size_of::<T>());
+                self.file.release(offset, Self::BLOCK * size_of::<T>());
                 self.blocks[at] = Block::Held(items);
-                self.held_bytes += TAPE_BLOCK_BYTES as u64;
+                self.held_bytes += RUN_LOG_BLOCK_BYTES as u64;
             }
         }
         Ok(())
@@ -169,8 +169,8 @@ impl<T: Pod> Array<T> {
     pub fn forget_before(&mut self, position: u64) {
         while self.passed < (position / Self::BLOCK as u64) as usize {
             match std::mem::replace(&mut self.blocks[self.passed], Block::Forgotten) {
-                Block::Held(_) => self.held_bytes -= TAPE_BLOCK_BYTES as u64,
-                Block::Spilled { offset, .. } => self.file.give_back(offset, Self::BLOCK * size_of::<T>()),
+                Block::Held(_) => self.held_bytes -= RUN_LOG_BLOCK_BYTES as u64,
+                Block::Spilled { offset, .. } => self.file.release(offset, Self::BLOCK * size_of::<T>()),
                 Block::Forgotten => {}
             }
             self.passed += 1;
@@ -198,7 +198,7 @@ impl<T: Pod> Array<T> {
     }
 
     /// Returns the `count` items from `at` on: in place if they are contiguous in memory, otherwise
-    /// in the scratch buffer `room`.
+    /// in the scratch buffer `scratch`.
     ///
     /// # Errors
     /// Returns [`webtwin_base::error::Error::Storage`] if the disk fails or returns other bytes
@@ -206,14 +206,14 @@ impl<T: Pod> Array<T> {
     ///
     /// # Panics
     /// Panics if there are fewer items.
-    pub fn get<'a>(&'a self, at: u64, count: usize, room: &'a mut Vec<T>) -> Result<&'a [T]> {
+    pub fn get<'a>(&'a self, at: u64, count: usize, scratch: &'a mut Vec<T>) -> Result<&'a [T]> {
         if let Some(items) = self.in_place(at, count) {
             return Ok(items);
         }
-        room.clear();
+        scratch.clear();
         let begin = at - at % Self::PIECE;
-        self.append_pieces(begin, at + count as u64, room)?;
-        Ok(&room[(at - begin) as usize..][..count])
+        self.append_pieces(begin, at + count as u64, scratch)?;
+        Ok(&scratch[(at - begin) as usize..][..count])
     }
 
     /// True if the `count` items from `at` on are contiguous in memory.
@@ -254,32 +254,32 @@ impl<T: Pod> Array<T> {
         }
     }
 
-    /// Appends the items from `begin` to `end` to `room`. `begin` must be the beginning of a piece.
+    /// Appends the items from `begin` to `end` to `scratch`. `begin` must be the beginning of a piece.
     /// For blocks on disk the range is extended to the end of the last piece.
-    fn append_pieces(&self, begin: u64, end: u64, room: &mut Vec<T>) -> Result<()> {
+    fn append_pieces(&self, begin: u64, end: u64, scratch: &mut Vec<T>) -> Result<()> {
         let mut at = begin;
         while at < end {
-            let before = room.len();
+            let before = scratch.len();
             let end_of_block = (at / Self::BLOCK as u64 + 1) * Self::BLOCK as u64;
             match self.in_memory(at) {
-                Some(items) => room.extend_from_slice(&items[..(end.min(end_of_block) - at) as usize]),
+                Some(items) => scratch.extend_from_slice(&items[..(end.min(end_of_block) - at) as usize]),
                 None => {
                     let count = end.next_multiple_of(Self::PIECE).min(end_of_block) - at;
-                    self.read_pieces(at, count as usize, room)?;
+                    self.read_pieces(at, count as usize, scratch)?;
                 }
             }
-            at += (room.len() - before) as u64;
+            at += (scratch.len() - before) as u64;
         }
         Ok(())
     }
 
-    /// Appends whole pieces of one block on disk to `room`.
-    fn read_pieces(&self, at: u64, count: usize, room: &mut Vec<T>) -> Result<()> {
+    /// Appends whole pieces of one block on disk to `scratch`.
+    fn read_pieces(&self, at: u64, count: usize, scratch: &mut Vec<T>) -> Result<()> {
         let (block, within) = ((at / Self::BLOCK as u64) as usize, at % Self::BLOCK as u64);
         let Block::Spilled { offset, checks } = &self.blocks[block] else { unreachable!("the block is on disk") };
-        let start = room.len();
-        self.file.read_unchecked(offset + within * size_of::<T>() as u64, count, room)?;
-        let pieces = room[start..].chunks(Self::PIECE as usize).zip(&checks[(within / Self::PIECE) as usize..]);
+        let start = scratch.len();
+        self.file.read_unchecked(offset + within * size_of::<T>() as u64, count, scratch)?;
+        let pieces = scratch[start..].chunks(Self::PIECE as usize).zip(&checks[(within / Self::PIECE) as usize..]);
         for (piece, &check) in pieces {
             if xxh3_64(bytemuck::cast_slice(piece)) != check {
                 return Err(self.file.damaged());
@@ -377,12 +377,12 @@ mod tests {
             for allowed in [allowed, allowed.min(later)] {
                 array.hold_at_most(allowed).unwrap();
                 prop_assert!(array.held_bytes() <= allowed);
-                prop_assert!(array.spilled_bytes() > 0 || all.len() * 4 <= allowed as usize + 2 * TAPE_BLOCK_BYTES);
+                prop_assert!(array.spilled_bytes() > 0 || all.len() * 4 <= allowed as usize + 2 * RUN_LOG_BLOCK_BYTES);
                 prop_assert!(array.blocks().map(Result::unwrap).collect::<Vec<_>>().concat() == all);
-                let (mut room, mut reader) = (Vec::new(), array.reader());
+                let (mut scratch, mut reader) = (Vec::new(), array.reader());
                 for &(at, length) in &places {
                     for (from, count) in [(at, length), (at, length / 2), (at + length / 2, length - length / 2)] {
-                        prop_assert!(array.get(from as u64, count, &mut room).unwrap() == &all[from..from + count]);
+                        prop_assert!(array.get(from as u64, count, &mut scratch).unwrap() == &all[from..from + count]);
                         prop_assert!(reader.get(from as u64, count).unwrap() == &all[from..from + count]);
                     }
                 }
@@ -399,11 +399,11 @@ mod tests {
                 let list: Vec<u16> = (0..length).map(|at| (number * 7 + at) as u16).collect();
                 (array.push(&list).unwrap(), list)
             }).collect();
-            let (mut reader, mut room) = (array.reader(), Vec::new());
+            let (mut reader, mut scratch) = (array.reader(), Vec::new());
             let at_random = places.iter().map(|place| place.get(&lists));
             for (at, list) in lists.iter().chain(at_random).chain(&lists) {
                 prop_assert_eq!(reader.get(*at, list.len()).unwrap(), &list[..]);
-                prop_assert_eq!(array.get(*at, list.len(), &mut room).unwrap(), &list[..]);
+                prop_assert_eq!(array.get(*at, list.len(), &mut scratch).unwrap(), &list[..]);
             }
         }
     }
@@ -455,12 +455,12 @@ mod tests {
         array.push(&all).unwrap();
         array.file.damage(5 * PIECE_BYTES as u64 + 9);
         let piece = Array::<u64>::PIECE;
-        let (mut room, mut reader) = (Vec::new(), array.reader());
-        for read in [array.get(6 * piece - 1, 2, &mut room).map(drop), reader.get(5 * piece, 1).map(drop)] {
+        let (mut scratch, mut reader) = (Vec::new(), array.reader());
+        for read in [array.get(6 * piece - 1, 2, &mut scratch).map(drop), reader.get(5 * piece, 1).map(drop)] {
             let refused = read.unwrap_err();
             assert_eq!(refused.exit_code(), 8);
             assert!(refused.to_string().contains("returned other bytes than were written"), "{refused}");
         }
-        assert_eq!(array.get(6 * piece, 2, &mut room).unwrap(), &all[6 * piece as usize..][..2]);
+        assert_eq!(array.get(6 * piece, 2, &mut scratch).unwrap(), &all[6 * piece as usize..][..2]);
     }
 }

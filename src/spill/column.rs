@@ -20,7 +20,7 @@ use webtwin_base::error::Result;
 /// All rows if memory is unbounded. Otherwise a block of 64 KiB, and 8 bytes for each block on
 /// disk.
 #[derive(Debug)]
-pub struct Column<T> {
+pub struct SpillColumn<T> {
     /// Destination of full blocks; `None` if memory is unbounded.
     disk: Option<Disk>,
     /// Blocks on disk, and a checksum of each.
@@ -31,34 +31,34 @@ pub struct Column<T> {
 }
 
 /// Creates an empty column that stays in memory.
-impl<T> Default for Column<T> {
-    fn default() -> Column<T> {
-        Column { disk: None, file: None, checks: Vec::new(), held: Vec::new() }
+impl<T> Default for SpillColumn<T> {
+    fn default() -> SpillColumn<T> {
+        SpillColumn { disk: None, file: None, checks: Vec::new(), held: Vec::new() }
     }
 }
 
 /// Creates a column in memory.
-impl<T: Pod> From<Vec<T>> for Column<T> {
-    fn from(held: Vec<T>) -> Column<T> {
-        Column { held, ..Column::default() }
+impl<T: Pod> From<Vec<T>> for SpillColumn<T> {
+    fn from(held: Vec<T>) -> SpillColumn<T> {
+        SpillColumn { held, ..SpillColumn::default() }
     }
 }
 
-impl<T: Pod> Column<T> {
+impl<T: Pod> SpillColumn<T> {
     /// Number of rows of a block.
     const ROWS: usize = BLOCK_BYTES / size_of::<T>();
 
     /// Creates an empty column.
-    pub fn new(pool: &MemoryPool) -> Column<T> {
-        Column { disk: pool.is_bounded().then(|| pool.disk()), ..Column::default() }
+    pub fn new(pool: &MemoryPool) -> SpillColumn<T> {
+        SpillColumn { disk: pool.is_bounded().then(|| pool.disk()), ..SpillColumn::default() }
     }
 
     /// Creates a column from a list of rows.
     ///
     /// # Errors
-    /// Returns the errors of [`Column::push`].
-    pub fn of(list: Vec<T>, pool: &MemoryPool) -> Result<Column<T>> {
-        let mut column = Column { held: list, ..Column::new(pool) };
+    /// Returns the errors of [`SpillColumn::push`].
+    pub fn of(list: Vec<T>, pool: &MemoryPool) -> Result<SpillColumn<T>> {
+        let mut column = SpillColumn { held: list, ..SpillColumn::new(pool) };
         column.write_full_blocks()?;
         Ok(column)
     }
@@ -66,9 +66,9 @@ impl<T: Pod> Column<T> {
     /// Moves the rows to disk if memory is bounded.
     ///
     /// # Errors
-    /// Returns the errors of [`Column::push`].
-    pub fn onto(self, pool: &MemoryPool) -> Result<Column<T>> {
-        if self.file.is_some() { Ok(self) } else { Column::of(self.held, pool) }
+    /// Returns the errors of [`SpillColumn::push`].
+    pub fn onto(self, pool: &MemoryPool) -> Result<SpillColumn<T>> {
+        if self.file.is_some() { Ok(self) } else { SpillColumn::of(self.held, pool) }
     }
 
     /// Appends a row.
@@ -125,7 +125,7 @@ impl<T: Pod> Column<T> {
     /// Returns all rows as one slice, which is read into memory if necessary.
     ///
     /// # Errors
-    /// Returns the errors of [`Column::read`].
+    /// Returns the errors of [`SpillColumn::read`].
     pub fn all(&self) -> Result<Cow<'_, [T]>> {
         self.read(0..self.len())
     }
@@ -133,7 +133,7 @@ impl<T: Pod> Column<T> {
     /// Moves all rows into a list in memory.
     ///
     /// # Errors
-    /// Returns the errors of [`Column::read`].
+    /// Returns the errors of [`SpillColumn::read`].
     pub fn take(self) -> Result<Vec<T>> {
         if self.file.is_none() { Ok(self.held) } else { Ok(self.all()?.into_owned()) }
     }
@@ -171,7 +171,7 @@ impl<T: Pod> Column<T> {
     /// row of a group and the next one.
     ///
     /// # Errors
-    /// Returns the errors of [`Column::read`].
+    /// Returns the errors of [`SpillColumn::read`].
     ///
     /// # Memory
     /// One block, and the largest group.
@@ -197,13 +197,13 @@ impl<T: Pod> Column<T> {
     /// returns false.
     ///
     /// # Errors
-    /// Returns the errors of [`Column::push`] and [`Column::read`].
+    /// Returns the errors of [`SpillColumn::push`] and [`SpillColumn::read`].
     pub fn retain_mut(&mut self, mut each: impl FnMut(&mut T) -> bool) -> Result<()> {
         if self.file.is_none() {
             self.held.retain_mut(each);
             return Ok(());
         }
-        let mut changed = Column { disk: self.disk.clone(), ..Column::default() };
+        let mut changed = SpillColumn { disk: self.disk.clone(), ..SpillColumn::default() };
         for block in self.blocks() {
             for mut row in block?.into_owned() {
                 if each(&mut row) {
@@ -217,16 +217,16 @@ impl<T: Pod> Column<T> {
 }
 
 /// Serialises the rows as a list.
-impl<T: Pod + Serialize> Serialize for Column<T> {
+impl<T: Pod + Serialize> Serialize for SpillColumn<T> {
     fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
         self.all().map_err(S::Error::custom)?.serialize(to)
     }
 }
 
 /// Deserialises a list of rows into memory.
-impl<'de, T: Pod + Deserialize<'de>> Deserialize<'de> for Column<T> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Column<T>, D::Error> {
-        Ok(Column::from(Vec::deserialize(from)?))
+impl<'de, T: Pod + Deserialize<'de>> Deserialize<'de> for SpillColumn<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<SpillColumn<T>, D::Error> {
+        Ok(SpillColumn::from(Vec::deserialize(from)?))
     }
 }
 
@@ -248,7 +248,7 @@ mod tests {
             len in 0usize..60_000, on_disk: bool, places in prop::collection::vec((0f64..1.0, 0f64..1.0), 0..20)
         ) {
             let list: Vec<[u32; 3]> = (0..len as u32).map(|at| [at, at.wrapping_mul(7), 3]).collect();
-            let column = Column::of(list.clone(), &pool(on_disk)).unwrap();
+            let column = SpillColumn::of(list.clone(), &pool(on_disk)).unwrap();
             prop_assert_eq!((column.len(), column.is_empty()), (len, len == 0));
             for (x, y) in places {
                 let (x, y) = ((x * len as f64) as usize, (y * len as f64) as usize);
@@ -256,7 +256,7 @@ mod tests {
                 prop_assert_eq!(&*column.read(rows.clone()).unwrap(), &list[rows]);
             }
             prop_assert_eq!(&*column.all().unwrap(), &list[..]);
-            let mut written = Column::new(&pool(on_disk));
+            let mut written = SpillColumn::new(&pool(on_disk));
             list.iter().for_each(|&row| written.push(row).unwrap());
             prop_assert_eq!(written.all().unwrap(), column.all().unwrap());
             prop_assert_eq!(column.blocks().map(|block| block.unwrap().into_owned()).collect::<Vec<_>>().concat(), &list[..]);
@@ -281,9 +281,9 @@ mod tests {
     #[test]
     fn a_damaged_block_is_an_error_and_the_others_are_read() {
         let list: Vec<u64> = (0..100_000).collect();
-        let column = Column::of(list.clone(), &pool(true)).unwrap();
+        let column = SpillColumn::of(list.clone(), &pool(true)).unwrap();
         column.file.as_ref().unwrap().damage(3 * BLOCK_BYTES as u64 + 9);
-        let rows = Column::<u64>::ROWS;
+        let rows = SpillColumn::<u64>::ROWS;
         assert!(column.read(3 * rows..3 * rows + 1).unwrap_err().to_string().contains("other bytes than were written"));
         assert_eq!(&*column.read(4 * rows..5 * rows).unwrap(), &list[4 * rows..5 * rows]);
     }

@@ -128,18 +128,18 @@ impl Disk {
         let of_disk = self.0.taken.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let taken = if self.0.is_of_process { of_process } else { of_disk };
         if self.0.allowed_bytes > 0 && taken > self.0.allowed_bytes {
-            self.give_back(bytes);
+            self.release(bytes);
             let (process_bytes, is_set) = self.0.of_process;
             // An estimate: the other disks of the process are assumed to be equally full.
             let needed = u128::from(taken) * u128::from(process_bytes);
             let needed_bytes = needed.div_ceil(u128::from(self.0.allowed_bytes)) as u64;
-            return Err(no_room_on_disk(SPILLED, &self.0.path, needed_bytes, process_bytes, is_set));
+            return Err(disk_too_small(SPILLED, &self.0.path, needed_bytes, process_bytes, is_set));
         }
         TAKEN_AT_ONCE.fetch_max(of_process, Ordering::Relaxed);
         Ok(())
     }
 
-    fn give_back(&self, bytes: u64) {
+    fn release(&self, bytes: u64) {
         TAKEN.fetch_sub(bytes, Ordering::Relaxed);
         self.0.taken.fetch_sub(bytes, Ordering::Relaxed);
     }
@@ -157,7 +157,7 @@ fn remedy(setting: &str) -> String {
 
 /// Returns the error that a process cannot write `needed_bytes` to `folder`, because only
 /// `allowed_bytes` are allowed by `effort.disk_bytes` if `is_set`, or are free otherwise.
-pub fn no_room_on_disk(what: &str, folder: &Path, needed_bytes: u64, allowed_bytes: u64, is_set: bool) -> Error {
+pub fn disk_too_small(what: &str, folder: &Path, needed_bytes: u64, allowed_bytes: u64, is_set: bool) -> Error {
     let path = folder.display().to_string();
     let what = what.to_string();
     if is_set {
@@ -174,9 +174,9 @@ pub fn no_room_on_disk(what: &str, folder: &Path, needed_bytes: u64, allowed_byt
 /// Returns [`Error::Storage`] if the system does not report it, for example because the folder does
 /// not exist.
 pub fn free_bytes(folder: &Path, setting: &str) -> Result<u64> {
-    let told = nix::sys::statvfs::statvfs(folder);
-    let told = told.map_err(|cause| Error::storage(format!("{} ({setting})", folder.display()), cause))?;
-    Ok(told.blocks_available() * told.fragment_size())
+    let message = nix::sys::statvfs::statvfs(folder);
+    let message = message.map_err(|cause| Error::storage(format!("{} ({setting})", folder.display()), cause))?;
+    Ok(message.blocks_available() * message.fragment_size())
 }
 
 /// Unnamed file that is written at its end, and whose earlier parts can be freed.
@@ -187,12 +187,12 @@ pub(crate) struct SpillFile {
     end: u64,
     /// Size of a block of the file system in bytes. Only whole blocks can be freed.
     block_bytes: u64,
-    given_back: u64,
+    released: u64,
 }
 
 impl SpillFile {
     pub(crate) fn new(disk: &Disk) -> SpillFile {
-        SpillFile { disk: disk.clone(), file: None, end: 0, block_bytes: 1, given_back: 0 }
+        SpillFile { disk: disk.clone(), file: None, end: 0, block_bytes: 1, released: 0 }
     }
 
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<Extent> {
@@ -210,7 +210,7 @@ impl SpillFile {
         let file = self.file.as_ref().expect("opened above");
         file.write_all_at(bytes, self.end).map_err(|cause| {
             let taken = self.disk.0.taken.load(Ordering::Relaxed);
-            self.disk.give_back(bytes.len() as u64);
+            self.disk.release(bytes.len() as u64);
             Error::write(self.disk.name(), &cause, taken, &remedy(self.disk.0.setting))
         })?;
         self.end += bytes.len() as u64;
@@ -228,12 +228,12 @@ impl SpillFile {
     }
 
     /// Frees the disk space of bytes that are not read again, if the system supports it.
-    pub(crate) fn give_back(&mut self, offset: u64, bytes: usize) {
+    pub(crate) fn release(&mut self, offset: u64, bytes: usize) {
         let (start, end) = (offset.next_multiple_of(self.block_bytes), offset + bytes as u64);
         let bytes = (end - end % self.block_bytes).saturating_sub(start);
         if bytes > 0 && self.file.as_ref().is_some_and(|file| punch_hole(file, start, bytes)) {
-            self.disk.give_back(bytes);
-            self.given_back += bytes;
+            self.disk.release(bytes);
+            self.released += bytes;
         }
     }
 
@@ -286,7 +286,7 @@ impl SpillFile {
 
 impl Drop for SpillFile {
     fn drop(&mut self) {
-        self.disk.give_back(self.end - self.given_back);
+        self.disk.release(self.end - self.released);
     }
 }
 

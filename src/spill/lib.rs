@@ -6,15 +6,15 @@
 //!
 //! | container | content | access |
 //! |---|---|---|
-//! | [`Column`] | plain rows in insertion order | from the front, by range, by group |
+//! | [`SpillColumn`] | plain rows in insertion order | from the front, by range, by group |
 //! | [`Array`] | plain items, partly in memory | by position |
-//! | [`Lists`] | lists of plain items | by number of the list |
-//! | [`Rows`] | serialised rows | by number of the row |
+//! | [`SpillLists`] | lists of plain items | by number of the list |
+//! | [`SpillRows`] | serialised rows | by number of the row |
 //! | [`Partitions`] | plain rows by partition | one partition at a time |
 //! | [`Arena`] | plain rows by partition, for concurrent readers | one partition at a time, which is kept |
 //! | [`RunLog`] | records in insertion order | block by block |
 //! | [`RowSorter`], [`SortedRows`] | plain rows | in ascending order, once |
-//! | [`Sorter`], [`Sorted`] | serialised rows | in ascending order |
+//! | [`Sorter`], [`SortedOutput`] | serialised rows | in ascending order |
 
 mod arena;
 mod array;
@@ -30,12 +30,12 @@ mod sorter;
 
 pub use arena::Arena;
 pub use array::{Array, ArrayReader};
-pub use column::Column;
-pub use disk::{SPILL, free_bytes, no_room_on_disk, spilled_bytes, taken_at_once_bytes, taken_bytes};
-pub use lists::{ListReader, Lists};
+pub use column::SpillColumn;
+pub use disk::{SPILL, disk_too_small, free_bytes, spilled_bytes, taken_at_once_bytes, taken_bytes};
+pub use lists::{ListReader, SpillLists};
 pub use partitions::{BLOCK_BYTES, Partitions};
-pub use pool::{Bounds, GiveBack, MemoryPool, ON_THE_WAY, PARTITION_BYTES, partition_bits};
+pub use pool::{MemoryPool, ON_THE_WAY, PARTITION_BYTES, ProcessBounds, ReleaseOnDrop, partition_bits};
 pub use row_sorter::{RowSorter, SortedRows};
-pub use rows::{RowReader, Rows, codec};
-pub use run_log::{RunLog, TAPE_BLOCK_BYTES};
-pub use sorter::{Sorted, Sorter};
+pub use rows::{RowReader, SpillRows, codec};
+pub use run_log::{RUN_LOG_BLOCK_BYTES, RunLog};
+pub use sorter::{SortedOutput, Sorter};

@@ -59,22 +59,22 @@ impl Ends {
 /// 4 bytes for each list, and the items in memory, or the overhead of an [`Array`] for items on
 /// disk.
 #[derive(Debug)]
-pub struct Lists<T> {
+pub struct SpillLists<T> {
     ends: Ends,
     items: Array<T>,
 }
 
 /// Creates lists that stay in memory.
-impl<T: Pod> Default for Lists<T> {
-    fn default() -> Lists<T> {
-        Lists { ends: Ends::default(), items: Array::default() }
+impl<T: Pod> Default for SpillLists<T> {
+    fn default() -> SpillLists<T> {
+        SpillLists { ends: Ends::default(), items: Array::default() }
     }
 }
 
-impl<T: Pod> Lists<T> {
+impl<T: Pod> SpillLists<T> {
     /// Creates an empty container.
-    pub fn new(pool: &MemoryPool) -> Lists<T> {
-        Lists { ends: Ends::default(), items: Array::new(pool) }
+    pub fn new(pool: &MemoryPool) -> SpillLists<T> {
+        SpillLists { ends: Ends::default(), items: Array::new(pool) }
     }
 
     /// Appends a list.
@@ -90,7 +90,7 @@ impl<T: Pod> Lists<T> {
     /// Appends a copy of the list in an earlier slot.
     ///
     /// # Errors
-    /// Returns the errors of [`Lists::push`] and of [`ListReader::get`].
+    /// Returns the errors of [`SpillLists::push`] and of [`ListReader::get`].
     pub fn push_again(&mut self, slot: usize) -> Result<()> {
         let list = self.reader().get(slot)?.to_vec();
         self.push(&list)
@@ -125,30 +125,30 @@ impl<T: Pod> Lists<T> {
     }
 
     /// Creates an empty container with the same memory budget and the same disk.
-    pub fn like(&self) -> Lists<T> {
+    pub fn like(&self) -> SpillLists<T> {
         self.like_part(1)
     }
 
     /// Creates an empty container with the memory budget of this one divided by `parts`, and the
     /// same disk.
-    pub fn like_part(&self, parts: u64) -> Lists<T> {
-        Lists { ends: Ends::default(), items: self.items.like_part(parts) }
+    pub fn like_part(&self, parts: u64) -> SpillLists<T> {
+        SpillLists { ends: Ends::default(), items: self.items.like_part(parts) }
     }
 
     /// Returns the list of a slot: in place if it is in memory, otherwise in the scratch buffer
-    /// `room`.
+    /// `scratch`.
     ///
     /// # Errors
     /// Returns the errors of [`ListReader::get`].
-    pub fn get<'a>(&'a self, slot: usize, room: &'a mut Vec<T>) -> Result<&'a [T]> {
+    pub fn get<'a>(&'a self, slot: usize, scratch: &'a mut Vec<T>) -> Result<&'a [T]> {
         let Range { start, end } = self.range(slot);
-        self.items.get(start, (end - start) as usize, room)
+        self.items.get(start, (end - start) as usize, scratch)
     }
 
     /// Writes up to `bytes` bytes of items to disk, like [`Array::give_up`].
     ///
     /// # Errors
-    /// Returns the errors of [`Lists::push`].
+    /// Returns the errors of [`SpillLists::push`].
     pub fn give_up(&mut self, bytes: u64) -> Result<u64> {
         self.items.give_up(bytes)
     }
@@ -209,7 +209,7 @@ impl<T: Pod> Lists<T> {
     /// Sets the memory budget of the items to `bytes`, and writes the items beyond it to disk.
     ///
     /// # Errors
-    /// Returns the errors of [`Lists::push`].
+    /// Returns the errors of [`SpillLists::push`].
     pub fn hold_at_most(&mut self, bytes: u64) -> Result<()> {
         self.items.hold_at_most(bytes)
     }
@@ -231,14 +231,14 @@ impl<T: Pod> Lists<T> {
 
     /// Removes all lists, and releases memory and disk space.
     pub fn clear(&mut self) {
-        *self = Lists::default();
+        *self = SpillLists::default();
     }
 }
 
 /// Reader of lists, mostly in the order of their slots.
 #[derive(Debug)]
 pub struct ListReader<'a, T> {
-    lists: &'a Lists<T>,
+    lists: &'a SpillLists<T>,
     items: ArrayReader<'a, T>,
 }
 

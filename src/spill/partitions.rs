@@ -174,15 +174,15 @@ impl<T: Pod> Partitions<T> {
     }
 
     /// Calls `with` with the rows of a partition, in several pieces and in no particular order. The
-    /// rows are kept. `room` is a scratch buffer.
+    /// rows are kept. `scratch` is a scratch buffer.
     ///
     /// # Errors
     /// Returns [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk fails.
-    pub fn each_piece(&self, partition: usize, room: &mut Vec<T>, mut with: impl FnMut(&[T])) -> Result<()> {
+    pub fn each_piece(&self, partition: usize, scratch: &mut Vec<T>, mut with: impl FnMut(&[T])) -> Result<()> {
         for &extent in &self.spilled[partition] {
-            room.clear();
-            self.file.read(extent, room)?;
-            with(room);
+            scratch.clear();
+            self.file.read(extent, scratch)?;
+            with(scratch);
         }
         self.in_memory(partition).for_each(with);
         Ok(())
@@ -197,15 +197,15 @@ impl<T: Pod> Partitions<T> {
     pub fn drain(
         &mut self,
         partition: usize,
-        room: &mut Vec<T>,
+        scratch: &mut Vec<T>,
         mut with: impl FnMut(&[T]) -> Result<()>,
     ) -> Result<()> {
         while let Some(extent) = self.spilled[partition].pop() {
-            room.clear();
-            self.file.read(extent, room)?;
-            self.file.give_back(extent.offset, extent.bytes);
-            self.rows -= room.len() as u64;
-            with(room)?;
+            scratch.clear();
+            self.file.read(extent, scratch)?;
+            self.file.release(extent.offset, extent.bytes);
+            self.rows -= scratch.len() as u64;
+            with(scratch)?;
         }
         while let Some(block) = self.full[partition].pop() {
             self.held_bytes -= (Self::ROWS * size_of::<T>()) as u64;
@@ -219,7 +219,7 @@ impl<T: Pod> Partitions<T> {
     pub fn forget(&mut self, partition: usize) {
         self.rows -= self.rows_of(partition) - self.open[partition].len() as u64;
         self.held_bytes -= self.held_bytes_of(partition);
-        self.spilled[partition].iter().for_each(|extent| self.file.give_back(extent.offset, extent.bytes));
+        self.spilled[partition].iter().for_each(|extent| self.file.release(extent.offset, extent.bytes));
         (self.open[partition], self.full[partition], self.spilled[partition]) = Default::default();
     }
 
@@ -257,8 +257,8 @@ mod tests {
                 partitions.each_piece(partition, &mut got, |piece| pieces.extend_from_slice(piece)).unwrap();
                 if drained {
                     let mut all = Vec::new();
-                    let mut room = std::mem::take(&mut got);
-                    partitions.drain(partition, &mut room, |piece| { all.extend_from_slice(piece); Ok(()) }).unwrap();
+                    let mut scratch = std::mem::take(&mut got);
+                    partitions.drain(partition, &mut scratch, |piece| { all.extend_from_slice(piece); Ok(()) }).unwrap();
                     got = all;
                 } else {
                     partitions.take(partition, &mut got).unwrap();

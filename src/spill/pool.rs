@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use webtwin_base::error::{Error, Result};
-use webtwin_base::heap::give_back_what_is_free;
+use webtwin_base::heap::release_free_memory;
 
-use super::disk::{Disk, SPILL, no_room_on_disk};
+use super::disk::{Disk, SPILL, disk_too_small};
 use super::partitions::BLOCK_BYTES;
 
 /// Maximum bytes of a worker's rows that are in transit to or from other workers.
@@ -40,12 +40,12 @@ pub struct MemoryPool {
     /// Disk space that the process may use for it, in bytes; 0 for no limit.
     pub disk_bytes: u64,
     /// Limits of the whole process, for messages.
-    pub bounds: Bounds,
+    pub bounds: ProcessBounds,
 }
 
 /// Limits of a process in total. All are zero if none is set.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Bounds {
+pub struct ProcessBounds {
     /// Value of `effort.memory_bytes`.
     pub memory_bytes: u64,
     /// Value of `effort.disk_bytes`, or the free space of the device.
@@ -57,12 +57,12 @@ pub struct Bounds {
 /// Guard that returns freed memory to the system on drop. It must be the last field of a structure
 /// with much memory, because fields are dropped in order.
 #[derive(Debug)]
-pub struct GiveBack(bool);
+pub struct ReleaseOnDrop(bool);
 
-impl Drop for GiveBack {
+impl Drop for ReleaseOnDrop {
     fn drop(&mut self) {
         if self.0 {
-            give_back_what_is_free();
+            release_free_memory();
         }
     }
 }
@@ -85,7 +85,7 @@ impl MemoryPool {
             folder: folder.to_path_buf(),
             setting,
             disk_bytes: 0,
-            bounds: Bounds::default(),
+            bounds: ProcessBounds::default(),
         }
     }
 
@@ -143,15 +143,15 @@ impl MemoryPool {
     }
 
     /// Returns a guard that returns freed memory to the system on drop, if memory is bounded.
-    pub fn give_back(&self) -> GiveBack {
-        GiveBack(self.is_bounded())
+    pub fn release_on_drop(&self) -> ReleaseOnDrop {
+        ReleaseOnDrop(self.is_bounded())
     }
 
     /// Returns the error that a process cannot write `bytes` more bytes to its disk.
     pub fn too_much_to_spill(&self, what: &str, bytes: u64) -> Error {
-        let Bounds { disk_bytes, disk_is_set, .. } = self.bounds;
+        let ProcessBounds { disk_bytes, disk_is_set, .. } = self.bounds;
         let needed_bytes = bytes + disk_bytes.saturating_sub(self.disk_bytes);
-        no_room_on_disk(what, &self.folder, needed_bytes, disk_bytes.max(self.disk_bytes), disk_is_set)
+        disk_too_small(what, &self.folder, needed_bytes, disk_bytes.max(self.disk_bytes), disk_is_set)
     }
 
     /// Checks that files can be created in the folder, before there is data to write. Leaves no
@@ -165,7 +165,7 @@ impl MemoryPool {
 
     /// Returns the disk of the process, or a worker's part of the free space if no limit is set.
     pub(crate) fn disk(&self) -> Disk {
-        let Bounds { disk_bytes, disk_is_set, .. } = self.bounds;
+        let ProcessBounds { disk_bytes, disk_is_set, .. } = self.bounds;
         if disk_is_set {
             return Disk::of_process(&self.folder, self.setting, disk_bytes);
         }
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_refusal_names_the_whole_bound_of_the_disk() {
-        let bounds = Bounds { memory_bytes: 0, disk_bytes: 1000, disk_is_set: true };
+        let bounds = ProcessBounds { memory_bytes: 0, disk_bytes: 1000, disk_is_set: true };
         let pool = MemoryPool { disk_bytes: 500, bounds, ..MemoryPool::default() };
         let refused = pool.too_much_to_spill("rows", 4096);
         assert!(matches!(refused, Error::DiskLimit { needed_bytes: 4596, allowed_bytes: 1000, .. }), "{refused}");

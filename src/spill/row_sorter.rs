@@ -200,7 +200,7 @@ impl Runs {
     /// Frees the disk space of consecutive blocks.
     fn release(&mut self, blocks: Range<usize>) {
         let bytes = self.blocks[blocks.clone()].iter().map(|block| block.bytes).sum();
-        self.file.give_back(self.blocks[blocks.start].offset, bytes);
+        self.file.release(self.blocks[blocks.start].offset, bytes);
     }
 }
 

@@ -7,7 +7,7 @@ use bincode::Options;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::lists::{ListReader, Lists};
+use super::lists::{ListReader, SpillLists};
 use super::pool::MemoryPool;
 use webtwin_base::error::{Error, Result};
 
@@ -20,30 +20,30 @@ pub fn codec() -> impl Options {
 ///
 /// # Memory
 /// All rows in serialised form. If memory is bounded: a block of 1 MiB, and 4 bytes for each row,
-/// as in [`Lists`].
+/// as in [`SpillLists`].
 #[derive(Debug)]
-pub struct Rows<T> {
-    bytes: Lists<u8>,
-    room: Vec<u8>,
+pub struct SpillRows<T> {
+    bytes: SpillLists<u8>,
+    scratch: Vec<u8>,
     of: PhantomData<fn() -> T>,
 }
 
-impl<T> Default for Rows<T> {
-    fn default() -> Rows<T> {
-        Rows { bytes: Lists::default(), room: Vec::new(), of: PhantomData }
+impl<T> Default for SpillRows<T> {
+    fn default() -> SpillRows<T> {
+        SpillRows { bytes: SpillLists::default(), scratch: Vec::new(), of: PhantomData }
     }
 }
 
-impl<T: Serialize + DeserializeOwned> Rows<T> {
+impl<T: Serialize + DeserializeOwned> SpillRows<T> {
     /// Creates an empty container. If memory is bounded, all but the last block is written to disk.
-    pub fn new(pool: &MemoryPool) -> Rows<T> {
-        Rows { bytes: Lists::new(&pool.on_disk()), ..Rows::default() }
+    pub fn new(pool: &MemoryPool) -> SpillRows<T> {
+        SpillRows { bytes: SpillLists::new(&pool.on_disk()), ..SpillRows::default() }
     }
 
     /// Creates an empty container for rows of another type, with the same memory budget and the
     /// same disk.
-    pub fn alike<U>(&self) -> Rows<U> {
-        Rows { bytes: self.bytes.like(), ..Rows::default() }
+    pub fn alike<U>(&self) -> SpillRows<U> {
+        SpillRows { bytes: self.bytes.like(), ..SpillRows::default() }
     }
 
     /// Returns the number of rows.
@@ -66,9 +66,9 @@ impl<T: Serialize + DeserializeOwned> Rows<T> {
     /// # Errors
     /// Returns any error of the disk.
     pub fn push(&mut self, row: &T) -> Result<()> {
-        self.room.clear();
-        codec().serialize_into(&mut self.room, row).expect("plain values go into memory");
-        self.bytes.push(&self.room)
+        self.scratch.clear();
+        codec().serialize_into(&mut self.scratch, row).expect("plain values go into memory");
+        self.bytes.push(&self.scratch)
     }
 
     /// Appends rows.
@@ -142,7 +142,7 @@ mod tests {
             rows in prop::collection::vec((0u32..9, "[a-z]{0,30}"), 0..40), times in 1usize..2000, from in 0u32..9
         ) {
             let rows: Vec<(u32, String)> = rows.into_iter().map(|(key, text)| (key, text.repeat(times))).collect();
-            for mut found in [Rows::default(), Rows::new(&MemoryPool::default().limited(0))] {
+            for mut found in [SpillRows::default(), SpillRows::new(&MemoryPool::default().limited(0))] {
                 found.extend(rows.iter().cloned()).unwrap();
                 prop_assert_eq!((found.len(), found.is_empty()), (rows.len(), rows.is_empty()));
                 let mut reader = found.reader();

@@ -7,7 +7,7 @@ use super::pool::MemoryPool;
 use webtwin_base::error::Result;
 
 /// Size of a block in bytes. A block with a longer record is larger.
-pub const TAPE_BLOCK_BYTES: usize = 1 << 20;
+pub const RUN_LOG_BLOCK_BYTES: usize = 1 << 20;
 
 /// Records in insertion order, in memory and on disk.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ enum Piece<T> {
 }
 
 impl<T: Pod> RunLog<T> {
-    const ROWS: usize = TAPE_BLOCK_BYTES / size_of::<T>();
+    const ROWS: usize = RUN_LOG_BLOCK_BYTES / size_of::<T>();
 
     /// Creates an empty log that holds in memory what the pool allows a worker.
     pub fn new(pool: &MemoryPool) -> RunLog<T> {
@@ -109,7 +109,7 @@ impl<T: Pod> RunLog<T> {
     pub fn forget(&mut self, number: usize) {
         match std::mem::replace(&mut self.pieces[number], Piece::Held(Vec::new())) {
             Piece::Held(rows) => self.held_bytes -= (rows.capacity() * size_of::<T>()) as u64,
-            Piece::Spilled(extent) => self.file.give_back(extent.offset, extent.bytes),
+            Piece::Spilled(extent) => self.file.release(extent.offset, extent.bytes),
         }
     }
 }
@@ -134,10 +134,10 @@ mod tests {
                 log.push((0..length + 1).map(|at| if at == 0 { length as u32 } else { number as u32 })).unwrap();
             }
             log.finish().unwrap();
-            let (mut got, mut room) = (Vec::new(), Vec::new());
+            let (mut got, mut scratch) = (Vec::new(), Vec::new());
             for block in 0..log.blocks() {
-                log.read(block, &mut room).unwrap();
-                let mut rest = &room[..];
+                log.read(block, &mut scratch).unwrap();
+                let mut rest = &scratch[..];
                 while let Some((&length, after)) = rest.split_first() {
                     prop_assert!(after[..length as usize].iter().all(|&number| number == got.len() as u32));
                     got.push(length as usize);

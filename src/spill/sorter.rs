@@ -10,13 +10,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::pool::MemoryPool;
-use super::rows::{Rows, codec};
+use super::rows::{SpillRows, codec};
 use webtwin_base::error::Result;
 
 /// Size of a run on disk, in bytes.
 const RUN_BYTES: u64 = 8 << 20;
 
-/// Collects rows for [`Sorted`].
+/// Collects rows for [`SortedOutput`].
 ///
 /// # Memory
 /// All rows. If memory is bounded: the rows of an unfinished run, some tens of MB, and 4 bytes for
@@ -29,7 +29,7 @@ pub struct Sorter<T> {
     bytes: u64,
     /// Size at which the rows become a run, in bytes.
     most: u64,
-    on_disk: Rows<T>,
+    on_disk: SpillRows<T>,
     /// Number of rows up to the end of each run.
     ends: Vec<usize>,
 }
@@ -39,7 +39,7 @@ pub struct Sorter<T> {
 /// # Memory
 /// That of [`Sorter`].
 #[derive(Debug)]
-pub struct Sorted<T>(Sorter<T>);
+pub struct SortedOutput<T>(Sorter<T>);
 
 impl<T: Ord + Clone + Serialize + DeserializeOwned> Sorter<T> {
     /// Creates a sorter without rows.
@@ -49,7 +49,7 @@ impl<T: Ord + Clone + Serialize + DeserializeOwned> Sorter<T> {
 
     fn in_runs(pool: &MemoryPool, bytes: u64) -> Sorter<T> {
         let most = if pool.is_bounded() { bytes } else { u64::MAX };
-        Sorter { held: Vec::new(), bytes: 0, most, on_disk: Rows::new(pool), ends: Vec::new() }
+        Sorter { held: Vec::new(), bytes: 0, most, on_disk: SpillRows::new(pool), ends: Vec::new() }
     }
 
     /// Adds a row.
@@ -68,12 +68,12 @@ impl<T: Ord + Clone + Serialize + DeserializeOwned> Sorter<T> {
     ///
     /// # Errors
     /// Returns any error of the disk.
-    pub fn finish(mut self) -> Result<Sorted<T>> {
+    pub fn finish(mut self) -> Result<SortedOutput<T>> {
         if self.most < u64::MAX {
             self.end_run()?;
         }
         self.held.sort_unstable();
-        Ok(Sorted(self))
+        Ok(SortedOutput(self))
     }
 
     fn end_run(&mut self) -> Result<()> {
@@ -86,11 +86,11 @@ impl<T: Ord + Clone + Serialize + DeserializeOwned> Sorter<T> {
     }
 }
 
-impl<T: Ord + Clone + Serialize + DeserializeOwned> Sorted<T> {
+impl<T: Ord + Clone + Serialize + DeserializeOwned> SortedOutput<T> {
     /// Creates an empty sorter for rows of another type, with the same memory budget and the same
     /// disk.
     pub fn alike<U: Serialize + DeserializeOwned>(&self) -> Sorter<U> {
-        let Sorted(Sorter { most, on_disk, .. }) = self;
+        let SortedOutput(Sorter { most, on_disk, .. }) = self;
         Sorter { held: Vec::new(), bytes: 0, most: *most, on_disk: on_disk.alike(), ends: Vec::new() }
     }
 
@@ -103,7 +103,7 @@ impl<T: Ord + Clone + Serialize + DeserializeOwned> Sorted<T> {
     /// Each row is read once. The number of comparisons per row is the number of binary digits of
     /// the number of runs. Memory: one row and some tens of KB for each run.
     pub fn rows(&self) -> impl Iterator<Item = Result<Cow<'_, T>>> {
-        let Sorted(Sorter { held, on_disk, ends, .. }) = self;
+        let SortedOutput(Sorter { held, on_disk, ends, .. }) = self;
         let starts = once(0).chain(ends.iter().copied());
         let runs = starts.zip(ends).map(|(start, &end)| {
             let mut reader = on_disk.reader();

@@ -192,17 +192,17 @@ mod tests {
 
     #[test]
     fn an_address_where_no_store_is_ends_before_any_work() {
-        for (endpoint, told) in [
+        for (endpoint, message) in [
             ("127.0.0.1:9", "no address"),
             ("ftp://127.0.0.1", "no address"),
             ("", "no address"),
             ("http://user:hunter2@127.0.0.1:9/?secret", "nobody answers at http://127.0.0.1:9"),
         ] {
             let error = Location::parse_with("s3://bucket/key", &stores(endpoint)).unwrap_err();
-            let said = error.to_string();
-            assert_eq!(error.exit_code(), 2, "{said}");
-            assert!(said.starts_with("AWS_ENDPOINT_URL: ") && said.contains(told), "{said}");
-            assert!(!said.contains("hunter2") && !said.contains("secret"), "{said}");
+            let text = error.to_string();
+            assert_eq!(error.exit_code(), 2, "{text}");
+            assert!(text.starts_with("AWS_ENDPOINT_URL: ") && text.contains(message), "{text}");
+            assert!(!text.contains("hunter2") && !text.contains("secret"), "{text}");
         }
     }
 }

@@ -16,8 +16,8 @@ use std::time::Duration;
 use object_store::{PutMode, PutOptions};
 
 use super::blocking::wait;
-use super::files::{sync_folder_of, write_beside};
-use super::location::{Location, Place};
+use super::files::{sync_folder_of, write_temporary};
+use super::location::{Backend, Location};
 use webtwin_base::error::{Error, Result};
 
 /// Maximum number of creations while the file stays absent.
@@ -45,11 +45,11 @@ impl Location {
 
     fn create(&self, bytes: &[u8]) -> std::result::Result<(), Refusal> {
         match &self.place {
-            Place::Local(path) => create_local(path, bytes).map_err(|error| match error.kind() {
+            Backend::Local(path) => create_local(path, bytes).map_err(|error| match error.kind() {
                 io::ErrorKind::AlreadyExists => Refusal::Unclear,
                 _ => Refusal::Final(self.write_error(error, bytes.len())),
             }),
-            Place::Remote(store, key) => {
+            Backend::Remote(store, key) => {
                 let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
                 let answer = wait(store.put_opts(key, bytes.to_vec().into(), options)).map_err(Refusal::Final)?;
                 answer.map(drop).map_err(|error| match error {
@@ -69,7 +69,7 @@ impl Location {
 /// systems without hard links (some network mounts, FAT) create the name first and then fill the
 /// file. The winner is just as certain there, but a reader may see a partially written file.
 fn create_local(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let temporary = write_beside(path, &[bytes])?;
+    let temporary = write_temporary(path, &[bytes])?;
     let linked = fs::hard_link(temporary.path(), path);
     drop(temporary);
     match linked {

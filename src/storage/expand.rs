@@ -16,11 +16,11 @@ use std::io::Read;
 
 use glob::{MatchOptions, Pattern};
 
-use super::location::{Listed, Location};
+use super::location::{ListedFile, Location};
 use super::open::open;
 use super::stores::Stores;
 use webtwin_base::error::{Error, Result};
-use webtwin_base::read_at::ReadAt;
+use webtwin_base::read_at::RandomAccess;
 
 /// Extensions of files that make their folder a folder of pages.
 const PAGE_ENDINGS: [&str; 3] = [".html", ".htm", ".xhtml"];
@@ -29,11 +29,11 @@ const PAGE_ENDINGS: [&str; 3] = [".html", ".htm", ".xhtml"];
 const LIST_BYTES: u64 = 1 << 30;
 
 /// Predicate that is true if the first bytes of a file are those of a page.
-pub type IsPage = fn(&[u8]) -> bool;
+pub type PageTest = fn(&[u8]) -> bool;
 
 /// Expansion of one input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Expanded {
+pub struct ExpandedInput {
     /// Input as given.
     pub input: String,
     /// True if the locations were found in a folder or by a glob. Otherwise they are named by the
@@ -53,12 +53,12 @@ pub struct Expanded {
 ///
 /// # Cost
 /// One listing for each glob or folder, and one request for each other input.
-pub fn expand(inputs: &[String], is_page: IsPage) -> Result<Vec<Expanded>> {
+pub fn expand(inputs: &[String], is_page: PageTest) -> Result<Vec<ExpandedInput>> {
     expand_with(inputs, is_page, Stores::of_env())
 }
 
 /// Expands inputs like [`expand`], with explicit stores.
-pub fn expand_with(inputs: &[String], is_page: IsPage, stores: &Stores) -> Result<Vec<Expanded>> {
+pub fn expand_with(inputs: &[String], is_page: PageTest, stores: &Stores) -> Result<Vec<ExpandedInput>> {
     let expand_input = |input: &String| {
         let mut locations = Vec::new();
         let is_search = match input.strip_prefix('@') {
@@ -68,14 +68,14 @@ pub fn expand_with(inputs: &[String], is_page: IsPage, stores: &Stores) -> Resul
             }
             None => expand_one(input, is_page, stores, &mut locations)?,
         };
-        Ok(Expanded { input: input.clone(), is_search, locations })
+        Ok(ExpandedInput { input: input.clone(), is_search, locations })
     };
     inputs.iter().map(expand_input).collect()
 }
 
 /// Appends the locations of one input that is not a list. Returns true if they were found by a
 /// search.
-fn expand_one(input: &str, is_page: IsPage, stores: &Stores, locations: &mut Vec<Location>) -> Result<bool> {
+fn expand_one(input: &str, is_page: PageTest, stores: &Stores, locations: &mut Vec<Location>) -> Result<bool> {
     let is_glob = input.contains(['*', '?', '[']);
     // A glob need not be a valid key of a store (`**`), so it is treated as a location only if it
     // parses.
@@ -128,7 +128,12 @@ fn expand_glob(input: &str, stores: &Stores, locations: &mut Vec<Location>) -> R
     }
 }
 
-fn expand_folder(folder: Location, files: Vec<Listed>, is_page: IsPage, locations: &mut Vec<Location>) -> Result<()> {
+fn expand_folder(
+    folder: Location,
+    files: Vec<ListedFile>,
+    is_page: PageTest,
+    locations: &mut Vec<Location>,
+) -> Result<()> {
     if is_page_folder(&files, is_page)? {
         locations.push(folder.into_folder());
         return Ok(());
@@ -145,7 +150,7 @@ fn expand_folder(folder: Location, files: Vec<Listed>, is_page: IsPage, location
     }
 }
 
-fn is_page_folder(files: &[Listed], is_page: IsPage) -> Result<bool> {
+fn is_page_folder(files: &[ListedFile], is_page: PageTest) -> Result<bool> {
     if files.iter().any(|file| has_page_ending(file.location.name())) {
         return Ok(true);
     }

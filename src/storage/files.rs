@@ -12,8 +12,8 @@ use object_store::path::Path as Key;
 use object_store::{ObjectStoreExt, WriteMultipart};
 
 use super::blocking::wait;
-use super::location::{Listed, Location, Place, text_of};
-use super::open::Stamp;
+use super::location::{Backend, ListedFile, Location, text_of};
+use super::open::FileStamp;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::leftovers::Temporary;
 
@@ -27,12 +27,12 @@ impl Location {
     /// Returns [`Error::Storage`] if the store fails.
     pub fn get(&self) -> Result<Option<Vec<u8>>> {
         match &self.place {
-            Place::Local(path) => match fs::read(path) {
+            Backend::Local(path) => match fs::read(path) {
                 Ok(bytes) => Ok(Some(bytes)),
                 Err(error) if is_missing(&error) => Ok(None),
                 Err(error) => Err(Error::storage(self.name(), error)),
             },
-            Place::Remote(store, key) => {
+            Backend::Remote(store, key) => {
                 let mut before: Option<Vec<u8>> = None;
                 for _ in 0..READS {
                     let answer = wait(async {
@@ -94,15 +94,15 @@ impl Location {
     ///
     /// # Errors
     /// Returns the errors of [`Location::get`].
-    pub fn stamp(&self) -> Result<Option<Stamp>> {
+    pub fn stamp(&self) -> Result<Option<FileStamp>> {
         match &self.place {
-            Place::Local(path) => match fs::metadata(path) {
-                Ok(metadata) => Ok(metadata.is_file().then(|| Stamp::of_file(&metadata))),
+            Backend::Local(path) => match fs::metadata(path) {
+                Ok(metadata) => Ok(metadata.is_file().then(|| FileStamp::of_file(&metadata))),
                 Err(error) if is_missing(&error) => Ok(None),
                 Err(error) => Err(Error::storage(self.name(), error)),
             },
-            Place::Remote(store, key) => match wait(store.head(key))? {
-                Ok(meta) => Ok(Some(Stamp::of_object(&meta))),
+            Backend::Remote(store, key) => match wait(store.head(key))? {
+                Ok(meta) => Ok(Some(FileStamp::of_object(&meta))),
                 Err(object_store::Error::NotFound { .. }) => Ok(None),
                 Err(error) => Err(self.store_error(error)),
             },
@@ -116,12 +116,12 @@ impl Location {
     /// Returns the errors of [`Location::get`].
     pub fn changed(&self) -> Result<Option<SystemTime>> {
         match &self.place {
-            Place::Local(path) => match fs::metadata(path) {
+            Backend::Local(path) => match fs::metadata(path) {
                 Ok(metadata) => Ok(metadata.modified().ok()),
                 Err(error) if is_missing(&error) => Ok(None),
                 Err(error) => Err(Error::storage(self.name(), error)),
             },
-            Place::Remote(store, key) => match wait(store.head(key))? {
+            Backend::Remote(store, key) => match wait(store.head(key))? {
                 Ok(meta) => Ok(Some(meta.last_modified.into())),
                 Err(object_store::Error::NotFound { .. }) => Ok(None),
                 Err(error) => Err(self.store_error(error)),
@@ -147,14 +147,14 @@ impl Location {
     /// Returns the errors of [`Location::put`].
     pub fn put_parts(&self, parts: &[&[u8]]) -> Result<()> {
         match &self.place {
-            Place::Local(path) => {
-                let written = write_beside(path, parts).and_then(|temporary| {
+            Backend::Local(path) => {
+                let written = write_temporary(path, parts).and_then(|temporary| {
                     fs::rename(temporary.path(), path)?;
                     sync_folder_of(path)
                 });
                 written.map_err(|error| self.write_error(error, parts.iter().map(|part| part.len()).sum()))
             }
-            Place::Remote(store, key) => {
+            Backend::Remote(store, key) => {
                 let bytes = parts.concat();
                 let answer = wait(async {
                     // On a slow connection, a single request for a larger file would exceed the
@@ -181,11 +181,11 @@ impl Location {
     /// Returns [`Error::Storage`] if the file cannot be removed.
     pub fn remove(&self) -> Result<()> {
         match &self.place {
-            Place::Local(path) => match fs::remove_file(path) {
+            Backend::Local(path) => match fs::remove_file(path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::storage(self.name(), error)),
                 _ => Ok(()),
             },
-            Place::Remote(store, key) => match wait(store.delete(key))? {
+            Backend::Remote(store, key) => match wait(store.delete(key))? {
                 Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
                 Err(error) => Err(self.store_error(error)),
             },
@@ -202,14 +202,14 @@ impl Location {
     /// Returns the errors of [`Location::put`].
     pub fn move_to(&self, to: &Location, bytes: u64) -> Result<()> {
         match (&self.place, &to.place) {
-            (Place::Local(from), Place::Local(path)) => {
+            (Backend::Local(from), Backend::Local(path)) => {
                 let moved = fs::create_dir_all(folder_of(path)).and_then(|()| fs::rename(from, path));
                 match moved {
                     Err(error) if is_missing(&error) && !from.exists() => Ok(()),
                     moved => moved.map_err(|error| to.write_error(error, bytes as usize)),
                 }
             }
-            (Place::Remote(store, from), Place::Remote(_, key)) => {
+            (Backend::Remote(store, from), Backend::Remote(_, key)) => {
                 // S3 cannot copy a larger object in one request.
                 const MOST: u64 = 5 << 30;
                 if bytes > MOST {
@@ -233,11 +233,11 @@ impl Location {
     /// Returns [`Error::Storage`] if something cannot be removed.
     pub fn remove_all(&self) -> Result<()> {
         match &self.place {
-            Place::Local(path) => match fs::remove_dir_all(path) {
+            Backend::Local(path) => match fs::remove_dir_all(path) {
                 Err(error) if !is_missing(&error) => Err(Error::storage(self.name(), error)),
                 _ => Ok(()),
             },
-            Place::Remote(..) => self.list(None)?.iter().try_for_each(|file| file.location.remove()),
+            Backend::Remote(..) => self.list(None)?.iter().try_for_each(|file| file.location.remove()),
         }
     }
 
@@ -248,7 +248,7 @@ impl Location {
     /// Returns [`Error::Storage`] if the folder cannot be listed.
     pub fn entries(&self) -> Result<Vec<String>> {
         let mut names: Vec<String> = match &self.place {
-            Place::Local(path) => match fs::read_dir(path) {
+            Backend::Local(path) => match fs::read_dir(path) {
                 Err(error) if is_missing(&error) => Vec::new(),
                 entries => entries
                     .and_then(|entries| {
@@ -256,7 +256,7 @@ impl Location {
                     })
                     .map_err(|error| Error::storage(self.name(), error))?,
             },
-            Place::Remote(store, key) => {
+            Backend::Remote(store, key) => {
                 let prefix = (!key.is_root()).then_some(key);
                 let found = wait(store.list_with_delimiter(prefix))?.map_err(|error| self.store_error(error))?;
                 let objects = found.objects.into_iter().map(|meta| meta.location);
@@ -280,13 +280,13 @@ impl Location {
                 return Ok(Some(entry));
             }
             match &entry.place {
-                Place::Local(_) => {
+                Backend::Local(_) => {
                     if let Some(file) = entry.list(None)?.into_iter().next() {
                         return Ok(Some(file.location));
                     }
                 }
                 // Stores have no empty folders, so the folder contains a file.
-                Place::Remote(..) => return Ok(Some(entry.into_folder())),
+                Backend::Remote(..) => return Ok(Some(entry.into_folder())),
             }
         }
         Ok(None)
@@ -303,14 +303,14 @@ impl Location {
     ///
     /// # Cost
     /// A store lists everything below the prefix, whatever the depth.
-    pub fn list(&self, depth: Option<usize>) -> Result<Vec<Listed>> {
+    pub fn list(&self, depth: Option<usize>) -> Result<Vec<ListedFile>> {
         let mut files = match &self.place {
-            Place::Local(path) => {
+            Backend::Local(path) => {
                 let mut files = Vec::new();
                 self.walk(path, "", depth.unwrap_or(usize::MAX), &mut files)?;
                 files
             }
-            Place::Remote(store, key) => {
+            Backend::Remote(store, key) => {
                 let prefix = (!key.is_root()).then_some(key);
                 let mut found: object_store::Result<Vec<_>> = wait(store.list(prefix).try_collect())?;
                 for _ in 1..READS {
@@ -330,7 +330,7 @@ impl Location {
                         continue;
                     };
                     if depth.is_none_or(|depth| relative.split('/').count() <= depth) {
-                        files.push(Listed { location: self.join(relative)?, stamp: Stamp::of_object(&meta) });
+                        files.push(ListedFile { location: self.join(relative)?, stamp: FileStamp::of_object(&meta) });
                     }
                 }
                 files
@@ -340,7 +340,7 @@ impl Location {
         Ok(files)
     }
 
-    fn walk(&self, folder: &Path, below: &str, depth: usize, files: &mut Vec<Listed>) -> Result<()> {
+    fn walk(&self, folder: &Path, below: &str, depth: usize, files: &mut Vec<ListedFile>) -> Result<()> {
         let failed = |error| Error::storage(folder.to_string_lossy(), error);
         // A glob without a slash gives the current folder as `""`.
         let readable = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
@@ -358,7 +358,7 @@ impl Location {
                 }
             } else if let Some(metadata) = fs::metadata(&path).ok().filter(|metadata| metadata.is_file()) {
                 let name = if self.name().is_empty() { relative } else { self.join(&relative)?.name().to_string() };
-                files.push(Listed { location: Location::local(path, name), stamp: Stamp::of_file(&metadata) });
+                files.push(ListedFile { location: Location::local(path, name), stamp: FileStamp::of_file(&metadata) });
             }
         }
         Ok(())
@@ -371,7 +371,7 @@ impl Location {
 
 /// Writes and syncs a temporary file in the folder of `path`, and returns it. Creates missing
 /// folders.
-pub fn write_beside(path: &Path, parts: &[&[u8]]) -> io::Result<Temporary> {
+pub fn write_temporary(path: &Path, parts: &[&[u8]]) -> io::Result<Temporary> {
     let folder = folder_of(path);
     fs::create_dir_all(folder).map_err(|error| match error.kind() {
         // The existing entry is a file.
@@ -427,7 +427,7 @@ mod tests {
 
     use super::*;
 
-    fn names(listed: &[Listed]) -> Vec<&str> {
+    fn names(listed: &[ListedFile]) -> Vec<&str> {
         listed.iter().map(|file| file.location.name()).collect()
     }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use object_store::ObjectStore;
 use object_store::path::Path as Key;
 
-use super::open::Stamp;
+use super::open::FileStamp;
 use super::stores::Stores;
 use webtwin_base::error::{Error, Result};
 
@@ -24,23 +24,23 @@ use webtwin_base::error::{Error, Result};
 #[derive(Clone)]
 pub struct Location {
     name: Arc<str>,
-    pub(crate) place: Place,
+    pub(crate) place: Backend,
 }
 
 /// Resource that a name refers to.
 #[derive(Clone)]
-pub(crate) enum Place {
+pub(crate) enum Backend {
     Local(Arc<Path>),
     Remote(Arc<dyn ObjectStore>, Key),
 }
 
 /// A file found by [`Location::list`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedFile {
     /// Name of the file.
     pub location: Location,
     /// Length and version of the file when it was listed.
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
 }
 
 impl Location {
@@ -91,11 +91,11 @@ impl Location {
     pub fn of_store(store: Arc<dyn ObjectStore>, root: &str, key: &str) -> Result<Location> {
         let name = format!("{root}/{key}");
         let key = Key::parse(key).map_err(|error| Error::input(&name, error))?;
-        Ok(Location { name: name.into(), place: Place::Remote(store, key) })
+        Ok(Location { name: name.into(), place: Backend::Remote(store, key) })
     }
 
     pub(super) fn local(path: PathBuf, name: String) -> Location {
-        Location { name: name.into(), place: Place::Local(path.into()) }
+        Location { name: name.into(), place: Backend::Local(path.into()) }
     }
 
     /// Returns the path or URL as the user writes it.
@@ -111,8 +111,8 @@ impl Location {
     /// Returns the path of a location on the local disk, and `None` otherwise.
     pub fn path(&self) -> Option<&Path> {
         match &self.place {
-            Place::Local(path) => Some(path),
-            Place::Remote(..) => None,
+            Backend::Local(path) => Some(path),
+            Backend::Remote(..) => None,
         }
     }
 
@@ -140,11 +140,11 @@ impl Location {
             folder => format!("{folder}/{relative}"),
         };
         Ok(match &self.place {
-            Place::Local(path) => Location::local(path.join(relative), name),
-            Place::Remote(store, key) => {
+            Backend::Local(path) => Location::local(path.join(relative), name),
+            Backend::Remote(store, key) => {
                 let below = if key.is_root() { relative.to_string() } else { format!("{key}/{relative}") };
                 let key = Key::parse(below).map_err(|error| Error::input(&name, error))?;
-                Location { name: name.into(), place: Place::Remote(Arc::clone(store), key) }
+                Location { name: name.into(), place: Backend::Remote(Arc::clone(store), key) }
             }
         })
     }
@@ -156,14 +156,14 @@ impl Location {
             None => "",
         };
         match &self.place {
-            Place::Local(path) => {
+            Backend::Local(path) => {
                 let path = path.parent().unwrap_or(Path::new("")).join(relative);
                 let name = if self.name.contains('/') { format!("{folder}/{relative}") } else { relative.to_string() };
                 Ok(Location::local(path, name))
             }
-            Place::Remote(store, key) => {
+            Backend::Remote(store, key) => {
                 let parent = key.parent().unwrap_or_default();
-                Location { name: folder.into(), place: Place::Remote(Arc::clone(store), parent) }.join(relative)
+                Location { name: folder.into(), place: Backend::Remote(Arc::clone(store), parent) }.join(relative)
             }
         }
     }

@@ -19,7 +19,7 @@ pub const NAME: &str = "manifest.json";
 /// Folder for everything in a corpus folder that does not belong to the corpus. Most programs that
 /// read data folders skip names that begin with an underscore. DuckDB, polars and Hugging Face
 /// datasets do not, so no name in the folder has the extension of a data file.
-pub const BESIDE_CORPUS: &str = "_webtwin/";
+pub const CORPUS_SIDE_FOLDER: &str = "_webtwin/";
 
 /// Name of the manifest of a corpus.
 pub const OF_CORPUS: &str = "_webtwin/manifest";
@@ -49,7 +49,7 @@ impl FileEntry {
     /// Returns the name of the table that the file belongs to, if it does.
     pub fn table(&self) -> Option<&str> {
         let (table, _) = self.path.split_once("/part-")?;
-        Some(table.strip_prefix(BESIDE_CORPUS).unwrap_or(table))
+        Some(table.strip_prefix(CORPUS_SIDE_FOLDER).unwrap_or(table))
     }
 
     /// Creates the entry of a file from its consecutive parts.

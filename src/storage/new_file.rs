@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use super::blocking::wait;
 use super::files::folder_of;
-use super::location::{Location, Place};
+use super::location::{Backend, Location};
 use super::manifest::FileEntry;
 use webtwin_base::error::{Error, Result};
 
@@ -42,12 +42,12 @@ impl NewFile {
     /// Returns [`Error::Storage`] or another error of a failed write if the file cannot be created.
     pub fn create(location: &Location, path: &str) -> Result<NewFile> {
         let sink = match &location.place {
-            Place::Local(at) => Sink::Local(
+            Backend::Local(at) => Sink::Local(
                 fs::create_dir_all(folder_of(at))
                     .and_then(|()| File::create_new(at))
                     .map_err(|cause| location.write_error(cause, 0))?,
             ),
-            Place::Remote(..) => Sink::Remote(None),
+            Backend::Remote(..) => Sink::Remote(None),
         };
         let digest = Box::default();
         Ok(NewFile { location: location.clone(), path: path.into(), bytes: 0, digest, open: Vec::new(), sink })
@@ -101,7 +101,7 @@ impl NewFile {
             (Sink::Local(file), _) => {
                 file.write_all(&self.open).map_err(|cause| self.location.write_error(cause, self.open.len()))?;
             }
-            (Sink::Remote(upload), Place::Remote(store, key)) => {
+            (Sink::Remote(upload), Backend::Remote(store, key)) => {
                 let open = &self.open;
                 let sent = wait(async {
                     let upload = match upload {
@@ -117,7 +117,7 @@ impl NewFile {
                 })?;
                 sent.map_err(|cause| self.location.store_error(cause))?;
             }
-            (Sink::Remote(_), Place::Local(_)) => {
+            (Sink::Remote(_), Backend::Local(_)) => {
                 return Err(Error::Invariant(format!("{} is local and written as an object", self.location)));
             }
         }

@@ -14,9 +14,9 @@ use object_store::{GetOptions, GetRange, ObjectMeta};
 
 use super::blocking::wait;
 use super::files::{READS, is_as_tagged};
-use super::location::{Location, Place};
+use super::location::{Backend, Location};
 use webtwin_base::error::{Error, Result};
-use webtwin_base::read_at::ReadAt;
+use webtwin_base::read_at::RandomAccess;
 
 /// Minimum number of bytes requested from a store, because a smaller request costs the same.
 const FIRST_WINDOW: u64 = 64 << 10;
@@ -30,29 +30,29 @@ const WINDOWS: usize = 4;
 
 /// Length and version of a file at the time it was seen.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Stamp {
+pub struct FileStamp {
     /// Length of the file, in bytes.
     pub bytes: u64,
     /// Entity tag of an object, or time of the last change of a local file.
     pub version: String,
 }
 
-impl Stamp {
-    pub(crate) fn of_file(metadata: &fs::Metadata) -> Stamp {
+impl FileStamp {
+    pub(crate) fn of_file(metadata: &fs::Metadata) -> FileStamp {
         let changed = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        Stamp { bytes: metadata.len(), version: changed.map_or(String::new(), |time| time.as_nanos().to_string()) }
+        FileStamp { bytes: metadata.len(), version: changed.map_or(String::new(), |time| time.as_nanos().to_string()) }
     }
 
-    pub(crate) fn of_object(meta: &ObjectMeta) -> Stamp {
+    pub(crate) fn of_object(meta: &ObjectMeta) -> FileStamp {
         let tag = meta.e_tag.clone().or_else(|| meta.version.clone());
-        Stamp { bytes: meta.size, version: tag.unwrap_or_else(|| meta.last_modified.to_rfc3339()) }
+        FileStamp { bytes: meta.size, version: tag.unwrap_or_else(|| meta.last_modified.to_rfc3339()) }
     }
 }
 
 /// File opened for positional reading, which threads may share.
 pub struct OpenFile {
     location: Location,
-    stamp: Stamp,
+    stamp: FileStamp,
     bytes: Source,
 }
 
@@ -89,13 +89,13 @@ pub fn open(location: &Location) -> Result<Arc<OpenFile>> {
 ///
 /// # Errors
 /// Returns the errors of [`open`], and [`Error::Input`] if a local file has changed since.
-pub fn open_pinned(location: &Location, stamp: &Stamp) -> Result<Arc<OpenFile>> {
+pub fn open_pinned(location: &Location, stamp: &FileStamp) -> Result<Arc<OpenFile>> {
     let bytes = match &location.place {
-        Place::Local(path) => Source::Local(fs::File::open(path).map_err(|error| match error.kind() {
+        Backend::Local(path) => Source::Local(fs::File::open(path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => Error::input(location.name(), "the file vanished after it was found"),
             _ => Error::storage(location.name(), error),
         })?),
-        Place::Remote(..) => Source::Remote(Mutex::default()),
+        Backend::Remote(..) => Source::Remote(Mutex::default()),
     };
     let file = OpenFile { location: location.clone(), stamp: stamp.clone(), bytes };
     if let Source::Local(_) = file.bytes {
@@ -111,7 +111,7 @@ impl OpenFile {
     }
 
     /// Returns the length and version that the file is pinned to.
-    pub fn stamp(&self) -> &Stamp {
+    pub fn stamp(&self) -> &FileStamp {
         &self.stamp
     }
 
@@ -203,7 +203,7 @@ impl OpenFile {
     }
 
     fn request(&self, start: u64, end: u64) -> Result<Bytes> {
-        let Place::Remote(store, key) = &self.location.place else {
+        let Backend::Remote(store, key) = &self.location.place else {
             return Err(Error::Invariant(format!("{} is local and was asked for over the network", self.location)));
         };
         // A weak tag never satisfies If-Match. The tag of the response is compared below in any
@@ -213,7 +213,7 @@ impl OpenFile {
             GetOptions { range: Some(GetRange::Bounded(start..end)), if_match: strong, ..GetOptions::default() };
         let answer = wait(async {
             let answer = store.get_opts(key, options).await?;
-            let stamp = Stamp::of_object(&answer.meta);
+            let stamp = FileStamp::of_object(&answer.meta);
             Ok((stamp, answer.bytes().await?))
         })?;
         match answer {
@@ -231,7 +231,7 @@ impl std::fmt::Debug for OpenFile {
     }
 }
 
-impl ReadAt for OpenFile {
+impl RandomAccess for OpenFile {
     fn len(&self) -> u64 {
         self.stamp.bytes
     }
@@ -347,14 +347,14 @@ mod tests {
     #[test]
     fn an_object_shorter_than_it_was_listed_is_an_input_error() {
         let location = remote(&sample(1000));
-        let listed = Stamp { bytes: 2000, ..location.stamp().unwrap().unwrap() };
+        let listed = FileStamp { bytes: 2000, ..location.stamp().unwrap().unwrap() };
         assert_eq!(open_pinned(&location, &listed).unwrap().read_at(0, 2000).unwrap_err().exit_code(), 3);
     }
 
     #[test]
     fn a_weak_tag_cannot_be_asked_for_but_is_compared() {
         let location = remote(&sample(1000));
-        let weak = Stamp { version: "W/\"another\"".into(), ..location.stamp().unwrap().unwrap() };
+        let weak = FileStamp { version: "W/\"another\"".into(), ..location.stamp().unwrap().unwrap() };
         assert_eq!(open_pinned(&location, &weak).unwrap().read_at(0, 10).unwrap_err().exit_code(), 3);
     }
 

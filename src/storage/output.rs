@@ -35,7 +35,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::files::{READS, sync_folder, write_beside};
+use super::files::{READS, sync_folder, write_temporary};
 use super::location::{Location, is_plain};
 use super::manifest::{self, FileEntry};
 use super::new_file::NewFile;
@@ -155,7 +155,7 @@ fn writable_disk(folder: &Location, path: &Path, option: &str) -> Result<()> {
     let nearest = nearest(path);
     let refuse = |cause: String| Err(Error::storage(folder.name(), cause));
     // Other runs ignore a file of this name.
-    match write_beside(&nearest.join(DECISION), &[&[0; PROBE_BYTES]]) {
+    match write_temporary(&nearest.join(DECISION), &[&[0; PROBE_BYTES]]) {
         Ok(_removed) => Ok(()),
         Err(cause) if matches!(cause.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
             let remedy = format!("make room there, or choose another {option}");
@@ -226,7 +226,7 @@ fn clear(folder: &Location) {
         let _ = folder.join(name).and_then(|file| file.remove());
     }
     // A partially written manifest of a corpus lies in a subfolder, and exists only on disks.
-    if let Ok(beside) = folder.join(manifest::BESIDE_CORPUS.trim_end_matches('/'))
+    if let Ok(beside) = folder.join(manifest::CORPUS_SIDE_FOLDER.trim_end_matches('/'))
         && folder.path().is_some()
     {
         let is_left = |name: &&String| name.starts_with(".manifest") && name.ends_with(".tmp");

@@ -12,7 +12,7 @@ use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReade
 use parquet::file::serialized_reader::ReadOptionsBuilder;
 
 use webtwin_base::error::Error;
-use webtwin_base::read_at::ReadAt;
+use webtwin_base::read_at::RandomAccess;
 
 /// Maximum size of an accepted footer in bytes. A footer of this size describes a few hundred
 /// thousand column chunks.
@@ -21,7 +21,7 @@ const FOOTER_BYTES: u64 = 64 << 20;
 /// Parquet file whose footer has been read.
 pub struct ParquetFile {
     /// Reader of its row groups and metadata.
-    pub reader: SerializedFileReader<Chunks>,
+    pub reader: SerializedFileReader<ParquetSource>,
     failure: Arc<Mutex<Option<Error>>>,
 }
 
@@ -36,10 +36,10 @@ pub enum Fault {
 
 impl ParquetFile {
     /// Opens a file and reads its footer.
-    pub fn open(file: Arc<dyn ReadAt>) -> std::result::Result<ParquetFile, Fault> {
+    pub fn open(file: Arc<dyn RandomAccess>) -> std::result::Result<ParquetFile, Fault> {
         check_ends(file.as_ref())?;
         let failure = Arc::new(Mutex::new(None));
-        let chunks = Chunks { file, failure: Arc::clone(&failure) };
+        let chunks = ParquetSource { file, failure: Arc::clone(&failure) };
         // The statistics per kind of page are needed, because a copy of the file must have the same
         // kinds of pages.
         let options = ReadOptionsBuilder::new().with_encoding_stats_as_mask(false).build();
@@ -60,7 +60,7 @@ impl ParquetFile {
 
 /// Checks the magic numbers at both ends, and that the footer lies within the file, before its
 /// bytes are used.
-fn check_ends(file: &dyn ReadAt) -> std::result::Result<(), Fault> {
+fn check_ends(file: &dyn RandomAccess) -> std::result::Result<(), Fault> {
     let content = |reason: String| Err(Fault::Content(reason));
     let length = file.len();
     if length < 12 {
@@ -100,12 +100,12 @@ fn guard<T>(
 }
 
 /// Adapter from a file to the `parquet` crate.
-pub struct Chunks {
-    file: Arc<dyn ReadAt>,
+pub struct ParquetSource {
+    file: Arc<dyn RandomAccess>,
     failure: Arc<Mutex<Option<Error>>>,
 }
 
-impl Chunks {
+impl ParquetSource {
     fn bytes(&self, start: u64, length: usize) -> io::Result<Bytes> {
         match self.file.read_at(start, length) {
             Ok(bytes) => Ok(bytes.into()),
@@ -118,18 +118,18 @@ impl Chunks {
     }
 }
 
-impl Length for Chunks {
+impl Length for ParquetSource {
     fn len(&self) -> u64 {
         self.file.len()
     }
 }
 
-impl ChunkReader for Chunks {
-    type T = From;
+impl ChunkReader for ParquetSource {
+    type T = FileCursor;
 
-    fn get_read(&self, start: u64) -> parquet::errors::Result<From> {
-        let chunks = Chunks { file: Arc::clone(&self.file), failure: Arc::clone(&self.failure) };
-        Ok(From { chunks, next: start, buffer: Bytes::new() })
+    fn get_read(&self, start: u64) -> parquet::errors::Result<FileCursor> {
+        let chunks = ParquetSource { file: Arc::clone(&self.file), failure: Arc::clone(&self.failure) };
+        Ok(FileCursor { chunks, next: start, buffer: Bytes::new() })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
@@ -143,13 +143,13 @@ impl ChunkReader for Chunks {
 
 /// Sequential reader from a position in a file. The `parquet` crate uses it for page headers, which
 /// are short.
-pub struct From {
-    chunks: Chunks,
+pub struct FileCursor {
+    chunks: ParquetSource,
     next: u64,
     buffer: Bytes,
 }
 
-impl Read for From {
+impl Read for FileCursor {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.buffer.is_empty() {
             self.buffer = self.chunks.bytes(self.next, 512)?;

@@ -5,7 +5,7 @@
 //! input bytes it was made of. This module treats records as bytes; the writer interprets them.
 //!
 //! # Layout
-//! A `Head` (magic, format, job digest, build, checksum), then for each record an `Entry` (key,
+//! A `FileHead` (magic, format, job digest, build, checksum), then for each record an `RecordPrefix` (key,
 //! length, two checksums) and its bytes. Numbers are in the byte order of the machine; another
 //! order gives another magic.
 //!
@@ -75,17 +75,17 @@ pub trait RecordStore: std::fmt::Debug + Send + Sync {
 
     /// Returns the results of steps after reading that the workers of the previous run have saved,
     /// and that this run can save. Returns `None` if the store does not keep them.
-    fn shares(&self) -> Option<&dyn Shares>;
+    fn shares(&self) -> Option<&dyn SavedShares>;
 
     /// Returns the complete records that no item uses: those of files that this run does not read,
-    /// and those of items for which `is_taken_up` is false. If memory is bounded, files that would
+    /// and those of items for which `is_restored` is false. If memory is bounded, files that would
     /// have to be read into memory are omitted.
-    fn left_over(&self, is_taken_up: &dyn Fn(usize) -> bool, memory_is_bounded: bool) -> Vec<LeftOver>;
+    fn left_over(&self, is_restored: &dyn Fn(usize) -> bool, memory_is_bounded: bool) -> Vec<UnusedRecords>;
 }
 
 /// Results of each worker in a step, which the next run updates where its input has changed.
 /// Threads may share them.
-pub trait Shares {
+pub trait SavedShares {
     /// Returns the number of workers of the previous run that have saved their result of a step, or
     /// 0 if the results are not complete.
     fn count(&self, step: &str) -> usize;
@@ -102,20 +102,20 @@ pub trait Shares {
 
 /// Records in a file that no work item uses.
 #[derive(Debug)]
-pub struct LeftOver {
+pub struct UnusedRecords {
     /// Content of the file.
     pub file: FileBytes,
     /// Positions of the records in the file.
     pub records: Vec<Range<usize>>,
 }
 
-impl RecordStore for Records {
+impl RecordStore for SavedRecords {
     fn read(&self, number: usize) -> Option<Vec<u8>> {
-        Records::read(self, number)
+        SavedRecords::read(self, number)
     }
 
     fn write(&self, numbers: &[usize], encode: &mut dyn FnMut(usize, &mut Vec<u8>) -> Result<()>) -> Result<()> {
-        Records::write(self, numbers, encode)
+        SavedRecords::write(self, numbers, encode)
     }
 
     fn moves(&self, _: usize) -> bool {
@@ -135,12 +135,12 @@ impl RecordStore for Records {
     }
 
     /// Returns `None`, because the steps of a run with the same inputs are restored as they are.
-    fn shares(&self) -> Option<&dyn Shares> {
+    fn shares(&self) -> Option<&dyn SavedShares> {
         None
     }
 
     /// Returns no records, because the earlier run had the same inputs.
-    fn left_over(&self, _: &dyn Fn(usize) -> bool, _: bool) -> Vec<LeftOver> {
+    fn left_over(&self, _: &dyn Fn(usize) -> bool, _: bool) -> Vec<UnusedRecords> {
         Vec::new()
     }
 }
@@ -148,7 +148,7 @@ impl RecordStore for Records {
 /// Header of a file, which identifies the job and the build of its records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Head {
+pub(super) struct FileHead {
     magic: u64,
     format: u64,
     job: [u64; 4],
@@ -157,24 +157,24 @@ pub(super) struct Head {
     checksum: u64,
 }
 
-impl Head {
-    pub(super) fn new(digest: [u8; 32], build: &str) -> Head {
+impl FileHead {
+    pub(super) fn new(digest: [u8; 32], build: &str) -> FileHead {
         let hash = xxh3_128(build.as_bytes());
         let build = [hash as u64, (hash >> 64) as u64];
-        let mut head = Head { magic: MAGIC, format: FORMAT, job: bytemuck::cast(digest), build, checksum: 0 };
+        let mut head = FileHead { magic: MAGIC, format: FORMAT, job: bytemuck::cast(digest), build, checksum: 0 };
         head.checksum = head.sum();
         head
     }
 
     fn sum(&self) -> u64 {
-        xxh3_64(bytemuck::bytes_of(&Head { checksum: 0, ..*self }))
+        xxh3_64(bytemuck::bytes_of(&FileHead { checksum: 0, ..*self }))
     }
 }
 
 /// Header of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Entry {
+pub(super) struct RecordPrefix {
     key: [u64; 2],
     bytes: u64,
     /// Checksum of key, length and record.
@@ -183,8 +183,8 @@ pub(super) struct Entry {
     checksum: u64,
 }
 
-impl Entry {
-    pub(super) fn new(key: u128, record: &[u8]) -> Entry {
+impl RecordPrefix {
+    pub(super) fn new(key: u128, record: &[u8]) -> RecordPrefix {
         let key = [key as u64, (key >> 64) as u64];
         let mut hash = Xxh3::new();
         hash.update(bytemuck::bytes_of(&key));
@@ -192,13 +192,13 @@ impl Entry {
         hash.update(record);
         let content = hash.digest128();
         let content = [content as u64, (content >> 64) as u64];
-        let mut entry = Entry { key, bytes: record.len() as u64, content, checksum: 0 };
+        let mut entry = RecordPrefix { key, bytes: record.len() as u64, content, checksum: 0 };
         entry.checksum = entry.sum();
         entry
     }
 
     fn sum(&self) -> u64 {
-        xxh3_64(bytemuck::bytes_of(&Entry { checksum: 0, ..*self }))
+        xxh3_64(bytemuck::bytes_of(&RecordPrefix { checksum: 0, ..*self }))
     }
 
     /// Returns the length of the record in bytes, or `None` if the header is damaged.
@@ -216,12 +216,12 @@ impl Entry {
 struct Place {
     file: usize,
     offset: u64,
-    entry: Entry,
+    entry: RecordPrefix,
 }
 
 /// Numbers of records that were found but are not used.
 #[derive(Debug, Default)]
-pub struct Ignored {
+pub struct IgnoredCounts {
     /// Partial or damaged files and records.
     pub damaged: AtomicU64,
     /// Files of another job, build or format.
@@ -230,20 +230,20 @@ pub struct Ignored {
     pub stale: AtomicU64,
 }
 
-impl Ignored {
+impl IgnoredCounts {
     /// Describes for users which records were ignored and why. Returns `None` if there are none.
-    pub fn told(&self) -> Option<String> {
+    pub fn message(&self) -> Option<String> {
         let counts = [
             (&self.damaged, "damaged"),
             (&self.foreign, "of another job, build or format"),
             (&self.stale, "of input that has changed"),
         ];
-        let told = |&(n, what): &(&AtomicU64, &str)| match n.load(Ordering::Relaxed) {
+        let message = |&(n, what): &(&AtomicU64, &str)| match n.load(Ordering::Relaxed) {
             0 => None,
             n => Some(format!("{n} {what}")),
         };
-        let told: Vec<String> = counts.iter().filter_map(told).collect();
-        (!told.is_empty()).then(|| told.join(", "))
+        let message: Vec<String> = counts.iter().filter_map(message).collect();
+        (!message.is_empty()).then(|| message.join(", "))
     }
 }
 
@@ -271,17 +271,17 @@ pub fn folder_below(root: &Location, digest: &str, other: &str) -> Result<PathBu
 
 /// Records of one job in one folder: those of earlier runs, and new ones. Threads may share them.
 #[derive(Debug)]
-pub struct Records {
+pub struct SavedRecords {
     folder: PathBuf,
-    head: Head,
+    head: FileHead,
     keys: Vec<u128>,
     files: Vec<PathBuf>,
     places: Vec<Option<Place>>,
     /// Records that were found but are not used.
-    pub ignored: Ignored,
+    pub ignored: IgnoredCounts,
 }
 
-impl Records {
+impl SavedRecords {
     /// Finds the records of the items with the given keys in `folder`, which is created if it is
     /// missing.
     ///
@@ -293,7 +293,7 @@ impl Records {
     ///
     /// # Cost
     /// A positioned read of 48 bytes for each record.
-    pub fn open(folder: &Path, digest: [u8; 32], build: &str, keys: Vec<u128>) -> Result<Records> {
+    pub fn open(folder: &Path, digest: [u8; 32], build: &str, keys: Vec<u128>) -> Result<SavedRecords> {
         let failed = |cause| Error::storage(folder.to_string_lossy(), cause);
         fs::create_dir_all(folder).map_err(failed)?;
         let mut files: Vec<PathBuf> = Vec::new();
@@ -307,8 +307,9 @@ impl Records {
         }
         files.sort_unstable();
         let places = vec![None; keys.len()];
-        let head = Head::new(digest, build);
-        let mut records = Records { folder: folder.into(), head, keys, files, places, ignored: Ignored::default() };
+        let head = FileHead::new(digest, build);
+        let mut records =
+            SavedRecords { folder: folder.into(), head, keys, files, places, ignored: IgnoredCounts::default() };
         let numbers: HashMap<u128, usize> = records.keys.iter().enumerate().map(|(n, &key)| (key, n)).collect();
         for file in 0..records.files.len() {
             if records.index(file, &numbers).is_err() {
@@ -323,7 +324,7 @@ impl Records {
     fn index(&mut self, file: usize, numbers: &HashMap<u128, usize>) -> std::io::Result<()> {
         let mut open = File::open(&self.files[file])?;
         let length = open.metadata()?.len();
-        let head: Head = read_pod(&mut open)?;
+        let head: FileHead = read_pod(&mut open)?;
         if head.magic != MAGIC || head.checksum != head.sum() {
             return Err(std::io::ErrorKind::InvalidData.into());
         }
@@ -331,11 +332,11 @@ impl Records {
             self.ignored.foreign.fetch_add(1, Ordering::Relaxed);
             return Ok(());
         }
-        let mut offset = size_of::<Head>() as u64;
+        let mut offset = size_of::<FileHead>() as u64;
         while offset < length {
             open.seek(SeekFrom::Start(offset))?;
-            let entry: Entry = read_pod(&mut open)?;
-            offset += size_of::<Entry>() as u64;
+            let entry: RecordPrefix = read_pod(&mut open)?;
+            offset += size_of::<RecordPrefix>() as u64;
             if entry.length().is_none_or(|bytes| bytes > length - offset) {
                 return Err(std::io::ErrorKind::InvalidData.into());
             }
@@ -366,7 +367,7 @@ impl Records {
             File::open(&self.files[file])?.read_exact_at(&mut record, offset)?;
             Ok(record)
         };
-        let whole = |record: &Vec<u8>| Entry::new(self.keys[number], record).content == entry.content;
+        let whole = |record: &Vec<u8>| RecordPrefix::new(self.keys[number], record).content == entry.content;
         let record = read().ok().filter(whole);
         if record.is_none() {
             self.ignored.damaged.fetch_add(1, Ordering::Relaxed);
@@ -393,7 +394,7 @@ impl Records {
             for &number in numbers {
                 record.clear();
                 encode(number, &mut record)?;
-                let entry = Entry::new(self.keys[number], &record);
+                let entry = RecordPrefix::new(self.keys[number], &record);
                 file.write_all(bytemuck::bytes_of(&entry)).and_then(|()| file.write_all(&record)).map_err(failed)?;
             }
             file.into_inner().map_err(|error| failed(error.into_error()))?;
@@ -442,8 +443,8 @@ mod tests {
 
     const KEYS: [u128; 4] = [7, 1 << 100, 3, 4];
 
-    fn open(folder: &Path) -> Records {
-        Records::open(folder, [5; 32], "build", KEYS.to_vec()).unwrap()
+    fn open(folder: &Path) -> SavedRecords {
+        SavedRecords::open(folder, [5; 32], "build", KEYS.to_vec()).unwrap()
     }
 
     fn text(number: usize) -> Vec<u8> {
@@ -469,7 +470,7 @@ mod tests {
         write(&folder, &[2, 0]);
         write(&folder, &[3]);
         let records = open(&folder);
-        assert_eq!((records.found(), records.ignored.told()), (3, None));
+        assert_eq!((records.found(), records.ignored.message()), (3, None));
         for number in [0, 2, 3] {
             assert_eq!(records.read(number).unwrap(), text(number));
         }
@@ -482,13 +483,13 @@ mod tests {
     fn another_job_another_build_and_other_input_are_counted_and_not_used() {
         let temporary = tempfile::tempdir().unwrap();
         write(temporary.path(), &[0, 1]);
-        for (digest, build, keys, told) in [
+        for (digest, build, keys, message) in [
             ([6; 32], "build", &KEYS[..], "1 of another job, build or format"),
             ([5; 32], "build 2", &KEYS, "1 of another job, build or format"),
             ([5; 32], "build", &KEYS[2..], "2 of input that has changed"),
         ] {
-            let records = Records::open(temporary.path(), digest, build, keys.to_vec()).unwrap();
-            assert_eq!((records.found(), records.ignored.told().as_deref()), (0, Some(told)));
+            let records = SavedRecords::open(temporary.path(), digest, build, keys.to_vec()).unwrap();
+            assert_eq!((records.found(), records.ignored.message().as_deref()), (0, Some(message)));
             assert!((0..keys.len()).all(|number| records.read(number).is_none()));
         }
     }
@@ -513,9 +514,9 @@ mod tests {
                 let read: Vec<_> = [1, 2].into_iter().filter_map(|n| Some((n, records.read(n)?))).collect();
                 assert!(read.iter().all(|(n, record)| *record == text(*n)), "{at} {cut}");
                 left[read.len()] += 1;
-                let between = cut && at == size_of::<Head>() + size_of::<Entry>() + text(1).len();
-                let untold = between || cut && at == size_of::<Head>();
-                assert_eq!(records.ignored.told().is_none(), untold, "{at} {cut}");
+                let between = cut && at == size_of::<FileHead>() + size_of::<RecordPrefix>() + text(1).len();
+                let untold = between || cut && at == size_of::<FileHead>();
+                assert_eq!(records.ignored.message().is_none(), untold, "{at} {cut}");
             }
         }
         assert!(left[0] > 0 && left[1] > whole.len() && left[2] == 0, "{left:?}");
@@ -536,7 +537,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_cannot_be_made_is_named() {
-        let error = Records::open(Path::new("/dev/null/x"), [0; 32], "", Vec::new()).unwrap_err();
+        let error = SavedRecords::open(Path::new("/dev/null/x"), [0; 32], "", Vec::new()).unwrap_err();
         assert!(error.exit_code() == 8 && error.to_string().contains("/dev/null/x"), "{error}");
     }
 }

@@ -6,8 +6,8 @@
 //! When a later run repeats the step, the same worker replaces the file.
 //!
 //! # Layout
-//! A `Head` (magic, format, job digest, build, checksum), then pieces of up to 1 MiB, each an
-//! `Entry` (key, length, two checksums) and its bytes. The key of a piece is its number. The first
+//! A `FileHead` (magic, format, job digest, build, checksum), then pieces of up to 1 MiB, each an
+//! `RecordPrefix` (key, length, two checksums) and its bytes. The key of a piece is its number. The first
 //! piece is the stamp, and the last one is empty. So a truncated file is detected, and so is one
 //! whose pieces are reordered.
 //!
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use bytemuck::{Pod, Zeroable};
 
-use super::records::{Entry, HALF, Head, STEP, read_pod};
+use super::records::{FileHead, HALF, RecordPrefix, STEP, read_pod};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::leftovers::Temporary;
 
@@ -32,7 +32,7 @@ const PIECE_BYTES: usize = 1 << 20;
 /// Origin of a checkpoint. All workers of a run use the same number for the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
-pub struct Stamp {
+pub struct StepStamp {
     /// Digest of all input of the step.
     pub seen: u64,
     /// Random number of the run.
@@ -43,19 +43,19 @@ pub struct Stamp {
 #[derive(Debug, Clone)]
 pub struct StepRecords {
     folder: PathBuf,
-    head: Head,
+    head: FileHead,
     worker: String,
 }
 
 impl StepRecords {
     /// Returns the checkpoints of one worker in an existing folder. The pair is the worker's index
     /// and the number of workers.
-    pub(super) fn of(folder: &Path, head: Head, (worker, workers): (usize, usize)) -> StepRecords {
+    pub(super) fn of(folder: &Path, head: FileHead, (worker, workers): (usize, usize)) -> StepRecords {
         StepRecords { folder: folder.into(), head, worker: format!("{worker}-of-{workers}") }
     }
 
     /// Returns the stamp of the checkpoint of a step, if it is complete. Reads the whole file.
-    pub fn stamp(&self, step: &str) -> Option<Stamp> {
+    pub fn stamp(&self, step: &str) -> Option<StepStamp> {
         let (stamp, mut rest) = self.open(step).ok()?;
         std::io::copy(&mut rest, &mut std::io::sink()).ok()?;
         Some(stamp)
@@ -70,9 +70,9 @@ impl StepRecords {
         Ok(self.open(step)?.1)
     }
 
-    fn open(&self, step: &str) -> std::io::Result<(Stamp, Pieces<BufReader<File>>)> {
+    fn open(&self, step: &str) -> std::io::Result<(StepStamp, Pieces<BufReader<File>>)> {
         let mut file = BufReader::with_capacity(1 << 18, File::open(self.path(step))?);
-        let head: Head = read_pod(&mut file)?;
+        let head: FileHead = read_pod(&mut file)?;
         let mut pieces = Pieces { from: file, next: 0, piece: Vec::new(), taken: 0, ended: false };
         if head != self.head {
             return Err(ErrorKind::InvalidData.into());
@@ -86,7 +86,12 @@ impl StepRecords {
     /// # Errors
     /// Returns [`Error::Storage`] if writing fails, and any error of `content`. Then an earlier
     /// checkpoint of the step may still exist.
-    pub fn write(&self, step: &str, stamp: Stamp, content: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    pub fn write(
+        &self,
+        step: &str,
+        stamp: StepStamp,
+        content: impl FnOnce(&mut dyn Write) -> Result<()>,
+    ) -> Result<()> {
         let mut record = self.begin(step, stamp)?;
         content(&mut record)?;
         record.finish()
@@ -97,7 +102,7 @@ impl StepRecords {
     ///
     /// # Errors
     /// Returns [`Error::Storage`] if the file cannot be created.
-    pub fn begin(&self, step: &str, stamp: Stamp) -> Result<StepRecord> {
+    pub fn begin(&self, step: &str, stamp: StepStamp) -> Result<StepRecord> {
         let path = self.path(step);
         let failed = |cause: std::io::Error| Error::storage(path.to_string_lossy(), cause);
         let half = Temporary::at(path.with_extension(HALF));
@@ -162,7 +167,7 @@ struct PieceWriter<W> {
 
 impl<W: Write> PieceWriter<W> {
     fn end_piece(&mut self) -> std::io::Result<()> {
-        self.to.write_all(bytemuck::bytes_of(&Entry::new(self.next, &self.piece)))?;
+        self.to.write_all(bytemuck::bytes_of(&RecordPrefix::new(self.next, &self.piece)))?;
         self.to.write_all(&self.piece)?;
         self.next += 1;
         self.piece.clear();
@@ -198,11 +203,11 @@ struct Pieces<R> {
 impl<R: Read> Pieces<R> {
     fn next_piece(&mut self) -> std::io::Result<()> {
         let damaged = || std::io::Error::from(ErrorKind::InvalidData);
-        let entry: Entry = read_pod(&mut self.from).map_err(|_| damaged())?;
+        let entry: RecordPrefix = read_pod(&mut self.from).map_err(|_| damaged())?;
         let bytes = entry.length().filter(|bytes| *bytes <= PIECE_BYTES as u64).ok_or_else(damaged)?;
         self.piece.resize(bytes as usize, 0);
         self.from.read_exact(&mut self.piece).map_err(|_| damaged())?;
-        if entry != Entry::new(self.next, &self.piece) {
+        if entry != RecordPrefix::new(self.next, &self.piece) {
             return Err(damaged());
         }
         (self.next, self.taken) = (self.next + 1, 0);
@@ -232,10 +237,10 @@ mod tests {
 
     use super::*;
 
-    const STAMP: Stamp = Stamp { seen: 3, run: 4 };
+    const STAMP: StepStamp = StepStamp { seen: 3, run: 4 };
 
     fn of(folder: &Path) -> StepRecords {
-        StepRecords::of(folder, Head::new([5; 32], "build"), (1, 2))
+        StepRecords::of(folder, FileHead::new([5; 32], "build"), (1, 2))
     }
 
     fn write(records: &StepRecords, content: &[u8]) {
@@ -289,7 +294,7 @@ mod tests {
     fn those_of_another_job_build_worker_or_number_of_workers_are_not_read() {
         let folder = tempfile::tempdir().unwrap();
         write(&of(folder.path()), b"pairs");
-        let of = |digest, build, worker| StepRecords::of(folder.path(), Head::new([digest; 32], build), worker);
+        let of = |digest, build, worker| StepRecords::of(folder.path(), FileHead::new([digest; 32], build), worker);
         assert!(read(&of(5, "build", (1, 2))).is_some());
         for other in [of(6, "build", (1, 2)), of(5, "other", (1, 2)), of(5, "build", (0, 2)), of(5, "build", (1, 3))] {
             assert_eq!(other.stamp("pairs"), None);

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 pub use super::table_encoder::{encode, encode_into};
-use super::texts::Texts;
+use super::texts::StringTable;
 use webtwin_base::error::{Error, Result};
 
 /// Number of texts that are taken from the decoder at a time, so that its output stays in the cache
@@ -31,7 +31,7 @@ const MOST_GUESSED_BYTES: usize = 16 << 20;
 
 /// Column of a table, with its values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Column {
+pub enum TableColumn {
     /// Ids and other hashes: unsigned 64-bit numbers that are compared and never added.
     Id(Vec<u64>),
     /// Counts, offsets and lengths in bytes, below 2^63.
@@ -44,37 +44,37 @@ pub enum Column {
     /// zone table for one.)
     Time(Vec<i64>),
     /// UTF-8 strings.
-    Text(Texts),
+    Text(StringTable),
     /// Booleans.
     Bool(Vec<bool>),
 }
 
-impl Column {
+impl TableColumn {
     /// True if a dictionary is estimated to make a file with these values smaller, judged by the
-    /// first `looked_at` values.
-    pub(super) fn repeats_itself(&self, looked_at: usize) -> bool {
+    /// first `inspected` values.
+    pub(super) fn repeats_itself(&self, inspected: usize) -> bool {
         let mut values: Vec<u64> = match self {
-            Column::Id(values) | Column::Count(values) => values[..looked_at].to_vec(),
-            Column::Text(values) => values.iter().take(looked_at).map(|value| xxh3_64(value.as_bytes())).collect(),
-            Column::U32(_) | Column::F64(_) | Column::Time(_) | Column::Bool(_) => return true,
+            TableColumn::Id(values) | TableColumn::Count(values) => values[..inspected].to_vec(),
+            TableColumn::Text(values) => values.iter().take(inspected).map(|value| xxh3_64(value.as_bytes())).collect(),
+            TableColumn::U32(_) | TableColumn::F64(_) | TableColumn::Time(_) | TableColumn::Bool(_) => return true,
         };
         values.sort_unstable();
         values.dedup();
         // A dictionary of up to 2^16 entries takes 8 bytes for each entry, and 2 bytes for each
         // row.
-        values.len() * 4 <= looked_at * 3
+        values.len() * 4 <= inspected * 3
     }
 
     /// Returns the number of values.
     pub fn len(&self) -> usize {
         match self {
-            Column::Id(values) => values.len(),
-            Column::Count(values) => values.len(),
-            Column::U32(values) => values.len(),
-            Column::F64(values) => values.len(),
-            Column::Time(values) => values.len(),
-            Column::Text(values) => values.len(),
-            Column::Bool(values) => values.len(),
+            TableColumn::Id(values) => values.len(),
+            TableColumn::Count(values) => values.len(),
+            TableColumn::U32(values) => values.len(),
+            TableColumn::F64(values) => values.len(),
+            TableColumn::Time(values) => values.len(),
+            TableColumn::Text(values) => values.len(),
+            TableColumn::Bool(values) => values.len(),
         }
     }
 
@@ -87,25 +87,25 @@ impl Column {
     /// 2^53. Times are ISO 8601 in UTC.
     pub fn json(&self, row: usize) -> serde_json::Value {
         match self {
-            Column::Id(values) => values[row].to_string().into(),
-            Column::Count(values) => values[row].into(),
-            Column::U32(values) => values[row].into(),
-            Column::F64(values) => values[row].into(),
-            Column::Time(values) => iso_8601(values[row]).into(),
-            Column::Text(values) => values[row].into(),
-            Column::Bool(values) => values[row].into(),
+            TableColumn::Id(values) => values[row].to_string().into(),
+            TableColumn::Count(values) => values[row].into(),
+            TableColumn::U32(values) => values[row].into(),
+            TableColumn::F64(values) => values[row].into(),
+            TableColumn::Time(values) => iso_8601(values[row]).into(),
+            TableColumn::Text(values) => values[row].into(),
+            TableColumn::Bool(values) => values[row].into(),
         }
     }
 
     pub(super) fn schema(&self, name: &str) -> String {
         match self {
-            Column::Id(_) => format!("required int64 {name} (INTEGER(64,false));"),
-            Column::Count(_) => format!("required int64 {name} (INTEGER(64,true));"),
-            Column::U32(_) => format!("required int32 {name} (INTEGER(32,false));"),
-            Column::F64(_) => format!("required double {name};"),
-            Column::Time(_) => format!("required int64 {name} (TIMESTAMP(MILLIS,false));"),
-            Column::Text(_) => format!("required binary {name} (STRING);"),
-            Column::Bool(_) => format!("required boolean {name};"),
+            TableColumn::Id(_) => format!("required int64 {name} (INTEGER(64,false));"),
+            TableColumn::Count(_) => format!("required int64 {name} (INTEGER(64,true));"),
+            TableColumn::U32(_) => format!("required int32 {name} (INTEGER(32,false));"),
+            TableColumn::F64(_) => format!("required double {name};"),
+            TableColumn::Time(_) => format!("required int64 {name} (TIMESTAMP(MILLIS,false));"),
+            TableColumn::Text(_) => format!("required binary {name} (STRING);"),
+            TableColumn::Bool(_) => format!("required boolean {name};"),
         }
     }
 
@@ -114,72 +114,74 @@ impl Column {
     fn weight(&self) -> u64 {
         let rows = self.len() as u64;
         match self {
-            Column::Id(_) | Column::Count(_) | Column::F64(_) | Column::Time(_) => 8 * rows,
-            Column::U32(_) => 4 * rows,
-            Column::Text(values) => values.bytes() as u64 / 4,
-            Column::Bool(_) => rows / 8,
+            TableColumn::Id(_) | TableColumn::Count(_) | TableColumn::F64(_) | TableColumn::Time(_) => 8 * rows,
+            TableColumn::U32(_) => 4 * rows,
+            TableColumn::Text(values) => values.bytes() as u64 / 4,
+            TableColumn::Bool(_) => rows / 8,
         }
     }
 
     /// Returns the size of a range of values in memory, in bytes.
     fn bytes(&self, rows: Range<usize>) -> usize {
         match self {
-            Column::Id(_) | Column::Count(_) | Column::F64(_) | Column::Time(_) => 8 * rows.len(),
-            Column::U32(_) => 4 * rows.len(),
-            Column::Text(values) => values.together(rows.clone()).len() + 8 * rows.len(),
-            Column::Bool(_) => rows.len(),
+            TableColumn::Id(_) | TableColumn::Count(_) | TableColumn::F64(_) | TableColumn::Time(_) => 8 * rows.len(),
+            TableColumn::U32(_) => 4 * rows.len(),
+            TableColumn::Text(values) => values.together(rows.clone()).len() + 8 * rows.len(),
+            TableColumn::Bool(_) => rows.len(),
         }
     }
 
     /// Returns the values at `rows`, in that order.
-    fn pick(&self, rows: &[usize]) -> Column {
+    fn pick(&self, rows: &[usize]) -> TableColumn {
         fn at<T: Clone>(values: &[T], rows: &[usize]) -> Vec<T> {
             rows.iter().map(|&row| values[row].clone()).collect()
         }
         match self {
-            Column::Id(values) => Column::Id(at(values, rows)),
-            Column::Count(values) => Column::Count(at(values, rows)),
-            Column::U32(values) => Column::U32(at(values, rows)),
-            Column::F64(values) => Column::F64(at(values, rows)),
-            Column::Time(values) => Column::Time(at(values, rows)),
-            Column::Text(values) => Column::Text(rows.iter().map(|&row| &values[row]).collect()),
-            Column::Bool(values) => Column::Bool(at(values, rows)),
+            TableColumn::Id(values) => TableColumn::Id(at(values, rows)),
+            TableColumn::Count(values) => TableColumn::Count(at(values, rows)),
+            TableColumn::U32(values) => TableColumn::U32(at(values, rows)),
+            TableColumn::F64(values) => TableColumn::F64(at(values, rows)),
+            TableColumn::Time(values) => TableColumn::Time(at(values, rows)),
+            TableColumn::Text(values) => TableColumn::Text(rows.iter().map(|&row| &values[row]).collect()),
+            TableColumn::Bool(values) => TableColumn::Bool(at(values, rows)),
         }
     }
 
     /// Compares the values of the rows `x` and `y`.
     pub fn order(&self, x: usize, y: usize) -> Ordering {
         match self {
-            Column::Id(values) | Column::Count(values) => values[x].cmp(&values[y]),
-            Column::U32(values) => values[x].cmp(&values[y]),
-            Column::F64(values) => values[x].total_cmp(&values[y]),
-            Column::Time(values) => values[x].cmp(&values[y]),
-            Column::Text(values) => values[x].cmp(&values[y]),
-            Column::Bool(values) => values[x].cmp(&values[y]),
+            TableColumn::Id(values) | TableColumn::Count(values) => values[x].cmp(&values[y]),
+            TableColumn::U32(values) => values[x].cmp(&values[y]),
+            TableColumn::F64(values) => values[x].total_cmp(&values[y]),
+            TableColumn::Time(values) => values[x].cmp(&values[y]),
+            TableColumn::Text(values) => values[x].cmp(&values[y]),
+            TableColumn::Bool(values) => values[x].cmp(&values[y]),
         }
     }
 
     /// Removes and returns the values from `at` on.
-    fn split_off(&mut self, at: usize) -> Column {
+    fn split_off(&mut self, at: usize) -> TableColumn {
         match self {
-            Column::Id(values) => Column::Id(values.split_off(at)),
-            Column::Count(values) => Column::Count(values.split_off(at)),
-            Column::U32(values) => Column::U32(values.split_off(at)),
-            Column::F64(values) => Column::F64(values.split_off(at)),
-            Column::Time(values) => Column::Time(values.split_off(at)),
-            Column::Text(values) => Column::Text(values.split_off(at)),
-            Column::Bool(values) => Column::Bool(values.split_off(at)),
+            TableColumn::Id(values) => TableColumn::Id(values.split_off(at)),
+            TableColumn::Count(values) => TableColumn::Count(values.split_off(at)),
+            TableColumn::U32(values) => TableColumn::U32(values.split_off(at)),
+            TableColumn::F64(values) => TableColumn::F64(values.split_off(at)),
+            TableColumn::Time(values) => TableColumn::Time(values.split_off(at)),
+            TableColumn::Text(values) => TableColumn::Text(values.split_off(at)),
+            TableColumn::Bool(values) => TableColumn::Bool(values.split_off(at)),
         }
     }
 
-    fn append(&mut self, other: Column) {
+    fn append(&mut self, other: TableColumn) {
         match (self, other) {
-            (Column::Id(all), Column::Id(more)) | (Column::Count(all), Column::Count(more)) => all.extend(more),
-            (Column::U32(all), Column::U32(more)) => all.extend(more),
-            (Column::F64(all), Column::F64(more)) => all.extend(more),
-            (Column::Time(all), Column::Time(more)) => all.extend(more),
-            (Column::Text(all), Column::Text(more)) => all.append(&more),
-            (Column::Bool(all), Column::Bool(more)) => all.extend(more),
+            (TableColumn::Id(all), TableColumn::Id(more)) | (TableColumn::Count(all), TableColumn::Count(more)) => {
+                all.extend(more)
+            }
+            (TableColumn::U32(all), TableColumn::U32(more)) => all.extend(more),
+            (TableColumn::F64(all), TableColumn::F64(more)) => all.extend(more),
+            (TableColumn::Time(all), TableColumn::Time(more)) => all.extend(more),
+            (TableColumn::Text(all), TableColumn::Text(more)) => all.append(&more),
+            (TableColumn::Bool(all), TableColumn::Bool(more)) => all.extend(more),
             _ => unreachable!("the files of a table have one schema, which the reader has checked"),
         }
     }
@@ -194,12 +196,12 @@ fn iso_8601(seconds: i64) -> String {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Table {
     /// Columns in the order of the schema.
-    pub columns: Vec<(String, Column)>,
+    pub columns: Vec<(String, TableColumn)>,
 }
 
 impl Table {
     /// Creates a table from its columns.
-    pub fn new<const N: usize>(columns: [(&str, Column); N]) -> Table {
+    pub fn new<const N: usize>(columns: [(&str, TableColumn); N]) -> Table {
         Table { columns: columns.map(|(name, column)| (name.to_string(), column)).into() }
     }
 
@@ -214,7 +216,7 @@ impl Table {
     /// Returns [`Error::Input`] if the table has no such column.
     pub fn u64(&self, name: &str) -> Result<&[u64]> {
         match self.columns.iter().find(|column| column.0 == name) {
-            Some((_, Column::Id(values) | Column::Count(values))) => Ok(values),
+            Some((_, TableColumn::Id(values) | TableColumn::Count(values))) => Ok(values),
             _ => {
                 Err(Error::input(name, "the table has no such column of unsigned numbers; was it written by webtwin?"))
             }
@@ -227,7 +229,7 @@ impl Table {
     /// Returns [`Error::Input`] if the table has no such column.
     pub fn u32(&self, name: &str) -> Result<&[u32]> {
         match self.columns.iter().find(|column| column.0 == name) {
-            Some((_, Column::U32(values))) => Ok(values),
+            Some((_, TableColumn::U32(values))) => Ok(values),
             _ => Err(Error::input(name, "the table has no such column of 32-bit numbers; was it written by webtwin?")),
         }
     }
@@ -248,7 +250,7 @@ impl Table {
     /// Returns [`Error::Input`] if the table has no such column.
     pub fn bool(&self, name: &str) -> Result<&[bool]> {
         match self.columns.iter().find(|column| column.0 == name) {
-            Some((_, Column::Bool(values))) => Ok(values),
+            Some((_, TableColumn::Bool(values))) => Ok(values),
             _ => Err(Error::input(name, "the table has no such column of yes or no; was it written by webtwin?")),
         }
     }
@@ -259,7 +261,7 @@ impl Table {
     /// Returns [`Error::Input`] if the table has no such column.
     pub fn f64(&self, name: &str) -> Result<&[f64]> {
         match self.columns.iter().find(|column| column.0 == name) {
-            Some((_, Column::F64(values))) => Ok(values),
+            Some((_, TableColumn::F64(values))) => Ok(values),
             _ => Err(Error::input(name, "the table has no such column of fractions; was it written by webtwin?")),
         }
     }
@@ -270,7 +272,7 @@ impl Table {
     /// Returns [`Error::Input`] if the table has no such column.
     pub fn time(&self, name: &str) -> Result<&[i64]> {
         match self.columns.iter().find(|column| column.0 == name) {
-            Some((_, Column::Time(values))) => Ok(values),
+            Some((_, TableColumn::Time(values))) => Ok(values),
             _ => Err(Error::input(name, "the table has no such column of times; was it written by webtwin?")),
         }
     }
@@ -279,9 +281,9 @@ impl Table {
     ///
     /// # Errors
     /// Returns [`Error::Input`] if the table has no such column.
-    pub fn text(&self, name: &str) -> Result<&Texts> {
+    pub fn text(&self, name: &str) -> Result<&StringTable> {
         match self.columns.iter().find(|column| column.0 == name) {
-            Some((_, Column::Text(values))) => Ok(values),
+            Some((_, TableColumn::Text(values))) => Ok(values),
             _ => Err(Error::input(name, "the table has no such column of text; was it written by webtwin?")),
         }
     }
@@ -299,7 +301,7 @@ impl Table {
 
     /// Returns the rows at `rows`, in that order.
     pub fn pick(&self, rows: &[usize]) -> Table {
-        let pick = |(name, column): &(String, Column)| (name.clone(), column.pick(rows));
+        let pick = |(name, column): &(String, TableColumn)| (name.clone(), column.pick(rows));
         Table { columns: self.columns.iter().map(pick).collect() }
     }
 
@@ -392,20 +394,24 @@ pub(super) fn read_values(
     skipped: usize,
     rows: usize,
     logical: Option<&LogicalType>,
-) -> parquet::errors::Result<Option<Column>> {
+) -> parquet::errors::Result<Option<TableColumn>> {
     Ok(Some(match reader {
         ColumnReader::Int64ColumnReader(reader) => {
             let values = values_of(reader, skipped, rows)?;
             match logical {
-                Some(LogicalType::Timestamp(_)) => Column::Time(values.iter().map(|ms| ms / 1000).collect()),
-                Some(LogicalType::Integer(integer)) if integer.is_signed => Column::Count(bytemuck::cast_vec(values)),
-                _ => Column::Id(bytemuck::cast_vec(values)),
+                Some(LogicalType::Timestamp(_)) => TableColumn::Time(values.iter().map(|ms| ms / 1000).collect()),
+                Some(LogicalType::Integer(integer)) if integer.is_signed => {
+                    TableColumn::Count(bytemuck::cast_vec(values))
+                }
+                _ => TableColumn::Id(bytemuck::cast_vec(values)),
             }
         }
-        ColumnReader::Int32ColumnReader(reader) => Column::U32(bytemuck::cast_vec(values_of(reader, skipped, rows)?)),
-        ColumnReader::DoubleColumnReader(reader) => Column::F64(values_of(reader, skipped, rows)?),
-        ColumnReader::BoolColumnReader(reader) => Column::Bool(values_of(reader, skipped, rows)?),
-        ColumnReader::ByteArrayColumnReader(reader) => Column::Text(texts_of(reader, skipped, rows)?),
+        ColumnReader::Int32ColumnReader(reader) => {
+            TableColumn::U32(bytemuck::cast_vec(values_of(reader, skipped, rows)?))
+        }
+        ColumnReader::DoubleColumnReader(reader) => TableColumn::F64(values_of(reader, skipped, rows)?),
+        ColumnReader::BoolColumnReader(reader) => TableColumn::Bool(values_of(reader, skipped, rows)?),
+        ColumnReader::ByteArrayColumnReader(reader) => TableColumn::Text(texts_of(reader, skipped, rows)?),
         _ => return Ok(None),
     }))
 }
@@ -426,9 +432,9 @@ fn texts_of(
     mut reader: ColumnReaderImpl<ByteArrayType>,
     skipped: usize,
     rows: usize,
-) -> parquet::errors::Result<Texts> {
+) -> parquet::errors::Result<StringTable> {
     reader.skip_records(skipped)?;
-    let (mut texts, mut some) = (Texts::new(), Vec::with_capacity(rows.min(TEXTS_AT_A_TIME)));
+    let (mut texts, mut some) = (StringTable::new(), Vec::with_capacity(rows.min(TEXTS_AT_A_TIME)));
     while texts.len() < rows {
         let read = reader.read_records((rows - texts.len()).min(TEXTS_AT_A_TIME), None, None, &mut some)?.0;
         if read == 0 {
@@ -463,13 +469,13 @@ mod tests {
             rows in prop::collection::vec((any::<u64>(), 0u64..1 << 63, any::<u32>(), 0i64..1 << 40, ".{0,8}", any::<bool>(), 0.0..1.0), 0..50)
         ) {
             let table = Table::new([
-                ("id", Column::Id(rows.iter().map(|r| r.0).collect())),
-                ("bytes", Column::Count(rows.iter().map(|r| r.1).collect())),
-                ("count", Column::U32(rows.iter().map(|r| r.2).collect())),
-                ("time", Column::Time(rows.iter().map(|r| r.3).collect())),
-                ("url", Column::Text(rows.iter().map(|r| r.4.clone()).collect())),
-                ("exact", Column::Bool(rows.iter().map(|r| r.5).collect())),
-                ("part", Column::F64(rows.iter().map(|r| r.6).collect())),
+                ("id", TableColumn::Id(rows.iter().map(|r| r.0).collect())),
+                ("bytes", TableColumn::Count(rows.iter().map(|r| r.1).collect())),
+                ("count", TableColumn::U32(rows.iter().map(|r| r.2).collect())),
+                ("time", TableColumn::Time(rows.iter().map(|r| r.3).collect())),
+                ("url", TableColumn::Text(rows.iter().map(|r| r.4.clone()).collect())),
+                ("exact", TableColumn::Bool(rows.iter().map(|r| r.5).collect())),
+                ("part", TableColumn::F64(rows.iter().map(|r| r.6).collect())),
             ]);
             let bytes = encode(&table).unwrap();
             prop_assert_eq!(&bytes, &encode(&table).unwrap());
@@ -480,8 +486,9 @@ mod tests {
     #[test]
     fn a_column_has_a_dictionary_if_a_quarter_of_its_values_were_there_before() {
         let hash = |value: u64| xxh3_64(&value.to_le_bytes());
-        let ids = |distinct: u64| Column::Id((0..20_000).map(|row| hash(row % distinct)).collect());
-        let texts = |distinct: u64| Column::Text((0..20_000).map(|row| hash(row % distinct).to_string()).collect());
+        let ids = |distinct: u64| TableColumn::Id((0..20_000).map(|row| hash(row % distinct)).collect());
+        let texts =
+            |distinct: u64| TableColumn::Text((0..20_000).map(|row| hash(row % distinct).to_string()).collect());
         let columns = [ids(15_000), ids(15_001), texts(15_000), texts(15_001)];
         assert_eq!(columns.map(|column| column.repeats_itself(20_000)), [true, false, true, false]);
         // 8 bytes for each row, without the 2 more of a dictionary index.
@@ -491,15 +498,15 @@ mod tests {
 
     #[test]
     fn ids_are_strings_in_json_and_times_are_dates() {
-        let json = |column: Column| column.json(0).to_string();
-        assert_eq!(json(Column::Id(vec![u64::MAX])), "\"18446744073709551615\"");
-        assert_eq!(json(Column::Count(vec![1 << 40])), "1099511627776");
-        assert_eq!(json(Column::Time(vec![1_795_299_786])), "\"2026-11-21T22:23:06Z\"");
+        let json = |column: TableColumn| column.json(0).to_string();
+        assert_eq!(json(TableColumn::Id(vec![u64::MAX])), "\"18446744073709551615\"");
+        assert_eq!(json(TableColumn::Count(vec![1 << 40])), "1099511627776");
+        assert_eq!(json(TableColumn::Time(vec![1_795_299_786])), "\"2026-11-21T22:23:06Z\"");
     }
 
     #[test]
     fn damage_is_an_error_that_names_the_file() {
-        let bytes = encode(&Table::new([("id", Column::Id((0..1000).collect()))])).unwrap();
+        let bytes = encode(&Table::new([("id", TableColumn::Id((0..1000).collect()))])).unwrap();
         for cut in [0, 3, bytes.len() / 2, bytes.len() - 1] {
             assert!(
                 decode("pages/part-00000.parquet", bytes[..cut].to_vec())

@@ -17,8 +17,8 @@ use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedW
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{ColumnPath, SchemaDescPtr, SchemaDescriptor};
 
-use super::table::{Column, Table};
-use super::texts::Texts;
+use super::table::{Table, TableColumn};
+use super::texts::StringTable;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::heap;
 
@@ -34,7 +34,7 @@ const ROWS_AT_ONCE: usize = 1 << 10;
 
 /// Maximum rows and bytes at the beginning of a file that determine which columns have
 /// dictionaries.
-const LOOKED_AT: Most = Most { rows: 1 << 16, bytes: 8 << 20 };
+const INSPECTED: Most = Most { rows: 1 << 16, bytes: 8 << 20 };
 
 /// Maximum rows and bytes that are produced and added to their columns at a time.
 const SLICE: Most = Most { rows: 1 << 14, bytes: 8 << 20 };
@@ -64,7 +64,7 @@ impl Most {
 /// # Errors
 /// Returns [`Error::Invariant`] if the encoder fails, which is never expected.
 pub fn encode(table: &Table) -> Result<Vec<u8>> {
-    let mut encoder = Encoder::new(&Encoding::of(table)?)?;
+    let mut encoder = TableEncoder::new(&Encoding::of(table)?)?;
     encoder.write(table)?;
     encoder.finish()
 }
@@ -83,11 +83,11 @@ pub fn encode_into(
     mut write: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
     let mut slices = Slices { pieces, held: Table::default() };
-    let Some(first) = slices.next(LOOKED_AT)? else {
+    let Some(first) = slices.next(INSPECTED)? else {
         return write(&encode(&slices.held)?);
     };
     let encoding = Encoding::of(&first)?;
-    let mut encoder = Encoder::new(&encoding)?;
+    let mut encoder = TableEncoder::new(&encoding)?;
     let mut next = Some(first);
     while let Some(first) = next {
         encoder.append(encoding.group_of(first, &mut slices)?)?;
@@ -137,12 +137,12 @@ impl Encoding {
     pub fn of(first: &Table) -> Result<Encoding> {
         let schema: String = first.columns.iter().map(|(name, column)| column.schema(name)).collect();
         let schema = Arc::new(parse_message_type(&format!("message rows {{ {schema} }}")).map_err(broken)?);
-        let looked_at = LOOKED_AT.of(first);
+        let inspected = INSPECTED.of(first);
         let mut properties = WriterProperties::builder()
             .set_created_by("webtwin".into())
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(3).map_err(broken)?));
         for (name, column) in &first.columns {
-            if !column.repeats_itself(looked_at) {
+            if !column.repeats_itself(inspected) {
                 properties = properties.set_column_dictionary_enabled(ColumnPath::from(name.as_str()), false);
             }
         }
@@ -153,13 +153,17 @@ impl Encoding {
     ///
     /// # Errors
     /// Returns the errors of [`encode`].
-    pub fn groups(&self, rows: &Table) -> Result<Vec<Group>> {
+    pub fn groups(&self, rows: &Table) -> Result<Vec<EncodedRowGroup>> {
         let starts = (0..rows.rows()).step_by(ROWS_A_GROUP);
         starts.map(|start| self.group(rows, start..rows.rows().min(start + ROWS_A_GROUP)).map_err(broken)).collect()
     }
 
     /// Encodes a slice and the following slices, up to the size of a row group.
-    fn group_of<P: Iterator<Item = Result<Table>>>(&self, first: Table, slices: &mut Slices<P>) -> Result<Group> {
+    fn group_of<P: Iterator<Item = Result<Table>>>(
+        &self,
+        first: Table,
+        slices: &mut Slices<P>,
+    ) -> Result<EncodedRowGroup> {
         let mut encoded: Vec<TrackedWrite<Vec<u8>>> =
             first.columns.iter().map(|_| TrackedWrite::new(Vec::new())).collect();
         let mut writers: Vec<ColumnWriter<'_>> = encoded
@@ -184,10 +188,10 @@ impl Encoding {
             writers.into_iter().map(|out| out.close().map_err(broken)).collect::<Result<_>>()?;
         let bytes = encoded.into_iter().map(|encoded| Ok(Bytes::from(encoded.into_inner().map_err(broken)?)));
         let bytes: Vec<Bytes> = bytes.collect::<Result<_>>()?;
-        Ok(Group { rows: rows as u64, columns: bytes.into_iter().zip(closed).collect() })
+        Ok(EncodedRowGroup { rows: rows as u64, columns: bytes.into_iter().zip(closed).collect() })
     }
 
-    fn group(&self, table: &Table, rows: Range<usize>) -> parquet::errors::Result<Group> {
+    fn group(&self, table: &Table, rows: Range<usize>) -> parquet::errors::Result<EncodedRowGroup> {
         let mut columns = Vec::with_capacity(table.columns.len());
         for ((_, column), described) in table.columns.iter().zip(self.columns.columns()) {
             let mut encoded = TrackedWrite::new(Vec::new());
@@ -197,17 +201,17 @@ impl Encoding {
             let closed = out.close()?;
             columns.push((Bytes::from(encoded.into_inner()?), closed));
         }
-        Ok(Group { rows: rows.len() as u64, columns })
+        Ok(EncodedRowGroup { rows: rows.len() as u64, columns })
     }
 }
 
 /// Rows of a table, encoded as a row group.
-pub struct Group {
+pub struct EncodedRowGroup {
     rows: u64,
     columns: Vec<(Bytes, ColumnCloseResult)>,
 }
 
-impl Group {
+impl EncodedRowGroup {
     /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
         self.rows
@@ -215,16 +219,16 @@ impl Group {
 }
 
 /// Parquet file that is encoded in pieces.
-pub struct Encoder(SerializedFileWriter<Vec<u8>>);
+pub struct TableEncoder(SerializedFileWriter<Vec<u8>>);
 
-impl Encoder {
+impl TableEncoder {
     /// Begins a file.
     ///
     /// # Errors
     /// Returns the errors of [`encode`].
-    pub fn new(encoding: &Encoding) -> Result<Encoder> {
+    pub fn new(encoding: &Encoding) -> Result<TableEncoder> {
         let (schema, properties) = (encoding.columns.root_schema_ptr(), Arc::clone(&encoding.properties));
-        SerializedFileWriter::new(Vec::new(), schema, properties).map(Encoder).map_err(broken)
+        SerializedFileWriter::new(Vec::new(), schema, properties).map(TableEncoder).map_err(broken)
     }
 
     /// Adds rows, whose columns must be those of the file's encoding. Zero rows are also written as
@@ -251,7 +255,7 @@ impl Encoder {
     ///
     /// # Errors
     /// Returns the errors of [`encode`].
-    pub fn append(&mut self, group: Group) -> Result<()> {
+    pub fn append(&mut self, group: EncodedRowGroup) -> Result<()> {
         // Includes the end of the file, for which the allocation would otherwise be doubled.
         let bytes: usize = group.columns.iter().map(|(encoded, _)| encoded.len()).sum();
         self.0.inner_mut().reserve_exact(bytes + END_BYTES);
@@ -288,35 +292,35 @@ fn broken(cause: parquet::errors::ParquetError) -> Error {
 }
 
 fn write_values(
-    column: &Column,
+    column: &TableColumn,
     rows: Range<usize>,
     out: &mut ColumnWriter<'_>,
 ) -> std::result::Result<usize, parquet::errors::ParquetError> {
     match (column, out) {
-        (Column::Id(values) | Column::Count(values), ColumnWriter::Int64ColumnWriter(out)) => {
+        (TableColumn::Id(values) | TableColumn::Count(values), ColumnWriter::Int64ColumnWriter(out)) => {
             out.write_batch(bytemuck::cast_slice(&values[rows]), None, None)
         }
-        (Column::U32(values), ColumnWriter::Int32ColumnWriter(out)) => {
+        (TableColumn::U32(values), ColumnWriter::Int32ColumnWriter(out)) => {
             out.write_batch(bytemuck::cast_slice(&values[rows]), None, None)
         }
-        (Column::F64(values), ColumnWriter::DoubleColumnWriter(out)) => out.write_batch(&values[rows], None, None),
-        (Column::Time(values), ColumnWriter::Int64ColumnWriter(out)) => {
+        (TableColumn::F64(values), ColumnWriter::DoubleColumnWriter(out)) => out.write_batch(&values[rows], None, None),
+        (TableColumn::Time(values), ColumnWriter::Int64ColumnWriter(out)) => {
             let millis: Vec<i64> = values[rows].iter().map(|seconds| seconds.saturating_mul(1000)).collect();
             out.write_batch(&millis, None, None)
         }
-        (Column::Text(values), ColumnWriter::ByteArrayColumnWriter(out)) => {
+        (TableColumn::Text(values), ColumnWriter::ByteArrayColumnWriter(out)) => {
             let starts = rows.clone().step_by(ROWS_AT_ONCE);
             let mut pieces = starts.map(|start| start..rows.end.min(start + ROWS_AT_ONCE));
             pieces.try_fold(0, |written, piece| Ok(written + out.write_batch(&byte_arrays(values, piece), None, None)?))
         }
-        (Column::Bool(values), ColumnWriter::BoolColumnWriter(out)) => out.write_batch(&values[rows], None, None),
+        (TableColumn::Bool(values), ColumnWriter::BoolColumnWriter(out)) => out.write_batch(&values[rows], None, None),
         _ => unreachable!("the schema was made from the column"),
     }
 }
 
 /// Returns texts in the form of the `parquet` crate. All share one buffer, because a buffer for
 /// each text would cost as much as encoding it.
-fn byte_arrays(texts: &Texts, rows: Range<usize>) -> Vec<ByteArray> {
+fn byte_arrays(texts: &StringTable, rows: Range<usize>) -> Vec<ByteArray> {
     let all = bytes::Bytes::copy_from_slice(texts.together(rows.clone()));
     let mut at = 0;
     let part = |row: usize| {
@@ -333,13 +337,16 @@ mod tests {
 
     fn rows(range: Range<u64>) -> Table {
         Table::new([
-            ("id", Column::Id(range.clone().map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect())),
-            ("time", Column::Time(range.clone().map(|n| 3 * n as i64).collect())),
-            ("url", Column::Text(range.clone().map(|n| format!("http://a/{n}")).collect())),
-            ("what", Column::Text(range.clone().map(|n| ["", "same"][(n % 2) as usize]).collect())),
-            ("long", Column::Text(range.clone().map(|n| "x".repeat(if n % 97 == 0 { 2000 } else { 0 })).collect())),
-            ("n", Column::U32(range.clone().map(|n| n as u32 / 5).collect())),
-            ("is", Column::Bool(range.map(|n| n % 3 == 0).collect())),
+            ("id", TableColumn::Id(range.clone().map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect())),
+            ("time", TableColumn::Time(range.clone().map(|n| 3 * n as i64).collect())),
+            ("url", TableColumn::Text(range.clone().map(|n| format!("http://a/{n}")).collect())),
+            ("what", TableColumn::Text(range.clone().map(|n| ["", "same"][(n % 2) as usize]).collect())),
+            (
+                "long",
+                TableColumn::Text(range.clone().map(|n| "x".repeat(if n % 97 == 0 { 2000 } else { 0 })).collect()),
+            ),
+            ("n", TableColumn::U32(range.clone().map(|n| n as u32 / 5).collect())),
+            ("is", TableColumn::Bool(range.map(|n| n % 3 == 0).collect())),
         ])
     }
 
@@ -355,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_file_has_the_same_bytes_however_its_rows_are_cut_into_pieces() {
-        let slice = LOOKED_AT.rows as u64;
+        let slice = INSPECTED.rows as u64;
         let group = ROWS_A_GROUP as u64;
         for ends in [&[0][..], &[1], &[slice], &[5, 6, slice + 1], &[slice - 1, 3 * slice], &[7, group - 3, group + 9]]
         {
@@ -371,17 +378,17 @@ mod tests {
         let rows = |range: Range<usize>| {
             let text = |n: usize| format!("{}{}", "x".repeat(9000), n % 3000);
             Table::new([
-                ("long", Column::Text(range.clone().map(text).collect())),
-                ("n", Column::U32(range.map(|n| n as u32).collect())),
+                ("long", TableColumn::Text(range.clone().map(text).collect())),
+                ("n", TableColumn::U32(range.map(|n| n as u32).collect())),
             ])
         };
         let all = rows(0..6000);
-        let looked_at = LOOKED_AT.of(&all);
+        let inspected = INSPECTED.of(&all);
         assert!(
-            looked_at.is_multiple_of(ROWS_AT_ONCE) && (1..6000).contains(&looked_at) && SLICE.of(&all) == ROWS_AT_ONCE
+            inspected.is_multiple_of(ROWS_AT_ONCE) && (1..6000).contains(&inspected) && SLICE.of(&all) == ROWS_AT_ONCE
         );
         let whole = encode(&all).unwrap();
-        for ends in [&[6000][..], &[1, 1024, 1030, 6000], &[looked_at, looked_at + 1, 6000], &[2000, 3500, 5990, 6000]]
+        for ends in [&[6000][..], &[1, 1024, 1030, 6000], &[inspected, inspected + 1, 6000], &[2000, 3500, 5990, 6000]]
         {
             let starts = std::iter::once(0).chain(ends.iter().copied());
             let pieces = starts.zip(ends).map(|(start, &end)| rows(start..end));
@@ -393,8 +400,9 @@ mod tests {
     fn a_file_has_the_same_bytes_if_its_groups_were_encoded_apart() {
         let parts = [rows(0..70_000), rows(70_000..70_001), rows(70_001..130_000)];
         let encoding = Encoding::of(&parts[0]).unwrap();
-        let (mut whole, mut apart) = (Encoder::new(&encoding).unwrap(), Encoder::new(&encoding).unwrap());
-        let mut groups: Vec<Group> = parts.iter().rev().flat_map(|part| encoding.groups(part).unwrap()).collect();
+        let (mut whole, mut apart) = (TableEncoder::new(&encoding).unwrap(), TableEncoder::new(&encoding).unwrap());
+        let mut groups: Vec<EncodedRowGroup> =
+            parts.iter().rev().flat_map(|part| encoding.groups(part).unwrap()).collect();
         parts.iter().for_each(|part| whole.write(part).unwrap());
         while let Some(group) = groups.pop() {
             apart.append(group).unwrap();

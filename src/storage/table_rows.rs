@@ -9,11 +9,11 @@ use xxhash_rust::xxh3::Xxh3Default;
 use super::files::READS;
 use super::location::Location;
 use super::manifest::FileEntry;
-use super::open::{OpenFile, Stamp, open, open_pinned};
+use super::open::{FileStamp, OpenFile, open, open_pinned};
 use super::parquet_file::{ParquetFile, rows_of};
-use super::table::{Column, Table, read_values};
+use super::table::{Table, TableColumn, read_values};
 use webtwin_base::error::{Error, Result};
-use webtwin_base::read_at::ReadAt;
+use webtwin_base::read_at::RandomAccess;
 
 /// Number of bytes read at a time to check a file.
 const PIECE_BYTES: usize = 4 << 20;
@@ -22,7 +22,7 @@ const PIECE_BYTES: usize = 4 << 20;
 #[derive(Debug, Clone)]
 pub struct TableFile {
     location: Location,
-    stamp: Stamp,
+    stamp: FileStamp,
     /// Number of rows according to the manifest.
     pub rows: usize,
 }
@@ -109,7 +109,7 @@ impl OpenTable {
                 let reader = self.parquet.column(group, at).map_err(|fault| fault.of_input(&self.name))?;
                 let read = || read_values(reader, skipped, count, described.logical_type_ref());
                 let column = self.parquet.guard(read).map_err(|fault| fault.of_input(&self.name))?;
-                let column: Column = column.ok_or_else(|| self.strange(described.name()))?;
+                let column: TableColumn = column.ok_or_else(|| self.strange(described.name()))?;
                 if column.len() != count {
                     let what = format!("column {} has {} of {count} rows", described.name(), column.len());
                     return Err(Error::input(&self.name, what));
@@ -132,10 +132,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::table_encoder::{Encoder, Encoding};
+    use crate::table_encoder::{Encoding, TableEncoder};
 
     fn file(groups: &[Table]) -> (tempfile::TempDir, Location, FileEntry) {
-        let mut encoder = Encoder::new(&Encoding::of(&groups[0]).unwrap()).unwrap();
+        let mut encoder = TableEncoder::new(&Encoding::of(&groups[0]).unwrap()).unwrap();
         groups.iter().for_each(|group| encoder.write(group).unwrap());
         let bytes = encoder.finish().unwrap();
         let dir = tempfile::tempdir().unwrap();
@@ -147,10 +147,10 @@ mod tests {
 
     fn rows(range: Range<usize>) -> Table {
         Table::new([
-            ("id", Column::Id(range.clone().map(|n| n as u64).collect())),
-            ("time", Column::Time(range.clone().map(|n| 3 * n as i64).collect())),
-            ("url", Column::Text(range.clone().map(|n| format!("http://a/{n}")).collect())),
-            ("is", Column::Bool(range.map(|n| n % 3 == 0).collect())),
+            ("id", TableColumn::Id(range.clone().map(|n| n as u64).collect())),
+            ("time", TableColumn::Time(range.clone().map(|n| 3 * n as i64).collect())),
+            ("url", TableColumn::Text(range.clone().map(|n| format!("http://a/{n}")).collect())),
+            ("is", TableColumn::Bool(range.map(|n| n % 3 == 0).collect())),
         ])
     }
 

@@ -16,16 +16,16 @@ const LARGE: usize = 1 << 20;
 /// # Memory
 /// The bytes of the strings, and 8 bytes for each string.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Texts {
+pub struct StringTable {
     all: String,
     /// End of each string in `all`.
     ends: Vec<usize>,
 }
 
-impl Texts {
+impl StringTable {
     /// Creates an empty list.
-    pub const fn new() -> Texts {
-        Texts { all: String::new(), ends: Vec::new() }
+    pub const fn new() -> StringTable {
+        StringTable { all: String::new(), ends: Vec::new() }
     }
 
     /// Reserves memory for `texts` more strings with `bytes` bytes in total.
@@ -42,7 +42,7 @@ impl Texts {
     }
 
     /// Appends all strings of another list.
-    pub fn append(&mut self, others: &Texts) {
+    pub fn append(&mut self, others: &StringTable) {
         let before = self.all.len();
         if others.all.len() > LARGE {
             // The default growth would double the memory.
@@ -53,10 +53,10 @@ impl Texts {
     }
 
     /// Removes and returns the strings from `number` on.
-    pub(super) fn split_off(&mut self, number: usize) -> Texts {
+    pub(super) fn split_off(&mut self, number: usize) -> StringTable {
         let start = self.start(number);
         let ends = self.ends.split_off(number).into_iter().map(|end| end - start).collect();
-        Texts { all: self.all.split_off(start), ends }
+        StringTable { all: self.all.split_off(start), ends }
     }
 
     /// Returns the number of strings.
@@ -97,7 +97,7 @@ impl Texts {
     }
 }
 
-impl Index<usize> for Texts {
+impl Index<usize> for StringTable {
     type Output = str;
 
     #[inline]
@@ -106,10 +106,10 @@ impl Index<usize> for Texts {
     }
 }
 
-/// Iterator over the strings of a [`Texts`].
+/// Iterator over the strings of a [`StringTable`].
 #[derive(Clone)]
 pub struct Iter<'t> {
-    texts: &'t Texts,
+    texts: &'t StringTable,
     next: usize,
 }
 
@@ -131,7 +131,7 @@ impl<'t> Iterator for Iter<'t> {
 
 impl ExactSizeIterator for Iter<'_> {}
 
-impl<'t> IntoIterator for &'t Texts {
+impl<'t> IntoIterator for &'t StringTable {
     type Item = &'t str;
     type IntoIter = Iter<'t>;
 
@@ -140,7 +140,7 @@ impl<'t> IntoIterator for &'t Texts {
     }
 }
 
-impl<S: AsRef<str>> Extend<S> for Texts {
+impl<S: AsRef<str>> Extend<S> for StringTable {
     fn extend<I: IntoIterator<Item = S>>(&mut self, texts: I) {
         let texts = texts.into_iter();
         self.ends.reserve(texts.size_hint().0);
@@ -148,40 +148,40 @@ impl<S: AsRef<str>> Extend<S> for Texts {
     }
 }
 
-impl<S: AsRef<str>> FromIterator<S> for Texts {
-    fn from_iter<I: IntoIterator<Item = S>>(texts: I) -> Texts {
-        let mut all = Texts::new();
+impl<S: AsRef<str>> FromIterator<S> for StringTable {
+    fn from_iter<I: IntoIterator<Item = S>>(texts: I) -> StringTable {
+        let mut all = StringTable::new();
         all.extend(texts);
         all
     }
 }
 
-impl std::fmt::Debug for Texts {
+impl std::fmt::Debug for StringTable {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_list().entries(self).finish()
     }
 }
 
 /// Serialises the strings as a list.
-impl Serialize for Texts {
+impl Serialize for StringTable {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_seq(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Texts {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Texts, D::Error> {
+impl<'de> Deserialize<'de> for StringTable {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<StringTable, D::Error> {
         struct List;
 
         impl<'de> Visitor<'de> for List {
-            type Value = Texts;
+            type Value = StringTable;
 
             fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 out.write_str("a list of strings")
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Texts, A::Error> {
-                let mut texts = Texts::new();
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<StringTable, A::Error> {
+                let mut texts = StringTable::new();
                 // The seed appends to `texts`, so no string is allocated on its own.
                 while list.next_element_seed(Next(&mut texts))?.is_some() {}
                 Ok(texts)
@@ -189,7 +189,7 @@ impl<'de> Deserialize<'de> for Texts {
         }
 
         /// Seed that appends a string directly to the list, without an allocation of its own.
-        struct Next<'t>(&'t mut Texts);
+        struct Next<'t>(&'t mut StringTable);
 
         impl<'de> DeserializeSeed<'de> for Next<'_> {
             type Value = ();
@@ -227,7 +227,7 @@ mod tests {
         fn they_are_what_a_vector_of_strings_is(
             texts in prop::collection::vec(".{0,5}", 0..20), more in prop::collection::vec(".{0,5}", 0..20)
         ) {
-            let mut all: Texts = texts.iter().collect();
+            let mut all: StringTable = texts.iter().collect();
             prop_assert_eq!(serde_json::to_string(&all).unwrap(), serde_json::to_string(&texts).unwrap());
             all.append(&more.iter().collect());
             let plain = [texts, more].concat();
@@ -241,7 +241,7 @@ mod tests {
             let mut first = all.clone();
             let rest = first.split_off(half);
             prop_assert!(first.iter().eq(&plain[..half]) && rest.iter().eq(&plain[half..]));
-            let again: Texts = serde_json::from_str(&serde_json::to_string(&plain).unwrap()).unwrap();
+            let again: StringTable = serde_json::from_str(&serde_json::to_string(&plain).unwrap()).unwrap();
             prop_assert_eq!(again, all);
         }
     }

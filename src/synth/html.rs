@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::outline::{Outline, View};
-use super::plan::{Copy, CopyKind, Host, PlannedPage};
+use super::outline::{ManualOutline, View};
+use super::plan::{CopyKind, HostRole, ManualCopy, PlannedPage};
 use super::random::{Stream, key};
-use super::text::Writer;
+use super::text::TopicWriter;
 use super::warc::date;
 use super::{Opened, Synth};
 
@@ -63,7 +63,7 @@ impl Synth {
         }
     }
 
-    fn manual_page(&self, copy: &Copy, view: &View, page: u32, number: u64) -> String {
+    fn manual_page(&self, copy: &ManualCopy, view: &View, page: u32, number: u64) -> String {
         let outline = view.outline;
         let writer = self.language.about(outline.key, outline.page_key(page));
         let dressed = copy.kind == CopyKind::Dressed;
@@ -118,7 +118,7 @@ impl Synth {
         let _ = writeln!(
             html,
             "<p>Comments on {name} are welcome at docs@{}.</p>\n</div>",
-            self.host_name(Host::Primary(copy.manual))
+            self.host_name(HostRole::Primary(copy.manual))
         );
         if dressed {
             // A counter makes every dressed copy different, as on real mirrors.
@@ -138,7 +138,7 @@ impl Synth {
         &self,
         html: &mut String,
         list: &str,
-        copy: &Copy,
+        copy: &ManualCopy,
         view: &View,
         from: u32,
         to: &mut dyn Iterator<Item = u32>,
@@ -158,7 +158,7 @@ impl Synth {
 
     /// Appends a link from one page of a copy to another page of its version. The link is relative,
     /// or leads to the primary site if the copy lacks the page.
-    fn link(&self, html: &mut String, copy: &Copy, view: &View, from: u32, to: u32) {
+    fn link(&self, html: &mut String, copy: &ManualCopy, view: &View, from: u32, to: u32) {
         html.push_str("<a href=\"");
         if !view.holds(to) {
             html.push_str(&self.base(&self.plan.copies_of(copy.manual)[0]));
@@ -172,7 +172,7 @@ impl Synth {
         self.link_to_copy(html, &self.plan.copies_of(manual)[0], &self.manual_title(manual));
     }
 
-    fn link_to_copy(&self, html: &mut String, copy: &Copy, text: &str) {
+    fn link_to_copy(&self, html: &mut String, copy: &ManualCopy, text: &str) {
         let file = self.file(self.plan.outline(copy.manual), 0, copy.kind);
         let _ = write!(html, "<a href=\"{}{file}\">{text}</a>", self.base(copy));
     }
@@ -183,7 +183,12 @@ impl Synth {
 
     /// Makes a page of an unrelated site. The content is a text about a topic; menu and footer are
     /// those of the site.
-    fn site_page(&self, host: u32, (topic, text): (u64, u64), content: impl FnOnce(&mut String, Writer<'_>)) -> String {
+    fn site_page(
+        &self,
+        host: u32,
+        (topic, text): (u64, u64),
+        content: impl FnOnce(&mut String, TopicWriter<'_>),
+    ) -> String {
         let site = self.site_key(host);
         let (menu, writer) = (self.language.about(site, site), self.language.about(topic, text));
         let mut html = String::with_capacity(6 << 10);
@@ -205,7 +210,7 @@ impl Synth {
     }
 
     /// Makes the home page of a host: a text, links to its collections, and links to other hosts.
-    fn hub(&self, host: Host) -> String {
+    fn hub(&self, host: HostRole) -> String {
         let name = self.host_name(host);
         let this = Stream::new(key(self.plan.seed, &[34])).draw() ^ xxhash_rust::xxh3::xxh3_64(name.as_bytes());
         let mut stream = Stream::new(this);
@@ -214,7 +219,7 @@ impl Synth {
         let _ = writeln!(html, "<h1>{name}</h1>");
         self.language.about(this, this).paragraph(&mut html, this, 4, 0);
         html.push_str("<ul>\n");
-        let item = |html: &mut String, copy: &Copy| {
+        let item = |html: &mut String, copy: &ManualCopy| {
             html.push_str("<li>");
             let title = format!("{} {}", self.manual_title(copy.manual), self.version(copy.manual, copy.age));
             self.link_to_copy(html, copy, &title);
@@ -223,12 +228,12 @@ impl Synth {
         match host {
             // The site of a manual also lists its mirrors, except those without links from
             // elsewhere.
-            Host::Primary(manual) => {
+            HostRole::Primary(manual) => {
                 let known = self.plan.copies_of(manual).iter().filter(|copy| self.plan.is_linked(copy.host));
                 known.for_each(|copy| item(&mut html, copy));
             }
-            Host::Mirror(mirror) => self.plan.carried_by(mirror).for_each(|copy| item(&mut html, copy)),
-            Host::Single(single) => {
+            HostRole::Mirror(mirror) => self.plan.carried_by(mirror).for_each(|copy| item(&mut html, copy)),
+            HostRole::Single(single) => {
                 for at in 0..self.plan.singles_on(single) {
                     let _ = writeln!(html, "<li><a href=\"/{0}\">{0}</a></li>", self.single_path(single, at));
                 }
@@ -253,7 +258,7 @@ impl Synth {
     }
 
     /// Returns the path of a page below the base of its copy.
-    pub(super) fn file(&self, outline: Outline, page: u32, kind: CopyKind) -> String {
+    pub(super) fn file(&self, outline: ManualOutline, page: u32, kind: CopyKind) -> String {
         let stem = |page: u32| format!("{}-{page}", self.language.name(outline.page_key(page)));
         let suffix = if kind == CopyKind::Renamed { "htm" } else { "html" };
         match page {
@@ -263,7 +268,7 @@ impl Synth {
         }
     }
 
-    fn title(&self, outline: Outline, page: u32) -> String {
+    fn title(&self, outline: ManualOutline, page: u32) -> String {
         let mut title = String::new();
         self.language.about(outline.key, outline.page_key(page)).title(&mut title, outline.page_key(page));
         title
@@ -289,11 +294,11 @@ impl Synth {
     }
 
     /// Returns the URL below which the pages of a copy are, with a slash at the end.
-    pub(super) fn base(&self, copy: &Copy) -> String {
+    pub(super) fn base(&self, copy: &ManualCopy) -> String {
         let host = self.host_name(copy.host);
         let manual = self.manual_name(copy.manual);
         match copy.host {
-            Host::Mirror(mirror) => {
+            HostRole::Mirror(mirror) => {
                 let folder = ["pub", "doc", "mirrors", "manuals/html"]
                     [Stream::new(key(self.plan.seed, &[36, u64::from(mirror)])).below(4) as usize];
                 format!("http://{host}/{folder}/{manual}/")
@@ -304,12 +309,12 @@ impl Synth {
     }
 
     /// Returns the DNS name of a host.
-    pub(super) fn host_name(&self, host: Host) -> String {
+    pub(super) fn host_name(&self, host: HostRole) -> String {
         match host {
-            Host::Primary(manual) => format!("www.{}.example", self.manual_name(manual)),
-            Host::Mirror(mirror) if mirror % 3 == 2 => format!("ftp{mirror:02}.campus.example"),
-            Host::Mirror(mirror) => format!("mirror{mirror:02}.example"),
-            Host::Single(single) => {
+            HostRole::Primary(manual) => format!("www.{}.example", self.manual_name(manual)),
+            HostRole::Mirror(mirror) if mirror % 3 == 2 => format!("ftp{mirror:02}.campus.example"),
+            HostRole::Mirror(mirror) => format!("mirror{mirror:02}.example"),
+            HostRole::Single(single) => {
                 let name = self.language.name(key(self.plan.seed, &[37, u64::from(single)]));
                 format!("{name}{single}.site.example")
             }
@@ -324,8 +329,8 @@ impl Synth {
     }
 
     /// Returns a host of single pages that is drawn by a key.
-    pub(super) fn any_single_host(&self, key: u64) -> Host {
-        Host::Single(Stream::new(key).below(u64::from(self.plan.single_hosts)) as u32)
+    pub(super) fn any_single_host(&self, key: u64) -> HostRole {
+        HostRole::Single(Stream::new(key).below(u64::from(self.plan.single_hosts)) as u32)
     }
 
     /// Returns the host of a near-copy. The pages of a group are on different hosts.
@@ -336,7 +341,7 @@ impl Synth {
 
     /// Returns the URL of a near-copy.
     pub(super) fn near_url(&self, group: u64, at: u64) -> String {
-        let host = self.host_name(Host::Single(self.near_host(group, at)));
+        let host = self.host_name(HostRole::Single(self.near_host(group, at)));
         format!("http://{host}/{}/note-{group}.html", self.language.name(key(self.plan.seed, &[40, group, at])))
     }
 }

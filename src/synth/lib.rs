@@ -30,9 +30,9 @@ use std::io::Write;
 use std::ops::Range;
 
 use outline::View;
-use plan::{CopyKind, Host, Plan, PlannedPage};
+use plan::{CopyKind, HostRole, Plan, PlannedPage};
 use random::key;
-use text::Language;
+use text::WordModel;
 use webtwin_base::error::{Error, Result};
 
 pub mod random;
@@ -87,7 +87,7 @@ pub struct SynthPage {
 #[derive(Debug)]
 pub struct Synth {
     plan: Plan,
-    language: Language,
+    language: WordModel,
 }
 
 impl Synth {
@@ -143,7 +143,7 @@ impl Synth {
     /// # Cost
     /// Time and memory proportional to the number of copies; 3 ms for a million pages.
     pub fn new(params: &Params) -> Result<Synth> {
-        Ok(Synth { plan: Plan::new(params)?, language: Language::new() })
+        Ok(Synth { plan: Plan::new(params)?, language: WordModel::new() })
     }
 
     /// Returns the number of pages, which is exactly the number requested.
@@ -194,7 +194,7 @@ impl Synth {
     fn describe(&self, number: u64, opened: &mut Option<Opened>) -> SynthPage {
         let place = self.plan.place(number);
         let seed = self.plan.seed;
-        let of_no_target = |host: Host, path: String| {
+        let of_no_target = |host: HostRole, path: String| {
             let host = self.host_name(host);
             (format!("http://{host}/{path}"), format!("site:{host}"), "-".to_owned(), format!("/{path}"))
         };
@@ -213,7 +213,7 @@ impl Synth {
             PlannedPage::Near { group, at } => {
                 (self.near_url(group, at), format!("near-{group}"), at.to_string(), "text".to_owned())
             }
-            PlannedPage::Single { host, at } => of_no_target(Host::Single(host), self.single_path(host, at)),
+            PlannedPage::Single { host, at } => of_no_target(HostRole::Single(host), self.single_path(host, at)),
             PlannedPage::NotFound(n) => {
                 of_no_target(self.any_single_host(key(seed, &[20, n])), format!("gone-{n}.html"))
             }

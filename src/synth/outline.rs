@@ -9,13 +9,13 @@ use super::random::{Stream, key};
 
 /// Structure of a manual, determined by its key and its size.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Outline {
+pub(super) struct ManualOutline {
     pub(super) key: u64,
     /// Number of pages of the newest version.
     pub(super) newest: u32,
 }
 
-impl Outline {
+impl ManualOutline {
     /// Returns the number of chapters.
     pub(super) fn chapters(self) -> u32 {
         self.newest.isqrt()
@@ -85,7 +85,7 @@ impl Outline {
 /// A copy that is open for reading: the pages of its version, and those that the copy holds.
 #[derive(Debug)]
 pub(super) struct View {
-    pub(super) outline: Outline,
+    pub(super) outline: ManualOutline,
     /// Pages of the version in reading order.
     order: Vec<u32>,
     /// Index of each page in `order`.
@@ -98,7 +98,7 @@ pub(super) struct View {
 impl View {
     /// Opens a copy of the version of this age that holds `held` pages. If these are not all, they
     /// are selected by growth along links.
-    pub(super) fn open(outline: Outline, age: u32, held: u32, growth: u64) -> View {
+    pub(super) fn open(outline: ManualOutline, age: u32, held: u32, growth: u64) -> View {
         let order = outline.reading_order(age);
         let numbers = (outline.newest + outline.dropped(age)) as usize;
         let mut place = vec![None; numbers];
@@ -174,7 +174,7 @@ mod tests {
     fn a_version_has_as_many_pages_as_the_formula_says() {
         for newest in [20, 21, 57, 200] {
             for age in [0, 1, 2, 5, 40] {
-                let outline = Outline { key: 3, newest };
+                let outline = ManualOutline { key: 3, newest };
                 let view = View::open(outline, age, outline.pages(age), 0);
                 assert_eq!(view.held().len(), outline.pages(age) as usize);
                 assert_eq!(view.held().iter().collect::<BTreeSet<_>>().len(), view.held().len());
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn an_older_version_lacks_some_pages_and_has_others() {
-        let outline = Outline { key: 3, newest: 100 };
+        let outline = ManualOutline { key: 3, newest: 100 };
         let pages = |age| outline.reading_order(age).into_iter().collect::<BTreeSet<_>>();
         assert!(pages(0).difference(&pages(1)).count() > 0);
         assert!(pages(1).difference(&pages(0)).count() > 0);
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_part_is_reached_from_the_contents_along_links_inside_it() {
-        let outline = Outline { key: 11, newest: 90 };
+        let outline = ManualOutline { key: 11, newest: 90 };
         for growth in 0..20 {
             let view = View::open(outline, 0, 40, growth);
             assert_eq!(view.held().len(), 40);
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn children_of_all_pages_and_the_contents_are_the_version() {
-        let outline = Outline { key: 5, newest: 64 };
+        let outline = ManualOutline { key: 5, newest: 64 };
         let view = View::open(outline, 2, outline.pages(2), 0);
         let mut pages: Vec<u32> =
             view.held().iter().filter(|&&p| !outline.is_section(p)).flat_map(|&p| view.children(p)).collect();

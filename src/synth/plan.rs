@@ -6,7 +6,7 @@
 //! only for its manuals and copies. The rest follows from formulas.
 
 use super::Params;
-use super::outline::Outline;
+use super::outline::ManualOutline;
 use super::random::{Stream, key};
 use webtwin_base::error::{Error, Result};
 
@@ -55,7 +55,7 @@ impl CopyKind {
 
 /// A host by its role. All numbers count from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Host {
+pub(super) enum HostRole {
     /// The site of the manual with this number.
     Primary(u32),
     /// The mirror host with this number.
@@ -66,10 +66,10 @@ pub(super) enum Host {
 
 /// One copy of a manual.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Copy {
+pub(super) struct ManualCopy {
     pub(super) manual: u32,
     pub(super) kind: CopyKind,
-    pub(super) host: Host,
+    pub(super) host: HostRole,
     /// Number of versions between this version and the newest.
     pub(super) age: u32,
     /// Number of the first page of the copy.
@@ -98,7 +98,7 @@ pub(super) enum PlannedPage {
     },
     NotFound(u64),
     Empty(u64),
-    Hub(Host),
+    Hub(HostRole),
 }
 
 /// Plan of a crawl.
@@ -108,7 +108,7 @@ pub(super) struct Plan {
     /// Number of pages of the newest version of each manual.
     manuals: Vec<u32>,
     pub(super) copies_a_manual: u32,
-    pub(super) copies: Vec<Copy>,
+    pub(super) copies: Vec<ManualCopy>,
     /// Copies on mirror hosts, as pairs of host and copy in order of hosts.
     carried: Vec<(u32, u32)>,
     pub(super) mirrors: u32,
@@ -184,7 +184,7 @@ impl Plan {
             versions += u32::from(kind == CopyKind::Version);
             let age = if kind == CopyKind::Version { versions } else { 0 };
             let host = if n == 0 || kind == CopyKind::Version && stream.chance(20) {
-                Host::Primary(manual)
+                HostRole::Primary(manual)
             } else {
                 let mut mirror = stream.skewed(u64::from(self.mirrors)) as u32;
                 while on.contains(&mirror) {
@@ -192,17 +192,17 @@ impl Plan {
                 }
                 on.push(mirror);
                 self.carried.push((mirror, self.copies.len() as u32));
-                Host::Mirror(mirror)
+                HostRole::Mirror(mirror)
             };
             let all = outline.pages(age);
             let held = if kind == CopyKind::Partial { all * (30 + stream.below(51) as u32) / 100 } else { all };
-            self.copies.push(Copy { manual, kind, host, age, first: self.copied(), held });
+            self.copies.push(ManualCopy { manual, kind, host, age, first: self.copied(), held });
         }
     }
 
     /// Returns the structure of a manual.
-    pub(super) fn outline(&self, manual: u32) -> Outline {
-        Outline { key: key(self.seed, &[8, u64::from(manual)]), newest: self.manuals[manual as usize] }
+    pub(super) fn outline(&self, manual: u32) -> ManualOutline {
+        ManualOutline { key: key(self.seed, &[8, u64::from(manual)]), newest: self.manuals[manual as usize] }
     }
 
     /// Returns the number of manuals.
@@ -263,12 +263,12 @@ impl Plan {
 
     /// Returns the host with this number: first come the primary hosts, then mirrors, then hosts of
     /// single pages.
-    pub(super) fn host(&self, number: u64) -> Host {
+    pub(super) fn host(&self, number: u64) -> HostRole {
         let (manuals, mirrors) = (u64::from(self.manuals()), u64::from(self.mirrors));
         match number {
-            n if n < manuals => Host::Primary(n as u32),
-            n if n < manuals + mirrors => Host::Mirror((n - manuals) as u32),
-            n => Host::Single((n - manuals - mirrors) as u32),
+            n if n < manuals => HostRole::Primary(n as u32),
+            n if n < manuals + mirrors => HostRole::Mirror((n - manuals) as u32),
+            n => HostRole::Single((n - manuals - mirrors) as u32),
         }
     }
 
@@ -298,21 +298,21 @@ impl Plan {
     }
 
     /// Returns the copies of a manual. The first is the primary one.
-    pub(super) fn copies_of(&self, manual: u32) -> &[Copy] {
+    pub(super) fn copies_of(&self, manual: u32) -> &[ManualCopy] {
         let start = (manual * self.copies_a_manual) as usize;
         &self.copies[start..start + self.copies_a_manual as usize]
     }
 
     /// Returns the copies that a mirror host carries.
-    pub(super) fn carried_by(&self, mirror: u32) -> impl Iterator<Item = &Copy> {
+    pub(super) fn carried_by(&self, mirror: u32) -> impl Iterator<Item = &ManualCopy> {
         let start = self.carried.partition_point(|&(host, _)| host < mirror);
         let carried = self.carried[start..].iter().take_while(move |&&(host, _)| host == mirror);
         carried.map(|&(_, copy)| &self.copies[copy as usize])
     }
 
     /// True if pages of other hosts link to this host. One mirror host in ten is an island.
-    pub(super) fn is_linked(&self, host: Host) -> bool {
-        !matches!(host, Host::Mirror(mirror) if mirror % 10 == 9)
+    pub(super) fn is_linked(&self, host: HostRole) -> bool {
+        !matches!(host, HostRole::Mirror(mirror) if mirror % 10 == 9)
     }
 }
 
@@ -387,7 +387,7 @@ mod tests {
                 .count();
             assert_eq!(count as u64, plan.singles_on(single));
         }
-        assert!(places.contains(&PlannedPage::Hub(Host::Mirror(0))) && places.contains(&PlannedPage::NotFound(0)));
+        assert!(places.contains(&PlannedPage::Hub(HostRole::Mirror(0))) && places.contains(&PlannedPage::NotFound(0)));
     }
 
     #[test]
@@ -396,8 +396,10 @@ mod tests {
         for kind in CopyKind::TURNS.into_iter().chain([CopyKind::Primary]) {
             assert!(plan.copies.iter().any(|copy| copy.kind == kind), "{kind:?}");
         }
-        let old_at_home =
-            plan.copies.iter().filter(|copy| copy.kind == CopyKind::Version && matches!(copy.host, Host::Primary(_)));
+        let old_at_home = plan
+            .copies
+            .iter()
+            .filter(|copy| copy.kind == CopyKind::Version && matches!(copy.host, HostRole::Primary(_)));
         assert!(old_at_home.count() > 0);
     }
 

@@ -33,7 +33,7 @@ fn host(url: &str) -> &str {
 
 /// Returns the pages of a variant. Each comes with the primary page of which it is a copy, if the
 /// newest version has it.
-fn beside_primary<'a>(pages: &'a [SynthPage], variant: &str) -> Vec<(&'a SynthPage, Option<&'a SynthPage>)> {
+fn differs_from_primary<'a>(pages: &'a [SynthPage], variant: &str) -> Vec<(&'a SynthPage, Option<&'a SynthPage>)> {
     let primary: HashMap<_, _> =
         pages.iter().filter(|p| p.variant == "primary").map(|p| ((&p.target, &p.page), p)).collect();
     pages.iter().filter(|p| p.variant == variant).map(|p| (p, primary.get(&(&p.target, &p.page)).copied())).collect()
@@ -142,7 +142,7 @@ fn every_page_of_a_copy_is_reached_from_its_contents_by_links_inside_the_copy() 
 #[test]
 fn an_exact_copy_has_the_primary_bytes() {
     let pages = pages("synth://?pages=2000");
-    let pairs = beside_primary(&pages, "exact");
+    let pairs = differs_from_primary(&pages, "exact");
     assert!(!pairs.is_empty());
     assert!(pairs.iter().all(|(copy, primary)| copy.html == primary.unwrap().html && copy.url != primary.unwrap().url));
 }
@@ -150,7 +150,7 @@ fn an_exact_copy_has_the_primary_bytes() {
 #[test]
 fn a_renamed_copy_differs_in_the_suffix_of_names_only() {
     let pages = pages("synth://?pages=2000");
-    let pairs = beside_primary(&pages, "renamed");
+    let pairs = differs_from_primary(&pages, "renamed");
     assert!(!pairs.is_empty());
     for (copy, primary) in pairs {
         assert!(copy.url.ends_with(".htm"));
@@ -162,7 +162,7 @@ fn a_renamed_copy_differs_in_the_suffix_of_names_only() {
 #[test]
 fn a_dressed_copy_has_all_primary_lines_and_a_bar_and_a_footer_more() {
     let pages = pages("synth://?pages=2000");
-    let pairs = beside_primary(&pages, "dressed");
+    let pairs = differs_from_primary(&pages, "dressed");
     assert!(!pairs.is_empty());
     for (copy, primary) in pairs {
         let more: Vec<&str> = html(copy).lines().filter(|line| !html(primary.unwrap()).contains(line)).collect();
@@ -188,7 +188,7 @@ fn a_partial_copy_holds_part_of_the_pages_and_links_to_the_primary_site_for_the_
     for &&(all, held) in &partial {
         assert!(held * 100 > all * 25 && held * 100 <= all * 80, "{held} of {all}");
     }
-    let away: usize = beside_primary(&pages, "partial")
+    let away: usize = differs_from_primary(&pages, "partial")
         .iter()
         .map(|(copy, primary)| {
             let site = host(&primary.unwrap().url);
@@ -201,7 +201,7 @@ fn a_partial_copy_holds_part_of_the_pages_and_links_to_the_primary_site_for_the_
 #[test]
 fn an_older_version_changes_some_lines_lacks_some_pages_and_has_others() {
     let pages = pages("synth://?pages=4000&seed=12");
-    let pairs = beside_primary(&pages, "version");
+    let pairs = differs_from_primary(&pages, "version");
     assert!(pairs.iter().any(|(_, primary)| primary.is_none()), "pages dropped since");
     let (mut kept, mut all, mut same) = (0, 0, 0);
     for (copy, primary) in pairs.iter().filter_map(|&(copy, primary)| Some((copy, primary?))) {
@@ -264,7 +264,7 @@ fn not_found_pages_are_alike_and_empty_ones_have_no_text() {
 }
 
 #[test]
-fn pages_of_one_site_share_its_furniture_and_sites_share_none() {
+fn pages_of_one_site_share_its_boilerplate_and_sites_share_none() {
     let pages = pages("synth://?pages=2000");
     let foot = |page: &SynthPage| html(page).split("class=\"foot\">").nth(1).unwrap().to_owned();
     let mut feet: HashMap<&str, HashSet<String>> = HashMap::new();

@@ -20,15 +20,15 @@ const EDITED_PERCENT: u64 = 7;
 
 /// Words of the language, and their frequencies.
 #[derive(Debug)]
-pub(super) struct Language {
+pub(super) struct WordModel {
     words: Vec<String>,
     /// Ranks of words, each repeated in proportion to Zipf's law. A uniform draw from this list is
     /// a Zipf draw of a word.
     zipf: Vec<u16>,
 }
 
-impl Language {
-    pub(super) fn new() -> Language {
+impl WordModel {
+    pub(super) fn new() -> WordModel {
         let mut stream = Stream::new(key(0, &[1]));
         let mut seen = HashSet::new();
         let mut words = Vec::with_capacity(WORDS);
@@ -45,7 +45,7 @@ impl Language {
         }
         let weight = |rank: usize| 2 * WORDS / (rank + 6);
         let zipf = (0..WORDS).flat_map(|rank| std::iter::repeat_n(rank as u16, weight(rank))).collect();
-        Language { words, zipf }
+        WordModel { words, zipf }
     }
 
     /// Returns a word outside of any topic, for names.
@@ -55,9 +55,9 @@ impl Language {
 
     /// Returns the writer for a topic. Half of the rare words come from the general topic, half
     /// from the particular one.
-    pub(super) fn about(&self, general: u64, particular: u64) -> Writer<'_> {
+    pub(super) fn about(&self, general: u64, particular: u64) -> TopicWriter<'_> {
         let deal = |topic| Stream::new(key(topic, &[2])).draw() as u16 & (WORDS as u16 - COMMON);
-        Writer { language: self, deals: [deal(general), deal(particular)] }
+        TopicWriter { language: self, deals: [deal(general), deal(particular)] }
     }
 }
 
@@ -80,12 +80,12 @@ fn syllable(stream: &mut Stream) -> String {
 
 /// Writer of texts about one topic.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Writer<'a> {
-    language: &'a Language,
+pub(super) struct TopicWriter<'a> {
+    language: &'a WordModel,
     deals: [u16; 2],
 }
 
-impl Writer<'_> {
+impl TopicWriter<'_> {
     fn word(&self, stream: &mut Stream) -> &str {
         let draw = stream.draw();
         let rank = self.language.zipf[(draw >> 32) as usize % self.language.zipf.len()];
@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     fn lines(general: u64, text: u64, age: u32) -> HashSet<String> {
-        let language = Language::new();
+        let language = WordModel::new();
         let mut out = String::new();
         language.about(general, text).text(&mut out, text, age);
         out.lines().filter(|line| line.len() > 30).map(str::to_owned).collect()
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn words_are_many_distinct_and_short() {
-        let language = Language::new();
+        let language = WordModel::new();
         assert_eq!(language.words.iter().collect::<HashSet<_>>().len(), WORDS);
         assert!(language.words.iter().all(|word| (1..=24).contains(&word.len())));
         let first = language.zipf.iter().filter(|&&rank| rank == 0).count();

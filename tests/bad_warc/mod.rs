@@ -10,22 +10,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use webtwin::{
     error::Result,
-    job::{Digests, Input, Limits},
+    job::{DigestPolicy, InputSettings, RecordLimits},
     pages::{
-        record::Found,
-        warc::{Compression, Format, looks_like, probe, read_range, settle},
+        record::ReadResult,
+        warc::{RecordCompression, RecordFormat, looks_like, probe, read_range, settle},
     },
-    read_at::{Bytes, ReadAt},
+    read_at::{Bytes, RandomAccess},
 };
 
 use cases::Case;
 
-fn checked(limits: Limits) -> Input {
-    Input { limits, digests: Digests::Check, ..Input::default() }
+fn checked(limits: RecordLimits) -> InputSettings {
+    InputSettings { limits, digests: DigestPolicy::Check, ..InputSettings::default() }
 }
 
 /// Reads `file` in ranges of `range_bytes`, as a run does.
-fn read(file: &Bytes<Vec<u8>>, range_bytes: u64) -> Vec<Found> {
+fn read(file: &Bytes<Vec<u8>>, range_bytes: u64) -> Vec<ReadResult> {
     let mut by_range = Vec::new();
     let mut ends = Vec::new();
     for start in (0..file.len()).step_by(range_bytes as usize) {
@@ -35,27 +35,27 @@ fn read(file: &Bytes<Vec<u8>>, range_bytes: u64) -> Vec<Found> {
             Ok(())
         };
         let range = start..(start + range_bytes).min(file.len());
-        let end = read_range(file, range, &checked(Limits::default()), &mut sink).unwrap();
+        let end = read_range(file, range, &checked(RecordLimits::default()), &mut sink).unwrap();
         assert_eq!(end.records, found.len() as u64);
         by_range.push(found);
         ends.push(end);
     }
-    let offset = |one: &Found| match one {
-        Found::Page(page) => page.offset,
-        Found::Refused(refused) => refused.offset,
+    let offset = |one: &ReadResult| match one {
+        ReadResult::Page(page) => page.offset,
+        ReadResult::Refused(refused) => refused.offset,
     };
-    let true_only = |(found, from): (Vec<Found>, u64)| found.into_iter().filter(move |one| offset(one) >= from);
+    let true_only = |(found, from): (Vec<ReadResult>, u64)| found.into_iter().filter(move |one| offset(one) >= from);
     by_range.into_iter().zip(settle(&ends)).flat_map(true_only).collect()
 }
 
-fn outcome(found: &[Found]) -> String {
-    let word = |one: &Found| match one {
-        Found::Refused(refused) => format!("!{}", refused.reason.as_str()),
-        Found::Page(page) => {
+fn outcome(found: &[ReadResult]) -> String {
+    let word = |one: &ReadResult| match one {
+        ReadResult::Refused(refused) => format!("!{}", refused.reason.as_str()),
+        ReadResult::Page(page) => {
             let name = page.url.rsplit('/').next().unwrap();
             let other = if page.body == build::page(name) { "" } else { "~" };
-            let mended = page.mended.map_or(String::new(), |reason| format!("({})", reason.as_str()));
-            format!("{name}{other}{mended}")
+            let repaired = page.repaired.map_or(String::new(), |reason| format!("({})", reason.as_str()));
+            format!("{name}{other}{repaired}")
         }
     };
     found.iter().map(word).collect::<Vec<_>>().join(" ")
@@ -114,8 +114,8 @@ fn what_is_no_warc_is_told_before_it_is_read() {
     ] {
         let file = Bytes(bytes);
         assert_eq!(probe(&file).unwrap(), None, "{about}");
-        let said = looks_like(&file).unwrap();
-        assert!(said.starts_with(about), "{said}, not {about}");
+        let stderr_text = looks_like(&file).unwrap();
+        assert!(stderr_text.starts_with(about), "{stderr_text}, not {about}");
         let refused = if file.is_empty() { "" } else { "!garbage" };
         assert_eq!(outcome(&read(&file, 10)), refused, "{about}");
     }
@@ -126,18 +126,18 @@ fn a_warc_file_is_known_by_its_bytes_even_if_they_are_damaged_at_first() {
     let sound = build::Record::of("a").bytes();
     let (gzip, zstd) = (build::gzip(&sound), build::zstd(&sound));
     for (bytes, compression) in [
-        (sound.clone(), Compression::Plain),
-        ([b"\r\n", sound.as_slice()].concat(), Compression::Plain),
-        ([build::flipped(sound.clone(), 1), sound.clone()].concat(), Compression::Plain),
-        (gzip.clone(), Compression::Gzip),
-        ([build::gzip(b""), gzip.clone()].concat(), Compression::Gzip),
-        ([build::flipped(gzip.clone(), 12), gzip.clone()].concat(), Compression::Gzip),
-        ([build::flipped(gzip.clone(), 0), gzip.clone()].concat(), Compression::Gzip),
-        (zstd.clone(), Compression::Zstd),
-        ([b"\x50\x2a\x4d\x18\x03\0\0\0abc", zstd.as_slice()].concat(), Compression::Zstd),
-        ([build::flipped(zstd.clone(), 2), zstd.clone()].concat(), Compression::Zstd),
+        (sound.clone(), RecordCompression::Plain),
+        ([b"\r\n", sound.as_slice()].concat(), RecordCompression::Plain),
+        ([build::flipped(sound.clone(), 1), sound.clone()].concat(), RecordCompression::Plain),
+        (gzip.clone(), RecordCompression::Gzip),
+        ([build::gzip(b""), gzip.clone()].concat(), RecordCompression::Gzip),
+        ([build::flipped(gzip.clone(), 12), gzip.clone()].concat(), RecordCompression::Gzip),
+        ([build::flipped(gzip.clone(), 0), gzip.clone()].concat(), RecordCompression::Gzip),
+        (zstd.clone(), RecordCompression::Zstd),
+        ([b"\x50\x2a\x4d\x18\x03\0\0\0abc", zstd.as_slice()].concat(), RecordCompression::Zstd),
+        ([build::flipped(zstd.clone(), 2), zstd.clone()].concat(), RecordCompression::Zstd),
     ] {
-        assert_eq!(probe(&Bytes(bytes)).unwrap(), Some((Format::Warc, compression)));
+        assert_eq!(probe(&Bytes(bytes)).unwrap(), Some((RecordFormat::Warc, compression)));
     }
 }
 
@@ -147,7 +147,7 @@ struct Endless {
     length: u64,
 }
 
-impl ReadAt for Endless {
+impl RandomAccess for Endless {
     fn len(&self) -> u64 {
         self.length
     }
@@ -171,7 +171,7 @@ fn an_oversized_plain_record_is_passed_over_unread() {
         found.push(one);
         Ok(())
     };
-    read_range(&file, 0..file.length, &checked(Limits::default()), &mut sink).unwrap();
+    read_range(&file, 0..file.length, &checked(RecordLimits::default()), &mut sink).unwrap();
     assert_eq!(outcome(&found), "a !record_too_large");
 }
 
@@ -181,7 +181,7 @@ struct Counted {
     read: AtomicU64,
 }
 
-impl ReadAt for Counted {
+impl RandomAccess for Counted {
     fn len(&self) -> u64 {
         self.bytes.len()
     }
@@ -216,10 +216,10 @@ fn piles_of_forged_heads_and_members_cost_no_more_than_their_bytes() {
     // would not end.
     for (name, before, pile, behind) in piles {
         let file = Counted { bytes: Bytes([before.as_slice(), &pile, behind].concat()), read: AtomicU64::new(0) };
-        let limits = Limits { record_bytes: 2 << 20, ..Limits::default() };
+        let limits = RecordLimits { record_bytes: 2 << 20, ..RecordLimits::default() };
         let mut pages = Vec::new();
         let mut sink = |one| {
-            if let Found::Page(page) = one {
+            if let ReadResult::Page(page) = one {
                 pages.push(page.url);
             }
             Ok(())

@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use webtwin::engine::{Cluster, Net, run};
+use webtwin::engine::{ClusterLayout, Net, run};
 use webtwin::error::Result;
 
 fn rows(net: &mut Net<'_>, millions: u64) -> Result<(f64, u64)> {
@@ -24,7 +24,7 @@ fn rows(net: &mut Net<'_>, millions: u64) -> Result<(f64, u64)> {
     Ok((began.elapsed().as_secs_f64(), sum))
 }
 
-fn together(cluster: &Cluster, millions: u64) -> (f64, u64) {
+fn together(cluster: &ClusterLayout, millions: u64) -> (f64, u64) {
     let processes: Vec<_> = (0..cluster.processes())
         .map(|process| {
             let cluster = cluster.clone();
@@ -40,10 +40,10 @@ fn main() {
     let two = "workers = 1\n[[process]]\naddress = \"127.0.0.1:42101\"\n[[process]]\naddress = \"127.0.0.1:42102\"\n";
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("key"), "a key for a bench, on loopback alone").unwrap();
-    let parse = |text: &str| Cluster::parse(text, "bench", folder.path()).unwrap();
+    let parse = |text: &str| ClusterLayout::parse(text, "bench", folder.path()).unwrap();
     let keyed = parse(&format!("key_file = \"key\"\n{two}"));
     for (name, cluster) in
-        [("two threads", Cluster::local(2)), ("two processes", parse(two)), ("two processes, encrypted", keyed)]
+        [("two threads", ClusterLayout::local(2)), ("two processes", parse(two)), ("two processes, encrypted", keyed)]
     {
         let mut rates: Vec<f64> = (0..5)
             .map(|_| {

@@ -6,13 +6,13 @@
 
 use std::time::Instant;
 
-use webtwin::chunks::Recipe;
+use webtwin::chunks::ChunkRecipe;
 use webtwin::job::Job;
 use webtwin::pages::html::Extractor;
-use webtwin::pages::record::Found;
+use webtwin::pages::record::ReadResult;
 use webtwin::pages::url::CanonicalUrl;
 use webtwin::pages::warc::read_range;
-use webtwin::read_at::ReadAt;
+use webtwin::read_at::RandomAccess;
 use webtwin::storage::location::Location;
 use webtwin::storage::open::open;
 
@@ -23,14 +23,14 @@ fn main() {
     };
     let file = open(&Location::parse(&path).expect("a path")).expect("a readable file");
     let job = Job::default();
-    let (mut extractor, mut recipe) = (Extractor::new(&job.input.limits), Recipe::new(&job.chunks));
+    let (mut extractor, mut recipe) = (Extractor::new(&job.input.limits), ChunkRecipe::new(&job.chunks));
     for (name, layers) in [("read", 0), ("read + text and links", 1), ("read + text and links + fingerprints", 2)] {
         let mut runs: Vec<(f64, u64, u64)> = (0..3)
             .map(|_| {
                 let (mut bytes, mut fprints, mut kept) = (0u64, Vec::new(), 0u64);
                 let start = Instant::now();
                 read_range(&*file, 0..file.len(), &job.input, &mut |found| {
-                    if let Found::Page(page) = found {
+                    if let ReadResult::Page(page) = found {
                         bytes += page.body.len() as u64;
                         if layers > 0
                             && let Ok(url) = CanonicalUrl::parse(&page.url)

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use webtwin::build_info::memory_bytes;
 use webtwin::job::Job;
-use webtwin::live::{Digester, Index};
-use webtwin::pages::record::Found;
-use webtwin::pages::work_items::Work;
+use webtwin::live::{Digester, LiveIndex};
+use webtwin::pages::record::ReadResult;
+use webtwin::pages::work_items::WorkList;
 
 /// Pages that are put on disk together.
 const GROUP: u64 = 1000;
@@ -25,29 +25,29 @@ fn main() {
     };
     let mut job = Job::default();
     job.input.urls = vec![input.clone()];
-    let work = Work::plan(&job.input, job.effort.shard_bytes).expect("an input that can be read");
-    let mut index = Index::open(Path::new(folder), &job).expect("a folder that can be written");
+    let work = WorkList::plan(&job.input, job.effort.shard_bytes).expect("an input that can be read");
+    let mut index = LiveIndex::open(Path::new(folder), &job).expect("a folder that can be written");
     let before = memory_bytes();
     let mut digester = Digester::new(&job);
     let (mut pages, mut read) = (0, Instant::now());
     let (mut reading, mut digesting, mut adding, mut syncing) = Default::default();
     let mut waits: Vec<Duration> = Vec::new();
-    let lap = |sum: &mut Duration, since: Instant| {
+    let add_since = |sum: &mut Duration, since: Instant| {
         *sum += since.elapsed();
         Instant::now()
     };
     for item in &work.items {
         let taken = work.read(item, &job.input, &mut |found| {
-            let Found::Page(page) = found else { return Ok(()) };
-            let began = lap(&mut reading, read);
+            let ReadResult::Page(page) = found else { return Ok(()) };
+            let began = add_since(&mut reading, read);
             let digest = digester.digest(&page)?;
-            let digested = lap(&mut digesting, began);
+            let digested = add_since(&mut digesting, began);
             if let Ok(digest) = digest {
                 index.add(digest)?;
                 waits.push(digested.elapsed());
                 pages += 1;
             }
-            let added = lap(&mut adding, digested);
+            let added = add_since(&mut adding, digested);
             if pages % GROUP == 0 {
                 let unsynced = index.flush()?;
                 if let Some(unsynced) = unsynced {
@@ -55,7 +55,7 @@ fn main() {
                     index.synced(&unsynced)?;
                 }
             }
-            read = lap(&mut syncing, added);
+            read = add_since(&mut syncing, added);
             if pages % 1_000_000 == 0 {
                 report(pages, memory_bytes() - before, [reading, digesting, adding, syncing], &mut waits);
             }
@@ -68,16 +68,17 @@ fn main() {
         unsynced.sync().and_then(|()| index.synced(&unsynced)).expect("a disk");
     }
     println!("{:?}", index.figures());
-    let says = |index: &Index| (index.figures().pages, index.figures().clusters, index.advice(0).to_vec());
-    let said = says(&index);
+    let reports = |index: &LiveIndex| (index.figures().pages, index.figures().clusters, index.advice(0).to_vec());
+    let stderr_text = reports(&index);
     drop(index);
     let began = Instant::now();
-    let index = Index::open(Path::new(folder), &job).expect("it was written");
-    println!("opened again in {:.1} s, the same: {}", began.elapsed().as_secs_f64(), says(&index) == said);
+    let index = LiveIndex::open(Path::new(folder), &job).expect("it was written");
+    println!("opened again in {:.1} s, the same: {}", began.elapsed().as_secs_f64(), reports(&index) == stderr_text);
 }
 
-fn report(pages: u64, memory: u64, laps: [Duration; 4], waits: &mut [Duration]) {
-    let [reading, digesting, adding, syncing] = laps.map(|lap| lap.as_secs_f64() * 1e6 / pages.max(1) as f64);
+fn report(pages: u64, memory: u64, stage_times: [Duration; 4], waits: &mut [Duration]) {
+    let [reading, digesting, adding, syncing] =
+        stage_times.map(|add_since| add_since.as_secs_f64() * 1e6 / pages.max(1) as f64);
     waits.sort_unstable();
     let wait = |share: usize| waits.get(waits.len() * share / 1000).copied().unwrap_or_default();
     println!(

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use webtwin_view::search::rollup::{Hit, NONE, PageOfText, roll_up};
-use webtwin_view::search::texts::{File, Texts};
+use webtwin_view::search::rollup::{NONE, PageHit, PageOfText, roll_up};
+use webtwin_view::search::texts::{TextIndex, TextIndexFile};
 use webtwin_view::search::write::TextWriter;
 
 const TEXTS: u32 = 10_000;
@@ -18,7 +18,7 @@ const WORDS: u32 = 270;
 
 struct Bytes(Vec<u8>);
 
-impl File for Bytes {
+impl TextIndexFile for Bytes {
     fn len(&self) -> usize {
         self.0.len()
     }
@@ -66,12 +66,13 @@ fn main() {
     let mut writer = TextWriter::new(folder.path()).unwrap();
     (0..TEXTS).for_each(|number| writer.add("", &text(number)).unwrap());
     let files = writer.finish().unwrap();
-    let bytes = |file: webtwin_view::search::write::Written| (file.name, std::fs::read(file.path).unwrap());
+    let bytes = |file: webtwin_view::search::write::TextFile| (file.name, std::fs::read(file.path).unwrap());
     let files: BTreeMap<String, Vec<u8>> = files.into_iter().map(bytes).collect();
     let stored: usize = files.values().map(Vec::len).sum();
     println!("index of {TEXTS} texts: {:.2?}, {:.1} MB", began.elapsed(), stored as f64 / 1e6);
-    let boxed = files.into_iter().map(|(name, bytes)| (name, Box::new(Bytes(bytes)) as Box<dyn File>)).collect();
-    let texts = Texts::open("made up", boxed).unwrap();
+    let boxed =
+        files.into_iter().map(|(name, bytes)| (name, Box::new(Bytes(bytes)) as Box<dyn TextIndexFile>)).collect();
+    let texts = TextIndex::open("made up", boxed).unwrap();
 
     // A collection of ten pages and its mirror are a group; one in eight pages is in none.
     let page = |text: u32, mirror: u32| {
@@ -87,7 +88,7 @@ fn main() {
             let take = |text: u32, score: f32| {
                 hits.extend(pages[text as usize].iter().map(|row| {
                     let PageOfText { page, group, collection, kept, .. } = *row;
-                    Hit { group, collection, page, text, score, kept: kept != 0 }
+                    PageHit { group, collection, page, text, score, kept: kept != 0 }
                 }));
                 Ok(())
             };

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::support::manual::{crawl, url, write};
-use crate::support::program::{fail, rows, said, succeed, webtwin};
+use crate::support::program::{fail, rows, stderr_text, succeed, webtwin};
 use crate::support::report::{report, tile};
 use crate::{lab, measure, refuse};
 
@@ -28,8 +28,8 @@ impl Compared {
 
     fn evaluate(&self, more: &[&str]) -> BTreeMap<String, Option<f64>> {
         let (out, truth) = (self.at("out"), self.at("truth.tsv"));
-        let said = measure(&[&["evaluate", &out, "--truth", &truth, "--json"], more].concat());
-        let report: Value = serde_json::from_str(&said).unwrap();
+        let stderr_text = measure(&[&["evaluate", &out, "--truth", &truth, "--json"], more].concat());
+        let report: Value = serde_json::from_str(&stderr_text).unwrap();
         let row = |row: &Value| (row["what"].as_str().unwrap().to_string(), row["ours"].as_f64());
         report["rows"].as_array().unwrap().iter().map(row).collect()
     }
@@ -104,8 +104,12 @@ fn one_file_of_decisions_serves_the_next_run_and_evaluate() {
     let output = folder.path().join("out").display().to_string();
     let sets = [format!("keep.pins={file}"), format!("pairs.apart={file}")];
     succeed(&["run", "--input", &input, "--output", &output, "--set", &sets[0], "--set", &sets[1]]);
-    let said: Value = serde_json::from_slice(&std::fs::read(folder.path().join("out/summary.json")).unwrap()).unwrap();
-    assert_eq!([&said["pins"]["kept"], &said["pins"]["pins"], &said["apart"]["parted"]], [1, 1, 1]);
+    let stderr_text: Value =
+        serde_json::from_slice(&std::fs::read(folder.path().join("out/summary.json")).unwrap()).unwrap();
+    assert_eq!(
+        [&stderr_text["pins"]["kept"], &stderr_text["pins"]["pins"], &stderr_text["apart"]["parted"]],
+        [1, 1, 1]
+    );
 
     let mut truth = "url\ttarget\tversion\tpage\tvariant\n".to_string();
     for site in ["a", "b", "c"] {
@@ -156,14 +160,14 @@ fn an_evaluation_is_a_view_of_the_run_that_it_evaluates() {
 fn pages_are_read_again_from_any_folder() {
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let made = lab(&["synth", "--pages", "200", "--output", "crawl"]).current_dir(here.path()).output().unwrap();
-    assert!(made.status.success(), "{}", said(&made));
+    assert!(made.status.success(), "{}", stderr_text(&made));
     let run = ["run", "--input", "crawl/*.warc.gz", "--output", "out"];
     let run = webtwin(&run).current_dir(here.path()).output().unwrap();
-    assert!(run.status.success(), "{}", said(&run));
+    assert!(run.status.success(), "{}", stderr_text(&run));
     let [out, truth] = ["out", "crawl/truth.tsv"].map(|name| here.path().join(name).to_str().unwrap().to_string());
     let bands = ["evaluate", &out, "--truth", &truth, "--bands"];
     let bands = lab(&bands).current_dir(there.path()).output().unwrap();
-    assert!(bands.status.success(), "{}", said(&bands));
+    assert!(bands.status.success(), "{}", stderr_text(&bands));
 }
 
 #[test]

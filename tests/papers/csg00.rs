@@ -15,8 +15,8 @@ use webtwin::clusters::nearby::nearby_pages;
 use webtwin::clusters::union_find::{UnionFind, sizes};
 use webtwin::clusters::{growth, tolerant};
 use webtwin::ids::{ClusterId, HostId, Page};
-use webtwin::job::Limits;
-use webtwin::job::{Attach, Clusters, Guard, Job, MergeCondition, Unit, resolve};
+use webtwin::job::RecordLimits;
+use webtwin::job::{AttachmentRule, ClusterSettings, Guard, Job, MergeCondition, Unit, resolve};
 use webtwin::overlap::{FPrintDocId, sort_based};
 use webtwin::pages::html::Extractor;
 use webtwin::pages::url::CanonicalUrl;
@@ -64,12 +64,12 @@ impl Web {
     }
 
     /// `LinkSummary` with letters for the clusters: (Ri, Rj, a, b, s, d).
-    fn link_summary(&self, settings: &Clusters) -> Vec<(char, char, [u32; 4])> {
+    fn link_summary(&self, settings: &ClusterSettings) -> Vec<(char, char, [u32; 4])> {
         let name = |cluster: ClusterId| self.names[cluster];
         self.rows(settings).iter().map(|r| (name(r.src_cluster), name(r.dst_cluster), [r.a, r.b, r.s, r.d])).collect()
     }
 
-    fn rows(&self, settings: &Clusters) -> Vec<LinkSummary> {
+    fn rows(&self, settings: &ClusterSettings) -> Vec<LinkSummary> {
         let labels = self.labels();
         let pages = sizes(&labels);
         let mut links = cluster_links(&labels, &self.sites, &self.all_links(), settings.single_site);
@@ -77,7 +77,7 @@ impl Web {
     }
 
     /// The edges of the TCG, with letters for the clusters.
-    fn tcg(&self, settings: &Clusters) -> Vec<String> {
+    fn tcg(&self, settings: &ClusterSettings) -> Vec<String> {
         let merging = |row: &LinkSummary| {
             let name = |cluster: ClusterId| self.names[cluster];
             may_merge(row, settings.merge).then(|| format!("{}{}", name(row.src_cluster), name(row.dst_cluster)))
@@ -85,7 +85,7 @@ impl Web {
         self.rows(settings).iter().filter_map(merging).collect()
     }
 
-    fn similar_clusters(&self, settings: &Clusters) -> Vec<SimilarCluster> {
+    fn similar_clusters(&self, settings: &ClusterSettings) -> Vec<SimilarCluster> {
         let grow = match settings.merge {
             MergeCondition::Tolerant => tolerant::similar_clusters,
             MergeCondition::Exact | MergeCondition::Extended => growth::similar_clusters,
@@ -94,7 +94,7 @@ impl Web {
     }
 
     /// The collections of each similar cluster by the letters of their pages; those attached stand behind a plus.
-    fn grown(&self, settings: &Clusters) -> Vec<Vec<String>> {
+    fn grown(&self, settings: &ClusterSettings) -> Vec<Vec<String>> {
         let letters = |pages: &mut dyn Iterator<Item = Page>| {
             let mut letters: Vec<char> = pages.map(|page| self.names[page]).collect();
             letters.sort_unstable();
@@ -109,7 +109,7 @@ impl Web {
     }
 
     /// The collections of the only similar cluster by the numbers of their pages.
-    fn pages(&self, settings: &Clusters) -> Vec<Vec<u32>> {
+    fn pages(&self, settings: &ClusterSettings) -> Vec<Vec<u32>> {
         let found = self.similar_clusters(settings);
         assert_eq!(found.len(), 1);
         let pages = |collection: &PageCollection| {
@@ -137,15 +137,20 @@ fn page_pairs(numbers: impl IntoIterator<Item = (u32, u32)>) -> Vec<(Page, Page)
 }
 
 /// Collections wherever they stand, as the definitions have them.
-const FREE: Clusters =
-    Clusters { merge: MergeCondition::Exact, single_site: false, min_size: 2, min_hosts: 1, attach: Attach::None };
+const FREE: ClusterSettings = ClusterSettings {
+    merge: MergeCondition::Exact,
+    single_site: false,
+    min_size: 2,
+    min_hosts: 1,
+    attach: AttachmentRule::None,
+};
 
 /// Collections at a single site, as section 5.1 has them.
-const SINGLE_SITE: Clusters = Clusters { single_site: true, ..FREE };
+const SINGLE_SITE: ClusterSettings = ClusterSettings { single_site: true, ..FREE };
 
 /// The second phase that sections 2.2 and 6 leave open, as `src/core/clusters/tolerant.rs` defines it.
-fn second_phase(attach: Attach) -> Clusters {
-    Clusters { merge: MergeCondition::Tolerant, min_hosts: 2, attach, ..SINGLE_SITE }
+fn second_phase(attach: AttachmentRule) -> ClusterSettings {
+    ClusterSettings { merge: MergeCondition::Tolerant, min_hosts: 2, attach, ..SINGLE_SITE }
 }
 
 fn none() -> Vec<Vec<String>> {
@@ -158,7 +163,7 @@ fn none() -> Vec<Vec<String>> {
 fn definition_1_a_page_is_its_text_and_its_links_wherever_they_stand_in_it() {
     // "Our model does not distinguish between two pages with identical text and identical hyperlinks that are located in
     // different places on the page."
-    let mut extractor = Extractor::new(&Limits::default());
+    let mut extractor = Extractor::new(&RecordLimits::default());
     let url = CanonicalUrl::parse("http://a.example/p.html").unwrap();
     let mut extract = |html: &str| {
         let page = extractor.html(html.as_bytes(), None, &url);
@@ -259,10 +264,10 @@ fn section_2_2_figure_3a_the_core_is_found_and_the_second_phase_adds_the_page_mo
     // "We would first identify the core similar collections. Then the second phase would search for pages (like s) that
     // could be added to one or the other collection."
     assert_eq!(web.grown(&FREE), [["pqr", "pqr"]]);
-    assert_eq!(web.grown(&second_phase(Attach::Nearby)), [["pqr", "pqr+S"]]);
+    assert_eq!(web.grown(&second_phase(AttachmentRule::Nearby)), [["pqr", "pqr+S"]]);
     let (links, of) = (page_pairs([(3, 4), (3, 5), (3, 6)]), |page| (page != Page(6)).then_some(Page(7)));
-    assert_eq!(nearby_pages(&links, of, Attach::Nearby), page_pairs([(6, 7)]));
-    assert_eq!(nearby_pages(&links, of, Attach::BreakPoints), []);
+    assert_eq!(nearby_pages(&links, of, AttachmentRule::Nearby), page_pairs([(6, 7)]));
+    assert_eq!(nearby_pages(&links, of, AttachmentRule::BreakPoints), []);
 }
 
 #[test]
@@ -281,9 +286,9 @@ fn section_2_2_figure_3c_pages_that_differ_break_a_collection() {
     assert!(web.are_similar([0], [4]), "\"pages [i].p and [ii].p would be identified as similar collections\"");
     // They are a trivial cluster, and a similar cluster where collections of one page are asked for.
     assert_eq!(web.grown(&FREE), [["rs", "rs"]]);
-    assert_eq!(web.grown(&Clusters { min_size: 1, ..FREE }), [["p", "p"], ["rs", "rs"]]);
+    assert_eq!(web.grown(&ClusterSettings { min_size: 1, ..FREE }), [["p", "p"], ["rs", "rs"]]);
     let (links, of) = (page_pairs([(0, 1), (1, 2), (2, 3)]), |page| (page != Page(1)).then_some(Page(7)));
-    assert_eq!(nearby_pages(&links, of, Attach::BreakPoints), page_pairs([(1, 7)]));
+    assert_eq!(nearby_pages(&links, of, AttachmentRule::BreakPoints), page_pairs([(1, 7)]));
 }
 
 #[test]
@@ -355,7 +360,7 @@ fn section_3_figure_6_trivial_clusters_a_b_c_d_grow_into_one() {
     assert_eq!(figure_6().grown(&FREE), [["abcd", "abcd", "abcd"]]);
     assert_eq!(figure_6().pages(&FREE), [[0, 1, 2, 3], [5, 6, 7, 8], [11, 12, 13, 14]]);
     // The second phase lets collections differ in size.
-    assert_eq!(figure_6().grown(&second_phase(Attach::None)), [["abcdt", "abcdt", "abcd"]]);
+    assert_eq!(figure_6().grown(&second_phase(AttachmentRule::None)), [["abcdt", "abcdt", "abcd"]]);
 }
 
 #[test]
@@ -404,9 +409,9 @@ fn section_3_1_a_cycle_may_be_entered_anywhere() {
     let cycle = Web::default().site("ab", "ab ba").site("ab", "ab ba");
     assert_eq!(cycle.grown(&FREE), [["ab", "ab"]]);
     // Two pages say too little for the second phase.
-    assert_eq!(cycle.grown(&second_phase(Attach::None)), none());
+    assert_eq!(cycle.grown(&second_phase(AttachmentRule::None)), none());
     let longer = Web::default().site("abc", "ab bc ca").site("abc", "ab bc ca");
-    assert_eq!(longer.grown(&second_phase(Attach::None)), [["abc", "abc"]]);
+    assert_eq!(longer.grown(&second_phase(AttachmentRule::None)), [["abc", "abc"]]);
 }
 
 #[test]
@@ -453,7 +458,7 @@ fn section_4_figure_10_a_partial_mirror_under_the_merge_condition_and_the_extend
     // (a) the others are left as "problem collections".
     assert_eq!(figure_10().grown(&FREE), [["abc", "abc"]]);
     // |Ri| = s >= d = |Rj|, but with equality for those that have one.
-    let extended = Clusters { merge: MergeCondition::Extended, ..FREE };
+    let extended = ClusterSettings { merge: MergeCondition::Extended, ..FREE };
     assert_eq!(figure_10().link_summary(&extended)[2], ('b', 'D', [2, 1, 2, 1]));
     assert_eq!(figure_10().tcg(&extended), ["ab", "ac", "bD", "bE", "cF", "cG"]);
     // (b) "pages d, e, f and g appear in both collections". Here a page has one collection, where it stands:
@@ -464,10 +469,10 @@ fn section_4_figure_10_a_partial_mirror_under_the_merge_condition_and_the_extend
 #[test]
 fn section_4_figure_10_at_a_single_site_is_for_the_second_phase() {
     // Links from one site to another do not count then, and what has no copy joins nothing: `src/core/clusters/mod.rs`.
-    let extended = Clusters { merge: MergeCondition::Extended, ..SINGLE_SITE };
+    let extended = ClusterSettings { merge: MergeCondition::Extended, ..SINGLE_SITE };
     assert_eq!(figure_10().grown(&extended), [["abc", "abc"]]);
-    assert_eq!(figure_10().grown(&second_phase(Attach::None)), [["abc", "abc"]]);
-    assert_eq!(figure_10().grown(&second_phase(Attach::Nearby)), [["abc+DEFG", "abc"]]);
+    assert_eq!(figure_10().grown(&second_phase(AttachmentRule::None)), [["abc", "abc"]]);
+    assert_eq!(figure_10().grown(&second_phase(AttachmentRule::Nearby)), [["abc+DEFG", "abc"]]);
 }
 
 proptest! {
@@ -535,13 +540,13 @@ fn section_6_clusters_that_are_separated_by_a_small_segment_are_joined() {
     let links = |q: &str| "ab ac bc cq qd de df eg".replace('q', q);
     let site = |web: Web, q: &str| web.site(&"abcqdefg".replace('q', q), &links(q));
     let web = site(site(site(Web::default(), "q"), "Q"), "q");
-    assert_eq!(web.grown(&second_phase(Attach::None)), [["abcdefgq", "abcdefg", "abcdefgq"]]);
-    assert_eq!(web.grown(&second_phase(Attach::BreakPoints)), [["abcdefgq", "abcdefg+Q", "abcdefgq"]]);
+    assert_eq!(web.grown(&second_phase(AttachmentRule::None)), [["abcdefgq", "abcdefg", "abcdefgq"]]);
+    assert_eq!(web.grown(&second_phase(AttachmentRule::BreakPoints)), [["abcdefgq", "abcdefg+Q", "abcdefgq"]]);
 }
 
 #[test]
 fn section_6_collections_are_extended_by_nearby_pages() {
     let web = Web::default().site("abcdeN", "ab ac bd ce aN").site("abcde", "ab ac bd ce");
-    assert_eq!(web.grown(&second_phase(Attach::None)), [["abcde", "abcde"]]);
-    assert_eq!(web.grown(&second_phase(Attach::Nearby)), [["abcde+N", "abcde"]]);
+    assert_eq!(web.grown(&second_phase(AttachmentRule::None)), [["abcde", "abcde"]]);
+    assert_eq!(web.grown(&second_phase(AttachmentRule::Nearby)), [["abcde+N", "abcde"]]);
 }

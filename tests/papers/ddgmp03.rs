@@ -7,7 +7,7 @@ use webtwin::ids::{Page, splitmix64};
 use webtwin::job::{Children, VectorRecipe, Weights};
 use webtwin::signatures::collide::{Points, collisions};
 use webtwin::signatures::hyperlink_map::hyperlink_map;
-use webtwin::signatures::random_projection::{Bounds, Projection, Recipe};
+use webtwin::signatures::random_projection::{ComponentBounds, Projection, ProjectionRecipe};
 use webtwin::signatures::{ONE, distance, parts};
 use webtwin::text::Feature;
 
@@ -44,7 +44,7 @@ proptest! {
 #[test]
 fn section_2_1_a_page_is_its_bag_of_words() {
     // Section 3: messages "ordered by date, by subject, by thread or by author" have the same informative content.
-    let mut recipe = Recipe::new(&settings(0.1, 3));
+    let mut recipe = ProjectionRecipe::new(&settings(0.1, 3));
     let by_date = recipe.project("Re: mirrors, Anna. Copies, Bert. Re: mirrors, Bert.");
     let by_author = recipe.project("Re: mirrors, Anna. Re: mirrors, Bert. Copies, Bert.");
     assert_eq!(by_date, by_author);
@@ -54,7 +54,7 @@ fn section_2_1_a_page_is_its_bag_of_words() {
 #[test]
 fn section_2_1_the_smallest_vector_is_taken_away_and_each_component_comes_to_zero_to_one() {
     let projected = [vec![-4, 10], vec![0, 10], vec![4, 30]];
-    let mut bounds = Bounds::default();
+    let mut bounds = ComponentBounds::default();
     projected.iter().for_each(|page| bounds.extend(page));
     let signatures = projected.map(|page| bounds.signature(&page));
     // Divided by the range of each component; the paper does not name the divisor: "Deviations" in `src/core/signatures/mod.rs`.

@@ -6,14 +6,14 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use webtwin::evaluate::{ClusterRow, PageRow, TruthRow, evaluate};
+use webtwin::evaluate::{ClusterRow, TruthPageRow, TruthRow, evaluate};
 use webtwin::hamming::design::paper::{binomial, example_3_1, fewest_tables};
 use webtwin::hamming::design::{TableDesign, subsets_of_64};
 use webtwin::hamming::kernels::Level;
-use webtwin::hamming::online::{Builder, File, OnlineIndex};
+use webtwin::hamming::online::{Builder, OnlineIndex, OnlineIndexFile};
 use webtwin::hamming::permutation::Permutation;
-use webtwin::hamming::query_tables::{QueryTables, Scratch};
-use webtwin::hamming::recipe::Recipe;
+use webtwin::hamming::query_tables::{JoinBuffers, QueryTables};
+use webtwin::hamming::recipe::SimhashRecipe;
 use webtwin::hamming::simhash::Sums;
 use webtwin::ids::splitmix64;
 use webtwin::job::Job;
@@ -57,7 +57,7 @@ proptest! {
 fn section_2_similar_documents_have_similar_fingerprints_and_others_do_not() {
     // Properties A and B: a cryptographic hash would tell documents that differ in a byte entirely apart.
     let text = |seed: u64| (0..400).map(|n| format!("w{} ", splitmix64(seed + n) % 5000)).collect::<String>();
-    let mut recipe = Recipe::new(&Job::default().simhash);
+    let mut recipe = SimhashRecipe::new(&Job::default().simhash);
     let mut fingerprint = |text: &str| recipe.simhash(text).unwrap();
     let (document, other) = (text(0), text(1 << 32));
     let changed = document.replacen("w1", "x1", 1);
@@ -72,7 +72,7 @@ fn section_2_similar_documents_have_similar_fingerprints_and_others_do_not() {
 fn section_4_2_an_empty_page_has_no_simhash_and_so_is_a_duplicate_of_nothing() {
     // In the paper "several pages are empty; all of these have simhash value of 0", and "File not Found" pages are a spike:
     // "Deviations" in `src/core/hamming/simhash.rs`.
-    let mut recipe = Recipe::new(&Job::default().simhash);
+    let mut recipe = SimhashRecipe::new(&Job::default().simhash);
     assert_eq!((recipe.simhash(""), recipe.simhash("File not Found")), (None, None));
 }
 
@@ -124,7 +124,8 @@ fn probed(existing: &[u64], fingerprint: u64, design: &TableDesign) -> Vec<u64> 
 fn index(existing: &[u64], design: &TableDesign) -> OnlineIndex<Vec<u8>> {
     let (mut builder, _) = Builder::new(design, "recipe", existing.to_vec(), None).unwrap();
     let tables: Vec<_> = std::iter::from_fn(|| builder.next_table()).collect();
-    let bytes = |file: &File| Ok(tables.iter().find(|table| table.name == file.name).unwrap().parts.concat());
+    let bytes =
+        |file: &OnlineIndexFile| Ok(tables.iter().find(|table| table.name == file.name).unwrap().parts.concat());
     OnlineIndex::open(builder.finish(), bytes).unwrap()
 }
 
@@ -249,7 +250,7 @@ fn section_3_3_each_chunk_of_f_is_joined_with_all_of_q_and_the_outputs_are_merge
     let q: BTreeSet<u64> = q.iter().map(|query| query ^ 1 << (query % 64)).collect();
     let q: Vec<u64> = q.into_iter().collect();
     let tables = QueryTables::new(&q, 3, Level::best()).unwrap();
-    let mut scratch = Scratch::new(3, Level::best());
+    let mut scratch = JoinBuffers::new(3, Level::best());
     let mut merged = Vec::new();
     for chunk in f.chunks(1700) {
         tables.join(chunk, &mut scratch, &mut |hit| {
@@ -269,7 +270,7 @@ fn section_3_3_each_chunk_of_f_is_joined_with_all_of_q_and_the_outputs_are_merge
 #[test]
 fn section_4_1_precision_is_of_what_was_reported_and_recall_of_what_there_is() {
     // Pages 1 to 4 are true copies: 6 pairs. Reported are 1, 2 and 9: 3 pairs, one of them true.
-    let page = |n: u64| PageRow { doc_id: n, url: format!("http://h{n}.example/"), body: n };
+    let page = |n: u64| TruthPageRow { doc_id: n, url: format!("http://h{n}.example/"), body: n };
     let truth = |n: u64| TruthRow {
         url: format!("http://h{n}.example/"),
         target: if n < 9 { "manual".into() } else { format!("other-{n}") },

@@ -6,16 +6,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use webtwin::chunks::Recipe;
+use webtwin::chunks::ChunkRecipe;
 use webtwin::ids::{Page, splitmix64};
 use webtwin::job::{Study, resolve};
 use webtwin::overlap::prune::PageSet;
-use webtwin::study::bow_tie::Graph;
-use webtwin::study::clusters::{Step, clusters};
+use webtwin::study::bow_tie::WebGraph;
+use webtwin::study::clusters::{GrowthStep, clusters};
 use webtwin::study::estimate::{PERCENTS, estimate};
 use webtwin::study::matches::matches;
 use webtwin::study::paragraphs::{Paragraphs, mark};
-use webtwin::study::report::{Findings, NEAR, Part, near, nearness, percent, tables};
+use webtwin::study::report::{ClusterTotals, Findings, NEAR, near, nearness, percent, tables};
 use webtwin::study::steps::by_steps;
 
 fn paragraphs(change: impl Fn(&mut Study)) -> Paragraphs {
@@ -39,7 +39,7 @@ fn sentences(letters: &str) -> String {
 /// The shingle paragraphs of a text as they stand there.
 fn shingle_paragraphs(text: &str) -> Vec<String> {
     let chunks = resolve("", "preset = \"study\"", &[]).unwrap().chunks;
-    Recipe::new(&chunks).chunks(text).into_iter().map(|(_, paragraph)| paragraph.replace('\n', " ")).collect()
+    ChunkRecipe::new(&chunks).chunks(text).into_iter().map(|(_, paragraph)| paragraph.replace('\n', " ")).collect()
 }
 
 // Section 2: definitions.
@@ -70,7 +70,7 @@ fn definition_1_one_or_two_last_sentences_are_a_paragraph_too_unless_told_otherw
 }
 
 /// Clusters of documents of which every letter is a shingle paragraph, in so many steps.
-fn found(documents: &[&str], steps: u32) -> webtwin::study::clusters::Clusters {
+fn found(documents: &[&str], steps: u32) -> webtwin::study::clusters::StudyClusters {
     let documents: Vec<Vec<u64>> = documents.iter().map(|text| text.bytes().map(u64::from).collect()).collect();
     by_steps(&documents, steps)
 }
@@ -81,7 +81,7 @@ fn definitions_2_to_4_clusters_originals_duplicates_and_unique_documents() {
     let found = found(&["abc", "xyz", "cab", "abd", "bca", "ab", "xyz"], 1);
     assert_eq!(found.labels, [0, 1, 0, 3, 0, 5, 1].map(Page));
     // Two clusters have each an original duplicated document; all others in them are duplicates; 3 and 5 are unique.
-    assert_eq!(found.growth, [Step { documents: 7, clusters: 2, duplicates: 3 }]);
+    assert_eq!(found.growth, [GrowthStep { documents: 7, clusters: 2, duplicates: 3 }]);
 }
 
 #[test]
@@ -111,8 +111,8 @@ fn section_3_figure_1_document_19_is_a_duplicate_of_2_and_document_3_a_false_mat
     let cluster: Vec<usize> = (1..=20).filter(|number| all.labels[number - 1] == Page(1)).collect();
     assert_eq!(cluster, [2, 3, 19]);
     // The first iteration finds it all.
-    assert_eq!(all.growth[0], Step { documents: 2, clusters: 1, duplicates: 2 });
-    assert_eq!(all.growth[9], Step { documents: 20, clusters: 1, duplicates: 2 });
+    assert_eq!(all.growth[0], GrowthStep { documents: 2, clusters: 1, duplicates: 2 });
+    assert_eq!(all.growth[9], GrowthStep { documents: 20, clusters: 1, duplicates: 2 });
     // By the multiset rule, which is computed beside the paper's, 3 is unique: "The rule for duplicates" in `src/core/study/mod.rs`.
     assert_ne!(mark_of("eded"), mark_of("bedf"));
     assert_eq!(mark_of("fdeb"), mark_of("bedf"));
@@ -204,13 +204,13 @@ fn section_4_1_only_clusters_with_two_documents_can_disappear() {
     // one in each part; one of four, two in each; two of three, all and two of them connected; two unique documents.
     let labels = [0, 0, 2, 2, 2, 2, 6, 6, 6, 9, 9, 9, 12, 13];
     let tables = study(&labels, &[0, 2, 3, 6, 7, 8, 9, 10, 12]);
-    let sizes = |part: &Part| {
+    let sizes = |part: &ClusterTotals| {
         part.documents_per_cluster.iter().flat_map(|(&size, &n)| vec![size; n as usize]).collect::<Vec<_>>()
     };
     assert_eq!(sizes(&tables.complete), [2, 3, 3, 4]);
     assert_eq!(sizes(&tables.connected), [2, 2, 3]);
     assert_eq!(sizes(&tables.disconnected), [2]);
-    let row = |part: &Part| (part.documents, part.clusters, part.duplicates, part.unique, part.useful);
+    let row = |part: &ClusterTotals| (part.documents, part.clusters, part.duplicates, part.unique, part.useful);
     assert_eq!(row(&tables.complete), (14, 4, 8, 2, 6));
     assert_eq!(row(&tables.connected), (9, 3, 4, 2, 5));
     assert_eq!(row(&tables.disconnected), (5, 1, 1, 3, 4));
@@ -232,7 +232,7 @@ fn section_4_1_table_3_near_duplicates_are_counted_as_duplicates_are() {
 fn section_4_1_documents_that_a_crawl_following_links_reaches_are_connected() {
     // 0 and 1 are the core, 2 "out", 3 "in", 4 apart: core and out are connected.
     let links = [[0, 1], [1, 0], [1, 2], [3, 0]].map(|link| link.map(Page));
-    let graph = Graph::new(5, &links, false);
+    let graph = WebGraph::new(5, &links, false);
     let reached = graph.reached(graph.core().into_iter().take(1));
     assert_eq!(Page::first(5).filter(|&page| reached.contains(page)).collect::<Vec<_>>(), [0, 1, 2].map(Page));
 }
@@ -245,7 +245,7 @@ proptest! {
         let labels: Vec<u32> = names.iter().map(|name| names.iter().position(|other| other == name).unwrap() as u32).collect();
         let connected: Vec<u32> = connected.into_iter().filter(|&page| (page as usize) < labels.len()).collect();
         let tables = study(&labels, &connected);
-        let largest = |part: &Part| part.documents_per_cluster.keys().next_back().copied().unwrap_or(0);
+        let largest = |part: &ClusterTotals| part.documents_per_cluster.keys().next_back().copied().unwrap_or(0);
         prop_assert!(largest(&tables.connected).max(largest(&tables.disconnected)) <= largest(&tables.complete));
         prop_assert!(tables.connected.duplicates + tables.disconnected.duplicates <= tables.complete.duplicates);
     }
@@ -278,8 +278,8 @@ proptest! {
 fn section_4_2_10_iterations_of_50_are_held_against_8_of_40() {
     // "Only 20% of the iterations (10 iterations) for the collection 2005 .. represent the same percentage that iteration 8
     // (20% of the iterations) for the collection 2004." Here 60 clusters at iteration 10, and 30 of 40 at iteration 8.
-    let growth = |steps: u64, of: &dyn Fn(u64) -> u64| -> Vec<Step> {
-        (1..=steps).map(|n| Step { documents: 10 * n, clusters: of(n), duplicates: 2 * of(n) }).collect()
+    let growth = |steps: u64, of: &dyn Fn(u64) -> u64| -> Vec<GrowthStep> {
+        (1..=steps).map(|n| GrowthStep { documents: 10 * n, clusters: of(n), duplicates: 2 * of(n) }).collect()
     };
     let here = growth(50, &|n| if n <= 10 { 60 } else { 100 });
     let there = growth(40, &|n| if n <= 8 { 30 } else { 40 });

@@ -7,16 +7,16 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use webtwin::chunks::{Recipe, whole};
+use webtwin::chunks::{ChunkRecipe, whole};
 use webtwin::ids::{ClusterId, HostId, Page};
-use webtwin::job::{Chunks, Overlap, Servers, Unit, resolve};
+use webtwin::job::{ChunkSettings, OverlapSettings, Servers, Unit, resolve};
 use webtwin::overlap::coarse_count::{CoarseCounter, HeavyBuckets, Layout};
 use webtwin::overlap::count_pairs::pair_key;
 use webtwin::overlap::servers::{Server, ServerPage, ServerPair, ServerPairKind, kind, pairs_of_cluster};
 use webtwin::overlap::{FPrintDocId, SimilarPair, sort_based};
 
 /// The paper's definition of similar pages: F >= T and nothing else.
-fn paper(min_shared: u32) -> Overlap {
+fn paper(min_shared: u32) -> OverlapSettings {
     resolve("", "preset = \"four-line\"", &[format!("overlap.min_shared={min_shared}")]).unwrap().overlap
 }
 
@@ -75,7 +75,7 @@ fn section_1_a_server_is_the_union_of_its_documents() {
 fn section_2_documents_are_chunked_in_words_sequences_of_words_sentences_paragraphs_or_not_at_all() {
     let text = "One two. Three four\nfive six\n\nseven eight";
     let chunks = |unit: Unit, count: u32| {
-        let recipe = Recipe::new(&Chunks { unit, count, sliding: false, wrap: 0, bits: 32, min_text: 0 });
+        let recipe = ChunkRecipe::new(&ChunkSettings { unit, count, sliding: false, wrap: 0, bits: 32, min_text: 0 });
         recipe.chunks(text).into_iter().map(|(_, chunk)| chunk.replace('\n', "|")).collect::<Vec<_>>()
     };
     assert_eq!(chunks(Unit::Words, 1), ["One", "two.", "Three", "four", "five", "six", "seven", "eight"]);
@@ -89,10 +89,10 @@ fn section_2_documents_are_chunked_in_words_sequences_of_words_sentences_paragra
 
 #[test]
 fn section_2_each_chunk_is_hashed_down_to_32_bits() {
-    let mut chunks = Chunks { unit: Unit::Words, count: 1, sliding: false, wrap: 0, bits: 32, min_text: 0 };
-    let fprints = |chunks: &Chunks| {
+    let mut chunks = ChunkSettings { unit: Unit::Words, count: 1, sliding: false, wrap: 0, bits: 32, min_text: 0 };
+    let fprints = |chunks: &ChunkSettings| {
         let mut fprints = Vec::new();
-        Recipe::new(chunks).in_order("a b c d e f g h", &mut fprints);
+        ChunkRecipe::new(chunks).in_order("a b c d e f g h", &mut fprints);
         fprints
     };
     let narrow = fprints(&chunks);
@@ -221,7 +221,7 @@ fn section_3_four_lines_with_t_15_and_two_lines_with_t_25() {
     let lines = |from: usize, count: usize| (from..from + count).map(|n| format!("line {n}\n")).collect::<String>();
     let similar = |preset: &str, left: &str, right: &str| {
         let job = resolve("", &format!("preset = {preset:?}"), &[]).unwrap();
-        let mut recipe = Recipe::new(&job.chunks);
+        let mut recipe = ChunkRecipe::new(&job.chunks);
         let documents = [left, right].map(|text| {
             let mut fprints = Vec::new();
             recipe.fingerprint(text, &mut fprints);

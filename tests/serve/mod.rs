@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use webtwin::http::Limits;
+use webtwin::http::ServiceLimits;
 use webtwin::ids::splitmix64;
-use webtwin::serve::{Settings, serve};
+use webtwin::serve::{ServeSettings, serve};
 
 use crate::support::planted::write_crawl;
 use crate::support::program::{fail, succeed, succeed_with};
@@ -348,9 +348,9 @@ fn whatever_comes_no_request_breaks_the_server() {
         client.send(&[&b"GET /v1/page?url="[..], &head, b" HTTP/1.1\r\nhost: localhost\r\n\r\n"].concat());
         assert!(client.answer().is_none_or(|answer| answer.status < 500));
     }
-    let (code, told) = server.stop();
-    assert_eq!(code, Some(0), "{told}");
-    assert!(!told.contains("panicked"), "{told}");
+    let (code, message) = server.stop();
+    assert_eq!(code, Some(0), "{message}");
+    assert!(!message.contains("panicked"), "{message}");
 }
 
 #[test]
@@ -400,7 +400,7 @@ fn a_hundred_reloads_under_load_fail_no_request_and_mix_no_runs() {
     });
     let body = made().urls.join("\n");
     let (done, seen) = (AtomicBool::new(false), [AtomicUsize::new(0), AtomicUsize::new(0)]);
-    let told: Vec<Answer> = std::thread::scope(|scope| {
+    let message: Vec<Answer> = std::thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
                 let mut client = server.client();
@@ -418,11 +418,11 @@ fn a_hundred_reloads_under_load_fail_no_request_and_mix_no_runs() {
             name(if number.is_multiple_of(2) { "b" } else { "a" });
             client.post("/v1/reload", "", b"")
         };
-        let told = (0..100).map(reload).collect();
+        let message = (0..100).map(reload).collect();
         done.store(true, Ordering::Relaxed);
-        told
+        message
     });
-    assert!(told.iter().all(|answer| answer.status == 200), "{told:?}");
+    assert!(message.iter().all(|answer| answer.status == 200), "{message:?}");
     assert!(seen.iter().all(|count| count.load(Ordering::Relaxed) > 0), "{seen:?}");
     // What is no index is not taken over, and that is told.
     std::fs::write(&current, "nowhere\n").unwrap();
@@ -455,18 +455,18 @@ fn a_followed_name_and_sighup_bring_another_index_and_sigterm_ends_in_order() {
     slow.send(b".example/\n");
     assert_eq!(slow.answer().unwrap().text(), "unknown\n");
     assert!(slow.answer().is_none());
-    let (code, told) = server.ended();
-    assert_eq!(code, Some(0), "{told}");
+    let (code, message) = server.ended();
+    assert_eq!(code, Some(0), "{message}");
 }
 
 /// A server within this process, with bounds.
-fn within(limits: Limits, test: impl FnOnce(&str)) {
-    let settings = Settings {
+fn within(limits: ServiceLimits, test: impl FnOnce(&str)) {
+    let settings = ServeSettings {
         index: made().at("a"),
         follow: false,
         recheck: 1.0,
         verify: true,
-        front: webtwin::http::Settings {
+        front: webtwin::http::ServiceSettings {
             listen: "127.0.0.1:0".into(),
             hosts: Vec::new(),
             keys: None,
@@ -485,7 +485,7 @@ fn within(limits: Limits, test: impl FnOnce(&str)) {
 #[test]
 fn slow_clients_and_too_many_connections_keep_nobody_from_being_answered() {
     let second = Duration::from_millis(400);
-    let limits = Limits { connections: 3, request: second, connection: 4 * second, ..Limits::default() };
+    let limits = ServiceLimits { connections: 3, request: second, connection: 4 * second, ..ServiceLimits::default() };
     within(limits, |address| {
         // Three who say nothing, and three who say little at a time, one after the other.
         let mut idle: Vec<Client> = (0..3).map(|_| Client::of(address)).collect();
@@ -513,7 +513,7 @@ fn slow_clients_and_too_many_connections_keep_nobody_from_being_answered() {
 
 #[test]
 fn clients_that_wait_give_way_and_one_that_was_let_in_goes_last() {
-    within(Limits { connections: 8, in_flight: 4, ..Limits::default() }, |address| {
+    within(ServiceLimits { connections: 8, in_flight: 4, ..ServiceLimits::default() }, |address| {
         let mut kept = Client::of(address);
         assert_eq!(kept.get("/v1/run").status, 200);
         let body = format!("POST /v1/pages.txt HTTP/1.1\r\nhost: {address}\r\ncontent-length: 9\r\n\r\nhttp");
@@ -543,7 +543,7 @@ fn clients_that_wait_give_way_and_one_that_was_let_in_goes_last() {
 #[test]
 fn a_head_that_does_not_come_closes_its_connection_and_so_does_a_client_that_asks_no_more() {
     let short = Duration::from_millis(300);
-    within(Limits { head_time: short, idle: 2 * short, ..Limits::default() }, |address| {
+    within(ServiceLimits { head_time: short, idle: 2 * short, ..ServiceLimits::default() }, |address| {
         let mut slow = Client::of(address);
         slow.send(b"GET /health HTTP/1.1\r\n");
         let mut silent = Client::of(address);

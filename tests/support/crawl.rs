@@ -7,7 +7,7 @@ use webtwin::engine::Net;
 use webtwin::error::Result;
 use webtwin::ids::{doc_id, splitmix64};
 use webtwin::overlap::SimilarPair;
-use webtwin::spill::{Column, MemoryPool};
+use webtwin::spill::{MemoryPool, SpillColumn};
 use webtwin::text::Feature;
 use webtwin::text::language::Language;
 
@@ -74,9 +74,9 @@ impl MadePage {
 }
 
 /// Puts every `peers`-th page on the shelf of worker `me`; the number of a page is its offset.
-pub(crate) fn shelf(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages {
+pub(crate) fn local_pages(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages {
     let mut sets = ShingleSets::new(&MemoryPool::default());
-    let mut shelf = WorkerPages::default();
+    let mut local_pages = WorkerPages::default();
     for (number, page) in pages.iter().enumerate().filter(|(number, _)| number % peers == me) {
         let mut fprints = page.fprints.clone();
         fprints.sort_unstable();
@@ -101,9 +101,9 @@ pub(crate) fn shelf(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages 
             item: 0,
             offset: number as u64,
             length: 1,
-            mended: Vec::new(),
+            repaired: Vec::new(),
             worker: me as u32,
-            slot: shelf.exact.len() as u32,
+            slot: local_pages.exact.len() as u32,
             original: None,
             segments: Vec::new(),
             is_conversion: false,
@@ -112,19 +112,19 @@ pub(crate) fn shelf(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages 
             notice: page.notice,
             canonical: if page.canonical.is_empty() { 0 } else { doc_id(&page.canonical) },
         };
-        shelf.captures.push(&capture).unwrap();
-        shelf.exact.push(exact);
-        shelf.fprints.push(&fprints).unwrap();
-        shelf.features.push(&page.features()).unwrap();
+        local_pages.captures.push(&capture).unwrap();
+        local_pages.exact.push(exact);
+        local_pages.fprints.push(&fprints).unwrap();
+        local_pages.features.push(&page.features()).unwrap();
         sets.push(&page.shingles()).unwrap();
-        shelf.links.push(&page.links.iter().map(|url| doc_id(url)).collect::<Vec<_>>()).unwrap();
+        local_pages.links.push(&page.links.iter().map(|url| doc_id(url)).collect::<Vec<_>>()).unwrap();
     }
-    shelf.sets = Some(sets);
-    shelf
+    local_pages.sets = Some(sets);
+    local_pages
 }
 
 /// (centre, copy) of the pages of a crawl, with some worker.
-pub(crate) fn exact_pairs(net: &mut Net<'_>, crawl: &Crawl) -> Result<Column<SimilarPair>> {
+pub(crate) fn exact_pairs(net: &mut Net<'_>, crawl: &Crawl) -> Result<SpillColumn<SimilarPair>> {
     let texts = crawl.pages.map(|row| (row.exact, row.page));
     exact::fold(net, texts, crawl.pages.len() as u64)
 }

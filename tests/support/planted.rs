@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use webtwin::results::{Run, compared};
+use webtwin::results::{FinishedRun, compared};
 use webtwin::storage::location::Location;
 use webtwin::synth::{Params, Synth};
 
@@ -17,6 +17,6 @@ pub(crate) fn write_crawl_to(folder: &Location, pages: u64, seed: u64) {
 
 /// The figures of a run over a made-up crawl, by name, as `webtwin-lab evaluate` has them.
 pub(crate) fn figures(output: &str, crawl: &str) -> BTreeMap<String, f64> {
-    let report = compared::report(&Run::open(output).unwrap(), compared::planted(crawl).unwrap()).unwrap();
+    let report = compared::report(&FinishedRun::open(output).unwrap(), compared::planted(crawl).unwrap()).unwrap();
     report.rows().into_iter().filter_map(|row| Some((row.what, row.ours?))).collect()
 }

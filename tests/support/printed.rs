@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use super::program::{rows, said, webtwin};
+use super::program::{rows, stderr_text, webtwin};
 use crate::bad_warc::build::{Record, gzip, http_with};
 
 /// Lines of a made text, of which those in `other` are others.
@@ -31,9 +31,9 @@ pub(crate) fn run(
     let sets: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
     let arguments = [&["run", "--input", input.to_str().unwrap(), "--output", &output], &sets[..]].concat();
     let done = webtwin(&arguments).output().unwrap();
-    assert!(done.status.success(), "{}", said(&done));
+    assert!(done.status.success(), "{}", stderr_text(&done));
     let mut rejected = rows(&output, "rejected");
     rejected.sort_by_key(|row| row["offset"].as_u64());
     let reasons = rejected.iter().map(|row| row["reason"].as_str().unwrap().to_string()).collect();
-    (output, reasons, said(&done))
+    (output, reasons, stderr_text(&done))
 }

@@ -27,7 +27,7 @@ pub(crate) fn quiet(program: &Path, arguments: &[&str]) -> Command {
 }
 
 /// What it said on stderr.
-pub(crate) fn said(output: &Output) -> String {
+pub(crate) fn stderr_text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -62,13 +62,13 @@ pub(crate) fn fail_with(arguments: &[&str], stdin: &str, code: i32) -> String {
 }
 
 pub(crate) fn succeeded(arguments: &[&str], output: Output) -> String {
-    assert!(output.status.success(), "{arguments:?}: {}", said(&output));
+    assert!(output.status.success(), "{arguments:?}: {}", stderr_text(&output));
     String::from_utf8(output.stdout).unwrap()
 }
 
 pub(crate) fn failed(arguments: &[&str], output: Output, code: i32) -> String {
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", said(&output));
-    said(&output)
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", stderr_text(&output));
+    stderr_text(&output)
 }
 
 /// Every file below a folder but the manifest, which tells times.
@@ -101,12 +101,12 @@ pub(crate) fn cluster_file(folder: &Path, workers: usize, addresses: &[String]) 
 /// first, and what it said.
 pub(crate) fn the_same_on_any_workers(folder: &Path, name: &str, run: &[&str]) -> (String, String) {
     let at = |workers: &str| folder.join(format!("{name}-{workers}")).to_str().unwrap().to_string();
-    let mut told = String::new();
+    let mut message = String::new();
     for workers in ["1", "2", "3"] {
         let output = webtwin(&[run, &["--output", &at(workers), "--workers", workers]].concat()).output().unwrap();
-        assert!(output.status.success(), "{run:?}: {}", said(&output));
+        assert!(output.status.success(), "{run:?}: {}", stderr_text(&output));
         if workers == "1" {
-            told = said(&output);
+            message = stderr_text(&output);
         }
         assert!(files(&at(workers)) == files(&at("1")), "{name} on {workers} workers");
     }
@@ -117,10 +117,10 @@ pub(crate) fn the_same_on_any_workers(folder: &Path, name: &str, run: &[&str]) -
     });
     for process in processes {
         let output = process.wait_with_output().unwrap();
-        assert!(output.status.success(), "{run:?}: {}", said(&output));
+        assert!(output.status.success(), "{run:?}: {}", stderr_text(&output));
     }
     assert!(files(&at("2x2")) == files(&at("1")), "{name} in 2 processes");
-    (at("1"), told)
+    (at("1"), message)
 }
 
 /// The rows of a table of a result.
@@ -151,7 +151,7 @@ pub(crate) fn the_same_from_records(folder: &Path, crawl: &str, last: &str, know
     succeed(&["run", "--input", crawl, "--output", &at("before"), "--state", &at("state")]);
     std::fs::rename(at("later"), &last).unwrap();
     let run = webtwin(&["run", "--input", crawl, "--output", &at("after"), "--state", &at("state")]).output().unwrap();
-    let told = format!("{known} work items restored from checkpoints");
-    assert!(run.status.success() && said(&run).contains(&told), "{}", said(&run));
+    let message = format!("{known} work items restored from checkpoints");
+    assert!(run.status.success() && stderr_text(&run).contains(&message), "{}", stderr_text(&run));
     assert!(files(&at("after")) == files(&at("plain")));
 }

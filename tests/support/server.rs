@@ -14,7 +14,7 @@ use super::program::webtwin;
 /// A process that serves; it is stopped when this is dropped.
 pub(crate) struct Server {
     process: Child,
-    told: BufReader<ChildStderr>,
+    message: BufReader<ChildStderr>,
     pub address: String,
 }
 
@@ -28,11 +28,11 @@ impl Server {
     pub(crate) fn of(command: &str, arguments: &[&str]) -> Server {
         let all = [&[command, "--listen", "127.0.0.1:0"][..], arguments].concat();
         let mut process = webtwin(&all).stdout(Stdio::null()).spawn().unwrap();
-        let mut told = BufReader::new(process.stderr.take().unwrap());
+        let mut message = BufReader::new(process.stderr.take().unwrap());
         let mut line = String::new();
-        told.read_line(&mut line).unwrap();
+        message.read_line(&mut line).unwrap();
         let address = line.trim().strip_prefix("listening on http://").unwrap_or_else(|| panic!("{line}")).to_string();
-        Server { process, told, address }
+        Server { process, message, address }
     }
 
     /// Sends a signal.
@@ -49,15 +49,15 @@ impl Server {
     /// Waits until it has ended by itself; a second signal would end it at once.
     pub(crate) fn ended(mut self) -> (Option<i32>, String) {
         let code = self.process.wait().unwrap().code();
-        let mut told = String::new();
-        self.told.read_to_string(&mut told).unwrap();
-        (code, told)
+        let mut message = String::new();
+        self.message.read_to_string(&mut message).unwrap();
+        (code, message)
     }
 
     /// A line that it tells.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
-        self.told.read_line(&mut line).unwrap();
+        self.message.read_line(&mut line).unwrap();
         line
     }
 

@@ -1,7 +1,7 @@
 use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
 
-use super::program::said;
+use super::program::stderr_text;
 
 /// The end of a pipe whose reader has left.
 pub(crate) fn left() -> Stdio {
@@ -19,8 +19,8 @@ pub(crate) fn full() -> Stdio {
 pub(crate) fn answers_only_who_listens(program: fn(&[&str]) -> Command, arguments: &[&str]) {
     let output = |stdout: Stdio| program(arguments).stdout(stdout).output().unwrap();
     let read_no_more = output(left());
-    assert_eq!((read_no_more.status.code(), said(&read_no_more)), (Some(0), String::new()), "{arguments:?}");
+    assert_eq!((read_no_more.status.code(), stderr_text(&read_no_more)), (Some(0), String::new()), "{arguments:?}");
     let unprintable = output(full());
-    assert_eq!(unprintable.status.code(), Some(8), "{arguments:?}: {}", said(&unprintable));
-    assert!(said(&unprintable).starts_with("error: storage stdout: "), "{}", said(&unprintable));
+    assert_eq!(unprintable.status.code(), Some(8), "{arguments:?}: {}", stderr_text(&unprintable));
+    assert!(stderr_text(&unprintable).starts_with("error: storage stdout: "), "{}", stderr_text(&unprintable));
 }

@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use super::super::quantity::{nanoseconds, quantity};
-use webtwin_base::console::tell;
+use webtwin_base::console::notify;
 use webtwin_base::error::{Error, Result};
-use webtwin_core::hamming::design::choose::{Candidate, candidates, choose, indexes};
+use webtwin_core::hamming::design::choose::{PricedDesign, candidates, choose, indexes};
 use webtwin_core::hamming::design::k_below;
-use webtwin_core::hamming::design::machine::Costs;
+use webtwin_core::hamming::design::machine::ProbeCosts;
 use webtwin_core::hamming::online::{self, Builder, document_bytes};
 use webtwin_job::Job;
 use webtwin_results::fingerprints::FingerprintSet;
@@ -52,7 +52,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         let reason = format!("{count} fingerprints, but an index holds at most 4294967295; split the set");
         return Err(Error::input(folder.name(), reason));
     }
-    let one = pick(candidates(count, f, k, &Costs::measure()), args.tables, args.memory)?;
+    let one = pick(candidates(count, f, k, &ProbeCosts::measure()), args.tables, args.memory)?;
     let making = Builder::bytes(count, !args.no_doc_ids, one.largest_table);
     // Checked before the fingerprints are read.
     if let Some(allowed_bytes) = args.memory.filter(|memory| *memory < making) {
@@ -60,18 +60,18 @@ pub(super) fn run(args: Args) -> Result<()> {
         return Err(Error::MemoryLimit { what, needed_bytes: making, allowed_bytes, setting });
     }
     let (least, most) = one.top_bits();
-    tell(format_args!(
+    notify(format_args!(
         "{count} fingerprints of {f} bits, k = {k}: {} tables, p from {least} to {most} bits ({})",
         one.tables(),
         one.source
     ));
-    tell(format_args!("tables {}; making them takes up to {} of memory", bytes(one.table_bytes), bytes(making)));
+    notify(format_args!("tables {}; making them takes up to {} of memory", bytes(one.table_bytes), bytes(making)));
     let start = Instant::now();
     let (fingerprints, doc_ids) = set.read(!args.no_doc_ids)?;
     if doc_ids.is_some() {
         let distinct = fingerprints.chunk_by(|x, y| x == y).count() as u64;
         let held = bytes(document_bytes(distinct, count));
-        tell(format_args!("doc ids {held}, of {distinct} different fingerprints"));
+        notify(format_args!("doc ids {held}, of {distinct} different fingerprints"));
     }
     if is_there {
         // Removed as late as possible, so that an earlier failure leaves the old index in place.
@@ -80,7 +80,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let (builder, doc_ids) = Builder::new(&one.design, &set.manifest.recipe, fingerprints, doc_ids)?;
     let manifest = write_index(&folder, builder, doc_ids)?;
     let written: u64 = manifest.tables.iter().chain(&manifest.doc_ids).map(|file| file.bytes).sum();
-    tell(format_args!(
+    notify(format_args!(
         "{} different fingerprints: {} in {}: {}",
         manifest.fingerprints,
         bytes(written),
@@ -91,7 +91,7 @@ pub(super) fn run(args: Args) -> Result<()> {
 }
 
 /// Returns the design with the given number of tables, or else the one that fits best.
-fn pick(mut all: Vec<Candidate>, tables: Option<usize>, memory: Option<u64>) -> Result<Candidate> {
+fn pick(mut all: Vec<PricedDesign>, tables: Option<usize>, memory: Option<u64>) -> Result<PricedDesign> {
     if let Some(tables) = tables {
         let mut known: Vec<String> = all.iter().map(|one| one.tables().to_string()).collect();
         known.dedup();

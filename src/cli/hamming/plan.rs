@@ -3,10 +3,10 @@
 use super::super::quantity::{digits, nanoseconds, quantity};
 use webtwin_base::console::print;
 use webtwin_base::error::{Error, Result};
-use webtwin_core::hamming::design::batch::{Batch, bits_on_disk, bytes_on_disk};
-use webtwin_core::hamming::design::choose::{Candidate, candidates, choose, indexes};
+use webtwin_core::hamming::design::batch::{BatchCost, bits_on_disk, bytes_on_disk};
+use webtwin_core::hamming::design::choose::{PricedDesign, candidates, choose, indexes};
 use webtwin_core::hamming::design::k_below;
-use webtwin_core::hamming::design::machine::Costs;
+use webtwin_core::hamming::design::machine::ProbeCosts;
 use webtwin_core::hamming::online::{Builder, document_bytes};
 use webtwin_core::hamming::query_tables::MOST_QUERIES;
 use webtwin_job::Job;
@@ -45,7 +45,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let k = k_below(f, args.k.unwrap_or(job.hamming.k))?;
     let n = args.documents;
     // Measured on this machine, because its random reads determine the best design.
-    let costs = Costs::measure();
+    let costs = ProbeCosts::measure();
     let all = candidates(n, f, k, &costs);
     let pick = choose(&all, args.memory)?;
     // One index is built at a time, so the largest one determines the memory.
@@ -53,9 +53,9 @@ pub(super) fn run(args: Args) -> Result<()> {
     // The minimum applies if no two documents share a fingerprint, because then no offsets are
     // stored; the maximum if almost none do.
     let doc_id_bytes = [document_bytes(n, n), document_bytes(n.saturating_sub(1), n)];
-    let batch = Batch::of(args.queries as usize, k);
+    let batch = BatchCost::of(args.queries as usize, k);
     if args.json {
-        let design = |(at, one): (usize, &Candidate)| {
+        let design = |(at, one): (usize, &PricedDesign)| {
             // Designs that do not fit are listed too, so that users see what more memory would
             // bring.
             let fits = args.memory.is_none_or(|memory| one.table_bytes <= memory);
@@ -78,7 +78,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         });
         return print(|out| writeln!(out, "{object}"));
     }
-    let Costs { read_ns, check_ns } = costs;
+    let ProbeCosts { read_ns, check_ns } = costs;
     print(|out| {
         writeln!(out, "{n} documents, f = {f} bits, k = {k}")?;
         writeln!(out)?;

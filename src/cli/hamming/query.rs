@@ -62,13 +62,13 @@ pub(super) fn run(args: Args) -> Result<()> {
     }
     for word in &args.queries {
         if word != "-" {
-            answers.tell(&mut out, word)?;
+            answers.notify(&mut out, word)?;
             continue;
         }
         for line in std::io::stdin().lock().lines() {
             let line = line.map_err(|cause| Error::storage("stdin", cause))?;
             if !line.trim().is_empty() {
-                answers.tell(&mut out, line.trim())?;
+                answers.notify(&mut out, line.trim())?;
                 // A client that queries line by line waits for each answer.
                 ended(out.flush())?;
             }
@@ -86,7 +86,7 @@ struct Answers {
 
 impl Answers {
     /// Writes the fingerprints near the query, by distance, then by fingerprint.
-    fn tell(&mut self, out: &mut impl Write, word: &str) -> Result<()> {
+    fn notify(&mut self, out: &mut impl Write, word: &str) -> Result<()> {
         let (query, f) = (fingerprint(word)?, self.index.manifest().design.f);
         if query & !width_mask(f) != 0 {
             return Err(Error::Usage(format!("{word} has more than the {f} bits of the fingerprints in the index")));
@@ -96,7 +96,7 @@ impl Answers {
         let found = near.len();
         near.truncate(self.limit);
         if self.json {
-            let one = |near: &online::Near| {
+            let one = |near: &online::StoredMatch| {
                 let doc_ids: Vec<String> = self.index.doc_ids(near.fingerprint)?.map(|id| id.to_string()).collect();
                 Ok(serde_json::json!({
                     "fingerprint": hexadecimal(near.fingerprint), "distance": near.distance, "doc_ids": doc_ids,

@@ -9,10 +9,10 @@ use crate::url_rules::rows::RuleRow;
 use webtwin_base::error::Result;
 
 /// Sink for the text of a file, which is called with consecutive pieces.
-pub type Put<'p> = &'p mut dyn FnMut(&str) -> Result<()>;
+pub type TextReceiver<'p> = &'p mut dyn FnMut(&str) -> Result<()>;
 
-/// Function that writes the text of a file to a [`Put`].
-pub type WriteText<'w> = &'w mut dyn FnMut(Put<'_>) -> Result<()>;
+/// Function that writes the text of a file to a [`TextReceiver`].
+pub type TextSource<'w> = &'w mut dyn FnMut(TextReceiver<'_>) -> Result<()>;
 
 /// Writes the exports of an avoid list and of URL rules. Calls `file` for each of them with its
 /// name and a function that writes its text. `sites` and `rules` must yield rows in the order of
@@ -27,7 +27,7 @@ pub fn write_exports<'r, Sites, Wide, Rules>(
     sites: impl Fn() -> Sites,
     wide: impl Fn() -> Wide,
     rules: impl Fn() -> Rules,
-    mut file: impl FnMut(&str, WriteText<'_>) -> Result<()>,
+    mut file: impl FnMut(&str, TextSource<'_>) -> Result<()>,
 ) -> Result<()>
 where
     Sites: Iterator<Item = Result<Cow<'r, AvoidLists>>>,

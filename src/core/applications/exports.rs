@@ -7,14 +7,14 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 
 use super::heritrix::{BEANS_END, BEANS_HEAD, SurtRules, bean_lines, surt_lines};
-use super::prefixes::Prefix;
+use super::prefixes::SkipPrefix;
 use webtwin_base::error::Result;
 
 /// Part of the avoid list for one site. Orders by its first prefix.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct AvoidLists {
     /// Prefixes, ascending by URL.
-    pub prefixes: Vec<Prefix>,
+    pub prefixes: Vec<SkipPrefix>,
     /// Rules for Heritrix. The first site of a host has the rules of all sites of the host.
     pub surt_rules: SurtRules,
 }
@@ -31,7 +31,7 @@ impl AvoidLists {
     /// Returns the prefixes that are not whole URLs.
     pub fn wide(&self) -> impl Iterator<Item = WidePrefix> + '_ {
         let wide = self.prefixes.iter().filter(|prefix| !prefix.single);
-        wide.map(|Prefix { prefix, pages, bytes, .. }| WidePrefix {
+        wide.map(|SkipPrefix { prefix, pages, bytes, .. }| WidePrefix {
             pages: Reverse(*pages),
             prefix: prefix.clone(),
             bytes: *bytes,
@@ -40,7 +40,7 @@ impl AvoidLists {
 }
 
 /// Format of a text file made of rows, in the order in which they are passed.
-pub struct Export<Row> {
+pub struct RowExport<Row> {
     /// Name of the file.
     pub name: &'static str,
     pub(super) head: &'static str,
@@ -50,9 +50,9 @@ pub struct Export<Row> {
     pub(super) end: &'static str,
 }
 
-impl<Row: Clone> Export<Row> {
-    pub(super) const fn of_lines(name: &'static str, lines: fn(&Row, &mut String)) -> Export<Row> {
-        Export { name, head: "", head_of_none: "", lines, end: "" }
+impl<Row: Clone> RowExport<Row> {
+    pub(super) const fn of_lines(name: &'static str, lines: fn(&Row, &mut String)) -> RowExport<Row> {
+        RowExport { name, head: "", head_of_none: "", lines, end: "" }
     }
 
     /// Writes the text to `put`, piece by piece.
@@ -121,35 +121,35 @@ pub const SCRAPY: (&str, &str) = ("scrapy_webtwin.py", include_str!("../../../cl
 /// assert_eq!((urls.name, urls.text(&sites)), ("urls.txt", "http://a.example/x\n".into()));
 /// assert_eq!(prefixes.text(&sites), "http://a.example/m/\n");
 /// ```
-pub const EXPORTS: [Export<AvoidLists>; 7] = [
-    Export::of_lines("urls.txt", |site, text| each(site, |p| p.single, |p| line(text, &p.prefix))),
-    Export::of_lines("prefixes.txt", |site, text| each(site, |p| !p.single, |p| line(text, &p.prefix))),
-    Export {
+pub const EXPORTS: [RowExport<AvoidLists>; 7] = [
+    RowExport::of_lines("urls.txt", |site, text| each(site, |p| p.single, |p| line(text, &p.prefix))),
+    RowExport::of_lines("prefixes.txt", |site, text| each(site, |p| !p.single, |p| line(text, &p.prefix))),
+    RowExport {
         end: "+.\n",
-        ..Export::of_lines("regex-urlfilter.txt", |site, text| {
+        ..RowExport::of_lines("regex-urlfilter.txt", |site, text| {
             each(site, |_| true, |p| line(text, &format!("-{}", regex(p))))
         })
     },
-    Export::of_lines("scrapy-deny.txt", |site, text| each(site, |_| true, |p| line(text, &regex(p)))),
-    Export {
+    RowExport::of_lines("scrapy-deny.txt", |site, text| each(site, |_| true, |p| line(text, &regex(p)))),
+    RowExport {
         head: "exclude:\n",
         head_of_none: "exclude: []\n",
         // In YAML a quote within single quotes is doubled.
-        ..Export::of_lines("browsertrix.yaml", |site, text| {
+        ..RowExport::of_lines("browsertrix.yaml", |site, text| {
             each(site, |_| true, |p| line(text, &format!("  - '{}'", regex(p).replace('\'', "''"))))
         })
     },
-    Export::of_lines("heritrix-surts.txt", |site, text| surt_lines(&site.surt_rules, text)),
-    Export {
+    RowExport::of_lines("heritrix-surts.txt", |site, text| surt_lines(&site.surt_rules, text)),
+    RowExport {
         head: BEANS_HEAD,
         head_of_none: BEANS_HEAD,
         end: BEANS_END,
-        ..Export::of_lines("heritrix-beans.xml", |site, text| bean_lines(&site.surt_rules, escape, text))
+        ..RowExport::of_lines("heritrix-beans.xml", |site, text| bean_lines(&site.surt_rules, escape, text))
     },
 ];
 
 /// Export for people: a table of prefix, pages and bytes, made of [`AvoidLists::wide`].
-pub const BY_PAGES: Export<WidePrefix> = Export {
+pub const BY_PAGES: RowExport<WidePrefix> = RowExport {
     name: "prefixes.tsv",
     head: PREFIXES_HEAD,
     head_of_none: PREFIXES_HEAD,
@@ -161,7 +161,7 @@ pub const BY_PAGES: Export<WidePrefix> = Export {
 
 const PREFIXES_HEAD: &str = "prefix\tpages\tbytes\n";
 
-fn each(site: &AvoidLists, which: impl Fn(&Prefix) -> bool, with: impl FnMut(&Prefix)) {
+fn each(site: &AvoidLists, which: impl Fn(&SkipPrefix) -> bool, with: impl FnMut(&SkipPrefix)) {
     site.prefixes.iter().filter(|prefix| which(prefix)).for_each(with);
 }
 
@@ -170,7 +170,7 @@ fn line(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-fn regex(prefix: &Prefix) -> String {
+fn regex(prefix: &SkipPrefix) -> String {
     format!("^{}{}", escape(&prefix.prefix), if prefix.single { "$" } else { "" })
 }
 
@@ -192,7 +192,8 @@ mod tests {
 
     #[test]
     fn each_crawler_gets_its_own_form() {
-        let prefix = |prefix: &str, single, pages| Prefix { prefix: prefix.into(), single, pages, bytes: 10 * pages };
+        let prefix =
+            |prefix: &str, single, pages| SkipPrefix { prefix: prefix.into(), single, pages, bytes: 10 * pages };
         let site = AvoidLists {
             prefixes: vec![prefix("http://a.b/m/", false, 3), prefix("http://a.b/x?y'", true, 1)],
             surt_rules: SurtRules { prefixes: vec!["http://(b,a,)/m/".into()], urls: vec!["http://a.b/x?y&z".into()] },

@@ -12,7 +12,7 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use super::prefixes::{Prefix, Visited};
+use super::prefixes::{CrawledPage, SkipPrefix};
 
 /// Pages of one host that may be skipped, for Heritrix.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -27,11 +27,11 @@ pub struct SurtRules {
 /// prefixes that cover the pages by their URLs. `surt` converts a URL, or a prefix of one, to the
 /// form that Heritrix compares.
 pub fn surt_rules<'p>(
-    pages: &[Visited],
-    cover: impl IntoIterator<Item = &'p Prefix>,
+    pages: &[CrawledPage],
+    cover: impl IntoIterator<Item = &'p SkipPrefix>,
     surt: impl Fn(&str) -> String,
 ) -> SurtRules {
-    let mut forms: Vec<(String, &Visited)> = pages.iter().map(|page| (surt(&page.url), page)).collect();
+    let mut forms: Vec<(String, &CrawledPage)> = pages.iter().map(|page| (surt(&page.url), page)).collect();
     forms.sort_unstable();
     let spares_others = |prefix: &str| {
         let begin = forms.partition_point(|(form, _)| form.as_str() < prefix);
@@ -142,8 +142,8 @@ mod tests {
     }
 
     fn rules(urls: &[(&str, bool)]) -> SurtRules {
-        let mut pages: Vec<Visited> =
-            urls.iter().map(|&(url, avoid)| Visited { url: url.into(), avoid, bytes: 1, root: 0 }).collect();
+        let mut pages: Vec<CrawledPage> =
+            urls.iter().map(|&(url, avoid)| CrawledPage { url: url.into(), avoid, bytes: 1, root: 0 }).collect();
         pages.sort();
         let schemes = pages.chunk_by(|x, y| x.url.split(':').next() == y.url.split(':').next());
         surt_rules(&pages, &schemes.flat_map(cover).collect::<Vec<_>>(), surt)

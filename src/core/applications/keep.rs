@@ -32,7 +32,7 @@ use glob::Pattern;
 use crate::clusters::collection::SimilarCluster;
 use crate::text::titles::TitleWords;
 use webtwin_base::ids::{ClusterId, FPrint, Page};
-use webtwin_job::{Keep, KeepBy};
+use webtwin_job::{KeepBy, KeepSettings};
 
 /// A page as one of several copies. Steps sort these rows by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
@@ -95,7 +95,7 @@ pub struct Keeping {
 impl Keeping {
     /// Compiles the rule of a job. Globs that do not parse match nothing; settings with such globs
     /// are rejected earlier.
-    pub fn new(keep: &Keep) -> Keeping {
+    pub fn new(keep: &KeepSettings) -> Keeping {
         let prefer = keep.prefer.iter().filter_map(|glob| Pattern::new(glob).ok()).collect();
         Keeping { prefer, by: keep.by, sticky: !keep.sticky.is_empty(), pins: !keep.pins.is_empty() }
     }
@@ -158,19 +158,19 @@ impl Keeping {
     }
 
     /// Returns the property in which a copy is worse by the given criterion.
-    pub fn lost_by(&self, criterion: Criterion) -> LostBy {
+    pub fn lost_by(&self, criterion: Criterion) -> LossKind {
         match criterion.0 {
-            0 => LostBy::Pin,
-            1 => LostBy::Prefer,
-            2 => LostBy::KeptBefore,
-            3 => LostBy::Collection,
-            4 => LostBy::Original,
-            5 => LostBy::Rule(self.by),
-            6 => LostBy::Rule(KeepBy::Links),
-            7 => LostBy::HostLinks,
-            8 => LostBy::Depth,
-            9 => LostBy::Rule(KeepBy::ShortestUrl),
-            _ => LostBy::Rule(KeepBy::SmallestId),
+            0 => LossKind::Pin,
+            1 => LossKind::Prefer,
+            2 => LossKind::KeptBefore,
+            3 => LossKind::Collection,
+            4 => LossKind::Original,
+            5 => LossKind::Rule(self.by),
+            6 => LossKind::Rule(KeepBy::Links),
+            7 => LossKind::HostLinks,
+            8 => LossKind::Depth,
+            9 => LossKind::Rule(KeepBy::ShortestUrl),
+            _ => LossKind::Rule(KeepBy::SmallestId),
         }
     }
 }
@@ -199,7 +199,7 @@ impl Criterion {
 
 /// Property in which a page is worse than the page that stays in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-pub enum LostBy {
+pub enum LossKind {
     /// The page that stays is pinned.
     Pin,
     /// The page that stays matches a glob of `keep.prefer`, or an earlier one.
@@ -218,37 +218,37 @@ pub enum LostBy {
     Depth,
 }
 
-impl LostBy {
+impl LossKind {
     /// Returns the value in the column `avoid.lost_by`.
     pub fn as_str(self) -> &'static str {
         match self {
-            LostBy::Pin => "pin",
-            LostBy::Prefer => "prefer",
-            LostBy::KeptBefore => "kept-before",
-            LostBy::Collection => "collection",
-            LostBy::Original => "canonical",
-            LostBy::Rule(by) => by.name(),
-            LostBy::HostLinks => "host-links",
-            LostBy::Depth => "depth",
+            LossKind::Pin => "pin",
+            LossKind::Prefer => "prefer",
+            LossKind::KeptBefore => "kept-before",
+            LossKind::Collection => "collection",
+            LossKind::Original => "canonical",
+            LossKind::Rule(by) => by.name(),
+            LossKind::HostLinks => "host-links",
+            LossKind::Depth => "depth",
         }
     }
 }
 
 /// Role of a page that has copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-pub enum Role {
+pub enum CopyRole {
     /// The page stays for all its copies.
     Keep,
     /// The page may be skipped, for a reason, and with the property in which it is worse than the
     /// page that stays.
-    Skip(Why, LostBy),
+    Skip(SkipReason, LossKind),
     /// The page is visited in addition to the page that stays.
-    Visit(Visit),
+    Visit(VisitReason),
 }
 
 /// Reason why a crawler visits a page although another page stays for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-pub enum Visit {
+pub enum VisitReason {
     /// The page is a seed, or one of the pages that [`super::never_skipped`] describes.
     Must,
     /// No page that stays for it contains `keep.min_resemblance` of its text.
@@ -261,71 +261,73 @@ pub enum Visit {
     Way,
 }
 
-impl Role {
+impl CopyRole {
     /// Returns the value in the column `clusters.role`.
     pub fn as_str(self) -> &'static str {
         match self {
-            Role::Keep => "keep",
-            Role::Skip(why, _) => why.as_str(),
-            Role::Visit(Visit::Must) => "must-visit",
-            Role::Visit(Visit::Unlike) => "unlike",
-            Role::Visit(Visit::Language) => "language",
-            Role::Visit(Visit::Title) => "title",
-            Role::Visit(Visit::Way) => "way",
+            CopyRole::Keep => "keep",
+            CopyRole::Skip(why, _) => why.as_str(),
+            CopyRole::Visit(VisitReason::Must) => "must-visit",
+            CopyRole::Visit(VisitReason::Unlike) => "unlike",
+            CopyRole::Visit(VisitReason::Language) => "language",
+            CopyRole::Visit(VisitReason::Title) => "title",
+            CopyRole::Visit(VisitReason::Way) => "way",
         }
     }
 }
 
-/// A [`Role`] as a number, for rows that are written to disk.
+/// A [`CopyRole`] as a number, for rows that are written to disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, serde::Serialize, serde::Deserialize)]
 #[repr(transparent)]
 pub struct RoleNumber(u16);
 
 /// Roles in the order of their numbers. The roles of pages to skip follow: for each reason, all
 /// properties.
-const ROLES: [Role; 6] = [
-    Role::Keep,
-    Role::Visit(Visit::Must),
-    Role::Visit(Visit::Unlike),
-    Role::Visit(Visit::Language),
-    Role::Visit(Visit::Title),
-    Role::Visit(Visit::Way),
+const ROLES: [CopyRole; 6] = [
+    CopyRole::Keep,
+    CopyRole::Visit(VisitReason::Must),
+    CopyRole::Visit(VisitReason::Unlike),
+    CopyRole::Visit(VisitReason::Language),
+    CopyRole::Visit(VisitReason::Title),
+    CopyRole::Visit(VisitReason::Way),
 ];
-const REASONS: [Why; 3] = [Why::Exact, Why::Collection, Why::Similar];
-const LESS_OF: [LostBy; 13] = [
-    LostBy::Pin,
-    LostBy::Prefer,
-    LostBy::KeptBefore,
-    LostBy::Collection,
-    LostBy::Original,
-    LostBy::HostLinks,
-    LostBy::Depth,
-    LostBy::Rule(KeepBy::Links),
-    LostBy::Rule(KeepBy::Newest),
-    LostBy::Rule(KeepBy::Oldest),
-    LostBy::Rule(KeepBy::Longest),
-    LostBy::Rule(KeepBy::ShortestUrl),
-    LostBy::Rule(KeepBy::SmallestId),
+const REASONS: [SkipReason; 3] = [SkipReason::Exact, SkipReason::Collection, SkipReason::Similar];
+const LESS_OF: [LossKind; 13] = [
+    LossKind::Pin,
+    LossKind::Prefer,
+    LossKind::KeptBefore,
+    LossKind::Collection,
+    LossKind::Original,
+    LossKind::HostLinks,
+    LossKind::Depth,
+    LossKind::Rule(KeepBy::Links),
+    LossKind::Rule(KeepBy::Newest),
+    LossKind::Rule(KeepBy::Oldest),
+    LossKind::Rule(KeepBy::Longest),
+    LossKind::Rule(KeepBy::ShortestUrl),
+    LossKind::Rule(KeepBy::SmallestId),
 ];
 
-impl From<Role> for RoleNumber {
-    fn from(role: Role) -> RoleNumber {
+impl From<CopyRole> for RoleNumber {
+    fn from(role: CopyRole) -> RoleNumber {
         fn place<T: PartialEq>(of: T, among: &[T]) -> usize {
             among.iter().position(|one| *one == of).expect("all are listed")
         }
         let number = match role {
-            Role::Skip(why, lost_by) => ROLES.len() + place(why, &REASONS) * LESS_OF.len() + place(lost_by, &LESS_OF),
+            CopyRole::Skip(why, lost_by) => {
+                ROLES.len() + place(why, &REASONS) * LESS_OF.len() + place(lost_by, &LESS_OF)
+            }
             role => place(role, &ROLES),
         };
         RoleNumber(number as u16)
     }
 }
 
-impl From<RoleNumber> for Role {
-    fn from(RoleNumber(number): RoleNumber) -> Role {
+impl From<RoleNumber> for CopyRole {
+    fn from(RoleNumber(number): RoleNumber) -> CopyRole {
         match usize::from(number).checked_sub(ROLES.len()) {
             None => ROLES[usize::from(number)],
-            Some(skip) => Role::Skip(REASONS[skip / LESS_OF.len()], LESS_OF[skip % LESS_OF.len()]),
+            Some(skip) => CopyRole::Skip(REASONS[skip / LESS_OF.len()], LESS_OF[skip % LESS_OF.len()]),
         }
     }
 }
@@ -333,7 +335,7 @@ impl From<RoleNumber> for Role {
 /// Reason why a page may be skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Why {
+pub enum SkipReason {
     /// The text equals that of the page kept.
     Exact,
     /// The page belongs to a mirror of a collection that is kept.
@@ -342,20 +344,20 @@ pub enum Why {
     Similar,
 }
 
-impl Why {
+impl SkipReason {
     /// Returns the value in the column `avoid.why`.
     pub fn as_str(self) -> &'static str {
         match self {
-            Why::Exact => "exact",
-            Why::Collection => "collection",
-            Why::Similar => "similar",
+            SkipReason::Exact => "exact",
+            SkipReason::Collection => "collection",
+            SkipReason::Similar => "similar",
         }
     }
 }
 
 /// Numbers of votes for a collection. Orders by pins, then by kept pages, then by all votes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Votes {
+pub struct CollectionVotes {
     /// Number of clusters whose page in the collection is pinned.
     pub pinned: u32,
     /// Number of clusters whose page in the collection was kept before.
@@ -370,7 +372,7 @@ pub struct Votes {
 /// host has the most such links, then to more pages, then to the smallest page.
 ///
 /// `links_to_host` counts, by host, the links to its pages from other hosts.
-pub fn kept_collection(cluster: &SimilarCluster, votes: &[Votes], links_to_host: &[u32]) -> usize {
+pub fn kept_collection(cluster: &SimilarCluster, votes: &[CollectionVotes], links_to_host: &[u32]) -> usize {
     let rank = |at: &usize| {
         let collection = &cluster.collections[*at];
         let to_host = links_to_host[collection.host];
@@ -422,13 +424,13 @@ fn rank<P: Fn(Page) -> Option<bool>>(copy: &PageCopy, placed: &P) -> impl Ord + 
 }
 
 /// Returns the reason why `copy` may be skipped in favour of `keeper`.
-pub fn why(copy: &PageCopy, keeper: &PageCopy, placed: impl Fn(Page) -> Option<bool>) -> Why {
+pub fn why(copy: &PageCopy, keeper: &PageCopy, placed: impl Fn(Page) -> Option<bool>) -> SkipReason {
     if copy.exact == keeper.exact {
-        Why::Exact
+        SkipReason::Exact
     } else if placed(copy.page) == Some(false) && placed(keeper.page) == Some(true) {
-        Why::Collection
+        SkipReason::Collection
     } else {
-        Why::Similar
+        SkipReason::Similar
     }
 }
 
@@ -449,11 +451,11 @@ mod tests {
 
     #[test]
     fn a_role_is_its_number() {
-        let skips = REASONS.iter().flat_map(|&why| LESS_OF.map(|lost_by| Role::Skip(why, lost_by)));
-        let all: Vec<Role> = ROLES.into_iter().chain(skips).collect();
+        let skips = REASONS.iter().flat_map(|&why| LESS_OF.map(|lost_by| CopyRole::Skip(why, lost_by)));
+        let all: Vec<CopyRole> = ROLES.into_iter().chain(skips).collect();
         let numbers: Vec<RoleNumber> = all.iter().map(|&role| role.into()).collect();
         assert!(numbers.iter().map(|number| number.0).eq(0..all.len() as u16));
-        assert_eq!(numbers.into_iter().map(Role::from).collect::<Vec<_>>(), all);
+        assert_eq!(numbers.into_iter().map(CopyRole::from).collect::<Vec<_>>(), all);
     }
 
     #[test]
@@ -481,7 +483,7 @@ mod tests {
 
     #[test]
     fn a_page_loses_by_the_first_thing_in_which_the_one_that_stays_is_better() {
-        let keeping = Keeping::new(&Keep {
+        let keeping = Keeping::new(&KeepSettings {
             prefer: vec!["http://*.a.example/*".into()],
             by: KeepBy::Newest,
             ..webtwin_job::Job::default().keep
@@ -511,7 +513,7 @@ mod tests {
         fn the_criterion_between_two_copies_is_the_least_between_their_neighbours(
             drawn in prop::collection::vec((0u32..2, 0u8..2, -1i64..1, 0u32..2, 0u32..2, any::<bool>()), 2..9)
         ) {
-            let keeping = Keeping::new(&Keep { by: KeepBy::Newest, ..webtwin_job::Job::default().keep });
+            let keeping = Keeping::new(&KeepSettings { by: KeepBy::Newest, ..webtwin_job::Job::default().keep });
             let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(preference, kept_before, merit, links, depth, _), page)|
                 PageCopy { preference, kept_before, merit, depth, ..copy(page, links, 9) }).collect();
             let placed = |page: Page| Some(drawn[page].5);
@@ -565,7 +567,7 @@ mod tests {
     #[test]
     fn collections_with_memory_are_not_outvoted_by_clusters_without_and_preference_votes_for_the_other() {
         let keep = |sticky: &str, prefer: &[&str]| {
-            Keeping::new(&Keep {
+            Keeping::new(&KeepSettings {
                 prefer: prefer.iter().map(|glob| glob.to_string()).collect(),
                 by: KeepBy::Links,
                 sticky: sticky.into(),
@@ -577,9 +579,9 @@ mod tests {
         let sticky = keep("may", &[]);
         assert!(sticky.has_votes() && sticky.votes(&remembers) && !sticky.votes(&forgets));
         assert!(keep("may", &["*"]).votes(&forgets));
-        let votes = |pinned, remembered, all| Votes { pinned, remembered, all };
+        let votes = |pinned, remembered, all| CollectionVotes { pinned, remembered, all };
         assert!(votes(0, 1, 1) > votes(0, 0, 9) && votes(1, 0, 1) > votes(0, 9, 9));
-        let pins = Keeping::new(&Keep { pins: "pins.tsv".into(), ..webtwin_job::Job::default().keep });
+        let pins = Keeping::new(&KeepSettings { pins: "pins.tsv".into(), ..webtwin_job::Job::default().keep });
         assert!(pins.has_votes() && pins.votes(&PageCopy { pinned: 1, ..forgets }) && !pins.votes(&forgets));
     }
 }

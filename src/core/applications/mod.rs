@@ -10,7 +10,7 @@ pub mod heritrix;
 pub mod keep;
 pub mod never_skipped;
 pub mod prefixes;
+pub mod reachability;
 pub mod rule_exports;
 pub mod substitutes;
 pub mod substitutions;
-pub mod ways;

@@ -3,7 +3,7 @@
 
 /// A URL prefix under which all crawled pages may be skipped. Orders by the prefix.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-pub struct Prefix {
+pub struct SkipPrefix {
     /// URL up to and including a `/`, or a whole URL if it covers a single page.
     pub prefix: String,
     /// True if the prefix is a whole URL.
@@ -14,7 +14,7 @@ pub struct Prefix {
     pub bytes: u64,
 }
 
-impl Prefix {
+impl SkipPrefix {
     /// True if the prefix covers a URL.
     pub fn covers(&self, url: &str) -> bool {
         if self.single { self.prefix == url } else { url.starts_with(&self.prefix) }
@@ -23,7 +23,7 @@ impl Prefix {
 
 /// A crawled page of one host. Orders by URL.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-pub struct Visited {
+pub struct CrawledPage {
     /// Canonical URL.
     pub url: String,
     /// True if a crawler may skip the page.
@@ -62,7 +62,7 @@ fn host_at(url: &str) -> usize {
 }
 
 /// Covers the pages to avoid among all crawled pages of one site, which must be ascending by URL.
-/// No prefix is wider than the root of any page under it ([`Visited::root`]).
+/// No prefix is wider than the root of any page under it ([`CrawledPage::root`]).
 ///
 /// # Cost
 /// Pages times path segments.
@@ -83,7 +83,7 @@ fn host_at(url: &str) -> usize {
 /// assert_eq!(texts, ["http://a.example/m/", "http://a.example/x/2"]);
 /// assert!(!prefixes[0].single && prefixes[1].single);
 /// ```
-pub fn cover(pages: &[Visited]) -> Vec<Prefix> {
+pub fn cover(pages: &[CrawledPage]) -> Vec<SkipPrefix> {
     let mut found = Vec::new();
     let start = pages.first().map_or(0, |page| host_at(&page.url));
     descend(pages, start, &mut found);
@@ -91,12 +91,12 @@ pub fn cover(pages: &[Visited]) -> Vec<Prefix> {
 }
 
 /// Covers `pages`, which agree up to `length`, as a whole or separately for each next path segment.
-fn descend(pages: &[Visited], length: usize, found: &mut Vec<Prefix>) {
+fn descend(pages: &[CrawledPage], length: usize, found: &mut Vec<SkipPrefix>) {
     if !pages.iter().any(|page| page.avoid) {
         return;
     }
     let segment =
-        |page: &Visited| page.url.as_bytes()[length..].iter().position(|&b| b == b'/').map(|at| length + at + 1);
+        |page: &CrawledPage| page.url.as_bytes()[length..].iter().position(|&b| b == b'/').map(|at| length + at + 1);
     for group in pages.chunk_by(|x, y| match (segment(x), segment(y)) {
         (Some(end), Some(_)) => x.url.as_bytes().get(..end) == y.url.as_bytes().get(..end),
         _ => false,
@@ -106,10 +106,10 @@ fn descend(pages: &[Visited], length: usize, found: &mut Vec<Prefix>) {
             continue;
         };
         let prefix = common_folder(&group[0].url, &group[group.len() - 1].url);
-        let may_be_covered = |page: &Visited| page.avoid && page.root as usize <= prefix.len();
+        let may_be_covered = |page: &CrawledPage| page.avoid && page.root as usize <= prefix.len();
         if group.len() >= FEWEST_PAGES && group.iter().all(may_be_covered) {
             let bytes = group.iter().map(|page| page.bytes).sum();
-            found.push(Prefix { prefix: prefix.to_string(), single: false, pages: group.len() as u64, bytes });
+            found.push(SkipPrefix { prefix: prefix.to_string(), single: false, pages: group.len() as u64, bytes });
         } else {
             descend(group, end, found);
         }
@@ -123,8 +123,8 @@ fn common_folder<'a>(first: &'a str, last: &str) -> &'a str {
     &first[..first.as_bytes()[..common].iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1)]
 }
 
-fn single(page: &Visited) -> Prefix {
-    Prefix { prefix: page.url.clone(), single: true, pages: 1, bytes: page.bytes }
+fn single(page: &CrawledPage) -> SkipPrefix {
+    SkipPrefix { prefix: page.url.clone(), single: true, pages: 1, bytes: page.bytes }
 }
 
 #[cfg(test)]
@@ -133,10 +133,10 @@ mod tests {
 
     use super::*;
 
-    fn visited(urls: &[(&str, bool)]) -> Vec<Visited> {
+    fn visited(urls: &[(&str, bool)]) -> Vec<CrawledPage> {
         let mut pages: Vec<_> = urls
             .iter()
-            .map(|&(path, avoid)| Visited { url: format!("http://h/{path}"), avoid, bytes: 1, root: 0 })
+            .map(|&(path, avoid)| CrawledPage { url: format!("http://h/{path}"), avoid, bytes: 1, root: 0 })
             .collect();
         pages.sort();
         pages
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn a_prefix_is_no_wider_than_the_roots_of_its_pages() {
         let mut pages = visited(&[("m/a", true), ("m/b/c", true), ("m/b/d", true), ("m/b/e", true), ("n/a", true)]);
-        let prefixes = |pages: &[Visited]| cover(pages).into_iter().map(|found| found.prefix).collect::<Vec<_>>();
+        let prefixes = |pages: &[CrawledPage]| cover(pages).into_iter().map(|found| found.prefix).collect::<Vec<_>>();
         assert_eq!(prefixes(&pages), ["http://h/"]);
         pages.iter_mut().for_each(|page| page.root = "http://h/m/".len() as u32);
         assert_eq!(prefixes(&pages), ["http://h/m/", "http://h/n/a"]);

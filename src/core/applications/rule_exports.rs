@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::exports::Export;
+use super::exports::RowExport;
 use super::substitutions::{Substitution, substitutions};
 use crate::url_rules::rows::RuleRow;
 
@@ -18,31 +18,31 @@ use crate::url_rules::rows::RuleRow;
 /// | `norconex-url-normalizer.xml` | Norconex HTTP Collector, `GenericURLNormalizer` | `replace` elements |
 ///
 /// Expressions are in the order of the rules. Fragments are removed first.
-pub const RULE_EXPORTS: [Export<RuleRow>; 6] = [
-    Export { head: RULES_HEAD, head_of_none: RULES_HEAD, ..Export::of_lines("url-rules.tsv", rule_line) },
-    Export {
+pub const RULE_EXPORTS: [RowExport<RuleRow>; 6] = [
+    RowExport { head: RULES_HEAD, head_of_none: RULES_HEAD, ..RowExport::of_lines("url-rules.tsv", rule_line) },
+    RowExport {
         head: SUBSTITUTIONS_HEAD,
         head_of_none: SUBSTITUTIONS_HEAD,
-        ..Export::of_lines("url-substitutions.tsv", |row, text| {
+        ..RowExport::of_lines("url-substitutions.tsv", |row, text| {
             each(row, |one| writeln!(text, "{}\t{}\t{}", row.domain, one.pattern, one.replacement()))
         })
     },
-    Export {
+    RowExport {
         head: NUTCH_HEAD,
         head_of_none: NUTCH_HEAD,
         end: "</regex-normalize>\n",
-        ..Export::of_lines("regex-normalize.xml", |row, text| {
+        ..RowExport::of_lines("regex-normalize.xml", |row, text| {
             each(row, |one| {
                 let [pattern, to] = [&one.pattern, &one.replacement()].map(|text| xml(text));
                 writeln!(text, "  <regex><pattern>{pattern}</pattern><substitution>{to}</substitution></regex>")
             })
         })
     },
-    Export {
+    RowExport {
         head: HERITRIX_HEAD,
         head_of_none: HERITRIX_HEAD,
         end: HERITRIX_END,
-        ..Export::of_lines("heritrix-canonicalization.xml", |row, text| {
+        ..RowExport::of_lines("heritrix-canonicalization.xml", |row, text| {
             each(row, |one| {
                 let [pattern, format] = [&one.pattern, &one.replacement()].map(|text| xml(text));
                 writeln!(
@@ -54,22 +54,22 @@ pub const RULE_EXPORTS: [Export<RuleRow>; 6] = [
             })
         })
     },
-    Export {
+    RowExport {
         head: STORMCRAWLER_HEAD,
         head_of_none: STORMCRAWLER_HEAD,
         end: "\n        ]\n      }\n    }\n  ]\n}\n",
-        ..Export::of_lines("stormcrawler-urlfilters.json", |row, text| {
+        ..RowExport::of_lines("stormcrawler-urlfilters.json", |row, text| {
             each(row, |one| {
                 let [pattern, to] = [&one.pattern, &one.replacement()].map(|text| serde_json::json!(text));
                 write!(text, ",\n          {{ \"pattern\": {pattern}, \"substitution\": {to} }}")
             })
         })
     },
-    Export {
+    RowExport {
         head: NORCONEX_HEAD,
         head_of_none: NORCONEX_HEAD,
         end: "  </replacements>\n</urlNormalizer>\n",
-        ..Export::of_lines("norconex-url-normalizer.xml", |row, text| {
+        ..RowExport::of_lines("norconex-url-normalizer.xml", |row, text| {
             each(row, |one| {
                 let [pattern, to] = [&one.pattern, &one.replacement()].map(|text| xml(text));
                 writeln!(text, "    <replace><match>{pattern}</match><replacement>{to}</replacement></replace>")
@@ -125,7 +125,7 @@ fn xml(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::url_rules::evidence::Counts;
+    use crate::url_rules::evidence::EditCounts;
 
     #[test]
     fn each_crawler_gets_rules_in_its_own_form() {
@@ -136,8 +136,8 @@ mod tests {
             kind: "path".into(),
             pattern: "/p&q/".into(),
             replacement: "/$/".into(),
-            learned: Counts { support: 50, violations: 0 },
-            verified: Counts { support: 40, violations: 0 },
+            learned: EditCounts { support: 50, violations: 0 },
+            verified: EditCounts { support: 40, violations: 0 },
             saved: 90,
         };
         let text =

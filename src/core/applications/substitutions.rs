@@ -11,9 +11,9 @@
 use std::fmt::Write;
 
 use super::exports::escape;
-use crate::url_rules::edit::{Edit, SHORTEST_ID, Slash};
+use crate::url_rules::edit::{SHORTEST_ID, Slash, UrlEdit};
 use crate::url_rules::rules::Rule;
-use crate::url_rules::scope::{Hosts, Paths, Scope};
+use crate::url_rules::scope::{HostScope, Paths, SiteScope};
 
 /// A regular expression, and the replacement of its match.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,45 +81,45 @@ pub fn substitutions(rule: &Rule) -> Vec<Substitution> {
         ]
     };
     match &rule.edit {
-        Edit::Order | Edit::Case(_) => Vec::new(),
-        Edit::Parameters(names) => {
+        UrlEdit::Order | UrlEdit::Case(_) => Vec::new(),
+        UrlEdit::Parameters(names) => {
             names.iter().flat_map(|name| without(&format!("{}(?:=[^&;]*)?", escape(name)))).collect()
         }
-        Edit::Default(piece) => without(&escape(piece)),
-        Edit::Value(from, to) => {
+        UrlEdit::Default(piece) => without(&escape(piece)),
+        UrlEdit::Value(from, to) => {
             let pattern = format!("([^?]*\\?(?:.*[&;])?){}((?:[&;].*)?)", escape(from));
             vec![one(pattern, &["", to, ""])]
         }
-        Edit::Origin(from, to) => vec![one(format!("{}(/.*)", escape(from)), &[to, ""])],
-        Edit::PathParameter(name) => {
+        UrlEdit::Origin(from, to) => vec![one(format!("{}(/.*)", escape(from)), &[to, ""])],
+        UrlEdit::PathParameter(name) => {
             vec![one(format!("({ORIGIN}[^?]*?);{}=[^;/?]*(.*)", escape(name)), &["", "", ""])]
         }
-        Edit::Slash(Slash::Add) => vec![one(format!("({ORIGIN}/(?:[^?]*/)?[^/?.]+){QUERY}"), &["", "/", ""])],
-        Edit::Slash(Slash::Drop) => vec![one(format!("({ORIGIN}/[^?]*)/{QUERY}"), &["", "", ""])],
-        Edit::Part(from, to) => vec![one(format!("({ORIGIN}[^?]*?){}(.*)", escape(from)), &["", to, ""])],
-        Edit::End(from, to) => vec![one(format!("({ORIGIN}[^?]*){}{QUERY}", escape(from)), &["", to, ""])],
-        Edit::Tail(head) => vec![one(format!("({ORIGIN}{})/[^?]*{QUERY}", escape(head)), &["", "", ""])],
+        UrlEdit::Slash(Slash::Add) => vec![one(format!("({ORIGIN}/(?:[^?]*/)?[^/?.]+){QUERY}"), &["", "/", ""])],
+        UrlEdit::Slash(Slash::Drop) => vec![one(format!("({ORIGIN}/[^?]*)/{QUERY}"), &["", "", ""])],
+        UrlEdit::Part(from, to) => vec![one(format!("({ORIGIN}[^?]*?){}(.*)", escape(from)), &["", to, ""])],
+        UrlEdit::End(from, to) => vec![one(format!("({ORIGIN}[^?]*){}{QUERY}", escape(from)), &["", to, ""])],
+        UrlEdit::Tail(head) => vec![one(format!("({ORIGIN}{})/[^?]*{QUERY}", escape(head)), &["", "", ""])],
         // An id is recognized by its length, so that words between slashes are not removed.
-        Edit::Segment(before, after) => {
+        UrlEdit::Segment(before, after) => {
             let id = format!("{}[0-9A-Za-z]{{{SHORTEST_ID},}}{}", escape(before), escape(after));
             vec![one(format!("({ORIGIN}[^?]*?)/{id}(/.*)"), &["", "", ""])]
         }
-        Edit::Template(from, to) => {
+        UrlEdit::Template(from, to) => {
             let Some(((before, after), (start, end))) = from.split_once('*').zip(to.split_once('*')) else {
                 return Vec::new();
             };
             let pattern = format!("({ORIGIN}){}([-A-Za-z0-9_.~%+]+){}", escape(before), escape(after));
             vec![one(pattern, &["", start, end])]
         }
-        Edit::Page(to) => vec![one(".+".into(), &[to])],
+        UrlEdit::Page(to) => vec![one(".+".into(), &[to])],
     }
 }
 
 /// Returns lookaheads that match at the beginning of a URL in the scope.
-fn lookahead(scope: &Scope) -> String {
+fn lookahead(scope: &SiteScope) -> String {
     let host = match &scope.hosts {
-        Hosts::Domain(domain) => format!("(?:[^/?:]*\\.)?{}", escape(domain)),
-        Hosts::Host(host) => escape(host),
+        HostScope::Domain(domain) => format!("(?:[^/?:]*\\.)?{}", escape(domain)),
+        HostScope::Host(host) => escape(host),
     };
     let path = match &scope.paths {
         Paths::Below(folder) => escape(folder),
@@ -135,15 +135,15 @@ fn lookahead(scope: &Scope) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::url_rules::evidence::Counts;
+    use crate::url_rules::evidence::EditCounts;
 
     fn of(scope: &str, kind: &str, pattern: &str, replacement: &str) -> Vec<(String, String)> {
         let rule = Rule {
             domain: "a.b".into(),
-            scope: Scope::parse(scope).unwrap(),
-            edit: Edit::parse(kind, pattern, replacement).unwrap(),
-            learned: Counts::default(),
-            verified: Counts::default(),
+            scope: SiteScope::parse(scope).unwrap(),
+            edit: UrlEdit::parse(kind, pattern, replacement).unwrap(),
+            learned: EditCounts::default(),
+            verified: EditCounts::default(),
             saved: 0,
         };
         substitutions(&rule).iter().map(|one| (one.pattern.clone(), one.replacement())).collect()

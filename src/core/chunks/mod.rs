@@ -21,9 +21,9 @@ mod split;
 use xxhash_rust::xxh3::xxh3_64;
 
 use webtwin_base::ids::{FPrint, splitmix64};
-use webtwin_job::{Chunks, Unit};
+use webtwin_job::{ChunkSettings, Unit};
 
-/// Procedure that cuts and hashes text, identified by [`Chunks::recipe`]. Recipes with equal names
+/// Procedure that cuts and hashes text, identified by [`ChunkSettings::recipe`]. Recipes with equal names
 /// produce equal fingerprints.
 ///
 /// # Examples
@@ -40,8 +40,8 @@ use webtwin_job::{Chunks, Unit};
 /// assert_eq!((left.len(), shared), (2, 1));
 /// ```
 #[derive(Debug, Clone)]
-pub struct Recipe {
-    chunks: Chunks,
+pub struct ChunkRecipe {
+    chunks: ChunkSettings,
     units: Vec<u64>,
 }
 
@@ -65,7 +65,7 @@ pub struct Recipe {
 /// assert_eq!(recipe.fingerprint("tick", &mut fprints), Document { exact: 0, chunks: 0 });
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Document {
+pub struct PageFingerprints {
     /// Fingerprint of the whole text. It is 0 for a page with less text than `min_text`; only the
     /// fingerprint of its [`bytes()`] distinguishes such a page from others. A text that happens to
     /// hash to 0 gets 1.
@@ -74,10 +74,10 @@ pub struct Document {
     pub chunks: u32,
 }
 
-impl Recipe {
+impl ChunkRecipe {
     /// Creates the recipe of a job's `[chunks]`.
-    pub fn new(chunks: &Chunks) -> Recipe {
-        Recipe { chunks: *chunks, units: Vec::new() }
+    pub fn new(chunks: &ChunkSettings) -> ChunkRecipe {
+        ChunkRecipe { chunks: *chunks, units: Vec::new() }
     }
 
     /// Writes the fingerprints of `text` into `fprints`: ascending, each once.
@@ -86,16 +86,16 @@ impl Recipe {
     ///
     /// # Cost
     /// One pass over the text, then a sort of its chunks.
-    pub fn fingerprint(&mut self, text: &str, fprints: &mut Vec<FPrint>) -> Document {
+    pub fn fingerprint(&mut self, text: &str, fprints: &mut Vec<FPrint>) -> PageFingerprints {
         fprints.clear();
         if text.is_empty() || text.len() < self.chunks.min_text as usize {
-            return Document { exact: 0, chunks: 0 };
+            return PageFingerprints { exact: 0, chunks: 0 };
         }
         self.in_order(text, fprints);
         let chunks = fprints.len() as u32;
         fprints.sort_unstable();
         fprints.dedup();
-        Document { exact: whole(text), chunks }
+        PageFingerprints { exact: whole(text), chunks }
     }
 
     /// Writes the fingerprints of `text` into `fprints` in the order of the text, including
@@ -119,7 +119,7 @@ impl Recipe {
     }
 
     /// Returns the chunks of `text` in order, including repeats, with the fingerprints that
-    /// [`Recipe::fingerprint`] computes. Line breaks join the units of a chunk.
+    /// [`ChunkRecipe::fingerprint`] computes. Line breaks join the units of a chunk.
     ///
     /// # Examples
     /// Six sentences are two shingle paragraphs of three sentences each (\[PBZ06\] Def. 1).
@@ -194,11 +194,11 @@ mod tests {
 
     use super::*;
 
-    fn recipe(unit: Unit, count: u32, sliding: bool) -> Recipe {
-        Recipe::new(&Chunks { unit, count, sliding, wrap: 0, bits: 64, min_text: 0 })
+    fn recipe(unit: Unit, count: u32, sliding: bool) -> ChunkRecipe {
+        ChunkRecipe::new(&ChunkSettings { unit, count, sliding, wrap: 0, bits: 64, min_text: 0 })
     }
 
-    fn fingerprints(recipe: &mut Recipe, text: &str) -> Vec<FPrint> {
+    fn fingerprints(recipe: &mut ChunkRecipe, text: &str) -> Vec<FPrint> {
         let mut fprints = Vec::new();
         recipe.fingerprint(text, &mut fprints);
         fprints
@@ -208,15 +208,15 @@ mod tests {
     fn a_page_without_text_has_no_fingerprint_at_all() {
         let mut fprints = vec![7];
         let document = recipe(Unit::Lines, 1, false).fingerprint("", &mut fprints);
-        assert_eq!((document, fprints.len()), (Document { exact: 0, chunks: 0 }, 0));
+        assert_eq!((document, fprints.len()), (PageFingerprints { exact: 0, chunks: 0 }, 0));
     }
 
     #[test]
     fn a_page_with_too_little_text_is_a_copy_of_nothing() {
-        let chunks = Chunks { unit: Unit::Lines, count: 1, sliding: false, wrap: 0, bits: 64, min_text: 5 };
+        let chunks = ChunkSettings { unit: Unit::Lines, count: 1, sliding: false, wrap: 0, bits: 64, min_text: 5 };
         let mut fprints = Vec::new();
-        assert_eq!(Recipe::new(&chunks).fingerprint("Wait", &mut fprints).exact, 0);
-        assert_ne!(Recipe::new(&chunks).fingerprint("Wait.", &mut fprints).exact, 0);
+        assert_eq!(ChunkRecipe::new(&chunks).fingerprint("Wait", &mut fprints).exact, 0);
+        assert_ne!(ChunkRecipe::new(&chunks).fingerprint("Wait.", &mut fprints).exact, 0);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use webtwin_base::ids::{ClusterId, HostId, Page, SimilarClusterId};
-use webtwin_job::{Clusters, MergeCondition};
+use webtwin_job::{ClusterSettings, MergeCondition};
 
 /// A collection: pages of the web, at most one of each trivial cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,7 +69,7 @@ impl SimilarCluster {
 pub(super) fn take_out_what_fails<I: Iterator<Item = (ClusterId, Page)>>(
     mut collections: Vec<PageCollection>,
     parents: impl Fn(Page) -> I,
-    settings: &Clusters,
+    settings: &ClusterSettings,
 ) -> Option<SimilarCluster> {
     let mut taken_out = 0;
     loop {

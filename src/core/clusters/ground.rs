@@ -9,7 +9,7 @@ use webtwin_base::ids::ClusterId;
 
 /// Pages of one similar cluster by index, and links between these indices.
 #[derive(Debug)]
-pub(super) struct Ground<'a> {
+pub(super) struct ClusterPlaces<'a> {
     /// Pages, ascending.
     pub(super) pages: &'a [PiecePage],
     /// Number of the trivial cluster of each page, in the order of trivial clusters.
@@ -25,13 +25,13 @@ pub(super) struct Ground<'a> {
     pub(super) links: Vec<[u32; 2]>,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> ClusterPlaces<'a> {
     /// Numbers the pages and links of a similar cluster. `pages` must ascend. `links` are links
     /// within pieces, as indices of pages, ascending by source.
     ///
     /// # Cost
     /// A sort of the trivial clusters of the pages; each link is moved twice.
-    pub(super) fn new(pages: &'a [PiecePage], links: &[[u32; 2]]) -> Ground<'a> {
+    pub(super) fn new(pages: &'a [PiecePage], links: &[[u32; 2]]) -> ClusterPlaces<'a> {
         let mut clusters: Vec<ClusterId> = pages.iter().map(|page| page.cluster).collect();
         clusters.sort_unstable();
         clusters.dedup();
@@ -42,7 +42,7 @@ impl<'a> Ground<'a> {
             piece.resize(piece.len() + of_piece.len(), starts.len() as u32 - 1);
             starts.push(piece.len());
         }
-        let mut ground = Ground { pages, cluster, clusters: clusters.len(), piece, starts, links: Vec::new() };
+        let mut ground = ClusterPlaces { pages, cluster, clusters: clusters.len(), piece, starts, links: Vec::new() };
         // Two stable counting sorts: by the larger number, then by the smaller one.
         let by_larger = counted(links, ground.clusters, |link| ground.ends(link).1);
         ground.links = counted(&by_larger, ground.clusters, |link| ground.ends(link).0);

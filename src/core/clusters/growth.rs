@@ -28,11 +28,11 @@ use bytemuck::{Pod, Zeroable};
 
 use super::collection::{PageCollection, SimilarCluster, take_out_what_fails};
 use super::link_summary::{cluster_links, link_summary};
-use super::matching::{Candidate, one_to_one};
+use super::matching::{CandidateMatch, one_to_one};
 use super::merge::may_merge;
 use super::union_find::{UnionFind, sizes};
 use webtwin_base::ids::{ClusterId, ComponentId, HostId, Page};
-use webtwin_job::{Clusters, MergeCondition};
+use webtwin_job::{ClusterSettings, MergeCondition};
 
 /// A page of a trivial cluster that takes part in growth. Rows order by component, cluster, page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
@@ -74,11 +74,11 @@ struct Growth<'a> {
     collection_of: Vec<Option<u32>>,
     /// Host of each collection, which is the host of the page that founded it.
     host_of: Vec<HostId>,
-    settings: &'a Clusters,
+    settings: &'a ClusterSettings,
 }
 
 /// Grows the similar clusters of one component.
-pub fn grow(component: &Component<'_>, settings: &Clusters) -> Vec<SimilarCluster> {
+pub fn grow(component: &Component<'_>, settings: &ClusterSettings) -> Vec<SimilarCluster> {
     let pages = component.pages;
     let clusters: Vec<&[ClusterPage]> = pages.chunk_by(|x, y| x.cluster == y.cluster).collect();
     let mut starts = vec![0];
@@ -167,7 +167,7 @@ impl Growth<'_> {
                     let same_host = self.host_of[collection as usize] == self.pages[page as usize].host;
                     // Doubling the links makes the host decide ties only.
                     let links = 2 * self.links_with(page, collection) + u32::from(same_host);
-                    candidates.push(Candidate { left: collection, right: page - first, links });
+                    candidates.push(CandidateMatch { left: collection, right: page - first, links });
                 }
             }
         }
@@ -269,7 +269,7 @@ pub fn similar_clusters(
     labels: &[ClusterId],
     hosts: &[HostId],
     links: &[(Page, Page)],
-    settings: &Clusters,
+    settings: &ClusterSettings,
 ) -> Vec<SimilarCluster> {
     let pages_of = sizes(labels);
     let mut between = cluster_links(labels, hosts, links, settings.single_site);
@@ -319,8 +319,8 @@ mod tests {
     use super::*;
     use webtwin_job::Job;
 
-    fn exact() -> Clusters {
-        Clusters { merge: MergeCondition::Exact, min_size: 2, ..Job::default().clusters }
+    fn exact() -> ClusterSettings {
+        ClusterSettings { merge: MergeCondition::Exact, min_size: 2, ..Job::default().clusters }
     }
 
     #[test]
@@ -328,7 +328,7 @@ mod tests {
         let (labels, hosts) = ([0, 1, 0, 1].map(ClusterId), [0, 1, 2, 3].map(HostId));
         let links = [(Page(0), Page(1)), (Page(2), Page(3))];
         assert!(similar_clusters(&labels, &hosts, &links, &exact()).is_empty());
-        let free = Clusters { single_site: false, ..exact() };
+        let free = ClusterSettings { single_site: false, ..exact() };
         let found = similar_clusters(&labels, &hosts, &links, &free);
         let members = |at: usize| {
             found[0].collections[at].members.iter().map(|&(cluster, page)| (cluster.0, page.0)).collect::<Vec<_>>()
@@ -352,7 +352,7 @@ mod tests {
             let labels: Vec<ClusterId> =
                 labels.iter().map(|l| ClusterId(labels.iter().position(|m| m == l).unwrap() as u32)).collect();
             let links: Vec<_> = links.into_iter().filter(|(x, y)| x != y).collect();
-            let settings = Clusters { merge, single_site, min_size: 1, ..exact() };
+            let settings = ClusterSettings { merge, single_site, min_size: 1, ..exact() };
             let found = similar_clusters(&labels, &hosts, &links, &settings);
             let mut seen = std::collections::BTreeSet::new();
             for cluster in &found {

@@ -2,7 +2,7 @@
 //! same text page for page, with the same links between their pages.
 //!
 //! A collection has at most one page of a trivial cluster, so the clusters determine the mapping of
-//! pages, and no mapping has to be searched. Two collections are identical if their [`Content`] is
+//! pages, and no mapping has to be searched. Two collections are identical if their [`CollectionContent`] is
 //! equal.
 
 use std::ops::AddAssign;
@@ -35,9 +35,9 @@ use webtwin_base::ids::{ClusterId, Page};
 /// assert_ne!(one, other);
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Content([u64; 2]);
+pub struct CollectionContent([u64; 2]);
 
-impl Content {
+impl CollectionContent {
     /// Adds a page of the given trivial cluster. `text` is the smallest of all pages that have the
     /// same text.
     pub fn page(&mut self, cluster: ClusterId, text: Page) {
@@ -50,11 +50,11 @@ impl Content {
     }
 
     fn add(&mut self, what: [u32; 3]) {
-        *self += Content::of(xxh3_128(bytemuck::cast_slice(&what.map(u32::to_le))));
+        *self += CollectionContent::of(xxh3_128(bytemuck::cast_slice(&what.map(u32::to_le))));
     }
 
-    fn of(sum: u128) -> Content {
-        Content([(sum >> 64) as u64, sum as u64])
+    fn of(sum: u128) -> CollectionContent {
+        CollectionContent([(sum >> 64) as u64, sum as u64])
     }
 
     fn sum(self) -> u128 {
@@ -62,9 +62,9 @@ impl Content {
     }
 }
 
-impl AddAssign for Content {
-    fn add_assign(&mut self, other: Content) {
-        *self = Content::of(self.sum().wrapping_add(other.sum()));
+impl AddAssign for CollectionContent {
+    fn add_assign(&mut self, other: CollectionContent) {
+        *self = CollectionContent::of(self.sum().wrapping_add(other.sum()));
     }
 }
 
@@ -125,7 +125,7 @@ mod tests {
                 }
             }
             let contents = [0, 1].map(|of: usize| {
-                let mut content = Content::default();
+                let mut content = CollectionContent::default();
                 let cluster = |page: Page| collections[of].iter().find(|member| member.1 == page).map(|member| member.0);
                 collections[of].iter().for_each(|&(cluster, page)| content.page(cluster, texts[page]));
                 for &(from, to) in &links {
@@ -142,7 +142,8 @@ mod tests {
 
     #[test]
     fn parts_add_up_in_any_order() {
-        let (mut whole, mut part, mut other) = (Content::default(), Content::default(), Content::default());
+        let (mut whole, mut part, mut other) =
+            (CollectionContent::default(), CollectionContent::default(), CollectionContent::default());
         whole.page(ClusterId(1), Page(1));
         whole.link(ClusterId(1), ClusterId(2));
         part.link(ClusterId(1), ClusterId(2));

@@ -2,7 +2,7 @@
 
 /// An admissible match of page `right` with collection `left`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Candidate {
+pub struct CandidateMatch {
     /// Number of the collection, from 0.
     pub left: u32,
     /// Number of the page, from 0.
@@ -31,7 +31,7 @@ pub struct Candidate {
 /// let mut candidates = [candidate(0, 0, 3), candidate(1, 0, 1), candidate(0, 1, 2)];
 /// assert_eq!(one_to_one(&mut candidates), [(1, 0), (0, 1)]);
 /// ```
-pub fn one_to_one(candidates: &mut [Candidate]) -> Vec<(u32, u32)> {
+pub fn one_to_one(candidates: &mut [CandidateMatch]) -> Vec<(u32, u32)> {
     candidates.sort_unstable_by_key(|c| (std::cmp::Reverse(c.links), c.right, c.left));
     let rights = candidates.iter().map(|c| c.right as usize + 1).max().unwrap_or(0);
     let lefts = candidates.iter().map(|c| c.left as usize + 1).max().unwrap_or(0);
@@ -100,7 +100,7 @@ mod tests {
             edges in prop::collection::btree_map((0u32..5, 0u32..5), 0u32..3, 0..12)
         ) {
             let mut candidates: Vec<_> =
-                edges.iter().map(|(&(left, right), &links)| Candidate { left, right, links }).collect();
+                edges.iter().map(|(&(left, right), &links)| CandidateMatch { left, right, links }).collect();
             let matched = one_to_one(&mut candidates);
             let pairs: Vec<_> = edges.keys().copied().collect();
             prop_assert_eq!(matched.len(), largest(&pairs, 0));
@@ -116,14 +116,14 @@ mod tests {
     /// exists.
     #[test]
     fn the_merge_condition_can_hold_without_a_mapping() {
-        let edge = |left, right| Candidate { left, right, links: 1 };
+        let edge = |left, right| CandidateMatch { left, right, links: 1 };
         let mut candidates = [edge(0, 0), edge(0, 1), edge(0, 2), edge(1, 0), edge(2, 0)];
         assert_eq!(one_to_one(&mut candidates).len(), 2);
     }
 
     #[test]
     fn the_closer_linked_page_is_preferred() {
-        let edge = |left, right, links| Candidate { left, right, links };
+        let edge = |left, right, links| CandidateMatch { left, right, links };
         let mut candidates = [edge(0, 0, 1), edge(0, 1, 2), edge(1, 0, 2), edge(1, 1, 1)];
         assert_eq!(one_to_one(&mut candidates), [(1, 0), (0, 1)]);
     }

@@ -4,7 +4,7 @@
 //! [`link_summary`] (Figure 8), [`merge`] (the merge condition), [`growth`] (Algorithm 3.1 and the
 //! pages of each collection), [`collection`] (Definitions 2-8 and the check of Definition 5),
 //! [`identical`] (Definitions 3 and 7). [`tolerant`], with [`pieces`], `ground`, `separate` and
-//! [`nearby`], is the second phase that the paper leaves open. [`second_look`] is the context pass:
+//! [`nearby`], is the second phase that the paper leaves open. [`context_pass`] is the context pass:
 //! it finds copies that only their collections identify. [`places`] does this for pages without
 //! links. [`weakest_links`] finds the pairs that hold a giant trivial cluster together, and
 //! [`apart`] divides a trivial cluster that has pages which must not be together.
@@ -27,6 +27,7 @@
 
 pub mod apart;
 pub mod collection;
+pub mod context_pass;
 mod ground;
 pub mod growth;
 pub mod identical;
@@ -36,7 +37,6 @@ pub mod merge;
 pub mod nearby;
 pub mod pieces;
 pub mod places;
-pub mod second_look;
 mod separate;
 pub mod tolerant;
 pub mod union_find;

@@ -19,7 +19,7 @@
 use std::collections::HashMap;
 
 use webtwin_base::ids::Page;
-use webtwin_job::Attach;
+use webtwin_job::AttachmentRule;
 
 /// Bits of a link direction: `OUT` for links out of a page, `INTO`, the next bit, for links to the
 /// page.
@@ -51,7 +51,7 @@ const INTO: u8 = 2;
 pub fn nearby_pages(
     links: &[(Page, Page)],
     collection: impl Fn(Page) -> Option<Page>,
-    attach: Attach,
+    attach: AttachmentRule,
 ) -> Vec<(Page, Page)> {
     let mut ways: Vec<(Page, Page, u8)> = links.iter().flat_map(|&(x, y)| [(x, y, OUT), (y, x, INTO)]).collect();
     ways.sort_unstable();
@@ -65,9 +65,9 @@ pub fn nearby_pages(
     let totals: Vec<Linked> =
         pages.iter().map(|rows| rows.iter().fold(Linked::default(), |all, row| all.and(row.2))).collect();
     let most = |count: &Linked, all: &Linked| match attach {
-        Attach::None => false,
-        Attach::BreakPoints => 2 * count.out > all.out && 2 * count.into > all.into,
-        Attach::Nearby => 2 * count.either > all.either,
+        AttachmentRule::None => false,
+        AttachmentRule::BreakPoints => 2 * count.out > all.out && 2 * count.into > all.into,
+        AttachmentRule::Nearby => 2 * count.either > all.either,
     };
 
     let mut near: HashMap<Page, Page> = HashMap::new();
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     /// Applies the definition page by page until nothing changes.
-    fn reference(links: &[(Page, Page)], collections: &[Option<Page>], attach: Attach) -> Vec<(Page, Page)> {
+    fn reference(links: &[(Page, Page)], collections: &[Option<Page>], attach: AttachmentRule) -> Vec<(Page, Page)> {
         let out = |x: Page| links.iter().filter(|link| link.0 == x && link.1 != x).map(|link| link.1).collect();
         let into = |x: Page| links.iter().filter(|link| link.1 == x && link.0 != x).map(|link| link.0).collect();
         let mut near: BTreeMap<Page, Page> = BTreeMap::new();
@@ -134,9 +134,9 @@ mod tests {
                     let most = |pages: &BTreeSet<Page>| 2 * pages.iter().filter(belongs).count() > pages.len();
                     let (out, into): (BTreeSet<Page>, BTreeSet<Page>) = (out(page), into(page));
                     let belongs = match attach {
-                        Attach::None => false,
-                        Attach::BreakPoints => most(&out) && most(&into),
-                        Attach::Nearby => most(&out.union(&into).copied().collect()),
+                        AttachmentRule::None => false,
+                        AttachmentRule::BreakPoints => most(&out) && most(&into),
+                        AttachmentRule::Nearby => most(&out.union(&into).copied().collect()),
                     };
                     if belongs {
                         near.insert(page, of);
@@ -156,7 +156,7 @@ mod tests {
         fn nearby_pages_are_those_of_the_definition_in_any_order(
             links in prop::collection::vec((page(12), page(12)), 0..40),
             collections in prop::collection::vec(prop::option::of(page(3)), 12),
-            attach in prop::sample::select(vec![Attach::None, Attach::BreakPoints, Attach::Nearby]),
+            attach in prop::sample::select(vec![AttachmentRule::None, AttachmentRule::BreakPoints, AttachmentRule::Nearby]),
         ) {
             let found = nearby_pages(&links, |page| collections[page], attach);
             prop_assert_eq!(&found, &reference(&links, &collections, attach));
@@ -175,6 +175,6 @@ mod tests {
         // not in it.
         let [p, h, x, y] = [0, 1, 2, 3].map(Page);
         let (links, of) = ([(h, p), (h, x), (h, y), (x, y)], |page| (page == p).then_some(Page(7)));
-        assert_eq!(nearby_pages(&links, of, Attach::Nearby), []);
+        assert_eq!(nearby_pages(&links, of, AttachmentRule::Nearby), []);
     }
 }

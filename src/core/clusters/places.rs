@@ -1,12 +1,12 @@
 //! Places: paths of pages below the root of their collection, as evidence for pages that have no
 //! links.
 //!
-//! Input: URLs of pages, and the collections that contain the pages. Output: the [`Root`] of each
+//! Input: URLs of pages, and the collections that contain the pages. Output: the [`CollectionRoot`] of each
 //! collection, pairs of pages in one place that may be copies ([`alike`]), and pages that belong to
 //! a collection by their place ([`belonging`]).
 //!
 //! A script demo, a page of source code or the frame of a search has no links, or hardly any text.
-//! Growth cannot reach such a page, and the context pass ([`super::second_look`]) compares links.
+//! Growth cannot reach such a page, and the context pass ([`super::context_pass`]) compares links.
 //! But once collections are known, their roots are known, too: pages of one trivial cluster agree
 //! in the last segments of their paths, and the remaining first part of each path is the root of
 //! its collection. Below the roots of a similar cluster, the rest of the path is a page's *place*.
@@ -32,7 +32,7 @@ use std::collections::{BTreeMap, HashMap};
 use bytemuck::{Pod, Zeroable};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::second_look::{Candidate, WHOLE};
+use super::context_pass::{CandidatePair, WHOLE};
 use webtwin_base::ids::{ClusterId, Page};
 
 /// Minimum agreement of the texts of two pages in one place, in millionths.
@@ -170,7 +170,7 @@ pub struct Vote {
 /// Root of a collection: 20 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
-pub struct Root {
+pub struct CollectionRoot {
     /// Hash of the root, the high half first.
     pub root: [u32; 2],
     /// Smallest page of the similar cluster.
@@ -216,12 +216,12 @@ pub fn add_up(votes: &mut Vec<Vote>) {
 /// let roots = elect(&mut vec![vote(77, 2), vote(88, 9), vote(77, 1)]);
 /// assert_eq!((roots.len(), roots[0].root, roots[0].votes), (1, halves(88), 12));
 /// ```
-pub fn elect(votes: &mut Vec<Vote>) -> Vec<Root> {
+pub fn elect(votes: &mut Vec<Vote>) -> Vec<CollectionRoot> {
     add_up(votes);
     let of_collection = |votes: &[Vote]| {
         let best = votes.iter().min_by_key(|vote| (Reverse(vote.pages), **vote));
         let &Vote { collection, similar_cluster, root, .. } = best.expect("a chunk is not empty");
-        Root { root, similar_cluster, collection, votes: votes.iter().map(|vote| vote.pages).sum() }
+        CollectionRoot { root, similar_cluster, collection, votes: votes.iter().map(|vote| vote.pages).sum() }
     };
     votes.chunk_by(|x, y| x.collection == y.collection).map(of_collection).collect()
 }
@@ -229,15 +229,15 @@ pub fn elect(votes: &mut Vec<Vote>) -> Vec<Root> {
 /// Roots of all collections, by hash.
 #[derive(Debug, Default)]
 pub struct Roots {
-    by_hash: HashMap<[u32; 2], Vec<Root>>,
+    by_hash: HashMap<[u32; 2], Vec<CollectionRoot>>,
 }
 
 impl Roots {
     /// Indexes roots, given in any order. If collections of one similar cluster have the same root,
     /// it is that of the collection with the most votes, then of the one with the smaller first
     /// page.
-    pub fn new(roots: &[Root]) -> Roots {
-        let mut by_hash: HashMap<[u32; 2], Vec<Root>> = HashMap::new();
+    pub fn new(roots: &[CollectionRoot]) -> Roots {
+        let mut by_hash: HashMap<[u32; 2], Vec<CollectionRoot>> = HashMap::new();
         roots.iter().for_each(|root| by_hash.entry(root.root).or_default().push(*root));
         for roots in by_hash.values_mut() {
             roots.sort_unstable_by_key(|root| (root.similar_cluster, Reverse(root.votes), root.collection));
@@ -248,8 +248,8 @@ impl Roots {
 
     /// Returns the roots above a page, each with the hash of the page's place: for each similar
     /// cluster the root with the most folders.
-    pub fn above(&self, folders: &Folders) -> Vec<(Root, u64)> {
-        let mut above: Vec<(Root, u64)> = Vec::new();
+    pub fn above(&self, folders: &Folders) -> Vec<(CollectionRoot, u64)> {
+        let mut above: Vec<(CollectionRoot, u64)> = Vec::new();
         for depth in (0..folders.segments()).rev() {
             for root in self.by_hash.get(&halves(folders.root(depth))).into_iter().flatten() {
                 if above.iter().all(|(other, _)| other.similar_cluster != root.similar_cluster) {
@@ -262,7 +262,7 @@ impl Roots {
 }
 
 /// Content values of pages that have too little text for chunks.
-pub mod says {
+pub mod reports {
     /// Value of a page that has chunks.
     pub const CHUNKS: u32 = 0;
     /// Value of a page that has neither title nor text.
@@ -279,7 +279,7 @@ pub mod says {
 /// page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
-pub struct Placed {
+pub struct PlacedPage {
     /// Smallest page of the similar cluster.
     pub similar_cluster: Page,
     /// Hash of the page's place, the high half first.
@@ -290,15 +290,15 @@ pub struct Placed {
     pub page: Page,
     /// Number of votes for the root.
     pub votes: u32,
-    /// Content value of the page ([`says`]), which is [`says::CHUNKS`] if it has chunks.
-    pub says: u32,
+    /// Content value of the page ([`reports`]), which is [`reports::CHUNKS`] if it has chunks.
+    pub reports: u32,
     /// 1 if the page links to another page of its host, else 0.
     pub links: u32,
 }
 
 /// Groups rows by place, ascending. If a root has two pages in a place, it is unknown which of them
 /// is meant, so neither is returned. Sorts `rows`.
-pub fn by_place(rows: &mut [Placed]) -> impl Iterator<Item = Vec<Placed>> + '_ {
+pub fn by_place(rows: &mut [PlacedPage]) -> impl Iterator<Item = Vec<PlacedPage>> + '_ {
     rows.sort_unstable();
     let groups = rows.chunk_by(|x, y| (x.similar_cluster, x.place) == (y.similar_cluster, y.place));
     groups.map(|group| {
@@ -311,21 +311,25 @@ pub fn by_place(rows: &mut [Placed]) -> impl Iterator<Item = Vec<Placed>> + '_ {
 /// two trivial clusters.
 ///
 /// `label` returns the trivial cluster of a page, and `size` the number of pages of a cluster.
-pub fn alike(group: &[Placed], label: impl Fn(Page) -> ClusterId, size: impl Fn(ClusterId) -> u32) -> Vec<Candidate> {
-    let mut clusters: BTreeMap<ClusterId, Vec<&Placed>> = BTreeMap::new();
+pub fn alike(
+    group: &[PlacedPage],
+    label: impl Fn(Page) -> ClusterId,
+    size: impl Fn(ClusterId) -> u32,
+) -> Vec<CandidatePair> {
+    let mut clusters: BTreeMap<ClusterId, Vec<&PlacedPage>> = BTreeMap::new();
     group.iter().for_each(|row| clusters.entry(label(row.page)).or_default().push(row));
     if clusters.len() < 2 {
         return Vec::new();
     }
     let whole = clusters.iter().filter(|(cluster, rows)| rows.len() as u32 == size(**cluster));
     let silent = whole.filter(|(_, rows)| rows.iter().any(|row| row.links == 0));
-    let firsts: Vec<&Placed> =
+    let firsts: Vec<&PlacedPage> =
         silent.map(|(_, rows)| *rows.iter().min_by_key(|row| row.page).expect("a cluster has pages")).collect();
     let mut found = Vec::new();
     for (at, x) in firsts.iter().enumerate().filter(|_| firsts.len() <= MOST) {
-        for y in firsts[at + 1..].iter().filter(|y| x.says == y.says && x.says != says::NOTHING) {
+        for y in firsts[at + 1..].iter().filter(|y| x.reports == y.reports && x.reports != reports::NOTHING) {
             let (x, y) = if x.page < y.page { (x, y) } else { (y, x) };
-            found.push(Candidate { a: x.page, b: y.page, collections: [x.collection, y.collection], links: WHOLE });
+            found.push(CandidatePair { a: x.page, b: y.page, collections: [x.collection, y.collection], links: WHOLE });
         }
     }
     found.sort_unstable();
@@ -336,10 +340,10 @@ pub fn alike(group: &[Placed], label: impl Fn(Page) -> ClusterId, size: impl Fn(
 /// they are copies of a page in the same place of another collection. `is_placed` is true for pages
 /// that are already in a collection.
 pub fn belonging(
-    group: &[Placed],
+    group: &[PlacedPage],
     label: impl Fn(Page) -> ClusterId,
     is_placed: impl Fn(Page) -> bool,
-) -> impl Iterator<Item = &Placed> {
+) -> impl Iterator<Item = &PlacedPage> {
     let mut copies: HashMap<ClusterId, u32> = HashMap::new();
     group.iter().for_each(|row| *copies.entry(label(row.page)).or_default() += 1);
     group.iter().filter(move |row| !is_placed(row.page) && copies[&label(row.page)] > 1)
@@ -401,7 +405,7 @@ mod tests {
         };
         let mut votes =
             vec![vote(5, 2, 70, 1), vote(5, 1, 9, 1), vote(5, 2, 70, 1), vote(3, 2, 4, 1), vote(3, 1, 8, 1)];
-        let root = |collection, root, votes| Root {
+        let root = |collection, root, votes| CollectionRoot {
             collection: Page(collection),
             similar_cluster: Page(1),
             root: [0, root],
@@ -415,7 +419,7 @@ mod tests {
 
     #[test]
     fn a_page_is_below_the_deepest_root_of_each_similar_cluster() {
-        let root = |url: &str, depth, similar_cluster, collection, votes| Root {
+        let root = |url: &str, depth, similar_cluster, collection, votes| CollectionRoot {
             root: halves(folders(url).root(depth)),
             similar_cluster: Page(similar_cluster),
             collection: Page(collection),
@@ -438,15 +442,15 @@ mod tests {
 
     #[test]
     fn what_little_a_page_says_is_its_title_and_the_length_of_its_text() {
-        assert_eq!(says::little("Bird", 12), says::little("Bird", 12));
-        assert_ne!(says::little("Bird", 12), says::little("Bird", 13));
-        assert_ne!(says::little("Bird", 12), says::little("Bee", 12));
-        assert_eq!(says::little("", 0), says::NOTHING);
+        assert_eq!(reports::little("Bird", 12), reports::little("Bird", 12));
+        assert_ne!(reports::little("Bird", 12), reports::little("Bird", 13));
+        assert_ne!(reports::little("Bird", 12), reports::little("Bee", 12));
+        assert_eq!(reports::little("", 0), reports::NOTHING);
     }
 
-    fn placed(place: u32, collection: u32, page: u32, (says, links): (u32, u32)) -> Placed {
+    fn placed(place: u32, collection: u32, page: u32, (reports, links): (u32, u32)) -> PlacedPage {
         let (similar_cluster, collection, page) = (Page(0), Page(collection), Page(page));
-        Placed { similar_cluster, place: [0, place], collection, page, votes: 1, says, links }
+        PlacedPage { similar_cluster, place: [0, place], collection, page, votes: 1, reports, links }
     }
 
     proptest! {
@@ -457,17 +461,17 @@ mod tests {
             clusters in prop::collection::vec(0u32..7, 20),
         ) {
             // Pages 16 to 19 are below no root.
-            let mut all: Vec<Placed> =
-                (0..).zip(&rows).map(|(page, &(place, collection, says, links))| placed(place, collection, page, (says, links))).collect();
+            let mut all: Vec<PlacedPage> =
+                (0..).zip(&rows).map(|(page, &(place, collection, reports, links))| placed(place, collection, page, (reports, links))).collect();
             let label = |page: Page| ClusterId(clusters[page]);
             let size = |cluster: ClusterId| clusters.iter().filter(|&&of| of == cluster.0).count() as u32;
-            let found: Vec<Candidate> =
+            let found: Vec<CandidatePair> =
                 by_place(&mut all.clone()).flat_map(|group| alike(&group, label, size)).collect();
 
             let rows = all.clone();
-            let meets = |x: &Placed, y: &Placed| (x.place, x.collection) == (y.place, y.collection) && x.page != y.page;
+            let meets = |x: &PlacedPage, y: &PlacedPage| (x.place, x.collection) == (y.place, y.collection) && x.page != y.page;
             all.retain(|row| !rows.iter().any(|other| meets(row, other)));
-            let of = |row: &Placed| -> Option<BTreeSet<Page>> {
+            let of = |row: &PlacedPage| -> Option<BTreeSet<Page>> {
                 let pages: Vec<Page> = (0..20).map(Page).filter(|&page| label(page) == label(row.page)).collect();
                 let here = |page: &Page| all.iter().any(|other| other.page == *page && other.place == row.place);
                 let silent = |page: &Page| all.iter().any(|other| other.page == *page && other.links == 0);
@@ -478,7 +482,7 @@ mod tests {
                 for y in all.iter().filter(|y| x.page < y.page && x.place == y.place && label(x.page) != label(y.page)) {
                     let (Some(of_x), Some(of_y)) = (of(x), of(y)) else { continue };
                     let first = of_x.first() == Some(&x.page) && of_y.first() == Some(&y.page);
-                    if first && x.says == y.says && x.says != says::NOTHING {
+                    if first && x.reports == y.reports && x.reports != reports::NOTHING {
                         want.push([x.page, y.page]);
                     }
                 }
@@ -494,7 +498,7 @@ mod tests {
             rows in prop::collection::vec((0u32..3, 0u32..5), 16), clusters in prop::collection::vec(0u32..7, 16),
             placed_already in prop::collection::vec(any::<bool>(), 16),
         ) {
-            let mut all: Vec<Placed> =
+            let mut all: Vec<PlacedPage> =
                 (0..).zip(&rows).map(|(page, &(place, collection))| placed(place, collection, page, (0, 0))).collect();
             let label = |page: Page| ClusterId(clusters[page]);
             let is_placed = |page: Page| placed_already[page];
@@ -503,10 +507,10 @@ mod tests {
                 .collect();
             found.sort_unstable();
             let rows = all.clone();
-            let meets = |x: &Placed, y: &Placed| (x.place, x.collection) == (y.place, y.collection) && x.page != y.page;
+            let meets = |x: &PlacedPage, y: &PlacedPage| (x.place, x.collection) == (y.place, y.collection) && x.page != y.page;
             all.retain(|row| !rows.iter().any(|other| meets(row, other)));
-            let copy = |x: &Placed, y: &Placed| x.page != y.page && x.place == y.place && label(x.page) == label(y.page);
-            let belongs = |row: &&Placed| !is_placed(row.page) && all.iter().any(|other| copy(row, other));
+            let copy = |x: &PlacedPage, y: &PlacedPage| x.page != y.page && x.place == y.place && label(x.page) == label(y.page);
+            let belongs = |row: &&PlacedPage| !is_placed(row.page) && all.iter().any(|other| copy(row, other));
             prop_assert_eq!(found, all.iter().filter(belongs).map(|row| row.page).collect::<Vec<_>>());
         }
     }

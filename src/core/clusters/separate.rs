@@ -21,7 +21,7 @@
 
 use std::collections::HashSet;
 
-use super::ground::Ground;
+use super::ground::ClusterPlaces;
 use super::union_find::UnionFind;
 
 /// Minimum number of trivial clusters of a set in a piece for the piece to have the set.
@@ -76,7 +76,7 @@ struct Edge {
 /// Numbers the sets of trivial clusters of one similar cluster that belong together. Returns the
 /// number of each trivial cluster's set, from 0 in the order of trivial clusters, and the number of
 /// sets.
-pub(super) fn separate(ground: &Ground) -> (Vec<u32>, usize) {
+pub(super) fn separate(ground: &ClusterPlaces) -> (Vec<u32>, usize) {
     let mut joined = UnionFind::new(ground.clusters);
     let mut edges = Vec::new();
     let copies = ground.copies();
@@ -116,7 +116,7 @@ pub(super) fn separate(ground: &Ground) -> (Vec<u32>, usize) {
 
 /// Joins sets of trivial clusters along links, in the given order, unless each of the two occurs in
 /// some piece without the other.
-fn join_what_never_stands_alone(ground: &Ground, edges: &[Edge], joined: &mut UnionFind) {
+fn join_what_never_stands_alone(ground: &ClusterPlaces, edges: &[Edge], joined: &mut UnionFind) {
     let mut sets = vec![Set::default(); ground.clusters];
     (0..ground.clusters as u32).for_each(|cluster| sets[joined.find(cluster) as usize].size += 1);
     let mut last = None;
@@ -231,7 +231,7 @@ mod tests {
             links.sort_unstable();
             links.dedup();
             let want = plainly(&pages, &links);
-            let (things, count) = separate(&Ground::new(&pages, &links));
+            let (things, count) = separate(&ClusterPlaces::new(&pages, &links));
             let mut first: Vec<ClusterId> = Vec::new();
             for (&set, &thing) in want.values().zip(&things) {
                 first.resize(first.len().max(thing as usize + 1), set);

@@ -57,7 +57,7 @@ use std::collections::{BTreeMap, HashMap};
 use bytemuck::{Pod, Zeroable};
 
 use super::collection::{PageCollection, SimilarCluster};
-use super::ground::Ground;
+use super::ground::ClusterPlaces;
 use super::link_summary::{ClusterLink, link_summary};
 use super::merge::may_merge;
 use super::nearby::nearby_pages;
@@ -65,7 +65,7 @@ use super::pieces::{HostLinks, PieceMember, by_place, grow_pieces, join_pieces};
 use super::separate::separate;
 use super::union_find::{UnionFind, sizes};
 use webtwin_base::ids::{ClusterId, HostId, Number, Page, PieceId, SimilarClusterId};
-use webtwin_job::{Clusters, MergeCondition};
+use webtwin_job::{ClusterSettings, MergeCondition};
 
 /// Minimum number of trivial clusters that a collection shares with a larger one.
 const LEAST_SHARED: usize = 3;
@@ -127,8 +127,8 @@ pub fn larger_copy(piece: PieceId, pointed_to: &mut [PieceId], size: impl Fn(Pie
 /// Checks the pieces of one similar cluster. Returns the remaining tolerant similar clusters, one
 /// for each separate collection that the pieces carry. `pages` must ascend. `links` are within
 /// pieces, as indices of pages, ascending by source.
-pub fn verified(pages: &[PiecePage], links: &[[u32; 2]], settings: &Clusters) -> Vec<SimilarCluster> {
-    let ground = Ground::new(pages, links);
+pub fn verified(pages: &[PiecePage], links: &[[u32; 2]], settings: &ClusterSettings) -> Vec<SimilarCluster> {
+    let ground = ClusterPlaces::new(pages, links);
     let (thing, count) = separate(&ground);
     if count == 1 {
         return verified_thing(&ground, settings).into_iter().collect();
@@ -144,11 +144,14 @@ pub fn verified(pages: &[PiecePage], links: &[[u32; 2]], settings: &Clusters) ->
     for &[src, dst] in links.iter().filter(|link| thing(link[0]) == thing(link[1])) {
         things[thing(src) as usize].1.push([places[src as usize], places[dst as usize]]);
     }
-    things.into_iter().filter_map(|(pages, links)| verified_thing(&Ground::new(&pages, &links), settings)).collect()
+    things
+        .into_iter()
+        .filter_map(|(pages, links)| verified_thing(&ClusterPlaces::new(&pages, &links), settings))
+        .collect()
 }
 
 /// Checks the pieces of one separated collection.
-fn verified_thing(ground: &Ground, settings: &Clusters) -> Option<SimilarCluster> {
+fn verified_thing(ground: &ClusterPlaces, settings: &ClusterSettings) -> Option<SimilarCluster> {
     let pages = ground.pages;
     let mut stays = vec![true; pages.len()];
     // Taking out a page may remove the only link of another page, or leave a piece with too few
@@ -194,7 +197,7 @@ fn verified_thing(ground: &Ground, settings: &Clusters) -> Option<SimilarCluster
 }
 
 /// Marks the pages that stay and have a link that another piece has, too.
-fn linked_alike(ground: &Ground, stays: &[bool]) -> Vec<bool> {
+fn linked_alike(ground: &ClusterPlaces, stays: &[bool]) -> Vec<bool> {
     let mut alike = vec![false; stays.len()];
     let piece = |link: &[u32; 2]| ground.piece[link[0] as usize];
     let way = |link: &[u32; 2]| usize::from(ground.cluster[link[0] as usize] < ground.cluster[link[1] as usize]);
@@ -216,7 +219,7 @@ fn linked_alike(ground: &Ground, stays: &[bool]) -> Vec<bool> {
 }
 
 /// Removes pieces with fewer than `least` pages, and pieces that are not copies of a larger one.
-fn keep_copies(ground: &Ground, stays: &mut [bool], least: usize) {
+fn keep_copies(ground: &ClusterPlaces, stays: &mut [bool], least: usize) {
     // Pieces are numbered in the order of their first remaining pages, because these name the
     // collections.
     let mut pieces: Vec<(Page, Vec<usize>)> = Vec::new();
@@ -269,7 +272,7 @@ pub fn similar_clusters(
     labels: &[ClusterId],
     hosts: &[HostId],
     links: &[(Page, Page)],
-    settings: &Clusters,
+    settings: &ClusterSettings,
 ) -> Vec<SimilarCluster> {
     let sizes = sizes(labels);
     let cluster = |page: Page| labels[page];

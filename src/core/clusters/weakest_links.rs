@@ -40,7 +40,7 @@ pub const EXACT: u32 = u32::MAX;
 
 /// A pair, and the number of pages that its removal cuts off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cut {
+pub struct CutEdge {
     /// Pair whose removal splits the cluster.
     pub edge: Edge,
     /// Number of pages of the smaller part after the split.
@@ -103,12 +103,12 @@ pub(super) fn number(pages: &[Page], page: Page) -> u32 {
 /// assert_eq!((bridges[0].edge, bridges[0].cuts_off), (edge(2, 3, 10), 3));
 /// assert_eq!(split, Some(bridges[0]));
 /// ```
-pub fn weakest(edges: &[Edge]) -> (Vec<Cut>, Option<Cut>) {
+pub fn weakest(edges: &[Edge]) -> (Vec<CutEdge>, Option<CutEdge>) {
     let mut edges = edges.to_vec();
     thin(&mut edges);
     let pages = pages(&edges);
     let least = (pages.len() / 100).max(2) as u32;
-    let of_weight = |cut: &Cut| cut.cuts_off >= least && cut.edge.strength != EXACT;
+    let of_weight = |cut: &CutEdge| cut.cuts_off >= least && cut.edge.strength != EXACT;
     let mut bridges = bridges(&edges, &pages);
     bridges.retain(of_weight);
     bridges.sort_unstable_by_key(|cut| (cut.edge.strength, Reverse(cut.cuts_off), cut.edge.a, cut.edge.b));
@@ -118,14 +118,14 @@ pub fn weakest(edges: &[Edge]) -> (Vec<Cut>, Option<Cut>) {
 
 /// Returns every pair that joined two parts, strongest first, with the size of the smaller part.
 /// `edges` must be ordered strongest first.
-fn splits(edges: &[Edge], pages: &[Page]) -> Vec<Cut> {
+fn splits(edges: &[Edge], pages: &[Page]) -> Vec<CutEdge> {
     let mut sets = UnionFind::new(pages.len());
     let mut sizes = vec![1u32; pages.len()];
     let mut found = Vec::new();
     for &edge in edges {
         let (a, b) = (sets.find(number(pages, edge.a)), sets.find(number(pages, edge.b)));
         if sets.union(a, b) {
-            found.push(Cut { edge, cuts_off: sizes[a as usize].min(sizes[b as usize]) });
+            found.push(CutEdge { edge, cuts_off: sizes[a as usize].min(sizes[b as usize]) });
             sizes[a.min(b) as usize] += sizes[a.max(b) as usize];
         }
     }
@@ -134,7 +134,7 @@ fn splits(edges: &[Edge], pages: &[Page]) -> Vec<Cut> {
 
 /// Finds all bridges of a connected graph without parallel edges, by depth-first search (low
 /// points).
-fn bridges(edges: &[Edge], pages: &[Page]) -> Vec<Cut> {
+fn bridges(edges: &[Edge], pages: &[Page]) -> Vec<CutEdge> {
     let mut neighbours: Vec<Vec<(u32, u32)>> = vec![Vec::new(); pages.len()];
     for (at, edge) in edges.iter().enumerate() {
         let (a, b) = (number(pages, edge.a), number(pages, edge.b));
@@ -178,7 +178,7 @@ fn bridges(edges: &[Edge], pages: &[Page]) -> Vec<Cut> {
             // edge.
             if low[at] > order[parent] {
                 let cuts_off = below[at].min(pages.len() as u32 - below[at]);
-                found.push(Cut { edge: edges[came_by as usize], cuts_off });
+                found.push(CutEdge { edge: edges[came_by as usize], cuts_off });
             }
         }
     }
@@ -274,12 +274,12 @@ mod tests {
         let clique = |from: u32| (from..from + 5).flat_map(move |a| (a + 1..from + 5).map(move |b| edge(a, b, 9)));
         let mut edges: Vec<Edge> = clique(0).chain(clique(5)).collect();
         edges.push(edge(3, 7, 2));
-        let cut = Cut { edge: edge(3, 7, 2), cuts_off: 5 };
+        let cut = CutEdge { edge: edge(3, 7, 2), cuts_off: 5 };
         assert_eq!(weakest(&edges), (vec![cut], Some(cut)));
         // A second weak pair: there is no bridge, but the cluster still falls apart when T is
         // raised.
         edges.push(edge(4, 8, 3));
-        let cut = Cut { edge: edge(4, 8, 3), cuts_off: 5 };
+        let cut = CutEdge { edge: edge(4, 8, 3), cuts_off: 5 };
         assert_eq!(weakest(&edges), (vec![], Some(cut)));
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::diff::Piece;
+use super::diff::DiffPiece;
 use super::{difference, printable};
 
 /// A page in two crawls, the older one first.
@@ -11,7 +11,7 @@ pub struct Captures<'t> {
     /// Canonical URL of the page.
     pub url: String,
     /// Capture of the page in each crawl.
-    pub captures: [Capture; 2],
+    pub captures: [ExplainedCapture; 2],
     /// True if both captures have the same bytes.
     pub same_bytes: bool,
     /// True if both captures have the same text.
@@ -21,12 +21,12 @@ pub struct Captures<'t> {
     /// Number of distinct chunks that both texts have.
     pub shared_chunks: u32,
     /// Difference of the texts, line by line.
-    pub diff: Vec<Piece<'t>>,
+    pub diff: Vec<DiffPiece<'t>>,
 }
 
 /// A page in one crawl.
 #[derive(Debug, Clone, Serialize)]
-pub struct Capture {
+pub struct ExplainedCapture {
     /// Time of the fetch, in ISO 8601.
     pub fetched: String,
     /// Length of the visible text, in bytes.
@@ -40,25 +40,25 @@ pub struct Capture {
 }
 
 /// Formats the change for people, with at most `limit` lines of difference.
-pub fn tell(said: &Captures<'_>, limit: usize) -> String {
+pub fn describe(explanation: &Captures<'_>, limit: usize) -> String {
     let mut out = String::new();
     let mut line = |text: &str| printable(&mut out, text);
-    line(&said.url);
-    for (mark, capture) in ["OLD -", "NEW +"].into_iter().zip(&said.captures) {
-        let Capture { fetched, text_bytes, source, offset, .. } = capture;
+    line(&explanation.url);
+    for (mark, capture) in ["OLD -", "NEW +"].into_iter().zip(&explanation.captures) {
+        let ExplainedCapture { fetched, text_bytes, source, offset, .. } = capture;
         line(&format!("{mark}  {fetched}: {text_bytes} bytes of text; {source} at offset {offset}"));
     }
-    line(match (said.same_bytes, said.same_text) {
+    line(match (explanation.same_bytes, explanation.same_text) {
         (true, _) => "SAME: equal bytes",
         (_, true) => "SAME TEXT, other bytes",
         _ => "CHANGED:",
     });
-    let of = said.captures[0].chunks.max(said.captures[1].chunks);
-    line(&format!("  {} chunks shared of {of}", said.shared_chunks));
-    line(&said.bits.map_or("  no two simhashes".into(), |bits| format!("  {bits} bits between the simhashes")));
-    if !said.same_text {
+    let of = explanation.captures[0].chunks.max(explanation.captures[1].chunks);
+    line(&format!("  {} chunks shared of {of}", explanation.shared_chunks));
+    line(&explanation.bits.map_or("  no two simhashes".into(), |bits| format!("  {bits} bits between the simhashes")));
+    if !explanation.same_text {
         line("DIFFERENCE:");
-        difference(&said.diff, limit, line);
+        difference(&explanation.diff, limit, line);
     }
     out
 }
@@ -70,8 +70,9 @@ mod tests {
 
     #[test]
     fn a_change_is_told_line_by_line_and_what_is_the_same_is_not_repeated() {
-        let capture = Capture { fetched: "then".into(), text_bytes: 3, chunks: 2, source: "f".into(), offset: 7 };
-        let mut said = Captures {
+        let capture =
+            ExplainedCapture { fetched: "then".into(), text_bytes: 3, chunks: 2, source: "f".into(), offset: 7 };
+        let mut explanation = Captures {
             url: "http://a/".into(),
             captures: [capture.clone(), capture],
             same_bytes: false,
@@ -80,10 +81,10 @@ mod tests {
             shared_chunks: 1,
             diff: pieces("a\nb\u{1b}", "a\nc", 2),
         };
-        let text = tell(&said, 2);
+        let text = describe(&explanation, 2);
         assert!(text.contains("CHANGED:\n  1 chunks shared of 2\n  4 bits"), "{text}");
         assert!(text.ends_with("  a\n- b\u{fffd}\n  ... and 1 more (--limit)\n"), "{text}");
-        said.same_text = true;
-        assert!(tell(&said, 2).ends_with("4 bits between the simhashes\n"));
+        explanation.same_text = true;
+        assert!(describe(&explanation, 2).ends_with("4 bits between the simhashes\n"));
     }
 }

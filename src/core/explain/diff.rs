@@ -5,7 +5,7 @@ use similar::{Algorithm, DiffTag, capture_diff_slices};
 /// A piece of two texts.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Piece<'t> {
+pub enum DiffPiece<'t> {
     /// Lines that both texts have.
     Same(Vec<&'t str>),
     /// Number of common lines that are too far from any change to be shown.
@@ -38,20 +38,20 @@ pub enum Piece<'t> {
 ///     ]
 /// );
 /// ```
-pub fn pieces<'t>(left: &'t str, right: &'t str, context: usize) -> Vec<Piece<'t>> {
+pub fn pieces<'t>(left: &'t str, right: &'t str, context: usize) -> Vec<DiffPiece<'t>> {
     let lines = |text: &'t str| text.lines().collect::<Vec<_>>();
     let (left, right) = (lines(left), lines(right));
     let ops = capture_diff_slices(Algorithm::Myers, &left, &right);
-    let mut pieces: Vec<Piece> = Vec::new();
+    let mut pieces: Vec<DiffPiece> = Vec::new();
     for (at, op) in ops.iter().enumerate() {
         let (tag, old, new) = op.as_tag_tuple();
         if tag != DiffTag::Equal {
             match pieces.last_mut() {
-                Some(Piece::Changed { left: before, right: after }) => {
+                Some(DiffPiece::Changed { left: before, right: after }) => {
                     before.extend(&left[old]);
                     after.extend(&right[new]);
                 }
-                _ => pieces.push(Piece::Changed { left: left[old].to_vec(), right: right[new].to_vec() }),
+                _ => pieces.push(DiffPiece::Changed { left: left[old].to_vec(), right: right[new].to_vec() }),
             }
             continue;
         }
@@ -62,16 +62,16 @@ pub fn pieces<'t>(left: &'t str, right: &'t str, context: usize) -> Vec<Piece<'t
         let (shown, rest) = same.split_at(head);
         let mut add = |lines: &[&'t str]| {
             if !lines.is_empty() {
-                pieces.push(Piece::Same(lines.to_vec()));
+                pieces.push(DiffPiece::Same(lines.to_vec()));
             }
         };
         if skipped == 0 {
             add(same);
         } else {
             add(shown);
-            pieces.push(Piece::Skipped(skipped));
+            pieces.push(DiffPiece::Skipped(skipped));
             if tail > 0 {
-                pieces.push(Piece::Same(rest[skipped..].to_vec()));
+                pieces.push(DiffPiece::Same(rest[skipped..].to_vec()));
             }
         }
     }
@@ -88,10 +88,10 @@ mod tests {
     fn changes_stand_in_their_context_and_the_rest_is_counted() {
         let left = "a\nb\nc\nd\ne\nf\ng";
         let right = "a\nb\nc\nX\nY\ne\nf\ng";
-        let changed = Piece::Changed { left: vec!["d"], right: vec!["X", "Y"] };
-        let (before, after) = (Piece::Same(vec!["c"]), Piece::Same(vec!["e"]));
-        assert_eq!(pieces(left, right, 1), [Piece::Skipped(2), before, changed, after, Piece::Skipped(2)]);
-        assert_eq!(pieces(left, left, 1), [Piece::Skipped(7)]);
+        let changed = DiffPiece::Changed { left: vec!["d"], right: vec!["X", "Y"] };
+        let (before, after) = (DiffPiece::Same(vec!["c"]), DiffPiece::Same(vec!["e"]));
+        assert_eq!(pieces(left, right, 1), [DiffPiece::Skipped(2), before, changed, after, DiffPiece::Skipped(2)]);
+        assert_eq!(pieces(left, left, 1), [DiffPiece::Skipped(7)]);
         assert_eq!(pieces("", "", 1), []);
     }
 
@@ -101,17 +101,17 @@ mod tests {
             let (mut old, mut new) = (Vec::new(), Vec::new());
             for piece in pieces(&left, &right, usize::MAX) {
                 match piece {
-                    Piece::Same(lines) => {
+                    DiffPiece::Same(lines) => {
                         old.extend(lines.clone());
                         new.extend(lines);
                     }
-                    Piece::Changed { left, right } => {
+                    DiffPiece::Changed { left, right } => {
                         old.extend(left);
                         new.extend(right);
                     }
                     // Equal texts have no change, so all lines are skipped. A final line break
                     // makes no difference to the lines.
-                    Piece::Skipped(lines) => {
+                    DiffPiece::Skipped(lines) => {
                         prop_assert!(left.lines().eq(right.lines()));
                         prop_assert_eq!(lines, left.lines().count());
                         return Ok(());

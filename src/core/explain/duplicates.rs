@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::diff::Piece;
+use super::diff::DiffPiece;
 use super::{difference, printable};
-use crate::minhash::bands::Bands;
+use crate::minhash::bands::BandLayout;
 use crate::minhash::resemblance::Threshold;
 use crate::minhash::shingles::{Shingles, Shingling};
 use crate::minhash::signature::Permutations;
@@ -15,7 +15,7 @@ use crate::minhash::signature::Permutations;
 #[derive(Debug, Serialize)]
 pub struct Duplicates<'t> {
     /// The two records, in the order of the request.
-    pub records: [Side; 2],
+    pub records: [RecordSide; 2],
     /// True if one record stays for both.
     pub together: bool,
     /// Reasons why they are together or apart; the first reason decides.
@@ -23,14 +23,14 @@ pub struct Duplicates<'t> {
     /// True if the texts are equal, byte for byte.
     pub same_text: bool,
     /// Comparison of their shingles; `None` if the run removed exact copies only.
-    pub minhash: Option<Comparison>,
+    pub minhash: Option<ShingleComparison>,
     /// Difference of the texts, line by line.
-    pub diff: Vec<Piece<'t>>,
+    pub diff: Vec<DiffPiece<'t>>,
 }
 
 /// Name and place of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Name {
+pub struct RecordName {
     /// Id of the record.
     pub id: String,
     /// File that contains the record.
@@ -39,9 +39,9 @@ pub struct Name {
     pub row: u64,
 }
 
-impl std::fmt::Display for Name {
+impl std::fmt::Display for RecordName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Name { id, file, row } = self;
+        let RecordName { id, file, row } = self;
         f.write_str(id)?;
         match *id == format!("{file}:{row}") {
             true => Ok(()),
@@ -52,32 +52,32 @@ impl std::fmt::Display for Name {
 
 /// One of the two records.
 #[derive(Debug, Clone, Serialize)]
-pub struct Side {
+pub struct RecordSide {
     /// Name of the record.
     #[serde(flatten)]
-    pub name: Name,
+    pub name: RecordName,
     /// True if it is a record of `--against`, which is never removed.
     pub is_against: bool,
     /// Length of the text, in bytes.
     pub text_bytes: u64,
     /// Removal of the record; `None` if it is kept.
-    pub removed: Option<Removed>,
+    pub removed: Option<RemovedRow>,
     /// Number of records in its cluster: the kept one and those that are removed in its favour.
     pub cluster: u64,
 }
 
-impl Side {
+impl RecordSide {
     /// Returns the name of the record that stays for this one.
-    fn kept(&self) -> &Name {
+    fn kept(&self) -> &RecordName {
         self.removed.as_ref().map_or(&self.name, |removed| &removed.kept)
     }
 }
 
 /// A row of the table `removed`.
 #[derive(Debug, Clone, Serialize)]
-pub struct Removed {
+pub struct RemovedRow {
     /// Record that stays in its place.
-    pub kept: Name,
+    pub kept: RecordName,
     /// Reason: `exact`, `near` or `against`.
     pub why: String,
     /// Resemblance of the two records.
@@ -86,18 +86,18 @@ pub struct Removed {
 
 /// Settings by which near-duplicates were found.
 #[derive(Debug, Clone, Copy)]
-pub struct Method {
+pub struct DuplicateMethod {
     /// Shingles by which texts are compared.
     pub shingling: Shingling,
     /// Minimum resemblance of near-duplicates.
     pub threshold: f64,
     /// Bands that propose candidates.
-    pub bands: Bands,
+    pub bands: BandLayout,
 }
 
 /// Comparison of two texts by their shingles.
 #[derive(Debug, Serialize)]
-pub struct Comparison {
+pub struct ShingleComparison {
     /// Unit and length of the shingles.
     pub shingle: String,
     /// Number of distinct shingles of each text.
@@ -120,7 +120,7 @@ pub struct Comparison {
     pub found: f64,
 }
 
-impl Method {
+impl DuplicateMethod {
     /// Compares two texts.
     ///
     /// # Examples
@@ -136,8 +136,8 @@ impl Method {
     /// assert_eq!((comparison.shared, comparison.resemblance), (2, 0.5));
     /// assert!(comparison.suffices);
     /// ```
-    pub fn compare(&self, left: &str, right: &str) -> Comparison {
-        let Method { shingling, threshold, bands } = *self;
+    pub fn compare(&self, left: &str, right: &str) -> ShingleComparison {
+        let DuplicateMethod { shingling, threshold, bands } = *self;
         let mut shingles = Shingles::new(shingling);
         let sets = [left, right].map(|text| shingles.of(text).to_vec());
         let permutations = Permutations::new(bands.permutations());
@@ -151,7 +151,7 @@ impl Method {
         let resemblance = shared as f64 / either.max(1) as f64;
         let is_compared = !sets[0].is_empty() && !sets[1].is_empty();
         let agreeing = keys[0].iter().zip(&keys[1]).filter(|(x, y)| x == y && is_compared).count();
-        Comparison {
+        ShingleComparison {
             shingle: shingling.to_string(),
             shingles: [0, 1].map(|side| sets[side].len() as u64),
             shared: shared as u64,
@@ -169,11 +169,11 @@ impl Method {
 /// Draws conclusions from the rows and the texts of two records. `to_kept` has, for each of them
 /// that is removed, the resemblance of the other record to the record that stays for it.
 pub fn conclude<'t>(
-    records: [Side; 2],
+    records: [RecordSide; 2],
     texts: [&str; 2],
-    method: Option<&Method>,
+    method: Option<&DuplicateMethod>,
     to_kept: [Option<f64>; 2],
-    diff: Vec<Piece<'t>>,
+    diff: Vec<DiffPiece<'t>>,
 ) -> Duplicates<'t> {
     let minhash = method.map(|method| method.compare(texts[0], texts[1]));
     let (same_text, together) = (texts[0] == texts[1], records[0].kept() == records[1].kept());
@@ -185,7 +185,7 @@ pub fn conclude<'t>(
 }
 
 /// Describes the resemblance of a removed record to the record that stays.
-fn likeness(removed: &Removed) -> String {
+fn likeness(removed: &RemovedRow) -> String {
     match (&*removed.why, removed.similarity) {
         ("exact", _) => "which has the same text, byte for byte".into(),
         ("against", similarity) => format!("a record of --against that it resembles by {similarity:.3}"),
@@ -193,9 +193,9 @@ fn likeness(removed: &Removed) -> String {
     }
 }
 
-fn why_together(records: &[Side; 2]) -> Vec<String> {
+fn why_together(records: &[RecordSide; 2]) -> Vec<String> {
     let removed = ["A", "B"].into_iter().zip(records);
-    let line = |(letter, side): (&str, &Side)| {
+    let line = |(letter, side): (&str, &RecordSide)| {
         let removed = side.removed.as_ref()?;
         Some(format!("{letter} is removed in favour of {}, {}", removed.kept, likeness(removed)))
     };
@@ -203,9 +203,9 @@ fn why_together(records: &[Side; 2]) -> Vec<String> {
 }
 
 fn why_apart(
-    records: &[Side; 2],
+    records: &[RecordSide; 2],
     texts: [&str; 2],
-    minhash: Option<&Comparison>,
+    minhash: Option<&ShingleComparison>,
     to_kept: [Option<f64>; 2],
 ) -> Vec<String> {
     // The tests run from the most general reason to the most specific one, because the first reason
@@ -220,14 +220,14 @@ fn why_apart(
     if texts[0] == texts[1] {
         return vec![CHANGED.into()];
     }
-    let Some(said) = minhash else {
+    let Some(explanation) = minhash else {
         return vec!["their texts differ, and the run removed exact copies only (--by exact)".into()];
     };
-    let Comparison { resemblance, threshold, found, .. } = said;
-    if !said.suffices {
+    let ShingleComparison { resemblance, threshold, found, .. } = explanation;
+    if !explanation.suffices {
         return vec![format!("their resemblance is {resemblance:.3}, and {threshold} would do (--threshold)")];
     }
-    if said.agreeing == 0 {
+    if explanation.agreeing == 0 {
         return vec![format!(
             "their resemblance, {resemblance:.3}, would do, but no band of their signatures agrees, so they were not compared; \
              {:.2} % of such pairs are, more with more --bands of fewer --rows",
@@ -255,11 +255,11 @@ fn why_apart(
 }
 
 /// Formats the explanation for people, with at most `limit` lines of difference.
-pub fn tell(said: &Duplicates<'_>, limit: usize) -> String {
+pub fn describe(explanation: &Duplicates<'_>, limit: usize) -> String {
     let mut out = String::new();
     let mut line = |text: &str| printable(&mut out, text);
     // The reasons and the difference refer to the records by these letters.
-    for (letter, side) in ["A", "B"].into_iter().zip(&said.records) {
+    for (letter, side) in ["A", "B"].into_iter().zip(&explanation.records) {
         line(&format!("{letter}  {}", side.name));
         let mut about = format!("   {} bytes of text", side.text_bytes);
         if side.is_against {
@@ -274,12 +274,12 @@ pub fn tell(said: &Duplicates<'_>, limit: usize) -> String {
         }
         line(&about);
     }
-    line(if said.together { "TOGETHER in one cluster of duplicates:" } else { "APART:" });
-    said.reasons.iter().for_each(|reason| line(&format!("  {reason}")));
+    line(if explanation.together { "TOGETHER in one cluster of duplicates:" } else { "APART:" });
+    explanation.reasons.iter().for_each(|reason| line(&format!("  {reason}")));
     line("BY MEASURE:");
-    line(&format!("  exact: {}", if said.same_text { "the same text" } else { "not the same text" }));
+    line(&format!("  exact: {}", if explanation.same_text { "the same text" } else { "not the same text" }));
     // The measured values are printed with their thresholds, so that near misses are visible.
-    match &said.minhash {
+    match &explanation.minhash {
         None => line("  minhash: not used by the run"),
         Some(of) => {
             let [a, b] = of.shingles;
@@ -297,7 +297,7 @@ pub fn tell(said: &Duplicates<'_>, limit: usize) -> String {
         }
     }
     line("DIFFERENCE, A - and B +:");
-    difference(&said.diff, limit, line);
+    difference(&explanation.diff, limit, line);
     out
 }
 
@@ -309,33 +309,39 @@ mod tests {
 
     use super::*;
 
-    fn name(row: u64) -> Name {
-        Name { id: format!("r{row}"), file: "f.jsonl".into(), row }
+    fn name(row: u64) -> RecordName {
+        RecordName { id: format!("r{row}"), file: "f.jsonl".into(), row }
     }
 
-    fn side(row: u64, removed: Option<(u64, &str, f64)>) -> Side {
-        let removed = removed.map(|(kept, why, similarity)| Removed { kept: name(kept), why: why.into(), similarity });
-        Side { name: name(row), is_against: false, text_bytes: 9, removed, cluster: 2 }
+    fn side(row: u64, removed: Option<(u64, &str, f64)>) -> RecordSide {
+        let removed =
+            removed.map(|(kept, why, similarity)| RemovedRow { kept: name(kept), why: why.into(), similarity });
+        RecordSide { name: name(row), is_against: false, text_bytes: 9, removed, cluster: 2 }
     }
 
-    const METHOD: Method =
-        Method { shingling: Shingling::Words(1), threshold: 0.5, bands: Bands { bands: 64, rows: 1 } };
+    const METHOD: DuplicateMethod =
+        DuplicateMethod { shingling: Shingling::Words(1), threshold: 0.5, bands: BandLayout { bands: 64, rows: 1 } };
 
-    fn reason(records: [Side; 2], texts: [&str; 2], method: Option<&Method>, to_kept: [Option<f64>; 2]) -> String {
+    fn reason(
+        records: [RecordSide; 2],
+        texts: [&str; 2],
+        method: Option<&DuplicateMethod>,
+        to_kept: [Option<f64>; 2],
+    ) -> String {
         conclude(records, texts, method, to_kept, Vec::new()).reasons.remove(0)
     }
 
     #[test]
     fn each_reason_is_given_where_it_decides() {
         let (kept, other) = (side(0, None), side(1, None));
-        let of = |texts: [&str; 2], method: Option<&Method>| {
+        let of = |texts: [&str; 2], method: Option<&DuplicateMethod>| {
             reason([kept.clone(), other.clone()], texts, method, [None, None])
         };
         assert!(of(["a b c", "x y z"], Some(&METHOD)).starts_with("their resemblance is 0.000, and 0.5 would do"));
         assert!(of(["a b", " "], Some(&METHOD)).starts_with("a text of white space only"));
         assert!(of(["a b", "a c"], None).contains("--by exact"));
         assert!(of(["a b c d", "a b c e"], Some(&METHOD)).starts_with("today they would be"));
-        let few = Method { bands: Bands { bands: 1, rows: 60 }, ..METHOD };
+        let few = DuplicateMethod { bands: BandLayout { bands: 1, rows: 60 }, ..METHOD };
         assert!(of(["a b c d", "a b c e"], Some(&few)).contains("no band of their signatures agrees"));
 
         let near = side(2, Some((0, "near", 0.75)));
@@ -354,31 +360,31 @@ mod tests {
     fn people_read_places_likeness_and_difference() {
         let records = [side(0, None), side(2, Some((0, "exact", 1.0)))];
         let diff = super::super::diff::pieces("a\u{1b}", "b", 2);
-        let told = tell(&conclude(records, ["a b", "a b"], Some(&METHOD), [None, None], diff), 1);
+        let message = describe(&conclude(records, ["a b", "a b"], Some(&METHOD), [None, None], diff), 1);
         assert!(
-            told.starts_with("A  r0 (f.jsonl:0)\n   9 bytes of text; kept; in a cluster of 2 records\nB  r2"),
-            "{told}"
+            message.starts_with("A  r0 (f.jsonl:0)\n   9 bytes of text; kept; in a cluster of 2 records\nB  r2"),
+            "{message}"
         );
         assert!(
-            told.contains(
+            message.contains(
                 "TOGETHER in one cluster of duplicates:\n  B is removed in favour of r0 (f.jsonl:0), which has"
             )
         );
-        assert!(told.contains("minhash: 2 of 2 and 2 shingles (words:1) shared: resemblance 1.000, 0.5 would do\n"));
-        assert!(told.ends_with("- a\u{fffd}\n  ... and 1 more (--limit)\n"), "{told}");
+        assert!(message.contains("minhash: 2 of 2 and 2 shingles (words:1) shared: resemblance 1.000, 0.5 would do\n"));
+        assert!(message.ends_with("- a\u{fffd}\n  ... and 1 more (--limit)\n"), "{message}");
     }
 
     proptest! {
         #[test]
         fn a_comparison_is_that_of_the_sets(left in "([a-e] ){0,9}", right in "([a-e] ){0,9}") {
-            let said = METHOD.compare(&left, &right);
+            let explanation = METHOD.compare(&left, &right);
             let (x, y): (BTreeSet<&str>, BTreeSet<&str>) = (left.split_whitespace().collect(), right.split_whitespace().collect());
             let (shared, either) = (x.intersection(&y).count(), x.union(&y).count());
-            prop_assert_eq!((said.shared, said.shingles), (shared as u64, [x.len() as u64, y.len() as u64]));
-            prop_assert_eq!(said.suffices, shared > 0 && 2 * shared >= either);
+            prop_assert_eq!((explanation.shared, explanation.shingles), (shared as u64, [x.len() as u64, y.len() as u64]));
+            prop_assert_eq!(explanation.suffices, shared > 0 && 2 * shared >= either);
             // With one row a band, signatures agree wherever the smallest element is shared.
-            prop_assert!(said.agreeing <= 64 && (shared > 0 || said.agreeing == 0));
-            prop_assert!(said.resemblance < 1.0 || said.agreeing == 64);
+            prop_assert!(explanation.agreeing <= 64 && (shared > 0 || explanation.agreeing == 0));
+            prop_assert!(explanation.resemblance < 1.0 || explanation.agreeing == 64);
         }
     }
 }

@@ -8,11 +8,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::overlap::filter::{Verdict, judge};
-use crate::overlap::guard::{Match, best_on_each_host};
+use crate::overlap::filter::{ChunkVerdict, judge};
+use crate::overlap::guard::{GuardedMatch, best_on_each_host};
 use crate::overlap::{FPrintDocId, is_pairwise_similar};
 use webtwin_base::ids::{FPrint, HostId, Page};
-use webtwin_job::Overlap;
+use webtwin_job::OverlapSettings;
 
 /// Evidence about two pages in the fingerprints of some pages.
 ///
@@ -35,19 +35,24 @@ use webtwin_job::Overlap;
 /// assert_eq!(evidence.shared(Page(0), Page(1)), 1);
 /// ```
 #[derive(Debug)]
-pub struct Evidence {
+pub struct PairEvidence {
     /// Chunks of each page that count, ascending.
     counting: Vec<Vec<FPrint>>,
     /// Verdict on every chunk of the two pages, and the number of known pages that have it.
-    verdicts: HashMap<FPrint, (Verdict, u32)>,
+    verdicts: HashMap<FPrint, (ChunkVerdict, u32)>,
 }
 
-impl Evidence {
+impl PairEvidence {
     /// Evaluates the rows of `FPrint-DocID`, and sorts them. `hosts[doc]` is the host of a page;
     /// `asked` are the two pages.
-    pub fn new(table: &mut [FPrintDocId], hosts: &[HostId], asked: [Page; 2], settings: &Overlap) -> Evidence {
+    pub fn new(
+        table: &mut [FPrintDocId],
+        hosts: &[HostId],
+        asked: [Page; 2],
+        settings: &OverlapSettings,
+    ) -> PairEvidence {
         table.sort_unstable_by_key(FPrintDocId::key);
-        let mut evidence = Evidence { counting: vec![Vec::new(); hosts.len()], verdicts: HashMap::new() };
+        let mut evidence = PairEvidence { counting: vec![Vec::new(); hosts.len()], verdicts: HashMap::new() };
         let mut scratch = Vec::new();
         for run in table.chunk_by(|x, y| x.fprint() == y.fprint()) {
             let docs: Vec<Page> = run.iter().map(|row| row.doc).collect();
@@ -55,7 +60,7 @@ impl Evidence {
             if asked.iter().any(|page| docs.contains(page)) {
                 evidence.verdicts.insert(run[0].fprint(), (verdict, docs.len() as u32));
             }
-            if verdict == Verdict::Counts {
+            if verdict == ChunkVerdict::Counts {
                 docs.iter().for_each(|&doc| evidence.counting[doc].push(run[0].fprint()));
             }
         }
@@ -64,7 +69,7 @@ impl Evidence {
 
     /// Returns the verdict on a chunk of one of the two pages, and the number of known pages that
     /// have it.
-    pub fn verdict(&self, chunk: FPrint) -> Option<(Verdict, u32)> {
+    pub fn verdict(&self, chunk: FPrint) -> Option<(ChunkVerdict, u32)> {
         self.verdicts.get(&chunk).copied()
     }
 
@@ -88,16 +93,16 @@ impl Evidence {
         to: Page,
         rivals: impl Iterator<Item = Page>,
         hosts: &[HostId],
-        settings: &Overlap,
-    ) -> Vec<Match> {
+        settings: &OverlapSettings,
+    ) -> Vec<GuardedMatch> {
         let of_from: HashSet<FPrint> = self.counting[from].iter().copied().collect();
         let matching = |rival: Page| {
             let shared = self.counting[rival].iter().filter(|chunk| of_from.contains(chunk)).count() as u32;
             let larger = self.chunks(from).max(self.chunks(rival));
             let similar = is_pairwise_similar(shared, self.chunks(from), self.chunks(rival), settings);
-            similar.then_some(Match { from, host: hosts[rival], to: rival, shared, larger })
+            similar.then_some(GuardedMatch { from, host: hosts[rival], to: rival, shared, larger })
         };
-        let mut matches: Vec<Match> = rivals.filter(|&rival| rival != from).filter_map(matching).collect();
+        let mut matches: Vec<GuardedMatch> = rivals.filter(|&rival| rival != from).filter_map(matching).collect();
         let mut best = Vec::new();
         best_on_each_host(&mut matches, |page| hosts[page], |spoken_for| best.push(*spoken_for));
         if best.iter().any(|of| of.to == to) {
@@ -126,7 +131,7 @@ impl Evidence {
 /// // All nine chunks of the smaller page are fewer than a third of the larger one's.
 /// assert_eq!(needed([9, 30], &third), None);
 /// ```
-pub fn needed(chunks: [u32; 2], settings: &Overlap) -> Option<u32> {
+pub fn needed(chunks: [u32; 2], settings: &OverlapSettings) -> Option<u32> {
     (1..=chunks[0].min(chunks[1])).find(|&shared| is_pairwise_similar(shared, chunks[0], chunks[1], settings))
 }
 
@@ -157,14 +162,14 @@ mod tests {
             mutual: bool,
         ) {
             let guard = if mutual { Guard::MutualBest } else { Guard::None };
-            let settings = Overlap { template_pages, max_documents: 5, guard, ..Job::default().overlap };
+            let settings = OverlapSettings { template_pages, max_documents: 5, guard, ..Job::default().overlap };
             let hosts = &on[..pages.len()];
             let mut rows = table(&pages);
             let pairs = similar_pairs(&rows, hosts, &[], &settings);
             let all = || Page::first(pages.len());
             for a in all() {
                 for b in all().filter(|&b| b > a) {
-                    let evidence = Evidence::new(&mut rows, hosts, [a, b], &settings);
+                    let evidence = PairEvidence::new(&mut rows, hosts, [a, b], &settings);
                     let (shared, chunks) = (evidence.shared(a, b), [evidence.chunks(a), evidence.chunks(b)]);
                     let suffices = needed(chunks, &settings).is_some_and(|needed| shared >= needed);
                     let beaten = |from, to| mutual && !evidence.better(from, to, all(), hosts, &settings).is_empty();

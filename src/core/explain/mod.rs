@@ -4,7 +4,7 @@
 //! [`evidence`] evaluates chunks and rivals, [`chain`] finds the pairs that joined two pages, and
 //! [`diff`] computes the difference of their texts, either of two pages or, with [`captures`], of
 //! one page in two crawls. An [`Explanation`] combines all results with conclusions in words;
-//! [`tell`] formats it for people.
+//! [`describe`] formats it for people.
 
 pub mod broken_lines;
 pub mod captures;
@@ -17,33 +17,33 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use diff::Piece;
+use diff::DiffPiece;
 use webtwin_base::ids::DocId;
 
 /// Explanation of the relation of two pages in a run.
 #[derive(Debug, Serialize)]
 pub struct Explanation<'t> {
     /// The two pages, in the order of the request.
-    pub pages: [Side; 2],
+    pub pages: [PageSide; 2],
     /// True if the pages are in one trivial cluster.
     pub together: bool,
     /// Reasons why they are together or apart; the first reason decides.
     pub reasons: Vec<String>,
     /// Pairs that joined the pages, in path order; empty if they are apart.
-    pub chain: Vec<Step>,
+    pub chain: Vec<ChainStep>,
     /// Comparison by shared chunks.
-    pub overlap: OverlapSays,
+    pub overlap: OverlapEvidence,
     /// Comparison by simhashes.
-    pub hamming: HammingSays,
+    pub hamming: HammingEvidence,
     /// Chunks on both pages, in the order of the first page.
     pub shared_chunks: Vec<SharedChunk>,
     /// Difference of the texts, line by line.
-    pub diff: Vec<Piece<'t>>,
+    pub diff: Vec<DiffPiece<'t>>,
 }
 
 /// One of the two pages.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Side {
+pub struct PageSide {
     /// Canonical URL of the page.
     pub url: String,
     /// Id of the page.
@@ -69,7 +69,7 @@ fn cluster_as_text<S: serde::Serializer>(of: &Option<(DocId, usize)>, to: S) -> 
 
 /// A pair of the run, as a step of the chain.
 #[derive(Debug, Serialize)]
-pub struct Step {
+pub struct ChainStep {
     /// URLs of the two pages.
     pub pages: [String; 2],
     /// Value of the column `measure` in the table `pairs`.
@@ -91,7 +91,7 @@ pub enum Knowledge {
 
 /// Comparison of the two pages by shared chunks.
 #[derive(Debug, Serialize)]
-pub struct OverlapSays {
+pub struct OverlapEvidence {
     /// True if the run made pairs by this measure.
     pub used: bool,
     /// True if the pages have the same whole text.
@@ -128,7 +128,7 @@ pub struct Rival {
 
 /// Comparison of the two pages by simhashes.
 #[derive(Debug, Serialize)]
-pub struct HammingSays {
+pub struct HammingEvidence {
     /// True if the run made pairs by this measure.
     pub used: bool,
     /// Number of differing bits, if both pages have a simhash.
@@ -156,17 +156,17 @@ pub const TOO_FEW: &str = "and all of the smaller page's would not do";
 
 /// Formats the difference of two texts, at most `limit` lines, and passes each line to
 /// `line`.
-fn difference(diff: &[Piece<'_>], limit: usize, mut line: impl FnMut(&str)) {
+fn difference(diff: &[DiffPiece<'_>], limit: usize, mut line: impl FnMut(&str)) {
     let mut lines: Vec<String> = Vec::new();
     for piece in diff {
         let mut add = |mark: char, text: &[&str]| lines.extend(text.iter().map(|text| format!("{mark} {text}")));
         match piece {
-            Piece::Same(same) => add(' ', same),
-            Piece::Changed { left, right } => {
+            DiffPiece::Same(same) => add(' ', same),
+            DiffPiece::Changed { left, right } => {
                 add('-', left);
                 add('+', right);
             }
-            Piece::Skipped(skipped) => lines.push(format!("  ({skipped} lines of both)")),
+            DiffPiece::Skipped(skipped) => lines.push(format!("  ({skipped} lines of both)")),
         }
     }
     lines.iter().take(limit).for_each(|text| line(text));
@@ -183,10 +183,10 @@ fn printable(out: &mut String, text: &str) {
 }
 
 /// Formats the explanation for people, with at most `limit` chunks and `limit` lines of difference.
-pub fn tell(said: &Explanation<'_>, limit: usize) -> String {
+pub fn describe(explanation: &Explanation<'_>, limit: usize) -> String {
     let mut out = String::new();
     let mut line = |text: &str| printable(&mut out, text);
-    for (name, side) in ["A", "B"].into_iter().zip(&said.pages) {
+    for (name, side) in ["A", "B"].into_iter().zip(&explanation.pages) {
         line(&format!("{name}  {}", side.url));
         let mut about = format!("   {} bytes of text", side.text_bytes);
         if let Some(url) = &side.copy_of {
@@ -200,9 +200,9 @@ pub fn tell(said: &Explanation<'_>, limit: usize) -> String {
             line(&format!("   in a collection of {pages} pages at {root}"));
         }
     }
-    line(if said.together { "TOGETHER in one trivial cluster:" } else { "APART:" });
-    said.reasons.iter().for_each(|reason| line(&format!("  {reason}")));
-    for (at, Step { pages: [a, b], measure, value }) in said.chain.iter().enumerate() {
+    line(if explanation.together { "TOGETHER in one trivial cluster:" } else { "APART:" });
+    explanation.reasons.iter().for_each(|reason| line(&format!("  {reason}")));
+    for (at, ChainStep { pages: [a, b], measure, value }) in explanation.chain.iter().enumerate() {
         line(&format!("  {}. {measure} {value}: {a} and {b}", at + 1));
         // The values of views and context are resemblances rather than F, so they need an
         // explanation.
@@ -224,7 +224,7 @@ pub fn tell(said: &Explanation<'_>, limit: usize) -> String {
     }
 
     let not_used = |used: bool| if used { "" } else { " (the run made no pairs by it)" };
-    let overlap = &said.overlap;
+    let overlap = &explanation.overlap;
     line("BY MEASURE:");
     line(&format!(
         "  exact: {}",
@@ -248,20 +248,20 @@ pub fn tell(said: &Explanation<'_>, limit: usize) -> String {
             "    as far as the pages of the two hosts tell; --read-crawl, or output.fprint_docid in the run, tells for sure",
         );
     }
-    let distance = said.hamming.distance.map_or("no two simhashes".into(), |bits| format!("{bits} bits"));
-    line(&format!("  hamming: {distance}, k = {}{}", said.hamming.k, not_used(said.hamming.used)));
+    let distance = explanation.hamming.distance.map_or("no two simhashes".into(), |bits| format!("{bits} bits"));
+    line(&format!("  hamming: {distance}, k = {}{}", explanation.hamming.k, not_used(explanation.hamming.used)));
 
-    line(&format!("CHUNKS ON BOTH: {}", said.shared_chunks.len()));
-    for chunk in said.shared_chunks.iter().take(limit) {
+    line(&format!("CHUNKS ON BOTH: {}", explanation.shared_chunks.len()));
+    for chunk in explanation.shared_chunks.iter().take(limit) {
         // Chunks can be long, and their beginning suffices to identify them.
         let text: String = chunk.text.chars().take(100).collect();
         line(&format!("  {:<8} on {:>5} pages  {}", chunk.verdict, chunk.pages, text.replace('\n', " | ")));
     }
-    if said.shared_chunks.len() > limit {
-        line(&format!("  ... and {} more (--limit)", said.shared_chunks.len() - limit));
+    if explanation.shared_chunks.len() > limit {
+        line(&format!("  ... and {} more (--limit)", explanation.shared_chunks.len() - limit));
     }
 
     line("DIFFERENCE, A - and B +:");
-    difference(&said.diff, limit, line);
+    difference(&explanation.diff, limit, line);
     out
 }

@@ -33,7 +33,7 @@ pub fn checks_bytes(bytes: u64) -> u64 {
 
 /// A section of a file, with a record of the blocks that were verified. Threads may share it.
 #[derive(Debug)]
-pub struct Checked {
+pub struct CheckedSection {
     span: Range<usize>,
     /// Range of the section's checksums in the file.
     checks: Range<usize>,
@@ -43,16 +43,16 @@ pub struct Checked {
     good: Box<[AtomicU64]>,
 }
 
-impl Checked {
+impl CheckedSection {
     /// Describes the sections at `spans`, which follow each other, with checksums at `checks`.
     /// Returns `None` if there are too few or too many checksums.
-    pub fn sections<const N: usize>(spans: [Range<usize>; N], checks: Range<usize>) -> Option<[Checked; N]> {
+    pub fn sections<const N: usize>(spans: [Range<usize>; N], checks: Range<usize>) -> Option<[CheckedSection; N]> {
         let mut next = checks.start;
         let sections = spans.map(|span| {
             let start = next;
             next += checks_bytes(span.len() as u64) as usize;
             let good = (0..span.len().div_ceil(BLOCK).div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
-            Checked { span, checks: start..next, whole: AtomicBool::new(false), good }
+            CheckedSection { span, checks: start..next, whole: AtomicBool::new(false), good }
         });
         (next == checks.end).then_some(sections)
     }
@@ -114,9 +114,9 @@ mod tests {
             let checks = checks(&[&one, &two]);
             let (a, b) = (checks.len(), checks.len() + one.len());
             let spans = [a..b, b..b + two.len()];
-            prop_assert!(Checked::sections(spans.clone(), 0..a + 1).is_none());
+            prop_assert!(CheckedSection::sections(spans.clone(), 0..a + 1).is_none());
             let written = [checks, one, two].concat();
-            let sections = Checked::sections(spans.clone(), 0..a).unwrap();
+            let sections = CheckedSection::sections(spans.clone(), 0..a).unwrap();
             let mut file = written.clone();
             if a < file.len() {
                 flips.iter().for_each(|flip| file[a + flip.index(written.len() - a)] ^= 0x10);

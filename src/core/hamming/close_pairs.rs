@@ -28,19 +28,19 @@ const MOVE_NS: f64 = 3.0;
 const COMPARE_NS: f64 = 0.5;
 
 /// An item that has a fingerprint.
-pub trait Item: Copy {
+pub trait FingerprintItem: Copy {
     /// Returns the fingerprint of the item.
     fn fingerprint(&self) -> u64;
 }
 
-impl Item for u64 {
+impl FingerprintItem for u64 {
     fn fingerprint(&self) -> u64 {
         *self
     }
 }
 
 /// A fingerprint and its number.
-impl Item for (u64, u32) {
+impl FingerprintItem for (u64, u32) {
     fn fingerprint(&self) -> u64 {
         self.0
     }
@@ -49,21 +49,21 @@ impl Item for (u64, u32) {
 /// A fingerprint and its number in the format that workers exchange: 12 bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-pub struct Numbered {
+pub struct NumberedFingerprint {
     high: u32,
     low: u32,
     /// Number of the fingerprint.
     pub number: u32,
 }
 
-impl Numbered {
+impl NumberedFingerprint {
     /// Creates an item from a fingerprint and its number.
-    pub fn new(fingerprint: u64, number: u32) -> Numbered {
-        Numbered { high: (fingerprint >> 32) as u32, low: fingerprint as u32, number }
+    pub fn new(fingerprint: u64, number: u32) -> NumberedFingerprint {
+        NumberedFingerprint { high: (fingerprint >> 32) as u32, low: fingerprint as u32, number }
     }
 }
 
-impl Item for Numbered {
+impl FingerprintItem for NumberedFingerprint {
     fn fingerprint(&self) -> u64 {
         u64::from(self.high) << 32 | u64::from(self.low)
     }
@@ -81,8 +81,9 @@ impl Item for Numbered {
 /// assert_eq!(within_k(&fingerprints, 3), [(0, 1, 3), (1, 2, 1)]);
 /// ```
 pub fn within_k(fingerprints: &[u64], k: u32) -> Vec<(u32, u32, u32)> {
-    let mut items: Vec<Numbered> = (0..).zip(fingerprints).map(|(n, value)| Numbered::new(*value, n)).collect();
-    let mut scratch = vec![Numbered::default(); items.len()];
+    let mut items: Vec<NumberedFingerprint> =
+        (0..).zip(fingerprints).map(|(n, value)| NumberedFingerprint::new(*value, n)).collect();
+    let mut scratch = vec![NumberedFingerprint::default(); items.len()];
     let mut pairs = Vec::new();
     Joiner::new(k, Level::best()).within(&mut items, &mut scratch, &mut |x, y, distance| {
         pairs.push((x.number.min(y.number), x.number.max(y.number), distance));
@@ -154,7 +155,12 @@ impl Joiner {
     /// # Cost
     /// Uniform fingerprints: 40 to 60 ns an item for 100 million, k = 3. Equal items are compared
     /// like all others. To keep the cost linear, pass each fingerprint once.
-    pub fn within<T: Item>(&mut self, items: &mut [T], scratch: &mut [T], sink: &mut impl FnMut(&T, &T, u32)) {
+    pub fn within<T: FingerprintItem>(
+        &mut self,
+        items: &mut [T],
+        scratch: &mut [T],
+        sink: &mut impl FnMut(&T, &T, u32),
+    ) {
         let n = items.len() as f64;
         let few = items.len() <= self.few;
         let Some(groups) = (!few).then(|| self.cheapest(varying(items), n, n / 2.0)).flatten() else {
@@ -181,7 +187,7 @@ impl Joiner {
 
     /// Finds pairs among the items of one part, which agree on a block, by the other blocks of the
     /// keys in the group.
-    fn within_part<T: Item>(
+    fn within_part<T: FingerprintItem>(
         &mut self,
         items: &mut [T],
         scratch: &mut [T],
@@ -214,7 +220,7 @@ impl Joiner {
 
     /// Finds the pairs of `items` that belong to the group `groups[place]`. All items that agree on
     /// the group's block must be in `items`. In all other respects it works as [`Joiner::within`].
-    pub fn within_group<T: Item>(
+    pub fn within_group<T: FingerprintItem>(
         &mut self,
         groups: &[KeyGroup],
         place: usize,
@@ -235,7 +241,7 @@ impl Joiner {
     }
 
     /// Finds pairs of one item of `left` and one of `right`, in the way of [`Joiner::within`].
-    pub fn across<T: Item>(
+    pub fn across<T: FingerprintItem>(
         &mut self,
         left: (&mut [T], &mut [T]),
         right: (&mut [T], &mut [T]),
@@ -291,7 +297,7 @@ impl Joiner {
 
     /// True if all pairs of the items agree on an excluded key. Few items are not tested, because
     /// comparing them is cheaper than the test.
-    fn comes_elsewhere<T: Item>(&self, items: &[T]) -> bool {
+    fn comes_elsewhere<T: FingerprintItem>(&self, items: &[T]) -> bool {
         if self.excluded.is_empty() || items.len() <= self.few {
             return false;
         }
@@ -299,7 +305,7 @@ impl Joiner {
         self.excluded.iter().any(|key| bits & key == 0)
     }
 
-    fn compare<T: Item>(&mut self, items: &[T], sink: &mut impl FnMut(&T, &T, u32)) {
+    fn compare<T: FingerprintItem>(&mut self, items: &[T], sink: &mut impl FnMut(&T, &T, u32)) {
         self.left.clear();
         self.left.extend(items.iter().map(T::fingerprint));
         within(self.level, &self.left, self.k, &mut self.pairs);
@@ -312,7 +318,7 @@ impl Joiner {
         }
     }
 
-    fn compare_across<T: Item>(&mut self, items: &[T], others: &[T], sink: &mut impl FnMut(&T, &T, u32)) {
+    fn compare_across<T: FingerprintItem>(&mut self, items: &[T], others: &[T], sink: &mut impl FnMut(&T, &T, u32)) {
         self.left.clear();
         self.left.extend(items.iter().map(T::fingerprint));
         self.right.clear();
@@ -332,7 +338,7 @@ impl Joiner {
 }
 
 /// Returns the bits in which some item differs from the first.
-fn varying<T: Item>(items: &[T]) -> u64 {
+fn varying<T: FingerprintItem>(items: &[T]) -> u64 {
     let first = items.first().map_or(0, T::fingerprint);
     items.iter().fold(0, |bits, item| bits | (item.fingerprint() ^ first))
 }
@@ -351,7 +357,13 @@ fn pass(key: u64, items: usize) -> (u64, u64) {
 /// Moves the items of `from` to `to`, with items of equal bits of `key` next to each other. Calls
 /// `visit` with each such bucket and a scratch of the same length. `visit` may reorder a bucket.
 /// Afterwards all items are in `to`.
-fn buckets<T: Item>(from: &mut [T], to: &mut [T], key: u64, level: Level, visit: &mut impl FnMut(&mut [T], &mut [T])) {
+fn buckets<T: FingerprintItem>(
+    from: &mut [T],
+    to: &mut [T],
+    key: u64,
+    level: Level,
+    visit: &mut impl FnMut(&mut [T], &mut [T]),
+) {
     if key == 0 || from.len() < 2 {
         visit(from, to);
         to.copy_from_slice(from);
@@ -373,7 +385,7 @@ fn buckets<T: Item>(from: &mut [T], to: &mut [T], key: u64, level: Level, visit:
 }
 
 /// Partitions two lists together: `visit` receives the buckets of both that have the same key.
-fn two_buckets<T: Item>(
+fn two_buckets<T: FingerprintItem>(
     one: (&mut [T], &mut [T]),
     two: (&mut [T], &mut [T]),
     key: u64,
@@ -411,7 +423,7 @@ fn two_buckets<T: Item>(
 
 /// Moves items from `from` to `to` in the order of their bits in `key`. Returns the end of each
 /// key's items.
-fn partition<T: Item>(from: &[T], to: &mut [T], key: u64, level: Level) -> Vec<usize> {
+fn partition<T: FingerprintItem>(from: &[T], to: &mut [T], key: u64, level: Level) -> Vec<usize> {
     let (mut values, mut keys) = ([0; GATHERED], [0; GATHERED]);
     let mut keys_of = |items: &[T], take: &mut dyn FnMut(&[u32])| {
         for some in items.chunks(GATHERED) {

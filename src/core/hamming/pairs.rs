@@ -52,7 +52,7 @@ impl SimhashDocId {
 
 /// Pages of a group on one host. Orders by host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Face {
+pub struct HostGroup {
     /// Host of the pages.
     pub host: HostId,
     /// The smallest of the pages.
@@ -60,18 +60,18 @@ pub struct Face {
 }
 
 /// Groups of pages with equal simhash, ascending by simhash.
-pub struct Groups {
+pub struct SimhashGroups {
     /// Simhash of each group.
     pub simhashes: Vec<SimHash>,
     /// Number of pages of each group.
     sizes: Vec<u32>,
     /// Faces of all groups, ascending by host within a group.
-    faces: Vec<Face>,
+    faces: Vec<HostGroup>,
     /// End of each group's faces in `faces`.
     ends: Vec<u32>,
 }
 
-impl Groups {
+impl SimhashGroups {
     /// Returns the number of pages of a group.
     pub fn size(&self, group: u32) -> u32 {
         self.sizes[group as usize]
@@ -83,7 +83,7 @@ impl Groups {
     }
 
     /// Returns the faces of a group: the smallest page on each host, ascending by host.
-    pub fn faces(&self, group: u32) -> &[Face] {
+    pub fn faces(&self, group: u32) -> &[HostGroup] {
         let start = group.checked_sub(1).map_or(0, |before| self.ends[before as usize]);
         &self.faces[start as usize..self.ends[group as usize] as usize]
     }
@@ -157,14 +157,14 @@ pub fn pair(x: Page, y: Page, value: u32) -> SimilarPair {
 
 /// Groups rows that are sorted by simhash, then page, and pairs every page with the smallest of its
 /// group.
-pub fn group(rows: &[SimhashDocId], hosts: &[HostId], pairs: &mut Vec<SimilarPair>) -> Groups {
-    let mut groups = Groups { simhashes: Vec::new(), sizes: Vec::new(), faces: Vec::new(), ends: Vec::new() };
+pub fn group(rows: &[SimhashDocId], hosts: &[HostId], pairs: &mut Vec<SimilarPair>) -> SimhashGroups {
+    let mut groups = SimhashGroups { simhashes: Vec::new(), sizes: Vec::new(), faces: Vec::new(), ends: Vec::new() };
     for pages in rows.chunk_by(|x, y| x.simhash() == y.simhash()) {
         groups.simhashes.push(pages[0].simhash());
         groups.sizes.push(pages.len() as u32);
         pairs.extend(pages[1..].iter().map(|page| pair(pages[0].doc, page.doc, 0)));
         let start = groups.faces.len();
-        groups.faces.extend(pages.iter().map(|row| Face { host: hosts[row.doc], page: row.doc }));
+        groups.faces.extend(pages.iter().map(|row| HostGroup { host: hosts[row.doc], page: row.doc }));
         let faces = &mut groups.faces[start..];
         faces.sort_unstable_by_key(|face| (face.host, face.page));
         let mut kept = 0;
@@ -182,7 +182,7 @@ pub fn group(rows: &[SimhashDocId], hosts: &[HostId], pairs: &mut Vec<SimilarPai
 
 /// Returns, for each near group, the page that `group` votes for, or `None` if it votes for none.
 /// `near` are all groups near `group`, as (distance, faces).
-pub fn spoken_for(groups: &Groups, group: u32, near: &[(u32, &[Face])]) -> Vec<Option<Page>> {
+pub fn spoken_for(groups: &SimhashGroups, group: u32, near: &[(u32, &[HostGroup])]) -> Vec<Option<Page>> {
     let home = groups.faces(group);
     let nearest = near.iter().map(|other| other.0).min().unwrap_or(0);
     let mut best: Vec<(HostId, u32)> =
@@ -194,7 +194,7 @@ pub fn spoken_for(groups: &Groups, group: u32, near: &[(u32, &[Face])]) -> Vec<O
         Ok(_) => groups.size(group) == 1 && distance == nearest,
         Err(_) => distance == best_on(host),
     };
-    let page = |(distance, faces): &(u32, &[Face])| {
+    let page = |(distance, faces): &(u32, &[HostGroup])| {
         faces.iter().filter(|face| speaks(face.host, *distance)).map(|face| face.page).min()
     };
     near.iter().map(page).collect()
@@ -202,7 +202,7 @@ pub fn spoken_for(groups: &Groups, group: u32, near: &[(u32, &[Face])]) -> Vec<O
 
 /// Appends, for every two near groups that vote for pages of each other, the pair of the smallest
 /// such pages.
-fn speak(groups: &Groups, near: &[(u32, u32, u32)], pairs: &mut Vec<SimilarPair>) {
+fn speak(groups: &SimhashGroups, near: &[(u32, u32, u32)], pairs: &mut Vec<SimilarPair>) {
     // Each pair of groups from the view of both: (from, to, distance).
     let mut views: Vec<[u32; 3]> = near.iter().flat_map(|&(x, y, d)| [[x, y, d], [y, x, d]]).collect();
     views.sort_unstable();
@@ -226,7 +226,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::overlap::guard::{Match, best_on_each_host};
+    use crate::overlap::guard::{GuardedMatch, best_on_each_host};
 
     /// Returns all pairs of pages within k, or with a guard only those that both pages vote for.
     fn all_pairs(rows: &[SimhashDocId], hosts: &[HostId], settings: &Hamming) -> Vec<(Page, Page)> {
@@ -235,7 +235,7 @@ mod tests {
         for x in rows {
             for y in rows.iter().filter(|y| y.doc != x.doc && distance(x, y) <= settings.k) {
                 let (host, shared) = (hosts[y.doc], 64 - distance(x, y));
-                matches.push(Match { from: x.doc, host, to: y.doc, shared, larger: 64 });
+                matches.push(GuardedMatch { from: x.doc, host, to: y.doc, shared, larger: 64 });
             }
         }
         let mut votes: BTreeSet<(Page, Page)> = matches.iter().map(|m| (m.from, m.to)).collect();

@@ -32,10 +32,10 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::checked::{Checked, checks, checks_bytes};
+use super::checked::{CheckedSection, checks, checks_bytes};
 use super::permutation::Permutation;
 use super::scan::{packed, prefetch, scan};
-use super::sections::{self, FileKind, Opened};
+use super::sections::{self, FileKind, SectionHead};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::read_at::Bytes;
 
@@ -59,7 +59,7 @@ const INTERPOLATIONS: u32 = 4;
 
 /// Description of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct About {
+pub struct TableHeader {
     /// Width of the fingerprints, in bits.
     pub f: u32,
     /// Bits that must be equal for two fingerprints to agree.
@@ -106,7 +106,7 @@ pub fn build(f: u32, key: u64, recipe: &str, mut fingerprints: Vec<u64>) -> Vec<
         directory.extend(rows.to_le_bytes());
     }
     drop(fingerprints);
-    let about = About { f, key, recipe: recipe.into(), rows: u64::from(rows), prefix_bits };
+    let about = TableHeader { f, key, recipe: recipe.into(), rows: u64::from(rows), prefix_bits };
     let checks = checks(&[&directory, &packed]);
     let head = sections::head(KIND, &about, &[&checks, &directory, &packed]);
     vec![head, checks, directory, packed]
@@ -143,7 +143,7 @@ impl Shape {
 pub(super) struct DamagedBlock(usize);
 
 /// Result of a step that read no damaged block.
-pub(super) type Good<T> = std::result::Result<T, DamagedBlock>;
+pub(super) type IntactResult<T> = std::result::Result<T, DamagedBlock>;
 
 /// A table over bytes that are in memory or mapped there.
 ///
@@ -162,10 +162,10 @@ pub(super) type Good<T> = std::result::Result<T, DamagedBlock>;
 #[derive(Debug)]
 pub struct PermutedTable<B> {
     bytes: B,
-    head: Opened<About>,
+    head: SectionHead<TableHeader>,
     permutation: Permutation,
-    directory: Checked,
-    rows: Checked,
+    directory: CheckedSection,
+    rows: CheckedSection,
     width: usize,
 }
 
@@ -177,8 +177,8 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     /// Returns [`webtwin_base::error::Error::Input`] if the bytes are not a table, have another
     /// format, or are truncated.
     pub fn open(name: &str, bytes: B) -> Result<PermutedTable<B>> {
-        let head: Opened<About> = Opened::open(KIND, name, &Bytes(bytes.as_ref()), SECTIONS)?;
-        let About { f, key, rows, prefix_bits, .. } = head.about;
+        let head: SectionHead<TableHeader> = SectionHead::open(KIND, name, &Bytes(bytes.as_ref()), SECTIONS)?;
+        let TableHeader { f, key, rows, prefix_bits, .. } = head.about;
         let span = |section| head.span(section).start as usize..head.span(section).end as usize;
         let (directory, rows_span) = (span(DIRECTORY), span(ROWS));
         let good = (1..=64).contains(&f)
@@ -187,7 +187,7 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
             && prefix_bits < f
             && directory.len() == 4 * ((1 << prefix_bits) + 1)
             && rows.checked_mul(u64::from((f - prefix_bits).div_ceil(8))) == Some(rows_span.len() as u64);
-        let sections = Checked::sections([directory, rows_span], span(CHECKS));
+        let sections = CheckedSection::sections([directory, rows_span], span(CHECKS));
         let Some([directory, rows]) = sections.filter(|_| good) else {
             return Err(head.damaged("its description contradicts itself"));
         };
@@ -197,7 +197,7 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     }
 
     /// Returns the description of the table.
-    pub fn about(&self) -> &About {
+    pub fn about(&self) -> &TableHeader {
         &self.head.about
     }
 
@@ -243,7 +243,7 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
 
     /// Verifies the blocks that contain the rows.
     #[inline]
-    fn check_rows(&self, rows: Range<usize>) -> Good<()> {
+    fn check_rows(&self, rows: Range<usize>) -> IntactResult<()> {
         let bytes = rows.start * self.width..rows.end * self.width;
         if self.rows.is_good(self.bytes.as_ref(), bytes) { Ok(()) } else { Err(DamagedBlock(ROWS)) }
     }
@@ -273,7 +273,7 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     /// # Errors
     /// Returns [`DamagedBlock`] if the directory entry is in a damaged block.
     #[inline]
-    pub(super) fn with_prefix(&self, permuted: u64) -> Good<Range<usize>> {
+    pub(super) fn with_prefix(&self, permuted: u64) -> IntactResult<Range<usize>> {
         let at = 4 * self.prefix(permuted);
         if !self.directory.is_good(self.bytes.as_ref(), at..at + 8) {
             return Err(DamagedBlock(DIRECTORY));
@@ -295,7 +295,7 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     /// # Errors
     /// Returns [`DamagedBlock`] if a row that is read is in a damaged block.
     #[inline]
-    pub(super) fn with_key(&self, permuted: u64, rows: Range<usize>) -> Good<Range<usize>> {
+    pub(super) fn with_key(&self, permuted: u64, rows: Range<usize>) -> IntactResult<Range<usize>> {
         let below = self.about().f - self.permutation.top_bits();
         if rows.len() <= FEW || below == self.low_bits() {
             return Ok(rows);
@@ -315,7 +315,7 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     ///
     /// # Errors
     /// Returns [`DamagedBlock`] if the rows are damaged; `found` is then unchanged.
-    pub(super) fn near(&self, permuted: u64, rows: Range<usize>, k: u32, found: &mut Vec<u64>) -> Good<()> {
+    pub(super) fn near(&self, permuted: u64, rows: Range<usize>, k: u32, found: &mut Vec<u64>) -> IntactResult<()> {
         self.check_rows(rows.clone())?;
         let mut near = Vec::new();
         scan(self.packed(), self.width, rows, self.low(permuted), k, &mut near);
@@ -329,7 +329,7 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     /// # Errors
     /// Returns [`DamagedBlock`] if the table is damaged where the fingerprint is searched.
     #[inline]
-    pub(super) fn place(&self, fingerprint: u64) -> Good<Option<usize>> {
+    pub(super) fn place(&self, fingerprint: u64) -> IntactResult<Option<usize>> {
         let permuted = self.permutation.apply(fingerprint);
         let rows = self.with_prefix(permuted)?;
         let row = self.first_not_below(self.low(permuted), rows.clone())?;
@@ -349,7 +349,7 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     ///
     /// # Cost
     /// A few steps if values are spread evenly, otherwise the logarithm of the number of rows.
-    fn first_not_below(&self, bound: u64, rows: Range<usize>) -> Good<usize> {
+    fn first_not_below(&self, bound: u64, rows: Range<usize>) -> IntactResult<usize> {
         // Rows before `from` are below the bound, rows from `until` are not; the values between are
         // within `least..=most`.
         let (mut from, mut until) = (rows.start, rows.end);

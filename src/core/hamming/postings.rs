@@ -14,19 +14,19 @@ use webtwin_base::ids::{DocId, SimHash};
 /// assert_eq!(postings.doc_ids(1), [10, 12]);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Postings {
+pub struct FingerprintPostings {
     fingerprints: Vec<SimHash>,
     /// End of each fingerprint's documents in `doc_ids`.
     ends: Vec<u32>,
     doc_ids: Vec<DocId>,
 }
 
-impl Postings {
+impl FingerprintPostings {
     /// Gathers rows in any order; a row that occurs twice counts once.
-    pub fn new(mut rows: Vec<(SimHash, DocId)>) -> Postings {
+    pub fn new(mut rows: Vec<(SimHash, DocId)>) -> FingerprintPostings {
         rows.sort_unstable();
         rows.dedup();
-        let mut postings = Postings::default();
+        let mut postings = FingerprintPostings::default();
         for documents in rows.chunk_by(|x, y| x.0 == y.0) {
             postings.fingerprints.push(documents[0].0);
             postings.doc_ids.extend(documents.iter().map(|row| row.1));
@@ -82,8 +82,8 @@ mod tests {
     proptest! {
         #[test]
         fn every_document_stands_under_its_fingerprint(rows in prop::collection::vec((0u64..9, 0u64..30), 0..40)) {
-            let postings = Postings::new(rows.clone());
-            let told: Vec<_> = postings
+            let postings = FingerprintPostings::new(rows.clone());
+            let message: Vec<_> = postings
                 .fingerprints()
                 .iter()
                 .enumerate()
@@ -93,7 +93,7 @@ mod tests {
             expected.sort_unstable();
             expected.dedup();
             prop_assert_eq!(postings.documents(), expected.len());
-            prop_assert_eq!(told, expected);
+            prop_assert_eq!(message, expected);
         }
 
         #[test]

@@ -41,7 +41,7 @@ pub const MOST_QUERIES: usize = 1_300_000;
 
 /// A fingerprint and a query at most k bits apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Hit {
+pub struct FingerprintHit {
     /// Position of the fingerprint in the chunk.
     pub at: u32,
     /// Position of the query in the batch.
@@ -127,7 +127,7 @@ impl QueryTables {
     /// # Cost
     /// About 9 ns a fingerprint for a million uniform queries at k = 3, from 2^20 fingerprints up,
     /// and 10 ns a hit.
-    pub fn join(&self, fingerprints: &[u64], scratch: &mut Scratch, sink: &mut impl FnMut(Hit)) {
+    pub fn join(&self, fingerprints: &[u64], scratch: &mut JoinBuffers, sink: &mut impl FnMut(FingerprintHit)) {
         for (number, table) in self.tables.iter().enumerate() {
             let earlier = &self.tables[..number];
             let is_first = |difference: u64| earlier.iter().all(|table| !table.condition.is_met(difference));
@@ -152,7 +152,7 @@ pub(super) fn lanes(queries: usize) -> Lanes {
 }
 
 /// Scratch buffers of a worker that joins.
-pub struct Scratch {
+pub struct JoinBuffers {
     survivors: Vec<Survivor>,
     /// (bucket, position) of fingerprints that met a bucket with more queries than [`LONG`].
     crowded: Vec<(u16, u32)>,
@@ -166,12 +166,23 @@ pub struct Scratch {
     near: Vec<u32>,
 }
 
-impl Scratch {
+impl JoinBuffers {
     /// Creates empty buffers for distances up to `k`.
-    pub fn new(k: u32, level: Level) -> Scratch {
+    pub fn new(k: u32, level: Level) -> JoinBuffers {
         let (survivors, crowded, values, keys, siblings) = Default::default();
         let (left, right, pairs, near) = Default::default();
-        Scratch { survivors, crowded, joiner: Joiner::new(k, level), values, keys, siblings, left, right, pairs, near }
+        JoinBuffers {
+            survivors,
+            crowded,
+            joiner: Joiner::new(k, level),
+            values,
+            keys,
+            siblings,
+            left,
+            right,
+            pairs,
+            near,
+        }
     }
 }
 
@@ -226,19 +237,19 @@ impl ConditionTable {
         &self,
         fingerprints: &[u64],
         tables: &QueryTables,
-        scratch: &mut Scratch,
+        scratch: &mut JoinBuffers,
         is_first: &impl Fn(u64) -> bool,
-        sink: &mut impl FnMut(Hit),
+        sink: &mut impl FnMut(FingerprintHit),
     ) {
         let flag = 1 << (tables.lanes.count() - 1);
         let mut hit = |at: u32, place: usize| {
             let difference = fingerprints[at as usize] ^ self.queries[place];
             let distance = difference.count_ones();
             if distance <= tables.k && is_first(difference) {
-                sink(Hit { at, query: self.numbers[place], distance });
+                sink(FingerprintHit { at, query: self.numbers[place], distance });
             }
         };
-        let Scratch { survivors, values, keys, siblings, pairs, near, crowded, .. } = scratch;
+        let JoinBuffers { survivors, values, keys, siblings, pairs, near, crowded, .. } = scratch;
         values.clear();
         values.extend(survivors.iter().map(|survivor| fingerprints[survivor.at as usize]));
         keys.resize(values.len(), 0);
@@ -282,13 +293,13 @@ impl ConditionTable {
         &self,
         fingerprints: &[u64],
         tables: &QueryTables,
-        scratch: &mut Scratch,
+        scratch: &mut JoinBuffers,
         is_first: &impl Fn(u64) -> bool,
-        sink: &mut impl FnMut(Hit),
+        sink: &mut impl FnMut(FingerprintHit),
     ) {
         /// Maximum number of comparisons that are made without partitioning.
         const FEW: usize = 1 << 16;
-        let Scratch { crowded, joiner, left, right, pairs, .. } = scratch;
+        let JoinBuffers { crowded, joiner, left, right, pairs, .. } = scratch;
         crowded.sort_unstable();
         for met in crowded.chunk_by(|x, y| x.0 == y.0) {
             let bucket = self.bucket(met[0].0);
@@ -298,7 +309,7 @@ impl ConditionTable {
                 // `cross` and the joiner find all pairs within k bits. A pair that does not meet
                 // this condition, or that meets an earlier one, is found by another table.
                 if self.condition.is_met(difference) && is_first(difference) {
-                    sink(Hit { at, query: numbers[query], distance });
+                    sink(FingerprintHit { at, query: numbers[query], distance });
                 }
             };
             if met.len() * queries.len() <= FEW {
@@ -326,21 +337,21 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn join(fingerprints: &[u64], queries: &[u64], k: u32, level: Level, long: usize) -> Vec<Hit> {
+    fn join(fingerprints: &[u64], queries: &[u64], k: u32, level: Level, long: usize) -> Vec<FingerprintHit> {
         let tables = QueryTables { long, ..QueryTables::new(queries, k, level).unwrap() };
         let mut hits = Vec::new();
-        tables.join(fingerprints, &mut Scratch::new(k, level), &mut |hit| hits.push(hit));
+        tables.join(fingerprints, &mut JoinBuffers::new(k, level), &mut |hit| hits.push(hit));
         hits.sort_unstable();
         hits
     }
 
-    fn plain(fingerprints: &[u64], queries: &[u64], k: u32) -> Vec<Hit> {
+    fn plain(fingerprints: &[u64], queries: &[u64], k: u32) -> Vec<FingerprintHit> {
         let mut hits = Vec::new();
         for (at, fingerprint) in (0..).zip(fingerprints) {
             for (query, value) in (0..).zip(queries) {
                 let distance = (fingerprint ^ value).count_ones();
                 if distance <= k {
-                    hits.push(Hit { at, query, distance });
+                    hits.push(FingerprintHit { at, query, distance });
                 }
             }
         }
@@ -384,8 +395,8 @@ mod tests {
             for k in [3, 6] {
                 let mut expected = Vec::new();
                 cross(Level::best(), &fingerprints, &queries, k, &mut expected);
-                let expected: Vec<Hit> =
-                    expected.into_iter().map(|(at, query, distance)| Hit { at, query, distance }).collect();
+                let expected: Vec<FingerprintHit> =
+                    expected.into_iter().map(|(at, query, distance)| FingerprintHit { at, query, distance }).collect();
                 assert!(!expected.is_empty());
                 assert_eq!(join(&fingerprints, &queries, k, Level::best(), LONG), expected);
             }

@@ -42,18 +42,18 @@ use super::simhash::Sums;
 /// assert_eq!(recipe.simhash("too short"), None);
 /// ```
 #[derive(Debug)]
-pub struct Recipe {
+pub struct SimhashRecipe {
     settings: Simhash,
     features: Features,
     weighted: Vec<Feature>,
 }
 
-impl Recipe {
+impl SimhashRecipe {
     /// Creates the recipe of a job's `[simhash]`.
-    pub fn new(settings: &Simhash) -> Recipe {
+    pub fn new(settings: &Simhash) -> SimhashRecipe {
         let FeatureRecipe { phrase, stop_words, stemming, .. } = &settings.features;
         let features = Features::new(*phrase, stop_words, stemming);
-        Recipe { settings: settings.clone(), features, weighted: Vec::new() }
+        SimhashRecipe { settings: settings.clone(), features, weighted: Vec::new() }
     }
 
     /// Returns the simhash of `text`, with feature weights from the page alone. Returns `None` for
@@ -79,7 +79,7 @@ impl Recipe {
     }
 
     /// Returns the features of `text`, ascending, for a simhash that needs the weights of a crawl.
-    /// Returns no features if [`Recipe::simhash`] would return `None`.
+    /// Returns no features if [`SimhashRecipe::simhash`] would return `None`.
     pub fn features(&mut self, text: &str) -> &[Feature] {
         let hashes = self.features.of(text);
         let enough = hashes.len() >= self.settings.features.least as usize;
@@ -94,11 +94,11 @@ mod tests {
 
     use super::*;
 
-    fn recipe(change: impl Fn(&mut Simhash)) -> Recipe {
+    fn recipe(change: impl Fn(&mut Simhash)) -> SimhashRecipe {
         let features = FeatureRecipe { phrase: 2, least: 4, ..FeatureRecipe::default() };
         let mut settings = Simhash { bits: 64, features };
         change(&mut settings);
-        Recipe::new(&settings)
+        SimhashRecipe::new(&settings)
     }
 
     #[test]

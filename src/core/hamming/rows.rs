@@ -9,7 +9,7 @@
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
-use super::close_pairs::Item;
+use super::close_pairs::FingerprintItem;
 use webtwin_base::ids::{DocId, SimHash};
 
 /// A fingerprint and a document that has it. Orders by fingerprint, then document.
@@ -25,7 +25,7 @@ pub struct FingerprintRow {
 /// A distinct fingerprint, with the range of the sorted rows that have it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
 #[repr(C)]
-pub struct Run {
+pub struct FingerprintRun {
     /// Fingerprint of the rows.
     pub fingerprint: SimHash,
     /// Index of the first row.
@@ -34,7 +34,7 @@ pub struct Run {
     pub copies: u32,
 }
 
-impl Item for Run {
+impl FingerprintItem for FingerprintRun {
     fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
@@ -56,9 +56,9 @@ impl Item for Run {
 #[repr(C, packed(4))]
 pub struct NearRuns {
     /// First run.
-    pub x: Run,
+    pub x: FingerprintRun,
     /// Second run.
-    pub y: Run,
+    pub y: FingerprintRun,
     /// Number of bits in which the fingerprints differ.
     pub distance: u32,
 }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use webtwin_base::error::{Error, Result};
-use webtwin_base::read_at::ReadAt;
+use webtwin_base::read_at::RandomAccess;
 
 /// Bytes of magic, format and length.
 const FIXED: usize = 16;
@@ -101,7 +101,7 @@ pub fn head<About: Serialize>(kind: FileKind, about: &About, sections: &[&[u8]])
 
 /// Verified head of a file.
 #[derive(Debug, Clone)]
-pub struct Opened<About> {
+pub struct SectionHead<About> {
     pub(crate) about: About,
     sections: Vec<(Range<u64>, String)>,
     checksum: String,
@@ -109,13 +109,13 @@ pub struct Opened<About> {
     kind: FileKind,
 }
 
-impl<About: DeserializeOwned> Opened<About> {
+impl<About: DeserializeOwned> SectionHead<About> {
     /// Reads and verifies the head of a file that has `sections` sections.
     ///
     /// # Errors
     /// Returns [`Error::Input`] if the file is of another kind or format, damaged or truncated, and
     /// any error of reading.
-    pub fn open(kind: FileKind, name: &str, file: &dyn ReadAt, sections: usize) -> Result<Opened<About>> {
+    pub fn open(kind: FileKind, name: &str, file: &dyn RandomAccess, sections: usize) -> Result<SectionHead<About>> {
         let damaged = |how: &str| damaged(kind, name, how);
         // Most heads fit in 4 KiB, so a second read is rare.
         let mut head = file.read_at(0, 4 << 10)?;
@@ -162,7 +162,7 @@ impl<About: DeserializeOwned> Opened<About> {
             return Err(damaged("it has another number of sections"));
         }
         let checksum = checksum(&head[..end]);
-        Ok(Opened { about: description.about, sections: spans, checksum, name: name.into(), kind })
+        Ok(SectionHead { about: description.about, sections: spans, checksum, name: name.into(), kind })
     }
 }
 
@@ -170,7 +170,7 @@ fn damaged(kind: FileKind, name: &str, how: &str) -> Error {
     Error::input(name, format!("{} that is damaged: {how}; fetch it again or {}", kind.what, kind.remedy))
 }
 
-impl<About> Opened<About> {
+impl<About> SectionHead<About> {
     /// Returns the range of a section in the file.
     pub fn span(&self, section: usize) -> Range<u64> {
         self.sections[section].0.clone()
@@ -208,8 +208,8 @@ impl<About> Opened<About> {
     /// Reads and verifies a whole section.
     ///
     /// # Errors
-    /// Returns any error of [`Opened::check`] and of reading.
-    pub fn read(&self, file: &dyn ReadAt, section: usize) -> Result<Vec<u8>> {
+    /// Returns any error of [`SectionHead::check`] and of reading.
+    pub fn read(&self, file: &dyn RandomAccess, section: usize) -> Result<Vec<u8>> {
         let span = self.span(section);
         let length = usize::try_from(span.end - span.start).map_err(|_| self.damaged("a section is too long"))?;
         let bytes = file.read_at(span.start, length)?;

@@ -25,28 +25,28 @@ pub const RECALL: f64 = 0.99;
 /// assert!(bands.probability(0.3) < 0.05);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bands {
+pub struct BandLayout {
     /// b: number of bands.
     pub bands: u32,
     /// r: number of rows in each band.
     pub rows: u32,
 }
 
-impl Bands {
+impl BandLayout {
     /// Chooses the bands with the most rows that make a pair with resemblance `threshold` a
     /// candidate with probability [`RECALL`], with at most `permutations` rows in total. If there
     /// are none, chooses bands of one row.
-    pub fn choose(permutations: u32, threshold: f64) -> Bands {
-        let with_rows = |rows: u32| Bands { bands: permutations / rows, rows };
-        let suffices = |bands: &Bands| bands.probability(threshold) >= RECALL;
+    pub fn choose(permutations: u32, threshold: f64) -> BandLayout {
+        let with_rows = |rows: u32| BandLayout { bands: permutations / rows, rows };
+        let suffices = |bands: &BandLayout| bands.probability(threshold) >= RECALL;
         (1..=permutations).rev().map(with_rows).find(suffices).unwrap_or(with_rows(1))
     }
 
-    /// Returns the bands of a job: those of its settings, or else those of [`Bands::choose`].
-    pub fn of(settings: &Minhash) -> Bands {
+    /// Returns the bands of a job: those of its settings, or else those of [`BandLayout::choose`].
+    pub fn of(settings: &Minhash) -> BandLayout {
         match *settings {
-            Minhash { bands: 0, permutations, threshold, .. } => Bands::choose(permutations, threshold),
-            Minhash { bands, rows, .. } => Bands { bands, rows },
+            Minhash { bands: 0, permutations, threshold, .. } => BandLayout::choose(permutations, threshold),
+            Minhash { bands, rows, .. } => BandLayout { bands, rows },
         }
     }
 
@@ -75,15 +75,15 @@ mod tests {
 
     #[test]
     fn as_many_rows_are_chosen_as_recall_allows() {
-        let chosen = |threshold| Bands::choose(128, threshold);
-        assert_eq!(chosen(0.8), Bands { bands: 21, rows: 6 });
-        assert_eq!(chosen(0.7), Bands { bands: 32, rows: 4 });
-        assert_eq!(chosen(1.0), Bands { bands: 1, rows: 128 });
-        assert_eq!(Bands::choose(1, 0.5), Bands { bands: 1, rows: 1 });
+        let chosen = |threshold| BandLayout::choose(128, threshold);
+        assert_eq!(chosen(0.8), BandLayout { bands: 21, rows: 6 });
+        assert_eq!(chosen(0.7), BandLayout { bands: 32, rows: 4 });
+        assert_eq!(chosen(1.0), BandLayout { bands: 1, rows: 128 });
+        assert_eq!(BandLayout::choose(1, 0.5), BandLayout { bands: 1, rows: 1 });
         for threshold in [0.5, 0.6, 0.7, 0.8, 0.9, 0.95] {
             let bands = chosen(threshold);
             assert!(bands.probability(threshold) >= RECALL && bands.permutations() <= 128);
-            let next = Bands { bands: 128 / (bands.rows + 1), rows: bands.rows + 1 };
+            let next = BandLayout { bands: 128 / (bands.rows + 1), rows: bands.rows + 1 };
             assert!(next.probability(threshold) < RECALL);
         }
     }
@@ -92,7 +92,7 @@ mod tests {
     /// four standard deviations.
     #[test]
     fn candidates_are_as_many_as_theory_says() {
-        let bands = Bands::choose(128, 0.8);
+        let bands = BandLayout::choose(128, 0.8);
         let permutations = Permutations::new(bands.permutations());
         let (mut x, mut y) = (Vec::new(), Vec::new());
         for (shared, own) in [(40u64, 40u64), (50, 25), (60, 15), (70, 10), (80, 10), (90, 5)] {

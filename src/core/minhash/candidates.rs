@@ -20,7 +20,7 @@ pub const MOST: u32 = GROUP;
 /// A text, and a text or group that it must be compared with: 8 bytes. Rows order by text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
-pub struct Candidate {
+pub struct CandidateText {
     /// Text, by its position in the order in which texts are kept.
     pub text: u32,
     other: u32,
@@ -28,17 +28,21 @@ pub struct Candidate {
 
 /// Text or group that a text must be compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Other {
+pub enum ComparisonTarget {
     /// An earlier text.
     Text(u32),
     /// Kept texts of a group that contains the text.
     Group(u32),
 }
 
-impl Candidate {
+impl CandidateText {
     /// Returns the text or group that the text must be compared with.
-    pub fn other(self) -> Other {
-        if self.other & GROUP == 0 { Other::Text(self.other) } else { Other::Group(self.other & !GROUP) }
+    pub fn other(self) -> ComparisonTarget {
+        if self.other & GROUP == 0 {
+            ComparisonTarget::Text(self.other)
+        } else {
+            ComparisonTarget::Group(self.other & !GROUP)
+        }
     }
 }
 
@@ -66,7 +70,7 @@ pub fn candidates<E>(
     rows: &mut [(u64, u32)],
     first_compared: u32,
     mut next_group: impl FnMut() -> u32,
-    mut each: impl FnMut(Candidate) -> Result<(), E>,
+    mut each: impl FnMut(CandidateText) -> Result<(), E>,
 ) -> Result<(), E> {
     rows.sort_unstable();
     for texts in rows.chunk_by(|x, y| x.0 == y.0) {
@@ -75,12 +79,12 @@ pub fn candidates<E>(
         }
         if texts.len() > PAIRED {
             let other = GROUP | next_group();
-            texts.iter().try_for_each(|&(_, text)| each(Candidate { text, other }))?;
+            texts.iter().try_for_each(|&(_, text)| each(CandidateText { text, other }))?;
             continue;
         }
         for (at, &(_, text)) in texts.iter().enumerate().filter(|(_, row)| row.1 >= first_compared) {
             let before = texts[..at].iter().filter(|row| row.1 != text);
-            before.map(|row| Candidate { text, other: row.1 }).try_for_each(&mut each)?;
+            before.map(|row| CandidateText { text, other: row.1 }).try_for_each(&mut each)?;
         }
     }
     Ok(())

@@ -8,7 +8,7 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::text::fold::Folding;
-use crate::text::words::Words;
+use crate::text::words::WordSplitter;
 use webtwin_base::ids::splitmix64;
 pub use webtwin_job::Shingling;
 
@@ -30,7 +30,7 @@ const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 #[derive(Debug)]
 pub struct Shingles {
     shingling: Shingling,
-    words: Words,
+    words: WordSplitter,
     folding: Folding,
     units: Vec<u64>,
     found: Vec<u32>,
@@ -42,7 +42,7 @@ impl Shingles {
     pub fn new(shingling: Shingling) -> Shingles {
         Shingles {
             shingling,
-            words: Words::default(),
+            words: WordSplitter::default(),
             folding: Folding::default(),
             units: Vec::new(),
             found: Vec::new(),

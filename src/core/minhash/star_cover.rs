@@ -6,12 +6,12 @@
 //! components would guarantee neither: in a chain, the first and the last text may have nothing in
 //! common.
 
-use super::candidates::{Candidate, KeptMembers, Other};
+use super::candidates::{CandidateText, ComparisonTarget, KeptMembers};
 use webtwin_base::error::Result;
 
 /// A text that is left out.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LeftOut {
+pub struct DroppedText {
     /// Text that is left out.
     pub text: u32,
     /// Kept text that replaces it.
@@ -47,7 +47,7 @@ pub struct LeftOut {
 pub struct StarCover {
     always_kept: u32,
     is_left_out: Vec<u64>,
-    left_out: Vec<LeftOut>,
+    left_out: Vec<DroppedText>,
     groups: KeptMembers,
     others: Vec<u32>,
     /// Number of comparisons made.
@@ -78,16 +78,16 @@ impl StarCover {
     pub fn decide(
         &mut self,
         text: u32,
-        candidates: &[Candidate],
+        candidates: &[CandidateText],
         mut similar: impl FnMut(u32) -> Result<Option<f64>>,
     ) -> Result<()> {
         if text >= self.always_kept {
             self.others.clear();
             for candidate in candidates {
                 match candidate.other() {
-                    Other::Text(other) if !self.is_left_out(other) => self.others.push(other),
-                    Other::Text(_) => {}
-                    Other::Group(group) => self.others.extend(self.groups.of(group)),
+                    ComparisonTarget::Text(other) if !self.is_left_out(other) => self.others.push(other),
+                    ComparisonTarget::Text(_) => {}
+                    ComparisonTarget::Group(group) => self.others.extend(self.groups.of(group)),
                 }
             }
             self.others.sort_unstable();
@@ -96,13 +96,13 @@ impl StarCover {
                 self.compared += 1;
                 if let Some(resemblance) = similar(kept)? {
                     self.is_left_out[text as usize / 64] |= 1 << (text % 64);
-                    self.left_out.push(LeftOut { text, kept, resemblance });
+                    self.left_out.push(DroppedText { text, kept, resemblance });
                     return Ok(());
                 }
             }
         }
         for candidate in candidates {
-            if let Other::Group(group) = candidate.other() {
+            if let ComparisonTarget::Group(group) = candidate.other() {
                 self.groups.add(group, text);
             }
         }
@@ -115,11 +115,11 @@ impl StarCover {
 
     /// Returns the bytes of memory that are held.
     pub fn bytes(&self) -> u64 {
-        self.groups.bytes() + (self.is_left_out.len() * 8 + self.left_out.capacity() * size_of::<LeftOut>()) as u64
+        self.groups.bytes() + (self.is_left_out.len() * 8 + self.left_out.capacity() * size_of::<DroppedText>()) as u64
     }
 
     /// Returns the texts that are left out, ascending.
-    pub fn left_out(self) -> Vec<LeftOut> {
+    pub fn left_out(self) -> Vec<DroppedText> {
         self.left_out
     }
 }
@@ -134,11 +134,11 @@ impl StarCover {
 /// let similar = |x: u32, y: u32| (x.abs_diff(y) == 1).then_some(0.9);
 /// assert_eq!(by_definition(3, 0, similar), [LeftOut { text: 1, kept: 0, resemblance: 0.9 }]);
 /// ```
-pub fn by_definition(texts: u32, always_kept: u32, similar: impl Fn(u32, u32) -> Option<f64>) -> Vec<LeftOut> {
+pub fn by_definition(texts: u32, always_kept: u32, similar: impl Fn(u32, u32) -> Option<f64>) -> Vec<DroppedText> {
     let mut kept: Vec<u32> = (0..texts.min(always_kept)).collect();
     let mut left_out = Vec::new();
     for text in always_kept..texts {
-        let found = kept.iter().find_map(|&kept| Some(LeftOut { text, kept, resemblance: similar(text, kept)? }));
+        let found = kept.iter().find_map(|&kept| Some(DroppedText { text, kept, resemblance: similar(text, kept)? }));
         match found {
             Some(found) => left_out.push(found),
             None => kept.push(text),
@@ -195,6 +195,6 @@ mod tests {
     fn of_a_chain_both_ends_are_kept_and_what_is_left_out_resembles_what_stands_for_it() {
         let sets: Vec<Vec<u32>> = [0..10, 2..12, 4..14].map(|set| set.collect()).into();
         let similar = |x: u32, y: u32| Threshold::new(0.6).reached(&sets[x as usize], &sets[y as usize]);
-        assert_eq!(by_definition(3, 0, similar), [LeftOut { text: 1, kept: 0, resemblance: 8.0 / 12.0 }]);
+        assert_eq!(by_definition(3, 0, similar), [DroppedText { text: 1, kept: 0, resemblance: 8.0 / 12.0 }]);
     }
 }

@@ -16,7 +16,7 @@ pub fn smaller(pair: u64) -> Page {
 
 /// Scratch buffers of [`count`], reused from one bucket to the next.
 #[derive(Debug, Default)]
-pub struct Scratch {
+pub struct CountScratch {
     starts: Vec<u32>,
     partners: Vec<Page>,
     table: Vec<(Page, u32)>,
@@ -48,10 +48,10 @@ pub fn count(
     first: Page,
     pages: usize,
     least: u32,
-    scratch: &mut Scratch,
+    scratch: &mut CountScratch,
     mut found: impl FnMut(Page, Page, u32),
 ) {
-    let Scratch { starts, partners, table, found: enough } = scratch;
+    let CountScratch { starts, partners, table, found: enough } = scratch;
     let page = |pair: u64| (smaller(pair).0 - first.0) as usize;
     starts.clear();
     starts.resize(pages + 1, 0);
@@ -125,7 +125,7 @@ mod tests {
             let mut want = BTreeMap::new();
             keys.iter().for_each(|&key| *want.entry(key).or_insert(0u32) += 1);
             let mut got = Vec::new();
-            let mut scratch = Scratch::default();
+            let mut scratch = CountScratch::default();
             count(&[pair_key(Page(7), Page(8))], Page(7), 1, 1, &mut scratch, |_, _, _| {});
             count(&keys, Page(100), 10, least, &mut scratch, |a, b, f| got.push((pair_key(a, b), f)));
             want.retain(|_, f| *f >= least);

@@ -2,11 +2,11 @@
 //! crawl.
 
 use webtwin_base::ids::{HostId, Page};
-use webtwin_job::Overlap;
+use webtwin_job::OverlapSettings;
 
 /// Classification of a chunk: it counts, or the reason why it does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ChunkVerdict {
     /// The chunk counts toward similarity.
     Counts,
     /// The chunk is on more than `template_pages` pages of one host: menus, footers, banners.
@@ -39,27 +39,27 @@ pub enum Verdict {
 /// assert_eq!(verdict(&[0, 1, 2]), Verdict::Template);
 /// assert_eq!(verdict(&[0, 1, 3, 4]), Verdict::Frequent);
 /// ```
-pub fn judge(docs: &[Page], hosts: &[HostId], settings: &Overlap, scratch: &mut Vec<HostId>) -> Verdict {
+pub fn judge(docs: &[Page], hosts: &[HostId], settings: &OverlapSettings, scratch: &mut Vec<HostId>) -> ChunkVerdict {
     let few = settings.template_pages as usize;
     if few > 0 && docs.len() > few {
         scratch.clear();
         scratch.extend(docs.iter().map(|&doc| hosts[doc]));
         scratch.sort_unstable();
         if scratch.windows(few + 1).any(|window| window[0] == window[few]) {
-            return Verdict::Template;
+            return ChunkVerdict::Template;
         }
     }
     if settings.max_documents > 0 && docs.len() > settings.max_documents as usize {
-        return Verdict::Frequent;
+        return ChunkVerdict::Frequent;
     }
-    Verdict::Counts
+    ChunkVerdict::Counts
 }
 
 /// Classifies a chunk on more than `max_documents` pages, given the number of its pages on each
 /// host.
-pub fn judge_too_many(on_hosts: &[u32], settings: &Overlap) -> Verdict {
+pub fn judge_too_many(on_hosts: &[u32], settings: &OverlapSettings) -> ChunkVerdict {
     let few = settings.template_pages;
-    if few > 0 && on_hosts.iter().any(|&pages| pages > few) { Verdict::Template } else { Verdict::Frequent }
+    if few > 0 && on_hosts.iter().any(|&pages| pages > few) { ChunkVerdict::Template } else { ChunkVerdict::Frequent }
 }
 
 #[cfg(test)]
@@ -74,15 +74,15 @@ mod tests {
         fn a_template_chunk_stands_on_more_pages_of_one_host_than_allowed(
             hosts in prop::collection::vec((0u32..4).prop_map(HostId), 1..20), template_pages in 0u32..6, max_documents in 0u32..20
         ) {
-            let settings = Overlap { template_pages, max_documents, ..Job::default().overlap };
+            let settings = OverlapSettings { template_pages, max_documents, ..Job::default().overlap };
             let docs: Vec<Page> = Page::first(hosts.len()).collect();
             let most = (0..4).map(|host| hosts.iter().filter(|&&h| h == HostId(host)).count()).max().unwrap();
             let want = if template_pages > 0 && most > template_pages as usize {
-                Verdict::Template
+                ChunkVerdict::Template
             } else if max_documents > 0 && hosts.len() > max_documents as usize {
-                Verdict::Frequent
+                ChunkVerdict::Frequent
             } else {
-                Verdict::Counts
+                ChunkVerdict::Counts
             };
             prop_assert_eq!(judge(&docs, &hosts, &settings, &mut Vec::new()), want);
             if max_documents > 0 && hosts.len() > max_documents as usize {

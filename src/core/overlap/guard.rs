@@ -13,7 +13,7 @@ use webtwin_base::ids::{HostId, Page};
 /// A similar pair as seen from one of its pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
-pub struct Match {
+pub struct GuardedMatch {
     /// Page whose matches are compared.
     pub from: Page,
     /// Host of the matched page.
@@ -26,9 +26,9 @@ pub struct Match {
     pub larger: u32,
 }
 
-impl Match {
+impl GuardedMatch {
     /// Compares resemblances: greater is better.
-    pub fn better_than(&self, other: &Match) -> std::cmp::Ordering {
+    pub fn better_than(&self, other: &GuardedMatch) -> std::cmp::Ordering {
         (u64::from(self.shared) * u64::from(other.larger)).cmp(&(u64::from(other.shared) * u64::from(self.larger)))
     }
 }
@@ -59,9 +59,14 @@ impl Match {
 /// best_on_each_host(&mut [to(5, 6), to(6, 9)], |_| HostId(0), |vote| votes.push(vote.to));
 /// assert_eq!(votes, [Page(6)]);
 /// ```
-pub fn best_on_each_host(matches: &mut [Match], home: impl Fn(Page) -> HostId, mut vote: impl FnMut(&Match)) {
+pub fn best_on_each_host(
+    matches: &mut [GuardedMatch],
+    home: impl Fn(Page) -> HostId,
+    mut vote: impl FnMut(&GuardedMatch),
+) {
     matches.sort_unstable();
-    let best_of = |rivals: &[Match]| *rivals.iter().max_by(|x, y| x.better_than(y)).expect("rivals are not none");
+    let best_of =
+        |rivals: &[GuardedMatch]| *rivals.iter().max_by(|x, y| x.better_than(y)).expect("rivals are not none");
     for of_page in matches.chunk_by(|x, y| x.from == y.from) {
         let best_anywhere = best_of(of_page);
         for rivals in of_page.chunk_by(|x, y| x.host == y.host) {

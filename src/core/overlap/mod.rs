@@ -1,4 +1,4 @@
-//! Step from `FPrint-DocID` to `Overlap`: finds pages that share enough chunks to be similar.
+//! Step from `FPrint-DocID` to `OverlapSettings`: finds pages that share enough chunks to be similar.
 //!
 //! Input: [`FPrintDocId`] rows, one for each distinct chunk of each page. Output: [`SimilarPair`]s.
 //!
@@ -21,7 +21,6 @@
 //! - F is compared with the number of chunks of a page that count. Chunks that do not count are
 //!   left out of this number.
 
-pub mod alone;
 pub mod centre;
 pub mod coarse_count;
 pub mod count_pairs;
@@ -35,6 +34,7 @@ pub mod runs;
 pub mod sample;
 pub mod servers;
 pub mod sort_based;
+pub mod unsupported;
 pub mod views;
 
 use std::cmp::Ordering;
@@ -43,7 +43,7 @@ use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
 use webtwin_base::ids::{FPrint, Page};
-use webtwin_job::Overlap;
+use webtwin_job::OverlapSettings;
 
 /// A row of `FPrint-DocID`: 12 bytes. Rows order by fingerprint, then page.
 ///
@@ -142,7 +142,7 @@ fn millionths(share: f64) -> u64 {
 /// assert!(is_pairwise_similar(10, 12, 30, &third));
 /// assert!(!is_pairwise_similar(10, 12, 500, &third));
 /// ```
-pub fn is_pairwise_similar(shared: u32, left_chunks: u32, right_chunks: u32, settings: &Overlap) -> bool {
+pub fn is_pairwise_similar(shared: u32, left_chunks: u32, right_chunks: u32, settings: &OverlapSettings) -> bool {
     let larger = u64::from(left_chunks.max(right_chunks)) + u64::from(settings.doubt);
     shared >= settings.min_shared && u64::from(shared) * 1_000_000 >= millionths(settings.min_resemblance) * larger
 }

@@ -51,15 +51,15 @@ pub const KEPT: usize = 4;
 /// A page with a sample of its link targets on its own host: 20 bytes. Rows order by page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
-pub struct Linked {
+pub struct LinkSample {
     /// Page that has the links.
     pub page: Page,
     targets: [Page; KEPT],
 }
 
-impl Linked {
+impl LinkSample {
     /// Creates a row from a page and all pages of its host that it links to.
-    pub fn new(page: Page, targets: impl Iterator<Item = Page>) -> Linked {
+    pub fn new(page: Page, targets: impl Iterator<Item = Page>) -> LinkSample {
         // One slot more than is kept, so that a target can be inserted before the last one is
         // dropped.
         let mut kept = [(u64::MAX, Page::NONE); KEPT + 1];
@@ -71,7 +71,7 @@ impl Linked {
                 kept[at] = (hash, target);
             }
         }
-        Linked { page, targets: std::array::from_fn(|at| kept[at].1) }
+        LinkSample { page, targets: std::array::from_fn(|at| kept[at].1) }
     }
 
     /// Returns the places of a page, which it shares with its neighbours only: its targets, or its
@@ -115,7 +115,7 @@ impl Linked {
 pub fn keep_apart(
     pairs: &mut Vec<SimilarPair>,
     exact_pairs: &[SimilarPair],
-    pages: &[Linked],
+    pages: &[LinkSample],
     hosts: &[HostId],
     has_links: impl Fn(HostId) -> bool,
     larger: impl Fn(Page, Page) -> u32,
@@ -188,7 +188,7 @@ mod tests {
     fn by_definition(
         pairs: &[SimilarPair],
         exact_pairs: &[SimilarPair],
-        pages: &[Linked],
+        pages: &[LinkSample],
         hosts: &[HostId],
         has_links: impl Fn(HostId) -> bool,
         larger: impl Fn(Page, Page) -> u32,
@@ -239,7 +239,7 @@ mod tests {
             let exact: Vec<_> = exact.iter().filter(|(a, b)| a != b).map(|&(a, b)| pair(a, b, 0)).collect();
             // A target belongs to one host only.
             let target = |page: Page, number: u32| Page(100 * (hosts[page].0 + 1) + number);
-            let linked = |page: Page| Linked::new(page, links[page].iter().map(|&number| target(page, number)));
+            let linked = |page: Page| LinkSample::new(page, links[page].iter().map(|&number| target(page, number)));
             let pages: Vec<_> = Page::first(14).map(linked).collect();
             let larger = |a: Page, b: Page| 6 + (a.0 + b.0) % 3;
             let has_links = |host: HostId| with_links[host.index()];
@@ -254,7 +254,7 @@ mod tests {
         // Chapters 0 and 1 of one mirror link to its index 10, chapters 2 and 3 of the other to its
         // index 20.
         let pages = [(0, 10), (1, 10), (2, 20), (3, 20)]
-            .map(|(page, index)| Linked::new(Page(page), [Page(index)].into_iter()));
+            .map(|(page, index)| LinkSample::new(Page(page), [Page(index)].into_iter()));
         let pair = |a, b, value| SimilarPair { a: Page(a), b: Page(b), value };
         let mut pairs = vec![pair(0, 1, 7), pair(0, 2, 9), pair(0, 3, 8), pair(1, 2, 8), pair(1, 3, 9), pair(2, 3, 7)];
         keep_apart(&mut pairs, &[], &pages, &[0, 0, 1, 1].map(HostId), |_| true, |_, _| 10);
@@ -265,7 +265,7 @@ mod tests {
     fn editions_that_are_mirrored_side_by_side_stay_apart_and_versions_do_not() {
         // Pages 0 and 1 of one host, 2 and 3 of the other, 4 alone on a third; every page links to
         // an index of its own.
-        let pages: Vec<_> = (0..5).map(|page| Linked::new(Page(page), [Page(10 + page)].into_iter())).collect();
+        let pages: Vec<_> = (0..5).map(|page| LinkSample::new(Page(page), [Page(10 + page)].into_iter())).collect();
         let pair = |a, b, value| SimilarPair { a: Page(a), b: Page(b), value };
         let kept = |mut pairs: Vec<SimilarPair>| {
             keep_apart(&mut pairs, &[], &pages, &[0, 0, 1, 1, 2].map(HostId), |_| true, |_, _| 10);
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn the_smallest_hashes_stand_for_all_links() {
-        let targets = |page, links: &[Page]| BTreeSet::from(Linked::new(Page(page), links.iter().copied()).targets);
+        let targets = |page, links: &[Page]| BTreeSet::from(LinkSample::new(Page(page), links.iter().copied()).targets);
         let all: Vec<Page> = Page::first(40).collect();
         let kept = targets(7, &all);
         assert_eq!(kept.len(), KEPT);

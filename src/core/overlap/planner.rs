@@ -9,7 +9,7 @@ use super::coarse_count::Layout;
 
 /// Method of counting pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
+pub enum CountingMethod {
     /// Sorting of all pairs (\[SGM98\] section 2.1).
     SortBased,
     /// Counting in buckets first, then of the candidates (\[SGM98\] section 2.2).
@@ -38,10 +38,10 @@ pub struct Load {
 impl Load {
     /// Returns the bytes of the pairs that `method` stores. For coarse counting these are
     /// candidates, whose number is estimated from the pilot sample.
-    pub fn bytes(&self, method: Method) -> u64 {
+    pub fn bytes(&self, method: CountingMethod) -> u64 {
         let pairs = match method {
-            Method::SortBased => self.pairs,
-            Method::CoarseCount(_) => self.candidates(),
+            CountingMethod::SortBased => self.pairs,
+            CountingMethod::CoarseCount(_) => self.candidates(),
         };
         pairs.saturating_mul(PAIR)
     }
@@ -152,12 +152,12 @@ pub fn heavy_thousandths(sample: &mut [u64], min_shared: u32) -> u64 {
 /// let (method, _) = choose(&Load { pairs: 500_000_000_000, disk_bytes: 1 << 30, ..load });
 /// assert!(matches!(method, Method::CoarseCount(_)));
 /// ```
-pub fn choose(load: &Load) -> (Method, String) {
+pub fn choose(load: &Load) -> (CountingMethod, String) {
     let Load { pairs, heavy_thousandths, min_shared, workers, disk_bytes, .. } = *load;
     let spilled = load.beyond_memory(pairs);
     let mega = |n: u64| n.div_ceil(1_000_000);
     if spilled == 0 {
-        return (Method::SortBased, format!("sort-based: the {} million pairs fit in memory", mega(pairs)));
+        return (CountingMethod::SortBased, format!("sort-based: the {} million pairs fit in memory", mega(pairs)));
     }
     // With a small T coarse counting would select nearly all pairs, so it would only add its scans.
     if min_shared < LEAST_T {
@@ -165,7 +165,7 @@ pub fn choose(load: &Load) -> (Method, String) {
             "sort-based: {} million pairs are spilled to disk, for with T = {min_shared} every bucket is heavy",
             mega(spilled)
         );
-        return (Method::SortBased, why);
+        return (CountingMethod::SortBased, why);
     }
     // Costs are summed over all workers, in nanoseconds.
     let layout = layout(load);
@@ -177,7 +177,7 @@ pub fn choose(load: &Load) -> (Method, String) {
     let seconds = |nanoseconds: u64| nanoseconds / workers.max(1) / 1_000_000_000;
     // If no permitted number of passes makes the pairs fit on the disk, only coarse counting
     // remains, whatever its cost.
-    let fits = pass_bits(load.bytes(Method::SortBased), load.memory_bytes(), disk_bytes).is_some();
+    let fits = pass_bits(load.bytes(CountingMethod::SortBased), load.memory_bytes(), disk_bytes).is_some();
     let heavy = format!("{}.{} % of them of pairs that occur T times", heavy_thousandths / 10, heavy_thousandths % 10);
     if fits && sort <= coarse {
         let why = format!(
@@ -189,7 +189,7 @@ pub fn choose(load: &Load) -> (Method, String) {
             layout.parts + 1,
             seconds(coarse)
         );
-        return (Method::SortBased, why);
+        return (CountingMethod::SortBased, why);
     }
     let instead = if fits {
         format!("sorting them would take about {} s", seconds(sort))
@@ -205,7 +205,7 @@ pub fn choose(load: &Load) -> (Method, String) {
         layout.parts,
         seconds(coarse)
     );
-    (Method::CoarseCount(layout), why)
+    (CountingMethod::CoarseCount(layout), why)
 }
 
 /// Returns m and the number of hashing scans: counters with a mean of T / 4 that use at most half
@@ -233,21 +233,21 @@ mod tests {
     #[test]
     fn pairs_that_fit_in_memory_are_sorted() {
         let (method, why) = choose(&load(100_000_000, 25, GIB));
-        assert_eq!(method, Method::SortBased);
+        assert_eq!(method, CountingMethod::SortBased);
         assert_eq!(why, "sort-based: the 100 million pairs fit in memory");
     }
 
     #[test]
     fn with_a_small_t_nothing_is_gained_by_counting_coarsely() {
         let (method, why) = choose(&load(10_000_000_000, 1, GIB));
-        assert_eq!(method, Method::SortBased);
+        assert_eq!(method, CountingMethod::SortBased);
         assert!(why.contains("T = 1"), "{why}");
     }
 
     #[test]
     fn many_pairs_and_a_large_t_are_counted_coarsely() {
         let (method, why) = choose(&load(10_000_000_000, 25, GIB));
-        let Method::CoarseCount(layout) = method else { panic!("{why}") };
+        let CountingMethod::CoarseCount(layout) = method else { panic!("{why}") };
         let (counters, bitmaps) = layout.bytes();
         assert!(counters <= GIB / 4 && bitmaps <= GIB / 4, "{layout:?}");
         assert!(why.starts_with("coarse counting: 10000 million pairs, 3.0 % of them of pairs"), "{why}");
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn pairs_that_mostly_occur_t_times_are_sorted_even_on_disk() {
         let (method, why) = choose(&Load { heavy_thousandths: 900, ..load(10_000_000_000, 25, GIB) });
-        assert_eq!(method, Method::SortBased, "{why}");
+        assert_eq!(method, CountingMethod::SortBased, "{why}");
     }
 
     #[test]
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn pairs_that_fit_on_no_disk_are_counted_coarsely_however_long_that_takes() {
         let (method, why) = choose(&Load { disk_bytes: GIB / 2, ..load(4_000_000_000, 9, GIB / 64) });
-        assert!(matches!(method, Method::CoarseCount(_)), "{why}");
+        assert!(matches!(method, CountingMethod::CoarseCount(_)), "{why}");
         assert!(why.contains("more than is free"), "{why}");
     }
 }

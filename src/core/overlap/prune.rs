@@ -11,7 +11,7 @@
 //! (`the_core_holds_every_similar_pair`).
 
 use webtwin_base::ids::{Number, Page};
-use webtwin_job::Overlap;
+use webtwin_job::OverlapSettings;
 
 use super::millionths;
 
@@ -39,16 +39,16 @@ const PENDING: usize = 1 << 13;
 /// assert_eq!(shared.finish(), [2, 1, 1]);
 /// ```
 #[derive(Debug)]
-pub struct SharedChunks {
+pub struct SharedChunkCounts {
     counts: Vec<u8>,
     pending: Vec<Vec<u16>>,
 }
 
-impl SharedChunks {
+impl SharedChunkCounts {
     /// Creates counts of zero for pages `0..pages`.
-    pub fn new(pages: usize) -> SharedChunks {
+    pub fn new(pages: usize) -> SharedChunkCounts {
         let regions = pages.div_ceil(1 << REGION_BITS);
-        SharedChunks { counts: vec![0; pages], pending: (0..regions).map(|_| Vec::new()).collect() }
+        SharedChunkCounts { counts: vec![0; pages], pending: (0..regions).map(|_| Vec::new()).collect() }
     }
 
     /// Counts one chunk for each page that has it.
@@ -99,7 +99,7 @@ impl SharedChunks {
 /// // A short page must share T chunks, and a long one a quarter of its chunks.
 /// assert_eq!([12, 100].map(|chunks| least_shared(chunks, &settings)), [10, 25]);
 /// ```
-pub fn least_shared(chunks: u32, settings: &Overlap) -> u64 {
+pub fn least_shared(chunks: u32, settings: &OverlapSettings) -> u64 {
     let larger = u64::from(chunks) + u64::from(settings.doubt);
     let by_resemblance = (millionths(settings.min_resemblance) * larger).div_ceil(1_000_000);
     by_resemblance.max(u64::from(settings.min_shared)).max(1)
@@ -223,7 +223,7 @@ impl Ranks {
 
 /// True if a page may be in a similar pair, given the number of its chunks and the number of those
 /// that another page has, too. `chunks` is ignored if no resemblance is required.
-pub fn may_be_similar(shared: u8, chunks: u32, settings: &Overlap) -> bool {
+pub fn may_be_similar(shared: u8, chunks: u32, settings: &OverlapSettings) -> bool {
     u64::from(shared) >= least_shared(chunks, settings).min(255)
 }
 
@@ -251,7 +251,7 @@ mod tests {
             rows in prop::collection::btree_set((0u64..30, (0u32..20).prop_map(Page)), 0..200), min_shared in 1u32..6,
             min_resemblance in prop::sample::select(vec![0.0, 0.35, 0.8]), doubt in 0u32..3, rounds in 1usize..5
         ) {
-            let settings = Overlap { min_shared, min_resemblance, doubt, ..Overlap::of_papers(1) };
+            let settings = OverlapSettings { min_shared, min_resemblance, doubt, ..OverlapSettings::of_papers(1) };
             let table: Vec<_> = rows.iter().map(|&(fprint, doc)| FPrintDocId::new(fprint, doc)).collect();
             let want = sort_based::similar_pairs(&table, &[HostId(0); 20], &[], &settings);
             let mut chunks = [0u32; 20];
@@ -262,7 +262,7 @@ mod tests {
             }
             for _ in 0..rounds {
                 runs.retain(|_, docs| docs.len() > 1);
-                let mut shared = SharedChunks::new(20);
+                let mut shared = SharedChunkCounts::new(20);
                 runs.values().for_each(|docs| shared.count(docs));
                 let shared = shared.finish();
                 let core = PageSet::new(shared.len(), |page| may_be_similar(shared[page], chunks[page], &settings));
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn pages_that_wait_are_counted_like_the_others() {
-        let mut shared = SharedChunks::new(200_000);
+        let mut shared = SharedChunkCounts::new(200_000);
         let docs: Vec<Page> =
             (0..100_000u64).map(|n| Page((webtwin_base::ids::splitmix64(n) % 200_000) as u32)).collect();
         docs.chunks(7).for_each(|docs| shared.count(docs));
@@ -290,10 +290,10 @@ mod tests {
 
     #[test]
     fn counts_stop_at_255_and_such_pages_stay() {
-        let mut shared = SharedChunks::new(1);
+        let mut shared = SharedChunkCounts::new(1);
         (0..300).for_each(|_| shared.count(&[Page(0)]));
         assert_eq!(shared.finish(), [255]);
-        let settings = Overlap { min_shared: 1000, ..Overlap::of_papers(1) };
+        let settings = OverlapSettings { min_shared: 1000, ..OverlapSettings::of_papers(1) };
         assert!(may_be_similar(shared.finish()[0], 2000, &settings));
         assert!(!may_be_similar(254, 2000, &settings));
     }

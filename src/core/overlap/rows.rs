@@ -10,7 +10,7 @@ use bytemuck::{Pod, Zeroable};
 use webtwin_base::ids::{FPrint, Page, splitmix64};
 
 /// A row of `FPrint-DocID` of a fixed width. Rows order by key, then page.
-pub trait Row: Pod + Ord + Send {
+pub trait FPrintRow: Pod + Ord + Send {
     /// Creates the row of a fingerprint and a page.
     fn new(fprint: FPrint, doc: Page) -> Self;
 
@@ -32,7 +32,7 @@ pub trait Row: Pod + Ord + Send {
 #[repr(transparent)]
 pub struct Row32(u64);
 
-impl Row for Row32 {
+impl FPrintRow for Row32 {
     const KEY_BITS: u32 = 32;
 
     fn of_key(key: u64, doc: Page) -> Row32 {
@@ -61,7 +61,7 @@ pub struct Row64 {
     doc: Page,
 }
 
-impl Row for Row64 {
+impl FPrintRow for Row64 {
     const KEY_BITS: u32 = 64;
 
     fn of_key(key: u64, doc: Page) -> Row64 {
@@ -96,21 +96,21 @@ impl Row for Row64 {
 /// assert_eq!((shares.owner(u64::MAX), shares.bucket(u64::MAX)), (3, 7));
 /// ```
 #[derive(Debug, Clone, Copy)]
-pub struct Shares {
+pub struct KeyShares {
     workers: u64,
     pass_bits: u32,
     bucket_bits: u32,
 }
 
-impl Shares {
+impl KeyShares {
     /// Partitions the key space for `workers`, with `2^bucket_bits` buckets for each and one pass.
-    pub fn new(workers: usize, bucket_bits: u32) -> Shares {
-        Shares { workers: workers as u64, pass_bits: 0, bucket_bits }
+    pub fn new(workers: usize, bucket_bits: u32) -> KeyShares {
+        KeyShares { workers: workers as u64, pass_bits: 0, bucket_bits }
     }
 
     /// Returns the partition with `2^pass_bits` passes.
-    pub fn in_passes(self, pass_bits: u32) -> Shares {
-        Shares { pass_bits, ..self }
+    pub fn in_passes(self, pass_bits: u32) -> KeyShares {
+        KeyShares { pass_bits, ..self }
     }
 
     /// Returns the pass that processes a key.
@@ -141,13 +141,13 @@ impl Shares {
     }
 }
 
-/// Sorts the rows of one bucket. `room` is a scratch buffer, which is resized to the number of
+/// Sorts the rows of one bucket. `scratch` is a scratch buffer, which is resized to the number of
 /// rows.
 ///
 /// # Cost
 /// Two passes of a radix sort over enough leading bits to distinguish most rows, and a comparison
 /// sort of the few rows that agree in these bits.
-pub fn sort_bucket<R: Row>(rows: &mut [R], room: &mut Vec<R>, shares: Shares) {
+pub fn sort_bucket<R: FPrintRow>(rows: &mut [R], scratch: &mut Vec<R>, shares: KeyShares) {
     let bits = (usize::BITS - rows.len().leading_zeros()).clamp(8, 24) & !1;
     if rows.len() < 256 {
         rows.sort_unstable();
@@ -167,14 +167,14 @@ pub fn sort_bucket<R: Row>(rows: &mut [R], room: &mut Vec<R>, shares: Shares) {
             before[pass] += std::mem::replace(&mut start[pass], before[pass]);
         }
     }
-    room.clear();
-    room.resize(rows.len(), R::zeroed());
+    scratch.clear();
+    scratch.resize(rows.len(), R::zeroed());
     for row in rows.iter() {
         let at = &mut starts[low(row)][0];
-        room[*at as usize] = *row;
+        scratch[*at as usize] = *row;
         *at += 1;
     }
-    for row in room.iter() {
+    for row in scratch.iter() {
         let at = &mut starts[high(row)][1];
         rows[*at as usize] = *row;
         *at += 1;
@@ -193,8 +193,8 @@ mod tests {
 
     use super::*;
 
-    fn sorts<R: Row + std::fmt::Debug>(fprints: &[u64], workers: usize, (pass_bits, bucket_bits): (u32, u32)) {
-        let shares = Shares::new(workers, bucket_bits).in_passes(pass_bits);
+    fn sorts<R: FPrintRow + std::fmt::Debug>(fprints: &[u64], workers: usize, (pass_bits, bucket_bits): (u32, u32)) {
+        let shares = KeyShares::new(workers, bucket_bits).in_passes(pass_bits);
         let rows: Vec<R> = fprints.iter().zip(0..).map(|(&fprint, doc)| R::new(fprint, Page(doc))).collect();
         let mut all: Vec<R> = Vec::new();
         for worker in 0..workers {
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn shares_are_equal_even_for_fingerprints_that_are_small_numbers() {
-        let shares = Shares::new(3, 4);
+        let shares = KeyShares::new(3, 4);
         let mut rows = vec![[0u32; 2]; 3 * 16];
         for fprint in 0..48_000 {
             for (kind, key) in

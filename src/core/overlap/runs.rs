@@ -44,9 +44,9 @@ impl ExactSizeIterator for Record<'_> {}
 /// assert_eq!(Runs(&words).map(pairs_of).collect::<Vec<_>>(), [1, 3]);
 /// ```
 #[derive(Debug, Clone)]
-pub struct Runs<'a>(pub &'a [u32]);
+pub struct RecordRuns<'a>(pub &'a [u32]);
 
-impl<'a> Iterator for Runs<'a> {
+impl<'a> Iterator for RecordRuns<'a> {
     type Item = &'a [Page];
 
     fn next(&mut self) -> Option<&'a [Page]> {
@@ -75,7 +75,7 @@ mod tests {
             let runs: Vec<Vec<Page>> = runs.into_iter().map(bytemuck::cast_vec).collect();
             let words: Vec<u32> = runs.iter().flat_map(|docs| record(docs)).collect();
             prop_assert_eq!(words.len(), runs.iter().map(|docs| record(docs).len()).sum::<usize>());
-            prop_assert_eq!(Runs(&words).map(<[Page]>::to_vec).collect::<Vec<_>>(), runs);
+            prop_assert_eq!(RecordRuns(&words).map(<[Page]>::to_vec).collect::<Vec<_>>(), runs);
         }
     }
 }

@@ -8,7 +8,7 @@ use super::prune::PageSet;
 use super::runs::pairs_of;
 use super::sort_based::counting_runs;
 use webtwin_base::ids::{HostId, Page, splitmix64};
-use webtwin_job::Overlap;
+use webtwin_job::OverlapSettings;
 
 /// Counts of the pairs of a sample, one for each chunk that two pages share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub fn sample_pairs(
     hosts: &[HostId],
     copies: &PageSet,
     item: impl Fn(Page) -> u32,
-    settings: &Overlap,
+    settings: &OverlapSettings,
 ) -> SamplePairs {
     let runs: Vec<Vec<Page>> = counting_runs(fprint_docid, hosts, settings)
         .filter_map(|mut docs| {
@@ -95,7 +95,7 @@ mod tests {
             (min_shared, template_pages, max_documents) in (1u32..6, 0u32..4, prop::sample::select(vec![0u32, 9])),
         ) {
             let table: Vec<_> = rows.into_iter().map(|(fprint, doc)| FPrintDocId::new(fprint, doc)).collect();
-            let any = Overlap { template_pages, max_documents, ..Overlap::of_papers(1) };
+            let any = OverlapSettings { template_pages, max_documents, ..OverlapSettings::of_papers(1) };
             let shared = similar_pairs(&table, &hosts, &copies.iter().copied().collect::<Vec<_>>(), &any);
             let item = |doc: Page| doc.0 / 5;
             let all: u64 = shared.iter().map(|pair| u64::from(pair.value)).sum();
@@ -107,7 +107,7 @@ mod tests {
             let expected =
                 SamplePairs { within, across: all - within, heavy_thousandths: heavy * 1000 / all.max(1) };
             let copies = PageSet::new(24, |page| copies.contains(&page));
-            let settings = Overlap { min_shared, ..any };
+            let settings = OverlapSettings { min_shared, ..any };
             prop_assert_eq!(sample_pairs(&table, &hosts, &copies, item, &settings), expected);
         }
     }
@@ -118,7 +118,7 @@ mod tests {
             // One page per item, and one chunk on all pages.
             let table: Vec<_> = Page::first(items as usize).map(|doc| FPrintDocId::new(7, doc)).collect();
             let none = PageSet::new(items as usize, |_| false);
-            sample_pairs(&table, &vec![HostId(0); items as usize], &none, |doc| doc.0, &Overlap::of_papers(1))
+            sample_pairs(&table, &vec![HostId(0); items as usize], &none, |doc| doc.0, &OverlapSettings::of_papers(1))
         };
         assert_eq!((across(2).across, across(4).across), (1, 6));
         assert_eq!(across(2).across_all(2, 4), 6);

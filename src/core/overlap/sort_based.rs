@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::filter::{Verdict, judge};
-use super::guard::{Match, best_on_each_host};
+use super::filter::{ChunkVerdict, judge};
+use super::guard::{GuardedMatch, best_on_each_host};
 use super::{FPrintDocId, SimilarPair, is_pairwise_similar};
 use webtwin_base::ids::{HostId, Page};
-use webtwin_job::{Guard, Overlap};
+use webtwin_job::{Guard, OverlapSettings};
 
 /// Computes the similar pairs of a duplicate-free `FPrint-DocID` table. `hosts[doc]` is the host of
 /// a page. `copies` are the exact copies of other pages, which the filter counts and which are then
@@ -36,7 +36,7 @@ pub fn similar_pairs(
     fprint_docid: &[FPrintDocId],
     hosts: &[HostId],
     copies: &[Page],
-    settings: &Overlap,
+    settings: &OverlapSettings,
 ) -> Vec<SimilarPair> {
     let chunks = counting_chunks(fprint_docid, hosts, settings);
     let mut shared = BTreeMap::new();
@@ -73,11 +73,11 @@ pub fn similar_pairs(
             kept
         }
         Guard::MutualBest => {
-            let mut matches: Vec<Match> = pairs
+            let mut matches: Vec<GuardedMatch> = pairs
                 .clone()
                 .flat_map(|SimilarPair { a, b, value }| {
                     let larger = chunks[a].max(chunks[b]);
-                    [(a, b), (b, a)].map(|(from, to)| Match { from, host: hosts[to], to, shared: value, larger })
+                    [(a, b), (b, a)].map(|(from, to)| GuardedMatch { from, host: hosts[to], to, shared: value, larger })
                 })
                 .collect();
             let mut votes = BTreeSet::new();
@@ -98,14 +98,14 @@ fn sorted(fprint_docid: &[FPrintDocId]) -> Vec<FPrintDocId> {
 pub(super) fn counting_runs(
     table: &[FPrintDocId],
     hosts: &[HostId],
-    settings: &Overlap,
+    settings: &OverlapSettings,
 ) -> impl Iterator<Item = Vec<Page>> {
     let runs = table.chunk_by(|x, y| x.fprint() == y.fprint()).map(|run| run.iter().map(|row| row.doc).collect());
-    runs.filter(|run: &Vec<Page>| judge(run, hosts, settings, &mut Vec::new()) == Verdict::Counts)
+    runs.filter(|run: &Vec<Page>| judge(run, hosts, settings, &mut Vec::new()) == ChunkVerdict::Counts)
 }
 
 /// Returns the number of chunks that count of each page.
-pub fn counting_chunks(fprint_docid: &[FPrintDocId], hosts: &[HostId], settings: &Overlap) -> Vec<u32> {
+pub fn counting_chunks(fprint_docid: &[FPrintDocId], hosts: &[HostId], settings: &OverlapSettings) -> Vec<u32> {
     let mut chunks = vec![0; hosts.len()];
     counting_runs(&sorted(fprint_docid), hosts, settings).flatten().for_each(|page| chunks[page] += 1);
     chunks
@@ -123,14 +123,14 @@ mod tests {
     }
 
     /// Returns the pages of the similar pairs, as numbers.
-    fn found(pages: &[FPrintDocId], hosts: &[HostId], settings: &Overlap) -> Vec<(u32, u32)> {
+    fn found(pages: &[FPrintDocId], hosts: &[HostId], settings: &OverlapSettings) -> Vec<(u32, u32)> {
         similar_pairs(pages, hosts, &[], settings).iter().map(|pair| (pair.a.0, pair.b.0)).collect()
     }
 
     #[test]
     fn resemblance_is_held_against_the_larger_page() {
         let pages = table(&[&[1, 2], &[1, 2, 3, 4], &[1, 2, 3, 4, 5, 6]]);
-        let settings = Overlap { min_resemblance: 0.5, ..Overlap::of_papers(1) };
+        let settings = OverlapSettings { min_resemblance: 0.5, ..OverlapSettings::of_papers(1) };
         assert_eq!(found(&pages, &[HostId(0); 3], &settings), [(0, 1), (1, 2)]);
     }
 
@@ -139,7 +139,7 @@ mod tests {
         // Pages 1 and 2 are on one host; the true counterpart of page 0 is page 1, and page 2 is a
         // weaker match.
         let pages = table(&[&[1, 2, 3, 4], &[1, 2, 3, 4], &[1, 2, 3, 9]]);
-        let settings = Overlap { guard: Guard::MutualBest, ..Overlap::of_papers(1) };
+        let settings = OverlapSettings { guard: Guard::MutualBest, ..OverlapSettings::of_papers(1) };
         assert_eq!(found(&pages, &[0, 1, 1].map(HostId), &settings), [(0, 1)]);
     }
 
@@ -147,14 +147,14 @@ mod tests {
     fn a_chain_joins_its_centres_only() {
         // Each page shares three of four chunks with the next.
         let pages = table(&[&[1, 2, 3, 4], &[2, 3, 4, 5], &[3, 4, 5, 6], &[4, 5, 6, 7]]);
-        let settings = Overlap { guard: Guard::Centre, ..Overlap::of_papers(3) };
+        let settings = OverlapSettings { guard: Guard::Centre, ..OverlapSettings::of_papers(3) };
         assert_eq!(found(&pages, &[0, 1, 2, 3].map(HostId), &settings), [(0, 1), (2, 3)]);
     }
 
     #[test]
-    fn furniture_joins_nothing() {
+    fn boilerplate_joins_nothing() {
         let pages = table(&[&[7, 1], &[7, 2], &[7, 3]]);
-        let settings = Overlap { template_pages: 2, ..Overlap::of_papers(1) };
+        let settings = OverlapSettings { template_pages: 2, ..OverlapSettings::of_papers(1) };
         assert_eq!(similar_pairs(&pages, &[0, 0, 0].map(HostId), &[], &settings), []);
         assert_eq!(similar_pairs(&pages, &[0, 0, 1].map(HostId), &[], &settings).len(), 3);
     }

@@ -48,7 +48,7 @@ use std::collections::BTreeSet;
 use super::{SimilarPair, millionths};
 use crate::clusters::union_find::UnionFind;
 use webtwin_base::ids::{DocId, FPrint, HostId, Page, splitmix64};
-use webtwin_job::Overlap;
+use webtwin_job::OverlapSettings;
 
 /// Number of texts of a host that may have a chunk without its being boilerplate, even if the host
 /// has few texts.
@@ -95,7 +95,7 @@ impl Kin {
 
 /// A text with a title, with the fields that define the order within [`blocks`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Titled {
+pub struct TitledText {
     /// Number of chunks of the text.
     pub chunks: u32,
     /// Fingerprint of the whole text.
@@ -136,7 +136,7 @@ pub fn marked(fprint: FPrint, is_own: bool) -> u32 {
 ///
 /// Texts with similar numbers of chunks share a block. If there are more than [`BLOCK`] texts, each
 /// is in two blocks, except for those at either end.
-pub fn blocks(texts: &mut [Titled]) -> impl Iterator<Item = &[Titled]> {
+pub fn blocks(texts: &mut [TitledText]) -> impl Iterator<Item = &[TitledText]> {
     texts.sort_unstable();
     let texts = &*texts;
     let count = texts.len();
@@ -169,9 +169,9 @@ pub fn blocks(texts: &mut [Titled]) -> impl Iterator<Item = &[Titled]> {
 /// };
 /// assert_eq!((of(&[]), of(&[9])), (Some(600_000), Some(600_000)));
 /// ```
-pub fn resemblance(a: &[u32], b: &[u32], kin: Kin, settings: &Overlap) -> Option<u32> {
-    let is_said = matches!(kin, Kin::Notice | Kin::Canonical);
-    let needed = if is_said { 500_000 } else { millionths(settings.views) };
+pub fn resemblance(a: &[u32], b: &[u32], kin: Kin, settings: &OverlapSettings) -> Option<u32> {
+    let is_counted = matches!(kin, Kin::Notice | Kin::Canonical);
+    let needed = if is_counted { 500_000 } else { millionths(settings.views) };
     let reaches = |common: u64, union: u64, needed: u64| common * 1_000_000 >= needed * union;
     let (fewer, more) = (a.len().min(b.len()) as u64, a.len().max(b.len()) as u64);
     if fewer == 0 || !reaches(fewer, more, needed) {
@@ -210,7 +210,7 @@ pub fn resemblance(a: &[u32], b: &[u32], kin: Kin, settings: &Overlap) -> Option
 
 /// Finds pairs within one block, whose pages must ascend. Calls `found` with pairs in the order of
 /// their pages, without pairs whose pages earlier pairs have joined.
-pub fn join(block: &[(Page, &[u32])], kin: Kin, settings: &Overlap, mut found: impl FnMut(SimilarPair)) {
+pub fn join(block: &[(Page, &[u32])], kin: Kin, settings: &OverlapSettings, mut found: impl FnMut(SimilarPair)) {
     let mut joined = UnionFind::new(block.len());
     for (at, &(a, of_a)) in block.iter().enumerate() {
         for (after, &(b, of_b)) in block.iter().enumerate().skip(at + 1) {
@@ -227,7 +227,12 @@ pub fn join(block: &[(Page, &[u32])], kin: Kin, settings: &Overlap, mut found: i
 
 /// Compares a page with others that name its URL as canonical, all of one block. Calls `each` for
 /// each of them, with a pair or with `None` if the texts do not agree.
-pub fn agree(original: Page, block: &[(Page, &[u32])], settings: &Overlap, mut each: impl FnMut(Option<SimilarPair>)) {
+pub fn agree(
+    original: Page,
+    block: &[(Page, &[u32])],
+    settings: &OverlapSettings,
+    mut each: impl FnMut(Option<SimilarPair>),
+) {
     let Some((_, of_original)) = block.iter().find(|text| text.0 == original) else { return };
     for (other, chunks) in block.iter().filter(|text| text.0 != original) {
         let value = resemblance(of_original, chunks, Kin::Canonical, settings);
@@ -237,7 +242,7 @@ pub fn agree(original: Page, block: &[(Page, &[u32])], settings: &Overlap, mut e
 
 /// Input page of [`by_definition`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct ViewPage {
     /// Host of the page.
     pub host: HostId,
     /// Registered domain of the host.
@@ -259,7 +264,7 @@ pub struct Shown {
 /// Computes views, placeholders and declared copies among the pages by definition, for each host,
 /// chunk, title, path and notice separately. Each list ascends and has each pair once. Also returns
 /// the pages that others correctly name as canonical.
-pub fn by_definition(pages: &[Shown], settings: &Overlap) -> ([Vec<SimilarPair>; 3], BTreeSet<Page>) {
+pub fn by_definition(pages: &[ViewPage], settings: &OverlapSettings) -> ([Vec<SimilarPair>; 3], BTreeSet<Page>) {
     let of = |page: Page| &pages[page];
     let with_text = || Page::first(pages.len()).filter(|&page| !of(page).chunks.is_empty());
     // Keeps the smallest page of each text.
@@ -280,13 +285,13 @@ pub fn by_definition(pages: &[Shown], settings: &Overlap) -> ([Vec<SimilarPair>;
         !is_boilerplate(inspected.filter(|text| of(**text).chunks.contains(&chunk)).count() as u32, count)
     };
     let set = |page: Page| {
-        let Shown { host, chunks, .. } = of(page);
+        let ViewPage { host, chunks, .. } = of(page);
         let chunks: BTreeSet<u32> = chunks.iter().map(|&chunk| marked(chunk, is_own(chunk, *host))).collect();
         (page, chunks.into_iter().collect::<Vec<u32>>())
     };
     let compare = |kin: Kin, texts: &[Page], found: &mut Vec<SimilarPair>| {
-        let titled = |&page: &Page| Titled { chunks: of(page).chunks.len() as u32, exact: of(page).exact, page };
-        let mut titled: Vec<Titled> = texts.iter().map(titled).collect();
+        let titled = |&page: &Page| TitledText { chunks: of(page).chunks.len() as u32, exact: of(page).exact, page };
+        let mut titled: Vec<TitledText> = texts.iter().map(titled).collect();
         for block in blocks(&mut titled) {
             let pages: BTreeSet<Page> = block.iter().map(|text| text.page).collect();
             let sets: Vec<(Page, Vec<u32>)> = pages.into_iter().map(set).collect();
@@ -353,7 +358,7 @@ mod tests {
     use super::*;
     use webtwin_job::Job;
 
-    fn overlap() -> Overlap {
+    fn overlap() -> OverlapSettings {
         Job::default().overlap
     }
 
@@ -421,8 +426,10 @@ mod tests {
     #[test]
     fn texts_share_a_block_with_those_of_similar_size() {
         for count in [0usize, 1, 2, 63, 64, 65, 127, 128, 129, 192, 193, 1000] {
-            let mut texts: Vec<Titled> =
-                (0..count as u32).rev().map(|at| Titled { chunks: at, exact: u64::from(at), page: Page(at) }).collect();
+            let mut texts: Vec<TitledText> = (0..count as u32)
+                .rev()
+                .map(|at| TitledText { chunks: at, exact: u64::from(at), page: Page(at) })
+                .collect();
             let all: Vec<Vec<u32>> =
                 blocks(&mut texts).map(|block| block.iter().map(|text| text.page.0).collect()).collect();
             assert!(all.iter().all(|block| block.len() <= BLOCK), "{count}");
@@ -442,11 +449,11 @@ mod tests {
             chunks.sort_unstable();
             let (domain, path) = ("a.example".to_string(), format!("/?{extra}"));
             let (title, doc_ids) = (title.into(), [extra, 0]);
-            Shown { host: HostId(0), domain, path, title, notice: 0, doc_ids, exact: splitmix64(extra), chunks }
+            ViewPage { host: HostId(0), domain, path, title, notice: 0, doc_ids, exact: splitmix64(extra), chunks }
         };
         let views = (0..12).map(|view| page("article", 100..120, 1000 + view));
         let siblings = (0..12).map(|other| page("sibling", 200 + 20 * other..220 + 20 * other, 2000 + other));
-        let pages: Vec<Shown> = views.chain(siblings).collect();
+        let pages: Vec<ViewPage> = views.chain(siblings).collect();
         let ([found, placeholders, declared], originals) = by_definition(&pages, &overlap());
         assert_eq!((found.len(), placeholders.len(), declared.len(), originals.len()), (11, 0, 0, 0));
         assert!(found.iter().all(|pair| pair.b < Page(12)));

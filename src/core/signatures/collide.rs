@@ -5,7 +5,7 @@
 //! tolerances. Then each half is joined with itself, and the halves with each other. To join two
 //! sets, only points within reach of the other set's bounding box are considered. One of the sets
 //! is split again until all remaining points are within reach of all others, or are few. So every
-//! pair is found once, and no grid is built: many points in one place form one [`Block`], whose
+//! pair is found once, and no grid is built: many points in one place form one [`PairBlock`], whose
 //! pairs are counted without being enumerated.
 //!
 //! # Source
@@ -52,31 +52,31 @@ impl Points {
 
 /// Pairs that collide, given by the numbers of their points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Block<'a> {
+pub enum PairBlock<'a> {
     /// All pairs of these points.
     Within(&'a [u32]),
     /// All pairs of one of the first points with one of the second.
     Across(&'a [u32], &'a [u32]),
 }
 
-impl Block<'_> {
+impl PairBlock<'_> {
     /// Returns the number of pairs in the block.
     pub fn count(&self) -> u64 {
         match self {
-            Block::Within(points) => points.len() as u64 * (points.len() as u64 - 1) / 2,
-            Block::Across(left, right) => left.len() as u64 * right.len() as u64,
+            PairBlock::Within(points) => points.len() as u64 * (points.len() as u64 - 1) / 2,
+            PairBlock::Across(left, right) => left.len() as u64 * right.len() as u64,
         }
     }
 
     /// Calls `pair` with each pair.
     pub fn each(&self, mut pair: impl FnMut(u32, u32)) {
         match self {
-            Block::Within(points) => {
+            PairBlock::Within(points) => {
                 for (at, &x) in points.iter().enumerate() {
                     points[at + 1..].iter().for_each(|&y| pair(x, y));
                 }
             }
-            Block::Across(left, right) => left.iter().for_each(|&x| right.iter().for_each(|&y| pair(x, y))),
+            PairBlock::Across(left, right) => left.iter().for_each(|&x| right.iter().for_each(|&y| pair(x, y))),
         }
     }
 }
@@ -106,7 +106,7 @@ impl Block<'_> {
 /// pairs.sort_unstable();
 /// assert_eq!(pairs, [(0, 1), (1, 2)]);
 /// ```
-pub fn collisions(points: &Points, home: usize, tolerance: &[u64], found: impl FnMut(Block<'_>)) {
+pub fn collisions(points: &Points, home: usize, tolerance: &[u64], found: impl FnMut(PairBlock<'_>)) {
     // No distance is less than 0.
     if tolerance.contains(&0) {
         return;
@@ -127,14 +127,14 @@ struct Join<'a, F> {
     found: F,
 }
 
-impl<F: FnMut(Block<'_>)> Join<'_, F> {
+impl<F: FnMut(PairBlock<'_>)> Join<'_, F> {
     fn within(&mut self, set: &mut [u32]) {
         if set.len() < 2 {
             return;
         }
         let bounds = self.bounds(set);
         let Some((_, dim)) = self.widest(&bounds, &bounds) else {
-            return (self.found)(Block::Within(set));
+            return (self.found)(PairBlock::Within(set));
         };
         if set.len() <= FEW {
             for (at, &x) in set.iter().enumerate() {
@@ -164,7 +164,7 @@ impl<F: FnMut(Block<'_>)> Join<'_, F> {
         let of_right = self.bounds(right);
         let both: Bounds = of_left.iter().zip(&of_right).map(|(x, y)| (x.0.min(y.0), x.1.max(y.1))).collect();
         let Some((left_spread, dim_of_left)) = self.widest(&both, &of_left) else {
-            return (self.found)(Block::Across(left, right));
+            return (self.found)(PairBlock::Across(left, right));
         };
         if left.len() * right.len() <= FEW * FEW {
             left.iter().for_each(|&x| self.compare(x, right));
@@ -189,7 +189,7 @@ impl<F: FnMut(Block<'_>)> Join<'_, F> {
         for y in others {
             let near = |((x, y), tolerance): ((&u64, &u64), &u64)| x.abs_diff(*y) < *tolerance;
             if point.iter().zip(self.points.get(*y)).zip(self.tolerance).all(near) {
-                (self.found)(Block::Across(&[x], &[*y]));
+                (self.found)(PairBlock::Across(&[x], &[*y]));
             }
         }
     }

@@ -89,17 +89,17 @@ fn entry(bits: u16) -> i64 {
 /// assert_ne!(by_date, recipe.project("Re: mirrors, Anna."));
 /// ```
 #[derive(Debug)]
-pub struct Recipe {
+pub struct ProjectionRecipe {
     settings: VectorRecipe,
     projection: Projection,
     features: Features,
     bag: Vec<Feature>,
 }
 
-impl Recipe {
+impl ProjectionRecipe {
     /// Creates the recipe of a job's `[signatures]`.
-    pub fn new(settings: &VectorRecipe) -> Recipe {
-        Recipe {
+    pub fn new(settings: &VectorRecipe) -> ProjectionRecipe {
+        ProjectionRecipe {
             settings: settings.clone(),
             projection: Projection::new(settings.dims as usize, settings.seed),
             features: Features::new(1, &settings.stop_words, &settings.stemming),
@@ -142,16 +142,16 @@ impl Recipe {
 /// assert_eq!(signatures, [[0, 0], [ONE / 2, 0], [ONE, ONE]]);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bounds(Vec<(i64, i64)>);
+pub struct ComponentBounds(Vec<(i64, i64)>);
 
-impl Bounds {
+impl ComponentBounds {
     /// Extends the bounds by a page.
     pub fn extend(&mut self, projected: &[i64]) {
-        self.join(Bounds(projected.iter().map(|&sum| (sum, sum)).collect()));
+        self.join(ComponentBounds(projected.iter().map(|&sum| (sum, sum)).collect()));
     }
 
     /// Extends the bounds by the bounds of other pages. The bounds of no page are empty.
-    pub fn join(&mut self, other: Bounds) {
+    pub fn join(&mut self, other: ComponentBounds) {
         if self.0.is_empty() {
             *self = other;
             return;
@@ -178,10 +178,10 @@ mod tests {
 
     use super::*;
 
-    fn recipe(change: impl Fn(&mut VectorRecipe)) -> Recipe {
+    fn recipe(change: impl Fn(&mut VectorRecipe)) -> ProjectionRecipe {
         let mut settings = VectorRecipe { dims: 5, seed: 0, least: 1, ..VectorRecipe::default() };
         change(&mut settings);
-        Recipe::new(&settings)
+        ProjectionRecipe::new(&settings)
     }
 
     #[test]
@@ -225,7 +225,7 @@ mod tests {
             pages in prop::collection::vec(prop::collection::vec(any::<i32>(), 3), 1..20)
         ) {
             let pages: Vec<Vec<i64>> = pages.iter().map(|page| page.iter().map(|&sum| i64::from(sum) << 30).collect()).collect();
-            let mut bounds = Bounds::default();
+            let mut bounds = ComponentBounds::default();
             pages.iter().for_each(|page| bounds.extend(page));
             let signatures: Vec<_> = pages.iter().map(|page| bounds.signature(page)).collect();
             for dim in 0..3 {

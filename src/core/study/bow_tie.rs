@@ -31,15 +31,15 @@ use webtwin_base::ids::{Number, Page};
 /// assert!(reached.contains(Page(2)) && !reached.contains(Page(3)));
 /// ```
 #[derive(Debug)]
-pub struct Graph {
+pub struct WebGraph {
     starts: Vec<u32>,
     targets: Vec<Page>,
 }
 
-impl Graph {
+impl WebGraph {
     /// Creates the graph of the given links, in any order; fewer than 2^32. If `backwards`,
     /// reverses each link.
-    pub fn new(pages: usize, links: &[[Page; 2]], backwards: bool) -> Graph {
+    pub fn new(pages: usize, links: &[[Page; 2]], backwards: bool) -> WebGraph {
         let (from, to) = if backwards { (1, 0) } else { (0, 1) };
         let mut starts = vec![0u32; pages + 1];
         links.iter().for_each(|link| starts[link[from].index() + 1] += 1);
@@ -55,7 +55,7 @@ impl Graph {
             targets[*at as usize] = link[to];
             *at += 1;
         }
-        Graph { starts, targets }
+        WebGraph { starts, targets }
     }
 
     fn pages(&self) -> usize {
@@ -193,7 +193,7 @@ impl BowTiePlace {
 /// let names: Vec<&str> = places.into_iter().map(BowTiePlace::as_str).collect();
 /// assert_eq!(names, ["core", "core", "in", "out", "disconnected"]);
 /// ```
-pub fn bow_tie(links: &[[Page; 2]], forwards: &Graph, backwards: &Graph, core: &[Page]) -> Vec<BowTiePlace> {
+pub fn bow_tie(links: &[[Page; 2]], forwards: &WebGraph, backwards: &WebGraph, core: &[Page]) -> Vec<BowTiePlace> {
     let pages = forwards.pages();
     let is_core = {
         let mut set = PageSet::new(pages, |_| false);
@@ -231,7 +231,7 @@ mod tests {
     fn a_bow_tie_with_all_its_places() {
         let links =
             [[0, 1], [1, 2], [2, 0], [3, 0], [2, 4], [3, 5], [5, 4], [3, 6], [7, 6], [8, 9]].map(|link| link.map(Page));
-        let (forwards, backwards) = (Graph::new(10, &links, false), Graph::new(10, &links, true));
+        let (forwards, backwards) = (WebGraph::new(10, &links, false), WebGraph::new(10, &links, true));
         let core = forwards.core();
         assert_eq!(core, [0, 1, 2].map(Page));
         use BowTiePlace::*;
@@ -244,15 +244,15 @@ mod tests {
 
     #[test]
     fn a_crawl_without_links_has_a_core_of_its_first_page() {
-        let graph = Graph::new(3, &[], false);
+        let graph = WebGraph::new(3, &[], false);
         assert_eq!(graph.core(), [Page(0)]);
-        assert_eq!(Graph::new(0, &[], false).core(), [] as [Page; 0]);
+        assert_eq!(WebGraph::new(0, &[], false).core(), [] as [Page; 0]);
     }
 
     #[test]
     fn a_long_chain_needs_no_deep_stack() {
         let links: Vec<[Page; 2]> = (0..200_001).map(|page| [Page(page), Page((page + 1) % 200_001)]).collect();
-        assert_eq!(Graph::new(200_001, &links, false).core().len(), 200_001);
+        assert_eq!(WebGraph::new(200_001, &links, false).core().len(), 200_001);
     }
 
     proptest! {
@@ -260,7 +260,7 @@ mod tests {
         fn the_core_is_the_largest_set_of_pages_that_reach_each_other(
             links in prop::collection::vec(prop::array::uniform2((0u32..12).prop_map(Page)), 0..30)
         ) {
-            let forwards = Graph::new(12, &links, false);
+            let forwards = WebGraph::new(12, &links, false);
             let mut reach = [[false; 12]; 12];
             (0..12).for_each(|page| reach[page][page] = true);
             for [a, b] in &links {
@@ -277,7 +277,7 @@ mod tests {
             let most = Page::first(12).map(|a| around(a).len()).max().unwrap();
             let core = around(Page::first(12).find(|&a| around(a).len() == most).unwrap());
             prop_assert_eq!(&forwards.core(), &core);
-            let places = bow_tie(&links, &forwards, &Graph::new(12, &links, true), &core);
+            let places = bow_tie(&links, &forwards, &WebGraph::new(12, &links, true), &core);
             for page in Page::first(12) {
                 let (from, to) = (reach[core[0]][page], reach[page][core[0]]);
                 let place = places[page];

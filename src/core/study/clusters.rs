@@ -12,13 +12,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::matches::Match;
+use super::matches::DocumentMatch;
 use crate::clusters::union_find::UnionFind;
 use webtwin_base::ids::Page;
 
 /// Totals after a step: a point of \[PBZ06\] Figure 5.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
+pub struct GrowthStep {
     /// Number of documents in the subcollections so far.
     pub documents: u64,
     /// Number of clusters found.
@@ -29,12 +29,12 @@ pub struct Step {
 
 /// Clusters of a collection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Clusters {
+pub struct StudyClusters {
     /// First document of the cluster of each page. A unique document, and a page that is not a
     /// document of the collection, is its own label.
     pub labels: Vec<Page>,
     /// Totals after each step.
-    pub growth: Vec<Step>,
+    pub growth: Vec<GrowthStep>,
 }
 
 /// Returns the step whose subcollection contains document `position` of `count`.
@@ -79,11 +79,11 @@ struct Alike {
 /// assert_eq!(found.growth[0], Step { documents: 2, clusters: 1, duplicates: 2 });
 /// assert_eq!(found.growth[1], Step { documents: 4, clusters: 1, duplicates: 2 });
 /// ```
-pub fn clusters(same: &[Page], matches: &[Match], of: impl Fn(Page) -> bool, steps: u32) -> Clusters {
+pub fn clusters(same: &[Page], matches: &[DocumentMatch], of: impl Fn(Page) -> bool, steps: u32) -> StudyClusters {
     let pages = || Page::first(same.len()).filter(|&page| of(page));
     let count = pages().count() as u64;
     let mut alike = vec![Alike { first: NONE, last: 0, size: 0, joined: NONE }; same.len()];
-    let mut growth = vec![Step::default(); steps as usize];
+    let mut growth = vec![GrowthStep::default(); steps as usize];
     for (page, position) in pages().zip(0..) {
         let step = step_of(position, count, steps);
         growth[step as usize].documents += 1;
@@ -94,12 +94,12 @@ pub fn clusters(same: &[Page], matches: &[Match], of: impl Fn(Page) -> bool, ste
     }
     // Matches that a step finds, ordered by step.
     let mut joins: Vec<(u32, Page, Page)> = Vec::new();
-    for &Match { document, within } in matches {
+    for &DocumentMatch { document, within } in matches {
         let at = alike[within].first;
-        let looked_for = &mut alike[document];
+        let compared = &mut alike[document];
         // A match is found only if a document of d's multiset is still in C at the step of e.
-        if at != NONE && looked_for.size > 0 && looked_for.last >= at {
-            looked_for.joined = looked_for.joined.min(at);
+        if at != NONE && compared.size > 0 && compared.last >= at {
+            compared.joined = compared.joined.min(at);
             joins.push((at, document, within));
         }
     }
@@ -122,7 +122,7 @@ pub fn clusters(same: &[Page], matches: &[Match], of: impl Fn(Page) -> bool, ste
             alike[x.min(y) as usize].size = x_size + y_size;
         }
     }
-    let mut sum = Step::default();
+    let mut sum = GrowthStep::default();
     for (step, (clusters, duplicates)) in growth.iter_mut().zip(more) {
         sum.documents += step.documents;
         sum.clusters = sum.clusters.checked_add_signed(clusters).expect("only clusters that were found are joined");
@@ -137,7 +137,7 @@ pub fn clusters(same: &[Page], matches: &[Match], of: impl Fn(Page) -> bool, ste
         *first = page.min(*first);
         labels[page] = *first;
     }
-    Clusters { labels, growth }
+    StudyClusters { labels, growth }
 }
 
 #[cfg(test)]

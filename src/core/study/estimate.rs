@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::clusters::Step;
+use super::clusters::GrowthStep;
 
 /// Percentages of the steps after which the paper estimates.
 pub const PERCENTS: [u32; 2] = [20, 50];
@@ -31,7 +31,7 @@ pub struct Estimate {
 }
 
 /// Returns the totals after a percentage of the steps, rounded up to whole steps.
-fn after(growth: &[Step], percent: u32) -> Option<Step> {
+fn after(growth: &[GrowthStep], percent: u32) -> Option<GrowthStep> {
     growth.get((growth.len() * percent as usize).div_ceil(100).checked_sub(1)?).copied()
 }
 
@@ -50,7 +50,7 @@ fn after(growth: &[Step], percent: u32) -> Option<Step> {
 /// let of = estimate(&growth([30, 44]), &growth([20, 30]), 50).unwrap();
 /// assert_eq!((of.duplicates, of.duplicates_found), (45, 44));
 /// ```
-pub fn estimate(growth: &[Step], reference: &[Step], percent: u32) -> Option<Estimate> {
+pub fn estimate(growth: &[GrowthStep], reference: &[GrowthStep], percent: u32) -> Option<Estimate> {
     let (here, there) = (after(growth, percent)?, after(reference, percent)?);
     let (end, reference_end) = (growth.last()?, reference.last()?);
     let scaled = |here: u64, there: u64, end: u64| {
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_reference_without_duplicates_by_then_tells_nothing() {
-        let growth = |clusters| vec![Step { documents: 10, clusters, duplicates: 2 * clusters }; 5];
+        let growth = |clusters| vec![GrowthStep { documents: 10, clusters, duplicates: 2 * clusters }; 5];
         assert_eq!(estimate(&growth(6), &growth(0), 20), None);
         assert_eq!(estimate(&[], &growth(4), 20), None);
         assert_eq!(estimate(&growth(6), &[], 20), None);

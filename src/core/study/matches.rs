@@ -22,14 +22,14 @@ use webtwin_base::ids::{FPrint, Page, splitmix64};
 /// document, then the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
-pub struct Match {
+pub struct DocumentMatch {
     /// d: document of C.
     pub document: Page,
     /// e: document in the hash table.
     pub within: Page,
 }
 
-/// Appends a document with repeated paragraphs to a list for [`Repeating::new`]. Appends nothing
+/// Appends a document with repeated paragraphs to a list for [`RepeatingDocuments::new`]. Appends nothing
 /// for a document without repeated paragraphs.
 ///
 /// `marks` must be ascending. For each document the list has: its page, the number of its marks,
@@ -55,7 +55,7 @@ struct Document {
 
 /// All documents with repeated paragraphs, which are searched in all documents.
 #[derive(Debug)]
-pub struct Repeating {
+pub struct RepeatingDocuments {
     documents: Vec<Document>,
     /// Distinct keys of the paragraphs of these documents, ascending.
     keys: Vec<u64>,
@@ -72,9 +72,9 @@ fn key(mark: FPrint, all: usize) -> u64 {
     splitmix64(splitmix64(mark) ^ all as u64)
 }
 
-impl Repeating {
+impl RepeatingDocuments {
     /// Reads the documents of a list, in any order.
-    pub fn new(mut list: &[u64]) -> Repeating {
+    pub fn new(mut list: &[u64]) -> RepeatingDocuments {
         let mut documents = Vec::new();
         while let [page, all, different, rest @ ..] = list {
             let (paragraphs, rest) = rest.split_at(*different as usize);
@@ -90,10 +90,10 @@ impl Repeating {
         let bits = keys.len().next_power_of_two().trailing_zeros().max(1);
         let start = |leading: u64| keys.partition_point(|key| key >> (64 - bits) < leading) as u32;
         let starts = (0..=1 << bits).map(start).collect();
-        Repeating { documents, keys, starts }
+        RepeatingDocuments { documents, keys, starts }
     }
 
-    /// Returns the number of counters that [`Repeating::count`] needs.
+    /// Returns the number of counters that [`RepeatingDocuments::count`] needs.
     pub fn keys(&self) -> usize {
         self.keys.len()
     }
@@ -128,13 +128,13 @@ impl Repeating {
     }
 
     /// Calls `found` with the matches within a document.
-    pub fn within(&self, probes: &Probes, within: Page, marks: &[FPrint], mut found: impl FnMut(Match)) {
+    pub fn within(&self, probes: &Probes, within: Page, marks: &[FPrint], mut found: impl FnMut(DocumentMatch)) {
         for number in self.numbers(marks) {
             let first = probes.0.partition_point(|&(probe, _)| (probe as usize) < number);
             for (_, at) in probes.0[first..].iter().take_while(|(probe, _)| *probe as usize == number) {
                 let Document { page, all, paragraphs } = &self.documents[*at as usize];
                 if *page != within && *all == marks.len() && paragraphs.iter().all(|p| marks.binary_search(p).is_ok()) {
-                    found(Match { document: *page, within });
+                    found(DocumentMatch { document: *page, within });
                 }
             }
         }
@@ -160,10 +160,10 @@ impl Repeating {
 /// let found = matches(&[(Page(0), marks("bedf")), (Page(1), marks("eded"))]);
 /// assert_eq!(found, [Match { document: Page(1), within: Page(0) }]);
 /// ```
-pub fn matches(documents: &[(Page, Vec<FPrint>)]) -> Vec<Match> {
+pub fn matches(documents: &[(Page, Vec<FPrint>)]) -> Vec<DocumentMatch> {
     let mut list = Vec::new();
     documents.iter().for_each(|(page, marks)| push_repeating(*page, marks, &mut list));
-    let repeating = Repeating::new(&list);
+    let repeating = RepeatingDocuments::new(&list);
     let mut counts = vec![0; repeating.keys()];
     documents.iter().for_each(|(_, marks)| repeating.count(marks, &mut counts));
     let probes = repeating.probes(&counts);
@@ -203,7 +203,7 @@ mod tests {
             for (document, _, d) in &documents {
                 for (within, _, e) in &documents {
                     if document != within && d.len() == e.len() && d.iter().all(|paragraph| e.contains(paragraph)) {
-                        want.push(Match { document: *document, within: *within });
+                        want.push(DocumentMatch { document: *document, within: *within });
                     }
                 }
             }

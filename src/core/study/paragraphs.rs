@@ -21,9 +21,9 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::chunks::{Document, Recipe};
+use crate::chunks::{ChunkRecipe, PageFingerprints};
 use webtwin_base::ids::{FPrint, splitmix64};
-use webtwin_job::{Chunks, Study};
+use webtwin_job::{ChunkSettings, Study};
 
 /// Number of sentences of a shingle paragraph.
 const SENTENCES: usize = 3;
@@ -48,31 +48,31 @@ const SENTENCES: usize = 3;
 /// ```
 #[derive(Debug)]
 pub struct Paragraphs {
-    recipe: Recipe,
+    recipe: ChunkRecipe,
     study: Study,
 }
 
 impl Paragraphs {
     /// Creates a converter from the settings of a job; `chunks.unit` must be shingle paragraphs.
-    pub fn new(chunks: &Chunks, study: &Study) -> Paragraphs {
-        Paragraphs { recipe: Recipe::new(chunks), study: study.clone() }
+    pub fn new(chunks: &ChunkSettings, study: &Study) -> Paragraphs {
+        Paragraphs { recipe: ChunkRecipe::new(chunks), study: study.clone() }
     }
 
     /// Writes the marks of `text` into `marks`, ascending. A text that is too short to be a
     /// document has no marks, and its `exact` is 0. Otherwise `exact` is a hash of the marks.
-    pub fn marks(&mut self, text: &str, marks: &mut Vec<FPrint>) -> Document {
+    pub fn marks(&mut self, text: &str, marks: &mut Vec<FPrint>) -> PageFingerprints {
         marks.clear();
         // No text has more characters than bytes.
         let least = self.study.min_characters as usize;
         if text.len() <= least || text.chars().count() <= least {
-            return Document { exact: 0, chunks: 0 };
+            return PageFingerprints { exact: 0, chunks: 0 };
         }
         let sentences = self.recipe.in_order(text, marks);
         if !self.study.rest && !sentences.is_multiple_of(SENTENCES) {
             marks.pop();
         }
         mark(marks);
-        Document { exact: whole(marks), chunks: marks.len() as u32 }
+        PageFingerprints { exact: whole(marks), chunks: marks.len() as u32 }
     }
 }
 
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use webtwin_job::Job;
 
-    fn marks_of(text: &str, rest: bool) -> (Document, Vec<FPrint>) {
+    fn marks_of(text: &str, rest: bool) -> (PageFingerprints, Vec<FPrint>) {
         let job = webtwin_job::resolve("", "preset = \"study\"", &[]).unwrap();
         let study = Study { rest, ..Job::default().study };
         let mut marks = Vec::new();

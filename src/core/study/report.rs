@@ -22,9 +22,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::clusters::{Clusters, Step, clusters};
+use super::clusters::{GrowthStep, StudyClusters, clusters};
 use super::estimate::{Estimate, PERCENTS, estimate};
-use super::matches::Match;
+use super::matches::DocumentMatch;
 use crate::overlap::prune::PageSet;
 use webtwin_base::ids::Page;
 
@@ -47,7 +47,7 @@ pub fn nearness(shared: u32, paragraphs: u32) -> Option<usize> {
 
 /// Clusters and duplicates of a collection: a row of Table 2.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Part {
+pub struct ClusterTotals {
     /// Number of documents.
     pub documents: u64,
     /// Number of clusters, each with one original duplicated document.
@@ -67,12 +67,12 @@ pub struct Part {
     /// Number of clusters by their number of documents: Figures 2 to 4.
     pub documents_per_cluster: BTreeMap<u64, u64>,
     /// Totals after each step: Figure 5.
-    pub growth: Vec<Step>,
+    pub growth: Vec<GrowthStep>,
 }
 
 /// A number of documents or clusters, and the part of them in the connected part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct InConnected {
+pub struct ConnectedCounts {
     /// Total number.
     pub all: u64,
     /// Number in the connected part.
@@ -83,7 +83,7 @@ pub struct InConnected {
 
 /// A column of Table 3.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Near {
+pub struct NearColumn {
     /// Minimum percentage of paragraphs shared, of the longer document.
     pub percent: u32,
     /// Number of documents that pairs of this nearness join to others, without one document of each
@@ -99,19 +99,19 @@ pub struct Near {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tables {
     /// Table 2, and the first column of Table 4.
-    pub complete: Part,
+    pub complete: ClusterTotals,
     /// Table 4: clusters within the part that the crawl reaches.
-    pub connected: Part,
+    pub connected: ClusterTotals,
     /// Table 4: clusters within the part that the crawl does not reach.
-    pub disconnected: Part,
+    pub disconnected: ClusterTotals,
     /// Table 5: clusters of the complete collection with a document in the connected part.
-    pub clusters_in_connected: InConnected,
+    pub clusters_in_connected: ConnectedCounts,
     /// Table 6: unique documents of the complete collection.
-    pub unique_in_connected: InConnected,
+    pub unique_in_connected: ConnectedCounts,
     /// Unique and original documents together.
-    pub useful_in_connected: InConnected,
+    pub useful_in_connected: ConnectedCounts,
     /// Columns of Table 3.
-    pub near: Vec<Near>,
+    pub near: Vec<NearColumn>,
     /// Section 4.2: one half of the documents (every second one), estimated by the growth in the
     /// other half.
     pub estimates_by_other_half: Vec<Estimate>,
@@ -122,7 +122,7 @@ pub struct Findings<'a> {
     /// Smallest page of the multiset of each page. A page that is not a document is its own.
     pub same: &'a [Page],
     /// Matches between such pages.
-    pub matches: &'a [Match],
+    pub matches: &'a [DocumentMatch],
     /// Pages that are documents.
     pub documents: &'a PageSet,
     /// Pages that a crawl reaches.
@@ -145,15 +145,15 @@ pub fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { (part as f64 * 1e6 / whole as f64).round() / 1e4 }
 }
 
-fn of_all(all: u64, connected: u64) -> InConnected {
-    InConnected { all, connected, percent: percent(connected, all) }
+fn of_all(all: u64, connected: u64) -> ConnectedCounts {
+    ConnectedCounts { all, connected, percent: percent(connected, all) }
 }
 
 /// Computes all tables except Table 3, and the clusters of the complete collection.
 ///
 /// # Cost
 /// Some passes over the pages for each of five collections.
-pub fn tables(found: &Findings<'_>) -> (Tables, Clusters) {
+pub fn tables(found: &Findings<'_>) -> (Tables, StudyClusters) {
     let Findings { same, matches, documents, reached, steps } = *found;
     let is = |page: Page| documents.contains(page);
     let part = |of: &dyn Fn(Page) -> bool| part(same, matches, of, steps);
@@ -191,7 +191,12 @@ pub fn tables(found: &Findings<'_>) -> (Tables, Clusters) {
     (tables, all)
 }
 
-fn part(same: &[Page], matches: &[Match], of: &dyn Fn(Page) -> bool, steps: u32) -> (Part, Clusters) {
+fn part(
+    same: &[Page],
+    matches: &[DocumentMatch],
+    of: &dyn Fn(Page) -> bool,
+    steps: u32,
+) -> (ClusterTotals, StudyClusters) {
     let found = clusters(same, matches, of, steps);
     let by_multiset = clusters(same, &[], of, 1).growth[0];
     let mut sizes = vec![0u64; same.len()];
@@ -200,8 +205,8 @@ fn part(same: &[Page], matches: &[Match], of: &dyn Fn(Page) -> bool, steps: u32)
     for size in sizes.into_iter().filter(|&size| size > 1) {
         *documents_per_cluster.entry(size).or_default() += 1;
     }
-    let Step { documents, clusters, duplicates } = found.growth.last().copied().unwrap_or_default();
-    let part = Part {
+    let GrowthStep { documents, clusters, duplicates } = found.growth.last().copied().unwrap_or_default();
+    let part = ClusterTotals {
         documents,
         clusters,
         duplicates,
@@ -218,14 +223,14 @@ fn part(same: &[Page], matches: &[Match], of: &dyn Fn(Page) -> bool, steps: u32)
 
 /// Computes a column of Table 3, and the documents that have another one of this nearness.
 /// `labels[page]` is the smallest page that pairs of at least `percent_shared` join a page to.
-pub fn near(labels: &[Page], documents: &PageSet, percent_shared: u32) -> (Near, PageSet) {
+pub fn near(labels: &[Page], documents: &PageSet, percent_shared: u32) -> (NearColumn, PageSet) {
     let mut sizes = vec![0u64; labels.len()];
     let pages = Page::first(labels.len()).filter(|&page| documents.contains(page));
     pages.for_each(|page| sizes[labels[page]] += 1);
     let with_another = PageSet::new(labels.len(), |page| sizes[labels[page]] > 1);
     let sets = sizes.iter().filter(|&&size| size > 1).count() as u64;
     let near_duplicates = with_another.count() - sets;
-    let row = Near {
+    let row = NearColumn {
         percent: percent_shared,
         near_duplicates,
         near_duplicates_percent: percent(near_duplicates, documents.count()),

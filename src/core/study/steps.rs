@@ -11,7 +11,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::clusters::{Clusters, Step, step_of};
+use super::clusters::{GrowthStep, StudyClusters, step_of};
 use crate::clusters::union_find::UnionFind;
 use webtwin_base::ids::{FPrint, Page};
 
@@ -34,7 +34,7 @@ use webtwin_base::ids::{FPrint, Page};
 /// assert_eq!(duplicates(["bedf", "eded"]), 1);
 /// assert_eq!(duplicates(["eded", "bedf"]), 0);
 /// ```
-pub fn by_steps(documents: &[Vec<FPrint>], steps: u32) -> Clusters {
+pub fn by_steps(documents: &[Vec<FPrint>], steps: u32) -> StudyClusters {
     let count = documents.len() as u64;
     let mut sets = UnionFind::new(documents.len());
     let mut growth = Vec::new();
@@ -60,7 +60,7 @@ pub fn by_steps(documents: &[Vec<FPrint>], steps: u32) -> Clusters {
         let mut sizes = vec![0u64; labels.len()];
         labels.iter().for_each(|&label| sizes[label as usize] += 1);
         let clustered = sizes.iter().filter(|&&size| size > 1);
-        growth.push(Step {
+        growth.push(GrowthStep {
             documents: end as u64,
             clusters: clustered.clone().count() as u64,
             duplicates: clustered.map(|size| size - 1).sum(),
@@ -68,5 +68,5 @@ pub fn by_steps(documents: &[Vec<FPrint>], steps: u32) -> Clusters {
         start = end;
     }
     let labels: Vec<Page> = bytemuck::cast_vec(sets.labels());
-    Clusters { labels, growth }
+    StudyClusters { labels, growth }
 }

@@ -12,7 +12,7 @@
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use webtwin_base::by_hash::ByHash;
+use webtwin_base::by_hash::HashKeyMap;
 
 /// Languages and scripts, with the function words by which each language is recognised. The index
 /// in this table is the number of a [`Language`], so rows may only be appended.
@@ -195,14 +195,14 @@ const FEWEST_WORDS: u32 = 12;
 #[derive(Debug)]
 pub struct LanguageDetector {
     /// Languages of each function word, by the hash of the word: bit `n` represents number `n`.
-    words: ByHash<u64>,
+    words: HashKeyMap<u64>,
     /// Scratch buffer for the current word in lower case.
     lower: String,
 }
 
 impl Default for LanguageDetector {
     fn default() -> LanguageDetector {
-        let mut words = ByHash::default();
+        let mut words = HashKeyMap::default();
         for (number, (_, list)) in LANGUAGES.iter().enumerate() {
             list.split(' ')
                 .filter(|word| !word.is_empty())

@@ -27,7 +27,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use terms::Terms;
 use webtwin_job::Weights;
-use words::Words;
+use words::WordSplitter;
 
 /// A feature with its weight on a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,7 +52,7 @@ pub struct Feature {
 /// ```
 #[derive(Debug)]
 pub struct Features {
-    words: Words,
+    words: WordSplitter,
     terms: Terms,
     phrase: usize,
     /// Terms of the current text, then its features, including repeats.
@@ -64,7 +64,7 @@ impl Features {
     /// and the stemmer of one language ([`Terms::new`]).
     pub fn new(phrase: u32, stop_words: &str, stemming: &str) -> Features {
         let terms = Terms::new(stop_words, stemming);
-        Features { words: Words::default(), terms, phrase: phrase as usize, hashes: Vec::new() }
+        Features { words: WordSplitter::default(), terms, phrase: phrase as usize, hashes: Vec::new() }
     }
 
     /// Returns the features of `text`, including repeats. A text with fewer terms than a phrase is

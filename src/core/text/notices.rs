@@ -99,12 +99,12 @@ impl Notices {
         let line = &line[..line.find('\n').unwrap_or(line.len())];
         lower_into(&mut self.url, url);
         let of_url: HashSet<&str> = words(&self.url).collect();
-        let mut said = String::new();
+        let mut message = String::new();
         for word in words(line).filter(|word| !of_url.contains(word) && !word.contains(|c: char| c.is_numeric())) {
-            said.push_str(word);
-            said.push(' ');
+            message.push_str(word);
+            message.push(' ');
         }
-        xxh3_64(said.as_bytes()).max(1)
+        xxh3_64(message.as_bytes()).max(1)
     }
 }
 

@@ -6,11 +6,11 @@
 /// One bit per byte, set if the byte is a lower-case letter, a digit, an underscore, or part of a
 /// non-ASCII character.
 #[derive(Debug, Default)]
-pub(super) struct Runs {
+pub(super) struct WordBytes {
     bits: Vec<u64>,
 }
 
-impl Runs {
+impl WordBytes {
     /// Replaces the text.
     pub(super) fn of(&mut self, text: &[u8]) {
         self.bits.clear();
@@ -75,7 +75,7 @@ mod tests {
                 let byte = bytes.get(at).copied().unwrap_or(b' ');
                 byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_' || byte >= 0x80
             };
-            let mut runs = Runs::default();
+            let mut runs = WordBytes::default();
             runs.of(b"what was here before");
             runs.of(bytes);
             let start = (from..bytes.len()).find(|&at| of_word(at));

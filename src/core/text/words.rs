@@ -9,7 +9,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::fold::Folding;
 use super::memo::Memo;
-use super::runs::Runs;
+use super::runs::WordBytes;
 use super::scripts::is_written_without_spaces;
 
 /// Extractor of words, which reuses its buffers between texts.
@@ -25,22 +25,22 @@ use super::scripts::is_written_without_spaces;
 /// assert_eq!(words, ["don't", "see", "pi", "3.14"]);
 /// ```
 #[derive(Debug, Default)]
-pub struct Words {
+pub struct WordSplitter {
     /// Current text, with its ASCII letters in lower case.
     lower: String,
-    runs: Runs,
+    runs: WordBytes,
     folding: Folding,
     memo: Memo,
 }
 
-impl Words {
+impl WordSplitter {
     /// Calls `word` with each word of `text`, in order, as UTF-8.
     ///
     /// # Cost
     /// A few passes over ASCII, which needs no tables. A word with other characters, up to the next
     /// white space, needs the tables of Unicode unless it is cached.
     pub fn each(&mut self, text: &str, mut word: impl FnMut(&[u8])) {
-        let Words { lower, runs, folding, memo } = self;
+        let WordSplitter { lower, runs, folding, memo } = self;
         lower.clear();
         lower.push_str(text);
         lower.make_ascii_lowercase();
@@ -134,7 +134,7 @@ mod tests {
 
     fn all(text: &str) -> Vec<String> {
         let mut found = Vec::new();
-        Words::default().each(text, |word| found.push(String::from_utf8(word.to_vec()).unwrap()));
+        WordSplitter::default().each(text, |word| found.push(String::from_utf8(word.to_vec()).unwrap()));
         found
     }
 

@@ -10,7 +10,7 @@
 /// assert_eq!(address.pieces().collect::<Vec<_>>(), ["x=1", "y"]);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Address<'u> {
+pub struct UrlParts<'u> {
     /// Scheme, host and port.
     pub origin: &'u str,
     /// Path, from its first `/`.
@@ -19,14 +19,14 @@ pub struct Address<'u> {
     pub query: Option<&'u str>,
 }
 
-impl<'u> Address<'u> {
+impl<'u> UrlParts<'u> {
     /// Splits a URL. Returns `None` unless it has a scheme, a host and a path, and no fragment.
-    pub fn parse(url: &'u str) -> Option<Address<'u>> {
+    pub fn parse(url: &'u str) -> Option<UrlParts<'u>> {
         let host = url.find("://")? + 3;
         let path = host + url[host..].find('/')?;
         let (before, query) = url.split_once('?').map_or((url, None), |(before, query)| (before, Some(query)));
         let is_whole = path > host && path < before.len() && !url.contains('#');
-        is_whole.then(|| Address { origin: &url[..path], path: &before[path..], query })
+        is_whole.then(|| UrlParts { origin: &url[..path], path: &before[path..], query })
     }
 
     /// Returns the host without its port.
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_url_has_parts() {
-        let parts = |url| Address::parse(url).map(|a| (a.origin, a.host(), a.path, a.query));
+        let parts = |url| UrlParts::parse(url).map(|a| (a.origin, a.host(), a.path, a.query));
         assert_eq!(parts("https://a.b/"), Some(("https://a.b", "a.b", "/", None)));
         assert_eq!(parts("http://[::1]/x?"), Some(("http://[::1]", "[::1]", "/x", Some(""))));
         assert_eq!(parts("http://[::1]:8080/x?a/b?c"), Some(("http://[::1]:8080", "[::1]", "/x", Some("a/b?c"))));
@@ -139,7 +139,7 @@ mod tests {
     proptest! {
         #[test]
         fn parts_make_the_url_again(url in "https?://[a-c.:1]{0,4}[/?a;&=]{0,8}") {
-            if let Some(address) = Address::parse(&url) {
+            if let Some(address) = UrlParts::parse(&url) {
                 prop_assert_eq!(address.with_path(address.path), url.clone());
                 prop_assert_eq!(address.with_query(address.query), url);
             }

@@ -1,6 +1,6 @@
 //! Edits of URLs: the changes that rules make within their scopes.
 
-use super::address::{Address, SEPARATORS, name, with_separators, without};
+use super::address::{SEPARATORS, UrlParts, name, with_separators, without};
 
 /// A change of one part of a URL. An edit of a URL without that part has no effect.
 ///
@@ -12,7 +12,7 @@ use super::address::{Address, SEPARATORS, name, with_separators, without};
 /// assert_eq!(edit.apply(&address).as_deref(), Some("http://a.example/x?id=1"));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Edit {
+pub enum UrlEdit {
     /// Sorts the parameters.
     Order,
     /// Drops parameters by their names, ascending.
@@ -56,9 +56,9 @@ pub enum Slash {
 /// Minimum number of characters of an id in a path.
 pub const SHORTEST_ID: usize = 8;
 
-impl Edit {
+impl UrlEdit {
     /// Returns the edited URL, or `None` if it does not change.
-    pub fn apply(&self, address: &Address<'_>) -> Option<String> {
+    pub fn apply(&self, address: &UrlParts<'_>) -> Option<String> {
         let path = |path: &str| address.with_path(path);
         let in_query = |with: &dyn Fn(&str) -> Option<String>| {
             let query = address.query?;
@@ -67,45 +67,45 @@ impl Edit {
             (edited.as_deref() != Some(query)).then(|| address.with_query(edited.as_deref()))
         };
         match self {
-            Edit::Order => in_query(&|query| Some(sorted(query))),
-            Edit::Parameters(names) => {
+            UrlEdit::Order => in_query(&|query| Some(sorted(query))),
+            UrlEdit::Parameters(names) => {
                 in_query(&|query| without(query, |piece| names.iter().any(|own| own == name(piece))))
             }
-            Edit::Default(of) => in_query(&|query| without(query, |piece| piece == of)),
-            Edit::Value(from, to) => in_query(&|query| {
+            UrlEdit::Default(of) => in_query(&|query| without(query, |piece| piece == of)),
+            UrlEdit::Value(from, to) => in_query(&|query| {
                 Some(map_pieces(query, |piece| if piece == from { to.clone() } else { piece.to_string() }))
             }),
-            Edit::Case(Some(of)) => in_query(&|query| {
+            UrlEdit::Case(Some(of)) => in_query(&|query| {
                 Some(map_pieces(query, |piece| match piece.split_once('=') {
                     Some((name, value)) if name == of => format!("{name}={}", lower(value)),
                     _ => piece.to_string(),
                 }))
             }),
-            Edit::Case(None) => {
+            UrlEdit::Case(None) => {
                 Some(lower(address.path)).filter(|lower| lower != address.path).map(|lower| path(&lower))
             }
-            Edit::Origin(from, to) => (address.origin == from).then(|| format!("{to}{}", address.target())),
-            Edit::PathParameter(name) => without_path_parameter(address.path, name).map(|left| path(&left)),
-            Edit::Slash(Slash::Add) => {
+            UrlEdit::Origin(from, to) => (address.origin == from).then(|| format!("{to}{}", address.target())),
+            UrlEdit::PathParameter(name) => without_path_parameter(address.path, name).map(|left| path(&left)),
+            UrlEdit::Slash(Slash::Add) => {
                 let last = address.path.rsplit('/').next().unwrap_or_default();
                 // A last segment with a dot names a file, and files have no slash at the end.
                 (!last.is_empty() && !last.contains('.')).then(|| path(&format!("{}/", address.path)))
             }
-            Edit::Slash(Slash::Drop) => address.path.strip_suffix('/').filter(|left| !left.is_empty()).map(path),
-            Edit::Part(from, to) => {
+            UrlEdit::Slash(Slash::Drop) => address.path.strip_suffix('/').filter(|left| !left.is_empty()).map(path),
+            UrlEdit::Part(from, to) => {
                 let at = address.path.find(from.as_str())?;
                 Some(path(&format!("{}{to}{}", &address.path[..at], &address.path[at + from.len()..])))
             }
-            Edit::End(from, to) => Some(path(&format!("{}{to}", address.path.strip_suffix(from.as_str())?))),
-            Edit::Tail(head) => address.path.strip_prefix(head.as_str())?.starts_with('/').then(|| path(head)),
-            Edit::Segment(before, after) => without_id(address.path, before, after).map(|left| path(&left)),
-            Edit::Template(from, to) => {
+            UrlEdit::End(from, to) => Some(path(&format!("{}{to}", address.path.strip_suffix(from.as_str())?))),
+            UrlEdit::Tail(head) => address.path.strip_prefix(head.as_str())?.starts_with('/').then(|| path(head)),
+            UrlEdit::Segment(before, after) => without_id(address.path, before, after).map(|left| path(&left)),
+            UrlEdit::Template(from, to) => {
                 let (target, (before, after)) = (address.target(), from.split_once('*')?);
                 let value = target.strip_prefix(before)?.strip_suffix(after)?;
                 // Without this test a template would match all URLs with this prefix and suffix.
                 is_name(value).then(|| format!("{}{}", address.origin, to.replacen('*', value, 1)))
             }
-            Edit::Page(to) => {
+            UrlEdit::Page(to) => {
                 let target = to.strip_prefix(address.origin);
                 (target != Some(address.target().as_ref())).then(|| to.clone())
             }
@@ -115,69 +115,71 @@ impl Edit {
     /// Returns the name of the kind of edit in the column `url_rules.kind`.
     pub fn kind(&self) -> &'static str {
         match self {
-            Edit::Order => "order",
-            Edit::Parameters(_) => "parameter",
-            Edit::Default(_) => "default-value",
-            Edit::Value(..) => "value",
-            Edit::Origin(..) => "host",
-            Edit::PathParameter(_) => "path-parameter",
-            Edit::Slash(_) => "slash",
-            Edit::Case(_) => "case",
-            Edit::Part(..) => "path",
-            Edit::End(..) => "path-end",
-            Edit::Tail(_) => "path-tail",
-            Edit::Segment(..) => "path-id",
-            Edit::Template(..) => "template",
-            Edit::Page(_) => "page",
+            UrlEdit::Order => "order",
+            UrlEdit::Parameters(_) => "parameter",
+            UrlEdit::Default(_) => "default-value",
+            UrlEdit::Value(..) => "value",
+            UrlEdit::Origin(..) => "host",
+            UrlEdit::PathParameter(_) => "path-parameter",
+            UrlEdit::Slash(_) => "slash",
+            UrlEdit::Case(_) => "case",
+            UrlEdit::Part(..) => "path",
+            UrlEdit::End(..) => "path-end",
+            UrlEdit::Tail(_) => "path-tail",
+            UrlEdit::Segment(..) => "path-id",
+            UrlEdit::Template(..) => "template",
+            UrlEdit::Page(_) => "page",
         }
     }
 
     /// Returns the values of the columns `url_rules.pattern` and `url_rules.replacement`.
     pub fn texts(&self) -> (String, String) {
         let (from, to) = match self {
-            Edit::Order => ("", ""),
-            Edit::Parameters(names) => return (names.join("&"), String::new()),
-            Edit::Default(from) | Edit::PathParameter(from) => (from.as_str(), ""),
-            Edit::Tail(head) => return (format!("{head}/*"), head.clone()),
-            Edit::Segment(before, after) => return (format!("/{before}*{after}"), String::new()),
-            Edit::Page(to) => ("*", to.as_str()),
-            Edit::Slash(Slash::Add) => ("", "/"),
-            Edit::Slash(Slash::Drop) => ("/", ""),
-            Edit::Case(of) => (of.as_deref().unwrap_or("/"), ""),
-            Edit::Value(from, to) | Edit::Origin(from, to) | Edit::Part(from, to) => (from.as_str(), to.as_str()),
-            Edit::End(from, to) | Edit::Template(from, to) => (from.as_str(), to.as_str()),
+            UrlEdit::Order => ("", ""),
+            UrlEdit::Parameters(names) => return (names.join("&"), String::new()),
+            UrlEdit::Default(from) | UrlEdit::PathParameter(from) => (from.as_str(), ""),
+            UrlEdit::Tail(head) => return (format!("{head}/*"), head.clone()),
+            UrlEdit::Segment(before, after) => return (format!("/{before}*{after}"), String::new()),
+            UrlEdit::Page(to) => ("*", to.as_str()),
+            UrlEdit::Slash(Slash::Add) => ("", "/"),
+            UrlEdit::Slash(Slash::Drop) => ("/", ""),
+            UrlEdit::Case(of) => (of.as_deref().unwrap_or("/"), ""),
+            UrlEdit::Value(from, to) | UrlEdit::Origin(from, to) | UrlEdit::Part(from, to) => {
+                (from.as_str(), to.as_str())
+            }
+            UrlEdit::End(from, to) | UrlEdit::Template(from, to) => (from.as_str(), to.as_str()),
         };
         (from.to_string(), to.to_string())
     }
 
-    /// Parses the strings that [`Edit::kind`] and [`Edit::texts`] return. Returns `None` if there
+    /// Parses the strings that [`UrlEdit::kind`] and [`UrlEdit::texts`] return. Returns `None` if there
     /// is no such edit.
-    pub fn parse(kind: &str, pattern: &str, replacement: &str) -> Option<Edit> {
+    pub fn parse(kind: &str, pattern: &str, replacement: &str) -> Option<UrlEdit> {
         let (from, to) = (pattern.to_string(), replacement.to_string());
         Some(match kind {
-            "order" => Edit::Order,
-            "parameter" => Edit::Parameters(pattern.split('&').map(str::to_string).collect()),
-            "default-value" => Edit::Default(from),
-            "value" => Edit::Value(from, to),
-            "host" => Edit::Origin(from, to),
-            "path-parameter" => Edit::PathParameter(from),
-            "slash" => Edit::Slash(if pattern.is_empty() { Slash::Add } else { Slash::Drop }),
-            "case" => Edit::Case((pattern != "/").then_some(from)),
-            "path" => Edit::Part(from, to),
-            "path-end" => Edit::End(from, to),
-            "path-tail" => Edit::Tail(to),
+            "order" => UrlEdit::Order,
+            "parameter" => UrlEdit::Parameters(pattern.split('&').map(str::to_string).collect()),
+            "default-value" => UrlEdit::Default(from),
+            "value" => UrlEdit::Value(from, to),
+            "host" => UrlEdit::Origin(from, to),
+            "path-parameter" => UrlEdit::PathParameter(from),
+            "slash" => UrlEdit::Slash(if pattern.is_empty() { Slash::Add } else { Slash::Drop }),
+            "case" => UrlEdit::Case((pattern != "/").then_some(from)),
+            "path" => UrlEdit::Part(from, to),
+            "path-end" => UrlEdit::End(from, to),
+            "path-tail" => UrlEdit::Tail(to),
             "path-id" => {
                 let (before, after) = pattern.strip_prefix('/')?.split_once('*')?;
-                Edit::Segment(before.to_string(), after.to_string())
+                UrlEdit::Segment(before.to_string(), after.to_string())
             }
-            "template" => Edit::Template(from, to),
-            "page" => Edit::Page(to),
+            "template" => UrlEdit::Template(from, to),
+            "page" => UrlEdit::Page(to),
             _ => return None,
         })
     }
 }
 
-/// True if a text is a name or a number, the texts that the `*` of an [`Edit::Template`] matches.
+/// True if a text is a name or a number, the texts that the `*` of an [`UrlEdit::Template`] matches.
 pub fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~%+".contains(&byte))
 }
@@ -297,8 +299,8 @@ pub(super) mod tests {
             ("page", "*", "http://x.y/p", "/p", None),
         ] {
             let url = format!("http://x.y{url}");
-            let edit = Edit::parse(kind, pattern, replacement).unwrap();
-            let found = edit.apply(&Address::parse(&url).unwrap());
+            let edit = UrlEdit::parse(kind, pattern, replacement).unwrap();
+            let found = edit.apply(&UrlParts::parse(&url).unwrap());
             let edited = edited
                 .map(|edited| if edited.starts_with('/') { format!("http://x.y{edited}") } else { edited.into() });
             assert_eq!(found, edited, "{kind} {pattern} of {url}");
@@ -308,11 +310,11 @@ pub(super) mod tests {
     #[test]
     fn an_edit_is_read_as_written() {
         for (kind, pattern, replacement) in EDITS {
-            let edit = Edit::parse(kind, pattern, replacement).unwrap();
+            let edit = UrlEdit::parse(kind, pattern, replacement).unwrap();
             let (from, to) = edit.texts();
             assert_eq!((edit.kind(), from.as_str(), to.as_str()), (kind, pattern, replacement));
         }
-        assert_eq!(Edit::parse("other", "", ""), None);
+        assert_eq!(UrlEdit::parse("other", "", ""), None);
     }
 
     proptest! {
@@ -322,9 +324,9 @@ pub(super) mod tests {
             edit in 0..EDITS.len(),
         ) {
             let (kind, pattern, replacement) = EDITS[edit];
-            let edit = Edit::parse(kind, pattern, replacement).unwrap();
-            if let Some(edited) = edit.apply(&Address::parse(&url).unwrap()) {
-                prop_assert!(Address::parse(&edited).is_some(), "{}", edited);
+            let edit = UrlEdit::parse(kind, pattern, replacement).unwrap();
+            if let Some(edited) = edit.apply(&UrlParts::parse(&url).unwrap()) {
+                prop_assert!(UrlParts::parse(&edited).is_some(), "{}", edited);
                 prop_assert_ne!(edited, url);
             }
         }

@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
-use super::address::Address;
-use super::edit::Edit;
-use super::scope::Scope;
+use super::address::UrlParts;
+use super::edit::UrlEdit;
+use super::scope::SiteScope;
 
 /// A page as input of the rules, or a URL that redirects to it permanently.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,7 +23,7 @@ pub struct DomainPage {
 /// Numbers of pages, and of URLs that redirect to pages, that an edit rewrites to the URL of
 /// another page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-pub struct Counts {
+pub struct EditCounts {
     /// Number of pages of the same trivial cluster as the other page.
     pub support: u64,
     /// Number of pages of another trivial cluster.
@@ -32,11 +32,11 @@ pub struct Counts {
 
 /// Evidence for an edit within a scope.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct EditTally {
     /// Counts by half of the clusters.
-    pub halves: [Counts; 2],
+    pub halves: [EditCounts; 2],
     /// Counts by half of the URLs.
-    pub url_halves: [Counts; 2],
+    pub url_halves: [EditCounts; 2],
     /// Number of trivial clusters in support: 0, 1, or 2 for any greater number.
     pub clusters: u64,
     /// Number of trivial clusters in support that have a page at the edited URL: 0, 1, or 2 for any
@@ -50,15 +50,15 @@ pub struct Tally {
     first_with_target: Option<u32>,
 }
 
-impl Counts {
+impl EditCounts {
     fn add(&mut self, agrees: bool) {
         *(if agrees { &mut self.support } else { &mut self.violations }) += 1;
     }
 
     /// Returns the sum of both halves.
-    pub fn sum(of: &[Counts; 2]) -> Counts {
+    pub fn sum(of: &[EditCounts; 2]) -> EditCounts {
         let [a, b] = of;
-        Counts { support: a.support + b.support, violations: a.violations + b.violations }
+        EditCounts { support: a.support + b.support, violations: a.violations + b.violations }
     }
 
     /// Returns the lower bound of the fraction of support at 95 % confidence, in units of 1/10,000.
@@ -67,7 +67,7 @@ impl Counts {
     }
 }
 
-impl Tally {
+impl EditTally {
     fn add(&mut self, pair: &Pair) {
         self.halves[pair.half].add(pair.agrees);
         self.url_halves[pair.url_half].add(pair.agrees);
@@ -123,8 +123,8 @@ impl DomainPages<'_> {
     ///
     /// # Cost
     /// One edit a page, and a sort of the pages that change.
-    fn pairs(&self, edit: &Edit) -> Vec<Pair> {
-        let edited = |(page, row): (usize, &DomainPage)| Some((edit.apply(&Address::parse(&row.url)?)?, page));
+    fn pairs(&self, edit: &UrlEdit) -> Vec<Pair> {
+        let edited = |(page, row): (usize, &DomainPage)| Some((edit.apply(&UrlParts::parse(&row.url)?)?, page));
         let mut edited: Vec<(String, usize)> = self.pages.iter().enumerate().filter_map(edited).collect();
         edited.sort_unstable();
         let mut pairs = Vec::new();
@@ -162,31 +162,31 @@ impl DomainPages<'_> {
     /// # Cost
     /// The cost of `DomainPages::pairs`, and a dozen scopes for each pair that supports the edit.
     /// If the support is enough in some scope, also a dozen for each other pair.
-    pub fn evidence(&self, edit: &Edit, least: u64) -> Vec<(Scope, Tally)> {
+    pub fn evidence(&self, edit: &UrlEdit, least: u64) -> Vec<(SiteScope, EditTally)> {
         let pairs = self.pairs(edit);
         let (supporting, against): (Vec<&Pair>, Vec<&Pair>) = pairs.iter().partition(|pair| pair.agrees);
         if (supporting.len() as u64) < least {
             return Vec::new();
         }
-        let mut found: HashMap<Scope, Tally> = HashMap::new();
-        let add = |pair: &Pair, found: &mut HashMap<Scope, Tally>| {
+        let mut found: HashMap<SiteScope, EditTally> = HashMap::new();
+        let add = |pair: &Pair, found: &mut HashMap<SiteScope, EditTally>| {
             self.scopes(pair).into_iter().for_each(|scope| found.entry(scope).or_default().add(pair));
         };
         supporting.into_iter().for_each(|pair| add(pair, &mut found));
-        if least > 0 && found.values().all(|tally| Counts::sum(&tally.halves).support < least) {
+        if least > 0 && found.values().all(|tally| EditCounts::sum(&tally.halves).support < least) {
             return Vec::new();
         }
         against.into_iter().for_each(|pair| add(pair, &mut found));
-        let mut found: Vec<(Scope, Tally)> = found.into_iter().collect();
+        let mut found: Vec<(SiteScope, EditTally)> = found.into_iter().collect();
         found.sort_unstable_by(|x, y| x.0.cmp(&y.0));
         found
     }
 
     /// Returns the scopes that contain a pair.
-    fn scopes(&self, pair: &Pair) -> Vec<Scope> {
+    fn scopes(&self, pair: &Pair) -> Vec<SiteScope> {
         let of = |page: usize| {
-            let address = Address::parse(&self.pages[page].url).expect("an edited URL has parts");
-            Scope::all_of(&address, self.domain)
+            let address = UrlParts::parse(&self.pages[page].url).expect("an edited URL has parts");
+            SiteScope::all_of(&address, self.domain)
         };
         let mut scopes = of(pair.page);
         if !pair.has_target {
@@ -266,23 +266,24 @@ mod tests {
     }
 
     /// Searches all pairs of pages that are rewritten to one URL, one by one.
-    fn plainly(of: &DomainPages<'_>, edit: &Edit) -> BTreeMap<String, Counts> {
-        let edited = |page: &DomainPage| edit.apply(&Address::parse(&page.url).unwrap());
+    fn plainly(of: &DomainPages<'_>, edit: &UrlEdit) -> BTreeMap<String, EditCounts> {
+        let edited = |page: &DomainPage| edit.apply(&UrlParts::parse(&page.url).unwrap());
         let mut groups: BTreeMap<String, Vec<&DomainPage>> = BTreeMap::new();
         for page in of.pages {
             groups.entry(edited(page).unwrap_or_default()).or_default().push(page);
         }
         groups.remove("");
-        let mut found: BTreeMap<String, Counts> = BTreeMap::new();
+        let mut found: BTreeMap<String, EditCounts> = BTreeMap::new();
         for (url, group) in groups {
             let size = |cluster: u32| group.iter().filter(|page| page.cluster == cluster).count();
             let target = of.pages.iter().find(|page| page.url == url);
             let largest = group.iter().map(|page| size(page.cluster)).max().unwrap();
             let other = target.unwrap_or_else(|| group.iter().find(|page| size(page.cluster) == largest).unwrap());
             for page in group.iter().filter(|page| page.url != other.url) {
-                for scope in Scope::all_of(&Address::parse(&page.url).unwrap(), of.domain) {
-                    let holds_other = scope.holds(&Address::parse(&other.url).unwrap());
-                    let lists_other = Scope::all_of(&Address::parse(&other.url).unwrap(), of.domain).contains(&scope);
+                for scope in SiteScope::all_of(&UrlParts::parse(&page.url).unwrap(), of.domain) {
+                    let holds_other = scope.holds(&UrlParts::parse(&other.url).unwrap());
+                    let lists_other =
+                        SiteScope::all_of(&UrlParts::parse(&other.url).unwrap(), of.domain).contains(&scope);
                     assert!(holds_other || !lists_other);
                     if target.is_some() || lists_other {
                         found.entry(scope.to_string()).or_default().add(page.cluster == other.cluster);
@@ -303,14 +304,14 @@ mod tests {
                 pages.into_iter().map(|(url, cluster)| DomainPage { url, cluster, skipped: false, is_page: true }).collect();
             let site = DomainPages { domain: "a.b", pages: &pages };
             let edits = [
-                Edit::Parameters(vec!["s".into()]),
-                Edit::Origin("http://w.a.b".into(), "http://a.b".into()),
-                Edit::Part("/x/".into(), "/".into()),
+                UrlEdit::Parameters(vec!["s".into()]),
+                UrlEdit::Origin("http://w.a.b".into(), "http://a.b".into()),
+                UrlEdit::Part("/x/".into(), "/".into()),
             ];
             let edit = edits[edit].clone();
             let found = site.evidence(&edit, 0).into_iter();
-            let found: BTreeMap<String, Counts> =
-                found.map(|(scope, tally)| (scope.to_string(), Counts::sum(&tally.halves))).collect();
+            let found: BTreeMap<String, EditCounts> =
+                found.map(|(scope, tally)| (scope.to_string(), EditCounts::sum(&tally.halves))).collect();
             prop_assert_eq!(found, plainly(&site, &edit));
         }
     }

@@ -3,28 +3,28 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use super::address::Address;
-use super::edit::Edit;
-use super::evidence::{Counts, DomainPage, DomainPages, Tally, half, lower_bound};
+use super::address::UrlParts;
+use super::edit::UrlEdit;
+use super::evidence::{DomainPage, DomainPages, EditCounts, EditTally, half, lower_bound};
 use super::propose::propose;
 use super::rules::Rule;
-use super::scope::{Paths, Scope};
+use super::scope::{Paths, SiteScope};
 
 /// Evidence that is required for a rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Required {
+pub struct EvidenceThreshold {
     /// Minimum number of pages in support of the rule.
     pub support: u64,
     /// Minimum lower bound of the fraction of support, in units of 1/10,000.
     pub bound: u32,
 }
 
-impl Default for Required {
+impl Default for EvidenceThreshold {
     /// Returns the default requirement: at least five pages that are rewritten to the URL of a
     /// copy, and, at 95 % confidence, a lower bound of 0.95 of their fraction among all pages that
     /// are rewritten to the URL of another page.
-    fn default() -> Required {
-        Required { support: 5, bound: 9_500 }
+    fn default() -> EvidenceThreshold {
+        EvidenceThreshold { support: 5, bound: 9_500 }
     }
 }
 
@@ -68,13 +68,13 @@ const CONTRADICTION: u64 = 3;
 /// let url = rules[0].rewrite("http://a.example/x?sid=1&id=2");
 /// assert_eq!(url.as_deref(), Some("http://a.example/x?id=2"));
 /// ```
-pub fn learn(domain: &str, mut pages: Vec<DomainPage>, required: &Required) -> Vec<Rule> {
+pub fn learn(domain: &str, mut pages: Vec<DomainPage>, required: &EvidenceThreshold) -> Vec<Rule> {
     pages.sort_unstable();
     pages.dedup_by(|x, y| x.url == y.url);
     let least =
         (required.support..).find(|&n| lower_bound(0, n) >= required.bound.min(9_900)).expect("bounds approach 1");
     let mut rules = Vec::new();
-    let mut try_out = |edits: Vec<Edit>, pages: &mut Vec<DomainPage>| {
+    let mut try_out = |edits: Vec<UrlEdit>, pages: &mut Vec<DomainPage>| {
         let before = rules.len();
         for edit in edits {
             let evidence = DomainPages { domain, pages }.evidence(&edit, least);
@@ -100,14 +100,14 @@ pub fn learn(domain: &str, mut pages: Vec<DomainPage>, required: &Required) -> V
 
 /// Returns edits that rewrite any URL to one page of a trivial cluster, for clusters with more than
 /// `least` pages, the largest first.
-fn large_clusters(pages: &[DomainPage], least: u64) -> Vec<Edit> {
+fn large_clusters(pages: &[DomainPage], least: u64) -> Vec<UrlEdit> {
     let mut order: Vec<&DomainPage> = pages.iter().filter(|page| page.is_page).collect();
     order.sort_unstable_by_key(|page| (page.cluster, page.skipped, page.url.len(), &page.url));
     let clusters = order.chunk_by(|x, y| x.cluster == y.cluster).filter(|cluster| cluster.len() as u64 > least);
     let mut clusters: Vec<&[&DomainPage]> = clusters.collect();
     clusters.sort_by_key(|cluster| Reverse(cluster.len()));
     clusters.truncate(CANDIDATES);
-    clusters.into_iter().map(|cluster| Edit::Page(cluster[0].url.clone())).collect()
+    clusters.into_iter().map(|cluster| UrlEdit::Page(cluster[0].url.clone())).collect()
 }
 
 /// Rewrites the URLs of pages by the rule, and drops pages that are rewritten to the URL of another
@@ -170,13 +170,13 @@ impl Proposed {
 /// Returns the edits that enough pairs of copies propose, those of the most pairs first. A page
 /// that supports an edit is in two pairs, or in none if its cluster is large. Therefore a quarter
 /// of the `least` support is required.
-fn candidates(pages: &[DomainPage], least: u64) -> Vec<Edit> {
+fn candidates(pages: &[DomainPage], least: u64) -> Vec<UrlEdit> {
     let mut order: Vec<usize> = (0..pages.len()).collect();
     let key = |&page: &usize| (pages[page].cluster, pages[page].url.len(), page);
     order.sort_unstable_by_key(key);
-    let mut proposed: HashMap<Edit, Proposed> = HashMap::new();
+    let mut proposed: HashMap<UrlEdit, Proposed> = HashMap::new();
     let mut add = |from: &DomainPage, to: &DomainPage| {
-        let parsed = Address::parse(&from.url).zip(Address::parse(&to.url));
+        let parsed = UrlParts::parse(&from.url).zip(UrlParts::parse(&to.url));
         for edit in parsed.into_iter().flat_map(|(from, to)| propose(&from, &to)) {
             proposed.entry(edit).or_default().add(from.cluster);
         }
@@ -208,16 +208,16 @@ fn candidates(pages: &[DomainPage], least: u64) -> Vec<Edit> {
     // is the target.
     let mut staying: HashMap<&str, usize> = HashMap::new();
     for page in pages.iter().filter(|page| !page.skipped) {
-        *staying.entry(Address::parse(&page.url).map_or("", |address| address.origin)).or_default() += 1;
+        *staying.entry(UrlParts::parse(&page.url).map_or("", |address| address.origin)).or_default() += 1;
     }
-    let is_backward = |edit: &Edit| match edit {
-        Edit::Origin(from, to) => {
+    let is_backward = |edit: &UrlEdit| match edit {
+        UrlEdit::Origin(from, to) => {
             let rank = |origin: &str| (staying.get(origin), Reverse(origin.len()), Reverse(origin.to_string()));
-            rank(from) > rank(to) && proposed.contains_key(&Edit::Origin(to.clone(), from.clone()))
+            rank(from) > rank(to) && proposed.contains_key(&UrlEdit::Origin(to.clone(), from.clone()))
         }
         _ => false,
     };
-    let mut found: Vec<(Edit, Proposed)> = Vec::new();
+    let mut found: Vec<(UrlEdit, Proposed)> = Vec::new();
     for (edit, row) in &proposed {
         if is_enough(row) && !is_backward(edit) {
             found.push((edit.clone(), *row));
@@ -229,19 +229,24 @@ fn candidates(pages: &[DomainPage], least: u64) -> Vec<Edit> {
 }
 
 /// True if the evidence contradicts a rule in a part of its scope.
-fn is_contradicted(tally: &Tally) -> bool {
-    let Counts { support, violations } = Counts::sum(&tally.halves);
+fn is_contradicted(tally: &EditTally) -> bool {
+    let EditCounts { support, violations } = EditCounts::sum(&tally.halves);
     tally.against >= CONTRADICTION && violations > support
 }
 
 /// Returns the most general scopes for which the evidence is enough, with the evidence of both
 /// halves.
-fn accepted(edit: &Edit, evidence: &[(Scope, Tally)], required: &Required) -> Vec<(Scope, [Counts; 2])> {
-    let contradicted: Vec<&Scope> = evidence.iter().filter(|row| is_contradicted(&row.1)).map(|row| &row.0).collect();
-    let mut enough: Vec<(&Scope, [Counts; 2])> =
+fn accepted(
+    edit: &UrlEdit,
+    evidence: &[(SiteScope, EditTally)],
+    required: &EvidenceThreshold,
+) -> Vec<(SiteScope, [EditCounts; 2])> {
+    let contradicted: Vec<&SiteScope> =
+        evidence.iter().filter(|row| is_contradicted(&row.1)).map(|row| &row.0).collect();
+    let mut enough: Vec<(&SiteScope, [EditCounts; 2])> =
         evidence.iter().filter_map(|(scope, tally)| Some((scope, enough(edit, scope, tally, required)?))).collect();
     enough.sort_by_key(|row| row.0.specificity());
-    let mut found: Vec<(Scope, [Counts; 2])> = Vec::new();
+    let mut found: Vec<(SiteScope, [EditCounts; 2])> = Vec::new();
     for (scope, halves) in enough {
         let is_covered = found.iter().any(|row| row.0.contains(scope));
         if !is_covered && !contradicted.iter().any(|part| scope.contains(part)) {
@@ -252,12 +257,17 @@ fn accepted(edit: &Edit, evidence: &[(Scope, Tally)], required: &Required) -> Ve
 }
 
 /// Returns the evidence of both halves if it is enough.
-fn enough(edit: &Edit, scope: &Scope, tally: &Tally, required: &Required) -> Option<[Counts; 2]> {
-    let all = Counts::sum(&tally.halves);
+fn enough(
+    edit: &UrlEdit,
+    scope: &SiteScope,
+    tally: &EditTally,
+    required: &EvidenceThreshold,
+) -> Option<[EditCounts; 2]> {
+    let all = EditCounts::sum(&tally.halves);
     if all.support < required.support || all.bound() < required.bound {
         return None;
     }
-    let holds = |half: &Counts| {
+    let holds = |half: &EditCounts| {
         half.support > 0 && half.support * 10_000 >= u64::from(required.bound) * (half.support + half.violations)
     };
     let [of_clusters, of_urls] = [&tally.halves, &tally.url_halves].map(|halves| halves.iter().all(holds));
@@ -267,8 +277,8 @@ fn enough(edit: &Edit, scope: &Scope, tally: &Tally, required: &Required) -> Opt
     // One page under all values of a parameter or below a path, such as a form to log in. All URLs
     // are of one cluster, so the halves are those of the URLs.
     let is_one_page = tally.clusters == 1 && tally.clusters_with_target == 1 && all.violations == 0;
-    let is_told = matches!(edit, Edit::Page(_)) || matches!(scope.paths, Paths::Is(_));
-    (is_one_page && of_urls && is_told).then_some(tally.url_halves)
+    let is_general = matches!(edit, UrlEdit::Page(_)) || matches!(scope.paths, Paths::Is(_));
+    (is_one_page && of_urls && is_general).then_some(tally.url_halves)
 }
 
 #[cfg(test)]
@@ -278,7 +288,7 @@ mod tests {
     use super::*;
     use crate::url_rules::rules::Rules;
 
-    const REQUIRED: Required = Required { support: 5, bound: 9_500 };
+    const REQUIRED: EvidenceThreshold = EvidenceThreshold { support: 5, bound: 9_500 };
 
     /// Returns the pages of a site by URL and number of their text.
     fn site(urls: impl IntoIterator<Item = (String, u32)>) -> Vec<DomainPage> {
@@ -310,7 +320,7 @@ mod tests {
         }));
         let rules = learn("a.example", pages, &REQUIRED);
         assert_eq!(texts(&rules), ["*.a.example/* parameter sid"]);
-        assert_eq!((rules[0].counts(), rules[0].saved), (Counts { support: 100, violations: 0 }, 100));
+        assert_eq!((rules[0].counts(), rules[0].saved), (EditCounts { support: 100, violations: 0 }, 100));
         let rewritten = Rules::new(rules).rewrite("http://www.a.example/new?sid=1&id=2");
         assert_eq!(rewritten.map(|row| row.0).as_deref(), Some("http://www.a.example/new?id=2"));
     }
@@ -379,7 +389,7 @@ mod tests {
         pages.extend(site((0..100).map(|n| (format!("/x?id={n}&ref={}", n * 7919), n))).into_iter().map(of_redirect));
         let rules = learn("a.example", pages, &REQUIRED);
         assert_eq!(texts(&rules), ["*.a.example/* parameter ref"]);
-        assert_eq!((rules[0].counts(), rules[0].saved), (Counts { support: 100, violations: 0 }, 0));
+        assert_eq!((rules[0].counts(), rules[0].saved), (EditCounts { support: 100, violations: 0 }, 0));
     }
 
     #[test]
@@ -409,7 +419,7 @@ mod tests {
             let mut shuffled = pages.clone();
             let hash = |page: &DomainPage| xxhash_rust::xxh3::xxh3_64_with_seed(page.url.as_bytes(), seed);
             shuffled.sort_by_key(hash);
-            let lax = Required { support: 5, bound: 7_000 };
+            let lax = EvidenceThreshold { support: 5, bound: 7_000 };
             let rules = learn("a.example", pages.clone(), &lax);
             prop_assert_eq!(&rules, &learn("a.example", shuffled, &lax));
             // No evidence contradicts any rule, so no two texts are rewritten to one URL.

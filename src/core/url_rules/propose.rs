@@ -3,8 +3,8 @@
 //! A proposal is a hint, which [`super::evidence`] evaluates. So each part in which two URLs differ
 //! proposes its own edits, although no single edit may make the URLs equal.
 
-use super::address::{Address, name};
-use super::edit::{Edit, SHORTEST_ID, Slash, is_id, is_name};
+use super::address::{UrlParts, name};
+use super::edit::{SHORTEST_ID, Slash, UrlEdit, is_id, is_name};
 
 /// Maximum number of parameters in which URLs may differ. If more differ, the difference is no
 /// evidence about any of them.
@@ -27,10 +27,10 @@ const MOST_SEGMENTS: usize = 2;
 /// assert!(propose(&from, &to).contains(&origin));
 /// assert!(propose(&from, &to).contains(&Edit::Slash(Slash::Drop)));
 /// ```
-pub fn propose(from: &Address<'_>, to: &Address<'_>) -> Vec<Edit> {
+pub fn propose(from: &UrlParts<'_>, to: &UrlParts<'_>) -> Vec<UrlEdit> {
     let mut edits = Vec::new();
     if from.origin != to.origin {
-        edits.push(Edit::Origin(from.origin.to_string(), to.origin.to_string()));
+        edits.push(UrlEdit::Origin(from.origin.to_string(), to.origin.to_string()));
     }
     if from.path != to.path {
         of_paths(from.path, to.path, &mut edits);
@@ -42,21 +42,21 @@ pub fn propose(from: &Address<'_>, to: &Address<'_>) -> Vec<Edit> {
     edits
 }
 
-fn of_paths(from: &str, to: &str, edits: &mut Vec<Edit>) {
+fn of_paths(from: &str, to: &str, edits: &mut Vec<UrlEdit>) {
     if from.eq_ignore_ascii_case(to) {
-        edits.push(Edit::Case(None));
+        edits.push(UrlEdit::Case(None));
         return;
     }
     match (from.strip_prefix(to), to.strip_prefix(from)) {
-        (Some("/"), _) => return edits.push(Edit::Slash(Slash::Drop)),
-        (_, Some("/")) => return edits.push(Edit::Slash(Slash::Add)),
+        (Some("/"), _) => return edits.push(UrlEdit::Slash(Slash::Drop)),
+        (_, Some("/")) => return edits.push(UrlEdit::Slash(Slash::Add)),
         _ => {}
     }
     for piece in from.split(['/', ';']).chain(to.split(['/', ';'])).filter(|piece| piece.contains('=')) {
-        edits.push(Edit::PathParameter(name(piece).to_string()));
+        edits.push(UrlEdit::PathParameter(name(piece).to_string()));
     }
     if from.contains("//") {
-        edits.push(Edit::Part("//".into(), "/".into()));
+        edits.push(UrlEdit::Part("//".into(), "/".into()));
     }
     let [a, b] = [from, to].map(|path| path[1..].split('/').collect::<Vec<_>>());
     let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
@@ -66,16 +66,16 @@ fn of_paths(from: &str, to: &str, edits: &mut Vec<Edit>) {
     if (1..=MOST_SEGMENTS).contains(&middle.len()) && other.len() <= MOST_SEGMENTS {
         let [from, to] = [middle, other].map(|segments| segments.iter().map(|segment| format!("/{segment}")).collect());
         edits.push(match same_end {
-            0 => Edit::End(from, to),
-            _ => Edit::Part(from + "/", to + "/"),
+            0 => UrlEdit::End(from, to),
+            _ => UrlEdit::Part(from + "/", to + "/"),
         });
     }
     if same_end > 0 && middle.len() == 1 && other.len() <= 1 {
-        edits.extend(id_between(middle[0]).map(|(before, after)| Edit::Segment(before, after)));
+        edits.extend(id_between(middle[0]).map(|(before, after)| UrlEdit::Segment(before, after)));
     }
     // The part after a script, or after any path that is a page itself.
     if same_end == 0 && same > 0 && a.len() > same && (b.len() == same || a[same - 1].contains('.')) {
-        edits.push(Edit::Tail(format!("/{}", a[..same].join("/"))));
+        edits.push(UrlEdit::Tail(format!("/{}", a[..same].join("/"))));
     }
 }
 
@@ -96,7 +96,7 @@ fn id_between(segment: &str) -> Option<(String, String)> {
 
 /// Returns the template edit of two targets that have exactly one name or number in common, in
 /// different contexts.
-fn template(from: &str, to: &str) -> Option<Edit> {
+fn template(from: &str, to: &str) -> Option<UrlEdit> {
     let words = |text: &str| -> Vec<String> {
         let parts = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').filter(|part| is_name(part));
         parts.map(str::to_string).collect()
@@ -109,10 +109,10 @@ fn template(from: &str, to: &str) -> Option<Edit> {
     let [pattern, replacement] = [from, to].map(|text| text.replacen(word.as_str(), "*", 1));
     let is_plain = |text: &str| text.matches('*').count() == 1;
     (pattern != replacement && is_plain(&pattern) && is_plain(&replacement))
-        .then_some(Edit::Template(pattern, replacement))
+        .then_some(UrlEdit::Template(pattern, replacement))
 }
 
-fn of_queries(from: &Address<'_>, to: &Address<'_>, edits: &mut Vec<Edit>) {
+fn of_queries(from: &UrlParts<'_>, to: &UrlParts<'_>, edits: &mut Vec<UrlEdit>) {
     let [mut a, mut b] = [from, to].map(|address| address.pieces().collect::<Vec<_>>());
     let [sorted_a, sorted_b] = [&mut a, &mut b].map(|pieces| {
         pieces.sort_unstable();
@@ -120,7 +120,7 @@ fn of_queries(from: &Address<'_>, to: &Address<'_>, edits: &mut Vec<Edit>) {
         &pieces[..]
     });
     if sorted_a == sorted_b {
-        edits.push(Edit::Order);
+        edits.push(UrlEdit::Order);
         return;
     }
     let only = |own: &[&str], other: &[&str]| -> Vec<String> {
@@ -132,25 +132,27 @@ fn of_queries(from: &Address<'_>, to: &Address<'_>, edits: &mut Vec<Edit>) {
         return;
     }
     for piece in &own {
-        edits.push(Edit::Parameters(vec![name(piece).to_string()]));
+        edits.push(UrlEdit::Parameters(vec![name(piece).to_string()]));
         match other.iter().find(|other| name(other) == name(piece)) {
             // An edit with the id of one session matches no other session.
             _ if has_long_id(piece) => {}
-            None => edits.push(Edit::Default(piece.clone())),
-            Some(value) if value.eq_ignore_ascii_case(piece) => edits.push(Edit::Case(Some(name(piece).to_string()))),
-            Some(value) => edits.push(Edit::Value(piece.clone(), value.clone())),
+            None => edits.push(UrlEdit::Default(piece.clone())),
+            Some(value) if value.eq_ignore_ascii_case(piece) => {
+                edits.push(UrlEdit::Case(Some(name(piece).to_string())))
+            }
+            Some(value) => edits.push(UrlEdit::Value(piece.clone(), value.clone())),
         }
     }
     for piece in other.iter().filter(|piece| own.iter().all(|own| name(own) != name(piece))) {
-        edits.push(Edit::Parameters(vec![name(piece).to_string()]));
-        edits.extend((!has_long_id(piece)).then(|| Edit::Default(piece.clone())));
+        edits.push(UrlEdit::Parameters(vec![name(piece).to_string()]));
+        edits.extend((!has_long_id(piece)).then(|| UrlEdit::Default(piece.clone())));
     }
     for pieces in [&own, &other] {
         let mut names: Vec<String> = pieces.iter().map(|piece| name(piece).to_string()).collect();
         names.sort_unstable();
         names.dedup();
         if names.len() > 1 {
-            edits.push(Edit::Parameters(names));
+            edits.push(UrlEdit::Parameters(names));
         }
     }
 }
@@ -164,8 +166,8 @@ mod tests {
     fn proposed(from: &str, to: &str) -> Vec<String> {
         let [from, to] =
             [from, to].map(|url| if url.starts_with('/') { format!("http://a.b{url}") } else { url.into() });
-        let edits = propose(&Address::parse(&from).unwrap(), &Address::parse(&to).unwrap());
-        let text = |edit: &Edit| format!("{} {} {}", edit.kind(), edit.texts().0, edit.texts().1).trim().to_string();
+        let edits = propose(&UrlParts::parse(&from).unwrap(), &UrlParts::parse(&to).unwrap());
+        let text = |edit: &UrlEdit| format!("{} {} {}", edit.kind(), edit.texts().0, edit.texts().1).trim().to_string();
         edits.iter().map(text).collect()
     }
 
@@ -225,8 +227,8 @@ mod tests {
                 _ => (format!("{}?{query}", url.to_uppercase()), format!("{url}?{query}")),
             };
             let [from, to] = [from, to].map(|url| format!("http://a.b{url}"));
-            let edits = propose(&Address::parse(&from).unwrap(), &Address::parse(&to).unwrap());
-            let edited = |edit: &Edit| edit.apply(&Address::parse(&from).unwrap());
+            let edits = propose(&UrlParts::parse(&from).unwrap(), &UrlParts::parse(&to).unwrap());
+            let edited = |edit: &UrlEdit| edit.apply(&UrlParts::parse(&from).unwrap());
             prop_assert!(edits.iter().any(|edit| edited(edit).as_deref() == Some(&to)), "{:?}", edits);
         }
     }

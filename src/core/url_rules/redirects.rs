@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::address::Address;
+use super::address::UrlParts;
 use super::evidence::DomainPage;
 use webtwin_base::ids::{DocId, doc_id};
 
 /// A URL without a page that redirects permanently to another URL of its registered domain.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Redirect {
+pub struct DomainRedirect {
     /// Canonical URL.
     pub url: String,
     /// Doc id of the URL that it redirects to.
@@ -47,13 +47,13 @@ const MOST_PATHS: usize = 3;
 /// assert_eq!(pages.len(), 2);
 /// assert_eq!((pages[1].url.as_str(), pages[1].cluster), ("http://a.example/old", 7));
 /// ```
-pub fn add_redirects(pages: &mut Vec<DomainPage>, redirects: &[Redirect]) {
+pub fn add_redirects(pages: &mut Vec<DomainPage>, redirects: &[DomainRedirect]) {
     if redirects.is_empty() {
         return;
     }
     let of_page: HashMap<DocId, usize> = pages.iter().zip(0..).map(|(page, at)| (doc_id(&page.url), at)).collect();
     let leads: HashMap<DocId, DocId> = redirects.iter().map(|redirect| (doc_id(&redirect.url), redirect.to)).collect();
-    let target = |redirect: &Redirect| {
+    let target = |redirect: &DomainRedirect| {
         let hops = std::iter::successors(Some(redirect.to), |url| leads.get(url).copied());
         hops.take(LONGEST_CHAIN).find_map(|url| of_page.get(&url).copied())
     };
@@ -61,7 +61,7 @@ pub fn add_redirects(pages: &mut Vec<DomainPage>, redirects: &[Redirect]) {
         redirects.iter().filter_map(|redirect| Some((target(redirect)?, redirect.url.as_str()))).collect();
     let mut paths: HashMap<usize, BTreeSet<&str>> = HashMap::new();
     for &(page, url) in &found {
-        let path = Address::parse(url).map_or("", |address| address.path);
+        let path = UrlParts::parse(url).map_or("", |address| address.path);
         paths.entry(page).or_default().insert(path.split(';').next().unwrap_or(path));
     }
     let evidence = found.into_iter().filter(|(page, _)| paths[page].len() <= MOST_PATHS);
@@ -92,7 +92,7 @@ mod tests {
 
     /// Returns the URLs that are added, with their clusters.
     fn added(of: &[&str], redirects: &[(&str, &str)]) -> Vec<(String, u32)> {
-        let redirect = |&(url, to): &(&str, &str)| Redirect {
+        let redirect = |&(url, to): &(&str, &str)| DomainRedirect {
             url: format!("http://a.example{url}"),
             to: doc_id(&format!("http://a.example{to}")),
         };

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::edit::Edit;
-use super::evidence::Counts;
+use super::edit::UrlEdit;
+use super::evidence::EditCounts;
 use super::rules::Rule;
-use super::scope::Scope;
+use super::scope::SiteScope;
 
 /// A row of the table. Orders by domain, then rank.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -23,9 +23,9 @@ pub struct RuleRow {
     /// Text that the edit inserts.
     pub replacement: String,
     /// Evidence from the half of the clusters that the rule was learned from.
-    pub learned: Counts,
+    pub learned: EditCounts,
     /// Evidence from the other half.
-    pub verified: Counts,
+    pub verified: EditCounts,
     /// Number of pages that were rewritten to the URL of another page.
     pub saved: u64,
 }
@@ -52,8 +52,8 @@ impl RuleRow {
     pub fn rule(&self) -> Option<Rule> {
         Some(Rule {
             domain: self.domain.clone(),
-            scope: Scope::parse(&self.scope)?,
-            edit: Edit::parse(&self.kind, &self.pattern, &self.replacement)?,
+            scope: SiteScope::parse(&self.scope)?,
+            edit: UrlEdit::parse(&self.kind, &self.pattern, &self.replacement)?,
             learned: self.learned,
             verified: self.verified,
             saved: self.saved,
@@ -61,8 +61,8 @@ impl RuleRow {
     }
 
     /// Returns the sum of the evidence of both halves.
-    pub fn counts(&self) -> Counts {
-        Counts::sum(&[self.learned, self.verified])
+    pub fn counts(&self) -> EditCounts {
+        EditCounts::sum(&[self.learned, self.verified])
     }
 }
 
@@ -76,10 +76,10 @@ mod tests {
         for (kind, pattern, replacement) in EDITS {
             let rule = Rule {
                 domain: "a.example".into(),
-                scope: Scope::parse("*.a.example/x/*?y=z").unwrap(),
-                edit: Edit::parse(kind, pattern, replacement).unwrap(),
-                learned: Counts { support: 40, violations: 1 },
-                verified: Counts { support: 50, violations: 0 },
+                scope: SiteScope::parse("*.a.example/x/*?y=z").unwrap(),
+                edit: UrlEdit::parse(kind, pattern, replacement).unwrap(),
+                learned: EditCounts { support: 40, violations: 1 },
+                verified: EditCounts { support: 50, violations: 0 },
                 saved: 90,
             };
             assert_eq!(RuleRow::of(&rule, 3).rule(), Some(rule));

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::address::Address;
-use super::edit::Edit;
-use super::evidence::Counts;
-use super::scope::Scope;
+use super::address::UrlParts;
+use super::edit::UrlEdit;
+use super::evidence::EditCounts;
+use super::scope::SiteScope;
 
 /// An edit that is applied within a scope, and the evidence for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,13 +13,13 @@ pub struct Rule {
     /// Registered domain of the hosts that it was learned from.
     pub domain: String,
     /// URLs to which the rule applies.
-    pub scope: Scope,
+    pub scope: SiteScope,
     /// Edit of these URLs.
-    pub edit: Edit,
+    pub edit: UrlEdit,
     /// Evidence from the half of the clusters that the rule was learned from.
-    pub learned: Counts,
+    pub learned: EditCounts,
     /// Evidence from the other half.
-    pub verified: Counts,
+    pub verified: EditCounts,
     /// Number of pages of the crawl that this rule rewrote to the URL of another page, after the
     /// rules before it.
     pub saved: u64,
@@ -27,13 +27,13 @@ pub struct Rule {
 
 impl Rule {
     /// Returns the sum of the evidence of both halves.
-    pub fn counts(&self) -> Counts {
-        Counts::sum(&[self.learned, self.verified])
+    pub fn counts(&self) -> EditCounts {
+        EditCounts::sum(&[self.learned, self.verified])
     }
 
     /// Returns the rewritten URL, or `None` if the rule does not change it.
     pub fn rewrite(&self, url: &str) -> Option<String> {
-        let address = Address::parse(url)?;
+        let address = UrlParts::parse(url)?;
         if self.scope.holds(&address) { self.edit.apply(&address) } else { None }
     }
 }
@@ -81,7 +81,7 @@ impl Rules {
     /// changed it, or `None` if no rule does.
     pub fn rewrite(&self, url: &str) -> Option<(String, Vec<usize>)> {
         // The rules are those of the host's domain. A rule may change the host, but not its domain.
-        let mut name = Address::parse(url)?.host();
+        let mut name = UrlParts::parse(url)?.host();
         let numbers = loop {
             match self.by_domain.get(name) {
                 Some(numbers) => break numbers,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::address::Address;
+use super::address::UrlParts;
 
 /// A part of a site: hosts, a part of their paths, and optionally a parameter that a URL must have.
 ///
@@ -15,25 +15,25 @@ use super::address::Address;
 /// assert_eq!(scope.to_string(), "*.a.example/wiki/*?do=login");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Scope {
+pub struct SiteScope {
     /// Hosts of the URLs.
-    pub hosts: Hosts,
+    pub hosts: HostScope,
     /// Paths of the URLs.
     pub paths: Paths,
     /// Parameter and value, as in the query.
     pub parameter: Option<String>,
 }
 
-/// Hosts of a [`Scope`].
+/// Hosts of a [`SiteScope`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Hosts {
+pub enum HostScope {
     /// A domain and all hosts below it.
     Domain(String),
     /// One host, at any port.
     Host(String),
 }
 
-/// Paths of a [`Scope`].
+/// Paths of a [`SiteScope`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Paths {
     /// Paths that begin with this text, which ends with `/`.
@@ -48,9 +48,9 @@ const DEEPEST: usize = 3;
 const PARAMETERS: usize = 4;
 const LONGEST_PARAMETER: usize = 32;
 
-impl Scope {
+impl SiteScope {
     /// True if the scope contains the URL.
-    pub fn holds(&self, address: &Address<'_>) -> bool {
+    pub fn holds(&self, address: &UrlParts<'_>) -> bool {
         let path = match &self.paths {
             Paths::Below(folder) => address.path.starts_with(folder.as_str()),
             Paths::Is(path) => address.path == path,
@@ -60,11 +60,11 @@ impl Scope {
     }
 
     /// True if the scope contains all URLs of another scope.
-    pub fn contains(&self, other: &Scope) -> bool {
+    pub fn contains(&self, other: &SiteScope) -> bool {
         let hosts = match (&self.hosts, &other.hosts) {
-            (Hosts::Host(own), Hosts::Host(host)) => own == host,
-            (Hosts::Host(_), Hosts::Domain(_)) => false,
-            (Hosts::Domain(_), Hosts::Host(host) | Hosts::Domain(host)) => self.hosts.hold(host),
+            (HostScope::Host(own), HostScope::Host(host)) => own == host,
+            (HostScope::Host(_), HostScope::Domain(_)) => false,
+            (HostScope::Domain(_), HostScope::Host(host) | HostScope::Domain(host)) => self.hosts.hold(host),
         };
         let paths = match (&self.paths, &other.paths) {
             (Paths::Below(folder), Paths::Below(path) | Paths::Is(path)) => path.starts_with(folder.as_str()),
@@ -75,12 +75,12 @@ impl Scope {
     }
 
     /// Returns the scopes that contain a URL of a domain, the most general first.
-    pub fn all_of(address: &Address<'_>, domain: &str) -> Vec<Scope> {
-        let host = || Hosts::Host(address.host().to_string());
+    pub fn all_of(address: &UrlParts<'_>, domain: &str) -> Vec<SiteScope> {
+        let host = || HostScope::Host(address.host().to_string());
         let folders = address.path.match_indices('/').map(|(at, _)| &address.path[..=at]).take(DEEPEST + 1);
         let is_plain = |text: &&str| !text.contains(['*', '?']);
-        let scope = |hosts, paths| Scope { hosts, paths, parameter: None };
-        let mut found = vec![scope(Hosts::Domain(domain.to_string()), Paths::Below("/".into()))];
+        let scope = |hosts, paths| SiteScope { hosts, paths, parameter: None };
+        let mut found = vec![scope(HostScope::Domain(domain.to_string()), Paths::Below("/".into()))];
         found.extend(folders.filter(is_plain).map(|folder| scope(host(), Paths::Below(folder.to_string()))));
         found.extend(is_plain(&address.path).then(|| scope(host(), Paths::Is(address.path.to_string()))));
         let pieces = address.pieces().filter(|piece| (3..=LONGEST_PARAMETER).contains(&piece.len()));
@@ -91,44 +91,44 @@ impl Scope {
         // A parameter is combined with all paths of the domain and with this path. Other
         // combinations rarely differ from these.
         for at in [0, found.len() - 1] {
-            let with = |piece: &&str| Scope { parameter: Some(piece.to_string()), ..found[at].clone() };
-            let more: Vec<Scope> = pieces.iter().map(with).collect();
+            let with = |piece: &&str| SiteScope { parameter: Some(piece.to_string()), ..found[at].clone() };
+            let more: Vec<SiteScope> = pieces.iter().map(with).collect();
             found.extend(more);
         }
         found
     }
 
-    /// Returns a key that orders scopes from the most general, in the order of [`Scope::all_of`].
+    /// Returns a key that orders scopes from the most general, in the order of [`SiteScope::all_of`].
     pub fn specificity(&self) -> (bool, bool, bool, usize) {
         let (is_path, length) = match &self.paths {
             Paths::Below(folder) => (false, folder.len()),
             Paths::Is(path) => (true, path.len()),
         };
-        (self.parameter.is_some(), matches!(self.hosts, Hosts::Host(_)), is_path, length)
+        (self.parameter.is_some(), matches!(self.hosts, HostScope::Host(_)), is_path, length)
     }
 
-    /// Parses the display form of a [`Scope`].
-    pub fn parse(text: &str) -> Option<Scope> {
+    /// Parses the display form of a [`SiteScope`].
+    pub fn parse(text: &str) -> Option<SiteScope> {
         let (place, parameter) = text.split_once('?').map_or((text, None), |(place, piece)| (place, Some(piece)));
         let (host, path) = place.split_at(place.find('/')?);
         let hosts = match host.strip_prefix("*.") {
-            Some(domain) => Hosts::Domain(domain.to_string()),
-            None => Hosts::Host(host.to_string()),
+            Some(domain) => HostScope::Domain(domain.to_string()),
+            None => HostScope::Host(host.to_string()),
         };
         let paths = match path.strip_suffix('*') {
             Some(folder) => Paths::Below(folder.to_string()),
             None => Paths::Is(path.to_string()),
         };
-        Some(Scope { hosts, paths, parameter: parameter.map(str::to_string) })
+        Some(SiteScope { hosts, paths, parameter: parameter.map(str::to_string) })
     }
 }
 
-impl Hosts {
+impl HostScope {
     /// True if the host is one of these hosts.
     pub fn hold(&self, host: &str) -> bool {
         match self {
-            Hosts::Host(own) => own == host,
-            Hosts::Domain(domain) => {
+            HostScope::Host(own) => own == host,
+            HostScope::Domain(domain) => {
                 host.strip_suffix(domain.as_str()).is_some_and(|above| above.is_empty() || above.ends_with('.'))
             }
         }
@@ -136,16 +136,16 @@ impl Hosts {
 
     /// Returns the host, or the domain.
     pub fn name(&self) -> &str {
-        let (Hosts::Host(name) | Hosts::Domain(name)) = self;
+        let (HostScope::Host(name) | HostScope::Domain(name)) = self;
         name
     }
 }
 
-impl fmt::Display for Scope {
+impl fmt::Display for SiteScope {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.hosts {
-            Hosts::Domain(domain) => write!(to, "*.{domain}")?,
-            Hosts::Host(host) => write!(to, "{host}")?,
+            HostScope::Domain(domain) => write!(to, "*.{domain}")?,
+            HostScope::Host(host) => write!(to, "{host}")?,
         }
         match &self.paths {
             Paths::Below(folder) => write!(to, "{folder}*")?,
@@ -163,8 +163,8 @@ mod tests {
 
     #[test]
     fn a_url_is_in_scopes_from_its_domain_to_its_path_and_parameters() {
-        let address = Address::parse("http://w.a.example/x/y.php?do=z&q").unwrap();
-        let found: Vec<String> = Scope::all_of(&address, "a.example").iter().map(Scope::to_string).collect();
+        let address = UrlParts::parse("http://w.a.example/x/y.php?do=z&q").unwrap();
+        let found: Vec<String> = SiteScope::all_of(&address, "a.example").iter().map(SiteScope::to_string).collect();
         let expected = [
             "*.a.example/*",
             "w.a.example/*",
@@ -182,11 +182,11 @@ mod tests {
             url in "http://(w\\.)?a\\.b(:8)?(/[xy]{0,2}){1,5}(\\?([de]=[12]{1,2}&?){0,3})?",
             other in "http://(w\\.)?a\\.b(:8)?(/[xy]{0,2}){1,5}(\\?([de]=[12]{1,2}&?){0,3})?",
         ) {
-            let [address, other] = [&url, &other].map(|url| Address::parse(url).unwrap());
-            let scopes = Scope::all_of(&address, "a.b");
+            let [address, other] = [&url, &other].map(|url| UrlParts::parse(url).unwrap());
+            let scopes = SiteScope::all_of(&address, "a.b");
             for scope in &scopes {
                 prop_assert!(scope.holds(&address));
-                prop_assert_eq!(Scope::parse(&scope.to_string()), Some(scope.clone()));
+                prop_assert_eq!(SiteScope::parse(&scope.to_string()), Some(scope.clone()));
                 // A URL outside a scope is outside all scopes that it contains.
                 for narrow in scopes.iter().filter(|narrow| scope.contains(narrow)) {
                     prop_assert!(!narrow.holds(&other) || scope.holds(&other));

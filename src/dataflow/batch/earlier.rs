@@ -16,14 +16,14 @@ use serde::{Deserialize, Serialize};
 use crate::hamming::NearPair;
 use crate::reading::capture::{Capture, mime, short_title};
 use crate::reading::worker_pages::WorkerPages;
-use crate::shuffle::directory::{ByDocId, Directory, TablePartitions};
+use crate::shuffle::directory::{Directory, DocIdIndex, TablePartitions};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::DocId;
 use webtwin_core::text::language::Language;
 use webtwin_engine::{Net, Owners, RoundRobin};
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 use webtwin_results::scan::scan_file;
-use webtwin_spill::Column;
+use webtwin_spill::SpillColumn;
 use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::table::Table;
 
@@ -50,7 +50,7 @@ const COLUMNS: [&str; 16] = [
 /// Earlier results in which pages of F are looked up.
 pub(super) struct PagesOfF<'a> {
     /// Earlier results that contain the pages of F, the newest last.
-    pub(super) results: &'a [Run],
+    pub(super) results: &'a [FinishedRun],
     /// Number of the first input that belongs to an earlier result.
     pub(super) first_source: u32,
     /// Number of the artificial work item to which all pages of earlier results are assigned.
@@ -60,7 +60,7 @@ pub(super) struct PagesOfF<'a> {
 /// Pages of earlier crawls that are near pages of the new crawl.
 pub(super) struct NearPages {
     /// Pairs whose document of F is not a page of Q.
-    pub(super) pairs: Column<NearPair>,
+    pub(super) pairs: SpillColumn<NearPair>,
     /// Inputs of the pages, numbered from [`PagesOfF::first_source`].
     pub(super) sources: Vec<String>,
     /// Number of pairs whose document of F is also a page of Q.
@@ -105,8 +105,8 @@ impl PagesOfF<'_> {
         net: &mut Net<'_>,
         of_q: &Directory,
         partitions: TablePartitions,
-        mut pairs: Column<NearPair>,
-        shelf: &mut WorkerPages,
+        mut pairs: SpillColumn<NearPair>,
+        local_pages: &mut WorkerPages,
     ) -> Result<NearPages> {
         let of_q = of_q.by_doc_id()?;
         let all_pairs = pairs.len();
@@ -145,10 +145,11 @@ impl PagesOfF<'_> {
             let targets: Vec<DocId> =
                 own.iter().filter(|link| link.result == u64::from(result)).map(|link| link.dst).collect();
             capture.source = self.first_source + sources.partition_point(|other| *other < source) as u32;
-            (capture.item, capture.worker, capture.slot) = (self.item, net.index() as u32, shelf.links.slots() as u32);
-            shelf.links.push(&targets)?;
-            shelf.fprints.push(&[])?;
-            shelf.captures.push(&capture)?;
+            (capture.item, capture.worker, capture.slot) =
+                (self.item, net.index() as u32, local_pages.links.slots() as u32);
+            local_pages.links.push(&targets)?;
+            local_pages.fprints.push(&[])?;
+            local_pages.captures.push(&capture)?;
         }
         let mine = [all_pairs as u64 - pairs.len() as u64, found];
         let [superseded, pages] = net.all_sum("pages of earlier crawls", mine)?;
@@ -157,7 +158,11 @@ impl PagesOfF<'_> {
 
     /// Returns the files of a table, of all results, that this worker reads, each with the index of
     /// its result.
-    fn files<'r>(&'r self, net: &Net<'_>, table: &'r str) -> impl Iterator<Item = (u32, &'r Run, &'r FileEntry)> {
+    fn files<'r>(
+        &'r self,
+        net: &Net<'_>,
+        table: &'r str,
+    ) -> impl Iterator<Item = (u32, &'r FinishedRun, &'r FileEntry)> {
         let (dealt, me) = (RoundRobin::new(net.peers()), net.index());
         let files = (0..)
             .zip(self.results)
@@ -199,7 +204,7 @@ impl PagesOfF<'_> {
         &self,
         net: &mut Net<'_>,
         wanted: &[DocId],
-        of_q: &ByDocId<'_>,
+        of_q: &DocIdIndex<'_>,
         partitions: TablePartitions,
     ) -> Result<Vec<EarlierLink>> {
         let mut found: Vec<EarlierLink> = Vec::new();

@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 
 use self::earlier::PagesOfF;
 use super::find::find;
-use super::replicas::{self, Done, ReadCrawl, read_crawl};
-use super::run::{Earlier, Run};
+use super::replicas::{self, CrawlInput, RunResult, read_crawl};
+use super::run::{EarlierPairs, WorkerRun};
 use super::shuffle::directory::TablePartitions;
 use crate::hamming::build::READY_MADE;
 use crate::hamming::work::HammingWork;
@@ -32,9 +32,9 @@ use crate::hamming::{near_pairs, same_set};
 use crate::reading::capture_rows::CaptureRows;
 use crate::reading::captures;
 use crate::reading::ingest::Queue;
-use crate::sinks::summary::Summary;
+use crate::sinks::summary::RunSummary;
 use webtwin_base::error::{Error, Result};
-use webtwin_base::progress::Laps;
+use webtwin_base::progress::StageTimes;
 use webtwin_core::hamming::rows::FingerprintRow;
 use webtwin_engine::Net;
 use webtwin_job::Job;
@@ -45,7 +45,7 @@ pub struct BatchWork {
     /// Fingerprints of all pages of earlier crawls (F).
     pub fingerprints: Arc<HammingWork>,
     /// Results that contain the pages of F, the newest last.
-    pub results: Vec<webtwin_results::Run>,
+    pub results: Vec<webtwin_results::FinishedRun>,
 }
 
 impl BatchWork {
@@ -79,7 +79,7 @@ impl BatchWork {
             ));
         }
         let results =
-            job.batch.results.iter().map(|url| webtwin_results::Run::open(url)).collect::<Result<Vec<_>>>()?;
+            job.batch.results.iter().map(|url| webtwin_results::FinishedRun::open(url)).collect::<Result<Vec<_>>>()?;
         for run in &results {
             if ["pages", "links"].iter().any(|table| run.manifest.table(table).next().is_none()) {
                 return Err(Error::input(run.folder.name(), "has no tables pages and links (batch.results)"));
@@ -113,32 +113,32 @@ pub struct BatchCounts {
 ///
 /// # Errors
 /// Returns any [`Error`], the same on all workers; no result exists then.
-pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, work: &BatchWork, folder: &Location) -> Result<Summary> {
-    let mut laps = Laps::start();
+pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, work: &BatchWork, folder: &Location) -> Result<RunSummary> {
+    let mut stage_times = StageTimes::start();
     same_set(net, &work.fingerprints)?;
     same_results(net, &work.results)?;
-    let ReadCrawl { mut shelf, mut floors, ghostscript, .. } = read_crawl(net, job, queue)?;
-    laps.lap("1 read");
+    let CrawlInput { mut local_pages, mut floors, ghostscript, .. } = read_crawl(net, job, queue)?;
+    stage_times.end_stage("1 read");
 
     queue.progress.enter("scanning");
     let partitions = TablePartitions::new(job.output.partitions, net.peers());
-    let addresses = shelf.addresses.clone();
-    let new = captures::settle(net, &mut shelf, &floors, partitions)?;
+    let addresses = local_pages.addresses.clone();
+    let new = captures::settle(net, &mut local_pages, &floors, partitions)?;
     // The steps number pages again, now with the pages of F next to those of Q.
-    (shelf.captures, shelf.addresses) = (new.pages, addresses);
-    let (pairs, joined) = near_pairs(net, job, &work.fingerprints, queries(&shelf.captures)?)?;
-    laps.lap("2 scan");
+    (local_pages.captures, local_pages.addresses) = (new.pages, addresses);
+    let (pairs, joined) = near_pairs(net, job, &work.fingerprints, queries(&local_pages.captures)?)?;
+    stage_times.end_stage("2 scan");
 
     queue.progress.enter("finding");
     let first_source = queue.work.inputs.len() as u32;
     let of_f = PagesOfF { results: &work.results, first_source, item: floors.len() as u32 };
-    let earlier = of_f.put_near_pages(net, &new.directory, partitions, pairs, &mut shelf)?;
+    let earlier = of_f.put_near_pages(net, &new.directory, partitions, pairs, &mut local_pages)?;
     floors.push(0);
     let mut of_steps = job.clone();
     // Tables of earlier results have no chunks, which a comparison of texts would need.
     of_steps.keep.min_resemblance = 0.0;
-    let mut steps = Run::new(net, &of_steps, &mut shelf, queue.resume.as_ref());
-    steps.earlier = Some(Earlier { pairs: earlier.pairs, first_source });
+    let mut steps = WorkerRun::new(net, &of_steps, &mut local_pages, queue.resume.as_ref());
+    steps.earlier = Some(EarlierPairs { pairs: earlier.pairs, first_source });
     let mut found = find(&mut steps, &floors, None)?;
     found.crawl.overlapping = new.overlapping;
     found.summary.batch = Some(BatchCounts {
@@ -150,11 +150,18 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, work: &BatchWork, folder
         unknown_pages: earlier.unknown_pages,
         earlier_pages: earlier.pages,
     });
-    laps.lap("3 find");
+    stage_times.end_stage("3 find");
 
     queue.progress.enter("writing");
     let sources = queue.work.inputs.iter().cloned().chain(earlier.sources).collect();
-    replicas::write(net, job, queue, folder, Done { found, shelf, sources, ghostscript, stage: "4 write" }, laps)
+    replicas::write(
+        net,
+        job,
+        queue,
+        folder,
+        RunResult { found, local_pages, sources, ghostscript, stage: "4 write" },
+        stage_times,
+    )
 }
 
 /// Returns the fingerprints of this worker's pages.
@@ -168,7 +175,7 @@ fn queries(pages: &CaptureRows) -> Result<Vec<FingerprintRow>> {
 }
 
 /// Fails unless all processes opened the same earlier results.
-fn same_results(net: &mut Net<'_>, results: &[webtwin_results::Run]) -> Result<()> {
+fn same_results(net: &mut Net<'_>, results: &[webtwin_results::FinishedRun]) -> Result<()> {
     let attempts: Vec<String> = results.iter().map(|run| run.manifest.attempt.clone()).collect();
     let seen = net.all_gather("earlier results", attempts)?;
     match seen.iter().position(|other| *other != seen[0]) {

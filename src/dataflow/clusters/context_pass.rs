@@ -1,25 +1,25 @@
 //! The context pass: adds pairs that only collections support, and removes weak pairs that no
 //! collection supports.
 
-use super::alone;
+use super::context_pairs::{ContextPassCounts, is_asked_for, look};
 use super::grown::Grown;
-use super::places::Places;
-use super::second_look::{SecondLook, is_asked_for, look};
+use super::places::PagePositions;
+use super::unsupported;
 use crate::pairs::guards::Context;
-use crate::pairs::kinds::Kind;
-use crate::pairs::similar::Similar;
-use crate::run::Run;
-use crate::steps::Step;
-use crate::web::Web;
+use crate::pairs::kinds::PairKind;
+use crate::pairs::similar::SimilarPages;
+use crate::run::WorkerRun;
+use crate::steps::RunStep;
+use crate::web::WorkerWeb;
 use webtwin_base::error::Result;
 use webtwin_base::ids::ClusterId;
 
 /// Bytes for each page that the pass takes in each process, even if everything else is on disk
-/// ([`super::second_look`]).
+/// ([`super::context_pairs`]).
 const A_PAGE: u64 = 20;
 
 /// Step that finds pairs which only collections support.
-pub const CONTEXT: Step = Step { name: "second-look", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
+pub const CONTEXT: RunStep = RunStep { name: "second-look", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
 
 /// Changes the similar pairs according to the collections that they grew to, if the job requests
 /// it. `labels` are the trivial clusters of all pages.
@@ -27,23 +27,25 @@ pub const CONTEXT: Step = Step { name: "second-look", bytes_a_page: A_PAGE, byte
 /// # Errors
 /// Returns any error of the disk, and an error if the run has ended.
 pub fn context_pass(
-    run: &mut Run<'_, '_>,
-    web: &Web,
+    run: &mut WorkerRun<'_, '_>,
+    web: &WorkerWeb,
     labels: &[ClusterId],
     grown: &Grown,
-    similar: &mut Similar,
-) -> Result<SecondLook> {
+    similar: &mut SimilarPages,
+) -> Result<ContextPassCounts> {
     if !is_asked_for(run.job) {
-        return Ok(SecondLook::default());
+        return Ok(ContextPassCounts::default());
     }
     let (crawl, links, pairs) = (&web.crawl, &web.links, &mut similar.pairs);
-    let places = Places::new(run.net, &grown.similar_clusters, crawl.directory.len())?;
+    let places = PagePositions::new(run.net, &grown.similar_clusters, crawl.directory.len())?;
     let context = Context { crawl, joined: &pairs.between_sites(), links };
-    let (found, mut counts) = run.recorded(web, CONTEXT, |run| look(run.net, run.shelf, labels, &places, &context))?;
-    pairs.put(Kind::Context, run.set_aside(found)?);
-    let mut overlap = pairs.take(Kind::Overlap);
-    let context = Context { crawl, joined: &[pairs.of(Kind::Exact)], links };
-    counts.alone = alone::take_back(run.net, &mut overlap, &std::mem::take(&mut similar.weak), &places, &context)?;
-    pairs.put(Kind::Overlap, overlap);
+    let (found, mut counts) =
+        run.recorded(web, CONTEXT, |run| look(run.net, run.local_pages, labels, &places, &context))?;
+    pairs.put(PairKind::Context, run.spill_column(found)?);
+    let mut overlap = pairs.take(PairKind::Overlap);
+    let context = Context { crawl, joined: &[pairs.of(PairKind::Exact)], links };
+    counts.alone =
+        unsupported::drop_unsupported(run.net, &mut overlap, &std::mem::take(&mut similar.weak), &places, &context)?;
+    pairs.put(PairKind::Overlap, overlap);
     Ok(counts)
 }

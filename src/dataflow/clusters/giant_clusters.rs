@@ -13,13 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::trivial::Trivial;
-use crate::pairs::kinds::Pairs;
+use super::trivial::TrivialClusters;
+use crate::pairs::kinds::PairsByKind;
 use crate::reading::captures::Crawl;
 use crate::sinks::largest::SHOWN;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, DocId, HostId, Number, Page};
-use webtwin_core::clusters::weakest_links::{Cut, Edge, thin, weakest};
+use webtwin_core::clusters::weakest_links::{CutEdge, Edge, thin, weakest};
 use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::{Net, Owners, RoundRobin};
 
@@ -28,7 +28,7 @@ pub const GIANT: u32 = 100;
 
 /// Giant trivial cluster as it appears in `summary.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Giant {
+pub struct GiantCluster {
     /// Number of pages.
     pub pages: u32,
     /// Number of hosts that these pages are on.
@@ -39,15 +39,15 @@ pub struct Giant {
     /// URL of that page.
     pub url: String,
     /// Bridges, weakest first: without any one of these pairs, the cluster would be two clusters.
-    pub bridges: Vec<Weak>,
+    pub bridges: Vec<WeakLink>,
     /// Pair at which the cluster splits in two when T (or k) is made stricter. `None` if only small
     /// parts are cut off.
-    pub splits: Option<Weak>,
+    pub splits: Option<WeakLink>,
 }
 
 /// Weak pair of a giant cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Weak {
+pub struct WeakLink {
     /// URL of the smaller page.
     pub a: String,
     /// URL of the larger page.
@@ -66,9 +66,9 @@ pub struct Weak {
 pub fn giants(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    Trivial { labels, sizes }: Trivial<'_>,
-    pairs: &Pairs,
-) -> Result<Vec<Giant>> {
+    TrivialClusters { labels, sizes }: TrivialClusters<'_>,
+    pairs: &PairsByKind,
+) -> Result<Vec<GiantCluster>> {
     let all = (0..sizes.len()).map(ClusterId::from_index);
     let mut clusters: Vec<ClusterId> = all.filter(|&cluster| sizes[cluster] >= GIANT).collect();
     clusters.sort_unstable_by_key(|&cluster| (Reverse(sizes[cluster]), cluster));
@@ -95,7 +95,7 @@ pub fn giants(
     let dealt = RoundRobin::new(net.peers());
     let mut edges = net.exchange("links of giant clusters", edges, |edge| dealt.owner(place[&edge.cluster]))?;
     edges.sort_unstable();
-    let cut = |cut: Cut| (cut.edge.a, cut.edge.b, cut.edge.strength, cut.cuts_off);
+    let cut = |cut: CutEdge| (cut.edge.a, cut.edge.b, cut.edge.strength, cut.cuts_off);
     let mine: Vec<_> = edges
         .chunk_by(|x, y| x.cluster == y.cluster)
         .map(|edges| {
@@ -129,13 +129,13 @@ pub fn giants(
     let mine: Vec<(Page, (String, DocId))> = own.map(named).collect::<Result<_>>()?;
     let urls: BTreeMap<Page, (String, DocId)> =
         net.all_gather("pages of giant clusters", mine)?.into_iter().flatten().collect();
-    let weak = |&(a, b, strength, cuts_off): &(Page, Page, u32, u32)| Weak {
+    let weak = |&(a, b, strength, cuts_off): &(Page, Page, u32, u32)| WeakLink {
         a: urls[&a].0.clone(),
         b: urls[&b].0.clone(),
         strength,
         cuts_off,
     };
-    let giant = |(cluster, bridges, split): &(ClusterId, Vec<_>, Option<_>)| Giant {
+    let giant = |(cluster, bridges, split): &(ClusterId, Vec<_>, Option<_>)| GiantCluster {
         pages: sizes[*cluster],
         hosts: hosts[place[cluster]],
         doc_id: urls[&cluster.smallest()].1,

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use super::link_summary::{self, Before, MergingLinks};
-use super::trivial::Trivial;
-use super::{growth, second_look, tolerant};
-use crate::run::Run;
-use crate::steps::Step;
-use crate::web::Web;
+use super::link_summary::{self, MergingLinks, PriorLinks};
+use super::trivial::TrivialClusters;
+use super::{context_pairs, growth, tolerant};
+use crate::run::WorkerRun;
+use crate::steps::RunStep;
+use crate::web::WorkerWeb;
 use webtwin_base::error::Result;
 use webtwin_base::ids::ClusterId;
 use webtwin_core::clusters::collection::SimilarCluster;
@@ -17,7 +17,7 @@ use webtwin_core::clusters::merge::may_merge;
 use webtwin_core::clusters::union_find::sizes;
 use webtwin_engine::Net;
 use webtwin_job::MergeCondition;
-use webtwin_spill::Column;
+use webtwin_spill::SpillColumn;
 
 /// Bytes for each page that growth takes in each process, even if everything else is on disk: sizes
 /// of clusters, and components of the TCG unless growth is tolerant ([`growth`]).
@@ -28,17 +28,18 @@ const A_PAGE: u64 = 12;
 const AN_OWN_PAGE: u64 = 8;
 
 /// Step that computes `LinkSummary` and similar clusters.
-pub const GROWTH: Step = Step { name: "growth", bytes_a_page: A_PAGE, bytes_an_own_page: AN_OWN_PAGE };
+pub const GROWTH: RunStep = RunStep { name: "growth", bytes_a_page: A_PAGE, bytes_an_own_page: AN_OWN_PAGE };
 
 /// Step that repeats growth with the pairs of the context pass.
-pub const SECOND_GROWTH: Step = Step { name: "second-growth", bytes_a_page: A_PAGE, bytes_an_own_page: AN_OWN_PAGE };
+pub const SECOND_GROWTH: RunStep =
+    RunStep { name: "second-growth", bytes_a_page: A_PAGE, bytes_an_own_page: AN_OWN_PAGE };
 
 /// Result of the growth of trivial clusters.
 pub struct Grown {
     /// Number of pages of every trivial cluster.
     pub sizes: Arc<Vec<u32>>,
     /// Rows of `LinkSummary` of this worker.
-    pub link_summary: Column<LinkSummary>,
+    pub link_summary: SpillColumn<LinkSummary>,
     /// Similar clusters, each at the owner of its name by key.
     pub similar_clusters: Vec<SimilarCluster>,
     /// Links along which clusters may merge, for growth after a context pass. `None` if the rest
@@ -54,17 +55,17 @@ impl Grown {
     /// Returns any error of [`link_summary::of_clusters`], [`tolerant::similar_clusters`] and
     /// [`growth::similar_clusters`].
     pub fn of(
-        run: &mut Run<'_, '_>,
-        web: &Web,
-        step: Step,
+        run: &mut WorkerRun<'_, '_>,
+        web: &WorkerWeb,
+        step: RunStep,
         labels: &[ClusterId],
-        before: Option<Before>,
+        before: Option<PriorLinks>,
     ) -> Result<Grown> {
         let sizes = run.net.once_per_process(|| sizes(labels))?;
-        let keeps = second_look::is_asked_for(run.job) && step == GROWTH;
+        let keeps = context_pairs::is_asked_for(run.job) && step == GROWTH;
         let mut kept = None;
         let (link_summary, similar_clusters) = run.recorded(web, step, |run| {
-            let (trivial, hosts) = (Trivial { labels, sizes: &sizes }, &web.crawl.directory.hosts);
+            let (trivial, hosts) = (TrivialClusters { labels, sizes: &sizes }, &web.crawl.directory.hosts);
             let (link_summary, merging) =
                 link_summary::of_clusters(run.net, &web.links, hosts, trivial, before, &run.job.clusters)?;
             kept = keeps.then(|| Arc::clone(&merging));
@@ -87,21 +88,21 @@ impl Grown {
         net: &mut Net<'_>,
         previous: Arc<Vec<ClusterId>>,
         labels: &[ClusterId],
-    ) -> Result<Option<Before>> {
+    ) -> Result<Option<PriorLinks>> {
         let Grown { link_summary, merging, .. } = self;
-        merging.map(|merging| Before::new(net, link_summary, merging, [&previous, labels])).transpose()
+        merging.map(|merging| PriorLinks::new(net, link_summary, merging, [&previous, labels])).transpose()
     }
 }
 
 /// Finds this worker's similar clusters.
 fn collections(
-    run: &mut Run<'_, '_>,
-    web: &Web,
-    trivial: Trivial<'_>,
+    run: &mut WorkerRun<'_, '_>,
+    web: &WorkerWeb,
+    trivial: TrivialClusters<'_>,
     edges: Vec<(ClusterId, ClusterId)>,
     merging: Arc<MergingLinks>,
 ) -> Result<Vec<SimilarCluster>> {
-    let Web { crawl, links, from_elsewhere, .. } = web;
+    let WorkerWeb { crawl, links, from_elsewhere, .. } = web;
     let (net, directory, settings) = (&mut *run.net, &crawl.directory, &run.job.clusters);
     match settings.merge {
         MergeCondition::Tolerant => {
@@ -116,7 +117,7 @@ fn collections(
 /// Returns the edges of the TCG among rows of `LinkSummary`. There are none if growth is tolerant,
 /// which uses links instead.
 pub(crate) fn edges_of(
-    link_summary: &Column<LinkSummary>,
+    link_summary: &SpillColumn<LinkSummary>,
     merge: MergeCondition,
 ) -> Result<Vec<(ClusterId, ClusterId)>> {
     let mut edges = Vec::new();

@@ -14,18 +14,18 @@ use std::sync::Arc;
 
 use itertools::Itertools;
 
-use crate::clusters::links::{LinkedPage, Links};
+use crate::clusters::links::{LinkedPage, WorkerLinks};
 use crate::shuffle::components::components;
 use crate::shuffle::directory::Directory;
-use crate::shuffle::hash_partitions::{Alike, HashPartitions};
+use crate::shuffle::hash_partitions::{CommonPartitions, HashPartitions};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, ComponentId, Number, Page};
 use webtwin_core::clusters::collection::SimilarCluster;
 use webtwin_core::clusters::growth::{ClusterPage, Component, grow};
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::Net;
-use webtwin_job::Clusters;
-use webtwin_spill::{Column, partition_bits};
+use webtwin_job::ClusterSettings;
+use webtwin_spill::{SpillColumn, partition_bits};
 
 /// Grows all similar clusters. They are at the owners of their components, ascending by smallest
 /// page.
@@ -41,10 +41,10 @@ pub fn similar_clusters(
     net: &mut Net<'_>,
     directory: &Directory,
     labels: &[ClusterId],
-    links: &Links,
-    from_elsewhere: &Column<u32>,
+    links: &WorkerLinks,
+    from_elsewhere: &SpillColumn<u32>,
     edges: Vec<(ClusterId, ClusterId)>,
-    settings: &Clusters,
+    settings: &ClusterSettings,
 ) -> Result<Vec<SimilarCluster>> {
     let component: Arc<Vec<ComponentId>> =
         components(net, "components of the TCG", directory.len(), edges.iter().copied().map(Ok))?;
@@ -55,7 +55,7 @@ pub fn similar_clusters(
     let of_cluster = |cluster: ClusterId| component_of(cluster.smallest());
 
     let bits = partition_bits::<[Page; 2]>(links.len() as u64);
-    let alike = Alike { bits, kinds: 3 };
+    let alike = CommonPartitions { bits, kinds: 3 };
     let rows = directory
         .owned(net.index())
         .zip(from_elsewhere.rows())

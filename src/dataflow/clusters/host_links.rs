@@ -5,7 +5,7 @@ use bytemuck::Pod;
 use itertools::Itertools;
 
 use crate::shuffle::gather::by_number;
-use crate::shuffle::hash_partitions::{Alike, rows_and_links};
+use crate::shuffle::hash_partitions::{CommonPartitions, rows_and_links};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Page};
 use webtwin_core::clusters::pieces::HostLinks;
@@ -137,7 +137,7 @@ pub(super) fn on_each_host<Row: Pod + Send, Made>(
     let host = |page: Page| hosts[page];
     let links = links.filter_ok(|&(src, dst)| host(src) == host(dst));
     let rows = (rows.map(Ok), |row: &Row| host(page(row)));
-    let alike = Alike { bits, kinds: 2 };
+    let alike = CommonPartitions { bits, kinds: 2 };
     let (mut all_rows, mut all_links) = rows_and_links(net, name, alike, rows, (links, host))?;
     let mut by_host = LinksByHost::new(hosts);
     let (mut some, mut some_rows, mut made) = (Vec::new(), Vec::new(), Vec::new());

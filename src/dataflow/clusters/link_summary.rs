@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use itertools::Itertools;
 
-use crate::clusters::links::Links;
-use crate::clusters::trivial::Trivial;
+use crate::clusters::links::WorkerLinks;
+use crate::clusters::trivial::TrivialClusters;
 use crate::shuffle::hash_partitions::HashPartitions;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, HostId, Page};
@@ -14,8 +14,8 @@ use webtwin_core::clusters::link_summary::{ClusterLink, LinkSummary, link_summar
 use webtwin_core::clusters::merge::may_merge;
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::Net;
-use webtwin_job::{Clusters, MergeCondition};
-use webtwin_spill::{Array, Column};
+use webtwin_job::{ClusterSettings, MergeCondition};
+use webtwin_spill::{Array, SpillColumn};
 
 /// Links between pages of one host whose trivial clusters may merge. They are in memory, or on the
 /// local disk if memory is limited.
@@ -23,20 +23,20 @@ use webtwin_spill::{Array, Column};
 pub struct MergingLinks {
     links: Array<[Page; 2]>,
     /// Scratch for the links of one row.
-    room: Vec<[Page; 2]>,
+    scratch: Vec<[Page; 2]>,
 }
 
 impl MergingLinks {
     /// Creates an empty list. If memory is limited, all links are written to disk.
     fn new(net: &Net<'_>) -> MergingLinks {
-        MergingLinks { links: Array::new(&net.memory.on_disk()), room: Vec::new() }
+        MergingLinks { links: Array::new(&net.memory.on_disk()), scratch: Vec::new() }
     }
 
     /// Adds links.
     fn extend(&mut self, links: impl IntoIterator<Item = [Page; 2]>) -> Result<()> {
-        self.room.clear();
-        self.room.extend(links);
-        self.links.push(&self.room).map(drop)
+        self.scratch.clear();
+        self.scratch.extend(links);
+        self.links.push(&self.scratch).map(drop)
     }
 
     /// Returns the links, block by block.
@@ -49,16 +49,16 @@ impl MergingLinks {
 }
 
 /// Results between trivial clusters before some of these clusters changed.
-pub struct Before {
+pub struct PriorLinks {
     /// Rows of this worker.
-    rows: Column<LinkSummary>,
+    rows: SpillColumn<LinkSummary>,
     /// Links of this worker along which clusters may merge.
     merging: Arc<MergingLinks>,
     /// Smallest pages of the trivial clusters whose pages have changed.
     changed: Arc<PageSet>,
 }
 
-impl Before {
+impl PriorLinks {
     /// Prepares the results for the trivial clusters of `labels[0]` for reuse with the clusters of
     /// `labels[1]`.
     ///
@@ -66,10 +66,10 @@ impl Before {
     /// Returns an error only if the run has ended.
     pub fn new(
         net: &mut Net<'_>,
-        rows: Column<LinkSummary>,
+        rows: SpillColumn<LinkSummary>,
         merging: Arc<MergingLinks>,
         labels: [&[ClusterId]; 2],
-    ) -> Result<Before> {
+    ) -> Result<PriorLinks> {
         let changed = net.once_per_process(|| {
             let mut changed = PageSet::new(labels[0].len(), |_| false);
             for (before, now) in labels[0].iter().zip(labels[1]).filter(|(before, now)| before != now) {
@@ -77,7 +77,7 @@ impl Before {
             }
             changed
         })?;
-        Ok(Before { rows, merging, changed })
+        Ok(PriorLinks { rows, merging, changed })
     }
 
     /// True if a trivial cluster has the same pages as before.
@@ -86,7 +86,12 @@ impl Before {
     }
 
     /// Adds the rows of unchanged clusters, and the links along which these may merge.
-    fn add_to(&self, labels: &[ClusterId], rows: &mut Column<LinkSummary>, merging: &mut MergingLinks) -> Result<()> {
+    fn add_to(
+        &self,
+        labels: &[ClusterId],
+        rows: &mut SpillColumn<LinkSummary>,
+        merging: &mut MergingLinks,
+    ) -> Result<()> {
         for block in self.rows.blocks() {
             let block = block?;
             let stay = block.iter().filter(|row| self.stays(row.src_cluster) && self.stays(row.dst_cluster));
@@ -107,23 +112,24 @@ impl Before {
 /// Returns any error of [`summary`].
 pub fn of_clusters(
     net: &mut Net<'_>,
-    links: &Links,
+    links: &WorkerLinks,
     hosts: &[HostId],
-    trivial: Trivial<'_>,
-    before: Option<Before>,
-    settings: &Clusters,
-) -> Result<(Column<LinkSummary>, Arc<MergingLinks>)> {
+    trivial: TrivialClusters<'_>,
+    before: Option<PriorLinks>,
+    settings: &ClusterSettings,
+) -> Result<(SpillColumn<LinkSummary>, Arc<MergingLinks>)> {
     let labels = trivial.labels;
-    let is_anew = |&(src, dst): &(Page, Page)| {
+    let is_recounted = |&(src, dst): &(Page, Page)| {
         before.as_ref().is_none_or(|before| !before.stays(labels[src]) || !before.stays(labels[dst]))
     };
     let count = match &before {
         None => links.len(),
-        Some(_) => {
-            links.blocks().map(|block| Ok(block?.iter().filter(|link| is_anew(link)).count())).sum::<Result<_>>()?
-        }
+        Some(_) => links
+            .blocks()
+            .map(|block| Ok(block?.iter().filter(|link| is_recounted(link)).count()))
+            .sum::<Result<_>>()?,
     };
-    let (mut rows, mut merging) = (Column::new(&net.memory), MergingLinks::new(net));
+    let (mut rows, mut merging) = (SpillColumn::new(&net.memory), MergingLinks::new(net));
     let each = |row, between: &[ClusterLink]| {
         rows.push(row)?;
         if settings.merge == MergeCondition::Tolerant && may_merge(&row, settings.merge) {
@@ -131,8 +137,8 @@ pub fn of_clusters(
         }
         Ok(())
     };
-    let anew = links.blocks().flatten_ok().filter_ok(is_anew);
-    summary(net, count, anew, hosts, trivial, settings.single_site, each)?;
+    let recounted = links.blocks().flatten_ok().filter_ok(is_recounted);
+    summary(net, count, recounted, hosts, trivial, settings.single_site, each)?;
     if let Some(before) = before {
         before.add_to(labels, &mut rows, &mut merging)?;
     }
@@ -161,7 +167,7 @@ pub fn summary(
     count: usize,
     links: impl Iterator<Item = Result<(Page, Page)>>,
     hosts: &[HostId],
-    Trivial { labels, sizes }: Trivial<'_>,
+    TrivialClusters { labels, sizes }: TrivialClusters<'_>,
     single_site: bool,
     mut each: impl FnMut(LinkSummary, &[ClusterLink]) -> Result<()>,
 ) -> Result<()> {

@@ -12,11 +12,11 @@ use crate::reading::captures::Crawl;
 use crate::reading::worker_pages::WorkerPages;
 use crate::shuffle::directory::Directory;
 use crate::shuffle::gather::by_number;
-use crate::shuffle::stretches::Stretches;
+use crate::shuffle::page_ranges::PageRanges;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{HostId, Number, Page};
 use webtwin_engine::{Net, Owners};
-use webtwin_spill::{Array, ArrayReader, Column};
+use webtwin_spill::{Array, ArrayReader, SpillColumn};
 
 /// Links from a worker's pages, ascending and without repetitions.
 ///
@@ -24,7 +24,7 @@ use webtwin_spill::{Array, ArrayReader, Column};
 /// Takes 4 bytes for each page, and 4 for each link that is not on disk; 1 for each host in each
 /// process.
 #[derive(Debug)]
-pub struct Links {
+pub struct WorkerLinks {
     directory: Arc<Directory>,
     worker: usize,
     /// End of the targets of each page.
@@ -36,11 +36,11 @@ pub struct Links {
     pub name_editions: bool,
 }
 
-impl Links {
+impl WorkerLinks {
     /// Creates an empty list for the pages of a worker.
-    fn empty(directory: Arc<Directory>, worker: usize, targets: Array<Page>) -> Links {
+    fn empty(directory: Arc<Directory>, worker: usize, targets: Array<Page>) -> WorkerLinks {
         let ends = Vec::with_capacity(directory.owned(worker).count());
-        Links { directory, worker, ends, targets, linking: Arc::default(), name_editions: false }
+        WorkerLinks { directory, worker, ends, targets, linking: Arc::default(), name_editions: false }
     }
 
     /// Creates the links that `of` returns for each page of this worker, in any order. Takes one
@@ -49,12 +49,20 @@ impl Links {
     /// # Errors
     /// Returns [`Error::TooManyRows`] if there are 2^32 or more links, and an error if the run has
     /// ended.
-    pub fn new(net: &mut Net<'_>, directory: Arc<Directory>, of: impl FnMut(Page, &mut Vec<Page>)) -> Result<Links> {
-        Links::of_worker(directory, net.index(), of)?.told(net)
+    pub fn new(
+        net: &mut Net<'_>,
+        directory: Arc<Directory>,
+        of: impl FnMut(Page, &mut Vec<Page>),
+    ) -> Result<WorkerLinks> {
+        WorkerLinks::of_worker(directory, net.index(), of)?.message(net)
     }
 
-    fn of_worker(directory: Arc<Directory>, worker: usize, mut of: impl FnMut(Page, &mut Vec<Page>)) -> Result<Links> {
-        let mut links = Links::empty(Arc::clone(&directory), worker, Array::default());
+    fn of_worker(
+        directory: Arc<Directory>,
+        worker: usize,
+        mut of: impl FnMut(Page, &mut Vec<Page>),
+    ) -> Result<WorkerLinks> {
+        let mut links = WorkerLinks::empty(Arc::clone(&directory), worker, Array::default());
         let mut targets = Vec::new();
         for page in directory.owned(worker) {
             targets.clear();
@@ -70,13 +78,13 @@ impl Links {
     /// # Errors
     /// Returns [`Error::TooManyRows`] if there are 2^32 or more links. Returns any error of the
     /// disk, and an error if the run has ended.
-    pub(crate) fn of_stretches(
+    pub(crate) fn of_page_ranges(
         net: &mut Net<'_>,
         directory: Arc<Directory>,
-        arrived: Stretches<[Page; 2]>,
+        arrived: PageRanges<[Page; 2]>,
         targets: Array<Page>,
-    ) -> Result<Links> {
-        let mut links = Links::empty(directory, net.index(), targets);
+    ) -> Result<WorkerLinks> {
+        let mut links = WorkerLinks::empty(directory, net.index(), targets);
         let (mut ends, mut targets, mut of_page) = (Vec::new(), Vec::new(), Vec::new());
         arrived.each(net, |places, rows| {
             let source = |link: &[Page; 2]| link[0].0 - places.start as u32;
@@ -90,11 +98,11 @@ impl Links {
             }
             Ok(())
         })?;
-        links.told(net)
+        links.message(net)
     }
 
     /// Completes the links with the hosts that have links, of all workers.
-    fn told(mut self, net: &mut Net<'_>) -> Result<Links> {
+    fn message(mut self, net: &mut Net<'_>) -> Result<WorkerLinks> {
         let hosts = &self.directory.hosts;
         let count = hosts.iter().max().map_or(0, |host| host.index() + 1);
         let mut linking = vec![false; count];
@@ -182,8 +190,8 @@ impl Links {
     /// # Errors
     /// Returns any error of the disk.
     pub fn read(&self, places: Range<usize>) -> Result<Vec<(Page, Page)>> {
-        let mut room = Vec::new();
-        let targets = self.targets.get(places.start as u64, places.len(), &mut room)?;
+        let mut scratch = Vec::new();
+        let targets = self.targets.get(places.start as u64, places.len(), &mut scratch)?;
         Ok(self.sources(places).zip(targets.iter().copied()).collect())
     }
 
@@ -215,7 +223,7 @@ impl Links {
 /// Reader of the links of a worker's pages, optimized for the order of pages.
 #[derive(Debug)]
 pub struct LinkReader<'a> {
-    links: &'a Links,
+    links: &'a WorkerLinks,
     targets: ArrayReader<'a, Page>,
 }
 
@@ -233,7 +241,7 @@ impl LinkReader<'_> {
 
 /// Iterator over the sources of links.
 struct Sources<'a, P> {
-    links: &'a Links,
+    links: &'a WorkerLinks,
     /// Pages after `src`.
     pages: P,
     src: Page,
@@ -286,18 +294,20 @@ pub(super) struct LinkedPage {
 /// run has ended.
 ///
 /// # Memory
-/// Takes the memory of [`Links`], and 8 bytes for each link in transit, or the budget of the step
+/// Takes the memory of [`WorkerLinks`], and 8 bytes for each link in transit, or the budget of the step
 /// if it is smaller.
-pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl) -> Result<Links> {
+pub fn resolve(net: &mut Net<'_>, local_pages: &mut WorkerPages, crawl: &Crawl) -> Result<WorkerLinks> {
     let directory = crawl.directory.clone();
-    let [lead_on, editions] = [shelf.redirects.len() + shelf.leads.len(), shelf.editions.len()].map(|rows| rows as u64);
-    let [lead_on, editions, all] = net.all_sum("redirects and links", [lead_on, editions, shelf.links.items()])?;
-    let redirects = if lead_on > 0 { Redirects::gather(net, shelf, &directory)? } else { Redirects::default() };
+    let [lead_on, editions] =
+        [local_pages.redirects.len() + local_pages.leads.len(), local_pages.editions.len()].map(|rows| rows as u64);
+    let [lead_on, editions, all] =
+        net.all_sum("redirects and links", [lead_on, editions, local_pages.links.items()])?;
+    let redirects = if lead_on > 0 { Redirects::gather(net, local_pages, &directory)? } else { Redirects::default() };
     let by_doc_id = directory.by_doc_id()?;
-    let (mut slots, mut links_of) = (shelf.kept(), shelf.links.reader());
+    let (mut slots, mut links_of) = (local_pages.kept(), local_pages.links.reader());
     let source = |send: &mut dyn FnMut([Page; 2])| {
         // Sends the links of some pages per call, so that receiving can proceed in between.
-        let mut looked_up = 0;
+        let mut inspected = 0;
         for (slot, src) in slots.by_ref() {
             let targets = links_of.get(slot)?;
             for &target in targets {
@@ -307,14 +317,14 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl) -> Res
                     }
                 });
             }
-            looked_up += targets.len() + 1;
-            if looked_up >= 1 << 15 {
+            inspected += targets.len() + 1;
+            if inspected >= 1 << 15 {
                 return Ok(true);
             }
         }
         Ok(false)
     };
-    let mut arrived = Stretches::new(net, crawl.pages.len(), all / net.peers() as u64, 1);
+    let mut arrived = PageRanges::new(net, crawl.pages.len(), all / net.peers() as u64, 1);
     net.exchange_from(
         "LINK",
         source,
@@ -329,10 +339,10 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl) -> Res
     drop(slots);
     drop(by_doc_id);
     // The page links inherit the memory limit of the doc id links, which are freed first.
-    let targets = shelf.links.held_alike();
-    shelf.links.clear();
-    let links = Links::of_stretches(net, directory, arrived, targets)?;
-    Ok(Links { name_editions: editions > 0, ..links })
+    let targets = local_pages.links.held_alike();
+    local_pages.links.clear();
+    let links = WorkerLinks::of_page_ranges(net, directory, arrived, targets)?;
+    Ok(WorkerLinks { name_editions: editions > 0, ..links })
 }
 
 /// Counts the links to each of this worker's pages from pages of other hosts, in the order of its
@@ -340,7 +350,7 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl) -> Res
 ///
 /// # Errors
 /// Returns any error of the disk, on which links may be, and an error if the run has ended.
-pub fn from_elsewhere(net: &mut Net<'_>, links: &Links) -> Result<Column<u32>> {
+pub fn from_elsewhere(net: &mut Net<'_>, links: &WorkerLinks) -> Result<SpillColumn<u32>> {
     let (directory, hosts) = (&links.directory, &links.directory.hosts);
     let mut counts = vec![0u32; directory.owned(net.index()).count()];
     let count = |targets: &[Page]| {
@@ -349,7 +359,7 @@ pub fn from_elsewhere(net: &mut Net<'_>, links: &Links) -> Result<Column<u32>> {
     };
     let rows = links.blocks().flatten_ok().filter_ok(|&(src, dst)| hosts[src] != hosts[dst]).map_ok(|link| link.1);
     net.exchange_into("links from elsewhere", rows, |dst| directory.owner(*dst), count)?;
-    Column::of(counts, &net.memory)
+    SpillColumn::of(counts, &net.memory)
 }
 
 /// Counts the links to the pages of each host from pages of other hosts, by host, in every process.
@@ -357,7 +367,7 @@ pub fn from_elsewhere(net: &mut Net<'_>, links: &Links) -> Result<Column<u32>> {
 ///
 /// # Errors
 /// Returns any error of the disk, and an error if the run has ended.
-pub fn to_hosts(net: &mut Net<'_>, from_elsewhere: &Column<u32>, crawl: &Crawl) -> Result<Arc<Vec<u32>>> {
+pub fn to_hosts(net: &mut Net<'_>, from_elsewhere: &SpillColumn<u32>, crawl: &Crawl) -> Result<Arc<Vec<u32>>> {
     let hosts = &crawl.directory.hosts;
     let mut mine: BTreeMap<HostId, u32> = BTreeMap::new();
     let pages = crawl.directory.owned(net.index());
@@ -398,7 +408,7 @@ mod tests {
                     given.iter().copied().filter(|link| directory.owner(link.0) == worker).collect();
                 want.sort_unstable();
                 want.dedup();
-                let links = Links::of_worker(Arc::clone(&directory), worker, |page, targets| {
+                let links = WorkerLinks::of_worker(Arc::clone(&directory), worker, |page, targets| {
                     targets.extend(given.iter().filter(|link| link.0 == page).map(|link| link.1));
                 }).unwrap();
                 prop_assert_eq!(links.blocks().map(Result::unwrap).collect::<Vec<_>>().concat(), &want[..]);

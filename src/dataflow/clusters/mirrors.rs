@@ -9,7 +9,7 @@
 //! Takes 8 bytes for each piece that has copies.
 
 use super::pieces::{PieceRow, Pieces};
-use super::tolerant::Web;
+use super::tolerant::KnownWeb;
 use crate::shuffle::hash_partitions::HashPartitions;
 use crate::shuffle::roots::{parent, roots, roots_here};
 use bytemuck::{Pod, Zeroable};
@@ -48,7 +48,7 @@ impl SimilarPieces {
     ///
     /// # Errors
     /// Returns any error of [`HashPartitions::alike`].
-    pub(super) fn find(net: &mut Net<'_>, web: &Web<'_>, pieces: &Pieces) -> Result<SimilarPieces> {
+    pub(super) fn find(net: &mut Net<'_>, web: &KnownWeb<'_>, pieces: &Pieces) -> Result<SimilarPieces> {
         let of_cluster = |PieceRow { page, piece, size }| OfCluster { cluster: web.cluster(page), piece, size };
         let rows = pieces.rows.iter().map_ok(of_cluster);
         let cluster = |row: &OfCluster| row.cluster;
@@ -74,7 +74,7 @@ impl SimilarPieces {
     }
 
     /// Finds the similar cluster of every piece, given the pieces of all workers.
-    pub(super) fn of_all(web: &Web<'_>, rows: &[PieceRow]) -> SimilarPieces {
+    pub(super) fn of_all(web: &KnownWeb<'_>, rows: &[PieceRow]) -> SimilarPieces {
         let of_cluster =
             |&PieceRow { page, piece, size }: &PieceRow| OfCluster { cluster: web.cluster(page), piece, size };
         let mut larger = larger_pieces(&mut rows.iter().map(of_cluster).collect::<Vec<_>>());
@@ -100,7 +100,7 @@ impl SimilarPieces {
 
     /// Returns the pieces that have another piece of their similar cluster on their host,
     /// ascending.
-    pub(super) fn beside_each_other(&self, web: &Web<'_>) -> Vec<PieceId> {
+    pub(super) fn pair_each_other(&self, web: &KnownWeb<'_>) -> Vec<PieceId> {
         let mut rows: Vec<_> = self.0.iter().map(|&[piece, largest]| (largest, web.host(piece), piece)).collect();
         rows.sort_unstable();
         let several = rows.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)).filter(|here| here.len() > 1);

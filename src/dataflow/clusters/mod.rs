@@ -1,7 +1,7 @@
 //! Trivial clusters and similar clusters from pairs and links, and the overlap of servers and giant
 //! clusters.
 
-pub(crate) mod alone;
+pub mod context_pairs;
 pub mod context_pass;
 pub mod giant_clusters;
 pub mod grown;
@@ -13,7 +13,7 @@ mod mirrors;
 mod pieces;
 pub mod places;
 pub mod redirects;
-pub mod second_look;
 pub mod servers;
 pub mod tolerant;
 pub mod trivial;
+pub(crate) mod unsupported;

@@ -8,7 +8,7 @@ use bytemuck::{Pod, Zeroable};
 use super::host_links::{LinksByHost, PagePlaces};
 use super::link_summary::MergingLinks;
 use super::mirrors::SimilarPieces;
-use super::tolerant::Web;
+use super::tolerant::KnownWeb;
 use crate::shuffle::hash_partitions::{HashPartitions, rows_and_links};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Number, Page, PieceId};
@@ -37,7 +37,7 @@ impl Pieces {
     ///
     /// # Errors
     /// Returns any error of [`rows_and_links`].
-    pub(super) fn grow(net: &mut Net<'_>, web: &Web<'_>, merging: &MergingLinks) -> Result<Pieces> {
+    pub(super) fn grow(net: &mut Net<'_>, web: &KnownWeb<'_>, merging: &MergingLinks) -> Result<Pieces> {
         let pages = web.directory.owned(net.index()).filter(|&page| web.has_copies(page));
         let pages = (pages, |&page: &Page| web.host(page));
         let links = (merging.blocks().flatten_ok().map_ok(<(Page, Page)>::from), |source: Page| web.host(source));
@@ -65,7 +65,7 @@ impl Pieces {
     pub(super) fn join(
         &mut self,
         net: &mut Net<'_>,
-        web: &Web<'_>,
+        web: &KnownWeb<'_>,
         similar: &SimilarPieces,
         beside: &[PieceId],
         links: impl Iterator<Item = Result<[Page; 2]>>,
@@ -85,8 +85,8 @@ impl Pieces {
                 some.iter().map(|row| (row.piece, web.cluster(row.page), row.page)).collect();
             // Members of pieces that may be joined, by host.
             let of_host = |&(piece, _, _): &PieceMember| web.host(piece.smallest());
-            let is_beside = |member: &&PieceMember| beside.binary_search(&member.0).is_ok();
-            let mut candidates: Vec<PieceMember> = members.iter().filter(is_beside).copied().collect();
+            let is_paired = |member: &&PieceMember| beside.binary_search(&member.0).is_ok();
+            let mut candidates: Vec<PieceMember> = members.iter().filter(is_paired).copied().collect();
             candidates.sort_by_cached_key(|member| (of_host(member), *member));
             let mut joined: Vec<(Page, PieceId)> = Vec::new();
             by_host.each(&some_links, |host, links| {
@@ -114,7 +114,7 @@ impl Pieces {
 /// Returns the pieces of some hosts, ascending. `pages` are the pages of these hosts by host, and
 /// `links` are the links between clusters that may merge.
 fn grown(
-    web: &Web<'_>,
+    web: &KnownWeb<'_>,
     pages: &[Page],
     links: &[[Page; 2]],
     places: &mut PagePlaces,

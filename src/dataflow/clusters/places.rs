@@ -20,7 +20,7 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 use itertools::Itertools;
 
-use crate::clusters::links::Links;
+use crate::clusters::links::WorkerLinks;
 use crate::reading::captures::Crawl;
 use crate::shuffle::groups::broadcast_groups;
 use crate::shuffle::hash_partitions::HashPartitions;
@@ -28,13 +28,14 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, Page};
 use webtwin_core::clusters::collection::{PageCollection, SimilarCluster};
 use webtwin_core::clusters::places::{
-    DEEPEST, Folders, Placed, Root, Roots, Vote, add_up, belonging, by_place, elect, halves, in_common, says,
+    CollectionRoot, DEEPEST, Folders, PlacedPage, Roots, Vote, add_up, belonging, by_place, elect, halves, in_common,
+    reports,
 };
 use webtwin_engine::{HashOwners, Net, Owners};
 
 /// Collections of all pages, held by each process.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct PagePositions {
     /// Number of each page's collection; [`NO_COLLECTION`] if it has none.
     of: Vec<u32>,
     /// First page of each collection, and the smallest page of its similar cluster.
@@ -48,9 +49,9 @@ const VOTES_AT_ONCE: usize = 1 << 18;
 /// Number for a page without a collection.
 const NO_COLLECTION: u32 = u32::MAX;
 
-impl Places {
+impl PagePositions {
     /// Broadcasts the collections of all pages, of which there are `pages`.
-    pub(crate) fn new(net: &mut Net<'_>, found: &[SimilarCluster], pages: usize) -> Result<Arc<Places>> {
+    pub(crate) fn new(net: &mut Net<'_>, found: &[SimilarCluster], pages: usize) -> Result<Arc<PagePositions>> {
         let collections = found
             .iter()
             .filter(|cluster| !cluster.double)
@@ -59,8 +60,8 @@ impl Places {
             let members = collection.members.iter().map(|member| member.1);
             ([collection.first_page(), similar_cluster], members.chain(collection.nearby.iter().copied()))
         });
-        let none = || Places { of: vec![NO_COLLECTION; pages], collections: Vec::new() };
-        let open = |places: &mut Places, [first, similar_cluster]: [Page; 2]| {
+        let none = || PagePositions { of: vec![NO_COLLECTION; pages], collections: Vec::new() };
+        let open = |places: &mut PagePositions, [first, similar_cluster]: [Page; 2]| {
             places.collections.push((first, similar_cluster));
             places.collections.len() as u32 - 1
         };
@@ -88,7 +89,7 @@ struct PathEnd {
 ///
 /// # Errors
 /// Returns any error of [`HashPartitions::new`].
-fn roots(net: &mut Net<'_>, crawl: &Crawl, labels: &[ClusterId], places: &Places) -> Result<Arc<Roots>> {
+fn roots(net: &mut Net<'_>, crawl: &Crawl, labels: &[ClusterId], places: &PagePositions) -> Result<Arc<Roots>> {
     let rows = crawl.pages.map(|row| {
         let (_, similar_cluster) = places.of(row.page)?;
         let ends = Folders::new(row.url()).ends();
@@ -115,14 +116,14 @@ fn roots(net: &mut Net<'_>, crawl: &Crawl, labels: &[ClusterId], places: &Places
     drop(agreeing);
     let owners = HashOwners::new(net);
     let mut votes = net.exchange("votes for roots", votes, |vote| owners.owner(vote.collection))?;
-    let elected: Arc<Vec<Root>> = net.broadcast("roots", elect(&mut votes))?;
+    let elected: Arc<Vec<CollectionRoot>> = net.broadcast("roots", elect(&mut votes))?;
     net.once_per_process(|| Roots::new(&elected))
 }
 
 /// Returns the votes of this worker's pages for the roots of their collections, added up.
 /// `agreeing` are pages with the number of segments in which they agree with their copies. The
 /// pages are sorted, so that their URLs are read in order.
-fn votes_of(net: &Net<'_>, agreeing: &mut [[Page; 2]], crawl: &Crawl, places: &Places) -> Result<Vec<Vote>> {
+fn votes_of(net: &Net<'_>, agreeing: &mut [[Page; 2]], crawl: &Crawl, places: &PagePositions) -> Result<Vec<Vote>> {
     agreeing.sort_unstable();
     let mut pages = crawl.reader();
     let (mut votes, mut most) = (Vec::new(), VOTES_AT_ONCE);
@@ -150,10 +151,10 @@ fn votes_of(net: &Net<'_>, agreeing: &mut [[Page; 2]], crawl: &Crawl, places: &P
 pub(super) fn for_each_place(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    links: &Links,
+    links: &WorkerLinks,
     labels: &[ClusterId],
-    places: &Places,
-    mut each: impl FnMut(&[Placed]),
+    places: &PagePositions,
+    mut each: impl FnMut(&[PlacedPage]),
 ) -> Result<()> {
     let roots = roots(net, crawl, labels, places)?;
     let hosts = &crawl.directory.hosts;
@@ -163,19 +164,19 @@ pub(super) fn for_each_place(
     };
     let rows = crawl.pages.map(|row| {
         let (page, above) = (row.page, roots.above(&Folders::new(row.url())));
-        let says = if row.chunks > 0 { says::CHUNKS } else { says::little(row.title(), row.text_bytes) };
+        let reports = if row.chunks > 0 { reports::CHUNKS } else { reports::little(row.title(), row.text_bytes) };
         let links = u32::from(!above.is_empty() && links_on_host(page)?);
-        Ok(above.into_iter().map(move |(root, place)| Placed {
+        Ok(above.into_iter().map(move |(root, place)| PlacedPage {
             similar_cluster: root.similar_cluster,
             place: halves(place),
             collection: root.collection,
             page,
             votes: root.votes,
-            says,
+            reports,
             links,
         }))
     });
-    let key = |row: &Placed| u64::from(row.place[0]) << 32 | u64::from(row.place[1]);
+    let key = |row: &PlacedPage| u64::from(row.place[0]) << 32 | u64::from(row.place[1]);
     let count = crawl.pages.len() as u64;
     let rows = rows.map(|row| row?);
     let mut shares = HashPartitions::new(net, "pages by place", count, rows.flatten_ok(), key)?;
@@ -197,12 +198,12 @@ pub(super) fn for_each_place(
 pub(crate) fn attach(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    links: &Links,
+    links: &WorkerLinks,
     labels: &[ClusterId],
     found: &mut [SimilarCluster],
 ) -> Result<u64> {
-    let places = Places::new(net, found, labels.len())?;
-    let mut mine: Vec<Placed> = Vec::new();
+    let places = PagePositions::new(net, found, labels.len())?;
+    let mut mine: Vec<PlacedPage> = Vec::new();
     for_each_place(net, crawl, links, labels, &places, |group| {
         mine.extend(belonging(group, |page| labels[page], |page| places.of(page).is_some()));
     })?;

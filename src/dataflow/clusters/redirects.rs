@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use crate::reading::worker_pages::WorkerPages;
-use crate::shuffle::directory::{ByDocId, Directory};
+use crate::shuffle::directory::{Directory, DocIdIndex};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, Number, Page, splitmix64};
 use webtwin_engine::Net;
@@ -39,13 +39,14 @@ impl Redirects {
     ///
     /// # Errors
     /// Returns any error of the disk, on which doc ids may be, and an error if the run has ended.
-    pub fn gather(net: &mut Net<'_>, shelf: &mut WorkerPages, directory: &Directory) -> Result<Redirects> {
+    pub fn gather(net: &mut Net<'_>, local_pages: &mut WorkerPages, directory: &Directory) -> Result<Redirects> {
         let pages = directory.by_doc_id()?;
-        let leads = std::mem::take(&mut shelf.leads);
-        shelf.redirects.retain(|row| pages.page(row.from).is_none());
-        let of_records = shelf.redirects.iter().map(|row| Row { from: row.from, to: row.to, time: row.fetch_time });
+        let leads = std::mem::take(&mut local_pages.leads);
+        local_pages.redirects.retain(|row| pages.page(row.from).is_none());
+        let of_records =
+            local_pages.redirects.iter().map(|row| Row { from: row.from, to: row.to, time: row.fetch_time });
         let of_pages = leads.iter().filter_map(|&(slot, to)| {
-            let page = shelf.pages[slot as usize];
+            let page = local_pages.pages[slot as usize];
             let from = *pages.doc_ids().get(page.index())?;
             Some(Row { from, to, time: 0 })
         });
@@ -62,13 +63,13 @@ impl Redirects {
             rows
         })?;
         let redirects = Redirects(sorted);
-        shelf.redirects.retain(|row| !row.url.is_empty() && redirects.next(row.from) == Some(row.to));
+        local_pages.redirects.retain(|row| !row.url.is_empty() && redirects.next(row.from) == Some(row.to));
         Ok(redirects)
     }
 
     /// Calls `each` with the pages of the crawl for which a link to `target` counts: the target
     /// itself, and the pages to which it leads.
-    pub fn pages(&self, target: DocId, by_doc_id: &ByDocId<'_>, mut each: impl FnMut(Page)) {
+    pub fn pages(&self, target: DocId, by_doc_id: &DocIdIndex<'_>, mut each: impl FnMut(Page)) {
         let mut url = target;
         for _ in 0..=LONGEST_CHAIN {
             if let Some(page) = by_doc_id.page(url) {

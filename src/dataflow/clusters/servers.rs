@@ -20,16 +20,16 @@ use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::clusters::trivial::Trivial;
-use crate::parts::Part;
+use crate::clusters::trivial::TrivialClusters;
+use crate::parts::TablePart;
 use crate::reading::captures::{Crawl, host, path};
-use crate::run::Run;
+use crate::run::WorkerRun;
 use crate::shuffle::components::components;
 use crate::shuffle::directory::TablePartitions;
 use crate::shuffle::hash_partitions::HashPartitions;
 use crate::shuffle::page_counts;
-use crate::steps::Step;
-use crate::web::Web;
+use crate::steps::RunStep;
+use crate::web::WorkerWeb;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Number};
 use webtwin_core::overlap::servers::{
@@ -37,7 +37,7 @@ use webtwin_core::overlap::servers::{
 };
 use webtwin_engine::{HashOwners, Net, Owners, RoundRobin};
 use webtwin_job::Servers;
-use webtwin_storage::table::{Column, Table};
+use webtwin_storage::table::{Table, TableColumn};
 
 /// Counts of servers and of the reasons for copies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ pub struct ServerOverlap {
     /// Smallest host of the server of each host.
     pub server: Arc<Vec<HostId>>,
     /// Parts of the `server_pairs` table.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TablePart>,
     /// Counts, the same on every worker.
     pub counts: ServerCounts,
 }
@@ -81,14 +81,14 @@ struct ServerPairRow {
 }
 
 /// Step that finds servers and their overlap.
-const SERVERS: Step = Step::named("servers");
+const SERVERS: RunStep = RunStep::named("servers");
 
 impl ServerOverlap {
     /// Finds the overlap of servers from the trivial clusters of all pages.
     ///
     /// # Errors
     /// Returns any error of [`overlap`].
-    pub fn of(run: &mut Run<'_, '_>, web: &Web, trivial: Trivial<'_>) -> Result<ServerOverlap> {
+    pub fn of(run: &mut WorkerRun<'_, '_>, web: &WorkerWeb, trivial: TrivialClusters<'_>) -> Result<ServerOverlap> {
         run.step(web, SERVERS, |run| overlap(run.net, &web.crawl, trivial, &run.job.servers, run.partitions))
     }
 }
@@ -101,7 +101,7 @@ impl ServerOverlap {
 pub fn overlap(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    Trivial { labels, sizes }: Trivial<'_>,
+    TrivialClusters { labels, sizes }: TrivialClusters<'_>,
     settings: &Servers,
     partitions: TablePartitions,
 ) -> Result<ServerOverlap> {
@@ -147,14 +147,16 @@ pub fn overlap(
         },
     )?;
     let pairs = shared.into_values().filter(|pair| pair.shared >= settings.min_shared).collect();
-    let pairs = told(net, crawl, pairs, &pages_of, settings)?;
+    let pairs = message(net, crawl, pairs, &pages_of, settings)?;
 
-    let aliases =
-        pairs.iter().filter(|told| told.kind == ServerPairKind::Alias).map(|told| Ok((told.pair.a, told.pair.b)));
+    let aliases = pairs
+        .iter()
+        .filter(|message| message.kind == ServerPairKind::Alias)
+        .map(|message| Ok((message.pair.a, message.pair.b)));
     let server = components(net, "server aliases", count, aliases)?;
     let mut counts = ServerCounts::default();
-    for told in &pairs {
-        match told.kind {
+    for message in &pairs {
+        match message.kind {
             ServerPairKind::Alias => counts.alias_pairs += 1,
             ServerPairKind::Mirror => counts.mirror_pairs += 1,
             ServerPairKind::Part => counts.part_pairs += 1,
@@ -208,7 +210,7 @@ enum Fact {
 }
 
 /// Pair of servers with their properties.
-struct ToldPair {
+struct ClassifiedPair {
     pair: ServerPair,
     hosts: [Host; 2],
     kind: ServerPairKind,
@@ -216,13 +218,13 @@ struct ToldPair {
 
 /// Adds hosts and kinds to pairs of servers, each of which shares at least the minimum number of
 /// pages. The pairs are then at the owners of their second hosts.
-fn told(
+fn message(
     net: &mut Net<'_>,
     crawl: &Crawl,
     pairs: Vec<ServerPair>,
     pages_of: &[u32],
     settings: &Servers,
-) -> Result<Vec<ToldPair>> {
+) -> Result<Vec<ClassifiedPair>> {
     let dealt = RoundRobin::new(net.peers());
     // Other hosts have too few pages to be in a pair.
     let may_be_paired = |id: HostId| pages_of[id] >= settings.min_shared;
@@ -259,18 +261,18 @@ fn told(
     }
     let to_second = pairs.into_iter().map(|pair| Ok((dealt.owner(pair.b.index()), (pair, hosts[&pair.a].clone()))));
     let to_second: Vec<Result<(usize, (ServerPair, Host))>> = to_second.collect();
-    let told = net.exchange_values("second hosts", to_second)?.into_iter().filter_map(|(pair, first)| {
+    let message = net.exchange_values("second hosts", to_second)?.into_iter().filter_map(|(pair, first)| {
         let hosts = [first, hosts[&pair.b].clone()];
         let kind = kind(&pair, [&hosts[0].server, &hosts[1].server], settings)?;
-        Some(ToldPair { pair, hosts, kind })
+        Some(ClassifiedPair { pair, hosts, kind })
     });
-    Ok(told.collect())
+    Ok(message.collect())
 }
 
 /// Converts the pairs into parts of a table.
-fn parts(net: &mut Net<'_>, pairs: Vec<ToldPair>, partitions: TablePartitions) -> Result<Vec<Part>> {
-    let row = |told: ToldPair| {
-        let ToldPair { pair, hosts: [a, b], kind } = told;
+fn parts(net: &mut Net<'_>, pairs: Vec<ClassifiedPair>, partitions: TablePartitions) -> Result<Vec<TablePart>> {
+    let row = |message: ClassifiedPair| {
+        let ClassifiedPair { pair, hosts: [a, b], kind } = message;
         let row = ServerPairRow {
             a: xxh3_64(a.name.as_bytes()),
             b: xxh3_64(b.name.as_bytes()),
@@ -289,8 +291,11 @@ fn parts(net: &mut Net<'_>, pairs: Vec<ToldPair>, partitions: TablePartitions) -
     let mut rows = net.exchange_values("server pairs", pairs.into_iter().map(row))?;
     rows.sort_unstable();
     let runs = rows.chunk_by(|x, y| partitions.of(x.a) == partitions.of(y.a));
-    let part =
-        |rows: &[ServerPairRow]| Part { name: "server_pairs", partition: partitions.of(rows[0].a), rows: table(rows) };
+    let part = |rows: &[ServerPairRow]| TablePart {
+        name: "server_pairs",
+        partition: partitions.of(rows[0].a),
+        rows: table(rows),
+    };
     Ok(runs.map(part).collect())
 }
 
@@ -300,10 +305,10 @@ pub fn empty() -> Table {
 }
 
 fn table(rows: &[ServerPairRow]) -> Table {
-    let ids = |value: fn(&ServerPairRow) -> u64| Column::Id(rows.iter().map(value).collect());
-    let u32s = |value: fn(&ServerPairRow) -> u32| Column::U32(rows.iter().map(value).collect());
+    let ids = |value: fn(&ServerPairRow) -> u64| TableColumn::Id(rows.iter().map(value).collect());
+    let u32s = |value: fn(&ServerPairRow) -> u32| TableColumn::U32(rows.iter().map(value).collect());
     let texts =
-        |value: fn(&ServerPairRow) -> &str| Column::Text(rows.iter().map(|row| value(row).to_string()).collect());
+        |value: fn(&ServerPairRow) -> &str| TableColumn::Text(rows.iter().map(|row| value(row).to_string()).collect());
     Table::new([
         ("a", ids(|row| row.a)),
         ("b", ids(|row| row.b)),

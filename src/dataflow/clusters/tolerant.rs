@@ -28,11 +28,11 @@ use super::mirrors::SimilarPieces;
 use super::pieces::{PieceRow, Pieces};
 use crate::clusters::host_links::{NOWHERE, PagePlaces, links_of, on_each_host};
 use crate::clusters::link_summary::MergingLinks;
-use crate::clusters::links::Links;
-use crate::clusters::trivial::Trivial;
+use crate::clusters::links::WorkerLinks;
+use crate::clusters::trivial::TrivialClusters;
 use crate::shuffle::directory::Directory;
 use crate::shuffle::gather::by_number;
-use crate::shuffle::hash_partitions::{Alike, two_alike};
+use crate::shuffle::hash_partitions::{CommonPartitions, two_alike};
 use crate::shuffle::page_counts::is_short;
 use crate::shuffle::page_set::page_set;
 use webtwin_base::error::Result;
@@ -42,11 +42,11 @@ use webtwin_core::clusters::nearby::nearby_pages;
 use webtwin_core::clusters::tolerant::{PiecePage, verified};
 use webtwin_core::overlap::prune::{PageSet, Ranks};
 use webtwin_engine::{Net, Owners};
-use webtwin_job::{Attach, Clusters};
-use webtwin_spill::{Column, partition_bits};
+use webtwin_job::{AttachmentRule, ClusterSettings};
+use webtwin_spill::{SpillColumn, partition_bits};
 
 /// Properties of pages that every process has.
-pub(super) struct Web<'a> {
+pub(super) struct KnownWeb<'a> {
     pub(super) directory: &'a Directory,
     /// Trivial cluster of every page.
     labels: &'a [ClusterId],
@@ -68,7 +68,7 @@ struct OwnPieces {
 
 impl OwnPieces {
     /// Creates an empty map for the pages of the given workers of a process.
-    fn new(web: &Web<'_>, workers: Range<usize>) -> OwnPieces {
+    fn new(web: &KnownWeb<'_>, workers: Range<usize>) -> OwnPieces {
         let mut own = PageSet::new(web.directory.len(), |_| false);
         let pages = workers.flat_map(|worker| web.directory.owned(worker));
         pages.filter(|&page| web.has_copies(page)).for_each(|page| own.insert(page));
@@ -144,33 +144,33 @@ impl LinksWithin {
 pub fn similar_clusters(
     net: &mut Net<'_>,
     directory: &Directory,
-    Trivial { labels, sizes }: Trivial<'_>,
+    TrivialClusters { labels, sizes }: TrivialClusters<'_>,
     merging: Arc<MergingLinks>,
-    links: &Links,
-    from_elsewhere: &Column<u32>,
-    settings: &Clusters,
+    links: &WorkerLinks,
+    from_elsewhere: &SpillColumn<u32>,
+    settings: &ClusterSettings,
 ) -> Result<Vec<SimilarCluster>> {
     let copied = net.once_per_process(|| PageSet::new(labels.len(), |page| sizes[labels[page]] > 1))?;
     let bits = partition_bits::<[Page; 2]>(links.len() as u64);
     let few = is_short(labels.len() * size_of::<PieceRow>(), net.processes());
-    Web { directory, labels, copied, bits, few }.similar_clusters(net, merging, links, from_elsewhere, settings)
+    KnownWeb { directory, labels, copied, bits, few }.similar_clusters(net, merging, links, from_elsewhere, settings)
 }
 
-impl Web<'_> {
+impl KnownWeb<'_> {
     fn similar_clusters(
         &self,
         net: &mut Net<'_>,
         merging: Arc<MergingLinks>,
-        links: &Links,
-        from_elsewhere: &Column<u32>,
-        settings: &Clusters,
+        links: &WorkerLinks,
+        from_elsewhere: &SpillColumn<u32>,
+        settings: &ClusterSettings,
     ) -> Result<Vec<SimilarCluster>> {
         let pieces = Pieces::grow(net, self, &merging)?;
         drop(merging);
         let pieces = self.joined(net, pieces, links)?;
         let mut found = self.verified(net, &pieces, links, from_elsewhere, settings)?;
         drop(pieces);
-        if settings.attach != Attach::None {
+        if settings.attach != AttachmentRule::None {
             self.attach(net, &mut found, links, settings.attach)?;
         }
         Ok(found)
@@ -189,8 +189,8 @@ impl Web<'_> {
     }
 
     /// Returns the partitioning of rows by host and by trivial cluster.
-    pub(super) fn alike(&self) -> Alike {
-        Alike { bits: self.bits, kinds: 3 }
+    pub(super) fn alike(&self) -> CommonPartitions {
+        CommonPartitions { bits: self.bits, kinds: 3 }
     }
 
     /// Returns the number of hosts.
@@ -200,7 +200,7 @@ impl Web<'_> {
 
     /// Joins pieces of one similar cluster that are on the same host. Returns piece and similar
     /// cluster of the pages of this process afterwards.
-    fn joined(&self, net: &mut Net<'_>, mut pieces: Pieces, links: &Links) -> Result<Arc<OwnPieces>> {
+    fn joined(&self, net: &mut Net<'_>, mut pieces: Pieces, links: &WorkerLinks) -> Result<Arc<OwnPieces>> {
         let Mirrored { similar, beside, count, own } = self.mirrored(net, &pieces)?;
         if count == 0 {
             return Ok(own);
@@ -210,10 +210,10 @@ impl Web<'_> {
             let row = row?;
             pages.extend(beside.binary_search(&row.piece).is_ok().then_some(row.page));
         }
-        let beside_pages = page_set(net, "pieces beside each other", pages, self.directory.len())?;
+        let paired_pages = page_set(net, "pieces beside each other", pages, self.directory.len())?;
         // Two kinds of links may join pieces: from one piece to another, or between a piece and a
         // page that is in no piece.
-        let may_join = |&(x, y): &(Page, Page)| match (beside_pages.contains(x), beside_pages.contains(y)) {
+        let may_join = |&(x, y): &(Page, Page)| match (paired_pages.contains(x), paired_pages.contains(y)) {
             (true, true) => {
                 let apart = own.of(x).zip(own.of(y)).map(|(x, y)| x.0 != y.0 && x.1 == y.1);
                 apart.unwrap_or(true) && self.host(x) == self.host(y)
@@ -224,7 +224,7 @@ impl Web<'_> {
         };
         let between = links.blocks().flatten_ok().filter_ok(may_join).map_ok(<[Page; 2]>::from);
         pieces.join(net, self, &similar, &beside, between)?;
-        drop((similar, beside, beside_pages, own));
+        drop((similar, beside, paired_pages, own));
         // A joined piece may be a copy of another piece than its parts were.
         Ok(self.mirrored(net, &pieces)?.own)
     }
@@ -243,11 +243,11 @@ impl Web<'_> {
                 all.iter().copied().filter_map(similar.of_pages()).for_each(|row| own.put(&row));
                 own
             })?;
-            let beside = similar.beside_each_other(self);
+            let beside = similar.pair_each_other(self);
             return Ok(Mirrored { count: beside.len() as u64, beside, similar, own });
         }
         let similar = Arc::new(SimilarPieces::find(net, self, pieces)?);
-        let beside = similar.beside_each_other(self);
+        let beside = similar.pair_each_other(self);
         let mut own = net.is_keeper().then(own);
         let rows = pieces.rows.iter().filter_map_ok(similar.of_pages());
         let keeper = |page: Page| self.directory.owner(page) / workers * workers;
@@ -257,7 +257,7 @@ impl Web<'_> {
             Ok(())
         };
         let count = beside.len() as u64;
-        let counts = net.exchange_telling("pieces of pages", count, rows, |row| keeper(row[0]), put)?;
+        let counts = net.exchange_with_reports("pieces of pages", count, rows, |row| keeper(row[0]), put)?;
         let own = net.once_per_process(|| own.expect("the keeper has begun it"))?;
         Ok(Mirrored { similar, beside, count: counts.iter().sum(), own })
     }
@@ -267,9 +267,9 @@ impl Web<'_> {
         &self,
         net: &mut Net<'_>,
         pieces: &OwnPieces,
-        links: &Links,
-        from_elsewhere: &Column<u32>,
-        settings: &Clusters,
+        links: &WorkerLinks,
+        from_elsewhere: &SpillColumn<u32>,
+        settings: &ClusterSettings,
     ) -> Result<Vec<SimilarCluster>> {
         let owned = self.directory.owned(net.index()).zip(from_elsewhere.rows());
         let pages = owned.filter_map(|(page, links)| {
@@ -294,7 +294,7 @@ impl Web<'_> {
         };
         let rows = self.directory.owned(net.index()).map(rows_of).flatten_ok();
         let links = (rows, |row: &LinksWithin| row.similar_cluster);
-        let alike = Alike { bits: self.bits, kinds: 2 };
+        let alike = CommonPartitions { bits: self.bits, kinds: 2 };
         let (mut pages, mut within) = two_alike(net, "pages and links of pieces", alike, pages, links)?;
 
         let (mut places, mut found) = (PagePlaces::new(), Vec::new());
@@ -328,7 +328,13 @@ impl Web<'_> {
     /// Attaches nearby pages to collections. The owner of a host finds the nearby pages, and is
     /// sent those of the host's pages that are in collections. The set of pages in collections is
     /// broadcast.
-    fn attach(&self, net: &mut Net<'_>, found: &mut [SimilarCluster], links: &Links, attach: Attach) -> Result<()> {
+    fn attach(
+        &self,
+        net: &mut Net<'_>,
+        found: &mut [SimilarCluster],
+        links: &WorkerLinks,
+        attach: AttachmentRule,
+    ) -> Result<()> {
         let me = net.index() as u32;
         let collections = || found.iter().filter(|cluster| !cluster.double).flat_map(|cluster| &cluster.collections);
         let rows = collections().flat_map(|collection| {
@@ -386,7 +392,7 @@ mod tests {
     use crate::shuffle::directory::TablePartitions;
     use webtwin_core::clusters::tolerant::similar_clusters;
     use webtwin_core::clusters::union_find::sizes;
-    use webtwin_engine::{Cluster, run};
+    use webtwin_engine::{ClusterLayout, run};
     use webtwin_job::MergeCondition;
 
     /// Copies of one site, some of them on the same host, with pages left out or without copies,
@@ -417,9 +423,9 @@ mod tests {
         #[test]
         fn growth_by_owners_of_hosts_equals_that_in_one_place(
             (pages, more) in pages(), min_hosts in 1u32..3, workers in 1usize..4, few: bool,
-            attach in prop::sample::select(vec![Attach::None, Attach::BreakPoints, Attach::Nearby]),
+            attach in prop::sample::select(vec![AttachmentRule::None, AttachmentRule::BreakPoints, AttachmentRule::Nearby]),
         ) {
-            let settings = Clusters { merge: MergeCondition::Tolerant, single_site: true, min_size: 2, min_hosts, attach };
+            let settings = ClusterSettings { merge: MergeCondition::Tolerant, single_site: true, min_size: 2, min_hosts, attach };
             let hosts: Vec<HostId> = pages.iter().map(|page| page.0).collect();
             let first = |name: u32| pages.iter().position(|page| page.1 == name).expect("it is the name of a page");
             let labels: Vec<ClusterId> = pages.iter().map(|page| ClusterId(first(page.1) as u32)).collect();
@@ -431,18 +437,18 @@ mod tests {
             all.sort_unstable();
             all.dedup();
             let want = similar_clusters(&labels, &hosts, &all, &settings);
-            let parts = run(&Cluster::local(workers), 0, [0; 32], move |net| {
+            let parts = run(&ClusterLayout::local(workers), 0, [0; 32], move |net| {
                 let directory = Arc::new(Directory::even(hosts.clone(), TablePartitions::new(8, net.peers())));
                 let of = |page: Page, targets: &mut Vec<Page>| {
                     targets.extend(all.iter().filter(|link| link.0 == page).map(|link| link.1));
                 };
-                let out = Links::new(net, Arc::clone(&directory), of)?;
+                let out = WorkerLinks::new(net, Arc::clone(&directory), of)?;
                 let from_elsewhere = links::from_elsewhere(net, &out)?;
                 let sizes = sizes(&labels);
-                let trivial = Trivial { labels: &labels, sizes: &sizes };
+                let trivial = TrivialClusters { labels: &labels, sizes: &sizes };
                 let (_, merging) = link_summary::of_clusters(net, &out, &hosts, trivial, None, &settings)?;
                 let copied = net.once_per_process(|| PageSet::new(labels.len(), |page| sizes[labels[page]] > 1))?;
-                let web = Web { directory: &directory, labels: &labels, copied, bits: 1, few };
+                let web = KnownWeb { directory: &directory, labels: &labels, copied, bits: 1, few };
                 web.similar_clusters(net, merging, &out, &from_elsewhere, &settings)
             });
             let mut found = parts.unwrap().concat();

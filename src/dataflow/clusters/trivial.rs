@@ -4,7 +4,7 @@ use webtwin_base::ids::ClusterId;
 
 /// Trivial clusters: labels and sizes.
 #[derive(Debug, Clone, Copy)]
-pub struct Trivial<'a> {
+pub struct TrivialClusters<'a> {
     /// Trivial cluster of every page.
     pub labels: &'a [ClusterId],
     /// Number of pages of every trivial cluster.

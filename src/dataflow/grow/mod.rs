@@ -19,17 +19,17 @@ use self::nodes::Nodes;
 use self::tables::GraphTables;
 use crate::clusters::grown::{GROWTH, edges_of};
 use crate::clusters::link_summary::of_clusters;
-use crate::clusters::trivial::Trivial;
+use crate::clusters::trivial::TrivialClusters;
 use crate::clusters::{growth, links};
 use crate::reading::foreign_rows::{OwnParts, RowCounts};
 use crate::shuffle::directory::TablePartitions;
 use crate::shuffle::memory::{agree, beside, for_each_page};
-use crate::sinks::stage::{Staged, attempt, commit, or_discard, put_summary};
+use crate::sinks::stage::{StagedFiles, attempt, commit, or_discard, put_summary};
 use webtwin_base::error::{Error, Result};
-use webtwin_base::progress::Laps;
+use webtwin_base::progress::StageTimes;
 use webtwin_core::clusters::union_find::sizes;
 use webtwin_engine::Net;
-use webtwin_job::{Digest, Job};
+use webtwin_job::{Job, JobDigest};
 use webtwin_pages::foreign_table::ForeignTable;
 use webtwin_results::foreign;
 use webtwin_storage::location::Location;
@@ -43,7 +43,7 @@ const DST: &[&str] = &["dst"];
 
 /// Content of `summary.json` of the job.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct GrowSummary {
     /// Digest of the job.
     pub digest: String,
     /// Counts of the rows of TRIVIAL.
@@ -72,8 +72,8 @@ pub struct Summary {
 ///
 /// # Errors
 /// Returns any [`Error`], the same on all workers; no result exists then.
-pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<Summary> {
-    let mut laps = Laps::start();
+pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<GrowSummary> {
+    let mut stage_times = StageTimes::start();
     net.memory = beside(net, 0, &job.effort);
     let partitions = TablePartitions::new(job.output.partitions, net.peers());
     let tables = net.once_per_process(|| open(job))?;
@@ -81,14 +81,14 @@ pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<Summary> {
     let [trivial, links] = [trivial, links].map(|all| OwnParts::of(net, all.iter().collect(), &job.input.limits));
     let (nodes, labels, trivial) = Nodes::gather(net, partitions, trivial)?;
     let (links, link_counts) = nodes.links(net, links)?;
-    laps.lap("1 read");
+    stage_times.end_stage("1 read");
 
     let (directory, settings) = (&nodes.directory, &job.clusters);
     // Bytes of this worker's own nodes and links; growth cannot spill its bytes for each node.
     let held = 12 * directory.owned(net.index()).count() + 4 * links.len();
     agree(net, held as u64, for_each_page(net, GROWTH.bytes_a_page, directory.len()), &job.effort)?;
     let sizes = net.once_per_process(|| sizes(&labels))?;
-    let clusters = Trivial { labels: &labels, sizes: &sizes };
+    let clusters = TrivialClusters { labels: &labels, sizes: &sizes };
     let from_elsewhere = links::from_elsewhere(net, &links)?;
     let (rows, _) = of_clusters(net, &links, &directory.hosts, clusters, None, settings)?;
     let edges = edges_of(&rows, settings.merge)?;
@@ -105,8 +105,8 @@ pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<Summary> {
         similar.iter().map(|cluster| u64::from(cluster.taken_out)).sum(),
     ];
     let [link_summary, merging, similar_clusters, collections, members, taken_out] = net.all_sum("summary", local)?;
-    let summary = Summary {
-        digest: Digest::of(job).hex(),
+    let summary = GrowSummary {
+        digest: JobDigest::of(job).hex(),
         trivial,
         links: link_counts,
         nodes: directory.len() as u64,
@@ -118,7 +118,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<Summary> {
         members,
         taken_out,
     };
-    laps.lap("2 grow");
+    stage_times.end_stage("2 grow");
 
     // From here on a failure must discard the files that have been staged.
     let attempt = attempt(net, folder)?;
@@ -126,7 +126,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<Summary> {
         let parts = tables.put(net, job, &nodes, &attempt)?;
         put_summary(net, &attempt, parts, &serde_json::to_string_pretty(&summary).expect("plain values"))
     })?;
-    laps.lap("3 write");
+    stage_times.end_stage("3 write");
     let counts = [
         ("nodes", summary.nodes),
         ("links", summary.links.used),
@@ -134,7 +134,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<Summary> {
         ("similar_clusters", summary.similar_clusters),
         ("collections", summary.collections),
     ];
-    commit(net, job, &counts, &[("doc_id", "xxh3-64-v1".into())], laps, Staged::new(attempt, files))?;
+    commit(net, job, &counts, &[("doc_id", "xxh3-64-v1".into())], stage_times, StagedFiles::new(attempt, files))?;
     Ok(summary)
 }
 

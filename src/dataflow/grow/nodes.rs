@@ -10,17 +10,17 @@ use itertools::Itertools;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{DST, LABEL, NODE, SRC};
-use crate::clusters::links::Links;
+use crate::clusters::links::WorkerLinks;
 use crate::pairs::exact::fold;
 use crate::reading::foreign_rows::{OwnParts, RowCounts};
 use crate::shuffle::components::components;
 use crate::shuffle::directory::{Directory, TablePartitions};
-use crate::shuffle::stretches::Stretches;
+use crate::shuffle::page_ranges::PageRanges;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{ClusterId, DocId, HostId, Number, Page, doc_id};
 use webtwin_engine::{Net, Owners};
 use webtwin_pages::url::CanonicalUrl;
-use webtwin_spill::{Array, Column, Rows, Sorter};
+use webtwin_spill::{Array, Sorter, SpillColumn, SpillRows};
 
 /// Nodes of a graph, with their names.
 pub(super) struct Nodes {
@@ -29,7 +29,7 @@ pub(super) struct Nodes {
     /// Nodes of this worker whose names are not their ids, ascending.
     pub(super) named: Vec<Page>,
     /// Names of the nodes in `named`.
-    pub(super) names: Rows<String>,
+    pub(super) names: SpillRows<String>,
 }
 
 impl Nodes {
@@ -52,8 +52,8 @@ impl Nodes {
             .map_ok(|(label, (id, name))| (partitions.owner(id), (id, name, label)));
         net.exchange_values_into("TRIVIAL", rows, |row| arrived.push(row))?;
 
-        let (mut ids, mut named, mut names) = (Vec::new(), Vec::new(), Rows::new(&net.memory));
-        let mut labels = Column::new(&net.memory);
+        let (mut ids, mut named, mut names) = (Vec::new(), Vec::new(), SpillRows::new(&net.memory));
+        let mut labels = SpillColumn::new(&net.memory);
         let mut previous: Option<(DocId, String, u64)> = None;
         // Rows are sorted by node, so equal nodes are neighbours, with equal rows next to each
         // other.
@@ -102,9 +102,9 @@ impl Nodes {
     /// # Errors
     /// Returns any error of the tables and of the disk. Returns [`Error::TooManyRows`] if the nodes
     /// of a worker have 2^32 links. Also fails if the run has ended.
-    pub(super) fn links(&self, net: &mut Net<'_>, links: OwnParts<'_>) -> Result<(Links, RowCounts)> {
+    pub(super) fn links(&self, net: &mut Net<'_>, links: OwnParts<'_>) -> Result<(WorkerLinks, RowCounts)> {
         let (directory, mut counts, mut count) = (&*self.directory, RowCounts::default(), 0);
-        let mut arrived = Stretches::new(net, directory.owned(net.index()).count(), links.about(), 1);
+        let mut arrived = PageRanges::new(net, directory.owned(net.index()).count(), links.about(), 1);
         let all = directory.by_doc_id()?;
         let rows = links.rows([SRC, DST], |[src, dst]| Some([id_and_name(src?).0, id_and_name(dst?).0]));
         let rows = rows.filter_map_ok(|row| {
@@ -131,7 +131,7 @@ impl Nodes {
             },
         )?;
         drop(all);
-        let links = Links::of_stretches(net, Arc::clone(&self.directory), arrived, Array::new(&net.memory))?;
+        let links = WorkerLinks::of_page_ranges(net, Arc::clone(&self.directory), arrived, Array::new(&net.memory))?;
         counts.duplicates = (count - links.len()) as u64;
         Ok((links, counts.of_all(net)?))
     }

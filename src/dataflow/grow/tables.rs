@@ -4,12 +4,12 @@
 use bytemuck::Pod;
 
 use super::nodes::Nodes;
-use crate::clusters::trivial::Trivial;
+use crate::clusters::trivial::TrivialClusters;
 use crate::shuffle::directory::Directory;
-use crate::shuffle::stretches::Stretches;
+use crate::shuffle::page_ranges::PageRanges;
 use crate::sinks::collection_rows::MemberRow;
-use crate::sinks::drafts::{by_page, by_page_aside};
-use crate::sinks::files::{Making, put_tables};
+use crate::sinks::drafts::{by_page, spilled_by_page};
+use crate::sinks::files::{TableMaker, put_tables};
 use crate::sinks::tables::{ids, link_summary, members, u32s};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, Page};
@@ -17,11 +17,11 @@ use webtwin_core::clusters::collection::SimilarCluster;
 use webtwin_core::clusters::link_summary::LinkSummary;
 use webtwin_engine::{Net, Owners};
 use webtwin_job::Job;
-use webtwin_spill::Column;
+use webtwin_spill::SpillColumn;
 use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::output::Attempt;
-use webtwin_storage::table::{Column as Values, Table};
-use webtwin_storage::texts::Texts;
+use webtwin_storage::table::{Table, TableColumn as Values};
+use webtwin_storage::texts::StringTable;
 
 /// Names of the tables, ascending.
 const NAMES: [&str; 5] = ["clusters", "collections", "link_summary", "members", "names"];
@@ -36,10 +36,10 @@ type CollectionRow = [u32; 5];
 
 /// Rows of the tables in ascending order, each at the worker that owns the first node of the row.
 pub(super) struct GraphTables {
-    clusters: Column<ClusterRow>,
-    pub(super) link_summary: Column<LinkSummary>,
-    pub(super) collections: Column<CollectionRow>,
-    pub(super) members: Column<MemberRow>,
+    clusters: SpillColumn<ClusterRow>,
+    pub(super) link_summary: SpillColumn<LinkSummary>,
+    pub(super) collections: SpillColumn<CollectionRow>,
+    pub(super) members: SpillColumn<MemberRow>,
 }
 
 impl GraphTables {
@@ -54,8 +54,8 @@ impl GraphTables {
     pub(super) fn of(
         net: &mut Net<'_>,
         directory: &Directory,
-        Trivial { labels, sizes }: Trivial<'_>,
-        rows: Column<LinkSummary>,
+        TrivialClusters { labels, sizes }: TrivialClusters<'_>,
+        rows: SpillColumn<LinkSummary>,
         similar: &[SimilarCluster],
     ) -> Result<GraphTables> {
         let own = directory.owned(net.index()).filter(|&page| sizes[labels[page]] > 1);
@@ -94,15 +94,15 @@ impl GraphTables {
         let doc_ids = &doc_ids[..];
         let first = |row: &ClusterRow| row[0];
         let mut parts =
-            by_page_aside("clusters", directory, &self.clusters, first, |rows| Ok(clusters(doc_ids, rows)))?;
+            spilled_by_page("clusters", directory, &self.clusters, first, |rows| Ok(clusters(doc_ids, rows)))?;
         let first = |row: &CollectionRow| Page(row[0]);
         let make = |rows: &[CollectionRow]| Ok(collections(doc_ids, rows));
-        parts.extend(by_page_aside("collections", directory, &self.collections, first, make)?);
+        parts.extend(spilled_by_page("collections", directory, &self.collections, first, make)?);
         let first = |row: &LinkSummary| row.src_cluster.smallest();
         let make = |rows: &[LinkSummary]| Ok(link_summary(doc_ids, rows));
-        parts.extend(by_page_aside("link_summary", directory, &self.link_summary, first, make)?);
+        parts.extend(spilled_by_page("link_summary", directory, &self.link_summary, first, make)?);
         let first = |row: &MemberRow| row.similar_cluster.smallest();
-        parts.extend(by_page_aside("members", directory, &self.members, first, |rows| Ok(members(doc_ids, rows)))?);
+        parts.extend(spilled_by_page("members", directory, &self.members, first, |rows| Ok(members(doc_ids, rows)))?);
         parts.extend(by_page("names", directory, &nodes.named, |&page| page, |rows| names(nodes, doc_ids, rows)));
         let empty = |name: &str| {
             Ok(match name {
@@ -113,7 +113,7 @@ impl GraphTables {
                 _ => names(nodes, &[], &[])?,
             })
         };
-        let making = Making::by(net, job, &NAMES, &empty)?;
+        let making = TableMaker::by(net, job, &NAMES, &empty)?;
         put_tables(net, attempt, parts, making)
     }
 }
@@ -125,8 +125,8 @@ fn to_owners<Row: Pod + Ord>(
     (name, count): (&'static str, u64),
     rows: impl Iterator<Item = Result<Row>>,
     first: impl Fn(&Row) -> Page,
-) -> Result<Column<Row>> {
-    let mut owned = Stretches::new(net, directory.owned(net.index()).count(), count, 1);
+) -> Result<SpillColumn<Row>> {
+    let mut owned = PageRanges::new(net, directory.owned(net.index()).count(), count, 1);
     let take = |rows: &[Row]| rows.iter().try_for_each(|row| owned.push(directory.place(first(row)), *row));
     net.exchange_into(name, rows, |row| directory.owner(first(row)), take)?;
     owned.sorted(net, |row| *row)
@@ -149,7 +149,7 @@ fn collections(doc_ids: &[DocId], rows: &[CollectionRow]) -> Table {
 /// Returns the names of `rows`, which are consecutive named nodes of this worker.
 fn names(nodes: &Nodes, doc_ids: &[DocId], rows: &[Page]) -> Result<Table> {
     let before = nodes.named.partition_point(|page| rows.first().is_some_and(|first| page < first));
-    let mut names = Texts::new();
+    let mut names = StringTable::new();
     for name in nodes.names.read(before..before + rows.len()) {
         names.push(&name?);
     }

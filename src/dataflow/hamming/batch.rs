@@ -24,19 +24,19 @@ use timely::dataflow::operators::generic::Operator;
 use timely::dataflow::operators::generic::operator::source;
 use timely::dataflow::operators::vec::{Map, ToStream};
 
-use super::merge::{BATCH, Merged, merge};
-use super::parts::{Output, write};
+use super::merge::{BATCH, MergedWorkers, merge};
+use super::parts::{PartWriter, write};
 use super::rows::{NearPair, ResultRow};
-use super::scan::{Mapper, Near, Pairs, Queries, piece_rows};
-use super::tally::Tally;
+use super::scan::{Mapper, Queries, ScanMatch, ScanPairs, piece_rows};
+use super::tally::ProcessTally;
 use super::work::HammingWork;
 use webtwin_base::error::Result;
 use webtwin_base::ids::splitmix64;
 use webtwin_core::hamming::rows::FingerprintRow;
-use webtwin_engine::{Failures, Fallible, Net, Position, Rows};
+use webtwin_engine::{Failures, Fallible, Net, Position, RowStream};
 use webtwin_job::Job;
-use webtwin_results::fingerprints::Piece;
-use webtwin_spill::{Column, MemoryPool};
+use webtwin_results::fingerprints::ChunkPiece;
+use webtwin_spill::{MemoryPool, SpillColumn};
 
 /// Maximum number of rows of a worker in transit: 20 MB of pairs.
 const MOST_ON_THE_WAY: u64 = 1 << 20;
@@ -50,16 +50,16 @@ struct Batch {
     job: Job,
     work: Arc<HammingWork>,
     at: Position,
-    pieces: Arc<Vec<Piece>>,
+    pieces: Arc<Vec<ChunkPiece>>,
     queries: Arc<OnceLock<Queries>>,
-    tally: Arc<Tally>,
+    tally: Arc<ProcessTally>,
 }
 
 impl Batch {
     fn new(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>) -> Result<Batch> {
         let rows = piece_rows(work.set.manifest.count, net.peers());
         let pieces = net.once_per_process(|| work.set.pieces(rows))?;
-        let (queries, tally) = (net.once_per_process(OnceLock::new)?, net.once_per_process(|| Tally::new(job))?);
+        let (queries, tally) = (net.once_per_process(OnceLock::new)?, net.once_per_process(|| ProcessTally::new(job))?);
         Ok(Batch { job: job.clone(), work: Arc::clone(work), at: net.position(), pieces, queries, tally })
     }
 
@@ -68,14 +68,14 @@ impl Batch {
     }
 
     /// Counts the pairs that near rows stand for. Returns true if the pairs must be generated.
-    fn count(&self, near: &[Near]) -> bool {
+    fn count(&self, near: &[ScanMatch]) -> bool {
         let postings = &self.queries().postings;
         self.tally.add(near.len() as u64, near.iter().map(|near| (near.distance, near.pairs(postings))))
     }
 }
 
 /// Q, and counts of the pairs: results of a batch in addition to its rows.
-pub(super) type Counted = (Arc<OnceLock<Queries>>, Arc<Tally>);
+pub(super) type BatchTotals = (Arc<OnceLock<Queries>>, Arc<ProcessTally>);
 
 /// Finds the pairs of a document of F (`a`) and a document of Q (`b`), and writes them. A document
 /// in both is not paired with itself if documents have ids of their own.
@@ -84,7 +84,7 @@ pub(super) type Counted = (Arc<OnceLock<Queries>>, Arc<Tally>);
 /// Returns [`webtwin_base::error::Error::Input`] if F or Q is damaged,
 /// [`webtwin_base::error::Error::MemoryLimit`] if Q does not fit in memory, and
 /// [`webtwin_base::error::Error::Storage`].
-pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, output: &Output) -> Result<Counted> {
+pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, output: &PartWriter) -> Result<BatchTotals> {
     let batch = Batch::new(net, job, work)?;
     let counted = (Arc::clone(&batch.queries), Arc::clone(&batch.tally));
     net.dataflow(|scope, failures| {
@@ -97,16 +97,16 @@ pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, outpu
 /// Returns the merged pairs of near documents, and a function that returns the memory pool of a
 /// sorter of pairs.
 fn merged_pairs<'s>(
-    queries: Rows<'s, Fallible<FingerprintRow>>,
+    queries: RowStream<'s, Fallible<FingerprintRow>>,
     batch: &Batch,
     failures: &Failures,
-) -> (Merged<'s, NearPair>, impl Fn() -> MemoryPool + Clone + 'static) {
+) -> (MergedWorkers<'s, NearPair>, impl Fn() -> MemoryPool + Clone + 'static) {
     let ready = tables_of_q(to_every_process(queries, batch, failures), batch, failures);
     let on_the_way = Rc::default();
     let mapper = batch.clone();
-    let pairs_of = move |near: Vec<Near>| {
+    let pairs_of = move |near: Vec<ScanMatch>| {
         let near = if mapper.count(&near) { near } else { Vec::new() };
-        Pairs::new(&mapper.work, Arc::clone(&mapper.queries), near)
+        ScanPairs::new(&mapper.work, Arc::clone(&mapper.queries), near)
     };
     let pairs = failures.divert(probe(ready, batch, &on_the_way, pairs_of));
     let pairs = pairs.exchange(|pair| splitmix64(pair.id()));
@@ -127,7 +127,7 @@ pub(super) fn near_pairs(
     job: &Job,
     work: &Arc<HammingWork>,
     queries: Vec<FingerprintRow>,
-) -> Result<(Column<NearPair>, Counted)> {
+) -> Result<(SpillColumn<NearPair>, BatchTotals)> {
     let batch = Batch::new(net, job, work)?;
     let counted = (Arc::clone(&batch.queries), Arc::clone(&batch.tally));
     let mut merged = Rc::default();
@@ -135,7 +135,7 @@ pub(super) fn near_pairs(
         let queries = queries.into_iter().map(Ok).to_stream(scope);
         merged = merged_pairs(queries, &batch, failures).0.rows;
     })?;
-    let mut pairs = Column::new(&net.memory);
+    let mut pairs = SpillColumn::new(&net.memory);
     if let Some(mut merged) = merged.take() {
         let mut some = Vec::new();
         loop {
@@ -154,15 +154,19 @@ pub(super) fn near_pairs(
 ///
 /// # Errors
 /// Returns any error of [`pairs`].
-pub(super) fn near_rows(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>) -> Result<(Vec<Near>, Counted)> {
+pub(super) fn near_rows(
+    net: &mut Net<'_>,
+    job: &Job,
+    work: &Arc<HammingWork>,
+) -> Result<(Vec<ScanMatch>, BatchTotals)> {
     let batch = Batch::new(net, job, work)?;
     let counted = (Arc::clone(&batch.queries), Arc::clone(&batch.tally));
-    let found: Rc<RefCell<Vec<Near>>> = Rc::default();
+    let found: Rc<RefCell<Vec<ScanMatch>>> = Rc::default();
     net.dataflow(|scope, failures| {
         let ready = tables_of_q(to_every_process(read_q(scope, &batch), &batch, failures), &batch, failures);
         let on_the_way = Rc::default();
         let mapper = batch.clone();
-        let counted = move |near: Vec<Near>| {
+        let counted = move |near: Vec<ScanMatch>| {
             mapper.count(&near);
             Ok(near.into_iter())
         };
@@ -175,7 +179,7 @@ pub(super) fn near_rows(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>) -
 }
 
 /// Reads the queries of the work items that this worker takes.
-fn read_q<'s>(scope: Scope<'s, u64>, batch: &Batch) -> Rows<'s, Fallible<FingerprintRow>> {
+fn read_q<'s>(scope: Scope<'s, u64>, batch: &Batch) -> RowStream<'s, Fallible<FingerprintRow>> {
     let Batch { work, at, .. } = batch.clone();
     source(scope, "read Q", move |capability, info| {
         let again = scope.activator_for(info.address);
@@ -203,10 +207,10 @@ fn read_q<'s>(scope: Scope<'s, u64>, batch: &Batch) -> Rows<'s, Fallible<Fingerp
 
 /// Sends each row to every process. The first component is the receiving worker.
 fn to_every_process<'s>(
-    rows: Rows<'s, Fallible<FingerprintRow>>,
+    rows: RowStream<'s, Fallible<FingerprintRow>>,
     batch: &Batch,
     failures: &Failures,
-) -> Rows<'s, (u64, FingerprintRow)> {
+) -> RowStream<'s, (u64, FingerprintRow)> {
     let at = batch.at;
     let to = move |row| (0..at.processes).map(move |process| (at.first_of(process) as u64, row));
     failures.divert(rows).flat_map(to).exchange(|row: &(u64, FingerprintRow)| row.0)
@@ -214,7 +218,11 @@ fn to_every_process<'s>(
 
 /// Builds the tables once in each process, after all queries have arrived. Notifies all workers, by
 /// their numbers.
-fn tables_of_q<'s>(rows: Rows<'s, (u64, FingerprintRow)>, batch: &Batch, failures: &Failures) -> Rows<'s, u64> {
+fn tables_of_q<'s>(
+    rows: RowStream<'s, (u64, FingerprintRow)>,
+    batch: &Batch,
+    failures: &Failures,
+) -> RowStream<'s, u64> {
     let Batch { job, work, at, queries, .. } = batch.clone();
     let built = rows.unary_frontier(Pipeline, "tables of Q", move |capability, _| {
         let mut to_come = Some(capability);
@@ -247,11 +255,11 @@ fn tables_of_q<'s>(rows: Rows<'s, (u64, FingerprintRow)>, batch: &Batch, failure
 /// number n of its piece and the worker w: n · workers + w. The worker waits while too many rows
 /// are `on_the_way`.
 fn probe<'s, R: Clone + 'static, I: Iterator<Item = R> + 'static>(
-    ready: Rows<'s, u64>,
+    ready: RowStream<'s, u64>,
     batch: &Batch,
     on_the_way: &Rc<Cell<u64>>,
-    mut expand: impl FnMut(Vec<Near>) -> Result<I> + 'static,
-) -> Rows<'s, Fallible<R>> {
+    mut expand: impl FnMut(Vec<ScanMatch>) -> Result<I> + 'static,
+) -> RowStream<'s, Fallible<R>> {
     let (scope, batch, on_the_way) = (ready.scope(), batch.clone(), Rc::clone(on_the_way));
     ready.unary(To::new(|worker: &u64| *worker), "probe F in tables of Q", move |capability, info| {
         let again = scope.activator_for(info.address);
@@ -295,7 +303,7 @@ fn probe<'s, R: Clone + 'static, I: Iterator<Item = R> + 'static>(
 
 /// Notifies the worker that has [probed](probe) for `rows` of the number of rows that have arrived
 /// here.
-fn acknowledge<R: Clone + 'static>(rows: Rows<'_, R>, workers: u64, on_the_way: &Rc<Cell<u64>>) {
+fn acknowledge<R: Clone + 'static>(rows: RowStream<'_, R>, workers: u64, on_the_way: &Rc<Cell<u64>>) {
     let come = rows.unary(Pipeline, "acknowledge", |_, _| {
         move |rows, output| {
             rows.for_each(|time, rows| output.session(&time).give((*time.time() % workers, rows.len() as u64)))

@@ -4,18 +4,18 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::chunks::{self, Made};
-pub use super::chunks::{Held, held};
+use super::chunks::{self, FingerprintSource};
+pub use super::chunks::{ProcessHoldings, held};
 use crate::reading::ingest::Queue;
 use crate::reading::work_queue::WorkQueue;
 use crate::reading::{captures, idf};
-use crate::replicas::{ReadCrawl, read_crawl};
+use crate::replicas::{CrawlInput, read_crawl};
 use crate::shuffle::directory::TablePartitions;
 use crate::sinks::stage::{attempt, or_discard};
 use webtwin_base::error::Result;
 use webtwin_base::progress::Progress;
 use webtwin_core::hamming::coding::Coder;
-use webtwin_core::hamming::fingerprint_file::{ChunkWriter, Manifest, NAME};
+use webtwin_core::hamming::fingerprint_file::{ChunkWriter, FingerprintManifest, NAME};
 use webtwin_core::hamming::rows::FingerprintRow;
 use webtwin_engine::Net;
 use webtwin_job::Job;
@@ -26,7 +26,7 @@ use webtwin_storage::location::Location;
 pub const READY_MADE: &str = "given";
 
 /// Ready-made fingerprints, as one process opens them.
-pub struct Ready {
+pub struct FingerprintInput {
     /// Sources of the fingerprints.
     pub sources: Sources,
     turns: WorkQueue,
@@ -34,15 +34,15 @@ pub struct Ready {
     pub progress: Arc<Progress>,
 }
 
-impl Ready {
+impl FingerprintInput {
     /// Finds the sources of a job.
     ///
     /// # Errors
     /// Returns any error of [`Sources::find`].
-    pub fn find(job: &Job) -> Result<Ready> {
+    pub fn find(job: &Job) -> Result<FingerprintInput> {
         let sources = Sources::find(&job.fingerprints.from)?;
         let progress = Arc::new(Progress::new(sources.items.len() as u64));
-        Ok(Ready { sources, turns: WorkQueue::default(), progress })
+        Ok(FingerprintInput { sources, turns: WorkQueue::default(), progress })
     }
 }
 
@@ -58,7 +58,12 @@ type Take<'a> = &'a mut dyn FnMut(&[FingerprintRow]) -> Result<()>;
 /// Returns any [`webtwin_base::error::Error`], the same on all workers: for example for a missing
 /// or damaged source, for lack of memory or disk space, or if another run has written the output
 /// first.
-pub fn from_fingerprints(net: &mut Net<'_>, job: &Job, ready: &Ready, folder: &Location) -> Result<Manifest> {
+pub fn from_fingerprints(
+    net: &mut Net<'_>,
+    job: &Job,
+    ready: &FingerprintInput,
+    folder: &Location,
+) -> Result<FingerprintManifest> {
     let (f, recipe) = ready.sources.made.clone().unwrap_or((job.simhash.bits, READY_MADE.into()));
     // The first worker that arrives sets the traffic for all workers of its process.
     let _ = ready.progress.traffic.set(net.traffic());
@@ -70,7 +75,7 @@ pub fn from_fingerprints(net: &mut Net<'_>, job: &Job, ready: &Ready, folder: &L
         }
         Ok(())
     };
-    write(net, job, &Made { f, recipe }, source, folder)
+    write(net, job, &FingerprintSource { f, recipe }, source, folder)
 }
 
 /// Builds F from the newest captures of the pages of a crawl that have a simhash, like
@@ -78,13 +83,13 @@ pub fn from_fingerprints(net: &mut Net<'_>, job: &Job, ready: &Ready, folder: &L
 ///
 /// # Errors
 /// Returns any error of [`from_fingerprints`] and of reading a crawl.
-pub fn from_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Result<Manifest> {
-    let ReadCrawl { mut shelf, floors, .. } = read_crawl(net, job, queue)?;
+pub fn from_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Result<FingerprintManifest> {
+    let CrawlInput { mut local_pages, floors, .. } = read_crawl(net, job, queue)?;
     queue.progress.enter("sorting");
     let partitions = TablePartitions::new(job.output.partitions, net.peers());
-    let mut crawl = captures::settle(net, &mut shelf, &floors, partitions)?;
+    let mut crawl = captures::settle(net, &mut local_pages, &floors, partitions)?;
     if job.simhash.features.idf {
-        idf::simhashes(net, &mut shelf, &mut crawl, job)?;
+        idf::simhashes(net, &mut local_pages, &mut crawl, job)?;
     }
     let mut rows: Vec<FingerprintRow> = Vec::new();
     crawl.pages.each(|page| {
@@ -92,17 +97,17 @@ pub fn from_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location
         rows.extend(page.simhash().map(row));
     })?;
     let source = |take: Take<'_>| rows.chunks(BATCH).try_for_each(take);
-    let made = Made { f: job.simhash.bits, recipe: job.simhash.recipe() };
+    let made = FingerprintSource { f: job.simhash.bits, recipe: job.simhash.recipe() };
     write(net, job, &made, source, folder)
 }
 
 fn write(
     net: &mut Net<'_>,
     job: &Job,
-    made: &Made,
+    made: &FingerprintSource,
     source: impl FnOnce(Take<'_>) -> Result<()>,
     folder: &Location,
-) -> Result<Manifest> {
+) -> Result<FingerprintManifest> {
     let attempt = attempt(net, folder)?;
     let chunks = or_discard(net, &attempt, |net| chunks::write(net, job, made, source, &attempt))?;
     let (_, mut manifest) = ChunkWriter::new(made.f, Coder::EliasFano, &made.recipe, true).finish()?;

@@ -18,11 +18,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::reading::work_queue::WorkQueue;
-use crate::shuffle::memory::{agree, hold_bytes_against_bound};
+use crate::shuffle::memory::{agree, check_bytes_against_bound};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, SimHash};
 use webtwin_core::hamming::coding::Coder;
-use webtwin_core::hamming::fingerprint_file::{CHUNK_ROWS, Chunk, ChunkEncoder};
+use webtwin_core::hamming::fingerprint_file::{CHUNK_ROWS, ChunkEncoder, ChunkEntry};
 use webtwin_core::hamming::rows::{FingerprintRow, sort};
 use webtwin_engine::Net;
 use webtwin_job::Job;
@@ -56,7 +56,7 @@ const BATCH: usize = 1 << 15;
 
 /// Memory that a process holds while F is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Held {
+pub struct ProcessHoldings {
     /// Bytes of rows in buckets, which are spilled to disk beyond half of the limit.
     pub buckets: u64,
     /// Bytes of the ranges that its workers write at the same time.
@@ -65,13 +65,16 @@ pub struct Held {
 
 /// Estimates what one of `processes` processes with `workers` workers each will hold, for a total
 /// of `rows` rows, if fingerprints are evenly distributed.
-pub fn held(rows: u64, processes: u64, workers: u64) -> Held {
+pub fn held(rows: u64, processes: u64, workers: u64) -> ProcessHoldings {
     let largest = most_rows(rows).min(rows);
     let of_bucket = rows >> BUCKET_BITS;
     let a_writer = WRITING_BYTES * largest + SORTING_BYTES * largest.min(of_bucket);
     // There are no more writers than ranges.
     let writers = workers.min(rows.div_ceil(largest.max(1)).div_ceil(processes));
-    Held { buckets: size_of::<FingerprintRow>() as u64 * rows.div_ceil(processes), writing: writers * a_writer }
+    ProcessHoldings {
+        buckets: size_of::<FingerprintRow>() as u64 * rows.div_ceil(processes),
+        writing: writers * a_writer,
+    }
 }
 
 /// Returns the maximum number of rows of a range, for a total of `rows` rows.
@@ -80,7 +83,7 @@ fn most_rows(rows: u64) -> u64 {
 }
 
 /// Origin of the fingerprints of a set.
-pub(super) struct Made {
+pub(super) struct FingerprintSource {
     /// Width of the fingerprints, in bits.
     pub f: u32,
     /// Name of the recipe that made them.
@@ -151,17 +154,17 @@ struct Span {
 pub(super) fn write(
     net: &mut Net<'_>,
     job: &Job,
-    made: &Made,
+    made: &FingerprintSource,
     source: impl FnOnce(&mut dyn FnMut(&[FingerprintRow]) -> Result<()>) -> Result<()>,
     attempt: &Attempt,
-) -> Result<Vec<Chunk>> {
+) -> Result<Vec<ChunkEntry>> {
     let space = Space { f: made.f };
     agree(net, 0, 0, &job.effort)?;
     let mut arena = Arena::new(space.buckets(), &net.memory.part(2));
     let mut counts = vec![0u64; space.values()];
     source(&mut |rows| {
         net.check()?;
-        arena.lay(rows, |row| {
+        arena.partition(rows, |row| {
             let value = space.value(row.fingerprint);
             counts[value] += 1;
             space.bucket_of(value)
@@ -173,7 +176,7 @@ pub(super) fn write(
     let largest = spans.iter().map(|span| span.rows).max().unwrap_or(0);
     let of_bucket = counts.chunks(1 << space.bits_within()).map(|values| values.iter().sum()).max().unwrap_or(0);
     let held = arena.held_bytes() + WRITING_BYTES * largest + SORTING_BYTES * largest.min(of_bucket);
-    hold_bytes_against_bound(net, "fingerprints to be written", held, job.effort.memory_bytes)?;
+    check_bytes_against_bound(net, "fingerprints to be written", held, job.effort.memory_bytes)?;
 
     if net.processes() > 1 {
         bring_to_writers(net, space, &spans, &mut arena)?;
@@ -229,16 +232,16 @@ fn bring_to_writers(net: &mut Net<'_>, space: Space, spans: &[Span], arena: &mut
     let some_leave = |bucket: &usize| writers[space.values_of(*bucket)].iter().any(|writer| *writer != at.process);
     let mut buckets = (0..space.buckets()).filter(some_leave);
     let arena = RefCell::new(arena);
-    let (mut kept, mut leaving, mut room) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut kept, mut leaving, mut buffer) = (Vec::new(), Vec::new(), Vec::new());
     let source = |send: &mut dyn FnMut(FingerprintRow)| {
         if leaving.is_empty() {
             let Some(bucket) = buckets.next() else { return Ok(false) };
             let mut arena = arena.borrow_mut();
-            arena.read(bucket, &mut room, |rows| {
+            arena.read(bucket, &mut buffer, |rows| {
                 rows.iter().for_each(|row| if stays(row) { kept.push(*row) } else { leaving.push(*row) });
             })?;
             arena.empty(bucket);
-            arena.lay(&kept, |row| space.bucket(row))?;
+            arena.partition(&kept, |row| space.bucket(row))?;
             kept.clear();
         }
         leaving.drain(leaving.len().saturating_sub(BATCH)..).for_each(send);
@@ -248,13 +251,13 @@ fn bring_to_writers(net: &mut Net<'_>, space: Space, spans: &[Span], arena: &mut
         let value = space.value(row.fingerprint);
         at.first_of(writers[value]) + space.bucket_of(value) % at.workers
     };
-    net.exchange_from("fingerprints", source, to, |rows| arena.borrow_mut().lay(rows, |row| space.bucket(row)))
+    net.exchange_from("fingerprints", source, to, |rows| arena.borrow_mut().partition(rows, |row| space.bucket(row)))
 }
 
 /// Writer that gathers, sorts and writes one span after the other.
 struct SpanWriter<'a> {
     space: Space,
-    made: &'a Made,
+    made: &'a FingerprintSource,
     /// Rows of all workers of the process.
     pooled: &'a [Arc<Arena<FingerprintRow>>],
     attempt: &'a Attempt,
@@ -269,7 +272,7 @@ struct SpanWriter<'a> {
 impl<'a> SpanWriter<'a> {
     fn new(
         space: Space,
-        made: &'a Made,
+        made: &'a FingerprintSource,
         pooled: &'a [Arc<Arena<FingerprintRow>>],
         attempt: &'a Attempt,
     ) -> SpanWriter<'a> {
@@ -302,9 +305,9 @@ impl<'a> SpanWriter<'a> {
         }
         let chunks = self.fingerprints.chunks(CHUNK_ROWS).zip(self.documents.chunks(CHUNK_ROWS));
         for (number, (fingerprints, documents)) in (span.first_chunk..).zip(chunks) {
-            let Made { f, ref recipe } = *self.made;
+            let FingerprintSource { f, ref recipe } = *self.made;
             let parts = self.encoder.encode(f, Coder::EliasFano, recipe, fingerprints, Some(documents))?;
-            let chunk = Chunk::of(format!("part-{number:05}.fp"), fingerprints, &parts.all());
+            let chunk = ChunkEntry::of(format!("part-{number:05}.fp"), fingerprints, &parts.all());
             self.attempt.put_parts(&chunk.name, &parts.all())?;
             written.push((number, serde_json::to_string(&chunk).expect("an entry is plain values")));
         }

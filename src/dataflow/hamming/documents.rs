@@ -19,21 +19,21 @@ use timely::dataflow::operators::generic::Operator;
 use super::merge::BATCH;
 use super::pace::Pace;
 use super::rows::NearPair;
-use super::tally::Tally;
+use super::tally::ProcessTally;
 use super::work::HammingWork;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
-use webtwin_core::hamming::rows::{NearRuns, Run};
-use webtwin_engine::{Failures, Rows};
+use webtwin_core::hamming::rows::{FingerprintRun, NearRuns};
+use webtwin_engine::{Failures, RowStream};
 use webtwin_spill::{MemoryPool, RowSorter, SortedRows};
 
 /// Row with a run whose documents are needed. Ordered by the run.
 trait OfRun: ExchangeData + Pod + Ord {
-    fn run(&self) -> Run;
+    fn run(&self) -> FingerprintRun;
 }
 
 impl OfRun for NearRuns {
-    fn run(&self) -> Run {
+    fn run(&self) -> FingerprintRun {
         self.x
     }
 }
@@ -42,7 +42,7 @@ impl OfRun for NearRuns {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
 #[repr(C)]
 struct NearDocument {
-    other: Run,
+    other: FingerprintRun,
     document: DocId,
     distance: u32,
     /// 1 if the run has the document's fingerprint, otherwise 0.
@@ -50,30 +50,30 @@ struct NearDocument {
 }
 
 impl OfRun for NearDocument {
-    fn run(&self) -> Run {
+    fn run(&self) -> FingerprintRun {
         self.other
     }
 }
 
 /// Shared state of the operators that read documents.
-pub(super) struct Reading<'a> {
+pub(super) struct DocumentReader<'a> {
     pub work: &'a Arc<HammingWork>,
-    pub tally: &'a Arc<Tally>,
+    pub tally: &'a Arc<ProcessTally>,
     /// Memory pool of a sorter.
     pub sorter: &'a MemoryPool,
     pub failures: &'a Failures,
 }
 
-impl Reading<'_> {
+impl DocumentReader<'_> {
     /// Sends the pairs of documents that near runs stand for to the workers that `to` returns.
     /// Sends none if there are more pairs than the job allows.
     pub(super) fn near_documents<'s>(
         &self,
-        near: Rows<'s, NearRuns>,
+        near: RowStream<'s, NearRuns>,
         to: impl Fn(&NearPair) -> u64 + 'static,
-    ) -> Rows<'s, NearPair> {
+    ) -> RowStream<'s, NearPair> {
         let (work, tally) = (Arc::clone(self.work), Arc::clone(self.tally));
-        let reader = move |run: Run| work.set.chunk_at(u64::from(run.first)) as u64;
+        let reader = move |run: FingerprintRun| work.set.chunk_at(u64::from(run.first)) as u64;
         let reader_of_other = reader.clone();
         let half = self.with_documents(
             near.exchange(move |near| reader(near.x)),
@@ -105,12 +105,12 @@ impl Reading<'_> {
     /// true for all of them.
     fn with_documents<'s, R: OfRun, O: ExchangeData>(
         &self,
-        rows: Rows<'s, R>,
+        rows: RowStream<'s, R>,
         name: &str,
         mut is_allowed: impl FnMut(&[R]) -> bool + 'static,
         expand: impl Fn(&R, DocId) -> Option<O> + 'static,
         to: impl Fn(&O) -> u64 + 'static,
-    ) -> Rows<'s, O> {
+    ) -> RowStream<'s, O> {
         let (scope, work, failures) = (rows.scope(), Arc::clone(self.work), self.failures.clone());
         // The sorter is dropped as soon as the pairs are too many: rows are then only counted.
         let mut sorter = Some(RowSorter::new(self.sorter));
@@ -126,7 +126,7 @@ impl Reading<'_> {
                         sorter = None;
                     }
                     let added = sorter.as_mut().map_or(Ok(()), |sorter| sorter.extend(rows));
-                    added.unwrap_or_else(|error| failures.tell(error));
+                    added.unwrap_or_else(|error| failures.notify(error));
                 });
                 // Documents are read only after all rows have arrived and are sorted, so that F is
                 // read in order.
@@ -134,7 +134,7 @@ impl Reading<'_> {
                 match sorter.take().map(RowSorter::finish).transpose() {
                     Ok(Some(rows)) => source = Some(WithDocuments::new(rows)),
                     Ok(None) => {}
-                    Err(error) => failures.tell(error),
+                    Err(error) => failures.notify(error),
                 }
                 let Some(reading) = &mut source else {
                     to_come = None;
@@ -154,7 +154,7 @@ impl Reading<'_> {
                         }
                         Ok(None) => break true,
                         Err(error) => {
-                            failures.tell(error);
+                            failures.notify(error);
                             break true;
                         }
                     }
@@ -209,6 +209,6 @@ impl<R: OfRun> WithDocuments<R> {
 }
 
 /// Returns the places of a run's rows in F.
-fn places(run: Run) -> Range<u64> {
+fn places(run: FingerprintRun) -> Range<u64> {
     u64::from(run.first)..u64::from(run.first + run.copies)
 }

@@ -10,8 +10,8 @@
 
 use std::sync::Arc;
 
-use super::rows::Member;
-use super::scan::{Near, Queries, with_documents};
+use super::rows::GroupMember;
+use super::scan::{Queries, ScanMatch, with_documents};
 use super::work::HammingWork;
 use crate::shuffle::components::components;
 use webtwin_base::error::Result;
@@ -27,10 +27,10 @@ pub(super) fn of_queries(
     net: &mut Net<'_>,
     work: &HammingWork,
     queries: &Queries,
-    near: &[Near],
-) -> Result<Vec<Member>> {
+    near: &[ScanMatch],
+) -> Result<Vec<GroupMember>> {
     let queries = &queries.postings;
-    let same_row = |x: &Near, y: &Near| (x.chunk, x.row) == (y.chunk, y.row);
+    let same_row = |x: &ScanMatch, y: &ScanMatch| (x.chunk, x.row) == (y.chunk, y.row);
     let edges = near.chunk_by(same_row).flat_map(|row| row.windows(2).map(|two| (two[0].query, two[1].query)));
     let labels: Arc<Vec<u32>> = components(net, "groups", queries.fingerprints().len(), edges.map(Ok))?;
     // Components are named by their smallest fingerprint, but users know documents.
@@ -46,7 +46,7 @@ pub(super) fn of_queries(
     let mut members = Vec::new();
     with_documents(net, work, near, |of_row, documents| {
         let group = name(of_row[0].query);
-        members.extend(documents.iter().map(|&document| Member { group, document, is_query: 0 }));
+        members.extend(documents.iter().map(|&document| GroupMember { group, document, is_query: 0 }));
     })?;
     let mut met: Vec<u32> = near.iter().map(|near| near.query).collect();
     met.sort_unstable();
@@ -54,7 +54,7 @@ pub(super) fn of_queries(
     for query in met {
         let group = name(query);
         let documents = queries.doc_ids(query as usize).iter();
-        members.extend(documents.map(|&document| Member { group, document, is_query: 1 }));
+        members.extend(documents.map(|&document| GroupMember { group, document, is_query: 1 }));
     }
     Ok(members)
 }
@@ -64,7 +64,7 @@ pub(super) fn of_queries(
 ///
 /// Takes the rounds of the union-find, and two exchanges. Memory: 4 bytes for each row of F in each
 /// process, and 24 for each document that is near another one.
-pub(super) fn of_set(net: &mut Net<'_>, work: &HammingWork, near: &[NearRuns]) -> Result<Vec<Member>> {
+pub(super) fn of_set(net: &mut Net<'_>, work: &HammingWork, near: &[NearRuns]) -> Result<Vec<GroupMember>> {
     let rows = work.set.manifest.count as usize;
     let edges = near.iter().map(|near| Ok((near.x.first, near.y.first)));
     let labels: Arc<Vec<u32>> = components(net, "groups", rows, edges)?;
@@ -89,6 +89,6 @@ pub(super) fn of_set(net: &mut Net<'_>, work: &HammingWork, near: &[NearRuns]) -
     of_labels.sort_unstable();
     of_labels.dedup();
     let groups = of_labels.chunk_by(|x, y| x[0] == y[0]).filter(|group| group.len() > 1);
-    let member = |group: DocId, document| Member { group, document, is_query: 0 };
+    let member = |group: DocId, document| GroupMember { group, document, is_query: 0 };
     Ok(groups.flat_map(|group| group.iter().map(|row| member(group[0][1], row[1]))).collect())
 }

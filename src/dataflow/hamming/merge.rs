@@ -14,7 +14,7 @@ use super::rows::ResultRow;
 use crate::shuffle::memory::{at_rest, of_process};
 use webtwin_base::build_info::memory_bytes;
 use webtwin_base::error::Result;
-use webtwin_engine::{Failures, Rows};
+use webtwin_engine::{Failures, RowStream};
 use webtwin_job::Effort;
 use webtwin_spill::{MemoryPool, RowSorter, SortedRows};
 
@@ -30,11 +30,11 @@ pub(super) fn pool_of_sorter(held_bytes: u64, workers: usize, effort: &Effort) -
 }
 
 /// Merged rows of all workers, each at the worker where it was merged.
-pub(super) struct Merged<'s, R> {
+pub(super) struct MergedWorkers<'s, R> {
     /// Rows of this worker. They are available after all `extents` have arrived.
     pub rows: Rc<RefCell<Option<MergedRows<R>>>>,
     /// Largest id and number of merged rows of each worker that has rows.
-    pub extents: Rows<'s, (u64, u64)>,
+    pub extents: RowStream<'s, (u64, u64)>,
 }
 
 /// Iterator over rows in ascending order and without repetitions.
@@ -82,10 +82,10 @@ fn is_next<R: ResultRow>(row: &R, last: &mut Option<R>) -> bool {
 /// Merges the rows that arrive at each worker. Rows that may be the same must arrive at the same
 /// worker. `pool` is called when the first rows arrive; it limits the memory of the rows.
 pub(super) fn merge<'s, R: ResultRow>(
-    rows: Rows<'s, R>,
+    rows: RowStream<'s, R>,
     pool: impl Fn() -> MemoryPool + 'static,
     failures: &Failures,
-) -> Merged<'s, R> {
+) -> MergedWorkers<'s, R> {
     let merged: Rc<RefCell<Option<MergedRows<R>>>> = Rc::default();
     let (kept, failures) = (Rc::clone(&merged), failures.clone());
     let extents = rows.unary_frontier(Pipeline, "merge", move |capability, _| {
@@ -94,7 +94,7 @@ pub(super) fn merge<'s, R: ResultRow>(
         move |(rows, rows_to_come), output| {
             rows.for_each(|_, rows| {
                 let sorter = sorter.get_or_insert_with(|| RowSorter::new(&pool()));
-                sorter.extend(rows).unwrap_or_else(|error| failures.tell(error));
+                sorter.extend(rows).unwrap_or_else(|error| failures.notify(error));
             });
             if !rows_to_come.is_empty() {
                 return;
@@ -107,9 +107,9 @@ pub(super) fn merge<'s, R: ResultRow>(
                     output.session(&capability).give_iterator(extent.into_iter());
                     *kept.borrow_mut() = Some(rows);
                 }
-                Err(error) => failures.tell(error),
+                Err(error) => failures.notify(error),
             }
         }
     });
-    Merged { rows: merged, extents }
+    MergedWorkers { rows: merged, extents }
 }

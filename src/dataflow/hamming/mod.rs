@@ -29,19 +29,19 @@ use timely::dataflow::operators::Exchange;
 use timely::dataflow::operators::vec::ToStream;
 
 use self::merge::{merge, pool_of_sorter};
-use self::parts::{Output, Written, write};
+use self::parts::{PartWriter, WrittenTable, write};
 pub(crate) use self::rows::NearPair;
-use self::rows::{Member, ResultRow};
+use self::rows::{GroupMember, ResultRow};
 use self::scan::Queries;
-use self::work::{HammingWork, Summary};
-use crate::sinks::stage::{Staged, attempt, commit, or_discard, put_part, put_summary};
+use self::work::{HammingSummary, HammingWork};
+use crate::sinks::stage::{StagedFiles, attempt, commit, or_discard, put_part, put_summary};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::splitmix64;
-use webtwin_base::progress::Laps;
+use webtwin_base::progress::StageTimes;
 use webtwin_core::hamming::rows::FingerprintRow;
 use webtwin_engine::Net;
 use webtwin_job::Job;
-use webtwin_spill::Column;
+use webtwin_spill::SpillColumn;
 use webtwin_storage::location::Location;
 use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::output::Attempt;
@@ -50,19 +50,19 @@ use webtwin_storage::output::Attempt;
 ///
 /// # Errors
 /// Returns any [`Error`], the same on all workers; no result exists then.
-pub fn run(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, folder: &Location) -> Result<Summary> {
-    let mut laps = Laps::start();
+pub fn run(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, folder: &Location) -> Result<HammingSummary> {
+    let mut stage_times = StageTimes::start();
     // The first worker that arrives sets the traffic for all workers of its process.
     let _ = work.progress.traffic.set(net.traffic());
     same_set(net, work)?;
-    let mut summary = Summary {
-        digest: webtwin_job::Digest::of(job).hex(),
+    let mut summary = HammingSummary {
+        digest: webtwin_job::JobDigest::of(job).hex(),
         documents: work.set.manifest.count,
-        ..Summary::default()
+        ..HammingSummary::default()
     };
     let attempt = attempt(net, folder)?;
-    let files = or_discard(net, &attempt, |net| join(net, job, work, &attempt, &mut summary, &mut laps))?;
-    laps.lap("3 write");
+    let files = or_discard(net, &attempt, |net| join(net, job, work, &attempt, &mut summary, &mut stage_times))?;
+    stage_times.end_stage("3 write");
     let counts = [
         ("documents", summary.documents),
         ("queries", summary.queries),
@@ -71,7 +71,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, folder: &Locat
         ("groups", summary.groups),
     ];
     let recipes = [("fingerprints", work.set.manifest.recipe.clone())];
-    commit(net, job, &counts, &recipes, laps, Staged::new(attempt, files))?;
+    commit(net, job, &counts, &recipes, stage_times, StagedFiles::new(attempt, files))?;
     Ok(summary)
 }
 
@@ -81,10 +81,10 @@ fn join(
     job: &Job,
     work: &Arc<HammingWork>,
     attempt: &Attempt,
-    summary: &mut Summary,
-    laps: &mut Laps,
+    summary: &mut HammingSummary,
+    stage_times: &mut StageTimes,
 ) -> Result<Vec<FileEntry>> {
-    let output = Output::new(attempt, u64::from(job.output.partitions));
+    let output = PartWriter::new(attempt, u64::from(job.output.partitions));
     let (queries, tally) = match (&work.queries, job.batch.groups) {
         (Some(_), false) => {
             let (queries, tally) = batch::pairs(net, job, work, &output)?;
@@ -104,7 +104,7 @@ fn join(
             (None, tally)
         }
     };
-    laps.lap(if queries.is_some() { "2 scan" } else { "2 join" });
+    stage_times.end_stage(if queries.is_some() { "2 scan" } else { "2 join" });
     if let Some(queries) = queries {
         let queries = &built(&queries)?.postings;
         (summary.queries, summary.distinct_queries) = (queries.documents() as u64, queries.fingerprints().len() as u64);
@@ -125,9 +125,10 @@ pub(crate) fn near_pairs(
     job: &Job,
     work: &Arc<HammingWork>,
     queries: Vec<FingerprintRow>,
-) -> Result<(Column<NearPair>, Summary)> {
+) -> Result<(SpillColumn<NearPair>, HammingSummary)> {
     let (pairs, (queries, tally)) = batch::near_pairs(net, job, work, queries)?;
-    let mut summary = Summary { queries: built(&queries)?.postings.documents() as u64, ..Summary::default() };
+    let mut summary =
+        HammingSummary { queries: built(&queries)?.postings.documents() as u64, ..HammingSummary::default() };
     tally.finish(net, job, work, &mut summary)?;
     Ok((pairs, summary))
 }
@@ -138,7 +139,7 @@ fn built(queries: &OnceLock<Queries>) -> Result<&Queries> {
 }
 
 /// Sends members to the writers of the parts of their table, which write them.
-fn write_groups(net: &mut Net<'_>, job: &Job, members: Vec<Member>, output: &Output) -> Result<()> {
+fn write_groups(net: &mut Net<'_>, job: &Job, members: Vec<GroupMember>, output: &PartWriter) -> Result<()> {
     let pool = pool_of_sorter(0, net.workers_per_process(), &job.effort);
     net.dataflow(|scope, failures| {
         let members = members.to_stream(scope).exchange(|member| splitmix64(member.id()));
@@ -152,25 +153,28 @@ fn write_groups(net: &mut Net<'_>, job: &Job, members: Vec<Member>, output: &Out
 fn finish(
     net: &mut Net<'_>,
     job: &Job,
-    output: &Output,
+    output: &PartWriter,
     attempt: &Attempt,
-    summary: &mut Summary,
+    summary: &mut HammingSummary,
 ) -> Result<Vec<FileEntry>> {
-    let Written { mut files, counts } = output.take();
+    let WrittenTable { mut files, counts } = output.take();
     let [parts] = net.all_sum("parts", [files.len() as u64])?;
-    let (name, empty) =
-        if job.batch.groups { (Member::TABLE, Member::table(&[])) } else { (NearPair::TABLE, NearPair::table(&[])) };
+    let (name, empty) = if job.batch.groups {
+        (GroupMember::TABLE, GroupMember::table(&[]))
+    } else {
+        (NearPair::TABLE, NearPair::table(&[]))
+    };
     if net.index() == 0 && parts == 0 {
         files.push(put_part(attempt, name, 0, &empty)?);
     }
-    let mut told: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut message: BTreeMap<u32, u64> = BTreeMap::new();
     for (number, rows) in net.all_gather("rows told", counts)?.into_iter().flatten() {
-        *told.entry(number).or_default() += rows;
+        *message.entry(number).or_default() += rows;
     }
     if job.batch.groups {
-        summary.groups = told.values().sum();
+        summary.groups = message.values().sum();
     } else {
-        (summary.pairs, summary.pairs_by_distance) = (told.values().sum(), told);
+        (summary.pairs, summary.pairs_by_distance) = (message.values().sum(), message);
     }
     put_summary(net, attempt, files, &serde_json::to_string_pretty(summary).expect("plain values"))
 }

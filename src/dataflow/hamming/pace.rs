@@ -6,7 +6,7 @@ use timely::ExchangeData;
 use timely::dataflow::operators::probe::Handle;
 use timely::dataflow::operators::{Capability, Exchange, Probe};
 
-use webtwin_engine::Rows;
+use webtwin_engine::RowStream;
 
 /// Number of batches that a worker may send ahead of the slowest receiver.
 const AHEAD: u64 = 4;
@@ -32,7 +32,11 @@ impl Pace {
     }
 
     /// Sends rows to the workers that `to` returns.
-    pub(super) fn send<'s, R: ExchangeData>(&self, rows: Rows<'s, R>, to: impl Fn(&R) -> u64 + 'static) -> Rows<'s, R> {
+    pub(super) fn send<'s, R: ExchangeData>(
+        &self,
+        rows: RowStream<'s, R>,
+        to: impl Fn(&R) -> u64 + 'static,
+    ) -> RowStream<'s, R> {
         rows.exchange(to).probe_with(&self.arrived)
     }
 }

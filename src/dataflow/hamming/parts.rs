@@ -21,12 +21,12 @@ use timely::dataflow::channels::pact::Pipeline;
 use timely::dataflow::operators::generic::Operator;
 use timely::dataflow::operators::vec::Broadcast;
 
-use super::merge::Merged;
+use super::merge::MergedWorkers;
 use super::pace::Pace;
 use super::rows::ResultRow;
 use crate::sinks::stage::put_pieces;
 use webtwin_base::error::Result;
-use webtwin_engine::{Failures, Rows};
+use webtwin_engine::{Failures, RowStream};
 use webtwin_spill::{MemoryPool, RowSorter, SortedRows};
 use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::output::Attempt;
@@ -39,29 +39,29 @@ const PIECE_ROWS: usize = 1 << 14;
 
 /// Destination of a worker's parts, and the parts that it has written.
 #[derive(Debug, Clone)]
-pub(super) struct Output {
+pub(super) struct PartWriter {
     attempt: Attempt,
     partitions: u64,
-    written: Rc<RefCell<Written>>,
+    written: Rc<RefCell<WrittenTable>>,
 }
 
 /// Parts of a table that a worker has written.
 #[derive(Debug, Default)]
-pub(super) struct Written {
+pub(super) struct WrittenTable {
     /// Files of the parts.
     pub files: Vec<FileEntry>,
     /// Counts for the summary, by [`ResultRow::counted_as`].
     pub counts: BTreeMap<u32, u64>,
 }
 
-impl Output {
+impl PartWriter {
     /// Creates an output whose parts are staged by `attempt`, at most `partitions` of them.
-    pub(super) fn new(attempt: &Attempt, partitions: u64) -> Output {
-        Output { attempt: attempt.clone(), partitions, written: Rc::default() }
+    pub(super) fn new(attempt: &Attempt, partitions: u64) -> PartWriter {
+        PartWriter { attempt: attempt.clone(), partitions, written: Rc::default() }
     }
 
     /// Removes and returns the record of what was written.
-    pub(super) fn take(&self) -> Written {
+    pub(super) fn take(&self) -> WrittenTable {
         self.written.take()
     }
 
@@ -139,8 +139,8 @@ impl Parts {
 
 /// Writes merged rows as the parts of their table.
 pub(super) fn write<R: ResultRow>(
-    merged: Merged<'_, R>,
-    output: &Output,
+    merged: MergedWorkers<'_, R>,
+    output: &PartWriter,
     pool: impl Fn() -> MemoryPool + 'static,
     failures: &Failures,
 ) {
@@ -156,26 +156,26 @@ pub(super) fn write<R: ResultRow>(
             rows_of_batch.clear();
             rows_of_batch.extend(rows.iter().map(|row| row.1));
             let sorter = sorter.get_or_insert_with(|| RowSorter::new(&pool()));
-            sorter.extend(&rows_of_batch).unwrap_or_else(|error| failures.tell(error));
+            sorter.extend(&rows_of_batch).unwrap_or_else(|error| failures.notify(error));
         });
         if to_come.is_empty()
             && let Some(sorter) = sorter.take()
         {
             let written = sorter.finish().and_then(|rows| output.put(parts.get(), rows));
-            written.unwrap_or_else(|error| failures.tell(error));
+            written.unwrap_or_else(|error| failures.notify(error));
         }
     });
 }
 
 /// Returns each row with the number of its part, after all workers know the division into `parts`.
 fn with_parts<'s, R: ResultRow>(
-    merged: Merged<'s, R>,
+    merged: MergedWorkers<'s, R>,
     parts: &Rc<Cell<Parts>>,
     most_parts: u64,
     mut pace: Pace,
     failures: &Failures,
-) -> Rows<'s, (u32, R)> {
-    let Merged { rows: merged, extents } = merged;
+) -> RowStream<'s, (u32, R)> {
+    let MergedWorkers { rows: merged, extents } = merged;
     let (scope, parts, failures) = (extents.scope(), Rc::clone(parts), failures.clone());
     extents.broadcast().unary_frontier(Pipeline, "divide among parts", move |capability, info| {
         let again = scope.activator_for(info.address);
@@ -190,7 +190,7 @@ fn with_parts<'s, R: ResultRow>(
             }
             let mut merged = merged.borrow_mut();
             let taken = merged.as_mut().map_or(Ok(()), |rows| rows.take(&mut batch));
-            taken.unwrap_or_else(|error| failures.tell(error));
+            taken.unwrap_or_else(|error| failures.notify(error));
             parts.set(Parts::new(&all, most_parts));
             let (parts, mut rest) = (parts.get(), &batch[..]);
             let mut session = output.session(&*capability);

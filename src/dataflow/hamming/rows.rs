@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use timely::ExchangeData;
 
 use webtwin_base::ids::DocId;
-use webtwin_storage::table::{Column, Table};
+use webtwin_storage::table::{Table, TableColumn};
 
 /// Row that is written once, even if it was found several times. Of rows that are the same, the
 /// smallest is written.
@@ -58,10 +58,10 @@ impl ResultRow for NearPair {
 
     fn table(rows: &[Self]) -> Table {
         Table::new([
-            ("a", Column::Id(rows.iter().map(|row| row.a).collect())),
-            ("b", Column::Id(rows.iter().map(|row| row.b).collect())),
-            ("measure", Column::Text(rows.iter().map(|_| "hamming").collect())),
-            ("value", Column::U32(rows.iter().map(|row| row.distance).collect())),
+            ("a", TableColumn::Id(rows.iter().map(|row| row.a).collect())),
+            ("b", TableColumn::Id(rows.iter().map(|row| row.b).collect())),
+            ("measure", TableColumn::Text(rows.iter().map(|_| "hamming").collect())),
+            ("value", TableColumn::U32(rows.iter().map(|row| row.distance).collect())),
         ])
     }
 }
@@ -69,7 +69,7 @@ impl ResultRow for NearPair {
 /// Document in a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
 #[repr(C, packed(4))]
-pub(super) struct Member {
+pub(super) struct GroupMember {
     /// Group, named by one of its documents.
     pub group: DocId,
     /// Doc id of the member.
@@ -78,7 +78,7 @@ pub(super) struct Member {
     pub is_query: u32,
 }
 
-impl ResultRow for Member {
+impl ResultRow for GroupMember {
     const TABLE: &'static str = "groups";
 
     fn id(&self) -> u64 {
@@ -97,9 +97,9 @@ impl ResultRow for Member {
 
     fn table(rows: &[Self]) -> Table {
         Table::new([
-            ("group", Column::Id(rows.iter().map(|row| row.group).collect())),
-            ("doc_id", Column::Id(rows.iter().map(|row| row.document).collect())),
-            ("query", Column::Bool(rows.iter().map(|row| row.is_query == 1).collect())),
+            ("group", TableColumn::Id(rows.iter().map(|row| row.group).collect())),
+            ("doc_id", TableColumn::Id(rows.iter().map(|row| row.document).collect())),
+            ("query", TableColumn::Bool(rows.iter().map(|row| row.is_query == 1).collect())),
         ])
     }
 }

@@ -13,15 +13,15 @@ use super::work::HammingWork;
 use crate::shuffle::memory::refuse_beyond_bound;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, SimHash};
-use webtwin_core::hamming::close_pairs::{Joiner, Numbered};
+use webtwin_core::hamming::close_pairs::{Joiner, NumberedFingerprint};
 use webtwin_core::hamming::conditions::MAX_K;
 use webtwin_core::hamming::kernels::Level;
-use webtwin_core::hamming::postings::{Postings, distinct};
-use webtwin_core::hamming::query_tables::{Hit, MOST_QUERIES, QueryTables, Scratch};
+use webtwin_core::hamming::postings::{FingerprintPostings, distinct};
+use webtwin_core::hamming::query_tables::{FingerprintHit, JoinBuffers, MOST_QUERIES, QueryTables};
 use webtwin_core::hamming::spread::Spread;
 use webtwin_engine::Net;
 use webtwin_job::Job;
-use webtwin_results::fingerprints::Piece;
+use webtwin_results::fingerprints::ChunkPiece;
 use webtwin_spill::{MemoryPool, RowSorter};
 
 /// Maximum number of rows of a piece. Smaller pieces load tables into the cache more often than
@@ -45,7 +45,7 @@ pub(super) fn piece_rows(rows: u64, workers: usize) -> u64 {
 }
 
 /// Returns the bytes that a process holds of queries and their tables.
-fn bytes(queries: &Postings, k: u32) -> u64 {
+fn bytes(queries: &FingerprintPostings, k: u32) -> u64 {
     let distinct = queries.fingerprints().len();
     // The rows as they arrived, the distinct fingerprints with their documents, and the spread
     // copy.
@@ -56,7 +56,7 @@ fn bytes(queries: &Postings, k: u32) -> u64 {
 
 /// Fingerprint of F that is near a query.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Near {
+pub(super) struct ScanMatch {
     /// Number of its chunk.
     pub chunk: u32,
     /// First of its rows in the chunk.
@@ -69,9 +69,9 @@ pub(super) struct Near {
     pub distance: u32,
 }
 
-impl Near {
+impl ScanMatch {
     /// Returns the number of pairs of documents that this row stands for.
-    pub(super) fn pairs(&self, queries: &Postings) -> u64 {
+    pub(super) fn pairs(&self, queries: &FingerprintPostings) -> u64 {
         u64::from(self.copies) * queries.doc_ids(self.query as usize).len() as u64
     }
 }
@@ -82,7 +82,7 @@ enum Search {
     Tables(Vec<QueryTables>),
     /// Partitioning of the queries together with each chunk, for distances for which there are no
     /// tables.
-    Partition(Vec<Numbered>),
+    Partition(Vec<NumberedFingerprint>),
 }
 
 impl Search {
@@ -90,30 +90,40 @@ impl Search {
         let mut spread = queries.to_vec();
         Spread::all(f, &mut spread);
         if k > MAX_K {
-            return Ok(Search::Partition((0..).zip(spread).map(|(n, query)| Numbered::new(query, n)).collect()));
+            return Ok(Search::Partition(
+                (0..).zip(spread).map(|(n, query)| NumberedFingerprint::new(query, n)).collect(),
+            ));
         }
         let sets = spread.chunks(MOST_QUERIES).map(|batch| QueryTables::new(batch, k, Level::best()));
         Ok(Search::Tables(sets.collect::<Result<_>>()?))
     }
 
     /// Calls `sink` with every pair of a fingerprint and a query within k bits.
-    fn join(&self, fingerprints: &[u64], scratch: &mut Scratch, joiner: &mut Joiner, sink: &mut impl FnMut(Hit)) {
+    fn join(
+        &self,
+        fingerprints: &[u64],
+        scratch: &mut JoinBuffers,
+        joiner: &mut Joiner,
+        sink: &mut impl FnMut(FingerprintHit),
+    ) {
         match self {
             Search::Tables(sets) => {
                 for (set, tables) in sets.iter().enumerate() {
                     let first = (set * MOST_QUERIES) as u32;
-                    tables.join(fingerprints, scratch, &mut |hit| sink(Hit { query: first + hit.query, ..hit }));
+                    tables.join(fingerprints, scratch, &mut |hit| {
+                        sink(FingerprintHit { query: first + hit.query, ..hit })
+                    });
                 }
             }
             Search::Partition(queries) => {
-                let mut left: Vec<Numbered> =
-                    (0..).zip(fingerprints).map(|(n, value)| Numbered::new(*value, n)).collect();
+                let mut left: Vec<NumberedFingerprint> =
+                    (0..).zip(fingerprints).map(|(n, value)| NumberedFingerprint::new(*value, n)).collect();
                 let (mut right, mut left_scratch, mut right_scratch) = (queries.clone(), left.clone(), queries.clone());
                 joiner.across(
                     (&mut left, &mut left_scratch),
                     (&mut right, &mut right_scratch),
                     &mut |x, y, distance| {
-                        sink(Hit { at: x.number, query: y.number, distance });
+                        sink(FingerprintHit { at: x.number, query: y.number, distance });
                     },
                 );
             }
@@ -124,7 +134,7 @@ impl Search {
 /// Q and the tables built from it, which the workers of a process share.
 pub(super) struct Queries {
     /// Distinct queries with their documents.
-    pub postings: Postings,
+    pub postings: FingerprintPostings,
     /// Memory pool of a sorter in the process, in addition to the tables.
     pub sorter: MemoryPool,
     search: Search,
@@ -138,7 +148,7 @@ impl Queries {
     /// Returns [`webtwin_base::error::Error::MemoryLimit`] if the tables do not fit in the memory
     /// that the job allows, or in the available memory.
     pub(super) fn new(rows: Vec<(SimHash, DocId)>, f: u32, workers: usize, job: &Job) -> Result<Queries> {
-        let (postings, k) = (Postings::new(rows), job.hamming.k);
+        let (postings, k) = (FingerprintPostings::new(rows), job.hamming.k);
         let held = bytes(&postings, k) + workers as u64 * PIECE_BYTES;
         let needed = held + workers as u64 * RowSorter::<NearPair>::LEAST_BYTES;
         refuse_beyond_bound("queries and their tables", needed, workers, job.effort.memory_bytes)?;
@@ -151,7 +161,7 @@ impl Queries {
 /// Scanner of pieces on one worker, with its buffers.
 pub(super) struct Mapper {
     work: Arc<HammingWork>,
-    scratch: Scratch,
+    scratch: JoinBuffers,
     joiner: Joiner,
     fingerprints: Vec<SimHash>,
     ends: Vec<u32>,
@@ -160,7 +170,7 @@ pub(super) struct Mapper {
 impl Mapper {
     /// Creates a scanner for distances up to `k`.
     pub(super) fn new(work: &Arc<HammingWork>, k: u32) -> Mapper {
-        let (scratch, joiner) = (Scratch::new(k, Level::best()), Joiner::new(k, Level::best()));
+        let (scratch, joiner) = (JoinBuffers::new(k, Level::best()), Joiner::new(k, Level::best()));
         Mapper { work: Arc::clone(work), scratch, joiner, fingerprints: Vec::new(), ends: Vec::new() }
     }
 
@@ -168,17 +178,17 @@ impl Mapper {
     ///
     /// # Errors
     /// Returns [`webtwin_base::error::Error::Input`] if the chunk of the piece is damaged.
-    pub(super) fn scan(&mut self, piece: Piece, queries: &Queries) -> Result<Vec<Near>> {
+    pub(super) fn scan(&mut self, piece: ChunkPiece, queries: &Queries) -> Result<Vec<ScanMatch>> {
         let Mapper { work, scratch, joiner, fingerprints, ends } = self;
         let first = work.set.read_piece(piece, fingerprints)? as u32;
         let rows = fingerprints.len() as u64;
         distinct(fingerprints, ends);
         Spread::all(work.set.manifest.f, fingerprints);
         let mut found = Vec::new();
-        queries.search.join(fingerprints, scratch, joiner, &mut |Hit { at, query, distance }| {
+        queries.search.join(fingerprints, scratch, joiner, &mut |FingerprintHit { at, query, distance }| {
             let start = at.checked_sub(1).map_or(0, |before| ends[before as usize]);
             let (chunk, copies) = (piece.chunk as u32, ends[at as usize] - start);
-            found.push(Near { chunk, row: first + start, copies, query, distance });
+            found.push(ScanMatch { chunk, row: first + start, copies, query, distance });
         });
         found.sort_unstable_by_key(|near| (near.row, near.query));
         work.progress.done.fetch_add(rows, Ordering::Relaxed);
@@ -188,9 +198,9 @@ impl Mapper {
 }
 
 /// Iterator over the pairs of documents that the near fingerprints of a piece stand for.
-pub(super) struct Pairs {
+pub(super) struct ScanPairs {
     queries: Arc<OnceLock<Queries>>,
-    near: Vec<Near>,
+    near: Vec<ScanMatch>,
     /// Documents of the near rows: either of all rows from the first to the last near row, or only
     /// of the near rows.
     documents: Vec<DocId>,
@@ -204,7 +214,7 @@ pub(super) struct Pairs {
     other: usize,
 }
 
-impl Pairs {
+impl ScanPairs {
     /// Maximum number of near rows for which doc ids are read row by row. Doc ids are verified a
     /// thousand at a time, so more rows are read together.
     const FEW: usize = 1000;
@@ -213,10 +223,10 @@ impl Pairs {
     ///
     /// # Errors
     /// Returns [`webtwin_base::error::Error::Input`] if doc ids are damaged.
-    pub(super) fn new(work: &HammingWork, queries: Arc<OnceLock<Queries>>, near: Vec<Near>) -> Result<Pairs> {
-        let rows = |near: &Near| near.row as usize..(near.row + near.copies) as usize;
+    pub(super) fn new(work: &HammingWork, queries: Arc<OnceLock<Queries>>, near: Vec<ScanMatch>) -> Result<ScanPairs> {
+        let rows = |near: &ScanMatch| near.row as usize..(near.row + near.copies) as usize;
         let mut documents = Vec::new();
-        if near.len() > Pairs::FEW {
+        if near.len() > ScanPairs::FEW {
             let (first, last) = (&near[0], &near[near.len() - 1]);
             documents = work.set.documents(first.chunk as usize, rows(first).start..rows(last).end)?;
         } else {
@@ -225,21 +235,21 @@ impl Pairs {
             }
         }
         let same = work.set.doc_ids && work.queries.as_ref().is_none_or(|queries| queries.doc_ids);
-        Ok(Pairs { queries, near, documents, same, at: 0, start: 0, document: 0, other: 0 })
+        Ok(ScanPairs { queries, near, documents, same, at: 0, start: 0, document: 0, other: 0 })
     }
 
     /// Moves to the next near row.
     fn next_row(&mut self) {
         let (before, next) = (self.near[self.at], self.near.get(self.at + 1));
         if let Some(next) = next.filter(|next| next.row != before.row) {
-            let all = self.near.len() > Pairs::FEW;
+            let all = self.near.len() > ScanPairs::FEW;
             self.start += if all { next.row - before.row } else { before.copies } as usize;
         }
         (self.at, self.document, self.other) = (self.at + 1, 0, 0);
     }
 }
 
-impl Iterator for Pairs {
+impl Iterator for ScanPairs {
     type Item = NearPair;
 
     fn next(&mut self) -> Option<NearPair> {
@@ -272,8 +282,8 @@ impl Iterator for Pairs {
 pub(super) fn with_documents(
     net: &Net<'_>,
     work: &HammingWork,
-    near: &[Near],
-    mut take: impl FnMut(&[Near], &[DocId]),
+    near: &[ScanMatch],
+    mut take: impl FnMut(&[ScanMatch], &[DocId]),
 ) -> Result<()> {
     /// Maximum number of near rows for which doc ids are read row by row. Doc ids are verified a
     /// thousand at a time.

@@ -27,22 +27,22 @@ use timely::dataflow::operators::probe::Handle;
 use timely::dataflow::operators::vec::{Map, ToStream};
 use timely::dataflow::operators::{Concat, Exchange, Probe};
 
-use super::documents::Reading;
+use super::documents::DocumentReader;
 use super::merge::{BATCH, merge, pool_of_sorter};
-use super::parts::{Output, write};
+use super::parts::{PartWriter, write};
 use super::rows::ResultRow;
 use super::scan::piece_rows;
-use super::tally::Tally;
+use super::tally::ProcessTally;
 use super::work::HammingWork;
-use crate::shuffle::memory::hold_bytes_against_bound;
+use crate::shuffle::memory::check_bytes_against_bound;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::splitmix64;
-use webtwin_core::hamming::close_pairs::{Item, Joiner, KeyGroup};
+use webtwin_core::hamming::close_pairs::{FingerprintItem, Joiner, KeyGroup};
 use webtwin_core::hamming::design::width_mask;
 use webtwin_core::hamming::kernels::Level;
 use webtwin_core::hamming::postings::distinct;
-use webtwin_core::hamming::rows::{NearRuns, Run};
-use webtwin_engine::{Fallible, Net, Rows};
+use webtwin_core::hamming::rows::{FingerprintRun, NearRuns};
+use webtwin_engine::{Fallible, Net, RowStream};
 use webtwin_job::Job;
 use webtwin_spill::RowSorter;
 
@@ -81,15 +81,20 @@ impl Passes {
 /// # Errors
 /// Returns [`Error::Input`] if F is damaged, [`Error::TooManyRows`] if it has more than 2^32 rows,
 /// and [`Error::MemoryLimit`] if they do not fit in memory.
-pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, output: &Output) -> Result<Arc<Tally>> {
+pub(super) fn pairs(
+    net: &mut Net<'_>,
+    job: &Job,
+    work: &Arc<HammingWork>,
+    output: &PartWriter,
+) -> Result<Arc<ProcessTally>> {
     let passes = begin(net, job, work)?;
-    let tally = net.once_per_process(|| Tally::new(job))?;
+    let tally = net.once_per_process(|| ProcessTally::new(job))?;
     let rows = piece_rows(work.set.manifest.count, net.peers());
     let at = net.position();
     let pool = pool_of_sorter(bytes(work, net.peers()) * at.workers as u64, at.workers, &job.effort);
     net.dataflow(|scope, failures| {
         let runs = failures.divert(read_f(scope, work, rows, at.process, at.processes));
-        let reading = Reading { work, tally: &tally, sorter: &pool, failures };
+        let reading = DocumentReader { work, tally: &tally, sorter: &pool, failures };
         let pairs = reading.near_documents(near_runs(runs, &passes), |pair| splitmix64(pair.id()));
         let sorter = move || pool.clone();
         write(merge(pairs, sorter.clone(), failures), output, sorter, failures);
@@ -101,9 +106,13 @@ pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, outpu
 ///
 /// # Errors
 /// Returns any error of [`pairs`].
-pub(super) fn near(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>) -> Result<(Vec<NearRuns>, Arc<Tally>)> {
+pub(super) fn near(
+    net: &mut Net<'_>,
+    job: &Job,
+    work: &Arc<HammingWork>,
+) -> Result<(Vec<NearRuns>, Arc<ProcessTally>)> {
     let passes = begin(net, job, work)?;
-    let tally = net.once_per_process(|| Tally::new(job))?;
+    let tally = net.once_per_process(|| ProcessTally::new(job))?;
     let rows = piece_rows(work.set.manifest.count, net.peers());
     let at = net.position();
     let found: Rc<RefCell<Vec<NearRuns>>> = Rc::default();
@@ -121,7 +130,7 @@ pub(super) fn near(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>) -> Res
 ///
 /// # Errors
 /// Returns an error only if the run has ended.
-pub fn close_pairs(net: &mut Net<'_>, runs: Vec<Run>, bits: u64, k: u32) -> Result<Vec<NearRuns>> {
+pub fn close_pairs(net: &mut Net<'_>, runs: Vec<FingerprintRun>, bits: u64, k: u32) -> Result<Vec<NearRuns>> {
     let [rows] = net.all_sum("fingerprints to be joined", [runs.len() as u64])?;
     let passes = Passes::new(rows, bits, k);
     let found: Rc<RefCell<Vec<NearRuns>>> = Rc::default();
@@ -144,7 +153,7 @@ fn begin(net: &mut Net<'_>, job: &Job, work: &HammingWork) -> Result<Passes> {
         return Err(Error::TooManyRows { what, found: rows, allowed: u64::from(u32::MAX) });
     }
     let own = bytes(work, net.peers()) + 2 * RowSorter::<NearRuns>::LEAST_BYTES;
-    hold_bytes_against_bound(net, "fingerprints to be joined", own, job.effort.memory_bytes)?;
+    check_bytes_against_bound(net, "fingerprints to be joined", own, job.effort.memory_bytes)?;
     work.progress.enter("joining");
     Ok(Passes::new(rows, width_mask(work.set.manifest.f), job.hamming.k))
 }
@@ -156,7 +165,7 @@ fn read_f<'s>(
     piece_rows: u64,
     process: usize,
     processes: usize,
-) -> Rows<'s, Fallible<Run>> {
+) -> RowStream<'s, Fallible<FingerprintRun>> {
     let work = Arc::clone(work);
     source(scope, "read F", move |capability, info| {
         let again = scope.activator_for(info.address);
@@ -178,7 +187,7 @@ fn read_f<'s>(
                     let first = work.set.place(piece.chunk, row) as u32;
                     let starts = [0].iter().chain(&ends);
                     let runs = fingerprints.iter().zip(starts.zip(&ends)).map(|(&fingerprint, (start, end))| {
-                        Ok(Run { fingerprint, first: first + start, copies: end - start })
+                        Ok(FingerprintRun { fingerprint, first: first + start, copies: end - start })
                     });
                     session.give_iterator(runs);
                     again.activate();
@@ -194,28 +203,30 @@ fn read_f<'s>(
 }
 
 /// Returns runs that are near each other, and runs of several rows paired with themselves.
-fn near_runs<'s>(runs: Rows<'s, Run>, passes: &Passes) -> Rows<'s, NearRuns> {
-    let itself = |run: Run| (run.copies > 1).then_some(NearRuns { x: run, y: run, distance: 0 });
+fn near_runs<'s>(runs: RowStream<'s, FingerprintRun>, passes: &Passes) -> RowStream<'s, NearRuns> {
+    let itself = |run: FingerprintRun| (run.copies > 1).then_some(NearRuns { x: run, y: run, distance: 0 });
     join(runs.clone(), passes).concat(runs.flat_map(itself))
 }
 
 /// Returns the pairs of distinct runs that are near, each once.
-fn join<'s>(runs: Rows<'s, Run>, passes: &Passes) -> Rows<'s, NearRuns> {
+fn join<'s>(runs: RowStream<'s, FingerprintRun>, passes: &Passes) -> RowStream<'s, NearRuns> {
     let joined = Handle::new();
-    let dealt = pass_by_pass(runs, passes, &joined).exchange(|row: &(u64, Run)| row.0);
+    let dealt = pass_by_pass(runs, passes, &joined).exchange(|row: &(u64, FingerprintRun)| row.0);
     let passes = passes.clone();
     let near = dealt.unary_frontier(Pipeline, "join", move |capability, _| {
         let mut to_come = Some(capability);
         let mut joiner = Joiner::new(passes.k, Level::best());
-        let (mut here, mut pass): (Vec<Run>, u64) = (Vec::new(), 0);
+        let (mut here, mut pass): (Vec<FingerprintRun>, u64) = (Vec::new(), 0);
         move |(rows, rows_to_come), output| {
             rows.for_each(|_, rows| here.extend(rows.drain(..).map(|row| row.1)));
             let Some(capability) = to_come.as_mut() else { return };
             // Passes without rows must be completed, too: the other workers wait for every pass.
             while pass < passes.count() && !rows_to_come.less_equal(&pass) {
                 let mut session = output.session(&*capability);
-                let mut sink = |x: &Run, y: &Run, distance| session.give(NearRuns { x: *x, y: *y, distance });
-                let mut scratch = vec![Run::default(); here.len()];
+                let mut sink = |x: &FingerprintRun, y: &FingerprintRun, distance| {
+                    session.give(NearRuns { x: *x, y: *y, distance })
+                };
+                let mut scratch = vec![FingerprintRun::default(); here.len()];
                 if passes.groups.is_empty() {
                     joiner.within(&mut here, &mut scratch, &mut sink);
                 } else {
@@ -236,7 +247,11 @@ fn join<'s>(runs: Rows<'s, Run>, passes: &Passes) -> Rows<'s, NearRuns> {
 
 /// Sends all runs in every pass, with the number by which they are distributed. A pass starts when
 /// all workers have `joined` the previous one.
-fn pass_by_pass<'s>(runs: Rows<'s, Run>, passes: &Passes, joined: &Handle<u64>) -> Rows<'s, (u64, Run)> {
+fn pass_by_pass<'s>(
+    runs: RowStream<'s, FingerprintRun>,
+    passes: &Passes,
+    joined: &Handle<u64>,
+) -> RowStream<'s, (u64, FingerprintRun)> {
     let (scope, passes, joined) = (runs.scope(), passes.clone(), joined.clone());
     runs.unary_frontier(Pipeline, "pass by pass", move |capability, info| {
         let again = scope.activator_for(info.address);
@@ -255,7 +270,7 @@ fn pass_by_pass<'s>(runs: Rows<'s, Run>, passes: &Passes, joined: &Handle<u64>) 
                 return;
             }
             let (block, end) = (passes.block(pass), all.len().min(given + BATCH));
-            let some = all[given..end].iter().map(|run: &Run| (splitmix64(run.fingerprint() & block), *run));
+            let some = all[given..end].iter().map(|run: &FingerprintRun| (splitmix64(run.fingerprint() & block), *run));
             output.session(&*capability).give_iterator(some);
             (given, pass) = if end == all.len() { (0, pass + 1) } else { (end, pass) };
             again.activate();
@@ -263,7 +278,7 @@ fn pass_by_pass<'s>(runs: Rows<'s, Run>, passes: &Passes, joined: &Handle<u64>) 
     })
 }
 
-fn keep(near: Rows<'_, NearRuns>, found: &Rc<RefCell<Vec<NearRuns>>>) {
+fn keep(near: RowStream<'_, NearRuns>, found: &Rc<RefCell<Vec<NearRuns>>>) {
     let found = Rc::clone(found);
     near.sink(Pipeline, "keep", move |(near, _)| near.for_each(|_, near| found.borrow_mut().append(near)));
 }

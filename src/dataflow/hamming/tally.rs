@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
 use super::rows::NearPair;
-use super::work::{HammingWork, Summary};
+use super::work::{HammingSummary, HammingWork};
 use webtwin_base::error::{Error, Result};
 use webtwin_core::hamming::rows::NearRuns;
 use webtwin_engine::Net;
@@ -18,7 +18,7 @@ const PAIR_BYTES: u64 = size_of::<NearPair>() as u64 + 22;
 
 /// Count of a process, shared by its workers.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(super) struct ProcessTally {
     limit: u64,
     counted: Mutex<Counted>,
 }
@@ -31,11 +31,11 @@ struct Counted {
     by_distance: BTreeMap<u32, u64>,
 }
 
-impl Tally {
+impl ProcessTally {
     /// Creates an empty count with the limit of a job.
-    pub(super) fn new(job: &Job) -> Tally {
+    pub(super) fn new(job: &Job) -> ProcessTally {
         let limit = if job.batch.groups { 0 } else { job.batch.max_pairs };
-        Tally { limit, counted: Mutex::default() }
+        ProcessTally { limit, counted: Mutex::default() }
     }
 
     /// Counts `near` pairs of distinct fingerprints, and the pairs of documents that they stand
@@ -50,7 +50,7 @@ impl Tally {
         counted.pairs <= self.limit
     }
 
-    /// Counts near runs of F, like [`Tally::add`].
+    /// Counts near runs of F, like [`ProcessTally::add`].
     pub(super) fn add_runs(&self, near: &[NearRuns]) -> bool {
         let of_two = near.iter().filter(|near| !near.is_one()).count();
         self.add(of_two as u64, near.iter().map(|near| (near.distance, near.pairs())))
@@ -60,7 +60,13 @@ impl Tally {
     ///
     /// # Errors
     /// Returns [`Error::TooManyPairs`] with the number of pairs, on all workers.
-    pub(super) fn finish(&self, net: &mut Net<'_>, job: &Job, work: &HammingWork, summary: &mut Summary) -> Result<()> {
+    pub(super) fn finish(
+        &self,
+        net: &mut Net<'_>,
+        job: &Job,
+        work: &HammingWork,
+        summary: &mut HammingSummary,
+    ) -> Result<()> {
         let mine = {
             let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
             (counted.near, counted.by_distance.clone())

@@ -67,7 +67,7 @@ impl HammingWork {
 
 /// Results of a `hamming` run; content of its `summary.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct HammingSummary {
     /// Digest of the job.
     pub digest: String,
     /// Number of documents of F.

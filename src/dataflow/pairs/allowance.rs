@@ -17,7 +17,7 @@ pub(crate) struct Allowance {
     /// Bytes for rows, and later for pairs.
     pub(crate) buckets: u64,
     /// Bytes for the run log.
-    pub(crate) tape: u64,
+    pub(crate) run_log: u64,
     /// Number of passes in which rows are built, as a power of two.
     pub(crate) pass_bits: u32,
     /// Bytes of the process that no worker may fill.
@@ -47,7 +47,7 @@ impl Allowance {
             let all = u64::MAX;
             return Ok(Allowance {
                 buckets: all,
-                tape: all,
+                run_log: all,
                 pass_bits: 0,
                 fixed: 0,
                 workers: 1,
@@ -73,7 +73,7 @@ impl Allowance {
             let what = "rows of FPrint-DocID that do not fit in memory";
             return Err(pool.too_much_to_spill(what, least_disk_bytes(rows, in_memory)));
         };
-        Ok(Allowance { buckets, tape: each / 10 * 3, pass_bits, fixed, workers, of_process, pool: pool.clone() })
+        Ok(Allowance { buckets, run_log: each / 10 * 3, pass_bits, fixed, workers, of_process, pool: pool.clone() })
     }
 
     /// Returns the budget with `bytes` more bytes for buckets.
@@ -87,8 +87,8 @@ impl Allowance {
     }
 
     /// Returns the memory pool of the run log.
-    pub(crate) fn for_tape(&self) -> MemoryPool {
-        self.pool.limited(self.tape)
+    pub(crate) fn for_run_log(&self) -> MemoryPool {
+        self.pool.limited(self.run_log)
     }
 
     /// Creates the error for a worker that needs `bytes` bytes of buckets. The error reports what
@@ -117,13 +117,13 @@ pub(crate) fn least_bytes(pages: usize, workers: usize, row_bytes: u64, with_chu
 
 #[cfg(test)]
 mod tests {
-    use webtwin_spill::Bounds;
+    use webtwin_spill::ProcessBounds;
 
     use super::*;
 
     #[test]
     fn a_refusal_counts_what_the_process_holds_already() {
-        let bounds = Bounds { memory_bytes: 60_000_000, disk_bytes: 1000, disk_is_set: true };
+        let bounds = ProcessBounds { memory_bytes: 60_000_000, disk_bytes: 1000, disk_is_set: true };
         let pool = MemoryPool {
             memory_bytes: 12_000_000,
             foreseen_bytes: 0,

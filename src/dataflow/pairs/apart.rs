@@ -15,7 +15,7 @@ use std::sync::Arc;
 use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
-use crate::pairs::kinds::Pairs;
+use crate::pairs::kinds::PairsByKind;
 use crate::reading::captures::Crawl;
 use crate::shuffle::components::components;
 use webtwin_base::error::Result;
@@ -24,12 +24,12 @@ use webtwin_core::clusters::apart::{refused, without_copies};
 use webtwin_core::clusters::weakest_links::Edge;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::{HashOwners, Net, Owners};
-use webtwin_results::decisions::Apart;
+use webtwin_results::decisions::SeparatePair;
 
 /// Counts of the pairs in `pairs.apart` by outcome: `pairs` is the sum of `gone`, `unjoined` and
 /// `parted`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ApartCounts {
+pub struct SeparationCounts {
     /// Pairs of pages that must not be in the same cluster.
     pub pairs: u64,
     /// Pairs with a page that is not in this crawl.
@@ -43,17 +43,17 @@ pub struct ApartCounts {
     /// Similar pairs that were refused to part these pages.
     pub refused_similar: u64,
     /// First of the parted pairs, in the order of the file.
-    pub shown: Vec<Parted>,
+    pub shown: Vec<JoinedPair>,
     /// Positions in the file of all parted pairs.
     #[serde(skip)]
     places: BTreeSet<usize>,
 }
 
-impl ApartCounts {
+impl SeparationCounts {
     /// Adds the counts of a second division, after the context pass has found more pairs. Pairs of
     /// the context pass are the weakest, so only such pairs are refused then, and they are not
     /// counted.
-    pub fn and_then(&mut self, later: ApartCounts) {
+    pub fn and_then(&mut self, later: SeparationCounts) {
         let shown = later.shown.into_iter().zip(&later.places).filter(|(_, place)| !self.places.contains(place));
         self.shown.extend(shown.map(|(parted, _)| parted));
         self.shown.truncate(SHOWN);
@@ -65,7 +65,7 @@ impl ApartCounts {
 
 /// Two pages that would have been in one trivial cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Parted {
+pub struct JoinedPair {
     /// Canonical URLs of the two pages.
     pub urls: [String; 2],
     /// Reason that the person gave.
@@ -80,14 +80,19 @@ const SHOWN: usize = 100;
 ///
 /// # Errors
 /// Returns any error of the disk, on which pairs may be, and an error if the run has ended.
-pub(crate) fn part(net: &mut Net<'_>, crawl: &Crawl, apart: &[Apart], pairs: &mut Pairs) -> Result<ApartCounts> {
-    let mut counts = ApartCounts { pairs: apart.len() as u64, ..ApartCounts::default() };
+pub(crate) fn part(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    apart: &[SeparatePair],
+    pairs: &mut PairsByKind,
+) -> Result<SeparationCounts> {
+    let mut counts = SeparationCounts { pairs: apart.len() as u64, ..SeparationCounts::default() };
     if apart.is_empty() {
         return Ok(counts);
     }
     let directory = &crawl.directory;
     let all = directory.by_doc_id()?;
-    let pages = |of: &Apart| Some((all.page(of.doc_ids[0])?, all.page(of.doc_ids[1])?));
+    let pages = |of: &SeparatePair| Some((all.page(of.doc_ids[0])?, all.page(of.doc_ids[1])?));
     let there: Vec<(usize, (Page, Page))> =
         apart.iter().enumerate().filter_map(|(place, of)| Some((place, pages(of)?))).collect();
     drop(all);
@@ -102,17 +107,17 @@ pub(crate) fn part(net: &mut Net<'_>, crawl: &Crawl, apart: &[Apart], pairs: &mu
     counts.parted = joined.len() as u64;
     counts.places = joined.iter().map(|(place, _)| *place).collect();
     counts.unjoined = counts.pairs - counts.gone - counts.parted;
-    let parted = |of: &Apart| Parted { urls: of.urls.clone(), reason: of.reason.clone() };
+    let parted = |of: &SeparatePair| JoinedPair { urls: of.urls.clone(), reason: of.reason.clone() };
     counts.shown = joined.iter().take(SHOWN).map(|(place, _)| parted(&apart[*place])).collect();
     let joined: Vec<(Page, Page)> = joined.into_iter().map(|(_, pages)| pages).collect();
-    let [exact, similar, within_sites] = divide(net, &labels, &joined, pairs, Divided::Wholly)?;
+    let [exact, similar, within_sites] = divide(net, &labels, &joined, pairs, SeparationRule::Wholly)?;
     (counts.refused_exact, counts.refused_similar) = (exact, similar + within_sites);
     Ok(counts)
 }
 
 /// Treatment of pages that must be kept apart but have equal texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Divided {
+pub(super) enum SeparationRule {
     /// Pages are kept apart even if they have equal texts.
     Wholly,
     /// Pages with equal texts may be joined.
@@ -122,13 +127,13 @@ pub(super) enum Divided {
 /// Removes pairs so that no chain of the remaining pairs joins pages that must be kept apart. The
 /// two pages of each element of `apart` must have the same label, which is that of their component
 /// in the graph of all pairs. `apart` and `labels` are the same on every worker. Returns the
-/// numbers of removed pairs of all workers, in the order of [`Pairs::retain`].
+/// numbers of removed pairs of all workers, in the order of [`PairsByKind::retain`].
 pub(super) fn divide(
     net: &mut Net<'_>,
     labels: &[ClusterId],
     apart: &[(Page, Page)],
-    pairs: &mut Pairs,
-    how: Divided,
+    pairs: &mut PairsByKind,
+    how: SeparationRule,
 ) -> Result<[u64; 3]> {
     if apart.is_empty() {
         return Ok([0; 3]);
@@ -143,7 +148,7 @@ pub(super) fn divide(
     let mut mine: Vec<[Page; 2]> = Vec::new();
     for edges in rows.chunk_by(|x, y| x.cluster == y.cluster) {
         let mut apart = divided[&edges[0].cluster].clone();
-        if how == Divided::ButCopies {
+        if how == SeparationRule::ButCopies {
             without_copies(edges, &mut apart);
         }
         mine.extend(refused(edges, &apart).into_iter().map(|(a, b)| [a, b]));

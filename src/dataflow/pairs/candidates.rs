@@ -15,7 +15,7 @@ use webtwin_base::ids::{Number, Page, splitmix64};
 use webtwin_core::overlap::coarse_count::{CoarseCounter, HeavyBuckets, Layout};
 use webtwin_core::overlap::count_pairs::{pair_key, smaller};
 use webtwin_core::overlap::planner::{self, Load};
-use webtwin_core::overlap::runs::Runs;
+use webtwin_core::overlap::runs::RecordRuns;
 use webtwin_engine::{HashOwners, Net, Owners, RoundRobin};
 use webtwin_spill::{BLOCK_BYTES, Partitions, RunLog, partition_bits};
 
@@ -24,12 +24,12 @@ const BATCH: usize = 1 << 15;
 
 /// Step 4, first part: estimates from a sample of pages how many of a thousand generated pairs
 /// belong to pages that share at least T chunks.
-pub(crate) fn sample_heavy_share(net: &mut Net<'_>, tape: &RunLog<u32>, rate: u64, min_shared: u32) -> Result<u64> {
+pub(crate) fn sample_heavy_share(net: &mut Net<'_>, run_log: &RunLog<u32>, rate: u64, min_shared: u32) -> Result<u64> {
     let (mut words, mut mine) = (Vec::new(), Vec::new());
-    for block in 0..tape.blocks() {
+    for block in 0..run_log.blocks() {
         net.check()?;
-        tape.read(block, &mut words)?;
-        for docs in Runs(&words) {
+        run_log.read(block, &mut words)?;
+        for docs in RecordRuns(&words) {
             for (at, &a) in docs.iter().enumerate().filter(|&(_, &a)| splitmix64(u64::from(a)).is_multiple_of(rate)) {
                 mine.extend(docs[at + 1..].iter().map(|&b| pair_key(a, b)));
             }
@@ -45,7 +45,7 @@ pub(crate) fn sample_heavy_share(net: &mut Net<'_>, tape: &RunLog<u32>, rate: u6
 /// Step 4: finds the heavy buckets of all pairs. Each process holds one copy.
 pub(crate) fn heavy_buckets(
     net: &mut Net<'_>,
-    tape: &RunLog<u32>,
+    run_log: &RunLog<u32>,
     layout: Layout,
     min_shared: u32,
 ) -> Result<Arc<HeavyBuckets>> {
@@ -56,10 +56,10 @@ pub(crate) fn heavy_buckets(
     // run log for each part.
     for part in 0..layout.parts {
         counter.begin(part);
-        for block in 0..tape.blocks() {
+        for block in 0..run_log.blocks() {
             net.check()?;
-            tape.read(block, &mut words)?;
-            for docs in Runs(&words) {
+            run_log.read(block, &mut words)?;
+            for docs in RecordRuns(&words) {
                 for (at, &a) in docs.iter().enumerate() {
                     docs[at + 1..].iter().for_each(|&b| counter.add(pair_key(a, b)));
                 }
@@ -134,7 +134,7 @@ impl Owners<Page> for PageStripes {
 /// the first of these.
 pub(crate) fn by_pair(
     net: &mut Net<'_>,
-    tape: &RunLog<u32>,
+    run_log: &RunLog<u32>,
     heavy: Option<&HeavyBuckets>,
     stripes: PageStripes,
     buckets: Range<usize>,
@@ -143,7 +143,7 @@ pub(crate) fn by_pair(
 ) -> Result<Partitions<u64>> {
     let mut pairs = Partitions::new(buckets.len(), &allowance.for_buckets());
     let mut source = PairSource {
-        tape,
+        run_log,
         heavy,
         stripes,
         buckets: &buckets,
@@ -186,7 +186,7 @@ pub(crate) fn by_pair(
 
 /// Generates the pairs, or candidates, of the runs of a run log whose buckets are in this pass.
 struct PairSource<'a> {
-    tape: &'a RunLog<u32>,
+    run_log: &'a RunLog<u32>,
     heavy: Option<&'a HeavyBuckets>,
     stripes: PageStripes,
     buckets: &'a Range<usize>,
@@ -203,17 +203,17 @@ impl PairSource<'_> {
     /// Generates some pairs, a limited number per call, so that receiving can proceed in between. Returns true if there may
     /// be more.
     fn next(&mut self, mut send: impl FnMut(Page, Page)) -> Result<bool> {
-        let mut looked_at = 0;
-        while looked_at < BATCH {
+        let mut inspected = 0;
+        while inspected < BATCH {
             if self.next_word == self.words.len() {
-                if self.next_block == self.tape.blocks() {
+                if self.next_block == self.run_log.blocks() {
                     break;
                 }
-                self.tape.read(self.next_block, &mut self.words)?;
+                self.run_log.read(self.next_block, &mut self.words)?;
                 (self.next_block, self.next_word, self.at) = (self.next_block + 1, 0, 0);
                 continue;
             }
-            let docs = Runs(&self.words[self.next_word..]).next().expect("there are words left");
+            let docs = RecordRuns(&self.words[self.next_word..]).next().expect("there are words left");
             let (a, rest) = (docs[self.at], &docs[self.at + 1..]);
             match self.heavy {
                 _ if !self.buckets.contains(&self.stripes.bucket(a)) => {}
@@ -228,12 +228,12 @@ impl PairSource<'_> {
                     }
                 }
             }
-            looked_at += rest.len() + 1;
+            inspected += rest.len() + 1;
             self.at += 1;
             if self.at + 1 == docs.len() {
                 (self.next_word, self.at) = (self.next_word + docs.len() + 1, 0);
             }
         }
-        Ok(looked_at > 0)
+        Ok(inspected > 0)
     }
 }

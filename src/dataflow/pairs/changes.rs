@@ -9,7 +9,7 @@ use webtwin_core::overlap::prune::PageSet;
 /// Changed page in the form that is broadcast to all workers.
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-pub(super) struct Changed {
+pub(super) struct ChangedPage {
     /// Digest of the rows that the page had in the previous run, if it existed.
     pub(super) rows: u64,
     /// Hash of the name of the host that the page had in the previous run.
@@ -23,7 +23,7 @@ pub(super) struct Changed {
 /// All changed pages, once in each process. Pages that no longer exist are numbered after the pages
 /// of this run. A row that a changed page had in the previous run is assigned to that page's number
 /// plus the count of all numbers.
-pub(super) struct Changes {
+pub(super) struct PageChanges {
     pub(super) is_changed: PageSet,
     /// Pages that were exact copies in the previous run.
     pub(super) was_copy: PageSet,
@@ -34,18 +34,18 @@ pub(super) struct Changes {
     pub(super) wanted: Vec<(u64, Page)>,
 }
 
-impl Changes {
+impl PageChanges {
     /// Assigns numbers to pages that no longer exist. `known` maps hashes of host names to the
     /// hosts of this run.
     pub(super) fn new(
-        changed: &[Changed],
+        changed: &[ChangedPage],
         hosts: &[HostId],
         is_copy: &PageSet,
         known: &BTreeMap<u64, HostId>,
-    ) -> Changes {
+    ) -> PageChanges {
         let gone = changed.iter().filter(|row| row.page == Page::NONE).count();
         let (pages, all) = (hosts.len(), hosts.len() + gone);
-        let mut changes = Changes {
+        let mut changes = PageChanges {
             is_changed: PageSet::new(all, |page| page.index() >= pages),
             was_copy: PageSet::new(all, |page| page.index() < pages && is_copy.contains(page)),
             hosts: hosts.to_vec(),

@@ -6,23 +6,23 @@ use std::collections::BTreeMap;
 use super::allowance::Allowance;
 use super::packed_rows::{RowPacker, each_row, first_row};
 use crate::pairs::counts::OverlapCounts;
-use crate::pairs::overlap_work::Pages;
+use crate::pairs::overlap_work::OverlapPages;
 use crate::shuffle::packed::PackedRow;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{FPrint, HostId, Number, Page};
-use webtwin_core::overlap::filter::{Verdict, judge, judge_too_many};
-use webtwin_core::overlap::prune::{PageSet, SharedChunks};
-use webtwin_core::overlap::rows::{Row, Shares, sort_bucket};
-use webtwin_core::overlap::runs::{Runs, pairs_of, record};
+use webtwin_core::overlap::filter::{ChunkVerdict, judge, judge_too_many};
+use webtwin_core::overlap::prune::{PageSet, SharedChunkCounts};
+use webtwin_core::overlap::rows::{FPrintRow, KeyShares, sort_bucket};
+use webtwin_core::overlap::runs::{RecordRuns, pairs_of, record};
 use webtwin_engine::Net;
-use webtwin_job::Overlap;
+use webtwin_job::OverlapSettings;
 use webtwin_spill::{MemoryPool, PARTITION_BYTES, Partitions, RunLog};
 
 /// Step 1, one pass: partitions the rows of this pass by fingerprint into `2^bits` buckets at the
 /// owners of the fingerprints.
-pub(crate) fn laid_down<R: Row>(
+pub(crate) fn partitioned<R: FPrintRow>(
     net: &mut Net<'_>,
-    shares: Shares,
+    shares: KeyShares,
     bits: u32,
     pass: u64,
     mut source: impl FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bool>,
@@ -69,8 +69,8 @@ pub(crate) fn laid_down<R: Row>(
 
 /// Output of grouping.
 pub(crate) struct RunBuilder {
-    pub(crate) tape: RunLog<u32>,
-    pub(crate) shared: SharedChunks,
+    pub(crate) run_log: RunLog<u32>,
+    pub(crate) shared: SharedChunkCounts,
     /// Number of counting chunks of each page, if the counts are needed.
     pub(crate) chunks: Vec<u32>,
     pub(crate) counts: OverlapCounts,
@@ -79,12 +79,12 @@ pub(crate) struct RunBuilder {
 /// Reduces the memory of the table so that `bytes` bytes are free for a bucket. Only bytes beyond
 /// those that are planned for every bucket are taken from the table. `rows` is the number of rows
 /// of the bucket.
-fn make_room_for<R: Row>(
+fn reserve_memory_for<R: FPrintRow>(
     table: &mut Partitions<R>,
     rows: u64,
     bytes: u64,
     allowance: &Allowance,
-    settings: &Overlap,
+    settings: &OverlapSettings,
 ) -> Result<()> {
     let beyond = bytes.saturating_sub(FORESEEN);
     if beyond == 0 || allowance.buckets == u64::MAX {
@@ -123,25 +123,25 @@ enum Frequent {
 
 /// Reads the rows of a bucket into `rows`. If the bucket does not fit in memory, its most frequent
 /// chunks are separated and returned; the bucket is then read three times.
-fn take<R: Row>(
+fn take<R: FPrintRow>(
     table: &mut Partitions<R>,
     bucket: usize,
     rows: &mut Vec<R>,
-    room: &mut Vec<R>,
-    pages: &Pages<'_>,
+    buffer: &mut Vec<R>,
+    pages: &OverlapPages<'_>,
     allowance: &Allowance,
-    settings: &Overlap,
+    settings: &OverlapSettings,
 ) -> Result<Vec<Frequent>> {
     // The rows, twice; and their pages with hosts.
     let row_bytes = 2 * size_of::<R>() as u64 + A_PAGE_OF_CHUNK;
     let all = table.rows_of(bucket);
     if (all * row_bytes).saturating_sub(FORESEEN) <= allowance.buckets {
-        make_room_for(table, all, all * row_bytes, allowance, settings)?;
+        reserve_memory_for(table, all, all * row_bytes, allowance, settings)?;
         table.take(bucket, rows)?;
         return Ok(Vec::new());
     }
     // A frequent chunk is kept as pages or counts, which take less memory than rows.
-    let mut frequent = frequent_keys(table, bucket, room)?;
+    let mut frequent = frequent_keys(table, bucket, buffer)?;
     let few: u64 = all - frequent.values().sum::<u64>();
     let are_too_many = |count: u64| settings.max_documents > 0 && count > u64::from(settings.max_documents);
     let hosts = match settings.template_pages {
@@ -153,7 +153,7 @@ fn take<R: Row>(
         false => count * A_PAGE_OF_CHUNK,
     };
     let bytes = few * row_bytes + frequent.values().map(bytes).sum::<u64>();
-    make_room_for(table, all, bytes, allowance, settings)?;
+    reserve_memory_for(table, all, bytes, allowance, settings)?;
     let alone = |&count: &u64| match are_too_many(count) {
         true => Frequent::TooMany(0, vec![0; hosts]),
         false => Frequent::Pages(Vec::with_capacity(count as usize)),
@@ -161,7 +161,7 @@ fn take<R: Row>(
     let mut found: Vec<Frequent> = frequent.values().map(alone).collect();
     frequent.values_mut().zip(0..).for_each(|(place, at)| *place = at);
     rows.clear();
-    table.each_piece(bucket, room, |some| {
+    table.each_piece(bucket, buffer, |some| {
         for row in some {
             match frequent.get(&row.key()).map(|&at| &mut found[at as usize]) {
                 None => rows.push(*row),
@@ -182,9 +182,13 @@ fn take<R: Row>(
 /// Returns the keys of a bucket that occur in more than one row in [`FREQUENT`], and perhaps some
 /// others, with their exact numbers of rows. A pass with the counters of Misra and Gries (1982)
 /// finds candidates, and a second pass counts them.
-fn frequent_keys<R: Row>(table: &Partitions<R>, bucket: usize, room: &mut Vec<R>) -> Result<BTreeMap<u64, u64>> {
+fn frequent_keys<R: FPrintRow>(
+    table: &Partitions<R>,
+    bucket: usize,
+    buffer: &mut Vec<R>,
+) -> Result<BTreeMap<u64, u64>> {
     let mut counters: BTreeMap<u64, u64> = BTreeMap::new();
-    table.each_piece(bucket, room, |some| {
+    table.each_piece(bucket, buffer, |some| {
         for row in some {
             if let Some(counter) = counters.get_mut(&row.key()) {
                 *counter += 1;
@@ -199,7 +203,7 @@ fn frequent_keys<R: Row>(table: &Partitions<R>, bucket: usize, room: &mut Vec<R>
         }
     })?;
     counters.values_mut().for_each(|counter| *counter = 0);
-    table.each_piece(bucket, room, |some| {
+    table.each_piece(bucket, buffer, |some| {
         for row in some {
             if let Some(counter) = counters.get_mut(&row.key()) {
                 *counter += 1;
@@ -215,17 +219,17 @@ impl RunBuilder {
     fn add(
         &mut self,
         docs: &mut Vec<Page>,
-        pages: &Pages<'_>,
-        settings: &Overlap,
+        pages: &OverlapPages<'_>,
+        settings: &OverlapSettings,
         scratch: &mut Vec<HostId>,
     ) -> Result<()> {
         let all = docs.len();
         let verdict = judge(docs, pages.hosts, settings, scratch);
-        if verdict == Verdict::Counts {
+        if verdict == ChunkVerdict::Counts {
             pages.copies.leave_out(docs);
         }
         self.counts.add_chunk(verdict, all, docs.len());
-        if verdict != Verdict::Counts {
+        if verdict != ChunkVerdict::Counts {
             return Ok(());
         }
         if !self.chunks.is_empty() {
@@ -233,26 +237,26 @@ impl RunBuilder {
         }
         if docs.len() > 1 {
             self.shared.count(docs);
-            self.tape.push(record(docs))?;
+            self.run_log.push(record(docs))?;
         }
         Ok(())
     }
 }
 
 /// Step 2, one pass: sorts the buckets, and writes the counting chunks as runs.
-pub(crate) fn group<R: Row>(
+pub(crate) fn group<R: FPrintRow>(
     net: &Net<'_>,
     table: &mut Partitions<R>,
-    shares: Shares,
-    pages: &Pages<'_>,
-    settings: &Overlap,
+    shares: KeyShares,
+    pages: &OverlapPages<'_>,
+    settings: &OverlapSettings,
     allowance: &Allowance,
     into: &mut RunBuilder,
 ) -> Result<()> {
-    let (mut rows, mut room, mut docs, mut scratch) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut rows, mut buffer, mut docs, mut scratch) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for bucket in 0..table.count() {
         net.check()?;
-        for frequent in take(table, bucket, &mut rows, &mut room, pages, allowance, settings)? {
+        for frequent in take(table, bucket, &mut rows, &mut buffer, pages, allowance, settings)? {
             match frequent {
                 Frequent::Pages(mut docs) => {
                     docs.sort_unstable();
@@ -263,7 +267,7 @@ pub(crate) fn group<R: Row>(
                 }
             }
         }
-        sort_bucket(&mut rows, &mut room, shares);
+        sort_bucket(&mut rows, &mut buffer, shares);
         for run in rows.chunk_by(|x, y| x.key() == y.key()) {
             // A chunk on a single page is neither boilerplate nor frequent, and produces no pair.
             // Most chunks are like this.
@@ -275,7 +279,7 @@ pub(crate) fn group<R: Row>(
                 continue;
             }
             docs.clear();
-            docs.extend(run.iter().map(Row::doc));
+            docs.extend(run.iter().map(FPrintRow::doc));
             into.add(&mut docs, pages, settings, &mut scratch)?;
         }
     }
@@ -283,8 +287,8 @@ pub(crate) fn group<R: Row>(
 }
 
 /// Pruned run log, with the number of its rows and of the pairs that they produce.
-pub(crate) struct Pruned {
-    pub(crate) tape: RunLog<u32>,
+pub(crate) struct PrunedRuns {
+    pub(crate) run_log: RunLog<u32>,
     pub(crate) rows: u64,
     pub(crate) pairs: u64,
     /// Number of pages of the most frequent chunk.
@@ -296,16 +300,16 @@ pub(crate) struct Pruned {
 pub(crate) fn pruned(
     from: &mut RunLog<u32>,
     core: &PageSet,
-    shared: &mut SharedChunks,
+    shared: &mut SharedChunkCounts,
     pool: &MemoryPool,
-) -> Result<Pruned> {
+) -> Result<PrunedRuns> {
     shared.clear();
-    let mut into = Pruned { tape: RunLog::new(pool), rows: 0, pairs: 0, longest: 0 };
+    let mut into = PrunedRuns { run_log: RunLog::new(pool), rows: 0, pairs: 0, longest: 0 };
     let (mut words, mut docs) = (Vec::new(), Vec::new());
     for block in 0..from.blocks() {
         from.read(block, &mut words)?;
         from.forget(block);
-        for run in Runs(&words) {
+        for run in RecordRuns(&words) {
             docs.clear();
             docs.extend(run.iter().filter(|&&doc| core.contains(doc)));
             if docs.len() > 1 {
@@ -313,10 +317,10 @@ pub(crate) fn pruned(
                 into.rows += docs.len() as u64;
                 into.pairs += pairs_of(&docs);
                 into.longest = into.longest.max(docs.len() as u64);
-                into.tape.push(record(&docs))?;
+                into.run_log.push(record(&docs))?;
             }
         }
     }
-    into.tape.finish()?;
+    into.run_log.finish()?;
     Ok(into)
 }

@@ -7,7 +7,7 @@ use super::minhash_pairs::MinhashCounts;
 use super::signatures::SignatureCounts;
 use super::simhash_pairs::SimhashCounts;
 use super::views::ViewCounts;
-use webtwin_core::overlap::filter::Verdict;
+use webtwin_core::overlap::filter::ChunkVerdict;
 
 /// Counters of the steps that lead to similar pairs, by similarity measure.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -54,17 +54,17 @@ pub struct OverlapCounts {
 
 impl OverlapCounts {
     /// Counts a chunk on the given number of pages, of which `centres` are not exact copies.
-    pub fn add_chunk(&mut self, verdict: Verdict, pages: usize, centres: usize) {
+    pub fn add_chunk(&mut self, verdict: ChunkVerdict, pages: usize, centres: usize) {
         let (pages, centres) = (pages as u64, centres as u64);
         self.tuples += pages;
         self.chunks += 1;
         match verdict {
-            Verdict::Counts => self.emitted += centres * centres.saturating_sub(1) / 2,
-            Verdict::Template => {
+            ChunkVerdict::Counts => self.emitted += centres * centres.saturating_sub(1) / 2,
+            ChunkVerdict::Template => {
                 self.template_chunks += 1;
                 self.template_tuples += pages;
             }
-            Verdict::Frequent => {
+            ChunkVerdict::Frequent => {
                 self.frequent_chunks += 1;
                 self.frequent_tuples += pages;
             }

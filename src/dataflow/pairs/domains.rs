@@ -11,7 +11,7 @@ use bytemuck::{Pod, Zeroable};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::reading::captures::Crawl;
-use crate::shuffle::page_counts::{Count, pages_by_sum};
+use crate::shuffle::page_counts::{CounterValue, pages_by_sum};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Number, Page};
 use webtwin_core::overlap::prune::PageSet;
@@ -24,7 +24,7 @@ use webtwin_pages::public_suffix::domain_of;
 #[repr(C)]
 struct Sites([u32; 2]);
 
-impl Count for Sites {
+impl CounterValue for Sites {
     fn plus(self, Sites([before, after]): Sites) -> Sites {
         Sites([self.0[0].max(before), self.0[1].max(after)])
     }

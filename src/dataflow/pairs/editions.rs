@@ -11,12 +11,12 @@
 use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
-use crate::pairs::apart::{Divided, divide};
-use crate::pairs::kinds::Pairs;
+use crate::pairs::apart::{SeparationRule, divide};
+use crate::pairs::kinds::PairsByKind;
 use crate::reading::worker_pages::NOT_KEPT;
-use crate::run::Run;
+use crate::run::WorkerRun;
 use crate::shuffle::components::components;
-use crate::web::Web;
+use crate::web::WorkerWeb;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, Page};
 
@@ -45,18 +45,18 @@ impl EditionCounts {
 ///
 /// # Errors
 /// Returns any error of the disk, on which pairs may be, and an error if the run has ended.
-pub(crate) fn part(run: &mut Run<'_, '_>, web: &Web, pairs: &mut Pairs) -> Result<EditionCounts> {
+pub(crate) fn part(run: &mut WorkerRun<'_, '_>, web: &WorkerWeb, pairs: &mut PairsByKind) -> Result<EditionCounts> {
     if !web.links.name_editions {
         return Ok(EditionCounts::default());
     }
-    let (net, shelf, crawl) = (&mut *run.net, &*run.shelf, &web.crawl);
+    let (net, local_pages, crawl) = (&mut *run.net, &*run.local_pages, &web.crawl);
     let pages = crawl.directory.len();
     let edges = pairs.rows().map_ok(|(_, pair)| (pair.a, pair.b));
     let labels = components::<Page, ClusterId>(net, "clusters with editions", pages, edges)?;
     let (mut named, mut joined) = (0, Vec::new());
     let all = crawl.directory.by_doc_id()?;
-    for &(slot, url) in &shelf.editions {
-        let page = shelf.pages[slot as usize];
+    for &(slot, url) in &local_pages.editions {
+        let page = local_pages.pages[slot as usize];
         let Some(other) = all.page(url).filter(|&other| page != NOT_KEPT && other != page) else { continue };
         named += 1;
         if labels[page] == labels[other] {
@@ -72,6 +72,6 @@ pub(crate) fn part(run: &mut Run<'_, '_>, web: &Web, pairs: &mut Pairs) -> Resul
         all.dedup();
         all
     })?;
-    let [_, similar, within_sites] = divide(net, &labels, &joined, pairs, Divided::ButCopies)?;
+    let [_, similar, within_sites] = divide(net, &labels, &joined, pairs, SeparationRule::ButCopies)?;
     Ok(EditionCounts { named, refused: similar + within_sites, refused_similar: similar })
 }

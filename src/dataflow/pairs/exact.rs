@@ -15,7 +15,7 @@ use webtwin_base::ids::{FPrint, Page};
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_core::overlap::{FPrintDocId, SimilarPair};
 use webtwin_engine::Net;
-use webtwin_spill::Column;
+use webtwin_spill::SpillColumn;
 
 /// Finds the centres among about `count` pages, which are given with the fingerprints of their
 /// texts. Returns (centre, copy) for every other copy, ascending.
@@ -32,7 +32,7 @@ pub fn fold(
     net: &mut Net<'_>,
     texts: impl Iterator<Item = Result<(FPrint, Page)>>,
     count: u64,
-) -> Result<Column<SimilarPair>> {
+) -> Result<SpillColumn<SimilarPair>> {
     let rows = texts.filter_ok(|text| text.0 != 0).map_ok(|(fprint, page)| FPrintDocId::new(fprint, page));
     let mut shares = HashPartitions::new(net, "FPrint-DocID-Exact", count, rows, FPrintDocId::fprint)?;
     let (mut pairs, mut some) = (Vec::new(), Vec::new());
@@ -45,14 +45,14 @@ pub fn fold(
         }
     }
     pairs.sort_unstable();
-    Column::of(pairs, &net.memory)
+    SpillColumn::of(pairs, &net.memory)
 }
 
 /// Returns the copies of the given (centre, copy) pairs.
 ///
 /// # Errors
 /// Returns any error of the disk, on which pairs may be.
-pub(super) fn copies_of(exact_pairs: &Column<SimilarPair>) -> Result<Vec<Page>> {
+pub(super) fn copies_of(exact_pairs: &SpillColumn<SimilarPair>) -> Result<Vec<Page>> {
     exact_pairs.rows().map(|pair| Ok(pair?.b)).collect()
 }
 
@@ -61,6 +61,6 @@ pub(super) fn copies_of(exact_pairs: &Column<SimilarPair>) -> Result<Vec<Page>> 
 ///
 /// # Errors
 /// Returns any error of the disk, on which pairs may be, and an error if the run has ended.
-pub fn copies(net: &mut Net<'_>, exact_pairs: &Column<SimilarPair>, pages: usize) -> Result<Arc<PageSet>> {
+pub fn copies(net: &mut Net<'_>, exact_pairs: &SpillColumn<SimilarPair>, pages: usize) -> Result<Arc<PageSet>> {
     page_set(net, "copies", copies_of(exact_pairs)?, pages)
 }

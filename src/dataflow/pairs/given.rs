@@ -18,14 +18,14 @@ use super::exact::fold;
 use super::guards::keep_mutual_best;
 use crate::reading::captures::Crawl;
 use crate::reading::foreign_rows::{ForeignRow, RowCounts};
-use crate::shuffle::directory::ByDocId;
-use crate::shuffle::stretches::Stretches;
+use crate::shuffle::directory::DocIdIndex;
+use crate::shuffle::page_ranges::PageRanges;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, FPrint, Page};
 use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::{Net, Owners};
 use webtwin_job::Guard;
-use webtwin_spill::Column;
+use webtwin_spill::SpillColumn;
 
 /// Value of a pair that is given without a value: that of equal pages, as a resemblance in
 /// millionths.
@@ -63,7 +63,7 @@ pub struct GivenCounts {
 }
 
 /// Returns the pair of two pages of this crawl. Otherwise counts the reason and returns `None`.
-fn known_pair(counts: &mut RowCounts, row: ForeignRow<GivenPair>, all: &ByDocId<'_>) -> Option<SimilarPair> {
+fn known_pair(counts: &mut RowCounts, row: ForeignRow<GivenPair>, all: &DocIdIndex<'_>) -> Option<SimilarPair> {
     let GivenPair { a, b, value } = counts.understood(row)?;
     if a == b {
         counts.self_pairs += 1;
@@ -76,7 +76,7 @@ fn known_pair(counts: &mut RowCounts, row: ForeignRow<GivenPair>, all: &ByDocId<
 
 /// Returns a page of this crawl with its label. Otherwise counts the row as unknown or malformed
 /// and returns `None`.
-fn labelled(counts: &mut RowCounts, row: ForeignRow<GivenLabel>, all: &ByDocId<'_>) -> Option<(FPrint, Page)> {
+fn labelled(counts: &mut RowCounts, row: ForeignRow<GivenLabel>, all: &DocIdIndex<'_>) -> Option<(FPrint, Page)> {
     let GivenLabel { label, page } = counts.understood(row)?;
     let page = all.page(page);
     counts.unknown += u64::from(page.is_none());
@@ -99,7 +99,7 @@ pub fn similar_pairs(
     guard: Guard,
     about: u64,
     rows: impl Iterator<Item = Result<GivenPair>>,
-) -> Result<(Column<SimilarPair>, GivenCounts)> {
+) -> Result<(SpillColumn<SimilarPair>, GivenCounts)> {
     of_rows(net, crawl, guard, about, rows.map_ok(Ok), std::iter::empty())
 }
 
@@ -112,14 +112,14 @@ pub(super) fn of_rows(
     about: u64,
     pairs: impl Iterator<Item = Result<ForeignRow<GivenPair>>>,
     labels: impl Iterator<Item = Result<ForeignRow<GivenLabel>>>,
-) -> Result<(Column<SimilarPair>, GivenCounts)> {
+) -> Result<(SpillColumn<SimilarPair>, GivenCounts)> {
     let (directory, mut counts) = (&crawl.directory, RowCounts::default());
     let all = directory.by_doc_id()?;
     let labels = labels.filter_map_ok(|row| labelled(&mut counts, row, &all));
     let stars = fold(net, labels, about)?;
     let stars = stars.rows().map_ok(|pair| SimilarPair { value: ALIKE, ..pair });
     let rows = pairs.filter_map_ok(|row| known_pair(&mut counts, row, &all)).chain(stars);
-    let mut owned = Stretches::new(net, crawl.pages.len(), about, 1);
+    let mut owned = PageRanges::new(net, crawl.pages.len(), about, 1);
     net.exchange_into(
         "given pairs",
         rows,
@@ -142,7 +142,7 @@ pub(super) fn of_rows(
     if guard != Guard::None {
         let mut list = pairs.take()?;
         keep_mutual_best(net, &mut list, &directory.hosts, &**directory, |pair| (pair.value, 1))?;
-        pairs = Column::of(list, &net.memory)?;
+        pairs = SpillColumn::of(list, &net.memory)?;
     }
     let rows = counts.of_all(net)?;
     let [similar, guarded] = net.all_sum("given pairs", [similar, similar - pairs.len() as u64])?;

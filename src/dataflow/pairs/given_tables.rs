@@ -8,7 +8,7 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::given::{ALIKE, GivenCounts, GivenLabel, GivenPair, of_rows};
-use super::kinds::Kind;
+use super::kinds::PairKind;
 use crate::reading::captures::Crawl;
 use crate::reading::foreign_rows::OwnParts;
 use webtwin_base::error::{Error, Result};
@@ -19,7 +19,7 @@ use webtwin_job::Job;
 use webtwin_pages::foreign_table::ForeignTable;
 use webtwin_pages::url::CanonicalUrl;
 use webtwin_results::foreign;
-use webtwin_spill::Column;
+use webtwin_spill::SpillColumn;
 
 /// Accepted names of the columns of a pair. A table has one column of each kind.
 const A: &[&str] = &["a", "url_a", "doc_id_a"];
@@ -38,7 +38,7 @@ const LABEL: &[&str] = &["label", "cluster"];
 /// # Errors
 /// Returns [`Error::Input`] for a table that is missing, is damaged, or has neither pairs nor
 /// labels. Returns any error of the disk, and an error if the run has ended.
-pub fn similar_pairs(net: &mut Net<'_>, crawl: &Crawl, job: &Job) -> Result<(Column<SimilarPair>, GivenCounts)> {
+pub fn similar_pairs(net: &mut Net<'_>, crawl: &Crawl, job: &Job) -> Result<(SpillColumn<SimilarPair>, GivenCounts)> {
     let limits = &job.input.limits;
     let tables = net.once_per_process(|| foreign::tables(&job.pairs.from, "pairs", limits))?;
     let tables = tables.as_ref().as_ref().map_err(Error::clone)?;
@@ -72,7 +72,7 @@ fn has_pairs(table: &ForeignTable) -> Result<bool> {
 
 fn pair([a, b, value, measure]: [Option<String>; 4]) -> Option<GivenPair> {
     let value = value.map_or(Some(ALIKE), |value| number(&value))?;
-    let kind = Kind::ALL.into_iter().find(|kind| measure.as_deref() == Some(kind.as_str()));
+    let kind = PairKind::ALL.into_iter().find(|kind| measure.as_deref() == Some(kind.as_str()));
     let value = kind.map_or(value, |kind| kind.strength(value));
     Some(GivenPair { a: page(&a?)?, b: page(&b?)?, value })
 }

@@ -5,22 +5,22 @@ use std::sync::Arc;
 
 use itertools::Itertools;
 
-use crate::clusters::links::Links;
+use crate::clusters::links::WorkerLinks;
 use crate::reading::captures::Crawl;
 use crate::shuffle::components::components;
-use crate::shuffle::hash_partitions::{Alike, two_alike};
+use crate::shuffle::hash_partitions::{CommonPartitions, two_alike};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Page};
 use webtwin_core::clusters::union_find::sizes;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_core::overlap::centre::{decide, keep_best};
 use webtwin_core::overlap::count_pairs::{pair_key, smaller};
-use webtwin_core::overlap::guard::{Match, best_on_each_host};
-use webtwin_core::overlap::neighbours::{Linked, keep_apart};
+use webtwin_core::overlap::guard::{GuardedMatch, best_on_each_host};
+use webtwin_core::overlap::neighbours::{LinkSample, keep_apart};
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::{Net, Owners};
 use webtwin_job::Guard;
-use webtwin_spill::{Column, partition_bits};
+use webtwin_spill::{SpillColumn, partition_bits};
 
 /// Bytes for each page that a process takes for the components of similar pages.
 pub(super) const GUARD_A_PAGE: u64 = 12;
@@ -32,9 +32,9 @@ pub(crate) struct Context<'a> {
     pub crawl: &'a Crawl,
     /// This worker's pairs that already join clusters, at any worker: (centre, copy) pairs, and
     /// pairs kept earlier.
-    pub joined: &'a [&'a Column<SimilarPair>],
+    pub joined: &'a [&'a SpillColumn<SimilarPair>],
     /// Links from this worker's pages.
-    pub links: &'a Links,
+    pub links: &'a WorkerLinks,
 }
 
 /// Keeps the pairs that may join clusters, ascending on each worker. Returns the number of refused
@@ -140,9 +140,15 @@ pub(crate) fn keep_mutual_best(
 ) -> Result<()> {
     let rows = pairs.iter().flat_map(|pair| {
         let (shared, larger) = resemblance(pair);
-        [(pair.a, pair.b), (pair.b, pair.a)].map(|(from, to)| Match { from, host: hosts[to], to, shared, larger })
+        [(pair.a, pair.b), (pair.b, pair.a)].map(|(from, to)| GuardedMatch {
+            from,
+            host: hosts[to],
+            to,
+            shared,
+            larger,
+        })
     });
-    let mut matches = net.exchange("matches", rows, |row: &Match| owners.owner(row.from))?;
+    let mut matches = net.exchange("matches", rows, |row: &GuardedMatch| owners.owner(row.from))?;
 
     let mut best = Vec::new();
     best_on_each_host(
@@ -195,14 +201,14 @@ fn part_neighbours(
     let mut links_of = links.reader();
     let pages = with_others.map(|page| {
         let of_page = links_of.of(page)?.iter().copied();
-        Ok(Linked::new(page, of_page.filter(|&target| hosts[target] == hosts[page])))
+        Ok(LinkSample::new(page, of_page.filter(|&target| hosts[target] == hosts[page])))
     });
     let bits = partition_bits::<[u32; 4]>(count as u64);
     let rows = asked.map(Ok).chain(rows().map_ok(of_kind(1)));
     let rows = (rows, |row: &[u32; 4]| component(Page(row[0])));
-    let pages = (pages, |row: &Linked| component(row.page));
+    let pages = (pages, |row: &LinkSample| component(row.page));
     let (mut all_rows, mut all_linked) =
-        two_alike(net, "pairs and pages with links", Alike { bits, kinds: 2 }, rows, pages)?;
+        two_alike(net, "pairs and pages with links", CommonPartitions { bits, kinds: 2 }, rows, pages)?;
 
     let (mut rows, mut linked, mut by_kind) = (Vec::new(), Vec::new(), [const { Vec::new() }; 2]);
     for share in 0..all_rows.count() {

@@ -8,7 +8,7 @@
 //! Takes 8 bytes for each component of each distinct child of a worker's pages, 24 for each
 //! component of each page, and 4 for each link.
 
-use crate::clusters::links::Links;
+use crate::clusters::links::WorkerLinks;
 use crate::shuffle::directory::Directory;
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
@@ -45,7 +45,7 @@ pub fn hyperlink_map(
     directory: &Directory,
     rp: &[u64],
     signed: &[bool],
-    links: &Links,
+    links: &WorkerLinks,
     settings: &VectorRecipe,
 ) -> Result<Vec<u64>> {
     let dims = settings.dims as usize;

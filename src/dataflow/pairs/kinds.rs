@@ -3,11 +3,11 @@
 use webtwin_base::error::Result;
 use webtwin_core::clusters::weakest_links::EXACT;
 use webtwin_core::overlap::SimilarPair;
-use webtwin_spill::Column;
+use webtwin_spill::SpillColumn;
 
 /// Kind of evidence for a pair, in the order of the values of the column `pairs.measure`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum PairKind {
     /// Matching pages of mirrored collections.
     Context,
     /// One page declares the other as canonical.
@@ -30,41 +30,41 @@ pub enum Kind {
     Views,
 }
 
-impl Kind {
+impl PairKind {
     /// All kinds, ascending.
-    pub const ALL: [Kind; 10] = [
-        Kind::Context,
-        Kind::Declared,
-        Kind::Exact,
-        Kind::Given,
-        Kind::Hamming,
-        Kind::Minhash,
-        Kind::Overlap,
-        Kind::Placeholder,
-        Kind::Signatures,
-        Kind::Views,
+    pub const ALL: [PairKind; 10] = [
+        PairKind::Context,
+        PairKind::Declared,
+        PairKind::Exact,
+        PairKind::Given,
+        PairKind::Hamming,
+        PairKind::Minhash,
+        PairKind::Overlap,
+        PairKind::Placeholder,
+        PairKind::Signatures,
+        PairKind::Views,
     ];
 
     /// Returns the value in the column `pairs.measure`.
     pub fn as_str(self) -> &'static str {
         match self {
-            Kind::Context => "context",
-            Kind::Declared => "declared",
-            Kind::Exact => "exact",
-            Kind::Given => "given",
-            Kind::Hamming => "hamming",
-            Kind::Minhash => "minhash",
-            Kind::Overlap => "overlap",
-            Kind::Placeholder => "placeholder",
-            Kind::Signatures => "signatures",
-            Kind::Views => "views",
+            PairKind::Context => "context",
+            PairKind::Declared => "declared",
+            PairKind::Exact => "exact",
+            PairKind::Given => "given",
+            PairKind::Hamming => "hamming",
+            PairKind::Minhash => "minhash",
+            PairKind::Overlap => "overlap",
+            PairKind::Placeholder => "placeholder",
+            PairKind::Signatures => "signatures",
+            PairKind::Views => "views",
         }
     }
 
     /// True if pairs of this kind join URLs of one site that show the same page, as opposed to
     /// pages that several sites have.
     pub fn is_within_site(self) -> bool {
-        matches!(self, Kind::Declared | Kind::Placeholder | Kind::Views)
+        matches!(self, PairKind::Declared | PairKind::Placeholder | PairKind::Views)
     }
 
     /// Returns the strength of a pair with this value, which is higher for more similar pages.
@@ -72,53 +72,58 @@ impl Kind {
     /// the weakest.
     pub fn strength(self, value: u32) -> u32 {
         match self {
-            Kind::Context => 0,
-            Kind::Exact => EXACT,
-            Kind::Hamming => 64u32.saturating_sub(value),
-            Kind::Signatures => 1_000_000_000u32.saturating_sub(value),
-            Kind::Declared | Kind::Given | Kind::Minhash | Kind::Overlap | Kind::Placeholder | Kind::Views => value,
+            PairKind::Context => 0,
+            PairKind::Exact => EXACT,
+            PairKind::Hamming => 64u32.saturating_sub(value),
+            PairKind::Signatures => 1_000_000_000u32.saturating_sub(value),
+            PairKind::Declared
+            | PairKind::Given
+            | PairKind::Minhash
+            | PairKind::Overlap
+            | PairKind::Placeholder
+            | PairKind::Views => value,
         }
     }
 }
 
 /// Pairs of each kind at this worker.
 #[derive(Debug, Default)]
-pub struct Pairs([Column<SimilarPair>; Kind::ALL.len()]);
+pub struct PairsByKind([SpillColumn<SimilarPair>; PairKind::ALL.len()]);
 
-impl Pairs {
+impl PairsByKind {
     /// Returns the pairs of a kind.
-    pub fn of(&self, kind: Kind) -> &Column<SimilarPair> {
+    pub fn of(&self, kind: PairKind) -> &SpillColumn<SimilarPair> {
         &self.0[kind as usize]
     }
 
     /// Returns the pairs of a kind, mutable.
-    pub fn of_mut(&mut self, kind: Kind) -> &mut Column<SimilarPair> {
+    pub fn of_mut(&mut self, kind: PairKind) -> &mut SpillColumn<SimilarPair> {
         &mut self.0[kind as usize]
     }
 
     /// Replaces the pairs of a kind.
-    pub fn put(&mut self, kind: Kind, pairs: Column<SimilarPair>) {
+    pub fn put(&mut self, kind: PairKind, pairs: SpillColumn<SimilarPair>) {
         self.0[kind as usize] = pairs;
     }
 
     /// Removes and returns the pairs of a kind.
-    pub fn take(&mut self, kind: Kind) -> Column<SimilarPair> {
+    pub fn take(&mut self, kind: PairKind) -> SpillColumn<SimilarPair> {
         std::mem::take(&mut self.0[kind as usize])
     }
 
     /// Returns the pairs of every kind.
-    pub fn all(&self) -> Vec<&Column<SimilarPair>> {
+    pub fn all(&self) -> Vec<&SpillColumn<SimilarPair>> {
         self.0.iter().collect()
     }
 
     /// Returns the pairs of every kind except those [within a site](Kind::is_within_site).
-    pub fn between_sites(&self) -> Vec<&Column<SimilarPair>> {
-        Kind::ALL.into_iter().filter(|kind| !kind.is_within_site()).map(|kind| self.of(kind)).collect()
+    pub fn between_sites(&self) -> Vec<&SpillColumn<SimilarPair>> {
+        PairKind::ALL.into_iter().filter(|kind| !kind.is_within_site()).map(|kind| self.of(kind)).collect()
     }
 
     /// Returns the number of pairs of all kinds.
     pub fn len(&self) -> usize {
-        self.0.iter().map(Column::len).sum()
+        self.0.iter().map(SpillColumn::len).sum()
     }
 
     /// True if there are no pairs.
@@ -127,8 +132,8 @@ impl Pairs {
     }
 
     /// Returns every pair with its kind.
-    pub fn rows(&self) -> impl Iterator<Item = Result<(Kind, SimilarPair)>> + '_ {
-        Kind::ALL.into_iter().flat_map(|kind| self.of(kind).rows().map(move |pair| Ok((kind, pair?))))
+    pub fn rows(&self) -> impl Iterator<Item = Result<(PairKind, SimilarPair)>> + '_ {
+        PairKind::ALL.into_iter().flat_map(|kind| self.of(kind).rows().map(move |pair| Ok((kind, pair?))))
     }
 
     /// Returns every pair with its [strength](Kind::strength).
@@ -143,10 +148,10 @@ impl Pairs {
     /// Returns any error of the disk, on which pairs may be.
     pub fn retain(&mut self, keep: impl Fn(&SimilarPair) -> bool) -> Result<[u64; 3]> {
         let mut gone = [0; 3];
-        for kind in Kind::ALL {
+        for kind in PairKind::ALL {
             let before = self.of(kind).len();
             self.of_mut(kind).retain_mut(|pair| keep(pair))?;
-            let place = if kind == Kind::Exact { 0 } else { 1 + usize::from(kind.is_within_site()) };
+            let place = if kind == PairKind::Exact { 0 } else { 1 + usize::from(kind.is_within_site()) };
             gone[place] += (before - self.of(kind).len()) as u64;
         }
         Ok(gone)
@@ -159,7 +164,7 @@ mod tests {
 
     #[test]
     fn kinds_are_in_the_order_of_their_words() {
-        assert!(Kind::ALL.is_sorted_by_key(|kind| kind.as_str()));
-        assert!(Kind::ALL.iter().enumerate().all(|(place, &kind)| kind as usize == place));
+        assert!(PairKind::ALL.is_sorted_by_key(|kind| kind.as_str()));
+        assert!(PairKind::ALL.iter().enumerate().all(|(place, &kind)| kind as usize == place));
     }
 }

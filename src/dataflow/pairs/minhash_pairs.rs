@@ -24,7 +24,7 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
-use crate::clusters::links::Links;
+use crate::clusters::links::WorkerLinks;
 use crate::memory_estimate::MemoryEstimate;
 use crate::pairs::exact::copies;
 use crate::pairs::guards::{Context, GUARD_A_PAGE, keep};
@@ -34,14 +34,14 @@ use crate::reading::worker_pages::WorkerPages;
 use crate::shuffle::memory::{self, at_rest, of_largest_process, too_little};
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
-use webtwin_core::minhash::bands::Bands;
+use webtwin_core::minhash::bands::BandLayout;
 use webtwin_core::minhash::pairs::{left_out, pairs};
 use webtwin_core::minhash::resemblance::Threshold;
 use webtwin_core::minhash::signature::Permutations;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::{HashOwners, Net, Owners};
 use webtwin_job::{Job, Minhash};
-use webtwin_spill::{BLOCK_BYTES, Column, Partitions, partition_bits};
+use webtwin_spill::{BLOCK_BYTES, Partitions, SpillColumn, partition_bits};
 
 /// Maximum bytes of sets that a worker fetches in a round.
 const ROUND_BYTES: u64 = 64 << 20;
@@ -129,9 +129,9 @@ struct Held<'a> {
 }
 
 impl Held<'_> {
-    fn set<'r>(&'r self, page: Page, room: &'r mut Vec<u32>) -> Result<&'r [u32]> {
+    fn set<'r>(&'r self, page: Page, scratch: &'r mut Vec<u32>) -> Result<&'r [u32]> {
         let at = self.slots.partition_point(|(other, _)| *other < page);
-        self.sets.get(self.slots[at].1 as usize, room)
+        self.sets.get(self.slots[at].1 as usize, scratch)
     }
 }
 
@@ -164,25 +164,26 @@ impl Fetched {
 /// any error of the disk.
 pub fn similar_pairs(
     net: &mut Net<'_>,
-    shelf: &WorkerPages,
+    local_pages: &WorkerPages,
     crawl: &Crawl,
-    exact_pairs: &Column<SimilarPair>,
-    links: &Links,
+    exact_pairs: &SpillColumn<SimilarPair>,
+    links: &WorkerLinks,
     job: &Job,
 ) -> Result<(Vec<SimilarPair>, MinhashCounts)> {
     let (pages, settings) = (crawl.directory.len(), &job.minhash);
-    let sets = shelf.sets.as_ref().expect("reading kept the sets that this measure compares");
+    let sets = local_pages.sets.as_ref().expect("reading kept the sets that this measure compares");
     let is_copy = copies(net, exact_pairs, pages)?;
-    let compared = shelf.kept().filter(|&(slot, page)| sets.size(slot) > 0 && !is_copy.contains(page));
+    let compared = local_pages.kept().filter(|&(slot, page)| sets.size(slot) > 0 && !is_copy.contains(page));
     let mut slots: Vec<(Page, u32)> = compared.map(|(slot, page)| (page, slot as u32)).collect();
     slots.sort_unstable();
     let held = Held { sets, slots };
     let [compared] = net.all_sum("pages compared", [held.slots.len() as u64])?;
 
     let keys_bytes = keys_bytes(compared, settings) / net.peers() as u64;
-    let held_bytes = of_largest_process(net, MemoryEstimate::with(shelf, &crawl.pages, Some(links)).shelf_bytes())?
-        + at_rest(net.workers_per_process())
-        + A_PAGE * pages as u64;
+    let held_bytes =
+        of_largest_process(net, MemoryEstimate::with(local_pages, &crawl.pages, Some(links)).local_pages_bytes())?
+            + at_rest(net.workers_per_process())
+            + A_PAGE * pages as u64;
     let allowed = job.effort.memory_bytes;
     let least = held_bytes + least_bytes(keys_bytes) * net.workers_per_process() as u64;
     if allowed > 0 && least > allowed {
@@ -218,8 +219,8 @@ pub fn similar_pairs(
     similar.sort_unstable();
     let [candidates, left_out, found] =
         net.all_sum("pairs by shingles", [candidates, left_out, similar.len() as u64])?;
-    let held = MemoryEstimate::with(shelf, &crawl.pages, Some(links));
-    memory::agree(net, held.shelf_bytes(), memory::for_each_page(net, GUARD_A_PAGE, pages), &job.effort)?;
+    let held = MemoryEstimate::with(local_pages, &crawl.pages, Some(links));
+    memory::agree(net, held.local_pages_bytes(), memory::for_each_page(net, GUARD_A_PAGE, pages), &job.effort)?;
     let context = Context { crawl, joined: &[exact_pairs], links };
     // The values are resemblances already, so the divisor is 1.
     let guarded = keep(net, settings.guard, &mut similar, &*directory, &context, |_, _| 1, 0)?;
@@ -228,7 +229,7 @@ pub fn similar_pairs(
 
 /// Returns the bytes of the keys of `pages` pages.
 pub fn keys_bytes(pages: u64, settings: &Minhash) -> u64 {
-    pages * u64::from(Bands::of(settings).bands) * size_of::<KeyRow>() as u64
+    pages * u64::from(BandLayout::of(settings).bands) * size_of::<KeyRow>() as u64
 }
 
 /// Returns the minimum bytes of a process with the content `held`, of a crawl of `all_pages` pages,
@@ -242,7 +243,10 @@ pub fn least_of_process(
 ) -> (u64, u64) {
     let keys_bytes = keys_bytes(all_pages, settings) / processes as u64;
     let of_worker = least_bytes(keys_bytes / workers as u64);
-    (at_rest(workers) + held.least_shelf_bytes(workers) + A_PAGE * all_pages + of_worker * workers as u64, keys_bytes)
+    (
+        at_rest(workers) + held.min_local_pages_bytes(workers) + A_PAGE * all_pages + of_worker * workers as u64,
+        keys_bytes,
+    )
 }
 
 /// Returns the bytes to request if at least `least` bytes are needed. A margin is added because the
@@ -284,14 +288,14 @@ fn keys(
     settings: &Minhash,
     mut buckets: Partitions<KeyRow>,
 ) -> Result<Partitions<KeyRow>> {
-    let bands = Bands::of(settings);
+    let bands = BandLayout::of(settings);
     let permutations = Permutations::new(bands.permutations());
     let at_once = ((1 << 15) / bands.bands as usize).max(1);
-    let (mut left, mut room, mut signature) = (held.slots.chunks(at_once), Vec::new(), Vec::new());
+    let (mut left, mut scratch, mut signature) = (held.slots.chunks(at_once), Vec::new(), Vec::new());
     let source = |send: &mut dyn FnMut(KeyRow)| {
         let Some(slots) = left.next() else { return Ok(false) };
         for &(page, slot) in slots {
-            permutations.signature(held.sets.get(slot as usize, &mut room)?, &mut signature);
+            permutations.signature(held.sets.get(slot as usize, &mut scratch)?, &mut signature);
             let row = |key: u64| KeyRow { key_high: (key >> 32) as u32, key_low: key as u32, page };
             bands.keys(&signature).map(row).for_each(&mut *send);
         }
@@ -357,7 +361,7 @@ fn compare(
 ) -> Result<(Vec<SimilarPair>, u64)> {
     let threshold = Threshold::new(settings.threshold);
     let (mut similar, mut compared) = (Vec::new(), 0);
-    let (mut all, mut room, mut other_room) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut all, mut scratch, mut other_scratch) = (Vec::new(), Vec::new(), Vec::new());
     for bucket in 0..candidates.count() {
         candidates.take(bucket, &mut all)?;
         all.sort_unstable();
@@ -371,10 +375,10 @@ fn compare(
             let (these, later) = rest.split_at(count);
             for of_page in these.chunk_by(|x, y| x[0] == y[0]) {
                 let a = of_page[0][0];
-                let set = held.set(a, &mut room)?;
+                let set = held.set(a, &mut scratch)?;
                 for &[_, b] in of_page {
                     let other = match holders.workers[b] as usize == net.index() {
-                        true => held.set(b, &mut other_room)?,
+                        true => held.set(b, &mut other_scratch)?,
                         false => fetched.set(b),
                     };
                     let value = threshold.reached_millionths(set, other);
@@ -424,12 +428,12 @@ fn fetch(net: &mut Net<'_>, held: &Held<'_>, holders: &Holders, wanted: BTreeSet
     let mut fetched = Fetched { pages, shingles: vec![0; end] };
     // Number of shingles of each set that have arrived.
     let mut arrived = vec![0; fetched.pages.len()];
-    let (mut left, mut room) = (asked.iter(), Vec::new());
+    let (mut left, mut scratch) = (asked.iter(), Vec::new());
     let source = |send: &mut dyn FnMut(Piece)| {
         let mut sent = 0;
         while sent < 1 << 12 {
             let Some(&Request { page, to }) = left.next() else { return Ok(false) };
-            for some in held.set(page, &mut room)?.chunks(14) {
+            for some in held.set(page, &mut scratch)?.chunks(14) {
                 let mut shingles = [0; 14];
                 shingles[..some.len()].copy_from_slice(some);
                 send(Piece { to, page, shingles });

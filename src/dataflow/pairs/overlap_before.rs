@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::pairs::counts::OverlapCounts;
 use crate::reading::capture::codec;
 use crate::reading::captures::{Crawl, host_key};
-use crate::reading::item_record::PageRecord;
+use crate::reading::item_record::SavedPage;
 use crate::reading::resume::Resume;
 use crate::reading::worker_pages::WorkerPages;
 use webtwin_base::error::Result;
@@ -21,26 +21,26 @@ use webtwin_core::overlap::SimilarPair;
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::{Net, Owners};
 use webtwin_job::{Job, PAIRING};
-use webtwin_storage::records::Shares;
+use webtwin_storage::records::SavedShares;
 
 /// Callback that receives the rows of one page after another.
-pub type HandOn<'a> = &'a mut dyn FnMut(&[FPrint]);
+pub type RowForwarder<'a> = &'a mut dyn FnMut(&[FPrint]);
 
 /// Results of the previous run.
-pub struct Before<'a> {
+pub struct PriorRun<'a> {
     /// Shares that the workers of the previous run wrote; this run writes its own there, too.
-    pub shares: &'a dyn Shares,
+    pub shares: &'a dyn SavedShares,
     /// Passes on the rows of pages that the previous run had and that are not among the local pages
     /// of this run. Each worker receives a part of them.
-    pub each_page: &'a dyn Fn(HandOn<'_>),
+    pub each_page: &'a dyn Fn(RowForwarder<'_>),
     /// Callback that receives a description of the outcome, for display.
-    pub tell: &'a dyn Fn(String),
+    pub notify: &'a dyn Fn(String),
     /// Maximum fraction of pages, rows or pairs that may have changed. Beyond it all pairs are
     /// found from scratch.
     pub max_change: f64,
 }
 
-impl Before<'_> {
+impl PriorRun<'_> {
     /// True if the changed fraction exceeds the maximum.
     pub(super) fn is_beyond(&self, changed: u64, all: u64) -> bool {
         changed as f64 > self.max_change * all as f64
@@ -52,7 +52,7 @@ impl Before<'_> {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, bytemuck::Pod, bytemuck::Zeroable,
 )]
 #[repr(C)]
-pub(super) struct PageBefore {
+pub(super) struct PriorPage {
     pub doc_id: DocId,
     /// Digest of the rows of the page.
     pub rows: u64,
@@ -71,13 +71,13 @@ pub(super) const COPY: u32 = u32::MAX;
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Share {
     pub counts: OverlapCounts,
-    pub pages: Vec<PageBefore>,
+    pub pages: Vec<PriorPage>,
     /// Similar pairs, with the page numbers of that run.
     pub pairs: Vec<SimilarPair>,
 }
 
 /// Digests of the chunks of pages.
-pub(crate) struct Digests {
+pub(crate) struct PageDigests {
     /// Digests by slot of this worker's local pages.
     pub(super) of_slots: Vec<u64>,
     /// Digests of the pages that this worker owns, ascending by page.
@@ -96,28 +96,30 @@ pub(super) fn step(job: &Job) -> String {
     format!("overlap-{:016x}", xxh3_64(&settings))
 }
 
-impl Digests {
+impl PageDigests {
     /// Computes the digests of all pages. Takes one exchange.
     ///
     /// # Errors
     /// Returns any error of the disk, on which chunks may be, and an error if the run has ended.
-    pub(crate) fn new(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl) -> Result<Digests> {
-        let mut fprints = shelf.fprints.reader();
-        let of_slots =
-            (0..shelf.fprints.slots()).map(|slot| Ok(digest(fprints.get(slot)?))).collect::<Result<Vec<u64>>>()?;
-        let rows = shelf.kept().map(|(slot, page)| [page.0, of_slots[slot] as u32, (of_slots[slot] >> 32) as u32]);
+    pub(crate) fn new(net: &mut Net<'_>, local_pages: &WorkerPages, crawl: &Crawl) -> Result<PageDigests> {
+        let mut fprints = local_pages.fprints.reader();
+        let of_slots = (0..local_pages.fprints.slots())
+            .map(|slot| Ok(digest(fprints.get(slot)?)))
+            .collect::<Result<Vec<u64>>>()?;
+        let rows =
+            local_pages.kept().map(|(slot, page)| [page.0, of_slots[slot] as u32, (of_slots[slot] >> 32) as u32]);
         let mut owned = net.exchange("digests of pages", rows, |row| crawl.directory.owner(Page(row[0])))?;
         owned.sort_unstable();
         let of_pages = owned.into_iter().map(|[_, low, high]| u64::from(high) << 32 | u64::from(low)).collect();
-        Ok(Digests { of_slots, of_pages })
+        Ok(PageDigests { of_slots, of_pages })
     }
 }
 
 /// Results of a worker that are left for the next run.
-pub(crate) struct Leaving<'a> {
+pub(crate) struct NextRunShares<'a> {
     /// Pages of the worker. Their digests are in the next field.
     pub crawl: &'a Crawl,
-    pub digests: &'a Digests,
+    pub digests: &'a PageDigests,
     /// Pages that are exact copies of other pages.
     pub is_copy: &'a PageSet,
     /// Number of counting chunks of every page, if chunks are counted.
@@ -133,14 +135,14 @@ pub(crate) struct Leaving<'a> {
 /// Returns [`webtwin_base::error::Error::Storage`], which is also reported at the end of the run.
 pub(crate) fn leave(
     net: &Net<'_>,
-    shares: &dyn Shares,
+    shares: &dyn SavedShares,
     job: &Job,
-    &Leaving { crawl, digests, is_copy, chunks, pairs, counts }: &Leaving<'_>,
+    &NextRunShares { crawl, digests, is_copy, chunks, pairs, counts }: &NextRunShares<'_>,
 ) -> Result<()> {
     let mut rows = digests.of_pages.iter();
     let pages = crawl.pages.map(|row| {
         let chunks = chunks.get(row.page.index()).copied().unwrap_or(0);
-        PageBefore {
+        PriorPage {
             doc_id: row.doc_id,
             rows: *rows.next().expect("a digest for each page"),
             host: host_key(row.url()),
@@ -155,7 +157,7 @@ pub(crate) fn leave(
 
 /// Reads the shares of the previous run that are assigned to this worker, and merges them. Returns
 /// `None` if one is damaged.
-pub(super) fn read(net: &Net<'_>, shares: &dyn Shares, job: &Job) -> Option<Share> {
+pub(super) fn read(net: &Net<'_>, shares: &dyn SavedShares, job: &Job) -> Option<Share> {
     let step = step(job);
     let mut all = Share { counts: OverlapCounts::default(), pages: Vec::new(), pairs: Vec::new() };
     for worker in (net.index()..shares.count(&step)).step_by(net.peers()) {
@@ -174,8 +176,8 @@ pub(crate) fn each_left_page(
     memory_is_bounded: bool,
     index: usize,
     workers: usize,
-    hand_on: HandOn<'_>,
+    forward: RowForwarder<'_>,
 ) {
     let known = resume.known_pages(memory_is_bounded);
-    known.parts().skip(index).step_by(workers).filter_map(PageRecord::decode).for_each(|page| hand_on(page.fprints()));
+    known.parts().skip(index).step_by(workers).filter_map(SavedPage::decode).for_each(|page| forward(page.fprints()));
 }

@@ -21,19 +21,19 @@ use std::time::Instant;
 
 use super::allowance::Allowance;
 use crate::pairs::candidates::{PageStripes, by_pair, heavy_buckets, sample_heavy_share};
-use crate::pairs::chunk_runs::{Pruned, RunBuilder, group, laid_down, pruned};
+use crate::pairs::chunk_runs::{PrunedRuns, RunBuilder, group, partitioned, pruned};
 use crate::pairs::counts::OverlapCounts;
-use crate::pairs::overlap_work::{OverlapWork, Pages};
+use crate::pairs::overlap_work::{OverlapPages, OverlapWork};
 use crate::pairs::pair_buckets::PairCounter;
 use crate::shuffle::page_counts::{pages_by_sum, sum};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{FPrint, Page};
-use webtwin_core::overlap::planner::{self, Load, MOST_PASS_BITS, Method, least_disk_bytes, pass_bits};
-use webtwin_core::overlap::prune::{self, SharedChunks};
-use webtwin_core::overlap::rows::{Row, Shares};
+use webtwin_core::overlap::planner::{self, CountingMethod, Load, MOST_PASS_BITS, least_disk_bytes, pass_bits};
+use webtwin_core::overlap::prune::{self, SharedChunkCounts};
+use webtwin_core::overlap::rows::{FPrintRow, KeyShares};
 use webtwin_core::overlap::{SimilarPair, is_pairwise_similar};
 use webtwin_engine::{Net, Owners};
-use webtwin_job::{Guard, Overlap};
+use webtwin_job::{Guard, OverlapSettings};
 use webtwin_spill::{Partitions, RunLog, partition_bits};
 
 /// Maximum number of pruning rounds. Later rounds are not expected to remove much.
@@ -63,7 +63,7 @@ impl Owners<Page> for AllPairs {
 }
 
 /// Returns true if the number of counting chunks is needed for every page.
-pub fn with_chunks(settings: &Overlap) -> bool {
+pub fn with_chunks(settings: &OverlapSettings) -> bool {
     settings.min_resemblance > 0.0 || settings.guard != Guard::None
 }
 
@@ -87,13 +87,13 @@ pub fn with_chunks(settings: &Overlap) -> bool {
 /// Sends, partitions, sorts and scans each row once. Sends, partitions and counts each pair that
 /// remains after pruning. If the disk cannot store all rows or all pairs at the same time, the
 /// sources or the runs are read once for each pass.
-pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bool>>(
+pub fn similar_pairs<R: FPrintRow, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bool>>(
     net: &mut Net<'_>,
     rows: u64,
     mut sources: impl FnMut() -> S,
-    pages: &Pages<'_>,
-    settings: &Overlap,
-    method: Option<Method>,
+    pages: &OverlapPages<'_>,
+    settings: &OverlapSettings,
+    method: Option<CountingMethod>,
     mut found: impl FnMut(SimilarPair),
 ) -> Result<AllPairs> {
     let with_chunks = with_chunks(settings);
@@ -107,24 +107,24 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
     let mut clock = Clock(Instant::now());
 
     let bits = partition_bits::<u8>(row_bytes >> allowance.pass_bits);
-    let shares = Shares::new(net.peers(), bits).in_passes(allowance.pass_bits);
+    let shares = KeyShares::new(net.peers(), bits).in_passes(allowance.pass_bits);
     let mut runs = RunBuilder {
-        tape: RunLog::new(&allowance.for_tape()),
-        shared: SharedChunks::new(pages.count),
+        run_log: RunLog::new(&allowance.for_run_log()),
+        shared: SharedChunkCounts::new(pages.count),
         chunks: vec![0; if with_chunks { pages.count } else { 0 }],
         counts: OverlapCounts::default(),
     };
     for pass in 0..1 << allowance.pass_bits {
-        let mut table: Partitions<R> = laid_down(net, shares, bits, pass, sources(), &allowance)?;
+        let mut table: Partitions<R> = partitioned(net, shares, bits, pass, sources(), &allowance)?;
         clock.stage(&mut work, "exchange rows");
         group(net, &mut table, shares, pages, settings, &allowance, &mut runs)?;
         work.spilled_bytes += table.spilled_bytes();
         drop(table);
         clock.stage(&mut work, "sort rows");
     }
-    runs.tape.finish()?;
+    runs.run_log.finish()?;
 
-    let RunBuilder { mut tape, mut shared, chunks, counts } = runs;
+    let RunBuilder { mut run_log, mut shared, chunks, counts } = runs;
     work.counts = counts;
     let chunks = sum(net, "chunks a page", &chunks)?;
     let chunks_of = |page: Page| if with_chunks { chunks[page] } else { 0 };
@@ -133,9 +133,10 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
         let may_be_similar = |page, shared| prune::may_be_similar(shared, chunks_of(page), settings);
         let core = pages_by_sum(net, "shared chunks a page", shared.finish(), may_be_similar)?;
         work.rounds += 1;
-        let Pruned { tape: next, rows, pairs, longest } = pruned(&mut tape, &core, &mut shared, &allowance.for_tape())?;
-        work.spilled_bytes += tape.spilled_bytes();
-        tape = next;
+        let PrunedRuns { run_log: next, rows, pairs, longest } =
+            pruned(&mut run_log, &core, &mut shared, &allowance.for_run_log())?;
+        work.spilled_bytes += run_log.spilled_bytes();
+        run_log = next;
         (work.core_rows, work.core_pairs, work.core_pages) = (rows, pairs, core.count());
         let (all, longest) = net.all_reduce("rows left", (rows, longest), |x, y| (x.0 + y.0, x.1.max(y.1)))?;
         work.longest = longest;
@@ -151,14 +152,15 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
 
     // Pairs may use half of the memory that the run log does not need. The other half is for
     // similar pairs, which are emitted while the buckets are still in memory.
-    let spare = allowance.tape.saturating_sub(tape.held_bytes()) / 2;
+    let spare = allowance.run_log.saturating_sub(run_log.held_bytes()) / 2;
     let allowance = allowance.with_more(spare);
     // The run log stays on disk while pairs are spilled, so its bytes are not available for them.
-    let of_tape = tape.spilled_bytes() * net.workers_per_process() as u64;
-    let disk_bytes = disk_bytes.saturating_sub(of_tape);
+    let of_run_log = run_log.spilled_bytes() * net.workers_per_process() as u64;
+    let disk_bytes = disk_bytes.saturating_sub(of_run_log);
     let mut load = load(net, work.core_pairs, settings, &allowance, disk_bytes)?;
     if method.is_none() && planner::pilot_decides(&load) {
-        load.heavy_thousandths = sample_heavy_share(net, &tape, planner::pilot_rate(load.pairs), settings.min_shared)?;
+        load.heavy_thousandths =
+            sample_heavy_share(net, &run_log, planner::pilot_rate(load.pairs), settings.min_shared)?;
     }
     let asked = method;
     let (method, why) = match asked {
@@ -169,25 +171,25 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
     let (bytes, in_memory) = (load.bytes(method), load.memory_bytes());
     let pass_bits = match pass_bits(bytes, in_memory, load.disk_bytes) {
         Some(bits) => bits,
-        None if asked.is_none() && method == Method::SortBased => {
+        None if asked.is_none() && method == CountingMethod::SortBased => {
             let (pairs, longest) = (load.pairs, work.longest);
             let what = format!(
                 "{pairs} pairs of pages, of a chunk on {longest} pages among others (overlap.max_documents leaves such chunks out)"
             );
             let of_pairs = least_disk_bytes(bytes, in_memory).div_ceil(net.processes() as u64);
-            return Err(pool.too_much_to_spill(&what, of_tape + of_pairs));
+            return Err(pool.too_much_to_spill(&what, of_run_log + of_pairs));
         }
         None => MOST_PASS_BITS,
     };
     let heavy = match method {
-        Method::SortBased => None,
-        Method::CoarseCount(layout) => Some(heavy_buckets(net, &tape, layout, settings.min_shared)?),
+        CountingMethod::SortBased => None,
+        CountingMethod::CoarseCount(layout) => Some(heavy_buckets(net, &run_log, layout, settings.min_shared)?),
     };
     clock.stage(&mut work, "coarse count");
 
     let stripes = PageStripes::new(pages.count, net.peers(), &load, pass_bits);
-    work.spilled_bytes += tape.spilled_bytes();
-    let mut tape = Some((tape, heavy));
+    work.spilled_bytes += run_log.spilled_bytes();
+    let mut run_log = Some((run_log, heavy));
     let mut similar = 0;
     let judge = |a, b, value| {
         if !with_chunks || is_pairwise_similar(value, chunks[a], chunks[b], settings) {
@@ -199,11 +201,11 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
     let mut passes = stripes.passes(1 << pass_bits).peekable();
     while let Some(of_pass) = passes.next() {
         // The run log is freed before the last pass is counted, because no later pass reads it.
-        let (runs, heavy) = tape.as_ref().expect("it is there until the last pass");
-        counter.give_back();
+        let (runs, heavy) = run_log.as_ref().expect("it is there until the last pass");
+        counter.release();
         let mut pairs = by_pair(net, runs, heavy.as_deref(), stripes, of_pass.clone(), &allowance, &mut work)?;
         if passes.peek().is_none() {
-            tape = None;
+            run_log = None;
         }
         clock.stage(&mut work, "emit pairs");
         for (number, of_worker) in of_pass.enumerate() {
@@ -232,7 +234,13 @@ impl Clock {
     }
 }
 
-fn load(net: &mut Net<'_>, pairs: u64, settings: &Overlap, allowance: &Allowance, disk_bytes: u64) -> Result<Load> {
+fn load(
+    net: &mut Net<'_>,
+    pairs: u64,
+    settings: &OverlapSettings,
+    allowance: &Allowance,
+    disk_bytes: u64,
+) -> Result<Load> {
     // The minimum over all workers, so that they make the same choice.
     let mine = (pairs, allowance.buckets, disk_bytes);
     let (pairs, worker_bytes, disk_bytes) =

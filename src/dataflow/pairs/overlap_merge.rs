@@ -25,9 +25,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::pairs::candidates::PageStripes;
-use crate::pairs::changes::{Changed, Changes};
+use crate::pairs::changes::{ChangedPage, PageChanges};
 use crate::pairs::counts::OverlapCounts;
-use crate::pairs::overlap_before::{self, Before, COPY, Digests, PageBefore, digest};
+use crate::pairs::overlap_before::{self, COPY, PageDigests, PriorPage, PriorRun, digest};
 use crate::pairs::overlap_join::{AllPairs, with_chunks};
 use crate::pairs::overlap_work::OverlapWork;
 use crate::pairs::postings::{AskedChunks, postings};
@@ -37,27 +37,27 @@ use crate::shuffle::page_counts::sum;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{FPrint, HostId, Number, Page};
 use webtwin_core::overlap::count_pairs::{self, count, pair_key, smaller};
-use webtwin_core::overlap::filter::{Verdict, judge};
+use webtwin_core::overlap::filter::{ChunkVerdict, judge};
 use webtwin_core::overlap::prune::PageSet;
-use webtwin_core::overlap::rows::{Row, Row64};
-use webtwin_core::overlap::runs::{Runs, record};
+use webtwin_core::overlap::rows::{FPrintRow, Row64};
+use webtwin_core::overlap::runs::{RecordRuns, record};
 use webtwin_core::overlap::{SimilarPair, is_pairwise_similar};
 use webtwin_engine::{Net, Owners};
-use webtwin_job::{Job, Overlap};
+use webtwin_job::{Job, OverlapSettings};
 
 /// Input of the update.
-pub(crate) struct Given<'a> {
-    pub before: &'a Before<'a>,
+pub(crate) struct MergeInput<'a> {
+    pub before: &'a PriorRun<'a>,
     pub job: &'a Job,
-    pub shelf: &'a WorkerPages,
+    pub local_pages: &'a WorkerPages,
     pub crawl: &'a Crawl,
     /// Pages that are exact copies of other pages.
     pub is_copy: &'a PageSet,
-    pub digests: &'a Digests,
+    pub digests: &'a PageDigests,
 }
 
 /// Outcome of the update, the same on all workers.
-pub(crate) enum Outcome {
+pub(crate) enum MergeOutcome {
     /// The pairs, and the number of pages that were recounted.
     Merged(Box<AllPairs>, u64),
     /// Reason for which there is no result; `None` if there are no results of a previous run.
@@ -74,17 +74,21 @@ pub(crate) enum Outcome {
 /// # Memory
 /// Takes 60 bytes for each page of the previous run in each process, and 24 for each row of the
 /// chunks that are inspected, of which there are at most as many as there are rows.
-pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl FnMut(SimilarPair)) -> Result<Outcome> {
-    let &Given { before, job, shelf, crawl, is_copy, .. } = given;
+pub(crate) fn similar_pairs(
+    net: &mut Net<'_>,
+    given: &MergeInput<'_>,
+    found: impl FnMut(SimilarPair),
+) -> Result<MergeOutcome> {
+    let &MergeInput { before, job, local_pages, crawl, is_copy, .. } = given;
     let settings = &job.overlap;
     let is_there = before.shares.count(&overlap_before::step(job)) > 0;
     let mine = if is_there { overlap_before::read(net, before.shares, job) } else { None };
-    let told = (is_there, mine.as_ref().map(|share| share.counts.clone()));
-    let told = net.all_gather("what was found before", told)?;
-    let all: Option<Vec<&OverlapCounts>> = told.iter().map(|worker| worker.1.as_ref()).collect();
+    let message = (is_there, mine.as_ref().map(|share| share.counts.clone()));
+    let message = net.all_gather("what was found before", message)?;
+    let all: Option<Vec<&OverlapCounts>> = message.iter().map(|worker| worker.1.as_ref()).collect();
     let (Some(share), Some(all)) = (mine, all) else {
-        let is_damaged = told.iter().all(|worker| worker.0);
-        return Ok(Outcome::None(is_damaged.then_some("what the state has of them is damaged")));
+        let is_damaged = message.iter().all(|worker| worker.0);
+        return Ok(MergeOutcome::None(is_damaged.then_some("what the state has of them is damaged")));
     };
     let counts_before = all.into_iter().fold(OverlapCounts::default(), |sum, counts| sum + counts);
 
@@ -94,82 +98,85 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
     // Page numbers are doubled below, to distinguish previous rows from current ones, and must fit
     // in 32 bits.
     if before.is_beyond(changed.len() as u64, pages as u64) || 2 * (pages + changed.len()) > u32::MAX as usize {
-        return Ok(Outcome::None(Some("too many pages have changed")));
+        return Ok(MergeOutcome::None(Some("too many pages have changed")));
     }
     let hosts = hosts_of_gone(net, crawl, &changed)?;
-    let changes = net.once_per_process(|| Changes::new(&changed, &crawl.directory.hosts, is_copy, &hosts))?;
-    let slots = shelf.kept().filter(|&(_, page)| changes.is_changed.contains(page)).map(|row| row.0);
-    let rows_now = slots.map(|slot| shelf.fprints.size(slot) as u64).sum();
+    let changes = net.once_per_process(|| PageChanges::new(&changed, &crawl.directory.hosts, is_copy, &hosts))?;
+    let slots = local_pages.kept().filter(|&(_, page)| changes.is_changed.contains(page)).map(|row| row.0);
+    let rows_now = slots.map(|slot| local_pages.fprints.size(slot) as u64).sum();
     let [rows_now] = net.all_sum("rows of changed pages", [rows_now])?;
     // The previous rows are estimated to be as many for each page as the current ones, because
     // finding them first would cost more than the estimate saves.
     let expected = rows_now + rows_now * changes.wanted.len() as u64 / changed.len().max(1) as u64;
     if before.is_beyond(expected, counts_before.tuples) {
-        return Ok(Outcome::None(Some("too much of what pages say has changed")));
+        return Ok(MergeOutcome::None(Some("too much of what pages say has changed")));
     }
     drop(changed);
     let Some(rows_before) = rows_before(net, given, &changes.wanted)? else {
-        return Ok(Outcome::None(Some("a page that has changed cannot be found as it was")));
+        return Ok(MergeOutcome::None(Some("a page that has changed cannot be found as it was")));
     };
 
-    let mut fprints = shelf.fprints.reader();
+    let mut fprints = local_pages.fprints.reader();
     let mut touched: Vec<FPrint> = Vec::new();
-    for (slot, _) in shelf.kept().filter(|&(_, page)| changes.is_changed.contains(page)) {
+    for (slot, _) in local_pages.kept().filter(|&(_, page)| changes.is_changed.contains(page)) {
         touched.extend(fprints.get(slot)?);
     }
     touched.extend(rows_before.values().flatten());
     let touched = net.broadcast("chunks on changed pages", touched)?;
     if before.is_beyond(touched.len() as u64, counts_before.tuples) {
-        return Ok(Outcome::None(Some("too much of what pages say has changed")));
+        return Ok(MergeOutcome::None(Some("too much of what pages say has changed")));
     }
-    let on_changed = AskedChunks::new(net, shelf, &changes, settings, &touched)?;
+    let on_changed = AskedChunks::new(net, local_pages, &changes, settings, &touched)?;
     drop(touched);
     let is_asked = |page, fprint| changes.is_changed.contains(page) || on_changed.contains(fprint);
-    let first = postings(net, shelf, is_asked, &changes, &rows_before)?;
+    let first = postings(net, local_pages, is_asked, &changes, &rows_before)?;
     drop(rows_before);
-    let (come, gone, mut anew) = judge_twice(&first, &changes, is_copy, settings, &on_changed);
-    anew.sort_unstable();
-    anew.dedup();
-    let anew = net.broadcast("pages that count other chunks", anew)?;
-    let is_anew = net.once_per_process(|| {
-        let mut is_anew = PageSet::new(pages, |page| changes.is_changed.contains(page) && !is_copy.contains(page));
-        anew.iter().for_each(|&page| is_anew.insert(page));
-        is_anew
+    let (come, gone, mut recounted) = judge_twice(&first, &changes, is_copy, settings, &on_changed);
+    recounted.sort_unstable();
+    recounted.dedup();
+    let recounted = net.broadcast("pages that count other chunks", recounted)?;
+    let is_recounted = net.once_per_process(|| {
+        let mut is_recounted = PageSet::new(pages, |page| changes.is_changed.contains(page) && !is_copy.contains(page));
+        recounted.iter().for_each(|&page| is_recounted.insert(page));
+        is_recounted
     })?;
     // Further limits follow as soon as a number is known, so that an update that does not pay is
     // abandoned early.
-    if before.is_beyond(is_anew.count(), pages as u64) {
-        return Ok(Outcome::None(Some("too many pages count other chunks")));
+    if before.is_beyond(is_recounted.count(), pages as u64) {
+        return Ok(MergeOutcome::None(Some("too many pages count other chunks")));
     }
 
-    let (mut fprints, mut more) = (shelf.fprints.reader(), Vec::new());
-    for (slot, _) in shelf.kept().filter(|&(_, page)| is_anew.contains(page) && !changes.is_changed.contains(page)) {
+    let (mut fprints, mut more) = (local_pages.fprints.reader(), Vec::new());
+    for (slot, _) in
+        local_pages.kept().filter(|&(_, page)| is_recounted.contains(page) && !changes.is_changed.contains(page))
+    {
         more.extend(fprints.get(slot)?.iter().filter(|&&fprint| !on_changed.covers(fprint)));
     }
     let more = net.broadcast("other chunks on these", more)?;
-    let others = AskedChunks::new(net, shelf, &changes, settings, &more)?;
+    let others = AskedChunks::new(net, local_pages, &changes, settings, &more)?;
     let is_asked = |_, fprint| others.contains(fprint) && !on_changed.covers(fprint);
-    let second = postings(net, shelf, is_asked, &changes, &BTreeMap::new())?;
+    let second = postings(net, local_pages, is_asked, &changes, &BTreeMap::new())?;
 
     let mut chunks = vec![0; if with_chunks(settings) { pages } else { 0 }];
     if !chunks.is_empty() {
-        let same = standing.iter().filter(|row| row.chunks != COPY && !is_anew.contains(row.page));
+        let same = standing.iter().filter(|row| row.chunks != COPY && !is_recounted.contains(row.page));
         same.filter(|row| !is_copy.contains(row.page)).for_each(|row| chunks[row.page] = row.chunks);
     }
-    let runs =
-        [first, second].map(|rows| runs_of(&rows, &changes, is_copy, &is_anew, settings, &on_changed, &mut chunks));
-    let made: u64 = runs.iter().flat_map(|runs| Runs(runs)).map(|docs| pairs_with(docs, &is_anew).count() as u64).sum();
+    let runs = [first, second]
+        .map(|rows| runs_of(&rows, &changes, is_copy, &is_recounted, settings, &on_changed, &mut chunks));
+    let made: u64 =
+        runs.iter().flat_map(|runs| RecordRuns(runs)).map(|docs| pairs_with(docs, &is_recounted).count() as u64).sum();
     let [made] = net.all_sum("pairs to count anew", [made])?;
     if before.is_beyond(made, counts_before.emitted) {
-        return Ok(Outcome::None(Some("too many pairs have changed")));
+        return Ok(MergeOutcome::None(Some("too many pairs have changed")));
     }
     let chunks = sum(net, "chunks a page", &chunks)?;
     let stripes = PageStripes::even(pages, net.peers());
-    let stay = |page: Page| !changes.is_changed.contains(page) && !is_anew.contains(page);
+    let stay = |page: Page| !changes.is_changed.contains(page) && !is_recounted.contains(page);
     let mut pairs = taken_over(net, standing.iter().filter(|row| stay(row.page)), share.pairs, &stripes)?;
-    let keys = runs.iter().flat_map(|runs| Runs(runs)).flat_map(|docs| pairs_with(docs, &is_anew));
+    let keys = runs.iter().flat_map(|runs| RecordRuns(runs)).flat_map(|docs| pairs_with(docs, &is_recounted));
     let keys = net.exchange("pairs counted anew", keys, |&key| stripes.owner(smaller(key)))?;
-    count_anew(&keys, pages, settings, &chunks, &mut pairs);
+    recount(&keys, pages, settings, &chunks, &mut pairs);
     pairs.sort_unstable();
 
     let sums = net.all_gather("chunks judged twice", (come, gone))?;
@@ -182,9 +189,9 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
     }
     counts.similar = pairs.len() as u64;
     pairs.into_iter().for_each(found);
-    let why = format!("{} of {pages} pages counted anew", is_anew.count());
+    let why = format!("{} of {pages} pages counted anew", is_recounted.count());
     let work = OverlapWork { counts, why, ..OverlapWork::default() };
-    Ok(Outcome::Merged(Box::new(AllPairs::new(work, chunks, stripes)), is_anew.count()))
+    Ok(MergeOutcome::Merged(Box::new(AllPairs::new(work, chunks, stripes)), is_recounted.count()))
 }
 
 /// Page that both runs have.
@@ -198,13 +205,17 @@ struct Standing {
 
 /// Compares the pages of an owner with those of the previous run. Returns the pages that both runs
 /// have, and the pages that have changed.
-fn compare(net: &mut Net<'_>, given: &Given<'_>, pages: Vec<PageBefore>) -> Result<(Vec<Standing>, Vec<Changed>)> {
-    let &Given { crawl, is_copy, digests, .. } = given;
+fn compare(
+    net: &mut Net<'_>,
+    given: &MergeInput<'_>,
+    pages: Vec<PriorPage>,
+) -> Result<(Vec<Standing>, Vec<ChangedPage>)> {
+    let &MergeInput { crawl, is_copy, digests, .. } = given;
     let mut before = net.exchange("pages before", pages, |page| crawl.directory.owner_of(page.doc_id))?;
     before.sort_unstable();
     let mut before = before.into_iter().peekable();
     let (mut standing, mut changed) = (Vec::new(), Vec::new());
-    let as_before = |was: PageBefore, page| Changed {
+    let as_before = |was: PriorPage, page| ChangedPage {
         rows: was.rows,
         host: was.host,
         page,
@@ -216,7 +227,7 @@ fn compare(net: &mut Net<'_>, given: &Given<'_>, pages: Vec<PageBefore>) -> Resu
         while let Some(gone) = before.next_if(|was| was.doc_id < row.doc_id) {
             changed.push(as_before(gone, Page::NONE));
         }
-        let new = Changed { rows: 0, host: 0, page, was: 0 };
+        let new = ChangedPage { rows: 0, host: 0, page, was: 0 };
         let Some(was) = before.next_if(|was| was.doc_id == row.doc_id) else { return changed.push(new) };
         if was.host != host_key(row.url()) {
             // Another URL with the same doc id has replaced this one.
@@ -232,7 +243,7 @@ fn compare(net: &mut Net<'_>, given: &Given<'_>, pages: Vec<PageBefore>) -> Resu
 }
 
 /// Returns the hosts of this run that also had pages which are gone, by the hashes of their names.
-fn hosts_of_gone(net: &mut Net<'_>, crawl: &Crawl, changed: &[Changed]) -> Result<BTreeMap<u64, HostId>> {
+fn hosts_of_gone(net: &mut Net<'_>, crawl: &Crawl, changed: &[ChangedPage]) -> Result<BTreeMap<u64, HostId>> {
     let gone = changed.iter().filter(|row| row.page == Page::NONE);
     let asked: BTreeSet<u64> = gone.map(|row| row.host).collect();
     if asked.is_empty() {
@@ -252,11 +263,11 @@ fn hosts_of_gone(net: &mut Net<'_>, crawl: &Crawl, changed: &[Changed]) -> Resul
 /// some rows cannot be found.
 fn rows_before(
     net: &mut Net<'_>,
-    given: &Given<'_>,
+    given: &MergeInput<'_>,
     wanted: &[(u64, Page)],
 ) -> Result<Option<BTreeMap<u64, Vec<FPrint>>>> {
     let is_wanted = |rows: u64| wanted.binary_search_by_key(&rows, |row| row.0).is_ok();
-    let (mut fprints, mut mine) = (given.shelf.fprints.reader(), BTreeMap::new());
+    let (mut fprints, mut mine) = (given.local_pages.fprints.reader(), BTreeMap::new());
     for (slot, &rows) in given.digests.of_slots.iter().enumerate() {
         if is_wanted(rows) && !mine.contains_key(&rows) {
             mine.insert(rows, fprints.get(slot)?.to_vec());
@@ -291,13 +302,13 @@ fn rows_before(
 /// there are only the rows of changed pages.
 fn judge_twice(
     rows: &[Row64],
-    changes: &Changes,
+    changes: &PageChanges,
     is_copy: &PageSet,
-    settings: &Overlap,
+    settings: &OverlapSettings,
     asked: &AskedChunks,
 ) -> (OverlapCounts, OverlapCounts, Vec<Page>) {
-    let (mut come, mut gone, mut anew) = (OverlapCounts::default(), OverlapCounts::default(), Vec::new());
-    let (mut come_furniture, mut gone_furniture) = (0, 0);
+    let (mut come, mut gone, mut recounted) = (OverlapCounts::default(), OverlapCounts::default(), Vec::new());
+    let (mut boilerplate_now, mut boilerplate_before) = (0, 0);
     let (mut docs, mut scratch) = (Vec::new(), Vec::new());
     let mut verdict = |docs: &mut Vec<Page>, copies: &PageSet, counts: &mut OverlapCounts| {
         let (pages, verdict) = (docs.len(), judge(docs, &changes.hosts, settings, &mut scratch));
@@ -305,52 +316,52 @@ fn judge_twice(
         if pages > 0 {
             counts.add_chunk(verdict, pages, docs.len());
         }
-        verdict == Verdict::Counts
+        verdict == ChunkVerdict::Counts
     };
     for chunk in rows.chunk_by(|x, y| x.key() == y.key()) {
-        if asked.is_furniture(&chunk[0]) {
+        if asked.is_boilerplate(&chunk[0]) {
             let rows_now = chunk.iter().filter(|row| changes.is_now(row.doc())).count() as u64;
-            come_furniture += rows_now;
-            gone_furniture += chunk.len() as u64 - rows_now;
+            boilerplate_now += rows_now;
+            boilerplate_before += chunk.len() as u64 - rows_now;
             continue;
         }
         docs.clear();
         docs.extend(chunk.iter().filter_map(|row| changes.page_before(row.doc())));
         let did_count = verdict(&mut docs, &changes.was_copy, &mut gone);
         docs.clear();
-        docs.extend(chunk.iter().map(Row::doc).filter(|&page| changes.is_now(page)));
+        docs.extend(chunk.iter().map(FPrintRow::doc).filter(|&page| changes.is_now(page)));
         let counts = verdict(&mut docs, is_copy, &mut come);
         if did_count != counts {
-            let pages = chunk.iter().map(Row::doc).filter(|&page| changes.is_now(page));
-            anew.extend(pages.filter(|&page| !changes.is_changed.contains(page) && !is_copy.contains(page)));
+            let pages = chunk.iter().map(FPrintRow::doc).filter(|&page| changes.is_now(page));
+            recounted.extend(pages.filter(|&page| !changes.is_changed.contains(page) && !is_copy.contains(page)));
         }
     }
-    come.add_template_rows(come_furniture);
-    gone.add_template_rows(gone_furniture);
-    (come, gone, anew)
+    come.add_template_rows(boilerplate_now);
+    gone.add_template_rows(boilerplate_before);
+    (come, gone, recounted)
 }
 
 /// Returns the counting chunks on recounted pages as runs of pages without exact copies. Counts
 /// these chunks for the recounted pages in `chunks`.
 fn runs_of(
     rows: &[Row64],
-    changes: &Changes,
+    changes: &PageChanges,
     is_copy: &PageSet,
-    is_anew: &PageSet,
-    settings: &Overlap,
+    is_recounted: &PageSet,
+    settings: &OverlapSettings,
     asked: &AskedChunks,
     chunks: &mut [u32],
 ) -> Vec<u32> {
     let (mut runs, mut docs, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
-    for chunk in rows.chunk_by(|x, y| x.key() == y.key()).filter(|chunk| !asked.is_furniture(&chunk[0])) {
+    for chunk in rows.chunk_by(|x, y| x.key() == y.key()).filter(|chunk| !asked.is_boilerplate(&chunk[0])) {
         docs.clear();
-        docs.extend(chunk.iter().map(Row::doc).filter(|&page| changes.is_now(page)));
-        if judge(&docs, &changes.hosts, settings, &mut scratch) != Verdict::Counts {
+        docs.extend(chunk.iter().map(FPrintRow::doc).filter(|&page| changes.is_now(page)));
+        if judge(&docs, &changes.hosts, settings, &mut scratch) != ChunkVerdict::Counts {
             continue;
         }
         is_copy.leave_out(&mut docs);
         let mut some = false;
-        for &page in docs.iter().filter(|&&page| is_anew.contains(page)) {
+        for &page in docs.iter().filter(|&&page| is_recounted.contains(page)) {
             some = true;
             if !chunks.is_empty() {
                 chunks[page] += 1;
@@ -364,10 +375,10 @@ fn runs_of(
 }
 
 /// Returns the pairs of a run that have a recounted page, each once.
-fn pairs_with<'a>(docs: &'a [Page], is_anew: &'a PageSet) -> impl Iterator<Item = u64> + 'a {
-    let anew = docs.iter().filter(|&&page| is_anew.contains(page));
-    anew.flat_map(move |&page| {
-        let others = docs.iter().filter(move |&&other| other > page || other < page && !is_anew.contains(other));
+fn pairs_with<'a>(docs: &'a [Page], is_recounted: &'a PageSet) -> impl Iterator<Item = u64> + 'a {
+    let recounted = docs.iter().filter(|&&page| is_recounted.contains(page));
+    recounted.flat_map(move |&page| {
+        let others = docs.iter().filter(move |&&other| other > page || other < page && !is_recounted.contains(other));
         others.map(move |&other| pair_key(page.min(other), page.max(other)))
     })
 }
@@ -396,8 +407,8 @@ fn taken_over<'a>(
 }
 
 /// Appends the similar pairs among the recounted pairs.
-fn count_anew(keys: &[u64], pages: usize, settings: &Overlap, chunks: &[u32], pairs: &mut Vec<SimilarPair>) {
-    let mut scratch = count_pairs::Scratch::default();
+fn recount(keys: &[u64], pages: usize, settings: &OverlapSettings, chunks: &[u32], pairs: &mut Vec<SimilarPair>) {
+    let mut scratch = count_pairs::CountScratch::default();
     count(keys, Page(0), pages, settings.min_shared, &mut scratch, |a, b, value| {
         if chunks.is_empty() || is_pairwise_similar(value, chunks[a], chunks[b], settings) {
             pairs.push(SimilarPair { a, b, value });

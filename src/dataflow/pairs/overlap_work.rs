@@ -5,7 +5,7 @@ use webtwin_base::ids::HostId;
 use webtwin_core::overlap::prune::PageSet;
 
 /// Properties of the pages.
-pub struct Pages<'a> {
+pub struct OverlapPages<'a> {
     /// Number of pages.
     pub count: usize,
     /// Host of each page; empty if no filter needs hosts.

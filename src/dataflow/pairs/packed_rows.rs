@@ -5,7 +5,7 @@
 
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
-use webtwin_core::overlap::rows::Row;
+use webtwin_core::overlap::rows::FPrintRow;
 
 use crate::shuffle::packed::{OpenRow, PackedRow, of_signed, signed};
 
@@ -16,7 +16,7 @@ const MOST: u64 = 14;
 const END: u64 = 15;
 
 /// 4-bit groups of a key.
-const fn key_groups<R: Row>() -> usize {
+const fn key_groups<R: FPrintRow>() -> usize {
     (R::KEY_BITS / 4) as usize
 }
 
@@ -41,7 +41,7 @@ impl RowPacker {
 
     /// Appends a row for a worker, and calls `send` with the packed row that was full before. Rows of one page should come together.
     #[inline]
-    pub(super) fn push<R: Row>(&mut self, to: usize, row: &R, mut send: impl FnMut(PackedRow)) {
+    pub(super) fn push<R: FPrintRow>(&mut self, to: usize, row: &R, mut send: impl FnMut(PackedRow)) {
         let open = &mut self.0[to];
         if open.as_mut().is_some_and(|open| open.push(row)) {
             return;
@@ -61,7 +61,7 @@ impl RowPacker {
 
 impl Open {
     #[inline]
-    fn push<R: Row>(&mut self, row: &R) -> bool {
+    fn push<R: FPrintRow>(&mut self, row: &R) -> bool {
         let groups = key_groups::<R>();
         let (place, chunks) = self.group;
         if row.doc() == self.page && chunks < MOST {
@@ -92,7 +92,7 @@ impl Open {
 ///
 /// # Errors
 /// The first error of `each`.
-pub(super) fn each_row<R: Row>(packed: &PackedRow, mut each: impl FnMut(R) -> Result<()>) -> Result<()> {
+pub(super) fn each_row<R: FPrintRow>(packed: &PackedRow, mut each: impl FnMut(R) -> Result<()>) -> Result<()> {
     let mut page = packed.first;
     let mut numbers = packed.numbers();
     while numbers.has_more() {
@@ -113,7 +113,7 @@ pub(super) fn each_row<R: Row>(packed: &PackedRow, mut each: impl FnMut(R) -> Re
 
 /// The first row of a packed row.
 #[inline]
-pub(super) fn first_row<R: Row>(packed: &PackedRow) -> R {
+pub(super) fn first_row<R: FPrintRow>(packed: &PackedRow) -> R {
     let mut numbers = packed.numbers();
     numbers.fixed(1);
     R::of_key(numbers.fixed(key_groups::<R>()) << (u64::BITS - R::KEY_BITS), Page(packed.first))
@@ -126,7 +126,7 @@ mod tests {
 
     use super::*;
 
-    fn packed_and_back<R: Row + std::fmt::Debug>(given: &[(u64, u32)], peers: usize) {
+    fn packed_and_back<R: FPrintRow + std::fmt::Debug>(given: &[(u64, u32)], peers: usize) {
         let mut rows: Vec<R> = given.iter().map(|&(fprint, page)| R::new(fprint, Page(page))).collect();
         let to = |row: &R| (row.key() >> 50) as usize % peers;
         let (mut packer, mut packed, mut found) = (RowPacker::new(peers), Vec::new(), Vec::new());

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use webtwin_base::error::Result;
 use webtwin_base::ids::{Number, Page};
-use webtwin_core::overlap::count_pairs::{Scratch, count, pair_key, smaller};
+use webtwin_core::overlap::count_pairs::{CountScratch, count, pair_key, smaller};
 use webtwin_spill::{MemoryPool, Partitions};
 
 /// Number of pairs that are always counted as a whole. Their memory is reserved.
@@ -51,9 +51,9 @@ pub(super) struct PairCounter<F> {
     /// Memory pool of the pairs.
     pool: MemoryPool,
     /// Minimum and maximum number of pairs that are counted as a whole, both powers of two.
-    at_once: [u64; 2],
+    together: [u64; 2],
     bucket: Vec<u64>,
-    scratch: Scratch,
+    scratch: CountScratch,
     /// Bytes of parts that were written to disk.
     pub(super) spilled_bytes: u64,
     found: F,
@@ -64,9 +64,9 @@ impl<F: FnMut(Page, Page, u32)> PairCounter<F> {
     /// [`count`].
     pub(super) fn new(least: u32, pages: usize, pool: MemoryPool, found: F) -> PairCounter<F> {
         let page_bits = pages.next_power_of_two().trailing_zeros();
-        let (at_once, spilled_bytes) = ([LEAST_AT_ONCE, MOST_AT_ONCE], 0);
+        let (together, spilled_bytes) = ([LEAST_AT_ONCE, MOST_AT_ONCE], 0);
         let (bucket, scratch) = Default::default();
-        PairCounter { least, page_bits, pool, at_once, bucket, scratch, spilled_bytes, found }
+        PairCounter { least, page_bits, pool, together, bucket, scratch, spilled_bytes, found }
     }
 
     /// Takes the pairs of a bucket, whose smaller pages are `pages`, and counts them. They are
@@ -80,7 +80,7 @@ impl<F: FnMut(Page, Page, u32)> PairCounter<F> {
     }
 
     /// Frees the memory of counting, before other data fills it.
-    pub(super) fn give_back(&mut self) {
+    pub(super) fn release(&mut self) {
         (self.bucket, self.scratch) = Default::default();
     }
 
@@ -89,8 +89,8 @@ impl<F: FnMut(Page, Page, u32)> PairCounter<F> {
     fn count_keys(&mut self, pairs: &mut Partitions<u64>, bucket: usize, keys: Keys, held_bytes: u64) -> Result<()> {
         let rows = pairs.rows_of(bucket);
         let held_bytes = held_bytes + pairs.held_bytes();
-        let at_once = self.at_once(self.pool.of_worker().saturating_sub(held_bytes));
-        if rows <= at_once {
+        let together = self.together(self.pool.of_worker().saturating_sub(held_bytes));
+        if rows <= together {
             pairs.take(bucket, &mut self.bucket)?;
             count(&self.bucket, smaller(keys.first), keys.pages(), self.least, &mut self.scratch, &mut self.found);
             return Ok(());
@@ -105,9 +105,9 @@ impl<F: FnMut(Page, Page, u32)> PairCounter<F> {
         }
         // The partner of a page has no more bits than a page number.
         let (bits, least) = if keys.bits > 32 { (keys.bits, 32) } else { (keys.bits.min(self.page_bits), 0) };
-        let part_bits = (bits - least).min((rows / at_once).ilog2() + 2).min(MOST_PART_BITS);
+        let part_bits = (bits - least).min((rows / together).ilog2() + 2).min(MOST_PART_BITS);
         let left = bits - part_bits;
-        self.give_back();
+        self.release();
         let held_bytes = held_bytes - pairs.held_bytes_of(bucket);
         let allowed_bytes = self.pool.of_worker().saturating_sub(held_bytes);
         let mut parts = Partitions::new(1 << part_bits, &self.pool.limited(allowed_bytes));
@@ -123,8 +123,8 @@ impl<F: FnMut(Page, Page, u32)> PairCounter<F> {
     }
 
     /// Returns the number of pairs that are counted as a whole if `free_bytes` bytes are free.
-    fn at_once(&self, free_bytes: u64) -> u64 {
-        let [least, most] = self.at_once;
+    fn together(&self, free_bytes: u64) -> u64 {
+        let [least, most] = self.together;
         (1 << (free_bytes / COUNTED_BYTES).max(1).ilog2()).clamp(least, most)
     }
 }
@@ -140,7 +140,7 @@ mod tests {
         pairs: &[u64],
         pages: Range<usize>,
         least: u32,
-        at_once: u64,
+        together: u64,
         allowed_bytes: u64,
     ) -> Vec<(Page, Page, u32)> {
         let pool = MemoryPool::default().limited(allowed_bytes);
@@ -148,7 +148,7 @@ mod tests {
         pairs.iter().try_for_each(|&pair| buckets.push(0, pair)).unwrap();
         let mut found = Vec::new();
         let mut counter = PairCounter::new(least, 1000, pool, |a, b, f| found.push((a, b, f)));
-        counter.at_once = [at_once.next_power_of_two(); 2];
+        counter.together = [together.next_power_of_two(); 2];
         counter.count(&mut buckets, 0, pages).unwrap();
         assert_eq!((buckets.rows(), buckets.held_bytes()), (0, 0));
         found
@@ -159,13 +159,13 @@ mod tests {
         fn parts_count_what_is_counted_at_once(
             first in prop::sample::select(vec![0u32, 7, 64]),
             pairs in prop::collection::vec((0u32..10, 0u32..40), 0..3000),
-            pages in 10usize..20, least in 0u32..6, at_once in 1u64..500,
+            pages in 10usize..20, least in 0u32..6, together in 1u64..500,
         ) {
             let keys: Vec<u64> = pairs.iter().map(|&(a, b)| pair_key(Page(first + a), Page(first + 20 + b * b / 2))).collect();
             let mut at_once_found = Vec::new();
-            count(&keys, Page(first), pages, least, &mut Scratch::default(), |a, b, f| at_once_found.push((a, b, f)));
+            count(&keys, Page(first), pages, least, &mut CountScratch::default(), |a, b, f| at_once_found.push((a, b, f)));
             let start = first as usize;
-            prop_assert_eq!(found(&keys, start..start + pages, least, at_once, u64::MAX), at_once_found);
+            prop_assert_eq!(found(&keys, start..start + pages, least, together, u64::MAX), at_once_found);
         }
     }
 
@@ -180,8 +180,8 @@ mod tests {
         let keys: Vec<u64> = (0..600_000).map(key).collect();
         let all = found(&keys, 0..8, 2, 1 << 20, u64::MAX);
         assert!(all.contains(&(Page(3), Page(5), 200_000)));
-        for (at_once, allowed_bytes) in [(1 << 16, u64::MAX), (1 << 10, u64::MAX), (1 << 16, 1 << 20), (1 << 10, 0)] {
-            assert!(found(&keys, 0..8, 2, at_once, allowed_bytes) == all, "{at_once} {allowed_bytes}");
+        for (together, allowed_bytes) in [(1 << 16, u64::MAX), (1 << 10, u64::MAX), (1 << 16, 1 << 20), (1 << 10, 0)] {
+            assert!(found(&keys, 0..8, 2, together, allowed_bytes) == all, "{together} {allowed_bytes}");
         }
         // Moved pairs take the place of the originals, so everything fits where the bucket did.
         let pool = |bytes| MemoryPool::default().limited(bytes);
@@ -189,7 +189,7 @@ mod tests {
             let mut buckets = Partitions::new(1, &pool(5_000_000));
             keys.iter().try_for_each(|&pair| buckets.push(0, pair)).unwrap();
             let mut counter = PairCounter::new(2, 1000, pool(allowed_bytes), |_, _, _| {});
-            counter.at_once = [1 << 16; 2];
+            counter.together = [1 << 16; 2];
             counter.count(&mut buckets, 0, 0..8).unwrap();
             assert_eq!((counter.spilled_bytes > 0, buckets.spilled_bytes()), (spills, 0));
         }
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn more_are_counted_at_once_the_more_memory_is_free() {
         let counter = PairCounter::new(1, 1, MemoryPool::default().limited(0), |_, _, _| {});
-        let of = |bytes| counter.at_once(bytes);
+        let of = |bytes| counter.together(bytes);
         assert_eq!([0, 20 << 20, 28 << 20, 50 << 20, u64::MAX].map(of), [1 << 19, 1 << 19, 1 << 20, 1 << 20, 1 << 21]);
     }
 }

@@ -8,14 +8,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::pairs::changes::Changes;
+use crate::pairs::changes::PageChanges;
 use crate::reading::worker_pages::WorkerPages;
 use webtwin_base::by_hash::Hashes;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{FPrint, HostId, Number, Page, splitmix64};
-use webtwin_core::overlap::rows::{Row, Row64, Shares, sort_bucket};
+use webtwin_core::overlap::rows::{FPrintRow, KeyShares, Row64, sort_bucket};
 use webtwin_engine::Net;
-use webtwin_job::Overlap;
+use webtwin_job::OverlapSettings;
 
 /// Number of rows that are sent before arrived ones are processed.
 const BATCH: usize = 1 << 15;
@@ -66,7 +66,7 @@ impl Sieve {
 pub(super) struct AskedChunks {
     chunks: Arc<Sieve>,
     /// Keys of the rows of boilerplate chunks.
-    furniture: Arc<Hashes>,
+    boilerplate: Arc<Hashes>,
 }
 
 fn key(fprint: FPrint) -> u64 {
@@ -85,52 +85,57 @@ impl AskedChunks {
     /// in each process.
     pub(super) fn new(
         net: &mut Net<'_>,
-        shelf: &WorkerPages,
-        changes: &Changes,
-        settings: &Overlap,
+        local_pages: &WorkerPages,
+        changes: &PageChanges,
+        settings: &OverlapSettings,
         fprints: &[FPrint],
     ) -> Result<AskedChunks> {
-        let furniture = match settings.template_pages {
+        let boilerplate = match settings.template_pages {
             0 => Arc::default(),
             few => {
-                let mine = standing_furniture(shelf, changes, few, fprints)?;
+                let mine = unchanged_boilerplate(local_pages, changes, few, fprints)?;
                 let all = net.broadcast("furniture that stays", mine)?;
                 net.once_per_process(|| all.iter().copied().collect::<Hashes>())?
             }
         };
-        let rest = || fprints.iter().filter(|&&fprint| !furniture.contains(&key(fprint)));
+        let rest = || fprints.iter().filter(|&&fprint| !boilerplate.contains(&key(fprint)));
         let chunks = net.once_per_process(|| Sieve::new(rest().count(), rest()))?;
-        Ok(AskedChunks { chunks, furniture })
+        Ok(AskedChunks { chunks, boilerplate })
     }
 
     /// True if all rows of a chunk are requested.
     #[inline]
     pub(super) fn contains(&self, fprint: FPrint) -> bool {
-        self.chunks.contains(fprint) && !self.furniture.contains(&key(fprint))
+        self.chunks.contains(fprint) && !self.boilerplate.contains(&key(fprint))
     }
 
     /// True if all rows of a chunk are requested, or if the chunk is boilerplate.
     pub(super) fn covers(&self, fprint: FPrint) -> bool {
-        self.chunks.contains(fprint) || self.furniture.contains(&key(fprint))
+        self.chunks.contains(fprint) || self.boilerplate.contains(&key(fprint))
     }
 
     /// True if the chunk of a row is boilerplate. Only the rows of changed pages are requested for
     /// it.
-    pub(super) fn is_furniture(&self, row: &Row64) -> bool {
-        self.furniture.contains(&row.key())
+    pub(super) fn is_boilerplate(&self, row: &Row64) -> bool {
+        self.boilerplate.contains(&row.key())
     }
 }
 
 /// Returns keys of chunks that are on more than `few` unchanged pages of one host, so that they
 /// were and are boilerplate. Only chunks for which this worker's own pages show it are found, and
 /// not all of these.
-fn standing_furniture(shelf: &WorkerPages, changes: &Changes, few: u32, fprints: &[FPrint]) -> Result<Vec<u64>> {
+fn unchanged_boilerplate(
+    local_pages: &WorkerPages,
+    changes: &PageChanges,
+    few: u32,
+    fprints: &[FPrint],
+) -> Result<Vec<u64>> {
     let mut open = Sieve::new(fprints.len(), fprints.iter());
     // Number of unchanged pages of a host with a chunk, or less: if two chunks share a slot, each
     // decrements the count of the other.
     let mut counts = vec![(FPrint::default(), HostId::default(), 0u32); 1 << COUNTS_BITS];
-    let (mut lists, mut found) = (shelf.fprints.reader(), Vec::new());
-    for (slot, page) in shelf.kept().filter(|&(_, page)| !changes.is_changed.contains(page)) {
+    let (mut lists, mut found) = (local_pages.fprints.reader(), Vec::new());
+    for (slot, page) in local_pages.kept().filter(|&(_, page)| !changes.is_changed.contains(page)) {
         let host = changes.hosts[page];
         for &fprint in lists.get(slot)? {
             if !open.contains(fprint) {
@@ -158,25 +163,25 @@ fn standing_furniture(shelf: &WorkerPages, changes: &Changes, few: u32, fprints:
 /// Returns this worker's rows, sorted by fingerprint.
 pub(super) fn postings(
     net: &mut Net<'_>,
-    shelf: &WorkerPages,
+    local_pages: &WorkerPages,
     is_asked: impl Fn(Page, FPrint) -> bool,
-    changes: &Changes,
+    changes: &PageChanges,
     rows_before: &BTreeMap<u64, Vec<FPrint>>,
 ) -> Result<Vec<Row64>> {
-    let (mut slots, mut fprints_of) = (shelf.kept(), shelf.fprints.reader());
+    let (mut slots, mut fprints_of) = (local_pages.kept(), local_pages.fprints.reader());
     let with = |rows: u64| {
         let from = changes.wanted.partition_point(|row| row.0 < rows);
         changes.wanted[from..].iter().take_while(move |row| row.0 == rows).map(|row| row.1)
     };
     let mut before = rows_before.iter().flat_map(|(&rows, fprints)| with(rows).map(move |page| (fprints, page)));
     let source = |send: &mut dyn FnMut(Row64)| {
-        let mut looked_at = 0;
+        let mut inspected = 0;
         for (slot, page) in slots.by_ref() {
             let fprints = fprints_of.get(slot)?;
             let asked = fprints.iter().filter(|&&fprint| is_asked(page, fprint));
             asked.for_each(|&fprint| send(Row64::new(fprint, page)));
-            looked_at += fprints.len();
-            if looked_at >= BATCH {
+            inspected += fprints.len();
+            if inspected >= BATCH {
                 return Ok(true);
             }
         }
@@ -185,14 +190,14 @@ pub(super) fn postings(
             // list.
             let page = Page::from_index(changes.hosts.len() + page.index());
             fprints.iter().for_each(|&fprint| send(Row64::new(fprint, page)));
-            looked_at += fprints.len();
-            if looked_at >= BATCH {
+            inspected += fprints.len();
+            if inspected >= BATCH {
                 return Ok(true);
             }
         }
         Ok(false)
     };
-    let shares = Shares::new(net.peers(), 0);
+    let shares = KeyShares::new(net.peers(), 0);
     let mut arrived = Vec::new();
     net.exchange_from(
         "rows of chunks on changed pages",

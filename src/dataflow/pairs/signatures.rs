@@ -13,22 +13,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::clusters::links::Links;
+use crate::clusters::links::WorkerLinks;
 use crate::pairs::exact;
 use crate::pairs::guards::keep_mutual_best;
 use crate::pairs::hyperlink_map::hyperlink_map;
-use crate::parts::Part;
+use crate::parts::TablePart;
 use crate::reading::captures::Crawl;
-use crate::shuffle::memory::hold_bytes_against_bound;
+use crate::shuffle::memory::check_bytes_against_bound;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, Page};
 use webtwin_core::overlap::SimilarPair;
 use webtwin_core::signatures::collide::{Points, Slabs, collisions};
-use webtwin_core::signatures::random_projection::Bounds;
+use webtwin_core::signatures::random_projection::ComponentBounds;
 use webtwin_core::signatures::{ONE, distance, number, parts};
 use webtwin_engine::{Net, Owners};
 use webtwin_job::{Guard, Job, Signatures};
-use webtwin_storage::table::{Column, Table};
+use webtwin_storage::table::{Table, TableColumn};
 
 /// Number of points of all workers from which slabs are chosen.
 const SAMPLE: usize = 1 << 12;
@@ -58,7 +58,7 @@ pub struct SignaturePairs {
     /// Counts of the steps.
     pub counts: SignatureCounts,
     /// Parts of the `signatures` table, ascending, at the owner of the page.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TablePart>,
 }
 
 /// Computes the signatures of this worker's pages, and finds the similar pairs among the centres.
@@ -71,14 +71,14 @@ pub struct SignaturePairs {
 pub fn similar_pairs(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    links: &Links,
-    exact_pairs: &webtwin_spill::Column<SimilarPair>,
+    links: &WorkerLinks,
+    exact_pairs: &webtwin_spill::SpillColumn<SimilarPair>,
     job: &Job,
 ) -> Result<SignaturePairs> {
     let settings = &job.signatures;
     let dims = settings.vectors.dims as usize;
     let held = 64 * dims as u64 * crawl.pages.len() as u64;
-    hold_bytes_against_bound(net, "pages and their signatures", held, job.effort.memory_bytes)?;
+    check_bytes_against_bound(net, "pages and their signatures", held, job.effort.memory_bytes)?;
     let rp = random_projections(net, crawl, dims)?;
     let signed: Vec<bool> = crawl.pages.map(|page| !page.rest().projected.is_empty()).collect::<Result<_>>()?;
     let hm = hyperlink_map(net, &crawl.directory, &rp, &signed, links, &settings.vectors)?;
@@ -117,10 +117,10 @@ pub fn similar_pairs(
     let runs = signed.chunk_by(|&x, &y| partition(x) == partition(y));
     let doc_ids = directory.doc_ids()?;
     let table = |rows: &[usize]| table(&doc_ids, &own, rows, &rp, &hm, dims);
-    let mut parts: Vec<Part> =
-        runs.map(|rows| Part { name: TABLE, partition: partition(rows[0]), rows: table(rows) }).collect();
+    let mut parts: Vec<TablePart> =
+        runs.map(|rows| TablePart { name: TABLE, partition: partition(rows[0]), rows: table(rows) }).collect();
     if counts.signatures == 0 && net.index() == 0 {
-        parts.push(Part { name: TABLE, partition: 0, rows: table(&[]) });
+        parts.push(TablePart { name: TABLE, partition: 0, rows: table(&[]) });
     }
     Ok(SignaturePairs { pairs, counts, parts })
 }
@@ -128,7 +128,7 @@ pub fn similar_pairs(
 /// Returns the RP signatures of this worker's pages, one after the other; 0 for pages without a
 /// signature.
 fn random_projections(net: &mut Net<'_>, crawl: &Crawl, dims: usize) -> Result<Vec<u64>> {
-    let mut mine = Bounds::default();
+    let mut mine = ComponentBounds::default();
     crawl.pages.each(|page| {
         let projected = page.rest().projected;
         if !projected.is_empty() {
@@ -211,11 +211,11 @@ const BILLIONTHS: u32 = 1_000_000_000;
 /// Returns the rows of the pages at the given indices.
 fn table(doc_ids: &[DocId], own: &[Page], rows: &[usize], rp: &[u64], hm: &[u64], dims: usize) -> Table {
     let ids = rows.iter().map(|&at| doc_ids[own[at]]).collect();
-    let mut columns = vec![("doc_id".to_string(), Column::Id(ids))];
+    let mut columns = vec![("doc_id".to_string(), TableColumn::Id(ids))];
     for (name, values) in [("rp", rp), ("hm", hm)] {
         columns.extend((0..dims).map(|dim| {
             let values = rows.iter().map(|&at| number(values[at * dims + dim])).collect();
-            (format!("{name}_{dim}"), Column::F64(values))
+            (format!("{name}_{dim}"), TableColumn::F64(values))
         }));
     }
     Table { columns }

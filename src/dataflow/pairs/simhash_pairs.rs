@@ -18,12 +18,12 @@ use crate::pairs::exact;
 use crate::reading::captures::Crawl;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{HostId, Page};
-use webtwin_core::hamming::pairs::{Face, Groups, SimhashDocId, group, pair, spoken_for};
-use webtwin_core::hamming::rows::{NearRuns, Run};
+use webtwin_core::hamming::pairs::{HostGroup, SimhashDocId, SimhashGroups, group, pair, spoken_for};
+use webtwin_core::hamming::rows::{FingerprintRun, NearRuns};
 use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::{HashOwners, Net, Owners};
 use webtwin_job::{Guard, Hamming};
-use webtwin_spill::Column;
+use webtwin_spill::SpillColumn;
 
 /// Counts of the steps, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,7 +86,7 @@ impl Owners<u32> for Numbers {
 pub fn similar_pairs(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    exact_pairs: &Column<SimilarPair>,
+    exact_pairs: &SpillColumn<SimilarPair>,
     settings: &Hamming,
 ) -> Result<(Vec<SimilarPair>, SimhashCounts)> {
     let directory = &crawl.directory;
@@ -107,7 +107,8 @@ pub fn similar_pairs(
 
     let numbers = numbers(net, &groups)?;
     let first = numbers.firsts[net.index()];
-    let runs = (first..).zip(&groups.simhashes).map(|(first, &fingerprint)| Run { fingerprint, first, copies: 1 });
+    let runs =
+        (first..).zip(&groups.simhashes).map(|(first, &fingerprint)| FingerprintRun { fingerprint, first, copies: 1 });
     let near = close_pairs(net, runs.collect(), u64::MAX, settings.k)?;
     let views = views(net, &groups, &numbers, &near, settings.guard)?;
     let spoken_for = spoken_for_pages(&groups, first, &views, settings.guard);
@@ -125,7 +126,7 @@ pub fn similar_pairs(
 }
 
 /// Numbers the groups of all workers, those of worker 0 first.
-fn numbers(net: &mut Net<'_>, groups: &Groups) -> Result<Numbers> {
+fn numbers(net: &mut Net<'_>, groups: &SimhashGroups) -> Result<Numbers> {
     let counts: Vec<u64> = net.all_gather("distinct simhashes", groups.simhashes.len() as u64)?;
     let all: u64 = counts.iter().sum();
     if u32::try_from(all).is_err() {
@@ -139,7 +140,13 @@ fn numbers(net: &mut Net<'_>, groups: &Groups) -> Result<Numbers> {
 
 /// Sends the faces of groups to the groups near them. Returns the faces that this worker's groups
 /// receive, ascending. Without a guard, the smallest page of a group suffices.
-fn views(net: &mut Net<'_>, groups: &Groups, numbers: &Numbers, near: &[NearRuns], guard: Guard) -> Result<Vec<View>> {
+fn views(
+    net: &mut Net<'_>,
+    groups: &SimhashGroups,
+    numbers: &Numbers,
+    near: &[NearRuns],
+    guard: Guard,
+) -> Result<Vec<View>> {
     let asked = near.iter().flat_map(|near| {
         let (x, y) = (near.x.first, near.y.first);
         [[x, y, near.distance], [y, x, near.distance]]
@@ -147,9 +154,9 @@ fn views(net: &mut Net<'_>, groups: &Groups, numbers: &Numbers, near: &[NearRuns
     let asked = net.exchange("near simhashes", asked, |row| numbers.owner(row[1]))?;
     let first = numbers.firsts[net.index()];
     let seen = asked.iter().flat_map(|&[from, to, distance]| {
-        let smallest = [Face { host: HostId(0), page: groups.smallest(to - first) }];
+        let smallest = [HostGroup { host: HostId(0), page: groups.smallest(to - first) }];
         let faces = if guard == Guard::None { smallest.to_vec() } else { groups.faces(to - first).to_vec() };
-        faces.into_iter().map(move |Face { host, page }| View { from, to, distance, host, page })
+        faces.into_iter().map(move |HostGroup { host, page }| View { from, to, distance, host, page })
     });
     let mut views = net.exchange("groups as seen", seen, |view| numbers.owner(view.from))?;
     views.sort_unstable();
@@ -158,25 +165,25 @@ fn views(net: &mut Net<'_>, groups: &Groups, numbers: &Numbers, near: &[NearRuns
 
 /// Returns, for each near group of a group of this worker, the page that the group selects. `first`
 /// is the number of this worker's first group.
-fn spoken_for_pages(groups: &Groups, first: u32, views: &[View], guard: Guard) -> Vec<SpokenFor> {
-    let mut told = Vec::new();
+fn spoken_for_pages(groups: &SimhashGroups, first: u32, views: &[View], guard: Guard) -> Vec<SpokenFor> {
+    let mut message = Vec::new();
     for views in views.chunk_by(|x, y| x.from == y.from) {
         let from = views[0].from;
         let others: Vec<&[View]> = views.chunk_by(|x, y| x.to == y.to).collect();
-        let faces: Vec<Vec<Face>> = others
+        let faces: Vec<Vec<HostGroup>> = others
             .iter()
-            .map(|other| other.iter().map(|view| Face { host: view.host, page: view.page }).collect())
+            .map(|other| other.iter().map(|view| HostGroup { host: view.host, page: view.page }).collect())
             .collect();
-        let near: Vec<(u32, &[Face])> =
+        let near: Vec<(u32, &[HostGroup])> =
             others.iter().zip(&faces).map(|(other, faces)| (other[0].distance, &faces[..])).collect();
         let pages = match guard {
             Guard::None => near.iter().map(|(_, faces)| Some(faces[0].page)).collect(),
             _ => spoken_for(groups, from - first, &near),
         };
-        told.extend(others.iter().zip(pages).filter_map(|(other, page)| {
+        message.extend(others.iter().zip(pages).filter_map(|(other, page)| {
             let (to, distance) = (other[0].to, other[0].distance);
             Some(SpokenFor { x: from.min(to), y: from.max(to), distance, page: page? })
         }));
     }
-    told
+    message
 }

@@ -4,35 +4,35 @@ use itertools::Itertools;
 
 use super::counts::PairCounts;
 use super::given::{self, GivenPair};
-use super::kinds::{Kind, Pairs};
-use super::overlap_before::{self, Before, HandOn};
+use super::kinds::{PairKind, PairsByKind};
+use super::overlap_before::{self, PriorRun, RowForwarder};
 use super::simhash_pairs::SimhashCounts;
 use super::{fprint_docid, given_tables, minhash_pairs, overlap, signatures, simhash_pairs, views};
 use crate::hamming::NearPair;
-use crate::parts::Part;
-use crate::run::Run;
-use crate::steps::Step;
-use crate::web::Web;
+use crate::parts::TablePart;
+use crate::run::WorkerRun;
+use crate::steps::RunStep;
+use crate::web::WorkerWeb;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, Page};
 use webtwin_core::overlap::SimilarPair;
 use webtwin_job::Measure;
-use webtwin_spill::Column;
+use webtwin_spill::SpillColumn;
 use webtwin_storage::table::Table;
 
 /// Step that finds views of one page, placeholders and declared copies.
-pub const VIEWS: Step = Step::named("views");
+pub const VIEWS: RunStep = RunStep::named("views");
 /// Step that finds similar pairs by shared chunks.
-pub const OVERLAP: Step = Step::named("overlap");
+pub const OVERLAP: RunStep = RunStep::named("overlap");
 /// Step that finds similar pairs by simhashes.
-pub const HAMMING: Step = Step::named("hamming");
+pub const HAMMING: RunStep = RunStep::named("hamming");
 /// Step that finds similar pairs by signatures.
-pub const SIGNATURES: Step = Step::named("signatures");
+pub const SIGNATURES: RunStep = RunStep::named("signatures");
 /// Step that finds similar pairs by sets of shingles.
-pub const MINHASH: Step = Step::named("minhash");
+pub const MINHASH: RunStep = RunStep::named("minhash");
 
 /// Step that reads similar pairs found by another program. Doc ids of all pages are in memory.
-pub const GIVEN: Step = Step { name: "given", bytes_a_page: size_of::<DocId>() as u64, bytes_an_own_page: 0 };
+pub const GIVEN: RunStep = RunStep { name: "given", bytes_a_page: size_of::<DocId>() as u64, bytes_an_own_page: 0 };
 
 /// Fraction of changed pages, of their chunks, or of the pairs that these produce, beyond which
 /// similar pairs are found from scratch. Inspecting the changes then costs as much as it saves.
@@ -41,9 +41,9 @@ const MAX_CHANGE: f64 = 0.25;
 
 /// Similar pages of this worker.
 #[derive(Default)]
-pub struct Similar {
+pub struct SimilarPages {
     /// Pairs by the kind of evidence that found them.
-    pub pairs: Pairs,
+    pub pairs: PairsByKind,
     /// Pairs by shared chunks that are too weak without the support of collections, ascending.
     pub weak: Vec<SimilarPair>,
     /// Pages that other pages declare canonical and whose text agrees with theirs. May contain
@@ -52,17 +52,21 @@ pub struct Similar {
     /// Counts of the measures.
     pub counts: PairCounts,
     /// Parts of tables that measures produce.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TablePart>,
 }
 
-impl Similar {
+impl SimilarPages {
     /// Finds the similar pages. `exact` are this worker's pairs of centre and copy.
     ///
     /// # Errors
     /// Returns any error of the measures.
-    pub fn pages(run: &mut Run<'_, '_>, web: &Web, exact: Column<SimilarPair>) -> Result<Similar> {
-        let mut similar = Similar::default();
-        similar.pairs.put(Kind::Exact, exact);
+    pub fn pages(
+        run: &mut WorkerRun<'_, '_>,
+        web: &WorkerWeb,
+        exact: SpillColumn<SimilarPair>,
+    ) -> Result<SimilarPages> {
+        let mut similar = SimilarPages::default();
+        similar.pairs.put(PairKind::Exact, exact);
         let by = run.job.similar.by;
         if matches!(by, Measure::Overlap | Measure::Both) {
             similar.views(run, web)?;
@@ -85,19 +89,19 @@ impl Similar {
         }
         if run.job.output.fprint_docid {
             let (partitions, bits) = (run.partitions, run.job.chunks.bits);
-            similar.parts.extend(fprint_docid::fprint_docid(run.net, run.shelf, &web.crawl, partitions, bits)?);
+            similar.parts.extend(fprint_docid::fprint_docid(run.net, run.local_pages, &web.crawl, partitions, bits)?);
         }
         Ok(similar)
     }
 
-    fn put(&mut self, run: &Run<'_, '_>, kind: Kind, found: Vec<SimilarPair>) -> Result<()> {
-        self.pairs.put(kind, run.set_aside(found)?);
+    fn put(&mut self, run: &WorkerRun<'_, '_>, kind: PairKind, found: Vec<SimilarPair>) -> Result<()> {
+        self.pairs.put(kind, run.spill_column(found)?);
         Ok(())
     }
 
     /// Finds views of one page, placeholders and declared copies.
-    fn views(&mut self, run: &mut Run<'_, '_>, web: &Web) -> Result<()> {
-        let found = run.recorded(web, VIEWS, |run| views::views(run.net, run.shelf, &web.crawl, run.job))?;
+    fn views(&mut self, run: &mut WorkerRun<'_, '_>, web: &WorkerWeb) -> Result<()> {
+        let found = run.recorded(web, VIEWS, |run| views::views(run.net, run.local_pages, &web.crawl, run.job))?;
         (self.originals, self.counts.views) = (found.originals, found.counts);
         for (kind, of_kind) in views::KINDS.into_iter().zip(found.pairs) {
             self.put(run, kind, of_kind)?;
@@ -106,37 +110,38 @@ impl Similar {
     }
 
     /// Finds pairs of pages with F >= T equal chunks (\[SGM98\] section 2).
-    fn by_overlap(&mut self, run: &mut Run<'_, '_>, web: &Web) -> Result<()> {
+    fn by_overlap(&mut self, run: &mut WorkerRun<'_, '_>, web: &WorkerWeb) -> Result<()> {
         let (resume, job) = (run.resume, run.job);
         let (index, workers) = (run.net.index(), run.net.peers());
-        let each_page = |hand_on: HandOn<'_>| {
+        let each_page = |forward: RowForwarder<'_>| {
             if let Some(resume) = resume {
-                overlap_before::each_left_page(resume, job.effort.memory_bytes > 0, index, workers, hand_on);
+                overlap_before::each_left_page(resume, job.effort.memory_bytes > 0, index, workers, forward);
             }
         };
-        let tell = |what| drop(resume.map(|resume| resume.pairs.set(what)));
+        let notify = |what| drop(resume.map(|resume| resume.pairs.set(what)));
         let shares = resume.and_then(|resume| resume.store.shares());
-        let before = shares.map(|shares| Before { shares, each_page: &each_page, tell: &tell, max_change: MAX_CHANGE });
-        let exact = self.pairs.of(Kind::Exact);
+        let before =
+            shares.map(|shares| PriorRun { shares, each_page: &each_page, notify: &notify, max_change: MAX_CHANGE });
+        let exact = self.pairs.of(PairKind::Exact);
         let found;
         (found, self.weak, self.counts.overlap) = run.recorded(web, OVERLAP, |run| {
-            overlap::similar_pairs(run.net, run.shelf, &web.crawl, exact, &web.links, job, before.as_ref())
+            overlap::similar_pairs(run.net, run.local_pages, &web.crawl, exact, &web.links, job, before.as_ref())
         })?;
-        self.put(run, Kind::Overlap, found)
+        self.put(run, PairKind::Overlap, found)
     }
 
     /// Finds pairs of pages whose simhashes are within k bits of each other (\[MJS07\] section 3).
-    fn by_hamming(&mut self, run: &mut Run<'_, '_>, web: &Web) -> Result<()> {
-        let exact = self.pairs.of(Kind::Exact);
+    fn by_hamming(&mut self, run: &mut WorkerRun<'_, '_>, web: &WorkerWeb) -> Result<()> {
+        let exact = self.pairs.of(PairKind::Exact);
         let found;
         (found, self.counts.hamming) = run
             .recorded(web, HAMMING, |run| simhash_pairs::similar_pairs(run.net, &web.crawl, exact, &run.job.hamming))?;
-        self.put(run, Kind::Hamming, found)
+        self.put(run, PairKind::Hamming, found)
     }
 
     /// Looks up the pairs of a page of earlier crawls and a page of the new crawl whose simhashes
     /// are within k bits of each other (\[MJS07\] section 3.3).
-    fn by_batch(&mut self, run: &mut Run<'_, '_>, web: &Web, near: &Column<NearPair>) -> Result<()> {
+    fn by_batch(&mut self, run: &mut WorkerRun<'_, '_>, web: &WorkerWeb, near: &SpillColumn<NearPair>) -> Result<()> {
         let (mut found, counts) = run.step(web, HAMMING, |run| {
             let (about, guard) = (near.len() as u64, run.job.hamming.guard);
             // Given values are higher for more similar pages, while distances are lower.
@@ -150,42 +155,42 @@ impl Similar {
         })?;
         let (near, guarded) = (counts.similar, counts.guarded);
         self.counts.hamming = SimhashCounts { near, guarded, similar: near - guarded, ..self.counts.hamming };
-        self.pairs.put(Kind::Hamming, found);
+        self.pairs.put(PairKind::Hamming, found);
         Ok(())
     }
 
     /// Finds pairs of pages whose signatures of content and hyperlinks are within (C, D)
     /// (\[DDGMP03\] section 2).
-    fn by_signatures(&mut self, run: &mut Run<'_, '_>, web: &Web) -> Result<()> {
-        let exact = self.pairs.of(Kind::Exact);
+    fn by_signatures(&mut self, run: &mut WorkerRun<'_, '_>, web: &WorkerWeb) -> Result<()> {
+        let exact = self.pairs.of(PairKind::Exact);
         let (found, parts): (_, Vec<(u64, Table)>);
         (found, self.counts.signatures, parts) = run.recorded(web, SIGNATURES, |run| {
             let found = signatures::similar_pairs(run.net, &web.crawl, &web.links, exact, run.job)?;
             let parts = found.parts.into_iter().map(|part| (part.partition as u64, part.rows)).collect();
             Ok((found.pairs, found.counts, parts))
         })?;
-        let part = |(partition, rows)| Part { name: signatures::TABLE, partition: partition as usize, rows };
+        let part = |(partition, rows)| TablePart { name: signatures::TABLE, partition: partition as usize, rows };
         self.parts.extend(parts.into_iter().map(part));
-        self.put(run, Kind::Signatures, found)
+        self.put(run, PairKind::Signatures, found)
     }
 
     /// Finds pairs of pages whose sets of shingles resemble each other.
-    fn by_minhash(&mut self, run: &mut Run<'_, '_>, web: &Web) -> Result<()> {
-        let exact = self.pairs.of(Kind::Exact);
+    fn by_minhash(&mut self, run: &mut WorkerRun<'_, '_>, web: &WorkerWeb) -> Result<()> {
+        let exact = self.pairs.of(PairKind::Exact);
         let found;
         (found, self.counts.minhash) = run.recorded(web, MINHASH, |run| {
-            minhash_pairs::similar_pairs(run.net, run.shelf, &web.crawl, exact, &web.links, run.job)
+            minhash_pairs::similar_pairs(run.net, run.local_pages, &web.crawl, exact, &web.links, run.job)
         })?;
-        run.shelf.sets = None;
-        self.put(run, Kind::Minhash, found)
+        run.local_pages.sets = None;
+        self.put(run, PairKind::Minhash, found)
     }
 
     /// Reads pairs that another program has found.
-    fn given(&mut self, run: &mut Run<'_, '_>, web: &Web) -> Result<()> {
-        let found: Column<SimilarPair>;
+    fn given(&mut self, run: &mut WorkerRun<'_, '_>, web: &WorkerWeb) -> Result<()> {
+        let found: SpillColumn<SimilarPair>;
         (found, self.counts.given) =
             run.recorded(web, GIVEN, |run| given_tables::similar_pairs(run.net, &web.crawl, run.job))?;
-        self.pairs.put(Kind::Given, found.onto(&run.net.memory)?);
+        self.pairs.put(PairKind::Given, found.onto(&run.net.memory)?);
         Ok(())
     }
 }

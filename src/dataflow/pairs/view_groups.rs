@@ -78,7 +78,7 @@ pub(super) fn rows_of(
 }
 
 /// Group of different texts with a common value, each text represented by its first page.
-pub(super) enum Group<'t> {
+pub(super) enum ViewGroup<'t> {
     /// Texts of one host with the same title, or without a title. The second value is true if they
     /// are compared.
     Title(&'t [TextRow], bool),
@@ -102,33 +102,33 @@ fn texts_of(rows: &[TextRow]) -> Vec<TextRow> {
 /// Pages without a query are files, such as those of a manual. Several of them may have the same
 /// title and nearly the same text. So texts with the same title on a host are compared only if one
 /// of their pages has a query.
-pub(super) fn each_group(rows: &mut [TextRow], mut each: impl FnMut(Group<'_>)) {
+pub(super) fn each_group(rows: &mut [TextRow], mut each: impl FnMut(ViewGroup<'_>)) {
     rows.sort_unstable_by_key(|row| (row.key, row.exact, row.page));
     for rows in rows.chunk_by(|x, y| x.key == y.key) {
         let texts = texts_of(rows);
         let are_several = texts.len() > 1;
         match rows[0].by {
             CANONICAL | URL => canonical(rows, texts, &mut each),
-            NOTICE if texts.len() >= LEAST_PLACEHOLDERS => each(Group::Notice(&texts)),
+            NOTICE if texts.len() >= LEAST_PLACEHOLDERS => each(ViewGroup::Notice(&texts)),
             NOTICE => {}
-            PATH if are_several => each(Group::Path(&texts)),
+            PATH if are_several => each(ViewGroup::Path(&texts)),
             PATH => {}
             by => {
                 let are_views = by == TITLE && are_several && rows.iter().any(|row| row.has_query == 1);
-                each(Group::Title(&texts, are_views));
+                each(ViewGroup::Title(&texts, are_views));
             }
         }
     }
 }
 
 /// Emits the page with a URL, and the texts of the pages that declare this URL canonical.
-fn canonical(rows: &[TextRow], mut texts: Vec<TextRow>, each: &mut impl FnMut(Group<'_>)) {
+fn canonical(rows: &[TextRow], mut texts: Vec<TextRow>, each: &mut impl FnMut(ViewGroup<'_>)) {
     let Some(original) = rows.iter().find(|row| row.by == URL).copied() else { return };
     if rows.iter().any(|row| row.by == CANONICAL && row.exact == original.exact) {
-        each(Group::CanonicalCopy(original.page));
+        each(ViewGroup::CanonicalCopy(original.page));
     }
     texts.retain(|text| text.exact != original.exact);
     if !texts.is_empty() {
-        each(Group::Canonical(original, &texts));
+        each(ViewGroup::Canonical(original, &texts));
     }
 }

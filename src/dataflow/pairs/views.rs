@@ -29,24 +29,24 @@ use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
 use super::domains::Domains;
-use super::kinds::Kind;
+use super::kinds::PairKind;
 use super::packed_rows::{RowPacker, each_row, first_row};
-use super::view_groups::{Group, TextRow, each_group, rows_of};
+use super::view_groups::{TextRow, ViewGroup, each_group, rows_of};
 use crate::reading::captures::Crawl;
 use crate::reading::worker_pages::WorkerPages;
-use crate::shuffle::hash_partitions::{Alike, HashPartitions};
+use crate::shuffle::hash_partitions::{CommonPartitions, HashPartitions};
 use crate::shuffle::packed::PackedRow;
 use crate::shuffle::page_counts::sum;
 use webtwin_base::by_hash::Hashes;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Number, Page, splitmix64};
 use webtwin_core::overlap::SimilarPair;
-use webtwin_core::overlap::rows::{Row, Row64, Shares};
+use webtwin_core::overlap::rows::{FPrintRow, KeyShares, Row64};
 use webtwin_core::overlap::views::{
-    BLOCK, FEW, Kin, Titled, agree, blocks, is_boilerplate, is_sampled, join, marked, on_host,
+    BLOCK, FEW, Kin, TitledText, agree, blocks, is_boilerplate, is_sampled, join, marked, on_host,
 };
 use webtwin_engine::{Net, Owners};
-use webtwin_job::{Job, Overlap};
+use webtwin_job::{Job, OverlapSettings};
 use webtwin_spill::partition_bits;
 
 /// Counts of the search for views, over all workers.
@@ -78,11 +78,11 @@ impl ViewCounts {
 }
 
 /// Kinds of the pairs that [`views`] finds, in their order.
-pub const KINDS: [Kind; 3] = [Kind::Views, Kind::Placeholder, Kind::Declared];
+pub const KINDS: [PairKind; 3] = [PairKind::Views, PairKind::Placeholder, PairKind::Declared];
 
 /// Result of [`views`] on this worker.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Found {
+pub struct ViewPairs {
     /// Pairs of each of [`KINDS`], ascending, at the owners of their smaller pages.
     pub pairs: [Vec<SimilarPair>; 3],
     /// Pages that other pages declare canonical and whose text they have, in any order. May contain
@@ -148,8 +148,8 @@ impl ChunkRow {
 ///
 /// # Errors
 /// Returns any error of [`HashPartitions::new`].
-pub fn views(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, job: &Job) -> Result<Found> {
-    let mut found = Found::default();
+pub fn views(net: &mut Net<'_>, local_pages: &WorkerPages, crawl: &Crawl, job: &Job) -> Result<ViewPairs> {
+    let mut found = ViewPairs::default();
     let settings = &job.overlap;
     if !job.with_views() {
         return Ok(found);
@@ -163,11 +163,11 @@ pub fn views(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, job: &Job) -
     if to_compare == 0 {
         return Ok(found);
     }
-    let boilerplate = boilerplate(net, shelf, &wanted, &hosts)?;
+    let boilerplate = boilerplate(net, local_pages, &wanted, &hosts)?;
     found.counts.boilerplate = boilerplate.len() as u64;
     let mut contradicted = 0;
     let compared = Compared { wanted: &wanted, boilerplate: &boilerplate, settings };
-    let rows = compare(net, shelf, &compared, &mut found.originals, &mut contradicted)?;
+    let rows = compare(net, local_pages, &compared, &mut found.originals, &mut contradicted)?;
     let mut rows = net.exchange("views", rows, |&[_, a, ..]| crawl.directory.owner(Page(a)))?;
     rows.sort_unstable();
     found.pairs = KINDS.map(|kind| {
@@ -220,16 +220,16 @@ impl Hosts {
             all.read(share, &mut rows)?;
             let add = |to: &mut [u32], some: &[TextRow]| some.iter().for_each(|text| to[text.host.index()] += 1);
             each_group(&mut rows, |group| match group {
-                Group::Title(of_title, are_compared) => {
+                ViewGroup::Title(of_title, are_compared) => {
                     add(&mut texts, of_title);
                     add(&mut compared, if are_compared { of_title } else { &[] });
                 }
-                Group::Notice(some) | Group::Path(some) => add(&mut compared, some),
-                Group::Canonical(original, others) => {
+                ViewGroup::Notice(some) | ViewGroup::Path(some) => add(&mut compared, some),
+                ViewGroup::Canonical(original, others) => {
                     add(&mut compared, &[original]);
                     add(&mut compared, others);
                 }
-                Group::CanonicalCopy(_) => {}
+                ViewGroup::CanonicalCopy(_) => {}
             });
         }
         let texts_to_compare = compared.iter().map(|&count| u64::from(count)).sum();
@@ -264,7 +264,7 @@ fn wanted(
         texts.take(share, &mut rows)?;
         share += 1;
         each_group(&mut rows, |group| match group {
-            Group::CanonicalCopy(original) => originals.push(original),
+            ViewGroup::CanonicalCopy(original) => originals.push(original),
             group => ask_for(&group, hosts, &mut *send),
         });
         Ok(true)
@@ -283,11 +283,11 @@ fn wanted(
 }
 
 /// Requests the chunks of the texts of a group.
-fn ask_for(group: &Group<'_>, hosts: &Hosts, send: &mut dyn FnMut(Wanted)) {
+fn ask_for(group: &ViewGroup<'_>, hosts: &Hosts, send: &mut dyn FnMut(Wanted)) {
     let want =
         |row: &TextRow, block| Wanted { slot: row.slot, page: row.page, host: row.host, worker: row.worker, block };
     let (texts, kin) = match *group {
-        Group::Title(texts, are_compared) => {
+        ViewGroup::Title(texts, are_compared) => {
             let (host, count) = (texts[0].host, hosts.texts(texts[0].host));
             if hosts.is_inspected(host) {
                 texts.iter().filter(|row| is_sampled(row.exact, count)).for_each(|row| send(want(row, SAMPLED)));
@@ -297,19 +297,19 @@ fn ask_for(group: &Group<'_>, hosts: &Hosts, send: &mut dyn FnMut(Wanted)) {
             }
             (texts, Kin::of_title(texts.len(), count))
         }
-        Group::Notice(texts) => (texts, Kin::Notice),
-        Group::Path(texts) => (texts, Kin::Path),
-        Group::Canonical(original, others) => {
+        ViewGroup::Notice(texts) => (texts, Kin::Notice),
+        ViewGroup::Path(texts) => (texts, Kin::Path),
+        ViewGroup::Canonical(original, others) => {
             for (others, number) in others.chunks(BLOCK).zip(0..) {
                 let key = canonical_key(original.page, number);
                 std::iter::once(&original).chain(others).for_each(|row| send(want(row, key)));
             }
             return;
         }
-        Group::CanonicalCopy(_) => return,
+        ViewGroup::CanonicalCopy(_) => return,
     };
-    let mut ordered: Vec<Titled> =
-        texts.iter().map(|&TextRow { chunks, exact, page, .. }| Titled { chunks, exact, page }).collect();
+    let mut ordered: Vec<TitledText> =
+        texts.iter().map(|&TextRow { chunks, exact, page, .. }| TitledText { chunks, exact, page }).collect();
     for (block, number) in blocks(&mut ordered).zip(0u64..) {
         let key = block_key(splitmix64(texts[0].key.wrapping_add(number)), kin);
         for text in block {
@@ -320,10 +320,10 @@ fn ask_for(group: &Group<'_>, hosts: &Hosts, send: &mut dyn FnMut(Wanted)) {
 }
 
 /// Step 4: finds the boilerplate chunks of hosts. Returns one set in each process.
-fn boilerplate(net: &mut Net<'_>, shelf: &WorkerPages, wanted: &[Wanted], hosts: &Hosts) -> Result<Arc<Hashes>> {
+fn boilerplate(net: &mut Net<'_>, local_pages: &WorkerPages, wanted: &[Wanted], hosts: &Hosts) -> Result<Arc<Hashes>> {
     let sampled = || wanted.iter().filter(|row| row.block == SAMPLED);
-    let count = sampled().map(|row| shelf.fprints.size(row.slot as usize) as u64).sum();
-    let mut fprints = shelf.fprints.reader();
+    let count = sampled().map(|row| local_pages.fprints.size(row.slot as usize) as u64).sum();
+    let mut fprints = local_pages.fprints.reader();
     let rows = sampled().map(|row| {
         let of_host = |&fprint: &u64| [(fprint >> 32) as u32, fprint as u32, row.host.0];
         Ok(fprints.get(row.slot as usize)?.iter().map(of_host).collect::<Vec<[u32; 3]>>())
@@ -358,9 +358,9 @@ fn packed_samples(
     mut rows: impl Iterator<Item = Result<Vec<[u32; 3]>>>,
 ) -> Result<HashPartitions<[u32; 3]>> {
     let [all] = net.all_sum("number of chunks of samples", [count])?;
-    let alike = Alike { bits: partition_bits::<[u32; 3]>(all / net.peers() as u64), kinds: 1 };
+    let alike = CommonPartitions { bits: partition_bits::<[u32; 3]>(all / net.peers() as u64), kinds: 1 };
     let (mut partitions, mut packer) = (HashPartitions::empty(net, alike), RowPacker::new(net.peers()));
-    let shares = Shares::new(net.peers(), alike.bits);
+    let shares = KeyShares::new(net.peers(), alike.bits);
     let hash = |row: &Row64| splitmix64(on_host(row.key(), HostId(row.doc().0)));
     let source = |send: &mut dyn FnMut(PackedRow)| {
         let mut sent = 0;
@@ -396,7 +396,7 @@ fn sampled_on_host([high, low, host]: [u32; 3]) -> u64 {
 struct Compared<'c> {
     wanted: &'c [Wanted],
     boilerplate: &'c Hashes,
-    settings: &'c Overlap,
+    settings: &'c OverlapSettings,
 }
 
 /// Step 5: compares the texts of this worker's blocks. Returns pairs, each as its kind, its pages
@@ -404,15 +404,15 @@ struct Compared<'c> {
 /// that declare another page wrongly are counted.
 fn compare(
     net: &mut Net<'_>,
-    shelf: &WorkerPages,
+    local_pages: &WorkerPages,
     &Compared { wanted, boilerplate, settings }: &Compared<'_>,
     originals: &mut Vec<Page>,
     contradicted: &mut u64,
 ) -> Result<Vec<[u32; 4]>> {
     let compared = || wanted.iter().filter(|row| row.block != SAMPLED);
-    let rows_of = |row: &Wanted| shelf.fprints.size(row.slot as usize).div_ceil(CHUNKS_OF_A_ROW) as u64;
+    let rows_of = |row: &Wanted| local_pages.fprints.size(row.slot as usize).div_ceil(CHUNKS_OF_A_ROW) as u64;
     let count = compared().map(rows_of).sum();
-    let mut fprints = shelf.fprints.reader();
+    let mut fprints = local_pages.fprints.reader();
     let rows = compared().map(|&Wanted { slot, page, host, block, .. }| {
         let row = |some: &[u64]| {
             let mut row = ChunkRow { block, page, count: some.len() as u32, chunks: [0; CHUNKS_OF_A_ROW] };
@@ -450,9 +450,9 @@ fn compare(
                 .collect();
             let kin = kin_of(block[0].block);
             let kind = match kin {
-                Kin::Title | Kin::CommonTitle | Kin::Path => Kind::Views,
-                Kin::Notice => Kind::Placeholder,
-                Kin::Canonical => Kind::Declared,
+                Kin::Title | Kin::CommonTitle | Kin::Path => PairKind::Views,
+                Kin::Notice => PairKind::Placeholder,
+                Kin::Canonical => PairKind::Declared,
             };
             let mut add = |pair: SimilarPair| found.push([kind as u32, pair.a.0, pair.b.0, pair.value]);
             if kin != Kin::Canonical {

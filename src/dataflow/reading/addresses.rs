@@ -28,12 +28,12 @@ pub struct HostAddress {
 
 /// Positions in the list of the hosts and addresses of the work item that is being read.
 #[derive(Debug, Default)]
-pub struct Noted {
+pub struct ItemAddresses {
     item: u32,
     places: HashMap<(u64, u64), usize>,
 }
 
-impl Noted {
+impl ItemAddresses {
     /// Adds the host and address of a record to the list. Records of a work item must be added one
     /// after another, in ascending order of offsets.
     pub fn note(&mut self, list: &mut Vec<HostAddress>, row: HostAddress) {
@@ -61,12 +61,12 @@ mod tests {
     proptest! {
         #[test]
         fn each_host_and_address_of_an_item_is_there_once_with_its_last_record(
-            said in prop::collection::vec((0u64..4, 0u64..3, 0u32..3), 0..40)
+            message in prop::collection::vec((0u64..4, 0u64..3, 0u32..3), 0..40)
         ) {
-            let mut said = said;
-            said.sort_by_key(|row| row.2);
-            let (mut noted, mut list, mut last) = (Noted::default(), Vec::new(), BTreeMap::new());
-            for ((host, address, item), offset) in said.into_iter().zip(0u64..) {
+            let mut message = message;
+            message.sort_by_key(|row| row.2);
+            let (mut noted, mut list, mut last) = (ItemAddresses::default(), Vec::new(), BTreeMap::new());
+            for ((host, address, item), offset) in message.into_iter().zip(0u64..) {
                 noted.note(&mut list, HostAddress { host, address, offset, item });
                 last.insert((item, host, address), offset);
             }

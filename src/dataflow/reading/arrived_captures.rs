@@ -11,7 +11,7 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 
 /// Approximate bytes of a range, unless this would make more than [`MOST`] ranges.
-const STRETCH_BYTES: u64 = 256 << 20;
+const RANGE_BYTES: u64 = 256 << 20;
 
 /// Approximate bytes of a part of a range, unless this would make more than [`MOST`] parts.
 const PART_BYTES: u64 = 16 << 20;
@@ -31,7 +31,7 @@ const MOST_IN_MEMORY: u64 = 64 << 20;
 #[derive(Debug)]
 pub(super) struct ArrivedCaptures {
     partitions: TablePartitions,
-    stretches: Vec<CaptureRows>,
+    ranges: Vec<CaptureRows>,
     /// Approximate bytes of a part of a divided range.
     part_bytes: u64,
     /// Index of the range that is being read. Earlier ranges are no longer read.
@@ -54,17 +54,17 @@ impl ArrivedCaptures {
     /// Creates an empty container with the memory limit of `sent`. About as many captures are
     /// expected as there are in `sent`. A single range suffices if `sent` is in memory.
     pub(super) fn like(sent: &CaptureRows, partitions: TablePartitions) -> ArrivedCaptures {
-        let stretches = (sent.spilled_bytes() / STRETCH_BYTES + 1).min(MOST);
-        ArrivedCaptures::in_stretches(sent, partitions, stretches, PART_BYTES)
+        let ranges = (sent.spilled_bytes() / RANGE_BYTES + 1).min(MOST);
+        ArrivedCaptures::in_ranges(sent, partitions, ranges, PART_BYTES)
     }
 
-    fn in_stretches(sent: &CaptureRows, partitions: TablePartitions, count: u64, part_bytes: u64) -> ArrivedCaptures {
-        let stretches = (0..count).map(|_| sent.like_part(count)).collect();
-        ArrivedCaptures { partitions, stretches, part_bytes, taken: 0, parts: Parts::default() }
+    fn in_ranges(sent: &CaptureRows, partitions: TablePartitions, count: u64, part_bytes: u64) -> ArrivedCaptures {
+        let ranges = (0..count).map(|_| sent.like_part(count)).collect();
+        ArrivedCaptures { partitions, ranges, part_bytes, taken: 0, parts: Parts::default() }
     }
 
-    fn stretch(&self, doc_id: DocId) -> usize {
-        self.partitions.stretch(doc_id, self.stretches.len())
+    fn range(&self, doc_id: DocId) -> usize {
+        self.partitions.range(doc_id, self.ranges.len())
     }
 
     /// Adds an encoded capture. Returns the number of the capture in its range.
@@ -72,19 +72,19 @@ impl ArrivedCaptures {
     /// # Errors
     /// Returns any error of [`CaptureRows::push_words`].
     pub(super) fn push(&mut self, words: &[u64]) -> Result<u32> {
-        let stretch = self.stretch(CaptureRow::of(words).doc_id);
-        let rows = &mut self.stretches[stretch];
+        let range = self.range(CaptureRow::of(words).doc_id);
+        let rows = &mut self.ranges[range];
         let number = rows.len() as u32;
         rows.push_words(words)?;
         Ok(number)
     }
 
-    /// Returns the capture with the given doc id and number in its range. `room` is scratch.
+    /// Returns the capture with the given doc id and number in its range. `scratch` is scratch.
     ///
     /// # Errors
     /// Returns any error of [`CaptureRows::get`].
-    pub(super) fn get<'a>(&'a self, doc_id: DocId, number: u32, room: &'a mut Vec<u64>) -> Result<CaptureRow<'a>> {
-        self.stretches[self.stretch(doc_id)].get(number as usize, room)
+    pub(super) fn get<'a>(&'a self, doc_id: DocId, number: u32, scratch: &'a mut Vec<u64>) -> Result<CaptureRow<'a>> {
+        self.ranges[self.range(doc_id)].get(number as usize, scratch)
     }
 
     /// Returns the capture with the given doc id and number in its range. Calls must be in
@@ -98,35 +98,40 @@ impl ArrivedCaptures {
     /// # Cost
     /// Writes and reads each byte of a range on disk once more. Memory: 4 bytes for each capture of
     /// the range, and one part.
-    pub(super) fn take<'a>(&'a mut self, doc_id: DocId, number: u32, room: &'a mut Vec<u64>) -> Result<CaptureRow<'a>> {
-        let stretch = self.stretch(doc_id);
-        if self.taken < stretch {
-            self.stretches[self.taken..stretch].fill_with(CaptureRows::default);
-            (self.taken, self.parts) = (stretch, Parts::default());
+    pub(super) fn take<'a>(
+        &'a mut self,
+        doc_id: DocId,
+        number: u32,
+        scratch: &'a mut Vec<u64>,
+    ) -> Result<CaptureRow<'a>> {
+        let range = self.range(doc_id);
+        if self.taken < range {
+            self.ranges[self.taken..range].fill_with(CaptureRows::default);
+            (self.taken, self.parts) = (range, Parts::default());
         }
-        if self.parts.rows.is_empty() && self.stretches[stretch].spilled_bytes() > 0 {
-            self.divide(stretch)?;
+        if self.parts.rows.is_empty() && self.ranges[range].spilled_bytes() > 0 {
+            self.divide(range)?;
         }
         if self.parts.rows.is_empty() {
-            return self.stretches[stretch].get(number as usize, room);
+            return self.ranges[range].get(number as usize, scratch);
         }
-        let part = part(self.partitions, [self.stretches.len(), self.parts.rows.len()], doc_id);
+        let part = part(self.partitions, [self.ranges.len(), self.parts.rows.len()], doc_id);
         let Parts { rows, taken, numbers } = &mut self.parts;
         if *taken < part {
             rows[*taken..part].fill_with(CaptureRows::default);
             take_in(&mut rows[part])?;
             *taken = part;
         }
-        rows[part].get(numbers[number as usize] as usize, room)
+        rows[part].get(numbers[number as usize] as usize, scratch)
     }
 
     /// Divides a range into parts.
-    fn divide(&mut self, stretch: usize) -> Result<()> {
-        let mut rows = std::mem::take(&mut self.stretches[stretch]);
+    fn divide(&mut self, range: usize) -> Result<()> {
+        let mut rows = std::mem::take(&mut self.ranges[range]);
         let parts = (8 * rows.words() / self.part_bytes + 1).min(MOST);
         self.parts.rows = (0..parts).map(|_| rows.like_part(parts)).collect();
         self.parts.numbers.reserve_exact(rows.len());
-        let counts = [self.stretches.len(), parts as usize];
+        let counts = [self.ranges.len(), parts as usize];
         let mut next = 0;
         while next < rows.len() {
             next = rows.pass(next, PASSED_WORDS, |capture, words| {
@@ -142,8 +147,8 @@ impl ArrivedCaptures {
 
 /// Returns the part of its range that contains a doc id, given the numbers of ranges and of parts
 /// in a range.
-fn part(partitions: TablePartitions, [stretches, parts]: [usize; 2], doc_id: DocId) -> usize {
-    partitions.stretch(doc_id, stretches * parts) % parts
+fn part(partitions: TablePartitions, [ranges, parts]: [usize; 2], doc_id: DocId) -> usize {
+    partitions.range(doc_id, ranges * parts) % parts
 }
 
 /// Reads a part into memory, unless it is too long.
@@ -176,7 +181,7 @@ mod tests {
             let mut sent = CaptureRows::new(&webtwin_spill::MemoryPool::default());
             sent.hold_at_most(if on_disk { 0 } else { u64::MAX }).unwrap();
             (0..mine.len()).for_each(|at| sent.push(&capture(at)).unwrap());
-            let mut arrived = ArrivedCaptures::in_stretches(&sent, partitions, count, part_bytes);
+            let mut arrived = ArrivedCaptures::in_ranges(&sent, partitions, count, part_bytes);
             let mut order = Vec::new();
             sent.pass(0, 1 << 40, |capture, words| {
                 order.push((capture.doc_id, arrived.push(words)?, capture.offset));
@@ -184,17 +189,17 @@ mod tests {
             }).unwrap();
             order.sort_unstable();
 
-            let mut room = Vec::new();
+            let mut scratch = Vec::new();
             for &(doc_id, number, offset) in &order {
-                let row = arrived.get(doc_id, number, &mut room).unwrap();
+                let row = arrived.get(doc_id, number, &mut scratch).unwrap();
                 prop_assert_eq!((row.doc_id, row.offset), (doc_id, offset));
             }
             let mut all = Vec::new();
             for (doc_id, number, offset) in order {
-                let row = arrived.take(doc_id, number, &mut room).unwrap();
+                let row = arrived.take(doc_id, number, &mut scratch).unwrap();
                 prop_assert_eq!((row.doc_id, row.offset), (doc_id, offset));
-                let here = arrived.stretch(doc_id);
-                prop_assert!(arrived.stretches[..here].iter().all(CaptureRows::is_empty));
+                let here = arrived.range(doc_id);
+                prop_assert!(arrived.ranges[..here].iter().all(CaptureRows::is_empty));
                 let Parts { rows, taken, .. } = &arrived.parts;
                 prop_assert!(rows.iter().take(*taken).all(CaptureRows::is_empty));
                 all.push(offset);

@@ -94,13 +94,13 @@ pub struct Capture {
     /// Length of the record.
     pub length: u64,
     /// Defects of the record that were repaired.
-    pub mended: Vec<Reason>,
+    pub repaired: Vec<Reason>,
     /// Worker whose local pages contain the fingerprints and links.
     pub worker: u32,
     /// Slot in the local pages of that worker.
     pub slot: u32,
     /// Place of the record with the content, for a revisit.
-    pub original: Option<Box<Place>>,
+    pub original: Option<Box<RecordPlace>>,
     /// Places of the segments after the first, for a record in segments: numbers of inputs, and
     /// offsets.
     pub segments: Vec<(u32, u64)>,
@@ -121,7 +121,7 @@ pub struct Capture {
 
 /// Place of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct RecordPlace {
     /// Number of the input.
     pub source: u32,
     /// Offset at which the record starts.

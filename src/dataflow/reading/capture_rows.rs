@@ -10,12 +10,12 @@ use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::reading::capture::{Capture, HTML, Place, codec, mime};
+use crate::reading::capture::{Capture, HTML, RecordPlace, codec, mime};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, FPrint, Page, SimHash};
 use webtwin_core::text::language::Language;
 use webtwin_pages::record::Reason;
-use webtwin_spill::{ListReader, Lists, MemoryPool};
+use webtwin_spill::{ListReader, MemoryPool, SpillLists};
 
 /// Numbers of a [`Capture`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
@@ -102,13 +102,13 @@ impl Numbers {
 
 /// Values that only few captures have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rest {
+pub struct RareFields {
     /// Projection of the text, see [`Capture::projected`].
     pub projected: Vec<i64>,
-    /// Repaired defects, see [`Capture::mended`].
-    pub mended: Vec<Reason>,
+    /// Repaired defects, see [`Capture::repaired`].
+    pub repaired: Vec<Reason>,
     /// Place of the original, see [`Capture::original`].
-    pub original: Option<Box<Place>>,
+    pub original: Option<Box<RecordPlace>>,
     /// Places of further segments, see [`Capture::segments`].
     pub segments: Vec<(u32, u64)>,
     /// Notice in the text, see [`Capture::notice`].
@@ -164,9 +164,9 @@ impl<'a> CaptureRow<'a> {
     }
 
     /// Returns the values that only few captures have.
-    pub fn rest(&self) -> Rest {
+    pub fn rest(&self) -> RareFields {
         if self.rest_bytes == 0 {
-            return Rest::default();
+            return RareFields::default();
         }
         let texts = u32::from(self.title_bytes) + u32::from(self.mime_bytes).saturating_sub(1);
         let start = (self.url_bytes + texts) as usize;
@@ -186,13 +186,13 @@ impl<'a> CaptureRow<'a> {
         let numbers = [self.body, self.exact, self.text_bytes, self.variant.into(), self.status.into()];
         hash.update(bytemuck::cast_slice(&numbers));
         hash.update(self.mime().as_bytes());
-        self.rest().mended.iter().for_each(|reason| hash.update(reason.as_str().as_bytes()));
+        self.rest().repaired.iter().for_each(|reason| hash.update(reason.as_str().as_bytes()));
         hash.digest()
     }
 
     /// Returns the capture as a stand-alone value.
     pub fn to_capture(self) -> Capture {
-        let Rest { projected, mended, original, segments, notice, canonical } = self.rest();
+        let RareFields { projected, repaired, original, segments, notice, canonical } = self.rest();
         Capture {
             doc_id: self.doc_id,
             url: self.url().to_string(),
@@ -212,7 +212,7 @@ impl<'a> CaptureRow<'a> {
             item: self.item,
             offset: self.offset,
             length: self.length,
-            mended,
+            repaired,
             worker: self.worker,
             slot: self.slot,
             original,
@@ -228,9 +228,9 @@ impl<'a> CaptureRow<'a> {
 
 /// Appends the encoded words of a capture.
 fn write(capture: &Capture, words: &mut Vec<u64>) {
-    let &Capture { ref projected, ref mended, ref original, ref segments, notice, canonical, .. } = capture;
+    let &Capture { ref projected, ref repaired, ref original, ref segments, notice, canonical, .. } = capture;
     let has_rest = !projected.is_empty()
-        || !mended.is_empty()
+        || !repaired.is_empty()
         || original.is_some()
         || !segments.is_empty()
         || notice != 0
@@ -238,7 +238,7 @@ fn write(capture: &Capture, words: &mut Vec<u64>) {
     // The rest is encoded only if it has a value: nearly all captures then take no bytes for it.
     let rest = match has_rest {
         true => codec()
-            .serialize(&(projected, mended, original, segments, notice, canonical))
+            .serialize(&(projected, repaired, original, segments, notice, canonical))
             .expect("plain values go into memory"),
         false => Vec::new(),
     };
@@ -277,12 +277,12 @@ fn write(capture: &Capture, words: &mut Vec<u64>) {
     };
     // Texts are padded to a whole word, so that the numbers of the next capture are aligned.
     words.resize(start + count, 0);
-    let room: &mut [u8] = bytemuck::cast_slice_mut(&mut words[start..]);
-    let (head, mut room) = room.split_at_mut(NUMBERS * 8);
+    let scratch: &mut [u8] = bytemuck::cast_slice_mut(&mut words[start..]);
+    let (head, mut scratch) = scratch.split_at_mut(NUMBERS * 8);
     head.copy_from_slice(bytemuck::bytes_of(&numbers));
     for text in texts {
         let this;
-        (this, room) = room.split_at_mut(text.len());
+        (this, scratch) = scratch.split_at_mut(text.len());
         this.copy_from_slice(text);
     }
 }
@@ -304,15 +304,15 @@ pub fn captures_in(mut words: &[u64]) -> impl Iterator<Item = &[u64]> {
 /// disk.
 #[derive(Debug, Default)]
 pub struct CaptureRows {
-    rows: Lists<u64>,
+    rows: SpillLists<u64>,
     /// Scratch in which a capture is encoded.
-    room: Vec<u64>,
+    scratch: Vec<u64>,
 }
 
 impl CaptureRows {
     /// Creates an empty container.
     pub fn new(pool: &MemoryPool) -> CaptureRows {
-        CaptureRows { rows: Lists::new(pool), room: Vec::new() }
+        CaptureRows { rows: SpillLists::new(pool), scratch: Vec::new() }
     }
 
     /// Creates an empty container with the same memory limit as `self`.
@@ -323,7 +323,7 @@ impl CaptureRows {
     /// Creates an empty container for one of `parts` equal parts of the content, with a
     /// corresponding part of the memory limit.
     pub(super) fn like_part(&self, parts: u64) -> CaptureRows {
-        CaptureRows { rows: self.rows.like_part(parts), room: Vec::new() }
+        CaptureRows { rows: self.rows.like_part(parts), scratch: Vec::new() }
     }
 
     /// Appends a capture.
@@ -332,9 +332,9 @@ impl CaptureRows {
     /// Returns [`webtwin_base::error::Error::Storage`] or a similar error if the disk fails or is
     /// full.
     pub fn push(&mut self, capture: &Capture) -> Result<()> {
-        self.room.clear();
-        write(capture, &mut self.room);
-        self.rows.push(&self.room)
+        self.scratch.clear();
+        write(capture, &mut self.scratch);
+        self.rows.push(&self.scratch)
     }
 
     /// Appends an encoded capture.
@@ -350,10 +350,10 @@ impl CaptureRows {
     /// # Errors
     /// Returns any error of [`CaptureRows::push`].
     pub fn push_page(&mut self, row: CaptureRow<'_>, page: Page) -> Result<()> {
-        self.room.clear();
-        self.room.extend_from_slice(bytemuck::cast_slice(bytemuck::bytes_of(&Numbers { page, ..*row.numbers })));
-        self.room.extend_from_slice(bytemuck::cast_slice(row.texts));
-        self.rows.push(&self.room)
+        self.scratch.clear();
+        self.scratch.extend_from_slice(bytemuck::cast_slice(bytemuck::bytes_of(&Numbers { page, ..*row.numbers })));
+        self.scratch.extend_from_slice(bytemuck::cast_slice(row.texts));
+        self.rows.push(&self.scratch)
     }
 
     /// Returns the number of captures.
@@ -367,13 +367,13 @@ impl CaptureRows {
     }
 
     /// Returns the capture with a number. It is borrowed if it is in memory, and otherwise read
-    /// into `room`.
+    /// into `scratch`.
     ///
     /// # Errors
     /// Returns [`webtwin_base::error::Error::Storage`] if the disk fails, or returns other bytes
     /// than were written.
-    pub(super) fn get<'a>(&'a self, number: usize, room: &'a mut Vec<u64>) -> Result<CaptureRow<'a>> {
-        Ok(CaptureRow::of(self.rows.get(number, room)?))
+    pub(super) fn get<'a>(&'a self, number: usize, scratch: &'a mut Vec<u64>) -> Result<CaptureRow<'a>> {
+        Ok(CaptureRow::of(self.rows.get(number, scratch)?))
     }
 
     /// Returns a reader of the captures.
@@ -406,12 +406,12 @@ impl CaptureRows {
     /// Returns any error of the disk, on which old and new captures are for a while.
     pub fn rewrite(&mut self, mut stays: impl FnMut(&mut Numbers) -> bool) -> Result<()> {
         let mut kept = self.like();
-        let mut room = Vec::new();
+        let mut scratch = Vec::new();
         self.rows.drain(|words| {
-            room.clear();
-            room.extend_from_slice(words);
-            if stays(bytemuck::from_bytes_mut(bytemuck::cast_slice_mut(&mut room[..NUMBERS]))) {
-                kept.push_words(&room)?;
+            scratch.clear();
+            scratch.extend_from_slice(words);
+            if stays(bytemuck::from_bytes_mut(bytemuck::cast_slice_mut(&mut scratch[..NUMBERS]))) {
+                kept.push_words(&scratch)?;
             }
             Ok(())
         })?;
@@ -525,10 +525,10 @@ mod tests {
             item: small ^ 2,
             offset: n ^ 5,
             length: n ^ 6,
-            mended: Reason::ALL[..few].to_vec(),
+            repaired: Reason::ALL[..few].to_vec(),
             worker: small ^ 3,
             slot: small ^ 4,
-            original: (few == 1).then(|| Box::new(Place { source: small, offset: n, url: text })),
+            original: (few == 1).then(|| Box::new(RecordPlace { source: small, offset: n, url: text })),
             segments: vec![(small, n); few / 2],
             is_conversion: status % 2 == 0,
             record: small ^ 5,

@@ -25,13 +25,13 @@ use crate::reading::arrived_captures::ArrivedCaptures;
 use crate::reading::capture_rows::{CaptureReader, CaptureRow, CaptureRows, captures_in};
 use crate::reading::rejection::Rejection;
 use crate::reading::worker_pages::{NOT_KEPT, WorkerPages};
-use crate::shuffle::directory::{Directory, Entries, Entry, TablePartitions, first_pages};
-use webtwin_base::by_hash::ByHash;
+use crate::shuffle::directory::{Directory, DirectoryEntry, Entries, TablePartitions, first_pages};
+use webtwin_base::by_hash::HashKeyMap;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, HostId, Number, Page};
 use webtwin_engine::{HashOwners, Net, Owners};
 use webtwin_pages::record::Reason;
-use webtwin_spill::Rows;
+use webtwin_spill::SpillRows;
 
 /// Words of captures that are sent before their memory is released.
 const PASSED_WORDS: u64 = 1 << 19;
@@ -103,7 +103,7 @@ impl Ordered {
 /// Numbers for the hosts of a worker's pages, in the order of first appearance.
 struct HostNumbers {
     /// Number of each host, by the hash of its name.
-    of_keys: ByHash<u32>,
+    of_keys: HashKeyMap<u32>,
     of_pages: Vec<u32>,
 }
 
@@ -187,24 +187,24 @@ fn mark_covered(rivals: &mut [Rival]) {
 /// Returns any error of the disk, to which captures beyond the memory limit are written.
 pub fn settle(
     net: &mut Net<'_>,
-    shelf: &mut WorkerPages,
+    local_pages: &mut WorkerPages,
     floors: &[u64],
     partitions: TablePartitions,
 ) -> Result<Crawl> {
-    let before = shelf.rejections.len();
-    shelf.rejections.retain(|rejection| rejection.offset >= floors[rejection.item as usize])?;
-    let mut overlapping = (before - shelf.rejections.len()) as u64;
+    let before = local_pages.rejections.len();
+    local_pages.rejections.retain(|rejection| rejection.offset >= floors[rejection.item as usize])?;
+    let mut overlapping = (before - local_pages.rejections.len()) as u64;
 
-    let mut pages = shelf.captures.like();
+    let mut pages = local_pages.captures.like();
     let mut order: Vec<Ordered> = Vec::new();
-    let mut arrived = to_owners(net, &mut shelf.captures, partitions, |number, capture| {
+    let mut arrived = to_owners(net, &mut local_pages.captures, partitions, |number, capture| {
         match capture.offset < floors[capture.item as usize] {
             true => overlapping += 1,
             false => order.push(Ordered::new(capture.doc_id, number)),
         }
     })?;
     order.sort_unstable();
-    reject_others(&mut order, &arrived, &mut shelf.rejections)?;
+    reject_others(&mut order, &arrived, &mut local_pages.rejections)?;
 
     // Page numbers ascend by partition and doc id, so they do not depend on the number of workers.
     let mut counts = vec![0u64; partitions.count()];
@@ -215,18 +215,18 @@ pub fn settle(
     let counts: Vec<u32> = counts.into_iter().map(|count| count as u32).collect();
     // Visits captures in the order of doc ids: numbers each page, copies its capture, and reports
     // the number to the worker that read it.
-    let mut room = Vec::new();
-    let mut hosts = HostNumbers { of_keys: ByHash::default(), of_pages: Vec::with_capacity(order.len()) };
+    let mut scratch = Vec::new();
+    let mut hosts = HostNumbers { of_keys: HashKeyMap::default(), of_pages: Vec::with_capacity(order.len()) };
     let replies = order.iter_mut().map(|kept| {
         let next = &mut next[partitions.of(kept.doc_id())];
         let page = Page(*next);
         *next += 1;
-        let row = arrived.take(kept.doc_id(), std::mem::replace(&mut kept.number, page.0), &mut room)?;
+        let row = arrived.take(kept.doc_id(), std::mem::replace(&mut kept.number, page.0), &mut scratch)?;
         hosts.push(host_key(row.url()));
         pages.push_page(row, page)?;
         Ok([row.worker, row.slot, page.0])
     });
-    let mut slots = vec![NOT_KEPT; shelf.slots()];
+    let mut slots = vec![NOT_KEPT; local_pages.slots()];
     net.exchange_into(
         "pages of slots",
         replies,
@@ -236,9 +236,9 @@ pub fn settle(
             Ok(())
         },
     )?;
-    shelf.pages = slots;
+    local_pages.pages = slots;
     drop(arrived);
-    let read = std::mem::take(&mut shelf.addresses);
+    let read = std::mem::take(&mut local_pages.addresses);
     let (directory, addresses) = directory(net, &order, &hosts, &read, &counts, partitions)?;
     Ok(Crawl { directory, pages, addresses, overlapping })
 }
@@ -298,12 +298,16 @@ fn to_owners(
 
 /// Keeps the [first](Rival) of the captures with the same doc id, which must be adjacent in
 /// `order`, and rejects the others.
-fn reject_others(order: &mut Vec<Ordered>, arrived: &ArrivedCaptures, rejections: &mut Rows<Rejection>) -> Result<()> {
-    let mut room = Vec::new();
+fn reject_others(
+    order: &mut Vec<Ordered>,
+    arrived: &ArrivedCaptures,
+    rejections: &mut SpillRows<Rejection>,
+) -> Result<()> {
+    let mut scratch = Vec::new();
     for same in order.chunk_by_mut(|x, y| x.doc_id() == y.doc_id()).filter(|same| same.len() > 1) {
         let mut rivals = Vec::with_capacity(same.len());
         for one in &*same {
-            rivals.push(Rival::of(arrived.get(one.doc_id(), one.number, &mut room)?, one.number));
+            rivals.push(Rival::of(arrived.get(one.doc_id(), one.number, &mut scratch)?, one.number));
         }
         mark_covered(&mut rivals);
         rivals.sort_unstable();
@@ -356,7 +360,7 @@ fn directory(
     addresses.sort_unstable();
     addresses.dedup();
     let host = |at: usize| of_own[own_hosts.of_pages[at] as usize];
-    let entries = (0..pages.len()).map(|at| Entry::new(pages[at].doc_id(), host(at)));
+    let entries = (0..pages.len()).map(|at| DirectoryEntry::new(pages[at].doc_id(), host(at)));
     let none = || Entries::new(counts, partitions);
     let filled = net.broadcast_into("directory", entries, none, |all, worker, entry| all.put(worker, entry))?;
     let filled = net.take_back(filled)?;

@@ -4,25 +4,25 @@ use std::ops::Range;
 
 use webtwin_base::error::Result;
 use webtwin_core::text::Feature;
-use webtwin_spill::{Array, ArrayReader, ListReader, Lists, MemoryPool};
+use webtwin_spill::{Array, ArrayReader, ListReader, MemoryPool, SpillLists};
 
 /// Weighted features of all slots, back to back.
 #[derive(Debug, Default)]
 pub struct FeatureLists {
-    hashes: Lists<u64>,
+    hashes: SpillLists<u64>,
     weights: Array<u16>,
 }
 
 impl FeatureLists {
     /// Creates an empty container.
     pub fn new(pool: &MemoryPool) -> FeatureLists {
-        FeatureLists { hashes: Lists::new(pool), weights: Array::new(pool) }
+        FeatureLists { hashes: SpillLists::new(pool), weights: Array::new(pool) }
     }
 
     /// Appends the features of a page. Weights are clamped to 65,535 sixteenths.
     ///
     /// # Errors
-    /// Returns any error of [`Lists::push`].
+    /// Returns any error of [`SpillLists::push`].
     pub fn push(&mut self, features: &[Feature]) -> Result<()> {
         let hashes: Vec<u64> = features.iter().map(|feature| feature.hash).collect();
         let weight = |feature: &Feature| feature.weight.min(u32::from(u16::MAX)) as u16;
@@ -33,17 +33,17 @@ impl FeatureLists {
     /// Appends the features of a page in the form that [`FeatureReader::get`] returns.
     ///
     /// # Errors
-    /// Returns any error of [`Lists::push`].
+    /// Returns any error of [`SpillLists::push`].
     pub fn push_as_kept(&mut self, hashes: &[u64], weights: &[u16]) -> Result<()> {
         self.hashes.push(hashes)?;
         self.weights.push(weights)?;
         Ok(())
     }
 
-    /// Appends a copy of the features of a slot, like [`Lists::push_again`].
+    /// Appends a copy of the features of a slot, like [`SpillLists::push_again`].
     ///
     /// # Errors
-    /// Returns any error of [`Lists::push_again`].
+    /// Returns any error of [`SpillLists::push_again`].
     pub fn push_again(&mut self, slot: usize) -> Result<()> {
         let mut reader = self.reader();
         let (hashes, weights) = reader.get(slot)?;
@@ -66,7 +66,7 @@ impl FeatureLists {
         if self.slots() == 0 { 0 } else { self.hashes.items_of(slots) }
     }
 
-    /// Keeps the slots for which `stays` is true, like [`Lists::retain`]. Does nothing if there are
+    /// Keeps the slots for which `stays` is true, like [`SpillLists::retain`]. Does nothing if there are
     /// no slots.
     pub(super) fn retain(&mut self, stays: &[bool]) -> Result<()> {
         if self.slots() == 0 {
@@ -85,7 +85,7 @@ impl FeatureLists {
     /// Limits the features in memory to `bytes` from now on.
     ///
     /// # Errors
-    /// Returns any error of [`Lists::push`].
+    /// Returns any error of [`SpillLists::push`].
     pub fn hold_at_most(&mut self, bytes: u64) -> Result<()> {
         // A hash has four times the bytes of a weight.
         self.weights.hold_at_most(bytes / 5)?;

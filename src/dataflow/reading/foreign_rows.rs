@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use webtwin_base::error::Result;
 use webtwin_engine::Net;
-use webtwin_job::Limits;
-use webtwin_pages::foreign_table::{ForeignTable, Row};
+use webtwin_job::RecordLimits;
+use webtwin_pages::foreign_table::{ForeignTable, ForeignTableRow};
 
 /// Row that cannot be parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,14 +69,14 @@ impl RowCounts {
 /// Share of a worker in the parts of some tables.
 pub(crate) struct OwnParts<'t> {
     tables: Vec<&'t ForeignTable>,
-    limits: &'t Limits,
+    limits: &'t RecordLimits,
     index: usize,
     peers: usize,
 }
 
 impl<'t> OwnParts<'t> {
     /// Returns the share of this worker.
-    pub(crate) fn of(net: &Net<'_>, tables: Vec<&'t ForeignTable>, limits: &'t Limits) -> OwnParts<'t> {
+    pub(crate) fn of(net: &Net<'_>, tables: Vec<&'t ForeignTable>, limits: &'t RecordLimits) -> OwnParts<'t> {
         OwnParts { tables, limits, index: net.index(), peers: net.peers() }
     }
 
@@ -103,7 +103,7 @@ impl<'t> OwnParts<'t> {
         let tables = (0..self.tables.len())
             .map(move |number| self.tables[number].rows(wanted, self.limits, |part| self.has(number, part)));
         tables.flatten_ok().map(move |row| {
-            let Row { fields, bytes } = row??;
+            let ForeignTableRow { fields, bytes } = row??;
             Ok(fields.and_then(make).ok_or(Malformed { bytes }))
         })
     }

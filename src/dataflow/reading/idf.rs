@@ -23,7 +23,7 @@ use crate::reading::worker_pages::WorkerPages;
 use crate::shuffle::gather::Gather;
 use crate::shuffle::hash_partitions::HashPartitions;
 use crate::shuffle::memory;
-use webtwin_base::by_hash::ByHash;
+use webtwin_base::by_hash::HashKeyMap;
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
 use webtwin_core::hamming::simhash::Sums;
@@ -57,12 +57,12 @@ impl OfPage {
 /// # Errors
 /// Returns [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] if
 /// features beyond the memory limit do not fit on the disk, and any error of reading from the disk.
-pub fn simhashes(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &mut Crawl, job: &Job) -> Result<()> {
-    let mine = shelf.kept().filter(|&(slot, _)| shelf.features.size(slot) > 0).count() as u64;
+pub fn simhashes(net: &mut Net<'_>, local_pages: &mut WorkerPages, crawl: &mut Crawl, job: &Job) -> Result<()> {
+    let mine = local_pages.kept().filter(|&(slot, _)| local_pages.features.size(slot) > 0).count() as u64;
     let [pages] = net.all_sum("pages with features", [mine])?;
-    let held = MemoryEstimate::with(shelf, &crawl.pages, None);
-    memory::agree(net, held.shelf_bytes(), held.features_least_bytes(1), &job.effort)?;
-    let of_pages = weighted(net, shelf, pages)?;
+    let held = MemoryEstimate::with(local_pages, &crawl.pages, None);
+    memory::agree(net, held.local_pages_bytes(), held.features_least_bytes(1), &job.effort)?;
+    let of_pages = weighted(net, local_pages, pages)?;
 
     let directory = crawl.directory.clone();
     let mut simhashes = vec![None; crawl.pages.len()];
@@ -86,16 +86,16 @@ pub fn simhashes(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &mut Crawl, 
 
 /// Returns the features of pages with their weights in the crawl, partitioned by page. Removes the
 /// features from the local pages.
-fn weighted(net: &mut Net<'_>, shelf: &mut WorkerPages, pages: u64) -> Result<HashPartitions<OfPage>> {
-    let count = shelf.features.items();
-    let mut features = shelf.features.reader();
-    let of_pages = shelf.kept().map(|(slot, page)| -> Result<Vec<OfPage>> {
+fn weighted(net: &mut Net<'_>, local_pages: &mut WorkerPages, pages: u64) -> Result<HashPartitions<OfPage>> {
+    let count = local_pages.features.items();
+    let mut features = local_pages.features.reader();
+    let of_pages = local_pages.kept().map(|(slot, page)| -> Result<Vec<OfPage>> {
         let (hashes, weights) = features.get(slot)?;
         Ok(hashes.iter().zip(weights).map(|(&hash, &weight)| OfPage::new(hash, page, weight.into())).collect())
     });
     let mut shares = HashPartitions::one_of(net, "features", 2, count, of_pages.flatten_ok(), OfPage::hash)?;
-    shelf.features.clear();
-    let (count, mut pages_with) = (shares.rows(), ByHash::<u32>::default());
+    local_pages.features.clear();
+    let (count, mut pages_with) = (shares.rows(), HashKeyMap::<u32>::default());
     let of_shares = (0..shares.count()).map(|share| -> Result<Vec<OfPage>> {
         let mut some = Vec::new();
         shares.take(share, &mut some)?;

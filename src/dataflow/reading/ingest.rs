@@ -13,13 +13,13 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::enough_memory::enough_bytes;
 use crate::memory_estimate::MemoryEstimate;
-use crate::reading::addresses::{HostAddress, Noted};
+use crate::reading::addresses::{HostAddress, ItemAddresses};
 use crate::reading::capture::{Capture, mime, short_title};
 use crate::reading::captures::host_key;
-use crate::reading::item_part::Part;
-use crate::reading::item_record::PageRecord;
+use crate::reading::item_part::ItemPart;
+use crate::reading::item_record::SavedPage;
 use crate::reading::known_pages::{KnownPages, content};
-use crate::reading::other_records::{Redirect, Revisit, Segment};
+use crate::reading::other_records::{RedirectRecord, RevisitRecord, SegmentRecord};
 use crate::reading::rejection::Rejection;
 use crate::reading::resume::{Recorder, Resume};
 use crate::reading::shingle_sets::ShingleSets;
@@ -32,19 +32,19 @@ use webtwin_base::ids::doc_id;
 use webtwin_base::progress::Progress;
 use webtwin_core::chunks::{bytes, instead_of_text};
 use webtwin_engine::Net;
-use webtwin_job::{Job, JobKind, Links, Simhash};
+use webtwin_job::{Job, JobKind, LinkSettings, Simhash};
 use webtwin_pages::damage::Damage;
-use webtwin_pages::html::Extracted;
+use webtwin_pages::html::ExtractedPage;
 use webtwin_pages::public_suffix::domain_of;
-use webtwin_pages::record::{self, Found, Means, RawPage, Reason, Refused};
+use webtwin_pages::record::{self, NonPage, RawPage, ReadResult, Reason, RefusedRecord};
 use webtwin_pages::url::CanonicalUrl;
-use webtwin_pages::work_items::Work;
+use webtwin_pages::work_items::WorkList;
 
 /// Work of a run, shared by the workers of a process.
 #[derive(Debug)]
 pub struct Queue {
     /// Inputs, and the work items into which they are cut.
-    pub work: Work,
+    pub work: WorkList,
     turns: WorkQueue,
     /// Queue of the work items of earlier crawls.
     original_turns: WorkQueue,
@@ -62,12 +62,12 @@ const LARGE_PAGE: usize = 1 << 20;
 
 impl Queue {
     /// Creates a queue of all items.
-    pub fn new(work: Work) -> Arc<Queue> {
+    pub fn new(work: WorkList) -> Arc<Queue> {
         Queue::resuming(work, None)
     }
 
     /// Creates a queue of all items, some of which may have checkpoints of an earlier run.
-    pub fn resuming(work: Work, resume: Option<Resume>) -> Arc<Queue> {
+    pub fn resuming(work: WorkList, resume: Option<Resume>) -> Arc<Queue> {
         let progress = Arc::new(Progress::new(work.weight()));
         let (turns, original_turns) = Default::default();
         Arc::new(Queue { work, turns, original_turns, progress, resume, large_page: Mutex::default() })
@@ -82,19 +82,19 @@ impl Queue {
 /// Returns an error if an input as a whole or its store fails; never for damaged content. Items
 /// that were finished before the error have checkpoints, if the run writes checkpoints.
 pub fn read(net: &mut Net<'_>, queue: &Queue, job: &Job) -> Result<WorkerPages> {
-    let mut reader = Reader::new(net, job)?;
+    let mut reader = PageIngest::new(net, job)?;
     if job.effort.memory_bytes > 0 {
         // Limits memory for the first item, which may be the only one.
         let workers = net.workers_per_process();
-        let room = MemoryEstimate::default().room_for_lists(0, workers, job.effort.memory_bytes);
-        reader.shelf.hold_lists_at_most(room / workers as u64)?;
+        let budget = MemoryEstimate::default().budget_for_lists(0, workers, job.effort.memory_bytes);
+        reader.local_pages.hold_lists_at_most(budget / workers as u64)?;
     }
     let mut recorder = queue.resume.as_ref().map(Recorder::new);
     let items = &queue.work.items;
     let first_original = items.partition_point(|item| !queue.work.is_original(item.input));
     let mut result = read_items(net, queue, &queue.turns, 0..first_original, job, &mut reader, &mut recorder);
     if result.is_ok() && first_original < items.len() {
-        let revisits = net.all_sum("revisits to resolve", [reader.shelf.revisits.len() as u64])?;
+        let revisits = net.all_sum("revisits to resolve", [reader.local_pages.revisits.len() as u64])?;
         if revisits != [0] {
             let originals = first_original..items.len();
             result = read_items(net, queue, &queue.original_turns, originals, job, &mut reader, &mut recorder);
@@ -106,10 +106,10 @@ pub fn read(net: &mut Net<'_>, queue: &Queue, job: &Job) -> Result<WorkerPages> 
         resume.known.fetch_add(reader.known_taken, Ordering::Relaxed);
     }
     if let Some(recorder) = &mut recorder {
-        recorder.write(&reader.shelf);
+        recorder.write(&reader.local_pages);
     }
-    reader.shelf.contents = Vec::new();
-    result.map(|()| reader.shelf)
+    reader.local_pages.contents = Vec::new();
+    result.map(|()| reader.local_pages)
 }
 
 /// Reads the work items in a range, as this process gets its turns.
@@ -119,7 +119,7 @@ fn read_items(
     turns: &WorkQueue,
     range: Range<usize>,
     job: &Job,
-    reader: &mut Reader,
+    reader: &mut PageIngest,
     recorder: &mut Option<Recorder<'_>>,
 ) -> Result<()> {
     loop {
@@ -131,9 +131,9 @@ fn read_items(
         let item = &items[number];
         net.check()?;
         reader.item = (number as u32, item.input);
-        let begin = Part::from_here(&reader.shelf);
+        let begin = ItemPart::from_here(&reader.local_pages);
         let taken_up = match &queue.resume {
-            Some(resume) => resume.take_up(number, item.input, net.index() as u32, &mut reader.shelf)?,
+            Some(resume) => resume.restore(number, item.input, net.index() as u32, &mut reader.local_pages)?,
             None => false,
         };
         if !taken_up {
@@ -147,9 +147,9 @@ fn read_items(
         if let (Some(recorder), Some(resume)) = (recorder.as_mut(), &queue.resume)
             && (!taken_up || resume.store.moves(number))
         {
-            recorder.note(number, begin.to_here(&reader.shelf), &reader.shelf);
+            recorder.note(number, begin.to_here(&reader.local_pages), &reader.local_pages);
         }
-        make_room_to_read_on(net, &mut reader.shelf, queue.work.items.len(), job)?;
+        reserve_memory_to_continue(net, &mut reader.local_pages, queue.work.items.len(), job)?;
         queue.progress.done.fetch_add(item.weight(), Ordering::Relaxed);
     }
 }
@@ -157,16 +157,16 @@ fn read_items(
 /// Spills the lists of the local pages beyond the memory limit, if there is one. Refuses to
 /// continue if the local pages of a process would exceed the limit even then, extrapolated from the
 /// items read so far.
-fn make_room_to_read_on(net: &Net<'_>, shelf: &mut WorkerPages, items: usize, job: &Job) -> Result<()> {
+fn reserve_memory_to_continue(net: &Net<'_>, local_pages: &mut WorkerPages, items: usize, job: &Job) -> Result<()> {
     let allowed_bytes = job.effort.memory_bytes;
     if allowed_bytes == 0 {
         return Ok(());
     }
-    let (mine, done, workers) = (MemoryEstimate::on(shelf), shelf.items.len(), net.workers_per_process());
+    let (mine, done, workers) = (MemoryEstimate::on(local_pages), local_pages.items.len(), net.workers_per_process());
     let held = mine.times(workers, 1);
     if held.peak_bytes(workers) <= allowed_bytes {
-        let room = held.room_for_lists(mine.pages * net.peers() as u64, workers, allowed_bytes);
-        return shelf.hold_lists_at_most(room / workers as u64);
+        let budget = held.budget_for_lists(mine.pages * net.peers() as u64, workers, allowed_bytes);
+        return local_pages.hold_lists_at_most(budget / workers as u64);
     }
     let all = mine.times(workers * items.div_ceil(net.peers()).max(done), done);
     // Adds a tenth: other items may be larger than the items read so far.
@@ -176,11 +176,11 @@ fn make_room_to_read_on(net: &Net<'_>, shelf: &mut WorkerPages, items: usize, jo
 }
 
 /// Converts the records found in the input into local pages.
-pub(super) struct Reader {
+pub(super) struct PageIngest {
     /// Local pages that have been read.
-    pub(super) shelf: WorkerPages,
+    pub(super) local_pages: WorkerPages,
     tools: Tools,
-    follow: Links,
+    follow: LinkSettings,
     min_text: usize,
     simhash: Simhash,
     /// True if checkpoints will be written; then a hash of what each page was read from is kept.
@@ -192,25 +192,25 @@ pub(super) struct Reader {
     worker: u32,
     /// Places of the segments after the first, for the next record that is taken.
     pub(super) segments: Vec<(u32, u64)>,
-    noted_addresses: Noted,
+    noted_addresses: ItemAddresses,
     /// Numbers of the work item and of the input that are being read.
     pub(super) item: (u32, u32),
 }
 
-impl Reader {
+impl PageIngest {
     /// Creates a reader that adds to the given local pages.
     ///
     /// # Errors
     /// Returns no error at present.
-    pub(super) fn on(shelf: WorkerPages, net: &Net<'_>, job: &Job) -> Result<Reader> {
-        Ok(Reader { shelf, ..Reader::new(net, job)? })
+    pub(super) fn on(local_pages: WorkerPages, net: &Net<'_>, job: &Job) -> Result<PageIngest> {
+        Ok(PageIngest { local_pages, ..PageIngest::new(net, job)? })
     }
 
-    fn new(net: &Net<'_>, job: &Job) -> Result<Reader> {
+    fn new(net: &Net<'_>, job: &Job) -> Result<PageIngest> {
         let study = job.kind == JobKind::Study;
         let sets = job.by_shingles().then(|| ShingleSets::new(&net.memory));
-        Ok(Reader {
-            shelf: WorkerPages { sets, ..WorkerPages::new(&net.memory) },
+        Ok(PageIngest {
+            local_pages: WorkerPages { sets, ..WorkerPages::new(&net.memory) },
             tools: Tools::new(job),
             follow: job.links,
             min_text: job.chunks.min_text as usize,
@@ -221,7 +221,7 @@ impl Reader {
             known_taken: 0,
             worker: net.index() as u32,
             segments: Vec::new(),
-            noted_addresses: Noted::default(),
+            noted_addresses: ItemAddresses::default(),
             item: (0, 0),
         })
     }
@@ -232,7 +232,7 @@ impl Reader {
         let end = queue.work.read(&queue.work.items[number as usize], &job.input, &mut |found| {
             queue.progress.records.fetch_add(1, Ordering::Relaxed);
             net.check()?;
-            let is_large = matches!(&found, Found::Page(page) if page.body.len() > LARGE_PAGE);
+            let is_large = matches!(&found, ReadResult::Page(page) if page.body.len() > LARGE_PAGE);
             if !is_large || job.effort.memory_bytes == 0 {
                 return self.take(found, &queue.progress);
             }
@@ -242,19 +242,19 @@ impl Reader {
             self.tools = Tools::new(job);
             Ok(())
         })?;
-        self.shelf.items.push((number, end));
+        self.local_pages.items.push((number, end));
         Ok(())
     }
 
     /// Adds a record to the local pages.
-    pub(super) fn take(&mut self, found: Found, progress: &Progress) -> Result<()> {
+    pub(super) fn take(&mut self, found: ReadResult, progress: &Progress) -> Result<()> {
         match found {
-            Found::Refused(refused) => self.refuse(refused)?,
-            Found::Page(page) => match CanonicalUrl::parse(&page.url) {
+            ReadResult::Refused(refused) => self.refuse(refused)?,
+            ReadResult::Page(page) => match CanonicalUrl::parse(&page.url) {
                 Err(why) => {
                     let url: String = page.url.chars().take(200).collect();
-                    let refused = Refused::new(page.offset, Reason::BadUrl, format!("{why}: {url}"));
-                    self.refuse(Refused { bytes: page.length, ..refused })?;
+                    let refused = RefusedRecord::new(page.offset, Reason::BadUrl, format!("{why}: {url}"));
+                    self.refuse(RefusedRecord { bytes: page.length, ..refused })?;
                 }
                 Ok(url) => {
                     progress.page_bytes.fetch_add(page.body.len() as u64, Ordering::Relaxed);
@@ -266,31 +266,31 @@ impl Reader {
         Ok(())
     }
 
-    fn refuse(&mut self, Refused { offset, reason, detail, bytes, means }: Refused) -> Result<()> {
+    fn refuse(&mut self, RefusedRecord { offset, reason, detail, bytes, means }: RefusedRecord) -> Result<()> {
         let (item, source) = self.item;
         match means.map(|means| *means) {
-            Some(Means::Revisit(revisit)) => {
+            Some(NonPage::Revisit(revisit)) => {
                 if let Ok(url) = CanonicalUrl::parse(&revisit.url) {
                     self.note_address(&url, revisit.address, offset);
                     self.revisit(revisit, &url, offset);
                     return Ok(());
                 }
             }
-            Some(Means::Segment(segment)) => {
-                self.shelf.segments.push(Segment::of(&segment, offset, self.item.0, self.item.1));
+            Some(NonPage::Segment(segment)) => {
+                self.local_pages.segments.push(SegmentRecord::of(&segment, offset, self.item.0, self.item.1));
                 return Ok(());
             }
-            Some(Means::Redirect(redirect)) if self.follow.redirects => self.redirect(&redirect, offset),
-            Some(Means::Redirect(_)) | None => (),
+            Some(NonPage::Redirect(redirect)) if self.follow.redirects => self.redirect(&redirect, offset),
+            Some(NonPage::Redirect(_)) | None => (),
         }
-        self.shelf.rejections.push(&Rejection { source, offset, reason, detail, item, bytes })
+        self.local_pages.rejections.push(&Rejection { source, offset, reason, detail, item, bytes })
     }
 
     /// Stores a revisit until its original is known.
     fn revisit(&mut self, revisit: record::Revisit, url: &CanonicalUrl, offset: u64) {
         let (item, source) = self.item;
         let id = |url: &str| CanonicalUrl::parse(url).map_or(0, |url| doc_id(url.as_str()));
-        self.shelf.revisits.push(Revisit {
+        self.local_pages.revisits.push(RevisitRecord {
             url: url.as_str().to_string(),
             fetch_time: revisit.fetch_time,
             names: revisit.names,
@@ -308,7 +308,7 @@ impl Reader {
     fn note_address(&mut self, url: &CanonicalUrl, address: u64, offset: u64) {
         if address != 0 {
             let row = HostAddress { host: host_key(url.as_str()), address, offset, item: self.item.0 };
-            self.noted_addresses.note(&mut self.shelf.addresses, row);
+            self.noted_addresses.note(&mut self.local_pages.addresses, row);
         }
     }
 
@@ -318,7 +318,7 @@ impl Reader {
         if let Ok(to) = url.join(&redirect.location) {
             let [own, other] = [&url, &to].map(|url| url.as_str());
             let is_evidence = redirect.is_permanent && own != other && domain_of(own) == domain_of(other);
-            self.shelf.redirects.push(Redirect {
+            self.local_pages.redirects.push(RedirectRecord {
                 from: doc_id(own),
                 to: doc_id(other),
                 url: if is_evidence { own.to_string() } else { String::new() },
@@ -333,13 +333,13 @@ impl Reader {
     fn keep(&mut self, page: RawPage, url: &CanonicalUrl) -> Result<()> {
         let content = if self.records { content(&page, url) } else { 0 };
         let known = self.known.as_ref().and_then(|known| known.find(content, url.as_str()));
-        if let Some(known) = known.filter(|known| known.fits(&self.shelf)) {
+        if let Some(known) = known.filter(|known| known.fits(&self.local_pages)) {
             self.known_taken += 1;
             return self.keep_as_known(page, known, content);
         }
         if self.records {
             self.extract_and_keep(page, url)?;
-            self.shelf.contents.resize(self.shelf.exact.len(), content);
+            self.local_pages.contents.resize(self.local_pages.exact.len(), content);
             return Ok(());
         }
         self.extract_and_keep(page, url)
@@ -347,16 +347,16 @@ impl Reader {
 
     /// Adds a page that an earlier run has read. Text and links come from the earlier run, the rest
     /// from the current record.
-    fn keep_as_known(&mut self, page: RawPage, mut known: PageRecord, content: u128) -> Result<()> {
+    fn keep_as_known(&mut self, page: RawPage, mut known: SavedPage, content: u128) -> Result<()> {
         let row = &mut known.capture;
-        row.mended.retain(|reason| MENDED_IN_TEXT.contains(reason));
-        row.mended.splice(0..0, page.mended);
+        row.repaired.retain(|reason| REPAIRED_IN_TEXT.contains(reason));
+        row.repaired.splice(0..0, page.repaired);
         (row.fetch_time, row.status, row.mime) = (page.fetch_time, page.status, mime(&page.mime));
         (row.offset, row.length) = (page.offset, page.length);
         ((row.item, row.source), row.worker) = (self.item, self.worker);
         (row.is_conversion, row.record) = (page.converted_from.is_some(), record(&page));
         known.names = page.names;
-        known.put(content, &mut self.shelf)
+        known.put(content, &mut self.local_pages)
     }
 
     fn extract_and_keep(&mut self, page: RawPage, url: &CanonicalUrl) -> Result<()> {
@@ -364,8 +364,8 @@ impl Reader {
         let extracted = match tools.extractor.page(&page, url)? {
             Ok(extracted) => extracted,
             Err((reason, detail)) => {
-                let refused = Refused::new(page.offset, reason, detail).naming(&page.url);
-                return self.refuse(Refused { bytes: page.length, ..refused });
+                let refused = RefusedRecord::new(page.offset, reason, detail).naming(&page.url);
+                return self.refuse(RefusedRecord { bytes: page.length, ..refused });
             }
         };
         let document = match &mut tools.paragraphs {
@@ -380,21 +380,21 @@ impl Reader {
         let exact = if by_bytes { instead_of_text(body) } else { document.exact };
         // Parallel lists of a slot must all be extended, or none: nothing below may return early
         // without an error that ends the run.
-        let shelf = &mut self.shelf;
+        let local_pages = &mut self.local_pages;
         let simhash = match (self.simhash.bits, self.simhash.features.idf) {
             (0, _) => None,
             (_, true) => {
-                shelf.features.push(tools.simhashes.features(text))?;
+                local_pages.features.push(tools.simhashes.features(text))?;
                 None
             }
             (_, false) => tools.simhashes.simhash(text),
         };
-        if let (Some(sets), Some(shingles)) = (&mut shelf.sets, &mut tools.shingles) {
+        if let (Some(sets), Some(shingles)) = (&mut local_pages.sets, &mut tools.shingles) {
             sets.push(shingles.of(text))?;
         }
         let projected = tools.projections.as_mut().and_then(|recipe| recipe.project(text)).unwrap_or_default();
         let (item, source) = self.item;
-        shelf.captures.push(&Capture {
+        local_pages.captures.push(&Capture {
             doc_id: doc_id(url.as_str()),
             url: url.as_str().to_string(),
             fetch_time: page.fetch_time,
@@ -413,9 +413,9 @@ impl Reader {
             item,
             offset: page.offset,
             length: page.length,
-            mended: page.mended.into_iter().chain(mended_by(&extracted)).collect(),
+            repaired: page.repaired.into_iter().chain(repairs_of(&extracted)).collect(),
             worker: self.worker,
-            slot: shelf.exact.len() as u32,
+            slot: local_pages.exact.len() as u32,
             original: None,
             segments: std::mem::take(&mut self.segments),
             is_conversion: page.converted_from.is_some(),
@@ -424,13 +424,13 @@ impl Reader {
             canonical: extracted.canonical.unwrap_or_default(),
             notice: tools.notices.as_mut().map_or(0, |notices| notices.of(text, url.as_str())),
         })?;
-        shelf.exact.push(exact);
-        shelf.names.push(page.names);
-        shelf.fprints.push(&tools.fprints)?;
-        shelf.links.push(extracted.links)?;
-        let slot = shelf.links.slots() as u32 - 1;
-        shelf.leads.extend(extracted.leads_to.map(|to| (slot, to)));
-        shelf.editions.extend(extracted.editions.iter().map(|&to| (slot, to)));
+        local_pages.exact.push(exact);
+        local_pages.names.push(page.names);
+        local_pages.fprints.push(&tools.fprints)?;
+        local_pages.links.push(extracted.links)?;
+        let slot = local_pages.links.slots() as u32 - 1;
+        local_pages.leads.extend(extracted.leads_to.map(|to| (slot, to)));
+        local_pages.editions.extend(extracted.editions.iter().map(|&to| (slot, to)));
         Ok(())
     }
 }
@@ -447,12 +447,12 @@ fn variant(page: &RawPage) -> u16 {
 }
 
 /// Repairs that the extraction of text and links can make, and the parsing of a record cannot.
-const MENDED_IN_TEXT: [Reason; 2] = [Reason::PdfDamaged, Reason::TooManyLinks];
+const REPAIRED_IN_TEXT: [Reason; 2] = [Reason::PdfDamaged, Reason::TooManyLinks];
 
 /// Returns the repairs that the extraction of text and links has made.
-fn mended_by(extracted: &Extracted<'_>) -> impl Iterator<Item = Reason> {
-    let mended = MENDED_IN_TEXT.into_iter().zip([extracted.is_partial, extracted.too_many_links]);
-    mended.filter_map(|(reason, is_so)| is_so.then_some(reason))
+fn repairs_of(extracted: &ExtractedPage<'_>) -> impl Iterator<Item = Reason> {
+    let repaired = REPAIRED_IN_TEXT.into_iter().zip([extracted.is_partial, extracted.too_many_links]);
+    repaired.filter_map(|(reason, is_so)| is_so.then_some(reason))
 }
 
 /// Counts the records of the local pages and rejections by input. `floors[item]` is the offset from
@@ -460,14 +460,14 @@ fn mended_by(extracted: &Extracted<'_>) -> impl Iterator<Item = Reason> {
 ///
 /// # Errors
 /// Returns any error of the disk, on which captures may be.
-pub fn damage(shelf: &WorkerPages, floors: &[u64]) -> Result<BTreeMap<u32, Damage>> {
+pub fn damage(local_pages: &WorkerPages, floors: &[u64]) -> Result<BTreeMap<u32, Damage>> {
     let mut of_inputs: BTreeMap<u32, Damage> = BTreeMap::new();
-    shelf.captures.each(|capture| {
+    local_pages.captures.each(|capture| {
         if capture.offset >= floors[capture.item as usize] {
             of_inputs.entry(capture.source).or_default().add_page();
         }
     })?;
-    for rejection in shelf.rejections.rows() {
+    for rejection in local_pages.rejections.rows() {
         let Rejection { source, offset, reason, detail, item, bytes } = rejection?;
         if offset < floors[item as usize] {
             continue;

@@ -7,7 +7,7 @@ use webtwin_pages::warc::RangeEnd;
 
 /// Ranges of the local pages that belong to one work item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct ItemPart {
     /// Slots of the pages.
     pub slots: Range<usize>,
     /// Indices of the rejections.
@@ -28,19 +28,19 @@ pub struct Part {
     pub end: RangeEnd,
 }
 
-impl Part {
-    /// Starts a part at the current end of the local pages. [`Part::to_here`] sets its end.
-    pub fn from_here(shelf: &WorkerPages) -> Part {
+impl ItemPart {
+    /// Starts a part at the current end of the local pages. [`ItemPart::to_here`] sets its end.
+    pub fn from_here(local_pages: &WorkerPages) -> ItemPart {
         let from = |rows: usize| rows..rows;
-        Part {
-            slots: from(shelf.exact.len()),
-            rejections: from(shelf.rejections.len()),
-            leads: from(shelf.leads.len()),
-            editions: from(shelf.editions.len()),
-            redirects: from(shelf.redirects.len()),
-            addresses: from(shelf.addresses.len()),
-            revisits: from(shelf.revisits.len()),
-            segments: from(shelf.segments.len()),
+        ItemPart {
+            slots: from(local_pages.exact.len()),
+            rejections: from(local_pages.rejections.len()),
+            leads: from(local_pages.leads.len()),
+            editions: from(local_pages.editions.len()),
+            redirects: from(local_pages.redirects.len()),
+            addresses: from(local_pages.addresses.len()),
+            revisits: from(local_pages.revisits.len()),
+            segments: from(local_pages.segments.len()),
             end: RangeEnd { first_start: None, last_start: None, end: 0, records: 0 },
         }
     }
@@ -49,29 +49,32 @@ impl Part {
     ///
     /// # Panics
     /// Panics if no item has been added.
-    pub fn to_here(self, shelf: &WorkerPages) -> Part {
-        Part {
-            slots: self.slots.start..shelf.exact.len(),
-            rejections: self.rejections.start..shelf.rejections.len(),
-            leads: self.leads.start..shelf.leads.len(),
-            editions: self.editions.start..shelf.editions.len(),
-            redirects: self.redirects.start..shelf.redirects.len(),
-            addresses: self.addresses.start..shelf.addresses.len(),
-            revisits: self.revisits.start..shelf.revisits.len(),
-            segments: self.segments.start..shelf.segments.len(),
-            end: shelf.items.last().expect("an item has been read").1,
+    pub fn to_here(self, local_pages: &WorkerPages) -> ItemPart {
+        ItemPart {
+            slots: self.slots.start..local_pages.exact.len(),
+            rejections: self.rejections.start..local_pages.rejections.len(),
+            leads: self.leads.start..local_pages.leads.len(),
+            editions: self.editions.start..local_pages.editions.len(),
+            redirects: self.redirects.start..local_pages.redirects.len(),
+            addresses: self.addresses.start..local_pages.addresses.len(),
+            revisits: self.revisits.start..local_pages.revisits.len(),
+            segments: self.segments.start..local_pages.segments.len(),
+            end: local_pages.items.last().expect("an item has been read").1,
         }
     }
 
     /// Returns the approximate bytes of the checkpoint of this part.
-    pub(super) fn bytes(&self, shelf: &WorkerPages) -> u64 {
+    pub(super) fn bytes(&self, local_pages: &WorkerPages) -> u64 {
         let slots = || self.slots.clone();
-        let numbers = shelf.fprints.items_of(slots()) + shelf.links.items_of(slots());
-        let features = shelf.features.items_of(slots());
-        let shingles = shelf.sets.as_ref().map_or(0, |sets| sets.items_of(slots()));
+        let numbers = local_pages.fprints.items_of(slots()) + local_pages.links.items_of(slots());
+        let features = local_pages.features.items_of(slots());
+        let shingles = local_pages.sets.as_ref().map_or(0, |sets| sets.items_of(slots()));
         let rows =
             slots().len() + self.rejections.len() + self.redirects.len() + self.revisits.len() + self.segments.len();
-        8 * (numbers + self.editions.len() as u64 + 4 * self.addresses.len() as u64 + shelf.captures.words_of(slots()))
+        8 * (numbers
+            + self.editions.len() as u64
+            + 4 * self.addresses.len() as u64
+            + local_pages.captures.words_of(slots()))
             + 10 * features
             + 4 * shingles
             + 100 * rows as u64

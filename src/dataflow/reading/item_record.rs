@@ -17,14 +17,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::reading::addresses::HostAddress;
 use crate::reading::capture::{Capture, codec};
-use crate::reading::item_part::Part;
-use crate::reading::other_records::{Redirect, Revisit, Segment};
+use crate::reading::item_part::ItemPart;
+use crate::reading::other_records::{RedirectRecord, RevisitRecord, SegmentRecord};
 use crate::reading::rejection::Rejection;
 use crate::reading::shingle_sets::ShingleSets;
 use crate::reading::worker_pages::WorkerPages;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, FPrint, doc_id};
-use webtwin_pages::record::Names;
+use webtwin_pages::record::RecordIds;
 use webtwin_pages::warc::RangeEnd;
 
 /// Bytes of the length of a head.
@@ -34,10 +34,10 @@ const LENGTH_BYTES: usize = 8;
 #[derive(Serialize)]
 struct HeadOf<'a> {
     rejections: &'a [Rejection],
-    redirects: &'a [Redirect],
+    redirects: &'a [RedirectRecord],
     addresses: &'a [HostAddress],
-    revisits: &'a [Revisit],
-    segments: &'a [Segment],
+    revisits: &'a [RevisitRecord],
+    segments: &'a [SegmentRecord],
     end: RangeEnd,
     pages: &'a [PageAt],
 }
@@ -46,10 +46,10 @@ struct HeadOf<'a> {
 #[derive(Deserialize)]
 struct Head {
     rejections: Vec<Rejection>,
-    redirects: Vec<Redirect>,
+    redirects: Vec<RedirectRecord>,
     addresses: Vec<HostAddress>,
-    revisits: Vec<Revisit>,
-    segments: Vec<Segment>,
+    revisits: Vec<RevisitRecord>,
+    segments: Vec<SegmentRecord>,
     end: RangeEnd,
     pages: Vec<PageAt>,
 }
@@ -67,7 +67,7 @@ struct PageAt {
 #[derive(Serialize)]
 struct PageOf<'a> {
     capture: Capture,
-    names: Names,
+    names: RecordIds,
     fprints: &'a [FPrint],
     links: &'a [DocId],
     leads_to: Option<DocId>,
@@ -78,11 +78,11 @@ struct PageOf<'a> {
 
 /// Page in a checkpoint, for reading.
 #[derive(Debug, Deserialize)]
-pub struct PageRecord {
+pub struct SavedPage {
     /// Capture, with the numbers of the run that read it.
     pub capture: Capture,
     /// Names by which revisits may refer to the record of the page.
-    pub names: Names,
+    pub names: RecordIds,
     fprints: Vec<FPrint>,
     links: Vec<DocId>,
     leads_to: Option<DocId>,
@@ -93,10 +93,10 @@ pub struct PageRecord {
     set: Option<Vec<u32>>,
 }
 
-impl PageRecord {
+impl SavedPage {
     /// Decodes the part of a page; `None` if the bytes are not a valid part.
-    pub fn decode(part: &[u8]) -> Option<PageRecord> {
-        let page: PageRecord = codec().deserialize(part).ok()?;
+    pub fn decode(part: &[u8]) -> Option<SavedPage> {
+        let page: SavedPage = codec().deserialize(part).ok()?;
         let is_whole = page.capture.doc_id == doc_id(&page.capture.url)
             && page.features.as_ref().is_none_or(|(hashes, weights)| hashes.len() == weights.len());
         is_whole.then_some(page)
@@ -108,32 +108,32 @@ impl PageRecord {
     }
 
     /// True if the page has a set of shingles exactly if the local pages do.
-    pub fn fits(&self, shelf: &WorkerPages) -> bool {
-        self.set.is_some() == shelf.sets.is_some()
+    pub fn fits(&self, local_pages: &WorkerPages) -> bool {
+        self.set.is_some() == local_pages.sets.is_some()
     }
 
-    /// Adds the page to the local pages in the next slot; [`PageRecord::fits`] must be true.
+    /// Adds the page to the local pages in the next slot; [`SavedPage::fits`] must be true.
     /// `content` is the hash of what the page was read from.
     ///
     /// # Errors
     /// Returns any error of the disk, to which lists beyond the memory limit are written.
-    pub fn put(self, content: u128, shelf: &mut WorkerPages) -> Result<()> {
-        let PageRecord { capture, names, fprints, links, leads_to, editions, features, set } = self;
-        let slot = shelf.exact.len() as u32;
-        if let (Some(set), Some(sets)) = (set, &mut shelf.sets) {
+    pub fn put(self, content: u128, local_pages: &mut WorkerPages) -> Result<()> {
+        let SavedPage { capture, names, fprints, links, leads_to, editions, features, set } = self;
+        let slot = local_pages.exact.len() as u32;
+        if let (Some(set), Some(sets)) = (set, &mut local_pages.sets) {
             sets.push(&set)?;
         }
         if let Some((hashes, weights)) = features {
-            shelf.features.push_as_kept(&hashes, &weights)?;
+            local_pages.features.push_as_kept(&hashes, &weights)?;
         }
-        shelf.exact.push(capture.exact);
-        shelf.captures.push(&Capture { slot, ..capture })?;
-        shelf.names.push(names);
-        shelf.contents.push(content);
-        shelf.fprints.push(&fprints)?;
-        shelf.links.push(&links)?;
-        shelf.leads.extend(leads_to.map(|to| (slot, to)));
-        shelf.editions.extend(editions.into_iter().map(|to| (slot, to)));
+        local_pages.exact.push(capture.exact);
+        local_pages.captures.push(&Capture { slot, ..capture })?;
+        local_pages.names.push(names);
+        local_pages.contents.push(content);
+        local_pages.fprints.push(&fprints)?;
+        local_pages.links.push(&links)?;
+        local_pages.leads.extend(leads_to.map(|to| (slot, to)));
+        local_pages.editions.extend(editions.into_iter().map(|to| (slot, to)));
         Ok(())
     }
 }
@@ -147,12 +147,16 @@ fn append(value: &impl Serialize, to: &mut Vec<u8>) {
 ///
 /// # Errors
 /// Returns any error of the disk, on which lists beyond the memory limit are.
-pub(super) fn encode(part: &Part, shelf: &WorkerPages, record: &mut Vec<u8>) -> Result<()> {
+pub(super) fn encode(part: &ItemPart, local_pages: &WorkerPages, record: &mut Vec<u8>) -> Result<()> {
     let (mut parts, mut pages) = (Vec::new(), Vec::with_capacity(part.slots.len()));
-    let mut leads = shelf.leads[part.leads.clone()].iter().peekable();
-    let mut editions = &shelf.editions[part.editions.clone()];
-    let (mut captures, mut fprints, mut links, mut features) =
-        (shelf.captures.reader(), shelf.fprints.reader(), shelf.links.reader(), shelf.features.reader());
+    let mut leads = local_pages.leads[part.leads.clone()].iter().peekable();
+    let mut editions = &local_pages.editions[part.editions.clone()];
+    let (mut captures, mut fprints, mut links, mut features) = (
+        local_pages.captures.reader(),
+        local_pages.fprints.reader(),
+        local_pages.links.reader(),
+        local_pages.features.reader(),
+    );
     let set = |sets: &ShingleSets, slot| Ok(sets.get(slot, &mut Vec::new())?.to_vec());
     for slot in part.slots.clone() {
         let before = parts.len();
@@ -160,24 +164,24 @@ pub(super) fn encode(part: &Part, shelf: &WorkerPages, record: &mut Vec<u8>) -> 
         (of_page, editions) = editions.split_at(editions.partition_point(|row| row.0 as usize <= slot));
         let page = PageOf {
             capture: captures.get(slot)?.to_capture(),
-            names: shelf.names[slot],
+            names: local_pages.names[slot],
             fprints: fprints.get(slot)?,
             links: links.get(slot)?,
             leads_to: leads.next_if(|lead| lead.0 as usize == slot).map(|lead| lead.1),
             editions: of_page.iter().map(|row| row.1).collect(),
-            features: (shelf.features.slots() > 0).then(|| features.get(slot)).transpose()?,
-            set: shelf.sets.as_ref().map(|sets| set(sets, slot)).transpose()?,
+            features: (local_pages.features.slots() > 0).then(|| features.get(slot)).transpose()?,
+            set: local_pages.sets.as_ref().map(|sets| set(sets, slot)).transpose()?,
         };
         append(&page, &mut parts);
-        pages.push(PageAt { content: shelf.contents[slot], bytes: (parts.len() - before) as u32 });
+        pages.push(PageAt { content: local_pages.contents[slot], bytes: (parts.len() - before) as u32 });
     }
-    let rejections = shelf.rejections.read(part.rejections.clone()).collect::<Result<Vec<Rejection>>>()?;
+    let rejections = local_pages.rejections.read(part.rejections.clone()).collect::<Result<Vec<Rejection>>>()?;
     let head = HeadOf {
         rejections: &rejections,
-        redirects: &shelf.redirects[part.redirects.clone()],
-        addresses: &shelf.addresses[part.addresses.clone()],
-        revisits: &shelf.revisits[part.revisits.clone()],
-        segments: &shelf.segments[part.segments.clone()],
+        redirects: &local_pages.redirects[part.redirects.clone()],
+        addresses: &local_pages.addresses[part.addresses.clone()],
+        revisits: &local_pages.revisits[part.revisits.clone()],
+        segments: &local_pages.segments[part.segments.clone()],
         end: part.end,
         pages: &pages,
     };
@@ -220,7 +224,13 @@ pub(super) fn pages_of(record: &[u8]) -> Vec<(u128, Range<usize>)> {
 ///
 /// # Errors
 /// Returns any error of the disk, to which lists beyond the memory limit are written.
-pub(super) fn decode(record: &[u8], item: u32, source: u32, worker: u32, shelf: &mut WorkerPages) -> Result<bool> {
+pub(super) fn decode(
+    record: &[u8],
+    item: u32,
+    source: u32,
+    worker: u32,
+    local_pages: &mut WorkerPages,
+) -> Result<bool> {
     let Some((head, mut parts)) = split(record) else { return Ok(false) };
     let Head { rejections, redirects, addresses, revisits, segments, end, pages } = head;
     // Decodes all pages before the first is added, because an invalid page must leave the local
@@ -229,21 +239,21 @@ pub(super) fn decode(record: &[u8], item: u32, source: u32, worker: u32, shelf: 
     for PageAt { content, bytes } in pages {
         let part;
         (part, parts) = parts.split_at(bytes as usize);
-        match PageRecord::decode(part).filter(|page| page.fits(shelf)) {
+        match SavedPage::decode(part).filter(|page| page.fits(local_pages)) {
             Some(page) => of_pages.push((content, page)),
             None => return Ok(false),
         }
     }
     for (content, page) in of_pages {
         let capture = Capture { source, item, worker, ..page.capture };
-        PageRecord { capture, ..page }.put(content, shelf)?;
+        SavedPage { capture, ..page }.put(content, local_pages)?;
     }
-    shelf.redirects.extend(redirects.into_iter().map(|row| Redirect { source, item, ..row }));
-    shelf.addresses.extend(addresses.into_iter().map(|row| HostAddress { item, ..row }));
-    shelf.revisits.extend(revisits.into_iter().map(|row| Revisit { source, item, ..row }));
-    shelf.segments.extend(segments.into_iter().map(|row| Segment { source, item, ..row }));
-    shelf.rejections.extend(rejections.into_iter().map(|row| Rejection { source, item, ..row }))?;
-    shelf.items.push((item, end));
+    local_pages.redirects.extend(redirects.into_iter().map(|row| RedirectRecord { source, item, ..row }));
+    local_pages.addresses.extend(addresses.into_iter().map(|row| HostAddress { item, ..row }));
+    local_pages.revisits.extend(revisits.into_iter().map(|row| RevisitRecord { source, item, ..row }));
+    local_pages.segments.extend(segments.into_iter().map(|row| SegmentRecord { source, item, ..row }));
+    local_pages.rejections.extend(rejections.into_iter().map(|row| Rejection { source, item, ..row }))?;
+    local_pages.items.push((item, end));
     Ok(true)
 }
 
@@ -257,8 +267,13 @@ mod tests {
     use webtwin_pages::record::Reason;
 
     /// Adds an item with these pages: numbers of fingerprints, features and links, and a text.
-    fn shelf(pages: &[(usize, usize, usize, String)], with_features: bool, item: u32, first: &mut WorkerPages) -> Part {
-        let begin = Part::from_here(first);
+    fn local_pages(
+        pages: &[(usize, usize, usize, String)],
+        with_features: bool,
+        item: u32,
+        first: &mut WorkerPages,
+    ) -> ItemPart {
+        let begin = ItemPart::from_here(first);
         for (n, (fprints, features, links, text)) in pages.iter().enumerate() {
             let url = format!("http://a.example/{text}");
             let number = n as u64 + 1;
@@ -282,7 +297,7 @@ mod tests {
                 item,
                 offset: number * 7,
                 length: number * 8,
-                mended: Reason::ALL[..n % 4].to_vec(),
+                repaired: Reason::ALL[..n % 4].to_vec(),
                 worker: 1,
                 slot,
                 original: None,
@@ -295,7 +310,7 @@ mod tests {
             };
             first.captures.push(&capture).unwrap();
             first.contents.push(u128::from(number) << 70);
-            first.names.push(Names { id: number, payload: !number });
+            first.names.push(RecordIds { id: number, payload: !number });
             first.exact.push(u64::MAX - number);
             first.fprints.push(&(0..*fprints as u64).map(|n| n << 40).collect::<Vec<_>>()).unwrap();
             if let Some(sets) = &mut first.sets {
@@ -311,16 +326,24 @@ mod tests {
                 first.editions.extend((0..number % 4).map(|to| (first.exact.len() as u32 - 1, to << 8)));
                 let (from, fetch_time) = (number << 6, -(number as i64));
                 let url = text.clone();
-                first.redirects.push(Redirect { from, to: number, url, fetch_time, source: 3, item, offset: number });
+                first.redirects.push(RedirectRecord {
+                    from,
+                    to: number,
+                    url,
+                    fetch_time,
+                    source: 3,
+                    item,
+                    offset: number,
+                });
             }
             if n % 3 == 0 {
                 first.addresses.push(HostAddress { host: number << 7, address: !number, offset: number, item });
             }
             if n % 3 == 2 {
-                first.revisits.push(Revisit {
+                first.revisits.push(RevisitRecord {
                     url: text.clone(),
                     fetch_time: -(number as i64),
-                    names: Names { id: number << 1, payload: 0 },
+                    names: RecordIds { id: number << 1, payload: 0 },
                     refers_to: number << 2,
                     original: number << 3,
                     original_time: number as i64,
@@ -332,7 +355,7 @@ mod tests {
             }
             if n % 4 == 1 {
                 let (bytes, number) = (number << 9, n as u32);
-                let row = Segment {
+                let row = SegmentRecord {
                     origin: bytes,
                     number,
                     block: bytes,
@@ -370,19 +393,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_record_puts_the_same_on_another_shelf_whatever_lies_before_it(
+        fn a_record_restores_the_same_local_pages_whatever_precedes_it(
             before in pages(), pages in pages(), with_features: bool, with_sets: bool
         ) {
             let mut from = empty(with_sets);
-            shelf(&before, with_features, 4, &mut from);
-            let part = shelf(&pages, with_features, 5, &mut from);
+            local_pages(&before, with_features, 4, &mut from);
+            let part = local_pages(&pages, with_features, 5, &mut from);
             let mut record = Vec::new();
             encode(&part, &from, &mut record).unwrap();
 
             // Two items with the same numbers, one of them from its checkpoint, result in equal
             // local pages.
             let mut to = empty(with_sets);
-            shelf(&before, with_features, 4, &mut to);
+            local_pages(&before, with_features, 4, &mut to);
             prop_assert!(decode(&record, 5, 3, 1, &mut to).unwrap());
             prop_assert_eq!(format!("{to:?}"), format!("{from:?}"));
 
@@ -398,9 +421,9 @@ mod tests {
         }
 
         #[test]
-        fn what_is_no_record_is_refused_and_leaves_the_shelf_alone(pages in pages(), cut: usize, at: usize, to: u8) {
+        fn what_is_no_record_is_refused_and_changes_no_local_pages(pages in pages(), cut: usize, at: usize, to: u8) {
             let mut from = empty(true);
-            let part = shelf(&pages, true, 5, &mut from);
+            let part = local_pages(&pages, true, 5, &mut from);
             let mut record = Vec::new();
             encode(&part, &from, &mut record).unwrap();
             let mut other = empty(true);

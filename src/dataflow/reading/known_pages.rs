@@ -12,11 +12,11 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::reading::item_record::{PageRecord, pages_of};
+use crate::reading::item_record::{SavedPage, pages_of};
 use webtwin_pages::record::RawPage;
 use webtwin_pages::url::CanonicalUrl;
 use webtwin_storage::mapped::FileBytes;
-use webtwin_storage::records::LeftOver;
+use webtwin_storage::records::UnusedRecords;
 
 /// Pages in checkpoints, indexed by a hash of what they were read from.
 #[derive(Debug)]
@@ -40,9 +40,9 @@ impl KnownPages {
     ///
     /// # Cost
     /// Reads the heads of the checkpoints, and sorts the pages.
-    pub fn of(records: Vec<LeftOver>) -> KnownPages {
+    pub fn of(records: Vec<UnusedRecords>) -> KnownPages {
         let mut places = Vec::new();
-        for (number, LeftOver { file, records }) in records.iter().enumerate() {
+        for (number, UnusedRecords { file, records }) in records.iter().enumerate() {
             for record in records {
                 let pages = pages_of(&file.as_ref()[record.clone()]).into_iter();
                 places.extend(pages.map(|(content, part)| Place {
@@ -61,11 +61,11 @@ impl KnownPages {
 
     /// Returns the page that was read from the given content and has the given URL, if there is
     /// one.
-    pub fn find(&self, content: u128, url: &str) -> Option<PageRecord> {
+    pub fn find(&self, content: u128, url: &str) -> Option<SavedPage> {
         let place = self.places[self.places.binary_search_by_key(&content, |place| place.content).ok()?];
         let part = self.part(&place);
         // The URL is part of the content; this check guards against a collision of hashes.
-        PageRecord::decode(part).filter(|page| page.capture.url == url)
+        SavedPage::decode(part).filter(|page| page.capture.url == url)
     }
 
     /// Returns the parts of all pages, one for each content.
@@ -108,7 +108,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use webtwin_pages::record::Form;
+    use webtwin_pages::record::PageForm;
 
     #[test]
     fn whatever_a_page_depends_on_is_part_of_its_content_and_nothing_else() {
@@ -117,7 +117,7 @@ mod tests {
             mime: "text/html".into(),
             offset: 3,
             length: 4,
-            ..RawPage::new("as written", b"<p>page".to_vec(), Form::Html)
+            ..RawPage::new("as written", b"<p>page".to_vec(), PageForm::Html)
         };
         let (a, b) =
             (CanonicalUrl::parse("http://a.example/").unwrap(), CanonicalUrl::parse("http://b.example/").unwrap());
@@ -130,9 +130,9 @@ mod tests {
             page.clone(),
             charset(""),
             charset("utf-8"),
-            RawPage { form: Form::Text, ..page.clone() },
-            RawPage { form: Form::Pdf, ..page.clone() },
-            RawPage { form: Form::PostScript, ..page.clone() },
+            RawPage { form: PageForm::Text, ..page.clone() },
+            RawPage { form: PageForm::Pdf, ..page.clone() },
+            RawPage { form: PageForm::PostScript, ..page.clone() },
             RawPage { body: b"<p>Page".to_vec(), ..page.clone() },
             // Bytes that move from one field to the next.
             RawPage { body: [b"utf-8", &page.body[..]].concat(), ..charset("") },

@@ -23,7 +23,7 @@ impl LeastPages {
     ///
     /// # Errors
     /// Returns [`Error::TooFewPages`].
-    pub fn hold_against(&self, pages: u64) -> Result<()> {
+    pub fn check_against(&self, pages: u64) -> Result<()> {
         let LeastPages { before, what, share, inputs } = self;
         if pages as f64 >= *share * *before as f64 {
             return Ok(());
@@ -46,9 +46,9 @@ mod tests {
             inputs: "week-4.warc.gz".into(),
         };
         for (share, before, pages) in [(0.5, 9, 5), (0.5, 10, 5), (1.0, 7, 7), (0.0, 9, 0), (0.5, 0, 0)] {
-            assert!(least(share, before).hold_against(pages).is_ok(), "{share} {before} {pages}");
+            assert!(least(share, before).check_against(pages).is_ok(), "{share} {before} {pages}");
         }
-        let refused = least(0.5, 9).hold_against(4).unwrap_err();
+        let refused = least(0.5, 9).check_against(4).unwrap_err();
         let line = "input week-4.warc.gz: 4 pages, less than the fraction 0.5 (recrawl.least_pages) of the 9 pages \
                     of generation 3: the crawl is incomplete, or most of it failed; no result was written, and the state is \
                     unchanged; to accept the crawl, --set recrawl.least_pages=0";

@@ -7,7 +7,7 @@ pub mod capture;
 pub mod capture_rows;
 pub mod captures;
 pub mod features;
-pub mod first_look;
+pub mod first_inspection;
 pub mod foreign_rows;
 pub mod idf;
 pub mod ingest;

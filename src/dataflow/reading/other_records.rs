@@ -5,12 +5,12 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::reading::rejection::Rejection;
 use webtwin_base::ids::DocId;
-use webtwin_pages::record::{Names, Reason};
+use webtwin_pages::record::{Reason, RecordIds};
 use webtwin_pages::warc::segments;
 
 /// Record that is not a page, but leads to another URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Redirect {
+pub struct RedirectRecord {
     /// Doc id of the record's URL.
     pub from: DocId,
     /// Doc id of the URL that the record leads to.
@@ -30,14 +30,14 @@ pub struct Redirect {
 
 /// Revisit record: it refers to another record for its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Revisit {
+pub struct RevisitRecord {
     /// Canonical URL.
     pub url: String,
     /// Fetch time in seconds since 1970; 0 if it is unknown.
     pub fetch_time: i64,
     /// Names of the revisit; the payload is the payload of its original.
-    pub names: Names,
-    /// Record id of the original, in the form of [`Names::id`]; 0 if it is not named.
+    pub names: RecordIds,
+    /// Record id of the original, in the form of [`RecordIds::id`]; 0 if it is not named.
     pub refers_to: u64,
     /// Doc id of the original's URL; 0 if it is not named.
     pub original: DocId,
@@ -55,7 +55,7 @@ pub struct Revisit {
 
 /// Segment of a record. Ordered by record, number, block and place in the input.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Segment {
+pub struct SegmentRecord {
     /// Hash of the record id of the first segment.
     pub origin: u64,
     /// Number of the segment, from 1.
@@ -75,15 +75,15 @@ pub struct Segment {
     pub total: u64,
 }
 
-impl Segment {
+impl SegmentRecord {
     /// Creates the note of a segment that was read in a work item of an input.
-    pub fn of(segment: &segments::Segment, offset: u64, item: u32, source: u32) -> Segment {
-        let segments::Segment { origin, number, total, ref block, .. } = *segment;
-        Segment { origin, number, block: xxh3_64(block), source, offset, item, bytes: block.len() as u64, total }
+    pub fn of(segment: &segments::WarcSegment, offset: u64, item: u32, source: u32) -> SegmentRecord {
+        let segments::WarcSegment { origin, number, total, ref block, .. } = *segment;
+        SegmentRecord { origin, number, block: xxh3_64(block), source, offset, item, bytes: block.len() as u64, total }
     }
 
     pub(super) fn rejected(&self, reason: Reason, detail: impl Into<String>) -> Rejection {
-        let Segment { source, offset, item, bytes, .. } = *self;
+        let SegmentRecord { source, offset, item, bytes, .. } = *self;
         Rejection { source, offset, reason, detail: detail.into(), item, bytes }
     }
 }

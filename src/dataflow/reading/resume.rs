@@ -16,12 +16,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use crate::reading::item_part::Part;
+use crate::reading::item_part::ItemPart;
 use crate::reading::item_record::{decode, encode};
 use crate::reading::known_pages::KnownPages;
 use crate::reading::worker_pages::WorkerPages;
 use webtwin_base::error::Result;
-use webtwin_pages::work_items::Work;
+use webtwin_pages::work_items::WorkList;
 use webtwin_storage::records::RecordStore;
 
 /// Bytes of unwritten checkpoints at which they are written.
@@ -66,7 +66,7 @@ pub struct StepNames {
 impl Resume {
     /// Starts to restore work items from `store`, and to write the checkpoints of other items to
     /// it.
-    pub fn new(store: Arc<dyn RecordStore>, work: &Work) -> Resume {
+    pub fn new(store: Arc<dyn RecordStore>, work: &WorkList) -> Resume {
         let of_earlier_crawls = work.items.iter().map(|item| work.is_original(item.input)).collect();
         let (taken_up, recorded, known, gave_up, known_pages) = Default::default();
         let (pairs, steps) = Default::default();
@@ -83,8 +83,8 @@ impl Resume {
     pub fn known_pages(&self, memory_is_bounded: bool) -> Arc<KnownPages> {
         let mut held = self.known_pages.lock().unwrap_or_else(PoisonError::into_inner);
         held.upgrade().unwrap_or_else(|| {
-            let is_taken_up = |item: usize| !self.of_earlier_crawls.get(item).is_some_and(|is| *is);
-            let known = Arc::new(KnownPages::of(self.store.left_over(&is_taken_up, memory_is_bounded)));
+            let is_restored = |item: usize| !self.of_earlier_crawls.get(item).is_some_and(|is| *is);
+            let known = Arc::new(KnownPages::of(self.store.left_over(&is_restored, memory_is_bounded)));
             *held = Arc::downgrade(&known);
             known
         })
@@ -95,9 +95,9 @@ impl Resume {
     ///
     /// # Errors
     /// Returns any error of the disk, to which lists beyond the memory limit are written.
-    pub fn take_up(&self, number: usize, input: u32, worker: u32, shelf: &mut WorkerPages) -> Result<bool> {
+    pub fn restore(&self, number: usize, input: u32, worker: u32, local_pages: &mut WorkerPages) -> Result<bool> {
         let Some(record) = self.store.read(number) else { return Ok(false) };
-        let put = decode(&record, number as u32, input, worker, shelf)?;
+        let put = decode(&record, number as u32, input, worker, local_pages)?;
         match put {
             true => drop(self.taken_up.fetch_add(1, Ordering::Relaxed)),
             false => self.store.refuse(),
@@ -110,7 +110,7 @@ impl Resume {
 #[derive(Debug)]
 pub struct Recorder<'a> {
     resume: &'a Resume,
-    unwritten: Vec<(usize, Part)>,
+    unwritten: Vec<(usize, ItemPart)>,
     unwritten_bytes: u64,
     began: Instant,
     written: Instant,
@@ -125,22 +125,23 @@ impl<'a> Recorder<'a> {
 
     /// Notes that an item has been added to the local pages, and writes the pending checkpoints if
     /// they are large or old enough.
-    pub fn note(&mut self, number: usize, part: Part, shelf: &WorkerPages) {
-        self.unwritten_bytes += part.bytes(shelf);
+    pub fn note(&mut self, number: usize, part: ItemPart, local_pages: &WorkerPages) {
+        self.unwritten_bytes += part.bytes(local_pages);
         self.unwritten.push((number, part));
         let often = OFTEN.max(self.began.elapsed() / 100);
         let is_time = self.resume.store.writes_at_once() && self.written.elapsed() >= often;
         if self.unwritten_bytes >= ENOUGH_BYTES || is_time {
-            self.write(shelf);
+            self.write(local_pages);
         }
     }
 
     /// Writes the pending checkpoints.
-    pub fn write(&mut self, shelf: &WorkerPages) {
+    pub fn write(&mut self, local_pages: &WorkerPages) {
         if !self.unwritten.is_empty() && !self.resume.gave_up.load(Ordering::Relaxed) {
             let numbers: Vec<usize> = self.unwritten.iter().map(|item| item.0).collect();
             let mut parts = self.unwritten.iter().map(|item| &item.1);
-            let mut encode = |_, record: &mut Vec<u8>| encode(parts.next().expect("a part an item"), shelf, record);
+            let mut encode =
+                |_, record: &mut Vec<u8>| encode(parts.next().expect("a part an item"), local_pages, record);
             match self.resume.store.write(&numbers, &mut encode) {
                 Ok(()) => drop(self.resume.recorded.fetch_add(numbers.len() as u64, Ordering::Relaxed)),
                 Err(_) => self.resume.gave_up.store(true, Ordering::Relaxed),

@@ -28,8 +28,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use crate::reading::capture::{Capture, Place};
-use crate::reading::other_records::Revisit;
+use crate::reading::capture::{Capture, RecordPlace};
+use crate::reading::other_records::RevisitRecord;
 use crate::reading::rejection::Rejection;
 use crate::reading::segments;
 use crate::reading::worker_pages::WorkerPages;
@@ -37,11 +37,11 @@ use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, doc_id, splitmix64};
 use webtwin_core::chunks::bytes;
 use webtwin_engine::Net;
-use webtwin_job::{Digests, Input, Job};
-use webtwin_pages::html::{Extracted, Extractor};
-use webtwin_pages::record::{Found, Names, RawPage, Reason};
+use webtwin_job::{DigestPolicy, InputSettings, Job};
+use webtwin_pages::html::{ExtractedPage, Extractor};
+use webtwin_pages::record::{RawPage, ReadResult, Reason, RecordIds};
 use webtwin_pages::url::CanonicalUrl;
-use webtwin_pages::work_items::Work;
+use webtwin_pages::work_items::WorkList;
 
 /// Maximum number of rounds of the search. A longer chain of revisits remains unresolved.
 const ROUNDS: usize = 20;
@@ -174,51 +174,51 @@ struct Answer {
 /// Returns any error of reading originals again, and an error if the run has ended.
 pub fn resolve(
     net: &mut Net<'_>,
-    shelf: &mut WorkerPages,
-    work: &Work,
+    local_pages: &mut WorkerPages,
+    work: &WorkList,
     job: &Job,
     floors: &[u64],
 ) -> Result<Referrals> {
-    let (untrue, revisits): (Vec<Revisit>, Vec<Revisit>) =
-        std::mem::take(&mut shelf.revisits).into_iter().partition(|row| row.offset < floors[row.item as usize]);
-    shelf.rejections.extend(untrue.into_iter().map(unresolved))?;
+    let (untrue, revisits): (Vec<RevisitRecord>, Vec<RevisitRecord>) =
+        std::mem::take(&mut local_pages.revisits).into_iter().partition(|row| row.offset < floors[row.item as usize]);
+    local_pages.rejections.extend(untrue.into_iter().map(unresolved))?;
     if net.all_sum("revisits", [revisits.len() as u64])? == [0] {
-        shelf.names = Vec::new();
+        local_pages.names = Vec::new();
         return Ok(Referrals::new());
     }
     let (mut contents, mut referrals) = (vec![None; revisits.len()], Referrals::new());
-    search(net, shelf, &revisits, &mut contents, &mut referrals, floors)?;
-    if name_payloads(net, shelf, &revisits, &contents, work, job, floors)? {
-        search(net, shelf, &revisits, &mut contents, &mut referrals, floors)?;
+    search(net, local_pages, &revisits, &mut contents, &mut referrals, floors)?;
+    if name_payloads(net, local_pages, &revisits, &contents, work, job, floors)? {
+        search(net, local_pages, &revisits, &mut contents, &mut referrals, floors)?;
     }
-    shelf.names = Vec::new();
+    local_pages.names = Vec::new();
     let mut found = Vec::new();
     for (revisit, content) in revisits.into_iter().zip(contents) {
         match content {
             Some(Content { worker, slot, .. }) => found.push(Ok((worker as usize, (slot, revisit)))),
-            None => shelf.rejections.push(&unresolved(revisit))?,
+            None => local_pages.rejections.push(&unresolved(revisit))?,
         }
     }
     // Sorted by slot, so that originals are copied in the order in which they are stored.
     let mut found = net.exchange_values("revisits with their originals", found)?;
     found.sort_by_key(|(slot, _)| *slot);
-    let outlooks = outlooks(net, shelf, &found, work, job)?;
+    let outlooks = outlooks(net, local_pages, &found, work, job)?;
     for ((slot, revisit), outlook) in found.into_iter().zip(outlooks) {
-        shelve(shelf, slot as usize, revisit, outlook)?;
+        keep_locally(local_pages, slot as usize, revisit, outlook)?;
     }
     Ok(referrals)
 }
 
-fn unresolved(revisit: Revisit) -> Rejection {
-    let Revisit { source, offset, item, url, length, .. } = revisit;
+fn unresolved(revisit: RevisitRecord) -> Rejection {
+    let RevisitRecord { source, offset, item, url, length, .. } = revisit;
     Rejection { source, offset, reason: Reason::Revisit, detail: url, item, bytes: length }
 }
 
 /// Finds the place of the original of each revisit that has not been resolved yet.
 fn search(
     net: &mut Net<'_>,
-    shelf: &WorkerPages,
-    revisits: &[Revisit],
+    local_pages: &WorkerPages,
+    revisits: &[RevisitRecord],
     found: &mut [Option<Content>],
     referrals: &mut Referrals,
     floors: &[u64],
@@ -228,7 +228,7 @@ fn search(
         let questions = questions(revisits, found, net.index() as u32, asked);
         let keys = asked_for(net, &questions)?;
         let is_asked = |key: u64| keys.binary_search(&key).is_ok();
-        let offers = offers(shelf, revisits, found, floors, net.index() as u32, asked, is_asked)?;
+        let offers = offers(local_pages, revisits, found, floors, net.index() as u32, asked, is_asked)?;
         let (mut news, mut waiting) = (0, 0);
         // A revisit that waits for another one gets an answer with unknown content, which counts as
         // waiting, not as found.
@@ -262,10 +262,10 @@ fn search(
 /// if all pages have digests, as in crawls whose crawler writes digests.
 fn name_payloads(
     net: &mut Net<'_>,
-    shelf: &mut WorkerPages,
-    revisits: &[Revisit],
+    local_pages: &mut WorkerPages,
+    revisits: &[RevisitRecord],
     found: &[Option<Content>],
-    work: &Work,
+    work: &WorkList,
     job: &Job,
     floors: &[u64],
 ) -> Result<bool> {
@@ -277,20 +277,20 @@ fn name_payloads(
     }
     // Slots by place. Several records may share a place, in a compressed file of one member.
     let mut unnamed: BTreeMap<u32, BTreeMap<u64, Vec<usize>>> = BTreeMap::new();
-    let (mut captures, mut names) = (shelf.captures.reader(), (0..).zip(&shelf.names));
-    shelf.captures.each(|page| {
+    let (mut captures, mut names) = (local_pages.captures.reader(), (0..).zip(&local_pages.names));
+    local_pages.captures.each(|page| {
         let Some((slot, names)) = names.next() else { return };
         if names.payload == 0 && page.rest().segments.is_empty() && page.offset >= floors[page.item as usize] {
             unnamed.entry(page.source).or_default().entry(page.offset).or_default().push(slot);
         }
     })?;
-    let computed = Input { digests: Digests::Compute, ..job.input.clone() };
+    let computed = InputSettings { digests: DigestPolicy::Compute, ..job.input.clone() };
     let mut named = 0;
     for (source, places) in unnamed {
         let offsets: Vec<u64> = places.keys().copied().collect();
         work.read_again(source, &offsets, &computed, &mut |read| {
             net.check()?;
-            let Found::Page(page) = read else { return Ok(()) };
+            let ReadResult::Page(page) = read else { return Ok(()) };
             let Some(&name) = page.payloads.iter().find(|name| wanted.contains(name)) else { return Ok(()) };
             let Some(slots) = places.get(&page.offset) else { return Ok(()) };
             let Ok(url) = CanonicalUrl::parse(&page.url) else { return Ok(()) };
@@ -298,7 +298,7 @@ fn name_payloads(
             for &slot in slots {
                 let capture = captures.get(slot)?;
                 if capture.body == body && capture.url() == url.as_str() {
-                    shelf.names[slot].payload = name;
+                    local_pages.names[slot].payload = name;
                     named += 1;
                 }
             }
@@ -321,8 +321,8 @@ fn asked_for(net: &mut Net<'_>, questions: &[Question]) -> Result<Arc<Vec<u64>>>
 
 /// Returns this worker's records with the names that are looked up, under each of these names.
 fn offers(
-    shelf: &WorkerPages,
-    revisits: &[Revisit],
+    local_pages: &WorkerPages,
+    revisits: &[RevisitRecord],
     found: &[Option<Content>],
     floors: &[u64],
     me: u32,
@@ -331,7 +331,7 @@ fn offers(
 ) -> Result<Vec<Offer>> {
     // An unresolved revisit is offered by URL and date only: other revisits must wait for it, but
     // not for its weaker names.
-    let keys = |url: DocId, time: i64, names: Names, is_known: bool| {
+    let keys = |url: DocId, time: i64, names: RecordIds, is_known: bool| {
         let keys = match asked.is_by_names() {
             false => [Some(Way::Before.key(url)), None, None],
             true => [
@@ -343,8 +343,8 @@ fn offers(
         keys.into_iter().flatten().filter(|&key| is_asked(key))
     };
     let mut offers = Vec::new();
-    let mut names = shelf.names.iter();
-    shelf.captures.each(|page| {
+    let mut names = local_pages.names.iter();
+    local_pages.captures.each(|page| {
         let Some(&names) = names.next() else { return };
         if page.offset < floors[page.item as usize] {
             return;
@@ -383,7 +383,7 @@ fn offers(
     Ok(offers)
 }
 
-fn questions(revisits: &[Revisit], found: &[Option<Content>], me: u32, asked: Asked) -> Vec<Question> {
+fn questions(revisits: &[RevisitRecord], found: &[Option<Content>], me: u32, asked: Asked) -> Vec<Question> {
     let mut questions = Vec::new();
     for (number, (row, _)) in revisits.iter().zip(found).enumerate().filter(|(_, (_, content))| content.is_none()) {
         let url = if row.original == 0 { doc_id(&row.url) } else { row.original };
@@ -481,15 +481,15 @@ struct Outlook {
 /// the original.
 fn outlooks(
     net: &Net<'_>,
-    shelf: &WorkerPages,
-    found: &[(u32, Revisit)],
-    work: &Work,
+    local_pages: &WorkerPages,
+    found: &[(u32, RevisitRecord)],
+    work: &WorkList,
     job: &Job,
 ) -> Result<Vec<Option<Outlook>>> {
     let mut outlooks: Vec<Option<Outlook>> = vec![None; found.len()];
     // Numbers of revisits by the place of their original.
     let mut to_read: BTreeMap<u32, BTreeMap<u64, Vec<usize>>> = BTreeMap::new();
-    let mut captures = shelf.captures.reader();
+    let mut captures = local_pages.captures.reader();
     for (number, (slot, revisit)) in found.iter().enumerate() {
         let original = captures.get(*slot as usize)?;
         if original.url() != revisit.url && original.rest().segments.is_empty() {
@@ -513,7 +513,7 @@ fn outlooks(
         let offsets: Vec<u64> = places.keys().copied().collect();
         work.read_again(source, &offsets, &job.input, &mut |read| {
             net.check()?;
-            let Found::Page(page) = read else { return Ok(()) };
+            let ReadResult::Page(page) = read else { return Ok(()) };
             let Some(numbers) = places.get_mut(&page.offset) else { return Ok(()) };
             let Ok(url) = CanonicalUrl::parse(&page.url) else { return Ok(()) };
             let body = bytes(&page.body);
@@ -540,10 +540,10 @@ fn outlooks(
 
 /// Returns the references of a revisit with the content of this page. Relative links are resolved
 /// against the URL of the revisit.
-fn outlook_of(page: &RawPage, revisit: &Revisit, extractor: &mut Extractor) -> Result<Option<Outlook>> {
+fn outlook_of(page: &RawPage, revisit: &RevisitRecord, extractor: &mut Extractor) -> Result<Option<Outlook>> {
     let of = CanonicalUrl::parse(&revisit.url).expect("the URL of a revisit is canonical");
     let extracted = extractor.page(page, &of)?.ok();
-    Ok(extracted.map(|Extracted { links, leads_to, canonical, editions, .. }| Outlook {
+    Ok(extracted.map(|ExtractedPage { links, leads_to, canonical, editions, .. }| Outlook {
         links: links.to_vec(),
         leads_to,
         canonical: canonical.unwrap_or_default(),
@@ -552,11 +552,16 @@ fn outlook_of(page: &RawPage, revisit: &Revisit, extractor: &mut Extractor) -> R
 }
 
 /// Adds a revisit to the local pages as a capture with the content in `slot`.
-fn shelve(shelf: &mut WorkerPages, slot: usize, revisit: Revisit, outlook: Option<Outlook>) -> Result<()> {
-    let Revisit { url, fetch_time, names, source, item, offset, length, .. } = revisit;
-    let original = shelf.captures.reader().get(slot)?.to_capture();
-    let place = Place { source: original.source, offset: original.offset, url: original.url.clone() };
-    shelf.captures.push(&Capture {
+fn keep_locally(
+    local_pages: &mut WorkerPages,
+    slot: usize,
+    revisit: RevisitRecord,
+    outlook: Option<Outlook>,
+) -> Result<()> {
+    let RevisitRecord { url, fetch_time, names, source, item, offset, length, .. } = revisit;
+    let original = local_pages.captures.reader().get(slot)?.to_capture();
+    let place = RecordPlace { source: original.source, offset: original.offset, url: original.url.clone() };
+    local_pages.captures.push(&Capture {
         doc_id: doc_id(&url),
         url,
         fetch_time,
@@ -564,7 +569,7 @@ fn shelve(shelf: &mut WorkerPages, slot: usize, revisit: Revisit, outlook: Optio
         item,
         offset,
         length,
-        slot: shelf.exact.len() as u32,
+        slot: local_pages.exact.len() as u32,
         original: Some(Box::new(place)),
         is_conversion: false,
         record: names.id as u32,
@@ -573,30 +578,30 @@ fn shelve(shelf: &mut WorkerPages, slot: usize, revisit: Revisit, outlook: Optio
     })?;
     // Text does not depend on the URL, so its fingerprints and features are copied from the
     // original.
-    shelf.exact.push(shelf.exact[slot]);
-    shelf.fprints.push_again(slot)?;
-    if shelf.features.slots() > 0 {
-        shelf.features.push_again(slot)?;
+    local_pages.exact.push(local_pages.exact[slot]);
+    local_pages.fprints.push_again(slot)?;
+    if local_pages.features.slots() > 0 {
+        local_pages.features.push_again(slot)?;
     }
-    if let Some(sets) = &mut shelf.sets {
+    if let Some(sets) = &mut local_pages.sets {
         sets.push_again(slot);
     }
-    let number = shelf.links.slots() as u32;
+    let number = local_pages.links.slots() as u32;
     let (leads_to, editions) = match outlook {
         Some(Outlook { links, leads_to, editions, .. }) => {
-            shelf.links.push(&links)?;
+            local_pages.links.push(&links)?;
             (leads_to, editions)
         }
         None => {
-            shelf.links.push_again(slot)?;
-            let at = shelf.leads.binary_search_by_key(&(slot as u32), |lead| lead.0);
+            local_pages.links.push_again(slot)?;
+            let at = local_pages.leads.binary_search_by_key(&(slot as u32), |lead| lead.0);
             let of_slot = |row: &(u32, DocId)| row.0 as usize == slot;
-            let start = shelf.editions.partition_point(|row| (row.0 as usize) < slot);
-            let editions = shelf.editions[start..].iter().copied().take_while(of_slot).map(|row| row.1).collect();
-            (at.ok().map(|at| shelf.leads[at].1), editions)
+            let start = local_pages.editions.partition_point(|row| (row.0 as usize) < slot);
+            let editions = local_pages.editions[start..].iter().copied().take_while(of_slot).map(|row| row.1).collect();
+            (at.ok().map(|at| local_pages.leads[at].1), editions)
         }
     };
-    shelf.leads.extend(leads_to.map(|to| (number, to)));
-    shelf.editions.extend(editions.into_iter().map(|to| (number, to)));
+    local_pages.leads.extend(leads_to.map(|to| (number, to)));
+    local_pages.editions.extend(editions.into_iter().map(|to| (number, to)));
     Ok(())
 }

@@ -15,15 +15,15 @@
 //! Reads each segment twice. In a compressed file without members, everything before a segment is
 //! read twice, too.
 
-use crate::reading::ingest::{Queue, Reader};
-use crate::reading::other_records::Segment;
+use crate::reading::ingest::{PageIngest, Queue};
+use crate::reading::other_records::SegmentRecord;
 use crate::reading::worker_pages::WorkerPages;
 use webtwin_base::error::{Error, Result};
 use webtwin_engine::Net;
-use webtwin_job::{Input, Job};
-use webtwin_pages::record::{Found, RawPage, Reason, Refusal, Refused};
+use webtwin_job::{InputSettings, Job};
+use webtwin_pages::record::{RawPage, ReadResult, Reason, Refusal, RefusedRecord};
 use webtwin_pages::warc::segments::{self, join};
-use webtwin_pages::work_items::Work;
+use webtwin_pages::work_items::WorkList;
 
 /// Converts the segments of all workers into captures and rejections.
 ///
@@ -31,18 +31,24 @@ use webtwin_pages::work_items::Work;
 ///
 /// # Errors
 /// Returns any error of reading segments again, and an error if the run has ended.
-pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, queue: &Queue, job: &Job, floors: &[u64]) -> Result<()> {
-    let (untrue, rows): (Vec<Segment>, Vec<Segment>) =
-        std::mem::take(&mut shelf.segments).into_iter().partition(|row| row.offset < floors[row.item as usize]);
-    shelf.rejections.extend(untrue.iter().map(|row| row.rejected(Reason::Segmented, "")))?;
+pub fn resolve(
+    net: &mut Net<'_>,
+    local_pages: &mut WorkerPages,
+    queue: &Queue,
+    job: &Job,
+    floors: &[u64],
+) -> Result<()> {
+    let (untrue, rows): (Vec<SegmentRecord>, Vec<SegmentRecord>) =
+        std::mem::take(&mut local_pages.segments).into_iter().partition(|row| row.offset < floors[row.item as usize]);
+    local_pages.rejections.extend(untrue.iter().map(|row| row.rejected(Reason::Segmented, "")))?;
     if net.all_sum("segments", [rows.len() as u64])? == [0] {
         return Ok(());
     }
     let peers = net.peers() as u64;
     let to_owner = rows.into_iter().map(|row| Ok(((row.origin % peers) as usize, row)));
-    let mut rows: Vec<Segment> = net.exchange_values("segments", to_owner)?;
+    let mut rows: Vec<SegmentRecord> = net.exchange_values("segments", to_owner)?;
     rows.sort_unstable();
-    let mut reader = Reader::on(std::mem::take(shelf), net, job)?;
+    let mut reader = PageIngest::on(std::mem::take(local_pages), net, job)?;
     for record in rows.chunk_by(|x, y| x.origin == y.origin) {
         let firsts = record.partition_point(|row| row.number == 1);
         for first in &record[..firsts] {
@@ -57,8 +63,8 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, queue: &Queue, job: &
                 Err(refusal) => Err(refusal),
             };
             let found = match found {
-                Ok(page) => Found::Page(page),
-                Err((reason, detail)) => Found::Refused(Refused::new(first.offset, reason, detail)),
+                Ok(page) => ReadResult::Page(page),
+                Err((reason, detail)) => ReadResult::Refused(RefusedRecord::new(first.offset, reason, detail)),
             };
             reader.segments = places.split_off(places.len().min(1));
             reader.take(found, &queue.progress)?;
@@ -67,15 +73,19 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, queue: &Queue, job: &
             0 => (Reason::Segmented, "a continuation; its first segment is not in the input, or is no page"),
             _ => (Reason::NotAPageRecord, "continuation"),
         };
-        reader.shelf.rejections.extend(record[firsts..].iter().map(|row| row.rejected(reason, detail)))?;
+        reader.local_pages.rejections.extend(record[firsts..].iter().map(|row| row.rejected(reason, detail)))?;
     }
-    *shelf = reader.shelf;
+    *local_pages = reader.local_pages;
     Ok(())
 }
 
 /// Returns all segments of a record in their order, given its first segment and the continuations
 /// of the record in ascending order. Fails if the record is incomplete or exceeds `most` bytes.
-fn whole<'s>(first: &'s Segment, others: &'s [Segment], most: u64) -> std::result::Result<Vec<&'s Segment>, Refusal> {
+fn whole<'s>(
+    first: &'s SegmentRecord,
+    others: &'s [SegmentRecord],
+    most: u64,
+) -> std::result::Result<Vec<&'s SegmentRecord>, Refusal> {
     let mut parts = vec![first];
     for same in others.chunk_by(|x, y| x.number == y.number) {
         let next = parts.len() as u32 + 1;
@@ -103,15 +113,15 @@ pub fn read(
     net: &Net<'_>,
     places: &[(u32, u64)],
     mut origin: Option<u64>,
-    work: &Work,
-    input: &Input,
+    work: &WorkList,
+    input: &InputSettings,
 ) -> Result<std::result::Result<RawPage, Refusal>> {
     let mut found = Vec::with_capacity(places.len());
     for (&(source, offset), number) in places.iter().zip(1..) {
         let mut segment = None;
         work.read_again(source, &[offset], input, &mut |read| {
             net.check()?;
-            segment = segment.take().or(segments::Segment::pick(read, offset, number, origin));
+            segment = segment.take().or(segments::WarcSegment::pick(read, offset, number, origin));
             Ok(())
         })?;
         let lost = || {

@@ -38,13 +38,13 @@ impl ShingleSets {
         self.places.push(self.places[slot]);
     }
 
-    /// Returns the set of a slot, borrowed or read into `room`.
+    /// Returns the set of a slot, borrowed or read into `scratch`.
     ///
     /// # Errors
     /// Returns any error of the disk.
-    pub fn get<'a>(&'a self, slot: usize, room: &'a mut Vec<u32>) -> Result<&'a [u32]> {
+    pub fn get<'a>(&'a self, slot: usize, scratch: &'a mut Vec<u32>) -> Result<&'a [u32]> {
         let (at, size) = self.places[slot];
-        self.hashes.get(at, size as usize, room)
+        self.hashes.get(at, size as usize, scratch)
     }
 
     /// Returns the size of the set of a slot.

@@ -2,7 +2,7 @@
 //! page to page.
 
 use webtwin_base::ids::FPrint;
-use webtwin_core::chunks::Recipe;
+use webtwin_core::chunks::ChunkRecipe;
 use webtwin_core::hamming;
 use webtwin_core::minhash::shingles::Shingles;
 use webtwin_core::signatures::random_projection;
@@ -15,13 +15,13 @@ use webtwin_pages::html::Extractor;
 /// Extractors of a worker.
 pub(super) struct Tools {
     pub(super) extractor: Extractor,
-    pub(super) recipe: Recipe,
+    pub(super) recipe: ChunkRecipe,
     /// Replacement of the recipe in a study.
     pub(super) paragraphs: Option<Paragraphs>,
     pub(super) languages: LanguageDetector,
-    pub(super) simhashes: hamming::recipe::Recipe,
+    pub(super) simhashes: hamming::recipe::SimhashRecipe,
     /// `None` if the job uses no signatures.
-    pub(super) projections: Option<random_projection::Recipe>,
+    pub(super) projections: Option<random_projection::ProjectionRecipe>,
     /// `None` if the job uses no sets of shingles.
     pub(super) shingles: Option<Shingles>,
     /// `None` if the job does not look for views.
@@ -33,12 +33,12 @@ impl Tools {
     pub(super) fn new(job: &Job) -> Tools {
         Tools {
             extractor: Extractor::following(&job.input.limits, &job.links),
-            recipe: Recipe::new(&job.chunks),
+            recipe: ChunkRecipe::new(&job.chunks),
             paragraphs: (job.kind == JobKind::Study).then(|| Paragraphs::new(&job.chunks, &job.study)),
             languages: LanguageDetector::default(),
-            simhashes: hamming::recipe::Recipe::new(&job.simhash),
+            simhashes: hamming::recipe::SimhashRecipe::new(&job.simhash),
             projections: (job.similar.by == Measure::Signatures)
-                .then(|| random_projection::Recipe::new(&job.signatures.vectors)),
+                .then(|| random_projection::ProjectionRecipe::new(&job.signatures.vectors)),
             shingles: job.by_shingles().then(|| Shingles::new(job.minhash.shingle)),
             notices: job.with_views().then(Notices::default),
             fprints: Vec::new(),

@@ -3,20 +3,20 @@
 //!
 //! # Memory
 //! Takes 28 bytes for each page, some of which are released before tables are built. Captures
-//! ([`CaptureRows`]), chunks, features and links ([`Lists`]) are in memory up to the limit that
+//! ([`CaptureRows`]), chunks, features and links ([`SpillLists`]) are in memory up to the limit that
 //! [`WorkerPages::hold_lists_at_most`] sets, otherwise on the local disk.
 
 use crate::reading::addresses::HostAddress;
 use crate::reading::capture_rows::CaptureRows;
 use crate::reading::features::FeatureLists;
-use crate::reading::other_records::{Redirect, Revisit, Segment};
+use crate::reading::other_records::{RedirectRecord, RevisitRecord, SegmentRecord};
 use crate::reading::rejection::Rejection;
 use crate::reading::shingle_sets::ShingleSets;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, FPrint, Page};
-use webtwin_pages::record::Names;
+use webtwin_pages::record::RecordIds;
 use webtwin_pages::warc::RangeEnd;
-use webtwin_spill::{Lists, MemoryPool, Rows};
+use webtwin_spill::{MemoryPool, SpillLists, SpillRows};
 
 /// Marks a slot whose page lost to another capture of its URL.
 pub const NOT_KEPT: Page = Page::NONE;
@@ -31,14 +31,14 @@ pub struct WorkerPages {
     pub exact: Vec<FPrint>,
     /// Chunk fingerprints of each slot, or in a study the marks of its shingle paragraphs:
     /// ascending, without repetitions.
-    pub fprints: Lists<u64>,
+    pub fprints: SpillLists<u64>,
     /// Weighted features of each slot if simhashes need weights of the whole crawl; otherwise no
     /// slots.
     pub features: FeatureLists,
     /// Set of shingles of each slot, if pages are compared by shingles.
     pub sets: Option<ShingleSets>,
     /// Doc ids of the link targets of each slot.
-    pub links: Lists<u64>,
+    pub links: SpillLists<u64>,
     /// Page in each slot after captures have been deduplicated, or [`NOT_KEPT`].
     pub pages: Vec<Page>,
     /// Slots of pages that lead to another URL, ascending, each with the doc id of that URL.
@@ -47,20 +47,20 @@ pub struct WorkerPages {
     /// edition.
     pub editions: Vec<(u32, DocId)>,
     /// Redirects; after links have been resolved, only the permanent ones.
-    pub redirects: Vec<Redirect>,
+    pub redirects: Vec<RedirectRecord>,
     /// Addresses of hosts, until captures are deduplicated.
     pub addresses: Vec<HostAddress>,
     /// Names of the record of each slot, until revisits are resolved.
-    pub names: Vec<Names>,
+    pub names: Vec<RecordIds>,
     /// Hash of what each slot was read from ([`crate::reading::known_pages`]), while checkpoints
     /// are written; otherwise empty.
     pub contents: Vec<u128>,
     /// Revisits, until they are resolved.
-    pub revisits: Vec<Revisit>,
+    pub revisits: Vec<RevisitRecord>,
     /// Segments of records, until they are joined.
-    pub segments: Vec<Segment>,
+    pub segments: Vec<SegmentRecord>,
     /// Records that are not kept.
-    pub rejections: Rows<Rejection>,
+    pub rejections: SpillRows<Rejection>,
     /// End of each work item that was read, with its number of records.
     pub items: Vec<(u32, RangeEnd)>,
 }
@@ -71,9 +71,9 @@ impl WorkerPages {
         WorkerPages {
             captures: CaptureRows::new(pool),
             features: FeatureLists::new(pool),
-            fprints: Lists::new(pool),
-            links: Lists::new(pool),
-            rejections: Rows::new(pool),
+            fprints: SpillLists::new(pool),
+            links: SpillLists::new(pool),
+            rejections: SpillRows::new(pool),
             ..WorkerPages::default()
         }
     }
@@ -154,36 +154,36 @@ mod tests {
     fn slots_without_captures_go_and_the_others_keep_what_is_theirs() {
         let pool = MemoryPool::default().limited(0);
         // In memory, and on disk with lists as long as a block.
-        for (mut shelf, times) in [(WorkerPages::default(), 1), (WorkerPages::new(&pool), 30_000)] {
-            shelf.hold_lists_at_most(0).unwrap();
-            drop_some_slots(shelf, times);
+        for (mut local_pages, times) in [(WorkerPages::default(), 1), (WorkerPages::new(&pool), 30_000)] {
+            local_pages.hold_lists_at_most(0).unwrap();
+            drop_some_slots(local_pages, times);
         }
     }
 
-    fn drop_some_slots(mut shelf: WorkerPages, times: usize) {
+    fn drop_some_slots(mut local_pages: WorkerPages, times: usize) {
         for slot in 0..40u32 {
-            shelf.exact.push(u64::from(slot));
-            shelf.fprints.push(&vec![u64::from(slot); times * (slot as usize % 5)]).unwrap();
-            shelf.links.push(&vec![u64::from(slot) << 8; times * (slot as usize % 3)]).unwrap();
+            local_pages.exact.push(u64::from(slot));
+            local_pages.fprints.push(&vec![u64::from(slot); times * (slot as usize % 5)]).unwrap();
+            local_pages.links.push(&vec![u64::from(slot) << 8; times * (slot as usize % 3)]).unwrap();
             let features = times * (slot as usize % 4);
-            shelf.features.push_as_kept(&vec![u64::from(slot); features], &vec![slot as u16; features]).unwrap();
+            local_pages.features.push_as_kept(&vec![u64::from(slot); features], &vec![slot as u16; features]).unwrap();
             if slot % 2 == 0 {
-                shelf.leads.push((slot, u64::from(slot)));
-                shelf.editions.extend([(slot, u64::from(slot)), (slot, 0)]);
+                local_pages.leads.push((slot, u64::from(slot)));
+                local_pages.editions.extend([(slot, u64::from(slot)), (slot, 0)]);
             }
             if slot % 3 == 1 {
-                shelf.captures.push(&Capture { slot, ..Capture::default() }).unwrap();
+                local_pages.captures.push(&Capture { slot, ..Capture::default() }).unwrap();
             }
         }
-        shelf.drop_slots_without_captures().unwrap();
-        assert_eq!(shelf.spilled_bytes() > 0, times > 1);
+        local_pages.drop_slots_without_captures().unwrap();
+        assert_eq!(local_pages.spilled_bytes() > 0, times > 1);
         let stay: Vec<u64> = (0..40).filter(|slot| slot % 3 == 1).collect();
-        assert_eq!(shelf.exact, stay);
+        assert_eq!(local_pages.exact, stay);
         let (mut fprints, mut links, mut features) =
-            (shelf.fprints.reader(), shelf.links.reader(), shelf.features.reader());
+            (local_pages.fprints.reader(), local_pages.links.reader(), local_pages.features.reader());
         for (slot, &was) in stay.iter().enumerate() {
             let number = was as usize;
-            assert_eq!(shelf.captures.reader().get(slot).unwrap().slot, slot as u32);
+            assert_eq!(local_pages.captures.reader().get(slot).unwrap().slot, slot as u32);
             assert_eq!(fprints.get(slot).unwrap(), vec![was; times * (number % 5)]);
             assert_eq!(links.get(slot).unwrap(), vec![was << 8; times * (number % 3)]);
             let want = (vec![was; times * (number % 4)], vec![was as u16; times * (number % 4)]);
@@ -191,8 +191,8 @@ mod tests {
         }
         let leads: Vec<(u32, DocId)> =
             (0u32..).zip(&stay).filter(|(_, was)| **was % 2 == 0).map(|(slot, &was)| (slot, was)).collect();
-        assert_eq!(shelf.leads, leads);
+        assert_eq!(local_pages.leads, leads);
         let editions: Vec<_> = leads.iter().flat_map(|&(slot, was)| [(slot, was), (slot, 0)]).collect();
-        assert_eq!(shelf.editions, editions);
+        assert_eq!(local_pages.editions, editions);
     }
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, HostId, Number, Page};
 use webtwin_engine::{Owners, RoundRobin};
-use webtwin_spill::{Column, MemoryPool};
+use webtwin_spill::{MemoryPool, SpillColumn};
 
 /// Division of the 64-bit key space into `2^bits` equal ranges.
 #[derive(Debug, Clone, Copy)]
@@ -37,12 +37,12 @@ impl TablePartitions {
         if self.bits == 0 { 0 } else { (key >> (64 - self.bits)) as usize }
     }
 
-    /// Divides the keys of an owner into `stretches` equal ranges, and returns the range that
+    /// Divides the keys of an owner into `ranges` equal ranges, and returns the range that
     /// contains `key`. The range ascends with the key.
-    pub fn stretch(&self, key: u64, stretches: usize) -> usize {
+    pub fn range(&self, key: u64, ranges: usize) -> usize {
         let of_owner = self.dealt.most(self.count()) as u128;
         let place = (self.dealt.index(self.of(key)) as u128) << 64 | u128::from(key << self.bits);
-        ((place >> 32) * stretches as u128 / (of_owner << 32)) as usize
+        ((place >> 32) * ranges as u128 / (of_owner << 32)) as usize
     }
 }
 
@@ -76,16 +76,16 @@ pub fn first_pages(counts: &[u64]) -> Result<Vec<u32>> {
 /// which an aligned `u64` would make 16.
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-pub struct Entry {
+pub struct DirectoryEntry {
     doc_id_high: u32,
     doc_id_low: u32,
     host: HostId,
 }
 
-impl Entry {
+impl DirectoryEntry {
     /// Creates the entry of a page.
-    pub fn new(doc_id: DocId, host: HostId) -> Entry {
-        Entry { doc_id_high: (doc_id >> 32) as u32, doc_id_low: doc_id as u32, host }
+    pub fn new(doc_id: DocId, host: HostId) -> DirectoryEntry {
+        DirectoryEntry { doc_id_high: (doc_id >> 32) as u32, doc_id_low: doc_id as u32, host }
     }
 
     fn doc_id(self) -> DocId {
@@ -119,7 +119,7 @@ impl Entries {
     }
 
     /// Enters the next page of a worker.
-    pub fn put(&mut self, worker: usize, entry: &Entry) {
+    pub fn put(&mut self, worker: usize, entry: &DirectoryEntry) {
         let Directory { starts, hosts, partitions, .. } = &mut self.directory;
         let (partition, page) = &mut self.next[worker];
         while *page == starts[*partition + 1].0 {
@@ -142,7 +142,7 @@ impl Entries {
 enum DocIds {
     Held(Arc<Vec<DocId>>),
     /// Doc ids that are spilled to disk. They are in memory only while a caller holds them.
-    Aside(Column<DocId>, Weak<Vec<DocId>>),
+    Spilled(SpillColumn<DocId>, Weak<Vec<DocId>>),
 }
 
 /// Directory of all pages of the run by number, held once by each process. Takes 4 bytes for each
@@ -207,11 +207,11 @@ impl Directory {
     pub fn doc_ids(&self) -> Result<Arc<Vec<DocId>>> {
         match &mut *self.doc_ids.lock().unwrap_or_else(PoisonError::into_inner) {
             DocIds::Held(doc_ids) => Ok(Arc::clone(doc_ids)),
-            DocIds::Aside(aside, held) => {
+            DocIds::Spilled(spilled, held) => {
                 if let Some(doc_ids) = held.upgrade() {
                     return Ok(doc_ids);
                 }
-                let doc_ids = Arc::new(aside.all()?.into_owned());
+                let doc_ids = Arc::new(spilled.all()?.into_owned());
                 *held = Arc::downgrade(&doc_ids);
                 Ok(doc_ids)
             }
@@ -223,13 +223,13 @@ impl Directory {
     ///
     /// # Errors
     /// Returns any error of the disk.
-    pub fn put_doc_ids_aside(&self, pool: &MemoryPool) -> Result<()> {
+    pub fn spill_doc_ids(&self, pool: &MemoryPool) -> Result<()> {
         let mut doc_ids = self.doc_ids.lock().unwrap_or_else(PoisonError::into_inner);
         if let DocIds::Held(held) = &mut *doc_ids
             && pool.is_bounded()
         {
             let held = Arc::unwrap_or_clone(std::mem::take(held));
-            *doc_ids = DocIds::Aside(Column::of(held, pool)?, Weak::new());
+            *doc_ids = DocIds::Spilled(SpillColumn::of(held, pool)?, Weak::new());
         }
         Ok(())
     }
@@ -238,8 +238,8 @@ impl Directory {
     ///
     /// # Errors
     /// Returns any error of [`Directory::doc_ids`].
-    pub fn by_doc_id(&self) -> Result<ByDocId<'_>> {
-        Ok(ByDocId { directory: self, doc_ids: self.doc_ids()? })
+    pub fn by_doc_id(&self) -> Result<DocIdIndex<'_>> {
+        Ok(DocIdIndex { directory: self, doc_ids: self.doc_ids()? })
     }
 
     /// Returns the partition of a page.
@@ -294,12 +294,12 @@ impl Directory {
 
 /// Doc ids in memory, for lookups of pages.
 #[derive(Debug)]
-pub struct ByDocId<'a> {
+pub struct DocIdIndex<'a> {
     directory: &'a Directory,
     doc_ids: Arc<Vec<DocId>>,
 }
 
-impl ByDocId<'_> {
+impl DocIdIndex<'_> {
     /// Returns the doc ids in the order of page numbers.
     pub fn doc_ids(&self) -> &[DocId] {
         &self.doc_ids
@@ -356,7 +356,7 @@ mod tests {
         for counts in [&[most - 7, 4, 0, 4][..], &[most + 1], &[u64::MAX, 2], &[1 << 31; 2]] {
             let found = counts.iter().fold(0, |sum: u64, &count| sum.saturating_add(count));
             let refused = first_pages(counts).unwrap_err();
-            assert!(matches!(refused, Error::TooManyRows { found: told, .. } if told == found), "{refused}");
+            assert!(matches!(refused, Error::TooManyRows { found: message, .. } if message == found), "{refused}");
         }
     }
 
@@ -375,7 +375,7 @@ mod tests {
             let mut entries = Entries::new(&counts, partitions);
             for worker in [1, 2, 0] {
                 let own = ids.iter().filter(|&&id| partitions.owner(id) == worker);
-                own.for_each(|&id| entries.put(worker, &Entry::new(id, HostId(id as u32))));
+                own.for_each(|&id| entries.put(worker, &DirectoryEntry::new(id, HostId(id as u32))));
             }
             let directory = entries.finish();
             prop_assert!(pages().all(|page| directory.hosts[page] == HostId(ids[page.index()] as u32)));
@@ -383,7 +383,7 @@ mod tests {
                 let want = ids.binary_search(&id(key)).ok().map(Page::from_index);
                 prop_assert_eq!(directory.by_doc_id().unwrap().page(id(key)), want);
             }
-            directory.put_doc_ids_aside(&MemoryPool::default().limited(0)).unwrap();
+            directory.spill_doc_ids(&MemoryPool::default().limited(0)).unwrap();
             prop_assert_eq!(&*directory.doc_ids().unwrap(), &ids);
             prop_assert!(pages().all(|page| directory.partition(page) == partitions.of(ids[page.index()])));
             for worker in 0..3 {

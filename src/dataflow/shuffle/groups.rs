@@ -128,13 +128,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use webtwin_engine::{Cluster, run};
+    use webtwin_engine::{ClusterLayout, run};
 
     #[test]
     fn every_worker_has_the_groups_of_all() {
         // The words exceed one block.
         let groups = |worker: u32| (0..300).map(move |n| ([Page(worker), Page(n)], (0..n * 2).map(Page)));
-        let found = run(&Cluster::local(3), 0, [0; 32], move |net| {
+        let found = run(&ClusterLayout::local(3), 0, [0; 32], move |net| {
             let open = |found: &mut Vec<([Page; 2], Vec<Page>)>, head| {
                 found.push((head, Vec::new()));
                 found.len() as u32 - 1

@@ -8,22 +8,22 @@ use super::packed::PackedRow;
 use super::packed_links::{each_link, packed_links};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{Page, splitmix64};
-use webtwin_core::overlap::rows::Shares;
-use webtwin_engine::{IntoRow, Net};
-use webtwin_spill::{GiveBack, PARTITION_BYTES, Partitions, partition_bits};
+use webtwin_core::overlap::rows::KeyShares;
+use webtwin_engine::{Net, TryIntoRow};
+use webtwin_spill::{PARTITION_BYTES, Partitions, ReleaseOnDrop, partition_bits};
 
 /// Rows whose keys this worker owns, by partition. All rows with the same key are in one partition.
 pub struct HashPartitions<T> {
     partitions: Partitions<T>,
     /// Returns free memory to the system on drop. Otherwise the next step would lack the memory of
     /// many rows.
-    _give_back: GiveBack,
+    _release: ReleaseOnDrop,
 }
 
 /// Partitioning that several kinds of rows with common keys share, so that rows with the same key
 /// are in partitions with the same number.
 #[derive(Debug, Clone, Copy)]
-pub struct Alike {
+pub struct CommonPartitions {
     /// Number of partitions on this worker, as a power of two. Other workers may have other numbers
     /// of partitions.
     pub bits: u32,
@@ -49,7 +49,7 @@ impl<T: Pod + Send> HashPartitions<T> {
         net: &mut Net<'_>,
         name: &str,
         count: u64,
-        rows: impl IntoIterator<Item: IntoRow<T>>,
+        rows: impl IntoIterator<Item: TryIntoRow<T>>,
         key: impl Fn(&T) -> K,
     ) -> Result<HashPartitions<T>> {
         HashPartitions::one_of(net, name, 1, count, rows, key)
@@ -65,15 +65,15 @@ impl<T: Pod + Send> HashPartitions<T> {
         name: &str,
         kinds: u64,
         count: u64,
-        rows: impl IntoIterator<Item: IntoRow<T>>,
+        rows: impl IntoIterator<Item: TryIntoRow<T>>,
         key: impl Fn(&T) -> K,
     ) -> Result<HashPartitions<T>> {
         let is_few = |count: u64| count * size_of::<T>() as u64 <= PARTITION_BYTES;
         let hash = |row: &T| splitmix64(key(row).into());
         let mut rows = rows.into_iter();
         let few = is_few(count).then(|| rows.by_ref()).into_iter().flatten();
-        let (owners, mut waiting) = (Shares::new(net.peers(), 0), Vec::new());
-        let counts = net.exchange_telling(
+        let (owners, mut waiting) = (KeyShares::new(net.peers(), 0), Vec::new());
+        let counts = net.exchange_with_reports(
             name,
             count,
             few,
@@ -84,8 +84,8 @@ impl<T: Pod + Send> HashPartitions<T> {
             },
         )?;
         let bits = partition_bits::<T>(counts.iter().sum::<u64>() / net.peers() as u64);
-        let mut partitions = HashPartitions::empty(net, Alike { bits, kinds });
-        let shares = Shares::new(net.peers(), bits);
+        let mut partitions = HashPartitions::empty(net, CommonPartitions { bits, kinds });
+        let shares = KeyShares::new(net.peers(), bits);
         partitions.put(&waiting, hash, &shares)?;
         if !counts.into_iter().all(is_few) {
             net.exchange_into(name, rows, |row| shares.owner(hash(row)), |rows| partitions.put(rows, hash, &shares))?;
@@ -101,12 +101,12 @@ impl<T: Pod + Send> HashPartitions<T> {
     pub fn alike<K: Into<u64>>(
         net: &mut Net<'_>,
         name: &str,
-        alike: Alike,
-        rows: impl IntoIterator<Item: IntoRow<T>>,
+        alike: CommonPartitions,
+        rows: impl IntoIterator<Item: TryIntoRow<T>>,
         key: impl Fn(&T) -> K,
     ) -> Result<HashPartitions<T>> {
         let mut partitions = HashPartitions::empty(net, alike);
-        let shares = Shares::new(net.peers(), alike.bits);
+        let shares = KeyShares::new(net.peers(), alike.bits);
         let hash = |row: &T| splitmix64(key(row).into());
         net.exchange_into(name, rows, |row| shares.owner(hash(row)), |rows| partitions.put(rows, hash, &shares))?;
         Ok(partitions)
@@ -114,10 +114,10 @@ impl<T: Pod + Send> HashPartitions<T> {
 
     /// Creates empty partitions in the same partitioning as other rows, for rows that a worker
     /// derives from these, partition by partition.
-    pub fn empty(net: &Net<'_>, Alike { bits, kinds }: Alike) -> HashPartitions<T> {
+    pub fn empty(net: &Net<'_>, CommonPartitions { bits, kinds }: CommonPartitions) -> HashPartitions<T> {
         HashPartitions {
             partitions: Partitions::new(1 << bits, &net.memory.for_partitions(kinds, bits)),
-            _give_back: net.memory.give_back(),
+            _release: net.memory.release_on_drop(),
         }
     }
 
@@ -138,7 +138,7 @@ impl<T: Pod + Send> HashPartitions<T> {
         (0..self.count()).map(rows_of).flatten_ok()
     }
 
-    fn put(&mut self, rows: &[T], hash: impl Fn(&T) -> u64, shares: &Shares) -> Result<()> {
+    fn put(&mut self, rows: &[T], hash: impl Fn(&T) -> u64, shares: &KeyShares) -> Result<()> {
         rows.iter().try_for_each(|row| self.partitions.push(shares.bucket(hash(row)), *row))
     }
 
@@ -180,11 +180,11 @@ impl<T: Pod + Send> HashPartitions<T> {
 pub fn two_alike<T: Pod + Send, U: Pod + Send, K: Into<u64>>(
     net: &mut Net<'_>,
     name: &str,
-    alike: Alike,
-    (first, first_key): (impl IntoIterator<Item: IntoRow<T>>, impl Fn(&T) -> K),
-    (second, second_key): (impl IntoIterator<Item: IntoRow<U>>, impl Fn(&U) -> K),
+    alike: CommonPartitions,
+    (first, first_key): (impl IntoIterator<Item: TryIntoRow<T>>, impl Fn(&T) -> K),
+    (second, second_key): (impl IntoIterator<Item: TryIntoRow<U>>, impl Fn(&U) -> K),
 ) -> Result<(HashPartitions<T>, HashPartitions<U>)> {
-    let shares = Shares::new(net.peers(), alike.bits);
+    let shares = KeyShares::new(net.peers(), alike.bits);
     let (mut of_first, mut of_second) = (HashPartitions::empty(net, alike), HashPartitions::empty(net, alike));
     let first_hash = |row: &T| splitmix64(first_key(row).into());
     let second_hash = |row: &U| splitmix64(second_key(row).into());
@@ -203,15 +203,15 @@ pub fn two_alike<T: Pod + Send, U: Pod + Send, K: Into<u64>>(
 pub fn rows_and_links<T: Pod + Send, K: Into<u64>>(
     net: &mut Net<'_>,
     name: &str,
-    alike: Alike,
-    (rows, row_key): (impl IntoIterator<Item: IntoRow<T>>, impl Fn(&T) -> K),
+    alike: CommonPartitions,
+    (rows, row_key): (impl IntoIterator<Item: TryIntoRow<T>>, impl Fn(&T) -> K),
     (links, link_key): (impl IntoIterator<Item = Result<(Page, Page)>>, impl Fn(Page) -> K),
 ) -> Result<(HashPartitions<T>, HashPartitions<[Page; 2]>)> {
     if net.processes() == 1 {
         let links = links.into_iter().map_ok(<[Page; 2]>::from);
         return two_alike(net, name, alike, (rows, row_key), (links, |link: &[Page; 2]| link_key(link[0])));
     }
-    let shares = Shares::new(net.peers(), alike.bits);
+    let shares = KeyShares::new(net.peers(), alike.bits);
     let (mut of_rows, mut of_links) = (HashPartitions::empty(net, alike), HashPartitions::empty(net, alike));
     let row_hash = |row: &T| splitmix64(row_key(row).into());
     let link_hash = |source: Page| splitmix64(link_key(source).into());

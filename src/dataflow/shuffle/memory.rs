@@ -3,10 +3,10 @@
 
 use webtwin_base::build_info;
 use webtwin_base::error::{Error, Result};
-use webtwin_base::heap::give_back_what_is_free;
+use webtwin_base::heap::release_free_memory;
 use webtwin_engine::Net;
 use webtwin_job::Effort;
-use webtwin_spill::{Bounds, MemoryPool, SPILL, free_bytes, taken_bytes};
+use webtwin_spill::{MemoryPool, ProcessBounds, SPILL, free_bytes, taken_bytes};
 
 /// Bytes of an idle process with up to two workers: code, stores, and blocks in transit between the
 /// workers.
@@ -39,19 +39,19 @@ pub fn agree(net: &mut Net<'_>, mine: u64, unspillable: u64, effort: &Effort) ->
         net.memory = beside(net, 0, effort);
         return Ok(());
     }
-    give_back_what_is_free();
+    release_free_memory();
     let workers = net.workers_per_process();
     let all = net.all_gather("memory", ([mine, unspillable], build_info::memory_bytes()))?;
     let (mut held, mut foreseen) = (0, 0);
     for process in all.chunks(workers) {
         let sum = |kind: usize| process.iter().map(|worker| worker.0[kind]).sum::<u64>();
         let (by_estimate, needs) = (sum(0) + at_rest(workers), sum(1));
-        let told = process.iter().map(|worker| worker.1).max().unwrap_or(0);
+        let message = process.iter().map(|worker| worker.1).max().unwrap_or(0);
         foreseen = foreseen.max(by_estimate + needs);
         // The system reports the memory of the whole process to each worker, so one report counts.
         // The estimate counts instead if it is larger, because reserved memory may not be in use
         // yet.
-        held = held.max(by_estimate.max(told) + needs);
+        held = held.max(by_estimate.max(message) + needs);
     }
     let mut pool = beside(net, held, effort);
     pool.foreseen_bytes = effort.memory_bytes.saturating_sub(foreseen);
@@ -85,7 +85,7 @@ pub fn of_process(held: u64, effort: &Effort) -> MemoryPool {
         0 => free_bytes(&folder, SPILL).unwrap_or(0),
         allowed => allowed,
     };
-    let bounds = Bounds { memory_bytes: effort.memory_bytes, disk_bytes, disk_is_set: effort.disk_bytes > 0 };
+    let bounds = ProcessBounds { memory_bytes: effort.memory_bytes, disk_bytes, disk_is_set: effort.disk_bytes > 0 };
     MemoryPool { disk_bytes, bounds, ..MemoryPool::new(memory_bytes, &folder, SPILL) }
 }
 
@@ -117,7 +117,7 @@ pub fn refuse_beyond_bound(what: &str, held: u64, workers: usize, allowed_bytes:
 ///
 /// # Errors
 /// Returns [`Error::MemoryLimit`] on all workers, with the number of bytes that would suffice.
-pub fn hold_bytes_against_bound(net: &mut Net<'_>, what: &str, mine: u64, allowed_bytes: u64) -> Result<()> {
+pub fn check_bytes_against_bound(net: &mut Net<'_>, what: &str, mine: u64, allowed_bytes: u64) -> Result<()> {
     if allowed_bytes == 0 {
         return Ok(());
     }

@@ -10,6 +10,6 @@ pub mod memory;
 pub mod packed;
 pub mod packed_links;
 pub mod page_counts;
+pub mod page_ranges;
 pub mod page_set;
 pub mod roots;
-pub mod stretches;

@@ -15,18 +15,18 @@ use webtwin_engine::Net;
 pub const SHORT_BYTES: usize = 256 << 10;
 
 /// Count that supports saturating addition.
-pub trait Count: Pod + Send + Sync {
+pub trait CounterValue: Pod + Send + Sync {
     /// Returns the sum, or the largest count if the sum would exceed it.
     fn plus(self, other: Self) -> Self;
 }
 
-impl Count for u8 {
+impl CounterValue for u8 {
     fn plus(self, other: u8) -> u8 {
         self.saturating_add(other)
     }
 }
 
-impl Count for u32 {
+impl CounterValue for u32 {
     fn plus(self, other: u32) -> u32 {
         self.saturating_add(other)
     }
@@ -42,7 +42,7 @@ impl Count for u32 {
 /// Each worker sends its list once and receives data of the length of one list, in [`PackedRow`]s:
 /// half a byte for a count of up to 7, a byte up to 63, and half a byte or a byte for a range of
 /// zeros. Takes two rounds, or one for [short](is_short) lists, which are broadcast unreduced.
-pub fn sum<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<Arc<Vec<T>>> {
+pub fn sum<T: CounterValue>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<Arc<Vec<T>>> {
     if let Some(sums) = sum_of_short(net, name, mine)? {
         return Ok(sums);
     }
@@ -58,7 +58,7 @@ pub fn sum<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<Arc<Ve
 ///
 /// # Cost
 /// Costs the same as [`sum`], but only one bit for each page goes to every process.
-pub fn pages_by_sum<T: Count>(
+pub fn pages_by_sum<T: CounterValue>(
     net: &mut Net<'_>,
     name: &str,
     mine: &[T],
@@ -80,7 +80,7 @@ pub fn is_short(bytes: usize, peers: usize) -> bool {
 
 /// Returns the sum of lists that are short or belong to a single worker, and `None` for other
 /// lists.
-fn sum_of_short<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<Option<Arc<Vec<T>>>> {
+fn sum_of_short<T: CounterValue>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<Option<Arc<Vec<T>>>> {
     if net.peers() == 1 {
         return net.once_per_process(|| mine.to_vec()).map(Some);
     }
@@ -91,7 +91,7 @@ fn sum_of_short<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<O
 }
 
 /// The sum of the rows of all workers, one copy in each process.
-fn sum_of_rows<T: Count>(
+fn sum_of_rows<T: CounterValue>(
     net: &mut Net<'_>,
     name: &str,
     rows: impl Iterator<Item = PackedRow>,
@@ -102,7 +102,7 @@ fn sum_of_rows<T: Count>(
 
 /// Returns the number of the first count that this worker adds up, and the sums of its part. Parts
 /// ascend by worker, and begin at multiples of 64.
-fn part_of_sum<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<(usize, Vec<T>)> {
+fn part_of_sum<T: CounterValue>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<(usize, Vec<T>)> {
     let part = part_of(mine.len(), net.peers());
     let rows = rows_of(mine, 0, part);
     part_of_rows(net, name, rows, mine.len())
@@ -113,7 +113,7 @@ fn part_of(count: usize, peers: usize) -> usize {
     count.div_ceil(peers).next_multiple_of(64).max(64)
 }
 
-fn part_of_rows<T: Count>(
+fn part_of_rows<T: CounterValue>(
     net: &mut Net<'_>,
     name: &str,
     rows: Rows<impl Iterator<Item = (usize, u64)>>,
@@ -217,7 +217,7 @@ struct Rows<I: Iterator> {
 }
 
 /// Returns the rows of a list, of which the first count has number `first`.
-fn rows_of<T: Count>(list: &[T], first: usize, part: usize) -> Rows<impl Iterator<Item = (usize, u64)>> {
+fn rows_of<T: CounterValue>(list: &[T], first: usize, part: usize) -> Rows<impl Iterator<Item = (usize, u64)>> {
     let counts = (first..).zip(list).map(|(number, count)| (number, to_number(*count)));
     Rows { counts: counts.filter(|(_, count)| *count > 0).peekable(), part }
 }
@@ -248,7 +248,7 @@ impl<I: Iterator<Item = (usize, u64)>> Iterator for Rows<I> {
 }
 
 /// Adds the counts of a row to sums, of which the first has number `first`.
-fn add<T: Count>(row: &PackedRow, first: usize, sums: &mut [T]) {
+fn add<T: CounterValue>(row: &PackedRow, first: usize, sums: &mut [T]) {
     let mut at = row.first as usize - first;
     let mut numbers = row.numbers();
     while let Some(number) = numbers.next() {
@@ -279,14 +279,14 @@ fn of_number<T: Pod>(number: u64) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use webtwin_engine::{Cluster, run};
+    use webtwin_engine::{ClusterLayout, run};
 
     /// Count whose size does not divide the 60 bytes of a row.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, bytemuck::Zeroable)]
     #[repr(C)]
     struct Largest([u32; 2]);
 
-    impl Count for Largest {
+    impl CounterValue for Largest {
         fn plus(self, Largest(other): Largest) -> Largest {
             Largest([self.0[0].max(other[0]), self.0[1].max(other[1])])
         }
@@ -297,14 +297,14 @@ mod tests {
         for length in [0, 1, 14, SHORT_BYTES / 8, SHORT_BYTES / 8 + 1, SHORT_BYTES] {
             let counts =
                 move |worker: u32| (0..length as u32).map(move |at| Largest([at * (worker + 1) % 1009, worker]));
-            let sums = run(&Cluster::local(3), 0, [0; 32], move |net| {
+            let sums = run(&ClusterLayout::local(3), 0, [0; 32], move |net| {
                 sum(net, "counts", &counts(net.index() as u32).collect::<Vec<_>>())
             });
             let mut expected = vec![Largest([0; 2]); length];
             (0..3).for_each(|worker| expected.iter_mut().zip(counts(worker)).for_each(|(sum, of)| *sum = sum.plus(of)));
             assert!(sums.unwrap().iter().all(|sums| **sums == expected), "{length}");
             let is_in = |page: Page, Largest([most, _]): Largest| (most + page.0).is_multiple_of(3);
-            let sets = run(&Cluster::local(3), 0, [0; 32], move |net| {
+            let sets = run(&ClusterLayout::local(3), 0, [0; 32], move |net| {
                 pages_by_sum(net, "counts", &counts(net.index() as u32).collect::<Vec<_>>(), is_in)
             });
             let expected = PageSet::new(length, |page| is_in(page, expected[page]));
@@ -321,7 +321,7 @@ mod tests {
             41 => 1 << (at % 28),
             _ => 0,
         };
-        let sums = run(&Cluster::local(3), 0, [0; 32], move |net| {
+        let sums = run(&ClusterLayout::local(3), 0, [0; 32], move |net| {
             let mine: Vec<u32> = (0..length).map(|at| count(net.index(), at)).collect();
             sum(net, "counts", &mine)
         });
@@ -334,7 +334,7 @@ mod tests {
         let count = |worker: usize, page: usize| (page * (worker + 3) % 11 * (page % 200)) as u32;
         for pages in [1, 63, 20_000] {
             let asked = move |worker: usize| (0..pages).filter(move |page| page % 7 < worker).map(Page::from_index);
-            let sums = run(&Cluster::local(3), 0, [0; 32], move |net| {
+            let sums = run(&ClusterLayout::local(3), 0, [0; 32], move |net| {
                 let own = (0..pages).filter(|page| page % 5 != net.index());
                 let mine: Vec<_> = own.map(|page| (Page::from_index(page), count(net.index(), page))).collect();
                 sums_of(net, "counts", pages, &mine, &asked(net.index()).collect::<Vec<_>>())

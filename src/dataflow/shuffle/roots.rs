@@ -44,7 +44,7 @@ pub fn roots(
             answers_here.extend(rows.iter().map(|row| [row[0], row[1]]));
             Ok(())
         };
-        let counts = net.exchange_telling(name, count, answers, |row| row[2].index(), take)?;
+        let counts = net.exchange_with_reports(name, count, answers, |row| row[2].index(), take)?;
         if counts.iter().all(|&count| count == 0) {
             return Ok(edges);
         }
@@ -101,7 +101,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use webtwin_engine::{Cluster, run};
+    use webtwin_engine::{ClusterLayout, run};
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
@@ -120,7 +120,7 @@ mod tests {
                 .filter_map(|page| Some([Page::from_index(page), Page::from_index(above(page)?)]))
                 .collect();
             let want = roots_here(all.clone());
-            let found = run(&Cluster::local(workers), 0, [0; 32], move |net| {
+            let found = run(&ClusterLayout::local(workers), 0, [0; 32], move |net| {
                 let owner = |page: Page| page.index() * 7 % workers;
                 let own = all.iter().filter(|edge| owner(edge[0]) == net.index()).copied().collect();
                 roots(net, "roots", own, owner)

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use super::drafts::{FIRST_ROWS, Make};
 use webtwin_base::error::Result;
 use webtwin_engine::Net;
-use webtwin_spill::Rows;
+use webtwin_spill::SpillRows;
 use webtwin_storage::table::Table;
 
 /// Maximum number of rows of a slice. It equals the rows of the first piece of a draft, so a stored
@@ -17,18 +17,18 @@ use webtwin_storage::table::Table;
 const SLICE_ROWS: usize = FIRST_ROWS;
 
 /// Slices that arrived, each with its place, in the order of arrival.
-pub struct Arrived<P> {
+pub struct IncomingRows<P> {
     /// Slices in memory.
     pub held: Vec<(P, Table)>,
     /// Slices on disk.
-    pub stored: Stored<P>,
+    pub stored: StoredSlices<P>,
 }
 
 /// Slices on disk.
-pub struct Stored<P> {
+pub struct StoredSlices<P> {
     /// Places, and numbers of rows.
     slices: Vec<(P, usize)>,
-    tables: Rows<Table>,
+    tables: SpillRows<Table>,
 }
 
 /// Sends slices to the workers that they are paired with. The slices are given in pieces, each of
@@ -39,8 +39,8 @@ pub struct Stored<P> {
 pub fn bring<P: Copy + Serialize + DeserializeOwned + Send + 'static>(
     net: &mut Net<'_>,
     pieces: impl Iterator<Item = Result<impl Iterator<Item = (usize, (P, Table))>>>,
-) -> Result<Arrived<P>> {
-    let (mut held, mut stored) = (Vec::new(), Stored { slices: Vec::new(), tables: Rows::new(&net.memory) });
+) -> Result<IncomingRows<P>> {
+    let (mut held, mut stored) = (Vec::new(), StoredSlices { slices: Vec::new(), tables: SpillRows::new(&net.memory) });
     let is_bounded = net.memory.is_bounded();
     net.exchange_values_into("tables", pieces.flatten_ok(), |(place, rows)| {
         if !is_bounded {
@@ -50,10 +50,10 @@ pub fn bring<P: Copy + Serialize + DeserializeOwned + Send + 'static>(
         stored.slices.push((place, rows.rows()));
         stored.tables.push(&rows)
     })?;
-    Ok(Arrived { held, stored })
+    Ok(IncomingRows { held, stored })
 }
 
-impl<P: Copy> Stored<P> {
+impl<P: Copy> StoredSlices<P> {
     /// Returns the slices: their places, their numbers of rows, and functions that read the rows.
     pub fn slices(&self) -> impl Iterator<Item = (P, usize, Make<'_>)> {
         let slice = move |(number, &(place, rows))| {

@@ -15,26 +15,27 @@ use std::collections::HashSet;
 use bytemuck::Pod;
 use itertools::Itertools;
 
-use super::verdict::Verdict;
-use super::ways::{Ways, WaysThrough};
-use crate::clusters::trivial::Trivial;
+use super::reachability::{Reachability, ReachabilityCounts};
+use super::verdict::PageVerdict;
+use crate::clusters::trivial::TrivialClusters;
 use crate::reading::capture_rows::CaptureRow;
 use crate::reading::captures::{Crawl, path};
 use crate::shuffle::directory::Directory;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, HostId, Page};
 use webtwin_core::applications::keep::{
-    Criterion, Keeping, PageCopy, Role, Visit, Votes, Why, keeper, kept_collection, sort_best_first, why,
+    CollectionVotes, CopyRole, Criterion, Keeping, PageCopy, SkipReason, VisitReason, keeper, kept_collection,
+    sort_best_first, why,
 };
 use webtwin_core::applications::never_skipped::never_skipped;
 use webtwin_core::clusters::collection::SimilarCluster;
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_core::text::language::Language;
 use webtwin_core::text::titles::TitleWords;
-use webtwin_engine::{IntoRow, Net, Owners};
-use webtwin_job::Keep;
+use webtwin_engine::{Net, Owners, TryIntoRow};
+use webtwin_job::KeepSettings;
 use webtwin_pages::url::CanonicalUrl;
-use webtwin_spill::{Column, Partitions, partition_bits};
+use webtwin_spill::{Partitions, SpillColumn, partition_bits};
 
 /// Page of a reported collection, in transit to the owner of its trivial cluster.
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
@@ -57,21 +58,21 @@ struct Shares<'a> {
     /// Number of partitions, as a power of two.
     bits: u32,
     /// Number of pages of an owner that may be the smallest pages of the clusters of a partition.
-    stretch: usize,
+    range: usize,
 }
 
 impl Shares<'_> {
     /// Sends rows to the owners of their clusters. Takes one round.
-    fn laid_down<T: Pod + Send>(
+    fn partitioned<T: Pod + Send>(
         &self,
         net: &mut Net<'_>,
         name: &str,
-        rows: impl IntoIterator<Item: IntoRow<T>>,
+        rows: impl IntoIterator<Item: TryIntoRow<T>>,
         cluster: impl Fn(&T) -> ClusterId,
     ) -> Result<Partitions<T>> {
         // Rows of two kinds share the memory.
         let mut shares = Partitions::new(1 << self.bits, &net.memory.for_partitions(2, self.bits));
-        let share = |row: &T| self.directory.place(cluster(row).smallest()) / self.stretch;
+        let share = |row: &T| self.directory.place(cluster(row).smallest()) / self.range;
         net.exchange_into(
             name,
             rows,
@@ -83,16 +84,16 @@ impl Shares<'_> {
 }
 
 /// Pages of trivial clusters of two or more pages, in partitions.
-pub struct Copies<'a> {
+pub struct CopyShares<'a> {
     shares: Shares<'a>,
     rows: Partitions<PageCopy>,
 }
 
-impl Copies<'_> {
+impl CopyShares<'_> {
     /// Reads a partition, ascending by cluster and page, and keeps it.
-    fn read(&self, share: usize, room: &mut Vec<PageCopy>, into: &mut Vec<PageCopy>) -> Result<()> {
+    fn read(&self, share: usize, scratch: &mut Vec<PageCopy>, into: &mut Vec<PageCopy>) -> Result<()> {
         into.clear();
-        self.rows.each_piece(share, room, |rows| into.extend_from_slice(rows))?;
+        self.rows.each_piece(share, scratch, |rows| into.extend_from_slice(rows))?;
         into.sort_unstable_by_key(|copy| (copy.cluster, copy.page));
         Ok(())
     }
@@ -106,17 +107,17 @@ impl Copies<'_> {
 }
 
 /// Similar clusters with the collections that are kept.
-pub struct Judged<'f> {
+pub struct JudgedClusters<'f> {
     /// Similar clusters of this worker.
     pub similar_clusters: &'f [SimilarCluster],
     /// Index of the collection that is kept, for each of these clusters.
     pub kept: Vec<usize>,
 }
 
-impl Judged<'_> {
+impl JudgedClusters<'_> {
     /// Sends pages in collections to the owners of their trivial clusters, in the same partitions
     /// as the copies.
-    fn placed(&self, net: &mut Net<'_>, copies: &Copies<'_>) -> Result<Partitions<Placed>> {
+    fn placed(&self, net: &mut Net<'_>, copies: &CopyShares<'_>) -> Result<Partitions<Placed>> {
         let worker = net.index() as u32;
         let rows = self.similar_clusters.iter().zip(0..).flat_map(|(cluster, similar)| {
             let kept_one = self.kept.get(similar as usize);
@@ -126,7 +127,7 @@ impl Judged<'_> {
                 members.members.iter().map(row)
             })
         });
-        copies.shares.laid_down(net, "placed pages", rows, |row| row.cluster)
+        copies.shares.partitioned(net, "placed pages", rows, |row| row.cluster)
     }
 }
 
@@ -143,14 +144,14 @@ fn find(placed: &[Placed], page: Page) -> Option<&Placed> {
 }
 
 /// Returns the canonical forms of the URLs that a crawler starts with. Invalid URLs are ignored.
-pub fn seeds(keep: &Keep) -> HashSet<String> {
+pub fn seeds(keep: &KeepSettings) -> HashSet<String> {
     keep.seeds.iter().filter_map(|seed| Some(CanonicalUrl::parse(seed).ok()?.to_string())).collect()
 }
 
 /// Link properties of this worker's pages, which are used to choose among copies.
-pub struct Linked<'a> {
+pub struct PageLinks<'a> {
     /// Number of links from other hosts to each page.
-    pub from_elsewhere: &'a Column<u32>,
+    pub from_elsewhere: &'a SpillColumn<u32>,
     /// Number of links from the root of the host, or from a seed on the host, to each page.
     pub depths: &'a [u32],
     /// Number of links from other hosts to every host.
@@ -158,7 +159,7 @@ pub struct Linked<'a> {
 }
 
 /// Pages that were selected before the choice among copies.
-pub struct Chosen<'a> {
+pub struct ChosenPages<'a> {
     /// Pages of this worker that the earlier result kept, ascending.
     pub kept_before: &'a [Page],
     /// Pinned pages, ascending.
@@ -176,11 +177,11 @@ pub struct Chosen<'a> {
 pub fn copies<'a>(
     net: &mut Net<'_>,
     crawl: &'a Crawl,
-    Trivial { labels, sizes }: Trivial<'_>,
+    TrivialClusters { labels, sizes }: TrivialClusters<'_>,
     keeping: &Keeping,
-    &Linked { from_elsewhere, depths, links_to_host }: &Linked<'_>,
-    &Chosen { kept_before, pinned, originals, seeds, first_earlier_source }: &Chosen<'_>,
-) -> Result<Copies<'a>> {
+    &PageLinks { from_elsewhere, depths, links_to_host }: &PageLinks<'_>,
+    &ChosenPages { kept_before, pinned, originals, seeds, first_earlier_source }: &ChosenPages<'_>,
+) -> Result<CopyShares<'a>> {
     let mut linked = from_elsewhere.rows().zip(depths);
     let rows = crawl.pages.map(|row| {
         let (page, (from_elsewhere, &depth)) = (row.page, linked.next().expect("all pages have both"));
@@ -210,9 +211,9 @@ pub fn copies<'a>(
     let directory = &*crawl.directory;
     let owned = directory.owned(net.index()).map(|page| u64::from(sizes[ClusterId::of(page)]));
     let bits = partition_bits::<PageCopy>(owned.filter(|&pages| pages > 1).sum());
-    let shares = Shares { directory, bits, stretch: (crawl.pages.len() >> bits) + 1 };
-    let rows = shares.laid_down(net, "copies", rows.flatten_ok(), |copy| copy.cluster)?;
-    Ok(Copies { shares, rows })
+    let shares = Shares { directory, bits, range: (crawl.pages.len() >> bits) + 1 };
+    let rows = shares.partitioned(net, "copies", rows.flatten_ok(), |copy| copy.cluster)?;
+    Ok(CopyShares { shares, rows })
 }
 
 /// Returns true if no crawler may skip the page.
@@ -223,21 +224,21 @@ fn must_visit(page: &CaptureRow<'_>) -> bool {
 /// Decides which collection of each similar cluster is kept.
 pub fn judge<'f>(
     net: &mut Net<'_>,
-    copies: &Copies<'_>,
+    copies: &CopyShares<'_>,
     similar_clusters: &'f [SimilarCluster],
     links_to_host: &[u32],
     keeping: &Keeping,
-) -> Result<Judged<'f>> {
-    let mut votes: Vec<Vec<Votes>> = vec![Vec::new(); similar_clusters.len()];
-    let mut judged = Judged { similar_clusters, kept: Vec::new() };
+) -> Result<JudgedClusters<'f>> {
+    let mut votes: Vec<Vec<CollectionVotes>> = vec![Vec::new(); similar_clusters.len()];
+    let mut judged = JudgedClusters { similar_clusters, kept: Vec::new() };
     if keeping.has_votes() {
         let mut placed = judged.placed(net, copies)?;
-        let (mut share, mut room, mut some, mut here) = (0, Vec::new(), Vec::new(), Vec::new());
+        let (mut share, mut scratch, mut some, mut here) = (0, Vec::new(), Vec::new(), Vec::new());
         let source = |send: &mut dyn FnMut([u32; 5])| {
             if share == 1 << copies.shares.bits {
                 return Ok(false);
             }
-            copies.read(share, &mut room, &mut some)?;
+            copies.read(share, &mut scratch, &mut some)?;
             take_placed(&mut placed, share, &mut here)?;
             share += 1;
             let clusters = some.chunk_by(|x, y| x.cluster == y.cluster);
@@ -251,7 +252,7 @@ pub fn judge<'f>(
             |rows: &[[u32; 5]]| {
                 for &[_, similar, collection, pinned, remembered] in rows {
                     let votes = &mut votes[similar as usize];
-                    votes.resize(similar_clusters[similar as usize].collections.len(), Votes::default());
+                    votes.resize(similar_clusters[similar as usize].collections.len(), CollectionVotes::default());
                     votes[collection as usize].pinned += pinned;
                     votes[collection as usize].remembered += remembered;
                     votes[collection as usize].all += 1;
@@ -282,13 +283,13 @@ fn vote(copies: &[PageCopy], placed: &[Placed], keeping: &Keeping) -> Option<[u3
 pub fn verdicts(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    mut copies: Copies<'_>,
-    judged: &Judged<'_>,
+    mut copies: CopyShares<'_>,
+    judged: &JudgedClusters<'_>,
     keeping: &Keeping,
     compares: bool,
-) -> Result<Column<Verdict>> {
+) -> Result<SpillColumn<PageVerdict>> {
     let mut placed = judged.placed(net, &copies)?;
-    let mut verdicts = Column::new(&net.memory);
+    let mut verdicts = SpillColumn::new(&net.memory);
     let (mut some, mut here) = (Vec::new(), Vec::new());
     for share in 0..1 << copies.shares.bits {
         net.check()?;
@@ -312,7 +313,7 @@ fn verdicts_on<'c>(
     hosts: &'c [HostId],
     keeping: &'c Keeping,
     compares: bool,
-) -> impl Iterator<Item = Verdict> + 'c {
+) -> impl Iterator<Item = PageVerdict> + 'c {
     let collection_stays = move |page: Page| find(placed, page).map(|row| row.kept == 1);
     let host = |page: Page| hosts[page];
     // A page with the same text on the same host that is in no collection is as good as a page of
@@ -333,23 +334,25 @@ fn verdicts_on<'c>(
         ranks[at] = (rank as u32 + 1, keeping.criterion(neighbours[1], neighbours[0], placed));
     }
     // A page that others rightly declare canonical represents them under any title.
-    let are_told_apart = move |copy: &PageCopy, keep: &PageCopy| {
+    let are_distinct = move |copy: &PageCopy, keep: &PageCopy| {
         host(copy.page) != host(keep.page) && keep.is_original == 0 && copy.title.differ_from(keep.title)
     };
     let role = move |copy: &PageCopy, keep: &PageCopy| {
         let [language, kept] = [copy.language, keep.language].map(Language::from_number);
         match copy {
-            copy if copy.page == keep.page => Role::Keep,
-            PageCopy { must_visit: 1, .. } => Role::Visit(Visit::Must),
-            copy if compares && copy.exact != keep.exact && language.differs_from(kept) => Role::Visit(Visit::Language),
+            copy if copy.page == keep.page => CopyRole::Keep,
+            PageCopy { must_visit: 1, .. } => CopyRole::Visit(VisitReason::Must),
+            copy if compares && copy.exact != keep.exact && language.differs_from(kept) => {
+                CopyRole::Visit(VisitReason::Language)
+            }
             copy => match why(copy, keep, placed) {
-                Why::Similar if compares && are_told_apart(copy, keep) => Role::Visit(Visit::Title),
-                why => Role::Skip(why, keeping.lost_by(keeping.criterion(copy, keep, placed))),
+                SkipReason::Similar if compares && are_distinct(copy, keep) => CopyRole::Visit(VisitReason::Title),
+                why => CopyRole::Skip(why, keeping.lost_by(keeping.criterion(copy, keep, placed))),
             },
         }
     };
     let verdict = move |copy: &PageCopy, keep: &PageCopy, (rank, criterion): (u32, Criterion)| {
-        Verdict::of(copy, keep, role(copy, keep), rank, criterion)
+        PageVerdict::of(copy, keep, role(copy, keep), rank, criterion)
     };
     keep.into_iter().flat_map(move |keep| {
         copies.iter().zip(std::mem::take(&mut ranks)).map(move |(copy, rank)| verdict(copy, keep, rank))
@@ -360,13 +363,13 @@ fn verdicts_on<'c>(
 ///
 /// # Errors
 /// Returns any error of the disk, and an error if the run has ended.
-pub fn clear_ways(
+pub fn keep_reachable(
     net: &mut Net<'_>,
     crawl: &Crawl,
     labels: &[ClusterId],
-    verdicts: &mut Column<Verdict>,
-    gathered: impl FnOnce(&mut Net<'_>) -> Result<WaysThrough>,
-) -> Result<Ways> {
+    verdicts: &mut SpillColumn<PageVerdict>,
+    gathered: impl FnOnce(&mut Net<'_>) -> Result<Reachability>,
+) -> Result<ReachabilityCounts> {
     let mut skip = Vec::new();
     for block in verdicts.blocks() {
         skip.extend(block?.iter().filter(|row| row.skips()).map(|row| row.page));
@@ -378,7 +381,7 @@ pub fn clear_ways(
     let mut visited = visited.into_iter().peekable();
     verdicts.retain_mut(|row| {
         if visited.next_if_eq(&row.page).is_some() {
-            row.role = Role::Visit(Visit::Way).into();
+            row.role = CopyRole::Visit(VisitReason::Way).into();
         }
         true
     })?;

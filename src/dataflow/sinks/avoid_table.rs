@@ -14,18 +14,18 @@ use serde::{Deserialize, Serialize};
 use super::by_host::each_host;
 use super::prefix_roots::PrefixRoots;
 use super::resemblance::Resemblance;
-use super::verdict::Verdict;
+use super::verdict::PageVerdict;
 use crate::reading::captures::Crawl;
-use crate::shuffle::stretches::Stretches;
+use crate::shuffle::page_ranges::PageRanges;
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
 use webtwin_core::applications::exports::AvoidLists;
 use webtwin_core::applications::heritrix::{SurtRules, surt_rules};
-use webtwin_core::applications::keep::{LostBy, Role, RoleNumber, Why};
+use webtwin_core::applications::keep::{CopyRole, LossKind, RoleNumber, SkipReason};
 use webtwin_core::applications::prefixes::{cover, site};
 use webtwin_engine::{Net, Owners};
 use webtwin_pages::surt::surt_prefix_of;
-use webtwin_spill::{Column, Rows, Sorted, Sorter};
+use webtwin_spill::{SortedOutput, Sorter, SpillColumn, SpillRows};
 
 /// Row of the `avoid` table, at the owner of its page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable, Serialize, Deserialize)]
@@ -49,9 +49,9 @@ pub struct Avoid {
 #[derive(Debug, Default)]
 pub struct AvoidTable {
     /// Rows, ascending by page.
-    pub rows: Column<Avoid>,
+    pub rows: SpillColumn<Avoid>,
     /// URLs of pages that are kept.
-    pub keep_urls: Rows<String>,
+    pub keep_urls: SpillRows<String>,
 }
 
 /// Minimum resemblance of a copy. A page with less is another version.
@@ -59,18 +59,18 @@ const COPY: f64 = 0.9;
 
 impl Avoid {
     /// Returns the reason for which the page may be skipped.
-    pub fn why(&self) -> Why {
+    pub fn why(&self) -> SkipReason {
         self.reasons().0
     }
 
     /// Returns the criterion by which the page is inferior to the kept page.
-    pub fn lost_by(&self) -> LostBy {
+    pub fn lost_by(&self) -> LossKind {
         self.reasons().1
     }
 
-    fn reasons(&self) -> (Why, LostBy) {
+    fn reasons(&self) -> (SkipReason, LossKind) {
         match self.role.into() {
-            Role::Skip(why, lost_by) => (why, lost_by),
+            CopyRole::Skip(why, lost_by) => (why, lost_by),
             other => unreachable!("{} is no page to skip", other.as_str()),
         }
     }
@@ -101,26 +101,26 @@ impl Avoid {
 ///
 /// # Memory
 /// Takes 32 bytes and then 40 for each page to skip, or the budget of the step if it is smaller.
-pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &Column<Verdict>) -> Result<AvoidTable> {
+pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &SpillColumn<PageVerdict>) -> Result<AvoidTable> {
     let directory = crawl.directory.clone();
     let (pages_here, most) = (crawl.pages.len(), verdicts.len() as u64);
-    let mut asked = Stretches::new(net, pages_here, most, 2);
-    let take = |rows: &[Verdict]| rows.iter().try_for_each(|row| asked.push(directory.place(row.keep), *row));
+    let mut asked = PageRanges::new(net, pages_here, most, 2);
+    let take = |rows: &[PageVerdict]| rows.iter().try_for_each(|row| asked.push(directory.place(row.keep), *row));
     net.exchange_into(
         "pages to skip",
-        verdicts.rows().filter_ok(Verdict::skips),
+        verdicts.rows().filter_ok(PageVerdict::skips),
         |row| directory.owner(row.keep),
         take,
     )?;
     let asked = asked.sorted(net, |row| (row.keep, row.page))?;
     let mut pages = crawl.reader();
     let rows = asked.rows().map(|row| {
-        let Verdict { page, keep, role, resemblance, .. } = row?;
+        let PageVerdict { page, keep, role, resemblance, .. } = row?;
         let kept = pages.page(keep)?;
         let row = Avoid { page, keep, resemblance, keep_time: kept.fetch_time, keep_url: 0, role, _padding: [0; 3] };
         Ok((directory.owner(page), (row, kept.url().to_string())))
     });
-    let (mut found, mut keep_urls) = (Stretches::new(net, pages_here, most, 2), Rows::new(&net.memory));
+    let (mut found, mut keep_urls) = (PageRanges::new(net, pages_here, most, 2), SpillRows::new(&net.memory));
     let take = |(row, url): (Avoid, String)| {
         found.push(directory.place(row.page), Avoid { keep_url: keep_urls.len() as u32, ..row })?;
         keep_urls.push(&url)
@@ -143,7 +143,7 @@ impl AvoidTable {
 #[derive(Debug)]
 pub struct CrawlerLists {
     /// Lists of one site after the other, all at worker 0.
-    pub sites: Sorted<AvoidLists>,
+    pub sites: SortedOutput<AvoidLists>,
     /// Number of prefixes that are not whole URLs, on hosts that this worker owns.
     pub wide: u64,
 }
@@ -157,7 +157,7 @@ pub struct CrawlerLists {
 /// Takes the memory of all lists; or, if memory is limited, that of [`each_host`] and [`Sorter`].
 pub fn lists(net: &mut Net<'_>, crawl: &Crawl, to_skip: &[Page], roots: &PrefixRoots) -> Result<CrawlerLists> {
     let mut wide = 0;
-    let mut found = Rows::new(&net.memory);
+    let mut found = SpillRows::new(&net.memory);
     each_host(net, crawl, to_skip, roots, |pages| {
         // A prefix applies to one site of the host: http or https, at one port.
         let of_sites = pages.chunk_by(|x, y| site(&x.url) == site(&y.url)).map(cover);

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::by_key::{Keyed, each_key};
+use super::by_key::{KeyedRow, each_key};
 use crate::reading::captures::Crawl;
-use crate::reading::other_records::Redirect;
+use crate::reading::other_records::RedirectRecord;
 use crate::shuffle::directory::TablePartitions;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, DocId, HostId, Page};
@@ -17,18 +17,18 @@ use webtwin_pages::public_suffix::domain_of;
 /// URL with its domain: of a page, or of a permanent redirect. Ordered by the key of the domain,
 /// then URL.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct OfDomain {
+pub struct DomainRow {
     /// Hash of the name of the registered domain.
     pub domain: u64,
     /// Canonical URL.
     pub url: String,
     /// Content at the URL.
-    pub what: What,
+    pub what: UrlState,
 }
 
 /// Content at a URL.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum What {
+pub enum UrlState {
     /// Page, with its trivial cluster; true if a crawler may skip it.
     Page(ClusterId, bool),
     /// A redirect to the URL with this doc id.
@@ -36,7 +36,7 @@ pub enum What {
 }
 
 /// Properties of a worker's pages.
-pub struct Known<'k> {
+pub struct WorkerPageFacts<'k> {
     /// Pages of the crawl.
     pub crawl: &'k Crawl,
     /// Trivial clusters of all pages.
@@ -44,10 +44,10 @@ pub struct Known<'k> {
     /// Pages of this worker that may be skipped, ascending.
     pub to_skip: &'k [Page],
     /// Permanent redirects within domains that this worker has read. May contain repetitions.
-    pub redirects: &'k [Redirect],
+    pub redirects: &'k [RedirectRecord],
 }
 
-impl Keyed for OfDomain {
+impl KeyedRow for DomainRow {
     type Key = u64;
 
     fn key(&self) -> u64 {
@@ -71,9 +71,9 @@ const A_ROW: [u64; 2] = [1000, 6];
 /// largest domain, and about the square root of the bytes of a worker's URLs, both in MiB.
 pub fn each_domain(
     net: &mut Net<'_>,
-    known: &Known<'_>,
+    known: &WorkerPageFacts<'_>,
     partitions: TablePartitions,
-    each: impl FnMut(Vec<OfDomain>) -> Result<()>,
+    each: impl FnMut(Vec<DomainRow>) -> Result<()>,
 ) -> Result<()> {
     let crawl = known.crawl;
     let mut to_skip = known.to_skip.iter().peekable();
@@ -82,23 +82,23 @@ pub fn each_domain(
         let avoid = to_skip.next_if_eq(&&row.page).is_some();
         let key = || xxh3_64(domain_of(row.url()).as_bytes());
         let domain = *keys.entry(crawl.directory.hosts[row.page]).or_insert_with(key);
-        let what = What::Page(known.labels[row.page], avoid);
-        (partitions.owner(domain), OfDomain { domain, url: row.url().to_string(), what })
+        let what = UrlState::Page(known.labels[row.page], avoid);
+        (partitions.owner(domain), DomainRow { domain, url: row.url().to_string(), what })
     });
     let rows = rows.chain(known.redirects.iter().map(|row| {
         let domain = xxh3_64(domain_of(&row.url).as_bytes());
-        Ok((partitions.owner(domain), OfDomain { domain, url: row.url.clone(), what: What::Redirect(row.to) }))
+        Ok((partitions.owner(domain), DomainRow { domain, url: row.url.clone(), what: UrlState::Redirect(row.to) }))
     }));
     let bytes = || {
         let mut bytes = known.redirects.iter().map(|row| weight(&row.url)).sum();
         crawl.pages.each(|row| bytes += weight(row.url()))?;
         Ok(bytes)
     };
-    let part = |row: &OfDomain, parts: usize| partitions.stretch(row.domain, parts);
+    let part = |row: &DomainRow, parts: usize| partitions.range(row.domain, parts);
     each_key(net, "URLs by domain", bytes, rows, part, A_ROW, each)
 }
 
 /// Returns the bytes of a row with this URL.
 fn weight(url: &str) -> u64 {
-    (size_of::<OfDomain>() + url.len()) as u64
+    (size_of::<DomainRow>() + url.len()) as u64
 }

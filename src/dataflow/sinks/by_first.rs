@@ -1,15 +1,15 @@
 //! Sends the rows of pairs and of `LinkSummary` to the owners of the pages that they begin with,
 //! for the tables.
 
-use crate::pairs::kinds::Pairs;
+use crate::pairs::kinds::PairsByKind;
 use crate::reading::captures::Crawl;
-use crate::shuffle::stretches::Stretches;
+use crate::shuffle::page_ranges::PageRanges;
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
 use webtwin_core::clusters::link_summary::LinkSummary;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::{Net, Owners};
-use webtwin_spill::Column;
+use webtwin_spill::SpillColumn;
 
 /// Row of `pairs`: two pages, the [`Kind`](crate::pairs::kinds::Kind) as a number, and the value.
 pub type PairRow = [u32; 4];
@@ -26,13 +26,13 @@ pub type PairRow = [u32; 4];
 pub fn by_first(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    pairs: Pairs,
-    link_summary: Column<LinkSummary>,
-) -> Result<(Column<PairRow>, Column<LinkSummary>)> {
+    pairs: PairsByKind,
+    link_summary: SpillColumn<LinkSummary>,
+) -> Result<(SpillColumn<PairRow>, SpillColumn<LinkSummary>)> {
     let (directory, pages) = (&crawl.directory, crawl.pages.len());
     let count = pairs.len() as u64;
-    let mut owned = Stretches::new(net, pages, count, 2);
-    let mut owned_summary = Stretches::new(net, pages, link_summary.len() as u64, 2);
+    let mut owned = PageRanges::new(net, pages, count, 2);
+    let mut owned_summary = PageRanges::new(net, pages, link_summary.len() as u64, 2);
     let rows = pairs.rows().map(|row| row.map(|(kind, SimilarPair { a, b, value })| [a.0, b.0, kind as u32, value]));
     net.exchange_two(
         "pairs and link summary",

@@ -2,22 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::by_key::{Keyed, each_key};
+use super::by_key::{KeyedRow, each_key};
 use super::prefix_roots::PrefixRoots;
 use crate::reading::captures::Crawl;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Page, splitmix64};
-use webtwin_core::applications::prefixes::Visited;
+use webtwin_core::applications::prefixes::CrawledPage;
 use webtwin_engine::{HashOwners, Net, Owners};
 
-/// Page in transit to the owner of its host. Ordered by host, then like [`Visited`].
+/// Page in transit to the owner of its host. Ordered by host, then like [`CrawledPage`].
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct OnHost {
     host: HostId,
-    page: Visited,
+    page: CrawledPage,
 }
 
-impl Keyed for OnHost {
+impl KeyedRow for OnHost {
     type Key = HostId;
 
     fn key(&self) -> HostId {
@@ -45,7 +45,7 @@ pub fn each_host(
     crawl: &Crawl,
     to_skip: &[Page],
     roots: &PrefixRoots,
-    mut each: impl FnMut(&[Visited]) -> Result<()>,
+    mut each: impl FnMut(&[CrawledPage]) -> Result<()>,
 ) -> Result<()> {
     let owners = HashOwners::new(net);
     let mut to_skip = to_skip.iter().peekable();
@@ -54,7 +54,7 @@ pub fn each_host(
         let avoid = to_skip.next_if_eq(&&row.page).is_some();
         let root = if avoid { roots.root(row.page, row.url())? } else { 0 };
         let host = crawl.directory.hosts[row.page];
-        let page = Visited { url: row.url().to_string(), avoid, bytes: row.body_bytes, root };
+        let page = CrawledPage { url: row.url().to_string(), avoid, bytes: row.body_bytes, root };
         Ok((owners.owner(host), OnHost { host, page }))
     });
     let rows = rows.map(|row| row?);
@@ -66,7 +66,7 @@ pub fn each_host(
     // Owners are chosen by the low bits of the hash, so parts use the high ones.
     let part = |row: &OnHost, parts: usize| ((splitmix64(row.host.into()) >> 32) % parts as u64) as usize;
     each_key(net, "URLs by host", bytes, rows, part, A_ROW, |pages| {
-        let pages: Vec<Visited> = pages.into_iter().map(|row| row.page).collect();
+        let pages: Vec<CrawledPage> = pages.into_iter().map(|row| row.page).collect();
         each(&pages)
     })
 }

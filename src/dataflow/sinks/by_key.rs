@@ -11,13 +11,13 @@ use serde::de::DeserializeOwned;
 use crate::shuffle::memory::too_little;
 use webtwin_base::error::Result;
 use webtwin_engine::Net;
-use webtwin_spill::{Rows, TAPE_BLOCK_BYTES};
+use webtwin_spill::{RUN_LOG_BLOCK_BYTES, SpillRows};
 
 /// Maximum bytes of a part that need not be free now if the estimate at the start allowed for them.
 const FORESEEN: u64 = 32 << 20;
 
 /// Row with a key. Ordered by key first.
-pub(super) trait Keyed: Ord + Serialize + DeserializeOwned + Send + 'static {
+pub(super) trait KeyedRow: Ord + Serialize + DeserializeOwned + Send + 'static {
     /// Type of the key.
     type Key: Ord + Copy;
 
@@ -41,7 +41,7 @@ pub(super) trait Keyed: Ord + Serialize + DeserializeOwned + Send + 'static {
 /// Takes the memory of all rows. If memory is limited, takes 4 bytes for each row, one part or the
 /// rows of its largest key, and as much again for the ends of all parts: about the square root of
 /// the bytes of a worker's rows, both in MiB.
-pub(super) fn each_key<T: Keyed>(
+pub(super) fn each_key<T: KeyedRow>(
     net: &mut Net<'_>,
     name: &str,
     bytes: impl FnOnce() -> Result<u64>,
@@ -54,22 +54,22 @@ pub(super) fn each_key<T: Keyed>(
         return in_order(net.exchange_values(name, rows)?, each);
     }
     let [bytes] = net.all_sum("bytes of rows by key", [bytes()?])?;
-    let count = (bytes / net.peers() as u64 / TAPE_BLOCK_BYTES as u64).isqrt() as usize + 1;
-    let mut parts: Vec<Rows<T>> = (0..count).map(|_| Rows::new(&net.memory)).collect();
+    let count = (bytes / net.peers() as u64 / RUN_LOG_BLOCK_BYTES as u64).isqrt() as usize + 1;
+    let mut parts: Vec<SpillRows<T>> = (0..count).map(|_| SpillRows::new(&net.memory)).collect();
     net.exchange_values_into(name, rows, |row| parts[part(&row, count)].push(&row))?;
-    let room = net.memory.clone();
+    let budget = net.memory.clone();
     // The estimate at the start allowed for a small part, because tables take as much later.
-    let most = room.memory_bytes.max(room.foreseen_bytes.min(FORESEEN));
+    let most = budget.memory_bytes.max(budget.foreseen_bytes.min(FORESEEN));
     for part in parts {
         let a_row = a_row + a_byte * (part.bytes() / part.len().max(1) as u64);
         for (keys, rows) in runs(&part, most / 2 / a_row)? {
             net.check()?;
             let needed = a_row * rows;
             if needed > most {
-                let held = room.bounds.memory_bytes.saturating_sub(room.memory_bytes);
+                let held = budget.bounds.memory_bytes.saturating_sub(budget.memory_bytes);
                 let what = format!("{name}, of which {rows} belong together");
                 // The memory that is held differs a little from run to run.
-                return Err(too_little(what, held + needed + needed / 16, room.bounds.memory_bytes));
+                return Err(too_little(what, held + needed + needed / 16, budget.bounds.memory_bytes));
             }
             let of_run = part.rows().filter_ok(|row| keys.as_ref().is_none_or(|keys| keys.contains(&row.key())));
             in_order(of_run.collect::<Result<Vec<T>>>()?, &mut each)?;
@@ -84,7 +84,7 @@ type Run<Key> = (Option<RangeInclusive<Key>>, u64);
 
 /// Divides the keys of a part into ascending ranges of at most `most` rows, or of a single key with
 /// more rows. Returns one run of all keys if the part has at most `most` rows.
-fn runs<T: Keyed>(part: &Rows<T>, most: u64) -> Result<Vec<Run<T::Key>>> {
+fn runs<T: KeyedRow>(part: &SpillRows<T>, most: u64) -> Result<Vec<Run<T::Key>>> {
     if part.len() as u64 <= most {
         return Ok(vec![(None, part.len() as u64)]);
     }
@@ -102,7 +102,7 @@ fn runs<T: Keyed>(part: &Rows<T>, most: u64) -> Result<Vec<Run<T::Key>>> {
     Ok(runs.into_iter().map(|(keys, rows)| (Some(keys), rows)).collect())
 }
 
-fn in_order<T: Keyed>(mut rows: Vec<T>, mut each: impl FnMut(Vec<T>) -> Result<()>) -> Result<()> {
+fn in_order<T: KeyedRow>(mut rows: Vec<T>, mut each: impl FnMut(Vec<T>) -> Result<()>) -> Result<()> {
     rows.sort_unstable();
     rows.dedup();
     rows.into_iter().chunk_by(T::key).into_iter().try_for_each(|(_, rows)| each(rows.collect()))

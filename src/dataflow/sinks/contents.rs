@@ -3,25 +3,25 @@
 use itertools::Itertools;
 
 use super::packed_triples::{TriplePacker, each_triple};
-use crate::clusters::links::Links;
+use crate::clusters::links::WorkerLinks;
 use crate::reading::captures::Crawl;
 use crate::shuffle::packed::PackedRow;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, Page};
-use webtwin_core::clusters::identical::Content;
+use webtwin_core::clusters::identical::CollectionContent;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::{Net, Owners};
-use webtwin_spill::Column;
+use webtwin_spill::SpillColumn;
 
 /// Properties of pages that determine the content of collections.
 #[derive(Clone, Copy)]
-pub struct Told<'a> {
+pub struct PageFacts<'a> {
     /// Trivial cluster of every page.
     pub labels: &'a [ClusterId],
     /// Links from this worker's pages.
-    pub links: &'a Links,
+    pub links: &'a WorkerLinks,
     /// (centre, copy) pairs of this worker; their pages may be owned by any worker.
-    pub exact_pairs: &'a Column<SimilarPair>,
+    pub exact_pairs: &'a SpillColumn<SimilarPair>,
 }
 
 /// Returns this worker's part of the content of each collection that contains pages of this worker,
@@ -36,11 +36,11 @@ pub struct Told<'a> {
 pub(super) fn contents(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    told: Told<'_>,
+    facts: PageFacts<'_>,
     mine: &mut [[Page; 3]],
-) -> Result<Vec<Content>> {
+) -> Result<Vec<CollectionContent>> {
     let directory = crawl.directory.clone();
-    let copies = told.exact_pairs.rows().map_ok(|pair| [pair.b, pair.a]);
+    let copies = facts.exact_pairs.rows().map_ok(|pair| [pair.b, pair.a]);
     let mut copies = net.exchange("copies of texts", copies, |copy| directory.owner(copy[0]))?;
     copies.sort_unstable();
 
@@ -48,11 +48,11 @@ pub(super) fn contents(
     let mut place = vec![u32::MAX; crawl.pages.len()];
     let (mut contents, mut collections) = (Vec::new(), Vec::new());
     for pages in mine.chunk_by(|x, y| x[..2] == y[..2]) {
-        let mut content = Content::default();
+        let mut content = CollectionContent::default();
         for &[.., page] in pages {
             let at = copies.partition_point(|copy| copy[0] < page);
             let text = copies.get(at).filter(|copy| copy[0] == page).map_or(page, |copy| copy[1]);
-            content.page(told.labels[page], text);
+            content.page(facts.labels[page], text);
             let place = &mut place[directory.place(page)];
             *place = (*place).min(contents.len() as u32);
         }
@@ -60,7 +60,7 @@ pub(super) fn contents(
         collections.push(pages[0][1]);
     }
     mine.sort_unstable_by_key(|row| row[2]);
-    let mut links = told.links.reader();
+    let mut links = facts.links.reader();
     let mut pages = mine.iter();
     let mut packer = TriplePacker::new(net.peers());
     let source = |send: &mut dyn FnMut(PackedRow)| {
@@ -68,7 +68,7 @@ pub(super) fn contents(
         while let Some(&[_, collection, page]) = pages.next() {
             let targets = links.of(page)?;
             for &target in targets {
-                let link = [target, collection, told.labels[page].smallest()];
+                let link = [target, collection, facts.labels[page].smallest()];
                 packer.push(directory.owner(target), link).into_iter().for_each(&mut *send);
             }
             sent += targets.len() + 1;
@@ -84,7 +84,7 @@ pub(super) fn contents(
             each_triple(row, |[target, collection, from]| {
                 let number = place[directory.place(target)] as usize;
                 if collections.get(number) == Some(&collection) {
-                    contents[number].link(ClusterId::of(from), told.labels[target]);
+                    contents[number].link(ClusterId::of(from), facts.labels[target]);
                 }
             });
         }

@@ -9,11 +9,11 @@ use std::ops::Range;
 
 use bytemuck::Pod;
 
-use crate::parts::Part;
+use crate::parts::TablePart;
 use crate::shuffle::directory::Directory;
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
-use webtwin_spill::Column;
+use webtwin_spill::SpillColumn;
 use webtwin_storage::table::Table;
 
 /// Part of a table: the rows of one partition.
@@ -23,14 +23,14 @@ pub struct Draft<'r> {
     /// Number of the partition.
     pub partition: usize,
     /// Rows of the part.
-    pub(super) rows: Rows<'r>,
+    pub(super) rows: PartRows<'r>,
 }
 
 /// Function that builds a range of the rows of a part.
 pub type Make<'r> = Box<dyn Fn(Range<usize>) -> Result<Table> + 'r>;
 
 /// Rows of a part.
-pub enum Rows<'r> {
+pub enum PartRows<'r> {
     /// Rows that have been built.
     Made(Table),
     /// Number of rows, and the function that builds them.
@@ -49,8 +49,8 @@ impl fmt::Debug for Draft<'_> {
     }
 }
 
-impl From<Part> for Draft<'_> {
-    fn from(Part { name, partition, rows }: Part) -> Self {
+impl From<TablePart> for Draft<'_> {
+    fn from(TablePart { name, partition, rows }: TablePart) -> Self {
         Draft::made(name, partition, rows)
     }
 }
@@ -58,31 +58,31 @@ impl From<Part> for Draft<'_> {
 impl<'r> Draft<'r> {
     /// Creates a part with rows that have been built.
     pub(super) fn made(name: &'r str, partition: usize, rows: Table) -> Draft<'r> {
-        Draft { name, partition, rows: Rows::Made(rows) }
+        Draft { name, partition, rows: PartRows::Made(rows) }
     }
 
     /// Returns the approximate bytes of the rows on disk. The rows that are built for this are kept
-    /// if they fit into the budget `room`, which is reduced by their bytes.
+    /// if they fit into the budget `budget`, which is reduced by their bytes.
     ///
     /// # Errors
     /// Returns any error of building the rows, which may be read from disk.
-    pub(super) fn weigh(&mut self, room: &mut u64) -> Result<u64> {
+    pub(super) fn weigh(&mut self, budget: &mut u64) -> Result<u64> {
         let (rows, make) = match &self.rows {
-            Rows::Made(table) => return Ok(table.weight()),
-            Rows::Unmade(rows, make) => (*rows, make),
+            PartRows::Made(table) => return Ok(table.weight()),
+            PartRows::Unmade(rows, make) => (*rows, make),
         };
         let (mut bytes, mut made) = (0, (rows <= PIECE_ROWS).then(Table::default));
         for piece in pieces(rows, make) {
             let piece = piece?;
             bytes += piece.weight();
-            made = made.filter(|_| bytes <= *room);
+            made = made.filter(|_| bytes <= *budget);
             if let Some(made) = &mut made {
                 made.append(piece)?;
             }
         }
         if let Some(made) = made {
-            *room -= bytes;
-            self.rows = Rows::Made(made);
+            *budget -= bytes;
+            self.rows = PartRows::Made(made);
         }
         Ok(bytes)
     }
@@ -90,8 +90,8 @@ impl<'r> Draft<'r> {
     /// Returns the rows, piece by piece.
     pub(super) fn pieces(self) -> Box<dyn Iterator<Item = Result<Table>> + 'r> {
         match self.rows {
-            Rows::Made(table) => Box::new(std::iter::once(Ok(table))),
-            Rows::Unmade(rows, make) => Box::new(pieces(rows, make)),
+            PartRows::Made(table) => Box::new(std::iter::once(Ok(table))),
+            PartRows::Unmade(rows, make) => Box::new(pieces(rows, make)),
         }
     }
 }
@@ -127,7 +127,7 @@ pub(crate) fn split<'r, R>(
     let of_partition = rows.chunk_by(|x, y| partition(x) == partition(y));
     let draft = |rows: &'r [R]| {
         let make = Box::new(move |piece: Range<usize>| table(&rows[piece]));
-        Draft { name, partition: partition(&rows[0]), rows: Rows::Unmade(rows.len(), make) }
+        Draft { name, partition: partition(&rows[0]), rows: PartRows::Unmade(rows.len(), make) }
     };
     of_partition.map(draft).collect()
 }
@@ -148,10 +148,10 @@ pub(crate) fn by_page<'r, R>(
 ///
 /// # Errors
 /// Returns any error of the disk, on which the column may be.
-pub(crate) fn by_page_aside<'r, R: Pod>(
+pub(crate) fn spilled_by_page<'r, R: Pod>(
     name: &'static str,
     directory: &Directory,
-    rows: &'r Column<R>,
+    rows: &'r SpillColumn<R>,
     page: impl Fn(&R) -> Page,
     table: impl Fn(&[R]) -> Result<Table> + Copy + 'r,
 ) -> Result<Vec<Draft<'r>>> {
@@ -169,7 +169,7 @@ pub(crate) fn by_page_aside<'r, R: Pod>(
     let draft = |(partition, places): (usize, Range<usize>)| {
         let count = places.len();
         let make = move |piece: Range<usize>| table(&rows.read(places.start + piece.start..places.start + piece.end)?);
-        Draft { name, partition, rows: Rows::Unmade(count, Box::new(make)) }
+        Draft { name, partition, rows: PartRows::Unmade(count, Box::new(make)) }
     };
     Ok(parts.into_iter().map(draft).collect())
 }

@@ -4,7 +4,7 @@ use webtwin_base::error::Result;
 use webtwin_core::applications::export_folder::write_exports;
 use webtwin_core::applications::exports::AvoidLists;
 use webtwin_core::url_rules::rows::RuleRow;
-use webtwin_spill::Sorted;
+use webtwin_spill::SortedOutput;
 use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::output::Attempt;
 
@@ -16,9 +16,13 @@ use webtwin_storage::output::Attempt;
 /// [`Attempt::write`].
 ///
 /// # Cost
-/// Takes one pass over `sites` or `rules` for each export. Memory: that of [`Sorted`], for the
+/// Takes one pass over `sites` or `rules` for each export. Memory: that of [`SortedOutput`], for the
 /// prefixes that are not whole URLs.
-pub fn put(attempt: &Attempt, sites: &Sorted<AvoidLists>, rules: &Sorted<RuleRow>) -> Result<Vec<FileEntry>> {
+pub fn put(
+    attempt: &Attempt,
+    sites: &SortedOutput<AvoidLists>,
+    rules: &SortedOutput<RuleRow>,
+) -> Result<Vec<FileEntry>> {
     let mut wide = sites.alike();
     for site in sites.rows() {
         site?.wide().try_for_each(|prefix| wide.push(prefix))?;

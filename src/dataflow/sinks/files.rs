@@ -17,13 +17,13 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::arrived::{self, Arrived, slices};
-use super::drafts::{Draft, Rows};
+use super::arrived::{self, IncomingRows, slices};
+use super::drafts::{Draft, PartRows};
 use super::stage::put_pieces;
 use crate::memory_estimate::A_FILE_MADE;
 use webtwin_base::build_info;
 use webtwin_base::error::Result;
-use webtwin_base::heap::give_back_what_is_free;
+use webtwin_base::heap::release_free_memory;
 use webtwin_engine::Net;
 use webtwin_job::Job;
 use webtwin_storage::manifest::FileEntry;
@@ -47,7 +47,7 @@ struct Weighed {
 }
 
 /// Parameters for building tables.
-pub struct Making<'t> {
+pub struct TableMaker<'t> {
     /// Names of the tables that have a file even without rows; worker 0 writes it then.
     always: &'t [&'static str],
     /// Function that returns the table of a name without rows.
@@ -64,7 +64,7 @@ pub struct Making<'t> {
 #[derive(Debug)]
 struct Turns {
     free: Mutex<u64>,
-    given_back: Condvar,
+    released: Condvar,
 }
 
 impl Turns {
@@ -73,16 +73,16 @@ impl Turns {
     fn within(memory_bytes: u64, workers: usize) -> Turns {
         let mut free = workers as u64;
         if memory_bytes > 0 {
-            give_back_what_is_free();
+            release_free_memory();
             free = (memory_bytes.saturating_sub(build_info::memory_bytes()) / A_FILE_MADE).clamp(1, free);
         }
-        Turns { free: Mutex::new(free), given_back: Condvar::new() }
+        Turns { free: Mutex::new(free), released: Condvar::new() }
     }
 
     /// Waits for a turn.
     fn take(&self) -> Turn<'_> {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        *self.given_back.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner) -= 1;
+        *self.released.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner) -= 1;
         Turn(self)
     }
 }
@@ -93,11 +93,11 @@ struct Turn<'a>(&'a Turns);
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        self.0.given_back.notify_one();
+        self.0.released.notify_one();
     }
 }
 
-impl<'t> Making<'t> {
+impl<'t> TableMaker<'t> {
     /// Creates the parameters for the tables of a job. The tables in `always` are written even
     /// without rows. If memory is limited, no built rows are kept.
     ///
@@ -108,11 +108,11 @@ impl<'t> Making<'t> {
         job: &Job,
         always: &'t [&'static str],
         empty: &'t dyn Fn(&str) -> Result<Table>,
-    ) -> Result<Making<'t>> {
+    ) -> Result<TableMaker<'t>> {
         let (memory_bytes, workers) = (job.effort.memory_bytes, net.workers_per_process());
         let turns = net.once_per_process(|| Turns::within(memory_bytes, workers))?;
         let held_bytes = if net.memory.is_bounded() { 0 } else { HELD_BYTES };
-        Ok(Making { always, empty, held_bytes, turns })
+        Ok(TableMaker { always, empty, held_bytes, turns })
     }
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn put_tables(
     net: &mut Net<'_>,
     attempt: &Attempt,
     mut parts: Vec<Draft<'_>>,
-    making: Making<'_>,
+    making: TableMaker<'_>,
 ) -> Result<Vec<FileEntry>> {
     let tables = plans(net, &mut parts, &making)?;
     let turns = making.turns;
@@ -146,12 +146,12 @@ pub(crate) fn put_tables(
             let to = file_of(&place).owner;
             part.pieces().map(move |piece| piece.map(|rows| slices(rows).map(move |rows| (to, (place, rows)))))
         });
-        let Arrived { held, stored } = arrived::bring(net, rows)?;
+        let IncomingRows { held, stored } = arrived::bring(net, rows)?;
         let name = |place: &Place| tables[place.table].0.as_str();
         let mut here: Vec<(Place, Draft<'_>)> = here;
         here.extend(held.into_iter().map(|(place, rows)| (place, Draft::made(name(&place), place.partition, rows))));
         here.extend(stored.slices().map(|(place, rows, make)| {
-            (place, Draft { name: name(&place), partition: place.partition, rows: Rows::Unmade(rows, make) })
+            (place, Draft { name: name(&place), partition: place.partition, rows: PartRows::Unmade(rows, make) })
         }));
         // The sort is stable: the slices of a partition come from one worker, in order.
         here.sort_by_key(|part| part.0);
@@ -163,11 +163,11 @@ pub(crate) fn put_tables(
 
 /// Returns the plan of each table, ordered by name, the same on every worker. If no worker has rows
 /// of a table that is always written, worker 0 gets a part without rows. Takes one collective call.
-fn plans(net: &mut Net<'_>, parts: &mut Vec<Draft<'_>>, making: &Making<'_>) -> Result<Vec<(String, Plan)>> {
-    let mut room = making.held_bytes;
+fn plans(net: &mut Net<'_>, parts: &mut Vec<Draft<'_>>, making: &TableMaker<'_>) -> Result<Vec<(String, Plan)>> {
+    let mut budget = making.held_bytes;
     let mut mine: Vec<(String, (u64, u64))> = Vec::with_capacity(parts.len());
     for part in &mut *parts {
-        let bytes = part.weigh(&mut room)?;
+        let bytes = part.weigh(&mut budget)?;
         mine.push((part.name.to_string(), (part.partition as u64, bytes)));
     }
     let mut weighed: BTreeMap<String, Vec<Weighed>> = BTreeMap::new();

@@ -5,86 +5,86 @@ use std::sync::Arc;
 use super::avoid_table::{AvoidTable, CrawlerLists};
 use super::by_first::{PairRow, by_first};
 use super::collection_rows::{CollectionRow, MemberRow};
-use super::kept::Kept;
-use super::skip_lists::SkipLists;
+use super::kept::KeepResult;
+use super::skip_lists::SkipListRows;
 use super::summarise::{by_size, summarise};
-use super::summary::Summary;
-use super::verdict::Verdict;
-use crate::clusters::giant_clusters::Giant;
+use super::summary::RunSummary;
+use super::verdict::PageVerdict;
+use crate::clusters::context_pairs::ContextPassCounts;
+use crate::clusters::giant_clusters::GiantCluster;
 use crate::clusters::grown::Grown;
-use crate::clusters::links::Links;
-use crate::clusters::second_look::SecondLook;
+use crate::clusters::links::WorkerLinks;
 use crate::clusters::servers::ServerOverlap;
-use crate::pairs::apart::ApartCounts;
+use crate::pairs::apart::SeparationCounts;
 use crate::pairs::editions::EditionCounts;
-use crate::pairs::kinds::Kind;
-use crate::pairs::similar::Similar;
-use crate::parts::Part;
+use crate::pairs::kinds::PairKind;
+use crate::pairs::similar::SimilarPages;
+use crate::parts::TablePart;
 use crate::reading::captures::Crawl;
-use crate::run::Run;
+use crate::run::WorkerRun;
 use crate::shuffle::page_set::page_set;
-use crate::steps::Step;
-use crate::web::Web;
+use crate::steps::RunStep;
+use crate::web::WorkerWeb;
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
 use webtwin_core::clusters::link_summary::LinkSummary;
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_core::url_rules::rows::RuleRow;
-use webtwin_spill::{Column, Sorted};
+use webtwin_spill::{SortedOutput, SpillColumn};
 
 /// All results that one worker owns. Every list is ascending by its key.
 pub struct ReplicaTables {
     /// Pages of the crawl.
     pub crawl: Crawl,
     /// Links between pages.
-    pub links: Links,
+    pub links: WorkerLinks,
     /// Exact copies with their centres, and pairs by each measure, at the owner of their smaller
     /// page.
-    pub pairs: Column<PairRow>,
+    pub pairs: SpillColumn<PairRow>,
     /// Verdicts on the pages of trivial clusters, at the owner of the cluster's smallest page.
-    pub verdicts: Column<Verdict>,
+    pub verdicts: SpillColumn<PageVerdict>,
     /// Placeholders of all workers.
     pub placeholders: Arc<PageSet>,
     /// Rows of `LinkSummary`, at the owner of the source cluster's smallest page.
-    pub link_summary: Column<LinkSummary>,
+    pub link_summary: SpillColumn<LinkSummary>,
     /// Collections, at the owner of their similar cluster's smallest page.
     pub collections: Vec<CollectionRow>,
     /// Pages of collections, at the owner of their similar cluster's smallest page.
-    pub members: Column<MemberRow>,
+    pub members: SpillColumn<MemberRow>,
     /// Avoid list, at the owner of the page.
     pub avoid: AvoidTable,
     /// Avoid list in the form that crawlers use.
     pub lists: CrawlerLists,
     /// URL rules, at worker 0.
-    pub url_rules: Sorted<RuleRow>,
+    pub url_rules: SortedOutput<RuleRow>,
     /// Parts of further tables, such as `hosts`, and `fprint_docid` if the job requests it.
-    pub more_tables: Vec<Part>,
+    pub more_tables: Vec<TablePart>,
     /// Steps that were restored from checkpoints, the same on every worker.
-    pub taken_up: Vec<Step>,
+    pub taken_up: Vec<RunStep>,
     /// Attempt that wrote the earlier result of `keep.sticky`, if there is one.
     pub earlier: Option<String>,
     /// Summary of the results, the same on every worker. The caller fills in `records`.
-    pub summary: Summary,
+    pub summary: RunSummary,
 }
 
 /// Results of clustering.
-pub struct Clustered {
+pub struct ClusterResults {
     /// Trivial clusters and the result of their growth, without the similar clusters.
     pub grown: Grown,
     /// Changes of the context pass.
-    pub context: SecondLook,
+    pub context: ContextPassCounts,
     /// Outcome for pages that a person marked as different.
-    pub apart: ApartCounts,
+    pub apart: SeparationCounts,
     /// Outcome for editions in other languages.
     pub editions: EditionCounts,
     /// Overlap of servers.
     pub servers: ServerOverlap,
     /// Largest trivial clusters.
-    pub giants: Vec<Giant>,
+    pub giants: Vec<GiantCluster>,
 }
 
 /// Step that orders pairs and rows of `LinkSummary` for their tables.
-const ORDER: Step = Step::named("order of tables");
+const ORDER: RunStep = RunStep::named("order of tables");
 
 impl ReplicaTables {
     /// Sends rows to the owners of their tables, and computes the summary. `earlier` is the attempt
@@ -93,17 +93,17 @@ impl ReplicaTables {
     /// # Errors
     /// Returns any error of the disk, and an error if the run has ended.
     pub fn of(
-        run: &mut Run<'_, '_>,
-        web: Web,
-        similar: Similar,
-        clustered: Clustered,
-        kept: Kept,
-        skip: SkipLists,
+        run: &mut WorkerRun<'_, '_>,
+        web: WorkerWeb,
+        similar: SimilarPages,
+        clustered: ClusterResults,
+        kept: KeepResult,
+        skip: SkipListRows,
         earlier: Option<String>,
     ) -> Result<ReplicaTables> {
-        let Clustered { grown, mut context, apart, editions, servers, giants } = clustered;
-        let Similar { pairs, counts, parts: mut more_tables, .. } = similar;
-        let in_pairs = pairs.of(Kind::Placeholder).rows().map(|pair| pair.map(|pair| [pair.a, pair.b]));
+        let ClusterResults { grown, mut context, apart, editions, servers, giants } = clustered;
+        let SimilarPages { pairs, counts, parts: mut more_tables, .. } = similar;
+        let in_pairs = pairs.of(PairKind::Placeholder).rows().map(|pair| pair.map(|pair| [pair.a, pair.b]));
         let placeholders = in_pairs.collect::<Result<Vec<[Page; 2]>>>()?.into_flattened();
         // Broadcast, because the owner of a cluster must mark the placeholders of all owners.
         let placeholders = page_set(run.net, "placeholders", placeholders, web.crawl.directory.len())?;
@@ -128,7 +128,7 @@ impl ReplicaTables {
             more_tables,
             taken_up: run.restored_steps(),
             earlier,
-            summary: Summary::default(),
+            summary: RunSummary::default(),
         };
         found.summary =
             summarise(run.net, run.job, &found, &counts, trivial_clusters, kept.taken_out, &servers.server)?;

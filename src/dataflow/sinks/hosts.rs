@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::parts::Part;
+use crate::parts::TablePart;
 use crate::reading::captures::{Crawl, host};
 use crate::shuffle::directory::TablePartitions;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Page};
 use webtwin_engine::{Net, Owners};
 use webtwin_pages::public_suffix::registered_domain;
-use webtwin_storage::table::{Column, Table};
+use webtwin_storage::table::{Table, TableColumn};
 
 /// Row of the `hosts` table. Ordered by host id.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -27,7 +27,12 @@ struct HostRow {
 
 /// Builds the `hosts` table: pages and bytes of each host, and pages and bytes that a crawler may
 /// skip. Takes one exchange.
-pub fn hosts(net: &mut Net<'_>, crawl: &Crawl, to_skip: &[Page], partitions: TablePartitions) -> Result<Vec<Part>> {
+pub fn hosts(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    to_skip: &[Page],
+    partitions: TablePartitions,
+) -> Result<Vec<TablePart>> {
     let mut rows: BTreeMap<HostId, HostRow> = BTreeMap::new();
     let mut skipped = to_skip.iter().peekable();
     crawl.pages.each(|page| {
@@ -52,18 +57,21 @@ pub fn hosts(net: &mut Net<'_>, crawl: &Crawl, to_skip: &[Page], partitions: Tab
     }
     let rows: Vec<HostRow> = all.into_iter().map(|((host_id, host), sum)| HostRow { host_id, host, ..sum }).collect();
     let runs = rows.chunk_by(|x, y| partitions.of(x.host_id) == partitions.of(y.host_id));
-    let part =
-        |rows: &[HostRow]| Part { name: "hosts", partition: partitions.of(rows[0].host_id), rows: host_table(rows) };
+    let part = |rows: &[HostRow]| TablePart {
+        name: "hosts",
+        partition: partitions.of(rows[0].host_id),
+        rows: host_table(rows),
+    };
     Ok(runs.map(part).collect())
 }
 
 fn host_table(rows: &[HostRow]) -> Table {
-    let counts = |value: fn(&HostRow) -> u64| Column::Count(rows.iter().map(value).collect());
+    let counts = |value: fn(&HostRow) -> u64| TableColumn::Count(rows.iter().map(value).collect());
     let domain = |row: &HostRow| registered_domain(row.host.split(':').next().unwrap_or_default()).to_string();
     Table::new([
-        ("host_id", Column::Id(rows.iter().map(|row| row.host_id).collect())),
-        ("host", Column::Text(rows.iter().map(|row| row.host.clone()).collect())),
-        ("domain", Column::Text(rows.iter().map(domain).collect())),
+        ("host_id", TableColumn::Id(rows.iter().map(|row| row.host_id).collect())),
+        ("host", TableColumn::Text(rows.iter().map(|row| row.host.clone()).collect())),
+        ("domain", TableColumn::Text(rows.iter().map(domain).collect())),
         ("pages", counts(|row| row.pages)),
         ("body_bytes", counts(|row| row.body_bytes)),
         ("skip_pages", counts(|row| row.skip_pages)),

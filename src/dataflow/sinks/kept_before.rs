@@ -13,21 +13,21 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::verdict::Verdict;
+use super::verdict::PageVerdict;
 use crate::reading::captures::Crawl;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, Page};
-use webtwin_core::applications::keep::Role;
+use webtwin_core::applications::keep::CopyRole;
 use webtwin_engine::{Net, Owners, RoundRobin};
-use webtwin_job::Keep;
-use webtwin_results::Run;
+use webtwin_job::KeepSettings;
+use webtwin_results::FinishedRun;
 use webtwin_results::scan::scan_file;
-use webtwin_spill::Column;
+use webtwin_spill::SpillColumn;
 
 /// Counts of the pages that an earlier result kept, by outcome. `pages` is the sum of all other
 /// counts except `flipped_by`, which adds up to `flipped`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptBefore {
+pub struct KeepChanges {
     /// Pages that the earlier result kept for their copies.
     pub pages: u64,
     /// Pages that are kept for their copies again.
@@ -61,11 +61,11 @@ pub struct Memory {
 /// # Errors
 /// Returns [`Error::Input`] if there is no result in that folder, or if the result has no avoid
 /// list.
-pub fn open(keep: &Keep) -> Result<Option<Run>> {
+pub fn open(keep: &KeepSettings) -> Result<Option<FinishedRun>> {
     if keep.sticky.is_empty() {
         return Ok(None);
     }
-    let run = Run::open(&keep.sticky)?;
+    let run = FinishedRun::open(&keep.sticky)?;
     if run.manifest.table("avoid").next().is_none() {
         return Err(Error::input(&keep.sticky, "has no table avoid, so it kept no page for others (keep.sticky)"));
     }
@@ -80,7 +80,7 @@ pub fn open(keep: &Keep) -> Result<Option<Run>> {
 ///
 /// # Cost
 /// Each file of the earlier list is read once by one of the workers, and once more to verify it.
-pub fn read(net: &mut Net<'_>, crawl: &Crawl, keep: &Keep, earlier: Option<&Run>) -> Result<Memory> {
+pub fn read(net: &mut Net<'_>, crawl: &Crawl, keep: &KeepSettings, earlier: Option<&FinishedRun>) -> Result<Memory> {
     let Some(run) = earlier else { return Ok(Memory::default()) };
     let attempt = run.manifest.attempt.clone();
     let seen = net.all_gather("earlier results", attempt.clone())?;
@@ -113,25 +113,25 @@ impl Memory {
     ///
     /// # Errors
     /// Returns [`Error::Invariant`] if the counts do not add up, and any error of the disk.
-    pub fn outcome(&self, net: &mut Net<'_>, verdicts: &Column<Verdict>) -> Result<Option<KeptBefore>> {
+    pub fn outcome(&self, net: &mut Net<'_>, verdicts: &SpillColumn<PageVerdict>) -> Result<Option<KeepChanges>> {
         if !self.is_there {
             return Ok(None);
         }
         let mut mine =
-            KeptBefore { pages: self.gone + self.pages.len() as u64, gone: self.gone, ..KeptBefore::default() };
+            KeepChanges { pages: self.gone + self.pages.len() as u64, gone: self.gone, ..KeepChanges::default() };
         for block in verdicts.blocks() {
             for verdict in block?.iter().filter(|verdict| verdict.was_kept()) {
                 match verdict.role() {
-                    Role::Keep => mine.kept += 1,
-                    Role::Visit(_) => mine.visited += 1,
-                    Role::Skip(_, lost_by) => {
+                    CopyRole::Keep => mine.kept += 1,
+                    CopyRole::Visit(_) => mine.visited += 1,
+                    CopyRole::Skip(_, lost_by) => {
                         mine.flipped += 1;
                         *mine.flipped_by.entry(lost_by.as_str().into()).or_default() += 1;
                     }
                 }
             }
         }
-        let mut all = KeptBefore::default();
+        let mut all = KeepChanges::default();
         for part in net.all_gather("what became of pages kept before", mine)? {
             all.pages += part.pages;
             all.kept += part.kept;

@@ -10,7 +10,7 @@ use webtwin_engine::Net;
 
 /// Finding as it appears in `summary.json`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Largest {
+pub struct LargestFinding {
     /// Number of hosts with a copy, by which \[CSG00\] Table 2 ranks.
     pub hosts: u32,
     /// Number of servers among these hosts: hosts that are not aliases of each other.
@@ -31,8 +31,8 @@ pub const SHOWN: usize = 20;
 
 /// Returns the largest findings of all workers, of several kinds: most hosts first, then largest
 /// size, most copies, and the smaller doc id. Takes one round.
-pub fn largest<const N: usize>(net: &mut Net<'_>, mine: [Vec<Largest>; N]) -> Result<[Vec<Largest>; N]> {
-    let top = |mut all: Vec<Largest>| {
+pub fn largest<const N: usize>(net: &mut Net<'_>, mine: [Vec<LargestFinding>; N]) -> Result<[Vec<LargestFinding>; N]> {
+    let top = |mut all: Vec<LargestFinding>| {
         all.sort_unstable_by(|x, y| (y.hosts, y.size, y.copies, x.doc_id).cmp(&(x.hosts, x.size, x.copies, y.doc_id)));
         all.truncate(SHOWN);
         all
@@ -44,12 +44,12 @@ pub fn largest<const N: usize>(net: &mut Net<'_>, mine: [Vec<Largest>; N]) -> Re
 /// Returns the similar clusters of some rows as findings (\[CSG00\] Table 2).
 ///
 /// `server` has for every host the smallest host of its server.
-pub fn similar_clusters_of(rows: &[CollectionRow], directory: &Directory, server: &[HostId]) -> Vec<Largest> {
+pub fn similar_clusters_of(rows: &[CollectionRow], directory: &Directory, server: &[HostId]) -> Vec<LargestFinding> {
     rows.chunk_by(|x, y| x.similar_cluster == y.similar_cluster)
         .map(|collections| {
             let kept = collections.iter().find(|row| row.kept).unwrap_or(&collections[0]);
             let (hosts, servers) = hosts_and_servers(collections.iter().map(|row| row.root), directory, server);
-            Largest {
+            LargestFinding {
                 hosts,
                 servers,
                 copies: collections.len() as u32,

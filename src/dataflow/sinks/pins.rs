@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::verdict::Verdict;
+use super::verdict::PageVerdict;
 use crate::reading::captures::Crawl;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, Page};
 use webtwin_engine::Net;
 use webtwin_results::decisions::Pin;
-use webtwin_spill::Column;
+use webtwin_spill::SpillColumn;
 
 /// Counts of pins by outcome. `pins` is the sum of the other numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,12 +26,12 @@ pub struct PinCounts {
     /// Pins that are not in this crawl.
     pub gone: u64,
     /// First pins of the file with their outcomes. Pins that are not kept come first.
-    pub shown: Vec<Outcome>,
+    pub shown: Vec<PinOutcome>,
 }
 
 /// Outcome of a pin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct PinOutcome {
     /// Canonical URL of the page.
     pub url: String,
     /// Reason that the person gave for the pin.
@@ -69,7 +69,7 @@ pub fn outcome(
     crawl: &Crawl,
     is_asked: bool,
     pins: &[Pin],
-    verdicts: &Column<Verdict>,
+    verdicts: &SpillColumn<PageVerdict>,
 ) -> Result<Option<PinCounts>> {
     if !is_asked {
         return Ok(None);
@@ -93,11 +93,11 @@ pub fn outcome(
             (_, Some(keep)) => (&mut counts.second, "second", urls.get(keep).copied().unwrap_or_default()),
         };
         *number += 1;
-        let told = [&pin.url, &pin.reason, outcome, keep_url].map(str::to_owned);
-        let [url, reason, outcome, keep_url] = told;
-        counts.shown.push(Outcome { url, reason, outcome, keep_url });
+        let message = [&pin.url, &pin.reason, outcome, keep_url].map(str::to_owned);
+        let [url, reason, outcome, keep_url] = message;
+        counts.shown.push(PinOutcome { url, reason, outcome, keep_url });
     }
-    counts.shown.sort_by_key(|told| matches!(told.outcome.as_str(), "kept" | "alone"));
+    counts.shown.sort_by_key(|message| matches!(message.outcome.as_str(), "kept" | "alone"));
     counts.shown.truncate(SHOWN);
     Ok(Some(counts))
 }

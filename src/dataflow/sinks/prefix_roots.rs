@@ -11,11 +11,11 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::collection_rows::{CollectionRow, MemberRow};
 use crate::reading::captures::Crawl;
-use crate::shuffle::stretches::Stretches;
+use crate::shuffle::page_ranges::PageRanges;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::Page;
 use webtwin_engine::{Net, Owners};
-use webtwin_spill::Column;
+use webtwin_spill::SpillColumn;
 
 /// Folder of a page's collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
@@ -30,7 +30,7 @@ pub struct Folder {
 /// Bounds of the prefixes over a worker's pages.
 pub struct PrefixRoots {
     /// Folders of the worker's pages, ascending by page.
-    folders: Column<Folder>,
+    folders: SpillColumn<Folder>,
 }
 
 impl PrefixRoots {
@@ -46,10 +46,10 @@ impl PrefixRoots {
         net: &mut Net<'_>,
         crawl: &Crawl,
         collections: &[CollectionRow],
-        members: &Column<MemberRow>,
+        members: &SpillColumn<MemberRow>,
     ) -> Result<PrefixRoots> {
         let directory = &*crawl.directory;
-        let mut found = Stretches::new(net, crawl.pages.len(), members.len() as u64, 1);
+        let mut found = PageRanges::new(net, crawl.pages.len(), members.len() as u64, 1);
         let mut collections = collections.iter().peekable();
         let folders = members.rows().map(|member| {
             let member = member?;

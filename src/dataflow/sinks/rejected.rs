@@ -11,34 +11,34 @@ use crate::reading::rejection::Rejection;
 use crate::sinks::drafts::{self, Draft};
 use webtwin_base::error::Result;
 use webtwin_engine::{Net, Owners, RoundRobin};
-use webtwin_spill::{Rows, Sorter};
-use webtwin_storage::table::{Column, Table};
+use webtwin_spill::{Sorter, SpillRows};
+use webtwin_storage::table::{Table, TableColumn};
 
 /// Rows of the partitions that this worker owns, ascending.
-pub(crate) struct Rejected {
-    rows: Rows<Rejection>,
+pub(crate) struct RejectedRows {
+    rows: SpillRows<Rejection>,
     /// Partitions, and the ranges of their rows.
     parts: Vec<(usize, Range<usize>)>,
 }
 
-impl Rejected {
+impl RejectedRows {
     /// Sends records of `sources` inputs to the owners of their partitions, in rounds.
     ///
     /// # Errors
     /// Returns any error of the disk, on which records may be, and an error if the run has ended.
     pub(crate) fn gather(
         net: &mut Net<'_>,
-        rejections: Rows<Rejection>,
+        rejections: SpillRows<Rejection>,
         sources: usize,
         partitions: usize,
-    ) -> Result<Rejected> {
+    ) -> Result<RejectedRows> {
         let dealt = RoundRobin::new(net.peers());
         // Inputs are in ascending order, and each partition has a range of them.
         let partition = |row: &Rejection| row.source as usize * partitions / sources.max(1);
         let mut arrived = Sorter::new(&net.memory);
         let rows = rejections.rows().map(|row| row.map(|row| (dealt.owner(partition(&row)), row)));
         net.exchange_values_into("rejected", rows, |row| arrived.push(row))?;
-        let mut found = Rejected { rows: rejections.alike(), parts: Vec::new() };
+        let mut found = RejectedRows { rows: rejections.alike(), parts: Vec::new() };
         drop(rejections);
         for row in arrived.finish()?.rows() {
             let (row, number) = (row?, found.rows.len());
@@ -58,7 +58,11 @@ impl Rejected {
                 let rows = self.rows.read(numbers.start + piece.start..numbers.start + piece.end);
                 Ok(table(&rows.collect::<Result<Vec<Rejection>>>()?, sources))
             };
-            Draft { name: "rejected", partition: *partition, rows: drafts::Rows::Unmade(numbers.len(), Box::new(make)) }
+            Draft {
+                name: "rejected",
+                partition: *partition,
+                rows: drafts::PartRows::Unmade(numbers.len(), Box::new(make)),
+            }
         })
     }
 }
@@ -66,9 +70,9 @@ impl Rejected {
 /// Returns the table with the given rows.
 pub(crate) fn table(rows: &[Rejection], sources: &[String]) -> Table {
     Table::new([
-        ("source", Column::Text(rows.iter().map(|row| &*sources[row.source as usize]).collect())),
-        ("offset", Column::Count(rows.iter().map(|row| row.offset).collect())),
-        ("reason", Column::Text(rows.iter().map(|row| row.reason.as_str()).collect())),
-        ("detail", Column::Text(rows.iter().map(|row| &*row.detail).collect())),
+        ("source", TableColumn::Text(rows.iter().map(|row| &*sources[row.source as usize]).collect())),
+        ("offset", TableColumn::Count(rows.iter().map(|row| row.offset).collect())),
+        ("reason", TableColumn::Text(rows.iter().map(|row| row.reason.as_str()).collect())),
+        ("detail", TableColumn::Text(rows.iter().map(|row| &*row.detail).collect())),
     ])
 }

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::reading::captures::Crawl;
-use crate::shuffle::stretches::Stretches;
-use crate::sinks::avoid::Judged;
+use crate::shuffle::page_ranges::PageRanges;
+use crate::sinks::avoid::JudgedClusters;
 use crate::sinks::collection_rows::{CollectionRow, MemberRow};
-use crate::sinks::contents::{Told, contents};
+use crate::sinks::contents::{PageFacts, contents};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::Page;
 use webtwin_core::clusters::collection::SimilarCluster;
-use webtwin_core::clusters::identical::Content;
+use webtwin_core::clusters::identical::CollectionContent;
 use webtwin_engine::{Net, Owners};
-use webtwin_spill::Column;
+use webtwin_spill::SpillColumn;
 
 /// Returns collections and members, each at the owner of its similar cluster's smallest page,
 /// ascending.
@@ -32,13 +32,13 @@ use webtwin_spill::Column;
 pub fn rows(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    judged: &Judged<'_>,
-    told: Told<'_>,
-) -> Result<(Vec<CollectionRow>, Column<MemberRow>)> {
+    judged: &JudgedClusters<'_>,
+    facts: PageFacts<'_>,
+) -> Result<(Vec<CollectionRow>, SpillColumn<MemberRow>)> {
     let directory = crawl.directory.clone();
     let mut collections = Vec::new();
-    let told_of = || judged.similar_clusters.iter().zip(&judged.kept).filter(|(similar, _)| !similar.double);
-    for (similar, &kept) in told_of() {
+    let single_clusters = || judged.similar_clusters.iter().zip(&judged.kept).filter(|(similar, _)| !similar.double);
+    for (similar, &kept) in single_clusters() {
         let id = similar.id();
         for (number, collection) in similar.collections.iter().enumerate() {
             let smallest = collection.first_page();
@@ -60,20 +60,20 @@ pub fn rows(
     let mut collections: Vec<CollectionRow> = net.exchange_values("collections", collections)?;
     collections.sort_unstable();
 
-    let members = told_of().flat_map(|(similar, _)| {
+    let members = single_clusters().flat_map(|(similar, _)| {
         let id = similar.id();
-        similar.collections.iter().flat_map(move |collection| MemberRow::of(id, collection, told.labels))
+        similar.collections.iter().flat_map(move |collection| MemberRow::of(id, collection, facts.labels))
     });
     let count = |(similar, _): (&SimilarCluster, _)| {
         similar.collections.iter().map(|collection| collection.members.len() as u64).sum::<u64>()
     };
-    let mut owned = Stretches::new(net, crawl.pages.len(), told_of().map(count).sum(), 1);
+    let mut owned = PageRanges::new(net, crawl.pages.len(), single_clusters().map(count).sum(), 1);
     let smallest = |row: &MemberRow| row.similar_cluster.smallest();
     let take = |rows: &[MemberRow]| rows.iter().try_for_each(|row| owned.push(directory.place(smallest(row)), *row));
     net.exchange_into("members", members, |row| directory.owner(smallest(row)), take)?;
     let owned = owned.sorted(net, |row| *row)?;
     // Only the owners of pages know their URLs and links, so names and contents are computed there.
-    let contents = name_collections(net, crawl, told, &mut collections, &owned)?;
+    let contents = name_collections(net, crawl, facts, &mut collections, &owned)?;
     let rows = collections.chunk_by_mut(|x, y| x.similar_cluster == y.similar_cluster);
     let mut contents = &contents[..];
     for rows in rows {
@@ -81,7 +81,7 @@ pub fn rows(
         contents = others;
         // Rows are ascending by collection, so the first collection with a content names all
         // identical ones.
-        let mut firsts: BTreeMap<Content, Page> = BTreeMap::new();
+        let mut firsts: BTreeMap<CollectionContent, Page> = BTreeMap::new();
         for (row, (_, content)) in rows.iter_mut().zip(mine) {
             row.identical_to = *firsts.entry(*content).or_insert(row.collection);
         }
@@ -98,10 +98,10 @@ pub fn rows(
 fn name_collections(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    told: Told<'_>,
+    facts: PageFacts<'_>,
     collections: &mut [CollectionRow],
-    members: &Column<MemberRow>,
-) -> Result<Vec<([Page; 2], Content)>> {
+    members: &SpillColumn<MemberRow>,
+) -> Result<Vec<([Page; 2], CollectionContent)>> {
     let directory = crawl.directory.clone();
     let own = net.exchange("pages of collections", members.rows(), |row| directory.owner(row.page))?;
     let attached = own.iter().filter(|row| row.attached == 1);
@@ -112,7 +112,7 @@ fn name_collections(
     mine.sort_unstable();
     let of_collection = |pages: &[[Page; 3]]| [pages[0][0], pages[0][1]];
     let here: Vec<[Page; 2]> = mine.chunk_by(|x, y| x[..2] == y[..2]).map(of_collection).collect();
-    let contents = contents(net, crawl, told, &mut mine)?;
+    let contents = contents(net, crawl, facts, &mut mine)?;
     let mut names: Vec<Option<Name>> = vec![None; here.len()];
     // `mine` is now in the order of pages, so that URLs are read in order.
     let mut reader = crawl.reader();
@@ -130,8 +130,10 @@ fn name_collections(
     let parts = here.iter().zip(names).zip(contents).map(|((&[similar_cluster, collection], name), content)| {
         Ok((directory.owner(similar_cluster), (similar_cluster, collection, name, content)))
     });
-    let mut all: Vec<([Page; 2], Content)> =
-        collections.iter().map(|row| ([row.similar_cluster.smallest(), row.collection], Content::default())).collect();
+    let mut all: Vec<([Page; 2], CollectionContent)> = collections
+        .iter()
+        .map(|row| ([row.similar_cluster.smallest(), row.collection], CollectionContent::default()))
+        .collect();
     let mut names: Vec<Option<Name>> = vec![None; all.len()];
     for (similar_cluster, collection, name, content) in net.exchange_values("parts of collections", parts)? {
         let at = all.binary_search_by_key(&[similar_cluster, collection], |of| of.0);

@@ -21,7 +21,7 @@ use webtwin_base::ids::{FPrint, Page};
 use webtwin_core::overlap::in_common;
 use webtwin_core::overlap::prune::{PageSet, Ranks};
 use webtwin_engine::Net;
-use webtwin_spill::{ListReader, Lists};
+use webtwin_spill::{ListReader, SpillLists};
 
 /// Number of distinct chunks that a page and its kept page have in common, number of distinct
 /// chunks of both together (\[SGM98\] section 2.1), and number of distinct chunks of the page.
@@ -94,22 +94,25 @@ struct Counted {
 }
 
 /// Chunks of the local pages of a process, for comparison.
-pub struct Texts(Vec<Arc<Shelf>>);
+pub struct PageChunks(Vec<Arc<LocalPages>>);
 
-impl Texts {
+impl PageChunks {
     /// Moves chunks and page numbers out of the local pages of this process. Takes one round.
     ///
     /// # Errors
     /// Returns an error if the run has ended.
-    pub fn take(net: &mut Net<'_>, shelf: &mut WorkerPages) -> Result<Texts> {
-        let own = Shelf { fprints: std::mem::take(&mut shelf.fprints), pages: std::mem::take(&mut shelf.pages) };
-        Ok(Texts(net.gather_in_process(own)?))
+    pub fn take(net: &mut Net<'_>, local_pages: &mut WorkerPages) -> Result<PageChunks> {
+        let own = LocalPages {
+            fprints: std::mem::take(&mut local_pages.fprints),
+            pages: std::mem::take(&mut local_pages.pages),
+        };
+        Ok(PageChunks(net.gather_in_process(own)?))
     }
 }
 
 /// Chunks of one worker's local pages.
-struct Shelf {
-    fprints: Lists<u64>,
+struct LocalPages {
+    fprints: SpillLists<u64>,
     /// Page in each slot.
     pages: Vec<Page>,
 }
@@ -138,7 +141,7 @@ struct Asked {
 }
 
 impl Asked {
-    fn of(pairs: &[[Page; 2]], pages: usize, shelves: &[Arc<Shelf>]) -> Asked {
+    fn of(pairs: &[[Page; 2]], pages: usize, workers: &[Arc<LocalPages>]) -> Asked {
         let mut compared = PageSet::new(pages, |_| false);
         pairs.iter().flatten().for_each(|&page| compared.insert(page));
         let ranks = Ranks::of(compared);
@@ -149,8 +152,8 @@ impl Asked {
             keep_of[rank(keep)] = keep;
         }
         let mut spots = vec![NOWHERE; ranks.count()];
-        for (worker, shelf) in (0..).zip(shelves) {
-            for (slot, &page) in (0..).zip(&shelf.pages).filter(|(_, page)| **page != NOT_KEPT) {
+        for (worker, local_pages) in (0..).zip(workers) {
+            for (slot, &page) in (0..).zip(&local_pages.pages).filter(|(_, page)| **page != NOT_KEPT) {
                 if let Some(rank) = ranks.rank(page) {
                     spots[rank] = Spot { worker, slot };
                 }
@@ -164,7 +167,7 @@ impl Asked {
             let copies = &mut copies[rank(keep)];
             *copies = copies.saturating_add(1);
         }
-        let lists = |spot: Spot| (&shelves[spot.worker as usize].fprints, spot.slot as usize);
+        let lists = |spot: Spot| (&workers[spot.worker as usize].fprints, spot.slot as usize);
         let is_short = |spot| {
             let (lists, slot) = lists(spot);
             lists.size(slot) <= SHORT
@@ -212,20 +215,21 @@ impl Asked {
 /// partitions, or the budget of the step if it is smaller.
 pub fn with_kept(
     net: &mut Net<'_>,
-    Texts(shelves): &Texts,
+    PageChunks(workers): &PageChunks,
     pages: usize,
     pairs: Vec<[Page; 2]>,
     asks: impl Fn(Page) -> usize,
 ) -> Result<Vec<(Page, Resemblance)>> {
     let pairs = net.broadcast("pages to compare", pairs)?;
-    let asked = net.once_per_process(|| Asked::of(&pairs, pages, shelves))?;
+    let asked = net.once_per_process(|| Asked::of(&pairs, pages, workers))?;
     drop(pairs);
     let worker = (net.index() % net.workers_per_process()) as u32;
-    let Shelf { fprints, pages } = &*shelves[worker as usize];
+    let LocalPages { fprints, pages } = &*workers[worker as usize];
     let kept = || (0..).zip(pages).filter(|(_, page)| **page != NOT_KEPT);
     let mine = || kept().filter_map(|(slot, &page)| Some((slot, page, asked.keep_of(page)?)));
     let mut of_page = fprints.reader();
-    let mut of_kept: Vec<ListReader<'_, u64>> = shelves.iter().map(|shelf| shelf.fprints.reader()).collect();
+    let mut of_kept: Vec<ListReader<'_, u64>> =
+        workers.iter().map(|local_pages| local_pages.fprints.reader()).collect();
     let mut counted = Vec::new();
     for (slot, page, keep) in mine().filter(|&(_, page, keep)| keep != page) {
         let is_here = !asked.leave.contains(page) && fprints.size(slot) > 0;

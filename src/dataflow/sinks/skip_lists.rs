@@ -5,25 +5,25 @@ use std::mem::take;
 use super::avoid_table::{self, AvoidTable, CrawlerLists};
 use super::by_domain;
 use super::hosts::hosts;
-use super::kept::Kept;
+use super::kept::KeepResult;
 use super::prefix_roots::PrefixRoots;
 use super::url_rules::{self, FoundRules};
-use crate::parts::Part;
-use crate::run::Run;
-use crate::steps::Step;
-use crate::web::Web;
+use crate::parts::TablePart;
+use crate::run::WorkerRun;
+use crate::steps::RunStep;
+use crate::web::WorkerWeb;
 use webtwin_base::error::Result;
 use webtwin_base::ids::ClusterId;
 
 /// Bytes of the trivial cluster of each page in each process; URL rules are learned from them.
 const A_PAGE: u64 = 4;
 
-const AVOID: Step = Step { name: "avoid list", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
-const PREFIXES: Step = Step { name: "prefixes", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
-const URL_RULES: Step = Step { name: "URL rules", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
+const AVOID: RunStep = RunStep { name: "avoid list", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
+const PREFIXES: RunStep = RunStep { name: "prefixes", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
+const URL_RULES: RunStep = RunStep { name: "URL rules", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
 
 /// Lists for crawlers of this worker.
-pub struct SkipLists {
+pub struct SkipListRows {
     /// Avoid list, at the owner of the page.
     pub avoid: AvoidTable,
     /// Avoid list in the form that crawlers use.
@@ -31,16 +31,21 @@ pub struct SkipLists {
     /// URL rules.
     pub rules: FoundRules,
     /// Parts of the table `hosts`.
-    pub hosts: Vec<Part>,
+    pub hosts: Vec<TablePart>,
 }
 
-impl SkipLists {
+impl SkipListRows {
     /// Builds the lists from the pages that are kept. `labels` are the trivial clusters of all
     /// pages.
     ///
     /// # Errors
     /// Returns any error of the disk, and an error if the run has ended.
-    pub fn of(run: &mut Run<'_, '_>, web: &Web, labels: &[ClusterId], kept: &Kept) -> Result<SkipLists> {
+    pub fn of(
+        run: &mut WorkerRun<'_, '_>,
+        web: &WorkerWeb,
+        labels: &[ClusterId],
+        kept: &KeepResult,
+    ) -> Result<SkipListRows> {
         let (crawl, partitions) = (&web.crawl, run.partitions);
         let avoid = run.step(web, AVOID, |run| avoid_table::rows(run.net, crawl, &kept.verdicts))?;
         let to_skip = avoid.pages()?;
@@ -48,10 +53,10 @@ impl SkipLists {
             let roots = PrefixRoots::new(run.net, crawl, &kept.collections, &kept.members)?;
             avoid_table::lists(run.net, crawl, &to_skip, &roots)
         })?;
-        let redirects = take(&mut run.shelf.redirects);
-        let known = by_domain::Known { crawl, labels, to_skip: &to_skip, redirects: &redirects };
+        let redirects = take(&mut run.local_pages.redirects);
+        let known = by_domain::WorkerPageFacts { crawl, labels, to_skip: &to_skip, redirects: &redirects };
         let rules = run.step(web, URL_RULES, |run| url_rules::learned(run.net, &known, partitions))?;
         let hosts = hosts(run.net, crawl, &to_skip, partitions)?;
-        Ok(SkipLists { avoid, lists, rules, hosts })
+        Ok(SkipListRows { avoid, lists, rules, hosts })
     }
 }

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use crate::steps::Step;
+use crate::steps::RunStep;
 use webtwin_base::build_info::peak_memory_bytes;
 use webtwin_base::error::Result;
-use webtwin_base::progress::Laps;
+use webtwin_base::progress::StageTimes;
 use webtwin_engine::Net;
-use webtwin_job::{Digest, Job};
+use webtwin_job::{Job, JobDigest};
 use webtwin_results::views::views;
 use webtwin_spill::{spilled_bytes, taken_at_once_bytes};
 use webtwin_storage::location::Location;
@@ -18,20 +18,20 @@ use webtwin_storage::output::{Attempt, random_id};
 use webtwin_storage::table::{Table, encode, encode_into};
 
 /// Files of a run before it is committed.
-pub struct Staged {
+pub struct StagedFiles {
     pub(crate) attempt: Attempt,
     /// Files by path. Worker 0 has the files of all workers.
     pub(crate) files: Vec<FileEntry>,
     /// Attempt of the earlier result, see [`Manifest::earlier`].
     pub(crate) earlier: Option<String>,
     /// Restored steps, see [`Manifest::taken_up`].
-    pub(crate) taken_up: Vec<Step>,
+    pub(crate) taken_up: Vec<RunStep>,
 }
 
-impl Staged {
+impl StagedFiles {
     /// Creates the files of a run that has restored no steps.
-    pub(crate) fn new(attempt: Attempt, files: Vec<FileEntry>) -> Staged {
-        Staged { attempt, files, earlier: None, taken_up: Vec::new() }
+    pub(crate) fn new(attempt: Attempt, files: Vec<FileEntry>) -> StagedFiles {
+        StagedFiles { attempt, files, earlier: None, taken_up: Vec::new() }
     }
 }
 
@@ -93,11 +93,11 @@ pub fn commit(
     job: &Job,
     counts: &[(&str, u64)],
     recipes: &[(&str, String)],
-    laps: Laps,
-    staged: Staged,
+    stage_times: StageTimes,
+    staged: StagedFiles,
 ) -> Result<()> {
-    let Staged { attempt, files, earlier, taken_up } = staged;
-    let (seconds, costs) = (laps.seconds.clone(), costs(net, laps));
+    let StagedFiles { attempt, files, earlier, taken_up } = staged;
+    let (seconds, costs) = (stage_times.seconds.clone(), costs(net, stage_times));
     let of_workers = or_discard(net, &attempt, |net| net.all_gather("costs", costs))?;
     if net.index() == 0 {
         let manifest = manifest(net, job, counts, recipes, seconds, files, attempt.id());
@@ -109,11 +109,11 @@ pub fn commit(
 }
 
 /// Returns the costs of this process so far.
-fn costs(net: &Net<'_>, laps: Laps) -> ProcessCosts {
+fn costs(net: &Net<'_>, stage_times: StageTimes) -> ProcessCosts {
     let traffic = net.traffic();
     ProcessCosts {
         peak_memory_bytes: peak_memory_bytes(),
-        cpu_seconds: laps.cpu_seconds,
+        cpu_seconds: stage_times.cpu_seconds,
         exchanged_bytes: traffic.exchanged_bytes.load(Ordering::Relaxed),
         sent_bytes: traffic.sent_bytes.load(Ordering::Relaxed),
         spilled_bytes: spilled_bytes(),
@@ -131,7 +131,7 @@ fn manifest(
     attempt: &str,
 ) -> Manifest {
     Manifest {
-        digest: Digest::of(job).hex(),
+        digest: JobDigest::of(job).hex(),
         recipes: recipes.iter().map(|(name, recipe)| (name.to_string(), recipe.clone())).collect(),
         workers: net.peers() as u64,
         seconds,

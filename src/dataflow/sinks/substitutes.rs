@@ -5,18 +5,18 @@
 //! remaining ones. Each round takes the rounds of [`with_kept`], and one for the number of pages
 //! that remain.
 
-use super::resemblance::{Resemblance, Texts, with_kept};
-use super::verdict::Verdict;
+use super::resemblance::{PageChunks, Resemblance, with_kept};
+use super::verdict::PageVerdict;
 use crate::reading::captures::Crawl;
 use crate::reading::worker_pages::WorkerPages;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, HostId, Page};
-use webtwin_core::applications::keep::{Criterion, Keeping, Role, Visit, Why};
+use webtwin_core::applications::keep::{CopyRole, Criterion, Keeping, SkipReason, VisitReason};
 use webtwin_core::applications::substitutes::ROUNDS;
 use webtwin_core::text::language::Language;
 use webtwin_core::text::titles::TitleWords;
 use webtwin_engine::{Net, Owners};
-use webtwin_spill::Column;
+use webtwin_spill::SpillColumn;
 
 /// Page that no kept page contains. Ordered by cluster, then rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,24 +24,24 @@ struct Remaining {
     cluster: ClusterId,
     rank: u32,
     page: Page,
-    says: Says,
+    reports: PageTopic,
     /// First criterion by which the page is worse than the previous row of the same cluster.
     criterion: Criterion,
 }
 
 /// Host, language and title of a page, which show its subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Says {
+struct PageTopic {
     host: HostId,
     language: Language,
     title: TitleWords,
 }
 
-impl Says {
+impl PageTopic {
     /// Returns true if neither page may represent the other.
-    fn other_than(self, keeper: Says) -> bool {
-        let is_told_apart = self.host != keeper.host && self.title.differ_from(keeper.title);
-        is_told_apart || self.language.differs_from(keeper.language)
+    fn other_than(self, keeper: PageTopic) -> bool {
+        let is_distinct = self.host != keeper.host && self.title.differ_from(keeper.title);
+        is_distinct || self.language.differs_from(keeper.language)
     }
 }
 
@@ -69,13 +69,13 @@ struct Substitute {
 pub fn compare(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    shelf: &mut WorkerPages,
+    local_pages: &mut WorkerPages,
     labels: &[ClusterId],
-    verdicts: &mut Column<Verdict>,
+    verdicts: &mut SpillColumn<PageVerdict>,
     least: f64,
     keeping: &Keeping,
 ) -> Result<()> {
-    let texts = Texts::take(net, shelf)?;
+    let texts = PageChunks::take(net, local_pages)?;
     let directory = &crawl.directory;
     let resemblances = |net: &mut Net<'_>, pairs: Vec<[Page; 2]>| {
         let asks = |page: Page| directory.owner(labels[page].smallest());
@@ -96,7 +96,7 @@ pub fn compare(
             row.resemblance = resemblance;
         }
         if row.skips() && row.resemblance.contained() < least {
-            row.role = Role::Visit(Visit::Unlike).into();
+            row.role = CopyRole::Visit(VisitReason::Unlike).into();
         }
         true
     })?;
@@ -122,7 +122,7 @@ pub fn compare(
     verdicts.retain_mut(|row| {
         if let Some(found) = substitutes.next_if(|found| found.page == row.page) {
             (row.keep, row.resemblance) = (found.keep, found.resemblance);
-            row.role = Role::Skip(Why::Similar, keeping.lost_by(found.criterion)).into();
+            row.role = CopyRole::Skip(SkipReason::Similar, keeping.lost_by(found.criterion)).into();
         }
         true
     })
@@ -133,24 +133,24 @@ struct Ranked {
     rank: u32,
     criterion: Criterion,
     /// Page with its host, language and title, if it remains.
-    remains: Option<(Page, Says)>,
+    remains: Option<(Page, PageTopic)>,
 }
 
 impl Ranked {
-    fn of(row: &Verdict, hosts: &[HostId]) -> Ranked {
-        let says = || Says { host: hosts[row.page], language: row.language(), title: row.title };
-        let remains = is_left(row).then(|| (row.page, says()));
+    fn of(row: &PageVerdict, hosts: &[HostId]) -> Ranked {
+        let reports = || PageTopic { host: hosts[row.page], language: row.language(), title: row.title };
+        let remains = is_left(row).then(|| (row.page, reports()));
         Ranked { rank: row.rank, criterion: row.criterion(), remains }
     }
 }
 
 /// Returns true if no kept page contains this page.
-fn is_left(row: &Verdict) -> bool {
-    matches!(row.role(), Role::Visit(Visit::Unlike | Visit::Language | Visit::Title))
+fn is_left(row: &PageVerdict) -> bool {
+    matches!(row.role(), CopyRole::Visit(VisitReason::Unlike | VisitReason::Language | VisitReason::Title))
 }
 
 /// Collects the pages that remain, ascending.
-fn remaining(verdicts: &Column<Verdict>, hosts: &[HostId]) -> Result<Vec<Remaining>> {
+fn remaining(verdicts: &SpillColumn<PageVerdict>, hosts: &[HostId]) -> Result<Vec<Remaining>> {
     let mut remaining = Vec::new();
     let mut ranked: Vec<Ranked> = Vec::new();
     verdicts.each_group(
@@ -165,9 +165,9 @@ fn remaining(verdicts: &Column<Verdict>, hosts: &[HostId]) -> Result<Vec<Remaini
             let mut worst = Criterion::LAST;
             for &Ranked { rank, criterion, remains } in &ranked {
                 worst = worst.min(criterion);
-                if let Some((page, says)) = remains {
+                if let Some((page, reports)) = remains {
                     let criterion = std::mem::replace(&mut worst, Criterion::LAST);
-                    remaining.push(Remaining { cluster: rows[0].cluster, rank, page, says, criterion });
+                    remaining.push(Remaining { cluster: rows[0].cluster, rank, page, reports, criterion });
                 }
             }
         },
@@ -180,7 +180,7 @@ fn remaining(verdicts: &Column<Verdict>, hosts: &[HostId]) -> Result<Vec<Remaini
 fn elections(remaining: &[Remaining]) -> impl Iterator<Item = [Page; 2]> + '_ {
     remaining.chunk_by(|x, y| x.cluster == y.cluster).flat_map(|of_cluster| {
         let (keeper, others) = of_cluster.split_first().expect("a group has rows");
-        let rivals = others.iter().filter(|page| !page.says.other_than(keeper.says));
+        let rivals = others.iter().filter(|page| !page.reports.other_than(keeper.reports));
         rivals.map(|page| [page.page, keeper.page])
     })
 }
@@ -199,7 +199,7 @@ fn next_round(
         let (mut since_keeper, mut since_left) = (Criterion::LAST, Criterion::LAST);
         for &row in others {
             (since_keeper, since_left) = (since_keeper.min(row.criterion), since_left.min(row.criterion));
-            match contained(row.page).filter(|_| !row.says.other_than(keeper.says)) {
+            match contained(row.page).filter(|_| !row.reports.other_than(keeper.reports)) {
                 Some(resemblance) => {
                     let Remaining { cluster, page, .. } = row;
                     substitutes.push(Substitute {
@@ -245,7 +245,7 @@ mod tests {
                     cluster: ClusterId(first as u32),
                     rank: rank as u32,
                     page: Page((first + rank) as u32),
-                    says: Says { host: HostId(0), language: Language::UNKNOWN, title: TitleWords::default() },
+                    reports: PageTopic { host: HostId(0), language: Language::UNKNOWN, title: TitleWords::default() },
                     criterion: Criterion::from_number(criteria[first + rank]),
                 }));
                 first += size;

@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::largest::{self, Largest};
+use super::largest::{self, LargestFinding};
 use super::resemblance::share;
-use super::summary::{self, Saving, SkipContained, Summary};
+use super::summary::{self, ContainmentBar, RunSummary, SkipSavings};
 use crate::pairs::counts::{OverlapCounts, PairCounts};
-use crate::pairs::kinds::Kind;
+use crate::pairs::kinds::PairKind;
 use crate::reading::captures::Crawl;
 use crate::sinks::found::ReplicaTables;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Page};
-use webtwin_core::applications::keep::Why;
+use webtwin_core::applications::keep::SkipReason;
 use webtwin_engine::{Net, Owners};
 use webtwin_job::Job;
 
@@ -40,11 +40,11 @@ pub fn summarise(
     trivial_clusters: BTreeMap<u64, u64>,
     taken_out: u64,
     server: &[HostId],
-) -> Result<Summary> {
+) -> Result<RunSummary> {
     let mut mine = Tally::new();
     let mut add = |name: &str, n: u64| *mine.entry(name.to_string()).or_default() += n;
-    let (mut bytes, mut savings) = (0, BTreeMap::<Why, Saving>::new());
-    let mut contained = SkipContained::default();
+    let (mut bytes, mut savings) = (0, BTreeMap::<SkipReason, SkipSavings>::new());
+    let mut contained = ContainmentBar::default();
     let mut skipped = found.avoid.rows.rows().peekable();
     found.crawl.pages.each(|page| {
         bytes += page.body_bytes;
@@ -72,7 +72,7 @@ pub fn summarise(
     found.pairs.each_group(
         |x, y| x[0] == y[0],
         |pairs| {
-            let copies = pairs.iter().filter(|row| row[2] == Kind::Exact as u32).count() as u64;
+            let copies = pairs.iter().filter(|row| row[2] == PairKind::Exact as u32).count() as u64;
             if copies > 0 {
                 exact_pairs += copies;
                 add(&format!("exact {}", copies + 1), 1);
@@ -115,21 +115,22 @@ pub fn summarise(
     let [largest_trivial_clusters, largest_similar_clusters] = largest::largest(net, [trivial, similar])?;
 
     let get = |name: &str| all.get(name).copied().unwrap_or(0);
-    let pages = Saving { pages: found.crawl.directory.len() as u64, bytes: get("bytes") };
-    let skip_by_reason: BTreeMap<Why, Saving> = [Why::Exact, Why::Collection, Why::Similar]
-        .map(|why| {
-            let of = |what: &str| get(&format!("skip {what} {}", why.as_str()));
-            (why, Saving { pages: of("pages"), bytes: of("bytes") })
-        })
-        .into();
-    let skip = Saving {
+    let pages = SkipSavings { pages: found.crawl.directory.len() as u64, bytes: get("bytes") };
+    let skip_by_reason: BTreeMap<SkipReason, SkipSavings> =
+        [SkipReason::Exact, SkipReason::Collection, SkipReason::Similar]
+            .map(|why| {
+                let of = |what: &str| get(&format!("skip {what} {}", why.as_str()));
+                (why, SkipSavings { pages: of("pages"), bytes: of("bytes") })
+            })
+            .into();
+    let skip = SkipSavings {
         pages: skip_by_reason.values().map(|saving| saving.pages).sum(),
         bytes: skip_by_reason.values().map(|saving| saving.bytes).sum(),
     };
     let exact_groups: BTreeMap<u64, u64> =
         all.iter().filter_map(|(name, &n)| Some((name.strip_prefix("exact ")?.parse().ok()?, n))).collect();
-    Ok(Summary {
-        digest: webtwin_job::Digest::of(job).hex(),
+    Ok(RunSummary {
+        digest: webtwin_job::JobDigest::of(job).hex(),
         pages,
         hosts: found.crawl.directory.hosts.iter().max().map_or(0, |host| u64::from(*host) + 1),
         links: get("links"),
@@ -153,7 +154,7 @@ pub fn summarise(
         skip_share_of_pages: share(skip.pages, pages.pages),
         skip_share_of_bytes: share(skip.bytes, pages.bytes),
         skip_by_reason,
-        skip_contained: SkipContained {
+        skip_contained: ContainmentBar {
             below_half: get("contained below half"),
             below_four_fifths: get("contained below four fifths"),
             below_all: get("contained below all"),
@@ -161,13 +162,13 @@ pub fn summarise(
         avoid_prefixes: get("prefixes"),
         largest_similar_clusters,
         largest_trivial_clusters,
-        ..Summary::default()
+        ..RunSummary::default()
     })
 }
 
 /// Returns the largest of this worker's trivial clusters, given as (page that is kept, hosts and
 /// servers, pages), with the URL of the kept page.
-fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Page, (u32, u32), u32)>) -> Result<Vec<Largest>> {
+fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Page, (u32, u32), u32)>) -> Result<Vec<LargestFinding>> {
     clusters.sort_unstable_by_key(|&(keep, (hosts, _), pages)| (std::cmp::Reverse((hosts, pages)), keep));
     clusters.truncate(largest::SHOWN);
     let directory = crawl.directory.clone();
@@ -176,7 +177,7 @@ fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Page, (u32, u32), 
     let mut pages = crawl.reader();
     let largest = |(keep, (hosts, servers), copies): (Page, (u32, u32), u32)| {
         let page = pages.page(keep)?;
-        Ok(Largest { hosts, servers, copies, size: 1, doc_id: page.doc_id, url: page.url().to_string() })
+        Ok(LargestFinding { hosts, servers, copies, size: 1, doc_id: page.doc_id, url: page.url().to_string() })
     };
     asked.into_iter().map(largest).collect()
 }

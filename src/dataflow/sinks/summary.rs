@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::batch::BatchCounts;
-use crate::clusters::giant_clusters::Giant;
-use crate::clusters::second_look::SecondLook;
+use crate::clusters::context_pairs::ContextPassCounts;
+use crate::clusters::giant_clusters::GiantCluster;
 use crate::clusters::servers::ServerCounts;
-use crate::pairs::apart::ApartCounts;
+use crate::pairs::apart::SeparationCounts;
 use crate::pairs::counts::OverlapCounts;
 use crate::pairs::editions::EditionCounts;
 use crate::pairs::given::GivenCounts;
@@ -17,17 +17,17 @@ use crate::pairs::minhash_pairs::MinhashCounts;
 use crate::pairs::signatures::SignatureCounts;
 use crate::pairs::simhash_pairs::SimhashCounts;
 use crate::pairs::views::ViewCounts;
-use crate::sinks::kept_before::KeptBefore;
-use crate::sinks::largest::Largest;
+use crate::sinks::kept_before::KeepChanges;
+use crate::sinks::largest::LargestFinding;
 use crate::sinks::pins::PinCounts;
+use crate::sinks::reachability::ReachabilityCounts;
 use crate::sinks::resemblance::share;
 use crate::sinks::url_rules::RuleCounts;
-use crate::sinks::ways::Ways;
-use webtwin_core::applications::keep::Why;
+use webtwin_core::applications::keep::SkipReason;
 
 /// Counts of records by outcome; `read = kept + sum of rejected`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Records {
+pub struct RecordTotals {
     /// Records read.
     pub read: u64,
     /// Pages kept.
@@ -35,7 +35,8 @@ pub struct Records {
     /// Records not kept, by reason.
     pub rejected: BTreeMap<String, u64>,
     /// Pages that were kept after repairs, by the reason of the repair.
-    pub mended: BTreeMap<String, u64>,
+    #[serde(rename = "mended")]
+    pub repaired: BTreeMap<String, u64>,
     /// Inputs that end within a record, with the offset of that record.
     #[serde(default)]
     pub torn: BTreeMap<String, u64>,
@@ -71,7 +72,7 @@ pub struct Bar {
 
 /// Pages and bytes that a crawler may skip for one reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Saving {
+pub struct SkipSavings {
     /// Number of pages.
     pub pages: u64,
     /// Bytes of these pages as fetched.
@@ -80,7 +81,7 @@ pub struct Saving {
 
 /// Pages to skip by the fraction of their chunks that the kept page contains (`avoid.contained`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SkipContained {
+pub struct ContainmentBar {
     /// Pages with less than half of their chunks in the kept page.
     pub below_half: u64,
     /// Pages with less than four fifths, including those with less than half.
@@ -91,13 +92,13 @@ pub struct SkipContained {
 
 /// Results of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct RunSummary {
     /// Digest of the job.
     pub digest: String,
     /// Records by outcome.
-    pub records: Records,
+    pub records: RecordTotals,
     /// Pages kept, and their bytes as fetched.
-    pub pages: Saving,
+    pub pages: SkipSavings,
     /// Number of hosts.
     pub hosts: u64,
     /// Links within the crawl.
@@ -127,10 +128,10 @@ pub struct Summary {
     pub editions: EditionCounts,
     /// Outcome for the pairs of pages that a person marked as different, with `pairs.apart`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub apart: Option<ApartCounts>,
+    pub apart: Option<SeparationCounts>,
     /// Counts of the context pass, which finds pairs that only their collections support.
     #[serde(default)]
-    pub second_look: SecondLook,
+    pub second_look: ContextPassCounts,
     /// Pairs of a page and its exact copy's centre.
     pub exact_pairs: u64,
     /// Trivial clusters of two or more pages.
@@ -151,22 +152,22 @@ pub struct Summary {
     /// Pages that were removed from collections because they failed \[CSG00\] Definition 5.
     pub taken_out: u64,
     /// All pages and bytes that a crawler may skip.
-    pub skip: Saving,
+    pub skip: SkipSavings,
     /// Pages to skip as a fraction of all pages.
     pub skip_share_of_pages: f64,
     /// Bytes to skip as a fraction of all bytes.
     pub skip_share_of_bytes: f64,
     /// Pages and bytes to skip by reason.
-    pub skip_by_reason: BTreeMap<Why, Saving>,
+    pub skip_by_reason: BTreeMap<SkipReason, SkipSavings>,
     /// Pages to skip by the fraction of their text that the kept page contains.
     #[serde(default)]
-    pub skip_contained: SkipContained,
+    pub skip_contained: ContainmentBar,
     /// Counts of URL rules.
     #[serde(default)]
     pub url_rules: RuleCounts,
     /// Outcome for the pages that the earlier result kept, with `keep.sticky`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kept_before: Option<KeptBefore>,
+    pub kept_before: Option<KeepChanges>,
     /// Outcome for the pages that a person has pinned, with `keep.pins`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pins: Option<PinCounts>,
@@ -175,15 +176,15 @@ pub struct Summary {
     pub batch: Option<BatchCounts>,
     /// Effect of the avoid list on the paths of a crawler that obeys it.
     #[serde(default)]
-    pub ways: Ways,
+    pub ways: ReachabilityCounts,
     /// URL prefixes that cover pages to skip.
     pub avoid_prefixes: u64,
     /// Similar clusters on the most hosts.
-    pub largest_similar_clusters: Vec<Largest>,
+    pub largest_similar_clusters: Vec<LargestFinding>,
     /// Trivial clusters on the most hosts.
-    pub largest_trivial_clusters: Vec<Largest>,
+    pub largest_trivial_clusters: Vec<LargestFinding>,
     /// Largest giant trivial clusters, with their weakest links.
-    pub giant_trivial_clusters: Vec<Giant>,
+    pub giant_trivial_clusters: Vec<GiantCluster>,
 }
 
 const BARS: [(u64, &str); 8] =

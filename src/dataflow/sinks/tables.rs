@@ -9,24 +9,24 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::clusters::servers;
-use crate::pairs::kinds::Kind;
+use crate::pairs::kinds::PairKind;
 use crate::reading::capture_rows::Numbers;
 use crate::reading::captures::{Crawl, host};
 use crate::sinks::avoid_table::Avoid;
 use crate::sinks::by_first::PairRow;
 use crate::sinks::collection_rows::{CollectionRow, MemberRow};
-use crate::sinks::drafts::{Draft, Rows, by_page, by_page_aside};
+use crate::sinks::drafts::{Draft, PartRows, by_page, spilled_by_page};
 use crate::sinks::found::ReplicaTables;
 use crate::sinks::rejected;
 use crate::sinks::url_rules;
-use crate::sinks::verdict::Verdict;
+use crate::sinks::verdict::PageVerdict;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, Page};
 use webtwin_core::clusters::link_summary::LinkSummary;
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_pages::surt::surt_key_of;
-use webtwin_storage::table::{Column, Table};
-use webtwin_storage::texts::Texts;
+use webtwin_storage::table::{Table, TableColumn};
+use webtwin_storage::texts::StringTable;
 
 /// Names of the tables that every run has, with or without rows.
 pub const NAMES: [&str; 11] = [
@@ -89,28 +89,28 @@ pub fn drafts<'r>(found: &'r ReplicaTables, rows: &'r TableRows, sources: &'r [S
         let make = move |piece: Range<usize>| {
             Ok(links(doc_ids, &found.links.read(places.start + piece.start..places.start + piece.end)?))
         };
-        Draft { name: "links", partition, rows: Rows::Unmade(places.len(), Box::new(make)) }
+        Draft { name: "links", partition, rows: PartRows::Unmade(places.len(), Box::new(make)) }
     };
     let mut drafts: Vec<Draft<'_>> = found.links.by_partition().into_iter().map(links_of).collect();
-    drafts.extend(by_page_aside(
+    drafts.extend(spilled_by_page(
         "pairs",
         directory,
         &found.pairs,
         |row| Page(row[0]),
         |rows| Ok(pair_table(doc_ids, rows)),
     )?);
-    let cluster = |row: &Verdict| row.cluster.smallest();
-    drafts.extend(by_page_aside("clusters", directory, &found.verdicts, cluster, |rows| {
+    let cluster = |row: &PageVerdict| row.cluster.smallest();
+    drafts.extend(spilled_by_page("clusters", directory, &found.verdicts, cluster, |rows| {
         Ok(clusters(doc_ids, rows, &found.placeholders))
     })?);
     let cluster = |row: &LinkSummary| row.src_cluster.smallest();
     let make = |rows: &[LinkSummary]| Ok(link_summary(doc_ids, rows));
-    drafts.extend(by_page_aside("link_summary", directory, &found.link_summary, cluster, make)?);
+    drafts.extend(spilled_by_page("link_summary", directory, &found.link_summary, cluster, make)?);
     let cluster = |row: &CollectionRow| row.similar_cluster.smallest();
     drafts
         .extend(by_page("collections", directory, &found.collections, cluster, |rows| Ok(collections(doc_ids, rows))));
     let cluster = |row: &MemberRow| row.similar_cluster.smallest();
-    drafts.extend(by_page_aside("members", directory, &found.members, cluster, |rows| Ok(members(doc_ids, rows)))?);
+    drafts.extend(spilled_by_page("members", directory, &found.members, cluster, |rows| Ok(members(doc_ids, rows)))?);
     drafts.extend(by_page(
         "revisits",
         directory,
@@ -126,12 +126,12 @@ pub fn drafts<'r>(found: &'r ReplicaTables, rows: &'r TableRows, sources: &'r [S
         |rows| Ok(segment_table(doc_ids, rows, sources)),
     ));
     let make = |rows: &[Avoid]| avoid(crawl, doc_ids, rows, &found.avoid.keep_urls);
-    drafts.extend(by_page_aside("avoid", directory, &found.avoid.rows, |row| row.page, make)?);
+    drafts.extend(spilled_by_page("avoid", directory, &found.avoid.rows, |row| row.page, make)?);
     drafts.extend(crawl.directory.parts(found.links.worker()).map(|(partition, own)| {
         let make = move |piece: Range<usize>| {
             pages(crawl, own.start + piece.start as u32..own.start + piece.end as u32, sources)
         };
-        Draft { name: "pages", partition, rows: Rows::Unmade(own.len(), Box::new(make)) }
+        Draft { name: "pages", partition, rows: PartRows::Unmade(own.len(), Box::new(make)) }
     }));
     Ok(drafts)
 }
@@ -149,37 +149,37 @@ pub fn empty(name: &str, crawl: &Crawl) -> Result<Table> {
         "link_summary" => link_summary(&[], &[]),
         "collections" => collections(&[], &[]),
         "members" => members(&[], &[]),
-        "avoid" => avoid(crawl, &[], &[], &webtwin_spill::Rows::default())?,
+        "avoid" => avoid(crawl, &[], &[], &webtwin_spill::SpillRows::default())?,
         "server_pairs" => servers::empty(),
         url_rules::TABLE => url_rules::table(&[]),
         _ => rejected::table(&[], &[]),
     })
 }
 
-pub(crate) fn ids<R>(doc_ids: &[DocId], rows: &[R], page: impl Fn(&R) -> Page) -> Column {
-    Column::Id(rows.iter().map(|row| doc_ids[page(row)]).collect())
+pub(crate) fn ids<R>(doc_ids: &[DocId], rows: &[R], page: impl Fn(&R) -> Page) -> TableColumn {
+    TableColumn::Id(rows.iter().map(|row| doc_ids[page(row)]).collect())
 }
 
-pub(crate) fn u32s<R>(rows: &[R], value: impl Fn(&R) -> u32) -> Column {
-    Column::U32(rows.iter().map(value).collect())
+pub(crate) fn u32s<R>(rows: &[R], value: impl Fn(&R) -> u32) -> TableColumn {
+    TableColumn::U32(rows.iter().map(value).collect())
 }
 
-fn hashes<R>(rows: &[R], value: impl Fn(&R) -> u64) -> Column {
-    Column::Id(rows.iter().map(value).collect())
+fn hashes<R>(rows: &[R], value: impl Fn(&R) -> u64) -> TableColumn {
+    TableColumn::Id(rows.iter().map(value).collect())
 }
 
-fn counts<R>(rows: &[R], value: impl Fn(&R) -> u64) -> Column {
-    Column::Count(rows.iter().map(value).collect())
+fn counts<R>(rows: &[R], value: impl Fn(&R) -> u64) -> TableColumn {
+    TableColumn::Count(rows.iter().map(value).collect())
 }
 
-fn texts<'r, R>(rows: &'r [R], value: impl Fn(&'r R) -> &'r str) -> Column {
-    Column::Text(rows.iter().map(value).collect())
+fn texts<'r, R>(rows: &'r [R], value: impl Fn(&'r R) -> &'r str) -> TableColumn {
+    TableColumn::Text(rows.iter().map(value).collect())
 }
 
 /// Returns the table `pages` of a range of page numbers within one partition.
 fn pages(crawl: &Crawl, own: Range<u32>, sources: &[String]) -> Result<Table> {
     let mut rows: Vec<Numbers> = Vec::with_capacity(own.len());
-    let [mut urls, mut surts, mut hosts, mut titles, mut mimes] = [const { Texts::new() }; 5];
+    let [mut urls, mut surts, mut hosts, mut titles, mut mimes] = [const { StringTable::new() }; 5];
     let mut reader = crawl.reader();
     for page in own {
         let row = reader.page(Page(page))?;
@@ -193,21 +193,21 @@ fn pages(crawl: &Crawl, own: Range<u32>, sources: &[String]) -> Result<Table> {
     let rows = &rows[..];
     Ok(Table::new([
         ("doc_id", hashes(rows, |row| row.doc_id)),
-        ("url", Column::Text(urls)),
-        ("surt", Column::Text(surts)),
-        ("host", Column::Text(hosts)),
-        ("title", Column::Text(titles)),
+        ("url", TableColumn::Text(urls)),
+        ("surt", TableColumn::Text(surts)),
+        ("host", TableColumn::Text(hosts)),
+        ("title", TableColumn::Text(titles)),
         ("language", texts(rows, |row| row.language().code())),
-        ("fetch_time", Column::Time(rows.iter().map(|row| row.fetch_time).collect())),
+        ("fetch_time", TableColumn::Time(rows.iter().map(|row| row.fetch_time).collect())),
         ("status", u32s(rows, |row| u32::from(row.status))),
-        ("mime", Column::Text(mimes)),
+        ("mime", TableColumn::Text(mimes)),
         ("body_bytes", counts(rows, |row| row.body_bytes)),
         ("body", hashes(rows, |row| row.body)),
         ("text_bytes", counts(rows, |row| row.text_bytes)),
         ("chunks", u32s(rows, |row| row.chunks)),
         ("exact", hashes(rows, |row| row.exact)),
         ("simhash", hashes(rows, |row| row.simhash().unwrap_or_default())),
-        ("has_simhash", Column::Bool(rows.iter().map(|row| row.simhash().is_some()).collect())),
+        ("has_simhash", TableColumn::Bool(rows.iter().map(|row| row.simhash().is_some()).collect())),
         ("source", texts(rows, |row| &sources[row.source as usize])),
         ("offset", counts(rows, |row| row.offset)),
         ("length", counts(rows, |row| row.length)),
@@ -216,7 +216,7 @@ fn pages(crawl: &Crawl, own: Range<u32>, sources: &[String]) -> Result<Table> {
 
 /// Returns the table `revisits`. A run without pages from revisits does not have this table.
 fn revisit_table(crawl: &Crawl, doc_ids: &[DocId], rows: &[Page], sources: &[String]) -> Result<Table> {
-    let (mut reader, mut urls, mut originals) = (crawl.reader(), Texts::new(), Vec::with_capacity(rows.len()));
+    let (mut reader, mut urls, mut originals) = (crawl.reader(), StringTable::new(), Vec::with_capacity(rows.len()));
     for &page in rows {
         let row = reader.page(page)?;
         urls.push(row.url());
@@ -225,7 +225,7 @@ fn revisit_table(crawl: &Crawl, doc_ids: &[DocId], rows: &[Page], sources: &[Str
     let originals = &originals[..];
     Ok(Table::new([
         ("doc_id", ids(doc_ids, rows, |&page| page)),
-        ("url", Column::Text(urls)),
+        ("url", TableColumn::Text(urls)),
         ("original_url", texts(originals, |place| &place.url)),
         ("original_source", texts(originals, |place| &sources[place.source as usize])),
         ("original_offset", counts(originals, |place| place.offset)),
@@ -250,13 +250,13 @@ fn pair_table(doc_ids: &[DocId], rows: &[PairRow]) -> Table {
     Table::new([
         ("a", ids(doc_ids, rows, |row| Page(row[0]))),
         ("b", ids(doc_ids, rows, |row| Page(row[1]))),
-        ("measure", texts(rows, |row| Kind::ALL[row[2] as usize].as_str())),
+        ("measure", texts(rows, |row| PairKind::ALL[row[2] as usize].as_str())),
         ("value", u32s(rows, |row| row[3])),
     ])
 }
 
-fn clusters(doc_ids: &[DocId], rows: &[Verdict], placeholders: &PageSet) -> Table {
-    let kind = |row: &Verdict| if placeholders.contains(row.page) { "placeholder" } else { "page" };
+fn clusters(doc_ids: &[DocId], rows: &[PageVerdict], placeholders: &PageSet) -> Table {
+    let kind = |row: &PageVerdict| if placeholders.contains(row.page) { "placeholder" } else { "page" };
     Table::new([
         ("cluster", ids(doc_ids, rows, |row| row.cluster.smallest())),
         ("doc_id", ids(doc_ids, rows, |row| row.page)),
@@ -286,7 +286,7 @@ fn collections(doc_ids: &[DocId], rows: &[CollectionRow]) -> Table {
         ("root", ids(doc_ids, rows, |row| row.root)),
         ("root_url", texts(rows, |row| &row.root_url)),
         ("prefix", texts(rows, |row| &row.prefix)),
-        ("keep", Column::Bool(rows.iter().map(|row| row.kept).collect())),
+        ("keep", TableColumn::Bool(rows.iter().map(|row| row.kept).collect())),
         ("links_from_elsewhere", counts(rows, |row| row.links_from_elsewhere)),
         ("identical_to", ids(doc_ids, rows, |row| row.identical_to)),
     ])
@@ -298,13 +298,18 @@ pub(crate) fn members(doc_ids: &[DocId], rows: &[MemberRow]) -> Table {
         ("collection", ids(doc_ids, rows, |row| row.collection)),
         ("cluster", ids(doc_ids, rows, |row| row.cluster.smallest())),
         ("doc_id", ids(doc_ids, rows, |row| row.page)),
-        ("attached", Column::Bool(rows.iter().map(|row| row.attached == 1).collect())),
+        ("attached", TableColumn::Bool(rows.iter().map(|row| row.attached == 1).collect())),
     ])
 }
 
-fn avoid(crawl: &Crawl, doc_ids: &[DocId], rows: &[Avoid], keep_urls: &webtwin_spill::Rows<String>) -> Result<Table> {
+fn avoid(
+    crawl: &Crawl,
+    doc_ids: &[DocId],
+    rows: &[Avoid],
+    keep_urls: &webtwin_spill::SpillRows<String>,
+) -> Result<Table> {
     let (mut reader, mut kept) = (crawl.reader(), keep_urls.reader());
-    let [mut urls, mut keep_urls, mut keep_is] = [const { Texts::new() }; 3];
+    let [mut urls, mut keep_urls, mut keep_is] = [const { StringTable::new() }; 3];
     for row in rows {
         let page = reader.page(row.page)?;
         urls.push(page.url());
@@ -313,14 +318,14 @@ fn avoid(crawl: &Crawl, doc_ids: &[DocId], rows: &[Avoid], keep_urls: &webtwin_s
     }
     Ok(Table::new([
         ("doc_id", ids(doc_ids, rows, |row| row.page)),
-        ("url", Column::Text(urls)),
+        ("url", TableColumn::Text(urls)),
         ("keep_doc_id", ids(doc_ids, rows, |row| row.keep)),
-        ("keep_url", Column::Text(keep_urls)),
+        ("keep_url", TableColumn::Text(keep_urls)),
         ("why", texts(rows, |row| row.why().as_str())),
         ("lost_by", texts(rows, |row| row.lost_by().as_str())),
-        ("resemblance", Column::F64(rows.iter().map(|row| row.resemblance.share()).collect())),
-        ("contained", Column::F64(rows.iter().map(|row| row.resemblance.contained()).collect())),
+        ("resemblance", TableColumn::F64(rows.iter().map(|row| row.resemblance.share()).collect())),
+        ("contained", TableColumn::F64(rows.iter().map(|row| row.resemblance.contained()).collect())),
         ("kind", texts(rows, |row| row.kind())),
-        ("keep_is", Column::Text(keep_is)),
+        ("keep_is", TableColumn::Text(keep_is)),
     ]))
 }

@@ -3,19 +3,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::by_domain::{Known, OfDomain, What, each_domain};
-use crate::parts::Part;
+use super::by_domain::{DomainRow, UrlState, WorkerPageFacts, each_domain};
+use crate::parts::TablePart;
 use crate::shuffle::directory::TablePartitions;
 use webtwin_base::error::Result;
 use webtwin_base::ids::Number;
 use webtwin_core::url_rules::evidence::DomainPage;
-use webtwin_core::url_rules::learn::{Required, learn};
-use webtwin_core::url_rules::redirects::{Redirect, add_redirects};
+use webtwin_core::url_rules::learn::{EvidenceThreshold, learn};
+use webtwin_core::url_rules::redirects::{DomainRedirect, add_redirects};
 use webtwin_core::url_rules::rows::RuleRow;
 use webtwin_engine::Net;
 use webtwin_pages::public_suffix::domain_of;
-use webtwin_spill::{Sorted, Sorter};
-use webtwin_storage::table::{Column, Table};
+use webtwin_spill::{SortedOutput, Sorter};
+use webtwin_storage::table::{Table, TableColumn};
 
 /// Name of the table.
 pub const TABLE: &str = "url_rules";
@@ -35,9 +35,9 @@ pub struct RuleCounts {
 #[derive(Debug)]
 pub struct FoundRules {
     /// Parts of the table at this worker.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TablePart>,
     /// All rules, at worker 0.
-    pub all: Sorted<RuleRow>,
+    pub all: SortedOutput<RuleRow>,
     /// Counts, the same on every worker.
     pub counts: RuleCounts,
 }
@@ -52,16 +52,16 @@ pub struct RulesWriter {
 
 impl RulesWriter {
     /// Learns the rules of a domain. A domain without copies and redirects has none.
-    pub fn add(&mut self, rows: Vec<OfDomain>) {
-        let Some(OfDomain { domain: key, url, .. }) = rows.first() else { return };
+    pub fn add(&mut self, rows: Vec<DomainRow>) {
+        let Some(DomainRow { domain: key, url, .. }) = rows.first() else { return };
         let (key, domain) = (*key, domain_of(url).to_string());
         let (mut pages, mut redirects) = (Vec::with_capacity(rows.len()), Vec::new());
-        for OfDomain { url, what, .. } in rows {
+        for DomainRow { url, what, .. } in rows {
             match what {
-                What::Page(cluster, skipped) => {
+                UrlState::Page(cluster, skipped) => {
                     pages.push(DomainPage { url, cluster: cluster.number(), skipped, is_page: true });
                 }
-                What::Redirect(to) => redirects.push(Redirect { url, to }),
+                UrlState::Redirect(to) => redirects.push(DomainRedirect { url, to }),
             }
         }
         add_redirects(&mut pages, &redirects);
@@ -70,7 +70,7 @@ impl RulesWriter {
         if clusters.windows(2).all(|pair| pair[0] != pair[1]) {
             return;
         }
-        let rules = learn(&domain, pages, &Required::default());
+        let rules = learn(&domain, pages, &EvidenceThreshold::default());
         self.domains += u64::from(!rules.is_empty());
         self.rows.extend(rules.iter().zip(0..).map(|(rule, rank)| (key, RuleRow::of(rule, rank))));
     }
@@ -84,7 +84,7 @@ impl RulesWriter {
         let [rules, domains, saved] = net.all_sum("URL rules", [self.rows.len() as u64, self.domains, saved])?;
         let of_partition = self.rows.chunk_by(|x, y| partitions.of(x.0) == partitions.of(y.0));
         let part =
-            |rows: &[(u64, RuleRow)]| Part { name: TABLE, partition: partitions.of(rows[0].0), rows: table(rows) };
+            |rows: &[(u64, RuleRow)]| TablePart { name: TABLE, partition: partitions.of(rows[0].0), rows: table(rows) };
         let parts = of_partition.map(part).collect();
         let mut all = Sorter::new(&net.memory);
         let rows = self.rows.into_iter().map(|row| Ok((0, row.1)));
@@ -97,7 +97,7 @@ impl RulesWriter {
 ///
 /// # Errors
 /// Returns any error of the disk, and an error if the run has ended.
-pub fn learned(net: &mut Net<'_>, known: &Known<'_>, partitions: TablePartitions) -> Result<FoundRules> {
+pub fn learned(net: &mut Net<'_>, known: &WorkerPageFacts<'_>, partitions: TablePartitions) -> Result<FoundRules> {
     let mut rules = RulesWriter::default();
     each_domain(net, known, partitions, |pages| {
         rules.add(pages);
@@ -108,12 +108,12 @@ pub fn learned(net: &mut Net<'_>, known: &Known<'_>, partitions: TablePartitions
 
 /// Returns the table of the given rules, which have the keys of their domains.
 pub fn table(rows: &[(u64, RuleRow)]) -> Table {
-    let texts = |value: fn(&RuleRow) -> &str| Column::Text(rows.iter().map(|row| value(&row.1)).collect());
-    let counts = |value: fn(&RuleRow) -> u64| Column::Count(rows.iter().map(|row| value(&row.1)).collect());
+    let texts = |value: fn(&RuleRow) -> &str| TableColumn::Text(rows.iter().map(|row| value(&row.1)).collect());
+    let counts = |value: fn(&RuleRow) -> u64| TableColumn::Count(rows.iter().map(|row| value(&row.1)).collect());
     Table::new([
-        ("domain_id", Column::Id(rows.iter().map(|row| row.0).collect())),
+        ("domain_id", TableColumn::Id(rows.iter().map(|row| row.0).collect())),
         ("domain", texts(|row| &row.domain)),
-        ("rank", Column::U32(rows.iter().map(|row| row.1.rank).collect())),
+        ("rank", TableColumn::U32(rows.iter().map(|row| row.1.rank).collect())),
         ("scope", texts(|row| &row.scope)),
         ("kind", texts(|row| &row.kind)),
         ("pattern", texts(|row| &row.pattern)),
@@ -122,7 +122,7 @@ pub fn table(rows: &[(u64, RuleRow)]) -> Table {
         ("violations", counts(|row| row.counts().violations)),
         ("verified_support", counts(|row| row.verified.support)),
         ("verified_violations", counts(|row| row.verified.violations)),
-        ("bound", Column::F64(rows.iter().map(|row| f64::from(row.1.counts().bound()) / 10_000.0).collect())),
+        ("bound", TableColumn::F64(rows.iter().map(|row| f64::from(row.1.counts().bound()) / 10_000.0).collect())),
         ("saved", counts(|row| row.saved)),
     ])
 }

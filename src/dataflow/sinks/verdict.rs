@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use super::resemblance::Resemblance;
 use webtwin_base::ids::{ClusterId, Page};
-use webtwin_core::applications::keep::{Criterion, PageCopy, Role, RoleNumber};
+use webtwin_core::applications::keep::{CopyRole, Criterion, PageCopy, RoleNumber};
 use webtwin_core::text::language::Language;
 use webtwin_core::text::titles::TitleWords;
 
 /// Verdict on a page of a trivial cluster of two or more pages. Ordered by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, bytemuck::Zeroable, Serialize, Deserialize)]
 #[repr(C)]
-pub struct Verdict {
+pub struct PageVerdict {
     /// Trivial cluster of the page.
     pub cluster: ClusterId,
     /// Page that the verdict is about.
@@ -35,12 +35,12 @@ pub struct Verdict {
 const KEPT_BEFORE: u8 = 1;
 const PINNED: u8 = 2;
 
-impl Verdict {
+impl PageVerdict {
     /// Creates the verdict on a copy for which `keep` is kept: its role, the number of pages of the
     /// cluster that are preferred to it, and the criterion by which it is worse than the last of
     /// these.
-    pub(super) fn of(copy: &PageCopy, keep: &PageCopy, role: Role, rank: u32, criterion: Criterion) -> Verdict {
-        Verdict {
+    pub(super) fn of(copy: &PageCopy, keep: &PageCopy, role: CopyRole, rank: u32, criterion: Criterion) -> PageVerdict {
+        PageVerdict {
             cluster: copy.cluster,
             page: copy.page,
             keep: keep.page,
@@ -54,7 +54,7 @@ impl Verdict {
     }
 
     /// Returns the role of the page.
-    pub fn role(&self) -> Role {
+    pub fn role(&self) -> CopyRole {
         self.role.into()
     }
 
@@ -80,6 +80,6 @@ impl Verdict {
 
     /// True if a crawler may skip the page.
     pub(super) fn skips(&self) -> bool {
-        matches!(self.role(), Role::Skip(..))
+        matches!(self.role(), CopyRole::Skip(..))
     }
 }

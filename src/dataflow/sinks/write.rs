@@ -4,17 +4,17 @@ use crate::memory_estimate::lacking_to_make_tables;
 use crate::reading::rejection::Rejection;
 use crate::sinks::drafts::Draft;
 use crate::sinks::exports;
-use crate::sinks::files::{self, Making};
+use crate::sinks::files::{self, TableMaker};
 use crate::sinks::found::ReplicaTables;
-use crate::sinks::rejected::Rejected;
-use crate::sinks::stage::{Staged, attempt, or_discard, written};
+use crate::sinks::rejected::RejectedRows;
+use crate::sinks::stage::{StagedFiles, attempt, or_discard, written};
 use crate::sinks::tables::{NAMES, TableRows, drafts, empty};
 use webtwin_base::error::Result;
-use webtwin_base::heap::give_back_what_is_free;
+use webtwin_base::heap::release_free_memory;
 use webtwin_engine::Net;
 use webtwin_job::Job;
 use webtwin_results::views::views;
-use webtwin_spill::Rows;
+use webtwin_spill::SpillRows;
 use webtwin_storage::location::Location;
 use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::output::Attempt;
@@ -28,24 +28,24 @@ pub fn result(
     folder: &Location,
     found: &mut ReplicaTables,
     sources: &[String],
-    rejections: Rows<Rejection>,
+    rejections: SpillRows<Rejection>,
     job: &Job,
-) -> Result<Staged> {
+) -> Result<StagedFiles> {
     let partitions = job.output.partitions as usize;
-    let rejected = Rejected::gather(net, rejections, sources.len(), partitions)?;
+    let rejected = RejectedRows::gather(net, rejections, sources.len(), partitions)?;
     let made = std::mem::take(&mut found.more_tables);
     let rows = TableRows::of(found)?;
-    make_room(net, found, job)?;
+    reserve_memory(net, found, job)?;
     let attempt = attempt(net, folder)?;
     let files = or_discard(net, &attempt, |net| {
         let mut parts = drafts(found, &rows, sources)?;
         parts.extend(rejected.drafts(sources));
         parts.extend(made.into_iter().map(Draft::from));
         let empty = |name: &str| empty(name, &found.crawl);
-        let making = Making::by(net, job, &NAMES, &empty)?;
+        let making = TableMaker::by(net, job, &NAMES, &empty)?;
         let mine = files::put_tables(net, &attempt, parts, making)?;
         drop((rows, rejected));
-        give_back_what_is_free();
+        release_free_memory();
         let mut files = written(net, mine)?;
         if net.index() == 0 {
             files.extend(rest(&attempt, found, &files)?);
@@ -54,18 +54,18 @@ pub fn result(
         Ok(files)
     })?;
     let taken_up = std::mem::take(&mut found.taken_up);
-    Ok(Staged { attempt, files, earlier: found.earlier.take(), taken_up })
+    Ok(StagedFiles { attempt, files, earlier: found.earlier.take(), taken_up })
 }
 
 /// Spills links and captures if memory is limited, to the extent that building files of tables
 /// needs their memory.
-fn make_room(net: &mut Net<'_>, found: &mut ReplicaTables, job: &Job) -> Result<()> {
+fn reserve_memory(net: &mut Net<'_>, found: &mut ReplicaTables, job: &Job) -> Result<()> {
     if job.effort.memory_bytes == 0 {
         return Ok(());
     }
     let (pages, workers) = (found.crawl.directory.len() as u64, net.workers_per_process());
     let lacking = net.once_per_process(|| {
-        give_back_what_is_free();
+        release_free_memory();
         lacking_to_make_tables(pages, workers, job.effort.memory_bytes)
     })?;
     let share = *lacking / workers as u64;

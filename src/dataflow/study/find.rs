@@ -16,8 +16,8 @@ use crate::shuffle::page_set::page_set;
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
 use webtwin_core::overlap::prune::PageSet;
-use webtwin_core::study::clusters::Clusters;
-use webtwin_core::study::report::{self, Near, Tables, tables};
+use webtwin_core::study::clusters::StudyClusters;
+use webtwin_core::study::report::{self, NearColumn, Tables, tables};
 use webtwin_engine::Net;
 use webtwin_job::Job;
 
@@ -28,13 +28,13 @@ pub struct StudyFindings {
     /// Smallest page with the same multiset of shingle paragraphs, for every page.
     pub same: Arc<Vec<Page>>,
     /// All tables except Table 3, and the clusters by the paper's rule.
-    pub tables: Arc<(Tables, Clusters)>,
+    pub tables: Arc<(Tables, StudyClusters)>,
     /// Documents in clusters.
     pub clustered: Arc<PageSet>,
     /// Columns of Table 3, each with the documents that have a near-duplicate at its level.
-    pub near: [Arc<(Near, PageSet)>; 3],
+    pub near: [Arc<(NearColumn, PageSet)>; 3],
     /// Links, and the pages that a crawl reaches along them.
-    pub web: Arc<web::Web>,
+    pub web: Arc<web::StudyWeb>,
 }
 
 /// Studies the local pages of all workers, whose numbers are below `pages`. `held` and `links` are
@@ -52,22 +52,22 @@ pub struct StudyFindings {
 pub fn find(
     net: &mut Net<'_>,
     job: &Job,
-    shelf: &WorkerPages,
+    local_pages: &WorkerPages,
     pages: usize,
     held: MemoryEstimate,
     links: Vec<[Page; 2]>,
     seed: Option<Page>,
 ) -> Result<StudyFindings> {
-    let mine = shelf.kept().filter(|&(slot, _)| shelf.exact[slot] != 0).map(|(_, page)| page);
+    let mine = local_pages.kept().filter(|&(slot, _)| local_pages.exact[slot] != 0).map(|(_, page)| page);
     let documents = page_set(net, "documents", mine, pages)?;
     let web = web::web(net, job, pages, links, seed, &documents)?;
 
-    agree(net, held.shelf_bytes(), 0, &job.effort)?;
-    let texts = shelf.kept().map(|(slot, page)| Ok((shelf.exact[slot], page)));
-    let equal = exact::fold(net, texts, shelf.slots() as u64)?;
+    agree(net, held.local_pages_bytes(), 0, &job.effort)?;
+    let texts = local_pages.kept().map(|(slot, page)| Ok((local_pages.exact[slot], page)));
+    let equal = exact::fold(net, texts, local_pages.slots() as u64)?;
     let same: Arc<Vec<Page>> = components(net, "same multisets", pages, equal.rows().map_ok(|pair| (pair.a, pair.b)))?;
     drop(equal);
-    let matches = matches::matches(net, shelf, &same)?;
+    let matches = matches::matches(net, local_pages, &same)?;
     let found = report::Findings {
         same: &same,
         matches: &matches,
@@ -85,9 +85,9 @@ pub fn find(
     })?;
 
     let mut lengths = vec![0u32; pages];
-    shelf.kept().for_each(|(slot, page)| lengths[page] = shelf.fprints.size(slot) as u32);
+    local_pages.kept().for_each(|(slot, page)| lengths[page] = local_pages.fprints.size(slot) as u32);
     let lengths = sum(net, "paragraphs of documents", &lengths)?;
-    agree(net, held.shelf_bytes(), 0, &job.effort)?;
-    let near = near::near(net, shelf, &lengths, &same, &tables.1.labels, &documents)?;
+    agree(net, held.local_pages_bytes(), 0, &job.effort)?;
+    let near = near::near(net, local_pages, &lengths, &same, &tables.1.labels, &documents)?;
     Ok(StudyFindings { documents, same, tables, clustered, near, web })
 }

@@ -7,7 +7,7 @@ use crate::reading::worker_pages::WorkerPages;
 use crate::shuffle::page_counts::sum;
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
-use webtwin_core::study::matches::{Match, Repeating, push_repeating};
+use webtwin_core::study::matches::{DocumentMatch, RepeatingDocuments, push_repeating};
 use webtwin_engine::Net;
 
 /// Returns all matches between pages that are the smallest of their multiset, ascending, in every
@@ -19,15 +19,15 @@ use webtwin_engine::Net;
 /// # Cost
 /// Each process holds the shingle paragraphs of the documents with repetitions. Takes three passes
 /// over the local pages.
-pub(super) fn matches(net: &mut Net<'_>, shelf: &WorkerPages, same: &[Page]) -> Result<Arc<Vec<Match>>> {
-    let centres = || shelf.kept().filter(|&(slot, page)| shelf.exact[slot] != 0 && same[page] == page);
+pub(super) fn matches(net: &mut Net<'_>, local_pages: &WorkerPages, same: &[Page]) -> Result<Arc<Vec<DocumentMatch>>> {
+    let centres = || local_pages.kept().filter(|&(slot, page)| local_pages.exact[slot] != 0 && same[page] == page);
     let mut list = Vec::new();
-    let mut marks = shelf.fprints.reader();
+    let mut marks = local_pages.fprints.reader();
     for (slot, page) in centres() {
         push_repeating(page, marks.get(slot)?, &mut list);
     }
     let list = net.broadcast("documents with repeated paragraphs", list)?;
-    let repeating = net.once_per_process(|| Repeating::new(&list))?;
+    let repeating = net.once_per_process(|| RepeatingDocuments::new(&list))?;
     drop(list);
     let mut counts = vec![0; repeating.keys()];
     for (slot, _) in centres() {

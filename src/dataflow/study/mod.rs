@@ -13,24 +13,24 @@ use serde::{Deserialize, Serialize};
 
 use super::clusters::links;
 use super::reading::captures;
-use super::replicas::{ReadCrawl, account, read_crawl};
-use crate::enough_memory::make_room;
+use super::replicas::{CrawlInput, account, read_crawl};
+use crate::enough_memory::reserve_memory;
 use crate::memory_estimate::MemoryEstimate;
 use crate::reading::captures::Crawl;
 use crate::reading::ingest::Queue;
 use crate::shuffle::directory::TablePartitions;
 use crate::shuffle::memory::agree;
 use crate::sinks::drafts::by_page;
-use crate::sinks::files::{Making, put_tables};
-use crate::sinks::rejected::{self, Rejected};
-use crate::sinks::stage::{Staged, attempt, commit, or_discard, put_summary};
-use crate::sinks::summary::Records;
+use crate::sinks::files::{TableMaker, put_tables};
+use crate::sinks::rejected::{self, RejectedRows};
+use crate::sinks::stage::{StagedFiles, attempt, commit, or_discard, put_summary};
+use crate::sinks::summary::RecordTotals;
 pub use find::{StudyFindings, find};
 pub use near::overlap_settings;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{Page, doc_id};
-use webtwin_base::progress::Laps;
-use webtwin_core::study::clusters::Step;
+use webtwin_base::progress::StageTimes;
+use webtwin_core::study::clusters::GrowthStep;
 use webtwin_core::study::estimate::{Estimate, PERCENTS, estimate};
 use webtwin_core::study::report::Tables;
 use webtwin_engine::{Net, Owners};
@@ -38,18 +38,18 @@ use webtwin_job::Job;
 use webtwin_pages::url::CanonicalUrl;
 use webtwin_storage::location::Location;
 use webtwin_storage::manifest::Manifest;
-use webtwin_storage::table::{Column, Table};
-use webtwin_storage::texts::Texts;
+use webtwin_storage::table::{Table, TableColumn};
+use webtwin_storage::texts::StringTable;
 
 /// Content of `summary.json` of a study.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct StudySummary {
     /// Digest of the job.
     pub digest: String,
     /// Counts of records by outcome.
-    pub records: Records,
+    pub records: RecordTotals,
     /// Numbers of connected and disconnected pages.
-    pub web: web::Reached,
+    pub web: web::ReachReport,
     /// Tables of the paper.
     pub tables: Tables,
     /// Estimates of the number of all duplicates from the growth in `study.reference` (section
@@ -61,27 +61,27 @@ pub struct Summary {
 ///
 /// # Errors
 /// Returns any [`Error`], the same on all workers; no result exists then.
-pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Result<Summary> {
-    let mut laps = Laps::start();
+pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Result<StudySummary> {
+    let mut stage_times = StageTimes::start();
     let reference = reference_growth(net, job)?;
-    let ReadCrawl { mut shelf, floors, .. } = read_crawl(net, job, queue)?;
-    laps.lap("1 read");
+    let CrawlInput { mut local_pages, floors, .. } = read_crawl(net, job, queue)?;
+    stage_times.end_stage("1 read");
 
     queue.progress.enter("finding");
     let partitions = TablePartitions::new(job.output.partitions, net.peers());
-    make_room(net, "pages and links, and the steps after", &mut shelf, job)?;
-    let crawl = captures::settle(net, &mut shelf, &floors, partitions)?;
+    reserve_memory(net, "pages and links, and the steps after", &mut local_pages, job)?;
+    let crawl = captures::settle(net, &mut local_pages, &floors, partitions)?;
     let seed = seed(job, &crawl)?;
-    agree(net, MemoryEstimate::with(&shelf, &crawl.pages, None).shelf_bytes(), 0, &job.effort)?;
-    let links = links::resolve(net, &mut shelf, &crawl)?;
+    agree(net, MemoryEstimate::with(&local_pages, &crawl.pages, None).local_pages_bytes(), 0, &job.effort)?;
+    let links = links::resolve(net, &mut local_pages, &crawl)?;
     let links = links.read(0..links.len())?.into_iter().map(<[Page; 2]>::from).collect();
     // Links are moved out of the local pages, so the estimate is taken again without them.
-    let held = MemoryEstimate::with(&shelf, &crawl.pages, None);
-    let found = find(net, job, &shelf, crawl.directory.len(), held, links, seed)?;
-    let mut summary = Summary {
-        digest: webtwin_job::Digest::of(job).hex(),
-        records: account(net, &shelf, &crawl, &queue.work)?,
-        web: found.web.told.clone(),
+    let held = MemoryEstimate::with(&local_pages, &crawl.pages, None);
+    let found = find(net, job, &local_pages, crawl.directory.len(), held, links, seed)?;
+    let mut summary = StudySummary {
+        digest: webtwin_job::JobDigest::of(job).hex(),
+        records: account(net, &local_pages, &crawl, &queue.work)?,
+        web: found.web.reach.clone(),
         tables: found.tables.0.clone(),
         estimates_by_reference: Vec::new(),
     };
@@ -91,15 +91,15 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     let growth = &summary.tables.complete.growth;
     summary.estimates_by_reference =
         PERCENTS.iter().filter_map(|&percent| estimate(growth, &reference, percent)).collect();
-    laps.lap("2 find");
+    stage_times.end_stage("2 find");
 
     queue.progress.enter("writing");
     let sources = &queue.work.inputs;
     let pages = crawl.directory.owned(net.index());
     let documents: Vec<Page> = pages.filter(|&page| found.documents.contains(page)).collect();
-    let rejections = std::mem::take(&mut shelf.rejections);
+    let rejections = std::mem::take(&mut local_pages.rejections);
     // Records are gathered before the attempt begins, so that an error here leaves no staged files.
-    let not_kept = Rejected::gather(net, rejections, sources.len(), partitions.count())?;
+    let not_kept = RejectedRows::gather(net, rejections, sources.len(), partitions.count())?;
     let mut parts =
         by_page("duplicates", &crawl.directory, &documents, |&page| page, |rows| table(&crawl, &found, rows));
     parts.extend(not_kept.drafts(sources));
@@ -107,14 +107,14 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
         "duplicates" => table(&crawl, &found, &[]),
         _ => Ok(rejected::table(&[], &[])),
     };
-    let making = Making::by(net, job, &["duplicates", "rejected"], &empty)?;
-    let told = serde_json::to_string_pretty(&summary).expect("plain values");
+    let making = TableMaker::by(net, job, &["duplicates", "rejected"], &empty)?;
+    let reach = serde_json::to_string_pretty(&summary).expect("plain values");
     let attempt = attempt(net, folder)?;
     let files = or_discard(net, &attempt, |net| {
         let mine = put_tables(net, &attempt, parts, making)?;
-        put_summary(net, &attempt, mine, &told)
+        put_summary(net, &attempt, mine, &reach)
     })?;
-    laps.lap("3 write");
+    stage_times.end_stage("3 write");
     let complete = &summary.tables.complete;
     let counts = [
         ("records", summary.records.read),
@@ -126,12 +126,12 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
         ("connected", summary.tables.connected.documents),
     ];
     let recipes = [("chunks", job.chunks.recipe()), ("doc_id", "xxh3-64-v1".into())];
-    commit(net, job, &counts, &recipes, laps, Staged::new(attempt, files))?;
+    commit(net, job, &counts, &recipes, stage_times, StagedFiles::new(attempt, files))?;
     Ok(summary)
 }
 
 /// Returns the growth in `study.reference`, on every worker; empty without a reference.
-fn reference_growth(net: &mut Net<'_>, job: &Job) -> Result<Vec<Step>> {
+fn reference_growth(net: &mut Net<'_>, job: &Job) -> Result<Vec<GrowthStep>> {
     if job.study.reference.is_empty() {
         return Ok(Vec::new());
     }
@@ -146,7 +146,7 @@ fn reference_growth(net: &mut Net<'_>, job: &Job) -> Result<Vec<Step>> {
 ///
 /// # Errors
 /// Returns [`Error::Input`] if the folder is not a result, or not the result of a study.
-pub fn read_summary(url: &str) -> Result<Summary> {
+pub fn read_summary(url: &str) -> Result<StudySummary> {
     let folder = Location::parse(url)?;
     let manifest = Manifest::read(&folder)?;
     let file = manifest.files.iter().find(|file| file.path == "summary.json");
@@ -187,16 +187,16 @@ fn table(crawl: &Crawl, found: &StudyFindings, rows: &[Page]) -> Result<Table> {
     let (_, clusters) = &*found.tables;
     let doc_ids = crawl.directory.doc_ids()?;
     let id = |page: Page| doc_ids[page];
-    let ids = |of: &dyn Fn(Page) -> Page| Column::Id(rows.iter().map(|&page| id(of(page))).collect());
-    let words = |of: &dyn Fn(Page) -> String| Column::Text(rows.iter().map(|&page| of(page)).collect());
-    let bools = |of: &dyn Fn(Page) -> bool| Column::Bool(rows.iter().map(|&page| of(page)).collect());
+    let ids = |of: &dyn Fn(Page) -> Page| TableColumn::Id(rows.iter().map(|&page| id(of(page))).collect());
+    let words = |of: &dyn Fn(Page) -> String| TableColumn::Text(rows.iter().map(|&page| of(page)).collect());
+    let bools = |of: &dyn Fn(Page) -> bool| TableColumn::Bool(rows.iter().map(|&page| of(page)).collect());
     let role = |page: Page| match clusters.labels[page] {
         original if original != page => "duplicate",
         _ if found.clustered.contains(page) => "original",
         _ => "unique",
     };
     let near = |at: usize| bools(&|page| found.near[at].1.contains(page));
-    let (mut pages, mut urls, mut paragraphs) = (crawl.reader(), Texts::new(), Vec::with_capacity(rows.len()));
+    let (mut pages, mut urls, mut paragraphs) = (crawl.reader(), StringTable::new(), Vec::with_capacity(rows.len()));
     for &page in rows {
         let row = pages.page(page)?;
         urls.push(row.url());
@@ -204,8 +204,8 @@ fn table(crawl: &Crawl, found: &StudyFindings, rows: &[Page]) -> Result<Table> {
     }
     Ok(Table::new([
         ("doc_id", ids(&|page| page)),
-        ("url", Column::Text(urls)),
-        ("paragraphs", Column::U32(paragraphs)),
+        ("url", TableColumn::Text(urls)),
+        ("paragraphs", TableColumn::U32(paragraphs)),
         ("cluster", ids(&|page| clusters.labels[page])),
         ("role", words(&|page| role(page).into())),
         ("multiset", ids(&|page| found.same[page])),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::pairs::overlap_join::similar_pairs;
-use crate::pairs::overlap_work::Pages;
+use crate::pairs::overlap_work::OverlapPages;
 use crate::reading::worker_pages::WorkerPages;
 use crate::shuffle::components::components;
 use webtwin_base::error::Result;
@@ -13,14 +13,14 @@ use webtwin_core::clusters::union_find::UnionFind;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_core::overlap::rows::Row64;
-use webtwin_core::study::report::{NEAR, Near, near as row, nearness};
+use webtwin_core::study::report::{NEAR, NearColumn, near as row, nearness};
 use webtwin_engine::Net;
-use webtwin_job::Overlap;
+use webtwin_job::OverlapSettings;
 
 /// Returns the settings with which all pairs of documents are found that share at least half of
 /// their marks.
-pub fn overlap_settings() -> Overlap {
-    Overlap { min_resemblance: f64::from(NEAR[2]) / 100.0, ..Overlap::of_papers(1) }
+pub fn overlap_settings() -> OverlapSettings {
+    OverlapSettings { min_resemblance: f64::from(NEAR[2]) / 100.0, ..OverlapSettings::of_papers(1) }
 }
 
 /// Returns the columns of Table 3, each with the documents that have a near-duplicate at its level.
@@ -32,12 +32,12 @@ pub fn overlap_settings() -> Overlap {
 /// Returns any error of [`similar_pairs`].
 pub(super) fn near(
     net: &mut Net<'_>,
-    shelf: &WorkerPages,
+    local_pages: &WorkerPages,
     lengths: &[u32],
     same: &[Page],
     clusters: &[Page],
     documents: &PageSet,
-) -> Result<[Arc<(Near, PageSet)>; 3]> {
+) -> Result<[Arc<(NearColumn, PageSet)>; 3]> {
     let pages = same.len();
     let copies = net.once_per_process(|| PageSet::new(pages, |page| same[page] != page))?;
     let mut sets: [UnionFind; 3] = std::array::from_fn(|_| UnionFind::new(pages));
@@ -48,7 +48,7 @@ pub(super) fn near(
     }
     let copies = &*copies;
     let sources = || {
-        let (mut slots, mut marks_of) = (shelf.kept(), shelf.fprints.reader());
+        let (mut slots, mut marks_of) = (local_pages.kept(), local_pages.fprints.reader());
         move |send: &mut dyn FnMut(FPrint, Page)| {
             let mut sent = 0;
             for (slot, page) in slots.by_ref().filter(|&(_, page)| !copies.contains(page)) {
@@ -67,10 +67,10 @@ pub(super) fn near(
         let level = nearness(value, lengths[a].max(lengths[b])).unwrap_or(NEAR.len());
         sets[level..].iter_mut().for_each(|sets| _ = sets.union(a.0, b.0));
     };
-    let given = Pages { count: pages, hosts: &[], copies };
-    similar_pairs::<Row64, _>(net, shelf.fprints.items(), sources, &given, &settings, None, found)?;
+    let given = OverlapPages { count: pages, hosts: &[], copies };
+    similar_pairs::<Row64, _>(net, local_pages.fprints.items(), sources, &given, &settings, None, found)?;
     let [at_90, at_70, at_50] = sets;
-    let mut column = |sets: &UnionFind, percent| -> Result<Arc<(Near, PageSet)>> {
+    let mut column = |sets: &UnionFind, percent| -> Result<Arc<(NearColumn, PageSet)>> {
         let labels: Arc<Vec<Page>> = components(net, "near-duplicates", pages, sets.forest().map(Ok))?;
         net.once_per_process(|| row(&labels, documents, percent))
     };

@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::shuffle::memory::hold_bytes_against_bound;
+use crate::shuffle::memory::check_bytes_against_bound;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::Page;
 use webtwin_core::overlap::prune::PageSet;
-use webtwin_core::study::bow_tie::{BowTiePlace, Graph, bow_tie};
+use webtwin_core::study::bow_tie::{BowTiePlace, WebGraph, bow_tie};
 use webtwin_core::study::report::percent;
 use webtwin_engine::Net;
 use webtwin_job::Job;
 
 /// Counts of the web of a study, and of the pages that a crawl reaches.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Reached {
+pub struct ReachReport {
     /// Number of pages, including those that are not documents.
     pub pages: u64,
     /// Number of links between these pages.
@@ -41,7 +41,7 @@ const A_LINK: u64 = 16;
 const A_PAGE: u64 = 40;
 
 /// Links, and the pages that a crawl reaches along them.
-pub struct Web {
+pub struct StudyWeb {
     /// Place of every page in the bow tie.
     pub places: Vec<BowTiePlace>,
     /// Pages that the crawl reaches.
@@ -49,7 +49,7 @@ pub struct Web {
     /// Page at which the crawl begins; `None` in a crawl without pages.
     pub seed: Option<Page>,
     /// Counts. The caller fills in the URL of the seed.
-    pub told: Reached,
+    pub reach: ReachReport,
 }
 
 /// Simulates a crawl along all links from `seed`, or from the smallest page of the core.
@@ -64,18 +64,18 @@ pub(super) fn web(
     links: Vec<[Page; 2]>,
     seed: Option<Page>,
     documents: &PageSet,
-) -> Result<Arc<Web>> {
+) -> Result<Arc<StudyWeb>> {
     let [all] = net.all_sum("links", [links.len() as u64])?;
     let bytes = A_LINK * all + A_PAGE * pages as u64;
     let share = bytes / net.workers_per_process() as u64;
-    hold_bytes_against_bound(net, "links of a study", share, job.effort.memory_bytes)?;
+    check_bytes_against_bound(net, "links of a study", share, job.effort.memory_bytes)?;
     if all > u64::from(u32::MAX) {
         let what = "links of a study".into();
         return Err(Error::TooManyRows { what, found: all, allowed: u64::from(u32::MAX) });
     }
     let links = net.broadcast("links", links)?;
     net.once_per_process(|| {
-        let (forwards, backwards) = (Graph::new(pages, &links, false), Graph::new(pages, &links, true));
+        let (forwards, backwards) = (WebGraph::new(pages, &links, false), WebGraph::new(pages, &links, true));
         let core = forwards.core();
         let places = bow_tie(&links, &forwards, &backwards, &core);
         let seed = seed.or(core.first().copied());
@@ -87,7 +87,7 @@ pub(super) fn web(
             counts
         };
         let connected = Page::first(pages).filter(|&page| documents.contains(page) && reached.contains(page)).count();
-        let told = Reached {
+        let reach = ReachReport {
             pages: pages as u64,
             links: links.len() as u64,
             seed: String::new(),
@@ -96,6 +96,6 @@ pub(super) fn web(
             pages_by_place: count(&|_| true),
             documents_by_place: count(&|page| documents.contains(page)),
         };
-        Web { places, reached, seed, told }
+        StudyWeb { places, reached, seed, reach }
     })
 }

@@ -120,7 +120,7 @@ fn ends(deadline: &str, treated: &[Treated]) -> [Result<Vec<u64>>; 2] {
         reserved_address(),
         reserved_address()
     );
-    let direct = Cluster::parse(&text, "test.toml", Path::new("")).unwrap();
+    let direct = ClusterLayout::parse(&text, "test.toml", Path::new("")).unwrap();
     let mut detour = direct.clone();
     detour.addresses[0] = proxy(direct.addresses[0].clone(), treated.to_vec());
     let (send, ended) = channel();

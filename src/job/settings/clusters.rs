@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Choice of the copy that is kept among several, and of pages that a crawler visits in any case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Keep {
+pub struct KeepSettings {
     /// Globs over URLs in order of preference. A copy that matches an earlier glob is preferred to
     /// one that matches a later glob, and both are preferred to all others.
     pub prefer: Vec<String>,
@@ -89,7 +89,7 @@ pub enum MergeCondition {
 /// (`clusters::nearby`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Attach {
+pub enum AttachmentRule {
     /// No pages.
     None,
     /// Pages between pages of the collection.
@@ -101,7 +101,7 @@ pub enum Attach {
 
 /// Growth of similar pages to collections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Clusters {
+pub struct ClusterSettings {
     /// Condition for joining two trivial clusters.
     pub merge: MergeCondition,
     /// True if a collection must be on one host.
@@ -112,7 +112,7 @@ pub struct Clusters {
     /// as mirrors, too.
     pub min_hosts: u32,
     /// Pages attached to tolerant collections in addition to pages that have copies.
-    pub attach: Attach,
+    pub attach: AttachmentRule,
 }
 
 /// Parameters of a study of duplicates (\[PBZ06\]).

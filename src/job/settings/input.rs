@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Location and reading of the crawl.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Input {
+pub struct InputSettings {
     /// URLs, paths, globs, `@LIST` files, or one `synth://` URL.
     pub urls: Vec<String>,
     /// Inputs of earlier crawls, in the form of `urls`. Only the originals of revisit records are
@@ -16,27 +16,27 @@ pub struct Input {
     /// Maximum fraction of damaged records in one input, 0 to 1.
     pub max_bad: f64,
     /// Field names of JSONL and Parquet rows.
-    pub fields: Fields,
+    pub fields: FieldNames,
     /// Treatment of digests in WARC records.
-    pub digests: Digests,
+    pub digests: DigestPolicy,
     /// Printable document formats that are read as pages.
     #[serde(default)]
-    pub printed: Printed,
+    pub printed: PrintedFormats,
     /// Limits of a single record.
-    pub limits: Limits,
+    pub limits: RecordLimits,
 }
 
-impl Default for Input {
+impl Default for InputSettings {
     fn default() -> Self {
-        Input {
+        InputSettings {
             urls: Vec::new(),
             originals: Vec::new(),
             base: "http://localhost/".into(),
             max_bad: 0.01,
-            fields: Fields::default(),
-            digests: Digests::Ignore,
-            printed: Printed::Text,
-            limits: Limits::default(),
+            fields: FieldNames::default(),
+            digests: DigestPolicy::Ignore,
+            printed: PrintedFormats::Text,
+            limits: RecordLimits::default(),
         }
     }
 }
@@ -44,7 +44,7 @@ impl Default for Input {
 /// Treatment of the digests that WARC records contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Digests {
+pub enum DigestPolicy {
     /// A page with a wrong digest is kept and counted as repaired (`digest_mismatch`).
     Check,
     /// Digests are ignored.
@@ -58,7 +58,7 @@ pub enum Digests {
 /// Printable document formats that are read as pages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Printed {
+pub enum PrintedFormats {
     /// PDF and PostScript: their text is a page.
     #[default]
     Text,
@@ -71,7 +71,7 @@ pub enum Printed {
 /// Names of fields or columns in JSONL and Parquet rows. The first existing name of each list is
 /// used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fields {
+pub struct FieldNames {
     /// Names of the field with the URL.
     pub url: Vec<String>,
     /// Names of the field with the HTML.
@@ -82,10 +82,10 @@ pub struct Fields {
     pub time: Vec<String>,
 }
 
-impl Default for Fields {
+impl Default for FieldNames {
     fn default() -> Self {
         let names = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
-        Fields {
+        FieldNames {
             url: names(&["url", "uri"]),
             html: names(&["html"]),
             text: names(&["text", "content"]),
@@ -97,7 +97,7 @@ impl Default for Fields {
 /// Limits that bound the time and memory that a hostile record can cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Limits {
+pub struct RecordLimits {
     /// Maximum size of a record's payload in bytes, before and after each decoding.
     pub record_bytes: u64,
     /// Maximum size of a WARC or HTTP head in bytes: eight times what servers usually accept.
@@ -114,9 +114,9 @@ pub struct Limits {
     pub printed_bytes: u64,
 }
 
-impl Default for Limits {
+impl Default for RecordLimits {
     fn default() -> Self {
-        Limits {
+        RecordLimits {
             record_bytes: 16 << 20,
             head_bytes: 64 << 10,
             window_bytes: 256 << 20,
@@ -130,7 +130,7 @@ impl Default for Limits {
 /// URLs that lead to another page. A link to one of them counts as a link to that page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Through", into = "Through")]
-pub struct Links {
+pub struct LinkSettings {
     /// True for URLs whose record is a redirect (301, 302, 303, 307, 308).
     pub redirects: bool,
     /// True for pages with `<meta http-equiv=refresh>` that lead to another URL within 10 seconds.
@@ -139,13 +139,13 @@ pub struct Links {
     pub canonical: bool,
 }
 
-impl Default for Links {
+impl Default for LinkSettings {
     fn default() -> Self {
-        Links { redirects: true, refresh: true, canonical: false }
+        LinkSettings { redirects: true, refresh: true, canonical: false }
     }
 }
 
-/// [`Links`] in the form of a setting.
+/// [`LinkSettings`] in the form of a setting.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(default)]
 struct Through {
@@ -163,19 +163,19 @@ enum Lead {
 
 impl Default for Through {
     fn default() -> Self {
-        Links::default().into()
+        LinkSettings::default().into()
     }
 }
 
-impl From<Through> for Links {
+impl From<Through> for LinkSettings {
     fn from(Through { through }: Through) -> Self {
         let has = |lead: Lead| through.contains(&lead);
-        Links { redirects: has(Lead::Redirects), refresh: has(Lead::Refresh), canonical: has(Lead::Canonical) }
+        LinkSettings { redirects: has(Lead::Redirects), refresh: has(Lead::Refresh), canonical: has(Lead::Canonical) }
     }
 }
 
-impl From<Links> for Through {
-    fn from(links: Links) -> Self {
+impl From<LinkSettings> for Through {
+    fn from(links: LinkSettings) -> Self {
         let leads =
             [(links.redirects, Lead::Redirects), (links.refresh, Lead::Refresh), (links.canonical, Lead::Canonical)];
         Through { through: leads.into_iter().filter_map(|(is_on, lead)| is_on.then_some(lead)).collect() }

@@ -15,7 +15,7 @@ pub struct Fingerprints {
 
 /// Batch of queries that is joined with a fingerprint file (\[MJS07\] section 3.3).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Batch {
+pub struct BatchSettings {
     /// F: folder of a fingerprint file.
     pub fingerprints: String,
     /// Q: locations of the queries. Empty to join F with itself.
@@ -48,9 +48,9 @@ pub enum Unit {
     ShingleParagraphs,
 }
 
-/// Division of text into chunks. It has a recipe name ([`Chunks::recipe`]).
+/// Division of text into chunks. It has a recipe name ([`ChunkSettings::recipe`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Chunks {
+pub struct ChunkSettings {
     /// Unit that chunks consist of.
     pub unit: Unit,
     /// Number of units per chunk; always 1 for documents and shingle paragraphs.
@@ -93,7 +93,7 @@ impl Guard {
 /// Externally known pairs of pages: similar pairs, and pairs that must not be joined, regardless of
 /// the measure.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pairs {
+pub struct PairSettings {
     /// Tables of pairs or labels of similar pages, in addition to the pairs of the measure. Empty
     /// for none.
     #[serde(default)]
@@ -112,7 +112,7 @@ pub struct Pairs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
-    /// Pairs that share enough chunks ([`Overlap`]).
+    /// Pairs that share enough chunks ([`OverlapSettings`]).
     Overlap,
     /// Pairs whose simhashes differ in few bits ([`Hamming`]).
     Hamming,
@@ -122,21 +122,21 @@ pub enum Measure {
     Signatures,
     /// Pairs whose sets of shingles resemble each other ([`Minhash`]).
     Minhash,
-    /// Only the pairs that are given ([`Pairs::from`]).
+    /// Only the pairs that are given ([`PairSettings::from`]).
     Given,
 }
 
 /// Measure of similarity, and guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Similar {
+pub struct SimilarityMeasures {
     /// Measure that yields similar pairs.
     pub by: Measure,
     /// Guard that decides which similar pairs may join clusters.
-    #[serde(default = "Similar::default_guard")]
+    #[serde(default = "SimilarityMeasures::default_guard")]
     pub guard: Guard,
 }
 
-impl Similar {
+impl SimilarityMeasures {
     fn default_guard() -> Guard {
         Guard::Neighbours
     }
@@ -207,7 +207,7 @@ impl Default for Minhash {
 /// Condition for pages that share enough chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Overlap {
+pub struct OverlapSettings {
     /// T: minimum number of fingerprints that similar pages share.
     pub min_shared: u32,
     /// Minimum number of shared fingerprints as a fraction of those of the larger page, 0 to 1. 0
@@ -234,9 +234,9 @@ pub struct Overlap {
     pub guard: Guard,
 }
 
-impl Default for Overlap {
+impl Default for OverlapSettings {
     fn default() -> Self {
-        Overlap {
+        OverlapSettings {
             min_shared: 1,
             min_resemblance: 0.35,
             min_resemblance_alone: 0.5,
@@ -249,11 +249,11 @@ impl Default for Overlap {
     }
 }
 
-impl Overlap {
+impl OverlapSettings {
     /// Returns the papers' condition: T shared chunks of any kind, regardless of the lengths of the
     /// pages.
-    pub const fn of_papers(min_shared: u32) -> Overlap {
-        Overlap {
+    pub const fn of_papers(min_shared: u32) -> OverlapSettings {
+        OverlapSettings {
             min_shared,
             min_resemblance: 0.0,
             min_resemblance_alone: 0.0,

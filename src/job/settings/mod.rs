@@ -31,17 +31,17 @@ pub struct Job {
     /// Kind of result that the job computes.
     pub kind: JobKind,
     /// Location and reading of the crawl.
-    pub input: Input,
+    pub input: InputSettings,
     /// URLs that lead to other pages, so that links to them count as links to those pages.
-    pub links: Links,
+    pub links: LinkSettings,
     /// Location of the result.
-    pub output: Output,
+    pub output: OutputSettings,
     /// Division of text into chunks.
-    pub chunks: Chunks,
+    pub chunks: ChunkSettings,
     /// Measure of similarity.
-    pub similar: Similar,
+    pub similar: SimilarityMeasures,
     /// Condition for pages that share enough chunks.
-    pub overlap: Overlap,
+    pub overlap: OverlapSettings,
     /// Condition for near simhashes.
     pub hamming: Hamming,
     /// Definition of a page's simhash.
@@ -54,16 +54,16 @@ pub struct Job {
     pub minhash: Minhash,
     /// Externally known pairs of pages.
     #[serde(default)]
-    pub pairs: Pairs,
+    pub pairs: PairSettings,
     /// Fingerprints that are joined with each other.
-    pub batch: Batch,
+    pub batch: BatchSettings,
     /// Conditions for overlapping servers.
     #[serde(skip)]
     pub servers: Servers,
     /// Growth of similar pages to collections.
-    pub clusters: Clusters,
+    pub clusters: ClusterSettings,
     /// Choice of the copy that is kept.
-    pub keep: Keep,
+    pub keep: KeepSettings,
     /// Parameters of a study of duplicates.
     pub study: Study,
     /// State of a scheduled job, and comparison of the results of two crawls.
@@ -100,7 +100,7 @@ pub enum JobKind {
 
 /// Location and form of the result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Output {
+pub struct OutputSettings {
     /// Folder, as a local path or a store URL.
     pub url: String,
     /// Number of virtual partitions, a power of two up to 4096. It is the maximum number of files
@@ -178,19 +178,19 @@ impl Default for Job {
     fn default() -> Self {
         Job {
             kind: JobKind::Replicas,
-            input: Input::default(),
-            links: Links::default(),
-            output: Output { url: String::new(), partitions: 16, fprint_docid: false },
-            chunks: Chunks { unit: Unit::Lines, count: 1, sliding: false, wrap: 80, bits: 64, min_text: 64 },
-            overlap: Overlap::default(),
-            similar: Similar { by: Measure::Overlap, guard: Guard::Neighbours },
+            input: InputSettings::default(),
+            links: LinkSettings::default(),
+            output: OutputSettings { url: String::new(), partitions: 16, fprint_docid: false },
+            chunks: ChunkSettings { unit: Unit::Lines, count: 1, sliding: false, wrap: 80, bits: 64, min_text: 64 },
+            overlap: OverlapSettings::default(),
+            similar: SimilarityMeasures { by: Measure::Overlap, guard: Guard::Neighbours },
             hamming: Hamming::default(),
             simhash: Simhash::default(),
             signatures: Signatures::default(),
             minhash: Minhash::default(),
-            pairs: Pairs::default(),
+            pairs: PairSettings::default(),
             fingerprints: Fingerprints { from: Vec::new() },
-            batch: Batch {
+            batch: BatchSettings {
                 fingerprints: String::new(),
                 queries: Vec::new(),
                 results: Vec::new(),
@@ -198,14 +198,14 @@ impl Default for Job {
                 max_pairs: 1_000_000_000,
             },
             servers: Servers::default(),
-            clusters: Clusters {
+            clusters: ClusterSettings {
                 merge: MergeCondition::Tolerant,
                 single_site: true,
                 min_size: 2,
                 min_hosts: 2,
-                attach: Attach::Nearby,
+                attach: AttachmentRule::Nearby,
             },
-            keep: Keep {
+            keep: KeepSettings {
                 prefer: Vec::new(),
                 by: KeepBy::Links,
                 sticky: String::new(),

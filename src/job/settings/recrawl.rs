@@ -45,7 +45,7 @@ pub struct Recrawl {
     /// fewer is rejected.
     pub least_pages: f64,
     /// Degree to which the new crawl obeyed the avoid list of the old one.
-    pub avoided: Avoided,
+    pub avoided: AvoidancePolicy,
     /// Fraction of a collection's pages that must have changed for probes to notice, above 0 and
     /// below 1.
     #[serde(skip, default = "Recrawl::default_probe_share")]
@@ -55,7 +55,7 @@ pub struct Recrawl {
 /// Degree to which a crawl obeyed the avoid list of the previous crawl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Avoided {
+pub enum AvoidancePolicy {
     /// The list was not obeyed: pages on the list that are missing are gone.
     No,
     /// The pages on the list were not fetched.
@@ -65,7 +65,7 @@ pub enum Avoided {
     Probed,
 }
 
-impl Avoided {
+impl AvoidancePolicy {
     /// Returns the value in settings.
     pub fn name(self) -> &'static str {
         ["no", "yes", "probed"][self as usize]
@@ -75,7 +75,7 @@ impl Avoided {
 impl Recrawl {
     /// True if the new crawl obeyed the old result's avoid list.
     pub fn obeys(&self) -> bool {
-        self.avoided != Avoided::No
+        self.avoided != AvoidancePolicy::No
     }
 
     fn default_probe_share() -> f64 {
@@ -101,7 +101,7 @@ impl Default for Recrawl {
             across_settings: false,
             budget: Recrawl::default_budget(),
             least_pages: 0.5,
-            avoided: Avoided::No,
+            avoided: AvoidancePolicy::No,
             probe_share: Recrawl::default_probe_share(),
         }
     }

@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::super::source::{Run, not_ours, put};
-use super::super::{Options, Row, beside, draw, figure};
+use super::super::source::{MeasuredRun, not_ours, put};
+use super::super::{FigureRow, Options, draw, figure, row_against_published};
 use webtwin_base::error::{Error, Result};
-use webtwin_storage::table::Column;
+use webtwin_storage::table::TableColumn;
 
 /// Table 2: description, cardinality, size. (The text gives 1349 pages for LDP.)
 const PUBLISHED: [(&str, f64, f64); 5] = [
@@ -33,12 +33,12 @@ struct Cluster {
 }
 
 /// Returns all similar clusters, in order of their smallest pages.
-fn clusters(run: &Run) -> Result<Vec<Cluster>> {
+fn clusters(run: &MeasuredRun) -> Result<Vec<Cluster>> {
     let (collections, members) = (run.table("collections")?, run.table("members")?);
     let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
     members.u64("collection")?.iter().for_each(|&collection| *sizes.entry(collection).or_default() += 1);
     let kept = collections.columns.iter().find_map(|column| match column {
-        (name, Column::Bool(kept)) if name == "keep" => Some(kept),
+        (name, TableColumn::Bool(kept)) if name == "keep" => Some(kept),
         _ => None,
     });
     let kept = kept.ok_or_else(|| Error::input("collections", "the table has no column keep"))?;
@@ -58,9 +58,9 @@ fn clusters(run: &Run) -> Result<Vec<Cluster>> {
 }
 
 /// Reproduces Figure 12.
-pub(super) fn figure_12(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn figure_12(options: &Options) -> Result<Vec<FigureRow>> {
     let job = include_str!("../../../jobs/repro/csg00-figure12.toml");
-    let run = Run::given_or_made(options, "jobs/repro/csg00-figure12.toml", job)?;
+    let run = MeasuredRun::given_or_made(options, "jobs/repro/csg00-figure12.toml", job)?;
     let clusters = clusters(&run)?;
     let mut points: BTreeMap<(u64, u64), u64> = BTreeMap::new();
     for cluster in &clusters {
@@ -82,17 +82,17 @@ pub(super) fn figure_12(options: &Options) -> Result<Vec<Row>> {
         figure("similar clusters", clusters.len() as f64, "clusters"),
         figure("of fewer than 10 pages (the paper's \"noise\")", noise, "clusters"),
         figure("of ten collections and more of ten pages and more", wide, "clusters"),
-        beside("largest cardinality", most(|cluster| cluster.cardinality), 360.0, "collections"),
-        beside("largest size", most(|cluster| cluster.size), 1359.0, "pages"),
+        row_against_published("largest cardinality", most(|cluster| cluster.cardinality), 360.0, "collections"),
+        row_against_published("largest size", most(|cluster| cluster.size), 1359.0, "pages"),
         not_ours("LDP, the point named in the text: cardinality", 143.0, "collections"),
         not_ours("LDP: size", 1349.0, "pages"),
     ])
 }
 
 /// Reproduces the form of Table 2.
-pub(super) fn table_2(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn table_2(options: &Options) -> Result<Vec<FigureRow>> {
     let job = include_str!("../../../jobs/repro/csg00-table2.toml");
-    let run = Run::given_or_made(options, "jobs/repro/csg00-table2.toml", job)?;
+    let run = MeasuredRun::given_or_made(options, "jobs/repro/csg00-table2.toml", job)?;
     let mut rows = vec![figure("pages", run.summary.pages.pages as f64, "pages")];
     let mut clusters = clusters(&run)?;
     clusters.retain(|cluster| cluster.size >= NOISE);

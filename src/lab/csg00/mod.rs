@@ -5,60 +5,60 @@ mod costs;
 mod second_crawl;
 mod targets;
 
-use super::{Entry, Options, Row, Run};
+use super::{Experiment, ExperimentRun, FigureRow, Options};
 use webtwin_base::error::Result;
 
 /// Returns the entries for the tables and figures of the paper.
-pub fn entries() -> Vec<Entry> {
+pub fn entries() -> Vec<Experiment> {
     vec![
-        Entry {
+        Experiment {
             name: "csg00-table1",
             about: "space and time of trivial clusters by chunking, the paper's scaled to as many pages (CSG00 Table 1); --input RUN",
             unit: "pages of a made-up table, without --input",
             scale: 200_000,
             full: PAGES as u64,
-            run: Run::Alone(costs::table_1),
+            run: ExperimentRun::Alone(costs::table_1),
         },
-        Entry {
+        Experiment {
             name: "csg00-figure11",
             about: "pages by number of similar pages (CSG00 Figure 11); --input RUN for a real crawl's",
             unit: "pages of a made-up table, without --input",
             scale: 200_000,
             full: PAGES as u64,
-            run: Run::Alone(figure_11),
+            run: ExperimentRun::Alone(figure_11),
         },
-        Entry {
+        Experiment {
             name: "csg00-figure12",
             about: "similar clusters by cardinality and size (CSG00 Figure 12); --input RUN for a real crawl's",
             unit: "pages of a made-up crawl, without --input",
             scale: 10_000,
             full: PAGES as u64,
-            run: Run::Alone(clusters::figure_12),
+            run: ExperimentRun::Alone(clusters::figure_12),
         },
-        Entry {
+        Experiment {
             name: "csg00-section4",
             about: "collections found against the targets, exact and extended (CSG00 section 4); --input RUN --truth FILE finds \
                     them anew in its crawl",
             unit: "pages of a made-up crawl, without --input",
             scale: 10_000,
             full: 50_000,
-            run: Run::Alone(targets::section_4),
+            run: ExperimentRun::Alone(targets::section_4),
         },
-        Entry {
+        Experiment {
             name: "csg00-table2",
             about: "collections with the most replicas (CSG00 Table 2); --input RUN for a real crawl's",
             unit: "pages of a made-up crawl, without --input",
             scale: 10_000,
             full: PAGES as u64,
-            run: Run::Alone(clusters::table_2),
+            run: ExperimentRun::Alone(clusters::table_2),
         },
-        Entry {
+        Experiment {
             name: "csg00-second-crawl",
             about: "similar pages of a crawl, and of a second one that avoids what the first one's list names (CSG00 section 5.1)",
             unit: "pages of a made-up crawl, which the second one has seven fifths of to see",
             scale: 10_000,
             full: PAGES as u64,
-            run: Run::Alone(second_crawl::second_crawl),
+            run: ExperimentRun::Alone(second_crawl::second_crawl),
         },
     ]
 }
@@ -66,6 +66,6 @@ pub fn entries() -> Vec<Entry> {
 /// Number of pages of the crawl: "approximately 25 million web pages" (section 5.1).
 const PAGES: f64 = 25e6;
 
-fn figure_11(options: &Options) -> Result<Vec<Row>> {
+fn figure_11(options: &Options) -> Result<Vec<FigureRow>> {
     super::sgm98::histogram(options, "csg00-figure11", "Similar pages (CSG00 Figure 11)")
 }

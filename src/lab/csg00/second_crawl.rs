@@ -16,8 +16,8 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
-use super::super::source::{Run, run_job};
-use super::super::{Options, Row, beside, figure};
+use super::super::source::{MeasuredRun, run_job};
+use super::super::{FigureRow, Options, figure, row_against_published};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::doc_id;
 use webtwin_dataflow::sinks::summary::Bar;
@@ -34,7 +34,7 @@ struct List {
 }
 
 impl List {
-    fn of(run: &Run) -> Result<List> {
+    fn of(run: &MeasuredRun) -> Result<List> {
         let lines = |path: &str| -> Result<Vec<String>> {
             let entry = run.manifest.files.iter().find(|file| file.path == path);
             let entry = entry.ok_or_else(|| Error::input(run.folder.name(), format!("the run has no {path}")))?;
@@ -55,7 +55,12 @@ impl List {
 }
 
 /// Runs the job on the pages of the web for which `fetched` is true.
-fn crawl(options: &Options, web: &Synth, name: &str, fetched: impl Fn(&SynthPage, &str) -> bool) -> Result<Run> {
+fn crawl(
+    options: &Options,
+    web: &Synth,
+    name: &str,
+    fetched: impl Fn(&SynthPage, &str) -> bool,
+) -> Result<MeasuredRun> {
     let path = options.work.join(format!("{name}.jsonl"));
     let failed = |cause: std::io::Error| Error::storage(path.display().to_string(), cause);
     let mut out = BufWriter::new(File::create(&path).map_err(failed)?);
@@ -73,10 +78,10 @@ fn crawl(options: &Options, web: &Synth, name: &str, fetched: impl Fn(&SynthPage
     let sets =
         [format!("input.urls=[{}]", value(&path.display().to_string())), format!("output.url={}", value(&result))];
     run_job(options, resolve("jobs/repro/csg00-second-crawl.toml", JOB, &sets)?)?;
-    Run::read(&result)
+    MeasuredRun::read(&result)
 }
 
-fn pages_of(run: &Run) -> f64 {
+fn pages_of(run: &MeasuredRun) -> f64 {
     run.summary.pages.pages as f64
 }
 
@@ -85,16 +90,16 @@ fn replicated(bars: &[Bar]) -> f64 {
     bars.iter().filter(|bar| bar.replicas != "1").map(|bar| 100.0 * bar.share).sum()
 }
 
-fn similar(run: &Run) -> f64 {
+fn similar(run: &MeasuredRun) -> f64 {
     replicated(&run.summary.replication_similar)
 }
 
-fn exact(run: &Run) -> f64 {
+fn exact(run: &MeasuredRun) -> f64 {
     replicated(&run.summary.replication_exact)
 }
 
 /// Compares the replicas in the second crawl with and without a list.
-pub(super) fn second_crawl(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn second_crawl(options: &Options) -> Result<Vec<FigureRow>> {
     if options.input.is_some() {
         return Err(Error::Usage("csg00-second-crawl makes its own crawls; it takes no --input".into()));
     }
@@ -113,11 +118,11 @@ pub(super) fn second_crawl(options: &Options) -> Result<Vec<Row>> {
         rows.extend([
             figure(&what("first crawl"), pages_of(&first), "pages"),
             figure(&what("on its list"), first.summary.skip.pages as f64, "pages"),
-            beside(&what("similar in the first crawl"), similar(&first), 48.0, "%"),
+            row_against_published(&what("similar in the first crawl"), similar(&first), 48.0, "%"),
             figure(&what("with an exact copy in the first crawl"), exact(&first), "%"),
             figure(&what("second crawl"), pages_of(&second), "pages"),
-            beside(&what("similar in the second crawl"), similar(&second), 13.0, "%"),
-            beside(&what("with an exact copy in the second crawl"), exact(&second), 8.0, "%"),
+            row_against_published(&what("similar in the second crawl"), similar(&second), 13.0, "%"),
+            row_against_published(&what("with an exact copy in the second crawl"), exact(&second), 8.0, "%"),
         ]);
     }
     let without = crawl(options, &web, "without", |_, _| true)?;

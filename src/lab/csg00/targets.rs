@@ -1,7 +1,7 @@
 //! Section 4: number of mirrored collections that are found.
 
 use super::super::source::{job_and_truth, run_job};
-use super::super::{Options, Row, beside, figure, source::not_ours};
+use super::super::{FigureRow, Options, figure, row_against_published, source::not_ours};
 use webtwin_base::error::Result;
 use webtwin_job::MergeCondition;
 use webtwin_results::compared::report;
@@ -18,7 +18,7 @@ const TARGETS: f64 = 25.0;
 
 /// Finds the collections of one crawl under both conditions, and under the condition of its job if
 /// that is a third one.
-pub(super) fn section_4(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn section_4(options: &Options) -> Result<Vec<FigureRow>> {
     let name = "jobs/repro/csg00-section4.toml";
     let (job, truth) = job_and_truth(options, name, include_str!("../../../jobs/repro/csg00-section4.toml"))?;
     let mut rows = vec![figure("targets", 0.0, "targets")];
@@ -28,9 +28,9 @@ pub(super) fn section_4(options: &Options) -> Result<Vec<Row>> {
         job.clusters.merge = merge;
         job.output.url = options.work.join(condition).display().to_string();
         let found = report(&run_job(options, job)?, truth.clone())?.collections;
-        rows[0] = beside("targets", found.targets as f64, TARGETS, "targets");
+        rows[0] = row_against_published("targets", found.targets as f64, TARGETS, "targets");
         let named = |what: &str| format!("{condition}: {what}");
-        let row = |what: &str, ours: u64, published: Option<f64>, unit: &str| Row {
+        let row = |what: &str, ours: u64, published: Option<f64>, unit: &str| FigureRow {
             published,
             ..figure(&named(what), ours as f64, unit)
         };
@@ -39,7 +39,7 @@ pub(super) fn section_4(options: &Options) -> Result<Vec<Row>> {
         let problem = found.collections - found.corresponding;
         rows.push(row("problem collections", problem, problems, "collections"));
         let share = found.problem_share().value().unwrap_or(0.0);
-        rows.push(Row {
+        rows.push(FigureRow {
             published: problems.map(|problems| problems / COLLECTIONS),
             ..figure(&named("problem share"), share, "share")
         });

@@ -43,7 +43,7 @@ impl Quality {
 
 /// Quality at one (C, D), counted in two ways.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Cell {
+pub(super) struct CurvePoint {
     /// Quality of pairs: a pair is true if its pages are copies of one page.
     pub pairs: Quality,
     /// Quality of documents, as in the paper: a document is returned if it collides with another,
@@ -56,7 +56,7 @@ pub(super) struct Curves {
     /// Values of C and D, ascending to 1.
     pub tolerances: Vec<f64>,
     /// One row per examined D, with one cell per C. The last cell of a row is that of RP alone.
-    pub cells: Vec<Vec<Cell>>,
+    pub cells: Vec<Vec<CurvePoint>>,
     /// Number of pairs of copies.
     pub true_pairs: u64,
 }
@@ -131,7 +131,7 @@ impl Curves {
                     sum_documents[right] += documents_by_hm[hm][right];
                 }
                 let quality = |[wrong, right]: [u64; 2], actual| Quality::of(right, wrong + right, actual);
-                Cell {
+                CurvePoint {
                     pairs: quality(sum_pairs, true_pairs),
                     documents: quality(sum_documents, documents_with_replica),
                 }
@@ -144,7 +144,7 @@ impl Curves {
 
     /// Returns the steps (D, C) of the best break-even point: with C = 1 for RP alone, or with any
     /// C.
-    pub(super) fn best(&self, of: fn(&Cell) -> Quality, alone: bool) -> (usize, usize) {
+    pub(super) fn best(&self, of: fn(&CurvePoint) -> Quality, alone: bool) -> (usize, usize) {
         let last = self.tolerances.len() - 1;
         let all = (0..self.cells.len()).flat_map(|rp| (0..=last).map(move |hm| (rp, hm)));
         let best = all.filter(|&(_, hm)| !alone || hm == last).max_by(|&(rp, hm), &(other_rp, other_hm)| {

@@ -11,9 +11,9 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::super::source::{Run, put};
-use super::super::{Options, Row, beside, draw, figure};
-use super::curves::{Cell, Curves, Page, Quality};
+use super::super::source::{MeasuredRun, put};
+use super::super::{FigureRow, Options, draw, figure, row_against_published};
+use super::curves::{CurvePoint, Curves, Page, Quality};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, doc_id};
 use webtwin_core::signatures::parts;
@@ -26,9 +26,9 @@ const PUBLISHED: (f64, f64) = (0.90, 0.93);
 const APART: usize = 4;
 
 /// Reproduces Figure 1.
-pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let job = include_str!("../../../jobs/repro/ddgmp03-figure1.toml");
-    let run = Run::given_or_made(options, "jobs/repro/ddgmp03-figure1.toml", job)?;
+    let run = MeasuredRun::given_or_made(options, "jobs/repro/ddgmp03-figure1.toml", job)?;
     let (pages, dims) = pages(&run, &names(options, &run)?)?;
     let curves = Curves::new(&pages, dims);
 
@@ -45,24 +45,32 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
         figure("true pairs", curves.true_pairs as f64, "pairs"),
     ];
     let break_even = |step| at(step).pairs.break_even();
-    rows.push(beside("RP alone: break-even of pairs", break_even(alone), PUBLISHED.0, ""));
+    rows.push(row_against_published("RP alone: break-even of pairs", break_even(alone), PUBLISHED.0, ""));
     rows.push(figure("RP alone: D", tolerance(alone.0), ""));
-    rows.push(beside("RP + HM: break-even of pairs, at the best (C, D)", break_even(both), PUBLISHED.1, ""));
+    rows.push(row_against_published(
+        "RP + HM: break-even of pairs, at the best (C, D)",
+        break_even(both),
+        PUBLISHED.1,
+        "",
+    ));
     rows.push(figure("RP + HM: D", tolerance(both.0), ""));
     rows.push(figure("RP + HM: C", tolerance(both.1), ""));
     let gain = break_even(both) - break_even(alone);
-    rows.push(beside("what HM adds to pairs", gain, PUBLISHED.1 - PUBLISHED.0, "").at_least(PUBLISHED.1 - PUBLISHED.0));
+    rows.push(
+        row_against_published("what HM adds to pairs", gain, PUBLISHED.1 - PUBLISHED.0, "")
+            .at_least(PUBLISHED.1 - PUBLISHED.0),
+    );
     let alone = at(curves.best(|cell| cell.documents, true)).documents.break_even();
     let both = at(curves.best(|cell| cell.documents, false)).documents.break_even();
-    rows.push(beside("RP alone: break-even of documents, as the paper counts", alone, PUBLISHED.0, ""));
-    rows.push(beside("RP + HM: break-even of documents, as the paper counts", both, PUBLISHED.1, ""));
-    rows.push(beside("what HM adds to documents", both - alone, PUBLISHED.1 - PUBLISHED.0, ""));
+    rows.push(row_against_published("RP alone: break-even of documents, as the paper counts", alone, PUBLISHED.0, ""));
+    rows.push(row_against_published("RP + HM: break-even of documents, as the paper counts", both, PUBLISHED.1, ""));
+    rows.push(row_against_published("what HM adds to documents", both - alone, PUBLISHED.1 - PUBLISHED.0, ""));
     Ok(rows)
 }
 
 /// Returns the name of each page by doc id. It is equal for copies, and `None` for pages without a
 /// target. Pages unknown to the truth are absent.
-fn names(options: &Options, run: &Run) -> Result<HashMap<DocId, Option<u32>>> {
+fn names(options: &Options, run: &MeasuredRun) -> Result<HashMap<DocId, Option<u32>>> {
     let rows = match &options.truth {
         Some(path) => {
             let file = path.display().to_string();
@@ -90,7 +98,7 @@ fn names(options: &Options, run: &Run) -> Result<HashMap<DocId, Option<u32>>> {
 }
 
 /// Returns the pages that have signatures and are in the truth, with K.
-fn pages(run: &Run, names: &HashMap<DocId, Option<u32>>) -> Result<(Vec<Page>, usize)> {
+fn pages(run: &MeasuredRun, names: &HashMap<DocId, Option<u32>>) -> Result<(Vec<Page>, usize)> {
     let table = run.table("signatures")?;
     let dims = table.columns.iter().filter(|(name, _)| name.starts_with("rp_")).count();
     if dims == 0 {
@@ -111,7 +119,7 @@ fn pages(run: &Run, names: &HashMap<DocId, Option<u32>>) -> Result<(Vec<Page>, u
 
 fn draw_curves(options: &Options, curves: &Curves, drawn: [usize; 3]) -> Result<()> {
     let last = curves.tolerances.len() - 1;
-    let point = |cell: &Cell| (cell.pairs.recall, cell.pairs.precision);
+    let point = |cell: &CurvePoint| (cell.pairs.recall, cell.pairs.precision);
     let mut series: Vec<(String, Vec<(f64, f64)>)> = drawn
         .iter()
         .map(|&d| (format!("D = {:.1e}", curves.tolerances[d]), curves.cells[d].iter().map(point).collect()))
@@ -121,7 +129,7 @@ fn draw_curves(options: &Options, curves: &Curves, drawn: [usize; 3]) -> Result<
     let svg = draw::curves(title, ("recall", 1.0), ("precision", 1.0), &series);
     let mut tsv = String::from("D\tC\tprecision\trecall\tdocument_precision\tdocument_recall\n");
     for (d, row) in curves.cells.iter().enumerate() {
-        for (c, Cell { pairs, documents }) in row.iter().enumerate() {
+        for (c, CurvePoint { pairs, documents }) in row.iter().enumerate() {
             let of = |quality: &Quality| format!("{:.6}\t{:.6}", quality.precision, quality.recall);
             let (d, c) = (curves.tolerances[d], curves.tolerances[c]);
             let _ = writeln!(tsv, "{d:.3e}\t{c:.3e}\t{}\t{}", of(pairs), of(documents));

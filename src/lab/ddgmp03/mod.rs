@@ -3,16 +3,16 @@
 mod curves;
 mod figure_1;
 
-use super::{Entry, Run};
+use super::{Experiment, ExperimentRun};
 
 /// Returns the entry for the only figure of the paper.
-pub fn entries() -> Vec<Entry> {
-    vec![Entry {
+pub fn entries() -> Vec<Experiment> {
+    vec![Experiment {
         name: "ddgmp03-figure1",
         about: "precision and recall of colliding signatures over (C, D) (DDGMP03 Figure 1); --input RUN --truth FILE for a real crawl's",
         unit: "pages of a made-up crawl, without --input",
         scale: 5_000,
         full: 300_000,
-        run: Run::Alone(figure_1::run),
+        run: ExperimentRun::Alone(figure_1::run),
     }]
 }

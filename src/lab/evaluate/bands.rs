@@ -11,7 +11,7 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use webtwin_core::overlap::in_common;
-use webtwin_evaluate::{Ratio, Row};
+use webtwin_evaluate::{FigureRow, Ratio};
 
 /// Number of words per shingle.
 const WORDS: usize = 8;
@@ -42,13 +42,13 @@ pub(super) fn resemblance(a: &[u64], b: &[u64]) -> Ratio {
 
 /// Predicted pairs among true pairs, by band of resemblance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Bands {
+pub(super) struct PairsByBand {
     bands: [Ratio; BANDS.len()],
     /// Pairs of pages without words, whose resemblance is undefined.
     wordless: Ratio,
 }
 
-impl Bands {
+impl PairsByBand {
     /// Counts a true pair. `predicted` is true if the run found it.
     pub(super) fn add(&mut self, resemblance: Ratio, predicted: bool) {
         let band = BANDS.iter().position(|band| 100 * resemblance.part >= band.0 * resemblance.whole);
@@ -61,13 +61,13 @@ impl Bands {
     }
 
     /// Returns for each band the number of its true pairs, and their recall.
-    pub(super) fn rows(&self) -> Vec<Row> {
+    pub(super) fn rows(&self) -> Vec<FigureRow> {
         let mut rows = Vec::new();
         let wordless = [(self.wordless, "without words", None)];
         let named = self.bands.iter().zip(BANDS).map(|(counts, (_, name, reach))| (*counts, name, reach));
         for (counts, name, reach) in named.chain(wordless) {
-            rows.push(Row::new(&format!("true pairs, resemblance {name}"), Some(counts.whole as f64), "pairs"));
-            let recall = Row::new(&format!("recall, resemblance {name}"), counts.value(), "share");
+            rows.push(FigureRow::new(&format!("true pairs, resemblance {name}"), Some(counts.whole as f64), "pairs"));
+            let recall = FigureRow::new(&format!("recall, resemblance {name}"), counts.value(), "share");
             rows.push(reach.map_or(recall.clone(), |reach| recall.at_least(reach)));
         }
         rows
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn bands_begin_where_they_say() {
-        let mut bands = Bands::default();
+        let mut bands = PairsByBand::default();
         for (part, whole) in [(9, 10), (89, 100), (7, 10), (69, 100), (4, 10), (39, 100), (0, 1), (0, 0)] {
             bands.add(Ratio { part, whole }, true);
         }

@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 
 use webtwin_base::ids::DocId;
-use webtwin_evaluate::{PageRow, Rows, TruthRow};
+use webtwin_evaluate::{ResultRows, TruthPageRow, TruthRow};
 
 /// Reads a list of targets, one per line. `#` begins a comment.
 pub(super) fn read_targets(text: &str) -> HashSet<&str> {
@@ -17,22 +17,22 @@ pub(super) fn read_targets(text: &str) -> HashSet<&str> {
 }
 
 /// Returns the rows without the pages of the held-out targets.
-pub(super) fn tuning(rows: &Rows, held_out: &HashSet<&str>) -> Rows {
+pub(super) fn tuning(rows: &ResultRows, held_out: &HashSet<&str>) -> ResultRows {
     without(rows, |row| held_out.contains(row.target.as_str()))
 }
 
 /// Returns the rows without the pages of all other targets. Pages without a target remain.
-pub(super) fn held_out(rows: &Rows, held_out: &HashSet<&str>) -> Rows {
+pub(super) fn held_out(rows: &ResultRows, held_out: &HashSet<&str>) -> ResultRows {
     without(rows, |row| row.is_of_target() && !held_out.contains(row.target.as_str()))
 }
 
-fn without(rows: &Rows, left_out: impl Fn(&TruthRow) -> bool) -> Rows {
+fn without(rows: &ResultRows, left_out: impl Fn(&TruthRow) -> bool) -> ResultRows {
     let (gone, truth): (Vec<TruthRow>, Vec<TruthRow>) = rows.truth.iter().cloned().partition(left_out);
     let urls: HashSet<&str> = gone.iter().map(|row| row.url.as_str()).collect();
-    let (gone, pages): (Vec<PageRow>, Vec<PageRow>) =
+    let (gone, pages): (Vec<TruthPageRow>, Vec<TruthPageRow>) =
         rows.pages.iter().cloned().partition(|page| urls.contains(page.url.as_str()));
     let gone: HashSet<DocId> = gone.iter().map(|page| page.doc_id).collect();
-    let mut rows = Rows { pages, truth, ..rows.clone() };
+    let mut rows = ResultRows { pages, truth, ..rows.clone() };
     rows.clusters.retain(|row| !gone.contains(&row.doc_id));
     rows.members.retain(|row| !gone.contains(&row.doc_id));
     rows.links.retain(|row| !gone.contains(&row.src) && !gone.contains(&row.dst));
@@ -42,7 +42,7 @@ fn without(rows: &Rows, left_out: impl Fn(&TruthRow) -> bool) -> Rows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use webtwin_evaluate::{ClusterRow, LinkRow, MemberRow};
+    use webtwin_evaluate::{ClusterRow, LinkRow, TruthMemberRow};
 
     #[test]
     fn each_side_is_as_if_the_other_had_not_been_crawled() {
@@ -56,15 +56,18 @@ mod tests {
         };
         let truth = [("a", "real"), ("a", "exact"), ("b", "real"), ("b", "exact"), ("single:s", "single")];
         let truth: Vec<TruthRow> = truth.into_iter().enumerate().map(row).collect();
-        let rows = Rows {
-            pages: (0..).zip(&truth).map(|(doc_id, row)| PageRow { doc_id, url: row.url.clone(), body: 0 }).collect(),
+        let rows = ResultRows {
+            pages: (0..)
+                .zip(&truth)
+                .map(|(doc_id, row)| TruthPageRow { doc_id, url: row.url.clone(), body: 0 })
+                .collect(),
             clusters: (0..5).map(|doc_id| ClusterRow { cluster: 0, doc_id }).collect(),
-            members: (0..5).map(|doc_id| MemberRow { similar_cluster: 0, collection: 0, doc_id }).collect(),
+            members: (0..5).map(|doc_id| TruthMemberRow { similar_cluster: 0, collection: 0, doc_id }).collect(),
             links: (0..5).map(|doc_id| LinkRow { src: doc_id, dst: doc_id }).collect(),
             truth,
         };
         let held = read_targets("# why\n\nb # this one\n");
-        let left = |rows: Rows| {
+        let left = |rows: ResultRows| {
             assert!(rows.clusters.iter().map(|row| row.doc_id).eq(rows.pages.iter().map(|row| row.doc_id)));
             let len = rows.pages.len();
             assert_eq!((rows.members.len(), rows.links.len(), rows.truth.len()), (len, len, len));

@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use webtwin_base::console::print;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, doc_id};
-use webtwin_evaluate::tags::{Tag, Tagged, read_tags};
-use webtwin_evaluate::{Comparison, Row, evaluate, table};
-use webtwin_results::pages::Pages;
-use webtwin_results::{Run, compared};
+use webtwin_evaluate::tags::{PairTag, TaggedPair, read_tags};
+use webtwin_evaluate::{FigureRow, TruthComparison, evaluate, table};
+use webtwin_results::pages::PageTable;
+use webtwin_results::{FinishedRun, compared};
 
-use bands::{Bands, resemblance, shingles};
+use bands::{PairsByBand, resemblance, shingles};
 use held_out::{held_out, read_targets, tuning};
-use sample::{Draw, Judged, Stratum, draw, sheet, tags_file};
+use sample::{Draw, SampledPair, Stratum, draw, sheet, tags_file};
 use tags::by_tags;
 
 #[derive(Debug, clap::Args)]
@@ -55,11 +55,11 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Result<()> {
     let (truth_file, text) = read(&args.truth)?;
-    let run = Run::open(&args.run)?;
+    let run = FinishedRun::open(&args.run)?;
     let truth = compared::truth(&truth_file, &text)?;
-    let pages = Pages::of(&run)?;
+    let pages = PageTable::of(&run)?;
     let all = compared::rows(&run, &pages, truth)?;
-    let comparison = Comparison::new(&all.pages, &all.clusters, &all.truth);
+    let comparison = TruthComparison::new(&all.pages, &all.clusters, &all.truth);
     let report = comparison.report(&all.members, &all.links);
     let mut rows = report.rows();
     if args.bands {
@@ -68,10 +68,10 @@ pub(super) fn run(args: Args) -> Result<()> {
     if let Some(path) = &args.tags {
         let (file, text) = read(path)?;
         let id = |url: &String| Ok(doc_id(compared::canonical(&file, url)?.as_str()));
-        let tagged = |row: &Tagged| Ok((id(&row.urls[0])?, id(&row.urls[1])?, row.tag));
+        let tagged = |row: &TaggedPair| Ok((id(&row.urls[0])?, id(&row.urls[1])?, row.tag));
         let mut judged = read_tags(&file, &text)?;
         // A page to keep is a decision about one page, not a judgement about a pair.
-        judged.retain(|row| row.tag != Tag::Keep);
+        judged.retain(|row| row.tag != PairTag::Keep);
         let tagged = judged.iter().map(tagged).collect::<Result<Vec<_>>>()?;
         rows.extend(by_tags(&comparison, &tagged, &report.pairs));
     }
@@ -84,7 +84,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         }
         for (of, side) in [("tuning", tuning(&all, &targets)), ("held out", held_out(&all, &targets))] {
             let report = evaluate(&side.pages, &side.clusters, &side.members, &side.links, &side.truth);
-            rows.extend(report.rows().into_iter().map(|row| Row { what: format!("{of}: {}", row.what), ..row }));
+            rows.extend(report.rows().into_iter().map(|row| FigureRow { what: format!("{of}: {}", row.what), ..row }));
         }
     }
     if let (Some(pairs), Some(path)) = (args.sample, &args.output) {
@@ -110,9 +110,13 @@ fn read(path: &Path) -> Result<(String, String)> {
 
 /// Counts the true pairs by resemblance, one target at a time, so that only the shingles of the
 /// pages of one target are in memory.
-fn recall_by_resemblance(run: &Run, pages: &Pages, comparison: &Comparison<'_>) -> Result<Bands> {
+fn recall_by_resemblance(
+    run: &FinishedRun,
+    pages: &PageTable,
+    comparison: &TruthComparison<'_>,
+) -> Result<PairsByBand> {
     let (input, doc_ids) = (run.job()?.input, pages.doc_ids()?);
-    let mut bands = Bands::default();
+    let mut bands = PairsByBand::default();
     for groups in comparison.groups_by_target() {
         let rows: Vec<usize> = groups.iter().flatten().filter_map(|page| doc_ids.binary_search(page).ok()).collect();
         let mut shingles_of: HashMap<DocId, Vec<u64>> = HashMap::new();
@@ -133,7 +137,7 @@ fn recall_by_resemblance(run: &Run, pages: &Pages, comparison: &Comparison<'_>) 
 }
 
 /// Draws pairs of the measure `hamming`, the same number at each distance.
-fn by_distance(run: &Run, pairs: usize) -> Result<Draw> {
+fn by_distance(run: &FinishedRun, pairs: usize) -> Result<Draw> {
     let table = run.table("pairs")?;
     let (a, b, measures, values) = (table.u64("a")?, table.u64("b")?, table.text("measure")?, table.u32("value")?);
     let rows = || (0..measures.len()).filter(|&row| &measures[row] == "hamming");
@@ -148,7 +152,7 @@ fn by_distance(run: &Run, pairs: usize) -> Result<Draw> {
 }
 
 /// Reads the pages of the sample, and writes sheet and tags file.
-fn write_sample(run: &Run, pages: &Pages, draw: Draw, path: &Path) -> Result<()> {
+fn write_sample(run: &FinishedRun, pages: &PageTable, draw: Draw, path: &Path) -> Result<()> {
     let tags = path.with_extension("tsv");
     if tags == path {
         return Err(Error::Usage(format!(
@@ -170,13 +174,13 @@ fn write_sample(run: &Run, pages: &Pages, draw: Draw, path: &Path) -> Result<()>
     })?;
     let judged = |(stratum, a, b): &(Stratum, DocId, DocId)| {
         let rows = [row(a), row(b)];
-        Judged {
+        SampledPair {
             stratum: *stratum,
             urls: rows.map(|row| urls[row].to_string()),
             texts: rows.map(|row| texts[&row].clone()),
         }
     };
-    let judged: Vec<Judged> = drawn.iter().map(judged).collect();
+    let judged: Vec<SampledPair> = drawn.iter().map(judged).collect();
     for (path, text) in [(path, sheet(&judged)), (&tags, tags_file(&judged))] {
         std::fs::write(path, text).map_err(|cause| Error::storage(path.display().to_string(), cause))?;
     }

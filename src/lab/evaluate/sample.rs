@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::fmt::Write;
 
 use webtwin_base::ids::{DocId, splitmix64};
-use webtwin_core::explain::diff::{Piece, pieces};
-use webtwin_evaluate::Comparison;
+use webtwin_core::explain::diff::{DiffPiece, pieces};
+use webtwin_evaluate::TruthComparison;
 
 /// Number of unchanged lines that are shown around a change.
 const CONTEXT: usize = 3;
@@ -81,7 +81,7 @@ impl Draw {
 ///
 /// # Cost
 /// One hash per pair, so trivial clusters of a hundred thousand pages take long.
-pub(super) fn draw(comparison: &Comparison<'_>, of_each: usize) -> Draw {
+pub(super) fn draw(comparison: &TruthComparison<'_>, of_each: usize) -> Draw {
     let mut draw = Draw::new(of_each);
     let mut rows: Vec<(Option<DocId>, Option<u32>, DocId)> = comparison.known_pages().collect();
     rows.sort_unstable();
@@ -110,7 +110,7 @@ pub(super) fn draw(comparison: &Comparison<'_>, of_each: usize) -> Draw {
 
 /// A drawn pair with its pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Judged {
+pub(super) struct SampledPair {
     /// Stratum for which the pair was drawn.
     pub(super) stratum: Stratum,
     /// URLs of the two pages.
@@ -120,9 +120,9 @@ pub(super) struct Judged {
 }
 
 /// Returns the tags file for the person to fill in, with every pair tagged unknown.
-pub(super) fn tags_file(pairs: &[Judged]) -> String {
+pub(super) fn tags_file(pairs: &[SampledPair]) -> String {
     let mut tsv = String::from("url_a\turl_b\ttag\tnote\tstratum\n");
-    for Judged { stratum, urls: [a, b], .. } in pairs {
+    for SampledPair { stratum, urls: [a, b], .. } in pairs {
         let _ = writeln!(tsv, "{a}\t{b}\tunknown\t\t{stratum}");
     }
     tsv
@@ -130,14 +130,14 @@ pub(super) fn tags_file(pairs: &[Judged]) -> String {
 
 /// Returns the sheet: an HTML page with the texts of each pair next to each other. Unchanged lines
 /// far from any change are omitted.
-pub(super) fn sheet(pairs: &[Judged]) -> String {
+pub(super) fn sheet(pairs: &[SampledPair]) -> String {
     let mut html = String::from(
         "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Pairs to judge</title>\n<style>\n\
          body { font: 14px sans-serif } table { width: 100%; table-layout: fixed; border-collapse: collapse }\n\
          td { width: 50%; vertical-align: top; white-space: pre-wrap; overflow-wrap: anywhere; padding: 0 .5em }\n\
          .gone { background: #fdd } .come { background: #dfd } .skipped { color: #888; text-align: center }\n</style>\n",
     );
-    for (number, Judged { stratum, urls, texts: [left, right] }) in pairs.iter().enumerate() {
+    for (number, SampledPair { stratum, urls, texts: [left, right] }) in pairs.iter().enumerate() {
         let [a, b] = urls.each_ref().map(|url| escaped(url));
         let _ = writeln!(
             html,
@@ -146,14 +146,14 @@ pub(super) fn sheet(pairs: &[Judged]) -> String {
         );
         for piece in pieces(left, right, CONTEXT) {
             let _ = match piece {
-                Piece::Skipped(lines) => {
+                DiffPiece::Skipped(lines) => {
                     writeln!(html, "<tr><td colspan=\"2\" class=\"skipped\">{lines} lines of both")
                 }
-                Piece::Same(lines) => {
+                DiffPiece::Same(lines) => {
                     let text = escaped(&lines.join("\n"));
                     writeln!(html, "<tr><td>{text}<td>{text}")
                 }
-                Piece::Changed { left, right } => writeln!(
+                DiffPiece::Changed { left, right } => writeln!(
                     html,
                     "<tr><td class=\"gone\">{}<td class=\"come\">{}",
                     escaped(&left.join("\n")),
@@ -192,7 +192,7 @@ mod tests {
     fn a_page_cannot_write_into_the_sheet() {
         let [left, right] = ["<script>\nx", "</table>\nx"].map(str::to_owned);
         let urls = ["http://a/?\"&", "http://b/"].map(str::to_owned);
-        let pair = Judged { stratum: Stratum::Missed, urls, texts: [left, right] };
+        let pair = SampledPair { stratum: Stratum::Missed, urls, texts: [left, right] };
         let html = sheet(std::slice::from_ref(&pair));
         assert!(html.contains("&lt;script&gt;") && !html.contains("<script") && html.matches("</table>").count() == 1);
         assert!(html.contains("href=\"http://a/?&quot;&amp;\""));

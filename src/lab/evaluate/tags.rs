@@ -16,14 +16,18 @@ use std::collections::BTreeMap;
 
 use super::sample::Stratum;
 use webtwin_base::ids::DocId;
-use webtwin_evaluate::tags::Tag;
-use webtwin_evaluate::{Comparison, PairCounts, Ratio, Row};
+use webtwin_evaluate::tags::PairTag;
+use webtwin_evaluate::{FigureRow, KnownPairCounts, Ratio, TruthComparison};
 
 /// Returns the counts of tagged pairs by stratum, and the precision and recall that follow from
 /// them. Pairs with a page unknown to truth or run are only counted. The caller must omit pages to
 /// keep, which are not pairs.
-pub(super) fn by_tags(comparison: &Comparison<'_>, tagged: &[(DocId, DocId, Tag)], pairs: &PairCounts) -> Vec<Row> {
-    let mut counts: BTreeMap<Stratum, BTreeMap<Tag, u64>> = BTreeMap::new();
+pub(super) fn by_tags(
+    comparison: &TruthComparison<'_>,
+    tagged: &[(DocId, DocId, PairTag)],
+    pairs: &KnownPairCounts,
+) -> Vec<FigureRow> {
+    let mut counts: BTreeMap<Stratum, BTreeMap<PairTag, u64>> = BTreeMap::new();
     let (mut unknown_pages, mut apart, mut undecided) = (0, 0, 0);
     for &(a, b, tag) in tagged {
         let stratum = match comparison.are_together(a, b).zip(comparison.are_copies(a, b)) {
@@ -48,19 +52,27 @@ pub(super) fn by_tags(comparison: &Comparison<'_>, tagged: &[(DocId, DocId, Tag)
     }
     let of = |stratum, tag| counts.get(&stratum).and_then(|tags| tags.get(&tag)).copied().unwrap_or(0);
     let share = |stratum| {
-        let part = of(stratum, Tag::True);
-        Ratio { part, whole: part + of(stratum, Tag::False) }
+        let part = of(stratum, PairTag::True);
+        Ratio { part, whole: part + of(stratum, PairTag::False) }
     };
     let mut rows = Vec::new();
     for stratum in [Stratum::Found, Stratum::False, Stratum::Missed] {
-        for (tag, word) in [(Tag::True, "true"), (Tag::False, "false"), (Tag::Unknown, "unknown")] {
-            rows.push(Row::new(&format!("{stratum} pairs tagged {word}"), Some(of(stratum, tag) as f64), "pairs"));
+        for (tag, word) in [(PairTag::True, "true"), (PairTag::False, "false"), (PairTag::Unknown, "unknown")] {
+            rows.push(FigureRow::new(
+                &format!("{stratum} pairs tagged {word}"),
+                Some(of(stratum, tag) as f64),
+                "pairs",
+            ));
         }
-        rows.push(Row::new(&format!("share of true among tagged {stratum} pairs"), share(stratum).value(), "share"));
+        rows.push(FigureRow::new(
+            &format!("share of true among tagged {stratum} pairs"),
+            share(stratum).value(),
+            "share",
+        ));
     }
-    rows.push(Row::new("tagged pairs neither predicted nor true", Some(f64::from(apart)), "pairs"));
-    rows.push(Row::new("tagged pairs that are accidental or open", Some(f64::from(undecided)), "pairs"));
-    rows.push(Row::new("tagged pairs with unknown pages", Some(f64::from(unknown_pages)), "pairs"));
+    rows.push(FigureRow::new("tagged pairs neither predicted nor true", Some(f64::from(apart)), "pairs"));
+    rows.push(FigureRow::new("tagged pairs that are accidental or open", Some(f64::from(undecided)), "pairs"));
+    rows.push(FigureRow::new("tagged pairs with unknown pages", Some(f64::from(unknown_pages)), "pairs"));
 
     // A stratum without pairs contributes 0 and needs no tags.
     let true_of = |stratum, size: u64| match size {
@@ -73,15 +85,15 @@ pub(super) fn by_tags(comparison: &Comparison<'_>, tagged: &[(DocId, DocId, Tag)
         .map(|(found, false_by_truth)| found + false_by_truth);
     let precision = among_predicted.filter(|_| pairs.decided() > 0).map(|hits| hits / pairs.decided() as f64);
     let recall = among_predicted.zip(true_of(Stratum::Missed, missed)).map(|(hits, missed)| hits / (hits + missed));
-    rows.push(Row::new("pair precision by tags", precision, "share"));
-    rows.push(Row::new("pair recall by tags", recall.filter(|recall| recall.is_finite()), "share"));
+    rows.push(FigureRow::new("pair precision by tags", precision, "share"));
+    rows.push(FigureRow::new("pair recall by tags", recall.filter(|recall| recall.is_finite()), "share"));
     rows
 }
 #[cfg(test)]
 mod tests {
     use super::super::sample::draw;
     use super::*;
-    use webtwin_evaluate::{ClusterRow, PageRow, TruthRow};
+    use webtwin_evaluate::{ClusterRow, TruthPageRow, TruthRow};
 
     /// Two pages named p and one named q in one cluster, and a third p outside: 1 found, 2 false, 2
     /// missed.
@@ -99,17 +111,23 @@ mod tests {
                 ..Default::default()
             })
             .collect();
-        let pages: Vec<PageRow> =
-            (0..).zip(&truth).map(|(doc_id, row)| PageRow { doc_id, url: row.url.clone(), body: 0 }).collect();
+        let pages: Vec<TruthPageRow> =
+            (0..).zip(&truth).map(|(doc_id, row)| TruthPageRow { doc_id, url: row.url.clone(), body: 0 }).collect();
         let clusters = [0, 1, 2].map(|doc_id| ClusterRow { cluster: 0, doc_id });
-        let comparison = Comparison::new(&pages, &clusters, &truth);
+        let comparison = TruthComparison::new(&pages, &clusters, &truth);
         let pairs = comparison.report(&[], &[]).pairs;
-        assert_eq!(pairs, PairCounts { predicted: 3, actual: 3, hits: 1, ..Default::default() });
+        assert_eq!(pairs, KnownPairCounts { predicted: 3, actual: 3, hits: 1, ..Default::default() });
         let drawn = draw(&comparison, 9).pairs();
         let of = |stratum| drawn.iter().filter(|row| row.0 == stratum).count();
         assert_eq!([Stratum::Found, Stratum::False, Stratum::Missed].map(of), [1, 2, 2]);
 
-        let tagged = [(0, 1, Tag::True), (0, 2, Tag::True), (1, 2, Tag::False), (3, 0, Tag::True), (9, 0, Tag::True)];
+        let tagged = [
+            (0, 1, PairTag::True),
+            (0, 2, PairTag::True),
+            (1, 2, PairTag::False),
+            (3, 0, PairTag::True),
+            (9, 0, PairTag::True),
+        ];
         let rows = by_tags(&comparison, &tagged, &pairs);
         let ours = |what: &str| rows.iter().find(|row| row.what == what).unwrap().ours;
         // The 1 found pair and half of the 2 false ones are true, of 3. Both missed pairs are true.

@@ -26,7 +26,7 @@
 
 use std::ops::Range;
 
-use super::groups::Groups;
+use super::groups::GroupAssignment;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{FPrint, Page};
 use webtwin_core::study::paragraphs::mark;
@@ -126,12 +126,12 @@ const ISLAND: u32 = 12;
 
 /// A synthetic collection, which takes 17 bytes per document.
 #[derive(Debug)]
-pub struct Collection {
+pub struct SyntheticCollection {
     year: Year,
     seed: u64,
     /// Bijection of documents and slots. The documents of a cluster have adjacent slots, and unique
     /// documents the last ones.
-    slots: Groups,
+    slots: GroupAssignment,
     /// First slot of each cluster, and of the unique documents.
     starts: Vec<u32>,
     /// Documents of the connected part, and documents of the other part.
@@ -142,12 +142,12 @@ pub struct Collection {
     disconnected: Vec<bool>,
 }
 
-impl Collection {
+impl SyntheticCollection {
     /// Plans a collection. Different seeds yield different collections.
     ///
     /// # Errors
     /// Returns [`Error::Usage`] for fewer than 10,000 documents.
-    pub fn new(year: Year, documents: u32, seed: u64) -> Result<Collection> {
+    pub fn new(year: Year, documents: u32, seed: u64) -> Result<SyntheticCollection> {
         if documents < 10_000 {
             return Err(Error::Usage("a made-up collection has at least 10000 documents".into()));
         }
@@ -155,8 +155,8 @@ impl Collection {
         for size in sizes(&year.planted(), u64::from(documents)) {
             starts.push(starts[starts.len() - 1] + size);
         }
-        let slots = Groups::new(documents, key(seed, &[1]), [(1, 1000)].into_iter());
-        let mut collection = Collection {
+        let slots = GroupAssignment::new(documents, key(seed, &[1]), [(1, 1000)].into_iter());
+        let mut collection = SyntheticCollection {
             year,
             seed,
             slots,
@@ -357,7 +357,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use webtwin_core::study::bow_tie::{BowTiePlace, Graph, bow_tie};
+    use webtwin_core::study::bow_tie::{BowTiePlace, WebGraph, bow_tie};
 
     const YEARS: [Year; 3] = [Year::Y2003, Year::Y2004, Year::Y2005];
 
@@ -384,7 +384,7 @@ mod tests {
 
     #[test]
     fn equal_clusters_have_equal_paragraphs_and_no_others() {
-        let collection = Collection::new(Year::Y2005, 20_000, 3).unwrap();
+        let collection = SyntheticCollection::new(Year::Y2005, 20_000, 3).unwrap();
         let (mut by_marks, mut marks): (BTreeMap<Vec<FPrint>, u32>, _) = (BTreeMap::new(), Vec::new());
         let mut clusters = BTreeMap::new();
         for document in Page::first(20_000) {
@@ -400,13 +400,13 @@ mod tests {
     #[test]
     fn a_crawl_from_the_core_reaches_the_connected_part_and_no_more() {
         for (year, connected) in YEARS.into_iter().zip([0.516, 0.568, 0.639]) {
-            let collection = Collection::new(year, 20_000, 3).unwrap();
+            let collection = SyntheticCollection::new(year, 20_000, 3).unwrap();
             let (mut all, mut links) = (Vec::new(), Vec::new());
             for document in Page::first(20_000) {
                 collection.links(document, &mut links);
                 all.extend(links.iter().map(|&link| [document, link]));
             }
-            let (forwards, backwards) = (Graph::new(20_000, &all, false), Graph::new(20_000, &all, true));
+            let (forwards, backwards) = (WebGraph::new(20_000, &all, false), WebGraph::new(20_000, &all, true));
             let core = forwards.core();
             let reached = forwards.reached(core.iter().copied());
             assert!(Page::first(20_000).all(|document| reached.contains(document) == collection.is_reached(document)));

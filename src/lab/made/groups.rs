@@ -8,7 +8,7 @@ use webtwin_base::ids::{Page, splitmix64};
 
 /// An assignment of pages to groups.
 #[derive(Debug, Clone)]
-pub(super) struct Groups {
+pub(super) struct GroupAssignment {
     /// Number of pages per group, by class.
     sizes: Vec<u32>,
     /// First slot of each class, beginning with the last class, and the number of pages.
@@ -18,7 +18,7 @@ pub(super) struct Groups {
 
 /// Place of a slot within its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct GroupSlot {
     pub class: usize,
     /// First slot of the group.
     pub first: u32,
@@ -26,11 +26,11 @@ pub(super) struct Place {
     pub member: u32,
 }
 
-impl Groups {
+impl GroupAssignment {
     /// Makes an assignment. `classes` are pairs of the number of pages of a group, and the number
     /// of pages of all such groups per thousand. The first class, of single pages, gets the
     /// remaining pages.
-    pub(super) fn new(pages: u32, key: u64, classes: impl Iterator<Item = (u32, u32)>) -> Groups {
+    pub(super) fn new(pages: u32, key: u64, classes: impl Iterator<Item = (u32, u32)>) -> GroupAssignment {
         let classes: Vec<(u32, u32)> = classes.collect();
         let mut starts = vec![0];
         let mut start = 0;
@@ -40,7 +40,7 @@ impl Groups {
         }
         starts.push(pages);
         let sizes = classes.iter().map(|&(size, _)| size).collect();
-        Groups { sizes, starts, shuffle: Shuffle::new(pages, key) }
+        GroupAssignment { sizes, starts, shuffle: Shuffle::new(pages, key) }
     }
 
     /// Returns the number of pages in all groups.
@@ -59,11 +59,11 @@ impl Groups {
     }
 
     /// Returns the place of a slot.
-    pub(super) fn place(&self, slot: u32) -> Place {
+    pub(super) fn place(&self, slot: u32) -> GroupSlot {
         let at = self.starts.partition_point(|&start| start <= slot) - 1;
         let class = self.sizes.len() - 1 - at;
         let member = (slot - self.starts[at]) % self.sizes[class];
-        Place { class, first: slot - member, member }
+        GroupSlot { class, first: slot - member, member }
     }
 
     /// Returns the first slot of single pages.
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn groups_have_their_sizes_and_shares() {
-        let groups = Groups::new(10_000, 1, [(1, 400), (7, 350), (30, 250)].into_iter());
+        let groups = GroupAssignment::new(10_000, 1, [(1, 400), (7, 350), (30, 250)].into_iter());
         let mut pages = [0; 3];
         for slot in 0..10_000 {
             let place = groups.place(slot);

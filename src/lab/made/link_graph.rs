@@ -19,7 +19,7 @@
 //! - A graph of fewer than four million pages does not contain the five, which would be a quarter
 //!   of its pages.
 
-use super::groups::Groups;
+use super::groups::GroupAssignment;
 use webtwin_base::ids::{HostId, Page, splitmix64};
 use webtwin_synth::random::{Stream, key};
 
@@ -66,7 +66,7 @@ const SITE: u32 = 12;
 /// A synthetic web graph that is computed on demand.
 #[derive(Debug, Clone)]
 pub struct LinkGraph {
-    groups: Groups,
+    groups: GroupAssignment,
     /// First slot of each popular collection, and the end of the last one.
     popular: Vec<u32>,
     seed: u64,
@@ -97,7 +97,7 @@ impl LinkGraph {
             }
         }
         let classes = CLASSES.iter().map(|class| (class.cardinality * class.size, class.share));
-        LinkGraph { groups: Groups::new(pages, key(seed, &[6]), classes), popular, seed }
+        LinkGraph { groups: GroupAssignment::new(pages, key(seed, &[6]), classes), popular, seed }
     }
 
     /// Returns the number of pages in the graph.

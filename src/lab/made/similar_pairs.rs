@@ -13,7 +13,7 @@
 
 use std::ops::Range;
 
-use super::groups::Groups;
+use super::groups::GroupAssignment;
 use webtwin_base::ids::{Page, splitmix64};
 use webtwin_core::overlap::SimilarPair;
 use webtwin_synth::random::key;
@@ -25,14 +25,14 @@ const CLASSES: [(u32, u32); 6] = [(1, 520), (2, 150), (5, 100), (20, 130), (100,
 /// A synthetic table of similar pairs.
 #[derive(Debug, Clone)]
 pub struct PairTable {
-    groups: Groups,
+    groups: GroupAssignment,
     seed: u64,
 }
 
 impl PairTable {
     /// Plans the table. Different seeds yield different tables.
     pub fn new(pages: u32, seed: u64) -> PairTable {
-        PairTable { groups: Groups::new(pages, key(seed, &[4]), CLASSES.into_iter()), seed }
+        PairTable { groups: GroupAssignment::new(pages, key(seed, &[4]), CLASSES.into_iter()), seed }
     }
 
     /// Returns the numbers of the pages in share `part` of `parts`.

@@ -26,7 +26,7 @@
 
 use std::ops::Range;
 
-use super::groups::Groups;
+use super::groups::GroupAssignment;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{FPrint, Page, splitmix64};
 use webtwin_core::overlap::FPrintDocId;
@@ -139,7 +139,7 @@ pub struct TableParams {
 
 /// Truth about a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Planted {
+pub struct PageTruth {
     /// Number of the cluster, which is equal for replicas of each other.
     pub cluster: u32,
     /// Number of the version, which is equal within a cluster for exact copies.
@@ -148,20 +148,20 @@ pub struct Planted {
 
 /// A synthetic `FPrint-DocID` table.
 #[derive(Debug, Clone)]
-pub struct Table {
+pub struct SyntheticTable {
     params: TableParams,
-    groups: Groups,
+    groups: GroupAssignment,
     vocabulary: u64,
     /// Scale of the number of rows of pages without edited versions: rows × 2¹⁶ per unit of −log₂.
     scale: u64,
 }
 
-impl Table {
+impl SyntheticTable {
     /// Plans the table of these parameters.
     ///
     /// # Errors
     /// Returns [`Error::Usage`] for fewer than 1000 pages, or another width than 32 or 64 bits.
-    pub fn new(params: TableParams) -> Result<Table> {
+    pub fn new(params: TableParams) -> Result<SyntheticTable> {
         if params.pages < 1000 || !matches!(params.bits, 32 | 64) {
             return Err(Error::Usage("a table has at least 1000 pages, and fingerprints of 32 or 64 bits".into()));
         }
@@ -170,9 +170,9 @@ impl Table {
         let mean = params.chunking.rows_per_thousand();
         let of_edited = 1000 * shortest_edited(params.chunking) - 500 + mean / 2;
         let of_others = (mean * 1000 - edited * of_edited) / (1000 - edited);
-        Ok(Table {
+        Ok(SyntheticTable {
             params,
-            groups: Groups::new(
+            groups: GroupAssignment::new(
                 params.pages,
                 key(params.seed, &[1]),
                 classes.iter().map(|class| (class.copies * class.variants, class.share)),
@@ -188,7 +188,7 @@ impl Table {
     }
 
     /// Returns the planted truth about a page.
-    pub fn planted(&self, doc: Page) -> Planted {
+    pub fn planted(&self, doc: Page) -> PageTruth {
         self.place(doc).1
     }
 
@@ -252,10 +252,10 @@ impl Table {
         start(part)..start(part + 1)
     }
 
-    fn place(&self, doc: Page) -> (&'static Class, Planted) {
+    fn place(&self, doc: Page) -> (&'static Class, PageTruth) {
         let place = self.groups.place(self.groups.slot(doc));
         let class = &self.params.chunking.classes()[place.class];
-        (class, Planted { cluster: place.first, variant: place.member / class.copies })
+        (class, PageTruth { cluster: place.first, variant: place.member / class.copies })
     }
 }
 
@@ -285,8 +285,8 @@ mod tests {
 
     use super::*;
 
-    fn table(pages: u32, chunking: Chunking) -> Table {
-        Table::new(TableParams { pages, seed: 7, chunking, bits: 32 }).unwrap()
+    fn table(pages: u32, chunking: Chunking) -> SyntheticTable {
+        SyntheticTable::new(TableParams { pages, seed: 7, chunking, bits: 32 }).unwrap()
     }
 
     /// Returns the number of pages in clusters of each size, and the pages saved in tenths of a per

@@ -4,12 +4,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::super::measure::{memory_scan, seconds};
-use super::super::{Options, Place, Row, beside, figure};
+use super::super::{FigureRow, LabProcess, Options, figure, row_against_published};
 use super::{K, QUERIES, files};
 use webtwin_base::error::Result;
 use webtwin_base::ids::splitmix64;
 use webtwin_core::hamming::coding::Coder;
-use webtwin_core::hamming::fingerprint_file::{CHUNK_ROWS, Chunk, ChunkWriter, NAME, chunk};
+use webtwin_core::hamming::fingerprint_file::{CHUNK_ROWS, ChunkEntry, ChunkWriter, NAME, chunk};
 use webtwin_engine::Net;
 use webtwin_job::{Job, JobKind};
 use webtwin_storage::location::Location;
@@ -21,7 +21,7 @@ const CHUNK_BITS: u32 = 54;
 const PLANTED: usize = QUERIES / 100;
 
 /// Makes F and Q, runs the batch job, and checks the planted pairs.
-pub(super) fn run(options: &Options, place: &Place) -> Result<Vec<Row>> {
+pub(super) fn run(options: &Options, place: &LabProcess) -> Result<Vec<FigureRow>> {
     let rows = options.scale as usize;
     let at = |name: &str| options.work.join(name).display().to_string();
     let mut job = Job { kind: JobKind::Hamming, ..Job::default() };
@@ -51,13 +51,18 @@ pub(super) fn run(options: &Options, place: &Place) -> Result<Vec<Row>> {
     let rate = rows as f64 / took;
     let workers = place.workers() as f64;
     Ok(vec![
-        beside("end to end", took, published, "s").at_most(published),
+        row_against_published("end to end", took, published, "s").at_most(published),
         figure("processes", place.cluster.processes() as f64, "processes"),
         figure("workers of all", workers, "threads"),
-        beside("fingerprints of F", rate / 1e6, 134.0, "million a second"),
-        beside("the same by worker (the paper's mappers)", rate / 1e6 / workers, 0.67, "million a second"),
+        row_against_published("fingerprints of F", rate / 1e6, 134.0, "million a second"),
+        row_against_published(
+            "the same by worker (the paper's mappers)",
+            rate / 1e6 / workers,
+            0.67,
+            "million a second",
+        ),
         figure("scan alone", manifest.seconds.get("2 scan").copied().unwrap_or(0.0), "s"),
-        beside("F on disk", bytes as f64 / rows as f64 / 8.0, 0.5, "of raw").at_most(0.53),
+        row_against_published("F on disk", bytes as f64 / rows as f64 / 8.0, 0.5, "of raw").at_most(0.53),
         figure("F on disk", bytes as f64 / 1e9, "GB"),
         figure("read from disk", bytes as f64 / took / 1e9, "GB a second"),
         figure("of the memory scan of one core", rate / workers / memory_scan(), "share"),
@@ -87,7 +92,7 @@ fn write(net: &mut Net<'_>, rows: usize, f: &Location, q: &Location) -> Result<(
         let count = CHUNK_ROWS.min(rows - number * CHUNK_ROWS);
         let fingerprints = even(number as u64, count);
         let bytes = chunk(64, Coder::EliasFano, "even", &fingerprints, None)?;
-        let entry = Chunk::of(format!("part-{number:05}.fp"), &fingerprints, &[&bytes]);
+        let entry = ChunkEntry::of(format!("part-{number:05}.fp"), &fingerprints, &[&bytes]);
         f.join(&entry.name)?.put(&bytes)?;
         let planted = (number * PLANTED / chunks..(number + 1) * PLANTED / chunks).map(|plant| {
             let random = splitmix64(plant as u64 ^ 0xf1a7);
@@ -100,7 +105,8 @@ fn write(net: &mut Net<'_>, rows: usize, f: &Location, q: &Location) -> Result<(
         });
         mine.push((number, entry, planted.collect::<Vec<_>>()));
     }
-    let mut all: Vec<(usize, Chunk, Vec<Planted>)> = net.all_gather("chunks", mine)?.into_iter().flatten().collect();
+    let mut all: Vec<(usize, ChunkEntry, Vec<Planted>)> =
+        net.all_gather("chunks", mine)?.into_iter().flatten().collect();
     all.sort_unstable_by_key(|chunk| chunk.0);
     let (_, mut manifest) = ChunkWriter::new(64, Coder::EliasFano, "even", false).finish()?;
     let mut planted = Vec::new();

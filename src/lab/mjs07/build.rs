@@ -5,13 +5,13 @@
 
 use super::super::made::fingerprints::unsorted;
 use super::super::measure::{forget_peak_memory, median, seconds, user_and_kernel_seconds};
-use super::super::{Options, Row, figure};
+use super::super::{FigureRow, Options, figure};
 use webtwin_base::build_info::peak_memory_bytes;
 use webtwin_base::error::{Error, Result};
-use webtwin_core::hamming::fingerprint_file::Manifest;
-use webtwin_dataflow::hamming::build::{Ready, from_fingerprints};
-use webtwin_engine::{Cluster, run as run_on};
-use webtwin_job::{Digest, Job, JobKind};
+use webtwin_core::hamming::fingerprint_file::FingerprintManifest;
+use webtwin_dataflow::hamming::build::{FingerprintInput, from_fingerprints};
+use webtwin_engine::{ClusterLayout, run as run_on};
+use webtwin_job::{Job, JobDigest, JobKind};
 use webtwin_storage::location::Location;
 
 /// Number of passes of each kind, in turn. The median counts.
@@ -30,7 +30,7 @@ struct Took {
 }
 
 /// Measures builds with one worker, with two, and with little memory.
-pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let rows = options.scale;
     let at = |name: &str| options.work.join(name).display().to_string();
     let raw: Vec<u8> = unsorted(rows as usize, 1).into_iter().flat_map(u64::to_le_bytes).collect();
@@ -45,7 +45,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     };
     let kinds = [(1, job(0)), (2, job(0)), (2, job((160 << 20) + LITTLE * rows))];
     let mut took = [const { Vec::new() }; 3];
-    let mut first: Option<Manifest> = None;
+    let mut first: Option<FingerprintManifest> = None;
     // The kinds take turns, so that a change of the load of the machine affects all of them.
     for pass in 0..PASSES * kinds.len() {
         let (workers, job) = &kinds[pass % kinds.len()];
@@ -80,15 +80,15 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
 }
 
 /// Builds F and removes it again.
-fn build(workers: usize, job: &Job) -> Result<(Took, Manifest)> {
+fn build(workers: usize, job: &Job) -> Result<(Took, FingerprintManifest)> {
     let folder = Location::parse(&job.output.url)?;
     folder.remove_all()?;
     forget_peak_memory();
     let before = user_and_kernel_seconds();
-    let (digest, job, out) = (Digest::of(job).0, job.clone(), folder.clone());
+    let (digest, job, out) = (JobDigest::of(job).0, job.clone(), folder.clone());
     let (by_the_clock, made) = seconds(move || {
-        let ready = Ready::find(&job)?;
-        run_on(&Cluster::local(workers), 0, digest, move |net| from_fingerprints(net, &job, &ready, &out))
+        let ready = FingerprintInput::find(&job)?;
+        run_on(&ClusterLayout::local(workers), 0, digest, move |net| from_fingerprints(net, &job, &ready, &out))
     });
     let after = user_and_kernel_seconds();
     let (in_user_mode, in_kernel) = (after[0] - before[0], after[1] - before[1]);

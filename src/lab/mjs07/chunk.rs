@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::super::made::fingerprints;
 use super::super::measure::{core_seconds, forget_peak_memory, median, memory_scan, seconds};
-use super::super::{Options, Row, beside, figure};
+use super::super::{FigureRow, Options, figure, row_against_published};
 use super::{K, QUERIES};
 use webtwin_base::build_info::{memory_bytes, peak_memory_bytes};
 use webtwin_base::error::{Error, Result};
@@ -15,11 +15,11 @@ use webtwin_base::threads;
 use webtwin_core::hamming::coding::Coder;
 use webtwin_core::hamming::fingerprint_file::{FingerprintFile, chunk};
 use webtwin_core::hamming::kernels::{Level, cross};
-use webtwin_core::hamming::postings::{Postings, distinct};
-use webtwin_core::hamming::query_tables::{Hit, QueryTables, Scratch};
+use webtwin_core::hamming::postings::{FingerprintPostings, distinct};
+use webtwin_core::hamming::query_tables::{FingerprintHit, JoinBuffers, QueryTables};
 use webtwin_storage::location::Location;
 use webtwin_storage::open::open;
-use webtwin_storage::table::{Column, Table, encode};
+use webtwin_storage::table::{Table, TableColumn, encode};
 
 /// Number of passes. The median counts.
 const PASSES: usize = 5;
@@ -57,24 +57,24 @@ fn input(options: &Options) -> (Vec<u64>, Vec<u64>) {
 
 /// State of a worker in addition to the tables.
 struct Mapper {
-    scratch: Scratch,
+    scratch: JoinBuffers,
     fingerprints: Vec<u64>,
     ends: Vec<u32>,
 }
 
 impl Mapper {
     fn new() -> Mapper {
-        Mapper { scratch: Scratch::new(K, Level::best()), fingerprints: Vec::new(), ends: Vec::new() }
+        Mapper { scratch: JoinBuffers::new(K, Level::best()), fingerprints: Vec::new(), ends: Vec::new() }
     }
 
     /// Reads a chunk, joins it, and writes the pairs. Returns their number.
     fn map(&mut self, tables: &QueryTables, from: &Location, to: &Location) -> Result<usize> {
         FingerprintFile::open(from.name(), open(from)?)?.decode_all(&mut self.fingerprints)?;
         distinct(&mut self.fingerprints, &mut self.ends);
-        let mut hits: Vec<Hit> = Vec::new();
+        let mut hits: Vec<FingerprintHit> = Vec::new();
         tables.join(&self.fingerprints, &mut self.scratch, &mut |hit| hits.push(hit));
         hits.sort_unstable();
-        let column = |of: fn(&Hit) -> u32| Column::U32(hits.iter().map(of).collect());
+        let column = |of: fn(&FingerprintHit) -> u32| TableColumn::U32(hits.iter().map(of).collect());
         let columns =
             [("at", column(|hit| hit.at)), ("query", column(|hit| hit.query)), ("value", column(|hit| hit.distance))];
         to.put(&encode(&Table::new(columns))?)?;
@@ -83,7 +83,7 @@ impl Mapper {
 }
 
 /// Measures one mapper on one core and on two, and compares it with brute force.
-pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let (fingerprints, queries) = input(options);
     let (from, to) = (file(&options.work, "chunk.fp")?, file(&options.work, "pairs.parquet")?);
     let other = file(&options.work, "pairs-of-two.parquet")?;
@@ -101,16 +101,20 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
         let (alone, (took, mapped)) = seconds(|| core_seconds(|| first.map(&tables, &from, &to)));
         mapped?;
         one.push(count / took / 1e6);
-        let (together, (mine, beside)) = seconds(|| {
+        let (together, (mine, row_against_published)) = seconds(|| {
             std::thread::scope(|scope| {
-                let beside = threads::start_in(scope, || core_seconds(|| second.map(&tables, &from, &other)));
-                (core_seconds(|| first.map(&tables, &from, &to)), beside.map(|beside| beside.join()))
+                let row_against_published =
+                    threads::start_in(scope, || core_seconds(|| second.map(&tables, &from, &other)));
+                (
+                    core_seconds(|| first.map(&tables, &from, &to)),
+                    row_against_published.map(|row_against_published| row_against_published.join()),
+                )
             })
         });
-        let beside = beside?.map_err(|_| Error::Invariant("a mapper panicked".into()))?;
-        mine.1.and(beside.1)?;
+        let row_against_published = row_against_published?.map_err(|_| Error::Invariant("a mapper panicked".into()))?;
+        mine.1.and(row_against_published.1)?;
         // Both begin together, so the slower one determines the time.
-        two.push(2.0 * count / mine.0.max(beside.0) / 1e6);
+        two.push(2.0 * count / mine.0.max(row_against_published.0) / 1e6);
         by_the_clock.push(2.0 * alone / together);
     }
     let (one, two) = (median(one), median(two));
@@ -127,7 +131,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let mut joined = 0;
     tables.join(some, &mut first.scratch, &mut |_| joined += 1);
     Ok(vec![
-        beside("one core: read, join, write", one, 0.67, "million fingerprints a second").at_least(75.0),
+        row_against_published("one core: read, join, write", one, 0.67, "million fingerprints a second").at_least(75.0),
         figure("two workers, by the slower one's processor time", two, "million fingerprints a second"),
         figure("two workers against one, likewise", two / one, "times").at_least(1.7),
         figure("two workers against one, by the clock", median(by_the_clock), "times").at_least(1.7),
@@ -148,11 +152,11 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
 
 /// Measures clustered fingerprints: the cost per reported pair, with all documents of equal
 /// fingerprints reported.
-pub(super) fn clustered(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn clustered(options: &Options) -> Result<Vec<FigureRow>> {
     let rows = fingerprints::clustered(options.scale as usize, 1);
-    let queries = Postings::new(fingerprints::clustered(QUERIES, 2).into_iter().zip(0..).collect());
+    let queries = FingerprintPostings::new(fingerprints::clustered(QUERIES, 2).into_iter().zip(0..).collect());
     let tables = QueryTables::new(queries.fingerprints(), K, Level::best())?;
-    let (mut scratch, mut fingerprints, mut ends) = (Scratch::new(K, Level::best()), Vec::new(), Vec::new());
+    let (mut scratch, mut fingerprints, mut ends) = (JoinBuffers::new(K, Level::best()), Vec::new(), Vec::new());
     let (mut times, mut near, mut pairs) = (Vec::new(), 0u64, 0u64);
     let mut buffer: Vec<(u32, u64, u32)> = Vec::with_capacity(1 << 20);
     for _ in 0..3 {
@@ -160,7 +164,7 @@ pub(super) fn clustered(options: &Options) -> Result<Vec<Row>> {
         fingerprints.clone_from(&rows);
         let (took, ()) = core_seconds(|| {
             distinct(&mut fingerprints, &mut ends);
-            tables.join(&fingerprints, &mut scratch, &mut |Hit { at, query, distance }| {
+            tables.join(&fingerprints, &mut scratch, &mut |FingerprintHit { at, query, distance }| {
                 near += 1;
                 let first = at.checked_sub(1).map_or(0, |before| ends[before as usize]);
                 for row in first..ends[at as usize] {
@@ -192,12 +196,12 @@ pub(super) fn clustered(options: &Options) -> Result<Vec<Row>> {
 }
 
 /// Measures the memory of the tables, and of everything else that a join needs.
-pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn memory(options: &Options) -> Result<Vec<FigureRow>> {
     let (fingerprints, queries) = input(options);
     let resets = forget_peak_memory();
     let before = memory_bytes();
     let tables = QueryTables::new(&queries, K, Level::best())?;
-    let mut scratch = Scratch::new(K, Level::best());
+    let mut scratch = JoinBuffers::new(K, Level::best());
     let mut pairs = 0u64;
     tables.join(&fingerprints, &mut scratch, &mut |_| pairs += 1);
     let held = if resets { peak_memory_bytes() } else { memory_bytes() }.saturating_sub(before);

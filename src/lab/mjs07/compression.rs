@@ -2,17 +2,17 @@
 
 use super::super::made::fingerprints;
 use super::super::measure::{core_seconds, median};
-use super::super::{Options, Row, beside, figure};
+use super::super::{FigureRow, Options, figure, row_against_published};
 use super::huffman;
 use webtwin_base::error::{Error, Result};
 use webtwin_core::hamming::coding::Coder;
-use webtwin_core::hamming::coding::{Damaged, Encoded, decode_block, encode};
+use webtwin_core::hamming::coding::{DamagedBytes, EncodedFingerprints, decode_block, encode};
 
 /// Number of passes. The median counts.
 const PASSES: usize = 7;
 
 /// Measures all coders on one chunk.
-pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let count = options.scale as usize;
     // In a set of 2^33 fingerprints, 2^23 share their ten leading bits.
     let bits = 54.min(31 + options.scale.max(2).ilog2());
@@ -25,7 +25,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     rows.push(decoding("elias-fano", rate).at_least(500.0));
     let (code, encoded) = huffman::encode(64, &sorted, huffman::BLOCK_BYTES);
     let (size, rate) = size_and_rate(&sorted, &encoded, |block, rows| code.decode(block, rows))?;
-    rows.push(beside("huffman (the paper's): size", size, 0.5, "of raw"));
+    rows.push(row_against_published("huffman (the paper's): size", size, 0.5, "of raw"));
     rows.push(decoding("huffman", rate));
     let raw = encode(Coder::Raw, 64, &sorted);
     let (size, rate) = size_and_rate(&sorted, &raw, |block, rows| decode_block(Coder::Raw, block, rows))?;
@@ -34,7 +34,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn decoding(coder: &str, rate: f64) -> Row {
+fn decoding(coder: &str, rate: f64) -> FigureRow {
     figure(&format!("{coder}: decoding on one core"), rate, "million a second")
 }
 
@@ -42,8 +42,8 @@ fn decoding(coder: &str, rate: f64) -> Row {
 /// million fingerprints that one core decodes per second.
 fn size_and_rate(
     sorted: &[u64],
-    encoded: &Encoded,
-    decode_block: impl Fn(&[u8], &mut [u64]) -> std::result::Result<(), Damaged>,
+    encoded: &EncodedFingerprints,
+    decode_block: impl Fn(&[u8], &mut [u64]) -> std::result::Result<(), DamagedBytes>,
 ) -> Result<(f64, f64)> {
     let mut decoded = vec![0; sorted.len()];
     let mut rates = Vec::new();

@@ -1,12 +1,12 @@
 //! Example 3.1: cost of a probe under each design, and savings of coverings.
 
-use super::super::{Options, Row, beside, figure};
+use super::super::{FigureRow, Options, figure, row_against_published};
 use webtwin_base::error::Result;
 use webtwin_core::hamming::design::covering::block_designs;
 use webtwin_core::hamming::design::{TableDesign, paper};
 
 /// Reproduces Example 3.1.
-pub(super) fn example_3_1(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn example_3_1(options: &Options) -> Result<Vec<FigureRow>> {
     let documents = options.scale as f64;
     // The values in the paper are for 2^34 fingerprints.
     let published = |most: f64| (options.scale == 1 << 34).then_some(most);
@@ -18,15 +18,20 @@ pub(super) fn example_3_1(options: &Options) -> Result<Vec<Row>> {
         (4.0, 16.0, 262_144.0),
     ]) {
         let (name, ours) = (format!("{tables} tables"), design.top_bits());
-        rows.push(beside(&format!("{name}: tables"), design.keys.len() as f64, tables, "tables"));
-        rows.push(beside(&format!("{name}: least top bits"), f64::from(ours), bits, "bits"));
+        rows.push(row_against_published(&format!("{name}: tables"), design.keys.len() as f64, tables, "tables"));
+        rows.push(row_against_published(&format!("{name}: least top bits"), f64::from(ours), bits, "bits"));
         let matches = documents / 2f64.powi(ours as i32);
-        rows.push(Row {
+        rows.push(FigureRow {
             published: published(most),
             ..figure(&format!("{name}: most matches a probe"), matches, "fingerprints")
         });
         let (recurrence, _) = paper::fewest_tables(64, super::K, 34.0, bits);
-        rows.push(beside(&format!("X(64, 3, 34) for {bits} top bits"), recurrence as f64, tables, "tables"));
+        rows.push(row_against_published(
+            &format!("X(64, 3, 34) for {bits} top bits"),
+            recurrence as f64,
+            tables,
+            "tables",
+        ));
         let covering = block_designs(super::K)
             .iter()
             .map(|blocks| TableDesign::new(64, super::K, blocks))
@@ -35,8 +40,13 @@ pub(super) fn example_3_1(options: &Options) -> Result<Vec<Row>> {
         if let Some(covering) = covering {
             let least = covering.top_bits();
             rows.push(
-                beside(&format!("covering of {least} top bits"), covering.keys.len() as f64, tables, "tables")
-                    .at_most(tables),
+                row_against_published(
+                    &format!("covering of {least} top bits"),
+                    covering.keys.len() as f64,
+                    tables,
+                    "tables",
+                )
+                .at_most(tables),
             );
         }
     }

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::super::{Options, Row, draw, figure};
+use super::super::{FigureRow, Options, draw, figure};
 use webtwin_base::error::{Error, Result};
-use webtwin_core::hamming::recipe::Recipe;
+use webtwin_core::hamming::recipe::SimhashRecipe;
 use webtwin_job::Job;
 use webtwin_pages::html::Extractor;
 use webtwin_pages::url::CanonicalUrl;
@@ -15,7 +15,7 @@ use webtwin_synth::{Params, Synth};
 const BUCKETS: usize = 128;
 
 /// Reproduces Figure 2(a): positions of the leading 1-bit of the XOR of successive fingerprints.
-pub(super) fn figure_2a(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn figure_2a(options: &Options) -> Result<Vec<FigureRow>> {
     let sorted = simhashes(options)?;
     let mut counts = vec![0u64; 64];
     let mut equal = 0u64;
@@ -44,7 +44,7 @@ pub(super) fn figure_2a(options: &Options) -> Result<Vec<Row>> {
 }
 
 /// Reproduces Figure 2(b): numbers of fingerprints in equal intervals of the value range.
-pub(super) fn figure_2b(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn figure_2b(options: &Options) -> Result<Vec<FigureRow>> {
     let sorted = simhashes(options)?;
     let mut counts = vec![0u64; BUCKETS];
     sorted.iter().for_each(|simhash| counts[(simhash >> 57) as usize] += 1);
@@ -78,7 +78,7 @@ fn simhashes(options: &Options) -> Result<Vec<u64>> {
         None => {
             let job = Job::default();
             let synth = Synth::new(&Params { pages: options.scale, seed: 1, ..Params::default() })?;
-            let (mut extractor, mut recipe) = (Extractor::new(&job.input.limits), Recipe::new(&job.simhash));
+            let (mut extractor, mut recipe) = (Extractor::new(&job.input.limits), SimhashRecipe::new(&job.simhash));
             for page in 0..synth.len() {
                 let page = synth.page(page);
                 let url = CanonicalUrl::parse(&page.url).map_err(|why| Error::Invariant(why.to_string()))?;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::super::measure::seconds;
-use super::super::{Options, Place};
+use super::super::{LabProcess, Options};
 use webtwin_base::error::{Error, Result};
 use webtwin_dataflow::hamming::run as join_on;
-use webtwin_dataflow::hamming::work::{HammingWork, Summary};
+use webtwin_dataflow::hamming::work::{HammingSummary, HammingWork};
 use webtwin_engine::Net;
 use webtwin_job::Job;
 use webtwin_storage::location::Location;
@@ -21,7 +21,7 @@ use webtwin_storage::table::decode;
 /// of `write`.
 pub(super) fn make<T: Send + 'static>(
     options: &Options,
-    place: &Place,
+    place: &LabProcess,
     job: &Job,
     write: impl Fn(&mut Net<'_>) -> Result<T> + Send + Sync + 'static,
 ) -> Result<T> {
@@ -38,7 +38,7 @@ pub(super) fn make<T: Send + 'static>(
 }
 
 /// Runs a job of the kind `hamming`. Returns its wall-clock seconds, and its summary.
-pub(super) fn join(place: &Place, job: &Job) -> Result<(f64, Summary)> {
+pub(super) fn join(place: &LabProcess, job: &Job) -> Result<(f64, HammingSummary)> {
     let (out, shared) = (Location::parse(&job.output.url)?, job.clone());
     let (took, summary) = seconds(|| {
         let work = Arc::new(HammingWork::find(job)?);

@@ -13,116 +13,116 @@ mod precision;
 mod self_join;
 mod self_join_of_files;
 
-use super::{Entry, Run};
+use super::{Experiment, ExperimentRun};
 
 /// Returns the entries for the tables and figures of the paper, and for our benchmarks of the same
 /// problem.
-pub fn entries() -> Vec<Entry> {
+pub fn entries() -> Vec<Experiment> {
     vec![
-        Entry {
+        Experiment {
             name: "mjs07-example-3-1",
             about: "designs of 20, 16, 10 and 4 tables for 2^34 fingerprints, and coverings (MJS07 Example 3.1)",
             unit: "fingerprints",
             scale: 1 << 34,
             full: 1 << 34,
-            run: Run::Alone(designs::example_3_1),
+            run: ExperimentRun::Alone(designs::example_3_1),
         },
-        Entry {
+        Experiment {
             name: "mjs07-compression",
             about: "size and decoding speed of a chunk of 2^33 fingerprints by each coder (MJS07 section 3.2)",
             unit: "fingerprints in a chunk",
             scale: 1 << 23,
             full: 1 << 23,
-            run: Run::Alone(compression::run),
+            run: ExperimentRun::Alone(compression::run),
         },
-        Entry {
+        Experiment {
             name: "mjs07-batch",
             about: "F against a million queries, k = 3, from compressed chunks on disk (MJS07 sections 3.3 and 4.3)",
             unit: "fingerprints of F",
             scale: 1 << 27,
             full: 1 << 33,
-            run: Run::OnCluster(batch::run),
+            run: ExperimentRun::OnCluster(batch::run),
         },
-        Entry {
+        Experiment {
             name: "mjs07-figure1",
             about: "precision and recall of pairs within k = 1 to 10 bits (MJS07 Figure 1); --input RUN --truth FILE for a real \
                     crawl's",
             unit: "pages of a made-up crawl, without --input",
             scale: 10_000,
             full: 8_000_000_000,
-            run: Run::Alone(precision::figure_1),
+            run: ExperimentRun::Alone(precision::figure_1),
         },
-        Entry {
+        Experiment {
             name: "mjs07-figure2a",
             about: "leading 1-bits of successive simhashes' differences (MJS07 Figure 2(a)); --input RUN for real ones",
             unit: "pages of a made-up crawl, without --input",
             scale: 20_000,
             full: 20_000,
-            run: Run::Alone(distribution::figure_2a),
+            run: ExperimentRun::Alone(distribution::figure_2a),
         },
-        Entry {
+        Experiment {
             name: "mjs07-figure2b",
             about: "simhashes in 128 buckets (MJS07 Figure 2(b)); --input RUN for real ones",
             unit: "pages of a made-up crawl, without --input",
             scale: 20_000,
             full: 20_000,
-            run: Run::Alone(distribution::figure_2b),
+            run: ExperimentRun::Alone(distribution::figure_2b),
         },
-        Entry {
+        Experiment {
             name: "bench-hamming-build",
             about: "F made of raw fingerprints, by one worker and by two, and within little memory: read, sort, write",
             unit: "fingerprints",
             scale: 1 << 24,
             full: 1 << 27,
-            run: Run::Alone(build::run),
+            run: ExperimentRun::Alone(build::run),
         },
-        Entry {
+        Experiment {
             name: "bench-hamming-chunk",
             about: "one chunk of F against a million queries, k = 3: read, join, write, on one core and on two",
             unit: "fingerprints in a chunk",
             scale: 1 << 23,
             full: 1 << 23,
-            run: Run::Alone(chunk::run),
+            run: ExperimentRun::Alone(chunk::run),
         },
-        Entry {
+        Experiment {
             name: "bench-hamming-clustered",
             about: "the same on clustered fingerprints, by reported pair",
             unit: "fingerprints in a chunk",
             scale: 1 << 23,
             full: 1 << 23,
-            run: Run::Alone(chunk::clustered),
+            run: ExperimentRun::Alone(chunk::clustered),
         },
-        Entry {
+        Experiment {
             name: "bench-hamming-memory",
             about: "memory that a million queries take, beyond the chunk and what is found",
             unit: "fingerprints in a chunk",
             scale: 1 << 23,
             full: 1 << 23,
-            run: Run::Alone(chunk::memory),
+            run: ExperimentRun::Alone(chunk::memory),
         },
-        Entry {
+        Experiment {
             name: "bench-hamming-selfjoin",
             about: "fingerprints joined with themselves, k = 3, on one core",
             unit: "fingerprints",
             scale: 10_000_000,
             full: 100_000_000,
-            run: Run::Alone(self_join::run),
+            run: ExperimentRun::Alone(self_join::run),
         },
-        Entry {
+        Experiment {
             name: "bench-hamming-selfjoin-files",
             about: "F made of a raw file and joined with itself, k = 3, by all workers, from disk to disk",
             unit: "fingerprints",
             scale: 10_000_000,
             full: 100_000_000,
-            run: Run::OnCluster(self_join_of_files::run),
+            run: ExperimentRun::OnCluster(self_join_of_files::run),
         },
-        Entry {
+        Experiment {
             name: "bench-hamming-online",
             about: "online queries, k = 3, exact, on one core (MJS07 section 3.1)",
             unit: "fingerprints",
             scale: 10_000_000,
             full: 100_000_000,
-            run: Run::Alone(online::run),
+            run: ExperimentRun::Alone(online::run),
         },
     ]
 }

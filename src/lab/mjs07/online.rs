@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::made::fingerprints;
 use super::super::measure::seconds;
-use super::super::{Options, Row, figure};
+use super::super::{FigureRow, Options, figure};
 use super::K;
 use webtwin_base::error::{Error, Result};
 use webtwin_core::hamming::design::TableDesign;
@@ -18,7 +18,7 @@ use webtwin_storage::mapped::Residence;
 const TIMED: usize = 40_000;
 
 /// Measures online queries, and checks a sample against brute force.
-pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let count = options.scale as usize;
     let existing = fingerprints::even(count, 64, 1);
     let queries = fingerprints::queries(&existing, TIMED, 2);

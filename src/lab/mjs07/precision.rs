@@ -9,13 +9,13 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::super::source::{job_and_truth, put, run_job};
-use super::super::{Options, Row, beside, draw, figure};
+use super::super::{FigureRow, Options, draw, figure, row_against_published};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, SimHash};
 use webtwin_core::hamming::close_pairs::within_k;
-use webtwin_evaluate::Comparison;
-use webtwin_results::pages::Pages;
-use webtwin_results::{Run, compared};
+use webtwin_evaluate::TruthComparison;
+use webtwin_results::pages::PageTable;
+use webtwin_results::{FinishedRun, compared};
 
 /// Largest k: "We varied k from 1 to 10."
 const LARGEST_K: usize = 10;
@@ -78,19 +78,19 @@ impl Distances {
 }
 
 /// Reproduces Figure 1.
-pub(super) fn figure_1(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn figure_1(options: &Options) -> Result<Vec<FigureRow>> {
     let name = "jobs/repro/mjs07-figure1.toml";
     let (mut job, truth) = job_and_truth(options, name, include_str!("../../../jobs/repro/mjs07-figure1.toml"))?;
     let run = match &options.input {
-        Some(run) => Run::open(run)?,
+        Some(run) => FinishedRun::open(run)?,
         None => {
             job.output.url = options.work.join("run").display().to_string();
             run_job(options, job)?
         }
     };
-    let pages = Pages::of(&run)?;
+    let pages = PageTable::of(&run)?;
     let rows = compared::rows(&run, &pages, truth)?;
-    let comparison = Comparison::new(&rows.pages, &rows.clusters, &rows.truth);
+    let comparison = TruthComparison::new(&rows.pages, &rows.clusters, &rows.truth);
     let simhashes = pages.doc_ids()?.iter().zip(pages.0.u64_where("simhash", "has_simhash")?);
     // A pair with a page that is not in the truth is neither true nor false.
     let known = simhashes.filter(|(page, _)| comparison.are_copies(**page, **page).is_some());
@@ -136,7 +136,11 @@ pub(super) fn figure_1(options: &Options) -> Result<Vec<Row>> {
             let (precision, recall) = scores(&counts, k);
             for (what, ours) in [("precision", precision), ("recall", recall)] {
                 let what = format!("{among}, k = {k}: {what}");
-                out.push(if k == 3 { beside(&what, ours, NEAR, "share") } else { figure(&what, ours, "share") });
+                out.push(if k == 3 {
+                    row_against_published(&what, ours, NEAR, "share")
+                } else {
+                    figure(&what, ours, "share")
+                });
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Self-join of a set of fingerprints.
 
 use super::super::measure::{core_seconds, median};
-use super::super::{Options, Row, figure};
+use super::super::{FigureRow, Options, figure};
 use super::K;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::huge::HugeArray;
@@ -27,7 +27,7 @@ pub(super) fn planted(count: u64) -> impl Iterator<Item = (u64, u64)> {
 }
 
 /// Measures the self-join in memory on one core, and checks the planted pairs.
-pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let count = options.scale as usize;
     let mut sorted: Vec<u64> = (0..count as u64).map(fingerprint).collect();
     sorted.sort_unstable();

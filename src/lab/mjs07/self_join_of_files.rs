@@ -2,16 +2,16 @@
 //! `batch` do.
 
 use super::super::measure::seconds;
-use super::super::{Options, Place, Row, figure};
+use super::super::{FigureRow, LabProcess, Options, figure};
 use super::self_join::{fingerprint, planted};
 use super::{K, files};
 use webtwin_base::error::Result;
-use webtwin_dataflow::hamming::build::{Ready, from_fingerprints};
+use webtwin_dataflow::hamming::build::{FingerprintInput, from_fingerprints};
 use webtwin_job::{Job, JobKind};
 use webtwin_storage::location::Location;
 
 /// Measures the build and the self-join from disk to disk, and checks the planted pairs.
-pub(super) fn run(options: &Options, place: &Place) -> Result<Vec<Row>> {
+pub(super) fn run(options: &Options, place: &LabProcess) -> Result<Vec<FigureRow>> {
     let count = options.scale;
     let at = |name: &str| options.work.join(name).display().to_string();
     let mut building = Job { kind: JobKind::Fingerprints, ..Job::default() };
@@ -29,7 +29,7 @@ pub(super) fn run(options: &Options, place: &Place) -> Result<Vec<Row>> {
     })?;
     let (folder, shared) = (Location::parse(&at("f"))?, building.clone());
     let (built, manifest) = seconds(|| {
-        let ready = Ready::find(&building)?;
+        let ready = FingerprintInput::find(&building)?;
         place.run(&building, move |net| from_fingerprints(net, &shared, &ready, &folder))
     });
     let manifest = manifest?;

@@ -6,32 +6,32 @@ use std::fmt::Write;
 use super::super::draw;
 use super::super::made::duplicates::Year;
 use super::super::source::{not_ours, put};
-use super::super::{Options, Row, beside, figure};
+use super::super::{FigureRow, Options, figure, row_against_published};
 use super::{Study, YEARS, name, rows, studies};
 use webtwin_base::error::Result;
-use webtwin_core::study::clusters::Step;
+use webtwin_core::study::clusters::GrowthStep;
 use webtwin_core::study::estimate::{Estimate, PERCENTS, estimate};
 use webtwin_core::study::report::percent;
-use webtwin_dataflow::study::Summary;
+use webtwin_dataflow::study::StudySummary;
 
 /// Reproduces Figure 2.
-pub(super) fn figure_2(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn figure_2(options: &Options) -> Result<Vec<FigureRow>> {
     sizes(options, include_str!("../../../jobs/repro/pbz06-figure2.toml"), Year::Y2003, "pbz06-figure2")
 }
 
 /// Reproduces Figure 3.
-pub(super) fn figure_3(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn figure_3(options: &Options) -> Result<Vec<FigureRow>> {
     sizes(options, include_str!("../../../jobs/repro/pbz06-figure3.toml"), Year::Y2004, "pbz06-figure3")
 }
 
 /// Reproduces Figure 4.
-pub(super) fn figure_4(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn figure_4(options: &Options) -> Result<Vec<FigureRow>> {
     sizes(options, include_str!("../../../jobs/repro/pbz06-figure4.toml"), Year::Y2005, "pbz06-figure4")
 }
 
 /// Reproduces Figures 2 to 4: documents per cluster, in the complete collection (a), the connected
 /// part (b) and the other part (c).
-fn sizes(options: &Options, job: &str, year: Year, file: &str) -> Result<Vec<Row>> {
+fn sizes(options: &Options, job: &str, year: Year, file: &str) -> Result<Vec<FigureRow>> {
     let studies = studies(options, job, &[year])?;
     let mut all = Vec::new();
     for Study { year, summary } in &studies {
@@ -57,18 +57,19 @@ fn sizes(options: &Options, job: &str, year: Year, file: &str) -> Result<Vec<Row
         }
         // "The number of clusters with only two documents is greater for the complete collection
         // than for the sum of the two subcollections": 158,000 against 83,000 and 63,000 in 2003.
-        let two =
-            |part: &webtwin_core::study::report::Part| part.documents_per_cluster.get(&2).copied().unwrap_or(0) as f64;
+        let two = |part: &webtwin_core::study::report::ClusterTotals| {
+            part.documents_per_cluster.get(&2).copied().unwrap_or(0) as f64
+        };
         let parts_per_complete = (two(&tables.connected) + two(&tables.disconnected)) / two(&tables.complete).max(1.0);
         let what = format!("{of}: clusters of two in both parts, for one in the complete collection");
         all.push(if *year == Some(Year::Y2003) {
-            beside(&what, parts_per_complete, (83.0 + 63.0) / 158.0, "clusters")
+            row_against_published(&what, parts_per_complete, (83.0 + 63.0) / 158.0, "clusters")
         } else {
             figure(&what, parts_per_complete, "clusters")
         });
     }
     let up_to = |most: u64| {
-        move |summary: &Summary| {
+        move |summary: &StudySummary| {
             let clusters: &BTreeMap<u64, u64> = &summary.tables.complete.documents_per_cluster;
             percent(clusters.range(..=most).map(|(_, n)| n).sum(), summary.tables.complete.clusters)
         }
@@ -82,7 +83,7 @@ fn sizes(options: &Options, job: &str, year: Year, file: &str) -> Result<Vec<Row
 }
 
 /// Reproduces Figure 5 and the numbers of section 4.2.
-pub(super) fn figure_5(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn figure_5(options: &Options) -> Result<Vec<FigureRow>> {
     let studies = studies(options, include_str!("../../../jobs/repro/pbz06-figure5.toml"), &YEARS)?;
     let mut all = Vec::new();
     for Study { year, summary } in &studies {
@@ -92,7 +93,7 @@ pub(super) fn figure_5(options: &Options) -> Result<Vec<Row>> {
             let _ = writeln!(tsv, "{number}\t{}\t{}\t{}", step.documents, step.clusters, step.duplicates);
         }
         let (steps, all) = (growth.len() as f64, summary.tables.complete.documents.max(1) as f64);
-        let line = |of: fn(&Step) -> u64| {
+        let line = |of: fn(&GrowthStep) -> u64| {
             (1..).zip(growth).map(|(n, step)| (f64::from(n) / steps, of(step) as f64 / all)).collect()
         };
         let of = year.map_or("this crawl".to_string(), |year| format!("collection {} (made up)", name(year)));
@@ -111,24 +112,24 @@ pub(super) fn figure_5(options: &Options) -> Result<Vec<Row>> {
             tsv,
         )?;
     }
-    let after = |share: usize, of: fn(&Step) -> u64| {
-        move |summary: &Summary| {
+    let after = |share: usize, of: fn(&GrowthStep) -> u64| {
+        move |summary: &StudySummary| {
             let growth = &summary.tables.complete.growth;
             let at = (growth.len() * share).div_ceil(100).max(1) - 1;
             percent(growth.get(at).map_or(0, of), growth.last().map_or(0, of))
         }
     };
-    let complete = |summary: &Summary| summary.tables.complete.duplicates;
+    let complete = |summary: &StudySummary| summary.tables.complete.duplicates;
     // "About 420,000 duplicates are identified in the first iteration" of 2004, 280,000 in 2005.
-    let first = |summary: &Summary| {
+    let first = |summary: &StudySummary| {
         percent(summary.tables.complete.growth.first().map_or(0, |s| s.duplicates), complete(summary))
     };
     let published = [420.0 / 8.76047, 280.0 / 7.7829];
     for study in &studies {
         let what = format!("{}: duplicates found in the first step", study.year.map_or("this crawl", name));
         all.push(match study.year {
-            Some(Year::Y2004) => beside(&what, first(&study.summary), published[0], "% of duplicates"),
-            Some(Year::Y2005) => beside(&what, first(&study.summary), published[1], "% of duplicates"),
+            Some(Year::Y2004) => row_against_published(&what, first(&study.summary), published[0], "% of duplicates"),
+            Some(Year::Y2005) => row_against_published(&what, first(&study.summary), published[1], "% of duplicates"),
             _ => figure(&what, first(&study.summary), "% of duplicates"),
         });
     }
@@ -153,22 +154,22 @@ pub(super) fn figure_5(options: &Options) -> Result<Vec<Row>> {
 
 /// Returns the rows of section 4.2: 2005 estimated by the growth in 2004. For a real crawl, the
 /// estimates are by its reference and by its other half.
-fn estimates(studies: &[Study]) -> Vec<Row> {
+fn estimates(studies: &[Study]) -> Vec<FigureRow> {
     // Published estimates after 20 and 50 %, and the maximum error as our target, in points.
     let published = [34.4, 35.6];
     let reach = [1.5, 0.3];
-    let told = |what: &str, found: &[Estimate], paper: bool, held: bool| {
+    let message = |what: &str, found: &[Estimate], paper: bool, held: bool| {
         let mut rows = Vec::new();
         for estimate in found {
             let at = PERCENTS.iter().position(|&percent| percent == estimate.percent).unwrap_or(0);
             let what = format!("{what}, from {} % of the steps", estimate.percent);
             rows.push(match paper {
-                true => beside(&what, estimate.expected(), published[at], "% of documents"),
+                true => row_against_published(&what, estimate.expected(), published[at], "% of documents"),
                 false => figure(&what, estimate.expected(), "% of documents"),
             });
             let error = (estimate.expected() - estimate.real()).abs();
             let row = if paper {
-                beside(&format!("{what}: error"), error, (published[at] - 35.8f64).abs(), "points")
+                row_against_published(&format!("{what}: error"), error, (published[at] - 35.8f64).abs(), "points")
             } else {
                 figure(&format!("{what}: error"), error, "points")
             };
@@ -177,9 +178,10 @@ fn estimates(studies: &[Study]) -> Vec<Row> {
         rows
     };
     if let [Study { year: None, summary }] = studies {
-        let mut rows = told("duplicates by the growth in the reference", &summary.estimates_by_reference, false, true);
+        let mut rows =
+            message("duplicates by the growth in the reference", &summary.estimates_by_reference, false, true);
         let halves = &summary.tables.estimates_by_other_half;
-        rows.extend(told("duplicates of one half by the growth in the other", halves, false, true));
+        rows.extend(message("duplicates of one half by the growth in the other", halves, false, true));
         rows.extend(PERCENTS.iter().zip(published).map(|(percent, paper)| {
             not_ours(&format!("2005 by the growth in 2004, from {percent} % of the steps"), paper, "% of documents")
         }));
@@ -192,7 +194,7 @@ fn estimates(studies: &[Study]) -> Vec<Row> {
     let of = |year: Year, reference: Year| -> Vec<Estimate> {
         PERCENTS.iter().filter_map(|&percent| estimate(growth(year), growth(reference), percent)).collect()
     };
-    let mut rows = told("2005: duplicates by the growth in 2004", &of(Year::Y2005, Year::Y2004), true, true);
-    rows.extend(told("2005: duplicates by the growth in 2003", &of(Year::Y2005, Year::Y2003), false, false));
+    let mut rows = message("2005: duplicates by the growth in 2004", &of(Year::Y2005, Year::Y2004), true, true);
+    rows.extend(message("2005: duplicates by the growth in 2003", &of(Year::Y2005, Year::Y2003), false, false));
     rows
 }

@@ -12,23 +12,23 @@ mod time;
 
 use std::sync::Arc;
 
-use super::made::duplicates::{Collection, Year};
+use super::made::duplicates::{SyntheticCollection, Year};
 use super::source::not_ours;
-use super::{Entry, Options, Row, Run, beside, figure};
+use super::{Experiment, ExperimentRun, FigureRow, Options, figure, row_against_published};
 use of_table::of_table;
 use webtwin_base::error::{Error, Result};
-use webtwin_dataflow::study::{Summary, read_summary};
+use webtwin_dataflow::study::{StudySummary, read_summary};
 use webtwin_job::{Job, resolve};
 
 /// Returns the entries for the tables and figures of the paper, and for the time of a study.
-pub fn entries() -> Vec<Entry> {
-    let of = |name, about, run| Entry {
+pub fn entries() -> Vec<Experiment> {
+    let of = |name, about, run| Experiment {
         name,
         about,
         unit: "documents of each made-up collection, without --input",
         scale: 200_000,
         full: Year::Y2005.documents(),
-        run: Run::Alone(run),
+        run: ExperimentRun::Alone(run),
     };
     vec![
         of("pbz06-table1", "characteristics of the collections (PBZ06 Table 1); --input STUDY", tables::table_1),
@@ -61,13 +61,13 @@ pub fn entries() -> Vec<Entry> {
             "growth by steps, and estimates from the first (PBZ06 Figure 5, section 4.2); --input STUDY",
             figures::figure_5,
         ),
-        Entry {
+        Experiment {
             name: "bench-study",
             about: "studies of 2 million documents: from marks and links in memory, and from pages of HTML",
             unit: "documents of a made-up collection, pages of a made-up crawl",
             scale: 200_000,
             full: 2_000_000,
-            run: Run::Alone(time::run),
+            run: ExperimentRun::Alone(time::run),
         },
     ]
 }
@@ -95,7 +95,7 @@ fn steps(year: Year) -> u32 {
 /// A study of a synthetic collection for a year of the paper, or of a crawl.
 struct Study {
     year: Option<Year>,
-    summary: Summary,
+    summary: StudySummary,
 }
 
 /// Returns the given study, or studies of synthetic collections of these years.
@@ -107,11 +107,11 @@ fn studies(options: &Options, job: &str, years: &[Year]) -> Result<Vec<Study>> {
     years.iter().map(|&year| Ok(Study { year: Some(year), summary: made_up(options, &job, year)? })).collect()
 }
 
-fn made_up(options: &Options, job: &Job, year: Year) -> Result<Summary> {
+fn made_up(options: &Options, job: &Job, year: Year) -> Result<StudySummary> {
     let documents = u32::try_from(options.scale).map_err(|_| Error::Usage("at most 2^32 - 1 documents".into()))?;
     let mut job = job.clone();
     job.study.steps = steps(year);
-    let collection = Arc::new(Collection::new(year, documents, 1)?);
+    let collection = Arc::new(SyntheticCollection::new(year, documents, 1)?);
     Ok(of_table(&collection, &job, options.workers)?.summary)
 }
 
@@ -122,9 +122,9 @@ fn rows(
     what: &str,
     planted: bool,
     unit: &str,
-    ours: impl Fn(&Summary) -> f64,
+    ours: impl Fn(&StudySummary) -> f64,
     published: [f64; 3],
-) -> Vec<Row> {
+) -> Vec<FigureRow> {
     let of_paper = || YEARS.into_iter().zip(published);
     let mut rows = Vec::new();
     for Study { year, summary } in studies {
@@ -132,7 +132,12 @@ fn rows(
             Some(year) => {
                 let planted = if planted { " (planted)" } else { "" };
                 let paper = of_paper().find(|(other, _)| other == year).map_or(0.0, |(_, published)| published);
-                rows.push(beside(&format!("{}: {what}{planted}", name(*year)), ours(summary), paper, unit));
+                rows.push(row_against_published(
+                    &format!("{}: {what}{planted}", name(*year)),
+                    ours(summary),
+                    paper,
+                    unit,
+                ));
             }
             None => {
                 rows.push(figure(&format!("this crawl: {what}"), ours(summary), unit));

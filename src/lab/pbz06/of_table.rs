@@ -3,21 +3,21 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::super::made::duplicates::Collection;
+use super::super::made::duplicates::SyntheticCollection;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::Page;
 use webtwin_core::study::paragraphs::whole;
 use webtwin_dataflow::memory_estimate::MemoryEstimate;
 use webtwin_dataflow::reading::worker_pages::WorkerPages;
-use webtwin_dataflow::study::{StudyFindings, Summary, find};
-use webtwin_engine::{Cluster, run};
+use webtwin_dataflow::study::{StudyFindings, StudySummary, find};
+use webtwin_engine::{ClusterLayout, run};
 use webtwin_job::Job;
 
 /// Result of a study.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Studied {
+pub(super) struct StudiedCollection {
     /// Findings. Records, digest and seed are not set.
-    pub summary: Summary,
+    pub summary: StudySummary,
     /// Seconds of the slowest worker to make marks and links. They are not part of the study.
     pub making: f64,
     /// Seconds of the slowest worker from marks and links in memory to all tables.
@@ -30,18 +30,18 @@ pub(super) struct Studied {
 /// # Errors
 /// Returns any error of [`find`], and [`Error::Invariant`] if the findings differ from the planted
 /// truth.
-pub(super) fn of_table(collection: &Arc<Collection>, job: &Job, workers: usize) -> Result<Studied> {
+pub(super) fn of_table(collection: &Arc<SyntheticCollection>, job: &Job, workers: usize) -> Result<StudiedCollection> {
     let given = (Arc::clone(collection), job.clone());
-    let mut parts = run(&Cluster::local(workers), 0, [0; 32], move |net| {
+    let mut parts = run(&ClusterLayout::local(workers), 0, [0; 32], move |net| {
         let (collection, job) = (&given.0, &given.1);
         let begun = Instant::now();
-        let (mut shelf, mut links) = (WorkerPages::default(), Vec::new());
+        let (mut local_pages, mut links) = (WorkerPages::default(), Vec::new());
         let (mut marks, mut targets) = (Vec::new(), Vec::new());
         for document in collection.part(net.index(), net.peers()).map(Page) {
             collection.marks(document, &mut marks);
-            shelf.exact.push(whole(&marks));
-            shelf.fprints.push(&marks)?;
-            shelf.pages.push(document);
+            local_pages.exact.push(whole(&marks));
+            local_pages.fprints.push(&marks)?;
+            local_pages.pages.push(document);
             collection.links(document, &mut targets);
             links.extend(targets.iter().map(|&target| [document, target]));
         }
@@ -49,20 +49,24 @@ pub(super) fn of_table(collection: &Arc<Collection>, job: &Job, workers: usize) 
         let making = begun.elapsed().as_secs_f64();
         let begun = Instant::now();
         let documents = collection.documents() as usize;
-        let found = find(net, job, &shelf, documents, MemoryEstimate::on(&shelf), links, None)?;
+        let found = find(net, job, &local_pages, documents, MemoryEstimate::on(&local_pages), links, None)?;
         let studying = begun.elapsed().as_secs_f64();
-        let held = net.once_per_process(|| held_against_truth(collection, &found))?;
+        let held = net.once_per_process(|| compared_with_truth(collection, &found))?;
         Result::clone(&held)?;
         let mut tables = found.tables.0.clone();
         tables.near = found.near.iter().map(|near| near.0).collect();
-        Ok(Studied { summary: Summary { web: found.web.told.clone(), tables, ..Summary::default() }, making, studying })
+        Ok(StudiedCollection {
+            summary: StudySummary { web: found.web.reach.clone(), tables, ..StudySummary::default() },
+            making,
+            studying,
+        })
     })?;
-    let slowest = |of: fn(&Studied) -> f64| parts.iter().map(of).fold(0.0, f64::max);
+    let slowest = |of: fn(&StudiedCollection) -> f64| parts.iter().map(of).fold(0.0, f64::max);
     let (making, studying) = (slowest(|part| part.making), slowest(|part| part.studying));
-    Ok(Studied { making, studying, ..parts.swap_remove(0) })
+    Ok(StudiedCollection { making, studying, ..parts.swap_remove(0) })
 }
 
-fn held_against_truth(collection: &Collection, found: &StudyFindings) -> Result<()> {
+fn compared_with_truth(collection: &SyntheticCollection, found: &StudyFindings) -> Result<()> {
     let mut smallest = vec![Page::NONE; found.same.len()];
     for (document, &same) in Page::first(found.same.len()).zip(found.same.iter()) {
         let planted = &mut smallest[collection.cluster(document) as usize];

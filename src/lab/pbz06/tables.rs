@@ -1,20 +1,20 @@
 //! Table 1, and Tables 2 to 6 as percentages, because the collections differ in size.
 
 use super::super::source::not_ours;
-use super::super::{Options, Row, figure};
+use super::super::{FigureRow, Options, figure};
 use super::{Study, YEARS, name, rows, studies};
 use webtwin_base::error::Result;
-use webtwin_core::study::report::{Part, percent};
-use webtwin_dataflow::study::{Summary, read_summary};
+use webtwin_core::study::report::{ClusterTotals, percent};
+use webtwin_dataflow::study::{StudySummary, read_summary};
 
-fn documents(studies: &[Study]) -> Vec<Row> {
-    let of = |summary: &Summary| summary.tables.complete.documents as f64;
+fn documents(studies: &[Study]) -> Vec<FigureRow> {
+    let of = |summary: &StudySummary| summary.tables.complete.documents as f64;
     rows(studies, "documents", false, "documents", of, [2_067_278.0, 2_033_113.0, 2_174_520.0])
 }
 
 /// Reproduces Table 1. Synthetic collections begin with the documents of Table 2, so without a
 /// study only the values of the paper are reported.
-pub(super) fn table_1(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn table_1(options: &Options) -> Result<Vec<FigureRow>> {
     let mut all = Vec::new();
     if let Some(run) = &options.input {
         let summary = read_summary(run)?;
@@ -35,10 +35,10 @@ pub(super) fn table_1(options: &Options) -> Result<Vec<Row>> {
 }
 
 /// Reproduces Table 2: clusters and duplicates.
-pub(super) fn table_2(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn table_2(options: &Options) -> Result<Vec<FigureRow>> {
     let studies = studies(options, include_str!("../../../jobs/repro/pbz06-table2.toml"), &YEARS)?;
-    let of = |of: fn(&Part) -> u64| {
-        move |summary: &Summary| percent(of(&summary.tables.complete), summary.tables.complete.documents)
+    let of = |of: fn(&ClusterTotals) -> u64| {
+        move |summary: &StudySummary| percent(of(&summary.tables.complete), summary.tables.complete.documents)
     };
     let mut all = documents(&studies);
     all.extend(rows(&studies, "clusters", true, "% of documents", of(|part| part.clusters), [12.17, 13.10, 11.75]));
@@ -58,26 +58,26 @@ pub(super) fn table_2(options: &Options) -> Result<Vec<Row>> {
 }
 
 /// Reproduces Table 3: near-duplicates.
-pub(super) fn table_3(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn table_3(options: &Options) -> Result<Vec<FigureRow>> {
     let studies = studies(options, include_str!("../../../jobs/repro/pbz06-table3.toml"), &YEARS)?;
     let mut all = documents(&studies);
-    let of = |summary: &Summary| summary.tables.complete.duplicates_percent;
+    let of = |summary: &StudySummary| summary.tables.complete.duplicates_percent;
     all.extend(rows(&studies, "duplicates", true, "% of documents", of, [38.9, 43.1, 35.8]));
     let published = [[40.8, 44.5, 37.0], [46.1, 47.9, 43.2], [52.8, 53.4, 49.9]];
     for (at, (least, published)) in ["90 %", "70 %", "50 %"].into_iter().zip(published).enumerate() {
-        let of = |summary: &Summary| summary.tables.near[at].near_duplicates_percent;
+        let of = |summary: &StudySummary| summary.tables.near[at].near_duplicates_percent;
         all.extend(rows(&studies, &format!("near-duplicates at {least}"), true, "% of documents", of, published));
     }
     Ok(all)
 }
 
 /// Reproduces Table 4: duplicates by part.
-pub(super) fn table_4(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn table_4(options: &Options) -> Result<Vec<FigureRow>> {
     let studies = studies(options, include_str!("../../../jobs/repro/pbz06-table4.toml"), &YEARS)?;
     let mut all = documents(&studies);
-    let connected = |summary: &Summary| summary.web.documents_connected_percent;
+    let connected = |summary: &StudySummary| summary.web.documents_connected_percent;
     all.extend(rows(&studies, "connected", true, "% of documents", connected, [51.6, 56.8, 63.9]));
-    type Percent = fn(&Summary) -> f64;
+    type Percent = fn(&StudySummary) -> f64;
     let parts: [(&str, Percent, [f64; 3]); 3] = [
         ("duplicates, complete", |s| s.tables.complete.duplicates_percent, [38.9, 43.1, 35.8]),
         ("duplicates, connected", |s| s.tables.connected.duplicates_percent, [25.9, 29.3, 26.0]),
@@ -88,27 +88,27 @@ pub(super) fn table_4(options: &Options) -> Result<Vec<Row>> {
     }
     // "The absolute real number of duplicates is two or three times the absolute number of
     // duplicates in the connected component."
-    let times = |s: &Summary| s.tables.complete.duplicates as f64 / s.tables.connected.duplicates.max(1) as f64;
+    let times = |s: &StudySummary| s.tables.complete.duplicates as f64 / s.tables.connected.duplicates.max(1) as f64;
     all.extend(rows(&studies, "duplicates, complete for one connected", true, "times", times, [2.91, 2.59, 2.16]));
     Ok(all)
 }
 
 /// Reproduces Table 5: clusters with a document in the connected part.
-pub(super) fn table_5(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn table_5(options: &Options) -> Result<Vec<FigureRow>> {
     let studies = studies(options, include_str!("../../../jobs/repro/pbz06-table5.toml"), &YEARS)?;
     let mut all = documents(&studies);
-    let of = |summary: &Summary| summary.tables.clusters_in_connected.percent;
+    let of = |summary: &StudySummary| summary.tables.clusters_in_connected.percent;
     all.extend(rows(&studies, "clusters with a document in the connected part", true, "%", of, [71.8, 76.0, 81.6]));
     Ok(all)
 }
 
 /// Reproduces Table 6: unique and useful documents in the connected part.
-pub(super) fn table_6(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn table_6(options: &Options) -> Result<Vec<FigureRow>> {
     let studies = studies(options, include_str!("../../../jobs/repro/pbz06-table6.toml"), &YEARS)?;
     let mut all = documents(&studies);
-    let unique = |summary: &Summary| summary.tables.unique_in_connected.percent;
+    let unique = |summary: &StudySummary| summary.tables.unique_in_connected.percent;
     all.extend(rows(&studies, "unique documents in the connected part", true, "%", unique, [60.3, 68.9, 71.9]));
-    let useful = |summary: &Summary| summary.tables.useful_in_connected.percent;
+    let useful = |summary: &StudySummary| summary.tables.useful_in_connected.percent;
     all.extend(rows(&studies, "useful documents in the connected part", true, "%", useful, [62.6, 70.5, 73.6]));
     Ok(all)
 }

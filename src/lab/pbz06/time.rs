@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use super::super::made::duplicates::{Collection, Year};
+use super::super::made::duplicates::{SyntheticCollection, Year};
 use super::super::measure::{forget_peak_memory, processor_seconds, seconds};
-use super::super::{Options, Row, figure};
+use super::super::{FigureRow, Options, figure};
 use super::of_table::of_table;
 use webtwin_base::build_info::peak_memory_bytes;
 use webtwin_base::error::{Error, Result};
 use webtwin_dataflow::reading::ingest::Queue;
-use webtwin_dataflow::study::{self, Summary};
-use webtwin_engine::{Cluster, run as run_on};
-use webtwin_job::{Digest, resolve};
-use webtwin_pages::work_items::Work;
+use webtwin_dataflow::study::{self, StudySummary};
+use webtwin_engine::{ClusterLayout, run as run_on};
+use webtwin_job::{JobDigest, resolve};
+use webtwin_pages::work_items::WorkList;
 use webtwin_storage::location::Location;
 
 /// Number of documents that must be studied within ten minutes.
@@ -25,10 +25,10 @@ const DOCUMENTS: f64 = 2e6;
 /// three percentages by exact counts, the bow tie and the simulated crawl, but not reading. The
 /// second is the whole job on a synthetic crawl of as many pages. Its time covers making the pages,
 /// reading, chunking, everything above, and writing.
-pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let documents = u32::try_from(options.scale).map_err(|_| Error::Usage("at most 2^32 - 1 documents".into()))?;
     let job = resolve("", "preset = \"study\"", &[])?;
-    let collection = Arc::new(Collection::new(Year::Y2005, documents, 1)?);
+    let collection = Arc::new(SyntheticCollection::new(Year::Y2005, documents, 1)?);
     let reach = 600.0 * options.scale as f64 / DOCUMENTS;
     forget_peak_memory();
     let before = processor_seconds();
@@ -61,15 +61,16 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn whole_job(options: &Options) -> Result<Summary> {
+fn whole_job(options: &Options) -> Result<StudySummary> {
     let out = options.work.join("study").display().to_string();
     let sets = [
         format!("input.urls=[\"synth://?pages={}&seed=1\"]", options.scale),
         format!("output.url={}", serde_json::Value::from(out.as_str())),
     ];
     let job = resolve("", "preset = \"study\"", &sets)?;
-    let queue = Queue::new(Work::plan(&job.input, job.effort.shard_bytes)?);
-    let (digest, folder) = (Digest::of(&job).0, Location::parse(&out)?);
-    let found = run_on(&Cluster::local(options.workers), 0, digest, move |net| study::run(net, &job, &queue, &folder))?;
+    let queue = Queue::new(WorkList::plan(&job.input, job.effort.shard_bytes)?);
+    let (digest, folder) = (JobDigest::of(&job).0, Location::parse(&out)?);
+    let found =
+        run_on(&ClusterLayout::local(options.workers), 0, digest, move |net| study::run(net, &job, &queue, &folder))?;
     Ok(found.into_iter().next().unwrap_or_default())
 }

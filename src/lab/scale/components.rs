@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::super::made::similar_pairs::PairTable;
 use super::super::measure::{forget_peak_memory, processor_seconds, seconds};
-use super::super::{Options, Row, figure};
+use super::super::{FigureRow, Options, figure};
 use super::{of_the_machine, scaled};
 use webtwin_base::build_info::{memory_bytes, peak_memory_bytes};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::Page;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_dataflow::shuffle::components::components;
-use webtwin_engine::{Cluster, Net, run as run_on};
+use webtwin_engine::{ClusterLayout, Net, run as run_on};
 
 /// Number of stripes of pages that are distributed to workers.
 const STRIPES: usize = 1024;
@@ -20,10 +20,10 @@ const STRIPES: usize = 1024;
 const ON_THE_WAY: u64 = 40 << 20;
 
 /// Measures trivial clusters, and checks them against the planted ones.
-pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let pages =
         u32::try_from(options.scale).map_err(|_| Error::Usage(format!("--scale {}: too many pages", options.scale)))?;
-    let cluster = Cluster::local(options.workers);
+    let cluster = ClusterLayout::local(options.workers);
     let table = Arc::new(PairTable::new(pages, 1));
 
     let made = Arc::clone(&table);
@@ -46,7 +46,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let spent = of_the_machine(before, options.workers);
     let held = peak_memory_bytes().saturating_sub(held_before);
     let labels = labels?.swap_remove(0);
-    hold_against_truth(&labels, &table)?;
+    compare_with_truth(&labels, &table)?;
     let a_page = held.saturating_sub(ON_THE_WAY) as f64 / f64::from(pages);
     let clusters = Page::first(labels.len()).filter(|&page| labels[page] == page).count();
     let mut rows = vec![
@@ -70,7 +70,7 @@ fn dealt<'a>(table: &'a PairTable, net: &Net<'_>) -> impl Iterator<Item = Simila
 }
 
 /// Returns an error unless exactly the planted pages are together, under their smallest page.
-fn hold_against_truth(labels: &[Page], table: &PairTable) -> Result<()> {
+fn compare_with_truth(labels: &[Page], table: &PairTable) -> Result<()> {
     let mut smallest = vec![Page::NONE; labels.len()];
     for (page, &label) in Page::first(labels.len()).zip(labels) {
         let smallest = &mut smallest[table.cluster(page) as usize];

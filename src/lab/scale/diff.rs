@@ -5,19 +5,19 @@
 //! text of a removed one. A quarter is on the avoid list, in which one row of ten has changed.
 
 use super::super::measure::{forget_peak_memory, processor_seconds, seconds};
-use super::super::{Options, Row, figure};
+use super::super::{FigureRow, Options, figure};
 use super::scaled;
 use webtwin_base::build_info::peak_memory_bytes;
 use webtwin_base::error::Result;
 use webtwin_base::ids::splitmix64;
-use webtwin_compare::past_texts::Past;
-use webtwin_compare::two_crawls::{Settings, diff, range_rows};
-use webtwin_compare::writer::Writer;
+use webtwin_compare::past_texts::PastIntervals;
+use webtwin_compare::two_crawls::{CompareSettings, diff, range_rows};
+use webtwin_compare::writer::ResultWriter;
 use webtwin_job::{Job, Recrawl};
 use webtwin_storage::location::Location;
 use webtwin_storage::manifest::Manifest;
-use webtwin_storage::table::{Column, Table};
-use webtwin_storage::texts::Texts;
+use webtwin_storage::table::{Table, TableColumn};
+use webtwin_storage::texts::StringTable;
 
 /// Number of rows that are made at a time.
 const ROWS: u64 = 1 << 16;
@@ -29,16 +29,16 @@ const SITE: u64 = 200;
 const REACH: (f64, f64) = (60.0, 1.074);
 
 /// Measures the comparison of two synthetic results.
-pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let pages = options.scale;
     let at = |name: &str| options.work.join(name).display().to_string();
     for (name, is_new) in [("old", false), ("new", true)] {
         make(&Location::parse(&at(name))?, pages, is_new)?;
     }
-    let settings = Settings {
+    let settings = CompareSettings {
         old: at("old"),
         new: at("new"),
-        past: Past::default(),
+        past: PastIntervals::default(),
         output: at("diff"),
         recrawl: Recrawl::default(),
         workers: options.workers,
@@ -65,7 +65,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
 
 /// Writes a synthetic result of about `pages` pages.
 fn make(folder: &Location, pages: u64, is_new: bool) -> Result<()> {
-    let mut writer = Writer::new(folder)?;
+    let mut writer = ResultWriter::new(folder)?;
     // Of ten pages one is only in the old crawl, and one only in the new crawl.
     let (all, not_here) = (pages * 10 / 9, if is_new { 0 } else { 5 });
     let step = u64::MAX / all;
@@ -78,36 +78,36 @@ fn make(folder: &Location, pages: u64, is_new: bool) -> Result<()> {
         let url =
             |n: u64| format!("http://www.site{}.example/some/folder/page-{}.html", splitmix64(n) % (all / SITE + 1), n);
         let surt = |n: u64| format!("example,site{})/some/folder/page-{}.html", splitmix64(n) % (all / SITE + 1), n);
-        let ids = |value: &dyn Fn(u64) -> u64| Column::Id(numbers.iter().map(|&n| value(n)).collect());
-        let texts = |value: &dyn Fn(u64) -> String| Column::Text(numbers.iter().map(|&n| value(n)).collect());
+        let ids = |value: &dyn Fn(u64) -> u64| TableColumn::Id(numbers.iter().map(|&n| value(n)).collect());
+        let texts = |value: &dyn Fn(u64) -> String| TableColumn::Text(numbers.iter().map(|&n| value(n)).collect());
         let flips = |n: u64| if changed(n) { splitmix64(n ^ 7) & splitmix64(n ^ 8) & splitmix64(n ^ 9) } else { 0 };
         let table = Table::new([
             ("doc_id", ids(&|n| n * step)),
             ("url", texts(&url)),
             ("surt", texts(&surt)),
-            ("fetch_time", Column::Time(numbers.iter().map(|n| 1_700_000_000 + *n as i64 % 9000).collect())),
+            ("fetch_time", TableColumn::Time(numbers.iter().map(|n| 1_700_000_000 + *n as i64 % 9000).collect())),
             ("body", ids(&|n| text(n) ^ 1)),
-            ("text_bytes", Column::Count(numbers.iter().map(|n| 1000 + n % 5000).collect())),
-            ("chunks", Column::U32(numbers.iter().map(|n| 20 + (n % 90) as u32).collect())),
+            ("text_bytes", TableColumn::Count(numbers.iter().map(|n| 1000 + n % 5000).collect())),
+            ("chunks", TableColumn::U32(numbers.iter().map(|n| 20 + (n % 90) as u32).collect())),
             ("exact", ids(&text)),
             ("simhash", ids(&|n| splitmix64(shown(n)) ^ flips(n))),
-            ("has_simhash", Column::Bool(vec![true; numbers.len()])),
+            ("has_simhash", TableColumn::Bool(vec![true; numbers.len()])),
             ("source", texts(&|n| format!("crawl-{:05}.warc.gz", n % 100))),
-            ("offset", Column::Count(numbers.iter().map(|n| n * 5000).collect())),
+            ("offset", TableColumn::Count(numbers.iter().map(|n| n * 5000).collect())),
         ]);
         writer.add("pages", table)?;
         let skipped: Vec<u64> = numbers.iter().copied().filter(|n| n % 4 == u64::from(is_new && n % 10 == 7)).collect();
         let avoid = Table::new([
-            ("doc_id", Column::Id(skipped.iter().map(|n| n * step).collect())),
-            ("url", Column::Text(skipped.iter().map(|&n| url(n)).collect())),
-            ("keep_doc_id", Column::Id(skipped.iter().map(|n| (n / 2) * step).collect())),
-            ("keep_url", Column::Text(skipped.iter().map(|&n| url(n / 2)).collect())),
-            ("why", Column::Text(skipped.iter().map(|_| "exact".to_string()).collect())),
+            ("doc_id", TableColumn::Id(skipped.iter().map(|n| n * step).collect())),
+            ("url", TableColumn::Text(skipped.iter().map(|&n| url(n)).collect())),
+            ("keep_doc_id", TableColumn::Id(skipped.iter().map(|n| (n / 2) * step).collect())),
+            ("keep_url", TableColumn::Text(skipped.iter().map(|&n| url(n / 2)).collect())),
+            ("why", TableColumn::Text(skipped.iter().map(|_| "exact".to_string()).collect())),
         ]);
         writer.add("avoid", avoid)?;
     }
-    let none = || Column::U32(Vec::new());
-    let (ids, names) = (|| Column::Id(Vec::new()), || Column::Text(Texts::new()));
+    let none = || TableColumn::U32(Vec::new());
+    let (ids, names) = (|| TableColumn::Id(Vec::new()), || TableColumn::Text(StringTable::new()));
     let hosts = [("a", ids()), ("b", ids()), ("host_a", names()), ("host_b", names()), ("kind", names())];
     let counts = [("shared", none()), ("pages_a", none()), ("pages_b", none()), ("same_path", none())];
     let mut servers = Table::new(hosts);

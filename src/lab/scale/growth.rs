@@ -7,19 +7,19 @@ use std::time::Instant;
 use super::super::made::link_graph::LinkGraph;
 use super::super::measure::{forget_peak_memory, processor_seconds, seconds};
 use super::super::table_overlap::pool;
-use super::super::{Options, Row, beside, figure};
+use super::super::{FigureRow, Options, figure, row_against_published};
 use super::{of_the_machine, scaled};
 use webtwin_base::build_info::peak_memory_bytes;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{ClusterId, Page};
 use webtwin_core::clusters::merge::may_merge;
 use webtwin_core::clusters::union_find::sizes;
-use webtwin_dataflow::clusters::links::{self, Links};
-use webtwin_dataflow::clusters::trivial::Trivial;
+use webtwin_dataflow::clusters::links::{self, WorkerLinks};
+use webtwin_dataflow::clusters::trivial::TrivialClusters;
 use webtwin_dataflow::clusters::{growth, link_summary, tolerant};
 use webtwin_dataflow::shuffle::directory::{Directory, TablePartitions};
-use webtwin_engine::{Cluster, Net, run as run_on};
-use webtwin_job::{Clusters, Job, MergeCondition};
+use webtwin_engine::{ClusterLayout, Net, run as run_on};
+use webtwin_job::{ClusterSettings, Job, MergeCondition};
 
 /// Number of bytes that a process needs for any number of pages.
 const WHATEVER: u64 = 256 << 20;
@@ -52,19 +52,19 @@ struct Done {
 }
 
 /// Measures growth under the extended condition of the papers.
-pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     under(MergeCondition::Extended, options)
 }
 
 /// Measures growth under the tolerant condition.
-pub(super) fn tolerant(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn tolerant(options: &Options) -> Result<Vec<FigureRow>> {
     under(MergeCondition::Tolerant, options)
 }
 
-fn under(merge: MergeCondition, options: &Options) -> Result<Vec<Row>> {
+fn under(merge: MergeCondition, options: &Options) -> Result<Vec<FigureRow>> {
     let pages =
         u32::try_from(options.scale).map_err(|_| Error::Usage(format!("--scale {}: too many pages", options.scale)))?;
-    let settings = Clusters { merge, ..Job::default().clusters };
+    let settings = ClusterSettings { merge, ..Job::default().clusters };
     let graph = Arc::new(LinkGraph::new(pages, 1));
     let (making, web) = seconds(|| Arc::new(Web::of(&graph, options.workers)));
     let allowed = WHATEVER as f64 + scaled(options.scale, 4.0 * GIB - WHATEVER as f64);
@@ -74,7 +74,7 @@ fn under(merge: MergeCondition, options: &Options) -> Result<Vec<Row>> {
     // The peak must not include memory that only the making of the graph needed.
     forget_peak_memory();
     let before = processor_seconds();
-    let parts = run_on(&Cluster::local(options.workers), 0, [0; 32], move |net| {
+    let parts = run_on(&ClusterLayout::local(options.workers), 0, [0; 32], move |net| {
         net.memory = pool.clone();
         one(net, &graph, &web, &settings)
     })?;
@@ -85,7 +85,7 @@ fn under(merge: MergeCondition, options: &Options) -> Result<Vec<Row>> {
     let stages: Vec<(&str, f64)> = (0..parts[0].stages.len()).map(|at| (parts[0].stages[at].0, slowest(at))).collect();
     let took: f64 = stages.iter().map(|stage| stage.1).sum();
     let mut rows = vec![
-        beside("LinkSummary and growth", took, scaled(options.scale, 20.0 * 3600.0), "s")
+        row_against_published("LinkSummary and growth", took, scaled(options.scale, 20.0 * 3600.0), "s")
             .at_most(scaled(options.scale, 60.0)),
     ];
     rows.extend(stages.into_iter().map(|(stage, seconds)| figure(&format!("  {stage}"), seconds, "s")));
@@ -110,9 +110,9 @@ fn under(merge: MergeCondition, options: &Options) -> Result<Vec<Row>> {
 }
 
 /// Runs the job on one worker: makes its links, and continues from them to similar clusters.
-fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters) -> Result<Done> {
+fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &ClusterSettings) -> Result<Done> {
     let begun = Instant::now();
-    let out = Links::new(net, Arc::clone(&web.directory), |page, targets| graph.links(page, targets))?;
+    let out = WorkerLinks::new(net, Arc::clone(&web.directory), |page, targets| graph.links(page, targets))?;
     let mut done = Done { links: out.len() as u64, making: begun.elapsed().as_secs_f64(), ..Done::default() };
     // All workers must begin the timed part together.
     net.all_gather("links made", ())?;
@@ -126,7 +126,7 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters) -> 
     let from_elsewhere = links::from_elsewhere(net, &out)?;
     stage("links from elsewhere");
 
-    let clusters = Trivial { labels, sizes };
+    let clusters = TrivialClusters { labels, sizes };
     let (rows, merging) = link_summary::of_clusters(net, &out, &directory.hosts, clusters, None, settings)?;
     done.summary_rows = rows.len() as u64;
     let edges: Vec<(ClusterId, ClusterId)> = match settings.merge {

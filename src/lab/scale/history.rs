@@ -2,13 +2,13 @@
 //! the history and in one that restores it.
 
 use super::super::measure::{core_seconds, forget_peak_memory};
-use super::super::{Options, Row, figure};
+use super::super::{FigureRow, Options, figure};
 use webtwin_base::build_info::{memory_bytes, peak_memory_bytes};
 use webtwin_base::error::Result;
 use webtwin_base::ids::splitmix64;
-use webtwin_compare::collections::{Collection, Crawl, Member};
+use webtwin_compare::collections::{Collection, CollectionMember, CrawlCollections};
 use webtwin_compare::history::History;
-use webtwin_compare::saved::Saved;
+use webtwin_compare::saved::SavedComparison;
 
 /// Number of crawls before the one that is measured.
 const CRAWLS: u32 = 19;
@@ -29,8 +29,8 @@ fn percent(collection: u64, crawl: u32) -> u64 {
 /// Makes a crawl of collections in groups of four. With each crawl, of a hundred collections one
 /// ends and another one takes its place, one moves to other URLs, two are missing from this crawl
 /// only, and ten have other texts.
-fn crawl(number: u32, collections: u64) -> Crawl {
-    let mut made: Vec<(Collection, Vec<Member>)> = Vec::new();
+fn crawl(number: u32, collections: u64) -> CrawlCollections {
+    let mut made: Vec<(Collection, Vec<CollectionMember>)> = Vec::new();
     for slot in 0..collections {
         // Numbers of the collection in this slot, of its present address, and of the version of its
         // texts.
@@ -42,8 +42,8 @@ fn crawl(number: u32, collections: u64) -> Crawl {
         }
         let name = splitmix64(slot + (ends << 40));
         let at = splitmix64(name ^ moves);
-        let mut members: Vec<Member> = (0..PAGES)
-            .map(|page| Member {
+        let mut members: Vec<CollectionMember> = (0..PAGES)
+            .map(|page| CollectionMember {
                 collection: 0,
                 doc_id: splitmix64(at ^ (page << 32)),
                 text: splitmix64(name ^ (texts << 48) ^ (page << 8)),
@@ -64,27 +64,27 @@ fn crawl(number: u32, collections: u64) -> Crawl {
         made.push((collection, members));
     }
     made.sort_unstable_by_key(|one| one.0.id);
-    let mut crawl = Crawl { time: i64::from(number) * 604_800, ..Crawl::default() };
+    let mut crawl = CrawlCollections { time: i64::from(number) * 604_800, ..CrawlCollections::default() };
     for (at, (collection, members)) in (0..).zip(made) {
         crawl.collections.push(collection);
-        crawl.members.extend(members.into_iter().map(|member| Member { collection: at, ..member }));
+        crawl.members.extend(members.into_iter().map(|member| CollectionMember { collection: at, ..member }));
     }
     crawl
 }
 
 /// Measures one more crawl on a history of nineteen.
-pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let mut history = History::new(PATIENCE);
     for number in 0..CRAWLS {
         history.append(crawl(number, options.scale))?;
         history.forget_all_but(VERSIONS + 1);
     }
     let newest = crawl(CRAWLS, options.scale);
-    let saved = Saved {
+    let saved = SavedComparison {
         patience: PATIENCE,
         crawls: history.crawls().clone(),
         pairs: history.pairs().clone(),
-        ..Saved::default()
+        ..SavedComparison::default()
     };
     let bytes = saved.encode(&Default::default());
     drop(saved);
@@ -95,7 +95,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let base = memory_bytes();
     forget_peak_memory();
     let (taken_up, history) = core_seconds(|| -> Result<History> {
-        let saved = Saved::decode("history", &bytes, &Default::default())?;
+        let saved = SavedComparison::decode("history", &bytes, &Default::default())?;
         Ok(History::of(PATIENCE, saved.crawls, saved.pairs).0)
     });
     let mut history = history?;

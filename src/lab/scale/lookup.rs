@@ -4,18 +4,18 @@
 //! Half of the queried URLs were crawled, in random order. A quarter of those may be skipped.
 
 use super::super::measure::{core_seconds, forget_peak_memory, median, seconds};
-use super::super::{Options, Row, figure};
+use super::super::{FigureRow, Options, figure};
 use webtwin_base::build_info::peak_memory_bytes;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, doc_id, splitmix64};
-use webtwin_compare::writer::Writer;
+use webtwin_compare::writer::ResultWriter;
 use webtwin_job::Job;
 use webtwin_storage::location::Location;
 use webtwin_storage::manifest::Manifest;
-use webtwin_storage::table::{Column, Table};
-use webtwin_view::lookup::Index;
-use webtwin_view::lookup::answer::{Asker, Form, answer_lines};
-use webtwin_view::lookup::build::{RANGE_ROWS, Settings, build};
+use webtwin_storage::table::{Table, TableColumn};
+use webtwin_view::lookup::LookupIndex;
+use webtwin_view::lookup::answer::{LineForm, LookupSession, answer_lines};
+use webtwin_view::lookup::build::{BuildSettings, RANGE_ROWS, build};
 use webtwin_view::lookup::chunks::compare;
 
 /// Number of rows that are made at a time.
@@ -49,7 +49,7 @@ fn url(n: u64, pages: u64) -> String {
 
 /// Measures look-ups in an index of `scale` pages. The index is kept in `--output` if that is
 /// given.
-pub(super) fn look_ups(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn look_ups(options: &Options) -> Result<Vec<FigureRow>> {
     let pages = options.scale;
     let run = options.work.join("run").display().to_string();
     make(&Location::parse(&run)?, pages, false)?;
@@ -58,7 +58,7 @@ pub(super) fn look_ups(options: &Options) -> Result<Vec<Row>> {
     let (making, manifest) = seconds(|| build(&settings(options, &run, &index, false)));
     let bytes: u64 = manifest?.files.iter().map(|file| file.bytes).sum();
     let peak = peak_memory_bytes() as f64 / 1e9;
-    let (opening, opened) = seconds(|| Index::open(&index));
+    let (opening, opened) = seconds(|| LookupIndex::open(&index));
     let opened = opened?;
     let batches: Vec<String> = (0..ASKED / BATCH)
         .map(|batch| {
@@ -66,13 +66,13 @@ pub(super) fn look_ups(options: &Options) -> Result<Vec<Row>> {
             (0..BATCH).map(|at| url(asked(at), pages) + "\n").collect()
         })
         .collect();
-    let mut asker = Asker::new(&opened, None);
+    let mut asker = LookupSession::new(&opened, None);
     let mut answers = String::new();
     let mut pass = || -> Result<f64> {
         let (took, done) = core_seconds(|| {
             batches.iter().try_for_each(|lines| {
                 answers.clear();
-                answer_lines(&mut asker, lines, Form::default(), &mut answers).map(drop)
+                answer_lines(&mut asker, lines, LineForm::default(), &mut answers).map(drop)
             })
         });
         done.map(|()| ASKED as f64 / took)
@@ -83,7 +83,7 @@ pub(super) fn look_ups(options: &Options) -> Result<Vec<Row>> {
     let mut skipped = 0;
     for batch in &batches[..10] {
         answers.clear();
-        answer_lines(&mut Asker::new(&opened, None), batch, Form::default(), &mut answers)?;
+        answer_lines(&mut LookupSession::new(&opened, None), batch, LineForm::default(), &mut answers)?;
         skipped += answers.lines().filter(|line| line.starts_with("skip\t")).count();
     }
     Ok(vec![
@@ -98,14 +98,14 @@ pub(super) fn look_ups(options: &Options) -> Result<Vec<Row>> {
 }
 
 /// Measures the comparison of texts with `scale` pages by shared chunks.
-pub(super) fn near(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn near(options: &Options) -> Result<Vec<FigureRow>> {
     let pages = options.scale;
     let run = options.work.join("run").display().to_string();
     make(&Location::parse(&run)?, pages, true)?;
     let index = options.output.as_ref().unwrap_or(&options.work).join("idx").display().to_string();
     let (making, manifest) = seconds(|| build(&settings(options, &run, &index, true)));
     let bytes: u64 = manifest?.files.iter().filter(|file| file.path.starts_with("chunks")).map(|file| file.bytes).sum();
-    let opened = Index::open(&index)?;
+    let opened = LookupIndex::open(&index)?;
     let overlap = &opened.about.run.job.overlap;
     let (mut times, mut found) = (Vec::new(), 0);
     for text in 0..TEXTS {
@@ -129,8 +129,8 @@ pub(super) fn near(options: &Options) -> Result<Vec<Row>> {
     ])
 }
 
-fn settings(options: &Options, run: &str, index: &str, chunks: bool) -> Settings {
-    Settings {
+fn settings(options: &Options, run: &str, index: &str, chunks: bool) -> BuildSettings {
+    BuildSettings {
         in_force: None,
         run: run.into(),
         output: index.into(),
@@ -153,37 +153,37 @@ fn chunk(page: u64, at: u64) -> u64 {
 /// Writes a synthetic result of `pages` pages, of which a quarter may be skipped in favour of the
 /// page before them.
 fn make(folder: &Location, pages: u64, chunks: bool) -> Result<()> {
-    let mut writer = Writer::new(folder)?;
+    let mut writer = ResultWriter::new(folder)?;
     let mut rows: Vec<(DocId, u64)> = (0..pages).map(|n| (doc_id(&url(n, pages)), n)).collect();
     // The table `pages` of a result is sorted by doc id.
     rows.sort_unstable();
     let is_skipped = |n: u64| n % 4 == 1;
     for some in rows.chunks(ROWS) {
-        let ids = |value: &dyn Fn(u64) -> u64| Column::Id(some.iter().map(|row| value(row.1)).collect());
-        let texts = |value: &dyn Fn(u64) -> String| Column::Text(some.iter().map(|row| value(row.1)).collect());
+        let ids = |value: &dyn Fn(u64) -> u64| TableColumn::Id(some.iter().map(|row| value(row.1)).collect());
+        let texts = |value: &dyn Fn(u64) -> String| TableColumn::Text(some.iter().map(|row| value(row.1)).collect());
         // A copy has the text of the page before it, unless texts are compared by chunks.
         let text = |n: u64| splitmix64(if is_skipped(n) && !chunks { n - 1 } else { n } | (1 << 61));
         let host = |n: u64| url(n, pages).split('/').nth(2).unwrap_or_default().to_string();
         writer.add(
             "pages",
             Table::new([
-                ("doc_id", Column::Id(some.iter().map(|row| row.0).collect())),
+                ("doc_id", TableColumn::Id(some.iter().map(|row| row.0).collect())),
                 ("url", texts(&|n| url(n, pages))),
                 ("host", texts(&host)),
                 ("title", texts(&|n| format!("Page {n} of {}", host(n)))),
-                ("fetch_time", Column::Time(some.iter().map(|row| 1_700_000_000 + row.1 as i64 % 9000).collect())),
+                ("fetch_time", TableColumn::Time(some.iter().map(|row| 1_700_000_000 + row.1 as i64 % 9000).collect())),
                 ("exact", ids(&text)),
                 ("simhash", ids(&text)),
-                ("has_simhash", Column::Bool(vec![true; some.len()])),
+                ("has_simhash", TableColumn::Bool(vec![true; some.len()])),
             ]),
         )?;
         let skipped: Vec<(DocId, u64)> = some.iter().copied().filter(|row| is_skipped(row.1)).collect();
         writer.add(
             "avoid",
             Table::new([
-                ("doc_id", Column::Id(skipped.iter().map(|row| row.0).collect())),
-                ("keep_doc_id", Column::Id(skipped.iter().map(|row| doc_id(&url(row.1 - 1, pages))).collect())),
-                ("why", Column::Text(skipped.iter().map(|_| "exact".to_string()).collect())),
+                ("doc_id", TableColumn::Id(skipped.iter().map(|row| row.0).collect())),
+                ("keep_doc_id", TableColumn::Id(skipped.iter().map(|row| doc_id(&url(row.1 - 1, pages))).collect())),
+                ("why", TableColumn::Text(skipped.iter().map(|_| "exact".to_string()).collect())),
             ]),
         )?;
     }
@@ -195,9 +195,9 @@ fn make(folder: &Location, pages: u64, chunks: bool) -> Result<()> {
         writer.add(
             "clusters",
             Table::new([
-                ("cluster", Column::Id(some.iter().flat_map(|pair| [pair.0; 2]).collect())),
-                ("doc_id", Column::Id(some.iter().flat_map(|pair| [pair.0, pair.1]).collect())),
-                ("role", Column::Text(some.iter().flat_map(|_| ["keep", "exact"].map(String::from)).collect())),
+                ("cluster", TableColumn::Id(some.iter().flat_map(|pair| [pair.0; 2]).collect())),
+                ("doc_id", TableColumn::Id(some.iter().flat_map(|pair| [pair.0, pair.1]).collect())),
+                ("role", TableColumn::Text(some.iter().flat_map(|_| ["keep", "exact"].map(String::from)).collect())),
             ]),
         )?;
     }
@@ -206,8 +206,8 @@ fn make(folder: &Location, pages: u64, chunks: bool) -> Result<()> {
             rows.iter().flat_map(|&(id, n)| (0..CHUNKS).map(move |at| (chunk(n, at), id))).collect();
         table.sort_unstable();
         for some in table.chunks(ROWS) {
-            let fprints = Column::Id(some.iter().map(|row| row.0).collect());
-            let ids = Column::Id(some.iter().map(|row| row.1).collect());
+            let fprints = TableColumn::Id(some.iter().map(|row| row.0).collect());
+            let ids = TableColumn::Id(some.iter().map(|row| row.1).collect());
             writer.add("fprint_docid", Table::new([("fprint", fprints), ("doc_id", ids)]))?;
         }
     }

@@ -15,7 +15,7 @@ mod revisit;
 mod workers;
 
 use super::measure::processor_seconds;
-use super::{Entry, Row, Run, figure};
+use super::{Experiment, ExperimentRun, FigureRow, figure};
 
 /// Number of pages of the crawl of the papers.
 const PAGES: u64 = 24_000_000;
@@ -24,9 +24,15 @@ const PAGES: u64 = 24_000_000;
 const SIXTEENTH: u64 = 1_500_000;
 
 /// Returns the entries for our benchmarks on the problems of the papers.
-pub fn entries() -> Vec<Entry> {
-    let of_pages =
-        |name, about, run| Entry { name, about, unit: "pages", scale: SIXTEENTH, full: PAGES, run: Run::Alone(run) };
+pub fn entries() -> Vec<Experiment> {
+    let of_pages = |name, about, run| Experiment {
+        name,
+        about,
+        unit: "pages",
+        scale: SIXTEENTH,
+        full: PAGES,
+        run: ExperimentRun::Alone(run),
+    };
     vec![
         of_pages(
             "bench-overlap-two-line",
@@ -48,13 +54,13 @@ pub fn entries() -> Vec<Entry> {
             "the two-line job: two workers against one, and its cost as pages grow sixteenfold",
             overlap::growth,
         ),
-        Entry {
+        Experiment {
             name: "bench-overlap-peer",
             about: "all-pairs overlap, T = 15, against DuckDB's self-join of the same table (python3 with duckdb)",
             unit: "rows",
             scale: 6_000_000,
             full: 58_750_324,
-            run: Run::Alone(peer::run),
+            run: ExperimentRun::Alone(peer::run),
         },
         of_pages("bench-diff", "two results of made-up pages compared, as webtwin diff does", diff::run),
         of_pages("bench-workers", "overlap, trivial clusters and growth: two workers against one", workers::run),
@@ -69,37 +75,37 @@ pub fn entries() -> Vec<Entry> {
             growth::run,
         ),
         of_pages("bench-tolerant-growth", "the same with growth under the tolerant condition", growth::tolerant),
-        Entry {
+        Experiment {
             name: "bench-history",
             about: "one more crawl on the history of 20 crawls of collections: 2 s, 1 GiB",
             unit: "collections",
             scale: 10_000,
             full: 100_000,
-            run: Run::Alone(history::run),
+            run: ExperimentRun::Alone(history::run),
         },
-        Entry {
+        Experiment {
             name: "bench-lookup",
             about: "an index of made-up pages, asked for random URLs on a core: 500,000 URLs/s; it stays in --output",
             unit: "pages",
             scale: 1_000_000,
             full: 10_000_000,
-            run: Run::Alone(lookup::look_ups),
+            run: ExperimentRun::Alone(lookup::look_ups),
         },
-        Entry {
+        Experiment {
             name: "bench-near-chunks",
             about: "texts compared with made-up pages by shared chunks: 1 ms at the median",
             unit: "pages",
             scale: 100_000,
             full: 1_000_000,
-            run: Run::Alone(lookup::near),
+            run: ExperimentRun::Alone(lookup::near),
         },
-        Entry {
+        Experiment {
             name: "bench-revisit",
             about: "share of wrong skips that visits by hazard catch over 50 crawls, against uniform and proportional ones",
             unit: "mirrors",
             scale: 5_000,
             full: 50_000,
-            run: Run::Alone(revisit::run),
+            run: ExperimentRun::Alone(revisit::run),
         },
     ]
 }
@@ -112,7 +118,7 @@ fn scaled(pages: u64, reach: f64) -> f64 {
 /// Returns the available capacity of the machine: processor time since `before`, and the number of
 /// processes ready to run in the last minute, including those of other programs. Returns only the
 /// former if the system does not report the load.
-fn of_the_machine(before: f64, workers: usize) -> Vec<Row> {
+fn of_the_machine(before: f64, workers: usize) -> Vec<FigureRow> {
     let spent = processor_seconds() - before;
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split(' ').next().and_then(|load| load.parse().ok());

@@ -2,8 +2,8 @@
 
 use super::super::made::tables::{Chunking, TableParams};
 use super::super::measure::{forget_peak_memory, median, processor_seconds};
-use super::super::table_overlap::{Means, Measured, overlap_of_table};
-use super::super::{Options, Row, beside, figure};
+use super::super::table_overlap::{Measured, MeasurementLimits, overlap_of_table};
+use super::super::{FigureRow, Options, figure, row_against_published};
 use super::{PAGES, of_the_machine, scaled};
 use webtwin_base::error::{Error, Result};
 
@@ -21,34 +21,39 @@ fn memory_for(pages: u64, full_bytes: u64) -> u64 {
 
 fn measure(options: &Options, pages: u64, chunking: Chunking, workers: usize, memory_bytes: u64) -> Result<Measured> {
     let pages = u32::try_from(pages).map_err(|_| Error::Usage(format!("--scale {pages}: at most {}", u32::MAX)))?;
-    let means = Means { workers, memory_bytes, spill: options.work.clone() };
+    let means = MeasurementLimits { workers, memory_bytes, spill: options.work.clone() };
     forget_peak_memory();
     overlap_of_table(TableParams { pages, seed: 1, chunking, bits: 32 }, &means)
 }
 
 /// Measures the job with two-line chunks.
-pub(super) fn two_line(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn two_line(options: &Options) -> Result<Vec<FigureRow>> {
     one_job(options, Chunking::TwoLines, 150.0, 9.6)
 }
 
 /// Measures the job with four-line chunks.
-pub(super) fn four_line(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn four_line(options: &Options) -> Result<Vec<FigureRow>> {
     one_job(options, Chunking::FourLines, 80.0, 4.1)
 }
 
-fn one_job(options: &Options, chunking: Chunking, reach: f64, hours: f64) -> Result<Vec<Row>> {
+fn one_job(options: &Options, chunking: Chunking, reach: f64, hours: f64) -> Result<Vec<FigureRow>> {
     let allowed = memory_for(options.scale, 8 << 30);
     let before = processor_seconds();
     let found = measure(options, options.scale, chunking, options.workers, allowed)?;
     let published = scaled(options.scale, hours * 3600.0);
     let mut rows = vec![
-        beside("sort and all-pairs overlap, with the making of rows", found.seconds, published, "s")
+        row_against_published("sort and all-pairs overlap, with the making of rows", found.seconds, published, "s")
             .at_most(scaled(options.scale, reach)),
         figure("workers", options.workers as f64, "threads"),
     ];
     rows.extend(found.stages.iter().map(|(stage, seconds)| figure(&format!("  {stage}"), *seconds, "s")));
     rows.extend([
-        beside("rows", found.rows as f64 / 1e6, scaled(options.scale, published_rows(chunking)), "million"),
+        row_against_published(
+            "rows",
+            found.rows as f64 / 1e6,
+            scaled(options.scale, published_rows(chunking)),
+            "million",
+        ),
         figure("chunks", found.chunks as f64 / 1e6, "million"),
         figure("exact copies taken out", found.exact_copies as f64 / 1e6, "million pages"),
         figure("pairs that the rest make", found.emitted as f64 / 1e6, "million"),
@@ -69,12 +74,12 @@ fn published_rows(chunking: Chunking) -> f64 {
     }
 }
 
-fn peak(found: &Measured, allowed: u64) -> Row {
+fn peak(found: &Measured, allowed: u64) -> FigureRow {
     figure("peak memory", found.peak_memory_bytes as f64 / 1e6, "MB").at_most(allowed as f64 / 1e6)
 }
 
 /// Compares the job within a small and within a large memory budget.
-pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn memory(options: &Options) -> Result<Vec<FigureRow>> {
     // The smaller budget comes first, because an allocator is slow to return the memory of the
     // larger one.
     let (small, large) = (memory_for(options.scale, 1 << 30), memory_for(options.scale, 8 << 30));
@@ -87,8 +92,8 @@ pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
         figure(&format!("within {} MiB", large >> 20), much.seconds, "s"),
         figure("the former against the latter", little.seconds / much.seconds, "times").at_most(3.0),
         figure("similar pairs, of one checksum", little.similar as f64, "pairs"),
-        Row { what: format!("peak memory within {} MiB", small >> 20), ..peak(&little, small) },
-        Row { what: format!("peak memory within {} MiB", large >> 20), ..peak(&much, large) },
+        FigureRow { what: format!("peak memory within {} MiB", small >> 20), ..peak(&little, small) },
+        FigureRow { what: format!("peak memory within {} MiB", large >> 20), ..peak(&much, large) },
         figure(&format!("spilled within {} MiB", small >> 20), little.spilled_bytes as f64 / 1e6, "MB"),
         figure(&format!("spilled within {} MiB", large >> 20), much.spilled_bytes as f64 / 1e6, "MB"),
     ];
@@ -97,7 +102,7 @@ pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
 }
 
 /// Compares two workers with one, and a table with one of a sixteenth of the pages.
-pub(super) fn growth(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn growth(options: &Options) -> Result<Vec<FigureRow>> {
     let before = processor_seconds();
     let of = |pages: u64, workers| measure(options, pages, Chunking::TwoLines, workers, memory_for(pages, 8 << 30));
     let mut times = [const { Vec::new() }; 3];

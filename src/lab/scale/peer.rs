@@ -6,8 +6,8 @@ use std::process::Command;
 use serde::Deserialize;
 
 use super::super::measure::{forget_peak_memory, processor_seconds, seconds};
-use super::super::table_overlap::{Means, overlap_of_peer_table, write_peer_table};
-use super::super::{Options, Row, figure};
+use super::super::table_overlap::{MeasurementLimits, overlap_of_peer_table, write_peer_table};
+use super::super::{FigureRow, Options, figure};
 use super::of_the_machine;
 use webtwin_base::error::{Error, Result};
 
@@ -28,13 +28,13 @@ struct SelfJoin {
 }
 
 /// Compares the overlap with DuckDB on the same table.
-pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     // Five million documents have 58,750,324 rows.
     let docs = (options.scale as u128 * 5_000_000 / 58_750_324).clamp(1000, u128::from(u32::MAX)) as u32;
     let table = options.work.join("tuples.bin");
     let (made, rows) = seconds(|| write_peer_table(docs, &table));
     let rows_made = rows?;
-    let means = Means { workers: options.workers, memory_bytes: 0, spill: options.work.clone() };
+    let means = MeasurementLimits { workers: options.workers, memory_bytes: 0, spill: options.work.clone() };
     forget_peak_memory();
     let before = processor_seconds();
     let found = overlap_of_peer_table(&table, docs, MIN_SHARED, &means)?;
@@ -49,7 +49,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
         Ok(peer) => (peer.program.clone(), Some(peer)),
         Err(reason) => (format!("DuckDB ({reason})"), None),
     };
-    let of_peer = |what: &str, of: &dyn Fn(&SelfJoin) -> f64, unit: &str| Row {
+    let of_peer = |what: &str, of: &dyn Fn(&SelfJoin) -> f64, unit: &str| FigureRow {
         ours: peer.as_ref().map(of),
         ..figure(what, 0.0, unit)
     };
@@ -81,8 +81,8 @@ fn self_join(table: &Path, options: &Options) -> std::result::Result<SelfJoin, S
     python.arg(&script).arg(table).arg(MIN_SHARED.to_string()).arg(options.workers.to_string());
     let output = python.env("TMPDIR", &options.work).output().map_err(|cause| format!("python3: {cause}"))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(said.trim().lines().last().unwrap_or("failed").to_string());
+        let message = String::from_utf8_lossy(&output.stderr);
+        return Err(message.trim().lines().last().unwrap_or("failed").to_string());
     }
     serde_json::from_slice(&output.stdout).map_err(|cause| cause.to_string())
 }

@@ -13,10 +13,10 @@
 //! | uniform | mirrors that have not been visited for longest |
 //! | proportional | mirrors whose original changes most often, weighted by the time since the last visit |
 
-use super::super::{Options, Row, figure};
+use super::super::{FigureRow, Options, figure};
 use webtwin_base::error::Result;
 use webtwin_base::ids::splitmix64;
-use webtwin_compare::revisit::{Kind, Policy, Relation, order, probes, within, worth};
+use webtwin_compare::revisit::{HostRelation, Policy, Relation, order, probes, within, worth};
 
 /// Number of simulated crawls.
 const CRAWLS: u32 = 50;
@@ -29,7 +29,7 @@ const POLICY: Policy = Policy { confidence: 0.95, share: 0.1, prior_intervals: 4
 
 /// The true state of a mirror, which no policy sees.
 struct Mirror {
-    kind: Kind,
+    kind: HostRelation,
     size: u32,
     /// Number of changes of its original per interval, which a crawler sees because it fetches the
     /// original.
@@ -48,9 +48,9 @@ fn unit(mirror: u64, purpose: u64) -> f64 {
 /// equal numbers from ten to a hundred and from a hundred to a thousand.
 fn mirror(number: u64) -> Mirror {
     let (kind, hazard) = match (unit(number, 1) * 4.0) as u32 {
-        0 => (Kind::Alias, 0.004),
-        1 | 2 => (Kind::Mirror, 0.02),
-        _ => (Kind::Part, 0.06),
+        0 => (HostRelation::Alias, 0.004),
+        1 | 2 => (HostRelation::Mirror, 0.02),
+        _ => (HostRelation::Part, 0.06),
     };
     let hazard: f64 = hazard * [1.0 / 3.0, 1.0, 3.0][(unit(number, 2) * 3.0) as usize];
     let ends = 1.0 + (1.0 - unit(number, 3)).ln() / (1.0 - hazard).ln();
@@ -101,7 +101,7 @@ fn wrong_skips(mirrors: &[Mirror], choose: &mut Choose<'_>, on_end: &dyn Fn(&Mir
 }
 
 /// Compares the policies.
-pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let mirrors: Vec<Mirror> = (0..options.scale).map(mirror).collect();
     let cost = |at: usize| u64::from(probes(&POLICY, mirrors[at].size));
     let all: u64 = (0..mirrors.len()).map(cost).sum();

@@ -1,12 +1,12 @@
 //! Comparison of two workers with one.
 
 use super::super::measure::processor_seconds;
-use super::super::{Options, Row, figure};
+use super::super::{FigureRow, Options, figure};
 use super::{components, growth, of_the_machine, overlap};
 use webtwin_base::error::Result;
 
 /// A benchmark whose first row is its time.
-type Timed = (&'static str, fn(&Options) -> Result<Vec<Row>>);
+type Timed = (&'static str, fn(&Options) -> Result<Vec<FigureRow>>);
 
 const TIMED: [Timed; 4] = [
     ("two-line overlap", overlap::two_line),
@@ -16,7 +16,7 @@ const TIMED: [Timed; 4] = [
 ];
 
 /// Runs each benchmark with two workers and with one.
-pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let before = processor_seconds();
     let mut rows = Vec::new();
     for (what, run) in TIMED {

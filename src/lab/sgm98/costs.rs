@@ -1,8 +1,8 @@
 //! Table 1: storage and time costs for computing Overlap.
 
 use super::super::made::tables::Chunking;
-use super::super::source::{By, Run, made_up, not_ours};
-use super::super::{Options, Row, beside, figure};
+use super::super::source::{ComparisonUnit, MeasuredRun, made_up, not_ours};
+use super::super::{FigureRow, Options, figure, row_against_published};
 use super::PAGES;
 use webtwin_base::error::Result;
 
@@ -11,12 +11,12 @@ use webtwin_base::error::Result;
 ///
 /// 800 MB for 24 million documents are 33 bytes each. A row of fingerprint and docID has 8, and the
 /// paper does not explain the others.
-fn published(by: By) -> Option<(f64, f64, f64)> {
+fn published(by: ComparisonUnit) -> Option<(f64, f64, f64)> {
     match by {
-        By::Document => Some((800.0, 52.0, 45.0)),
-        By::FourLines => Some((2400.0, 163.0, 85.0)),
-        By::TwoLines => Some((4600.0, 7.14 * 60.0, 2.42 * 60.0)),
-        By::Other => None,
+        ComparisonUnit::Document => Some((800.0, 52.0, 45.0)),
+        ComparisonUnit::FourLines => Some((2400.0, 163.0, 85.0)),
+        ComparisonUnit::TwoLines => Some((4600.0, 7.14 * 60.0, 2.42 * 60.0)),
+        ComparisonUnit::Other => None,
     }
 }
 
@@ -29,30 +29,52 @@ const MAPS_AND_READING: [(&str, f64, &str); 3] = [
 ];
 
 /// Reproduces Table 1, from a run or from synthetic tables.
-pub(super) fn table_1(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn table_1(options: &Options) -> Result<Vec<FigureRow>> {
     match &options.input {
-        Some(run) => of_run(&Run::read(run)?),
+        Some(run) => of_run(&MeasuredRun::read(run)?),
         None => of_tables(options),
     }
 }
 
-fn of_tables(options: &Options) -> Result<Vec<Row>> {
+fn of_tables(options: &Options) -> Result<Vec<FigureRow>> {
     let share = options.scale as f64 / PAGES;
     let mut rows = vec![figure("pages", options.scale as f64, "pages")];
-    for (by, chunking) in [(By::FourLines, Chunking::FourLines), (By::TwoLines, Chunking::TwoLines)] {
+    for (by, chunking) in
+        [(ComparisonUnit::FourLines, Chunking::FourLines), (ComparisonUnit::TwoLines, Chunking::TwoLines)]
+    {
         let found = made_up(options, chunking)?;
         let name = by.name();
         let (space, sort, overlap) = published(by).expect("a column of the table");
-        if by == By::FourLines {
-            let (space, sort, overlap) = published(By::Document).expect("a column of the table");
+        if by == ComparisonUnit::FourLines {
+            let (space, sort, overlap) = published(ComparisonUnit::Document).expect("a column of the table");
             let bytes = options.scale as f64 * 8.0;
-            rows.push(beside("entire document: fingerprints", bytes / 1e6, space * share, "MB"));
+            rows.push(row_against_published("entire document: fingerprints", bytes / 1e6, space * share, "MB"));
             let minutes = sort + overlap;
-            rows.push(beside("entire document: sort and overlap", found.seconds[0], minutes * 60.0 * share, "s"));
+            rows.push(row_against_published(
+                "entire document: sort and overlap",
+                found.seconds[0],
+                minutes * 60.0 * share,
+                "s",
+            ));
         }
-        rows.push(beside(&format!("{name}: fingerprints"), found.rows as f64 * 8.0 / 1e6, space * share, "MB"));
-        rows.push(beside(&format!("{name}: sort FPrint-DocID"), found.seconds[1], sort * 60.0 * share, "s"));
-        rows.push(beside(&format!("{name}: all-pairs overlap"), found.seconds[2], overlap * 60.0 * share, "s"));
+        rows.push(row_against_published(
+            &format!("{name}: fingerprints"),
+            found.rows as f64 * 8.0 / 1e6,
+            space * share,
+            "MB",
+        ));
+        rows.push(row_against_published(
+            &format!("{name}: sort FPrint-DocID"),
+            found.seconds[1],
+            sort * 60.0 * share,
+            "s",
+        ));
+        rows.push(row_against_published(
+            &format!("{name}: all-pairs overlap"),
+            found.seconds[2],
+            overlap * 60.0 * share,
+            "s",
+        ));
     }
     // A synthetic table has no servers, no URLs, and no pages to read.
     rows.extend(MAPS_AND_READING.map(|(what, published, unit)| not_ours(what, published * share, unit)));
@@ -60,7 +82,7 @@ fn of_tables(options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn of_run(run: &Run) -> Result<Vec<Row>> {
+fn of_run(run: &MeasuredRun) -> Result<Vec<FigureRow>> {
     let pages = run.summary.pages.pages as f64;
     let (share, by) = (pages / PAGES, run.by());
     let a_row = run.manifest.job["chunks"]["bits"].as_u64().unwrap_or(64) as f64 / 8.0 + 4.0;
@@ -79,7 +101,7 @@ fn of_run(run: &Run) -> Result<Vec<Row>> {
     let ours = [run.bytes("hosts") as f64 / 1e6, run.bytes("pages") as f64 / 1e6, seconds("1 read")];
     let names = ["Server Map (table hosts)", "URL Map (table pages, with all its columns)"];
     for (at, (what, published, unit)) in MAPS_AND_READING.into_iter().enumerate() {
-        rows.push(beside(names.get(at).unwrap_or(&what), ours[at], published * share, unit));
+        rows.push(row_against_published(names.get(at).unwrap_or(&what), ours[at], published * share, unit));
     }
     rows.push(figure("workers", run.manifest.workers as f64, "threads"));
     rows.push(figure("peak memory", run.manifest.peak_memory_bytes as f64 / 1e6, "MB"));

@@ -8,43 +8,43 @@ mod costs;
 mod popular;
 mod replicas;
 
-use super::{Entry, Run};
+use super::{Experiment, ExperimentRun};
 pub(super) use replicas::histogram;
 
 /// Returns the entries for the tables and figures of the paper.
-pub fn entries() -> Vec<Entry> {
+pub fn entries() -> Vec<Experiment> {
     vec![
-        Entry {
+        Experiment {
             name: "sgm98-table1",
             about: "space and time of Overlap by chunking, the paper's scaled to as many pages (SGM98 Table 1); --input RUN",
             unit: "pages of a made-up table, without --input",
             scale: 200_000,
             full: PAGES as u64,
-            run: Run::Alone(costs::table_1),
+            run: ExperimentRun::Alone(costs::table_1),
         },
-        Entry {
+        Experiment {
             name: "sgm98-figure1",
             about: "pages by number of replicas (SGM98 Figure 1); --input RUN for a real crawl's",
             unit: "pages of a made-up table, without --input",
             scale: 200_000,
             full: PAGES as u64,
-            run: Run::Alone(replicas::figure_1),
+            run: ExperimentRun::Alone(replicas::figure_1),
         },
-        Entry {
+        Experiment {
             name: "sgm98-savings",
             about: "pages that need not be visited again (SGM98 section 3); --input RUN for a real crawl's",
             unit: "pages of a made-up table, without --input",
             scale: 200_000,
             full: PAGES as u64,
-            run: Run::Alone(replicas::savings),
+            run: ExperimentRun::Alone(replicas::savings),
         },
-        Entry {
+        Experiment {
             name: "sgm98-table2",
             about: "sets of pages on the most servers (SGM98 Table 2); --input RUN for a real crawl's",
             unit: "pages of a made-up crawl, without --input",
             scale: 10_000,
             full: PAGES as u64,
-            run: Run::Alone(popular::table_2),
+            run: ExperimentRun::Alone(popular::table_2),
         },
     ]
 }

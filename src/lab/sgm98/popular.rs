@@ -1,8 +1,8 @@
 //! Table 2: the sets of pages on the most servers. Only its form is reproduced, because its rows
 //! describe the web of 1997.
 
-use super::super::source::{Run, not_ours};
-use super::super::{Options, Row, figure};
+use super::super::source::{MeasuredRun, not_ours};
+use super::super::{FigureRow, Options, figure};
 use webtwin_base::error::Result;
 
 /// Table 2: description and approximate number of server replicas, by rank.
@@ -15,9 +15,9 @@ const PUBLISHED: [(&str, f64); 5] = [
 ];
 
 /// Reproduces the form of Table 2.
-pub(super) fn table_2(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn table_2(options: &Options) -> Result<Vec<FigureRow>> {
     let job = include_str!("../../../jobs/repro/sgm98-table2.toml");
-    let run = Run::given_or_made(options, "jobs/repro/sgm98-table2.toml", job)?;
+    let run = MeasuredRun::given_or_made(options, "jobs/repro/sgm98-table2.toml", job)?;
     let mut rows = vec![figure("pages", run.summary.pages.pages as f64, "pages")];
     let mut largest: Vec<_> = run.summary.largest_similar_clusters.iter().collect();
     largest.sort_by_key(|cluster| std::cmp::Reverse(cluster.servers));

@@ -3,25 +3,29 @@
 use std::fmt::Write;
 
 use super::super::made::tables::Chunking;
-use super::super::source::{By, Run, made_up, put, replication};
-use super::super::table_clusters::Groups;
-use super::super::{Options, Row, draw, figure};
+use super::super::source::{ComparisonUnit, MeasuredRun, made_up, put, replication};
+use super::super::table_clusters::ClusterHistogram;
+use super::super::{FigureRow, Options, draw, figure};
 use webtwin_base::error::Result;
 
 /// Values in the text about Figure 1 (section 3; \[CSG00\] section 5.1 has the same ones about its
 /// Figure 11): "about 64% [...] have one exact replica (itself); about 18% of pages have an
 /// additional replica", "about 5% of pages have between 10 and 100 replicas", "about 48% (100-52%)
 /// for two-line chunks". The bars themselves are missing from our copy.
-const PUBLISHED: [(By, &str, f64); 4] =
-    [(By::Document, "1", 0.64), (By::Document, "2", 0.18), (By::Document, "10-99", 0.05), (By::TwoLines, "1", 0.52)];
+const PUBLISHED: [(ComparisonUnit, &str, f64); 4] = [
+    (ComparisonUnit::Document, "1", 0.64),
+    (ComparisonUnit::Document, "2", 0.18),
+    (ComparisonUnit::Document, "10-99", 0.05),
+    (ComparisonUnit::TwoLines, "1", 0.52),
+];
 
 /// Reproduces Figure 1.
-pub(super) fn figure_1(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn figure_1(options: &Options) -> Result<Vec<FigureRow>> {
     histogram(options, "sgm98-figure1", "Document replication (SGM98 Figure 1)")
 }
 
 /// Returns the bars of replicas as rows, and draws them as a figure.
-pub(in super::super) fn histogram(options: &Options, name: &str, title: &str) -> Result<Vec<Row>> {
+pub(in super::super) fn histogram(options: &Options, name: &str, title: &str) -> Result<Vec<FigureRow>> {
     let found = replication(options)?;
     let mut tsv = String::from("compared by\treplicas\tpages\tshare\n");
     let mut rows = Vec::new();
@@ -29,16 +33,16 @@ pub(in super::super) fn histogram(options: &Options, name: &str, title: &str) ->
         for bar in bars {
             let what = format!("{}: pages with {} replicas", by.name(), bar.replicas);
             let published = PUBLISHED.iter().find(|known| (known.0, known.1) == (*by, &bar.replicas[..]));
-            rows.push(Row { published: published.map(|known| known.2), ..figure(&what, bar.share, "share") });
+            rows.push(FigureRow { published: published.map(|known| known.2), ..figure(&what, bar.share, "share") });
             let _ = writeln!(tsv, "{}\t{}\t{}\t{:.6}", by.name(), bar.replicas, bar.pages, bar.share);
         }
         let more = 1.0 - bars[0].share;
         let published = match by {
-            By::Document => Some(0.36),
-            By::TwoLines => Some(0.48),
+            ComparisonUnit::Document => Some(0.36),
+            ComparisonUnit::TwoLines => Some(0.48),
             _ => None,
         };
-        rows.push(Row {
+        rows.push(FigureRow {
             published,
             ..figure(&format!("{}: pages with more than one", by.name()), (more * 1e6).round() / 1e6, "share")
         });
@@ -52,41 +56,41 @@ pub(in super::super) fn histogram(options: &Options, name: &str, title: &str) ->
 
 /// Returns the published savings: "the number of pages to be visited can be reduced by 22%", "29%"
 /// for 15 four-line chunks, "33%" for 25 two-line chunks (section 3).
-fn published(by: By) -> Option<f64> {
+fn published(by: ComparisonUnit) -> Option<f64> {
     match by {
-        By::Document => Some(0.22),
-        By::FourLines => Some(0.29),
-        By::TwoLines => Some(0.33),
-        By::Other => None,
+        ComparisonUnit::Document => Some(0.22),
+        ComparisonUnit::FourLines => Some(0.29),
+        ComparisonUnit::TwoLines => Some(0.33),
+        ComparisonUnit::Other => None,
     }
 }
 
 /// Reproduces the savings of section 3.
-pub(super) fn savings(options: &Options) -> Result<Vec<Row>> {
-    let row = |by: By, saved: f64, of: &str| Row {
+pub(super) fn savings(options: &Options) -> Result<Vec<FigureRow>> {
+    let row = |by: ComparisonUnit, saved: f64, of: &str| FigureRow {
         published: published(by),
         ..figure(&format!("{}: {of} saved", by.name()), (saved * 1e6).round() / 1e6, "share")
     };
     if let Some(run) = &options.input {
-        let run = Run::read(run)?;
+        let run = MeasuredRun::read(run)?;
         let summary = &run.summary;
         let mut rows = vec![
             figure("pages", summary.pages.pages as f64, "pages"),
-            row(By::Document, summary.exact_pairs as f64 / summary.pages.pages.max(1) as f64, "pages"),
+            row(ComparisonUnit::Document, summary.exact_pairs as f64 / summary.pages.pages.max(1) as f64, "pages"),
         ];
-        if run.by() != By::Document {
+        if run.by() != ComparisonUnit::Document {
             rows.push(row(run.by(), summary.skip_share_of_pages, "pages"));
         }
         // The paper assumes bytes in proportion to pages: 33 and 50 of 150 GB.
         rows.push(row(run.by(), summary.skip_share_of_bytes, "bytes"));
         return Ok(rows);
     }
-    let saved = |groups: &Groups| 1.0 - groups.values().sum::<u64>() as f64 / options.scale as f64;
+    let saved = |groups: &ClusterHistogram| 1.0 - groups.values().sum::<u64>() as f64 / options.scale as f64;
     let (four, two) = (made_up(options, Chunking::FourLines)?, made_up(options, Chunking::TwoLines)?);
     Ok(vec![
         figure("pages", options.scale as f64, "pages"),
-        row(By::Document, saved(&two.exact), "pages"),
-        row(By::FourLines, saved(&four.similar), "pages"),
-        row(By::TwoLines, saved(&two.similar), "pages"),
+        row(ComparisonUnit::Document, saved(&two.exact), "pages"),
+        row(ComparisonUnit::FourLines, saved(&four.similar), "pages"),
+        row(ComparisonUnit::TwoLines, saved(&two.similar), "pages"),
     ])
 }

@@ -1,20 +1,20 @@
 //! All sources of advice, fed with one page after another; and the numbers of advice.
 
 use super::Advice;
-use super::mirrors::{Fetched, Mirrors};
+use super::mirrors::{FetchedPages, FolderGroups};
 use super::place::{aligned, host, place};
 use super::rules::DomainRules;
 use super::traps::{FolderCounts, Traps};
 use crate::log::Log;
 use crate::near::{resemblance, sample_of};
-use crate::pages::Pages;
-use crate::record::{PageRecord, url_of};
+use crate::pages::LivePages;
+use crate::record::{LoggedPage, url_of};
 use webtwin_base::error::Result;
 use webtwin_core::url_rules::rows::RuleRow;
 use webtwin_pages::public_suffix::domain_of;
 
 /// Pages of a host that are looked at again when one of its folders is found to be a mirror.
-const MOST_LOOKED_AT: usize = 1 << 10;
+const MAX_INSPECTED: usize = 1 << 10;
 
 /// Least resemblance, furniture included, of pages in one place of mirrors that are copies.
 const IN_ONE_PLACE: u64 = 4_000;
@@ -23,7 +23,7 @@ const IN_ONE_PLACE: u64 = 4_000;
 #[derive(Debug, Default)]
 pub(crate) struct Advisor {
     pub folders: FolderCounts,
-    pub mirrors: Mirrors,
+    pub mirrors: FolderGroups,
     pub traps: Traps,
     pub rules: DomainRules,
     pub given: Vec<Advice>,
@@ -34,7 +34,7 @@ impl Advisor {
     ///
     /// # Errors
     /// Those of a log that cannot be read.
-    pub(crate) fn observe(&mut self, log: &Log, pages: &mut Pages, page: u32, record: &PageRecord) -> Result<()> {
+    pub(crate) fn observe(&mut self, log: &Log, pages: &mut LivePages, page: u32, record: &LoggedPage) -> Result<()> {
         let of = match record.of {
             Some((of, _)) => Some((of, url_of(log, pages, of)?)),
             None => None,
@@ -48,11 +48,11 @@ impl Advisor {
         self.folders.add(&record.url, is_idle, is_placeholder);
         let domain = domain_of(&record.url);
         self.rules.observe(domain, page, of.is_some_and(|(_, url)| domain_of(&url) == domain));
-        let fetched = Fetched { pages, log, folders: &self.folders };
+        let fetched = FetchedPages { pages, log, folders: &self.folders };
         let advice = self.mirrors.observe(fetched, page, &record.url)?;
         self.give(advice);
         while let Some(mirrors) = self.mirrors.take_certain() {
-            look_again(log, pages, &mirrors)?;
+            read_again(log, pages, &mirrors)?;
         }
         // Copies of another folder of the host are a mirror, not a trap.
         if self.mirrors.of(&record.url).is_none() {
@@ -81,9 +81,9 @@ impl Advisor {
 }
 
 /// Joins the clusters of pages that came before two folders were found to be mirrors, and are in one place of them.
-fn look_again(log: &Log, pages: &mut Pages, [ours, theirs]: &[String; 2]) -> Result<()> {
+fn read_again(log: &Log, pages: &mut LivePages, [ours, theirs]: &[String; 2]) -> Result<()> {
     let Some(host) = pages.known_host(host(ours)) else { return Ok(()) };
-    for page in pages.on_host(host).take(MOST_LOOKED_AT).collect::<Vec<_>>() {
+    for page in pages.on_host(host).take(MAX_INSPECTED).collect::<Vec<_>>() {
         let url = url_of(log, pages, page)?;
         let Some(rest) = url.strip_prefix(ours.as_str()) else { continue };
         let Some(other) = pages.by_place(place(theirs, rest)) else { continue };

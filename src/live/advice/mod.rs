@@ -26,7 +26,7 @@ const PROBES: u64 = 64;
 /// Kind of copies that advice is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum CopyGroupKind {
     /// A folder that is a mirror of another one.
     Mirror,
     /// A host that is another name of another one.
@@ -42,7 +42,7 @@ pub enum Kind {
 /// Action that advice recommends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Action {
+pub enum AdvisedAction {
     /// Fetch the URL that has `of` in place of `prefix`, if that has not been fetched; if it does not exist, fetch the URL itself.
     Rewrite,
     /// Fetch none of them but probes.
@@ -57,9 +57,9 @@ pub struct Advice {
     /// Its number, from 1 on.
     pub sequence: u64,
     /// Kind of copies.
-    pub kind: Kind,
+    pub kind: CopyGroupKind,
     /// Recommended action.
-    pub action: Action,
+    pub action: AdvisedAction,
     /// The URLs: those that begin with this; for URL rules, the registered domain.
     pub prefix: String,
     /// Prefix of the URLs to fetch in their place.
@@ -83,7 +83,7 @@ pub struct Advice {
 
 impl Advice {
     /// Makes advice that has no number yet.
-    fn new(kind: Kind, action: Action, prefix: &str, evidence: Evidence) -> Advice {
+    fn new(kind: CopyGroupKind, action: AdvisedAction, prefix: &str, evidence: AdviceEvidence) -> Advice {
         Advice {
             sequence: 0,
             kind,
@@ -102,14 +102,14 @@ impl Advice {
 
 /// Evidence for advice, and against it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Evidence {
+pub struct AdviceEvidence {
     /// Pages that speak for it.
     pub matched: u64,
     /// Pages that speak against it.
     pub differing: u64,
 }
 
-impl Evidence {
+impl AdviceEvidence {
     /// Counts a page.
     pub fn add(&mut self, is_match: bool) {
         *(if is_match { &mut self.matched } else { &mut self.differing }) += 1;
@@ -119,7 +119,7 @@ impl Evidence {
     pub(crate) fn add_recent(&mut self, is_match: bool) {
         self.add(is_match);
         if self.matched + self.differing >= RECENT {
-            *self = Evidence { matched: self.matched / 2, differing: self.differing / 2 };
+            *self = AdviceEvidence { matched: self.matched / 2, differing: self.differing / 2 };
         }
     }
 
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn evidence_is_contrary_from_four_pages_on() {
-        let evidence = |matched, differing| Evidence { matched, differing };
+        let evidence = |matched, differing| AdviceEvidence { matched, differing };
         assert!(!evidence(0, 3).is_contrary() && evidence(0, 4).is_contrary());
         assert!(!evidence(10, 10).is_contrary() && !evidence(0, 0).is_contrary());
         assert!(evidence(12, 0).bound() >= mirrors::LEAST_BOUND && evidence(10, 0).bound() < mirrors::LEAST_BOUND);

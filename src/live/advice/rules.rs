@@ -6,14 +6,14 @@
 use std::collections::HashMap;
 use std::thread::JoinHandle;
 
-use super::{Action, Advice, Evidence, Kind};
-use crate::log::{Place, Reader};
-use crate::record::Record;
+use super::{Advice, AdviceEvidence, AdvisedAction, CopyGroupKind};
+use crate::log::{LogPosition, LogReader};
+use crate::record::LogPayload;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::splitmix64;
 use webtwin_base::threads;
 use webtwin_core::url_rules::evidence::DomainPage;
-use webtwin_core::url_rules::learn::{Required, learn};
+use webtwin_core::url_rules::learn::{EvidenceThreshold, learn};
 use webtwin_core::url_rules::rows::RuleRow;
 use webtwin_core::url_rules::rules::{Rule, Rules};
 
@@ -70,8 +70,8 @@ impl DomainRules {
     /// Those of the log.
     pub(crate) fn tend(
         &mut self,
-        log: &Reader,
-        page: impl Fn(u32) -> (Place, u32),
+        log: &LogReader,
+        page: impl Fn(u32) -> (LogPosition, u32),
     ) -> Result<Option<(String, Vec<RuleRow>)>> {
         let mut learned = None;
         if self.work.as_ref().is_some_and(JoinHandle::is_finished) {
@@ -88,7 +88,7 @@ impl DomainRules {
             // A cluster is in the sample with all of its pages, or not at all.
             let parts = of.pages.len().div_ceil(MOST_PAGES) as u64;
             let pages = of.pages.iter().map(|&number| page(number));
-            let pages: Vec<(Place, u32)> =
+            let pages: Vec<(LogPosition, u32)> =
                 pages.filter(|(_, cluster)| splitmix64(u64::from(*cluster)).is_multiple_of(parts)).collect();
             let log = log.clone();
             self.work = Some(threads::start(move || {
@@ -108,12 +108,12 @@ impl DomainRules {
         let (stay, gone): (Vec<_>, Vec<_>) = std::mem::take(&mut of.rules)
             .into_iter()
             .partition(|(known, _)| rules.iter().any(|rule| is_same(rule, known)));
-        let withdrawn = gone.into_iter().map(|(rule, number)| advice(domain, rule, Action::Fetch, Some(number)));
+        let withdrawn = gone.into_iter().map(|(rule, number)| advice(domain, rule, AdvisedAction::Fetch, Some(number)));
         let mut found: Vec<Advice> = withdrawn.collect();
         for rule in rules {
             let number = stay.iter().find(|(known, _)| is_same(known, &rule)).map_or(0, |known| known.1);
             if number == 0 {
-                found.push(advice(domain, rule.clone(), Action::Rewrite, None));
+                found.push(advice(domain, rule.clone(), AdvisedAction::Rewrite, None));
             }
             of.rules.push((rule, number));
         }
@@ -127,7 +127,7 @@ impl DomainRules {
 
     /// Notes the number that advice for a rule was given.
     pub(crate) fn numbered(&mut self, advice: &Advice) {
-        let (Some(rule), Action::Rewrite) = (&advice.rule, advice.action) else { return };
+        let (Some(rule), AdvisedAction::Rewrite) = (&advice.rule, advice.action) else { return };
         let known = self.domains.get_mut(&*advice.prefix).map(|of| &mut of.rules);
         if let Some((_, number)) = known.and_then(|rules| rules.iter_mut().find(|known| known.0 == *rule)) {
             *number = advice.sequence;
@@ -146,19 +146,19 @@ impl DomainRules {
 }
 
 /// Learns the rules of a domain from its pages.
-fn rules_of(domain: &str, log: &Reader, pages: &[(Place, u32)]) -> Result<Vec<RuleRow>> {
+fn rules_of(domain: &str, log: &LogReader, pages: &[(LogPosition, u32)]) -> Result<Vec<RuleRow>> {
     let mut found = Vec::with_capacity(pages.len());
     for &(place, cluster) in pages {
-        if let Record::Page(page) = Record::decode(&log.read(place)?)? {
+        if let LogPayload::Page(page) = LogPayload::decode(&log.read(place)?)? {
             found.push(DomainPage { url: page.url, cluster, skipped: false, is_page: true });
         }
     }
-    let rules = learn(domain, found, &Required::default());
+    let rules = learn(domain, found, &EvidenceThreshold::default());
     Ok(rules.iter().zip(0..).map(|(rule, rank)| RuleRow::of(rule, rank)).collect())
 }
 
-fn advice(domain: &str, rule: RuleRow, action: Action, withdraws: Option<u64>) -> Advice {
+fn advice(domain: &str, rule: RuleRow, action: AdvisedAction, withdraws: Option<u64>) -> Advice {
     let counts = rule.counts();
-    let evidence = Evidence { matched: counts.support, differing: counts.violations };
-    Advice { withdraws, rule: Some(rule), ..Advice::new(Kind::UrlRule, action, domain, evidence) }
+    let evidence = AdviceEvidence { matched: counts.support, differing: counts.violations };
+    Advice { withdraws, rule: Some(rule), ..Advice::new(CopyGroupKind::UrlRule, action, domain, evidence) }
 }

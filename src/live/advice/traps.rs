@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::place::folders;
-use super::{Action, Advice, Evidence, Kind};
+use super::{Advice, AdviceEvidence, AdvisedAction, CopyGroupKind};
 
 /// Fewest pages that repeat others.
 const LEAST_IDLE: u64 = 50;
@@ -19,7 +19,7 @@ const LEAST_BOUND: u32 = 9_000;
 
 /// Pages of a folder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Count {
+pub(crate) struct FolderCount {
     /// All.
     pub pages: u64,
     /// Those that repeat others of their host.
@@ -28,10 +28,10 @@ pub(crate) struct Count {
     pub placeholders: u64,
 }
 
-impl Count {
+impl FolderCount {
     /// The evidence that the folder is a trap.
-    fn evidence(&self) -> Evidence {
-        Evidence { matched: self.idle, differing: self.pages - self.idle }
+    fn evidence(&self) -> AdviceEvidence {
+        AdviceEvidence { matched: self.idle, differing: self.pages - self.idle }
     }
 }
 
@@ -43,9 +43,9 @@ pub(crate) struct FolderCounts {
 
 impl FolderCounts {
     /// Pages of a folder.
-    pub(crate) fn of(&self, folder: &str) -> Count {
+    pub(crate) fn of(&self, folder: &str) -> FolderCount {
         let [pages, idle, placeholders] = self.counts.get(&xxh3_64(folder.as_bytes())).copied().unwrap_or_default();
-        Count { pages: pages.into(), idle: idle.into(), placeholders: placeholders.into() }
+        FolderCount { pages: pages.into(), idle: idle.into(), placeholders: placeholders.into() }
     }
 
     /// Bytes of memory, about.
@@ -69,7 +69,7 @@ impl FolderCounts {
 #[derive(Debug, Default)]
 pub(crate) struct Traps {
     /// By prefix: the number of the advice, and the evidence since.
-    given: HashMap<Box<str>, (u64, Evidence)>,
+    given: HashMap<Box<str>, (u64, AdviceEvidence)>,
     /// Folders of which advice was withdrawn.
     withdrawn: HashSet<Box<str>>,
 }
@@ -86,7 +86,7 @@ impl Traps {
             let (number, evidence) = (*number, *evidence);
             self.given.remove(&*folder);
             self.withdrawn.insert(folder.as_str().into());
-            let advice = Advice::new(Kind::Trap, Action::Fetch, &folder, evidence);
+            let advice = Advice::new(CopyGroupKind::Trap, AdvisedAction::Fetch, &folder, evidence);
             return Some(Advice { withdraws: Some(number), ..advice });
         }
         // The widest folder for which it is so.
@@ -96,15 +96,15 @@ impl Traps {
         };
         let folder = if is_idle { folders(url).find(is_trap)? } else { return None };
         let count = counts.of(folder);
-        let kind = if 2 * count.placeholders > count.idle { Kind::Placeholder } else { Kind::Trap };
-        self.given.insert(folder.into(), (0, Evidence::default()));
-        let advice = Advice::new(kind, Action::Skip, folder, count.evidence());
+        let kind = if 2 * count.placeholders > count.idle { CopyGroupKind::Placeholder } else { CopyGroupKind::Trap };
+        self.given.insert(folder.into(), (0, AdviceEvidence::default()));
+        let advice = Advice::new(kind, AdvisedAction::Skip, folder, count.evidence());
         Some(Advice { pages: count.pages, ..advice })
     }
 
     /// Notes the number that advice for a trap was given.
     pub(crate) fn numbered(&mut self, advice: &Advice) {
-        if let (Action::Skip, Some((number, _))) = (advice.action, self.given.get_mut(&*advice.prefix)) {
+        if let (AdvisedAction::Skip, Some((number, _))) = (advice.action, self.given.get_mut(&*advice.prefix)) {
             *number = advice.sequence;
         }
     }
@@ -134,10 +134,10 @@ mod tests {
         assert_eq!(given.len(), 1);
         assert_eq!(
             (given[0].prefix.as_str(), given[0].pages, given[0].kind),
-            ("http://a.example/days/", 50, Kind::Trap)
+            ("http://a.example/days/", 50, CopyGroupKind::Trap)
         );
         let taken: Vec<Advice> =
             (0..50).filter_map(|day| observe(format!("http://a.example/days/x{day}"), false)).collect();
-        assert_eq!((taken.len(), taken[0].action), (1, Action::Fetch));
+        assert_eq!((taken.len(), taken[0].action), (1, AdvisedAction::Fetch));
     }
 }

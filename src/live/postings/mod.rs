@@ -1,6 +1,6 @@
 //! Which pages have a chunk: a log-structured merge tree of postings.
 //!
-//! New postings are in a table in memory. A full one is frozen and written as a [`Run`] by a thread beside; four neighbouring runs of
+//! New postings are in a table in memory. A full one is frozen and written as a [`PostingsFile`] by a thread beside; four neighbouring runs of
 //! like size are merged into one by the same thread. So a page waits for no disk, and a chunk is looked for in the table,
 //! perhaps in a frozen one, and in some ten runs, most of which a filter rules out.
 //!
@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use self::run::{Posting, Run};
-use self::table::Table;
+use self::run::{Posting, PostingsFile};
+use self::table::ChunkTable;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::threads;
 
@@ -33,32 +33,33 @@ const FAN: usize = 4;
 
 /// Postings of chunks.
 #[derive(Debug)]
-pub(crate) struct Postings {
+pub(crate) struct ChunkPostings {
     folder: PathBuf,
     /// Postings in memory at which the table is frozen.
     full: usize,
-    table: Table,
+    table: ChunkTable,
     /// The first page whose postings are in the table.
     first: u32,
-    frozen: Option<(Arc<Table>, Range<u32>)>,
+    frozen: Option<(Arc<ChunkTable>, Range<u32>)>,
     /// Runs of neighbouring ranges of pages, in their order.
-    runs: Vec<Arc<Run>>,
-    work: Option<JoinHandle<Result<Run>>>,
+    runs: Vec<Arc<PostingsFile>>,
+    work: Option<JoinHandle<Result<PostingsFile>>>,
 }
 
-impl Postings {
+impl ChunkPostings {
     /// Opens the runs of a folder, which may be missing; the table is frozen when it has `full` postings. Those of pages from
-    /// [`Postings::first_missing`] on are to be inserted again.
+    /// [`ChunkPostings::first_missing`] on are to be inserted again.
     ///
     /// # Errors
     /// [`Error::Storage`] when they cannot be read.
-    pub(crate) fn open(folder: &Path, full: usize) -> Result<Postings> {
+    pub(crate) fn open(folder: &Path, full: usize) -> Result<ChunkPostings> {
         let failed = |cause| Error::storage(folder.display().to_string(), cause);
         fs::create_dir_all(folder).map_err(failed)?;
         let mut found = Vec::new();
         for entry in fs::read_dir(folder).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
-            let run = if path.extension().is_some_and(|ending| ending == "run") { Run::open(&path)? } else { None };
+            let run =
+                if path.extension().is_some_and(|ending| ending == "run") { PostingsFile::open(&path)? } else { None };
             match run {
                 Some(run) => found.push(run),
                 // Written in part, or damaged.
@@ -67,7 +68,7 @@ impl Postings {
         }
         // Of a run and those that it was merged from, the larger one counts.
         found.sort_unstable_by_key(|run| (run.pages().start, std::cmp::Reverse(run.pages().end)));
-        let (mut runs, mut first): (Vec<Arc<Run>>, u32) = (Vec::new(), 0);
+        let (mut runs, mut first): (Vec<Arc<PostingsFile>>, u32) = (Vec::new(), 0);
         for run in found {
             if run.pages().start == first && run.pages().end > first {
                 first = run.pages().end;
@@ -76,8 +77,8 @@ impl Postings {
                 run.remove();
             }
         }
-        let (table, frozen, work) = (Table::default(), None, None);
-        Ok(Postings { folder: folder.to_path_buf(), full, table, first, frozen, runs, work })
+        let (table, frozen, work) = (ChunkTable::default(), None, None);
+        Ok(ChunkPostings { folder: folder.to_path_buf(), full, table, first, frozen, runs, work })
     }
 
     /// The first page whose postings are in no run.
@@ -130,7 +131,7 @@ impl Postings {
         if let Some((table, pages)) = self.frozen.clone() {
             let write = move || {
                 let postings = table.sorted();
-                Run::write(&folder, pages, postings.len() as u64, postings.into_iter().map(Ok))
+                PostingsFile::write(&folder, pages, postings.len() as u64, postings.into_iter().map(Ok))
             };
             self.work = Some(threads::start(write)?);
         } else if let Some(range) = self.to_merge() {
@@ -148,7 +149,7 @@ impl Postings {
         if self.frozen.as_ref().is_some_and(|(_, of_table)| *of_table == pages) {
             self.frozen = None;
         }
-        let inside = |other: &Arc<Run>| pages.start <= other.pages().start && other.pages().end <= pages.end;
+        let inside = |other: &Arc<PostingsFile>| pages.start <= other.pages().start && other.pages().end <= pages.end;
         self.runs.extract_if(.., |other| inside(other)).for_each(|other| other.remove());
         let at = self.runs.partition_point(|other| other.pages().start < pages.start);
         self.runs.insert(at, Arc::new(run));
@@ -157,7 +158,7 @@ impl Postings {
 
     /// The last neighbouring runs of like size, if there are enough of them.
     fn to_merge(&self) -> Option<Range<usize>> {
-        let tier = |run: &Arc<Run>| (run.len() / self.full.max(1) as u64).max(1).ilog(FAN as u64);
+        let tier = |run: &Arc<PostingsFile>| (run.len() / self.full.max(1) as u64).max(1).ilog(FAN as u64);
         (FAN..=self.runs.len()).rev().map(|end| end - FAN..end).find(|range| {
             let of = &self.runs[range.clone()];
             let largest = of.iter().map(tier).max().expect("there are four");
@@ -177,7 +178,7 @@ impl Postings {
     }
 }
 
-impl Drop for Postings {
+impl Drop for ChunkPostings {
     fn drop(&mut self) {
         // What it writes is made again if it fails.
         let _ = self.finish_work();
@@ -185,7 +186,7 @@ impl Drop for Postings {
 }
 
 /// Merges neighbouring runs into one.
-fn merged(folder: &Path, runs: &[Arc<Run>]) -> Result<Run> {
+fn merged(folder: &Path, runs: &[Arc<PostingsFile>]) -> Result<PostingsFile> {
     let pages = runs[0].pages().start..runs[runs.len() - 1].pages().end;
     let count = runs.iter().map(|run| run.len()).sum();
     let order = |x: &Result<Posting>, y: &Result<Posting>| match (x, y) {
@@ -194,7 +195,7 @@ fn merged(folder: &Path, runs: &[Arc<Run>]) -> Result<Run> {
         (x, _) => x.is_err(),
     };
     let postings = itertools::Itertools::kmerge_by(runs.iter().map(|run| run.postings()), order);
-    Run::write(folder, pages, count, postings)
+    PostingsFile::write(folder, pages, count, postings)
 }
 
 #[cfg(test)]
@@ -205,7 +206,7 @@ mod tests {
 
     use super::*;
 
-    fn found(postings: &Postings, hash: u64) -> Vec<u32> {
+    fn found(postings: &ChunkPostings, hash: u64) -> Vec<u32> {
         let mut pages = Vec::new();
         postings.find(hash, &mut pages).unwrap();
         pages.sort_unstable();
@@ -217,13 +218,13 @@ mod tests {
         #[test]
         fn runs_find_what_a_map_finds(lists in prop::collection::vec(prop::collection::vec(0_u64..40, 0..30), 0..80), seed: u64) {
             let folder = tempfile::tempdir().unwrap();
-            let mut postings = Postings::open(folder.path(), 50).unwrap();
+            let mut postings = ChunkPostings::open(folder.path(), 50).unwrap();
             let mut map: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
             for (page, list) in lists.iter().enumerate() {
                 if (seed >> (page % 64)) & 7 == 7 {
                     // Opened again: what is in no run is inserted again.
                     drop(postings);
-                    postings = Postings::open(folder.path(), 50).unwrap();
+                    postings = ChunkPostings::open(folder.path(), 50).unwrap();
                     let first = postings.first_missing() as usize;
                     for (missing, list) in lists[..page].iter().enumerate().skip(first) {
                         list.iter().for_each(|&hash| postings.insert(hash << 40, missing as u32));
@@ -246,7 +247,7 @@ mod tests {
     #[test]
     fn a_damaged_run_is_an_error_or_made_anew() {
         let folder = tempfile::tempdir().unwrap();
-        let mut postings = Postings::open(folder.path(), 1).unwrap();
+        let mut postings = ChunkPostings::open(folder.path(), 1).unwrap();
         (0..1000).for_each(|hash| postings.insert(hash, 0));
         postings.tend(1).unwrap();
         drop(postings);
@@ -256,11 +257,11 @@ mod tests {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1;
             fs::write(&path, damaged).unwrap();
-            let postings = Postings::open(folder.path(), 1).unwrap();
-            let is_made_anew = postings.first_missing() == 0;
-            assert_eq!(is_made_anew, at > 3 * 4096, "byte {at}");
+            let postings = ChunkPostings::open(folder.path(), 1).unwrap();
+            let is_rebuilt = postings.first_missing() == 0;
+            assert_eq!(is_rebuilt, at > 3 * 4096, "byte {at}");
             let fails = (0..1000).any(|hash| postings.find(hash, &mut Vec::new()).is_err());
-            assert_eq!(fails, !is_made_anew);
+            assert_eq!(fails, !is_rebuilt);
         }
     }
 }

@@ -40,7 +40,7 @@ const FOOT: usize = 6;
 
 /// Postings in a file.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct PostingsFile {
     path: PathBuf,
     file: File,
     pages: Range<u32>,
@@ -48,7 +48,7 @@ pub(super) struct Run {
     filter: Filter,
 }
 
-impl Run {
+impl PostingsFile {
     /// Name of the run of a range of pages.
     fn path(folder: &Path, pages: &Range<u32>) -> PathBuf {
         folder.join(format!("{:010}-{:010}.run", pages.start, pages.end))
@@ -63,8 +63,8 @@ impl Run {
         pages: Range<u32>,
         count: u64,
         postings: impl Iterator<Item = Result<Posting>>,
-    ) -> Result<Run> {
-        let path = Run::path(folder, &pages);
+    ) -> Result<PostingsFile> {
+        let path = PostingsFile::path(folder, &pages);
         let temporary = path.with_extension("part");
         let failed = |cause| Error::storage(temporary.display().to_string(), cause);
         let mut to = BufWriter::with_capacity(1 << 18, File::create(&temporary).map_err(failed)?);
@@ -98,14 +98,14 @@ impl Run {
         fs::rename(&temporary, &path).map_err(failed)?;
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
         let file = File::open(&path).map_err(failed)?;
-        Ok(Run { path, file, pages, firsts, filter })
+        Ok(PostingsFile { path, file, pages, firsts, filter })
     }
 
     /// Opens a run; `None` if the file has another form, or is damaged in what is read of it now.
     ///
     /// # Errors
     /// [`Error::Storage`] when it cannot be read.
-    pub(super) fn open(path: &Path) -> Result<Option<Run>> {
+    pub(super) fn open(path: &Path) -> Result<Option<PostingsFile>> {
         let failed = |cause| Error::storage(path.display().to_string(), cause);
         let file = File::open(path).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
@@ -125,7 +125,7 @@ impl Run {
         }
         firsts.truncate(rest as usize);
         let Some(filter) = Filter::from_words(firsts.split_off(blocks as usize)) else { return Ok(None) };
-        Ok(Some(Run { path: path.to_path_buf(), file, pages: first..end, firsts, filter }))
+        Ok(Some(PostingsFile { path: path.to_path_buf(), file, pages: first..end, firsts, filter }))
     }
 
     /// The pages whose postings it has.
@@ -188,7 +188,7 @@ impl Run {
     /// All postings, in order.
     ///
     /// # Errors
-    /// As [`Run::find`].
+    /// As [`PostingsFile::find`].
     pub(super) fn postings(&self) -> impl Iterator<Item = Result<Posting>> + '_ {
         (0..self.firsts.len()).flat_map(|number| {
             let (postings, error) = match self.block(number) {

@@ -18,13 +18,13 @@ struct Entry {
 
 /// Postings by chunk: 16 bytes each, and 5 to 11 for a chunk.
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(super) struct ChunkTable {
     entries: Vec<Entry>,
     /// The last entry of each chunk.
     last: HashTable<u32>,
 }
 
-impl Table {
+impl ChunkTable {
     /// Number of postings.
     pub(super) fn len(&self) -> usize {
         self.entries.len()

@@ -15,26 +15,30 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::read_at::Bytes;
 use webtwin_http::Problem;
-use webtwin_job::Input;
+use webtwin_job::InputSettings;
 use webtwin_pages::fetch_time;
-use webtwin_pages::record::{Found, Reason, Refused, Sink};
+use webtwin_pages::record::{ReadResult, Reason, RecordSink, RefusedRecord};
 use webtwin_pages::{jsonl, warc};
 
 /// The form of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum BodyForm {
     Ndjson,
     Warc,
 }
 
 /// A body, and its part of the memory for all bodies.
-pub(super) struct Held {
+pub(super) struct BodyReservation {
     pub bytes: Vec<u8>,
     _memory: Option<OwnedSemaphorePermit>,
 }
 
 /// Takes a body of at most `most` bytes as it comes. What all bodies take together is what `memory` has permits for.
-pub(super) async fn take(mut body: Body, most: usize, memory: &Arc<Semaphore>) -> std::result::Result<Held, Problem> {
+pub(super) async fn take(
+    mut body: Body,
+    most: usize,
+    memory: &Arc<Semaphore>,
+) -> std::result::Result<BodyReservation, Problem> {
     if body.size_hint().lower() > most as u64 {
         return Err(Problem::too_large(most));
     }
@@ -53,18 +57,18 @@ pub(super) async fn take(mut body: Body, most: usize, memory: &Arc<Semaphore>) -
         }
         bytes.extend_from_slice(data);
     }
-    Ok(Held { bytes, _memory: held })
+    Ok(BodyReservation { bytes, _memory: held })
 }
 
 /// Yields the records of a body, with their offsets; at most `most`.
 pub(super) fn records(
     bytes: &[u8],
-    form: Form,
+    form: BodyForm,
     most: usize,
-    input: &Input,
-    sink: &mut Sink<'_>,
+    input: &InputSettings,
+    sink: &mut RecordSink<'_>,
 ) -> std::result::Result<(), Problem> {
-    if form == Form::Warc && !bytes.is_empty() && warc::probe(&Bytes(bytes))?.is_none() {
+    if form == BodyForm::Warc && !bytes.is_empty() && warc::probe(&Bytes(bytes))?.is_none() {
         let what = format!("the body is no WARC file but {}", warc::looks_like(&Bytes(bytes))?);
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "not_warc", what));
     }
@@ -77,8 +81,8 @@ pub(super) fn records(
         }
     };
     let done = match form {
-        Form::Ndjson => lines(bytes, input, &mut counted),
-        Form::Warc => warc::read_range(&Bytes(bytes), 0..bytes.len() as u64, input, &mut counted).map(drop),
+        BodyForm::Ndjson => lines(bytes, input, &mut counted),
+        BodyForm::Warc => warc::read_range(&Bytes(bytes), 0..bytes.len() as u64, input, &mut counted).map(drop),
     };
     if count.get() > most {
         let what = format!("the body has more than {most} records; none of them was added");
@@ -99,9 +103,9 @@ struct Response<'l> {
 }
 
 /// Yields the records of lines: as [`jsonl`] does, but for those that are responses.
-fn lines(bytes: &[u8], input: &Input, sink: &mut Sink<'_>) -> Result<()> {
+fn lines(bytes: &[u8], input: &InputSettings, sink: &mut RecordSink<'_>) -> Result<()> {
     // Lines between two responses are read together.
-    let plain = |from: usize, to: usize, sink: &mut Sink<'_>| match from < to {
+    let plain = |from: usize, to: usize, sink: &mut RecordSink<'_>| match from < to {
         true => jsonl::read_range(&Bytes(bytes), from as u64..to as u64, &input.limits, &input.fields, sink),
         false => Ok(()),
     };
@@ -129,9 +133,16 @@ fn response(line: &[u8]) -> Option<Response<'_>> {
 }
 
 /// Yields the record of a response: as one of a WARC file with the same bytes.
-fn of_response(response: Response<'_>, offset: u64, length: u64, input: &Input, sink: &mut Sink<'_>) -> Result<()> {
-    let mut refuse =
-        |reason, detail: &str| sink(Found::Refused(Refused { bytes: length, ..Refused::new(offset, reason, detail) }));
+fn of_response(
+    response: Response<'_>,
+    offset: u64,
+    length: u64,
+    input: &InputSettings,
+    sink: &mut RecordSink<'_>,
+) -> Result<()> {
+    let mut refuse = |reason, detail: &str| {
+        sink(ReadResult::Refused(RefusedRecord { bytes: length, ..RefusedRecord::new(offset, reason, detail) }))
+    };
     let Some(url) = response.url else { return refuse(Reason::BadField, "no field url") };
     let Ok(body) = BASE64.decode(response.body_base64.unwrap_or_default().as_bytes()) else {
         return refuse(Reason::BadField, "body_base64 is no base64");
@@ -156,12 +167,12 @@ fn of_response(response: Response<'_>, offset: u64, length: u64, input: &Input, 
     let record = [head.as_bytes(), http.as_bytes(), &body, b"\r\n\r\n"].concat();
     warc::read_range(&Bytes(&record[..]), 0..record.len() as u64, input, &mut |found| {
         sink(match found {
-            Found::Page(mut page) => {
+            ReadResult::Page(mut page) => {
                 (page.offset, page.length, page.fetch_time) = (offset, length, time.unwrap_or(0));
-                page.mended = time.is_none().then_some(Reason::BadDate);
-                Found::Page(page)
+                page.repaired = time.is_none().then_some(Reason::BadDate);
+                ReadResult::Page(page)
             }
-            Found::Refused(refused) => Found::Refused(Refused { offset, bytes: length, ..refused }),
+            ReadResult::Refused(refused) => ReadResult::Refused(RefusedRecord { offset, bytes: length, ..refused }),
         })
     })?;
     Ok(())

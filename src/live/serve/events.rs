@@ -13,8 +13,8 @@ use tokio::time::{sleep, timeout};
 
 use super::Service;
 use crate::advice::Advice;
-use webtwin_http::answer::{Answered, json as in_json, plain, query};
-use webtwin_http::{Phase, Place, Problem};
+use webtwin_http::answer::{AnswerResult, json as in_json, plain, query};
+use webtwin_http::{ConnectionPhase, ConnectionSlot, Problem};
 
 /// Longest wait of a long poll.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
@@ -35,10 +35,10 @@ struct Asked {
 
 pub(super) async fn advice(
     State(service): State<Arc<Service>>,
-    Extension(place): Extension<Arc<Place>>,
+    Extension(place): Extension<Arc<ConnectionSlot>>,
     uri: Uri,
     headers: HeaderMap,
-) -> Answered {
+) -> AnswerResult {
     let Asked { since, wait } = query(&uri)?;
     let accepts = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if accepts.contains("text/event-stream") {
@@ -56,13 +56,13 @@ pub(super) async fn advice(
     let since = since.unwrap_or(0);
     if wait > 0.0 {
         // It gives way like any connection that waits for its client.
-        place.waits_for(Phase::Events);
+        place.waits_for(ConnectionPhase::Events);
         let mut last = service.shared.advice.subscribe();
         tokio::select! {
             _ = timeout(Duration::from_secs_f64(wait), last.wait_for(|last| *last > since)) => {}
             () = service.front.stopped() => {}
         }
-        place.waits_for(Phase::Answer);
+        place.waits_for(ConnectionPhase::Answer);
     }
     let index = service.shared.index();
     let advice = index.advice(since);
@@ -72,9 +72,9 @@ pub(super) async fn advice(
 }
 
 /// An answer that goes on as long as its client takes it.
-fn events(service: Arc<Service>, place: Arc<Place>, since: u64) -> axum::http::Response<Body> {
+fn events(service: Arc<Service>, place: Arc<ConnectionSlot>, since: u64) -> axum::http::Response<Body> {
     let stream = futures_util::stream::unfold((service, place, since), |(service, place, since)| async move {
-        place.waits_for(Phase::Events);
+        place.waits_for(ConnectionPhase::Events);
         let mut last = service.shared.advice.subscribe();
         tokio::select! {
             _ = last.wait_for(|last| *last > since) => {}

@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 
 use flate2::bufread::GzDecoder;
 
-use super::reading::{Counts, Digesters, Outcome, Read, read};
-use super::writer::{Shared, Writer};
-use webtwin_base::console::tell;
+use super::reading::{Digesters, ReadCounts, ReadOutcome, ReadRecord, read};
+use super::writer::{BatchSender, SharedIndex};
+use webtwin_base::console::notify;
 use webtwin_base::error::{Error, Result};
-use webtwin_base::read_at::ReadAt;
+use webtwin_base::read_at::RandomAccess;
 use webtwin_base::threads;
 use webtwin_pages::record::Reason;
 use webtwin_pages::warc;
@@ -50,7 +50,7 @@ const DICTIONARY: [u8; 4] = [0x5d, 0x2a, 0x4d, 0x18];
 
 /// When to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Until {
+pub enum EndCondition {
     /// When the process is asked to.
     Stopped,
     /// When nothing has come for a time; at once if that is zero.
@@ -61,14 +61,14 @@ pub enum Until {
 pub type OnComplete = Box<dyn Fn(&Path) -> Result<()> + Send + Sync>;
 
 /// The files that are followed, and how far each has been read.
-pub(super) struct Followed {
+pub(super) struct FollowedFiles {
     pub patterns: Vec<String>,
-    pub until: Until,
+    pub until: EndCondition,
     pub threads: usize,
-    pub shared: Arc<Shared>,
-    pub writer: Writer,
+    pub shared: Arc<SharedIndex>,
+    pub writer: BatchSender,
     pub digesters: Arc<Digesters>,
-    pub counts: Arc<Mutex<Counts>>,
+    pub counts: Arc<Mutex<ReadCounts>>,
     pub stop: Arc<AtomicBool>,
     pub on_complete: Option<OnComplete>,
 }
@@ -95,7 +95,7 @@ impl Growing {
     }
 }
 
-impl Followed {
+impl FollowedFiles {
     /// Reads what comes, until it is time to end.
     ///
     /// # Errors
@@ -127,7 +127,7 @@ impl Followed {
                 match outcome {
                     Err(error @ (Error::Storage { .. } | Error::Input { .. })) => {
                         if failed.insert(path.clone()) {
-                            tell(format_args!("warning: a followed file is not read, and tried again: {error}"));
+                            notify(format_args!("warning: a followed file is not read, and tried again: {error}"));
                         }
                     }
                     Err(error) => return Err(error),
@@ -139,7 +139,7 @@ impl Followed {
                 }
                 growing.insert(path, file);
             }
-            let is_end = matches!(self.until, Until::Idle(time) if last.elapsed() >= time);
+            let is_end = matches!(self.until, EndCondition::Idle(time) if last.elapsed() >= time);
             if let Some(completed) = &completed {
                 let is_complete =
                     |file: &&mut Growing| !file.is_complete && file.bytes > 0 && file.bytes == file.offset;
@@ -151,10 +151,10 @@ impl Followed {
                 }
             }
             match self.until {
-                Until::Idle(_) if is_end => {
+                EndCondition::Idle(_) if is_end => {
                     for (path, file) in growing.iter().filter(|(_, file)| file.bytes > file.offset) {
                         let (rest, path) = (file.bytes - file.offset, path.display());
-                        tell(format_args!(
+                        notify(format_args!(
                             "warning: {path}: its last {rest} bytes are no whole record, and were not read"
                         ));
                     }
@@ -194,7 +194,7 @@ impl Followed {
         let is_other = growing.inode.is_some_and(|inode| inode != about.ino());
         if is_other || about.len() < growing.offset {
             let what = if is_other { "is another file now" } else { "is shorter than it was" };
-            tell(format_args!("warning: {name} {what}, and is read from its beginning"));
+            notify(format_args!("warning: {name} {what}, and is read from its beginning"));
             (growing.offset, growing.bytes) = (0, 0);
         }
         growing.inode = Some(about.ino());
@@ -220,14 +220,14 @@ impl Followed {
     }
 
     /// The whole records of a piece, and where in the file they end.
-    fn whole_records(&self, piece: &Piece<'_>) -> Result<(Vec<Read>, u64)> {
+    fn whole_records(&self, piece: &Piece<'_>) -> Result<(Vec<ReadRecord>, u64)> {
         let input = &self.digesters.job().input;
         if piece.len() > 2 * GARBAGE && warc::probe(piece)?.is_none() {
             let detail = format!("{GARBAGE} bytes: {}", warc::looks_like(piece)?);
-            let outcome = Outcome::Rejected(Reason::Garbage, detail);
-            return Ok((vec![Read { offset: piece.start, outcome, is_doubtful: true }], piece.start + GARBAGE));
+            let outcome = ReadOutcome::Rejected(Reason::Garbage, detail);
+            return Ok((vec![ReadRecord { offset: piece.start, outcome, is_doubtful: true }], piece.start + GARBAGE));
         }
-        let mut records: Vec<Read> = Vec::new();
+        let mut records: Vec<ReadRecord> = Vec::new();
         let (mut end, mut is_half) = (piece.end, false);
         self.digesters.with(|digester| {
             warc::read_range(piece, 0..piece.len(), input, &mut |found| {
@@ -255,14 +255,14 @@ impl Followed {
     }
 
     /// Hands records to the writer, with where they end.
-    fn take(&self, records: Vec<Read>, name: &str, end: u64) -> Result<()> {
-        let mut counts = Counts::default();
+    fn take(&self, records: Vec<ReadRecord>, name: &str, end: u64) -> Result<()> {
+        let mut counts = ReadCounts::default();
         records.iter().for_each(|record| counts.add(&record.outcome));
         let items = records.into_iter().filter_map(|record| match record.outcome {
-            Outcome::Item(item) => Some(item),
-            Outcome::Rejected(reason, detail) => {
+            ReadOutcome::Item(item) => Some(item),
+            ReadOutcome::Rejected(reason, detail) => {
                 if reason.is_bad() {
-                    tell(format_args!(
+                    notify(format_args!(
                         "warning: {name}: a record at byte {} is rejected, {}: {detail}",
                         record.offset,
                         reason.as_str()
@@ -290,7 +290,7 @@ impl Completed {
         let thread = threads::start(move || {
             for name in receive {
                 if let Err(error) = on_complete(&name) {
-                    tell(format_args!("warning: {} is not read ahead of a run: {error}", name.display()));
+                    notify(format_args!("warning: {} is not read ahead of a run: {error}", name.display()));
                 }
             }
         })?;
@@ -392,7 +392,7 @@ fn is_cut(bytes: &[u8]) -> bool {
     }
 }
 
-impl ReadAt for Piece<'_> {
+impl RandomAccess for Piece<'_> {
     fn len(&self) -> u64 {
         self.prefix.len() as u64 + (self.end - self.start)
     }
@@ -417,15 +417,15 @@ mod tests {
     use flate2::write::GzEncoder;
 
     use super::*;
-    use crate::index::Index;
+    use crate::index::LiveIndex;
     use webtwin_job::Job;
 
-    fn followed(folder: &Path) -> Followed {
+    fn followed(folder: &Path) -> FollowedFiles {
         let job = Job::default();
-        let (shared, writer, _) = Writer::start(Index::open(folder, &job).unwrap(), || ()).unwrap();
-        Followed {
+        let (shared, writer, _) = BatchSender::start(LiveIndex::open(folder, &job).unwrap(), || ()).unwrap();
+        FollowedFiles {
             patterns: Vec::new(),
-            until: Until::Stopped,
+            until: EndCondition::Stopped,
             threads: 1,
             shared,
             writer,

@@ -24,29 +24,29 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-use self::follow::Followed;
-pub use self::follow::{OnComplete, Until};
-pub use self::reading::Counts;
+use self::follow::FollowedFiles;
+pub use self::follow::{EndCondition, OnComplete};
 use self::reading::Digesters;
-use self::writer::Writer;
+pub use self::reading::ReadCounts;
+use self::writer::BatchSender;
 use crate::answer::Figures;
-use crate::index::Index;
-use webtwin_base::console::tell;
+use crate::index::LiveIndex;
+use webtwin_base::console::notify;
 use webtwin_base::error::Result;
 use webtwin_base::threads;
-use webtwin_http::{Front, Limits};
+use webtwin_http::{Front, ServiceLimits};
 use webtwin_job::Job;
 
 /// Bytes of all bodies together that are on their way.
 const BODIES: usize = 256 << 20;
 
 /// Returns the bounds of the service: as those of any other, with time for a body and for a long poll.
-pub fn limits(threads: usize) -> Limits {
-    Limits { heavy: 2 * threads + 14, request: Duration::from_secs(40), ..Limits::default() }
+pub fn limits(threads: usize) -> ServiceLimits {
+    ServiceLimits { heavy: 2 * threads + 14, request: Duration::from_secs(40), ..ServiceLimits::default() }
 }
 
 /// Settings of the service: its folder, its clients, and the files that it follows.
-pub struct Settings {
+pub struct LiveServeSettings {
     /// Folder of the index.
     pub folder: PathBuf,
     /// The job by whose settings pages are read and compared.
@@ -56,21 +56,21 @@ pub struct Settings {
     /// Receives the names of followed files once they are complete.
     pub on_complete: Option<OnComplete>,
     /// When to end.
-    pub until: Until,
+    pub until: EndCondition,
     /// Threads that read followed files.
     pub threads: usize,
     /// Where to listen; `None` for nowhere.
-    pub front: Option<webtwin_http::Settings>,
+    pub front: Option<webtwin_http::ServiceSettings>,
 }
 
 /// Ends a service from outside.
 #[derive(Clone)]
-pub struct Handle {
+pub struct ServiceHandle {
     stop: Arc<AtomicBool>,
     front: Option<Arc<Front>>,
 }
 
-impl Handle {
+impl ServiceHandle {
     /// Ends the service once what has come is acknowledged.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
@@ -84,10 +84,10 @@ impl Handle {
 struct Service {
     folder: PathBuf,
     front: Arc<Front>,
-    shared: Arc<writer::Shared>,
-    writer: Writer,
+    shared: Arc<writer::SharedIndex>,
+    writer: BatchSender,
     digesters: Arc<Digesters>,
-    counts: Arc<Mutex<Counts>>,
+    counts: Arc<Mutex<ReadCounts>>,
     /// Memory for bodies.
     bodies: Arc<Semaphore>,
     /// Turns of requests whose records are read.
@@ -100,17 +100,20 @@ struct Service {
 /// # Errors
 /// Those of the index, of the [front](Front::new) and of followed files; [`webtwin_base::error::Error::Storage`] when what
 /// came cannot be written.
-pub fn serve(settings: Settings, started: impl FnOnce(Option<SocketAddr>, Handle)) -> Result<(Figures, Counts)> {
+pub fn serve(
+    settings: LiveServeSettings,
+    started: impl FnOnce(Option<SocketAddr>, ServiceHandle),
+) -> Result<(Figures, ReadCounts)> {
     let mut front = settings.front.clone().map(|front| Front::new(front, routes::ROUTES)).transpose()?;
-    let index = Index::open(&settings.folder, &settings.job)?;
+    let index = LiveIndex::open(&settings.folder, &settings.job)?;
     let listener: Option<TcpListener> = front.as_mut().map(Front::bind).transpose()?;
     let front = front.map(Arc::new);
-    let handle = Handle { stop: Arc::default(), front: front.clone() };
+    let handle = ServiceHandle { stop: Arc::default(), front: front.clone() };
     let ended = handle.clone();
-    let (shared, writer, thread) = Writer::start(index, move || ended.stop())?;
+    let (shared, writer, thread) = BatchSender::start(index, move || ended.stop())?;
     let digesters = Arc::new(Digesters::new(settings.job));
-    let counts: Arc<Mutex<Counts>> = Arc::default();
-    let followed = Followed {
+    let counts: Arc<Mutex<ReadCounts>> = Arc::default();
+    let followed = FollowedFiles {
         patterns: settings.follow,
         until: settings.until,
         threads: settings.threads,
@@ -157,7 +160,7 @@ pub fn serve(settings: Settings, started: impl FnOnce(Option<SocketAddr>, Handle
 /// Waits for a thread.
 fn joined(thread: std::thread::JoinHandle<Result<()>>) -> Result<()> {
     thread.join().unwrap_or_else(|_| {
-        tell("error: a thread of the service panicked");
+        notify("error: a thread of the service panicked");
         Err(webtwin_base::error::Error::Invariant("a thread of the service panicked".into()))
     })
 }

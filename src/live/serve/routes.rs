@@ -11,11 +11,11 @@ use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::body::{Form, Held, records, take};
-use super::reading::{Counts, Outcome, Read, read};
+use super::body::{BodyForm, BodyReservation, records, take};
+use super::reading::{ReadCounts, ReadOutcome, ReadRecord, read};
 use super::{Service, events, openapi};
-use crate::answer::{Answer, Verdict};
-use webtwin_http::answer::{Answered, bytes_of, json as in_json, media_type, plain, query, with_fallbacks};
+use crate::answer::{AddedPageAnswer, UrlVerdict};
+use webtwin_http::answer::{AnswerResult, bytes_of, json as in_json, media_type, plain, query, with_fallbacks};
 use webtwin_http::{Problem, gauge};
 use webtwin_pages::url::CanonicalUrl;
 
@@ -42,7 +42,7 @@ fn unsupported(what: &str) -> Problem {
 }
 
 /// The form of a body, by the head of its request.
-fn form(headers: &HeaderMap) -> Result<Form, Problem> {
+fn form(headers: &HeaderMap) -> Result<BodyForm, Problem> {
     if headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
         return Err(unsupported(
             "the body must have no content encoding; a WARC file may be in gzip members or zstd frames",
@@ -50,10 +50,10 @@ fn form(headers: &HeaderMap) -> Result<Form, Problem> {
     }
     match media_type(headers) {
         (media, charset) if media == "application/x-ndjson" => match charset.as_deref() {
-            None | Some("utf-8" | "utf8") => Ok(Form::Ndjson),
+            None | Some("utf-8" | "utf8") => Ok(BodyForm::Ndjson),
             Some(_) => Err(unsupported("the lines must be UTF-8")),
         },
-        (media, _) if media == "application/warc" => Ok(Form::Warc),
+        (media, _) if media == "application/warc" => Ok(BodyForm::Warc),
         _ => Err(unsupported("the body must be application/x-ndjson or application/warc")),
     }
 }
@@ -65,7 +65,7 @@ enum Line<'a> {
     Page {
         offset: u64,
         #[serde(flatten)]
-        answer: &'a Answer,
+        answer: &'a AddedPageAnswer,
     },
     Missing {
         offset: u64,
@@ -78,7 +78,7 @@ enum Line<'a> {
     },
 }
 
-async fn pages(State(service): Of, headers: HeaderMap, body: Body) -> Answered {
+async fn pages(State(service): Of, headers: HeaderMap, body: Body) -> AnswerResult {
     let form = form(&headers)?;
     let held = take(body, service.front.limits().text, &service.bodies).await?;
     let _turn = service.turns.acquire().await;
@@ -87,8 +87,8 @@ async fn pages(State(service): Of, headers: HeaderMap, body: Body) -> Answered {
 }
 
 /// Adds the records of a body, and answers for each.
-fn added(service: &Service, held: &Held, form: Form) -> Answered {
-    let mut found: Vec<Read> = Vec::new();
+fn added(service: &Service, held: &BodyReservation, form: BodyForm) -> AnswerResult {
+    let mut found: Vec<ReadRecord> = Vec::new();
     let most = service.front.limits().batch;
     service.digesters.with(|digester| {
         records(&held.bytes, form, most, &service.digesters.job().input, &mut |record| {
@@ -96,14 +96,14 @@ fn added(service: &Service, held: &Held, form: Form) -> Answered {
             Ok(())
         })
     })?;
-    let mut counts = Counts::default();
+    let mut counts = ReadCounts::default();
     found.iter().for_each(|record| counts.add(&record.outcome));
     // Bytes between two records are of the first.
     let ends = found.iter().skip(1).map(|record| record.offset).chain([held.bytes.len() as u64]);
     let mut kept_bytes = 0;
     let mut from = 0;
     for (record, end) in found.iter().zip(ends) {
-        if matches!(record.outcome, Outcome::Item(super::writer::Item::Page(_))) {
+        if matches!(record.outcome, ReadOutcome::Item(super::writer::WriterItem::Page(_))) {
             kept_bytes += end - from;
         }
         from = end;
@@ -111,15 +111,15 @@ fn added(service: &Service, held: &Held, form: Form) -> Answered {
     let (mut items, mut others) = (Vec::new(), Vec::new());
     for record in found {
         match record.outcome {
-            Outcome::Item(item) => {
+            ReadOutcome::Item(item) => {
                 let url = match &item {
-                    super::writer::Item::Missing(url) => url.as_str().to_string(),
-                    super::writer::Item::Page(_) => String::new(),
+                    super::writer::WriterItem::Missing(url) => url.as_str().to_string(),
+                    super::writer::WriterItem::Page(_) => String::new(),
                 };
                 items.push(item);
                 others.push((record.offset, None, url));
             }
-            Outcome::Rejected(reason, detail) => others.push((record.offset, Some(reason), detail)),
+            ReadOutcome::Rejected(reason, detail) => others.push((record.offset, Some(reason), detail)),
         }
     }
     let answers = match items.is_empty() {
@@ -157,7 +157,7 @@ fn added(service: &Service, held: &Held, form: Form) -> Answered {
     Ok(plain("application/x-ndjson", text))
 }
 
-async fn pages_txt(State(service): Of, body: Body) -> Answered {
+async fn pages_txt(State(service): Of, body: Body) -> AnswerResult {
     let limits = service.front.limits();
     let body = bytes_of(body, limits.body).await?;
     let lines = std::str::from_utf8(&body)
@@ -172,10 +172,10 @@ async fn pages_txt(State(service): Of, body: Body) -> Answered {
             Err(_) => text.push_str("reject"),
             // The lock is taken for each, so that the writer has its turn.
             Ok(url) => match service.shared.index().ask(&url)? {
-                Verdict::Fetch { .. } => text.push_str("fetch"),
-                Verdict::Skip { url: None, .. } => text.push_str("skip"),
-                Verdict::Skip { url: Some(url), .. } => text.extend(["skip\t", &url]),
-                Verdict::Rewrite { url, .. } => text.extend(["rewrite\t", &url]),
+                UrlVerdict::Fetch { .. } => text.push_str("fetch"),
+                UrlVerdict::Skip { url: None, .. } => text.push_str("skip"),
+                UrlVerdict::Skip { url: Some(url), .. } => text.extend(["skip\t", &url]),
+                UrlVerdict::Rewrite { url, .. } => text.extend(["rewrite\t", &url]),
             },
         }
         text.push('\n');
@@ -189,7 +189,7 @@ struct OnePage {
     url: String,
 }
 
-async fn page(State(service): Of, uri: Uri) -> Answered {
+async fn page(State(service): Of, uri: Uri) -> AnswerResult {
     let OnePage { url } = query(&uri)?;
     let url = CanonicalUrl::parse(&url).map_err(|why| Problem::bad(format!("url: {why}")))?;
     let index = service.shared.index();
@@ -197,7 +197,7 @@ async fn page(State(service): Of, uri: Uri) -> Answered {
     Ok(in_json(&json!({ "url": url.as_str(), "verdict": verdict, "page": known })))
 }
 
-async fn run(State(service): Of) -> Answered {
+async fn run(State(service): Of) -> AnswerResult {
     let counts = service.counts.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let index = service.shared.index();
     let files: serde_json::Map<_, _> = index.files().map(|(name, offset)| (name.to_string(), offset.into())).collect();
@@ -209,7 +209,7 @@ async fn run(State(service): Of) -> Answered {
     })))
 }
 
-async fn metrics(State(service): Of) -> Answered {
+async fn metrics(State(service): Of) -> AnswerResult {
     let figures = service.shared.index().figures();
     let counts = service.counts.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let mut text = service.front.metrics();

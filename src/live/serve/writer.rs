@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::answer::Answer;
-use crate::digest::Digest;
-use crate::index::{Index, Unsynced};
-use webtwin_base::console::tell;
+use crate::answer::AddedPageAnswer;
+use crate::digest::PageDigest;
+use crate::index::{LiveIndex, UnsyncedWrites};
+use webtwin_base::console::notify;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::threads;
 use webtwin_pages::url::CanonicalUrl;
@@ -33,35 +33,35 @@ const PAUSE: Duration = Duration::from_micros(20);
 
 /// A record for the writer to add.
 #[derive(Debug)]
-pub(crate) enum Item {
+pub(crate) enum WriterItem {
     /// A page.
-    Page(Box<Digest>),
+    Page(Box<PageDigest>),
     /// A URL that was fetched and gave no page.
     Missing(CanonicalUrl),
 }
 
 /// The answers to the items of a batch, in order: none to a URL without a page; or why nothing is acknowledged.
-type Reply = std::result::Result<Vec<Option<Answer>>, String>;
+type Reply = std::result::Result<Vec<Option<AddedPageAnswer>>, String>;
 
 struct Batch {
-    items: Vec<Item>,
+    items: Vec<WriterItem>,
     /// A file, and how far it has been read with these.
     file: Option<(String, u64)>,
     reply: Sender<Reply>,
 }
 
 /// The index, which is read here and written by a thread.
-pub(crate) struct Shared {
-    index: RwLock<Index>,
+pub(crate) struct SharedIndex {
+    index: RwLock<LiveIndex>,
     /// Readers that wait for the lock.
     asking: AtomicUsize,
     /// Number of the last advice.
     pub(crate) advice: watch::Sender<u64>,
 }
 
-impl Shared {
+impl SharedIndex {
     /// The index, to be asked.
-    pub(crate) fn index(&self) -> RwLockReadGuard<'_, Index> {
+    pub(crate) fn index(&self) -> RwLockReadGuard<'_, LiveIndex> {
         self.asking.fetch_add(1, Ordering::SeqCst);
         let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
         self.asking.fetch_sub(1, Ordering::SeqCst);
@@ -69,7 +69,7 @@ impl Shared {
     }
 
     /// The index, to be written, once those who ask have had their turn.
-    fn index_to_write(&self) -> RwLockWriteGuard<'_, Index> {
+    fn index_to_write(&self) -> RwLockWriteGuard<'_, LiveIndex> {
         while self.asking.load(Ordering::SeqCst) > 0 {
             sleep(PAUSE);
         }
@@ -79,19 +79,19 @@ impl Shared {
 
 /// Sends batches to the writer.
 #[derive(Clone)]
-pub(crate) struct Writer {
+pub(crate) struct BatchSender {
     send: SyncSender<Batch>,
 }
 
-impl Writer {
+impl BatchSender {
     /// Starts the thread that writes. It ends when all of its writers are dropped, or the disk fails, and then calls `ended`.
     pub(crate) fn start(
-        index: Index,
+        index: LiveIndex,
         ended: impl FnOnce() + Send + 'static,
-    ) -> Result<(Arc<Shared>, Writer, JoinHandle<Result<()>>)> {
+    ) -> Result<(Arc<SharedIndex>, BatchSender, JoinHandle<Result<()>>)> {
         let last = index.figures().advice;
         let (index, asking) = (RwLock::new(index), AtomicUsize::new(0));
-        let shared = Arc::new(Shared { index, asking, advice: watch::Sender::new(last) });
+        let shared = Arc::new(SharedIndex { index, asking, advice: watch::Sender::new(last) });
         let (send, receive) = sync_channel(WAITING);
         let of_thread = Arc::clone(&shared);
         let thread = threads::start(move || {
@@ -99,14 +99,14 @@ impl Writer {
             ended();
             done
         })?;
-        Ok((shared, Writer { send }, thread))
+        Ok((shared, BatchSender { send }, thread))
     }
 
     /// Adds items; returns once they are on disk.
     ///
     /// # Errors
     /// Why nothing is acknowledged. The items may be there all the same, and may be sent again.
-    pub(crate) fn add(&self, items: Vec<Item>, file: Option<(String, u64)>) -> Reply {
+    pub(crate) fn add(&self, items: Vec<WriterItem>, file: Option<(String, u64)>) -> Reply {
         let (reply, answer) = channel();
         let ended = |_| "the writer has ended".to_string();
         self.send.send(Batch { items, file, reply }).map_err(|_| ended(()))?;
@@ -114,7 +114,7 @@ impl Writer {
     }
 }
 
-fn write(shared: &Shared, receive: &Receiver<Batch>) -> Result<()> {
+fn write(shared: &SharedIndex, receive: &Receiver<Batch>) -> Result<()> {
     loop {
         let mut group = match receive.recv_timeout(IDLE) {
             Ok(batch) => vec![batch],
@@ -147,7 +147,7 @@ fn write(shared: &Shared, receive: &Receiver<Batch>) -> Result<()> {
             }
             // A full disk, for example: the next group tries it again.
             Err(error @ Error::Storage { .. }) => {
-                tell(format_args!("warning: not written, and not acknowledged: {error}"));
+                notify(format_args!("warning: not written, and not acknowledged: {error}"));
                 for (reply, _) in replies {
                     let _ = reply.send(Err("the index cannot be written; the log of the server says why".into()));
                 }
@@ -158,11 +158,11 @@ fn write(shared: &Shared, receive: &Receiver<Batch>) -> Result<()> {
     }
 }
 
-fn add(shared: &Shared, item: Item) -> Result<Option<Answer>> {
+fn add(shared: &SharedIndex, item: WriterItem) -> Result<Option<AddedPageAnswer>> {
     let mut index = shared.index_to_write();
     match item {
-        Item::Page(digest) => index.add(*digest).map(Some),
-        Item::Missing(url) => {
+        WriterItem::Page(digest) => index.add(*digest).map(Some),
+        WriterItem::Missing(url) => {
             index.note_missing(&url);
             Ok(None)
         }
@@ -170,7 +170,7 @@ fn add(shared: &Shared, item: Item) -> Result<Option<Answer>> {
 }
 
 /// Waits for the disk, and lets advice be heard. After a sync that failed nothing is known of what is on disk.
-fn publish(shared: &Shared, unsynced: Option<Unsynced>) -> Result<()> {
+fn publish(shared: &SharedIndex, unsynced: Option<UnsyncedWrites>) -> Result<()> {
     let Some(unsynced) = unsynced else { return shared.index_to_write().tend() };
     unsynced.sync()?;
     shared.index_to_write().synced(&unsynced)?;

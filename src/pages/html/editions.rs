@@ -10,7 +10,7 @@
 //! parts of a language tag.
 
 use super::entities;
-use super::tokenizer::Tag;
+use super::tokenizer::StartTag;
 use webtwin_base::ids::DocId;
 
 /// Maximum number of editions of a page. Later ones are ignored.
@@ -79,12 +79,12 @@ pub(super) fn primary(tag: &str) -> Option<Primary> {
 }
 
 /// Returns the language of an `html` element.
-pub(super) fn language(tag: &Tag<'_>) -> Option<Primary> {
+pub(super) fn language(tag: &StartTag<'_>) -> Option<Primary> {
     primary(tag.value.or_else(|| tag.attribute("xml:lang"))?)
 }
 
 /// Returns the language and the reference of a `link` element that declares an edition of the page.
-pub(super) fn edition(tag: &Tag<'_>) -> Option<(Primary, String)> {
+pub(super) fn edition(tag: &StartTag<'_>) -> Option<(Primary, String)> {
     // Few elements have the attribute. A search for one letter takes less time than parsing all
     // attributes.
     let bytes = tag.attributes.as_bytes();

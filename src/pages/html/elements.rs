@@ -20,7 +20,7 @@ pub(super) enum Gap {
 
 /// Way in which the content of an element is tokenized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum ElementContent {
     /// Text, character references and tags.
     Data,
     /// Text and character references up to its end tag.
@@ -35,7 +35,7 @@ pub(super) enum Content {
 
 /// Special role of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum ElementRole {
     /// No special role.
     Usual,
     /// The content is not shown.
@@ -68,18 +68,19 @@ pub(super) struct Element {
     /// Separation of the text of the element from the text before and after it.
     pub gap: Gap,
     /// Way in which the content is tokenized.
-    pub content: Content,
+    pub content: ElementContent,
     /// Special role, if any.
-    pub role: Role,
+    pub role: ElementRole,
     /// Name of the attribute with a URL, in lower case; empty if there is none.
     pub attribute: &'static str,
 }
 
-const USUAL: Element = Element { gap: Gap::None, content: Content::Data, role: Role::Usual, attribute: "" };
+const USUAL: Element =
+    Element { gap: Gap::None, content: ElementContent::Data, role: ElementRole::Usual, attribute: "" };
 const BLOCK: Element = Element { gap: Gap::Paragraph, ..USUAL };
-const LINK: Element = Element { role: Role::Link, attribute: "href", ..USUAL };
-const HIDDEN: Element = Element { content: Content::Raw, role: Role::Hidden, ..USUAL };
-const PREFORMATTED: Element = Element { role: Role::Preformatted, ..BLOCK };
+const LINK: Element = Element { role: ElementRole::Link, attribute: "href", ..USUAL };
+const HIDDEN: Element = Element { content: ElementContent::Raw, role: ElementRole::Hidden, ..USUAL };
+const PREFORMATTED: Element = Element { role: ElementRole::Preformatted, ..BLOCK };
 
 /// Names with the same properties. The first row applies to all other names.
 static ELEMENTS: [(&str, Element); 23] = [
@@ -90,40 +91,40 @@ static ELEMENTS: [(&str, Element); 23] = [
         Element { gap: Gap::Line, ..USUAL },
     ),
     ("p div h1 h2 h3 h4 h5 h6 ul ol dl table hr blockquote section article aside header footer main nav form", BLOCK),
-    ("html", Element { role: Role::Root, attribute: "lang", ..BLOCK }),
+    ("html", Element { role: ElementRole::Root, attribute: "lang", ..BLOCK }),
     ("head body frameset hgroup search address center figure figcaption caption details dialog fieldset", BLOCK),
     ("dir menu", BLOCK),
-    ("br", Element { role: Role::Break, ..USUAL }),
+    ("br", Element { role: ElementRole::Break, ..USUAL }),
     ("pre listing", PREFORMATTED),
-    ("textarea", Element { content: Content::Escapable, ..PREFORMATTED }),
-    ("xmp", Element { content: Content::Raw, ..PREFORMATTED }),
-    ("plaintext", Element { content: Content::Plain, ..PREFORMATTED }),
-    ("title", Element { content: Content::Escapable, role: Role::Title, ..USUAL }),
-    ("script", Element { content: Content::Script, ..HIDDEN }),
+    ("textarea", Element { content: ElementContent::Escapable, ..PREFORMATTED }),
+    ("xmp", Element { content: ElementContent::Raw, ..PREFORMATTED }),
+    ("plaintext", Element { content: ElementContent::Plain, ..PREFORMATTED }),
+    ("title", Element { content: ElementContent::Escapable, role: ElementRole::Title, ..USUAL }),
+    ("script", Element { content: ElementContent::Script, ..HIDDEN }),
     ("style noembed noframes", HIDDEN),
     ("iframe", Element { attribute: "src", ..HIDDEN }),
     ("frame", Element { attribute: "src", ..LINK }),
     ("a area", LINK),
-    ("base", Element { role: Role::Base, ..LINK }),
-    ("meta", Element { role: Role::Meta, attribute: "content", ..USUAL }),
-    ("link", Element { role: Role::Relation, ..LINK }),
-    ("template", Element { role: Role::Template, ..USUAL }),
-    ("svg math", Element { role: Role::Foreign, ..USUAL }),
+    ("base", Element { role: ElementRole::Base, ..LINK }),
+    ("meta", Element { role: ElementRole::Meta, attribute: "content", ..USUAL }),
+    ("link", Element { role: ElementRole::Relation, ..LINK }),
+    ("template", Element { role: ElementRole::Template, ..USUAL }),
+    ("svg math", Element { role: ElementRole::Foreign, ..USUAL }),
 ];
 
 /// Tag name, packed into an integer while it is read: the lower-case bytes of its last 16
 /// characters.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Name(u128);
+pub(super) struct TagName(u128);
 
-impl Name {
+impl TagName {
     /// Empty name, before the first byte.
-    pub(super) const EMPTY: Name = Name(0);
+    pub(super) const EMPTY: TagName = TagName(0);
 
     /// Appends a byte. Only the last 16 bytes count, and no name in the table is longer than 10.
     #[inline(always)]
-    pub(super) const fn with(self, byte: u8) -> Name {
-        Name(self.0 << 8 | byte.to_ascii_lowercase() as u128)
+    pub(super) const fn with(self, byte: u8) -> TagName {
+        TagName(self.0 << 8 | byte.to_ascii_lowercase() as u128)
     }
 
     /// Returns the properties of elements with this name.
@@ -152,7 +153,7 @@ static TABLE: [(u128, u8); SLOTS] = {
     let mut row = 1;
     while row < ELEMENTS.len() {
         let names = ELEMENTS[row].0.as_bytes();
-        let (mut at, mut name) = (0, Name::EMPTY);
+        let (mut at, mut name) = (0, TagName::EMPTY);
         while at <= names.len() {
             if at == names.len() || names[at] == b' ' {
                 let mut slot = name.slot();
@@ -160,7 +161,7 @@ static TABLE: [(u128, u8); SLOTS] = {
                     slot = (slot + 1) % SLOTS;
                 }
                 table[slot] = (name.0, row as u8);
-                name = Name::EMPTY;
+                name = TagName::EMPTY;
             } else {
                 name = name.with(names[at]);
             }
@@ -176,7 +177,7 @@ mod tests {
     use super::*;
 
     fn element(name: &str) -> &'static Element {
-        name.bytes().fold(Name::EMPTY, Name::with).element()
+        name.bytes().fold(TagName::EMPTY, TagName::with).element()
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use webtwin_base::by_hash::ByHash;
+use webtwin_base::by_hash::HashKeyMap;
 
 /// Length of the longest name in the table, and of the longest name whose `;` is optional.
 const LONGEST: usize = 31;
@@ -21,7 +21,7 @@ struct Entity {
     characters: String,
 }
 
-static NAMED: LazyLock<ByHash<Entity>> = LazyLock::new(|| {
+static NAMED: LazyLock<HashKeyMap<Entity>> = LazyLock::new(|| {
     let entity = |line: &'static str| {
         let (name, points) = line.split_once(' ')?;
         let characters = points.split(' ').map(|point| char::from_u32(u32::from_str_radix(point, 16).ok()?));
@@ -42,7 +42,7 @@ const WINDOWS_1252: [char; 32] = [
 
 /// Context of a reference. In an attribute, `&copy=1` and `&copyright` are not references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum EntityContext {
     /// Text, or the content of a title or textarea.
     Text,
     /// The value of an attribute.
@@ -53,7 +53,7 @@ pub(super) enum Place {
 /// characters to `out`.
 ///
 /// Returns the number of bytes read. An `&` that begins no reference is appended unchanged.
-pub(super) fn decode(text: &str, place: Place, out: &mut String) -> usize {
+pub(super) fn decode(text: &str, place: EntityContext, out: &mut String) -> usize {
     let rest = &text.as_bytes()[1..];
     let read = match rest.first() {
         Some(b'#') => numeric(&rest[1..]).map(|(length, character)| {
@@ -78,7 +78,7 @@ pub(super) fn decode_attribute(value: &str, out: &mut String) {
     while let Some(at) = memchr::memchr(b'&', rest.as_bytes()) {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        rest = &rest[decode(rest, Place::Attribute, out)..];
+        rest = &rest[decode(rest, EntityContext::Attribute, out)..];
     }
     out.push_str(rest);
 }
@@ -106,7 +106,7 @@ fn numeric(rest: &[u8]) -> Option<(usize, char)> {
 }
 
 /// Parses the longest name after `&`.
-fn named(rest: &str, place: Place) -> Option<(usize, &'static str)> {
+fn named(rest: &str, place: EntityContext) -> Option<(usize, &'static str)> {
     let bytes = rest.as_bytes();
     let name = bytes.iter().take(LONGEST + 1).take_while(|byte| byte.is_ascii_alphanumeric()).count();
     if bytes.get(name) == Some(&b';')
@@ -118,7 +118,7 @@ fn named(rest: &str, place: Place) -> Option<(usize, &'static str)> {
     let entity = (2..=name.min(LONGEST_LEGACY)).rev().find_map(legacy)?;
     let length = entity.name.len();
     let goes_on = bytes.get(length).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'=');
-    (place == Place::Text || !goes_on).then_some((length, entity.characters.as_str()))
+    (place == EntityContext::Text || !goes_on).then_some((length, entity.characters.as_str()))
 }
 
 fn find(name: &str) -> Option<&'static Entity> {
@@ -131,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    fn decoded(text: &str, place: Place) -> String {
+    fn decoded(text: &str, place: EntityContext) -> String {
         let (mut out, mut at) = (String::new(), 0);
         while at < text.len() {
             if text[at..].starts_with('&') {
@@ -152,7 +152,7 @@ mod tests {
         assert!(NAMED.values().all(|entity| entity.name.len() <= LONGEST && !entity.characters.is_empty()));
         assert!(legacy().all(|entity| (2..=LONGEST_LEGACY).contains(&entity.name.len())));
         for entity in NAMED.values() {
-            assert_eq!(decoded(&format!("&{};", entity.name), Place::Attribute), entity.characters);
+            assert_eq!(decoded(&format!("&{};", entity.name), EntityContext::Attribute), entity.characters);
         }
     }
 
@@ -171,7 +171,7 @@ mod tests {
             ("&#; &#x; &#xg; &#a", "&#; &#x; &#xg; &#a"),
             ("&ampé &é", "&é &é"),
         ] {
-            assert_eq!(decoded(text, Place::Text), expected, "{text}");
+            assert_eq!(decoded(text, EntityContext::Text), expected, "{text}");
         }
     }
 
@@ -181,14 +181,14 @@ mod tests {
         let mut out = String::new();
         decode_attribute(value, &mut out);
         assert_eq!(out, "/a?b=1&copy=2&c=3&lt4§¶&notin×");
-        assert_eq!(decoded(value, Place::Attribute), out);
+        assert_eq!(decoded(value, EntityContext::Attribute), out);
     }
 
     proptest! {
         #[test]
         fn at_least_the_ampersand_and_at_most_the_text_is_read(text in "&[#xXa-zA-Z0-9;=é]{0,40}") {
             let mut out = String::new();
-            let read = decode(&text, Place::Text, &mut out);
+            let read = decode(&text, EntityContext::Text, &mut out);
             prop_assert!(read >= 1 && text.is_char_boundary(read) && !out.is_empty());
         }
     }

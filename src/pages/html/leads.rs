@@ -2,7 +2,7 @@
 //! rel=canonical>`.
 
 use super::entities;
-use super::tokenizer::Tag;
+use super::tokenizer::StartTag;
 
 /// Maximum delay of a refresh, in seconds, that counts as a redirect. With a longer delay, readers
 /// see the page itself.
@@ -10,7 +10,7 @@ const LONGEST_DELAY: u32 = 10;
 
 /// Returns the reference in a `meta` element that refreshes to another URL within the maximum
 /// delay.
-pub(super) fn refresh(tag: &Tag<'_>) -> Option<String> {
+pub(super) fn refresh(tag: &StartTag<'_>) -> Option<String> {
     if !tag.attribute("http-equiv")?.trim().eq_ignore_ascii_case("refresh") {
         return None;
     }
@@ -38,7 +38,7 @@ pub(super) fn refresh(tag: &Tag<'_>) -> Option<String> {
 }
 
 /// Returns the reference in a `link` element that declares the canonical URL of the page.
-pub(super) fn canonical(tag: &Tag<'_>) -> Option<String> {
+pub(super) fn canonical(tag: &StartTag<'_>) -> Option<String> {
     let is_canonical = |word: &str| word.eq_ignore_ascii_case("canonical");
     if !tag.attribute("rel")?.split(is_space).any(is_canonical) {
         return None;

@@ -21,7 +21,7 @@ const REMEMBERED: usize = 1024;
 
 /// Collector of the links of one page after another.
 #[derive(Debug)]
-pub(super) struct Links {
+pub(super) struct LinkCollector {
     limit: usize,
     too_many: bool,
     /// Targets in page order; `known` is the same as a set.
@@ -35,10 +35,10 @@ pub(super) struct Links {
     target: String,
 }
 
-impl Links {
+impl LinkCollector {
     /// Makes a collector that keeps at most `limit` links per page.
-    pub(super) fn new(limit: u32) -> Links {
-        Links {
+    pub(super) fn new(limit: u32) -> LinkCollector {
+        LinkCollector {
             limit: limit as usize,
             too_many: false,
             targets: Vec::new(),
@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn the_first_links_are_kept_when_there_are_too_many() {
         let base = base("http://example.com/");
-        let mut links = Links::new(2);
+        let mut links = LinkCollector::new(2);
         for reference in ["a", "./a#x", "mailto:x", "b", "a", "b?"] {
             assert!(!links.too_many());
             links.add(reference, &base);
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn what_earlier_pages_refer_to_hides_no_link() {
         let base = base("http://example.com/");
-        let mut links = Links::new(1000);
+        let mut links = LinkCollector::new(1000);
         let references: Vec<String> =
             (0..200).map(|n| format!("/{n}")).chain((0..200).map(|n| format!("p{n}.htm"))).collect();
         for page in 0..500 {

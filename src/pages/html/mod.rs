@@ -1,6 +1,6 @@
 //! Extraction of text and links from HTML, in one pass.
 //!
-//! Input: bodies as fetched. Output: [`Extracted`], the text that a reader sees, in lines and
+//! Input: bodies as fetched. Output: [`ExtractedPage`], the text that a reader sees, in lines and
 //! paragraphs, and the pages that are linked.
 //!
 //! **Text** is the title, an empty line, and the content of the page outside of scripts, styles,
@@ -36,20 +36,20 @@ pub(super) mod tokenizer;
 mod xml;
 
 use editions::{Editions, Primary, edition, language, primary};
-use elements::{Content, Element, Gap, Role};
-use links::{Base, Links};
-use text::Lines;
-use tokenizer::{Sink, Tag, tokenize, tokenize_xml};
+use elements::{Element, ElementContent, ElementRole, Gap};
+use links::{Base, LinkCollector};
+use text::LineWriter;
+use tokenizer::{StartTag, TokenSink, tokenize, tokenize_xml};
 use xml::{Xml, character_data};
 
-use crate::charset::{Decoded, Decoder};
-use crate::helper::{self, Document};
-use crate::record::{Form, RawPage, Refusal};
+use crate::charset::{CharsetDecoder, DecodedText};
+use crate::helper::{self, DocumentText};
+use crate::record::{PageForm, RawPage, Refusal};
 use crate::sniff;
 use crate::url::CanonicalUrl;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, doc_id};
-use webtwin_job::{Limits, Links as Follow};
+use webtwin_job::{LinkSettings as Follow, RecordLimits};
 
 /// Extractor of text and links that reuses its buffers for one page after another.
 ///
@@ -69,17 +69,17 @@ use webtwin_job::{Limits, Links as Follow};
 /// ```
 #[derive(Debug)]
 pub struct Extractor {
-    decoder: Decoder,
-    lines: Lines,
-    links: Links,
+    decoder: CharsetDecoder,
+    lines: LineWriter,
+    links: LinkCollector,
     editions: Editions,
-    limits: Limits,
+    limits: RecordLimits,
     follow: Follow,
 }
 
 /// Text and links of one page, borrowed from the extractor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Extracted<'a> {
+pub struct ExtractedPage<'a> {
     /// Text of the page. Lines end with a line feed, except for the last; an empty line ends a
     /// paragraph.
     pub text: &'a str,
@@ -105,17 +105,17 @@ pub struct Extracted<'a> {
 
 impl Extractor {
     /// Makes an extractor that keeps at most `limits.links` links per page and ignores redirects.
-    pub fn new(limits: &Limits) -> Extractor {
+    pub fn new(limits: &RecordLimits) -> Extractor {
         Extractor::following(limits, &Follow { redirects: false, refresh: false, canonical: false })
     }
 
     /// Makes an extractor that keeps at most `limits.links` links per page and reports the
     /// redirects that `follow` selects.
-    pub fn following(limits: &Limits, follow: &Follow) -> Extractor {
+    pub fn following(limits: &RecordLimits, follow: &Follow) -> Extractor {
         Extractor {
-            decoder: Decoder::default(),
-            lines: Lines::default(),
-            links: Links::new(limits.links),
+            decoder: CharsetDecoder::default(),
+            lines: LineWriter::default(),
+            links: LinkCollector::new(limits.links),
             editions: Editions::default(),
             limits: *limits,
             follow: *follow,
@@ -131,37 +131,47 @@ impl Extractor {
         &'a mut self,
         page: &RawPage,
         url: &CanonicalUrl,
-    ) -> Result<std::result::Result<Extracted<'a>, Refusal>> {
+    ) -> Result<std::result::Result<ExtractedPage<'a>, Refusal>> {
         let charset = page.charset.as_deref();
         let resolve = |reference: &str| Base::new(url.clone()).leads_to(reference);
         let declared = page.canonical.as_deref().and_then(resolve);
         let named = page.editions.iter();
         self.editions.begin(named.filter_map(|(language, reference)| primary(language).zip(resolve(reference))));
         let extracted = match page.form {
-            Form::Html => Ok(self.markup(&page.body, charset, url, false)),
-            Form::Xhtml => Ok(self.markup(&page.body, charset, url, true)),
-            Form::Text => Ok(self.text(&page.body, charset)),
-            form @ (Form::Pdf | Form::PostScript) => {
+            PageForm::Html => Ok(self.markup(&page.body, charset, url, false)),
+            PageForm::Xhtml => Ok(self.markup(&page.body, charset, url, true)),
+            PageForm::Text => Ok(self.text(&page.body, charset)),
+            form @ (PageForm::Pdf | PageForm::PostScript) => {
                 helper::document(form, &page.body, &self.limits)?.map(|document| self.document(&document, url))
             }
         };
         Ok(extracted.map(|extracted| {
             let declared = declared.filter(|&other| other != doc_id(url.as_str()));
-            Extracted { canonical: extracted.canonical.or(declared), ..extracted }
+            ExtractedPage { canonical: extracted.canonical.or(declared), ..extracted }
         }))
     }
 
     /// Returns text and links of HTML fetched from `url`, with the charset that its transport
     /// declared. The body is read as XHTML if it begins with an XML declaration and has the
     /// namespace of XHTML.
-    pub fn html<'a>(&'a mut self, body: &[u8], transport_charset: Option<&str>, url: &CanonicalUrl) -> Extracted<'a> {
+    pub fn html<'a>(
+        &'a mut self,
+        body: &[u8],
+        transport_charset: Option<&str>,
+        url: &CanonicalUrl,
+    ) -> ExtractedPage<'a> {
         self.editions.begin(std::iter::empty());
         self.markup(body, transport_charset, url, false)
     }
 
     /// Returns text and links like [`Extractor::html`], for a page that is XHTML by its media type
     /// or name.
-    pub fn xhtml<'a>(&'a mut self, body: &[u8], transport_charset: Option<&str>, url: &CanonicalUrl) -> Extracted<'a> {
+    pub fn xhtml<'a>(
+        &'a mut self,
+        body: &[u8],
+        transport_charset: Option<&str>,
+        url: &CanonicalUrl,
+    ) -> ExtractedPage<'a> {
         self.editions.begin(std::iter::empty());
         self.markup(body, transport_charset, url, true)
     }
@@ -172,8 +182,8 @@ impl Extractor {
         transport_charset: Option<&str>,
         url: &CanonicalUrl,
         is_xhtml: bool,
-    ) -> Extracted<'a> {
-        let Decoded { text: page, replaced } = self.decoder.decode(body, transport_charset, true);
+    ) -> ExtractedPage<'a> {
+        let DecodedText { text: page, replaced } = self.decoder.decode(body, transport_charset, true);
         let root = match is_xhtml {
             true => sniff::html_root(page.as_bytes()),
             false => sniff::declared_xhtml(page.as_bytes()),
@@ -203,7 +213,7 @@ impl Extractor {
         let text = self.lines.as_str();
         let title = text[title.unwrap_or_default()].trim();
         let editions = self.editions.in_other_languages(me, language);
-        Extracted { text, title, links, leads_to, canonical, editions, too_many_links, is_partial: false, replaced }
+        ExtractedPage { text, title, links, leads_to, canonical, editions, too_many_links, is_partial: false, replaced }
     }
 
     /// Returns text that was already extracted. White space is normalised as for HTML, and nothing
@@ -219,13 +229,13 @@ impl Extractor {
     /// assert_eq!(extracted.text, "One line.\n<b>");
     /// assert!(extracted.links.is_empty());
     /// ```
-    pub fn text<'a>(&'a mut self, body: &[u8], transport_charset: Option<&str>) -> Extracted<'a> {
-        let Decoded { text, replaced } = self.decoder.decode(body, transport_charset, false);
+    pub fn text<'a>(&'a mut self, body: &[u8], transport_charset: Option<&str>) -> ExtractedPage<'a> {
+        let DecodedText { text, replaced } = self.decoder.decode(body, transport_charset, false);
         self.lines.clear();
         self.lines.enter_preformatted();
         self.lines.push(text);
         let text = self.lines.as_str();
-        Extracted {
+        ExtractedPage {
             text,
             title: "",
             links: &[],
@@ -240,7 +250,7 @@ impl Extractor {
 
     /// Returns text and links of a PDF or PostScript document: its title, an empty line, and its
     /// lines. Links are relative to `url`.
-    fn document(&mut self, document: &Document, url: &CanonicalUrl) -> Extracted<'_> {
+    fn document(&mut self, document: &DocumentText, url: &CanonicalUrl) -> ExtractedPage<'_> {
         self.lines.clear();
         self.lines.push(&document.title);
         let title = self.lines.as_str().len();
@@ -253,7 +263,7 @@ impl Extractor {
             self.links.add_decoded(link, &base);
         }
         let (too_many_links, me) = (self.links.too_many(), doc_id(url.as_str()));
-        Extracted {
+        ExtractedPage {
             text: self.lines.as_str(),
             title: &self.lines.as_str()[..title],
             links: self.links.sorted(me),
@@ -269,8 +279,8 @@ impl Extractor {
 
 /// State of one pass over a page.
 struct Pass<'a> {
-    lines: &'a mut Lines,
-    links: &'a mut Links,
+    lines: &'a mut LineWriter,
+    links: &'a mut LinkCollector,
     editions: &'a mut Editions,
     base: Base,
     /// True if the base of the page has been found.
@@ -295,7 +305,7 @@ struct Pass<'a> {
 
 impl<'a> Pass<'a> {
     fn new(
-        (lines, links, editions): (&'a mut Lines, &'a mut Links, &'a mut Editions),
+        (lines, links, editions): (&'a mut LineWriter, &'a mut LinkCollector, &'a mut Editions),
         base: Base,
         based: bool,
         follow: Follow,
@@ -343,7 +353,7 @@ impl Pass<'_> {
     }
 
     /// Adds the target of the first refresh to the links, because readers are led there.
-    fn refresh(&mut self, tag: &Tag<'_>) {
+    fn refresh(&mut self, tag: &StartTag<'_>) {
         if self.follow.refresh
             && self.refresh.is_none()
             && let Some(reference) = leads::refresh(tag)
@@ -353,7 +363,7 @@ impl Pass<'_> {
         }
     }
 
-    fn edition(&mut self, tag: &Tag<'_>) {
+    fn edition(&mut self, tag: &StartTag<'_>) {
         if let Some((language, reference)) = edition(tag) {
             self.linked = true;
             if let Some(url) = self.base.leads_to(&reference) {
@@ -362,7 +372,7 @@ impl Pass<'_> {
         }
     }
 
-    fn canonical(&mut self, tag: &Tag<'_>) {
+    fn canonical(&mut self, tag: &StartTag<'_>) {
         if self.canonical.is_none()
             && let Some(reference) = leads::canonical(tag)
         {
@@ -385,7 +395,7 @@ impl Pass<'_> {
     }
 }
 
-impl Sink for Pass<'_> {
+impl TokenSink for Pass<'_> {
     #[inline(always)]
     fn text(&mut self, text: &str) {
         if self.templates == 0 {
@@ -400,27 +410,27 @@ impl Sink for Pass<'_> {
     }
 
     #[inline(always)]
-    fn start(&mut self, tag: &Tag<'_>) -> bool {
+    fn start(&mut self, tag: &StartTag<'_>) -> bool {
         let Element { gap, role, .. } = *tag.element;
-        if role == Role::Template {
+        if role == ElementRole::Template {
             self.templates += 1;
         }
         if self.templates == 0 {
             self.lines.separate(gap);
             match role {
-                Role::Preformatted => self.lines.enter_preformatted(),
-                Role::Break => self.lines.end_line(),
-                Role::Foreign => self.foreign += u32::from(self.is_xml || !tag.closes_itself),
-                Role::Base => self.rebase(tag.value),
+                ElementRole::Preformatted => self.lines.enter_preformatted(),
+                ElementRole::Break => self.lines.end_line(),
+                ElementRole::Foreign => self.foreign += u32::from(self.is_xml || !tag.closes_itself),
+                ElementRole::Base => self.rebase(tag.value),
                 // Content of frames is hidden, but their source is a link.
-                Role::Link | Role::Hidden => self.link(tag.value),
-                Role::Meta => self.refresh(tag),
-                Role::Relation => {
+                ElementRole::Link | ElementRole::Hidden => self.link(tag.value),
+                ElementRole::Meta => self.refresh(tag),
+                ElementRole::Relation => {
                     self.canonical(tag);
                     self.edition(tag);
                 }
-                Role::Root => self.language = self.language.or_else(|| language(tag)),
-                Role::Usual | Role::Title | Role::Template => {}
+                ElementRole::Root => self.language = self.language.or_else(|| language(tag)),
+                ElementRole::Usual | ElementRole::Title | ElementRole::Template => {}
             }
         }
         // In SVG, `<style/>` is complete. In HTML, `/` is ignored, so the content of the style
@@ -429,10 +439,10 @@ impl Sink for Pass<'_> {
     }
 
     fn content(&mut self, element: &'static Element, text: &str) {
-        if self.templates > 0 || element.role == Role::Hidden {
+        if self.templates > 0 || element.role == ElementRole::Hidden {
             return;
         }
-        if element.role == Role::Title {
+        if element.role == ElementRole::Title {
             // Titles in SVG are tooltips.
             if self.foreign == 0 && self.title.is_none() {
                 self.lines.separate(Gap::Paragraph);
@@ -441,7 +451,7 @@ impl Sink for Pass<'_> {
                 self.title = Some(from..self.lines.as_str().len());
                 self.lines.separate(Gap::Paragraph);
             }
-        } else if element.content == Content::Escapable {
+        } else if element.content == ElementContent::Escapable {
             self.escapable(text);
         } else {
             self.lines.push(text);
@@ -450,19 +460,23 @@ impl Sink for Pass<'_> {
 
     #[inline(always)]
     fn end(&mut self, element: &'static Element) {
-        if element.role == Role::Template {
+        if element.role == ElementRole::Template {
             self.templates = self.templates.saturating_sub(1);
         }
         if self.templates == 0 {
             self.lines.separate(element.gap);
             match element.role {
-                Role::Preformatted => self.lines.leave_preformatted(),
+                ElementRole::Preformatted => self.lines.leave_preformatted(),
                 // The standard reads `</br>` as `<br>`, but not in XHTML.
-                Role::Break if self.is_xml => {}
-                Role::Break => self.lines.end_line(),
-                Role::Foreign => self.foreign = self.foreign.saturating_sub(1),
-                Role::Usual | Role::Hidden | Role::Title | Role::Template => {}
-                Role::Base | Role::Link | Role::Meta | Role::Relation | Role::Root => {}
+                ElementRole::Break if self.is_xml => {}
+                ElementRole::Break => self.lines.end_line(),
+                ElementRole::Foreign => self.foreign = self.foreign.saturating_sub(1),
+                ElementRole::Usual | ElementRole::Hidden | ElementRole::Title | ElementRole::Template => {}
+                ElementRole::Base
+                | ElementRole::Link
+                | ElementRole::Meta
+                | ElementRole::Relation
+                | ElementRole::Root => {}
             }
         }
     }

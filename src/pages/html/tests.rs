@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn page(html: &str) -> (String, Vec<DocId>) {
-    let mut extractor = Extractor::new(&Limits::default());
+    let mut extractor = Extractor::new(&RecordLimits::default());
     let url = CanonicalUrl::parse("http://example.com/dir/page?q").unwrap();
     let extracted = extractor.html(html.as_bytes(), Some("utf-8"), &url);
     assert!(extracted.links.windows(2).all(|pair| pair[0] < pair[1]));
@@ -19,7 +19,7 @@ fn targets(urls: &[&str]) -> Vec<DocId> {
 #[test]
 fn the_title_is_told_beside_the_text_that_has_it() {
     let url = CanonicalUrl::parse("http://a/").unwrap();
-    let mut extractor = Extractor::new(&Limits::default());
+    let mut extractor = Extractor::new(&RecordLimits::default());
     for (page, title) in [
         ("<title> A\n &amp; b </title><p>x", "A & b"),
         ("x<svg><title>no</title></svg><title>yes</title><title>no</title>", "yes"),
@@ -71,7 +71,7 @@ fn text_is_lines_and_paragraphs() {
 #[test]
 fn in_xhtml_what_closes_itself_swallows_nothing() {
     const NAMESPACE: &str = "http://www.w3.org/1999/xhtml";
-    let mut extractor = Extractor::new(&Limits::default());
+    let mut extractor = Extractor::new(&RecordLimits::default());
     let url = CanonicalUrl::parse("http://example.com/").unwrap();
     let declared = |root: &str, body: &str| format!("<?xml version='1.0'?>\n<{root}>{body}</{root}>");
     for (body, expected) in [
@@ -128,7 +128,7 @@ fn the_first_base_holds_for_the_whole_page() {
 #[test]
 fn a_refresh_leads_on_within_ten_seconds_and_is_a_link() {
     let mut extractor =
-        Extractor::following(&Limits::default(), &Follow { redirects: true, refresh: true, canonical: true });
+        Extractor::following(&RecordLimits::default(), &Follow { redirects: true, refresh: true, canonical: true });
     let url = CanonicalUrl::parse("http://example.com/dir/page").unwrap();
     let mut leads = |html: &str| {
         let extracted = extractor.html(html.as_bytes(), Some("utf-8"), &url);
@@ -165,7 +165,7 @@ fn a_refresh_leads_on_within_ten_seconds_and_is_a_link() {
     assert_eq!(leads(both), (Some(next), vec![next]));
     // The canonical URL is reported whether links follow it or not.
     let url = CanonicalUrl::parse("http://example.com/page").unwrap();
-    let canonical = |html: &str| Extractor::new(&Limits::default()).html(html.as_bytes(), None, &url).canonical;
+    let canonical = |html: &str| Extractor::new(&RecordLimits::default()).html(html.as_bytes(), None, &url).canonical;
     assert_eq!(canonical(both), Some(doc_id("http://example.com/other")));
     assert_eq!(canonical("<base href=/dir/><link rel=canonical href=x>"), Some(doc_id("http://example.com/dir/x")));
     assert_eq!(canonical("<link rel=canonical href=page>"), None);
@@ -173,7 +173,7 @@ fn a_refresh_leads_on_within_ten_seconds_and_is_a_link() {
 
 #[test]
 fn plain_text_keeps_its_lines_and_has_no_markup() {
-    let mut extractor = Extractor::new(&Limits::default());
+    let mut extractor = Extractor::new(&RecordLimits::default());
     let extracted = extractor.text(b"\xef\xbb\xbf a  <b>&amp;\r\nc\n\n \n\nhttp://example.com/ \n", Some("latin1"));
     assert_eq!(extracted.text, "a <b>&amp;\nc\n\nhttp://example.com/");
     assert_eq!((extracted.links, extracted.replaced), (&[][..], 0));
@@ -182,7 +182,7 @@ fn plain_text_keeps_its_lines_and_has_no_markup() {
 
 #[test]
 fn the_charset_of_the_page_decides_how_it_reads() {
-    let mut extractor = Extractor::new(&Limits::default());
+    let mut extractor = Extractor::new(&RecordLimits::default());
     let url = CanonicalUrl::parse("http://example.com/").unwrap();
     let body = b"<meta charset=shift_jis><p>\x93\xfa\x96{<a href=\x93\xfa>\x8c\xea";
     assert_eq!(extractor.html(body, None, &url).text, "日本語");
@@ -193,7 +193,7 @@ fn the_charset_of_the_page_decides_how_it_reads() {
 
 #[test]
 fn a_page_leaves_nothing_behind_for_the_next() {
-    let mut extractor = Extractor::new(&Limits { links: 1, ..Limits::default() });
+    let mut extractor = Extractor::new(&RecordLimits { links: 1, ..RecordLimits::default() });
     let url = CanonicalUrl::parse("http://example.com/").unwrap();
     for _ in 0..2 {
         let hostile = extractor.html(b"<title>t</title><svg><pre><template><a href=x>", None, &url);
@@ -206,7 +206,7 @@ fn a_page_leaves_nothing_behind_for_the_next() {
 }
 
 fn seconds(html: &str) -> f64 {
-    let mut extractor = Extractor::new(&Limits::default());
+    let mut extractor = Extractor::new(&RecordLimits::default());
     let url = CanonicalUrl::parse("http://example.com/").unwrap();
     let start = std::time::Instant::now();
     std::hint::black_box(extractor.html(html.as_bytes(), None, &url));
@@ -303,7 +303,7 @@ proptest! {
 
     #[test]
     fn no_bytes_are_too_odd(body in proptest::collection::vec(any::<u8>(), 0..300), charset in "utf-8|utf-16|big5|none") {
-        let mut extractor = Extractor::new(&Limits::default());
+        let mut extractor = Extractor::new(&RecordLimits::default());
         let url = CanonicalUrl::parse("http://example.com/").unwrap();
         extractor.html(&body, Some(&charset), &url);
         extractor.text(&body, Some(&charset));
@@ -313,7 +313,7 @@ proptest! {
 #[test]
 fn editions_in_other_languages_are_alternates_with_another_language_than_that_of_the_page() {
     let url = CanonicalUrl::parse("http://example.com/dir/page").unwrap();
-    let mut extractor = Extractor::new(&Limits::default());
+    let mut extractor = Extractor::new(&RecordLimits::default());
     let mut editions = |html: &str| extractor.html(html.as_bytes(), Some("utf-8"), &url).editions.to_vec();
     let own = "<link rel=alternate hreflang=en-GB href=page>";
     let other = "<link HREF='/a?b&amp;c' REL='x Alternate' HrefLang='DE_de'>";
@@ -346,7 +346,7 @@ fn editions_in_other_languages_are_alternates_with_another_language_than_that_of
 #[test]
 fn the_transport_names_editions_of_pages_of_any_markup() {
     let url = CanonicalUrl::parse("http://example.com/dir/page").unwrap();
-    let mut extractor = Extractor::new(&Limits::default());
+    let mut extractor = Extractor::new(&RecordLimits::default());
     let named = |language: &str, url: &str| (language.to_string(), url.to_string());
     let mut page = crate::record::RawPage {
         mime: "text/html".into(),
@@ -354,7 +354,7 @@ fn the_transport_names_editions_of_pages_of_any_markup() {
         ..crate::record::RawPage::new(
             url.as_str(),
             b"<base href=/x/><link rel=alternate hreflang=fr href=b><p>text".to_vec(),
-            Form::Html,
+            PageForm::Html,
         )
     };
     let expected = targets(&["http://example.com/dir/a", "http://example.com/x/b"]);

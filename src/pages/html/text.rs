@@ -4,12 +4,12 @@
 //! a line feed except for the last, one empty line between paragraphs, and no other white space.
 
 use super::elements::Gap;
-use super::entities::{self, Place};
+use super::entities::{self, EntityContext};
 
 /// Writer of text. A separation is written only when a word follows, and only the strongest of
 /// several.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct LineWriter {
     out: String,
     gap: Gap,
     /// Number of open preformatted elements, in which line ends are kept.
@@ -17,7 +17,7 @@ pub(super) struct Lines {
     character: String,
 }
 
-impl Lines {
+impl LineWriter {
     /// Removes all text, for the next page.
     pub(super) fn clear(&mut self) {
         self.out.clear();
@@ -46,7 +46,7 @@ impl Lines {
         self.preformatted += 1;
     }
 
-    /// Undoes one [`Lines::enter_preformatted`], if any.
+    /// Undoes one [`LineWriter::enter_preformatted`], if any.
     pub(super) fn leave_preformatted(&mut self) {
         self.preformatted = self.preformatted.saturating_sub(1);
     }
@@ -79,7 +79,7 @@ impl Lines {
                 AMPERSAND if ESCAPED => {
                     let mut character = std::mem::take(&mut self.character);
                     character.clear();
-                    at += entities::decode(&text[at..], Place::Text, &mut character);
+                    at += entities::decode(&text[at..], EntityContext::Text, &mut character);
                     self.push(&character);
                     self.character = character;
                 }
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     fn plain(text: &str, preformatted: bool) -> String {
-        let mut lines = Lines::default();
+        let mut lines = LineWriter::default();
         if preformatted {
             lines.enter_preformatted();
         }
@@ -251,7 +251,7 @@ mod tests {
 
             // A text cut anywhere, except within a character or a line end, yields the same result.
             let cut = (0..=cut.min(text.len())).rev().find(|&cut| text.is_char_boundary(cut) && !text[..cut].ends_with('\r')).unwrap();
-            let mut lines = Lines::default();
+            let mut lines = LineWriter::default();
             lines.push(&text[..cut]);
             lines.push(&text[cut..]);
             prop_assert_eq!(lines.as_str(), plain(&text, false));

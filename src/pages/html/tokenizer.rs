@@ -1,7 +1,7 @@
 //! Tokenizer of pages: characters become text, tags and the contents of raw elements, in one pass
 //! without backtracking.
 //!
-//! Input: a page, decoded. Output: calls of a [`Sink`], in page order. Comments, doctypes,
+//! Input: a page, decoded. Output: calls of a [`TokenSink`], in page order. Comments, doctypes,
 //! processing instructions and, in HTML, CDATA sections are skipped. There is no tree, so depth
 //! costs nothing. For each start tag the sink decides whether its content is read as
 //! [`Element::content`] requires; in a browser, the tree builder decides that.
@@ -21,12 +21,12 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr2};
 
-use super::elements::{Content, Element, Name};
+use super::elements::{Element, ElementContent, TagName};
 use super::xml::Xml;
 use crate::sniff::doctype_end;
 
 /// Receiver of the parts of a page.
-pub(super) trait Sink {
+pub(super) trait TokenSink {
     /// Receives text between tags, with character references as written. A run of text may be
     /// passed in several calls, cut before `<`.
     fn text(&mut self, text: &str);
@@ -36,7 +36,7 @@ pub(super) trait Sink {
 
     /// Receives a start tag. Returns true if its content must be read as [`Element::content`]
     /// requires.
-    fn start(&mut self, tag: &Tag<'_>) -> bool;
+    fn start(&mut self, tag: &StartTag<'_>) -> bool;
 
     /// Receives the whole content of a raw element, as written.
     fn content(&mut self, element: &'static Element, text: &str);
@@ -47,7 +47,7 @@ pub(super) trait Sink {
 
 /// A start tag, with the value of the attribute that is a URL.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Tag<'a> {
+pub(super) struct StartTag<'a> {
     /// Name as written.
     pub name: &'a str,
     /// Properties of elements with that name.
@@ -62,7 +62,7 @@ pub(super) struct Tag<'a> {
     pub closes_itself: bool,
 }
 
-impl<'a> Tag<'a> {
+impl<'a> StartTag<'a> {
     /// Returns the value of the first attribute with this name, with character references as
     /// written.
     pub(super) fn attribute(&self, name: &str) -> Option<&'a str> {
@@ -77,17 +77,17 @@ impl<'a> Tag<'a> {
 }
 
 /// Passes a whole page of HTML to `sink`.
-pub(super) fn tokenize(page: &str, sink: &mut impl Sink) {
+pub(super) fn tokenize(page: &str, sink: &mut impl TokenSink) {
     read::<false>(page, &Xml::default(), sink);
 }
 
 /// Passes a whole page of XHTML to `sink`.
-pub(super) fn tokenize_xml(page: &str, xml: &Xml, sink: &mut impl Sink) {
+pub(super) fn tokenize_xml(page: &str, xml: &Xml, sink: &mut impl TokenSink) {
     read::<true>(page, xml, sink);
 }
 
 #[inline(always)]
-fn read<const XML: bool>(page: &str, xml: &Xml, sink: &mut impl Sink) {
+fn read<const XML: bool>(page: &str, xml: &Xml, sink: &mut impl TokenSink) {
     let bytes = page.as_bytes();
     let mut at = 0;
     let mut expects_doctype = XML;
@@ -104,7 +104,7 @@ fn read<const XML: bool>(page: &str, xml: &Xml, sink: &mut impl Sink) {
                 let reads_content = sink.start(&tag);
                 if XML && tag.closes_itself {
                     sink.end(tag.element);
-                } else if reads_content && tag.element.content != Content::Data {
+                } else if reads_content && tag.element.content != ElementContent::Data {
                     let end = match XML {
                         true => xml.content_end(bytes, at, tag.name),
                         false => content_end(bytes, at, tag.name, tag.element.content),
@@ -151,12 +151,12 @@ fn read<const XML: bool>(page: &str, xml: &Xml, sink: &mut impl Sink) {
 /// Parses a start tag from its name. Returns `None` if the page ends within it, because then it is
 /// not a tag.
 #[inline(always)]
-fn start_tag<'a, const XML: bool>(page: &'a str, at: &mut usize, xml: &Xml) -> Option<Tag<'a>> {
+fn start_tag<'a, const XML: bool>(page: &'a str, at: &mut usize, xml: &Xml) -> Option<StartTag<'a>> {
     let bytes = page.as_bytes();
     let from = *at;
     let element = name::<XML>(bytes, at, xml).element();
     let named = *at;
-    let mut tag = Tag { name: &page[from..named], element, attributes: "", value: None, closes_itself: false };
+    let mut tag = StartTag { name: &page[from..named], element, attributes: "", value: None, closes_itself: false };
     tag.closes_itself = if element.attribute.is_empty() {
         attributes(bytes, at, |_, _| ())?
     } else {
@@ -175,8 +175,8 @@ fn start_tag<'a, const XML: bool>(page: &'a str, at: &mut usize, xml: &Xml) -> O
 
 /// Parses a tag name (tag name state).
 #[inline(always)]
-fn name<const XML: bool>(bytes: &[u8], at: &mut usize, xml: &Xml) -> Name {
-    let mut name = Name::EMPTY;
+fn name<const XML: bool>(bytes: &[u8], at: &mut usize, xml: &Xml) -> TagName {
+    let mut name = TagName::EMPTY;
     if XML && bytes[*at..].starts_with(&xml.prefix) {
         *at += xml.prefix.len();
     }
@@ -270,12 +270,12 @@ fn comment_end(bytes: &[u8], dashes: usize) -> usize {
 
 /// Returns the end of the content of a raw element: the position of its end tag, or the end of the
 /// page.
-fn content_end(bytes: &[u8], from: usize, name: &str, content: Content) -> usize {
+fn content_end(bytes: &[u8], from: usize, name: &str, content: ElementContent) -> usize {
     match content {
-        Content::Data => from,
-        Content::Plain => bytes.len(),
-        Content::Script => script_end(bytes, from),
-        Content::Escapable | Content::Raw => {
+        ElementContent::Data => from,
+        ElementContent::Plain => bytes.len(),
+        ElementContent::Script => script_end(bytes, from),
+        ElementContent::Escapable | ElementContent::Raw => {
             let mut at = from;
             while let Some(length) = memchr(b'<', &bytes[at..]) {
                 at += length + 1;
@@ -364,7 +364,7 @@ mod tests {
         tags: Vec<(String, Option<String>)>,
     }
 
-    impl Sink for Seen {
+    impl TokenSink for Seen {
         fn text(&mut self, text: &str) {
             self.text.push_str(text);
         }
@@ -373,7 +373,7 @@ mod tests {
             self.text.push_str(text);
         }
 
-        fn start(&mut self, tag: &Tag<'_>) -> bool {
+        fn start(&mut self, tag: &StartTag<'_>) -> bool {
             self.tags.push((tag.name.to_ascii_lowercase(), tag.value.map(str::to_owned)));
             true
         }
@@ -396,7 +396,7 @@ mod tests {
         let settings = RewriteStrSettings::new()
             .append_element_content_handler(element!("*", |element| {
                 let name = element.tag_name();
-                let known = name.bytes().fold(Name::EMPTY, Name::with).element();
+                let known = name.bytes().fold(TagName::EMPTY, TagName::with).element();
                 seen.borrow_mut().tags.push((name, element.get_attribute(known.attribute)));
                 Ok(())
             }))

@@ -6,11 +6,11 @@ use super::*;
 use webtwin_base::error::Error;
 use webtwin_base::read_at::Bytes;
 
-fn ranges(bytes: &[u8], cuts: &[u64], limits: &Limits) -> Vec<Found> {
+fn ranges(bytes: &[u8], cuts: &[u64], limits: &RecordLimits) -> Vec<ReadResult> {
     let file = Bytes(bytes.to_vec());
     let mut found = Vec::new();
     for cut in cuts.windows(2) {
-        read_range(&file, cut[0]..cut[1], limits, &Fields::default(), &mut |one| {
+        read_range(&file, cut[0]..cut[1], limits, &FieldNames::default(), &mut |one| {
             found.push(one);
             Ok(())
         })
@@ -19,13 +19,13 @@ fn ranges(bytes: &[u8], cuts: &[u64], limits: &Limits) -> Vec<Found> {
     found
 }
 
-fn all(bytes: &[u8]) -> Vec<Found> {
-    ranges(bytes, &[0, bytes.len() as u64], &Limits::default())
+fn all(bytes: &[u8]) -> Vec<ReadResult> {
+    ranges(bytes, &[0, bytes.len() as u64], &RecordLimits::default())
 }
 
-fn whole(bytes: &[u8], compression: Compression) -> Vec<Found> {
+fn whole(bytes: &[u8], compression: Compression) -> Vec<ReadResult> {
     let mut found = Vec::new();
-    read_whole(&Bytes(bytes.to_vec()), compression, &Limits::default(), &Fields::default(), &mut |one| {
+    read_whole(&Bytes(bytes.to_vec()), compression, &RecordLimits::default(), &FieldNames::default(), &mut |one| {
         found.push(one);
         Ok(())
     })
@@ -33,22 +33,22 @@ fn whole(bytes: &[u8], compression: Compression) -> Vec<Found> {
     found
 }
 
-fn one(line: &str) -> Found {
+fn one(line: &str) -> ReadResult {
     let mut found = all(line.as_bytes());
     assert_eq!(found.len(), 1, "{line}");
     found.pop().unwrap()
 }
 
-fn pages(found: &[Found]) -> usize {
-    found.iter().filter(|one| matches!(one, Found::Page(_))).count()
+fn pages(found: &[ReadResult]) -> usize {
+    found.iter().filter(|one| matches!(one, ReadResult::Page(_))).count()
 }
 
-fn reasons(found: &[Found]) -> Vec<(u64, Reason)> {
+fn reasons(found: &[ReadResult]) -> Vec<(u64, Reason)> {
     found
         .iter()
         .filter_map(|one| match one {
-            Found::Refused(refused) => Some((refused.offset, refused.reason)),
-            Found::Page(_) => None,
+            ReadResult::Refused(refused) => Some((refused.offset, refused.reason)),
+            ReadResult::Page(_) => None,
         })
         .collect()
 }
@@ -90,7 +90,7 @@ fn an_odd_line_costs_at_most_itself() {
         let expected: Vec<_> = reason.map(|reason| (before.len() as u64, reason)).into_iter().collect();
         assert_eq!(reasons(&found), expected, "{what}");
         for one in &found {
-            if let Found::Refused(refused) = one {
+            if let ReadResult::Refused(refused) = one {
                 assert!(!refused.detail.contains("secret"), "{what}: {}", refused.detail);
             }
         }
@@ -100,7 +100,7 @@ fn an_odd_line_costs_at_most_itself() {
 /// Bad-input ids 126, 129-131: unusual, but legal.
 #[test]
 fn odd_but_legal_files_give_all_their_pages() {
-    let Found::Page(page) = one("{\"url\":\"a\",\"url\":\"http://h.example/x\",\"text\":\"t\"}") else { panic!() };
+    let ReadResult::Page(page) = one("{\"url\":\"a\",\"url\":\"http://h.example/x\",\"text\":\"t\"}") else { panic!() };
     assert_eq!(page.url, "http://h.example/x");
     let three: Vec<String> = (0..3).map(good).collect();
     assert_eq!(pages(&all(format!("\u{feff}{}", three.join("\n")).as_bytes())), 3, "129, 131");
@@ -152,7 +152,7 @@ fn a_bomb_is_refused_in_bounded_memory() {
 
 #[test]
 fn a_line_over_the_limit_is_refused_and_the_next_one_read() {
-    let limits = Limits { record_bytes: 100, ..Limits::default() };
+    let limits = RecordLimits { record_bytes: 100, ..RecordLimits::default() };
     let long = format!("{{\"url\":\"http://x/\",\"text\":\"{}\"}}", "x".repeat(3 << 20));
     let file = format!("{}\n{long}\n{}", good(0), good(1));
     let expected = [(good(0).len() as u64 + 1, Reason::RecordTooLarge)];
@@ -166,20 +166,20 @@ fn a_line_over_the_limit_is_refused_and_the_next_one_read() {
 
 #[test]
 fn fields_are_taken_in_the_order_of_their_names() {
-    for (line, url, form, body, time, mended) in [
-        (r#"{"uri":"b","url":"a","text":"t","html":"<p>"}"#, "a", Form::Html, "<p>", 0, None),
-        (r#"{"url":"a","uri":"b","html":null,"content":"c"}"#, "a", Form::Text, "c", 0, None),
-        (r#"{"url":null,"uri":"b","text":"t\n\"ü\""}"#, "b", Form::Text, "t\n\"ü\"", 0, None),
-        (r#"{"url":"a","text":"","timestamp":"2019-04-20T10:00:00Z"}"#, "a", Form::Text, "", 1_555_754_400, None),
-        (r#"{"url":"a","text":"t","date":1555754400000}"#, "a", Form::Text, "t", 1_555_754_400, None),
-        (r#"{"url":"a","text":"t","date":1555754400.5}"#, "a", Form::Text, "t", 1_555_754_400, None),
-        (r#"{"url":"a","text":"t","date":"soon"}"#, "a", Form::Text, "t", 0, Some(Reason::BadDate)),
-        (r#"{"url":"a","text":"t","date":[]}"#, "a", Form::Text, "t", 0, Some(Reason::BadDate)),
+    for (line, url, form, body, time, repaired) in [
+        (r#"{"uri":"b","url":"a","text":"t","html":"<p>"}"#, "a", PageForm::Html, "<p>", 0, None),
+        (r#"{"url":"a","uri":"b","html":null,"content":"c"}"#, "a", PageForm::Text, "c", 0, None),
+        (r#"{"url":null,"uri":"b","text":"t\n\"ü\""}"#, "b", PageForm::Text, "t\n\"ü\"", 0, None),
+        (r#"{"url":"a","text":"","timestamp":"2019-04-20T10:00:00Z"}"#, "a", PageForm::Text, "", 1_555_754_400, None),
+        (r#"{"url":"a","text":"t","date":1555754400000}"#, "a", PageForm::Text, "t", 1_555_754_400, None),
+        (r#"{"url":"a","text":"t","date":1555754400.5}"#, "a", PageForm::Text, "t", 1_555_754_400, None),
+        (r#"{"url":"a","text":"t","date":"soon"}"#, "a", PageForm::Text, "t", 0, Some(Reason::BadDate)),
+        (r#"{"url":"a","text":"t","date":[]}"#, "a", PageForm::Text, "t", 0, Some(Reason::BadDate)),
     ] {
-        let Found::Page(page) = one(line) else { panic!("{line}") };
+        let ReadResult::Page(page) = one(line) else { panic!("{line}") };
         let got =
-            (page.url.as_str(), page.form, std::str::from_utf8(&page.body).unwrap(), page.fetch_time, page.mended);
-        assert_eq!(got, (url, form, body, time, mended), "{line}");
+            (page.url.as_str(), page.form, std::str::from_utf8(&page.body).unwrap(), page.fetch_time, page.repaired);
+        assert_eq!(got, (url, form, body, time, repaired), "{line}");
     }
 }
 
@@ -191,8 +191,8 @@ fn numbers_that_are_none_are_null_and_text_keeps_their_names() {
         (r#"{"url":"a","text":"\\","b":{"c":NaN}}"#, r"\"),
         (r#"{"url":"a","date":NaN,"text":"t"}"#, "t"),
     ] {
-        let Found::Page(page) = one(line) else { panic!("{line}") };
-        assert_eq!((std::str::from_utf8(&page.body).unwrap(), page.mended), (text, Some(Reason::BadJson)), "{line}");
+        let ReadResult::Page(page) = one(line) else { panic!("{line}") };
+        assert_eq!((std::str::from_utf8(&page.body).unwrap(), page.repaired), (text, Some(Reason::BadJson)), "{line}");
     }
     for line in [r#"{"url":"a","text":NaNs}"#, r#"{"url":"a","text":"t" NaN}"#, r#"{"url":"a","text":"NaN}"#, "NaN"] {
         assert_eq!(reasons(&all(line.as_bytes())), [(0, Reason::BadJson)], "{line}");
@@ -204,16 +204,16 @@ fn numbers_that_are_none_are_null_and_text_keeps_their_names() {
 #[test]
 fn a_name_with_a_dot_leads_into_an_object() {
     let names = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
-    let fields = Fields {
+    let fields = FieldNames {
         url: names(&["url", "meta.url"]),
         text: names(&["doc.body.text"]),
         time: names(&["meta.at"]),
-        ..Fields::default()
+        ..FieldNames::default()
     };
     let page = |line: &str| {
         let file = Bytes(line.as_bytes().to_vec());
         let mut found = None;
-        read_range(&file, 0..line.len() as u64, &Limits::default(), &fields, &mut |one| {
+        read_range(&file, 0..line.len() as u64, &RecordLimits::default(), &fields, &mut |one| {
             found = Some(one);
             Ok(())
         })
@@ -221,22 +221,22 @@ fn a_name_with_a_dot_leads_into_an_object() {
         found.unwrap()
     };
     let nested = r#"{"meta":{"url":"http://a/","at":1555754400},"doc":{"title":"no","body":{"text":"words"}}}"#;
-    let Found::Page(found) = page(nested) else { panic!() };
+    let ReadResult::Page(found) = page(nested) else { panic!() };
     assert_eq!((found.url.as_str(), &found.body[..], found.fetch_time), ("http://a/", &b"words"[..], 1_555_754_400));
-    let Found::Page(found) = page(r#"{"url":"http://b/","meta":{"url":"no"},"doc.body.text":"flat"}"#) else {
+    let ReadResult::Page(found) = page(r#"{"url":"http://b/","meta":{"url":"no"},"doc.body.text":"flat"}"#) else {
         panic!()
     };
     assert_eq!((found.url.as_str(), &found.body[..]), ("http://b/", &b"flat"[..]));
     for line in [r#"{"url":"http://c/","doc":{"body":["words"]}}"#, r#"{"url":"http://c/","doc":{"body":{"text":7}}}"#]
     {
-        assert!(matches!(page(line), Found::Refused(Refused { reason: Reason::BadField, .. })), "{line}");
+        assert!(matches!(page(line), ReadResult::Refused(RefusedRecord { reason: Reason::BadField, .. })), "{line}");
     }
 }
 
 #[test]
 fn a_failing_store_ends_the_run_and_is_no_bad_line() {
     struct Broken;
-    impl ReadAt for Broken {
+    impl RandomAccess for Broken {
         fn len(&self) -> u64 {
             100
         }
@@ -245,7 +245,7 @@ fn a_failing_store_ends_the_run_and_is_no_bad_line() {
         }
     }
     let mut none = |one| panic!("{one:?}");
-    let (limits, fields) = (Limits::default(), Fields::default());
+    let (limits, fields) = (RecordLimits::default(), FieldNames::default());
     assert_eq!(read_range(&Broken, 0..100, &limits, &fields, &mut none).unwrap_err().exit_code(), 8);
     for compression in [Compression::None, Compression::Gzip, Compression::Zstd] {
         assert_eq!(read_whole(&Broken, compression, &limits, &fields, &mut none).unwrap_err().exit_code(), 8);
@@ -278,6 +278,6 @@ proptest! {
         let expected = lines.iter().filter(|line| !line.trim().is_empty()).count();
         let found = all(file.as_bytes());
         prop_assert_eq!(found.len(), expected);
-        prop_assert_eq!(ranges(file.as_bytes(), &cuts, &Limits::default()), found);
+        prop_assert_eq!(ranges(file.as_bytes(), &cuts, &RecordLimits::default()), found);
     }
 }

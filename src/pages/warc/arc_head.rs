@@ -18,10 +18,10 @@ use memchr::memchr_iter;
 use super::address;
 use super::fields::{next_line, text};
 use super::media_type::media_type;
-use super::record_head::Head;
+use super::record_head::RecordHead;
 
 /// Number of bytes at a place from which [`starts`] decides: more than any URL that servers accept.
-pub(super) const LOOK_BYTES: usize = 8 << 10;
+pub(super) const SNIFF_BYTES: usize = 8 << 10;
 
 /// Schemes of the URLs in ARC files, by which a record is distinguished from other content.
 const SCHEMES: [&[u8]; 7] = [b"filedesc:", b"http:", b"https:", b"dns:", b"ftp:", b"whois:", b"gopher:"];
@@ -29,10 +29,10 @@ const SCHEMES: [&[u8]; 7] = [b"filedesc:", b"http:", b"https:", b"dns:", b"ftp:"
 /// Length of the longest scheme, with its colon.
 pub(super) const SCHEME_BYTES: usize = 9;
 
-/// True if an ARC record starts here, with a line that ends within [`LOOK_BYTES`].
+/// True if an ARC record starts here, with a line that ends within [`SNIFF_BYTES`].
 pub(super) fn starts(bytes: &[u8]) -> bool {
     // The first bytes reject most lines of a page, so they are checked before the fields.
-    let look = &bytes[..bytes.len().min(LOOK_BYTES)];
+    let look = &bytes[..bytes.len().min(SNIFF_BYTES)];
     begins(look) && look.contains(&b'\n') && fields(next_line(look).0).is_some()
 }
 
@@ -53,10 +53,10 @@ pub(super) fn next_candidate(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Parses a head, given as its line.
-pub(super) fn parse(line: &[u8]) -> Option<Head> {
+pub(super) fn parse(line: &[u8]) -> Option<RecordHead> {
     let Fields { uri, address, date, media, length } = fields(next_line(line).0)?;
     let (media, charset) = media_type(&text(media));
-    Some(Head {
+    Some(RecordHead {
         kind: "response".to_owned(),
         uri: text(uri),
         date: text(date),
@@ -64,7 +64,7 @@ pub(super) fn parse(line: &[u8]) -> Option<Head> {
         charset,
         address: address::name(address),
         length: text(length).parse().map_err(|_| format!("length {:?} is no number", text(length))),
-        ..Head::empty()
+        ..RecordHead::empty()
     })
 }
 
@@ -171,6 +171,6 @@ mod tests {
         assert!(!starts(b"ttp://a/ 1.2.3.4 20140216050221 text/html 7\n"));
         assert!(!starts(b"<a href=x>http://a/ 1.2.3.4 20140216050221 text/html 7\n"));
         let long = |bytes: usize| format!("http://a/{} 1.2.3.4 20140216050221 text/html 7\n", "x".repeat(bytes));
-        assert!(starts(long(4000).as_bytes()) && !starts(long(LOOK_BYTES).as_bytes()));
+        assert!(starts(long(4000).as_bytes()) && !starts(long(SNIFF_BYTES).as_bytes()));
     }
 }

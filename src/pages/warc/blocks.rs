@@ -3,7 +3,7 @@
 use memchr::memmem;
 
 use webtwin_base::error::Result;
-use webtwin_base::read_at::ReadAt;
+use webtwin_base::read_at::RandomAccess;
 
 /// Number of bytes that are requested from the store at a time.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
@@ -11,14 +11,14 @@ pub(super) const BLOCK_BYTES: usize = 1 << 20;
 /// Reader of a file in blocks of fixed size, aligned to that size. The two most recently used
 /// blocks are cached.
 pub(super) struct Blocks<'f> {
-    file: &'f dyn ReadAt,
+    file: &'f dyn RandomAccess,
     block_bytes: u64,
     /// Start and bytes of each cached block, most recently used first.
     held: [(u64, Vec<u8>); 2],
 }
 
 impl<'f> Blocks<'f> {
-    pub(super) fn new(file: &'f dyn ReadAt, block_bytes: usize) -> Self {
+    pub(super) fn new(file: &'f dyn RandomAccess, block_bytes: usize) -> Self {
         Blocks { file, block_bytes: block_bytes as u64, held: [(u64::MAX, Vec::new()), (u64::MAX, Vec::new())] }
     }
 

@@ -5,8 +5,8 @@
 
 use super::{
     decoder::Codec,
-    members::{Members, Next},
-    window::{Buffer, Ending, Source},
+    members::{Members, NextMember},
+    window::{Buffer, ByteSource, Ending},
 };
 use webtwin_base::error::Result;
 
@@ -20,7 +20,7 @@ const PASSED_PIECES: usize = 256;
 
 /// A member of a chain.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Piece {
+pub(super) struct ChainMember {
     /// Position of the first byte of the member in the decoded sequence.
     pub at: u64,
     /// Start of the member in the file.
@@ -39,13 +39,13 @@ pub(super) struct Chain<'m, 'f, 'l> {
 
 impl Chain<'_, '_, '_> {
     /// Returns the member that contains the byte at `position`, or the last member, with its index.
-    fn piece(&self, position: u64) -> (usize, Piece) {
+    fn piece(&self, position: u64) -> (usize, ChainMember) {
         let pieces = &self.members.pieces;
         let number = pieces.partition_point(|piece| piece.at <= position).max(1) - 1;
         (number, pieces[number])
     }
 
-    fn end_of(&self, piece: Piece) -> u64 {
+    fn end_of(&self, piece: ChainMember) -> u64 {
         piece.end.unwrap_or_else(|| self.members.decoder.at())
     }
 
@@ -57,8 +57,8 @@ impl Chain<'_, '_, '_> {
         members.pieces.last_mut().expect("a chain has a member").end = Some(end);
         let next = members.behind(end)?;
         match next {
-            Next::Start(start) if start.continues() => {
-                members.pieces.push(Piece { at: members.decoded, start: start.at(), end: None });
+            NextMember::Start(start) if start.continues() => {
+                members.pieces.push(ChainMember { at: members.decoded, start: start.at(), end: None });
                 to.append(members.first.filled());
                 members.decoded += members.first.filled().len() as u64;
                 Ok(true)
@@ -71,7 +71,7 @@ impl Chain<'_, '_, '_> {
     }
 }
 
-impl Source for Chain<'_, '_, '_> {
+impl ByteSource for Chain<'_, '_, '_> {
     fn more(&mut self, to: &mut Buffer) -> Result<Option<Ending>> {
         let before = to.filled().len();
         while to.filled().len() == before {

@@ -12,7 +12,7 @@ use crate::decoded::RATIO;
 use crate::record::Reason;
 use crate::zstd_head;
 use webtwin_base::error::Result;
-use webtwin_job::Limits;
+use webtwin_job::RecordLimits;
 
 /// Maximum length of the file name or comment in the head of a gzip member.
 const GZIP_TEXT_BYTES: usize = 1024;
@@ -55,7 +55,7 @@ impl Codec {
 }
 
 /// Decoder of one member after another, of either codec.
-pub(super) struct Decoder {
+pub(super) struct MemberDecoder {
     codec: Codec,
     inflate: Decompress,
     crc: Crc,
@@ -65,11 +65,11 @@ pub(super) struct Decoder {
     decoded: u64,
 }
 
-impl Decoder {
+impl MemberDecoder {
     /// Makes a decoder without dictionaries.
-    pub(super) fn new(limits: &Limits) -> Decoder {
+    pub(super) fn new(limits: &RecordLimits) -> MemberDecoder {
         let (inflate, crc, frames) = (Decompress::new(false), Crc::new(), Frames::new(limits));
-        Decoder { codec: Codec::Gzip, inflate, crc, frames, start: 0, at: 0, decoded: 0 }
+        MemberDecoder { codec: Codec::Gzip, inflate, crc, frames, start: 0, at: 0, decoded: 0 }
     }
 
     /// Adds a dictionary for the frames that follow it in the file.
@@ -105,7 +105,7 @@ impl Decoder {
         &mut self,
         blocks: &mut Blocks,
         start: u64,
-        limits: &Limits,
+        limits: &RecordLimits,
     ) -> Result<std::result::Result<(), Reason>> {
         (self.start, self.at, self.decoded) = (start, start, 0);
         let Some(codec) = Codec::of(&blocks.peek(start, zstd_head::MAGIC.len())?) else {
@@ -130,7 +130,12 @@ impl Decoder {
     /// Prepares to decode the member that was opened last again, with or without another
     /// dictionary. Returns false if there is no alternative. If the first attempt failed
     /// (`is_damaged`), a dictionary is searched for.
-    pub(super) fn open_differently(&mut self, blocks: &mut Blocks, limits: &Limits, is_damaged: bool) -> Result<bool> {
+    pub(super) fn open_differently(
+        &mut self,
+        blocks: &mut Blocks,
+        limits: &RecordLimits,
+        is_damaged: bool,
+    ) -> Result<bool> {
         let is_other =
             self.codec == Codec::Zstd && self.frames.choose_another(blocks, self.start, limits, is_damaged)?;
         if is_other {
@@ -139,19 +144,19 @@ impl Decoder {
         Ok(is_other)
     }
 
-    /// Appends up to `room` decoded bytes to `to`, fewer only if the member ends. Returns how the
+    /// Appends up to `capacity` decoded bytes to `to`, fewer only if the member ends. Returns how the
     /// member has ended, if it has.
     pub(super) fn more(
         &mut self,
         blocks: &mut Blocks,
-        limits: &Limits,
-        mut room: usize,
+        limits: &RecordLimits,
+        mut capacity: usize,
         to: &mut Buffer,
     ) -> Result<Option<Ending>> {
-        while room > 0 {
+        while capacity > 0 {
             let input = blocks.from(self.at)?;
             let no_input = input.is_empty();
-            let output = to.room(room);
+            let output = to.capacity(capacity);
             let (consumed, produced, ended) = match self.codec {
                 Codec::Gzip => {
                     let (inflate, crc) = (&mut self.inflate, &mut self.crc);
@@ -177,7 +182,7 @@ impl Decoder {
                 }
             };
             to.advance(produced);
-            room -= produced;
+            capacity -= produced;
             self.at += consumed;
             self.decoded += produced as u64;
             if ended == Some(Ending::Member) {

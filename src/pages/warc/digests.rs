@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// A digest with a known algorithm.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Digest {
+pub(super) struct WarcDigest {
     /// Algorithm of the digest.
     pub algorithm: Algorithm,
     /// Value of the digest.
@@ -39,7 +39,7 @@ impl Algorithm {
     ];
 }
 
-impl Digest {
+impl WarcDigest {
     fn is_of(&self, bytes: &[u8]) -> bool {
         match self.algorithm {
             Algorithm::Md5 => Md5::digest(bytes)[..] == self.bytes[..],
@@ -73,7 +73,7 @@ pub(super) fn mismatch<'b>(
 
 /// Parses a digest. Returns `None` for an unknown algorithm, or a length that the algorithm does
 /// not have.
-pub(super) fn parse(text: &str) -> Option<Digest> {
+pub(super) fn parse(text: &str) -> Option<WarcDigest> {
     let (name, value) = text.split_once(':')?;
     let known = |(known, ..): &&(&str, Algorithm, usize)| name.trim().eq_ignore_ascii_case(known);
     let &(_, algorithm, length) = Algorithm::NAMES.iter().find(known)?;
@@ -84,15 +84,15 @@ pub(super) fn parse(text: &str) -> Option<Digest> {
     let ways: [(&Encoding, &str); 3] = [(&HEXLOWER_PERMISSIVE, value), (&BASE32_NOPAD, &upper), (&BASE64_NOPAD, value)];
     let decoded = ways.iter().filter(|(encoding, _)| encoding.encode_len(length) == value.len());
     let bytes = decoded.filter_map(|(encoding, value)| encoding.decode(value.as_bytes()).ok()).next()?;
-    Some(Digest { algorithm, bytes })
+    Some(WarcDigest { algorithm, bytes })
 }
 
 /// Returns the hash of the SHA-1 digest of a payload, in the form of [`name`].
 pub(super) fn name_of(payload: &[u8]) -> u64 {
-    hash(&Digest { algorithm: Algorithm::Sha1, bytes: Sha1::digest(payload).to_vec() })
+    hash(&WarcDigest { algorithm: Algorithm::Sha1, bytes: Sha1::digest(payload).to_vec() })
 }
 
-fn hash(digest: &Digest) -> u64 {
+fn hash(digest: &WarcDigest) -> u64 {
     xxh3_64(&[&[digest.algorithm as u8], &digest.bytes[..]].concat())
 }
 

@@ -10,7 +10,7 @@ use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use crate::decoded::RATIO;
 use crate::record::{Reason, Refusal};
 use crate::sniff;
-use webtwin_job::Limits;
+use webtwin_job::RecordLimits;
 
 /// Binary logarithm of the largest window of a zstd body: the limit of RFC 9659.
 const ZSTD_WINDOW_LOG: u32 = 23;
@@ -51,7 +51,7 @@ impl Coding {
     }
 
     /// Decodes a body. Returns no bytes if the body is not in this encoding.
-    fn remove(self, body: &[u8], limits: &Limits) -> Result<Decoded, Refusal> {
+    fn remove(self, body: &[u8], limits: &RecordLimits) -> Result<Decoded, Refusal> {
         match self {
             Coding::Gzip if !body.starts_with(&[0x1f, 0x8b]) => Ok(LIE),
             Coding::Gzip => drain(MultiGzDecoder::new(body), body, limits),
@@ -89,9 +89,9 @@ pub(super) fn words(value: &str) -> impl Iterator<Item = String> {
 pub(super) fn decode<'m>(
     words: &[String],
     body: Cow<'m, [u8]>,
-    limits: &Limits,
+    limits: &RecordLimits,
 ) -> Result<(Cow<'m, [u8]>, Option<Reason>), Refusal> {
-    let (mut body, mut mended) = (body, None);
+    let (mut body, mut repaired) = (body, None);
     let mut removed = 0;
     // Encodings that the current body is not in. They are remembered because a head may repeat an
     // encoding thousands of times.
@@ -102,7 +102,7 @@ pub(super) fn decode<'m>(
         }
         let named = Coding::named(word);
         if named.is_none() {
-            mended = mended.or(Some(Reason::UnknownEncoding));
+            repaired = repaired.or(Some(Reason::UnknownEncoding));
         }
         let Some(coding) = named.or_else(|| Coding::marked(&body)) else {
             if !names_no_encoding(word) && sniff::binary(&body).is_none() && sniff::has_control_bytes(&body) {
@@ -114,7 +114,7 @@ pub(super) fn decode<'m>(
             continue;
         }
         let (decoded, damage) = coding.remove(&body, limits)?;
-        mended = mended.or(damage);
+        repaired = repaired.or(damage);
         match decoded {
             Some(decoded) => {
                 removed += 1;
@@ -127,7 +127,7 @@ pub(super) fn decode<'m>(
             None => refuted.push(coding),
         }
     }
-    Ok((body, mended))
+    Ok((body, repaired))
 }
 
 /// True if a word cannot be the name of an encoding: it is a charset, a media type, or a word for
@@ -152,7 +152,7 @@ type Decoded = (Option<Vec<u8>>, Option<Reason>);
 const LIE: Decoded = (None, Some(Reason::EncodingLie));
 
 /// Decodes `deflate`. RFC 9110 defines it as zlib, but many servers send raw deflate data.
-fn deflate(body: &[u8], limits: &Limits) -> Result<Decoded, Refusal> {
+fn deflate(body: &[u8], limits: &RecordLimits) -> Result<Decoded, Refusal> {
     let zlib = body.len() > 2 && body[0] & 0x0f == 8 && u16::from_be_bytes([body[0], body[1]]).is_multiple_of(31);
     if zlib {
         let decoded = drain(ZlibDecoder::new(body), body, limits)?;
@@ -180,7 +180,7 @@ fn zstd_reader(body: &[u8]) -> Result<impl Read + '_, Refusal> {
     Ok(reader)
 }
 
-fn drain(reader: impl Read, encoded: &[u8], limits: &Limits) -> Result<Decoded, Refusal> {
+fn drain(reader: impl Read, encoded: &[u8], limits: &RecordLimits) -> Result<Decoded, Refusal> {
     let mut bytes = Vec::new();
     let mut reader = reader;
     loop {
@@ -233,8 +233,8 @@ mod tests {
 
     fn decoded(encodings: &[&str], body: &[u8]) -> Result<(Vec<u8>, Option<Reason>), Reason> {
         let encodings: Vec<String> = encodings.iter().map(|&word| word.to_owned()).collect();
-        let decoded = decode(&encodings, Cow::Borrowed(body), &Limits::default());
-        decoded.map(|(body, mended)| (body.into_owned(), mended)).map_err(|refusal| refusal.0)
+        let decoded = decode(&encodings, Cow::Borrowed(body), &RecordLimits::default());
+        decoded.map(|(body, repaired)| (body.into_owned(), repaired)).map_err(|refusal| refusal.0)
     }
 
     #[test]
@@ -315,9 +315,9 @@ mod tests {
             ("zstd", zstd::bulk::compress(&text, 3).unwrap(), Reason::Truncated),
             ("br", stored, Reason::BadCompression),
         ] {
-            let (kept, mended) = decoded(&[encoding], &body[..body.len() * 3 / 4]).unwrap();
+            let (kept, repaired) = decoded(&[encoding], &body[..body.len() * 3 / 4]).unwrap();
             assert!(kept.len() > 1000 && text.starts_with(&kept), "{encoding}: {} bytes", kept.len());
-            assert_eq!(mended, Some(damage), "{encoding}");
+            assert_eq!(repaired, Some(damage), "{encoding}");
         }
     }
 

@@ -16,20 +16,20 @@
 //! - A body that is certainly a picture or archive is not a page under any media type.
 
 use super::media_type::is_media_type;
-use crate::record::{Form, Reason, Refusal};
+use crate::record::{PageForm, Reason, Refusal};
 use crate::sniff;
-use webtwin_job::Input;
+use webtwin_job::InputSettings;
 
 /// Returns the form of a body that has text, by media type, `WARC-Identified-Payload-Type` and
 /// first bytes.
 ///
 /// # Errors
 /// Returns the reason if the body has no text.
-pub(super) fn form(media: &str, identified: &str, body: &[u8], input: &Input) -> Result<Form, Refusal> {
+pub(super) fn form(media: &str, identified: &str, body: &[u8], input: &InputSettings) -> Result<PageForm, Refusal> {
     let shown = || if media.is_empty() { "no media type" } else { media };
     let declared = form_of_media(media);
-    if let Some(form @ (Form::Pdf | Form::PostScript)) =
-        declared.or_else(|| Form::printed(body).filter(|_| leaves_it_to_the_bytes(media) || is_gzip(media)))
+    if let Some(form @ (PageForm::Pdf | PageForm::PostScript)) =
+        declared.or_else(|| PageForm::printed(body).filter(|_| leaves_it_to_the_bytes(media) || is_gzip(media)))
     {
         return if form.is_wanted(input) { Ok(form) } else { Err(not_text(shown())) };
     }
@@ -37,16 +37,16 @@ pub(super) fn form(media: &str, identified: &str, body: &[u8], input: &Input) ->
         return Err(not_text(&format!("{really} under {}", if media.is_empty() { "no type" } else { media })));
     }
     let by_bytes = || match media {
-        _ if is_xml(media) => sniff::html_root(body).map(|_| Form::Xhtml),
+        _ if is_xml(media) => sniff::html_root(body).map(|_| PageForm::Xhtml),
         _ if !leaves_it_to_the_bytes(media) => None,
-        _ if says_nothing(media) && sniff::is_html(body) => Some(Form::Html),
-        _ => form_of_media(identified).filter(|form| matches!(form, Form::Html | Form::Xhtml)),
+        _ if is_uninformative(media) && sniff::is_html(body) => Some(PageForm::Html),
+        _ => form_of_media(identified).filter(|form| matches!(form, PageForm::Html | PageForm::Xhtml)),
     };
     declared.or_else(by_bytes).ok_or_else(|| not_text(shown()))
 }
 
 /// Returns the refusal of a page whose media type excludes text, for any body.
-pub(super) fn no_text(media: &str, input: &Input) -> Option<Refusal> {
+pub(super) fn no_text(media: &str, input: &InputSettings) -> Option<Refusal> {
     match form_of_media(media) {
         Some(form) if form.is_wanted(input) => None,
         None if leaves_it_to_the_bytes(media) || is_gzip(media) || is_xml(media) => None,
@@ -67,11 +67,11 @@ fn not_text(what: &str) -> Refusal {
 /// True if a media type leaves the decision to the bytes, or to the type that the crawler
 /// identified.
 pub(super) fn leaves_it_to_the_bytes(media: &str) -> bool {
-    says_nothing(media) || matches!(media, "application/octet-stream" | "binary/octet-stream")
+    is_uninformative(media) || matches!(media, "application/octet-stream" | "binary/octet-stream")
 }
 
 /// True if a value is not a media type, or is one that declares itself unknown.
-fn says_nothing(media: &str) -> bool {
+fn is_uninformative(media: &str) -> bool {
     !is_media_type(media) || media.split(['/', '-', '.', '+']).any(|word| matches!(word, "unknown" | "*"))
 }
 
@@ -90,17 +90,17 @@ fn is_picture(media: &str) -> bool {
 }
 
 /// Returns the form that a media type denotes.
-pub(super) fn form_of_media(media: &str) -> Option<Form> {
+pub(super) fn form_of_media(media: &str) -> Option<PageForm> {
     let names = |wanted: &[&str]| {
         let of_text = media.strip_prefix("text/").or_else(|| media.strip_prefix("application/"));
         of_text.is_some_and(|subtype| subtype.split(['+', '-', '.']).any(|word| wanted.contains(&word)))
     };
     match media {
-        "text/plain" => Some(Form::Text),
-        "application/pdf" | "application/x-pdf" => Some(Form::Pdf),
-        "application/postscript" | "application/x-postscript" => Some(Form::PostScript),
-        _ if names(&["xhtml"]) => Some(Form::Xhtml),
-        _ if names(&["html", "htm", "shtml"]) => Some(Form::Html),
+        "text/plain" => Some(PageForm::Text),
+        "application/pdf" | "application/x-pdf" => Some(PageForm::Pdf),
+        "application/postscript" | "application/x-postscript" => Some(PageForm::PostScript),
+        _ if names(&["xhtml"]) => Some(PageForm::Xhtml),
+        _ if names(&["html", "htm", "shtml"]) => Some(PageForm::Html),
         _ => None,
     }
 }
@@ -108,10 +108,10 @@ pub(super) fn form_of_media(media: &str) -> Option<Form> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use webtwin_job::Printed;
+    use webtwin_job::PrintedFormats;
 
-    fn of(media: &str, identified: &str, body: &str) -> Result<Form, Reason> {
-        form(media, identified, body.as_bytes(), &Input::default()).map_err(|refusal| refusal.0)
+    fn of(media: &str, identified: &str, body: &str) -> Result<PageForm, Reason> {
+        form(media, identified, body.as_bytes(), &InputSettings::default()).map_err(|refusal| refusal.0)
     }
 
     #[test]
@@ -120,70 +120,70 @@ mod tests {
         let xhtml = "<?xml version='1.0'?><html>";
         let no = Err(Reason::NotText);
         for (media, body, expected) in [
-            ("text/html", "x", Ok(Form::Html)),
-            ("application/html", "x", Ok(Form::Html)),
-            ("text/htm", "x", Ok(Form::Html)),
-            ("text/x-server-parsed-html", "x", Ok(Form::Html)),
-            ("application/xhtml+xml", "x", Ok(Form::Xhtml)),
-            ("application/vnd.wap.xhtml+xml", "x", Ok(Form::Xhtml)),
-            ("application/xml+xhtml", "x", Ok(Form::Xhtml)),
-            ("text/plain", "<p>", Ok(Form::Text)),
+            ("text/html", "x", Ok(PageForm::Html)),
+            ("application/html", "x", Ok(PageForm::Html)),
+            ("text/htm", "x", Ok(PageForm::Html)),
+            ("text/x-server-parsed-html", "x", Ok(PageForm::Html)),
+            ("application/xhtml+xml", "x", Ok(PageForm::Xhtml)),
+            ("application/vnd.wap.xhtml+xml", "x", Ok(PageForm::Xhtml)),
+            ("application/xml+xhtml", "x", Ok(PageForm::Xhtml)),
+            ("text/plain", "<p>", Ok(PageForm::Text)),
             ("image/png", "x", no),
             ("text/html", "%PDF-1.4", no),
             ("text/html", "GIF89a", no),
-            ("text/html", "BM is no bitmap", Ok(Form::Html)),
+            ("text/html", "BM is no bitmap", Ok(PageForm::Html)),
             ("", " \u{feff}x", no),
-            ("", "\u{feff} <!DOCTYPE html>", Ok(Form::Html)),
-            ("", xhtml, Ok(Form::Html)),
+            ("", "\u{feff} <!DOCTYPE html>", Ok(PageForm::Html)),
+            ("", xhtml, Ok(PageForm::Html)),
             ("", "<?xml version='1.0'?><rss>", no),
-            ("", "%PDF-1.4", Ok(Form::Pdf)),
-            ("html", html, Ok(Form::Html)),
-            ("text", html, Ok(Form::Html)),
-            ("none", html, Ok(Form::Html)),
-            ("*/*", html, Ok(Form::Html)),
-            ("unknown/unknown", html, Ok(Form::Html)),
-            ("application/x-unknown-content-type", html, Ok(Form::Html)),
+            ("", "%PDF-1.4", Ok(PageForm::Pdf)),
+            ("html", html, Ok(PageForm::Html)),
+            ("text", html, Ok(PageForm::Html)),
+            ("none", html, Ok(PageForm::Html)),
+            ("*/*", html, Ok(PageForm::Html)),
+            ("unknown/unknown", html, Ok(PageForm::Html)),
+            ("application/x-unknown-content-type", html, Ok(PageForm::Html)),
             ("unknown/unknown", "function f() {}", no),
-            ("text/xml", xhtml, Ok(Form::Xhtml)),
-            ("application/xml", "<!DOCTYPE html><html>", Ok(Form::Xhtml)),
+            ("text/xml", xhtml, Ok(PageForm::Xhtml)),
+            ("application/xml", "<!DOCTYPE html><html>", Ok(PageForm::Xhtml)),
             ("application/xml", "<p>", no),
             ("text/xml", "<rss>", no),
             ("application/rss+xml", xhtml, no),
-            ("application/pdf", "\n%PDF-1.4", Ok(Form::Pdf)),
-            ("application/octet-stream", "%PDF-1.4", Ok(Form::Pdf)),
-            ("application/octet-stream", "%!PS-Adobe-3.0", Ok(Form::PostScript)),
+            ("application/pdf", "\n%PDF-1.4", Ok(PageForm::Pdf)),
+            ("application/octet-stream", "%PDF-1.4", Ok(PageForm::Pdf)),
+            ("application/octet-stream", "%!PS-Adobe-3.0", Ok(PageForm::PostScript)),
             ("application/octet-stream", html, no),
-            ("application/postscript", "x", Ok(Form::PostScript)),
+            ("application/postscript", "x", Ok(PageForm::PostScript)),
             ("multipart/mixed", html, no),
             ("text/vnd.wap.wml", html, no),
             ("application/json", html, no),
         ] {
             assert_eq!(of(media, "", body), expected, "{media} {body}");
-            let early = no_text(media, &Input::default());
+            let early = no_text(media, &InputSettings::default());
             assert!(early.is_none() || expected.is_err(), "{media} {body}");
         }
     }
 
     #[test]
     fn what_was_identified_counts_where_the_media_type_says_nothing_or_the_body_is_a_picture() {
-        assert_eq!(of("", "text/html", "x"), Ok(Form::Html));
-        assert_eq!(of("application/octet-stream", "application/xhtml+xml", "x"), Ok(Form::Xhtml));
+        assert_eq!(of("", "text/html", "x"), Ok(PageForm::Html));
+        assert_eq!(of("application/octet-stream", "application/xhtml+xml", "x"), Ok(PageForm::Xhtml));
         assert_eq!(of("", "text/plain", "x"), Err(Reason::NotText));
         assert_eq!(of("image/png", "text/html", "<p>"), Err(Reason::NotText));
         assert_eq!(of("text/html", "image/png", "x"), Err(Reason::NotText));
-        assert_eq!(of("text/html", "application/rss+xml", "x"), Ok(Form::Html));
+        assert_eq!(of("text/html", "application/rss+xml", "x"), Ok(PageForm::Html));
     }
 
     #[test]
     fn documents_made_for_paper_are_no_pages_where_the_job_does_not_want_them() {
-        let input = Input { printed: Printed::Skip, ..Input::default() };
+        let input = InputSettings { printed: PrintedFormats::Skip, ..InputSettings::default() };
         for (media, body) in [("application/pdf", "%PDF-1.4"), ("", "%PDF-1.4"), ("", "%!PS"), ("text/plain", "%PDF-")]
         {
             assert_eq!(form(media, "", body.as_bytes(), &input).unwrap_err().0, Reason::NotText);
         }
         assert!(no_text("application/pdf", &input).is_some() && no_text("application/postscript", &input).is_some());
-        assert!(no_text("application/pdf", &Input::default()).is_none());
-        let input = Input { printed: Printed::Pdf, ..Input::default() };
+        assert!(no_text("application/pdf", &InputSettings::default()).is_none());
+        let input = InputSettings { printed: PrintedFormats::Pdf, ..InputSettings::default() };
         assert!(no_text("application/pdf", &input).is_none() && no_text("application/postscript", &input).is_some());
     }
 }

@@ -5,40 +5,40 @@ use std::borrow::Cow;
 
 use memchr::memchr;
 
-use super::record_head::{self, Head, HeadEnd, MAGIC};
+use super::record_head::{self, HeadEnd, MAGIC, RecordHead};
 use super::{arc_head, http};
 
 /// Format of the records of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum RecordFormat {
     /// WARC or WET.
     Warc,
     /// ARC, the predecessor of WARC.
     Arc,
 }
 
-impl Format {
-    /// Returns the number of bytes at a place from which [`Format::starts`] decides.
-    pub(super) fn look_bytes(self) -> usize {
+impl RecordFormat {
+    /// Returns the number of bytes at a place from which [`RecordFormat::starts`] decides.
+    pub(super) fn sniff_bytes(self) -> usize {
         match self {
-            Format::Warc => record_head::LOOK_BYTES,
-            Format::Arc => arc_head::LOOK_BYTES,
+            RecordFormat::Warc => record_head::SNIFF_BYTES,
+            RecordFormat::Arc => arc_head::SNIFF_BYTES,
         }
     }
 
     /// True if a record starts here. The result depends only on these bytes.
     pub(super) fn starts(self, bytes: &[u8]) -> bool {
         match self {
-            Format::Warc => record_head::starts(bytes),
-            Format::Arc => arc_head::starts(bytes),
+            RecordFormat::Warc => record_head::starts(bytes),
+            RecordFormat::Arc => arc_head::starts(bytes),
         }
     }
 
     /// Returns the first position in `bytes` at which a record may start.
     pub(super) fn next_candidate(self, bytes: &[u8]) -> Option<usize> {
         match self {
-            Format::Warc => record_head::find_magic(bytes),
-            Format::Arc => arc_head::next_candidate(bytes),
+            RecordFormat::Warc => record_head::find_magic(bytes),
+            RecordFormat::Arc => arc_head::next_candidate(bytes),
         }
     }
 
@@ -46,8 +46,8 @@ impl Format {
     /// beginning of one.
     pub(super) fn straddling_bytes(self) -> u64 {
         match self {
-            Format::Warc => MAGIC.len() as u64 - 1,
-            Format::Arc => arc_head::SCHEME_BYTES as u64 - 1,
+            RecordFormat::Warc => MAGIC.len() as u64 - 1,
+            RecordFormat::Arc => arc_head::SCHEME_BYTES as u64 - 1,
         }
     }
 
@@ -55,8 +55,8 @@ impl Format {
     /// line end, which belongs to the record by its standard.
     pub(super) fn begins(self, first: &[u8]) -> bool {
         match self {
-            Format::Warc => record_head::has_magic(first),
-            Format::Arc => arc_head::begins(first.trim_ascii_start()),
+            RecordFormat::Warc => record_head::has_magic(first),
+            RecordFormat::Arc => arc_head::begins(first.trim_ascii_start()),
         }
     }
 
@@ -64,24 +64,24 @@ impl Format {
     /// cut-off start of a record.
     pub(super) fn may_begin(self, first: &[u8]) -> bool {
         match self {
-            Format::Warc => record_head::may_have_magic(first),
-            Format::Arc => first.trim_ascii_start().is_empty(),
+            RecordFormat::Warc => record_head::may_have_magic(first),
+            RecordFormat::Arc => first.trim_ascii_start().is_empty(),
         }
     }
 
     /// Searches for the end of the head at the start of `bytes`.
     pub(super) fn head_end(self, bytes: &[u8]) -> HeadEnd {
         match self {
-            Format::Warc => record_head::head_end(bytes),
-            Format::Arc => memchr(b'\n', bytes).map_or(HeadEnd::Unseen, |end| HeadEnd::At(end + 1)),
+            RecordFormat::Warc => record_head::head_end(bytes),
+            RecordFormat::Arc => memchr(b'\n', bytes).map_or(HeadEnd::Unseen, |end| HeadEnd::At(end + 1)),
         }
     }
 
     /// Parses a head; returns `None` if it is not one.
-    pub(super) fn parse(self, head: &[u8]) -> Option<Head> {
+    pub(super) fn parse(self, head: &[u8]) -> Option<RecordHead> {
         match self {
-            Format::Warc => Some(record_head::parse(head)),
-            Format::Arc => arc_head::parse(head),
+            RecordFormat::Warc => Some(record_head::parse(head)),
+            RecordFormat::Arc => arc_head::parse(head),
         }
     }
 
@@ -89,8 +89,8 @@ impl Format {
     /// bytes that follow.
     pub(super) fn line_ends(self) -> usize {
         match self {
-            Format::Warc => 2,
-            Format::Arc => 1,
+            RecordFormat::Warc => 2,
+            RecordFormat::Arc => 1,
         }
     }
 
@@ -98,12 +98,14 @@ impl Format {
     ///
     /// In ARC, a response without an HTTP head (HTTP/0.9) is the page itself, and a record without
     /// any content is the placeholder of a record that an archive has removed.
-    pub(super) fn settle<'h>(self, head: &'h Head, payload: &[u8]) -> Cow<'h, Head> {
+    pub(super) fn settle<'h>(self, head: &'h RecordHead, payload: &[u8]) -> Cow<'h, RecordHead> {
         match self {
-            Format::Arc if payload.iter().all(|&byte| byte == 0 || byte.is_ascii_whitespace()) => {
-                Cow::Owned(Head { kind: "tombstone".to_owned(), ..head.clone() })
+            RecordFormat::Arc if payload.iter().all(|&byte| byte == 0 || byte.is_ascii_whitespace()) => {
+                Cow::Owned(RecordHead { kind: "tombstone".to_owned(), ..head.clone() })
             }
-            Format::Arc if !http::begins(payload) => Cow::Owned(Head { kind: "resource".to_owned(), ..head.clone() }),
+            RecordFormat::Arc if !http::begins(payload) => {
+                Cow::Owned(RecordHead { kind: "resource".to_owned(), ..head.clone() })
+            }
             _ => Cow::Borrowed(head),
         }
     }

@@ -5,7 +5,7 @@ use zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
 use super::blocks::{BLOCK_BYTES, Blocks};
 use crate::zstd_head::{FrameHead, HEAD_BYTES, LARGEST_WINDOW_LOG, MAGIC, refuse_window, window_log};
 use webtwin_base::error::Result;
-use webtwin_job::Limits;
+use webtwin_job::RecordLimits;
 
 /// First bytes of a skippable frame that contains a dictionary, in `.warc.zst` files.
 const DICTIONARY_MAGIC: &[u8] = &[0x5d, 0x2a, 0x4d, 0x18];
@@ -32,7 +32,7 @@ pub(super) struct Frames {
 
 impl Frames {
     /// Makes no context yet, because most files need none.
-    pub(super) fn new(limits: &Limits) -> Frames {
+    pub(super) fn new(limits: &RecordLimits) -> Frames {
         Frames { contexts: Vec::new(), current: 0, window_bytes: limits.window_bytes, vain_searches: 0 }
     }
 
@@ -59,7 +59,7 @@ impl Frames {
     /// # Errors
     /// Returns [`Error::Input`](webtwin_base::error::Error::Input) if the window exceeds the limit,
     /// and any error of the file.
-    pub(super) fn choose(&mut self, blocks: &mut Blocks, start: u64, limits: &Limits) -> Result<bool> {
+    pub(super) fn choose(&mut self, blocks: &mut Blocks, start: u64, limits: &RecordLimits) -> Result<bool> {
         self.begin();
         let Some(head) = FrameHead::parse(&blocks.peek(start, HEAD_BYTES)?) else { return Ok(true) };
         if head.window > self.window_bytes {
@@ -91,7 +91,7 @@ impl Frames {
         &mut self,
         blocks: &mut Blocks,
         start: u64,
-        limits: &Limits,
+        limits: &RecordLimits,
         is_damaged: bool,
     ) -> Result<bool> {
         let head = FrameHead::parse(&blocks.peek(start, HEAD_BYTES)?);
@@ -120,7 +120,7 @@ impl Frames {
 
     /// Searches backward from `end` for a dictionary with this id, and adds it. Returns false if
     /// there is none.
-    fn search(&mut self, blocks: &mut Blocks, end: u64, limits: &Limits, wanted: u32) -> Result<bool> {
+    fn search(&mut self, blocks: &mut Blocks, end: u64, limits: &RecordLimits, wanted: u32) -> Result<bool> {
         if self.vain_searches == VAIN_SEARCHES {
             return Ok(false);
         }
@@ -173,7 +173,7 @@ pub(super) fn skippable(head: &[u8]) -> Option<u64> {
 
 /// Reads the dictionary in the skippable frame at `at`, compressed or not. Returns `None` if there
 /// is no such frame.
-pub(super) fn dictionary(blocks: &mut Blocks, at: u64, limits: &Limits) -> Result<Option<Vec<u8>>> {
+pub(super) fn dictionary(blocks: &mut Blocks, at: u64, limits: &RecordLimits) -> Result<Option<Vec<u8>>> {
     let head = blocks.peek(at, 8)?;
     let Some(length) = skippable(&head).filter(|&length| head[0] == 0x5d && length <= limits.record_bytes) else {
         return Ok(None);

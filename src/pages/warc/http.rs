@@ -6,7 +6,7 @@ use super::encodings;
 use super::fields::{Line, is_blank, lines, next_line, text};
 use super::media_type::media_type;
 use crate::record::{Reason, Refusal};
-use webtwin_job::Limits;
+use webtwin_job::RecordLimits;
 
 /// A response whose body is still encoded.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(super) struct Response<'m> {
 
 /// Parses the head of a response. Skips interim responses (1xx) before it. Only a page (2xx)
 /// requires a blank line after the head.
-pub(super) fn parse<'m>(mut message: &'m [u8], limits: &Limits) -> Result<Response<'m>, Refusal> {
+pub(super) fn parse<'m>(mut message: &'m [u8], limits: &RecordLimits) -> Result<Response<'m>, Refusal> {
     loop {
         let status = status(message)?;
         let held = &message[..message.len().min(limits.head_bytes as usize)];
@@ -189,7 +189,7 @@ fn pieces(text: &str, separator: char) -> impl Iterator<Item = &str> {
 /// A body that does not start with a chunk is returned unchanged, with [`Reason::EncodingLie`].
 /// Common Crawl, for example, stores decoded bodies under the head as received. If a body is cut
 /// off, the received part is returned.
-pub(super) fn unchunk<'m>(body: &'m [u8], limits: &Limits) -> Result<(Cow<'m, [u8]>, Option<Reason>), Refusal> {
+pub(super) fn unchunk<'m>(body: &'m [u8], limits: &RecordLimits) -> Result<(Cow<'m, [u8]>, Option<Reason>), Refusal> {
     let mut whole = Vec::new();
     let mut rest = body;
     loop {
@@ -233,14 +233,14 @@ mod tests {
     use super::*;
 
     fn reason(message: &[u8]) -> Reason {
-        parse(message, &Limits::default()).unwrap_err().0
+        parse(message, &RecordLimits::default()).unwrap_err().0
     }
 
     #[test]
     fn the_canonical_link_is_the_first_with_that_relation() {
         let of = |fields: &str| {
             let message = format!("HTTP/1.1 200 OK\r\n{fields}\r\n<p>");
-            parse(message.as_bytes(), &Limits::default()).unwrap().canonical
+            parse(message.as_bytes(), &RecordLimits::default()).unwrap().canonical
         };
         assert_eq!(of("Link: <http://a/b>; rel=\"canonical\"\r\n").as_deref(), Some("http://a/b"));
         assert_eq!(of("link: </s.css>; rel=preload; as=style, </b,c>;REL=Canonical\r\n").as_deref(), Some("/b,c"));
@@ -253,7 +253,7 @@ mod tests {
     fn editions_are_alternates_with_a_language() {
         let of = |fields: &str| {
             let message = format!("HTTP/1.1 200 OK\r\n{fields}\r\n<p>");
-            let editions = parse(message.as_bytes(), &Limits::default()).unwrap().editions;
+            let editions = parse(message.as_bytes(), &RecordLimits::default()).unwrap().editions;
             editions.into_iter().map(|(language, target)| format!("{language} {target}")).collect::<Vec<_>>()
         };
         let both =
@@ -268,8 +268,9 @@ mod tests {
 
     #[test]
     fn a_head_that_never_ends_is_damage_only_where_a_body_was_due() {
-        let parse =
-            |message: &str| parse(message.as_bytes(), &Limits::default()).map(|head| (head.status, head.location));
+        let parse = |message: &str| {
+            parse(message.as_bytes(), &RecordLimits::default()).map(|head| (head.status, head.location))
+        };
         assert_eq!(parse("HTTP/1.0 302 \r\r\nLocation: /x\r\r\n"), Ok((302, "/x".into())));
         assert_eq!(parse("HTTP/1.1 404 Not Found"), Ok((404, String::new())));
         assert_eq!(parse("ICY 401 Service Unavailable\r\n"), Ok((401, String::new())));
@@ -280,7 +281,7 @@ mod tests {
     fn a_response_has_status_type_and_encodings() {
         let message = b"HTTP/1.1 200\nContent-Type: text/html; charset=x\nTransfer-Encoding: gzip, Chunked\n\
             Content-Encoding: br\n\nbody\n\nmore";
-        let response = parse(message, &Limits::default()).unwrap();
+        let response = parse(message, &RecordLimits::default()).unwrap();
         assert_eq!((response.status, response.media.as_str(), response.chunked), (200, "text/html", true));
         assert_eq!(response.charset.as_deref(), Some("x"));
         assert_eq!(response.encodings, ["gzip", "br"]);
@@ -291,7 +292,7 @@ mod tests {
     fn a_type_given_twice_is_one_and_the_last_one_counts() {
         let media = |fields: &str| {
             let message = format!("http/1.1 200 OK\n{fields}\n\n");
-            let response = parse(message.as_bytes(), &Limits::default()).unwrap();
+            let response = parse(message.as_bytes(), &RecordLimits::default()).unwrap();
             (response.media, response.charset)
         };
         let html = |charset: Option<&str>| ("text/html".to_owned(), charset.map(str::to_owned));
@@ -303,7 +304,7 @@ mod tests {
     #[test]
     fn an_interim_response_is_skipped() {
         let message = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/2 404 x\r\n\r\nb";
-        assert_eq!(parse(message, &Limits::default()).unwrap().status, 404);
+        assert_eq!(parse(message, &RecordLimits::default()).unwrap().status, 404);
     }
 
     #[test]
@@ -316,8 +317,8 @@ mod tests {
     }
 
     fn unchunked(body: &[u8]) -> (Vec<u8>, Option<Reason>) {
-        let (whole, mended) = unchunk(body, &Limits::default()).unwrap();
-        (whole.into_owned(), mended)
+        let (whole, repaired) = unchunk(body, &RecordLimits::default()).unwrap();
+        (whole.into_owned(), repaired)
     }
 
     #[test]
@@ -338,7 +339,7 @@ mod tests {
     fn a_chunk_over_the_limit_is_refused() {
         for size in ["FFFFFFFFFFFFFFFF", "1000001", "123456789abcdef0123"] {
             let body = format!("{size}\r\nabc");
-            assert_eq!(unchunk(body.as_bytes(), &Limits::default()).unwrap_err().0, Reason::BadChunk, "{size}");
+            assert_eq!(unchunk(body.as_bytes(), &RecordLimits::default()).unwrap_err().0, Reason::BadChunk, "{size}");
         }
     }
 }

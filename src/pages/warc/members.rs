@@ -13,18 +13,18 @@
 //! into the following members before it detects damage.
 
 use super::{
-    Format, RangeEnd,
+    RangeEnd, RecordFormat,
     blocks::Blocks,
-    chain::{Chain, Piece},
-    decoder::{Codec, Decoder, TRAILER_BYTES},
+    chain::{Chain, ChainMember},
+    decoder::{Codec, MemberDecoder, TRAILER_BYTES},
     frames::{dictionary, skippable},
     plain::Plain,
-    records::{Out, Records},
-    window::{Buffer, Ending, Source, Window},
+    records::{CountingSink, RecordReader},
+    window::{Buffer, ByteSource, Ending, Window},
 };
 use crate::record::Reason;
 use webtwin_base::error::Result;
-use webtwin_job::Limits;
+use webtwin_job::RecordLimits;
 
 /// Number of decoded bytes by which a place is classified. It is small because many places only
 /// look like members.
@@ -42,7 +42,7 @@ const RETRIES: u32 = 64;
 
 /// Classification of a place in a compressed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum MemberStart {
     /// A member that starts with a record. It has been opened.
     Record,
     /// A member that starts with other content, which may continue the content before it. It has
@@ -56,7 +56,7 @@ pub(super) enum Place {
 
 /// Content after a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum NextMember {
     /// A place from which records can be read.
     Start(Start),
     /// Bytes, from this position on, from which no record can be read.
@@ -109,7 +109,7 @@ enum From {
 
 /// Way in which a reader finds its first record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Entry {
+pub(super) enum EntryPoint {
     /// The first record is searched for.
     Search,
     /// The first record is at a place where a record has been read before.
@@ -119,20 +119,20 @@ pub(super) enum Entry {
 /// Reader of the records of one file.
 pub(super) struct Members<'f, 'l> {
     pub(super) blocks: Blocks<'f>,
-    pub(super) decoder: Decoder,
-    pub(super) limits: &'l Limits,
-    format: Format,
+    pub(super) decoder: MemberDecoder,
+    pub(super) limits: &'l RecordLimits,
+    format: RecordFormat,
     /// True if the file begins with plain bytes.
     begins_plain: bool,
-    entry: Entry,
+    entry: EntryPoint,
     /// First bytes of the member that was opened last; `ended` is how that member ended, if it has.
     pub(super) first: Buffer,
     pub(super) ended: Option<Ending>,
     /// Members of the current chain; `decoded` is the number of decoded bytes in them.
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<ChainMember>,
     pub(super) decoded: u64,
     /// Content after the current chain, once known.
-    pub(super) next: Option<Next>,
+    pub(super) next: Option<NextMember>,
     /// Memory of the window, reused for each chain.
     buffer: Buffer,
     retries: u32,
@@ -141,8 +141,13 @@ pub(super) struct Members<'f, 'l> {
 
 impl<'f, 'l> Members<'f, 'l> {
     /// Makes a reader. Loads the dictionary at the start of the file, if there is one.
-    pub(super) fn new(mut blocks: Blocks<'f>, format: Format, begins_plain: bool, limits: &'l Limits) -> Result<Self> {
-        let mut decoder = Decoder::new(limits);
+    pub(super) fn new(
+        mut blocks: Blocks<'f>,
+        format: RecordFormat,
+        begins_plain: bool,
+        limits: &'l RecordLimits,
+    ) -> Result<Self> {
+        let mut decoder = MemberDecoder::new(limits);
         if let Some(dictionary) = dictionary(&mut blocks, 0, limits)? {
             decoder.learn(&dictionary);
         }
@@ -152,7 +157,7 @@ impl<'f, 'l> Members<'f, 'l> {
             limits,
             format,
             begins_plain,
-            entry: Entry::Search,
+            entry: EntryPoint::Search,
             first: Buffer::default(),
             ended: None,
             pieces: Vec::new(),
@@ -166,18 +171,24 @@ impl<'f, 'l> Members<'f, 'l> {
 
     /// Reads the records that start in `from..until`. If `from` is 0, the start of the file,
     /// records are expected there without a search.
-    pub(super) fn read(&mut self, from: u64, until: u64, entry: Entry, out: &mut Out) -> Result<RangeEnd> {
+    pub(super) fn read(
+        &mut self,
+        from: u64,
+        until: u64,
+        entry: EntryPoint,
+        out: &mut CountingSink,
+    ) -> Result<RangeEnd> {
         self.entry = entry;
         let mut end = RangeEnd { first_start: None, last_start: None, end: from, records: 0 };
         let mut next = match entry {
             _ if from == 0 && self.begins_plain => Some(Start { at: 0, from: From::PlainGap }),
             _ if from == 0 => self.start_behind(0, out)?,
-            Entry::Known => self.start_at(from)?,
-            Entry::Search if self.begins_plain => Some(Start { at: from, from: From::PlainSearch }),
-            Entry::Search => self.scan_records(from, until)?,
+            EntryPoint::Known => self.start_at(from)?,
+            EntryPoint::Search if self.begins_plain => Some(Start { at: from, from: From::PlainSearch }),
+            EntryPoint::Search => self.scan_records(from, until)?,
         };
         while let Some(start) = next {
-            if start.at >= until && (self.is_hint(start) || entry == Entry::Known) {
+            if start.at >= until && (self.is_hint(start) || entry == EntryPoint::Known) {
                 end.end = end.end.max(start.at);
                 break;
             }
@@ -195,7 +206,13 @@ impl<'f, 'l> Members<'f, 'l> {
         start.from == From::Record || start.from == From::Plain && self.begins_plain
     }
 
-    fn read_from(&mut self, start: Start, until: u64, out: &mut Out, end: &mut RangeEnd) -> Result<Option<Start>> {
+    fn read_from(
+        &mut self,
+        start: Start,
+        until: u64,
+        out: &mut CountingSink,
+        end: &mut RangeEnd,
+    ) -> Result<Option<Start>> {
         match start.from {
             From::Record | From::More | From::MoreSilently => self.read_members(start, until, out, end),
             From::Plain | From::PlainGap | From::PlainSearch => self.read_plain(start, until, out, end),
@@ -204,15 +221,21 @@ impl<'f, 'l> Members<'f, 'l> {
 
     /// Reads the member at `start`, which has been opened, and the members that continue its
     /// content. Returns the next start.
-    fn read_members(&mut self, start: Start, until: u64, out: &mut Out, end: &mut RangeEnd) -> Result<Option<Start>> {
+    fn read_members(
+        &mut self,
+        start: Start,
+        until: u64,
+        out: &mut CountingSink,
+        end: &mut RangeEnd,
+    ) -> Result<Option<Start>> {
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
         buffer.append(self.first.filled());
         self.decoded = buffer.filled().len() as u64;
         self.pieces.clear();
-        self.pieces.push(Piece { at: 0, start: start.at, end: None });
+        self.pieces.push(ChainMember { at: 0, start: start.at, end: None });
         self.next = None;
-        let stop = if self.entry == Entry::Known { until } else { u64::MAX };
+        let stop = if self.entry == EntryPoint::Known { until } else { u64::MAX };
 
         let first = match start.from {
             From::Record => buffer.filled().len() - buffer.filled().trim_ascii_start().len(),
@@ -220,7 +243,7 @@ impl<'f, 'l> Members<'f, 'l> {
         };
         let format = self.format;
         let window = Window::new(Chain { members: self, first: first as u64 }, buffer, 0, None);
-        let mut records = Records::new(window, out, format);
+        let mut records = RecordReader::new(window, out, format);
         let first = match start.from {
             From::Record => Some(first as u64),
             From::More => records.gap(0)?,
@@ -248,13 +271,19 @@ impl<'f, 'l> Members<'f, 'l> {
     }
 
     /// Reads plain bytes up to the next member. Returns the next start.
-    fn read_plain(&mut self, start: Start, until: u64, out: &mut Out, end: &mut RangeEnd) -> Result<Option<Start>> {
+    fn read_plain(
+        &mut self,
+        start: Start,
+        until: u64,
+        out: &mut CountingSink,
+        end: &mut RangeEnd,
+    ) -> Result<Option<Start>> {
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
-        let stop = if self.begins_plain || self.entry == Entry::Known { until } else { u64::MAX };
+        let stop = if self.begins_plain || self.entry == EntryPoint::Known { until } else { u64::MAX };
         let format = self.format;
         let window = Window::new(Plain { members: self, at: start.at }, buffer, start.at, None);
-        let mut records = Records::new(window, out, format);
+        let mut records = RecordReader::new(window, out, format);
         let first = match start.from {
             From::PlainGap => records.gap(start.at)?,
             From::PlainSearch => records.find(start.at, until, None)?,
@@ -272,16 +301,16 @@ impl<'f, 'l> Members<'f, 'l> {
     }
 
     /// Returns the next start from `at` on. Bytes before it are reported.
-    fn start_behind(&mut self, at: u64, out: &mut Out) -> Result<Option<Start>> {
+    fn start_behind(&mut self, at: u64, out: &mut CountingSink) -> Result<Option<Start>> {
         let next = self.behind(at)?;
         self.start_of(next, out)
     }
 
-    fn start_of(&mut self, next: Next, out: &mut Out) -> Result<Option<Start>> {
+    fn start_of(&mut self, next: NextMember, out: &mut CountingSink) -> Result<Option<Start>> {
         let (at, reason) = match next {
-            Next::Start(start) => return Ok(Some(start)),
-            Next::Other(at, reason) => (at, reason),
-            Next::End => return Ok(None),
+            NextMember::Start(start) => return Ok(Some(start)),
+            NextMember::Other(at, reason) => (at, reason),
+            NextMember::End => return Ok(None),
         };
         let is_member = Codec::of(&self.blocks.peek(at, 4)?).is_some();
         let start = match is_member {
@@ -295,7 +324,12 @@ impl<'f, 'l> Members<'f, 'l> {
 
     /// Returns the next start after a member that ended badly. `place` is the position in the file
     /// where the last record or gap begins.
-    fn start_behind_damage(&mut self, ended: Ending, place: Option<u64>, out: &mut Out) -> Result<Option<Start>> {
+    fn start_behind_damage(
+        &mut self,
+        ended: Ending,
+        place: Option<u64>,
+        out: &mut CountingSink,
+    ) -> Result<Option<Start>> {
         let reached = self.decoder.at();
         let damaged = self.pieces.last().map_or(reached, |piece| piece.start);
         let from = match ended {
@@ -335,17 +369,17 @@ impl<'f, 'l> Members<'f, 'l> {
 
     /// Classifies the content at `at`, after a member that ended well. Skips empty members, zeros
     /// and skippable frames.
-    pub(super) fn behind(&mut self, mut at: u64) -> Result<Next> {
+    pub(super) fn behind(&mut self, mut at: u64) -> Result<NextMember> {
         loop {
             at = self.blocks.skip_zeros(at)?;
             if at >= self.blocks.len() {
-                return Ok(Next::End);
+                return Ok(NextMember::End);
             }
             let head = self.blocks.peek(at, 8)?;
             if let Some(length) = skippable(&head) {
                 let end = at + 8 + length;
                 if end > self.blocks.len() {
-                    return Ok(Next::Other(at, Reason::Truncated));
+                    return Ok(NextMember::Other(at, Reason::Truncated));
                 }
                 if at > 0
                     && let Some(dictionary) = dictionary(&mut self.blocks, at, self.limits)?
@@ -356,18 +390,18 @@ impl<'f, 'l> Members<'f, 'l> {
                 continue;
             }
             if Codec::of(&head).is_none() {
-                let plain = self.blocks.peek(at, PADDING_BYTES + self.format.look_bytes())?;
+                let plain = self.blocks.peek(at, PADDING_BYTES + self.format.sniff_bytes())?;
                 let blank = plain.len() - plain.trim_ascii_start().len();
                 return Ok(match self.format.starts(&plain[blank..]) {
-                    true => Next::Start(Start { at: at + blank as u64, from: From::Plain }),
-                    false => Next::Other(at, Reason::Garbage),
+                    true => NextMember::Start(Start { at: at + blank as u64, from: From::Plain }),
+                    false => NextMember::Other(at, Reason::Garbage),
                 });
             }
             match self.open(at)? {
-                Place::Empty(end) => at = end,
-                Place::Record => return Ok(Next::Start(Start { at, from: From::Record })),
-                Place::More => return Ok(Next::Start(Start { at, from: From::More })),
-                Place::Other(reason) => return Ok(Next::Other(at, reason)),
+                MemberStart::Empty(end) => at = end,
+                MemberStart::Record => return Ok(NextMember::Start(Start { at, from: From::Record })),
+                MemberStart::More => return Ok(NextMember::Start(Start { at, from: From::More })),
+                MemberStart::Other(reason) => return Ok(NextMember::Other(at, reason)),
             }
         }
     }
@@ -377,9 +411,9 @@ impl<'f, 'l> Members<'f, 'l> {
         let from = match Codec::of(&self.blocks.peek(at, 4)?) {
             None => From::PlainSearch,
             Some(_) => match self.open(at)? {
-                Place::Record => From::Record,
-                Place::More => From::MoreSilently,
-                Place::Empty(_) | Place::Other(_) => return Ok(None),
+                MemberStart::Record => From::Record,
+                MemberStart::More => From::MoreSilently,
+                MemberStart::Empty(_) | MemberStart::Other(_) => return Ok(None),
             },
         };
         Ok(Some(Start { at, from }))
@@ -396,7 +430,7 @@ impl<'f, 'l> Members<'f, 'l> {
     pub(super) fn find_record(&mut self, from: u64, until: u64) -> Result<Option<u64>> {
         let mut at = from;
         while let Some(found) = self.find_magic(at, until)? {
-            if self.open(found)? == Place::Record {
+            if self.open(found)? == MemberStart::Record {
                 return Ok(Some(found));
             }
             at = found + 1;
@@ -410,8 +444,8 @@ impl<'f, 'l> Members<'f, 'l> {
         let mut at = from;
         while let Some(found) = self.find_magic(at, u64::MAX)? {
             match self.open(found)? {
-                Place::Record => return Ok(Some(Start { at: found, from: From::Record })),
-                Place::More if self.is_whole()? => {
+                MemberStart::Record => return Ok(Some(Start { at: found, from: From::Record })),
+                MemberStart::More if self.is_whole()? => {
                     self.open(found)?;
                     return Ok(Some(Start { at: found, from: From::MoreSilently }));
                 }
@@ -429,7 +463,7 @@ impl<'f, 'l> Members<'f, 'l> {
         let until = member.map_or(self.blocks.len(), |start| start.at);
         let mut at = from;
         while at < until {
-            let bytes = self.blocks.peek(at, CHECK_BYTES + self.format.look_bytes())?;
+            let bytes = self.blocks.peek(at, CHECK_BYTES + self.format.sniff_bytes())?;
             let ends = memchr::memchr_iter(b'\n', &bytes[..bytes.len().min(CHECK_BYTES)]);
             let starts = ends.filter(|&end| matches!(bytes.get(end.wrapping_sub(1)), Some(b'\r' | b'\n')));
             for start in starts.map(|end| end + 1) {
@@ -461,43 +495,43 @@ impl<'f, 'l> Members<'f, 'l> {
     /// Classifies the place `at` and opens a member there. The same bytes are decoded in the same
     /// steps whether a member is expected there or not, so that the content of a damaged member
     /// does not depend on the way in which the reader has reached it.
-    pub(super) fn open(&mut self, at: u64) -> Result<Place> {
+    pub(super) fn open(&mut self, at: u64) -> Result<MemberStart> {
         let place = self.glance(at)?;
         let is_damaged = match place {
-            Place::Record | Place::Empty(_) => return Ok(place),
-            Place::More => false,
-            Place::Other(_) => true,
+            MemberStart::Record | MemberStart::Empty(_) => return Ok(place),
+            MemberStart::More => false,
+            MemberStart::Other(_) => true,
         };
         // The frame may need the last dictionary, or none.
         if !self.decoder.open_differently(&mut self.blocks, self.limits, is_damaged)? {
             return Ok(place);
         }
         match self.judge()? {
-            Place::Other(_) | Place::Empty(_) => self.glance(at),
-            Place::More if !is_damaged => self.glance(at),
+            MemberStart::Other(_) | MemberStart::Empty(_) => self.glance(at),
+            MemberStart::More if !is_damaged => self.glance(at),
             other => Ok(other),
         }
     }
 
-    fn glance(&mut self, at: u64) -> Result<Place> {
+    fn glance(&mut self, at: u64) -> Result<MemberStart> {
         match self.decoder.open(&mut self.blocks, at, self.limits)? {
             Ok(()) => self.judge(),
-            Err(reason) => Ok(Place::Other(reason)),
+            Err(reason) => Ok(MemberStart::Other(reason)),
         }
     }
 
     /// Classifies the member that was opened last, by its first decoded bytes.
-    fn judge(&mut self) -> Result<Place> {
+    fn judge(&mut self) -> Result<MemberStart> {
         self.first.clear();
         self.ended = self.decoder.more(&mut self.blocks, self.limits, GLANCE_BYTES, &mut self.first)?;
         let first = self.first.filled();
         Ok(match self.ended {
-            _ if self.format.begins(first) => Place::Record,
-            Some(Ending::Member) if first.is_empty() => Place::Empty(self.decoder.at()),
-            Some(Ending::Cut) if self.format.may_begin(first) => Place::Other(Reason::Truncated),
-            Some(Ending::Damaged | Ending::WrongCrc) => Place::Other(Reason::BadCompression),
-            Some(Ending::Cut | Ending::Bomb | Ending::File) => Place::Other(Reason::Garbage),
-            Some(Ending::Member) | None => Place::More,
+            _ if self.format.begins(first) => MemberStart::Record,
+            Some(Ending::Member) if first.is_empty() => MemberStart::Empty(self.decoder.at()),
+            Some(Ending::Cut) if self.format.may_begin(first) => MemberStart::Other(Reason::Truncated),
+            Some(Ending::Damaged | Ending::WrongCrc) => MemberStart::Other(Reason::BadCompression),
+            Some(Ending::Cut | Ending::Bomb | Ending::File) => MemberStart::Other(Reason::Garbage),
+            Some(Ending::Member) | None => MemberStart::More,
         })
     }
 
@@ -516,10 +550,10 @@ impl<'f, 'l> Members<'f, 'l> {
     pub(super) fn first_bytes_of_chain(&mut self, at: u64) -> Result<Vec<u8>> {
         self.decoded = self.first.filled().len() as u64;
         self.pieces.clear();
-        self.pieces.push(Piece { at: 0, start: at, end: None });
+        self.pieces.push(ChainMember { at: 0, start: at, end: None });
         let mut buffer = Buffer::default();
         buffer.append(self.first.filled());
-        let look = self.format.look_bytes() as u64;
+        let look = self.format.sniff_bytes() as u64;
         let mut window = Window::new(Chain { members: self, first: 0 }, buffer, 0, None);
         window.fill(look)?;
         Ok(window.get(0, look).to_vec())

@@ -40,13 +40,13 @@
 use std::io::Read;
 use std::ops::Range;
 
-use super::decoded::OfFile;
-use super::record::{Reason, Sink};
+use super::decoded::FileStream;
+use super::record::{Reason, RecordSink};
 use super::sniff::is_html;
 use super::zstd_head::LARGEST_WINDOW_LOG;
 use webtwin_base::error::Result;
-use webtwin_base::read_at::ReadAt;
-use webtwin_job::{Input, Limits};
+use webtwin_base::read_at::RandomAccess;
+use webtwin_job::{InputSettings, RecordLimits};
 
 mod address;
 mod arc_head;
@@ -72,13 +72,13 @@ pub mod stored;
 mod stream;
 mod window;
 
-pub use format::Format;
+pub use format::RecordFormat;
 
 use blocks::{BLOCK_BYTES, Blocks};
 use decoder::Codec;
-use members::{Entry, Members, Next, Place};
+use members::{EntryPoint, MemberStart, Members, NextMember};
 use plain::Plain;
-use records::{Out, Records};
+use records::{CountingSink, RecordReader};
 use window::{Buffer, Window};
 
 /// Number of bytes that are read at a time to detect the format of a file.
@@ -90,7 +90,7 @@ const DAMAGED_START_BYTES: u64 = 1 << 20;
 
 /// Compression of the records of a WARC file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Compression {
+pub enum RecordCompression {
     /// Not compressed.
     Plain,
     /// In gzip members, each with its own checksum.
@@ -155,8 +155,13 @@ impl RangeEnd {
 /// assert_eq!(pages, [("http://a.example/".to_string(), b"Hello".to_vec())]);
 /// # Ok::<(), webtwin_base::error::Error>(())
 /// ```
-pub fn read_range(file: &dyn ReadAt, range: Range<u64>, input: &Input, sink: &mut Sink) -> Result<RangeEnd> {
-    read_in_blocks(file, range, Entry::Search, &mut Out::new(input, sink), BLOCK_BYTES)
+pub fn read_range(
+    file: &dyn RandomAccess,
+    range: Range<u64>,
+    input: &InputSettings,
+    sink: &mut RecordSink,
+) -> Result<RangeEnd> {
+    read_in_blocks(file, range, EntryPoint::Search, &mut CountingSink::new(input, sink), BLOCK_BYTES)
 }
 
 /// Reads the records of a stream of decoded bytes, for compressions that cannot be entered at a
@@ -165,8 +170,8 @@ pub fn read_range(file: &dyn ReadAt, range: Range<u64>, input: &Input, sink: &mu
 /// # Errors
 /// Returns failures of storage in the stream, and any error of `sink`. Damage ends the stream with
 /// a refusal.
-pub fn read_stream(stream: impl Read + OfFile, input: &Input, sink: &mut Sink) -> Result<RangeEnd> {
-    stream::read(stream, &mut Out::new(input, sink))
+pub fn read_stream(stream: impl Read + FileStream, input: &InputSettings, sink: &mut RecordSink) -> Result<RangeEnd> {
+    stream::read(stream, &mut CountingSink::new(input, sink))
 }
 
 /// Reads the records whose offsets are in `places`, and possibly others. `places` must begin with
@@ -174,21 +179,26 @@ pub fn read_stream(stream: impl Read + OfFile, input: &Input, sink: &mut Sink) -
 ///
 /// # Errors
 /// Returns any error of [`read_range`].
-pub fn read_again(file: &dyn ReadAt, places: Range<u64>, input: &Input, sink: &mut Sink) -> Result<()> {
-    read_in_blocks(file, places, Entry::Known, &mut Out::new(input, sink), BLOCK_BYTES).map(drop)
+pub fn read_again(
+    file: &dyn RandomAccess,
+    places: Range<u64>,
+    input: &InputSettings,
+    sink: &mut RecordSink,
+) -> Result<()> {
+    read_in_blocks(file, places, EntryPoint::Known, &mut CountingSink::new(input, sink), BLOCK_BYTES).map(drop)
 }
 
 fn read_in_blocks(
-    file: &dyn ReadAt,
+    file: &dyn RandomAccess,
     range: Range<u64>,
-    entry: Entry,
-    out: &mut Out,
+    entry: EntryPoint,
+    out: &mut CountingSink,
     block_bytes: usize,
 ) -> Result<RangeEnd> {
     let end = match probe(file)? {
         Some((format, compression)) => {
             let blocks = Blocks::new(file, block_bytes);
-            let begins_plain = compression == Compression::Plain;
+            let begins_plain = compression == RecordCompression::Plain;
             Members::new(blocks, format, begins_plain, &out.input.limits)?.read(range.start, range.end, entry, out)?
         }
         None => {
@@ -241,11 +251,11 @@ pub fn settle(ends: &[RangeEnd]) -> Vec<u64> {
 /// assert_eq!(probe(&Bytes(b"<html>".to_vec()))?, None);
 /// # Ok::<(), webtwin_base::error::Error>(())
 /// ```
-pub fn probe(file: &dyn ReadAt) -> Result<Option<(Format, Compression)>> {
+pub fn probe(file: &dyn RandomAccess) -> Result<Option<(RecordFormat, RecordCompression)>> {
     let first = Blocks::new(file, PROBE_BYTES).peek(0, PROBE_BYTES)?;
-    let formats = [Format::Warc, Format::Arc];
+    let formats = [RecordFormat::Warc, RecordFormat::Arc];
     if let Some(&format) = formats.iter().find(|format| format.begins(start_of_text(&first))) {
-        return Ok(Some((format, Compression::Plain)));
+        return Ok(Some((format, RecordCompression::Plain)));
     }
     for format in formats {
         if let Some(compression) = probe_for(file, format)? {
@@ -255,18 +265,18 @@ pub fn probe(file: &dyn ReadAt) -> Result<Option<(Format, Compression)>> {
     Ok(None)
 }
 
-fn probe_for(file: &dyn ReadAt, format: Format) -> Result<Option<Compression>> {
+fn probe_for(file: &dyn RandomAccess, format: RecordFormat) -> Result<Option<RecordCompression>> {
     // The reader refuses windows that exceed the limit, so detection accepts all.
-    let limits = Limits { window_bytes: 1 << LARGEST_WINDOW_LOG, ..Limits::default() };
+    let limits = RecordLimits { window_bytes: 1 << LARGEST_WINDOW_LOG, ..RecordLimits::default() };
     let first = Blocks::new(file, PROBE_BYTES).peek(0, PROBE_BYTES)?;
     let mut members = Members::new(Blocks::new(file, PROBE_BYTES), format, false, &limits)?;
     let compression = |members: &Members| match members.codec() {
-        Codec::Gzip => Some(Compression::Gzip),
-        Codec::Zstd => Some(Compression::Zstd),
+        Codec::Gzip => Some(RecordCompression::Gzip),
+        Codec::Zstd => Some(RecordCompression::Zstd),
     };
     let (at, is_damaged) = match members.behind(0)? {
-        Next::Start(start) if start.is_record() => return Ok(compression(&members)),
-        Next::Start(start) if start.continues() => {
+        NextMember::Start(start) if start.is_record() => return Ok(compression(&members)),
+        NextMember::Start(start) if start.continues() => {
             let codec = compression(&members);
             let content = members.first_bytes_of_chain(start.at())?;
             if format.begins(start_of_text(&content)) {
@@ -275,8 +285,8 @@ fn probe_for(file: &dyn ReadAt, format: Format) -> Result<Option<Compression>> {
             // An intact member with other content means that the whole file is of another kind.
             return Ok(None);
         }
-        Next::Start(_) | Next::End => (0, false),
-        Next::Other(at, _) => (at, true),
+        NextMember::Start(_) | NextMember::End => (0, false),
+        NextMember::Other(at, _) => (at, true),
     };
     if is_damaged && members.find_record(at, DAMAGED_START_BYTES)?.is_some() {
         return Ok(compression(&members));
@@ -285,11 +295,11 @@ fn probe_for(file: &dyn ReadAt, format: Format) -> Result<Option<Compression>> {
         return Ok(None);
     }
     let mut nothing = |_| Ok(());
-    let input = Input { limits, ..Input::default() };
-    let mut out = Out::new(&input, &mut nothing);
+    let input = InputSettings { limits, ..InputSettings::default() };
+    let mut out = CountingSink::new(&input, &mut nothing);
     let window = Window::new(Plain { members: &mut members, at: 0 }, Buffer::default(), 0, None);
-    let found = Records::new(window, &mut out, format).find(0, DAMAGED_START_BYTES, None)?;
-    Ok(found.map(|_| Compression::Plain))
+    let found = RecordReader::new(window, &mut out, format).find(0, DAMAGED_START_BYTES, None)?;
+    Ok(found.map(|_| RecordCompression::Plain))
 }
 
 /// True if a line, given without its end, is the head of an ARC record.
@@ -301,11 +311,11 @@ pub(super) fn is_arc_line(line: &[u8]) -> bool {
 ///
 /// # Errors
 /// Returns any error of `file`.
-pub fn looks_like(file: &dyn ReadAt) -> Result<&'static str> {
-    let limits = Limits::default();
+pub fn looks_like(file: &dyn RandomAccess) -> Result<&'static str> {
+    let limits = RecordLimits::default();
     let first = Blocks::new(file, PROBE_BYTES).peek(0, PROBE_BYTES)?;
-    let mut members = Members::new(Blocks::new(file, PROBE_BYTES), Format::Warc, false, &limits)?;
-    if first.starts_with(&[0x1f, 0x8b]) && members.open(0)? != Place::Other(Reason::BadCompression) {
+    let mut members = Members::new(Blocks::new(file, PROBE_BYTES), RecordFormat::Warc, false, &limits)?;
+    if first.starts_with(&[0x1f, 0x8b]) && members.open(0)? != MemberStart::Other(Reason::BadCompression) {
         return Ok(match members.first_bytes() {
             [0x1f, 0x8b, ..] => "gzip within gzip, so decompress it once",
             inner if is_html(inner) => "a gzip file of HTML",

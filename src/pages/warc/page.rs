@@ -3,18 +3,23 @@
 use std::borrow::Cow;
 
 use super::form::{form, form_of_media, is_gzip, leaves_it_to_the_bytes, no_text, no_text_declared};
-use super::{digests, encodings, http, record_head::Head, revisits};
+use super::{digests, encodings, http, record_head::RecordHead, revisits};
 use crate::fetch_time;
-use crate::record::{Form, Names, RawPage, Reason, Refusal};
+use crate::record::{PageForm, RawPage, Reason, RecordIds, Refusal};
 use crate::url::scheme_beyond_web;
-use webtwin_job::{Input, Limits};
+use webtwin_job::{InputSettings, RecordLimits};
 
-/// Makes a page of a record. The caller sets its place in the file. `mended` is the damage found so
+/// Makes a page of a record. The caller sets its place in the file. `repaired` is the damage found so
 /// far.
 ///
 /// # Errors
 /// Returns the reason why the record is refused.
-pub(super) fn page(head: &Head, payload: &[u8], mended: Option<Reason>, input: &Input) -> Result<RawPage, Refusal> {
+pub(super) fn page(
+    head: &RecordHead,
+    payload: &[u8],
+    repaired: Option<Reason>,
+    input: &InputSettings,
+) -> Result<RawPage, Refusal> {
     no_page(head).map_or(Ok(()), |refusal| Err(revisits::refusal(head, payload, input).unwrap_or(refusal)))?;
     if head.uri.is_empty() {
         return Err((Reason::NoTargetUri, format!("{} without WARC-Target-URI", head.kind)));
@@ -26,30 +31,30 @@ pub(super) fn page(head: &Head, payload: &[u8], mended: Option<Reason>, input: &
         let form = form(&head.media, &head.identified, &body, input)?;
         raw(200, head.media.clone(), head.charset.clone(), body, form, broken)
     };
-    page.mended = mended.or(page.mended);
+    page.repaired = repaired.or(page.repaired);
     page.url.clone_from(&head.uri);
     match fetch_time::parse(&head.date) {
         Some(seconds) => page.fetch_time = seconds,
         None if head.date.is_empty() => (),
-        None => page.mended = page.mended.or(Some(Reason::BadDate)),
+        None => page.repaired = page.repaired.or(Some(Reason::BadDate)),
     }
-    page.names = Names { id: revisits::name(&head.id), payload: digests::name(&head.payload_digest) };
+    page.names = RecordIds { id: revisits::name(&head.id), payload: digests::name(&head.payload_digest) };
     page.address = head.address;
     page.converted_from = (head.kind == "conversion").then(|| revisits::name(&head.refers_to));
     if head.odd_line {
-        page.mended = page.mended.or(Some(Reason::BadHeader));
+        page.repaired = page.repaired.or(Some(Reason::BadHeader));
     }
     Ok(page)
 }
 
 /// True if the digests of a record do not match its content. `decoded` is the body of its page.
-pub(super) fn is_other(head: &Head, block: &[u8], decoded: &[u8], limits: &Limits) -> bool {
+pub(super) fn is_other(head: &RecordHead, block: &[u8], decoded: &[u8], limits: &RecordLimits) -> bool {
     digests::mismatch((&head.block_digest, block), &head.payload_digest, payload_forms(head, block, decoded, limits))
 }
 
 /// Returns the hashes of the payload digest, for each form of the payload over which a crawler may
 /// have computed it.
-pub(super) fn payload_names(head: &Head, block: &[u8], decoded: &[u8], limits: &Limits) -> Vec<u64> {
+pub(super) fn payload_names(head: &RecordHead, block: &[u8], decoded: &[u8], limits: &RecordLimits) -> Vec<u64> {
     let mut names: Vec<u64> = payload_forms(head, block, decoded, limits).map(|form| digests::name_of(&form)).collect();
     names.dedup();
     names
@@ -57,10 +62,10 @@ pub(super) fn payload_names(head: &Head, block: &[u8], decoded: &[u8], limits: &
 
 /// Returns the forms of a payload: as received, without its chunk framing, and decoded.
 fn payload_forms<'b>(
-    head: &Head,
+    head: &RecordHead,
     block: &'b [u8],
     decoded: &'b [u8],
-    limits: &'b Limits,
+    limits: &'b RecordLimits,
 ) -> impl Iterator<Item = Cow<'b, [u8]>> {
     let response = is_http(head).then(|| http::parse(block, limits).ok()).flatten();
     let received = response.as_ref().map_or(block, |response| response.body);
@@ -74,7 +79,7 @@ fn payload_forms<'b>(
 }
 
 /// Returns the refusal of a record that cannot be a page, by its head alone.
-pub(super) fn no_page(head: &Head) -> Option<Refusal> {
+pub(super) fn no_page(head: &RecordHead) -> Option<Refusal> {
     if let Some(version) = &head.bad_version {
         return Some((Reason::BadVersion, version.clone()));
     }
@@ -99,7 +104,7 @@ pub(super) fn no_page(head: &Head) -> Option<Refusal> {
 
 /// True if the payload is an HTTP message: the record declares it, or is a response with an http(s)
 /// target or without a media type.
-pub(super) fn is_http(head: &Head) -> bool {
+pub(super) fn is_http(head: &RecordHead) -> bool {
     let uri = head.uri.trim_start_matches('<');
     let web = uri.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http"));
     head.media == "application/http" || (head.kind == "response" && (web || head.media.is_empty()))
@@ -108,11 +113,11 @@ pub(super) fn is_http(head: &Head) -> bool {
 /// True if the response of a web server is the page alone, under its own media type and without an
 /// HTTP head. Some programs write such records. By the standard the type would be that of the
 /// message.
-fn is_bare(head: &Head, payload: &[u8]) -> bool {
+fn is_bare(head: &RecordHead, payload: &[u8]) -> bool {
     !http::begins(payload) && form_of_media(&head.media).is_some()
 }
 
-fn from_http(head: &Head, payload: &[u8], input: &Input) -> Result<RawPage, Refusal> {
+fn from_http(head: &RecordHead, payload: &[u8], input: &InputSettings) -> Result<RawPage, Refusal> {
     let limits = &input.limits;
     let response = http::parse(payload, limits)?;
     if !(200..300).contains(&response.status) {
@@ -122,11 +127,11 @@ fn from_http(head: &Head, payload: &[u8], input: &Input) -> Result<RawPage, Refu
     let decoded = decode(&response, limits);
     // A body that its head does not declare as a page is no loss, so it is not reported as damaged.
     let decoded = decoded.map_err(|refusal| no_text_declared(&response.media).unwrap_or(refusal));
-    let (body, mended) = decoded?;
+    let (body, repaired) = decoded?;
     let (body, broken) = unwrapped(&response.media, body, limits)?;
-    let mended = mended.or(broken);
+    let repaired = repaired.or(broken);
     let form = form(&response.media, &head.identified, &body, input)?;
-    let page = raw(response.status, response.media, response.charset, body, form, mended);
+    let page = raw(response.status, response.media, response.charset, body, form, repaired);
     Ok(RawPage { canonical: response.canonical, editions: response.editions, ..page })
 }
 
@@ -137,17 +142,17 @@ fn from_http(head: &Head, payload: &[u8], input: &Input) -> Result<RawPage, Refu
 fn unwrapped<'b>(
     media: &str,
     body: Cow<'b, [u8]>,
-    limits: &Limits,
+    limits: &RecordLimits,
 ) -> Result<(Cow<'b, [u8]>, Option<Reason>), Refusal> {
     if !body.starts_with(b"\x1f\x8b\x08") {
         return Ok((body, None));
     }
     let is_document = match form_of_media(media) {
-        Some(Form::Pdf | Form::PostScript) => true,
+        Some(PageForm::Pdf | PageForm::PostScript) => true,
         // The first bytes decide before the whole body is decoded, because most such files are
         // programs.
         None if leaves_it_to_the_bytes(media) || is_gzip(media) => {
-            Form::printed(&encodings::gunzipped_head(&body)).is_some()
+            PageForm::printed(&encodings::gunzipped_head(&body)).is_some()
         }
         _ => false,
     };
@@ -155,7 +160,10 @@ fn unwrapped<'b>(
 }
 
 /// Returns the body without transfer and content encodings, and the damage that was repaired in it.
-fn decode<'b>(response: &http::Response<'b>, limits: &Limits) -> Result<(Cow<'b, [u8]>, Option<Reason>), Refusal> {
+fn decode<'b>(
+    response: &http::Response<'b>,
+    limits: &RecordLimits,
+) -> Result<(Cow<'b, [u8]>, Option<Reason>), Refusal> {
     let (body, broken_chunks) = match response.chunked {
         true => http::unchunk(response.body, limits)?,
         false => (Cow::Borrowed(response.body), None),
@@ -169,10 +177,10 @@ fn raw(
     mime: String,
     charset: Option<String>,
     body: Cow<[u8]>,
-    form: Form,
-    mended: Option<Reason>,
+    form: PageForm,
+    repaired: Option<Reason>,
 ) -> RawPage {
-    RawPage { status, mime, charset, mended, ..RawPage::new("", body.into_owned(), form) }
+    RawPage { status, mime, charset, repaired, ..RawPage::new("", body.into_owned(), form) }
 }
 
 #[cfg(test)]
@@ -180,9 +188,9 @@ mod tests {
     use super::*;
     use crate::warc::record_head::parse;
 
-    fn made(fields: &str, payload: &str, mended: Option<Reason>) -> Result<RawPage, Reason> {
+    fn made(fields: &str, payload: &str, repaired: Option<Reason>) -> Result<RawPage, Reason> {
         let head = parse(format!("WARC/1.0\r\nContent-Length: 1\r\n{fields}\r\n").as_bytes());
-        page(&head, payload.as_bytes(), mended, &Input::default()).map_err(|refusal| refusal.0)
+        page(&head, payload.as_bytes(), repaired, &InputSettings::default()).map_err(|refusal| refusal.0)
     }
 
     const RESPONSE: &str = "WARC-Type: response\r\nWARC-Target-URI: http://a/\r\nContent-Type: application/http\r\n";
@@ -197,16 +205,22 @@ mod tests {
         let head = parse(format!("WARC/1.0\r\nContent-Length: 1\r\n{RESPONSE}\r\n").as_bytes());
         let of = |fields: &str, body: &[u8]| {
             let http = [format!("HTTP/1.1 200 OK\r\n{fields}\r\n").as_bytes(), body].concat();
-            page(&head, &http, None, &Input::default()).map(|page| (page.form, page.body)).map_err(|refusal| refusal.0)
+            page(&head, &http, None, &InputSettings::default())
+                .map(|page| (page.form, page.body))
+                .map_err(|refusal| refusal.0)
         };
         let (ps, pdf) = ("%!PS-Adobe-2.0\nshowpage", "%PDF-1.4 x");
         let document = |form, text: &str| Ok((form, text.as_bytes().to_vec()));
         for encoding in ["", "Content-Encoding: gzip\r\n", "Content-Encoding: x-gzip\r\n"] {
             let typed = |media: &str| format!("Content-Type: {media}\r\n{encoding}");
-            assert_eq!(of(&typed("application/postscript"), &gzip(ps)), document(Form::PostScript, ps), "{encoding}");
-            assert_eq!(of(&typed("application/pdf"), &gzip(pdf)), document(Form::Pdf, pdf), "{encoding}");
+            assert_eq!(
+                of(&typed("application/postscript"), &gzip(ps)),
+                document(PageForm::PostScript, ps),
+                "{encoding}"
+            );
+            assert_eq!(of(&typed("application/pdf"), &gzip(pdf)), document(PageForm::Pdf, pdf), "{encoding}");
             for media in ["application/x-gzip", "application/gzip", "application/octet-stream"] {
-                assert_eq!(of(&typed(media), &gzip(ps)), document(Form::PostScript, ps), "{media} {encoding}");
+                assert_eq!(of(&typed(media), &gzip(ps)), document(PageForm::PostScript, ps), "{media} {encoding}");
                 assert_eq!(of(&typed(media), &gzip("a program")), Err(Reason::NotText), "{media} {encoding}");
             }
         }
@@ -217,14 +231,16 @@ mod tests {
             encoder.finish().unwrap()
         };
         let fields = "Content-Type: application/postscript\r\nContent-Encoding: gzip\r\n";
-        assert_eq!(of(fields, &twice), document(Form::PostScript, ps));
+        assert_eq!(of(fields, &twice), document(PageForm::PostScript, ps));
         // The decoded part of a truncated file is kept, as with any other encoding.
         let torn = &gzip(&ps.repeat(50))[..40];
-        assert!(of("Content-Type: application/postscript\r\n", torn).is_ok_and(|(form, _)| form == Form::PostScript));
+        assert!(
+            of("Content-Type: application/postscript\r\n", torn).is_ok_and(|(form, _)| form == PageForm::PostScript)
+        );
         assert_eq!(of("Content-Type: text/html\r\n", &gzip(ps)), Err(Reason::NotText));
         let resource = "WARC-Type: resource\r\nWARC-Target-URI: http://a/p.ps.gz\r\nContent-Type: application/x-gzip";
         let resource = parse(format!("WARC/1.0\r\nContent-Length: 1\r\n{resource}\r\n\r\n").as_bytes());
-        assert_eq!(page(&resource, &gzip(ps), None, &Input::default()).unwrap().body, ps.as_bytes());
+        assert_eq!(page(&resource, &gzip(ps), None, &InputSettings::default()).unwrap().body, ps.as_bytes());
     }
 
     #[test]
@@ -232,14 +248,14 @@ mod tests {
         let wet =
             made("WARC-Type: conversion\r\nWARC-Target-URI: http://a/\r\nContent-Type: text/plain\r\n", "text", None)
                 .unwrap();
-        assert_eq!((wet.form, wet.body.as_slice(), wet.status), (Form::Text, b"text".as_slice(), 200));
+        assert_eq!((wet.form, wet.body.as_slice(), wet.status), (PageForm::Text, b"text".as_slice(), 200));
         let page = made(
             "WARC-Type: resource\r\nWARC-Target-URI: http://a/\r\nContent-Type: text/html; charset=x\r\n",
             "<p>",
             None,
         )
         .unwrap();
-        assert_eq!((page.form, page.charset.as_deref()), (Form::Html, Some("x")));
+        assert_eq!((page.form, page.charset.as_deref()), (PageForm::Html, Some("x")));
     }
 
     #[test]
@@ -248,12 +264,12 @@ mod tests {
             let fields = format!("{RESPONSE}WARC-Identified-Payload-Type: {identified}\r\n");
             made(&fields, &format!("HTTP/1.1 200 OK\r\n{declared}\r\nx"), None).map(|page| page.form)
         };
-        assert_eq!(of("text/html", ""), Ok(Form::Html));
+        assert_eq!(of("text/html", ""), Ok(PageForm::Html));
         assert_eq!(of("image/png", "Content-Type: text/html\r\n"), Err(Reason::NotText));
         let resource =
             "WARC-Type: resource\r\nWARC-Target-URI: http://a/\r\nContent-Type: application/octet-stream\r\n";
         let identified = format!("{resource}WARC-Identified-Payload-Type: text/html\r\n");
-        assert_eq!(made(&identified, "<p>", None).map(|page| page.form), Ok(Form::Html));
+        assert_eq!(made(&identified, "<p>", None).map(|page| page.form), Ok(PageForm::Html));
         assert_eq!(made(resource, "<p>", None), Err(Reason::NotText));
     }
 
@@ -263,8 +279,8 @@ mod tests {
             let fields = format!("WARC-Type: response\r\nWARC-Target-URI: http://a/\r\nContent-Type: {media}\r\n");
             made(&fields, payload, None).map(|page| (page.form, page.body))
         };
-        assert_eq!(of("text/html; charset=utf-8", "\n<p>x"), Ok((Form::Html, b"\n<p>x".to_vec())));
-        assert_eq!(of("text/html", "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nx").unwrap().0, Form::Text);
+        assert_eq!(of("text/html; charset=utf-8", "\n<p>x"), Ok((PageForm::Html, b"\n<p>x".to_vec())));
+        assert_eq!(of("text/html", "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nx").unwrap().0, PageForm::Text);
         assert_eq!(of("application/http", "<p>x"), Err(Reason::BadHttpStatus));
         assert_eq!(of("", "<p>x"), Err(Reason::BadHttpStatus));
         assert_eq!(of("image/png", "x"), Err(Reason::BadHttpStatus));
@@ -280,7 +296,7 @@ mod tests {
         let other = |block: &str, payload: &str| {
             let head =
                 format!("WARC/1.0\r\n{RESPONSE}WARC-Block-Digest: {block}\r\nWARC-Payload-Digest: {payload}\r\n\r\n");
-            is_other(&parse(head.as_bytes()), http.as_bytes(), b"decoded", &Limits::default())
+            is_other(&parse(head.as_bytes()), http.as_bytes(), b"decoded", &RecordLimits::default())
         };
         let wrong = sha1("another");
         assert!(!other(&sha1(http), &wrong));
@@ -298,8 +314,8 @@ mod tests {
     fn the_damage_nearest_the_file_is_the_one_told() {
         let fields = format!("{RESPONSE}WARC-Date: yesterday\r\nodd\r\n");
         let http = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n<p>";
-        assert_eq!(made(&fields, http, Some(Reason::GzipCrc)).unwrap().mended, Some(Reason::GzipCrc));
-        assert_eq!(made(&fields, http, None).unwrap().mended, Some(Reason::EncodingLie));
-        assert_eq!(made(&fields, &http.replace("gzip", "identity"), None).unwrap().mended, Some(Reason::BadDate));
+        assert_eq!(made(&fields, http, Some(Reason::GzipCrc)).unwrap().repaired, Some(Reason::GzipCrc));
+        assert_eq!(made(&fields, http, None).unwrap().repaired, Some(Reason::EncodingLie));
+        assert_eq!(made(&fields, &http.replace("gzip", "identity"), None).unwrap().repaired, Some(Reason::BadDate));
     }
 }

@@ -3,8 +3,8 @@
 use super::{
     decoder::Codec,
     frames::skippable,
-    members::{Members, Next, Place},
-    window::{Buffer, Ending, Source},
+    members::{MemberStart, Members, NextMember},
+    window::{Buffer, ByteSource, Ending},
 };
 use webtwin_base::error::Result;
 
@@ -14,7 +14,7 @@ pub(super) struct Plain<'m, 'f, 'l> {
     pub at: u64,
 }
 
-impl Source for Plain<'_, '_, '_> {
+impl ByteSource for Plain<'_, '_, '_> {
     fn more(&mut self, to: &mut Buffer) -> Result<Option<Ending>> {
         let bytes = self.members.blocks.from(self.at)?;
         to.append(bytes);
@@ -41,9 +41,10 @@ impl Source for Plain<'_, '_, '_> {
     fn is_member(&mut self, position: u64) -> Result<bool> {
         let head = self.members.blocks.peek(position, 8)?;
         if skippable(&head).is_some() {
-            return Ok(matches!(self.members.behind(position)?, Next::Start(_) | Next::End));
+            return Ok(matches!(self.members.behind(position)?, NextMember::Start(_) | NextMember::End));
         }
-        Ok(Codec::of(&head).is_some() && matches!(self.members.open(position)?, Place::Record | Place::More))
+        Ok(Codec::of(&head).is_some()
+            && matches!(self.members.open(position)?, MemberStart::Record | MemberStart::More))
     }
 
     fn find_member(&mut self, from: u64, until: u64) -> Result<Option<u64>> {

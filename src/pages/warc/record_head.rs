@@ -7,7 +7,7 @@ use super::fields::{Line, is_blank, lines, next_line, text};
 use super::media_type::media_type;
 
 /// Number of bytes at a place from which [`starts`] decides.
-pub(super) const LOOK_BYTES: usize = 512;
+pub(super) const SNIFF_BYTES: usize = 512;
 
 /// First bytes of a record of any version, as nearly all programs write them.
 pub(super) const MAGIC: &[u8] = b"WARC/";
@@ -36,12 +36,12 @@ pub(super) fn find_magic(bytes: &[u8]) -> Option<usize> {
 }
 
 /// True if a record of a known version starts here: `WARC/0.x` or `WARC/1.x` alone on its line and,
-/// within [`LOOK_BYTES`] and before the blank line, a `WARC-` or `Content-` field.
+/// within [`SNIFF_BYTES`] and before the blank line, a `WARC-` or `Content-` field.
 ///
 /// The result depends only on these bytes, never on the way in which the reader has reached them.
 /// Readers that come from different positions therefore agree.
 pub(super) fn starts(bytes: &[u8]) -> bool {
-    let bytes = &bytes[..bytes.len().min(LOOK_BYTES)];
+    let bytes = &bytes[..bytes.len().min(SNIFF_BYTES)];
     if !is_known_version(bytes) || memchr::memchr(b'\n', bytes).is_none() {
         return false;
     }
@@ -103,7 +103,7 @@ pub(super) fn head_end(bytes: &[u8]) -> HeadEnd {
 
 /// Fields of the head of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct RecordHead {
     /// Version line, if the version is unknown.
     pub bad_version: Option<String>,
     /// `WARC-Type` in lower case; empty if absent.
@@ -148,10 +148,10 @@ pub(super) struct Head {
     pub refers_to_date: String,
 }
 
-impl Head {
+impl RecordHead {
     /// Returns a head without fields.
-    pub(super) fn empty() -> Head {
-        Head {
+    pub(super) fn empty() -> RecordHead {
+        RecordHead {
             bad_version: None,
             kind: String::new(),
             uri: String::new(),
@@ -177,8 +177,8 @@ impl Head {
 }
 
 /// Parses a head, given from its version line to its blank line.
-pub(super) fn parse(bytes: &[u8]) -> Head {
-    let mut head = Head::empty();
+pub(super) fn parse(bytes: &[u8]) -> RecordHead {
+    let mut head = RecordHead::empty();
     if !is_known_version(bytes) {
         head.bad_version = Some(text(next_line(bytes).0).chars().take(40).collect());
     }

@@ -1,4 +1,4 @@
-//! Records in sequence in a [`Source`]: the true length of each, and the start of the next one.
+//! Records in sequence in a [`ByteSource`]: the true length of each, and the start of the next one.
 //!
 //! `Content-Length` is trusted if the bytes after it look like the end of a record ([`landing`]).
 //! Otherwise the record extends to the next place where a record starts, or to the end of its
@@ -8,14 +8,14 @@
 use memchr::memmem;
 
 use super::{
-    Format, page,
+    RecordFormat, page,
     record_head::{self, HeadEnd, MAGIC},
     revisits, segments,
-    window::{Ending, Source, Window},
+    window::{ByteSource, Ending, Window},
 };
-use crate::record::{Found, Means, RawPage, Reason, Refusal, Refused, Sink};
+use crate::record::{NonPage, RawPage, ReadResult, Reason, RecordSink, Refusal, RefusedRecord};
 use webtwin_base::error::Result;
-use webtwin_job::{Digests, Input};
+use webtwin_job::{DigestPolicy, InputSettings};
 
 /// Maximum number of bytes of line ends between two records that [`landing`] examines.
 const TRAILER_BYTES: usize = 1024;
@@ -32,34 +32,34 @@ const FAR_CLAIMS: u32 = 64;
 const NEGLIGIBLE_BYTES: u64 = 64;
 
 /// Receiver of pages and refusals, which counts them.
-pub(super) struct Out<'r, 's> {
-    pub input: &'r Input,
-    sink: &'r mut Sink<'s>,
+pub(super) struct CountingSink<'r, 's> {
+    pub input: &'r InputSettings,
+    sink: &'r mut RecordSink<'s>,
     pub found: u64,
     /// Last result, if it is a refusal. The number of bytes that are lost with it may become known
     /// later.
-    held: Option<Refused>,
+    held: Option<RefusedRecord>,
 }
 
-impl<'r, 's> Out<'r, 's> {
-    pub(super) fn new(input: &'r Input, sink: &'r mut Sink<'s>) -> Self {
-        Out { input, sink, found: 0, held: None }
+impl<'r, 's> CountingSink<'r, 's> {
+    pub(super) fn new(input: &'r InputSettings, sink: &'r mut RecordSink<'s>) -> Self {
+        CountingSink { input, sink, found: 0, held: None }
     }
 
     /// Passes a page to the sink.
     pub(super) fn page(&mut self, page: RawPage) -> Result<()> {
         self.flush()?;
         self.found += 1;
-        (self.sink)(Found::Page(page))
+        (self.sink)(ReadResult::Page(page))
     }
 
     /// Holds a new refusal. Passes the previous one to the sink.
     pub(super) fn refuse(&mut self, offset: u64, reason: Reason, detail: impl Into<String>, bytes: u64) -> Result<()> {
-        self.hand_on(Refused { bytes, ..Refused::new(offset, reason, detail) })
+        self.forward(RefusedRecord { bytes, ..RefusedRecord::new(offset, reason, detail) })
     }
 
     /// Holds a refusal. Passes the previous one to the sink.
-    pub(super) fn hand_on(&mut self, refused: Refused) -> Result<()> {
+    pub(super) fn forward(&mut self, refused: RefusedRecord) -> Result<()> {
         self.flush()?;
         self.found += 1;
         self.held = Some(refused);
@@ -68,7 +68,7 @@ impl<'r, 's> Out<'r, 's> {
 
     /// Passes the held refusal, if any, to the sink.
     pub(super) fn flush(&mut self) -> Result<()> {
-        self.held.take().map_or(Ok(()), |refused| (self.sink)(Found::Refused(refused)))
+        self.held.take().map_or(Ok(()), |refused| (self.sink)(ReadResult::Refused(refused)))
     }
 
     /// Adds lost bytes to the last refusal.
@@ -130,9 +130,9 @@ impl Next {
 }
 
 /// Reader of the records of one source.
-pub(super) struct Records<'o, 'r, 's, S> {
+pub(super) struct RecordReader<'o, 'r, 's, S> {
     pub window: Window<S>,
-    pub out: &'o mut Out<'r, 's>,
+    pub out: &'o mut CountingSink<'r, 's>,
     /// Start of the first record that was read.
     pub first: Option<u64>,
     /// Start of the last record that was read.
@@ -142,17 +142,17 @@ pub(super) struct Records<'o, 'r, 's, S> {
     /// Position in the file at which the current record or gap begins, if one was read.
     pub place: Option<u64>,
     far_claims: u32,
-    format: Format,
+    format: RecordFormat,
 }
 
-impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
-    pub(super) fn new(window: Window<S>, out: &'o mut Out<'r, 's>, format: Format) -> Self {
-        Records { window, out, first: None, last: None, end: 0, place: None, far_claims: 0, format }
+impl<'o, 'r, 's, S: ByteSource> RecordReader<'o, 'r, 's, S> {
+    pub(super) fn new(window: Window<S>, out: &'o mut CountingSink<'r, 's>, format: RecordFormat) -> Self {
+        RecordReader { window, out, first: None, last: None, end: 0, place: None, far_claims: 0, format }
     }
 
     /// Returns the number of bytes after a record from which [`landing`] decides.
     fn landing_bytes(&self) -> usize {
-        TRAILER_BYTES + self.format.look_bytes()
+        TRAILER_BYTES + self.format.sniff_bytes()
     }
 
     /// Reads records, beginning with the one at `next`, while their offsets are below `until`.
@@ -209,7 +209,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
 
     /// True if a record starts at `at`.
     fn starts(&mut self, at: u64) -> Result<bool> {
-        let look = at + self.format.look_bytes() as u64;
+        let look = at + self.format.sniff_bytes() as u64;
         self.window.fill(look)?;
         Ok(self.format.starts(self.window.get(at, look)))
     }
@@ -246,7 +246,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         let place = self.window.source.reached(from);
         self.place = Some(place);
         let offset = self.window.source.offset(from);
-        let held = self.window.get(from, from + record_head::LOOK_BYTES as u64);
+        let held = self.window.get(from, from + record_head::SNIFF_BYTES as u64);
         let about = match record_head::has_magic(held) {
             true if held[MAGIC.len()..].starts_with(b"1.") || held[MAGIC.len()..].starts_with(b"0.") => {
                 Reason::BadHeader
@@ -301,18 +301,18 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         } else if self.window.fill(claimed)?
             && let Some((to, next)) = self.landing(claimed)?
         {
-            let mended = match next {
+            let repaired = match next {
                 Next::End(_) => broken_off(self.window.ended()),
                 _ => None,
             };
-            self.hand_on(start, &head, (body, to), next, mended)?;
+            self.forward(start, &head, (body, to), next, repaired)?;
             return self.go_on(next);
         }
         self.misjudged(start, &head, body, claimed)
     }
 
     /// Reads the head at `start`. Returns it with the position of the payload.
-    fn head(&mut self, start: u64) -> Result<std::result::Result<(record_head::Head, u64), Refusal>> {
+    fn head(&mut self, start: u64) -> Result<std::result::Result<(record_head::RecordHead, u64), Refusal>> {
         let most = self.out.input.limits.head_bytes;
         loop {
             let bytes = self.window.get(start, start + most);
@@ -360,7 +360,13 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
 
     /// Skips a record that claims to exceed the limit, if its claim is right. Returns the content
     /// after it, or `None` if the claim is wrong.
-    fn oversized(&mut self, start: u64, head: &record_head::Head, body: u64, claimed: u64) -> Result<Option<Next>> {
+    fn oversized(
+        &mut self,
+        start: u64,
+        head: &record_head::RecordHead,
+        body: u64,
+        claimed: u64,
+    ) -> Result<Option<Next>> {
         let limit = self.out.input.limits.record_bytes;
         let next = if self.far_claims < FAR_CLAIMS {
             let landing_bytes = self.landing_bytes();
@@ -390,7 +396,13 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
     }
 
     /// Yields a record with a wrong length. The record extends to the next record.
-    fn misjudged(&mut self, start: u64, head: &record_head::Head, body: u64, claimed: u64) -> Result<Option<u64>> {
+    fn misjudged(
+        &mut self,
+        start: u64,
+        head: &record_head::RecordHead,
+        body: u64,
+        claimed: u64,
+    ) -> Result<Option<u64>> {
         let next = self.find(body, u64::MAX, Some(body))?;
         let to = next.unwrap_or(self.window.end());
         if self.window.base() > body || to - body > self.out.input.limits.record_bytes {
@@ -398,7 +410,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
             self.refuse_unread(start, head, to, Reason::RecordTooLarge, detail)?;
             return Ok(next);
         }
-        let mended = match (next, self.window.ended()) {
+        let repaired = match (next, self.window.ended()) {
             (None, Some(Ending::File | Ending::Cut)) if claimed > to => Reason::Truncated,
             (None, Some(Ending::Damaged | Ending::WrongCrc)) => {
                 self.refuse_unread(start, head, to, Reason::BadCompression, "the member breaks within the record")?;
@@ -412,7 +424,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         };
         let payload = without_trailer(self.window.get(body, to)).len() as u64;
         let after = next.map_or(Next::End(to), Next::Record);
-        self.hand_on(start, head, (body, body + payload), after, Some(mended))?;
+        self.forward(start, head, (body, body + payload), after, Some(repaired))?;
         Ok(next)
     }
 
@@ -425,15 +437,15 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         }
     }
 
-    fn hand_on(
+    fn forward(
         &mut self,
         start: u64,
-        head: &record_head::Head,
+        head: &record_head::RecordHead,
         (body, to): (u64, u64),
         next: Next,
-        mended: Option<Reason>,
+        repaired: Option<Reason>,
     ) -> Result<()> {
-        if mended == Some(Reason::Truncated) {
+        if repaired == Some(Reason::Truncated) {
             let detail = format!("the file ends within the record: {} {}", head.kind, head.uri);
             return self.refuse(start, next.at(), Reason::Truncated, detail.chars().take(200).collect::<String>());
         }
@@ -441,23 +453,23 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         let length = self.window.source.length(start, next.at(), matches!(next, Next::End(_)));
         let payload = self.window.get(body, to);
         let head = &*self.format.settle(head, payload);
-        match page::page(head, payload, mended, self.out.input) {
+        match page::page(head, payload, repaired, self.out.input) {
             Ok(page) => {
-                let is_other = self.out.input.digests == Digests::Check
-                    && page.mended.is_none()
+                let is_other = self.out.input.digests == DigestPolicy::Check
+                    && page.repaired.is_none()
                     && page::is_other(head, payload, &page.body, &self.out.input.limits);
-                let mended = page.mended.or(is_other.then_some(Reason::DigestMismatch));
-                let is_asked = self.out.input.digests == Digests::Compute && page.names.payload == 0;
+                let repaired = page.repaired.or(is_other.then_some(Reason::DigestMismatch));
+                let is_asked = self.out.input.digests == DigestPolicy::Compute && page.names.payload == 0;
                 let named = || page::payload_names(head, payload, &page.body, &self.out.input.limits);
                 let payloads = if is_asked { named() } else { Vec::new() };
-                self.out.page(RawPage { offset, length, mended, payloads, ..page })
+                self.out.page(RawPage { offset, length, repaired, payloads, ..page })
             }
             Err((reason, detail)) => {
-                let segment = segments::segment(head, payload, length, reason, mended).map(Means::Segment);
+                let segment = segments::segment(head, payload, length, reason, repaired).map(NonPage::Segment);
                 let means = segment.or_else(|| revisits::means(head, payload, reason, length, &self.out.input.limits));
                 let bytes = if length > 0 { length } else { self.bytes_to(next.at()) };
-                let refused = Refused::new(offset, reason, detail).naming(&head.uri);
-                self.out.hand_on(Refused { means: means.map(Box::new), bytes, ..refused })
+                let refused = RefusedRecord::new(offset, reason, detail).naming(&head.uri);
+                self.out.forward(RefusedRecord { means: means.map(Box::new), bytes, ..refused })
             }
         }
     }
@@ -467,14 +479,14 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
     fn refuse_unread(
         &mut self,
         start: u64,
-        head: &record_head::Head,
+        head: &record_head::RecordHead,
         end: u64,
         reason: Reason,
         detail: impl Into<String>,
     ) -> Result<()> {
         let (reason, detail) = page::no_page(head).unwrap_or_else(|| (reason, detail.into()));
         let (offset, bytes) = (self.window.source.offset(start), self.bytes_to(end));
-        self.out.hand_on(Refused { bytes, ..Refused::new(offset, reason, detail).naming(&head.uri) })
+        self.out.forward(RefusedRecord { bytes, ..RefusedRecord::new(offset, reason, detail).naming(&head.uri) })
     }
 
     fn refuse(&mut self, start: u64, end: u64, reason: Reason, detail: impl Into<String>) -> Result<()> {
@@ -505,7 +517,7 @@ fn broken_off(ended: Option<Ending>) -> Option<Reason> {
 /// A record may end there if only line ends separate it from the next record or from the end, or if
 /// two line ends follow (in ARC one), before any other bytes. A length that is up to two bytes too
 /// short is accepted, because old versions of wget wrote such lengths.
-fn landing(format: Format, claimed: u64, bytes: &[u8], last: bool) -> Option<(u64, Next)> {
+fn landing(format: RecordFormat, claimed: u64, bytes: &[u8], last: bool) -> Option<(u64, Next)> {
     (0..=2).find_map(|short: usize| {
         let behind = bytes.get(short..)?;
         let blank = behind.iter().take(TRAILER_BYTES).take_while(|&&byte| byte == b'\r' || byte == b'\n').count();
@@ -541,7 +553,7 @@ mod tests {
 
     #[test]
     fn a_record_ends_before_another_one_or_the_end_or_a_blank_line() {
-        let at = |bytes: &str, last| landing(Format::Warc, 100, bytes.as_bytes(), last);
+        let at = |bytes: &str, last| landing(RecordFormat::Warc, 100, bytes.as_bytes(), last);
         assert_eq!(at(&format!("\r\n\r\n{NEXT}"), false), Some((100, Next::Record(104))));
         assert_eq!(at(NEXT, false), Some((100, Next::Record(100))));
         assert_eq!(at("", true), Some((100, Next::End(100))));
@@ -554,7 +566,7 @@ mod tests {
 
     #[test]
     fn a_length_up_to_two_bytes_short_is_forgiven() {
-        let at = |bytes: &str, last| landing(Format::Warc, 100, bytes.as_bytes(), last);
+        let at = |bytes: &str, last| landing(RecordFormat::Warc, 100, bytes.as_bytes(), last);
         assert_eq!(at(&format!(">\r\n\r\n{NEXT}"), false), Some((101, Next::Record(105))));
         assert_eq!(at(&format!("l>\n\n{NEXT}"), false), Some((102, Next::Record(104))));
         assert_eq!(at(&format!("ml>\n\n{NEXT}"), false), None);

@@ -6,14 +6,14 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{digests, form, http, page, record_head::Head};
+use super::{digests, form, http, page, record_head::RecordHead};
 use crate::fetch_time;
-use crate::record::{Means, Names, Reason, Redirect, Refusal, Revisit};
-use webtwin_job::{Input, Limits};
+use crate::record::{NonPage, Reason, RecordIds, Redirect, Refusal, Revisit};
+use webtwin_job::{InputSettings, RecordLimits};
 
 /// Returns the refusal of a revisit, or of a response in segments, whose stored part of the
 /// response already excludes a page, regardless of the records that it refers to or continues in.
-pub(super) fn refusal(head: &Head, payload: &[u8], input: &Input) -> Option<Refusal> {
+pub(super) fn refusal(head: &RecordHead, payload: &[u8], input: &InputSettings) -> Option<Refusal> {
     let is_segment = head.segment == Some(1) && page::is_http(head);
     if !is_segment && (head.kind != "revisit" || head.media != "application/http") {
         return None;
@@ -28,10 +28,16 @@ pub(super) fn refusal(head: &Head, payload: &[u8], input: &Input) -> Option<Refu
 
 /// Returns the information about pages in a refused record. `length` is that of the record in its
 /// file.
-pub(super) fn means(head: &Head, payload: &[u8], reason: Reason, length: u64, limits: &Limits) -> Option<Means> {
+pub(super) fn means(
+    head: &RecordHead,
+    payload: &[u8],
+    reason: Reason,
+    length: u64,
+    limits: &RecordLimits,
+) -> Option<NonPage> {
     match reason {
-        Reason::Revisit => Some(Means::Revisit(revisit(head, length))),
-        Reason::StatusNot2xx => redirect(head, payload, limits).map(Means::Redirect),
+        Reason::Revisit => Some(NonPage::Revisit(revisit(head, length))),
+        Reason::StatusNot2xx => redirect(head, payload, limits).map(NonPage::Redirect),
         _ => None,
     }
 }
@@ -40,7 +46,7 @@ fn seconds(date: &str) -> i64 {
     fetch_time::parse(date).unwrap_or(0)
 }
 
-fn revisit(head: &Head, length: u64) -> Revisit {
+fn revisit(head: &RecordHead, length: u64) -> Revisit {
     // If the server sent no payload, a digest can only be that of an empty one.
     let not_modified = head.profile.to_ascii_lowercase().contains("not-modified");
     let payload = if not_modified { 0 } else { digests::name(&head.payload_digest) };
@@ -49,14 +55,14 @@ fn revisit(head: &Head, length: u64) -> Revisit {
         fetch_time: seconds(&head.date),
         length,
         address: head.address,
-        names: Names { id: name(&head.id), payload },
+        names: RecordIds { id: name(&head.id), payload },
         refers_to: name(&head.refers_to),
         refers_to_url: head.refers_to_uri.clone(),
         refers_to_time: seconds(&head.refers_to_date),
     }
 }
 
-fn redirect(head: &Head, payload: &[u8], limits: &Limits) -> Option<Redirect> {
+fn redirect(head: &RecordHead, payload: &[u8], limits: &RecordLimits) -> Option<Redirect> {
     let response = http::parse(payload, limits).ok()?;
     let leads_on = matches!(response.status, 301 | 302 | 303 | 307 | 308) && !response.location.is_empty();
     let (url, fetch_time) = (head.uri.clone(), seconds(&head.date));

@@ -16,19 +16,19 @@
 use std::ops::Range;
 
 use super::{
-    BLOCK_BYTES, Blocks, Compression, Format,
-    decoder::{Codec, Decoder},
+    BLOCK_BYTES, Blocks, RecordCompression, RecordFormat,
+    decoder::{Codec, MemberDecoder},
     fields::{Line, lines, text},
     frames, http, probe,
-    record_head::{self, HeadEnd, LOOK_BYTES, MAGIC},
+    record_head::{self, HeadEnd, MAGIC, SNIFF_BYTES},
     window::{Buffer, Ending},
 };
 use webtwin_base::error::{Error, Result};
-use webtwin_base::read_at::ReadAt;
-use webtwin_job::Limits;
+use webtwin_base::read_at::RandomAccess;
+use webtwin_job::RecordLimits;
 
 /// Maximum number of bytes that are read or decoded at a time.
-const ROOM_BYTES: usize = 256 << 10;
+const BUFFER_BYTES: usize = 256 << 10;
 
 /// Number of bytes of a record in a plain file that are read first. Most records are short.
 const FIRST_BYTES: usize = 4 << 10;
@@ -43,7 +43,7 @@ const RETRIES: u32 = 64;
 
 /// A whole record, without its payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredRecord {
     /// Range of its bytes in the file, compressed or not.
     pub range: Range<u64>,
     /// Head of the record, from the version to the blank line.
@@ -57,7 +57,7 @@ pub struct Stored {
 }
 
 /// Receiver of the bytes of a possible record.
-pub trait Take {
+pub trait ByteReceiver {
     /// Receives the heads of a possible record. Discards all bytes since the last record that was
     /// whole.
     fn heads(&mut self, head: &[u8], http: &[u8]);
@@ -67,12 +67,12 @@ pub trait Take {
 }
 
 /// Receiver of the content of a file, in file order.
-pub trait Visitor: Take {
+pub trait Visitor: ByteReceiver {
     /// Receives a whole record, whose bytes were passed last.
     ///
     /// # Errors
     /// Returns an error to stop the reader.
-    fn record(&mut self, record: Stored) -> Result<()>;
+    fn record(&mut self, record: StoredRecord) -> Result<()>;
 
     /// Receives a range of bytes of the file that are not a whole record. The range is never empty.
     ///
@@ -84,11 +84,11 @@ pub trait Visitor: Take {
 /// Reader of the stored records of one WARC file.
 pub struct StoredRecords<'f> {
     blocks: Blocks<'f>,
-    compression: Compression,
+    compression: RecordCompression,
     dictionary: Option<Vec<u8>>,
-    decoder: Option<Decoder>,
+    decoder: Option<MemberDecoder>,
     buffer: Buffer,
-    limits: Limits,
+    limits: RecordLimits,
     /// Way in which the current member, or the plain file, has ended.
     ended: Option<Ending>,
 }
@@ -99,18 +99,18 @@ impl<'f> StoredRecords<'f> {
     ///
     /// # Errors
     /// Returns any error of `file`.
-    pub fn open(file: &'f dyn ReadAt, limits: &Limits) -> Result<Option<StoredRecords<'f>>> {
+    pub fn open(file: &'f dyn RandomAccess, limits: &RecordLimits) -> Result<Option<StoredRecords<'f>>> {
         let compression = match probe(file)? {
-            Some((Format::Warc, compression)) => compression,
-            None if file.is_empty() => Compression::Plain,
-            Some((Format::Arc, _)) | None => return Ok(None),
+            Some((RecordFormat::Warc, compression)) => compression,
+            None if file.is_empty() => RecordCompression::Plain,
+            Some((RecordFormat::Arc, _)) | None => return Ok(None),
         };
         let mut blocks = Blocks::new(file, BLOCK_BYTES);
         let dictionary = match compression {
-            Compression::Zstd => frames::dictionary(&mut blocks, 0, limits)?,
+            RecordCompression::Zstd => frames::dictionary(&mut blocks, 0, limits)?,
             _ => None,
         };
-        let mut decoder = (compression != Compression::Plain).then(|| Decoder::new(limits));
+        let mut decoder = (compression != RecordCompression::Plain).then(|| MemberDecoder::new(limits));
         if let (Some(decoder), Some(dictionary)) = (&mut decoder, &dictionary) {
             decoder.learn(dictionary);
         }
@@ -119,7 +119,7 @@ impl<'f> StoredRecords<'f> {
     }
 
     /// Returns the compression of the records.
-    pub fn compression(&self) -> Compression {
+    pub fn compression(&self) -> RecordCompression {
         self.compression
     }
 
@@ -162,7 +162,7 @@ impl<'f> StoredRecords<'f> {
     ///
     /// # Errors
     /// Returns any error of the file.
-    pub fn read(&mut self, start: u64, take: &mut dyn Take) -> Result<Option<Stored>> {
+    pub fn read(&mut self, start: u64, take: &mut dyn ByteReceiver) -> Result<Option<StoredRecord>> {
         if !self.begin(start)? {
             return Ok(None);
         }
@@ -191,9 +191,9 @@ impl<'f> StoredRecords<'f> {
     /// Returns the first bytes of a record, or of its member.
     fn magic(&self) -> &'static [u8] {
         match self.compression {
-            Compression::Plain => MAGIC,
-            Compression::Gzip => Codec::Gzip.magic(),
-            Compression::Zstd => Codec::Zstd.magic(),
+            RecordCompression::Plain => MAGIC,
+            RecordCompression::Gzip => Codec::Gzip.magic(),
+            RecordCompression::Zstd => Codec::Zstd.magic(),
         }
     }
 
@@ -208,19 +208,19 @@ impl<'f> StoredRecords<'f> {
         }
     }
 
-    /// Adds up to `room` bytes to the buffer. `at` is the position in a plain file after the bytes
+    /// Adds up to `capacity` bytes to the buffer. `at` is the position in a plain file after the bytes
     /// read so far. Returns false if there are no more bytes.
-    fn more(&mut self, at: &mut u64, room: usize) -> Result<bool> {
+    fn more(&mut self, at: &mut u64, capacity: usize) -> Result<bool> {
         if self.ended.is_some() {
             return Ok(false);
         }
         let before = self.buffer.filled().len();
         if let Some(decoder) = &mut self.decoder {
-            self.ended = decoder.more(&mut self.blocks, &self.limits, room, &mut self.buffer)?;
+            self.ended = decoder.more(&mut self.blocks, &self.limits, capacity, &mut self.buffer)?;
         } else {
             let bytes = self.blocks.from(*at)?;
-            let bytes = &bytes[..bytes.len().min(room)];
-            self.buffer.room(bytes.len()).copy_from_slice(bytes);
+            let bytes = &bytes[..bytes.len().min(capacity)];
+            self.buffer.capacity(bytes.len()).copy_from_slice(bytes);
             self.buffer.advance(bytes.len());
             *at += bytes.len() as u64;
             self.ended = bytes.is_empty().then_some(Ending::File);
@@ -249,7 +249,7 @@ impl<'f> StoredRecords<'f> {
         }
     }
 
-    fn whole(&mut self, start: u64, take: &mut dyn Take) -> Result<Option<Stored>> {
+    fn whole(&mut self, start: u64, take: &mut dyn ByteReceiver) -> Result<Option<StoredRecord>> {
         let mut at = start;
         let Some(head) = self.record_head(start, &mut at)? else { return Ok(None) };
         let parsed = record_head::parse(&head);
@@ -279,13 +279,13 @@ impl<'f> StoredRecords<'f> {
             let taken = held.len();
             left -= taken as u64;
             self.buffer.forget(taken);
-            if left > 0 && !self.more(&mut at, ROOM_BYTES)? {
+            if left > 0 && !self.more(&mut at, BUFFER_BYTES)? {
                 return Ok(None);
             }
         }
         // A member must end directly after the trailer. In a plain file, the start of the next
         // record must be seen.
-        let behind = if self.decoder.is_some() { TRAILER.len() + 1 } else { TRAILER.len() + LOOK_BYTES };
+        let behind = if self.decoder.is_some() { TRAILER.len() + 1 } else { TRAILER.len() + SNIFF_BYTES };
         while self.buffer.filled().len() < behind && self.more(&mut at, behind)? {}
         let Some(next) = self.buffer.filled().strip_prefix(TRAILER) else { return Ok(None) };
         let end = match &self.decoder {
@@ -293,7 +293,7 @@ impl<'f> StoredRecords<'f> {
             None if record_head::starts(next) || next.is_empty() && self.ended.is_some() => at - next.len() as u64,
             _ => return Ok(None),
         };
-        Ok(Some(Stored { range: start..end, head, http, payload_bytes }))
+        Ok(Some(StoredRecord { range: start..end, head, http, payload_bytes }))
     }
 
     /// Returns the first bytes of the buffer, at most `most`.
@@ -330,7 +330,7 @@ mod tests {
         end: u64,
     }
 
-    impl Take for Seen {
+    impl ByteReceiver for Seen {
         fn heads(&mut self, _: &[u8], _: &[u8]) {
             self.payload.clear();
         }
@@ -341,7 +341,7 @@ mod tests {
     }
 
     impl Visitor for Seen {
-        fn record(&mut self, record: Stored) -> Result<()> {
+        fn record(&mut self, record: StoredRecord) -> Result<()> {
             assert_eq!((record.range.start, record.payload_bytes), (self.end, self.payload.len() as u64));
             self.end = record.range.end;
             self.entries.push(String::from_utf8_lossy(&[&record.http[..], &self.payload].concat()).into_owned());
@@ -359,7 +359,7 @@ mod tests {
     fn seen(bytes: &[u8]) -> Vec<String> {
         let file = Bytes(bytes.to_vec());
         let mut seen = Seen::default();
-        StoredRecords::open(&file, &Limits::default()).unwrap().unwrap().visit(&mut seen).unwrap();
+        StoredRecords::open(&file, &RecordLimits::default()).unwrap().unwrap().visit(&mut seen).unwrap();
         assert_eq!(seen.end, bytes.len() as u64);
         seen.entries
     }
@@ -451,7 +451,7 @@ mod tests {
                     *byte ^= flip.1;
                 }
                 let bytes = Bytes(file.clone());
-                if let Some(mut records) = StoredRecords::open(&bytes, &Limits::default()).unwrap() {
+                if let Some(mut records) = StoredRecords::open(&bytes, &RecordLimits::default()).unwrap() {
                     let mut seen = Seen::default();
                     records.visit(&mut seen).unwrap();
                     prop_assert_eq!(seen.end, file.len() as u64);

@@ -2,11 +2,11 @@
 
 use std::io::Read;
 
-use super::Format;
-use super::records::{Out, Records};
-use super::window::{Buffer, Ending, Source, Window};
+use super::RecordFormat;
+use super::records::{CountingSink, RecordReader};
+use super::window::{Buffer, ByteSource, Ending, Window};
 use super::{RangeEnd, record_head};
-use crate::decoded::{OfFile, sort_out};
+use crate::decoded::{FileStream, sort_out};
 use crate::record::Reason;
 use webtwin_base::error::Result;
 
@@ -14,15 +14,15 @@ use webtwin_base::error::Result;
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// Number of bytes from which the format is detected.
-const GLANCE_BYTES: u64 = record_head::LOOK_BYTES as u64;
+const GLANCE_BYTES: u64 = record_head::SNIFF_BYTES as u64;
 
 /// Reads the records of a stream. Their offsets and lengths count decoded bytes.
-pub(super) fn read(stream: impl Read + OfFile, out: &mut Out) -> Result<RangeEnd> {
+pub(super) fn read(stream: impl Read + FileStream, out: &mut CountingSink) -> Result<RangeEnd> {
     let mut window = Window::new(Decoded(stream), Buffer::default(), 0, None);
     window.fill(GLANCE_BYTES)?;
     let start = window.get(0, GLANCE_BYTES).trim_ascii_start();
-    let format = if Format::Arc.begins(start) { Format::Arc } else { Format::Warc };
-    let mut records = Records::new(window, out, format);
+    let format = if RecordFormat::Arc.begins(start) { RecordFormat::Arc } else { RecordFormat::Warc };
+    let mut records = RecordReader::new(window, out, format);
     let first = records.gap(0)?;
     records.run(first, u64::MAX)?;
     let (first_start, last_start, end) = (records.first, records.last, records.end);
@@ -36,9 +36,9 @@ pub(super) fn read(stream: impl Read + OfFile, out: &mut Out) -> Result<RangeEnd
 
 struct Decoded<R>(R);
 
-impl<R: Read + OfFile> Source for Decoded<R> {
+impl<R: Read + FileStream> ByteSource for Decoded<R> {
     fn more(&mut self, to: &mut Buffer) -> Result<Option<Ending>> {
-        let ending = match self.0.read(to.room(CHUNK_BYTES)) {
+        let ending = match self.0.read(to.capacity(CHUNK_BYTES)) {
             Ok(0) => Ending::Member,
             Ok(count) => {
                 to.advance(count);

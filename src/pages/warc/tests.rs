@@ -4,15 +4,15 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 
 use super::*;
-use crate::record::Found;
+use crate::record::ReadResult;
 use webtwin_base::read_at::Bytes;
-use webtwin_job::Digests;
+use webtwin_job::DigestPolicy;
 
-fn within(limits: &Limits) -> Input {
-    Input { limits: *limits, digests: Digests::Check, ..Input::default() }
+fn within(limits: &RecordLimits) -> InputSettings {
+    InputSettings { limits: *limits, digests: DigestPolicy::Check, ..InputSettings::default() }
 }
 
-fn whole(bytes: &[u8], limits: &Limits, block_bytes: usize) -> Vec<Found> {
+fn whole(bytes: &[u8], limits: &RecordLimits, block_bytes: usize) -> Vec<ReadResult> {
     let mut found = Vec::new();
     let mut sink = |one| {
         found.push(one);
@@ -20,20 +20,20 @@ fn whole(bytes: &[u8], limits: &Limits, block_bytes: usize) -> Vec<Found> {
     };
     let file = Bytes(bytes.to_vec());
     let input = within(limits);
-    let out = &mut Out::new(&input, &mut sink);
-    let end = read_in_blocks(&file, 0..file.len(), Entry::Search, out, block_bytes).unwrap();
+    let out = &mut CountingSink::new(&input, &mut sink);
+    let end = read_in_blocks(&file, 0..file.len(), EntryPoint::Search, out, block_bytes).unwrap();
     assert_eq!(end.records, found.len() as u64);
     found
 }
 
-fn offset(found: &Found) -> u64 {
+fn offset(found: &ReadResult) -> u64 {
     match found {
-        Found::Page(page) => page.offset,
-        Found::Refused(refused) => refused.offset,
+        ReadResult::Page(page) => page.offset,
+        ReadResult::Refused(refused) => refused.offset,
     }
 }
 
-fn by_ranges(bytes: &[u8], limits: &Limits, block_bytes: usize, range_bytes: u64) -> Vec<Found> {
+fn by_ranges(bytes: &[u8], limits: &RecordLimits, block_bytes: usize, range_bytes: u64) -> Vec<ReadResult> {
     let file = Bytes(bytes.to_vec());
     let mut ends = Vec::new();
     let mut found = Vec::new();
@@ -45,18 +45,18 @@ fn by_ranges(bytes: &[u8], limits: &Limits, block_bytes: usize, range_bytes: u64
         };
         let range = start..(start + range_bytes).min(file.len());
         let input = within(limits);
-        let out = &mut Out::new(&input, &mut sink);
-        ends.push(read_in_blocks(&file, range, Entry::Search, out, block_bytes).unwrap());
+        let out = &mut CountingSink::new(&input, &mut sink);
+        ends.push(read_in_blocks(&file, range, EntryPoint::Search, out, block_bytes).unwrap());
         found.push(of_range);
     }
     let true_from = settle(&ends);
-    let of_range = |(found, from): (Vec<Found>, u64)| found.into_iter().filter(move |one| offset(one) >= from);
+    let of_range = |(found, from): (Vec<ReadResult>, u64)| found.into_iter().filter(move |one| offset(one) >= from);
     found.into_iter().zip(true_from).flat_map(of_range).collect()
 }
 
-fn record(format: Format, url: &str, length: Option<usize>, payload: &[u8]) -> Vec<u8> {
+fn record(format: RecordFormat, url: &str, length: Option<usize>, payload: &[u8]) -> Vec<u8> {
     let length = length.unwrap_or(payload.len());
-    if format == Format::Arc {
+    if format == RecordFormat::Arc {
         let head = format!("http://h/{url} 1.2.3.4 20080101000000 text/plain {length}\n");
         return [head.as_bytes(), payload, b"\n"].concat();
     }
@@ -173,7 +173,7 @@ fn any_piece() -> impl Strategy<Value = Piece> {
 }
 
 /// Makes a file of `pieces`; returns it and the URLs of its undamaged pages.
-fn file(format: Format, packing: Packing, pieces: &[Piece]) -> (Vec<u8>, Vec<String>) {
+fn file(format: RecordFormat, packing: Packing, pieces: &[Piece]) -> (Vec<u8>, Vec<String>) {
     let mut bytes = Vec::new();
     let mut urls = Vec::new();
     // If no member ends, a wrong length is trusted if other content happens to end there. That case
@@ -186,7 +186,7 @@ fn file(format: Format, packing: Packing, pieces: &[Piece]) -> (Vec<u8>, Vec<Str
             Piece::Page(words) => {
                 bytes.extend(packing.pack(&page(&i.to_string(), None, *words)));
                 // In ARC, a record without content is a tombstone.
-                if format == Format::Warc || *words > 0 {
+                if format == RecordFormat::Warc || *words > 0 {
                     urls.push(format!("http://h/{i}"));
                 }
             }
@@ -196,7 +196,7 @@ fn file(format: Format, packing: Packing, pieces: &[Piece]) -> (Vec<u8>, Vec<Str
                 // In ARC, a shortened body would by chance claim to end at the end of some line far
                 // more often.
                 let is_of_body = (2..=words(i, 9).len() + 1).contains(cut);
-                let cut = if format == Format::Arc && is_of_body { 1 } else { *cut };
+                let cut = if format == RecordFormat::Arc && is_of_body { 1 } else { *cut };
                 let inner = &inner[..inner.len() - cut.min(inner.len())];
                 bytes.extend(packing.pack(&record(format, &i.to_string(), None, &[b"archive: ", inner].concat())));
                 urls.push(format!("http://h/{i}"));
@@ -215,7 +215,7 @@ fn file(format: Format, packing: Packing, pieces: &[Piece]) -> (Vec<u8>, Vec<Str
                 let damaged = packing.pack(&page("damaged", None, damaged_words(*words)));
                 // A line of ARC that is cut off merges with the next, because URLs may contain
                 // URLs.
-                let least = match format == Format::Arc && lengths_alone {
+                let least = match format == RecordFormat::Arc && lengths_alone {
                     true => memchr::memchr(b'\n', &damaged).expect("its head is a line") + 1,
                     false => 0,
                 };
@@ -247,14 +247,14 @@ proptest! {
 
     #[test]
     fn ranges_of_any_size_find_what_one_range_finds(
-        format in prop::sample::select(vec![Format::Warc, Format::Arc]),
+        format in prop::sample::select(vec![RecordFormat::Warc, RecordFormat::Arc]),
         packing in packing(),
         pieces in prop::collection::vec(any_piece(), 0..8),
         block_bytes in 5usize..3000,
         range_bytes in 1u64..200,
         record_bytes in prop::sample::select(vec![40u64, 200, 16 << 20]),
     ) {
-        let limits = Limits { record_bytes, head_bytes: 400, ..Limits::default() };
+        let limits = RecordLimits { record_bytes, head_bytes: 400, ..RecordLimits::default() };
         let (bytes, _) = file(format, packing, &pieces);
         let expected = whole(&bytes, &limits, block_bytes);
         // The bytes that zstd yields before an error depend on the size of its input pieces.
@@ -266,7 +266,7 @@ proptest! {
 
     #[test]
     fn a_stream_gives_what_a_plain_file_gives_if_no_record_claims_to_be_longer(
-        format in prop::sample::select(vec![Format::Warc, Format::Arc]),
+        format in prop::sample::select(vec![RecordFormat::Warc, RecordFormat::Arc]),
         pieces in prop::collection::vec(piece(), 0..8),
     ) {
         let pieces: Vec<Piece> =
@@ -277,23 +277,23 @@ proptest! {
             found.push(one);
             Ok(())
         };
-        let limits = Limits::default();
+        let limits = RecordLimits::default();
         read_stream(&bytes[..], &within(&limits), &mut sink).unwrap();
         prop_assert_eq!(found, whole(&bytes, &limits, BLOCK_BYTES));
     }
 
     #[test]
     fn undamaged_pages_survive_between_damaged_ones(
-        format in prop::sample::select(vec![Format::Warc, Format::Arc]),
+        format in prop::sample::select(vec![RecordFormat::Warc, RecordFormat::Arc]),
         packing in packing(),
         pieces in prop::collection::vec(piece(), 0..8),
     ) {
         let (bytes, mut urls) = file(format, packing, &[&[Piece::Page(3)], &*pieces].concat());
-        let mut found: Vec<String> = whole(&bytes, &Limits::default(), BLOCK_BYTES)
+        let mut found: Vec<String> = whole(&bytes, &RecordLimits::default(), BLOCK_BYTES)
             .into_iter()
             .filter_map(|one| match one {
-                Found::Page(page) => Some(page.url),
-                Found::Refused(_) => None,
+                ReadResult::Page(page) => Some(page.url),
+                ReadResult::Refused(_) => None,
             })
             .collect();
         found.retain(|url| {
@@ -317,7 +317,7 @@ fn pages_of_arc_files_have_their_place_date_type_and_status() {
     // By the standard, each record begins with a line end.
     let members =
         [head, first.as_str(), &format!("\n{second}"), &dns].map(|member| Packing::Gzip.pack(member.as_bytes()));
-    let limits = Limits::default();
+    let limits = RecordLimits::default();
     for (bytes, starts, lengths) in [
         (
             [head, &first, &second, &dns].concat().into_bytes(),
@@ -331,7 +331,9 @@ fn pages_of_arc_files_have_their_place_date_type_and_status() {
         ),
     ] {
         let found = whole(&bytes, &limits, BLOCK_BYTES);
-        let [Found::Refused(version), Found::Page(one), Found::Page(two), Found::Refused(server)] = &found[..] else {
+        let [ReadResult::Refused(version), ReadResult::Page(one), ReadResult::Page(two), ReadResult::Refused(server)] =
+            &found[..]
+        else {
             panic!("{found:?}")
         };
         assert_eq!([version.reason, server.reason], [Reason::NotAPageRecord; 2]);
@@ -341,14 +343,14 @@ fn pages_of_arc_files_have_their_place_date_type_and_status() {
         assert_eq!([one.offset, two.offset], starts.map(|start| start as u64));
         assert_eq!([one.length, two.length], lengths.map(|length| length as u64));
         assert_eq!([one.fetch_time, two.fetch_time], [1_199_243_045; 2]);
-        assert_eq!([one.mended, two.mended], [None; 2]);
+        assert_eq!([one.repaired, two.repaired], [None; 2]);
         assert_eq!(by_ranges(&bytes, &limits, 512, 20), found);
     }
 }
 
 #[test]
 fn an_archive_cut_off_within_a_record_doubles_nothing_wherever_it_is_cut() {
-    let formats = [Format::Warc, Format::Arc];
+    let formats = [RecordFormat::Warc, RecordFormat::Arc];
     for (format, packing) in
         formats.into_iter().flat_map(|format| [Packing::Plain, Packing::Stored].map(|packing| (format, packing)))
     {
@@ -356,13 +358,13 @@ fn an_archive_cut_off_within_a_record_doubles_nothing_wherever_it_is_cut() {
         for cut in 0..90 {
             let pieces = [Piece::Page(3), Piece::Archive { records: 3, cut }, Piece::Page(200), Piece::Page(3)];
             let (bytes, urls) = file(format, packing, &pieces);
-            let expected = whole(&bytes, &Limits::default(), BLOCK_BYTES);
+            let expected = whole(&bytes, &RecordLimits::default(), BLOCK_BYTES);
             let pages: Vec<_> =
-                expected.iter().map(|one| matches!(one, Found::Page(page) if page.mended.is_none())).collect();
+                expected.iter().map(|one| matches!(one, ReadResult::Page(page) if page.repaired.is_none())).collect();
             assert_eq!(pages, vec![true; urls.len()]);
             for range_bytes in (1..300).step_by(7) {
                 assert_eq!(
-                    by_ranges(&bytes, &Limits::default(), 512, range_bytes),
+                    by_ranges(&bytes, &RecordLimits::default(), 512, range_bytes),
                     expected,
                     "{format:?} {packing:?} {cut} {range_bytes}"
                 );
@@ -372,33 +374,33 @@ fn an_archive_cut_off_within_a_record_doubles_nothing_wherever_it_is_cut() {
 }
 
 /// URLs of pages, and reasons of refusals with their bytes.
-fn outline(found: &[Found]) -> (Vec<&str>, Vec<(Reason, u64)>) {
-    fn url(one: &Found) -> Option<&str> {
+fn outline(found: &[ReadResult]) -> (Vec<&str>, Vec<(Reason, u64)>) {
+    fn url(one: &ReadResult) -> Option<&str> {
         match one {
-            Found::Page(page) => Some(page.url.rsplit('/').next().unwrap_or_default()),
-            Found::Refused(_) => None,
+            ReadResult::Page(page) => Some(page.url.rsplit('/').next().unwrap_or_default()),
+            ReadResult::Refused(_) => None,
         }
     }
-    let reason = |one: &Found| match one {
-        Found::Page(_) => None,
-        Found::Refused(refused) => Some((refused.reason, refused.bytes)),
+    let reason = |one: &ReadResult| match one {
+        ReadResult::Page(_) => None,
+        ReadResult::Refused(refused) => Some((refused.reason, refused.bytes)),
     };
     (found.iter().filter_map(url).collect(), found.iter().filter_map(reason).collect())
 }
 
 /// Reads a file as a whole, in ranges, and each record again by its place.
-fn read_in_all_ways(bytes: &[u8], what: &str) -> Vec<Found> {
-    let found = whole(bytes, &Limits::default(), BLOCK_BYTES);
+fn read_in_all_ways(bytes: &[u8], what: &str) -> Vec<ReadResult> {
+    let found = whole(bytes, &RecordLimits::default(), BLOCK_BYTES);
     for range_bytes in [1, 7, 100, 5000] {
-        assert_eq!(by_ranges(bytes, &Limits::default(), 512, range_bytes), found, "{what}, {range_bytes}");
+        assert_eq!(by_ranges(bytes, &RecordLimits::default(), 512, range_bytes), found, "{what}, {range_bytes}");
     }
-    for one in found.iter().filter(|one| matches!(one, Found::Page(_))) {
+    for one in found.iter().filter(|one| matches!(one, ReadResult::Page(_))) {
         let (place, mut again) = (offset(one), Vec::new());
         let mut sink = |one| {
             again.push(one);
             Ok(())
         };
-        read_again(&Bytes(bytes.to_vec()), place..place + 1, &within(&Limits::default()), &mut sink).unwrap();
+        read_again(&Bytes(bytes.to_vec()), place..place + 1, &within(&RecordLimits::default()), &mut sink).unwrap();
         assert!(again.contains(one), "{what}: {place} holds {again:?}");
     }
     found
@@ -407,7 +409,7 @@ fn read_in_all_ways(bytes: &[u8], what: &str) -> Vec<Found> {
 #[test]
 fn members_may_begin_and_end_anywhere_and_plain_records_lie_between_them() {
     let pages: Vec<Vec<u8>> =
-        (0..6).map(|i| record(Format::Warc, &i.to_string(), None, words(i, 200).as_bytes())).collect();
+        (0..6).map(|i| record(RecordFormat::Warc, &i.to_string(), None, words(i, 200).as_bytes())).collect();
     let all = pages.concat();
     let heads = |page: &[u8]| memchr::memmem::find(page, b"\r\n\r\n").unwrap() + 4;
     for packing in [Packing::Gzip, Packing::Stored, Packing::Zstd] {
@@ -441,7 +443,7 @@ fn members_may_begin_and_end_anywhere_and_plain_records_lie_between_them() {
 
 #[test]
 fn gzip_and_zstd_and_plain_records_may_follow_each_other() {
-    let page = |i: usize| record(Format::Warc, &i.to_string(), None, words(i, 50).as_bytes());
+    let page = |i: usize| record(RecordFormat::Warc, &i.to_string(), None, words(i, 50).as_bytes());
     let packings = [Packing::Zstd, Packing::Plain, Packing::Gzip, Packing::Plain, Packing::Zstd, Packing::Gzip];
     for first in 0..packings.len() {
         let bytes: Vec<u8> = (0..6).flat_map(|i| packings[(first + i) % packings.len()].pack(&page(i))).collect();
@@ -453,7 +455,7 @@ fn gzip_and_zstd_and_plain_records_may_follow_each_other() {
 #[test]
 fn each_frame_finds_its_dictionary_wherever_it_is() {
     let pages: Vec<Vec<u8>> =
-        (0..400).map(|i| record(Format::Warc, &i.to_string(), None, words(i, 20).as_bytes())).collect();
+        (0..400).map(|i| record(RecordFormat::Warc, &i.to_string(), None, words(i, 20).as_bytes())).collect();
     let part = |pages: &[Vec<u8>]| {
         let dictionary = zstd::dict::from_samples(pages, 2000).unwrap();
         let mut compressor = zstd::bulk::Compressor::with_dictionary(3, &dictionary).unwrap();
@@ -462,7 +464,7 @@ fn each_frame_finds_its_dictionary_wherever_it_is() {
         bytes
     };
     let without = |page: &[u8]| Packing::Zstd.pack(page);
-    let limits = Limits::default();
+    let limits = RecordLimits::default();
     // Between two dictionaries there is a frame that needs none, or a plain record.
     for between in [without(&pages[200]), pages[200].clone()] {
         let bytes = [part(&pages[..200]), between, part(&pages[201..399]), without(&pages[399])].concat();
@@ -476,36 +478,36 @@ fn each_frame_finds_its_dictionary_wherever_it_is() {
 
 #[test]
 fn a_window_over_the_limit_is_named_with_the_setting_that_raises_it() {
-    let page = record(Format::Warc, "0", None, b"text");
+    let page = record(RecordFormat::Warc, "0", None, b"text");
     let raw = |window: u8| {
         [&[0x28, 0xb5, 0x2f, 0xfd, 0, window << 3], &(page.len() as u32 * 8 + 1).to_le_bytes()[..3], &page].concat()
     };
-    let read = |bytes: Vec<u8>, limits: Limits| {
+    let read = |bytes: Vec<u8>, limits: RecordLimits| {
         let mut count = 0;
         let mut sink = |found| {
-            count += usize::from(matches!(found, Found::Page(_)));
+            count += usize::from(matches!(found, ReadResult::Page(_)));
             Ok(())
         };
         let length = bytes.len() as u64;
         read_range(&Bytes(bytes), 0..length, &within(&limits), &mut sink).map(|_| count)
     };
-    let limits = Limits::default();
+    let limits = RecordLimits::default();
     assert_eq!(read(raw(18), limits).unwrap(), 1, "256 MiB");
     let large = [raw(10), raw(21)].concat();
     let error = read(large.clone(), limits).unwrap_err();
     let message = error.of_input("a.warc.zst").to_string();
     assert!(message.contains("a.warc.zst") && message.contains("2.0 GiB"), "{message}");
     assert!(message.contains("input.limits.window_bytes (of dedup: --max-window) to 2147483648"), "{message}");
-    assert_eq!(read(large, Limits { window_bytes: 2 << 30, ..limits }).unwrap(), 2);
+    assert_eq!(read(large, RecordLimits { window_bytes: 2 << 30, ..limits }).unwrap(), 2);
 }
 
 #[test]
 fn lost_bytes_are_counted() {
     let pages: Vec<Vec<u8>> =
-        (0..40).map(|i| record(Format::Warc, &i.to_string(), None, words(i, 200).as_bytes())).collect();
+        (0..40).map(|i| record(RecordFormat::Warc, &i.to_string(), None, words(i, 200).as_bytes())).collect();
     let member = |page: &Vec<u8>| Packing::Gzip.pack(page);
     let (before, after) = (pages[..3].iter().flat_map(member).collect::<Vec<u8>>(), member(&pages[3]));
-    let lost = |bytes: &[u8]| outline(&whole(bytes, &Limits::default(), BLOCK_BYTES)).1;
+    let lost = |bytes: &[u8]| outline(&whole(bytes, &RecordLimits::default(), BLOCK_BYTES)).1;
     let garbage = vec![b'?'; 5000];
     assert_eq!(lost(&[&before[..], &garbage, &after].concat()), [(Reason::Garbage, 5000)]);
     // One member with many records, damaged in its middle: its rest is lost.
@@ -517,7 +519,7 @@ fn lost_bytes_are_counted() {
     // A file of many blocks: only the records that extend into the damaged one are lost.
     let mut blocks: Vec<Vec<u8>> = pages.concat().chunks(1000).map(|block| Packing::Gzip.pack(block)).collect();
     blocks[20][100..120].fill(0);
-    let found = whole(&blocks.concat(), &Limits::default(), BLOCK_BYTES);
+    let found = whole(&blocks.concat(), &RecordLimits::default(), BLOCK_BYTES);
     assert!(outline(&found).0.len() >= 36, "{:?}", outline(&found));
     let all: u64 = outline(&found).1.iter().map(|lost| lost.1).sum();
     assert!((500..4000).contains(&all), "{all}");

@@ -35,7 +35,7 @@ impl Buffer {
     }
 
     /// Returns space for `length` bytes after the filled part.
-    pub(super) fn room(&mut self, length: usize) -> &mut [u8] {
+    pub(super) fn capacity(&mut self, length: usize) -> &mut [u8] {
         let end = self.filled + length;
         if self.bytes.len() < end {
             self.bytes.resize(end.max(self.bytes.len() * 3 / 2), 0);
@@ -43,7 +43,7 @@ impl Buffer {
         &mut self.bytes[self.filled..end]
     }
 
-    /// Adds the first `length` bytes of [`Buffer::room`] to the filled part.
+    /// Adds the first `length` bytes of [`Buffer::capacity`] to the filled part.
     pub(super) fn advance(&mut self, length: usize) {
         self.filled += length;
         debug_assert!(self.filled <= self.bytes.len());
@@ -51,7 +51,7 @@ impl Buffer {
 
     /// Appends bytes to the filled part.
     pub(super) fn append(&mut self, bytes: &[u8]) {
-        self.room(bytes.len()).copy_from_slice(bytes);
+        self.capacity(bytes.len()).copy_from_slice(bytes);
         self.advance(bytes.len());
     }
 
@@ -73,7 +73,7 @@ impl Buffer {
 }
 
 /// Source of bytes in which WARC records follow one another: plain, or decoded from members.
-pub(super) trait Source {
+pub(super) trait ByteSource {
     /// Appends the next bytes to `to`. Returns how the source ended, once it has.
     fn more(&mut self, to: &mut Buffer) -> Result<Option<Ending>>;
 
@@ -136,7 +136,7 @@ pub(super) struct Window<S> {
     ended: Option<Ending>,
 }
 
-impl<S: Source> Window<S> {
+impl<S: ByteSource> Window<S> {
     /// Opens a window on `source`. `buffer` contains the bytes already read, from position `base`
     /// on.
     pub(super) fn new(source: S, buffer: Buffer, base: u64, ended: Option<Ending>) -> Self {

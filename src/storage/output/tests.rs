@@ -86,8 +86,8 @@ fn of_racing_runs_one_wins_whole_and_nothing_of_the_others_is_left() {
 }
 
 /// Simulates a run that stages result `n`, decides, moves `moved` files and is killed; after
-/// writing its manifest if `told`.
-fn killed(folder: &Location, n: usize, moved: usize, told: bool) {
+/// writing its manifest if `message`.
+fn killed(folder: &Location, n: usize, moved: usize, message: bool) {
     let attempt = stage(folder, n);
     let decision = Decision {
         format: FORMAT,
@@ -100,7 +100,7 @@ fn killed(folder: &Location, n: usize, moved: usize, told: bool) {
     for (path, bytes) in &decision.files[..moved] {
         attempt.staged.join(path).unwrap().move_to(&folder.join(path).unwrap(), *bytes).unwrap();
     }
-    if told {
+    if message {
         folder.join(manifest::NAME).unwrap().put(manifest(n).as_bytes()).unwrap();
     }
 }
@@ -108,18 +108,18 @@ fn killed(folder: &Location, n: usize, moved: usize, told: bool) {
 #[test]
 fn what_a_killed_run_has_decided_is_completed_by_the_next_run_and_by_one_that_comes_too_late() {
     let files = result(1).len();
-    for (moved, told) in (0..=files).map(|moved| (moved, false)).chain([(files, true)]) {
+    for (moved, message) in (0..=files).map(|moved| (moved, false)).chain([(files, true)]) {
         for late in [false, true] {
             let (_disk, folders) = folders();
             for folder in &folders {
                 let other = late.then(|| stage(folder, 2));
-                killed(folder, 1, moved, told);
+                killed(folder, 1, moved, message);
                 let end = match other {
                     Some(attempt) => attempt.commit(manifest::NAME, manifest(2).as_bytes(), lengths(2)),
                     None => prepare(folder),
                 };
-                assert_eq!(code(end), 4, "{moved} {told} {late}");
-                assert_is(folder, 1, &format!("killed after {moved} files, manifest {told}, late {late}"));
+                assert_eq!(code(end), 4, "{moved} {message} {late}");
+                assert_is(folder, 1, &format!("killed after {moved} files, manifest {message}, late {late}"));
                 assert_eq!(code(prepare(folder)), 4);
             }
         }
@@ -211,8 +211,11 @@ fn an_output_that_cannot_be_written_is_named_before_any_work_and_nothing_is_made
         std::os::unix::fs::symlink(disk.path().join(to), &link).unwrap();
         let folder = Location::parse(&format!("{}{below}", link.display())).unwrap();
         let error = prepare(&folder).unwrap_err();
-        let told = error.to_string();
-        assert!(error.exit_code() == 2 && told.contains("link is a symbolic link to") && told.contains(to), "{error}");
+        let message = error.to_string();
+        assert!(
+            error.exit_code() == 2 && message.contains("link is a symbolic link to") && message.contains(to),
+            "{error}"
+        );
         std::fs::remove_file(&link).unwrap();
     }
     // The superuser may write there regardless of permissions.

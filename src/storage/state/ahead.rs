@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{Generation, RecordFile, State, StateRecords};
+use super::{Generation, JobState, RecordFile, StateRecords};
 use crate::location::Location;
 use webtwin_base::error::Result;
 
@@ -34,7 +34,7 @@ pub struct ReadAhead {
     pub files: Vec<RecordFile>,
 }
 
-impl State {
+impl JobState {
     /// Writes the list of what `records` has written ahead of a run.
     ///
     /// # Errors

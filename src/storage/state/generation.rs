@@ -23,7 +23,7 @@ pub struct Generation {
     pub result: String,
     /// Numbers of pages of that result; `None` for older builds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pages: Option<Pages>,
+    pub pages: Option<PageTotals>,
     /// Folder of the comparison with the previous result, if it was requested. The comparison may
     /// have failed.
     pub diff: Option<String>,
@@ -46,7 +46,7 @@ pub struct Generation {
 
 /// Numbers of pages of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pages {
+pub struct PageTotals {
     /// Number of pages of the crawl.
     pub kept: u64,
     /// Number of these pages that are on the avoid list.

@@ -16,7 +16,7 @@
 //! its input again, but never changes a result. A damaged generation is read from its copy, which
 //! is written after the generation was committed. If both are damaged, the live inputs are unknown,
 //! and continuing from an older generation would give another result. So that is refused until a
-//! person removes the generation ([`State::drop_damaged`]).
+//! person removes the generation ([`JobState::drop_damaged`]).
 
 mod ahead;
 mod generation;
@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 pub use ahead::ReadAhead;
-pub use generation::{Generation, Pages, RecordAt, RecordFile};
+pub use generation::{Generation, PageTotals, RecordAt, RecordFile};
 pub use records::StateRecords;
 
 use crate::location::Location;
@@ -51,13 +51,13 @@ const STILL_WRITTEN: Duration = Duration::from_secs(24 * 3600);
 
 /// Folder with the state of a scheduled job.
 #[derive(Debug, Clone)]
-pub struct State {
+pub struct JobState {
     folder: Location,
 }
 
-/// Outcome of [`State::check`].
+/// Outcome of [`JobState::check`].
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Checked {
+pub struct StateCheck {
     /// Number of intact generations.
     pub generations: usize,
     /// Number of records of work items that these generations name, each counted once.
@@ -70,9 +70,9 @@ pub struct Checked {
     pub damaged_generations: usize,
 }
 
-/// Numbers of what [`State::prune`] has removed.
+/// Numbers of what [`JobState::prune`] has removed.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Pruned {
+pub struct PruneReport {
     /// Number of generations.
     pub generations: usize,
     /// Number of files of records that no kept generation names.
@@ -81,10 +81,10 @@ pub struct Pruned {
     pub bytes: u64,
 }
 
-impl State {
+impl JobState {
     /// Returns the state in a folder, which may be empty or missing.
-    pub fn at(folder: Location) -> State {
-        State { folder }
+    pub fn at(folder: Location) -> JobState {
+        JobState { folder }
     }
 
     /// Returns the folder of the state.
@@ -112,7 +112,7 @@ impl State {
     /// Returns the newest generation, if there is one.
     ///
     /// # Errors
-    /// Returns the errors of [`State::generation`]. A damaged generation is not skipped, because an
+    /// Returns the errors of [`JobState::generation`]. A damaged generation is not skipped, because an
     /// older one has other live inputs.
     pub fn newest(&self) -> Result<Option<Generation>> {
         self.generations()?.last().map(|&number| self.generation(number)).transpose()
@@ -189,8 +189,8 @@ impl State {
     /// # Errors
     /// Returns [`Error::Storage`] if the folder cannot be listed. Damage is not an error but part
     /// of the outcome.
-    pub fn check(&self) -> Result<Checked> {
-        let mut checked = Checked::default();
+    pub fn check(&self) -> Result<StateCheck> {
+        let mut checked = StateCheck::default();
         let mut seen = BTreeSet::new();
         for number in self.generations()? {
             match self.generation(number) {
@@ -255,14 +255,14 @@ impl State {
     /// # Errors
     /// Returns [`Error::Storage`] if the folder cannot be listed, and [`Error::Input`] if a
     /// generation that is kept is damaged, because the files that it names are unknown.
-    pub fn prune(&self, keep: usize) -> Result<Pruned> {
+    pub fn prune(&self, keep: usize) -> Result<PruneReport> {
         let numbers = self.generations()?;
         let (old, kept) = numbers.split_at(numbers.len().saturating_sub(keep.max(1)));
         if let Some(&newest) = kept.last() {
             self.prune_ahead(&self.generation(newest)?)?;
         }
         let named = self.named(kept)?;
-        let mut pruned = Pruned::default();
+        let mut pruned = PruneReport::default();
         for &number in old {
             self.remove(number)?;
             pruned.generations += 1;

@@ -7,19 +7,19 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{Generation, ReadAhead, RecordAt, RecordFile, State};
+use super::{Generation, JobState, ReadAhead, RecordAt, RecordFile};
 use crate::location::Location;
 use crate::mapped::{Residence, file_bytes};
 use crate::open::{OpenFile, open};
-use crate::records::{LeftOver, RecordStore, Shares};
+use crate::records::{RecordStore, SavedShares, UnusedRecords};
 use crate::step_records::StepRecords;
 use webtwin_base::error::Result;
-use webtwin_base::read_at::ReadAt;
+use webtwin_base::read_at::RandomAccess;
 
 /// Records of the work items of a run. Threads may share them.
 #[derive(Debug)]
 pub struct StateRecords {
-    state: State,
+    state: JobState,
     keys: Vec<String>,
     /// Files of the previous generation, and then files that were read ahead. They are opened on
     /// first use; `None` if a file cannot be opened.
@@ -42,7 +42,7 @@ pub struct StateRecords {
 impl StateRecords {
     /// Returns the records of the items with the given keys, as found in the generation `before` and
     /// among those that were read ahead.
-    pub fn new(state: &State, before: Option<&Generation>, ahead: Vec<ReadAhead>, keys: &[u128]) -> StateRecords {
+    pub fn new(state: &JobState, before: Option<&Generation>, ahead: Vec<ReadAhead>, keys: &[u128]) -> StateRecords {
         let keys: Vec<String> = keys.iter().map(|key| format!("{key:032x}")).collect();
         let mut files: Vec<RecordFile> = before.map_or(Vec::new(), |generation| generation.files.clone());
         let files_before = files.len();
@@ -216,7 +216,7 @@ impl RecordStore for StateRecords {
         None
     }
 
-    fn shares(&self) -> Option<&dyn Shares> {
+    fn shares(&self) -> Option<&dyn SavedShares> {
         Some(self)
     }
 
@@ -224,9 +224,9 @@ impl RecordStore for StateRecords {
         self.damaged.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn left_over(&self, is_taken_up: &dyn Fn(usize) -> bool, memory_is_bounded: bool) -> Vec<LeftOver> {
+    fn left_over(&self, is_restored: &dyn Fn(usize) -> bool, memory_is_bounded: bool) -> Vec<UnusedRecords> {
         let taken_up: HashSet<(usize, usize)> =
-            (0..self.places.len()).filter(|&item| is_taken_up(item)).filter_map(|item| self.places[item]).collect();
+            (0..self.places.len()).filter(|&item| is_restored(item)).filter_map(|item| self.places[item]).collect();
         let left = |number: usize| {
             let file = &self.files[number].0;
             let records = file.records.iter().enumerate().filter(|(record, _)| !taken_up.contains(&(number, *record)));
@@ -238,7 +238,7 @@ impl RecordStore for StateRecords {
             let file = file_bytes(&location, Residence::Mapped).ok()?;
             let places = records.into_iter().filter_map(|record| whole_in(file.as_ref(), record));
             let records: Vec<Range<usize>> = places.collect();
-            Some(LeftOver { file, records })
+            Some(UnusedRecords { file, records })
         };
         (0..self.files.len()).filter_map(left).collect()
     }

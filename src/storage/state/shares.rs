@@ -4,7 +4,7 @@
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{RecordAt, RecordFile, StateRecords};
-use crate::records::Shares;
+use crate::records::SavedShares;
 use webtwin_base::error::Result;
 
 /// Returns the key of a worker's result.
@@ -20,7 +20,7 @@ impl StateRecords {
     }
 }
 
-impl Shares for StateRecords {
+impl SavedShares for StateRecords {
     fn count(&self, step: &str) -> usize {
         let of_step = |record: &&RecordAt| record.key.strip_prefix(step).is_some_and(|rest| rest.starts_with('-'));
         let workers = self.found_before.iter().flat_map(|file| &file.records).filter(of_step).count();

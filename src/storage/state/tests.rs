@@ -6,8 +6,8 @@ use crate::records::RecordStore;
 
 const KEYS: [u128; 4] = [7, 1 << 100, 3, 4];
 
-fn state(folder: &Path) -> State {
-    State::at(Location::parse(folder.to_str().unwrap()).unwrap())
+fn state(folder: &Path) -> JobState {
+    JobState::at(Location::parse(folder.to_str().unwrap()).unwrap())
 }
 
 fn text(number: usize) -> Vec<u8> {
@@ -24,7 +24,7 @@ fn write(records: &StateRecords, numbers: &[usize]) {
 }
 
 /// Commits the next generation with the given records.
-fn next(state: &State, records: &StateRecords) -> Generation {
+fn next(state: &JobState, records: &StateRecords) -> Generation {
     let number = state.generations().unwrap().last().map_or(1, |last| last + 1);
     let generation = Generation {
         number,
@@ -136,7 +136,7 @@ fn a_flipped_bit_or_a_missing_end_anywhere_costs_a_record_or_names_its_file() {
     write(&records, &[1, 2]);
     let first = next(&state, &records);
     let good =
-        Checked { generations: 1, records: 2, bytes: first.bytes(), damaged: Vec::new(), damaged_generations: 0 };
+        StateCheck { generations: 1, records: 2, bytes: first.bytes(), damaged: Vec::new(), damaged_generations: 0 };
     assert_eq!(state.check().unwrap(), good);
     for file in [files(temporary.path()).remove(0), temporary.path().join("gen-000001.json")] {
         let whole = fs::read(&file).unwrap();
@@ -196,8 +196,8 @@ fn a_generation_of_which_nothing_is_whole_is_named_with_the_command_that_goes_on
         if damage.is_some() {
             let error = state.newest().unwrap_err();
             assert_eq!(error.exit_code(), 3);
-            let told = error.to_string();
-            assert!(told.contains("gen-000002.json") && told.contains("--damaged"), "{told}");
+            let message = error.to_string();
+            assert!(message.contains("gen-000002.json") && message.contains("--damaged"), "{message}");
             assert_eq!(state.prune(1).unwrap_err().exit_code(), 3);
             assert_eq!(state.check().unwrap().damaged_generations, 1);
             assert_eq!(state.drop_damaged().unwrap(), 1);
@@ -245,7 +245,7 @@ fn old_generations_go_with_the_files_that_only_they_name_unless_these_are_young(
     let pruned = state.prune(1).unwrap();
     assert_eq!((pruned.generations, pruned.files), (1, 2));
     assert_eq!(state.check().unwrap().damaged, Vec::<String>::new());
-    assert_eq!(state.prune(0).unwrap(), Pruned::default(), "one always stays");
+    assert_eq!(state.prune(0).unwrap(), PruneReport::default(), "one always stays");
 }
 
 #[test]

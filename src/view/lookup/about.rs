@@ -16,7 +16,7 @@ pub const FORMAT: u32 = 2;
 
 /// Run that an index was built from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct OfRun {
+pub struct RunInfo {
     /// Folder of the run, as an absolute path or URL.
     pub url: String,
     /// Hash of the run's files except the manifest, in hexadecimal: equal for equal results,
@@ -38,13 +38,13 @@ fn job_of_run<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Job, D:
 
 /// Description of an index: `job` of its manifest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct About {
+pub struct IndexSubject {
     /// Always `index`.
     pub kind: String,
     /// Version of the index format.
     pub format: u32,
     /// Run that the index was built from.
-    pub run: OfRun,
+    pub run: RunInfo,
     /// Number of pages.
     pub pages: u64,
     /// Values of roles, of reasons to skip a page, and of reasons why a record was not kept. Rows
@@ -65,12 +65,12 @@ pub struct About {
     pub texts: Option<u64>,
 }
 
-impl About {
+impl IndexSubject {
     /// Reads the description of an index from the manifest in its folder.
     ///
     /// # Errors
     /// Returns [`Error::Input`] if the folder is not an index that this build reads.
-    pub fn read(folder: &Location) -> Result<(Manifest, About)> {
+    pub fn read(folder: &Location) -> Result<(Manifest, IndexSubject)> {
         let manifest = Manifest::read(folder)?;
         let refuse = |what: String| Err(Error::input(folder.name(), what));
         if manifest.job["kind"] != "index" {
@@ -82,7 +82,7 @@ impl About {
                 return refuse(format!("an index of format {format:?}, but this build reads {FORMAT}; make it anew"));
             }
         }
-        match serde_json::from_value::<About>(manifest.job.clone()) {
+        match serde_json::from_value::<IndexSubject>(manifest.job.clone()) {
             // Names of columns become paths in the folder, so they must not leave it.
             Ok(about) => match about.columns.keys().find(|name| !is_plain(name)) {
                 Some(name) => refuse(format!("its manifest names a column {name:?}, which is not in its folder")),

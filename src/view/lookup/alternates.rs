@@ -9,8 +9,8 @@ use std::cmp::Reverse;
 use serde::Serialize;
 
 use super::answer::hexadecimal;
-use super::index::Index;
-use super::rows::{NONE, PageRow};
+use super::index::LookupIndex;
+use super::rows::{IndexedPageRow, NONE};
 use webtwin_base::error::Result;
 
 /// Copy of a page.
@@ -36,7 +36,7 @@ pub struct Alternate {
 
 /// Order and filter of copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Wanted {
+pub struct CopyOrder {
     /// True to return the newest copies first, instead of those with the nearest text.
     pub newest: bool,
     /// True to return only copies on other origins.
@@ -45,19 +45,19 @@ pub struct Wanted {
 
 /// Returns at most `most` other pages of a page's trivial cluster. Pages with the same text come
 /// first, then those with the nearest simhash, then the newest, then the kept page, then the
-/// smallest id. With [`Wanted::newest`] the fetch time is compared first.
+/// smallest id. With [`CopyOrder::newest`] the fetch time is compared first.
 ///
 /// # Errors
-/// Returns any error of [`Index::page`].
+/// Returns any error of [`LookupIndex::page`].
 ///
 /// # Cost
 /// Reads the rows of all pages of the cluster.
-pub fn alternates(index: &Index, page: u32, wanted: Wanted, most: usize) -> Result<Vec<Alternate>> {
+pub fn alternates(index: &LookupIndex, page: u32, wanted: CopyOrder, most: usize) -> Result<Vec<Alternate>> {
     let (row, own) = (index.page(page)?, index.content(page)?);
     if row.cluster == NONE {
         return Ok(Vec::new());
     }
-    let has_simhash = |row: &PageRow| row.bits & PageRow::SIMHASH != 0;
+    let has_simhash = |row: &IndexedPageRow| row.bits & IndexedPageRow::SIMHASH != 0;
     let mut found = Vec::new();
     for rank in index.cluster(row.cluster)?.filter(|&rank| rank != page) {
         let (other, content) = (index.page(rank)?, index.content(rank)?);
@@ -73,7 +73,7 @@ pub fn alternates(index: &Index, page: u32, wanted: Wanted, most: usize) -> Resu
     }
     found.sort_unstable_by_key(|one| one.0);
     found.truncate(most);
-    let alternate = |(key, same_text, bits, other): (_, bool, Option<u32>, PageRow)| {
+    let alternate = |(key, same_text, bits, other): (_, bool, Option<u32>, IndexedPageRow)| {
         let (.., rank): (_, _, _, u32) = key;
         Ok(Alternate {
             id: hexadecimal(other.doc_id),

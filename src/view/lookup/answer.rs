@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::index::Index;
+use super::index::LookupIndex;
 use super::rows::NONE;
-use super::unknown::Unknown;
+use super::unknown::UnknownUrl;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, doc_id, splitmix64};
 use webtwin_core::url_rules::rules::Rule;
@@ -15,7 +15,7 @@ use webtwin_pages::url::CanonicalUrl;
 /// Action that a crawler should take for a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Action {
+pub enum UrlAction {
     /// The page is kept, so it must be fetched.
     Fetch,
     /// The URL may be skipped: another page is kept for it, it is on the list in force, all crawled
@@ -27,9 +27,9 @@ pub enum Action {
     Reject,
 }
 
-impl Action {
+impl UrlAction {
     /// All variants, in the order of their declaration.
-    pub const ALL: [Action; 4] = [Action::Fetch, Action::Skip, Action::Unknown, Action::Reject];
+    pub const ALL: [UrlAction; 4] = [UrlAction::Fetch, UrlAction::Skip, UrlAction::Unknown, UrlAction::Reject];
 
     /// Returns the value in answers.
     pub fn as_str(self) -> &'static str {
@@ -70,9 +70,9 @@ impl Recheck {
 
 /// Result of a look-up, as numbers of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
+pub struct LookupHit {
     /// Action for the URL.
-    pub action: Action,
+    pub action: UrlAction,
     /// Rank of the page, if it was crawled.
     pub page: Option<u32>,
     /// Rank of the page that is kept for it.
@@ -87,9 +87,9 @@ pub struct Found {
     pub recheck: bool,
 }
 
-impl Found {
-    const NOTHING: Found = Found {
-        action: Action::Unknown,
+impl LookupHit {
+    const NOTHING: LookupHit = LookupHit {
+        action: UrlAction::Unknown,
         page: None,
         keep: None,
         prefix: None,
@@ -101,17 +101,17 @@ impl Found {
 
 /// Looks up URLs in an index. Each thread has its own, because of the scratch buffer.
 #[derive(Debug)]
-pub struct Asker<'i> {
+pub struct LookupSession<'i> {
     /// Index that is looked up in.
-    pub index: &'i Index,
+    pub index: &'i LookupIndex,
     recheck: Option<Recheck>,
-    room: Vec<u8>,
+    scratch: Vec<u8>,
 }
 
-impl<'i> Asker<'i> {
+impl<'i> LookupSession<'i> {
     /// Creates an asker for an index. With `recheck`, a fraction of the skipped pages is fetched.
-    pub fn new(index: &'i Index, recheck: Option<Recheck>) -> Asker<'i> {
-        Asker { index, recheck, room: Vec::new() }
+    pub fn new(index: &'i LookupIndex, recheck: Option<Recheck>) -> LookupSession<'i> {
+        LookupSession { index, recheck, scratch: Vec::new() }
     }
 
     /// Looks up a URL as a crawler finds it.
@@ -119,9 +119,9 @@ impl<'i> Asker<'i> {
     /// # Errors
     /// Returns [`webtwin_base::error::Error::Input`] if a damaged part of the index is read. All
     /// functions below return this error too.
-    pub fn url(&mut self, url: &str) -> Result<Found> {
+    pub fn url(&mut self, url: &str) -> Result<LookupHit> {
         match CanonicalUrl::parse(url) {
-            Err(_) => Ok(Found { action: Action::Reject, ..Found::NOTHING }),
+            Err(_) => Ok(LookupHit { action: UrlAction::Reject, ..LookupHit::NOTHING }),
             Ok(url) => self.canonical(&url),
         }
     }
@@ -129,8 +129,8 @@ impl<'i> Asker<'i> {
     /// Looks up a canonical URL.
     ///
     /// # Errors
-    /// Returns any error of [`Asker::url`].
-    pub fn canonical(&mut self, url: &CanonicalUrl) -> Result<Found> {
+    /// Returns any error of [`LookupSession::url`].
+    pub fn canonical(&mut self, url: &CanonicalUrl) -> Result<LookupHit> {
         let found = self.id(doc_id(url.as_str()))?;
         if found.page.is_some() || found.standing.is_some() {
             return Ok(found);
@@ -140,65 +140,65 @@ impl<'i> Asker<'i> {
         if by_rule.keep.is_some() {
             return Ok(by_rule);
         }
-        Ok(match self.index.prefix_of(url.as_str(), &mut self.room)? {
+        Ok(match self.index.prefix_of(url.as_str(), &mut self.scratch)? {
             None => by_rule,
             Some(prefix) if self.recheck.is_some_and(|recheck| recheck.is_due(doc_id(url.as_str()))) => {
-                Found { action: Action::Fetch, prefix: Some(prefix), recheck: true, ..by_rule }
+                LookupHit { action: UrlAction::Fetch, prefix: Some(prefix), recheck: true, ..by_rule }
             }
-            Some(prefix) => Found { action: Action::Skip, prefix: Some(prefix), ..by_rule },
+            Some(prefix) => LookupHit { action: UrlAction::Skip, prefix: Some(prefix), ..by_rule },
         })
     }
 
     /// Applies the URL rules to a URL that was not crawled. The URL is skipped if the rules rewrite
     /// it to the URL of a crawled page, or of a page on the list in force whose kept page was
     /// crawled.
-    fn rewritten(&self, url: &str) -> Result<Found> {
-        let Some((rewritten, used)) = self.index.rules().rewrite(url) else { return Ok(Found::NOTHING) };
+    fn rewritten(&self, url: &str) -> Result<LookupHit> {
+        let Some((rewritten, used)) = self.index.rules().rewrite(url) else { return Ok(LookupHit::NOTHING) };
         let (found, rule) = (self.id(doc_id(&rewritten))?, used.last().copied());
-        let is_copy = found.action == Action::Skip || found.recheck;
+        let is_copy = found.action == UrlAction::Skip || found.recheck;
         let keep = if is_copy { found.keep } else { found.page };
         if keep.is_none() {
-            return Ok(Found { rule, ..Found::NOTHING });
+            return Ok(LookupHit { rule, ..LookupHit::NOTHING });
         }
         let recheck = self.recheck.is_some_and(|recheck| recheck.is_due(doc_id(url)));
-        let action = if recheck { Action::Fetch } else { Action::Skip };
-        Ok(Found { action, keep, rule, recheck, ..Found::NOTHING })
+        let action = if recheck { UrlAction::Fetch } else { UrlAction::Skip };
+        Ok(LookupHit { action, keep, rule, recheck, ..LookupHit::NOTHING })
     }
 
     /// Looks up a doc id.
     ///
     /// # Errors
-    /// Returns any error of [`Asker::url`].
-    pub fn id(&self, id: DocId) -> Result<Found> {
+    /// Returns any error of [`LookupSession::url`].
+    pub fn id(&self, id: DocId) -> Result<LookupHit> {
         let Some(rank) = self.index.rank(id)? else { return self.standing(id) };
         let row = self.index.page(rank)?;
         let recheck = row.is_skipped() && self.recheck.is_some_and(|recheck| recheck.is_due(id));
-        let action = if row.is_skipped() && !recheck { Action::Skip } else { Action::Fetch };
+        let action = if row.is_skipped() && !recheck { UrlAction::Skip } else { UrlAction::Fetch };
         let keep = (row.keep != NONE).then_some(row.keep);
-        Ok(Found { action, page: Some(rank), keep, recheck, ..Found::NOTHING })
+        Ok(LookupHit { action, page: Some(rank), keep, recheck, ..LookupHit::NOTHING })
     }
 
     /// Looks up a doc id that was not crawled on the list in force.
-    fn standing(&self, id: DocId) -> Result<Found> {
-        let Some(row) = self.index.standing(id)? else { return Ok(Found::NOTHING) };
+    fn standing(&self, id: DocId) -> Result<LookupHit> {
+        let Some(row) = self.index.standing(id)? else { return Ok(LookupHit::NOTHING) };
         let recheck = self.recheck.is_some_and(|recheck| recheck.is_due(id));
-        let action = if recheck { Action::Fetch } else { Action::Skip };
+        let action = if recheck { UrlAction::Fetch } else { UrlAction::Skip };
         let keep = match (row.keep != NONE).then(|| self.index.page(row.keep)).transpose()? {
             // Since the list was made, another page is kept for the page that it names.
             Some(kept) if kept.keep != NONE => Some(kept.keep),
             kept => kept.map(|_| row.keep),
         };
-        Ok(Found { action, keep, standing: Some(row.why), recheck, ..Found::NOTHING })
+        Ok(LookupHit { action, keep, standing: Some(row.why), recheck, ..LookupHit::NOTHING })
     }
 
     /// Appends the answer for a URL to `into` as one line: the action and, for a page to be
     /// skipped, a tab and the URL of the kept page.
     ///
     /// # Errors
-    /// Returns any error of [`Asker::url`].
-    pub fn line(&self, found: &Found, into: &mut String) -> Result<()> {
+    /// Returns any error of [`LookupSession::url`].
+    pub fn line(&self, found: &LookupHit, into: &mut String) -> Result<()> {
         into.push_str(found.action.as_str());
-        if let (Action::Skip, Some(keep)) = (found.action, found.keep) {
+        if let (UrlAction::Skip, Some(keep)) = (found.action, found.keep) {
             into.push('\t');
             self.index.append_url(keep, into)?;
         }
@@ -209,10 +209,14 @@ impl<'i> Asker<'i> {
     /// Returns everything that the index has about a URL.
     ///
     /// # Errors
-    /// Returns any error of [`Asker::url`].
-    pub fn answer(&mut self, url: &str) -> Result<Answer> {
+    /// Returns any error of [`LookupSession::url`].
+    pub fn answer(&mut self, url: &str) -> Result<LookupAnswer> {
         match CanonicalUrl::parse(url) {
-            Err(_) => Ok(Answer { url: Some(url.into()), why: Some("not_a_url".into()), ..Answer::of(Action::Reject) }),
+            Err(_) => Ok(LookupAnswer {
+                url: Some(url.into()),
+                why: Some("not_a_url".into()),
+                ..LookupAnswer::of(UrlAction::Reject)
+            }),
             Ok(canonical) => {
                 let found = self.canonical(&canonical)?;
                 let id = hexadecimal(doc_id(canonical.as_str()));
@@ -220,7 +224,7 @@ impl<'i> Asker<'i> {
                 let rewritten = found.rule.and_then(|_| rules.rewrite(canonical.as_str())).map(|row| row.0);
                 let unknown = self.unknown(&found, doc_id(canonical.as_str()), Some(canonical.host()))?;
                 let (url, canonical) = (Some(url.to_string()), Some(canonical.as_str().to_string()));
-                Ok(Answer { url, canonical, id: Some(id), rewritten, unknown, ..self.answered(&found)? })
+                Ok(LookupAnswer { url, canonical, id: Some(id), rewritten, unknown, ..self.answered(&found)? })
             }
         }
     }
@@ -228,27 +232,27 @@ impl<'i> Asker<'i> {
     /// Returns everything that the index has about a doc id.
     ///
     /// # Errors
-    /// Returns any error of [`Asker::url`].
-    pub fn answer_id(&self, id: DocId) -> Result<Answer> {
+    /// Returns any error of [`LookupSession::url`].
+    pub fn answer_id(&self, id: DocId) -> Result<LookupAnswer> {
         let found = self.id(id)?;
         let canonical = found.page.map(|page| self.index.url(page)).transpose()?;
         let unknown = self.unknown(&found, id, None)?;
-        Ok(Answer { id: Some(hexadecimal(id)), canonical, unknown, ..self.answered(&found)? })
+        Ok(LookupAnswer { id: Some(hexadecimal(id)), canonical, unknown, ..self.answered(&found)? })
     }
 
-    fn unknown(&self, found: &Found, id: DocId, host: Option<&str>) -> Result<Option<Unknown>> {
-        let is_unknown = found.action == Action::Unknown;
-        is_unknown.then(|| Unknown::of(self.index, id, host)).transpose()
+    fn unknown(&self, found: &LookupHit, id: DocId, host: Option<&str>) -> Result<Option<UnknownUrl>> {
+        let is_unknown = found.action == UrlAction::Unknown;
+        is_unknown.then(|| UnknownUrl::of(self.index, id, host)).transpose()
     }
 
-    fn answered(&self, found: &Found) -> Result<Answer> {
+    fn answered(&self, found: &LookupHit) -> Result<LookupAnswer> {
         let index = self.index;
-        let mut answer = Answer { known: found.page.is_some(), ..Answer::of(found.action) };
+        let mut answer = LookupAnswer { known: found.page.is_some(), ..LookupAnswer::of(found.action) };
         if let Some(prefix) = found.prefix {
             (answer.prefix, answer.why) = (Some(index.prefix(prefix)?), Some("prefix".into()));
         }
         if let Some(rule) = found.rule {
-            answer.rule = Some(OfRule::of(&index.rules().all()[rule]));
+            answer.rule = Some(RuleAnswer::of(&index.rules().all()[rule]));
             answer.why = found.keep.map(|_| "rule".into()).or(answer.why);
         }
         if let Some(why) = found.standing {
@@ -265,7 +269,7 @@ impl<'i> Asker<'i> {
                 (row.cluster != NONE).then(|| index.cluster_id(row.cluster).map(hexadecimal)).transpose()?;
             if row.collection != NONE {
                 let collection = index.collection(row.collection)?;
-                answer.collection = Some(OfCollection {
+                answer.collection = Some(CollectionAnswer {
                     id: hexadecimal(collection.id),
                     root: index.url(collection.root)?,
                     size: collection.size,
@@ -276,33 +280,33 @@ impl<'i> Asker<'i> {
         if found.recheck {
             answer.why = Some("recheck".into());
         }
-        answer.keep = found.keep.map(|keep| OfPage::of(index, keep)).transpose()?;
+        answer.keep = found.keep.map(|keep| PageAnswer::of(index, keep)).transpose()?;
         Ok(answer)
     }
 }
 
 /// Page by id and URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct OfPage {
+pub struct PageAnswer {
     /// Doc id of the page, in hexadecimal.
     pub id: String,
     /// Canonical URL of the page.
     pub url: String,
 }
 
-impl OfPage {
+impl PageAnswer {
     /// Returns id and URL of the page with a rank.
     ///
     /// # Errors
-    /// Returns any error of [`Index::page`].
-    pub fn of(index: &Index, rank: u32) -> Result<OfPage> {
-        Ok(OfPage { id: hexadecimal(index.page(rank)?.doc_id), url: index.url(rank)? })
+    /// Returns any error of [`LookupIndex::page`].
+    pub fn of(index: &LookupIndex, rank: u32) -> Result<PageAnswer> {
+        Ok(PageAnswer { id: hexadecimal(index.page(rank)?.doc_id), url: index.url(rank)? })
     }
 }
 
 /// Collection that has mirrors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct OfCollection {
+pub struct CollectionAnswer {
     /// Id of the collection, in hexadecimal.
     pub id: String,
     /// URL of the root.
@@ -315,7 +319,7 @@ pub struct OfCollection {
 
 /// URL rule in an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct OfRule {
+pub struct RuleAnswer {
     /// Scope: the URLs that the rule applies to.
     pub scope: String,
     /// Kind of the edit.
@@ -326,16 +330,16 @@ pub struct OfRule {
     pub replacement: String,
 }
 
-impl OfRule {
-    fn of(rule: &Rule) -> OfRule {
+impl RuleAnswer {
+    fn of(rule: &Rule) -> RuleAnswer {
         let (pattern, replacement) = rule.edit.texts();
-        OfRule { scope: rule.scope.to_string(), kind: rule.edit.kind(), pattern, replacement }
+        RuleAnswer { scope: rule.scope.to_string(), kind: rule.edit.kind(), pattern, replacement }
     }
 }
 
 /// Everything that an index has about a URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Answer {
+pub struct LookupAnswer {
     /// URL of the request; absent for a doc id.
     pub url: Option<String>,
     /// Canonical URL, normalized as the job does; absent if the URL is invalid, and for a doc id
@@ -348,32 +352,32 @@ pub struct Answer {
     /// True if the URL was crawled.
     pub known: bool,
     /// Action for the URL.
-    pub action: Action,
+    pub action: UrlAction,
     /// Reason: a value of `avoid.why`, `prefix`, `rule`, `recheck` or `not_a_url`.
     pub why: Option<String>,
     /// Role in its trivial cluster: a value of `clusters.role`.
     pub role: Option<String>,
     /// Page that is kept for it.
-    pub keep: Option<OfPage>,
+    pub keep: Option<PageAnswer>,
     /// Id of its trivial cluster.
     pub cluster: Option<String>,
     /// Its collection.
-    pub collection: Option<OfCollection>,
+    pub collection: Option<CollectionAnswer>,
     /// Prefix of the avoid list that covers it.
     pub prefix: Option<String>,
     /// URL to which URL rules rewrite it, if it was not crawled.
     pub rewritten: Option<String>,
     /// Last rule that rewrites it.
-    pub rule: Option<OfRule>,
+    pub rule: Option<RuleAnswer>,
     /// Explanation, if the action is `unknown`.
-    pub unknown: Option<Unknown>,
+    pub unknown: Option<UnknownUrl>,
 }
 
-impl Answer {
-    fn of(action: Action) -> Answer {
+impl LookupAnswer {
+    fn of(action: UrlAction) -> LookupAnswer {
         let (url, canonical, id, why, role, keep, cluster, collection, prefix) = Default::default();
         let (title, rewritten, rule, unknown) = Default::default();
-        Answer {
+        LookupAnswer {
             url,
             canonical,
             id,
@@ -396,11 +400,11 @@ impl Answer {
 /// Answers lines of URLs or doc ids, one line each, in their order. Returns the number of lines.
 ///
 /// # Errors
-/// Returns any error of [`Asker::url`].
+/// Returns any error of [`LookupSession::url`].
 ///
 /// # Cost
 /// One or two microseconds a line.
-pub fn answer_lines(asker: &mut Asker<'_>, lines: &str, form: Form, into: &mut String) -> Result<u64> {
+pub fn answer_lines(asker: &mut LookupSession<'_>, lines: &str, form: LineForm, into: &mut String) -> Result<u64> {
     let mut count = 0;
     for line in lines.lines() {
         count += 1;
@@ -414,7 +418,11 @@ pub fn answer_lines(asker: &mut Asker<'_>, lines: &str, form: Form, into: &mut S
             (Some(None), false) => into.push_str("reject\n"),
             (Some(None), true) => {
                 put(
-                    &Answer { id: Some(line.into()), why: Some("not_an_id".into()), ..Answer::of(Action::Reject) },
+                    &LookupAnswer {
+                        id: Some(line.into()),
+                        why: Some("not_an_id".into()),
+                        ..LookupAnswer::of(UrlAction::Reject)
+                    },
                     into,
                 );
             }
@@ -430,14 +438,14 @@ pub fn answer_lines(asker: &mut Asker<'_>, lines: &str, form: Form, into: &mut S
 
 /// Format of the lines and the answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Form {
+pub struct LineForm {
     /// True if lines are doc ids instead of URLs.
     pub ids: bool,
     /// True if answers are JSON objects instead of plain lines.
     pub json: bool,
 }
 
-fn put(answer: &Answer, into: &mut String) {
+fn put(answer: &LookupAnswer, into: &mut String) {
     let text = serde_json::to_string(answer).expect("an answer is plain values");
     writeln!(into, "{text}").expect("writing to a string");
 }

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use super::answer::{Action, OfPage, hexadecimal};
-use super::chunks::{Compared, compare};
-use super::index::Index;
-use super::rows::{NONE, PageRow};
+use super::answer::{PageAnswer, UrlAction, hexadecimal};
+use super::chunks::{TextComparison, compare};
+use super::index::LookupIndex;
+use super::rows::{IndexedPageRow, NONE};
 use webtwin_base::error::Result;
 use webtwin_base::ids::doc_id;
-use webtwin_core::chunks::{Recipe, bytes, instead_of_text};
+use webtwin_core::chunks::{ChunkRecipe, bytes, instead_of_text};
 use webtwin_core::hamming;
 use webtwin_job::{Job, Measure};
 use webtwin_pages::html::Extractor;
@@ -23,7 +23,7 @@ const MOST_COPIES: usize = 1000;
 
 /// Format of a page's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum RequestForm {
     /// HTML as fetched.
     Html,
     /// XHTML as fetched.
@@ -34,11 +34,11 @@ pub enum Form {
 
 /// Request to check a page.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct CheckRequest<'a> {
     /// Bytes of the page.
     pub body: &'a [u8],
     /// Format of the bytes.
-    pub form: Form,
+    pub form: RequestForm,
     /// Charset that the transport declares.
     pub charset: Option<&'a str>,
     /// URL of the page, if known. It excludes the page from its own copies.
@@ -50,7 +50,7 @@ pub struct Asked<'a> {
 pub struct NearPage {
     /// Doc id in hexadecimal, and URL.
     #[serde(flatten)]
-    pub page: OfPage,
+    pub page: PageAnswer,
     /// `overlap` or `hamming`.
     pub measure: &'static str,
     /// Number of shared chunks, by `overlap`.
@@ -60,7 +60,7 @@ pub struct NearPage {
     /// Shared chunks as a fraction of the larger text's chunks, by `overlap`.
     pub resemblance: Option<f64>,
     /// Page that is kept for it; absent if it is kept itself.
-    pub keep: Option<OfPage>,
+    pub keep: Option<PageAnswer>,
 }
 
 /// Use of each measure: `used`, or the reason why not.
@@ -78,15 +78,15 @@ pub struct Measures {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Check {
     /// Page with the same text; the kept one, if there are several.
-    pub exact: Option<OfPage>,
+    pub exact: Option<PageAnswer>,
     /// Near pages, the nearest first; at most 20.
     pub near: Vec<NearPage>,
     /// `skip` if it is a copy of a page by the job's measure, else `fetch`.
-    pub action: Action,
+    pub action: UrlAction,
     /// `exact` or `similar`.
     pub why: Option<&'static str>,
     /// Page that is kept for it.
-    pub keep: Option<OfPage>,
+    pub keep: Option<PageAnswer>,
     /// Size of its text, in bytes.
     pub text_bytes: usize,
     /// Simhash, if the text has one that can be compared.
@@ -102,36 +102,36 @@ pub struct Check {
 /// Checks texts. Each thread has its own, because of scratch buffers.
 pub struct Checker {
     extractor: Extractor,
-    recipe: Recipe,
-    simhashes: Option<hamming::recipe::Recipe>,
+    recipe: ChunkRecipe,
+    simhashes: Option<hamming::recipe::SimhashRecipe>,
     job: Job,
     fprints: Vec<u64>,
 }
 
 impl Checker {
     /// Creates a checker that reads texts like the job of the index's run.
-    pub fn new(index: &Index) -> Checker {
+    pub fn new(index: &LookupIndex) -> Checker {
         let job = index.about.run.job.clone();
         // Feature weights from a whole crawl are not available for a single text.
-        let simhashes =
-            (job.simhash.bits > 0 && !job.simhash.features.idf).then(|| hamming::recipe::Recipe::new(&job.simhash));
+        let simhashes = (job.simhash.bits > 0 && !job.simhash.features.idf)
+            .then(|| hamming::recipe::SimhashRecipe::new(&job.simhash));
         let extractor = Extractor::new(&job.input.limits);
-        Checker { extractor, recipe: Recipe::new(&job.chunks), simhashes, job, fprints: Vec::new() }
+        Checker { extractor, recipe: ChunkRecipe::new(&job.chunks), simhashes, job, fprints: Vec::new() }
     }
 
     /// Checks the body of a page.
     ///
     /// # Errors
-    /// Returns any error of [`Index::rank`].
+    /// Returns any error of [`LookupIndex::rank`].
     ///
     /// # Cost
     /// One pass over the body, one look-up for each chunk, and one in each table of simhashes.
-    pub fn check(&mut self, index: &Index, asked: Asked<'_>) -> Result<Check> {
+    pub fn check(&mut self, index: &LookupIndex, asked: CheckRequest<'_>) -> Result<Check> {
         let blank = CanonicalUrl::parse("http://localhost/").expect("this is a URL");
         let text = match asked.form {
-            Form::Html => self.extractor.html(asked.body, asked.charset, asked.url.unwrap_or(&blank)).text,
-            Form::Xhtml => self.extractor.xhtml(asked.body, asked.charset, asked.url.unwrap_or(&blank)).text,
-            Form::Text => self.extractor.text(asked.body, asked.charset).text,
+            RequestForm::Html => self.extractor.html(asked.body, asked.charset, asked.url.unwrap_or(&blank)).text,
+            RequestForm::Xhtml => self.extractor.xhtml(asked.body, asked.charset, asked.url.unwrap_or(&blank)).text,
+            RequestForm::Text => self.extractor.text(asked.body, asked.charset).text,
         };
         let document = self.recipe.fingerprint(text, &mut self.fprints);
         // The job identifies pages with little text by their bytes, so the check must do so too.
@@ -181,10 +181,10 @@ impl Checker {
         let why = keep.and(if exact.is_some() { Some("exact") } else { Some("similar") });
         let is_minhash = by == Measure::Minhash;
         Ok(Check {
-            exact: exact.map(|rank| OfPage::of(index, rank)).transpose()?,
-            action: if keep.is_some() { Action::Skip } else { Action::Fetch },
+            exact: exact.map(|rank| PageAnswer::of(index, rank)).transpose()?,
+            action: if keep.is_some() { UrlAction::Skip } else { UrlAction::Fetch },
             why,
-            keep: keep.map(|rank| OfPage::of(index, rank)).transpose()?,
+            keep: keep.map(|rank| PageAnswer::of(index, rank)).transpose()?,
             text_bytes,
             fingerprint: simhash.map(hexadecimal),
             chunks: self.fprints.len() as u32,
@@ -204,7 +204,7 @@ impl Checker {
 
     /// Returns a page with the same text that is not the page itself; the kept one, if there are
     /// several.
-    fn same_text(&self, index: &Index, exact: u64, own: Option<u32>) -> Result<Option<u32>> {
+    fn same_text(&self, index: &LookupIndex, exact: u64, own: Option<u32>) -> Result<Option<u32>> {
         if exact == 0 {
             return Ok(None);
         }
@@ -219,17 +219,22 @@ impl Checker {
     }
 }
 
-fn keep_of(index: &Index, row: &PageRow) -> Result<Option<OfPage>> {
-    (row.keep != NONE).then(|| OfPage::of(index, row.keep)).transpose()
+fn keep_of(index: &LookupIndex, row: &IndexedPageRow) -> Result<Option<PageAnswer>> {
+    (row.keep != NONE).then(|| PageAnswer::of(index, row.keep)).transpose()
 }
 
 /// Adds pages that share chunks.
-fn shared(index: &Index, compared: &Compared, own: Option<u32>, near: &mut Vec<(u32, NearPage)>) -> Result<()> {
+fn shared(
+    index: &LookupIndex,
+    compared: &TextComparison,
+    own: Option<u32>,
+    near: &mut Vec<(u32, NearPage)>,
+) -> Result<()> {
     for one in compared.near.iter().filter(|one| own != Some(one.page)).take(MOST) {
         near.push((
             one.page,
             NearPage {
-                page: OfPage::of(index, one.page)?,
+                page: PageAnswer::of(index, one.page)?,
                 measure: "overlap",
                 shared: Some(one.shared),
                 distance: None,
@@ -243,7 +248,7 @@ fn shared(index: &Index, compared: &Compared, own: Option<u32>, near: &mut Vec<(
 
 /// Adds pages with a near simhash.
 fn bits(
-    index: &Index,
+    index: &LookupIndex,
     tables: &hamming::online::OnlineIndex<webtwin_storage::mapped::FileBytes>,
     simhash: u64,
     own: Option<u32>,
@@ -251,15 +256,15 @@ fn bits(
 ) -> Result<()> {
     let mut found = tables.near(simhash, tables.manifest().design.k)?;
     found.sort_unstable_by_key(|one| (one.distance, one.fingerprint));
-    let mut told = 0;
+    let mut message = 0;
     for one in found {
         for id in tables.doc_ids(one.fingerprint)? {
             let Some(rank) = index.rank(id)?.filter(|rank| own != Some(*rank)) else { continue };
-            if told == MOST {
+            if message == MOST {
                 return Ok(());
             }
-            told += 1;
-            let (page, keep) = (OfPage::of(index, rank)?, keep_of(index, &index.page(rank)?)?);
+            message += 1;
+            let (page, keep) = (PageAnswer::of(index, rank)?, keep_of(index, &index.page(rank)?)?);
             let (shared, resemblance) = (None, None);
             near.push((
                 rank,

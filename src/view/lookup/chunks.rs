@@ -10,12 +10,12 @@
 //! of the crawl has no links and no host. So the answer has all pairs of the measure, before any
 //! guard.
 
-use super::index::Index;
+use super::index::LookupIndex;
 use super::rows::NONE;
 use webtwin_base::error::Result;
 use webtwin_base::ids::FPrint;
 use webtwin_core::overlap::is_pairwise_similar;
-use webtwin_job::Overlap;
+use webtwin_job::OverlapSettings;
 
 /// Flag of a chunk on several pages. The other bits are the position of its list.
 pub(super) const LIST: u32 = 1 << 31;
@@ -26,7 +26,7 @@ pub(super) const FREQUENT: u32 = NONE - 1;
 
 /// Page that a text is similar to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SharedChunks {
+pub struct SimilarPage {
     /// Rank of the page: the first of its exact copies.
     pub page: u32,
     /// Number of common chunks that count.
@@ -37,13 +37,13 @@ pub struct SharedChunks {
 
 /// Comparison of a text's chunks with all pages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Compared {
+pub struct TextComparison {
     /// Number of chunks of the text that count.
     pub counting: u32,
     /// Number of chunks of the text that do not count: boilerplate and frequent ones.
     pub left_out: u32,
     /// Similar pages by falling fraction of common chunks, then by rank.
-    pub near: Vec<SharedChunks>,
+    pub near: Vec<SimilarPage>,
 }
 
 /// True if a chunk counts. A chunk that no page has counts, and so do all chunks if the index has
@@ -52,7 +52,7 @@ pub struct Compared {
 /// # Errors
 /// Returns any error of [`compare`].
 #[cfg(feature = "search")]
-pub fn counts(index: &Index, fprint: FPrint) -> Result<bool> {
+pub fn counts(index: &LookupIndex, fprint: FPrint) -> Result<bool> {
     let Some(chunks) = index.chunks() else { return Ok(true) };
     let row = super::find::find(chunks.postings.rows(), fprint, |at| Ok(chunks.postings.get(at)?.hash()))?;
     let value = row.map(|row| chunks.postings.get(row)).transpose()?.map(|row| row.value);
@@ -67,10 +67,10 @@ pub fn counts(index: &Index, fprint: FPrint) -> Result<bool> {
 ///
 /// # Cost
 /// One look-up for each chunk, and the pages that have it: at most `overlap.max_documents`.
-pub fn compare(index: &Index, fprints: &[FPrint], settings: &Overlap) -> Result<Option<Compared>> {
+pub fn compare(index: &LookupIndex, fprints: &[FPrint], settings: &OverlapSettings) -> Result<Option<TextComparison>> {
     let Some(chunks) = index.chunks() else { return Ok(None) };
     let postings = &chunks.postings;
-    let mut found = Compared::default();
+    let mut found = TextComparison::default();
     let mut pages: Vec<u32> = Vec::new();
     for &fprint in fprints {
         let row = super::find::find(postings.rows(), fprint, |at| Ok(postings.get(at)?.hash()))?;
@@ -98,10 +98,10 @@ pub fn compare(index: &Index, fprints: &[FPrint], settings: &Overlap) -> Result<
         }
         let of_page = chunks.counts.get(page as usize)?;
         if is_pairwise_similar(shared, found.counting, of_page, settings) {
-            found.near.push(SharedChunks { page, shared, larger: of_page.max(found.counting) });
+            found.near.push(SimilarPage { page, shared, larger: of_page.max(found.counting) });
         }
     }
-    let share = |one: &SharedChunks, of: u32| u64::from(one.shared) * u64::from(of);
+    let share = |one: &SimilarPage, of: u32| u64::from(one.shared) * u64::from(of);
     found.near.sort_by(|x, y| share(y, x.larger).cmp(&share(x, y.larger)).then(x.page.cmp(&y.page)));
     Ok(Some(found))
 }

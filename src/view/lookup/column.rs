@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use webtwin_base::error::{Error, Result};
-use webtwin_core::hamming::checked::{BLOCK, Checked, checks};
+use webtwin_core::hamming::checked::{BLOCK, CheckedSection, checks};
 use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::mapped::FileBytes;
 use webtwin_storage::new_file::NewFile;
@@ -149,21 +149,21 @@ fn of_file(cause: std::io::Error) -> Error {
 
 /// Opened column. Threads may share it.
 #[derive(Debug)]
-pub struct Column<R> {
+pub struct IndexColumn<R> {
     name: String,
     bytes: FileBytes,
-    checked: Checked,
+    checked: CheckedSection,
     rows: usize,
     of: PhantomData<fn() -> R>,
 }
 
-impl<R: Pod> Column<R> {
+impl<R: Pod> IndexColumn<R> {
     /// Opens a column. `name` is for messages.
     ///
     /// # Errors
     /// Returns [`Error::Input`] if the file is not a column, is truncated, is damaged at its end,
     /// or is not the one that was sealed.
-    pub fn open(name: &str, bytes: FileBytes, seal: &Seal) -> Result<Column<R>> {
+    pub fn open(name: &str, bytes: FileBytes, seal: &Seal) -> Result<IndexColumn<R>> {
         let refuse = |how: &str| Err(Error::input(name, format!("{how}; fetch the index again or make it anew")));
         let all: &[u8] = bytes.as_ref();
         let Some((rest, trailer)) = all.len().checked_sub(size_of::<Trailer>()).map(|at| all.split_at(at)) else {
@@ -186,9 +186,9 @@ impl<R: Pod> Column<R> {
             return refuse("its checksums are damaged");
         }
         let all_rows = 0..end;
-        let Some([checked]) = Checked::sections([all_rows], checks) else { return refuse("it is cut") };
+        let Some([checked]) = CheckedSection::sections([all_rows], checks) else { return refuse("it is cut") };
         let rows = trailer.rows as usize;
-        Ok(Column { name: name.into(), bytes, checked, rows, of: PhantomData })
+        Ok(IndexColumn { name: name.into(), bytes, checked, rows, of: PhantomData })
     }
 
     /// Returns the number of rows.
@@ -218,7 +218,7 @@ impl<R: Pod> Column<R> {
     /// Returns the rows of a range.
     ///
     /// # Errors
-    /// Returns any error of [`Column::get`].
+    /// Returns any error of [`IndexColumn::get`].
     pub fn range(&self, rows: Range<usize>) -> Result<impl ExactSizeIterator<Item = R> + '_> {
         let span = rows.start * size_of::<R>()..rows.end * size_of::<R>();
         let all: &[u8] = self.bytes.as_ref();
@@ -242,11 +242,11 @@ impl<R: Pod> Column<R> {
     }
 }
 
-impl Column<u8> {
+impl IndexColumn<u8> {
     /// Returns the bytes of a range.
     ///
     /// # Errors
-    /// Returns any error of [`Column::get`].
+    /// Returns any error of [`IndexColumn::get`].
     #[inline]
     pub fn slice(&self, range: Range<usize>) -> Result<&[u8]> {
         let all: &[u8] = self.bytes.as_ref();
@@ -274,8 +274,8 @@ pub(super) mod tests {
         (at, writer.finish().unwrap().1)
     }
 
-    fn opened(at: &Location, seal: &Seal) -> Result<Column<u64>> {
-        Column::open("c", file_bytes(at, Residence::Mapped).unwrap(), seal)
+    fn opened(at: &Location, seal: &Seal) -> Result<IndexColumn<u64>> {
+        IndexColumn::open("c", file_bytes(at, Residence::Mapped).unwrap(), seal)
     }
 
     proptest! {
@@ -315,7 +315,7 @@ pub(super) mod tests {
         let (other, _) = column(&folder, "other", &[1u64, 3]);
         assert!(opened(&one, &seal).is_ok());
         assert!(opened(&other, &seal).is_err());
-        assert!(Column::<u32>::open("c", file_bytes(&one, Residence::Loaded).unwrap(), &seal).is_err());
+        assert!(IndexColumn::<u32>::open("c", file_bytes(&one, Residence::Loaded).unwrap(), &seal).is_err());
         let bytes = one.get().unwrap().unwrap();
         for length in 0..bytes.len() {
             one.put(&bytes[..length]).unwrap();

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::answer::{OfPage, hexadecimal};
-use super::index::Index;
-use super::names::{self, Places};
+use super::answer::{PageAnswer, hexadecimal};
+use super::index::LookupIndex;
+use super::names::{self, SetPlaces};
 use webtwin_base::error::Result;
 
 /// Number of pages of a set whose hosts are counted.
@@ -18,7 +18,7 @@ const SIZES: usize = 24;
 
 /// Request for a part of a list.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'q> {
+pub struct ListRequest<'q> {
     /// Words that the titles and URLs of a set's pages must contain. Empty for all sets.
     pub words: &'q str,
     /// Place in the list of the first set.
@@ -29,7 +29,7 @@ pub struct Asked<'q> {
 
 /// Part of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Listed<T> {
+pub struct ListPage<T> {
     /// Length of the whole list, independent of the request.
     pub all: usize,
     /// Number of sets that match; absent if counting would require a separate search.
@@ -40,26 +40,30 @@ pub struct Listed<T> {
     pub next: Option<u32>,
 }
 
-impl Listed<()> {
+impl ListPage<()> {
     /// Returns the requested places in a list of length `all`.
-    fn places(all: usize, asked: Asked<'_>, find: impl FnOnce(&[u64]) -> Result<Places>) -> Result<Listed<u32>> {
+    fn places(
+        all: usize,
+        asked: ListRequest<'_>,
+        find: impl FnOnce(&[u64]) -> Result<SetPlaces>,
+    ) -> Result<ListPage<u32>> {
         let words = names::question(asked.words);
-        let Places { places, all: matches, next } = match asked.words.trim().is_empty() {
+        let SetPlaces { places, all: matches, next } = match asked.words.trim().is_empty() {
             false => find(&words)?,
             true => {
                 let end = all.min((asked.from as usize).saturating_add(asked.limit));
                 let next = (end < all).then_some(end as u32);
-                Places { places: (asked.from..end as u32).collect(), all: Some(all), next }
+                SetPlaces { places: (asked.from..end as u32).collect(), all: Some(all), next }
             }
         };
-        Ok(Listed { all, matches, shown: places, next })
+        Ok(ListPage { all, matches, shown: places, next })
     }
 }
 
-impl Listed<u32> {
-    fn shown<T>(self, one: impl FnMut(u32) -> Result<T>) -> Result<Listed<T>> {
-        let Listed { all, matches, shown, next } = self;
-        Ok(Listed { all, matches, shown: shown.into_iter().map(one).collect::<Result<_>>()?, next })
+impl ListPage<u32> {
+    fn shown<T>(self, one: impl FnMut(u32) -> Result<T>) -> Result<ListPage<T>> {
+        let ListPage { all, matches, shown, next } = self;
+        Ok(ListPage { all, matches, shown: shown.into_iter().map(one).collect::<Result<_>>()?, next })
     }
 }
 
@@ -73,7 +77,7 @@ pub struct ListedSet {
     /// Number of hosts of the first [`HOSTS_OF`] pages.
     pub hosts: usize,
     /// Kept page, or else the first page.
-    pub page: OfPage,
+    pub page: PageAnswer,
     /// Title of that page.
     pub title: String,
 }
@@ -85,9 +89,9 @@ pub struct ListedSet {
 ///
 /// # Cost
 /// That of [`names::find`], and the rows of [`HOSTS_OF`] pages for each cluster in the answer.
-pub fn sets(index: &Index, asked: Asked<'_>) -> Result<Listed<ListedSet>> {
+pub fn sets(index: &LookupIndex, asked: ListRequest<'_>) -> Result<ListPage<ListedSet>> {
     let find = |words: &[u64]| names::find(&index.cluster_names, words, asked.from, asked.limit);
-    Listed::places(index.clusters(), asked, find)?.shown(|place| {
+    ListPage::places(index.clusters(), asked, find)?.shown(|place| {
         let row = index.clusters_by_size.get(place as usize)?;
         let pages = index.cluster(row.cluster)?;
         let count = pages.len();
@@ -102,7 +106,7 @@ pub fn sets(index: &Index, asked: Asked<'_>) -> Result<Listed<ListedSet>> {
             id: hexadecimal(index.cluster_id(row.cluster)?),
             pages: count,
             hosts: hosts.len(),
-            page: OfPage::of(index, row.shown)?,
+            page: PageAnswer::of(index, row.shown)?,
             title: index.title(row.shown)?,
         })
     })
@@ -114,7 +118,7 @@ pub struct ListedOriginal {
     /// Id of the kept collection, in hexadecimal.
     pub id: String,
     /// Root of the kept collection.
-    pub root: OfPage,
+    pub root: PageAnswer,
     /// Title of that root.
     pub title: String,
     /// Number of pages of the kept collection.
@@ -131,9 +135,9 @@ pub struct ListedOriginal {
 ///
 /// # Errors
 /// Returns [`webtwin_base::error::Error::Input`] if a damaged part of the index is read.
-pub fn originals(index: &Index, asked: Asked<'_>) -> Result<Listed<ListedOriginal>> {
+pub fn originals(index: &LookupIndex, asked: ListRequest<'_>) -> Result<ListPage<ListedOriginal>> {
     let find = |words: &[u64]| names::find(&index.mirror_names, words, asked.from, asked.limit);
-    Listed::places(index.originals(), asked, find)?.shown(|place| {
+    ListPage::places(index.originals(), asked, find)?.shown(|place| {
         let row = index.mirrors_by_size.get(place as usize)?;
         let kept = index.collection(row.kept)?;
         let mut sizes = vec![kept.size];
@@ -142,7 +146,7 @@ pub fn originals(index: &Index, asked: Asked<'_>) -> Result<Listed<ListedOrigina
         }
         Ok(ListedOriginal {
             id: hexadecimal(kept.id),
-            root: OfPage::of(index, kept.root)?,
+            root: PageAnswer::of(index, kept.root)?,
             title: index.title(kept.root)?,
             pages: kept.size,
             copies: kept.cardinality,

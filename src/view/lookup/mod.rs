@@ -3,7 +3,7 @@
 //!
 //! | file | a row | purpose |
 //! |---|---|---|
-//! | `pages` | doc id, kept page, cluster, collection, origin, time, values: 32 bytes ([`rows::PageRow`]) | look-ups: interpolation search by doc id |
+//! | `pages` | doc id, kept page, cluster, collection, origin, time, values: 32 bytes ([`rows::IndexedPageRow`]) | look-ups: interpolation search by doc id |
 //! | `contents` | hash of the text, simhash: 16 bytes | alternates, sets |
 //! | `texts` | hash of a text, page: 12 bytes, by hash | is this exact text known? |
 //! | `origins`, `urls` | origins of URLs; paths, by page: in blocks of 16 ([`strings`]) | the URL of a page |
@@ -45,4 +45,4 @@ pub mod sets;
 pub mod strings;
 pub mod unknown;
 
-pub use index::Index;
+pub use index::LookupIndex;

@@ -6,11 +6,11 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::column::Column;
+use super::column::IndexColumn;
 use super::find::lower_bound;
 use super::rows::HashRow;
 use webtwin_base::error::Result;
-use webtwin_core::text::words::Words;
+use webtwin_core::text::words::WordSplitter;
 
 /// Maximum length of a query, in bytes.
 pub const QUESTION: usize = 400;
@@ -24,7 +24,7 @@ const READS: usize = 1 << 15;
 
 /// Calls `word` with the hash of each word of a title or URL. Percent-encoded bytes are decoded,
 /// and punctuation separates words, so *www.example.com/a%20b* has five.
-pub fn each_word(words: &mut Words, text: &str, mut word: impl FnMut(u64)) {
+pub fn each_word(words: &mut WordSplitter, text: &str, mut word: impl FnMut(u64)) {
     let plain: String = decoded(text).chars().map(|c| if c.is_ascii_punctuation() { ' ' } else { c }).collect();
     words.each(&plain, |one| word(xxh3_64(one)));
 }
@@ -51,7 +51,7 @@ fn decoded(text: &str) -> String {
 /// Returns the distinct hashes of a query's words.
 pub fn question(text: &str) -> Vec<u64> {
     let mut hashes = Vec::new();
-    each_word(&mut Words::default(), text, |hash| {
+    each_word(&mut WordSplitter::default(), text, |hash| {
         if hashes.len() < WORDS && !hashes.contains(&hash) {
             hashes.push(hash);
         }
@@ -61,7 +61,7 @@ pub fn question(text: &str) -> Vec<u64> {
 
 /// Part of the sets that have all words of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places {
+pub struct SetPlaces {
     /// Places of the sets in the list, ascending.
     pub places: Vec<u32>,
     /// Number of all matching sets, if it is known without a search.
@@ -71,7 +71,7 @@ pub struct Places {
 }
 
 /// Finds at most `most` sets that have all `words`, of which there must be at least one, starting
-/// at the place `from`. Stops early after a bounded number of rows; [`Places::next`] continues from
+/// at the place `from`. Stops early after a bounded number of rows; [`SetPlaces::next`] continues from
 /// there.
 ///
 /// # Errors
@@ -80,11 +80,17 @@ pub struct Places {
 /// # Cost
 /// Reads the rows of the rarest word, each with a binary search for every other word: at most
 /// 32,768 rows in total.
-pub fn find(column: &Column<HashRow>, words: &[u64], from: u32, most: usize) -> Result<Places> {
+pub fn find(column: &IndexColumn<HashRow>, words: &[u64], from: u32, most: usize) -> Result<SetPlaces> {
     find_within(column, words, from, most, READS)
 }
 
-fn find_within(column: &Column<HashRow>, words: &[u64], from: u32, most: usize, mut reads: usize) -> Result<Places> {
+fn find_within(
+    column: &IndexColumn<HashRow>,
+    words: &[u64],
+    from: u32,
+    most: usize,
+    mut reads: usize,
+) -> Result<SetPlaces> {
     let hash_at = |row: usize| Ok(column.get(row)?.hash());
     let mut ranges = Vec::with_capacity(words.len());
     for &hash in words {
@@ -97,7 +103,7 @@ fn find_within(column: &Column<HashRow>, words: &[u64], from: u32, most: usize, 
     }
     // The rarest word has the fewest candidates.
     ranges.sort_by_key(|range| range.len());
-    let mut found = Places { places: Vec::new(), all: None, next: None };
+    let mut found = SetPlaces { places: Vec::new(), all: None, next: None };
     let Some((rarest, others)) = ranges.split_first_mut() else { return Ok(found) };
     // The rows of a single word are the matches, so their number is known.
     if (*rarest).is_empty() || others.is_empty() {
@@ -173,7 +179,7 @@ mod tests {
             rows.sort_unstable();
             let folder = tempfile::tempdir().unwrap();
             let (at, seal) = column(&folder, "names", &rows);
-            let names = Column::open("names", file_bytes(&at, Residence::Mapped).unwrap(), &seal).unwrap();
+            let names = IndexColumn::open("names", file_bytes(&at, Residence::Mapped).unwrap(), &seal).unwrap();
             let asked: Vec<u64> = asked.into_iter().collect();
             let has = |words: &BTreeSet<u64>| asked.iter().all(|word| words.contains(word));
             let want: Vec<u32> = (0..sets.len()).filter(|&place| has(&sets[place])).map(|place| place as u32).collect();

@@ -9,7 +9,7 @@ pub const NONE: u32 = u32::MAX;
 /// Page row of 32 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct PageRow {
+pub struct IndexedPageRow {
     /// Doc id of the page.
     pub doc_id: u64,
     /// Rank of the page that is kept for it, or [`NONE`].
@@ -22,16 +22,16 @@ pub struct PageRow {
     pub origin: u32,
     /// Fetch time in seconds since 1970; 0 if unknown or earlier.
     pub time: u32,
-    /// Role in its cluster, as an index of [`super::about::About::words`].
+    /// Role in its cluster, as an index of [`super::about::IndexSubject::words`].
     pub role: u8,
     /// Reason why it may be skipped, as an index of these values.
     pub why: u8,
-    /// Flags [`PageRow::SKIP`] and [`PageRow::SIMHASH`].
+    /// Flags [`IndexedPageRow::SKIP`] and [`IndexedPageRow::SIMHASH`].
     pub bits: u8,
     pub(super) zero: u8,
 }
 
-impl PageRow {
+impl IndexedPageRow {
     /// Flag of a page that a crawler may skip.
     pub const SKIP: u8 = 1;
     /// Flag of a page with a simhash.
@@ -39,7 +39,7 @@ impl PageRow {
 
     /// True if a crawler may skip the page.
     pub fn is_skipped(&self) -> bool {
-        self.bits & PageRow::SKIP != 0
+        self.bits & IndexedPageRow::SKIP != 0
     }
 }
 
@@ -52,7 +52,7 @@ pub struct StandingRow {
     pub doc_id: u64,
     /// Rank of the page that is kept for it, or [`NONE`].
     pub keep: u32,
-    /// Reason why it may be skipped, as an index of [`super::about::About::words`].
+    /// Reason why it may be skipped, as an index of [`super::about::IndexSubject::words`].
     pub why: u8,
     pub(super) zero: [u8; 3],
 }
@@ -64,7 +64,7 @@ pub struct ContentRow {
     /// `pages.exact`: hash of the whole text, or of the bytes if there is little text; 0 if there
     /// is none.
     pub exact: u64,
-    /// `pages.simhash`. Meaningless without [`PageRow::SIMHASH`].
+    /// `pages.simhash`. Meaningless without [`IndexedPageRow::SIMHASH`].
     pub simhash: u64,
 }
 
@@ -103,7 +103,7 @@ pub struct ListedCluster {
 /// Row of 8 bytes of a similar cluster in the list of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct ListedOriginal {
+pub struct OriginalRow {
     /// Number of its kept collection, or else of its first.
     pub kept: u32,
     /// Number of pages of its other collections.
@@ -113,7 +113,7 @@ pub struct ListedOriginal {
 /// Row of 40 bytes of a collection that has mirrors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct CollectionRow {
+pub struct IndexedCollectionRow {
     /// Id: the smallest doc id of its pages.
     pub id: u64,
     /// Id of its similar cluster.

@@ -5,17 +5,17 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use super::answer::{OfPage, hexadecimal};
+use super::answer::{PageAnswer, hexadecimal};
 use super::chunks::counts;
-use super::column::Column;
-use super::index::Index;
+use super::column::IndexColumn;
+use super::index::LookupIndex;
 use super::rows::NONE;
-use crate::search::reorder::{Placed, reorder};
-use crate::search::rollup::{Group, Hit, PageOfText, by_collection, roll_up};
-use crate::search::texts::{File, Marked, Texts};
+use crate::search::reorder::{ReorderedResult, reorder};
+use crate::search::rollup::{MatchGroup, PageHit, PageOfText, by_collection, roll_up};
+use crate::search::texts::{MarkedWords, TextIndex, TextIndexFile};
 use crate::search::words::Question;
 use webtwin_base::error::{Error, Result};
-use webtwin_core::chunks::Recipe;
+use webtwin_core::chunks::ChunkRecipe;
 
 /// Prefix of the names of columns that are files of the full-text index.
 pub(super) const FILES: &str = "words/";
@@ -32,14 +32,14 @@ pub const NAMED: usize = 20;
 
 /// Texts of the run by their words, and the pages of each text.
 #[derive(Debug)]
-pub struct Words {
+pub struct WordIndex {
     /// Full-text index.
-    pub texts: Texts,
-    pub(super) starts: Column<u64>,
-    pub(super) pages: Column<PageOfText>,
+    pub texts: TextIndex,
+    pub(super) starts: IndexColumn<u64>,
+    pub(super) pages: IndexColumn<PageOfText>,
 }
 
-impl File for Column<u8> {
+impl TextIndexFile for IndexColumn<u8> {
     fn len(&self) -> usize {
         self.rows()
     }
@@ -51,7 +51,7 @@ impl File for Column<u8> {
 
 /// Requested form and part of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
+pub struct SearchOptions {
     /// True to roll pages up into one result for each group.
     pub roll: bool,
     /// True to move a result down if it repeats the content of a higher one.
@@ -64,7 +64,7 @@ pub struct Wanted {
 
 /// Results of a search.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Found {
+pub struct SearchMatches {
     /// Number of all pages that match.
     pub pages: usize,
     /// Number of all results into which the pages are rolled up.
@@ -76,10 +76,10 @@ pub struct Found {
     /// Index of the first result in `shown`.
     pub from: usize,
     /// Part of the results, the best first.
-    pub shown: Vec<Shown>,
+    pub shown: Vec<SearchResult>,
 }
 
-impl Found {
+impl SearchMatches {
     /// Formats the counts as one line.
     pub fn head(&self) -> String {
         let counted =
@@ -98,40 +98,40 @@ impl Found {
 
 /// Result of a search.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Shown {
+pub struct SearchResult {
     /// Page that represents the group.
     #[serde(flatten)]
-    pub page: OfPage,
+    pub page: PageAnswer,
     /// Title of the page, which may be empty.
-    pub title: Marked,
+    pub title: MarkedWords,
     /// Excerpt of its text.
-    pub snippet: Marked,
+    pub snippet: MarkedWords,
     /// Best score in its group; comparable within an answer only.
     pub score: f32,
     /// Number of matching pages in the group.
     pub pages: usize,
     /// Matching pages of its collection.
-    pub collection: Option<InCollection>,
+    pub collection: Option<CollectionMatches>,
     /// Other collections or copies.
-    pub replica: Option<Replicas>,
+    pub replica: Option<OtherReplicas>,
     /// Higher result that has most of its chunks.
-    pub said_by: Option<SaidBy>,
+    pub said_by: Option<RepeatOf>,
 }
 
 /// Matching pages of a collection.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct InCollection {
+pub struct CollectionMatches {
     /// Id of the collection, in hexadecimal.
     pub id: String,
     /// Number of pages that match.
     pub pages: usize,
     /// First of these pages.
-    pub named: Vec<OfPage>,
+    pub named: Vec<PageAnswer>,
 }
 
 /// Other collections of a similar cluster, or other copies of a page.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Replicas {
+pub struct OtherReplicas {
     /// `collections` or `copies`.
     pub kind: &'static str,
     /// Number of them.
@@ -153,10 +153,10 @@ pub struct Replica {
 
 /// Higher result whose content a result repeats.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SaidBy {
+pub struct RepeatOf {
     /// Page of the higher result.
     #[serde(flatten)]
-    pub page: OfPage,
+    pub page: PageAnswer,
     /// Number of common chunks.
     pub shared: usize,
     /// Number of chunks of this result.
@@ -167,7 +167,7 @@ pub struct SaidBy {
 ///
 /// # Errors
 /// Returns any error of [`search`].
-pub fn hits(index: &Index, question: &Question, roll: bool) -> Result<Vec<Hit>> {
+pub fn hits(index: &LookupIndex, question: &Question, roll: bool) -> Result<Vec<PageHit>> {
     let words = words_of(index)?;
     let mut meant: HashMap<u32, bool> = HashMap::new();
     let mut hits = Vec::new();
@@ -193,14 +193,14 @@ pub fn hits(index: &Index, question: &Question, roll: bool) -> Result<Vec<Hit>> 
                 }
             }
             let group = if roll { group } else { page };
-            hits.push(Hit { group, collection, page, text, score, kept: kept != 0 });
+            hits.push(PageHit { group, collection, page, text, score, kept: kept != 0 });
         }
         Ok(())
     })?;
     Ok(hits)
 }
 
-fn words_of(index: &Index) -> Result<&Words> {
+fn words_of(index: &LookupIndex) -> Result<&WordIndex> {
     let missing = || {
         let what = "the index has no texts; `webtwin index RUN --output IDX --text` makes one that has";
         Error::Usage(format!("{}: {what}", index.folder))
@@ -226,22 +226,22 @@ fn host_of(origin: &str) -> &str {
 /// # Cost
 /// All matching pages are collected, 24 bytes each, and sorted. One text is decompressed for each
 /// result in the answer, with `reorder` for [`WINDOW`] results.
-pub fn search(index: &Index, question: &Question, wanted: Wanted) -> Result<Found> {
+pub fn search(index: &LookupIndex, question: &Question, wanted: SearchOptions) -> Result<SearchMatches> {
     let words = words_of(index)?;
     let end = wanted.from.saturating_add(wanted.limit);
     let all = roll_up(hits(index, question, wanted.roll)?, if wanted.reorder { end.max(WINDOW) } else { end });
-    let mut order: Vec<(usize, Option<SaidBy>)> = (0..all.best.len()).map(|place| (place, None)).collect();
+    let mut order: Vec<(usize, Option<RepeatOf>)> = (0..all.best.len()).map(|place| (place, None)).collect();
     if wanted.reorder {
         let window = all.best.len().min(WINDOW);
-        order.splice(..window, ordered_anew(index, words, &all.best[..window])?);
+        order.splice(..window, reorder_best(index, words, &all.best[..window])?);
     }
-    let told = order.into_iter().take(end).skip(wanted.from);
-    let shown = told.map(|(place, said_by)| {
+    let message = order.into_iter().take(end).skip(wanted.from);
+    let shown = message.map(|(place, said_by)| {
         let group = &all.best[place];
         let members = &all.hits[group.members.clone()];
-        Ok(Shown { said_by, ..shown(index, words, question, group, members, wanted.roll)? })
+        Ok(SearchResult { said_by, ..shown(index, words, question, group, members, wanted.roll)? })
     });
-    Ok(Found {
+    Ok(SearchMatches {
         pages: all.hits.len(),
         results: all.groups,
         rolled_up: wanted.roll,
@@ -252,8 +252,8 @@ pub fn search(index: &Index, question: &Question, wanted: Wanted) -> Result<Foun
 }
 
 /// Reorders results. Returns their previous places, each with the higher result that it repeats.
-fn ordered_anew(index: &Index, words: &Words, best: &[Group]) -> Result<Vec<(usize, Option<SaidBy>)>> {
-    let mut recipe = Recipe::new(&index.about.run.job.chunks);
+fn reorder_best(index: &LookupIndex, words: &WordIndex, best: &[MatchGroup]) -> Result<Vec<(usize, Option<RepeatOf>)>> {
+    let mut recipe = ChunkRecipe::new(&index.about.run.job.chunks);
     let (mut scores, mut chunks) = (Vec::with_capacity(best.len()), Vec::with_capacity(best.len()));
     for group in best {
         let mut fprints = Vec::new();
@@ -271,10 +271,10 @@ fn ordered_anew(index: &Index, words: &Words, best: &[Group]) -> Result<Vec<(usi
         scores.push(group.score);
         chunks.push(counting);
     }
-    let said_by = |Placed { was, said_by }| {
+    let said_by = |ReorderedResult { was, said_by }| {
         let said_by = said_by.map(|(by, shared): (usize, usize)| {
-            let page = OfPage::of(index, best[by].shown.page)?;
-            Ok(SaidBy { page, shared, chunks: chunks[was].len() })
+            let page = PageAnswer::of(index, best[by].shown.page)?;
+            Ok(RepeatOf { page, shared, chunks: chunks[was].len() })
         });
         Ok((was, said_by.transpose()?))
     };
@@ -282,13 +282,13 @@ fn ordered_anew(index: &Index, words: &Words, best: &[Group]) -> Result<Vec<(usi
 }
 
 fn shown(
-    index: &Index,
-    words: &Words,
+    index: &LookupIndex,
+    words: &WordIndex,
     question: &Question,
-    group: &Group,
-    members: &[Hit],
+    group: &MatchGroup,
+    members: &[PageHit],
     roll: bool,
-) -> Result<Shown> {
+) -> Result<SearchResult> {
     let stored = words.texts.stored(group.shown.text)?;
     // The text starts with the title, which the result shows separately.
     let text = stored.text.strip_prefix(&stored.title).unwrap_or(&stored.text);
@@ -296,9 +296,9 @@ fn shown(
         true => (in_collection(index, group, members)?, replicas(index, group, members)?),
         false => (None, None),
     };
-    Ok(Shown {
-        page: OfPage::of(index, group.shown.page)?,
-        title: Marked::new(&stored.title, &question.words),
+    Ok(SearchResult {
+        page: PageAnswer::of(index, group.shown.page)?,
+        title: MarkedWords::new(&stored.title, &question.words),
         snippet: words.texts.snippet(text, &question.words)?,
         score: group.score,
         pages: members.len(),
@@ -309,17 +309,17 @@ fn shown(
 }
 
 /// Returns the matching pages of the collection of the page that represents the group.
-fn in_collection(index: &Index, group: &Group, members: &[Hit]) -> Result<Option<InCollection>> {
+fn in_collection(index: &LookupIndex, group: &MatchGroup, members: &[PageHit]) -> Result<Option<CollectionMatches>> {
     let own = group.shown.collection;
     let Some((_, pages)) = by_collection(members).find(|one| one.0 == own).filter(|_| own != NONE) else {
         return Ok(None);
     };
-    let named = pages.iter().take(NAMED).map(|hit| OfPage::of(index, hit.page)).collect::<Result<_>>()?;
-    Ok(Some(InCollection { id: hexadecimal(index.collection(own)?.id), pages: pages.len(), named }))
+    let named = pages.iter().take(NAMED).map(|hit| PageAnswer::of(index, hit.page)).collect::<Result<_>>()?;
+    Ok(Some(CollectionMatches { id: hexadecimal(index.collection(own)?.id), pages: pages.len(), named }))
 }
 
 /// Returns the other collections, or the other copies of a page that is in no collection.
-fn replicas(index: &Index, group: &Group, members: &[Hit]) -> Result<Option<Replicas>> {
+fn replicas(index: &LookupIndex, group: &MatchGroup, members: &[PageHit]) -> Result<Option<OtherReplicas>> {
     let row = index.page(group.shown.page)?;
     if row.collection != NONE {
         let counted: BTreeMap<u32, usize> = by_collection(members).map(|(one, pages)| (one, pages.len())).collect();
@@ -329,7 +329,7 @@ fn replicas(index: &Index, group: &Group, members: &[Hit]) -> Result<Option<Repl
             let (of, pages) = (index.collection(one)?, counted.get(&one).copied().unwrap_or_default());
             Ok(Replica { id: hexadecimal(of.id), url: index.url(of.root)?, pages })
         });
-        return Ok(Some(Replicas { kind: "collections", count, named: named.collect::<Result<_>>()? }));
+        return Ok(Some(OtherReplicas { kind: "collections", count, named: named.collect::<Result<_>>()? }));
     }
     if row.cluster == NONE {
         return Ok(None);
@@ -337,10 +337,10 @@ fn replicas(index: &Index, group: &Group, members: &[Hit]) -> Result<Option<Repl
     let all = index.cluster(row.cluster)?;
     let count = all.len().saturating_sub(1);
     let named = all.filter(|&page| page != group.shown.page).take(NAMED).map(|page| {
-        let OfPage { id, url } = OfPage::of(index, page)?;
+        let PageAnswer { id, url } = PageAnswer::of(index, page)?;
         Ok(Replica { id, url, pages: usize::from(members.binary_search_by_key(&page, |hit| hit.page).is_ok()) })
     });
-    Ok(Some(Replicas { kind: "copies", count, named: named.collect::<Result<_>>()? }))
+    Ok(Some(OtherReplicas { kind: "copies", count, named: named.collect::<Result<_>>()? }))
 }
 
 #[cfg(test)]

@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use super::answer::{OfPage, hexadecimal};
-use super::index::Index;
-use super::rows::{NONE, PageRow};
+use super::answer::{PageAnswer, hexadecimal};
+use super::index::LookupIndex;
+use super::rows::{IndexedPageRow, NONE};
 use webtwin_base::error::Result;
 
 /// Page of a set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Member {
+pub struct IndexedMember {
     /// Doc id of the page, in hexadecimal.
     pub id: String,
     /// Canonical URL of the page.
@@ -30,14 +30,14 @@ pub struct Member {
     pub simhash: Option<String>,
 }
 
-impl Member {
+impl IndexedMember {
     /// Returns the index's data about a page.
     ///
     /// # Errors
-    /// Returns any error of [`Index::page`].
-    pub fn of(index: &Index, rank: u32) -> Result<Member> {
+    /// Returns any error of [`LookupIndex::page`].
+    pub fn of(index: &LookupIndex, rank: u32) -> Result<IndexedMember> {
         let (row, content) = (index.page(rank)?, index.content(rank)?);
-        Ok(Member {
+        Ok(IndexedMember {
             id: hexadecimal(row.doc_id),
             url: index.url(rank)?,
             title: index.title(rank)?,
@@ -46,7 +46,7 @@ impl Member {
             keep: (row.keep != NONE).then(|| index.page(row.keep).map(|page| hexadecimal(page.doc_id))).transpose()?,
             fetched: (row.time > 0).then_some(row.time),
             text: (content.exact != 0).then(|| hexadecimal(content.exact)),
-            simhash: (row.bits & PageRow::SIMHASH != 0).then(|| hexadecimal(content.simhash)),
+            simhash: (row.bits & IndexedPageRow::SIMHASH != 0).then(|| hexadecimal(content.simhash)),
         })
     }
 }
@@ -61,15 +61,15 @@ pub struct Set {
     /// Index of the first page in `members`.
     pub from: usize,
     /// Part of its pages, ascending by id.
-    pub members: Vec<Member>,
+    pub members: Vec<IndexedMember>,
 }
 
 /// Returns the trivial cluster of a page with at most `most` of its pages, starting with the page
 /// at index `from`. Returns `None` if the page does not exist or has no copies.
 ///
 /// # Errors
-/// Returns any error of [`Index::rank`].
-pub fn set(index: &Index, id: u64, from: usize, most: usize) -> Result<Option<Set>> {
+/// Returns any error of [`LookupIndex::rank`].
+pub fn set(index: &LookupIndex, id: u64, from: usize, most: usize) -> Result<Option<Set>> {
     let Some(rank) = index.rank(id)? else { return Ok(None) };
     let cluster = index.page(rank)?.cluster;
     if cluster == NONE {
@@ -77,17 +77,17 @@ pub fn set(index: &Index, id: u64, from: usize, most: usize) -> Result<Option<Se
     }
     let pages = index.cluster(cluster)?;
     let (id, count) = (hexadecimal(index.cluster_id(cluster)?), pages.len());
-    let members = pages.skip(from).take(most).map(|page| Member::of(index, page)).collect::<Result<_>>()?;
+    let members = pages.skip(from).take(most).map(|page| IndexedMember::of(index, page)).collect::<Result<_>>()?;
     Ok(Some(Set { id, pages: count, from, members }))
 }
 
 /// Collection without its pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Mirror {
+pub struct IndexedMirror {
     /// Id, in hexadecimal: the doc id of its smallest page.
     pub id: String,
     /// Root of the collection.
-    pub root: OfPage,
+    pub root: PageAnswer,
     /// Title of its root, which may be empty.
     pub title: String,
     /// Number of pages.
@@ -98,31 +98,31 @@ pub struct Mirror {
 
 /// Collection with its mirrors and a part of its pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Collection {
+pub struct IndexedCollection {
     /// The collection.
     #[serde(flatten)]
-    pub own: Mirror,
+    pub own: IndexedMirror,
     /// Id of its similar cluster, in hexadecimal.
     pub similar_cluster: String,
     /// Number of collections in its similar cluster, including itself.
     pub cardinality: u32,
     /// Collections of its similar cluster, up to the limit of the request.
-    pub mirrors: Vec<Mirror>,
+    pub mirrors: Vec<IndexedMirror>,
     /// Index of the first page in `members`.
     pub from: usize,
     /// Part of its pages, ascending by id.
-    pub members: Vec<Member>,
+    pub members: Vec<IndexedMember>,
 }
 
 /// Returns a collection by its number.
 ///
 /// # Errors
-/// Returns any error of [`Index::page`].
-pub fn mirror(index: &Index, number: u32) -> Result<Mirror> {
+/// Returns any error of [`LookupIndex::page`].
+pub fn mirror(index: &LookupIndex, number: u32) -> Result<IndexedMirror> {
     let row = index.collection(number)?;
-    Ok(Mirror {
+    Ok(IndexedMirror {
         id: hexadecimal(row.id),
-        root: OfPage::of(index, row.root)?,
+        root: PageAnswer::of(index, row.root)?,
         title: index.title(row.root)?,
         size: row.size,
         keep: row.keep == 1,
@@ -133,17 +133,17 @@ pub fn mirror(index: &Index, number: u32) -> Result<Mirror> {
 /// `from`, and at most `most` mirrors. Returns `None` if there is no collection with the id.
 ///
 /// # Errors
-/// Returns any error of [`Index::rank`].
-pub fn collection(index: &Index, id: u64, from: usize, most: usize) -> Result<Option<Collection>> {
+/// Returns any error of [`LookupIndex::rank`].
+pub fn collection(index: &LookupIndex, id: u64, from: usize, most: usize) -> Result<Option<IndexedCollection>> {
     let Some(number) = index.collection_of_id(id)? else { return Ok(None) };
     let row = index.collection(number)?;
     let pages = index.collection_pages(number)?;
-    Ok(Some(Collection {
+    Ok(Some(IndexedCollection {
         own: mirror(index, number)?,
         similar_cluster: hexadecimal(row.similar_cluster),
         cardinality: row.cardinality,
         mirrors: index.mirrors(row.similar_cluster)?.take(most).map(|one| mirror(index, one)).collect::<Result<_>>()?,
         from,
-        members: pages.skip(from).take(most).map(|page| Member::of(index, page)).collect::<Result<_>>()?,
+        members: pages.skip(from).take(most).map(|page| IndexedMember::of(index, page)).collect::<Result<_>>()?,
     }))
 }

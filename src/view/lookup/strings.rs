@@ -7,7 +7,7 @@
 use webtwin_base::error::{Error, Result};
 use webtwin_storage::output::Attempt;
 
-use super::column::{Column, ColumnWriter, Seal};
+use super::column::{ColumnWriter, IndexColumn, Seal};
 use webtwin_storage::manifest::FileEntry;
 
 /// Number of strings in a block.
@@ -92,8 +92,8 @@ fn take_number(bytes: &mut &[u8]) -> Option<usize> {
 /// Opened strings, accessible by number.
 #[derive(Debug)]
 pub struct Strings {
-    starts: Column<u64>,
-    bytes: Column<u8>,
+    starts: IndexColumn<u64>,
+    bytes: IndexColumn<u8>,
     count: usize,
 }
 
@@ -102,7 +102,7 @@ impl Strings {
     ///
     /// # Errors
     /// Returns [`Error::Input`] if the number of blocks does not match `count`.
-    pub fn new(starts: Column<u64>, bytes: Column<u8>, count: u64) -> Result<Strings> {
+    pub fn new(starts: IndexColumn<u64>, bytes: IndexColumn<u8>, count: u64) -> Result<Strings> {
         match starts.rows() as u64 == count.div_ceil(BLOCK as u64) {
             true => Ok(Strings { starts, bytes, count: count as usize }),
             false => Err(Error::input("strings of an index", "their files are not of one index; make it anew")),
@@ -151,28 +151,28 @@ impl Strings {
     }
 
     /// Returns the number of the last string that is at most `text`, or `None` if all are larger.
-    /// Strings must ascend. `room` is scratch.
+    /// Strings must ascend. `scratch` is scratch.
     ///
     /// # Errors
     /// Returns any error of [`Strings::append`].
     ///
     /// # Cost
     /// Reads the first string of log n / 16 blocks, and one whole block.
-    pub fn last_not_after(&self, text: &str, room: &mut Vec<u8>) -> Result<Option<usize>> {
+    pub fn last_not_after(&self, text: &str, scratch: &mut Vec<u8>) -> Result<Option<usize>> {
         let (mut from, mut to) = (0, self.starts.rows());
         while from < to {
             let middle = from + (to - from) / 2;
-            room.clear();
-            next(&mut self.block(middle)?, 0, room).ok_or_else(broken)?;
-            if &room[..] <= text.as_bytes() { from = middle + 1 } else { to = middle }
+            scratch.clear();
+            next(&mut self.block(middle)?, 0, scratch).ok_or_else(broken)?;
+            if &scratch[..] <= text.as_bytes() { from = middle + 1 } else { to = middle }
         }
         let Some(block) = from.checked_sub(1) else { return Ok(None) };
         let (mut bytes, first) = (self.block(block)?, block * BLOCK);
         let mut last = first;
-        room.clear();
+        scratch.clear();
         for number in first..self.count.min(first + BLOCK) {
-            next(&mut bytes, 0, room).ok_or_else(broken)?;
-            if &room[..] > text.as_bytes() {
+            next(&mut bytes, 0, scratch).ok_or_else(broken)?;
+            if &scratch[..] > text.as_bytes() {
                 break;
             }
             last = number;
@@ -214,8 +214,8 @@ mod tests {
         let ([starts, bytes], count) = writer.finish().unwrap();
         let file =
             |path: &str| file_bytes(&at.join(&format!("_attempt-aa/{path}")).unwrap(), Residence::Mapped).unwrap();
-        let starts = Column::open("s", file("s.starts"), &starts.1).unwrap();
-        let bytes = Column::open("b", file("s.bytes"), &bytes.1).unwrap();
+        let starts = IndexColumn::open("s", file("s.starts"), &starts.1).unwrap();
+        let bytes = IndexColumn::open("b", file("s.bytes"), &bytes.1).unwrap();
         Strings::new(starts, bytes, count).unwrap()
     }
 
@@ -235,10 +235,10 @@ mod tests {
             prop_assert!(found.get(texts.len().next_multiple_of(BLOCK)).is_err());
             texts.sort();
             let folder = tempfile::tempdir().unwrap();
-            let (found, mut room) = (strings(&folder, &texts), Vec::new());
+            let (found, mut scratch) = (strings(&folder, &texts), Vec::new());
             for text in asked.iter().chain(&texts) {
                 let want = texts.partition_point(|one| one <= text).checked_sub(1);
-                prop_assert_eq!(found.last_not_after(text, &mut room).unwrap(), want);
+                prop_assert_eq!(found.last_not_after(text, &mut scratch).unwrap(), want);
             }
         }
     }

@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use super::index::Index;
+use super::index::LookupIndex;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 
 /// Reason why a URL is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reason {
+pub enum UnknownReason {
     /// The run read a record of it and did not keep it as a page.
     Rejected,
     /// The run has other pages of its host.
@@ -18,19 +18,19 @@ pub enum Reason {
     OutsideRun,
 }
 
-impl Reason {
+impl UnknownReason {
     /// Returns the meaning of the reason and advice for users.
     pub fn advice(self) -> &'static str {
         match self {
-            Reason::Rejected => {
+            UnknownReason::Rejected => {
                 "The crawl has a record of this URL, but no page was made of it: see its reason. Nothing speaks against \
                  fetching it, unless the reason does."
             }
-            Reason::NotCrawled => {
+            UnknownReason::NotCrawled => {
                 "The crawl has pages of this host, but not this one. Fetch it; the index of the next run will have it. If the \
                  crawler obeyed an avoid list, make the index with --in-force."
             }
-            Reason::OutsideRun => {
+            UnknownReason::OutsideRun => {
                 "The crawl has no page of this host. Fetch it. If it should be known, check the spelling of the host and \
                  which run is served."
             }
@@ -40,9 +40,9 @@ impl Reason {
 
 /// Explanation of an unknown URL in an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Unknown {
+pub struct UnknownUrl {
     /// Reason.
-    pub reason: Reason,
+    pub reason: UnknownReason,
     /// Number of pages of the run on its host; absent for a doc id, which has no host.
     pub host_pages: Option<u32>,
     /// Reason why its record was not kept: a value of `rejected.reason`.
@@ -51,21 +51,21 @@ pub struct Unknown {
     pub advice: &'static str,
 }
 
-impl Unknown {
+impl UnknownUrl {
     /// Explains a doc id that is not a page of the run. `host` is the host of its URL, if known.
     ///
     /// # Errors
     /// Returns [`webtwin_base::error::Error::Input`] if a damaged part of the index is read.
-    pub fn of(index: &Index, id: DocId, host: Option<&str>) -> Result<Unknown> {
+    pub fn of(index: &LookupIndex, id: DocId, host: Option<&str>) -> Result<UnknownUrl> {
         let rejected = index.rejected(id)?.map(String::from);
         // The count of the host's pages distinguishes a gap in the crawl from a host that the run
         // never visited.
         let host_pages = host.map(|host| index.pages_of_host(host)).transpose()?;
         let reason = match (&rejected, host_pages) {
-            (Some(_), _) => Reason::Rejected,
-            (None, Some(0)) => Reason::OutsideRun,
-            (None, _) => Reason::NotCrawled,
+            (Some(_), _) => UnknownReason::Rejected,
+            (None, Some(0)) => UnknownReason::OutsideRun,
+            (None, _) => UnknownReason::NotCrawled,
         };
-        Ok(Unknown { reason, host_pages, rejected, advice: reason.advice() })
+        Ok(UnknownUrl { reason, host_pages, rejected, advice: reason.advice() })
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::Display;
 
-use super::contract::{By, Measure};
+use super::contract::{MeasuredValue, ReportedMeasure};
 use super::figures::count;
 use super::html::Html;
 
@@ -69,18 +69,20 @@ pub fn name<'p>(title: &'p str, url: &'p str) -> &'p str {
 }
 
 /// Describes the similarity of two pages.
-pub fn alike(by: By) -> String {
+pub fn alike(by: MeasuredValue) -> String {
     match by.measure {
-        Measure::Exact => "same text".into(),
-        Measure::Overlap if by.value == 1 => "1 chunk shared".into(),
-        Measure::Overlap => format!("{} chunks shared", count(u64::from(by.value))),
-        Measure::Hamming => format!("{} bits apart", by.value),
-        Measure::Signatures => format!("signatures {:.5} apart", f64::from(by.value) / 1e9),
-        Measure::Views => format!("{:.1} % alike without boilerplate", f64::from(by.value) / 1e4),
-        Measure::Declared => format!("{:.1} % alike, and one calls the other canonical", f64::from(by.value) / 1e4),
-        Measure::Placeholder => format!("{:.1} % alike, and nothing at their URLs", f64::from(by.value) / 1e4),
-        Measure::Minhash => format!("{:.1} % alike", f64::from(by.value) / 1e4),
-        Measure::Given => format!("given with {}", count(u64::from(by.value))),
-        Measure::Context => format!("{:.1} % by links and text", f64::from(by.value) / 1e4),
+        ReportedMeasure::Exact => "same text".into(),
+        ReportedMeasure::Overlap if by.value == 1 => "1 chunk shared".into(),
+        ReportedMeasure::Overlap => format!("{} chunks shared", count(u64::from(by.value))),
+        ReportedMeasure::Hamming => format!("{} bits apart", by.value),
+        ReportedMeasure::Signatures => format!("signatures {:.5} apart", f64::from(by.value) / 1e9),
+        ReportedMeasure::Views => format!("{:.1} % alike without boilerplate", f64::from(by.value) / 1e4),
+        ReportedMeasure::Declared => {
+            format!("{:.1} % alike, and one calls the other canonical", f64::from(by.value) / 1e4)
+        }
+        ReportedMeasure::Placeholder => format!("{:.1} % alike, and nothing at their URLs", f64::from(by.value) / 1e4),
+        ReportedMeasure::Minhash => format!("{:.1} % alike", f64::from(by.value) / 1e4),
+        ReportedMeasure::Given => format!("given with {}", count(u64::from(by.value))),
+        ReportedMeasure::Context => format!("{:.1} % by links and text", f64::from(by.value) / 1e4),
     }
 }

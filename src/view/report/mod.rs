@@ -16,5 +16,5 @@ mod top;
 pub mod views;
 
 pub use gather::parts::outline;
-pub use gather::{Wanted, gather as read, has_pages};
+pub use gather::{ReportOptions, gather as read, has_pages};
 pub use views::{outline_page, page};

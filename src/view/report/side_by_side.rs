@@ -2,8 +2,8 @@
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
-use super::contract::{Row, Words};
-use webtwin_core::explain::diff::{Piece, pieces};
+use super::contract::{DiffRow, DiffWords};
+use webtwin_core::explain::diff::{DiffPiece, pieces};
 
 /// Number of equal lines shown around a change.
 const CONTEXT: usize = 2;
@@ -21,18 +21,18 @@ const LINE: usize = 300;
 ///
 /// # Cost
 /// That of Myers' algorithm on at most 2,000 lines of each text, and on the words of 50 lines.
-pub fn side_by_side(left: &str, right: &str) -> Vec<Row> {
+pub fn side_by_side(left: &str, right: &str) -> Vec<DiffRow> {
     rows(&pieces(head(left), head(right), CONTEXT))
 }
 
 /// Returns the first rows of a difference.
-pub fn rows(pieces: &[Piece<'_>]) -> Vec<Row> {
+pub fn rows(pieces: &[DiffPiece<'_>]) -> Vec<DiffRow> {
     let mut rows = Vec::new();
     for piece in pieces {
         match piece {
-            Piece::Same(lines) => rows.extend(lines.iter().map(|line| Row::Same(cut(line)))),
-            Piece::Skipped(lines) => rows.push(Row::Equal(*lines as u64)),
-            Piece::Changed { left, right } => {
+            DiffPiece::Same(lines) => rows.extend(lines.iter().map(|line| DiffRow::Same(cut(line)))),
+            DiffPiece::Skipped(lines) => rows.push(DiffRow::Equal(*lines as u64)),
+            DiffPiece::Changed { left, right } => {
                 let most = left.len().max(right.len());
                 rows.extend((0..most).map(|at| changed(left.get(at).copied(), right.get(at).copied())));
             }
@@ -41,7 +41,7 @@ pub fn rows(pieces: &[Piece<'_>]) -> Vec<Row> {
     if rows.len() > ROWS {
         let more = rows.len() - ROWS;
         rows.truncate(ROWS);
-        rows.push(Row::More(more as u64));
+        rows.push(DiffRow::More(more as u64));
     }
     rows
 }
@@ -63,10 +63,10 @@ fn cut(line: &str) -> String {
 
 /// Compares a changed line word by word. Lines with less than a third of their words in common are
 /// shown as entirely changed.
-fn changed(left: Option<&str>, right: Option<&str>) -> Row {
-    let whole = |line: &str| vec![Words { text: cut(line), changed: true }];
+fn changed(left: Option<&str>, right: Option<&str>) -> DiffRow {
+    let whole = |line: &str| vec![DiffWords { text: cut(line), changed: true }];
     let (Some(old), Some(new)) = (left, right) else {
-        return Row::Changed { left: left.map(whole), right: right.map(whole) };
+        return DiffRow::Changed { left: left.map(whole), right: right.map(whole) };
     };
     let (old, new) = (cut(old), cut(new));
     let (x, y): (Vec<&str>, Vec<&str>) = (words(&old), words(&new));
@@ -76,7 +76,7 @@ fn changed(left: Option<&str>, right: Option<&str>) -> Row {
     let equal: usize = equal.map(|op| x[op.old_range()].iter().filter(is_word).count()).sum();
     let most = x.iter().filter(is_word).count().max(y.iter().filter(is_word).count());
     if 3 * equal < most {
-        return Row::Changed { left: Some(whole(&old)), right: Some(whole(&new)) };
+        return DiffRow::Changed { left: Some(whole(&old)), right: Some(whole(&new)) };
     }
     let (mut left, mut right) = (Vec::new(), Vec::new());
     for op in ops {
@@ -84,17 +84,17 @@ fn changed(left: Option<&str>, right: Option<&str>) -> Row {
         add(&mut left, &x[op.old_range()], changed);
         add(&mut right, &y[op.new_range()], changed);
     }
-    Row::Changed { left: Some(left), right: Some(right) }
+    DiffRow::Changed { left: Some(left), right: Some(right) }
 }
 
 /// Appends words to a line. Changed words with only a space between them are merged.
-fn add(line: &mut Vec<Words>, words: &[&str], changed: bool) {
+fn add(line: &mut Vec<DiffWords>, words: &[&str], changed: bool) {
     if words.is_empty() {
         return;
     }
     let text = words.concat();
     if changed
-        && let [.., Words { changed: true, .. }, space] = &line[..]
+        && let [.., DiffWords { changed: true, .. }, space] = &line[..]
         && space.text == " "
     {
         line.pop();
@@ -103,7 +103,7 @@ fn add(line: &mut Vec<Words>, words: &[&str], changed: bool) {
         last.text.push_str(&text);
         return;
     }
-    line.push(Words { text, changed });
+    line.push(DiffWords { text, changed });
 }
 
 /// Splits a line into words and the characters between them.
@@ -131,30 +131,33 @@ mod tests {
 
     use super::*;
 
-    fn joined(words: &Option<Vec<Words>>) -> Option<String> {
+    fn joined(words: &Option<Vec<DiffWords>>) -> Option<String> {
         words.as_ref().map(|words| words.iter().map(|of| of.text.as_str()).collect())
     }
 
     #[test]
     fn of_a_line_that_changed_only_the_words_that_changed_are_marked() {
         let rows = side_by_side("one\ntwo\nversion 2.1 of it\n", "one\ntwo\nversion 2.2 of it\nmore\n");
-        let marked = |words: &Option<Vec<Words>>| -> Vec<String> {
+        let marked = |words: &Option<Vec<DiffWords>>| -> Vec<String> {
             words.iter().flatten().filter(|of| of.changed).map(|of| of.text.clone()).collect()
         };
-        let Row::Changed { left, right } = &rows[2] else { panic!("{rows:?}") };
+        let DiffRow::Changed { left, right } = &rows[2] else { panic!("{rows:?}") };
         assert_eq!((marked(left), marked(right)), (vec!["1".into()], vec!["2".into()]));
-        let more = Words { text: "more".into(), changed: true };
-        assert_eq!(rows[3], Row::Changed { left: None, right: Some(vec![more]) });
+        let more = DiffWords { text: "more".into(), changed: true };
+        assert_eq!(rows[3], DiffRow::Changed { left: None, right: Some(vec![more]) });
     }
 
     #[test]
     fn long_texts_are_cut_and_it_is_said() {
         let (left, right) = ("a\n".repeat(100), "b\n".repeat(100));
         let rows = side_by_side(&left, &right);
-        assert_eq!((rows.len(), rows.last()), (ROWS + 1, Some(&Row::More(50))));
+        assert_eq!((rows.len(), rows.last()), (ROWS + 1, Some(&DiffRow::More(50))));
         assert_eq!(
             side_by_side(&"x".repeat(400), ""),
-            [Row::Changed { left: Some(vec![Words { text: "x".repeat(LINE) + "…", changed: true }]), right: None }]
+            [DiffRow::Changed {
+                left: Some(vec![DiffWords { text: "x".repeat(LINE) + "…", changed: true }]),
+                right: None
+            }]
         );
     }
 
@@ -164,9 +167,9 @@ mod tests {
             let (mut old, mut new, mut equal) = (Vec::new(), Vec::new(), false);
             for row in side_by_side(&left, &right) {
                 match row {
-                    Row::Same(line) => { old.push(line.clone()); new.push(line); }
-                    Row::Equal(_) | Row::More(_) => equal = true,
-                    Row::Changed { left, right } => {
+                    DiffRow::Same(line) => { old.push(line.clone()); new.push(line); }
+                    DiffRow::Equal(_) | DiffRow::More(_) => equal = true,
+                    DiffRow::Changed { left, right } => {
                         old.extend(joined(&left));
                         new.extend(joined(&right));
                     }

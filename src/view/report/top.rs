@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 /// The `most` smallest keys among those offered, with their values.
 #[derive(Debug)]
-pub(super) struct Top<K, V> {
+pub(super) struct SmallestKeys<K, V> {
     most: usize,
     heap: BinaryHeap<Entry<K, V>>,
 }
@@ -34,10 +34,10 @@ impl<K: Ord, V> Ord for Entry<K, V> {
     }
 }
 
-impl<K: Ord, V> Top<K, V> {
+impl<K: Ord, V> SmallestKeys<K, V> {
     /// Creates an empty selection.
-    pub(super) fn new(most: usize) -> Top<K, V> {
-        Top { most, heap: BinaryHeap::new() }
+    pub(super) fn new(most: usize) -> SmallestKeys<K, V> {
+        SmallestKeys { most, heap: BinaryHeap::new() }
     }
 
     /// True if a row with this key would be selected now.
@@ -70,7 +70,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_first_are_those_of_a_sort(keys in prop::collection::hash_set(any::<u16>(), 0..50), most in 0usize..12) {
-            let mut top = Top::new(most);
+            let mut top = SmallestKeys::new(most);
             keys.iter().for_each(|&key| top.offer(key, key));
             let mut sorted: Vec<u16> = keys.into_iter().collect();
             sorted.sort_unstable();

@@ -7,7 +7,7 @@
 
 /// Result at its new place.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Placed {
+pub struct ReorderedResult {
     /// Previous place of the result.
     pub was: usize,
     /// Among the results that are now above it, the one with most of its chunks, by its previous
@@ -21,12 +21,13 @@ pub struct Placed {
 ///
 /// # Cost
 /// Compares all pairs of results; intended for some hundreds.
-pub fn reorder(scores: &[f32], chunks: &[Vec<u64>]) -> Vec<Placed> {
+pub fn reorder(scores: &[f32], chunks: &[Vec<u64>]) -> Vec<ReorderedResult> {
     assert_eq!(scores.len(), chunks.len(), "a result has a score and chunks");
-    let mut waiting: Vec<Placed> = (0..scores.len()).map(|was| Placed { was, said_by: None }).collect();
-    let mut placed: Vec<Placed> = Vec::with_capacity(waiting.len());
+    let mut waiting: Vec<ReorderedResult> =
+        (0..scores.len()).map(|was| ReorderedResult { was, said_by: None }).collect();
+    let mut placed: Vec<ReorderedResult> = Vec::with_capacity(waiting.len());
     while !waiting.is_empty() {
-        let worth = |one: &Placed| {
+        let worth = |one: &ReorderedResult| {
             let all = chunks[one.was].len().max(1) as f64;
             let new = all - one.said_by.map_or(0, |(_, shared)| shared) as f64;
             f64::from(scores[one.was]) * new / all
@@ -83,16 +84,16 @@ mod tests {
             let order = reorder(&scores, &chunks);
             prop_assert_eq!(order.iter().map(|one| one.was).collect::<BTreeSet<_>>().len(), made.len());
             // Number of chunks that the most similar result above shares.
-            let said = |above: &[Placed], was: usize| {
+            let message = |above: &[ReorderedResult], was: usize| {
                 above.iter().map(|one| made[was].1.intersection(&made[one.was].1).count()).max().unwrap_or(0)
             };
-            let worth = |above: &[Placed], was: usize| {
+            let worth = |above: &[ReorderedResult], was: usize| {
                 let all = made[was].1.len().max(1) as f64;
-                f64::from(scores[was]) * (all - said(above, was) as f64) / all
+                f64::from(scores[was]) * (all - message(above, was) as f64) / all
             };
             for place in 0..order.len() {
                 let (above, below) = order.split_at(place);
-                prop_assert_eq!(below[0].said_by.map_or(0, |(_, shared)| shared), said(above, below[0].was));
+                prop_assert_eq!(below[0].said_by.map_or(0, |(_, shared)| shared), message(above, below[0].was));
                 prop_assert!(below.iter().all(|one| worth(above, one.was) <= worth(above, below[0].was)));
             }
         }

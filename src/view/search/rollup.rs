@@ -26,7 +26,7 @@ pub struct PageOfText {
 
 /// Page that matches a query.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Hit {
+pub struct PageHit {
     /// Group of the page.
     pub group: u32,
     /// Collection of the page, or [`NONE`].
@@ -43,9 +43,9 @@ pub struct Hit {
 
 /// Group of matching pages.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Group {
+pub struct MatchGroup {
     /// Page that represents the group: the best kept page, or else the best page.
-    pub shown: Hit,
+    pub shown: PageHit,
     /// Best score of any member.
     pub score: f32,
     /// Range of the members in all hits. They are ordered by collection and page.
@@ -54,42 +54,42 @@ pub struct Group {
 
 /// All matching pages and their best groups.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RolledUp {
+pub struct GroupedMatches {
     /// Matching pages, by group, collection and page.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<PageHit>,
     /// Number of all groups.
     pub groups: usize,
     /// Best groups, by falling score; ties go to the group whose representative has the smaller
     /// number.
-    pub best: Vec<Group>,
+    pub best: Vec<MatchGroup>,
 }
 
 /// Groups all hits and orders the `most` best groups.
 ///
 /// # Cost
 /// Sorts the hits and the requested groups. 24 bytes a hit and 48 bytes a group.
-pub fn roll_up(mut hits: Vec<Hit>, most: usize) -> RolledUp {
+pub fn roll_up(mut hits: Vec<PageHit>, most: usize) -> GroupedMatches {
     hits.sort_unstable_by_key(|hit| (hit.group, hit.collection, hit.page));
     let mut best = Vec::new();
     let mut start = 0;
     for members in hits.chunk_by(|x, y| x.group == y.group) {
-        let better = |x: &&Hit, y: &&Hit| {
-            let key = |hit: &Hit| (hit.kept, order(hit.score), Reverse(hit.page));
+        let better = |x: &&PageHit, y: &&PageHit| {
+            let key = |hit: &PageHit| (hit.kept, order(hit.score), Reverse(hit.page));
             key(x).cmp(&key(y))
         };
         let shown = *members.iter().max_by(better).expect("a chunk has members");
         let score = members.iter().map(|hit| hit.score).max_by(f32::total_cmp).expect("a chunk has members");
-        best.push(Group { shown, score, members: start..start + members.len() });
+        best.push(MatchGroup { shown, score, members: start..start + members.len() });
         start += members.len();
     }
     let groups = best.len();
-    let key = |group: &Group| (Reverse(order(group.score)), group.shown.page);
+    let key = |group: &MatchGroup| (Reverse(order(group.score)), group.shown.page);
     if most < best.len() {
         best.select_nth_unstable_by_key(most, key);
         best.truncate(most);
     }
     best.sort_unstable_by_key(key);
-    RolledUp { hits, groups, best }
+    GroupedMatches { hits, groups, best }
 }
 
 /// Returns a number with the same order as a score, which must not be negative.
@@ -99,7 +99,7 @@ fn order(score: f32) -> u32 {
 }
 
 /// Splits the members of a group by collection, ascending. [`NONE`] comes last.
-pub fn by_collection(members: &[Hit]) -> impl Iterator<Item = (u32, &[Hit])> {
+pub fn by_collection(members: &[PageHit]) -> impl Iterator<Item = (u32, &[PageHit])> {
     members.chunk_by(|x, y| x.collection == y.collection).map(|some| (some[0].collection, some))
 }
 
@@ -112,12 +112,12 @@ mod tests {
     use super::*;
 
     /// Literal implementation of the definition.
-    fn twin(hits: &[Hit]) -> Vec<(u32, u32, f32, Vec<u32>)> {
-        let mut groups: BTreeMap<u32, Vec<Hit>> = BTreeMap::new();
+    fn twin(hits: &[PageHit]) -> Vec<(u32, u32, f32, Vec<u32>)> {
+        let mut groups: BTreeMap<u32, Vec<PageHit>> = BTreeMap::new();
         hits.iter().for_each(|&hit| groups.entry(hit.group).or_default().push(hit));
         let mut all = Vec::new();
         for (number, members) in groups {
-            let candidates: Vec<&Hit> = match members.iter().any(|hit| hit.kept) {
+            let candidates: Vec<&PageHit> = match members.iter().any(|hit| hit.kept) {
                 true => members.iter().filter(|hit| hit.kept).collect(),
                 false => members.iter().collect(),
             };
@@ -137,13 +137,13 @@ mod tests {
         fn groups_counts_and_order_are_those_of_the_definition(
             made in prop::collection::vec((0u32..12, 0u32..4, 0u8..5, any::<bool>()), 0..80), most in 0usize..15
         ) {
-            let hits: Vec<Hit> = made.into_iter().zip(0..).map(|((group, collection, score, kept), page)| Hit {
+            let hits: Vec<PageHit> = made.into_iter().zip(0..).map(|((group, collection, score, kept), page)| PageHit {
                 group, collection, page: 7919 * page % 80, text: page, score: f32::from(score) / 4.0, kept,
             }).collect();
             let want = twin(&hits);
             let found = roll_up(hits.clone(), most);
             prop_assert_eq!((found.hits.len(), found.groups), (hits.len(), want.len()));
-            let shape = |group: &Group| {
+            let shape = |group: &MatchGroup| {
                 let members = &found.hits[group.members.clone()];
                 assert_eq!(by_collection(members).map(|one| one.1.len()).sum::<usize>(), members.len());
                 assert!(by_collection(members).is_sorted_by(|x, y| x.0 < y.0));

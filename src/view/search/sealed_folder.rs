@@ -13,15 +13,15 @@ use tantivy::directory::{
     Directory, DirectoryLock, FileHandle, Lock, OwnedBytes, WatchCallback, WatchHandle, WritePtr,
 };
 
-use super::texts::File;
+use super::texts::TextIndexFile;
 
 /// Files by name. Write operations fail.
 #[derive(Clone)]
 pub(super) struct SealedFolder(Arc<BTreeMap<String, Arc<Handle>>>);
 
 impl SealedFolder {
-    pub(super) fn new(files: BTreeMap<String, Box<dyn File>>) -> SealedFolder {
-        let handle = |(name, file): (String, Box<dyn File>)| {
+    pub(super) fn new(files: BTreeMap<String, Box<dyn TextIndexFile>>) -> SealedFolder {
+        let handle = |(name, file): (String, Box<dyn TextIndexFile>)| {
             // These files have a few bytes for each text, and every search reads them completely.
             // So they are read once.
             let is_kept = [".fieldnorm", ".fast"].iter().any(|ending| name.ends_with(ending));
@@ -43,7 +43,7 @@ impl fmt::Debug for SealedFolder {
 }
 
 struct Handle {
-    file: Box<dyn File>,
+    file: Box<dyn TextIndexFile>,
     kept: Option<OnceLock<OwnedBytes>>,
 }
 

@@ -27,7 +27,7 @@ const TITLE: f32 = 1.0;
 const SNIPPET: usize = 240;
 
 /// File of the index.
-pub trait File: Send + Sync {
+pub trait TextIndexFile: Send + Sync {
     /// Returns the length in bytes.
     fn len(&self) -> usize;
 
@@ -45,19 +45,19 @@ pub trait File: Send + Sync {
 
 /// Fields of the schema.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fields {
+pub(super) struct SchemaFields {
     pub number: Field,
     pub title: Field,
     pub text: Field,
 }
 
-impl Fields {
-    pub(super) fn schema() -> (Schema, Fields) {
+impl SchemaFields {
+    pub(super) fn schema() -> (Schema, SchemaFields) {
         let mut schema = Schema::builder();
         let indexing =
             TextFieldIndexing::default().set_tokenizer(TOKENIZER).set_index_option(IndexRecordOption::WithFreqs);
         let text = TextOptions::default().set_indexing_options(indexing) | STORED;
-        let fields = Fields {
+        let fields = SchemaFields {
             number: schema.add_u64_field("number", NumericOptions::default().set_fast()),
             title: schema.add_text_field("title", text.clone()),
             text: schema.add_text_field("text", text),
@@ -123,18 +123,18 @@ pub(super) fn numbers(segment: &SegmentReader) -> tantivy::Result<std::sync::Arc
 
 /// Text with marked query words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Marked {
+pub struct MarkedWords {
     /// The text.
     pub text: String,
     /// Start and end of each query word in the text, in bytes of UTF-8.
     pub marks: Vec<(usize, usize)>,
 }
 
-impl Marked {
+impl MarkedWords {
     /// Marks query words, which are folded, in a text.
-    pub fn new(text: &str, wanted: &[String]) -> Marked {
+    pub fn new(text: &str, wanted: &[String]) -> MarkedWords {
         let marks = marks(text, wanted).into_iter().map(|range| (range.start, range.end)).collect();
-        Marked { text: text.into(), marks }
+        MarkedWords { text: text.into(), marks }
     }
 
     /// Splits the text into pieces; the flag is true for marked pieces.
@@ -152,7 +152,7 @@ impl Marked {
 
 /// Stored text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredText {
     /// Title of the text.
     pub title: String,
     /// The complete text.
@@ -160,16 +160,16 @@ pub struct Stored {
 }
 
 /// Opened full-text index. Threads may share it.
-pub struct Texts {
+pub struct TextIndex {
     name: String,
     index: Index,
     searcher: Searcher,
-    fields: Fields,
+    fields: SchemaFields,
     /// Numbers of the texts, by segment.
     segments: Vec<std::sync::Arc<dyn tantivy::columnar::ColumnValues>>,
 }
 
-impl std::fmt::Debug for Texts {
+impl std::fmt::Debug for TextIndex {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} texts of {}", self.len(), self.name)
     }
@@ -179,16 +179,16 @@ fn broken(name: &str, cause: impl std::fmt::Display) -> Error {
     Error::input(name, format!("its index of texts cannot be read: {cause}; fetch the index again or make it anew"))
 }
 
-impl Texts {
+impl TextIndex {
     /// Opens a full-text index from its files. `name` is for messages.
     ///
     /// # Errors
     /// Returns [`Error::Input`] if a damaged part of the index is read. All functions below return
     /// this error too.
-    pub fn open(name: &str, files: BTreeMap<String, Box<dyn File>>) -> Result<Texts> {
+    pub fn open(name: &str, files: BTreeMap<String, Box<dyn TextIndexFile>>) -> Result<TextIndex> {
         let failed = |cause: tantivy::TantivyError| broken(name, cause);
         let mut index = Index::open(SealedFolder::new(files)).map_err(failed)?;
-        let (schema, fields) = Fields::schema();
+        let (schema, fields) = SchemaFields::schema();
         if index.schema() != schema {
             return Err(broken(name, "it was made by another version"));
         }
@@ -197,7 +197,7 @@ impl Texts {
         let searcher = reader.searcher();
         let segments =
             searcher.segment_readers().iter().map(numbers).collect::<tantivy::Result<Vec<_>>>().map_err(failed)?;
-        Ok(Texts { name: name.into(), index, searcher, fields, segments })
+        Ok(TextIndex { name: name.into(), index, searcher, fields, segments })
     }
 
     /// Returns the number of texts.
@@ -218,7 +218,7 @@ impl Texts {
     /// folded. Scores are BM25 over text and title, and depend on the texts only.
     ///
     /// # Errors
-    /// Returns any error of [`Texts::open`], and the first error of `take`.
+    /// Returns any error of [`TextIndex::open`], and the first error of `take`.
     ///
     /// # Cost
     /// Reads all postings of the words; none is skipped for its score.
@@ -250,11 +250,11 @@ impl Texts {
     /// Returns a text by its number.
     ///
     /// # Errors
-    /// Returns any error of [`Texts::open`], and [`Error::Input`] if the text does not exist.
+    /// Returns any error of [`TextIndex::open`], and [`Error::Input`] if the text does not exist.
     ///
     /// # Cost
     /// Decompresses a block of texts.
-    pub fn stored(&self, number: u32) -> Result<Stored> {
+    pub fn stored(&self, number: u32) -> Result<StoredText> {
         let number = u64::from(number);
         // Texts are numbered in the order of segments, and within them.
         let mut at = None;
@@ -268,15 +268,15 @@ impl Texts {
         let at = at.ok_or_else(|| self.failed(format!("it has no text {number}")))?;
         let document: TantivyDocument = self.searcher.doc(at).map_err(|cause| self.failed(cause))?;
         let of = |field| document.get_first(field).and_then(|value| value.as_str()).unwrap_or_default().to_string();
-        Ok(Stored { title: of(self.fields.title), text: of(self.fields.text) })
+        Ok(StoredText { title: of(self.fields.title), text: of(self.fields.text) })
     }
 
     /// Returns an excerpt of a text that has many of the words, which are folded; its start if it
     /// has none. White space is collapsed.
     ///
     /// # Errors
-    /// Returns any error of [`Texts::open`].
-    pub fn snippet(&self, text: &str, wanted: &[String]) -> Result<Marked> {
+    /// Returns any error of [`TextIndex::open`].
+    pub fn snippet(&self, text: &str, wanted: &[String]) -> Result<MarkedWords> {
         let tokenizer = self.index.tokenizer_for_field(self.fields.text).map_err(|cause| self.failed(cause))?;
         let terms = wanted.iter().map(|word| (word.clone(), 1.0)).collect();
         let found = SnippetGenerator::new(terms, tokenizer, self.fields.text, SNIPPET).snippet(text);
@@ -289,7 +289,7 @@ impl Texts {
                 .unwrap_or(""),
             part => part,
         };
-        Ok(Marked::new(&part.split_whitespace().collect::<Vec<_>>().join(" "), wanted))
+        Ok(MarkedWords::new(&part.split_whitespace().collect::<Vec<_>>().join(" "), wanted))
     }
 }
 
@@ -304,7 +304,7 @@ mod tests {
 
     struct Bytes(Vec<u8>);
 
-    impl File for Bytes {
+    impl TextIndexFile for Bytes {
         fn len(&self) -> usize {
             self.0.len()
         }
@@ -323,9 +323,9 @@ mod tests {
         files.into_iter().map(|file| (file.name, std::fs::read(file.path).unwrap())).collect()
     }
 
-    fn opened(files: BTreeMap<String, Vec<u8>>) -> Result<Texts> {
-        let boxed = files.into_iter().map(|(name, bytes)| (name, Box::new(Bytes(bytes)) as Box<dyn File>));
-        Texts::open("texts", boxed.collect())
+    fn opened(files: BTreeMap<String, Vec<u8>>) -> Result<TextIndex> {
+        let boxed = files.into_iter().map(|(name, bytes)| (name, Box::new(Bytes(bytes)) as Box<dyn TextIndexFile>));
+        TextIndex::open("texts", boxed.collect())
     }
 
     fn asked(words: &[&str]) -> Vec<String> {
@@ -355,7 +355,7 @@ mod tests {
             prop_assert_eq!(found.keys().copied().collect::<BTreeSet<_>>(), want);
             prop_assert!(found.values().all(|score| *score > 0.0));
             for (number, (title, text)) in (0..).zip(&made) {
-                prop_assert_eq!(texts.stored(number).unwrap(), Stored { title: title.clone(), text: text.clone() });
+                prop_assert_eq!(texts.stored(number).unwrap(), StoredText { title: title.clone(), text: text.clone() });
             }
             prop_assert!(texts.stored(made.len() as u32).is_err());
         }
@@ -391,11 +391,11 @@ mod tests {
         let files = written(&[("".into(), "one text".into()), ("".into(), "one more".into())]);
         let texts = opened(files.clone()).unwrap();
         let mut calls = 0;
-        let told = texts.matching(&asked(&["one"]), |_, _| {
+        let message = texts.matching(&asked(&["one"]), |_, _| {
             calls += 1;
             Err(Error::Usage("enough".into()))
         });
-        assert_eq!((told.unwrap_err().to_string().contains("enough"), calls), (true, 1));
+        assert_eq!((message.unwrap_err().to_string().contains("enough"), calls), (true, 1));
         for name in files.keys() {
             let mut fewer = files.clone();
             fewer.remove(name);

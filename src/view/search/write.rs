@@ -10,7 +10,7 @@ use tantivy::directory::MmapDirectory;
 use tantivy::indexer::NoMergePolicy;
 use tantivy::{Index, IndexSettings, IndexWriter, TantivyDocument};
 
-use super::texts::{Fields, numbers, tokenizers};
+use super::texts::{SchemaFields, numbers, tokenizers};
 use webtwin_base::error::{Error, Result};
 
 /// Approximate memory for the words of a segment. With another value, segments would end at other
@@ -22,13 +22,13 @@ pub struct TextWriter {
     folder: PathBuf,
     index: Index,
     writer: IndexWriter,
-    fields: Fields,
+    fields: SchemaFields,
     texts: u64,
 }
 
 /// File of a finished index.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
+pub struct TextFile {
     /// Name under which the file is requested when the index is opened.
     pub name: String,
     /// Current path of the file.
@@ -46,7 +46,7 @@ impl TextWriter {
     /// Returns [`Error::Storage`] if the disk or tantivy fails. All functions below return this
     /// error too.
     pub fn new(folder: &Path) -> Result<TextWriter> {
-        let (schema, fields) = Fields::schema();
+        let (schema, fields) = SchemaFields::schema();
         let directory = MmapDirectory::open(folder).map_err(failed)?;
         let mut index = Index::create(directory, schema, IndexSettings::default()).map_err(failed)?;
         index.set_tokenizers(tokenizers());
@@ -79,7 +79,7 @@ impl TextWriter {
     ///
     /// # Errors
     /// Returns any error of [`TextWriter::new`].
-    pub fn finish(mut self) -> Result<Vec<Written>> {
+    pub fn finish(mut self) -> Result<Vec<TextFile>> {
         self.writer.commit().map_err(failed)?;
         self.writer.wait_merging_threads().map_err(failed)?;
         let reader = self.index.reader().map_err(failed)?;
@@ -104,12 +104,12 @@ impl TextWriter {
         json["segments"] = listed.into();
         std::fs::write(&meta, json.to_string()).map_err(failed)?;
 
-        let mut files = vec![Written { name: "meta.json".into(), path: meta }];
+        let mut files = vec![TextFile { name: "meta.json".into(), path: meta }];
         for entry in std::fs::read_dir(&self.folder).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let of_segment = |(place, (_, id)): (usize, &(u64, String))| {
-                Some(Written {
+                Some(TextFile {
                     name: format!("{}{}", named(place), name.strip_prefix(id.as_str())?),
                     path: path.clone(),
                 })

@@ -6,12 +6,12 @@ use std::time::{Duration, SystemTime};
 
 use axum::http::HeaderValue;
 
-use super::metrics::Metrics;
-use super::{Settings, Shared};
-use crate::lookup::Index;
-use crate::lookup::answer::{Asker, Recheck};
+use super::metrics::LookupMetrics;
+use super::{ServeSettings, Shared};
+use crate::lookup::LookupIndex;
+use crate::lookup::answer::{LookupSession, Recheck};
 use crate::lookup::check::Checker;
-use webtwin_base::console::tell;
+use webtwin_base::console::notify;
 use webtwin_base::error::{Error, Result};
 use webtwin_storage::location::{Location, is_plain};
 
@@ -23,7 +23,7 @@ const CURRENT: &str = "CURRENT";
 
 /// Served index with data derived from it.
 pub(super) struct Served {
-    pub index: Index,
+    pub index: LookupIndex,
     /// Result hash of the run, for the header `X-Webtwin-Run`.
     pub run: HeaderValue,
     /// Result hash of the run as an `ETag`.
@@ -36,8 +36,8 @@ pub(super) struct Served {
 }
 
 impl Served {
-    fn open(folder: String, settings: &Settings) -> Result<Served> {
-        let index = Index::open(&folder)?;
+    fn open(folder: String, settings: &ServeSettings) -> Result<Served> {
+        let index = LookupIndex::open(&folder)?;
         if settings.verify {
             index.verify()?;
         }
@@ -49,9 +49,9 @@ impl Served {
     }
 
     /// Returns an asker with today's pages to recheck.
-    pub(super) fn asker(&self) -> Asker<'_> {
+    pub(super) fn asker(&self) -> LookupSession<'_> {
         let recheck = (self.recheck > 0.0).then(|| Recheck::new(self.recheck, today()));
-        Asker::new(&self.index, recheck)
+        LookupSession::new(&self.index, recheck)
     }
 
     /// Runs `work` with a checker from the pool.
@@ -80,7 +80,7 @@ pub(super) struct Current {
 }
 
 impl Current {
-    pub(super) fn open(settings: &Settings) -> Result<Current> {
+    pub(super) fn open(settings: &ServeSettings) -> Result<Current> {
         let served = Arc::new(Served::open(named(settings)?, settings)?);
         Ok(Current { served: RwLock::new(served), failed: AtomicBool::new(false), reloading: Mutex::default() })
     }
@@ -97,29 +97,29 @@ impl Current {
 
     /// Opens the index that the settings name and replaces the current one, whose files stay mapped
     /// until its last request has ended.
-    pub(super) fn reload(&self, settings: &Settings, metrics: &Metrics) -> Result<()> {
+    pub(super) fn reload(&self, settings: &ServeSettings, metrics: &LookupMetrics) -> Result<()> {
         let _one = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let opened = named(settings).and_then(|folder| Served::open(folder, settings));
         metrics.reloaded(opened.is_ok());
         self.failed.store(opened.is_err(), Ordering::Relaxed);
         match opened {
             Ok(served) => {
-                let told = format!("serving {}: run {}", served.folder, served.index.about.run.result);
+                let message = format!("serving {}: run {}", served.folder, served.index.about.run.result);
                 *self.served.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(served);
                 // Reports only after the switch: from this line on, answers come from the new
                 // index.
-                tell(format_args!("{told}"));
+                notify(format_args!("{message}"));
                 Ok(())
             }
             Err(error) => {
-                tell(format_args!("warning: not reloaded, the index before is still served: {error}"));
+                notify(format_args!("warning: not reloaded, the index before is still served: {error}"));
                 Err(error)
             }
         }
     }
 
     /// True if a followed folder names another index than the served one.
-    pub(super) fn is_behind(&self, settings: &Settings) -> bool {
+    pub(super) fn is_behind(&self, settings: &ServeSettings) -> bool {
         settings.follow && named(settings).is_ok_and(|folder| folder != self.get().folder)
     }
 }
@@ -146,7 +146,7 @@ pub(super) async fn follow(shared: Arc<Shared>) {
 }
 
 /// Returns the folder of the index that the settings name.
-fn named(settings: &Settings) -> Result<String> {
+fn named(settings: &ServeSettings) -> Result<String> {
     if !settings.follow {
         return Ok(settings.index.clone());
     }

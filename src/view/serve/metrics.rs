@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::current::Served;
-use crate::lookup::answer::Action;
+use crate::lookup::answer::UrlAction;
 use webtwin_http::gauge;
 
 /// Routes that are counted separately. A route that ends with a slash includes all paths below it.
@@ -38,13 +38,13 @@ pub(super) const ROUTES: &[&str] = &[
 
 /// Counters of the server.
 #[derive(Default)]
-pub(super) struct Metrics {
-    lookups: [AtomicU64; Action::ALL.len()],
+pub(super) struct LookupMetrics {
+    lookups: [AtomicU64; UrlAction::ALL.len()],
     reloads: [AtomicU64; 2],
 }
 
-impl Metrics {
-    pub(super) fn looked_up(&self, action: Action, count: u64) {
+impl LookupMetrics {
+    pub(super) fn count_lookups(&self, action: UrlAction, count: u64) {
         self.lookups[action as usize].fetch_add(count, Ordering::Relaxed);
     }
 
@@ -60,7 +60,7 @@ impl Metrics {
         line(format_args!(
             "# HELP webtwin_lookups_total URLs and ids that were looked up.\n# TYPE webtwin_lookups_total counter"
         ));
-        for action in Action::ALL {
+        for action in UrlAction::ALL {
             let count = read(&self.lookups[action as usize]);
             line(format_args!("webtwin_lookups_total{{action=\"{}\"}} {count}", action.as_str()));
         }

@@ -22,13 +22,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use self::current::Current;
-use self::metrics::Metrics;
+use self::metrics::LookupMetrics;
 use webtwin_base::error::Result;
 use webtwin_http::Front;
 
 /// Index, access and limits of a server.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ServeSettings {
     /// Folder of an index; with `follow`, a folder in which `CURRENT` names the folder of the
     /// index.
     pub index: String,
@@ -39,24 +39,24 @@ pub struct Settings {
     /// True if an index is read and compared with its checksums before it is served.
     pub verify: bool,
     /// Listening address, access and limits.
-    pub front: webtwin_http::Settings,
+    pub front: webtwin_http::ServiceSettings,
 }
 
 /// State that all requests share.
 struct Shared {
-    settings: Settings,
+    settings: ServeSettings,
     front: Arc<Front>,
     current: Current,
-    metrics: Metrics,
+    metrics: LookupMetrics,
 }
 
 /// Handle to stop or reload a running server.
 #[derive(Clone)]
-pub struct Handle {
+pub struct ServerHandle {
     shared: Arc<Shared>,
 }
 
-impl Handle {
+impl ServerHandle {
     /// Stops the server after all pending requests have been answered.
     pub fn stop(&self) {
         self.shared.front.stop();
@@ -66,7 +66,7 @@ impl Handle {
     /// to be served.
     ///
     /// # Errors
-    /// Returns any error of [`crate::lookup::Index::open`].
+    /// Returns any error of [`crate::lookup::LookupIndex::open`].
     pub fn reload(&self) -> Result<()> {
         self.shared.current.reload(&self.shared.settings, &self.shared.metrics)
     }
@@ -76,12 +76,12 @@ impl Handle {
 ///
 /// # Errors
 /// Returns any error of the index and of the [front](Front::new).
-pub fn serve(settings: Settings, listening: impl FnOnce(SocketAddr, Handle)) -> Result<()> {
+pub fn serve(settings: ServeSettings, listening: impl FnOnce(SocketAddr, ServerHandle)) -> Result<()> {
     let mut front = Front::new(settings.front.clone(), metrics::ROUTES)?;
     let current = Current::open(&settings)?;
     let listener = front.bind()?;
-    let shared = Arc::new(Shared { settings, front: Arc::new(front), current, metrics: Metrics::default() });
-    listening(shared.front.address(), Handle { shared: Arc::clone(&shared) });
+    let shared = Arc::new(Shared { settings, front: Arc::new(front), current, metrics: LookupMetrics::default() });
+    listening(shared.front.address(), ServerHandle { shared: Arc::clone(&shared) });
     let router = routes::router(Arc::clone(&shared));
     shared.front.serve(listener, router, current::follow(Arc::clone(&shared)))
 }

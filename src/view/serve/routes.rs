@@ -17,16 +17,16 @@ use super::current::Served;
 use super::html::{self, lists::OfList};
 use super::openapi;
 use super::versions::of_run;
-use crate::lookup::alternates::{Wanted, alternates};
-use crate::lookup::answer::{Answer, Asker, hexadecimal, id_of};
-use crate::lookup::check::{Asked, Form};
+use crate::lookup::alternates::{CopyOrder, alternates};
+use crate::lookup::answer::{LookupAnswer, LookupSession, hexadecimal, id_of};
+use crate::lookup::check::{CheckRequest, RequestForm};
 use crate::lookup::{lists, sets};
 use webtwin_core::explain::Explanation;
 use webtwin_http::Problem;
-use webtwin_http::answer::{Answered, bytes_of, json, media_type, plain, query, with_fallbacks};
+use webtwin_http::answer::{AnswerResult, bytes_of, json, media_type, plain, query, with_fallbacks};
 use webtwin_pages::url::CanonicalUrl;
-use webtwin_results::Run;
-use webtwin_results::explained::Asked as Explained;
+use webtwin_results::FinishedRun;
+use webtwin_results::explained::PagePairTables as Explained;
 
 /// Maximum number of members of a set in an answer.
 const MOST_MEMBERS: usize = 1000;
@@ -34,8 +34,8 @@ const MOST_MEMBERS: usize = 1000;
 /// Maximum number of fingerprints in a request, and of doc ids found for one.
 const MOST_NEAR: usize = 1000;
 
-pub(super) type Of = Extension<Arc<Served>>;
-pub(super) type All = State<Arc<Shared>>;
+pub(super) type RouteQuery = Extension<Arc<Served>>;
+pub(super) type SharedState = State<Arc<Shared>>;
 
 pub(super) fn router(shared: Arc<Shared>) -> Router {
     let router = Router::new();
@@ -101,14 +101,14 @@ struct OnePage {
     id: Option<String>,
 }
 
-async fn page(State(shared): All, Extension(served): Of, uri: Uri) -> Answered {
+async fn page(State(shared): SharedState, Extension(served): RouteQuery, uri: Uri) -> AnswerResult {
     let mut asker = served.asker();
     let answer = match query(&uri)? {
         OnePage { url: Some(url), id: None } => asker.answer(&url)?,
         OnePage { url: None, id: Some(text) } => asker.answer_id(id(&text)?)?,
         _ => return Err(Problem::new(StatusCode::BAD_REQUEST, "bad_query", "give url or id, one of both")),
     };
-    shared.metrics.looked_up(answer.action, 1);
+    shared.metrics.count_lookups(answer.action, 1);
     Ok(json(&answer))
 }
 
@@ -139,7 +139,12 @@ const FIELDS: [&str; 15] = [
     "unknown",
 ];
 
-async fn pages(State(shared): All, Extension(served): Of, headers: HeaderMap, body: Body) -> Answered {
+async fn pages(
+    State(shared): SharedState,
+    Extension(served): RouteQuery,
+    headers: HeaderMap,
+    body: Body,
+) -> AnswerResult {
     let body = bytes_of(body, shared.front.limits().body).await?;
     let Batch { urls, ids, fields } = json_of(&headers, &body)?;
     if let Some(other) = fields.iter().flatten().find(|field| !FIELDS.contains(&field.as_str())) {
@@ -152,7 +157,7 @@ async fn pages(State(shared): All, Extension(served): Of, headers: HeaderMap, bo
     let mut text = format!("{{\"run\":\"{}\",\"answers\":[", served.index.about.run.result);
     for (number, one) in asked.iter().enumerate() {
         let answer = if urls.is_some() { asker.answer(one)? } else { asker.answer_id(id(one)?)? };
-        shared.metrics.looked_up(answer.action, 1);
+        shared.metrics.count_lookups(answer.action, 1);
         if number > 0 {
             text.push(',');
         }
@@ -162,7 +167,7 @@ async fn pages(State(shared): All, Extension(served): Of, headers: HeaderMap, bo
     Ok(plain("application/json", text))
 }
 
-fn with_fields(answer: &Answer, fields: Option<&[String]>) -> String {
+fn with_fields(answer: &LookupAnswer, fields: Option<&[String]>) -> String {
     let all = || serde_json::to_value(answer).expect("an answer is plain values");
     match fields {
         None => serde_json::to_string(answer).expect("an answer is plain values"),
@@ -188,7 +193,7 @@ fn batch(shared: &Shared, count: usize) -> Result<(), Problem> {
     if count > most { Err(too_many()) } else { Ok(()) }
 }
 
-async fn pages_txt(State(shared): All, Extension(served): Of, body: Body) -> Answered {
+async fn pages_txt(State(shared): SharedState, Extension(served): RouteQuery, body: Body) -> AnswerResult {
     let body = bytes_of(body, shared.front.limits().body).await?;
     let lines = std::str::from_utf8(&body)
         .map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "not_utf8", "the lines are no UTF-8"))?;
@@ -200,8 +205,8 @@ async fn pages_txt(State(shared): All, Extension(served): Of, body: Body) -> Ans
         counts[found.action as usize] += 1;
         asker.line(&found, &mut text)?;
     }
-    for (action, count) in crate::lookup::answer::Action::ALL.into_iter().zip(counts) {
-        shared.metrics.looked_up(action, count);
+    for (action, count) in crate::lookup::answer::UrlAction::ALL.into_iter().zip(counts) {
+        shared.metrics.count_lookups(action, count);
     }
     Ok(plain("text/plain; charset=utf-8", text))
 }
@@ -213,14 +218,20 @@ struct OfText {
     charset: Option<String>,
 }
 
-async fn check(State(shared): All, Extension(served): Of, uri: Uri, headers: HeaderMap, body: Body) -> Answered {
+async fn check(
+    State(shared): SharedState,
+    Extension(served): RouteQuery,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> AnswerResult {
     let OfText { url, charset } = query(&uri)?;
     let url = url.as_deref().map(canonical).transpose()?;
-    let (media, told) = media_type(&headers);
+    let (media, message) = media_type(&headers);
     let form = match media.as_str() {
-        "text/html" => Form::Html,
-        "application/xhtml+xml" => Form::Xhtml,
-        "text/plain" => Form::Text,
+        "text/html" => RequestForm::Html,
+        "application/xhtml+xml" => RequestForm::Xhtml,
+        "text/plain" => RequestForm::Text,
         _ => {
             return Err(Problem::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -231,8 +242,8 @@ async fn check(State(shared): All, Extension(served): Of, uri: Uri, headers: Hea
     };
     let body = bytes_of(body, shared.front.limits().text).await?;
     let found = shared.front.heavy(move || {
-        let charset = charset.or(told);
-        let asked = Asked { body: &body, form, charset: charset.as_deref(), url: url.as_ref() };
+        let charset = charset.or(message);
+        let asked = CheckRequest { body: &body, form, charset: charset.as_deref(), url: url.as_ref() };
         Ok(served.with_checker(|checker| checker.check(&served.index, asked))?)
     });
     Ok(json(&found.await?))
@@ -262,13 +273,13 @@ fn near(
     let mut found = tables.near(fingerprint, k)?;
     found.sort_unstable_by_key(|one| (one.distance, one.fingerprint));
     let limit = limit.unwrap_or(100).min(MOST_NEAR);
-    let (mut all, mut told) = (Vec::new(), 0);
+    let (mut all, mut message) = (Vec::new(), 0);
     for one in found {
-        if told >= limit {
+        if message >= limit {
             break;
         }
-        let ids: Vec<String> = tables.doc_ids(one.fingerprint)?.take(limit - told).map(hexadecimal).collect();
-        told += ids.len();
+        let ids: Vec<String> = tables.doc_ids(one.fingerprint)?.take(limit - message).map(hexadecimal).collect();
+        message += ids.len();
         all.push(NearFingerprint { fingerprint: hexadecimal(one.fingerprint), distance: one.distance, ids });
     }
     Ok(all)
@@ -281,7 +292,7 @@ struct Near {
     limit: Option<usize>,
 }
 
-async fn near_one(Extension(served): Of, Path(fingerprint): Path<String>, uri: Uri) -> Answered {
+async fn near_one(Extension(served): RouteQuery, Path(fingerprint): Path<String>, uri: Uri) -> AnswerResult {
     let Near { k, limit } = query(&uri)?;
     Ok(json(&near(&served, id(&fingerprint)?, k, limit)?))
 }
@@ -294,7 +305,12 @@ struct NearBatch {
     limit: Option<usize>,
 }
 
-async fn near_batch(State(shared): All, Extension(served): Of, headers: HeaderMap, body: Body) -> Answered {
+async fn near_batch(
+    State(shared): SharedState,
+    Extension(served): RouteQuery,
+    headers: HeaderMap,
+    body: Body,
+) -> AnswerResult {
     let body = bytes_of(body, shared.front.limits().body).await?;
     let NearBatch { fingerprints, k, limit } = json_of(&headers, &body)?;
     if fingerprints.len() > MOST_NEAR {
@@ -314,23 +330,23 @@ struct Page {
     limit: Option<usize>,
 }
 
-async fn sets_listed(Extension(served): Of, uri: Uri) -> Answered {
+async fn sets_listed(Extension(served): RouteQuery, uri: Uri) -> AnswerResult {
     let asked: OfList = query(&uri)?;
     Ok(json(&lists::sets(&served.index, asked.asked(MOST_MEMBERS)?)?))
 }
 
-async fn originals_listed(Extension(served): Of, uri: Uri) -> Answered {
+async fn originals_listed(Extension(served): RouteQuery, uri: Uri) -> AnswerResult {
     let asked: OfList = query(&uri)?;
     Ok(json(&lists::originals(&served.index, asked.asked(MOST_MEMBERS)?)?))
 }
 
-async fn set(Extension(served): Of, Path(text): Path<String>, uri: Uri) -> Answered {
+async fn set(Extension(served): RouteQuery, Path(text): Path<String>, uri: Uri) -> AnswerResult {
     let Page { from, limit } = query(&uri)?;
     let found = sets::set(&served.index, id(&text)?, from, limit.unwrap_or(100).min(MOST_MEMBERS))?;
     Ok(json(&found.ok_or_else(|| Problem::missing("no page of a trivial cluster has this id"))?))
 }
 
-async fn collection(Extension(served): Of, Path(text): Path<String>, uri: Uri) -> Answered {
+async fn collection(Extension(served): RouteQuery, Path(text): Path<String>, uri: Uri) -> AnswerResult {
     let Page { from, limit } = query(&uri)?;
     let found = sets::collection(&served.index, id(&text)?, from, limit.unwrap_or(100).min(MOST_MEMBERS))?;
     Ok(json(&found.ok_or_else(|| Problem::missing("no collection has this id"))?))
@@ -343,9 +359,10 @@ struct Pair {
     b: String,
 }
 
-async fn explain(State(shared): All, Extension(served): Of, uri: Uri) -> Answered {
+async fn explain(State(shared): SharedState, Extension(served): RouteQuery, uri: Uri) -> AnswerResult {
     let Pair { a, b } = query(&uri)?;
-    let in_json = |said: &Explanation<'_>| serde_json::to_string(said).expect("an explanation is plain values");
+    let in_json =
+        |explanation: &Explanation<'_>| serde_json::to_string(explanation).expect("an explanation is plain values");
     Ok(plain("application/json", explained(&shared, served, [a, b], in_json).await?))
 }
 
@@ -362,17 +379,17 @@ pub(super) async fn explained<T: Send + 'static>(
             return Err(Problem::missing(format!("{url} is no page of the run")));
         }
     }
-    let said = shared.front.heavy(move || {
+    let explanation = shared.front.heavy(move || {
         let gone = |cause| {
-            webtwin_base::console::tell(format_args!("warning: two pages could not be compared: {cause}"));
+            webtwin_base::console::notify(format_args!("warning: two pages could not be compared: {cause}"));
             let what = "the run or its input is not within reach of this server";
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no_run", what)
         };
-        let run = Run::open(&served.index.about.run.url).map_err(gone)?;
+        let run = FinishedRun::open(&served.index.about.run.url).map_err(gone)?;
         let mut asked = Explained::read(&run, [&urls[0], &urls[1]], false).map_err(gone)?;
         Ok(put(&asked.explain().map_err(gone)?))
     });
-    said.await
+    explanation.await
 }
 
 #[derive(Deserialize)]
@@ -397,23 +414,27 @@ pub(super) enum Flag {
 }
 
 impl Copies {
-    fn find(&self, asker: &mut Asker<'_>, most: usize) -> Result<Vec<crate::lookup::alternates::Alternate>, Problem> {
+    fn find(
+        &self,
+        asker: &mut LookupSession<'_>,
+        most: usize,
+    ) -> Result<Vec<crate::lookup::alternates::Alternate>, Problem> {
         let found = asker.canonical(&canonical(&self.url)?)?;
         let page =
             found.page.ok_or_else(|| Problem::missing("the URL is no page of the run, so no copy of it is known"))?;
-        let wanted = Wanted { newest: self.newest == Flag::On, elsewhere: self.elsewhere == Flag::On };
+        let wanted = CopyOrder { newest: self.newest == Flag::On, elsewhere: self.elsewhere == Flag::On };
         Ok(alternates(asker.index, page, wanted, most)?)
     }
 }
 
-async fn other_copies(Extension(served): Of, uri: Uri) -> Answered {
+async fn other_copies(Extension(served): RouteQuery, uri: Uri) -> AnswerResult {
     let copies: Copies = query(&uri)?;
     let most = copies.limit.unwrap_or(20).min(MOST_MEMBERS);
     let found = copies.find(&mut served.asker(), most)?;
     Ok(json(&json!({ "url": copies.url, "alternates": found })))
 }
 
-async fn redirect(Extension(served): Of, uri: Uri) -> Answered {
+async fn redirect(Extension(served): RouteQuery, uri: Uri) -> AnswerResult {
     let copies: Copies = query(&uri)?;
     let best = copies.find(&mut served.asker(), 1)?.into_iter().next();
     let best = best.ok_or_else(|| Problem::missing("no copy of the page is known"))?;
@@ -424,7 +445,7 @@ async fn redirect(Extension(served): Of, uri: Uri) -> Answered {
     Ok(response)
 }
 
-async fn run(Extension(served): Of) -> Answered {
+async fn run(Extension(served): RouteQuery) -> AnswerResult {
     let (index, about) = (&served.index, &served.index.about);
     Ok(json(&json!({
         "run": about.run.result,
@@ -444,7 +465,7 @@ async fn run(Extension(served): Of) -> Answered {
     })))
 }
 
-async fn reload(State(shared): All, Extension(_served): Of) -> Answered {
+async fn reload(State(shared): SharedState, Extension(_served): RouteQuery) -> AnswerResult {
     let work = Arc::clone(&shared);
     let done = tokio::task::spawn_blocking(move || {
         let done = work.current.reload(&work.settings, &work.metrics).map_err(|error| error.to_string());
@@ -460,10 +481,10 @@ async fn reload(State(shared): All, Extension(_served): Of) -> Answered {
     }
 }
 
-async fn ready(State(shared): All) -> Answered {
+async fn ready(State(shared): SharedState) -> AnswerResult {
     Ok(json(&json!({ "ready": true, "stale": shared.current.is_stale() })))
 }
 
-async fn metrics(State(shared): All, Extension(served): Of) -> Answered {
+async fn metrics(State(shared): SharedState, Extension(served): RouteQuery) -> AnswerResult {
     Ok(plain("text/plain; version=0.0.4; charset=utf-8", shared.metrics.text(&served) + &shared.front.metrics()))
 }

@@ -12,13 +12,13 @@ use super::Shared;
 use super::current::Served;
 use super::html::{HtmlReply, end_form, field, to_page, whole};
 use super::openapi::{self, JSON, count, hex, list, named, object, or_null, text};
-use super::routes::{All, Flag, Of};
-use crate::lookup::search::{Found, InCollection, Replicas, Shown, Wanted, search};
+use super::routes::{Flag, RouteQuery, SharedState};
+use crate::lookup::search::{CollectionMatches, OtherReplicas, SearchMatches, SearchOptions, SearchResult, search};
 use crate::report::html::Html;
-use crate::search::texts::Marked;
+use crate::search::texts::MarkedWords;
 use crate::search::words::Question;
 use webtwin_http::Problem;
-use webtwin_http::answer::{Answered, json as in_json, query};
+use webtwin_http::answer::{AnswerResult, json as in_json, query};
 
 /// Maximum number of results in an answer.
 const MOST: usize = 100;
@@ -31,7 +31,7 @@ const LAST: usize = 10_000;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Asked {
+pub(super) struct SearchRequest {
     #[serde(default)]
     q: String,
     roll: Option<Flag>,
@@ -42,9 +42,9 @@ pub(super) struct Asked {
     limit: Option<usize>,
 }
 
-impl Asked {
-    fn wanted(&self) -> Wanted {
-        Wanted {
+impl SearchRequest {
+    fn wanted(&self) -> SearchOptions {
+        SearchOptions {
             roll: self.roll != Some(Flag::Off),
             reorder: self.reorder == Flag::On,
             from: self.from.min(LAST),
@@ -53,7 +53,7 @@ impl Asked {
     }
 
     /// Searches on the threads for heavy work, because a common word matches many pages.
-    async fn find(&self, shared: &Arc<Shared>, served: Arc<Served>) -> Result<Found, Problem> {
+    async fn find(&self, shared: &Arc<Shared>, served: Arc<Served>) -> Result<SearchMatches, Problem> {
         if served.index.words().is_none() {
             return Err(Problem::missing("the index has no texts; make it with --text"));
         }
@@ -63,7 +63,7 @@ impl Asked {
     }
 
     /// Renders a link to the same query with other options.
-    fn link(&self, html: &mut Html, wanted: Wanted, shown: &'static str) {
+    fn link(&self, html: &mut Html, wanted: SearchOptions, shown: &'static str) {
         let mut query = Serializer::new(String::new());
         query.append_pair("q", &self.q);
         for (name, value) in [("roll", (!wanted.roll).then_some("0")), ("reorder", wanted.reorder.then_some("1"))] {
@@ -76,13 +76,13 @@ impl Asked {
     }
 }
 
-pub(super) async fn answer(State(shared): All, Extension(served): Of, uri: Uri) -> Answered {
-    let asked: Asked = query(&uri)?;
+pub(super) async fn answer(State(shared): SharedState, Extension(served): RouteQuery, uri: Uri) -> AnswerResult {
+    let asked: SearchRequest = query(&uri)?;
     Ok(in_json(&asked.find(&shared, served).await?))
 }
 
-pub(super) async fn page(State(shared): All, Extension(served): Of, uri: Uri) -> HtmlReply {
-    let asked: Asked = query(&uri)?;
+pub(super) async fn page(State(shared): SharedState, Extension(served): RouteQuery, uri: Uri) -> HtmlReply {
+    let asked: SearchRequest = query(&uri)?;
     let mut html = Html::new();
     html.markup(
         "<p class=lead>One result for each mirrored collection and each set of copies; the rest is behind it.</p>",
@@ -106,20 +106,20 @@ pub(super) async fn page(State(shared): All, Extension(served): Of, uri: Uri) ->
     let found = asked.find(&shared, Arc::clone(&served)).await?;
     html.markup("<p class=verdict role=status>").text(found.head()).markup("</p><p>");
     let roll = if wanted.roll { "Do not roll up" } else { "Roll up" };
-    asked.link(&mut html, Wanted { roll: !wanted.roll, from: 0, ..wanted }, roll);
+    asked.link(&mut html, SearchOptions { roll: !wanted.roll, from: 0, ..wanted }, roll);
     let reorder = if wanted.reorder { "Order by score alone" } else { "Put what is new first" };
-    asked.link(&mut html, Wanted { reorder: !wanted.reorder, from: 0, ..wanted }, reorder);
+    asked.link(&mut html, SearchOptions { reorder: !wanted.reorder, from: 0, ..wanted }, reorder);
     html.markup("</p><ol class=results");
     html.attribute("start", found.from + 1).markup(">");
     found.shown.iter().for_each(|shown| result(&mut html, shown));
     html.markup("</ol><p>");
     if found.from > 0 {
-        asked.link(&mut html, Wanted { from: found.from.saturating_sub(wanted.limit), ..wanted }, "before");
+        asked.link(&mut html, SearchOptions { from: found.from.saturating_sub(wanted.limit), ..wanted }, "before");
     }
     // There is no link to results beyond `LAST`, because they are not served.
     let next = found.from + found.shown.len();
     if next < found.results.min(LAST) && !found.shown.is_empty() {
-        asked.link(&mut html, Wanted { from: next, ..wanted }, "after");
+        asked.link(&mut html, SearchOptions { from: next, ..wanted }, "after");
     }
     html.markup("</p>");
     Ok(whole(Some(&served), "search", "Search", &html))
@@ -127,7 +127,7 @@ pub(super) async fn page(State(shared): All, Extension(served): Of, uri: Uri) ->
 
 /// Renders a page's text with marked query words, isolated from the direction of the surrounding
 /// text.
-fn marked(html: &mut Html, words: &Marked) {
+fn marked(html: &mut Html, words: &MarkedWords) {
     html.markup("<bdi>");
     for (is_marked, piece) in words.pieces() {
         match is_marked {
@@ -138,7 +138,7 @@ fn marked(html: &mut Html, words: &Marked) {
     html.markup("</bdi>");
 }
 
-fn result(html: &mut Html, shown: &Shown) {
+fn result(html: &mut Html, shown: &SearchResult) {
     html.markup("<li class=card><h2>");
     // A result without a title is named by its URL.
     if shown.title.text.is_empty() {
@@ -149,13 +149,13 @@ fn result(html: &mut Html, shown: &Shown) {
     html.markup("</h2><p class=url>").link(&shown.page.url, &shown.page.url).markup("</p><p>");
     marked(html, &shown.snippet);
     html.markup("</p>");
-    if let Some(said) = &shown.said_by {
-        html.markup("<p class=note>").text(said.shared).markup(" of its ").text(said.chunks);
+    if let Some(explanation) = &shown.said_by {
+        html.markup("<p class=note>").text(explanation.shared).markup(" of its ").text(explanation.chunks);
         html.markup(" chunks are in ");
-        to_page(html, &said.page.url);
+        to_page(html, &explanation.page.url);
         html.markup("</p>");
     }
-    if let Some(InCollection { id, pages, named }) = &shown.collection {
+    if let Some(CollectionMatches { id, pages, named }) = &shown.collection {
         html.markup("<details><summary>Collection · ").text(pages);
         html.markup(if *pages == 1 { " page" } else { " pages" }).markup("</summary><ul>");
         for page in named {
@@ -165,7 +165,7 @@ fn result(html: &mut Html, shown: &Shown) {
         }
         html.markup("</ul><p><a href=\"/collection/").text(id).markup("\">the whole collection</a></p></details>");
     }
-    if let Some(Replicas { kind, count, named }) = shown.replica.as_ref().filter(|replica| replica.count > 0) {
+    if let Some(OtherReplicas { kind, count, named }) = shown.replica.as_ref().filter(|replica| replica.count > 0) {
         let (word, words) = if *kind == "collections" { (" mirror", " mirrors") } else { (" copy", " copies") };
         html.markup("<details><summary>Replica · ").text(count).markup(if *count == 1 { word } else { words });
         html.markup("</summary><ul>");
@@ -184,7 +184,7 @@ fn result(html: &mut Html, shown: &Shown) {
     html.markup("</li>");
 }
 
-fn title(shown: &Shown) -> Html {
+fn title(shown: &SearchResult) -> Html {
     let mut html = Html::new();
     marked(&mut html, &shown.title);
     html

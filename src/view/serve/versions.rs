@@ -8,13 +8,13 @@ use axum::http::header::{ETAG, IF_NONE_MATCH};
 use axum::http::{HeaderName, Method, Response, StatusCode};
 use axum::middleware::Next;
 
-use super::routes::All;
+use super::routes::SharedState;
 
 /// Header with the result hash of the run.
 const RUN: HeaderName = HeaderName::from_static("x-webtwin-run");
 
 /// Gives a request the current index until it ends, and answers conditional requests.
-pub(super) async fn of_run(State(shared): All, mut request: Request, next: Next) -> Response<Body> {
+pub(super) async fn of_run(State(shared): SharedState, mut request: Request, next: Next) -> Response<Body> {
     let served = shared.current.get();
     // An answer that depends on the day or on the state of the server must not be cached.
     let depends_on_run_alone =

@@ -3,10 +3,15 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
-use webtwin_job::Attach;
+use webtwin_job::AttachmentRule;
 
-const SETTINGS: Clusters =
-    Clusters { merge: MergeCondition::Tolerant, single_site: true, min_size: 2, min_hosts: 2, attach: Attach::None };
+const SETTINGS: ClusterSettings = ClusterSettings {
+    merge: MergeCondition::Tolerant,
+    single_site: true,
+    min_size: 2,
+    min_hosts: 2,
+    attach: AttachmentRule::None,
+};
 
 /// A crawl of hosts, each given as the trivial clusters of its pages and the links between them by
 /// index.
@@ -33,7 +38,7 @@ impl Drawn {
     }
 
     /// Returns collections as the names of their pages, followed by a plus and the attached pages.
-    fn grown(&self, settings: &Clusters) -> Vec<Vec<String>> {
+    fn grown(&self, settings: &ClusterSettings) -> Vec<Vec<String>> {
         let label = |at: usize| {
             let alike = |other: &char| other.is_lowercase() && *other == self.names[at];
             ClusterId(self.names.iter().position(alike).unwrap_or(at) as u32)
@@ -51,13 +56,13 @@ impl Drawn {
             text
         };
         let found = similar_clusters(&labels, &self.hosts, &self.links, settings);
-        let told = found.iter().filter(|cluster| !cluster.double);
-        told.map(|cluster| cluster.collections.iter().map(text).collect()).collect()
+        let message = found.iter().filter(|cluster| !cluster.double);
+        message.map(|cluster| cluster.collections.iter().map(text).collect()).collect()
     }
 }
 
-fn attaching(attach: Attach) -> Clusters {
-    Clusters { attach, ..SETTINGS }
+fn attaching(attach: AttachmentRule) -> ClusterSettings {
+    ClusterSettings { attach, ..SETTINGS }
 }
 
 const TREE: &str = "ab ac bd ce";
@@ -74,7 +79,7 @@ fn of_a_page_doubled_inside_one_mirror_the_closer_linked_is_in_the_collection() 
     let mut crawl = Drawn::default().host("abcde", TREE).host("axbcde", "ab ac bd ce cd bx");
     crawl.names[6] = 'd';
     assert_eq!(crawl.grown(&SETTINGS), [["abcde", "abcde"]]);
-    assert_eq!(crawl.grown(&attaching(Attach::Nearby)), [["abcde", "abcde+d"]]);
+    assert_eq!(crawl.grown(&attaching(AttachmentRule::Nearby)), [["abcde", "abcde+d"]]);
 }
 
 #[test]
@@ -128,7 +133,7 @@ fn what_one_host_has_twice_is_a_mirror_only_if_asked_for() {
         crawl.names[at] = name;
     }
     assert!(crawl.grown(&SETTINGS).is_empty());
-    assert_eq!(crawl.grown(&Clusters { min_hosts: 1, ..SETTINGS }), [["abcde", "abcde"]]);
+    assert_eq!(crawl.grown(&ClusterSettings { min_hosts: 1, ..SETTINGS }), [["abcde", "abcde"]]);
 }
 
 /// Tests the definition of the module documentation, point by point.
@@ -192,7 +197,7 @@ proptest! {
         let label = |l: &u32| ClusterId(labels.iter().position(|m| m == l).unwrap() as u32);
         let labels: Vec<ClusterId> = labels.iter().map(label).collect();
         let given: Vec<_> = links.iter().copied().collect();
-        let found = similar_clusters(&labels, &hosts, &given, &Clusters { min_hosts, ..SETTINGS });
+        let found = similar_clusters(&labels, &hosts, &given, &ClusterSettings { min_hosts, ..SETTINGS });
         let mut seen = BTreeSet::new();
         for cluster in &found {
             let members = cluster.collections.iter().flat_map(|collection| &collection.members);
@@ -250,7 +255,7 @@ proptest! {
         }
         let label = |l: &u32| ClusterId(labels.iter().position(|m| m == l).unwrap() as u32);
         let labels: Vec<ClusterId> = labels.iter().map(label).collect();
-        let found = similar_clusters(&labels, &hosts, &links, &Clusters { attach: Attach::Nearby, ..SETTINGS });
+        let found = similar_clusters(&labels, &hosts, &links, &ClusterSettings { attach: AttachmentRule::Nearby, ..SETTINGS });
         for collection in found.iter().flat_map(|cluster| &cluster.collections) {
             prop_assert!(collection.members.iter().all(|member| hosts[member.1] == collection.host));
         }

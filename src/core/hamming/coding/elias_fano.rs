@@ -17,7 +17,7 @@
 //! # Cost
 //! Decoding reads each byte once, in two simple loops, one for each part.
 
-use super::{Damaged, Encoded};
+use super::{DamagedBytes, EncodedFingerprints};
 
 /// Number of fingerprints in a block (fewer in the last).
 pub const ROWS: usize = 1024;
@@ -36,7 +36,7 @@ const HEAD: usize = 9;
 const GROUP: usize = 64;
 
 /// Encodes sorted fingerprints in blocks of `block_rows`, and appends them to `encoded`.
-pub fn encode_into(sorted: &[u64], block_rows: usize, encoded: &mut Encoded) {
+pub fn encode_into(sorted: &[u64], block_rows: usize, encoded: &mut EncodedFingerprints) {
     encoded.bytes.reserve(5 * sorted.len());
     for (at, rows) in sorted.chunks(block_rows).enumerate() {
         let (first, last) = (rows[0], rows[rows.len() - 1]);
@@ -112,13 +112,13 @@ fn low_mask(width: u32) -> u64 {
 /// Decodes one block into `rows`, whose length must be the number of encoded fingerprints.
 ///
 /// # Errors
-/// Returns [`Damaged`] if the length, the width or the number of ones cannot be right.
-pub fn decode(block: &[u8], rows: &mut [u64]) -> Result<(), Damaged> {
+/// Returns [`DamagedBytes`] if the length, the width or the number of ones cannot be right.
+pub fn decode(block: &[u8], rows: &mut [u64]) -> Result<(), DamagedBytes> {
     let Some((head, body)) = block.split_at_checked(HEAD) else {
-        return Err(Damaged("a block shorter than its head"));
+        return Err(DamagedBytes("a block shorter than its head"));
     };
     let Some((row, others)) = rows.split_first_mut() else {
-        return Err(Damaged("a block without rows"));
+        return Err(DamagedBytes("a block without rows"));
     };
     let first = load(head);
     let width = u32::from(head[8]);
@@ -131,7 +131,7 @@ pub fn decode(block: &[u8], rows: &mut [u64]) -> Result<(), Damaged> {
     }
     let low = low_bytes(others.len(), width);
     if width > WIDEST || low > body.len() {
-        return Err(Damaged("a width that does not fit the block"));
+        return Err(DamagedBytes("a width that does not fit the block"));
     }
     high_parts(&body[low..], first, width, others)?;
     low_parts(body, width, others);
@@ -139,7 +139,7 @@ pub fn decode(block: &[u8], rows: &mut [u64]) -> Result<(), Damaged> {
 }
 
 /// Sets each row to the first fingerprint plus its high part.
-fn high_parts(unary: &[u8], first: u64, width: u32, rows: &mut [u64]) -> Result<(), Damaged> {
+fn high_parts(unary: &[u8], first: u64, width: u32, rows: &mut [u64]) -> Result<(), DamagedBytes> {
     let (words, rest) = unary.as_chunks::<8>();
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);
@@ -150,14 +150,14 @@ fn high_parts(unary: &[u8], first: u64, width: u32, rows: &mut [u64]) -> Result<
     for word in words.iter().chain([&last]) {
         let mut word = u64::from_le_bytes(*word);
         while word != 0 {
-            let row = left.next().ok_or(Damaged("more rows than the directory says"))?;
+            let row = left.next().ok_or(DamagedBytes("more rows than the directory says"))?;
             *row = base.wrapping_add(u64::from(word.trailing_zeros()) << width);
             base = base.wrapping_sub(1 << width);
             word &= word - 1;
         }
         base = base.wrapping_add(64 << width);
     }
-    if left.len() == 0 { Ok(()) } else { Err(Damaged("fewer rows than the directory says")) }
+    if left.len() == 0 { Ok(()) } else { Err(DamagedBytes("fewer rows than the directory says")) }
 }
 
 /// Adds the low parts, which are at the start of `body`, to the rows.

@@ -43,7 +43,7 @@ impl Coder {
 
 /// End of a block, and its last fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Block {
+pub struct CodedBlock {
     /// Last fingerprint of the block, its key.
     pub key: u64,
     /// Number of fingerprints up to the end of this block, counted from the first block.
@@ -54,38 +54,38 @@ pub struct Block {
 
 /// A sorted sequence of fingerprints as blocks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Encoded {
+pub struct EncodedFingerprints {
     /// The blocks, in order.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<CodedBlock>,
     /// Bytes of the blocks, one block after the other.
     pub bytes: Vec<u8>,
 }
 
-impl Encoded {
+impl EncodedFingerprints {
     /// Ends a block whose bytes were appended. `key` is its last fingerprint, `rows` the number of
     /// fingerprints up to its end.
     pub fn end_block(&mut self, key: u64, rows: usize) {
-        self.blocks.push(Block { key, rows, bytes: self.bytes.len() });
+        self.blocks.push(CodedBlock { key, rows, bytes: self.bytes.len() });
     }
 
     /// Decodes all blocks into `rows`, each with `decode_block`. The length of `rows` must be the
     /// number of encoded fingerprints.
     ///
     /// # Errors
-    /// Returns [`Damaged`] if `decode_block` does, or if `rows` has another length.
+    /// Returns [`DamagedBytes`] if `decode_block` does, or if `rows` has another length.
     pub fn decode(
         &self,
         rows: &mut [u64],
-        decode_block: impl Fn(&[u8], &mut [u64]) -> Result<(), Damaged>,
-    ) -> Result<(), Damaged> {
-        let (mut rest, mut start) = (rows, Block { key: 0, rows: 0, bytes: 0 });
+        decode_block: impl Fn(&[u8], &mut [u64]) -> Result<(), DamagedBytes>,
+    ) -> Result<(), DamagedBytes> {
+        let (mut rest, mut start) = (rows, CodedBlock { key: 0, rows: 0, bytes: 0 });
         for &block in &self.blocks {
             let split = std::mem::take(&mut rest).split_at_mut_checked(block.rows - start.rows);
-            let (into, after) = split.ok_or(Damaged("more rows than asked for"))?;
+            let (into, after) = split.ok_or(DamagedBytes("more rows than asked for"))?;
             decode_block(&self.bytes[start.bytes..block.bytes], into)?;
             (rest, start) = (after, block);
         }
-        if rest.is_empty() { Ok(()) } else { Err(Damaged("fewer rows than asked for")) }
+        if rest.is_empty() { Ok(()) } else { Err(DamagedBytes("fewer rows than asked for")) }
     }
 
     /// Returns the bits per fingerprint, including 64 bits of key for each block, as in the paper's
@@ -99,7 +99,7 @@ impl Encoded {
 /// Error for bytes that no encoder can have written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("damaged: {0}")]
-pub struct Damaged(pub &'static str);
+pub struct DamagedBytes(pub &'static str);
 
 /// Encodes fingerprints, sorted ascending, each below 2^f. A fingerprint may occur many times.
 ///
@@ -122,8 +122,8 @@ pub struct Damaged(pub &'static str);
 /// assert_eq!(decoded, sorted);
 /// # Ok::<(), webtwin_core::hamming::coding::Damaged>(())
 /// ```
-pub fn encode(coder: Coder, f: u32, sorted: &[u64]) -> Encoded {
-    let mut encoded = Encoded::default();
+pub fn encode(coder: Coder, f: u32, sorted: &[u64]) -> EncodedFingerprints {
+    let mut encoded = EncodedFingerprints::default();
     encode_into(coder, f, sorted, &mut encoded);
     encoded
 }
@@ -133,7 +133,7 @@ pub fn encode(coder: Coder, f: u32, sorted: &[u64]) -> Encoded {
 ///
 /// # Panics
 /// Panics under the conditions of [`encode`].
-pub fn encode_into(coder: Coder, f: u32, sorted: &[u64], encoded: &mut Encoded) {
+pub fn encode_into(coder: Coder, f: u32, sorted: &[u64], encoded: &mut EncodedFingerprints) {
     debug_assert!(sorted.is_sorted() && sorted.last().is_none_or(|&last| f == 64 || last >> f == 0));
     encoded.blocks.clear();
     encoded.bytes.clear();
@@ -143,7 +143,7 @@ pub fn encode_into(coder: Coder, f: u32, sorted: &[u64], encoded: &mut Encoded) 
     }
 }
 
-fn raw(sorted: &[u64], encoded: &mut Encoded) {
+fn raw(sorted: &[u64], encoded: &mut EncodedFingerprints) {
     for (at, rows) in sorted.chunks(elias_fano::ROWS).enumerate() {
         encoded.bytes.extend(rows.iter().flat_map(|fingerprint| fingerprint.to_le_bytes()));
         encoded.end_block(rows[rows.len() - 1], at * elias_fano::ROWS + rows.len());
@@ -153,12 +153,12 @@ fn raw(sorted: &[u64], encoded: &mut Encoded) {
 /// Decodes a whole block into `rows`, whose length must be that of the encoded block.
 ///
 /// # Errors
-/// Returns [`Damaged`] if the bytes cannot be such a block. Not all damage is detected: `rows` may
+/// Returns [`DamagedBytes`] if the bytes cannot be such a block. Not all damage is detected: `rows` may
 /// then contain any values, in any order.
-pub fn decode_block(coder: Coder, block: &[u8], rows: &mut [u64]) -> Result<(), Damaged> {
+pub fn decode_block(coder: Coder, block: &[u8], rows: &mut [u64]) -> Result<(), DamagedBytes> {
     match coder {
         Coder::EliasFano => elias_fano::decode(block, rows),
-        Coder::Raw if block.len() != 8 * rows.len() => Err(Damaged("a block of another length")),
+        Coder::Raw if block.len() != 8 * rows.len() => Err(DamagedBytes("a block of another length")),
         Coder::Raw => {
             for (row, bytes) in rows.iter_mut().zip(block.as_chunks::<8>().0) {
                 *row = u64::from_le_bytes(*bytes);

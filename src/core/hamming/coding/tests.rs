@@ -20,19 +20,19 @@ pub(crate) fn fingerprints(f: u32) -> impl Strategy<Value = Vec<u64>> {
     })
 }
 
-fn decoded(coder: Coder, encoded: &Encoded) -> Result<Vec<u64>, Damaged> {
+fn decoded(coder: Coder, encoded: &EncodedFingerprints) -> Result<Vec<u64>, DamagedBytes> {
     let mut rows = vec![0; encoded.blocks.last().map_or(0, |block| block.rows)];
     encoded.decode(&mut rows, |block, rows| decode_block(coder, block, rows)).map(|()| rows)
 }
 
-fn holds(coder: Coder, sorted: &[u64], encoded: &Encoded) {
+fn holds(coder: Coder, sorted: &[u64], encoded: &EncodedFingerprints) {
     assert_eq!(decoded(coder, encoded).unwrap(), sorted, "{coder:?}");
     assert_eq!(encoded.blocks.last().map_or(0, |block| block.bytes), encoded.bytes.len());
     assert!(encoded.blocks.iter().all(|block| block.key == sorted[block.rows - 1]));
 }
 
-fn elias_fano(sorted: &[u64], block_rows: usize) -> Encoded {
-    let mut encoded = Encoded::default();
+fn elias_fano(sorted: &[u64], block_rows: usize) -> EncodedFingerprints {
+    let mut encoded = EncodedFingerprints::default();
     elias_fano::encode_into(sorted, block_rows, &mut encoded);
     encoded
 }

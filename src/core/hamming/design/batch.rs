@@ -43,7 +43,7 @@ const DECODE_NS: f64 = 1.5;
 /// assert!(batch.table_bytes < 100_000_000);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
-pub struct Batch {
+pub struct BatchCost {
     /// Number of conditions, each of which has a table.
     pub conditions: usize,
     /// Number of sets of tables into which the queries are divided.
@@ -54,12 +54,13 @@ pub struct Batch {
     pub ns_a_fingerprint: f64,
 }
 
-impl Batch {
+impl BatchCost {
     /// Predicts the cost with `queries` distinct queries. Returns `None` if there are no conditions
     /// for k, so that queries are partitioned instead.
-    pub fn of(queries: usize, k: u32) -> Option<Batch> {
+    pub fn of(queries: usize, k: u32) -> Option<BatchCost> {
         let conditions = (k <= MAX_K).then(|| conditions(k))?;
-        let mut batch = Batch { conditions: conditions.len(), sets: 0, table_bytes: 0, ns_a_fingerprint: DECODE_NS };
+        let mut batch =
+            BatchCost { conditions: conditions.len(), sets: 0, table_bytes: 0, ns_a_fingerprint: DECODE_NS };
         let mut left = queries;
         while left > 0 {
             let some = left.min(MOST_QUERIES);
@@ -103,10 +104,10 @@ mod tests {
 
     #[test]
     fn more_queries_than_a_set_takes_make_more_sets() {
-        let (one, two) = (Batch::of(MOST_QUERIES, 3).unwrap(), Batch::of(2 * MOST_QUERIES, 3).unwrap());
+        let (one, two) = (BatchCost::of(MOST_QUERIES, 3).unwrap(), BatchCost::of(2 * MOST_QUERIES, 3).unwrap());
         assert_eq!((one.sets, two.sets, two.table_bytes), (1, 2, 2 * one.table_bytes));
         assert!((two.ns_a_fingerprint - DECODE_NS - 2.0 * (one.ns_a_fingerprint - DECODE_NS)).abs() < 1e-9);
-        assert!(Batch::of(1000, MAX_K + 1).is_none());
+        assert!(BatchCost::of(1000, MAX_K + 1).is_none());
     }
 
     #[test]

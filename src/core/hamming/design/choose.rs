@@ -21,7 +21,7 @@
 use std::cmp::Reverse;
 
 use super::super::permuted_table::Shape;
-use super::machine::Costs;
+use super::machine::ProbeCosts;
 use super::paper::{example_3_1, recursive};
 use super::{TableDesign, covering};
 use webtwin_base::error::{Error, Result};
@@ -38,7 +38,7 @@ const SLOWER: f64 = 1.2;
 
 /// A design and its predicted cost.
 #[derive(Debug, Clone)]
-pub struct Candidate {
+pub struct PricedDesign {
     /// Origin of the design.
     pub source: String,
     /// Design whose cost is predicted.
@@ -53,9 +53,9 @@ pub struct Candidate {
     pub query_ns: f64,
 }
 
-impl Candidate {
+impl PricedDesign {
     /// Predicts the cost of a design for `documents` evenly spread fingerprints.
-    pub fn new(source: String, design: TableDesign, documents: u64, costs: &Costs) -> Candidate {
+    pub fn new(source: String, design: TableDesign, documents: u64, costs: &ProbeCosts) -> PricedDesign {
         let indexes = indexes(documents);
         let rows = documents.div_ceil(indexes) as usize;
         let (mut table_bytes, mut largest_table, mut query_ns) = (0, 0, 0.0);
@@ -69,7 +69,7 @@ impl Candidate {
             query_ns += indexes as f64 * (costs.read_ns + compared * costs.check_ns);
         }
         let matches = design.matches_a_probe(documents as f64);
-        Candidate { source, design, matches, table_bytes, largest_table, query_ns }
+        PricedDesign { source, design, matches, table_bytes, largest_table, query_ns }
     }
 
     /// Returns the number of tables of the design.
@@ -95,7 +95,7 @@ pub fn indexes(documents: u64) -> u64 {
 ///
 /// # Cost
 /// Tens of milliseconds at k = 6.
-pub fn candidates(documents: u64, f: u32, k: u32, costs: &Costs) -> Vec<Candidate> {
+pub fn candidates(documents: u64, f: u32, k: u32, costs: &ProbeCosts) -> Vec<PricedDesign> {
     let mut designs: Vec<(String, TableDesign)> = Vec::new();
     if (f, k) == (64, 3) {
         designs.extend(example_3_1().map(|design| ("MJS07 Example 3.1".into(), design)));
@@ -110,7 +110,7 @@ pub fn candidates(documents: u64, f: u32, k: u32, costs: &Costs) -> Vec<Candidat
     // The sort is stable: of designs with keys of the same lengths, the first one stays.
     designs.sort_by_cached_key(|(_, design)| (design.keys.len(), Reverse(lengths(design))));
     designs.dedup_by_key(|(_, design)| lengths(design));
-    designs.into_iter().map(|(source, design)| Candidate::new(source, design, documents, costs)).collect()
+    designs.into_iter().map(|(source, design)| PricedDesign::new(source, design, documents, costs)).collect()
 }
 
 /// Returns the number of bits of each key, ascending.
@@ -126,7 +126,7 @@ fn lengths(design: &TableDesign) -> Vec<u32> {
 /// # Errors
 /// Returns [`Error::MemoryLimit`] with the bytes of the smallest tables if no design fits, and
 /// [`Error::Usage`] if there is no design.
-pub fn choose(candidates: &[Candidate], memory: Option<u64>) -> Result<usize> {
+pub fn choose(candidates: &[PricedDesign], memory: Option<u64>) -> Result<usize> {
     let allowed = memory.unwrap_or(u64::MAX);
     let Some(smallest) = candidates.iter().map(|one| one.table_bytes).min() else {
         return Err(Error::Usage(format!("no design with at most {MOST_TABLES} tables; take a smaller k")));
@@ -146,8 +146,8 @@ pub fn choose(candidates: &[Candidate], memory: Option<u64>) -> Result<usize> {
 mod tests {
     use super::*;
 
-    fn of(documents: u64, k: u32) -> Vec<Candidate> {
-        candidates(documents, 64, k, &Costs::TYPICAL)
+    fn of(documents: u64, k: u32) -> Vec<PricedDesign> {
+        candidates(documents, 64, k, &ProbeCosts::TYPICAL)
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn no_candidate_misses_a_pair() {
         for (f, k) in [(64, 0), (64, 1), (64, 2), (64, 3), (32, 3), (24, 4), (5, 2), (1, 0)] {
-            let all = candidates(1_000_000, f, k, &Costs::TYPICAL);
+            let all = candidates(1_000_000, f, k, &ProbeCosts::TYPICAL);
             assert!(!all.is_empty(), "f {f}, k {k}");
             for one in all {
                 assert!(one.design.survives_exhaustively(), "f {f}, k {k}: {one:?}");
@@ -236,7 +236,7 @@ mod tests {
     fn more_documents_cost_more_bytes_and_are_not_answered_faster() {
         let mut before = (0, 0.0);
         for documents in (0..50).map(|step| (1000.0 * 1.35f64.powi(step)) as u64) {
-            let one = Candidate::new(String::new(), example_3_1()[3].clone(), documents, &Costs::TYPICAL);
+            let one = PricedDesign::new(String::new(), example_3_1()[3].clone(), documents, &ProbeCosts::TYPICAL);
             assert!(one.table_bytes > before.0, "{documents}");
             assert!(one.query_ns >= before.1 || documents < 1 << 19, "{documents}");
             before = (one.table_bytes, one.query_ns);

@@ -18,22 +18,22 @@ const WIDTH: usize = 6;
 
 /// Costs of probing a table.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
-pub struct Costs {
+pub struct ProbeCosts {
     /// Nanoseconds of a random read of memory.
     pub read_ns: f64,
     /// Nanoseconds to compare a row with the query.
     pub check_ns: f64,
 }
 
-impl Costs {
+impl ProbeCosts {
     /// Costs of one core of the machine that produced the figures in docs/hamming.md.
-    pub const TYPICAL: Costs = Costs { read_ns: 120.0, check_ns: 0.7 };
+    pub const TYPICAL: ProbeCosts = ProbeCosts { read_ns: 120.0, check_ns: 0.7 };
 
     /// Measures the costs on one core.
     ///
     /// # Cost
     /// 64 MB, and about 100 ms.
-    pub fn measure() -> Costs {
+    pub fn measure() -> ProbeCosts {
         let numbers: Vec<u64> = (0..NUMBERS as u64).map(splitmix64).collect();
         let smallest = |measure: &dyn Fn(u64) -> f64| (0..ROUNDS).map(measure).fold(f64::MAX, f64::min);
         let read_ns = smallest(&|round| {
@@ -53,7 +53,7 @@ impl Costs {
                 near.len() as u64
             })
         });
-        Costs { read_ns, check_ns }
+        ProbeCosts { read_ns, check_ns }
     }
 }
 
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_read_costs_more_than_a_comparison() {
-        let Costs { read_ns, check_ns } = Costs::measure();
+        let ProbeCosts { read_ns, check_ns } = ProbeCosts::measure();
         assert!(check_ns > 0.0 && read_ns > check_ns && read_ns < 1e5, "{read_ns} {check_ns}");
     }
 }

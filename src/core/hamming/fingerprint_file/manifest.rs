@@ -15,7 +15,7 @@ pub const NAME: &str = "fingerprints.json";
 
 /// A chunk of the set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Chunk {
+pub struct ChunkEntry {
     /// Name of the file.
     pub name: String,
     /// Number of fingerprints in the chunk, at least one.
@@ -30,11 +30,11 @@ pub struct Chunk {
     pub checksum: String,
 }
 
-impl Chunk {
+impl ChunkEntry {
     /// Creates the entry of a file with the given name, fingerprints and bytes. `fingerprints` must
     /// be ascending and not empty; `parts` are the consecutive parts of the file.
-    pub fn of(name: String, fingerprints: &[u64], parts: &[&[u8]]) -> Chunk {
-        Chunk {
+    pub fn of(name: String, fingerprints: &[u64], parts: &[&[u8]]) -> ChunkEntry {
+        ChunkEntry {
             name,
             count: fingerprints.len() as u64,
             first: fingerprints.first().copied().unwrap_or(0),
@@ -52,7 +52,7 @@ impl Chunk {
 
 /// A set of fingerprints, sorted, as a list of chunks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Manifest {
+pub struct FingerprintManifest {
     /// Version of this format.
     pub format: u32,
     /// Width of the fingerprints, in bits.
@@ -65,10 +65,10 @@ pub struct Manifest {
     /// Number of fingerprints in all chunks.
     pub count: u64,
     /// Chunks in ascending order.
-    pub chunks: Vec<Chunk>,
+    pub chunks: Vec<ChunkEntry>,
 }
 
-impl Manifest {
+impl FingerprintManifest {
     /// Returns the bytes of the manifest file.
     pub fn to_json(&self) -> Vec<u8> {
         serde_json::to_vec_pretty(self).expect("a manifest is plain values")
@@ -79,8 +79,8 @@ impl Manifest {
     /// # Errors
     /// Returns [`Error::Input`] if the bytes are not a manifest, have another format, or contradict
     /// themselves.
-    pub fn from_json(name: &str, bytes: &[u8]) -> Result<Manifest> {
-        let manifest: Manifest = read_list(name, bytes, FORMAT, "list of fingerprint files")?;
+    pub fn from_json(name: &str, bytes: &[u8]) -> Result<FingerprintManifest> {
+        let manifest: FingerprintManifest = read_list(name, bytes, FORMAT, "list of fingerprint files")?;
         match manifest.contradiction() {
             None => Ok(manifest),
             Some(what) => Err(Error::input(name, format!("{what}; make the set anew"))),

@@ -25,9 +25,9 @@ mod manifest;
 mod read;
 mod write;
 
-pub use manifest::{Chunk, Manifest, NAME};
+pub use manifest::{ChunkEntry, FingerprintManifest, NAME};
 pub use read::FingerprintFile;
-pub use write::{ChunkEncoder, ChunkParts, ChunkWriter, Written, chunk};
+pub use write::{ChunkEncoder, ChunkParts, ChunkWriter, EncodedChunk, chunk};
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -63,7 +63,7 @@ const SECTIONS: usize = 5;
 
 /// Description of a chunk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct About {
+pub struct ChunkHeader {
     /// Width of the fingerprints, in bits.
     pub f: u32,
     /// Encoding of the fingerprints.

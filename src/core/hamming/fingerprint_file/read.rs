@@ -3,15 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::coding::{Block, decode_block};
-use super::super::sections::Opened;
+use super::super::coding::{CodedBlock, decode_block};
+use super::super::sections::SectionHead;
 use super::{
-    About, DIRECTORY, DOC_ID_CHECKS, DOC_IDS, DOC_IDS_THEMSELVES, ENTRY, FINGERPRINTS, KIND, SECTIONS, UNUSED,
+    ChunkHeader, DIRECTORY, DOC_ID_CHECKS, DOC_IDS, DOC_IDS_THEMSELVES, ENTRY, FINGERPRINTS, KIND, SECTIONS, UNUSED,
     short_checksum,
 };
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
-use webtwin_base::read_at::ReadAt;
+use webtwin_base::read_at::RandomAccess;
 
 /// Maximum bytes of blocks that are read together if all blocks are read.
 const WINDOW: usize = 1 << 20;
@@ -35,9 +35,9 @@ const WINDOW: usize = 1 << 20;
 /// # Ok::<(), webtwin_base::error::Error>(())
 /// ```
 pub struct FingerprintFile {
-    file: Arc<dyn ReadAt>,
-    head: Opened<About>,
-    blocks: Vec<(Block, u32)>,
+    file: Arc<dyn RandomAccess>,
+    head: SectionHead<ChunkHeader>,
+    blocks: Vec<(CodedBlock, u32)>,
 }
 
 impl std::fmt::Debug for FingerprintFile {
@@ -52,8 +52,8 @@ impl FingerprintFile {
     /// # Errors
     /// Returns [`webtwin_base::error::Error::Input`] if the file is not a chunk, has another
     /// format, or is damaged.
-    pub fn open(name: &str, file: Arc<dyn ReadAt>) -> Result<FingerprintFile> {
-        let head: Opened<About> = Opened::open(KIND, name, &*file, SECTIONS)?;
+    pub fn open(name: &str, file: Arc<dyn RandomAccess>) -> Result<FingerprintFile> {
+        let head: SectionHead<ChunkHeader> = SectionHead::open(KIND, name, &*file, SECTIONS)?;
         let about = &head.about;
         let doc_id_bytes = if about.doc_ids { about.count.checked_mul(8) } else { Some(0) };
         let span = head.span(DOC_IDS_THEMSELVES);
@@ -66,7 +66,7 @@ impl FingerprintFile {
     }
 
     /// Returns the description of the chunk.
-    pub fn about(&self) -> &About {
+    pub fn about(&self) -> &ChunkHeader {
         &self.head.about
     }
 
@@ -147,7 +147,7 @@ impl FingerprintFile {
         let mut from = blocks.start;
         while from < blocks.end {
             let start = self.bytes_before(from);
-            let within = |(block, _): &&(Block, u32)| block.bytes - start <= WINDOW;
+            let within = |(block, _): &&(CodedBlock, u32)| block.bytes - start <= WINDOW;
             let until = from + self.blocks[from..blocks.end].iter().take_while(within).count().max(1);
             let window = self.rows_of(from).start - first..self.rows_of(until - 1).end - first;
             self.decode_window(from..until, &mut rows[window])?;
@@ -226,16 +226,16 @@ impl FingerprintFile {
 }
 
 /// Reads and verifies the directory. The offsets of the result are safe to use.
-fn directory(head: &Opened<About>, bytes: &[u8]) -> Result<Vec<(Block, u32)>> {
+fn directory(head: &SectionHead<ChunkHeader>, bytes: &[u8]) -> Result<Vec<(CodedBlock, u32)>> {
     let entry = |entry: &[u8; ENTRY]| {
         let [k @ .., a, b, c, d, e, f, g, h, i, j, l, m] = *entry;
         let (rows, bytes) = (u32::from_le_bytes([a, b, c, d]) as usize, u32::from_le_bytes([e, f, g, h]) as usize);
-        (Block { key: u64::from_le_bytes(k), rows, bytes }, u32::from_le_bytes([i, j, l, m]))
+        (CodedBlock { key: u64::from_le_bytes(k), rows, bytes }, u32::from_le_bytes([i, j, l, m]))
     };
     let (entries, rest) = bytes.as_chunks::<ENTRY>();
     let blocks: Vec<_> = entries.iter().map(entry).collect();
     let span = head.span(FINGERPRINTS);
-    let mut before = Block { key: 0, rows: 0, bytes: 0 };
+    let mut before = CodedBlock { key: 0, rows: 0, bytes: 0 };
     let mut good = rest.is_empty();
     for &(block, _) in &blocks {
         good &= block.key >= before.key && block.rows > before.rows && block.bytes > before.bytes;

@@ -6,7 +6,7 @@ use super::super::coding::tests::fingerprints;
 use super::*;
 use crate::hamming::coding::Coder;
 use webtwin_base::error::{Error, Result};
-use webtwin_base::read_at::{Bytes, ReadAt};
+use webtwin_base::read_at::{Bytes, RandomAccess};
 
 fn open(bytes: &[u8]) -> Result<FingerprintFile> {
     FingerprintFile::open("part-00000.fp", Arc::new(Bytes(bytes.to_vec())))
@@ -55,7 +55,7 @@ proptest! {
         }
         let (last, manifest) = writer.finish().unwrap();
         written.extend(last);
-        let manifest = Manifest::from_json(NAME, &manifest.to_json()).unwrap();
+        let manifest = FingerprintManifest::from_json(NAME, &manifest.to_json()).unwrap();
         prop_assert_eq!(manifest.chunks.len(), sorted.len().div_ceil(rows));
         let (mut found, mut found_ids) = (Vec::new(), Vec::new());
         for (listed, written) in manifest.chunks.iter().zip(&written) {
@@ -78,14 +78,14 @@ proptest! {
         let mut sorted: Vec<u64> = runs.iter().flat_map(|&(value, copies)| vec![value; copies]).collect();
         sorted.sort_unstable();
         let file = open(&chunk(64, Coder::EliasFano, "recipe-1", &sorted, None).unwrap()).unwrap();
-        let (mut told, mut rows) = (Vec::new(), vec![7; 3]);
+        let (mut report, mut rows) = (Vec::new(), vec![7; 3]);
         for part in 0..parts {
             let first = file.decode_part(part, parts, &mut rows).unwrap();
-            prop_assert!(rows.is_empty() || first == told.len());
-            prop_assert!(rows.is_empty() || told.last() != rows.first());
-            told.extend_from_slice(&rows);
+            prop_assert!(rows.is_empty() || first == report.len());
+            prop_assert!(rows.is_empty() || report.last() != rows.first());
+            report.extend_from_slice(&rows);
         }
-        prop_assert_eq!(told, sorted);
+        prop_assert_eq!(report, sorted);
     }
 }
 
@@ -135,12 +135,12 @@ fn any_byte_that_is_changed_is_noticed() {
 
 #[test]
 fn a_file_of_another_kind_or_format_is_told_from_a_damaged_one() {
-    let told = |bytes: &[u8]| open(bytes).err().unwrap().to_string();
+    let report = |bytes: &[u8]| open(bytes).err().unwrap().to_string();
     let mut bytes = chunk(64, Coder::EliasFano, "recipe-1", &[1, 2, 3], None).unwrap();
-    assert!(told(b"some text").contains("not a fingerprint file"));
-    assert!(told(&[&bytes[..], b"more"].concat()).contains("but its head says"));
+    assert!(report(b"some text").contains("not a fingerprint file"));
+    assert!(report(&[&bytes[..], b"more"].concat()).contains("but its head says"));
     bytes[8] = 2;
-    let message = told(&bytes);
+    let message = report(&bytes);
     assert!(
         message.contains("part-00000.fp") && message.contains("format 2, but this build reads format 1"),
         "{message}"
@@ -158,7 +158,7 @@ fn a_coder_that_this_build_does_not_read_is_named() {
     assert!(error.contains(message), "{error}");
     let manifest = ChunkWriter::new(8, Coder::EliasFano, "recipe-1", false).finish().unwrap().1.to_json();
     let manifest = String::from_utf8(manifest).unwrap().replace("elias-fano", "huffman");
-    let error = Manifest::from_json(NAME, manifest.as_bytes()).unwrap_err().to_string();
+    let error = FingerprintManifest::from_json(NAME, manifest.as_bytes()).unwrap_err().to_string();
     assert!(error.contains(message), "{error}");
 }
 
@@ -166,7 +166,7 @@ fn a_coder_that_this_build_does_not_read_is_named() {
 fn a_directory_that_promises_more_than_its_bytes_hold_is_refused() {
     let sorted: Vec<u64> = (0..9).collect();
     let about = open(&chunk(64, Coder::EliasFano, "recipe-1", &sorted, None).unwrap()).unwrap().about().clone();
-    let about = About { count: 1 << 31, ..about };
+    let about = ChunkHeader { count: 1 << 31, ..about };
     let mut directory = 8u64.to_le_bytes().to_vec();
     directory.extend([1u32 << 31, 20, 0].iter().flat_map(|number| number.to_le_bytes()));
     let sections: [&[u8]; 5] = [&[], &directory, &[], &[0; 20], &[]];
@@ -193,19 +193,21 @@ fn a_manifest_that_contradicts_itself_is_refused() {
         writer.push(fingerprint, 0).unwrap();
     }
     let good = writer.finish().unwrap().1;
-    let refused = |change: fn(&mut Manifest)| {
+    let refused = |change: fn(&mut FingerprintManifest)| {
         let mut manifest = good.clone();
         change(&mut manifest);
-        Manifest::from_json("set/fingerprints.json", &manifest.to_json()).unwrap_err().to_string()
+        FingerprintManifest::from_json("set/fingerprints.json", &manifest.to_json()).unwrap_err().to_string()
     };
-    assert_eq!(Manifest::from_json(NAME, &good.to_json()).unwrap(), good);
+    assert_eq!(FingerprintManifest::from_json(NAME, &good.to_json()).unwrap(), good);
     assert!(refused(|manifest| manifest.format = 7).contains("format 7, but this build reads format 1"));
     assert!(refused(|manifest| manifest.count = 9).contains("5 fingerprints, but it says 9"));
     assert!(refused(|manifest| manifest.chunks.swap(0, 1)).contains("ascending"));
     assert!(refused(|manifest| manifest.chunks[2].last = 999).contains("wider"));
     assert!(refused(|manifest| manifest.f = 65).contains("65 bits"));
     assert!(refused(|manifest| manifest.chunks[1].name = "../x".into()).contains("not in its folder"));
-    assert!(Manifest::from_json(NAME, b"[]").unwrap_err().to_string().contains("no list of fingerprint files"));
+    assert!(
+        FingerprintManifest::from_json(NAME, b"[]").unwrap_err().to_string().contains("no list of fingerprint files")
+    );
 }
 
 #[test]
@@ -219,7 +221,7 @@ fn a_chunk_of_format_1_keeps_its_bytes() {
 /// A file that records all reads.
 struct Counting(Vec<u8>, std::sync::Mutex<Vec<(u64, usize)>>);
 
-impl ReadAt for Counting {
+impl RandomAccess for Counting {
     fn len(&self) -> u64 {
         self.0.len() as u64
     }

@@ -1,9 +1,9 @@
 //! Writers of chunks, and of sets of chunks.
 
-use super::super::coding::{Encoded, encode_into};
+use super::super::coding::{EncodedFingerprints, encode_into};
 use super::super::sections;
-use super::manifest::{self, Chunk, Manifest};
-use super::{About, CHUNK_ROWS, DOC_IDS, KIND, SECTIONS, short_checksum};
+use super::manifest::{self, ChunkEntry, FingerprintManifest};
+use super::{CHUNK_ROWS, ChunkHeader, DOC_IDS, KIND, SECTIONS, short_checksum};
 use crate::hamming::coding::Coder;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::DocId;
@@ -22,7 +22,7 @@ pub fn chunk(f: u32, coder: Coder, recipe: &str, fingerprints: &[u64], doc_ids: 
 /// Encoder that makes one chunk after another in the same memory.
 #[derive(Debug, Default)]
 pub struct ChunkEncoder {
-    encoded: Encoded,
+    encoded: EncodedFingerprints,
     directory: Vec<u8>,
     checks: Vec<u8>,
 }
@@ -81,7 +81,7 @@ impl ChunkEncoder {
         let doc_id_bytes: &[u8] = bytemuck::cast_slice(doc_ids.unwrap_or_default());
         self.checks.clear();
         self.checks.extend(doc_id_bytes.chunks(8 * DOC_IDS).flat_map(|bytes| short_checksum(bytes).to_le_bytes()));
-        let about = About {
+        let about = ChunkHeader {
             f,
             coder,
             recipe: recipe.into(),
@@ -97,7 +97,7 @@ impl ChunkEncoder {
 
 /// A chunk that must be written to the folder of its set.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
+pub struct EncodedChunk {
     /// Name of the file.
     pub name: String,
     /// Content of the file.
@@ -125,7 +125,7 @@ pub struct Written {
 /// ```
 #[derive(Debug)]
 pub struct ChunkWriter {
-    manifest: Manifest,
+    manifest: FingerprintManifest,
     keep_doc_ids: bool,
     rows: usize,
     fingerprints: Vec<u64>,
@@ -135,8 +135,14 @@ pub struct ChunkWriter {
 impl ChunkWriter {
     /// Creates a writer of f-bit fingerprints made by `recipe`, in chunks of [`CHUNK_ROWS`].
     pub fn new(f: u32, coder: Coder, recipe: &str, keep_doc_ids: bool) -> ChunkWriter {
-        let manifest =
-            Manifest { format: manifest::FORMAT, f, recipe: recipe.into(), coder, count: 0, chunks: Vec::new() };
+        let manifest = FingerprintManifest {
+            format: manifest::FORMAT,
+            f,
+            recipe: recipe.into(),
+            coder,
+            count: 0,
+            chunks: Vec::new(),
+        };
         ChunkWriter { manifest, keep_doc_ids, rows: CHUNK_ROWS, fingerprints: Vec::new(), doc_ids: Vec::new() }
     }
 
@@ -150,7 +156,7 @@ impl ChunkWriter {
     ///
     /// # Errors
     /// Returns [`Error::Invariant`] if the row is out of order or too wide.
-    pub fn push(&mut self, fingerprint: u64, doc_id: DocId) -> Result<Option<Written>> {
+    pub fn push(&mut self, fingerprint: u64, doc_id: DocId) -> Result<Option<EncodedChunk>> {
         let last = self.manifest.chunks.last().map_or(0, |chunk| chunk.last);
         if self.fingerprints.last().is_some_and(|&before| before > fingerprint) || fingerprint < last {
             return Err(Error::Invariant(format!("fingerprint {fingerprint:#x} came after a larger one")));
@@ -167,21 +173,21 @@ impl ChunkWriter {
     ///
     /// # Errors
     /// Returns the errors of [`ChunkWriter::push`].
-    pub fn finish(mut self) -> Result<(Option<Written>, Manifest)> {
+    pub fn finish(mut self) -> Result<(Option<EncodedChunk>, FingerprintManifest)> {
         let last = if self.fingerprints.is_empty() { None } else { Some(self.write()?) };
         Ok((last, self.manifest))
     }
 
-    fn write(&mut self) -> Result<Written> {
+    fn write(&mut self) -> Result<EncodedChunk> {
         let manifest = &mut self.manifest;
         let doc_ids = self.keep_doc_ids.then_some(&self.doc_ids[..]);
         let bytes = chunk(manifest.f, manifest.coder, &manifest.recipe, &self.fingerprints, doc_ids)?;
         let name = format!("part-{:05}.fp", manifest.chunks.len());
-        let chunk = Chunk::of(name.clone(), &self.fingerprints, &[&bytes]);
+        let chunk = ChunkEntry::of(name.clone(), &self.fingerprints, &[&bytes]);
         manifest.count += chunk.count;
         manifest.chunks.push(chunk);
         self.fingerprints.clear();
         self.doc_ids.clear();
-        Ok(Written { name, bytes })
+        Ok(EncodedChunk { name, bytes })
     }
 }

@@ -243,8 +243,8 @@ mod tests {
                     let hits = (0..lanes.count() - 1)
                         .filter(|&lane| (line[lane] ^ sibling).count_ones() <= condition.errors)
                         .fold(u32::from(line[lanes.count() - 1] == 0) << (lanes.count() - 1), |hits, lane| hits | 1 << lane);
-                    let told = plain.iter().find(|survivor| survivor.at == at).map_or(0, |survivor| survivor.lanes);
-                    prop_assert_eq!(told, hits);
+                    let message = plain.iter().find(|survivor| survivor.at == at).map_or(0, |survivor| survivor.lanes);
+                    prop_assert_eq!(message, hits);
                 }
             }
         }

@@ -5,7 +5,7 @@ use super::super::design::TableDesign;
 use super::super::permutation::Permutation;
 use super::super::permuted_table;
 use super::super::sections::checksum;
-use super::manifest::{FORMAT, File, Manifest};
+use super::manifest::{FORMAT, OnlineIndexFile, OnlineManifest};
 use super::{documents, home};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::DocId;
@@ -13,23 +13,23 @@ use webtwin_base::ids::DocId;
 /// Builder of the files of an index: doc ids first, then a table for each key.
 #[derive(Debug)]
 pub struct Builder {
-    manifest: Manifest,
+    manifest: OnlineManifest,
     fingerprints: Vec<u64>,
 }
 
 /// A file that must be written: its name, and its consecutive parts.
 #[derive(Debug)]
-pub struct Built {
+pub struct IndexFile {
     /// Name of the file.
     pub name: String,
     /// Consecutive parts of the file.
     pub parts: Vec<Vec<u8>>,
 }
 
-impl Built {
-    fn entry(&self) -> File {
+impl IndexFile {
+    fn entry(&self) -> OnlineIndexFile {
         let bytes = self.parts.iter().map(|part| part.len() as u64).sum();
-        File { name: self.name.clone(), bytes, head: checksum(&self.parts[0]) }
+        OnlineIndexFile { name: self.name.clone(), bytes, head: checksum(&self.parts[0]) }
     }
 }
 
@@ -49,7 +49,7 @@ impl Builder {
         recipe: &str,
         mut fingerprints: Vec<u64>,
         doc_ids: Option<Vec<DocId>>,
-    ) -> Result<(Builder, Option<Built>)> {
+    ) -> Result<(Builder, Option<IndexFile>)> {
         let &TableDesign { f, ref keys, .. } = design;
         let last = fingerprints.last().copied().unwrap_or(0);
         let fits = (1..=64).contains(&f) && [last].iter().chain(keys).all(|&bits| f == 64 || bits >> f == 0);
@@ -65,7 +65,7 @@ impl Builder {
                 format!("{} documents, but an index holds up to 4294967295; split the set", fingerprints.len());
             return Err(Error::input(recipe, reason));
         }
-        let mut manifest = Manifest {
+        let mut manifest = OnlineManifest {
             format: FORMAT,
             recipe: recipe.into(),
             design: design.clone(),
@@ -76,9 +76,9 @@ impl Builder {
         };
         let doc_ids = doc_ids.map(|doc_ids| {
             let home = Permutation::new(f, keys[home(f, keys)]);
-            Built { name: "doc-ids.docids".into(), parts: documents::build(recipe, &home, &fingerprints, doc_ids) }
+            IndexFile { name: "doc-ids.docids".into(), parts: documents::build(recipe, &home, &fingerprints, doc_ids) }
         });
-        manifest.doc_ids = doc_ids.as_ref().map(Built::entry);
+        manifest.doc_ids = doc_ids.as_ref().map(IndexFile::entry);
         fingerprints.dedup();
         manifest.fingerprints = fingerprints.len() as u64;
         Ok((Builder { manifest, fingerprints }, doc_ids))
@@ -99,8 +99,8 @@ impl Builder {
     ///
     /// # Cost
     /// For each fingerprint 8 bytes held, and 14 while a table is made; a sort.
-    pub fn next_table(&mut self) -> Option<Built> {
-        let Manifest { design, recipe, tables, .. } = &mut self.manifest;
+    pub fn next_table(&mut self) -> Option<IndexFile> {
+        let OnlineManifest { design, recipe, tables, .. } = &mut self.manifest;
         let &key = design.keys.get(tables.len())?;
         // The last table takes the fingerprints and needs no copy.
         let fingerprints = if tables.len() + 1 == design.keys.len() {
@@ -109,13 +109,13 @@ impl Builder {
             self.fingerprints.clone()
         };
         let parts = permuted_table::build(design.f, key, recipe, fingerprints);
-        let built = Built { name: format!("table-{:02}.fptable", tables.len()), parts };
+        let built = IndexFile { name: format!("table-{:02}.fptable", tables.len()), parts };
         tables.push(built.entry());
         Some(built)
     }
 
     /// Returns the manifest, which must be written after all files.
-    pub fn finish(self) -> Manifest {
+    pub fn finish(self) -> OnlineManifest {
         self.manifest
     }
 }

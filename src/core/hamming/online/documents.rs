@@ -14,9 +14,9 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::checked::{Checked, checks, checks_bytes};
+use super::super::checked::{CheckedSection, checks, checks_bytes};
 use super::super::permutation::Permutation;
-use super::super::sections::{self, FileKind, Opened};
+use super::super::sections::{self, FileKind, SectionHead};
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 use webtwin_base::read_at::Bytes;
@@ -77,9 +77,9 @@ pub(super) fn build(recipe: &str, home: &Permutation, fingerprints: &[u64], doc_
 #[derive(Debug)]
 pub(super) struct Documents<B> {
     bytes: B,
-    head: Opened<About>,
-    starts: Checked,
-    doc_ids: Checked,
+    head: SectionHead<About>,
+    starts: CheckedSection,
+    doc_ids: CheckedSection,
 }
 
 impl<B: AsRef<[u8]> + Send + Sync> Documents<B> {
@@ -90,14 +90,14 @@ impl<B: AsRef<[u8]> + Send + Sync> Documents<B> {
     /// Returns [`webtwin_base::error::Error::Input`] if the file is of another kind or format, or
     /// truncated.
     pub(super) fn open(name: &str, bytes: B) -> Result<Documents<B>> {
-        let head: Opened<About> = Opened::open(KIND, name, &Bytes(bytes.as_ref()), SECTIONS)?;
+        let head: SectionHead<About> = SectionHead::open(KIND, name, &Bytes(bytes.as_ref()), SECTIONS)?;
         let span = |section| head.span(section).start as usize..head.span(section).end as usize;
         let (starts, doc_ids): (Range<usize>, Range<usize>) = (span(STARTS), span(DOC_IDS));
         let About { fingerprints, documents, .. } = head.about;
         let one_each = starts.is_empty() && fingerprints == documents;
         let many = fingerprints.checked_add(1).and_then(|starts| starts.checked_mul(4)) == Some(starts.len() as u64);
         let good = documents.checked_mul(8) == Some(doc_ids.len() as u64) && (one_each || many);
-        let sections = Checked::sections([starts, doc_ids], span(CHECKS));
+        let sections = CheckedSection::sections([starts, doc_ids], span(CHECKS));
         let Some([starts, doc_ids]) = sections.filter(|_| good) else {
             return Err(head.damaged("its description contradicts itself"));
         };

@@ -14,7 +14,7 @@ pub const NAME: &str = "online-index.json";
 
 /// A file of an index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct File {
+pub struct OnlineIndexFile {
     /// Name of the file.
     pub name: String,
     /// Length of the file in bytes.
@@ -25,7 +25,7 @@ pub struct File {
 
 /// List of the files of an index: `online-index.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Manifest {
+pub struct OnlineManifest {
     /// Version of this format.
     pub format: u32,
     /// Name of the recipe that made the fingerprints.
@@ -37,12 +37,12 @@ pub struct Manifest {
     /// Number of documents; 0 if no doc ids are kept.
     pub documents: u64,
     /// Tables, one for each key, in the order of the keys.
-    pub tables: Vec<File>,
+    pub tables: Vec<OnlineIndexFile>,
     /// File of the doc ids, if they are kept.
-    pub doc_ids: Option<File>,
+    pub doc_ids: Option<OnlineIndexFile>,
 }
 
-impl Manifest {
+impl OnlineManifest {
     /// Returns the bytes of the manifest file.
     pub fn to_json(&self) -> Vec<u8> {
         serde_json::to_vec_pretty(self).expect("a manifest is plain values")
@@ -53,11 +53,12 @@ impl Manifest {
     /// # Errors
     /// Returns [`Error::Input`] if the bytes are not a manifest, have another format, or contradict
     /// themselves.
-    pub fn from_json(name: &str, bytes: &[u8]) -> Result<Manifest> {
-        let manifest: Manifest = read_list(name, bytes, FORMAT, "online index")?;
+    pub fn from_json(name: &str, bytes: &[u8]) -> Result<OnlineManifest> {
+        let manifest: OnlineManifest = read_list(name, bytes, FORMAT, "online index")?;
         let files = || manifest.tables.iter().chain(&manifest.doc_ids);
         // Names are joined to the path of the folder, so they must not lead out of it.
-        let plain = |file: &File| !file.name.contains(['/', '\\']) && ![".", "..", ""].contains(&&file.name[..]);
+        let plain =
+            |file: &OnlineIndexFile| !file.name.contains(['/', '\\']) && ![".", "..", ""].contains(&&file.name[..]);
         if manifest.tables.len() != manifest.design.keys.len() || !files().all(plain) {
             return Err(Error::input(name, "its list of files contradicts its design; build the index anew"));
         }

@@ -23,9 +23,9 @@ mod build;
 mod documents;
 mod manifest;
 
-pub use build::{Builder, Built};
+pub use build::{Builder, IndexFile};
 pub use documents::document_bytes;
-pub use manifest::{File, Manifest, NAME};
+pub use manifest::{NAME, OnlineIndexFile, OnlineManifest};
 
 use self::documents::Documents;
 use super::design::TableDesign;
@@ -36,7 +36,7 @@ use webtwin_base::ids::DocId;
 
 /// An existing fingerprint near a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Near {
+pub struct StoredMatch {
     /// Existing fingerprint.
     pub fingerprint: u64,
     /// Number of bits in which it differs from the query.
@@ -70,7 +70,7 @@ fn home(f: u32, keys: &[u64]) -> usize {
 /// ```
 #[derive(Debug)]
 pub struct OnlineIndex<B> {
-    manifest: Manifest,
+    manifest: OnlineManifest,
     tables: Vec<PermutedTable<B>>,
     documents: Option<Documents<B>>,
     home: usize,
@@ -82,7 +82,10 @@ impl<B: AsRef<[u8]> + Send + Sync> OnlineIndex<B> {
     /// # Errors
     /// Returns [`Error::Input`] if a file is damaged or belongs to another index, and any error of
     /// `bytes_of`.
-    pub fn open(manifest: Manifest, mut bytes_of: impl FnMut(&File) -> Result<B>) -> Result<OnlineIndex<B>> {
+    pub fn open(
+        manifest: OnlineManifest,
+        mut bytes_of: impl FnMut(&OnlineIndexFile) -> Result<B>,
+    ) -> Result<OnlineIndex<B>> {
         let TableDesign { f, keys, .. } = &manifest.design;
         let mut tables = Vec::new();
         for (file, &key) in manifest.tables.iter().zip(keys) {
@@ -116,7 +119,7 @@ impl<B: AsRef<[u8]> + Send + Sync> OnlineIndex<B> {
     }
 
     /// Returns the manifest of the index.
-    pub fn manifest(&self) -> &Manifest {
+    pub fn manifest(&self) -> &OnlineManifest {
         &self.manifest
     }
 
@@ -142,7 +145,7 @@ impl<B: AsRef<[u8]> + Send + Sync> OnlineIndex<B> {
     /// # Cost
     /// For each table two memory accesses and a pass over the rows that share the query's key, and
     /// a sort of the result.
-    pub fn near(&self, fingerprint: u64, k: u32) -> Result<Vec<Near>> {
+    pub fn near(&self, fingerprint: u64, k: u32) -> Result<Vec<StoredMatch>> {
         let design = &self.manifest.design;
         assert!(k <= design.k && (design.f == 64 || fingerprint >> design.f == 0), "no such query: {fingerprint:#x}");
         let permuted: Vec<u64> = self.tables.iter().map(|table| table.permutation().apply(fingerprint)).collect();
@@ -162,7 +165,7 @@ impl<B: AsRef<[u8]> + Send + Sync> OnlineIndex<B> {
                 // Rows that share the prefix but not the whole key are found, too; another table
                 // reports them.
                 if design.keys.iter().position(|key| differing & key == 0) == Some(at) {
-                    near.push(Near { fingerprint: found, distance: differing.count_ones() });
+                    near.push(StoredMatch { fingerprint: found, distance: differing.count_ones() });
                 }
             }
         }

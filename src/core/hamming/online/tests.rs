@@ -16,16 +16,16 @@ fn design(f: u32, k: u32, blocks: u32) -> TableDesign {
 
 type Files = Vec<(String, Vec<u8>)>;
 
-fn built(design: &TableDesign, sorted: &[u64], doc_ids: Option<&[u64]>) -> Result<(Manifest, Files)> {
+fn built(design: &TableDesign, sorted: &[u64], doc_ids: Option<&[u64]>) -> Result<(OnlineManifest, Files)> {
     let (mut builder, documents) = Builder::new(design, "recipe-1", sorted.to_vec(), doc_ids.map(<[u64]>::to_vec))?;
     let mut files: Vec<_> = documents.into_iter().collect();
     files.extend(std::iter::from_fn(|| builder.next_table()));
     let files = files.into_iter().map(|built| (built.name, built.parts.concat())).collect();
-    Ok((Manifest::from_json(NAME, &builder.finish().to_json())?, files))
+    Ok((OnlineManifest::from_json(NAME, &builder.finish().to_json())?, files))
 }
 
-fn opened(manifest: &Manifest, files: &[(String, Vec<u8>)]) -> Result<OnlineIndex<Vec<u8>>> {
-    let bytes_of = |file: &File| Ok(files.iter().find(|(name, _)| *name == file.name).unwrap().1.clone());
+fn opened(manifest: &OnlineManifest, files: &[(String, Vec<u8>)]) -> Result<OnlineIndex<Vec<u8>>> {
+    let bytes_of = |file: &OnlineIndexFile| Ok(files.iter().find(|(name, _)| *name == file.name).unwrap().1.clone());
     OnlineIndex::open(manifest.clone(), bytes_of)
 }
 
@@ -37,10 +37,10 @@ fn index(design: &TableDesign, sorted: &[u64], doc_ids: Option<&[u64]>) -> Onlin
 }
 
 /// Compares the query with every fingerprint.
-fn plain(sorted: &[u64], query: u64, k: u32) -> Vec<Near> {
+fn plain(sorted: &[u64], query: u64, k: u32) -> Vec<StoredMatch> {
     let mut all = sorted.to_vec();
     all.dedup();
-    let near = |fingerprint| Near { fingerprint, distance: (fingerprint ^ query).count_ones() };
+    let near = |fingerprint| StoredMatch { fingerprint, distance: (fingerprint ^ query).count_ones() };
     all.into_iter().map(near).filter(|near| near.distance <= k).collect()
 }
 
@@ -65,7 +65,7 @@ proptest! {
                 let near = index.near(query, k).unwrap();
                 prop_assert_eq!(&near, &plain(sorted, query, k));
                 prop_assert_eq!(index.near(query, k / 2).unwrap(), plain(sorted, query, k / 2));
-                for Near { fingerprint, .. } in near {
+                for StoredMatch { fingerprint, .. } in near {
                     let mut expected: Vec<u64> =
                         sorted.iter().zip(&ids).filter(|row| *row.0 == fingerprint).map(|row| *row.1).collect();
                     expected.sort_unstable();
@@ -131,8 +131,8 @@ fn any_byte_that_is_changed_is_noticed_before_it_changes_an_answer() {
     let ids: Vec<u64> = (100..140).collect();
     let (manifest, files) = built(&design(24, 1, 2), &sorted, Some(&ids)).unwrap();
     let queries = [0, sorted[7], sorted[20] ^ 1];
-    let answers = |index: &OnlineIndex<Vec<u8>>, query| -> Result<Vec<(Near, Vec<DocId>)>> {
-        let with_documents = |near: Near| Ok((near, index.doc_ids(near.fingerprint)?.collect()));
+    let answers = |index: &OnlineIndex<Vec<u8>>, query| -> Result<Vec<(StoredMatch, Vec<DocId>)>> {
+        let with_documents = |near: StoredMatch| Ok((near, index.doc_ids(near.fingerprint)?.collect()));
         index.near(query, 1)?.into_iter().map(with_documents).collect()
     };
     let good = opened(&manifest, &files).unwrap();
@@ -145,7 +145,7 @@ fn any_byte_that_is_changed_is_noticed_before_it_changes_an_answer() {
                 Ok(index) => {
                     for query in queries {
                         match answers(&index, query) {
-                            Ok(told) => assert_eq!(told, answers(&good, query).unwrap()),
+                            Ok(message) => assert_eq!(message, answers(&good, query).unwrap()),
                             Err(error) => assert!(error.to_string().contains(&files[file].0), "{error}"),
                         }
                     }
@@ -171,10 +171,10 @@ fn files_of_another_index_are_refused() {
         assert!(opened(&manifest, &files).unwrap_err().to_string().contains("not of this index"));
         files[at] = own;
     }
-    let changed = |change: fn(&mut Manifest)| {
+    let changed = |change: fn(&mut OnlineManifest)| {
         let mut manifest = manifest.clone();
         change(&mut manifest);
-        Manifest::from_json("index/online-index.json", &manifest.to_json()).unwrap_err().to_string()
+        OnlineManifest::from_json("index/online-index.json", &manifest.to_json()).unwrap_err().to_string()
     };
     assert!(changed(|manifest| manifest.format = 3).contains("format 3, but this build reads format 1"));
     assert!(changed(|manifest| manifest.tables[0].name = "..".into()).contains("contradicts"));

@@ -25,7 +25,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use webtwin_core::hamming::coding::{Damaged, Encoded};
+use webtwin_core::hamming::coding::{DamagedBytes, EncodedFingerprints};
 
 /// B in the paper: the maximum size of a block, in bytes.
 pub const BLOCK_BYTES: usize = 1024;
@@ -57,13 +57,13 @@ fn symbol(f: u32, before: u64, fingerprint: u64) -> u32 {
 
 /// Encodes sorted fingerprints of f bits in blocks of at most `block_bytes` bytes (at least 8).
 /// Returns their code, too.
-pub fn encode(f: u32, sorted: &[u64], block_bytes: usize) -> (Code, Encoded) {
+pub fn encode(f: u32, sorted: &[u64], block_bytes: usize) -> (Code, EncodedFingerprints) {
     let mut counts = vec![0u64; f as usize + 1];
     for pair in sorted.windows(2) {
         counts[symbol(f, pair[0], pair[1]) as usize] += 1;
     }
     let code = Code::of_counts(f, &counts);
-    let mut encoded = Encoded::default();
+    let mut encoded = EncodedFingerprints::default();
     let mut left = sorted;
     while let Some((&first, others)) = left.split_first() {
         let mut bits = Bits { bytes: Vec::with_capacity(block_bytes), pending: 0, held: 0 };
@@ -141,10 +141,10 @@ impl Code {
     /// symbol without a code.
     ///
     /// # Errors
-    /// Returns [`Damaged`] if no code has these lengths.
-    fn from_lengths(f: u32, lengths: &[u8]) -> Result<Code, Damaged> {
+    /// Returns [`DamagedBytes`] if no code has these lengths.
+    fn from_lengths(f: u32, lengths: &[u8]) -> Result<Code, DamagedBytes> {
         if lengths.len() != f as usize + 1 || lengths.iter().any(|&length| u32::from(length) > LONGEST) {
-            return Err(Damaged("a Huffman code of another width"));
+            return Err(DamagedBytes("a Huffman code of another width"));
         }
         let mut sorted: Vec<u8> = (0..=f as u8).filter(|&symbol| lengths[symbol as usize] > 0).collect();
         sorted.sort_by_key(|&symbol| lengths[symbol as usize]);
@@ -156,7 +156,7 @@ impl Code {
             let length = u32::from(lengths[symbol as usize]);
             let step = 1u64 << (32 - length);
             if next + step > 1 << 32 {
-                return Err(Damaged("lengths of a Huffman code that no code has"));
+                return Err(DamagedBytes("lengths of a Huffman code that no code has"));
             }
             words[symbol as usize] = (next >> (32 - length)) as u32;
             if length <= LOOKUP {
@@ -170,7 +170,7 @@ impl Code {
 
     /// Returns symbol and length of the code with which `bits`, most significant bit first, begins.
     #[inline(always)]
-    fn next(&self, bits: u64) -> Result<(u32, u32), Damaged> {
+    fn next(&self, bits: u64) -> Result<(u32, u32), DamagedBytes> {
         match self.lookup[(bits >> (64 - LOOKUP)) as usize] {
             (_, 0) => self.next_long(bits),
             (symbol, length) => Ok((u32::from(symbol), u32::from(length))),
@@ -178,22 +178,22 @@ impl Code {
     }
 
     #[cold]
-    fn next_long(&self, bits: u64) -> Result<(u32, u32), Damaged> {
+    fn next_long(&self, bits: u64) -> Result<(u32, u32), DamagedBytes> {
         let begins = |&&symbol: &&u8| {
             let length = self.lengths[symbol as usize];
             bits >> (64 - length) == u64::from(self.words[symbol as usize])
         };
-        let symbol = self.sorted.iter().find(begins).ok_or(Damaged("bits that are no Huffman code"))?;
+        let symbol = self.sorted.iter().find(begins).ok_or(DamagedBytes("bits that are no Huffman code"))?;
         Ok((u32::from(*symbol), u32::from(self.lengths[*symbol as usize])))
     }
 
     /// Decodes one block into `rows`, which must have the number of encoded rows.
     ///
     /// # Errors
-    /// Returns [`Damaged`] if the bytes end before or after the rows, or are not a code.
-    pub fn decode(&self, block: &[u8], rows: &mut [u64]) -> Result<(), Damaged> {
+    /// Returns [`DamagedBytes`] if the bytes end before or after the rows, or are not a code.
+    pub fn decode(&self, block: &[u8], rows: &mut [u64]) -> Result<(), DamagedBytes> {
         let (Some((first, others)), Some(head)) = (rows.split_first_mut(), block.first_chunk()) else {
-            return Err(Damaged("a block without rows"));
+            return Err(DamagedBytes("a block without rows"));
         };
         let mut before = u64::from_be_bytes(*head);
         *first = before;
@@ -212,7 +212,7 @@ impl Code {
             }
             *row = before;
         }
-        if at.div_ceil(8) == block.len() { Ok(()) } else { Err(Damaged("a block of another length")) }
+        if at.div_ceil(8) == block.len() { Ok(()) } else { Err(DamagedBytes("a block of another length")) }
     }
 }
 

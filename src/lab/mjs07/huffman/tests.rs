@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 use webtwin_base::ids::splitmix64;
-use webtwin_core::hamming::coding::Block;
+use webtwin_core::hamming::coding::CodedBlock;
 
 use super::*;
 
@@ -83,7 +83,7 @@ fn the_papers_code_by_hand() {
     assert_eq!(code.lengths, [2, 2, 2, 0, 0, 0, 0, 0, 2]);
     // Codes in the order of h: 00, 01 and 0 below, 10 and 01 below, 11.
     assert_eq!(encoded.bytes, [0, 0, 0, 0, 0, 0, 0, 0, 0b0001_0100, 0b1110_0000]);
-    assert_eq!(encoded.blocks, [Block { key: 5, rows: 5, bytes: 10 }]);
+    assert_eq!(encoded.blocks, [CodedBlock { key: 5, rows: 5, bytes: 10 }]);
 }
 
 #[test]

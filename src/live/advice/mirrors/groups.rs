@@ -2,13 +2,13 @@
 
 use std::cmp::Reverse;
 
-use super::{Folder, Group, Mirrors, Pair, key};
+use super::{Folder, FolderGroups, Group, Pair, key};
 use crate::advice::place::folders;
 use crate::advice::traps::FolderCounts;
-use crate::advice::{Action, Advice, Evidence, Kind};
+use crate::advice::{Advice, AdviceEvidence, AdvisedAction, CopyGroupKind};
 use webtwin_pages::public_suffix::domain_of;
 
-impl Mirrors {
+impl FolderGroups {
     /// Makes two folders mirrors of each other.
     pub(super) fn group(&mut self, ours: u32, theirs: u32, counts: &FolderCounts) -> Vec<Advice> {
         let pair = &self.pairs[&key(ours, theirs)];
@@ -52,14 +52,14 @@ impl Mirrors {
             let folder = &mut self.folders[member as usize];
             folder.group = Some(number);
             if member != group.kept && folder.advice.is_none() {
-                folder.advice = Some((0, Evidence::default()));
-                let given = Advice::new(kind(&prefix, &kept), Action::Rewrite, &prefix, evidence);
+                folder.advice = Some((0, AdviceEvidence::default()));
+                let given = Advice::new(kind(&prefix, &kept), AdvisedAction::Rewrite, &prefix, evidence);
                 advice.push(Advice { of: Some(kept), pages, ..given });
             }
         }
         // The kept folder may have been rewritten to one that is inside another.
         if let Some((given, _)) = self.folders[group.kept as usize].advice.take() {
-            advice.push(self.withdrawal(group.kept, given, Evidence::default()));
+            advice.push(self.withdrawal(group.kept, given, AdviceEvidence::default()));
         }
         self.certain.push(both);
         for &member in &both {
@@ -94,7 +94,8 @@ impl Mirrors {
             folder.others.iter().map(|&other| key(number, other)).chain(folder.grouped_by.iter().copied()).collect();
         for pair in pairs {
             if let Some(pair) = self.pairs.get_mut(&pair) {
-                *pair = Pair { evidence: Evidence { matched: 0, differing: evidence.differing }, ..Pair::default() };
+                *pair =
+                    Pair { evidence: AdviceEvidence { matched: 0, differing: evidence.differing }, ..Pair::default() };
             }
         }
         Some(self.withdrawal(number, given, evidence))
@@ -109,26 +110,26 @@ impl Mirrors {
         }
     }
 
-    fn withdrawal(&self, number: u32, given: u64, evidence: Evidence) -> Advice {
+    fn withdrawal(&self, number: u32, given: u64, evidence: AdviceEvidence) -> Advice {
         let prefix = &self.folders[number as usize].prefix;
-        let advice = Advice::new(Kind::Mirror, Action::Fetch, prefix, evidence);
+        let advice = Advice::new(CopyGroupKind::Mirror, AdvisedAction::Fetch, prefix, evidence);
         Advice { withdraws: Some(given), ..advice }
     }
 
     /// Notes the number that advice for a folder was given.
     pub(crate) fn numbered(&mut self, advice: &Advice) {
         let folder = self.numbers.get(&*advice.prefix).map(|&number| &mut self.folders[number as usize]);
-        if let (Some(Folder { advice: Some((given, _)), .. }), Action::Rewrite) = (folder, advice.action) {
+        if let (Some(Folder { advice: Some((given, _)), .. }), AdvisedAction::Rewrite) = (folder, advice.action) {
             *given = advice.sequence;
         }
     }
 }
 
 /// Two names of one site are aliases; everything else is a mirror.
-fn kind(prefix: &str, of: &str) -> Kind {
+fn kind(prefix: &str, of: &str) -> CopyGroupKind {
     let is_site = |prefix: &str| folders(prefix).count() == 1;
     match is_site(prefix) && is_site(of) && domain_of(prefix) == domain_of(of) {
-        true => Kind::Alias,
-        false => Kind::Mirror,
+        true => CopyGroupKind::Alias,
+        false => CopyGroupKind::Mirror,
     }
 }

@@ -3,7 +3,7 @@
 //! Two pages that are copies propose a pair of folders: those below which both have the same place. From then on each page that
 //! comes below one of these folders is compared with the page in its place below the other, if that has been fetched. As soon as
 //! [`LEAST_PAGES`] pages of as many clusters match, and the lower bound of the share that matches is [`LEAST_BOUND`], the folders
-//! are mirrors: [`Mirrors::group`]. Pages that are missing below one of them say nothing, because a crawl comes to them in an order of
+//! are mirrors: [`FolderGroups::group`]. Pages that are missing below one of them say nothing, because a crawl comes to them in an order of
 //! its own.
 //!
 //! A mirror is no wider than what has been seen of it: the common folder of the pages that matched, so `/doc/` with the manual
@@ -25,9 +25,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::place::{aligned, ending, folders, place};
 use super::traps::FolderCounts;
-use super::{Advice, Evidence};
+use super::{Advice, AdviceEvidence};
 use crate::log::Log;
-use crate::pages::Pages;
+use crate::pages::LivePages;
 use webtwin_base::error::Result;
 
 /// Pages that must match, of as many clusters.
@@ -56,7 +56,7 @@ const A_MISSING: usize = 20;
 
 /// Groups of folders with the same pages.
 #[derive(Debug, Default)]
-pub(crate) struct Mirrors {
+pub(crate) struct FolderGroups {
     folders: Vec<Folder>,
     numbers: HashMap<Box<str>, u32>,
     pairs: HashMap<(u32, u32), Pair>,
@@ -75,7 +75,7 @@ struct Folder {
     others: Vec<u32>,
     group: Option<u32>,
     /// The advice by which its URLs are rewritten, and the evidence since.
-    advice: Option<(u64, Evidence)>,
+    advice: Option<(u64, AdviceEvidence)>,
     /// Endings of its names, each with the one that the kept folder has instead.
     endings: Vec<(Box<str>, Box<str>)>,
     /// The pairs that brought it into its group.
@@ -85,7 +85,7 @@ struct Folder {
 /// Two folders that may be mirrors.
 #[derive(Debug, Default)]
 struct Pair {
-    evidence: Evidence,
+    evidence: AdviceEvidence,
     /// The first clusters that matched, each once.
     clusters: Vec<u32>,
     /// Common folder of the places that matched.
@@ -107,7 +107,7 @@ struct Group {
 
 /// Where the page of a URL below a mirror is instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Instead {
+pub(crate) enum SubstituteUrl {
     /// The page has been fetched from this place.
     Fetched(u32),
     /// This URL should be fetched.
@@ -116,22 +116,22 @@ pub(crate) enum Instead {
 
 /// The pages that have been fetched.
 #[derive(Clone, Copy)]
-pub(crate) struct Fetched<'i> {
+pub(crate) struct FetchedPages<'i> {
     /// All pages.
-    pub pages: &'i Pages,
+    pub pages: &'i LivePages,
     /// Their records.
     pub log: &'i Log,
     /// Counts of them by folder.
     pub folders: &'i FolderCounts,
 }
 
-impl Fetched<'_> {
+impl FetchedPages<'_> {
     fn url(&self, page: u32) -> Result<String> {
         crate::record::url_of(self.log, self.pages, page)
     }
 }
 
-impl Mirrors {
+impl FolderGroups {
     /// Takes a page that has been fetched; returns the advice that follows.
     ///
     /// # Errors
@@ -139,7 +139,7 @@ impl Mirrors {
     ///
     /// # Cost
     /// A look-up for each folder that a folder of the page is compared with.
-    pub(crate) fn observe(&mut self, fetched: Fetched<'_>, page: u32, url: &str) -> Result<Vec<Advice>> {
+    pub(crate) fn observe(&mut self, fetched: FetchedPages<'_>, page: u32, url: &str) -> Result<Vec<Advice>> {
         let cluster = fetched.pages.cluster(page);
         // What is below a mirror already has been compared with others: those propose what is new.
         if self.rule(url).is_none() {

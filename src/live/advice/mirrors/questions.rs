@@ -1,10 +1,10 @@
 //! Questions to mirrors: where is the page of a URL, and are two URLs at one place?
 
-use super::{Instead, Mirrors, Pair, key};
+use super::{FolderGroups, Pair, SubstituteUrl, key};
 use crate::advice::place::{aligned, ending, folders, place};
-use crate::pages::Pages;
+use crate::pages::LivePages;
 
-impl Mirrors {
+impl FolderGroups {
     /// The narrowest mirror that a URL is below.
     pub(super) fn rule(&self, url: &str) -> Option<u32> {
         let mut numbers = folders(url).filter_map(|folder| self.numbers.get(folder).copied());
@@ -18,7 +18,7 @@ impl Mirrors {
     }
 
     /// Pages that were fetched from the place of a URL in folders that seem to be mirrors, each with whether that is certain.
-    pub(crate) fn counterparts(&self, pages: &Pages, url: &str) -> Vec<(u32, bool)> {
+    pub(crate) fn counterparts(&self, pages: &LivePages, url: &str) -> Vec<(u32, bool)> {
         let mut found = Vec::new();
         self.each_pair(url, |folder, prefix, pair| {
             if let Some(page) = pages.by_place(place(prefix, &url[folder.len()..])) {
@@ -57,7 +57,7 @@ impl Mirrors {
     }
 
     /// Where the page of a URL is, or is to be fetched, instead; `None` if it should be fetched from where it is.
-    pub(crate) fn instead(&self, pages: &Pages, url: &str) -> Option<Instead> {
+    pub(crate) fn instead(&self, pages: &LivePages, url: &str) -> Option<SubstituteUrl> {
         let number = self.rule(url)?;
         let folder = &self.folders[number as usize];
         let group = &self.groups[folder.group? as usize];
@@ -65,7 +65,7 @@ impl Mirrors {
         let at = |member: u32| place(&self.folders[member as usize].prefix, rest);
         let others = group.members.iter().filter(|&&member| member != number);
         if let Some(page) = others.clone().find_map(|&member| pages.by_place(at(member))) {
-            return Some(Instead::Fetched(page));
+            return Some(SubstituteUrl::Fetched(page));
         }
         if group.kept == number || self.missing.contains(&at(group.kept)) {
             return None;
@@ -76,7 +76,7 @@ impl Mirrors {
         let (path, query) =
             (&url[folder.prefix.len()..query - own.len().min(query - folder.prefix.len())], &url[query..]);
         let kept = &self.folders[group.kept as usize].prefix;
-        Some(Instead::Url([kept, path, other, query].concat()))
+        Some(SubstituteUrl::Url([kept, path, other, query].concat()))
     }
 
     /// Notes that a URL gave no page.

@@ -8,17 +8,17 @@
 use std::sync::Mutex;
 
 use super::Making;
-use super::staged::Staged;
+use super::staged::StagedIndex;
 use crate::lookup::chunks::{FREQUENT, LIST, TEMPLATE};
 use crate::lookup::rows::HashRow;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{FPrint, HostId, Number, Page};
 use webtwin_base::threads;
-use webtwin_core::chunks::Recipe;
+use webtwin_core::chunks::ChunkRecipe;
 use webtwin_core::overlap::FPrintDocId;
-use webtwin_core::overlap::filter::{Verdict, judge};
+use webtwin_core::overlap::filter::{ChunkVerdict, judge};
 use webtwin_job::Job;
-use webtwin_results::pages::Pages;
+use webtwin_results::pages::PageTable;
 use webtwin_results::ranges::{RangedTable, Ranges};
 use webtwin_spill::Partitions;
 
@@ -32,7 +32,7 @@ const RANGES: u32 = 1024;
 const CHUNKS_A_PAGE: u64 = 64;
 
 /// Writes postings, lists and counts.
-pub(super) fn write(making: &Making<'_>, job: &Job, is_copy: &[bool], staged: &mut Staged) -> Result<()> {
+pub(super) fn write(making: &Making<'_>, job: &Job, is_copy: &[bool], staged: &mut StagedIndex) -> Result<()> {
     // The highest bit of a posting's value marks a list, so no rank may have it.
     if making.doc_ids.len() >= LIST as usize {
         let found = making.doc_ids.len() as u64;
@@ -110,9 +110,9 @@ impl Writer<'_> {
             self.docs.extend(run.iter().map(|row| row.doc));
             self.docs.dedup();
             let value = match judge(&self.docs, self.hosts, &self.job.overlap, &mut self.scratch) {
-                Verdict::Template => TEMPLATE,
-                Verdict::Frequent => FREQUENT,
-                Verdict::Counts => {
+                ChunkVerdict::Template => TEMPLATE,
+                ChunkVerdict::Frequent => FREQUENT,
+                ChunkVerdict::Counts => {
                     self.docs.retain(|&page| !self.is_copy[page]);
                     self.docs.iter().for_each(|&page| self.counts[page] += 1);
                     self.list()?
@@ -163,7 +163,7 @@ fn hosts(making: &Making<'_>) -> Result<Vec<HostId>> {
 /// Computes the fingerprints of all pages from the input, partitioned by range; one set of
 /// partitions for each thread.
 fn read_again(making: &Making<'_>, job: &Job, ranges: Ranges) -> Result<Vec<Partitions<FPrintDocId>>> {
-    let pages = Pages::of(&making.run)?;
+    let pages = PageTable::of(&making.run)?;
     let sources = pages.0.text("source")?;
     let mut rows: Vec<usize> = (0..pages.0.rows()).collect();
     rows.sort_by_key(|&row| &sources[row]);
@@ -176,7 +176,7 @@ fn read_again(making: &Making<'_>, job: &Job, ranges: Ranges) -> Result<Vec<Part
     threads::for_each(making.settings.workers, count, outcome, |buckets: &mut Partitions<FPrintDocId>, _| {
         let next = unread.lock().expect("nothing panics while it holds this").next();
         let Some(rows) = next else { return Ok(()) };
-        let (mut recipe, mut fprints) = (Recipe::new(&job.chunks), Vec::new());
+        let (mut recipe, mut fprints) = (ChunkRecipe::new(&job.chunks), Vec::new());
         pages.read(&rows, &job.input, &mut |row, _, text| {
             recipe.fingerprint(text, &mut fprints);
             fprints.iter().try_for_each(|&fprint| {

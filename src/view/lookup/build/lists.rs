@@ -3,17 +3,17 @@
 use std::cmp::Reverse;
 
 use super::Making;
-use super::staged::Staged;
+use super::staged::StagedIndex;
 use crate::lookup::index::{BY_SIZE, NAMES};
 use crate::lookup::names::each_word;
-use crate::lookup::rows::{CollectionRow, HashRow, ListedCluster, ListedOriginal};
+use crate::lookup::rows::{HashRow, IndexedCollectionRow, ListedCluster, OriginalRow};
 use webtwin_base::error::Result;
-use webtwin_core::text::words::Words;
+use webtwin_core::text::words::WordSplitter;
 use webtwin_spill::Partitions;
 
 /// Writes the trivial clusters in descending order of size. The input is the row of each cluster
 /// and its number of pages. Returns the place of each cluster in the list.
-pub(super) fn clusters(mut sizes: Vec<(ListedCluster, u32)>, staged: &mut Staged) -> Result<Vec<u32>> {
+pub(super) fn clusters(mut sizes: Vec<(ListedCluster, u32)>, staged: &mut StagedIndex) -> Result<Vec<u32>> {
     sizes.sort_unstable_by_key(|(row, pages)| (Reverse(*pages), row.cluster));
     let mut column = staged.column(BY_SIZE[0])?;
     let mut places = vec![0; sizes.len()];
@@ -26,14 +26,14 @@ pub(super) fn clusters(mut sizes: Vec<(ListedCluster, u32)>, staged: &mut Staged
 
 /// Writes the similar clusters in descending order of surplus pages. Returns the root of each
 /// collection with the place of its similar cluster, ascending.
-pub(super) fn originals(collections: &[CollectionRow], staged: &mut Staged) -> Result<Vec<(u32, u32)>> {
+pub(super) fn originals(collections: &[IndexedCollectionRow], staged: &mut StagedIndex) -> Result<Vec<(u32, u32)>> {
     let mut first = 0;
-    let mut listed: Vec<(ListedOriginal, std::ops::Range<usize>)> = Vec::new();
+    let mut listed: Vec<(OriginalRow, std::ops::Range<usize>)> = Vec::new();
     for copies in collections.chunk_by(|x, y| x.similar_cluster == y.similar_cluster) {
         let kept = copies.iter().position(|row| row.keep == 1).unwrap_or(0);
         let surplus = copies.iter().map(|row| row.size).fold(0, u32::saturating_add) - copies[kept].size;
         let range = first..first + copies.len();
-        listed.push((ListedOriginal { kept: (first + kept) as u32, surplus }, range));
+        listed.push((OriginalRow { kept: (first + kept) as u32, surplus }, range));
         first += copies.len();
     }
     listed.sort_unstable_by_key(|(row, _)| (Reverse(row.surplus), row.kept));
@@ -50,14 +50,14 @@ pub(super) fn originals(collections: &[CollectionRow], staged: &mut Staged) -> R
 pub(super) struct NameWords<'m> {
     making: &'m Making<'m>,
     rows: Partitions<HashRow>,
-    words: Words,
+    words: WordSplitter,
 }
 
 impl<'m> NameWords<'m> {
     /// Creates an empty collector. Rows beyond an eighth of the memory budget are spilled to disk.
     pub(super) fn new(making: &'m Making<'m>) -> NameWords<'m> {
         let rows = Partitions::new(making.ranges.count(), &making.pool.part(8));
-        NameWords { making, rows, words: Words::default() }
+        NameWords { making, rows, words: WordSplitter::default() }
     }
 
     /// Adds the words of a page to those of the set at a place.
@@ -75,7 +75,7 @@ impl<'m> NameWords<'m> {
     }
 
     /// Writes the words of a list: 0 for clusters, 1 for mirrors.
-    pub(super) fn write(mut self, list: usize, staged: &mut Staged) -> Result<()> {
+    pub(super) fn write(mut self, list: usize, staged: &mut StagedIndex) -> Result<()> {
         let (mut column, mut rows) = (staged.column(NAMES[list])?, Vec::new());
         for bucket in 0..self.rows.count() {
             self.rows.take(bucket, &mut rows)?;

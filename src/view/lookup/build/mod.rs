@@ -18,7 +18,7 @@
 //! 40 bytes a page more, and the complete table `pages`. With chunks 8 bytes a page more for host
 //! and count. With simhashes 16 bytes a page more, and the memory of
 //! [`webtwin_core::hamming::online::Builder`]. Other data that grows with the crawl is bounded by
-//! [`Settings::memory_bytes`] and spilled to the local disk beyond that.
+//! [`BuildSettings::memory_bytes`] and spilled to the local disk beyond that.
 
 mod chunks;
 mod lists;
@@ -36,18 +36,18 @@ use std::time::Instant;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use self::staged::Staged;
-use super::about::{About, FORMAT, OfRun};
+use self::staged::StagedIndex;
+use super::about::{FORMAT, IndexSubject, RunInfo};
 use super::index::STANDING;
 use webtwin_base::build_info::lacks;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::DocId;
 use webtwin_core::hamming::design::choose::{candidates, choose};
 use webtwin_core::hamming::design::k_below;
-use webtwin_core::hamming::design::machine::Costs;
+use webtwin_core::hamming::design::machine::ProbeCosts;
 use webtwin_core::hamming::online::{self, Builder};
 use webtwin_job::JobKind;
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 use webtwin_results::ranges::{RangedTable, Ranges};
 use webtwin_spill::MemoryPool;
 use webtwin_storage::location::{Location, seen_from_anywhere, working_folder};
@@ -67,7 +67,7 @@ pub fn no_search() -> String {
 
 /// Inputs, output and resource limits of an index build.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct BuildSettings {
     /// Folder of the run.
     pub run: String,
     /// Folder of the comparison whose list is in force. `None` for the run's own list.
@@ -94,10 +94,10 @@ pub struct Settings {
 
 /// Shared state of all steps.
 struct Making<'s> {
-    settings: &'s Settings,
-    run: Run,
+    settings: &'s BuildSettings,
+    run: FinishedRun,
     /// Comparison whose list is in force.
-    comparison: Option<Run>,
+    comparison: Option<FinishedRun>,
     ranges: Ranges,
     pages: RangedTable,
     pool: MemoryPool,
@@ -119,12 +119,12 @@ impl Making<'_> {
     }
 
     /// Opens a table of another result in the same ranges.
-    fn table_of(&self, run: &Run, name: &str, key: &str) -> Result<Option<RangedTable>> {
+    fn table_of(&self, run: &FinishedRun, name: &str, key: &str) -> Result<Option<RangedTable>> {
         RangedTable::find(run, name, (key, 64), self.ranges, self.settings.workers)
     }
 
     /// Returns the result whose list is in force.
-    fn lister(&self) -> &Run {
+    fn lister(&self) -> &FinishedRun {
         self.comparison.as_ref().unwrap_or(&self.run)
     }
 }
@@ -141,14 +141,14 @@ impl Making<'_> {
 /// Reads the tables `pages`, `clusters`, `collections`, `members`, `avoid` and `rejected`, `pages`
 /// twice. With chunks it also reads `fprint_docid`; without that table it reads the whole input,
 /// and holds the table `pages` in memory.
-pub fn build(settings: &Settings) -> Result<Manifest> {
+pub fn build(settings: &BuildSettings) -> Result<Manifest> {
     let began = Instant::now();
     if settings.text && !cfg!(feature = "search") {
         return Err(Error::Usage(no_search()));
     }
     let folder = Location::parse(&settings.output)?;
     output::prepare(&folder)?;
-    let run = Run::open(&settings.run)?;
+    let run = FinishedRun::open(&settings.run)?;
     let job = match run.manifest.job["kind"].as_str() {
         Some("replicas") => run.job()?,
         kind => {
@@ -180,11 +180,11 @@ pub fn build(settings: &Settings) -> Result<Manifest> {
         return Err(Error::input(making.run.folder.name(), "two pages have one doc_id; was it written by webtwin?"));
     }
 
-    let mut staged = Staged::new(&folder)?;
-    let mut words = sets::Words::default();
+    let mut staged = StagedIndex::new(&folder)?;
+    let mut words = sets::WordNumbers::default();
     // Sets are written first, because the row of a page has the numbers of its sets.
     let said_by = sets::write(&making, &mut words, &mut staged)?;
-    let written = pages::write(&making, said_by.said, (&said_by.places, &said_by.roots), &mut words, &mut staged)?;
+    let written = pages::write(&making, said_by.facts, (&said_by.places, &said_by.roots), &mut words, &mut staged)?;
     if let Some(comparison) = &making.comparison {
         standing::write(&making, comparison, &mut words, &mut staged)?;
     }
@@ -210,10 +210,10 @@ pub fn build(settings: &Settings) -> Result<Manifest> {
     };
 
     let run = &making.run;
-    let about = About {
+    let about = IndexSubject {
         kind: "index".into(),
         format: FORMAT,
-        run: OfRun {
+        run: RunInfo {
             url: seen_from_anywhere(&settings.run, &working_folder()),
             result: result_hash(run, making.comparison.as_ref()),
             digest: run.manifest.digest.clone(),
@@ -247,8 +247,8 @@ pub fn build(settings: &Settings) -> Result<Manifest> {
 }
 
 /// Hashes the paths and checksums of the files of a result and of a comparison.
-fn result_hash(run: &Run, comparison: Option<&Run>) -> String {
-    let lines_of = |run: &Run| {
+fn result_hash(run: &FinishedRun, comparison: Option<&FinishedRun>) -> String {
+    let lines_of = |run: &FinishedRun| {
         let line = |file: &FileEntry| format!("{} {}\n", file.path, file.xxh3);
         let mut lines: Vec<String> = run.manifest.files.iter().map(line).collect();
         lines.sort_unstable();
@@ -260,14 +260,14 @@ fn result_hash(run: &Run, comparison: Option<&Run>) -> String {
 
 /// Writes the tables of simhashes like `webtwin hamming index`. The choice of the design uses fixed
 /// costs, so that it does not depend on the machine.
-fn simhashes(k: u32, making: &Making<'_>, mut rows: Vec<(u64, DocId)>, staged: &mut Staged) -> Result<u32> {
+fn simhashes(k: u32, making: &Making<'_>, mut rows: Vec<(u64, DocId)>, staged: &mut StagedIndex) -> Result<u32> {
     let job = making.run.job()?;
     let recipe = match making.run.manifest.recipes.get("simhash") {
         Some(recipe) if job.simhash.bits > 0 => recipe.clone(),
         _ => return Err(Error::Usage(format!("--simhashes: the pages of {} have none", making.run.folder))),
     };
     rows.sort_unstable();
-    let designs = candidates(rows.len() as u64, job.simhash.bits, k, &Costs::TYPICAL);
+    let designs = candidates(rows.len() as u64, job.simhash.bits, k, &ProbeCosts::TYPICAL);
     let design = &designs[choose(&designs, None)?].design;
     let (fingerprints, doc_ids) = rows.into_iter().unzip();
     let (mut builder, doc_ids) = Builder::new(design, &recipe, fingerprints, Some(doc_ids))?;

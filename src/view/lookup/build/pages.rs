@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 
 use super::lists::NameWords;
-use super::sets::{CLUSTER, COLLECTION, ROLE, Said, Words};
-use super::staged::Staged;
+use super::sets::{CLUSTER, COLLECTION, ROLE, StagedFacts, WordNumbers};
+use super::staged::StagedIndex;
 use super::{Making, unknown};
 use crate::lookup::index::RULES;
-use crate::lookup::rows::{ContentRow, HashRow, NONE, PageRow};
+use crate::lookup::rows::{ContentRow, HashRow, IndexedPageRow, NONE};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::DocId;
 use webtwin_core::url_rules::rows::RuleRow;
@@ -17,28 +17,29 @@ use webtwin_results::url_rules::{WITHDRAWN, each_rule, rules_except};
 use webtwin_spill::Partitions;
 
 /// Output that later steps need.
-pub(super) struct Written {
+pub(super) struct BuiltPages {
     /// True for each page that is an exact copy of a page with a smaller rank; by rank.
     pub is_copy: Vec<bool>,
     /// Simhashes with their pages, if they were requested.
     pub simhashes: Vec<(u64, DocId)>,
     /// Rows by rank, if texts were requested.
     #[cfg_attr(not(feature = "search"), allow(dead_code))]
-    pub rows: Vec<PageRow>,
+    pub rows: Vec<IndexedPageRow>,
 }
 
 /// Writes all these columns. `places` maps each cluster to its place in the list of clusters;
 /// `roots` are the roots of collections with the place of their similar cluster.
 pub(super) fn write(
     making: &Making<'_>,
-    mut said: Said,
+    mut facts: StagedFacts,
     (places, mut roots): (&[u32], &[(u32, u32)]),
-    words: &mut Words,
-    staged: &mut Staged,
-) -> Result<Written> {
+    words: &mut WordNumbers,
+    staged: &mut StagedIndex,
+) -> Result<BuiltPages> {
     let mut texts: Partitions<HashRow> = Partitions::new(making.ranges.count(), &making.pool.part(4));
     let avoid = making.table("avoid", "doc_id")?;
-    let (mut pages, mut contents) = (staged.column::<PageRow>("pages")?, staged.column::<ContentRow>("contents")?);
+    let (mut pages, mut contents) =
+        (staged.column::<IndexedPageRow>("pages")?, staged.column::<ContentRow>("contents")?);
     let (mut urls, mut origins, mut titles) =
         (staged.strings("urls")?, staged.strings("origins")?, staged.strings("titles")?);
     let (mut of_clusters, mut of_mirrors) = (NameWords::new(making), NameWords::new(making));
@@ -52,7 +53,7 @@ pub(super) fn write(
         let (names, on) = (rows.text("title")?, rows.text("host")?);
         let (doc_ids, times, exact) = (rows.u64("doc_id")?, rows.time("fetch_time")?, rows.u64("exact")?);
         let simhash = rows.u64_where("simhash", "has_simhash")?;
-        let blank = |(&doc_id, &time): (&u64, &i64)| PageRow {
+        let blank = |(&doc_id, &time): (&u64, &i64)| IndexedPageRow {
             doc_id,
             keep: NONE,
             cluster: NONE,
@@ -64,8 +65,8 @@ pub(super) fn write(
             bits: 0,
             zero: 0,
         };
-        let mut block: Vec<PageRow> = doc_ids.iter().zip(times).map(blank).collect();
-        said.take(range, &mut of_pages)?;
+        let mut block: Vec<IndexedPageRow> = doc_ids.iter().zip(times).map(blank).collect();
+        facts.take(range, &mut of_pages)?;
         // If a page is in several collections, the row has the first: descending order lets it
         // overwrite the others.
         of_pages.sort_unstable_by(|x, y| y.cmp(x));
@@ -84,7 +85,7 @@ pub(super) fn write(
             let why = skipped.text("why")?;
             for ((page, &keep), why) in skipped.u64("doc_id")?.iter().zip(skipped.u64("keep_doc_id")?).zip(why) {
                 let row = &mut block[(making.rank(*page)? - first) as usize];
-                (row.keep, row.why, row.bits) = (making.rank(keep)?, words.number(why)?, PageRow::SKIP);
+                (row.keep, row.why, row.bits) = (making.rank(keep)?, words.number(why)?, IndexedPageRow::SKIP);
             }
         }
         for (at, url) in rows.text("url")?.iter().enumerate() {
@@ -115,7 +116,7 @@ pub(super) fn write(
                 roots = rest;
             }
             if let Some(simhash) = simhash[at] {
-                block[at].bits |= PageRow::SIMHASH;
+                block[at].bits |= IndexedPageRow::SIMHASH;
                 if making.settings.simhashes.is_some() {
                     simhashes.push((simhash, doc_ids[at]));
                 }
@@ -141,7 +142,7 @@ pub(super) fn write(
     prefixes(making, staged)?;
     rules(making, staged)?;
     let is_copy = write_texts(making, texts, staged)?;
-    Ok(Written { is_copy, simhashes, rows: all })
+    Ok(BuiltPages { is_copy, simhashes, rows: all })
 }
 
 /// Returns the origin of a canonical URL: everything before the path.
@@ -154,7 +155,7 @@ fn origin_of(url: &str) -> Result<&str> {
 }
 
 /// Writes the hashes of texts. Returns the pages that are copies of pages with smaller ranks.
-fn write_texts(making: &Making<'_>, mut texts: Partitions<HashRow>, staged: &mut Staged) -> Result<Vec<bool>> {
+fn write_texts(making: &Making<'_>, mut texts: Partitions<HashRow>, staged: &mut StagedIndex) -> Result<Vec<bool>> {
     let mut column = staged.column::<HashRow>("texts")?;
     let mut is_copy = vec![false; making.doc_ids.len()];
     let mut rows = Vec::new();
@@ -171,7 +172,7 @@ fn write_texts(making: &Making<'_>, mut texts: Partitions<HashRow>, staged: &mut
 }
 
 /// Writes the URL rules as JSON, in the order of their application.
-fn rules(making: &Making<'_>, staged: &mut Staged) -> Result<()> {
+fn rules(making: &Making<'_>, staged: &mut StagedIndex) -> Result<()> {
     let mut strings = staged.strings(RULES)?;
     let mut put = |row: RuleRow| strings.push(&serde_json::to_string(&row).expect("a rule is plain values"));
     match &making.comparison {
@@ -186,7 +187,7 @@ const PREFIXES: &str = "exports/prefixes.txt";
 
 /// Writes the prefixes of the avoid list, ascending. A prefix that starts with another one is left
 /// out.
-fn prefixes(making: &Making<'_>, staged: &mut Staged) -> Result<()> {
+fn prefixes(making: &Making<'_>, staged: &mut StagedIndex) -> Result<()> {
     let run = making.lister();
     let text = match run.manifest.files.iter().find(|file| file.path == PREFIXES) {
         Some(file) => run.manifest.read_file(&run.folder, file)?,

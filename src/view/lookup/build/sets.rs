@@ -1,9 +1,9 @@
 //! Columns of trivial clusters and collections: lists of their pages, and the fields that they set
 //! in page rows.
 
-use super::staged::Staged;
+use super::staged::StagedIndex;
 use super::{Making, lists};
-use crate::lookup::rows::{CollectionRow, ListedCluster};
+use crate::lookup::rows::{IndexedCollectionRow, ListedCluster};
 use webtwin_base::error::{Error, Result};
 use webtwin_spill::Partitions;
 use webtwin_storage::table::Table;
@@ -16,12 +16,12 @@ pub(super) const ROLE: u32 = 1;
 pub(super) const COLLECTION: u32 = 2;
 
 /// Rank of a page, field and value; partitioned by range of doc ids.
-pub(super) type Said = Partitions<[u32; 3]>;
+pub(super) type StagedFacts = Partitions<[u32; 3]>;
 
 /// Output that later steps need.
-pub(super) struct Sets {
+pub(super) struct BuiltSets {
     /// Fields that clusters and collections set in page rows.
-    pub said: Said,
+    pub facts: StagedFacts,
     /// Place of each cluster in the list of clusters.
     pub places: Vec<u32>,
     /// Roots of collections with the place of their similar cluster in the list of those;
@@ -29,16 +29,16 @@ pub(super) struct Sets {
     pub roots: Vec<(u32, u32)>,
     /// Collections by number.
     #[cfg_attr(not(feature = "search"), allow(dead_code))]
-    pub collections: Vec<CollectionRow>,
+    pub collections: Vec<IndexedCollectionRow>,
 }
 
 /// Distinct values of text columns; a row has the index of a value.
 #[derive(Debug, Default)]
-pub(super) struct Words {
+pub(super) struct WordNumbers {
     pub words: Vec<String>,
 }
 
-impl Words {
+impl WordNumbers {
     /// Returns the index of a value, and adds the value if it is new.
     ///
     /// # Errors
@@ -58,23 +58,28 @@ impl Words {
 }
 
 /// Writes clusters and collections.
-pub(super) fn write(making: &Making<'_>, words: &mut Words, staged: &mut Staged) -> Result<Sets> {
+pub(super) fn write(making: &Making<'_>, words: &mut WordNumbers, staged: &mut StagedIndex) -> Result<BuiltSets> {
     // Index 0 is the role and the reason of a page that has none.
     words.number("")?;
-    let mut said = Partitions::new(making.ranges.count(), &making.pool.part(2));
-    let places = clusters(making, words, &mut said, staged)?;
-    let collections = collections(making, &mut said, staged)?;
+    let mut facts = Partitions::new(making.ranges.count(), &making.pool.part(2));
+    let places = clusters(making, words, &mut facts, staged)?;
+    let collections = collections(making, &mut facts, staged)?;
     let roots = lists::originals(&collections, staged)?;
-    Ok(Sets { said, places, roots, collections })
+    Ok(BuiltSets { facts, places, roots, collections })
 }
 
-fn say(making: &Making<'_>, said: &mut Said, page: u64, what: u32, value: u32) -> Result<u32> {
+fn add_fact(making: &Making<'_>, facts: &mut StagedFacts, page: u64, what: u32, value: u32) -> Result<u32> {
     let rank = making.rank(page)?;
-    said.push(making.ranges.range(page), [rank, what, value]).map(|()| rank)
+    facts.push(making.ranges.range(page), [rank, what, value]).map(|()| rank)
 }
 
 /// Writes the clusters and the list of clusters. Returns the place of each cluster in the list.
-fn clusters(making: &Making<'_>, words: &mut Words, said: &mut Said, staged: &mut Staged) -> Result<Vec<u32>> {
+fn clusters(
+    making: &Making<'_>,
+    words: &mut WordNumbers,
+    facts: &mut StagedFacts,
+    staged: &mut StagedIndex,
+) -> Result<Vec<u32>> {
     let mut sizes: Vec<(ListedCluster, u32)> = Vec::new();
     let (mut starts, mut pages) = (staged.column::<u64>("clusters")?, staged.column::<u32>("clusters.pages")?);
     let mut open = None;
@@ -88,7 +93,7 @@ fn clusters(making: &Making<'_>, words: &mut Words, said: &mut Said, staged: &mu
                     open = Some(cluster);
                 }
                 let number = starts.rows() as u32 - 1;
-                let rank = say(making, said, page, CLUSTER, number)?;
+                let rank = add_fact(making, facts, page, CLUSTER, number)?;
                 pages.push(rank)?;
                 if sizes.len() <= number as usize {
                     sizes.push((ListedCluster { cluster: number, shown: rank }, 0));
@@ -98,7 +103,7 @@ fn clusters(making: &Making<'_>, words: &mut Words, said: &mut Said, staged: &mu
                 if role == "keep" {
                     listed.shown = rank;
                 }
-                say(making, said, page, ROLE, u32::from(words.number(role)?))?;
+                add_fact(making, facts, page, ROLE, u32::from(words.number(role)?))?;
             }
         }
     }
@@ -113,7 +118,11 @@ fn ids<'t>(table: &'t Table, name: &str) -> Result<&'t [u64]> {
     table.u64(name)
 }
 
-fn collections(making: &Making<'_>, said: &mut Said, staged: &mut Staged) -> Result<Vec<CollectionRow>> {
+fn collections(
+    making: &Making<'_>,
+    facts: &mut StagedFacts,
+    staged: &mut StagedIndex,
+) -> Result<Vec<IndexedCollectionRow>> {
     let (mut all, mut pages) = (Vec::new(), staged.column::<u32>("collections.pages")?);
     // Both tables are read in the same ranges of similar clusters, so members are at hand in each
     // range.
@@ -137,7 +146,7 @@ fn collections(making: &Making<'_>, said: &mut Said, staged: &mut Staged) -> Res
         for row in order {
             let (similar_cluster, id) = (similar[row], named[row]);
             let number = all.len() as u32;
-            all.push(CollectionRow {
+            all.push(IndexedCollectionRow {
                 id,
                 similar_cluster,
                 start: pages.rows(),
@@ -148,11 +157,11 @@ fn collections(making: &Making<'_>, said: &mut Said, staged: &mut Staged) -> Res
             });
             let first = of.partition_point(|one| (one.0, one.1) < (similar_cluster, id));
             for &(.., page) in of[first..].iter().take_while(|one| (one.0, one.1) == (similar_cluster, id)) {
-                pages.push(say(making, said, page, COLLECTION, number)?)?;
+                pages.push(add_fact(making, facts, page, COLLECTION, number)?)?;
             }
         }
     }
-    let mut column = staged.column::<CollectionRow>("collections")?;
+    let mut column = staged.column::<IndexedCollectionRow>("collections")?;
     column.extend(&all)?;
     staged.add("collections", column)?;
     staged.add("collections.pages", pages)?;

@@ -12,9 +12,9 @@ use webtwin_storage::location::Location;
 use webtwin_storage::manifest::{FileEntry, Manifest};
 use webtwin_storage::output::{Attempt, random_id};
 
-/// Files that are not an index before [`Staged::commit`], and are removed if this is dropped
+/// Files that are not an index before [`StagedIndex::commit`], and are removed if this is dropped
 /// without a commit.
-pub(super) struct Staged {
+pub(super) struct StagedIndex {
     pub attempt: Attempt,
     pub files: Vec<FileEntry>,
     pub columns: BTreeMap<String, Seal>,
@@ -23,12 +23,12 @@ pub(super) struct Staged {
     committed: bool,
 }
 
-impl Staged {
-    pub(super) fn new(folder: &Location) -> Result<Staged> {
+impl StagedIndex {
+    pub(super) fn new(folder: &Location) -> Result<StagedIndex> {
         let attempt = Attempt::new(folder, &random_id()?)?;
         let temporary = attempt.temporary();
         let (files, columns, strings) = Default::default();
-        Ok(Staged { attempt, files, columns, strings, temporary, committed: false })
+        Ok(StagedIndex { attempt, files, columns, strings, temporary, committed: false })
     }
 
     /// Starts a column.
@@ -80,7 +80,7 @@ impl Staged {
     }
 }
 
-impl Drop for Staged {
+impl Drop for StagedIndex {
     fn drop(&mut self) {
         if !self.committed {
             self.attempt.discard();

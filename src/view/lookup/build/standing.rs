@@ -2,12 +2,12 @@
 //! obeyed the list.
 
 use super::Making;
-use super::sets::Words;
-use super::staged::Staged;
+use super::sets::WordNumbers;
+use super::staged::StagedIndex;
 use crate::lookup::index::STANDING;
 use crate::lookup::rows::{NONE, StandingRow};
 use webtwin_base::error::{Error, Result};
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 
 /// Table of a comparison with these pages.
 const TABLE: &str = "avoid_standing";
@@ -16,9 +16,9 @@ const TABLE: &str = "avoid_standing";
 ///
 /// # Errors
 /// Returns [`Error::Usage`] if the folder is not a comparison, compares another result, or compares
-/// results with different settings; and any error of [`Run::open`].
-pub(super) fn open(url: &str, run: &Run) -> Result<Run> {
-    let comparison = Run::open(url)?;
+/// results with different settings; and any error of [`FinishedRun::open`].
+pub(super) fn open(url: &str, run: &FinishedRun) -> Result<FinishedRun> {
+    let comparison = FinishedRun::open(url)?;
     let refused = |what: String| Err(Error::Usage(format!("--in-force {url}: {what}")));
     let job = &comparison.manifest.job;
     if job["kind"] != "diff" {
@@ -37,7 +37,12 @@ pub(super) fn open(url: &str, run: &Run) -> Result<Run> {
 }
 
 /// Writes the pages that stand on the list, ascending by doc id.
-pub(super) fn write(making: &Making<'_>, comparison: &Run, words: &mut Words, staged: &mut Staged) -> Result<()> {
+pub(super) fn write(
+    making: &Making<'_>,
+    comparison: &FinishedRun,
+    words: &mut WordNumbers,
+    staged: &mut StagedIndex,
+) -> Result<()> {
     let mut column = staged.column::<StandingRow>(STANDING)?;
     let pages = making.table_of(comparison, TABLE, "doc_id")?;
     for range in 0..making.ranges.count() {

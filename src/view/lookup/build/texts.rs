@@ -6,26 +6,26 @@
 use std::io::Read;
 
 use super::Making;
-use super::staged::Staged;
-use crate::lookup::rows::{CollectionRow, NONE, PageRow};
+use super::staged::StagedIndex;
+use crate::lookup::rows::{IndexedCollectionRow, IndexedPageRow, NONE};
 use crate::lookup::search::{FILES, PAGES, STARTS};
 use crate::search::rollup::PageOfText;
 use crate::search::write::TextWriter;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::leftovers::Temporary;
 use webtwin_job::Job;
-use webtwin_results::pages::Pages;
+use webtwin_results::pages::PageTable;
 use webtwin_storage::output::random_id;
 
 /// Writes the texts and their pages. Returns the number of texts.
 pub(super) fn write(
     making: &Making<'_>,
     job: &Job,
-    rows: &[PageRow],
-    collections: &[CollectionRow],
-    staged: &mut Staged,
+    rows: &[IndexedPageRow],
+    collections: &[IndexedCollectionRow],
+    staged: &mut StagedIndex,
 ) -> Result<u64> {
-    let pages = Pages::of(&making.run)?;
+    let pages = PageTable::of(&making.run)?;
     let (exact, titles) = (pages.0.u64("exact")?, pages.0.text("title")?);
     let mut order: Vec<u32> = (0..rows.len() as u32).collect();
     // A page without text shares its entry with no other page.
@@ -61,11 +61,11 @@ pub(super) fn write(
         let mut from = std::fs::File::open(&file.path).map_err(failed)?;
         let name = format!("{FILES}{}", file.name);
         let mut column = staged.column::<u8>(&name)?;
-        let mut room = vec![0; 1 << 18];
+        let mut scratch = vec![0; 1 << 18];
         loop {
-            match from.read(&mut room).map_err(failed)? {
+            match from.read(&mut scratch).map_err(failed)? {
                 0 => break,
-                length => column.extend(&room[..length])?,
+                length => column.extend(&scratch[..length])?,
             }
         }
         staged.add(&name, column)?;
@@ -76,15 +76,15 @@ pub(super) fn write(
 /// Result group of pages in search: their similar cluster, else their trivial cluster, else the
 /// page alone.
 struct Groups<'r> {
-    rows: &'r [PageRow],
-    collections: &'r [CollectionRow],
+    rows: &'r [IndexedPageRow],
+    collections: &'r [IndexedCollectionRow],
     /// First collection of the similar cluster, by collection.
     first: Vec<u32>,
     clusters: u32,
 }
 
 impl Groups<'_> {
-    fn new<'r>(rows: &'r [PageRow], collections: &'r [CollectionRow]) -> Result<Groups<'r>> {
+    fn new<'r>(rows: &'r [IndexedPageRow], collections: &'r [IndexedCollectionRow]) -> Result<Groups<'r>> {
         let clusters =
             rows.iter().map(|row| row.cluster).filter(|&cluster| cluster != NONE).max().map_or(0, |last| last + 1);
         let most = rows.len() as u64 + collections.len() as u64 + u64::from(clusters);

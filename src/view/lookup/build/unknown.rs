@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Making;
-use super::sets::Words;
-use super::staged::Staged;
+use super::sets::WordNumbers;
+use super::staged::StagedIndex;
 use crate::lookup::rows::HashRow;
 use webtwin_base::error::Result;
 use webtwin_base::ids::doc_id;
@@ -19,7 +19,7 @@ use webtwin_spill::Partitions;
 const NO_PAGE_RECORD: &str = "not_a_page_record";
 
 /// Writes hosts with the number of their pages.
-pub(super) fn hosts(pages_of: &HashMap<String, u32>, staged: &mut Staged) -> Result<()> {
+pub(super) fn hosts(pages_of: &HashMap<String, u32>, staged: &mut StagedIndex) -> Result<()> {
     let mut rows: Vec<HashRow> =
         pages_of.iter().map(|(host, &pages)| HashRow::new(xxh3_64(host.as_bytes()), pages)).collect();
     rows.sort_unstable();
@@ -30,7 +30,7 @@ pub(super) fn hosts(pages_of: &HashMap<String, u32>, staged: &mut Staged) -> Res
 
 /// Writes the URLs of records that were not kept, unless they are pages of the run. A URL with
 /// several reasons gets the one with the smallest number.
-pub(super) fn rejected(making: &Making<'_>, words: &mut Words, staged: &mut Staged) -> Result<()> {
+pub(super) fn rejected(making: &Making<'_>, words: &mut WordNumbers, staged: &mut StagedIndex) -> Result<()> {
     let mut urls: Partitions<HashRow> = Partitions::new(making.ranges.count(), &making.pool.part(2));
     scan(&making.run, "rejected", &["reason", "detail"], &mut |batch| {
         for (reason, detail) in batch.text("reason")?.iter().zip(batch.text("detail")?) {

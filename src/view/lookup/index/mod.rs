@@ -4,12 +4,14 @@ mod open;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::about::About;
-use super::column::Column;
+use super::about::IndexSubject;
+use super::column::IndexColumn;
 use super::find::{find, lower_bound};
-use super::rows::{CollectionRow, ContentRow, HashRow, ListedCluster, ListedOriginal, NONE, PageRow, StandingRow};
+use super::rows::{
+    ContentRow, HashRow, IndexedCollectionRow, IndexedPageRow, ListedCluster, NONE, OriginalRow, StandingRow,
+};
 #[cfg(feature = "search")]
-use super::search::Words;
+use super::search::WordIndex;
 use super::strings::Strings;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::DocId;
@@ -32,45 +34,45 @@ pub(super) const NAMES: [&str; 2] = ["clusters.names", "mirrors.names"];
 
 /// Columns of chunks.
 #[derive(Debug)]
-pub struct Chunks {
+pub struct IndexChunks {
     /// Each chunk with the page that has it, or with the position of its list; ascending.
-    pub postings: Column<HashRow>,
+    pub postings: IndexColumn<HashRow>,
     /// Lists of pages: the number of pages, then their ranks.
-    pub lists: Column<u32>,
+    pub lists: IndexColumn<u32>,
     /// Number of chunks that count of each page, by rank.
-    pub counts: Column<u32>,
+    pub counts: IndexColumn<u32>,
 }
 
 /// Opened index. Threads may share it.
 #[derive(Debug)]
-pub struct Index {
+pub struct LookupIndex {
     /// Description from the manifest.
-    pub about: About,
+    pub about: IndexSubject,
     /// Folder of the index.
     pub folder: Location,
-    pages: Column<PageRow>,
-    contents: Column<ContentRow>,
-    texts: Column<HashRow>,
+    pages: IndexColumn<IndexedPageRow>,
+    contents: IndexColumn<ContentRow>,
+    texts: IndexColumn<HashRow>,
     urls: Strings,
     origins: Strings,
     prefixes: Strings,
     rules: Rules,
-    standing: Option<Column<StandingRow>>,
-    cluster_starts: Column<u64>,
-    cluster_members: Column<u32>,
-    collections: Column<CollectionRow>,
-    collection_members: Column<u32>,
+    standing: Option<IndexColumn<StandingRow>>,
+    cluster_starts: IndexColumn<u64>,
+    cluster_members: IndexColumn<u32>,
+    collections: IndexColumn<IndexedCollectionRow>,
+    collection_members: IndexColumn<u32>,
     titles: Strings,
-    pub(super) clusters_by_size: Column<ListedCluster>,
-    pub(super) cluster_names: Column<HashRow>,
-    pub(super) mirrors_by_size: Column<ListedOriginal>,
-    pub(super) mirror_names: Column<HashRow>,
-    hosts: Column<HashRow>,
-    rejected: Column<HashRow>,
-    chunks: Option<Chunks>,
+    pub(super) clusters_by_size: IndexColumn<ListedCluster>,
+    pub(super) cluster_names: IndexColumn<HashRow>,
+    pub(super) mirrors_by_size: IndexColumn<OriginalRow>,
+    pub(super) mirror_names: IndexColumn<HashRow>,
+    hosts: IndexColumn<HashRow>,
+    rejected: IndexColumn<HashRow>,
+    chunks: Option<IndexChunks>,
     near: Option<OnlineIndex<FileBytes>>,
     #[cfg(feature = "search")]
-    words: Option<Words>,
+    words: Option<WordIndex>,
     bytes: u64,
 }
 
@@ -79,7 +81,7 @@ fn broken(folder: &Location, what: &str) -> Error {
     Error::input(folder.name(), format!("{what}; make the index anew"))
 }
 
-impl Index {
+impl LookupIndex {
     /// Compares the checksum of every file with the manifest.
     ///
     /// # Errors
@@ -88,7 +90,7 @@ impl Index {
     /// # Cost
     /// Reads all files.
     pub fn verify(&self) -> Result<()> {
-        About::read(&self.folder)?.0.verify(&self.folder)
+        IndexSubject::read(&self.folder)?.0.verify(&self.folder)
     }
 
     /// Returns the number of pages of the run.
@@ -114,7 +116,7 @@ impl Index {
     /// Returns the row of a page that was not crawled, if it is on the list in force.
     ///
     /// # Errors
-    /// Returns any error of [`Index::rank`].
+    /// Returns any error of [`LookupIndex::rank`].
     pub fn standing(&self, page: DocId) -> Result<Option<StandingRow>> {
         let Some(rows) = &self.standing else { return Ok(None) };
         find(rows.rows(), page, |at| Ok(rows.get(at)?.doc_id))?.map(|at| rows.get(at)).transpose()
@@ -123,16 +125,16 @@ impl Index {
     /// Returns the row of a page.
     ///
     /// # Errors
-    /// Returns any error of [`Index::rank`], and [`Error::Input`] if the page does not exist.
+    /// Returns any error of [`LookupIndex::rank`], and [`Error::Input`] if the page does not exist.
     #[inline]
-    pub fn page(&self, rank: u32) -> Result<PageRow> {
+    pub fn page(&self, rank: u32) -> Result<IndexedPageRow> {
         self.pages.get(rank as usize)
     }
 
     /// Returns the hashes of a page's text.
     ///
     /// # Errors
-    /// Returns any error of [`Index::page`].
+    /// Returns any error of [`LookupIndex::page`].
     pub fn content(&self, rank: u32) -> Result<ContentRow> {
         self.contents.get(rank as usize)
     }
@@ -140,7 +142,7 @@ impl Index {
     /// Appends the URL of a page to `into`.
     ///
     /// # Errors
-    /// Returns any error of [`Index::page`].
+    /// Returns any error of [`LookupIndex::page`].
     pub fn append_url(&self, rank: u32, into: &mut String) -> Result<()> {
         self.origins.append(self.page(rank)?.origin as usize, into)?;
         self.urls.append(rank as usize, into)
@@ -149,7 +151,7 @@ impl Index {
     /// Returns the URL of a page.
     ///
     /// # Errors
-    /// Returns any error of [`Index::page`].
+    /// Returns any error of [`LookupIndex::page`].
     pub fn url(&self, rank: u32) -> Result<String> {
         let mut url = String::new();
         self.append_url(rank, &mut url).map(|()| url)
@@ -158,7 +160,7 @@ impl Index {
     /// Returns the title of a page; empty if it has none.
     ///
     /// # Errors
-    /// Returns any error of [`Index::page`].
+    /// Returns any error of [`LookupIndex::page`].
     pub fn title(&self, rank: u32) -> Result<String> {
         self.titles.get(rank as usize)
     }
@@ -166,7 +168,7 @@ impl Index {
     /// Returns the number of pages of a host.
     ///
     /// # Errors
-    /// Returns any error of [`Index::rank`].
+    /// Returns any error of [`LookupIndex::rank`].
     pub fn pages_of_host(&self, host: &str) -> Result<u32> {
         let row = find(self.hosts.rows(), xxh3_64(host.as_bytes()), |at| Ok(self.hosts.get(at)?.hash()))?;
         row.map_or(Ok(0), |row| Ok(self.hosts.get(row)?.value))
@@ -176,16 +178,16 @@ impl Index {
     /// not a page.
     ///
     /// # Errors
-    /// Returns any error of [`Index::rank`].
+    /// Returns any error of [`LookupIndex::rank`].
     pub fn rejected(&self, id: DocId) -> Result<Option<&str>> {
         let row = find(self.rejected.rows(), id, |at| Ok(self.rejected.get(at)?.hash()))?;
         row.map(|row| Ok(self.word(self.rejected.get(row)?.value as u8))).transpose()
     }
 
-    /// Returns the origin of a number in [`PageRow::origin`].
+    /// Returns the origin of a number in [`IndexedPageRow::origin`].
     ///
     /// # Errors
-    /// Returns any error of [`Index::page`].
+    /// Returns any error of [`LookupIndex::page`].
     pub fn origin(&self, number: u32) -> Result<String> {
         self.origins.get(number as usize)
     }
@@ -196,21 +198,21 @@ impl Index {
     }
 
     /// Returns the number of the avoid-list prefix that a canonical URL starts with, if there is
-    /// one. `room` is scratch.
+    /// one. `scratch` is scratch.
     ///
     /// # Errors
-    /// Returns any error of [`Index::rank`].
-    pub fn prefix_of(&self, url: &str, room: &mut Vec<u8>) -> Result<Option<usize>> {
+    /// Returns any error of [`LookupIndex::rank`].
+    pub fn prefix_of(&self, url: &str, scratch: &mut Vec<u8>) -> Result<Option<usize>> {
         // No prefix starts with another one. So no other prefix sorts between the covering one and
         // the URL.
-        let Some(last) = self.prefixes.last_not_after(url, room)? else { return Ok(None) };
+        let Some(last) = self.prefixes.last_not_after(url, scratch)? else { return Ok(None) };
         Ok(url.starts_with(&self.prefix(last)?).then_some(last))
     }
 
     /// Returns a prefix of the avoid list.
     ///
     /// # Errors
-    /// Returns any error of [`Index::page`].
+    /// Returns any error of [`LookupIndex::page`].
     pub fn prefix(&self, number: usize) -> Result<String> {
         self.prefixes.get(number)
     }
@@ -228,7 +230,7 @@ impl Index {
     /// Returns the pages of a trivial cluster, ascending.
     ///
     /// # Errors
-    /// Returns any error of [`Index::page`].
+    /// Returns any error of [`LookupIndex::page`].
     pub fn cluster(&self, number: u32) -> Result<impl ExactSizeIterator<Item = u32> + '_> {
         let start = self.cluster_starts.get(number as usize)? as usize;
         let end = self.cluster_starts.get(number as usize + 1)? as usize;
@@ -243,7 +245,7 @@ impl Index {
     /// Returns the id of a cluster: the doc id of its smallest page.
     ///
     /// # Errors
-    /// Returns any error of [`Index::page`].
+    /// Returns any error of [`LookupIndex::page`].
     pub fn cluster_id(&self, number: u32) -> Result<DocId> {
         let first = self.cluster(number)?.next();
         self.page(first.ok_or_else(|| broken(&self.folder, "a cluster has no pages"))?).map(|page| page.doc_id)
@@ -252,8 +254,8 @@ impl Index {
     /// Returns the row of a collection.
     ///
     /// # Errors
-    /// Returns any error of [`Index::page`].
-    pub fn collection(&self, number: u32) -> Result<CollectionRow> {
+    /// Returns any error of [`LookupIndex::page`].
+    pub fn collection(&self, number: u32) -> Result<IndexedCollectionRow> {
         self.collections.get(number as usize)
     }
 
@@ -270,7 +272,7 @@ impl Index {
     /// Returns the pages of a collection, ascending.
     ///
     /// # Errors
-    /// Returns any error of [`Index::page`].
+    /// Returns any error of [`LookupIndex::page`].
     pub fn collection_pages(&self, number: u32) -> Result<impl ExactSizeIterator<Item = u32> + '_> {
         let start = self.collection(number)?.start as usize;
         let next = number as usize + 1;
@@ -285,7 +287,7 @@ impl Index {
     /// Returns the collection with an id, which is the doc id of its smallest page.
     ///
     /// # Errors
-    /// Returns any error of [`Index::rank`].
+    /// Returns any error of [`LookupIndex::rank`].
     pub fn collection_of_id(&self, id: u64) -> Result<Option<u32>> {
         let Some(rank) = self.rank(id)? else { return Ok(None) };
         let number = self.page(rank)?.collection;
@@ -295,7 +297,7 @@ impl Index {
     /// Returns the numbers of the collections in a similar cluster.
     ///
     /// # Errors
-    /// Returns any error of [`Index::rank`].
+    /// Returns any error of [`LookupIndex::rank`].
     pub fn mirrors(&self, similar_cluster: u64) -> Result<std::ops::Range<u32>> {
         let key = |at: usize| Ok(self.collections.get(at)?.similar_cluster);
         let from = lower_bound(self.collections.rows(), similar_cluster, key)?;
@@ -309,7 +311,7 @@ impl Index {
     /// Returns at most `most` pages whose text has the hash `exact`, ascending.
     ///
     /// # Errors
-    /// Returns any error of [`Index::rank`].
+    /// Returns any error of [`LookupIndex::rank`].
     pub fn with_text(&self, exact: u64, most: usize) -> Result<Vec<u32>> {
         let from = lower_bound(self.texts.rows(), exact, |at| Ok(self.texts.get(at)?.hash()))?;
         let mut found = Vec::new();
@@ -324,13 +326,13 @@ impl Index {
     }
 
     /// Returns the columns of chunks, if the index was built with them.
-    pub fn chunks(&self) -> Option<&Chunks> {
+    pub fn chunks(&self) -> Option<&IndexChunks> {
         self.chunks.as_ref()
     }
 
     /// Returns the texts for search, if the index was built with them.
     #[cfg(feature = "search")]
-    pub fn words(&self) -> Option<&Words> {
+    pub fn words(&self) -> Option<&WordIndex> {
         self.words.as_ref()
     }
 

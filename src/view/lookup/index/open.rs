@@ -2,14 +2,14 @@
 
 use bytemuck::Pod;
 
-use super::super::about::About;
-use super::super::column::Column;
+use super::super::about::IndexSubject;
+use super::super::column::IndexColumn;
 #[cfg(feature = "search")]
-use super::super::search::{self, Words};
+use super::super::search::{self, WordIndex};
 use super::super::strings::{FILES, Strings};
-use super::{BY_SIZE, Chunks, Index, NAMES, RULES, STANDING, broken};
+use super::{BY_SIZE, IndexChunks, LookupIndex, NAMES, RULES, STANDING, broken};
 #[cfg(feature = "search")]
-use crate::search::texts::{File, Texts};
+use crate::search::texts::{TextIndex, TextIndexFile};
 use webtwin_base::error::Result;
 use webtwin_core::hamming::online::{self, OnlineIndex};
 use webtwin_core::url_rules::rows::RuleRow;
@@ -19,7 +19,7 @@ use webtwin_storage::location::Location;
 use webtwin_storage::manifest::Manifest;
 use webtwin_storage::mapped::{FileBytes, Residence, file_bytes};
 
-impl Index {
+impl LookupIndex {
     /// Opens the index in a folder. Files on a local disk are memory-mapped and must not change
     /// meanwhile.
     ///
@@ -29,20 +29,20 @@ impl Index {
     ///
     /// # Cost
     /// Reads a thousandth of the files. Mapped data is checked block by block on first access.
-    pub fn open(url: &str) -> Result<Index> {
+    pub fn open(url: &str) -> Result<LookupIndex> {
         let folder = Location::parse(url)?.into_folder();
-        let (manifest, about) = About::read(&folder)?;
+        let (manifest, about) = IndexSubject::read(&folder)?;
         let files = Files { folder: &folder, about: &about };
         // Some columns are optional; the options of the build determine them.
         let standing = files.has(STANDING).then(|| files.column(STANDING)).transpose()?;
-        let chunks = files.has("chunks").then(|| -> Result<Chunks> {
-            Ok(Chunks {
+        let chunks = files.has("chunks").then(|| -> Result<IndexChunks> {
+            Ok(IndexChunks {
                 postings: files.column("chunks")?,
                 lists: files.column("chunks.pages")?,
                 counts: files.column("chunks.counts")?,
             })
         });
-        let index = Index {
+        let index = LookupIndex {
             standing,
             chunks: chunks.transpose()?,
             rules: files.rules()?,
@@ -85,7 +85,7 @@ impl Index {
 /// Files in the folder of an index.
 struct Files<'f> {
     folder: &'f Location,
-    about: &'f About,
+    about: &'f IndexSubject,
 }
 
 impl Files<'_> {
@@ -93,10 +93,10 @@ impl Files<'_> {
         self.about.columns.contains_key(column)
     }
 
-    fn column<R: Pod>(&self, name: &str) -> Result<Column<R>> {
+    fn column<R: Pod>(&self, name: &str) -> Result<IndexColumn<R>> {
         let seal = self.about.columns.get(name).ok_or_else(|| self.lacks(name))?;
         let file = self.folder.join(name)?;
-        Column::open(file.name(), file_bytes(&file, Residence::Mapped)?, seal)
+        IndexColumn::open(file.name(), file_bytes(&file, Residence::Mapped)?, seal)
     }
 
     fn strings(&self, name: &str) -> Result<Strings> {
@@ -121,13 +121,13 @@ impl Files<'_> {
 
     /// Opens the full-text index, which must have `count` texts.
     #[cfg(feature = "search")]
-    fn words(&self, count: u64) -> Result<Words> {
+    fn words(&self, count: u64) -> Result<WordIndex> {
         let of_texts = self.about.columns.keys().filter_map(|name| Some((name, name.strip_prefix(search::FILES)?)));
-        let file = |(name, of_texts): (&String, &str)| -> Result<(String, Box<dyn File>)> {
+        let file = |(name, of_texts): (&String, &str)| -> Result<(String, Box<dyn TextIndexFile>)> {
             Ok((of_texts.into(), Box::new(self.column::<u8>(name)?)))
         };
-        let words = Words {
-            texts: Texts::open(self.folder.name(), of_texts.map(file).collect::<Result<_>>()?)?,
+        let words = WordIndex {
+            texts: TextIndex::open(self.folder.name(), of_texts.map(file).collect::<Result<_>>()?)?,
             starts: self.column(search::STARTS)?,
             pages: self.column(search::PAGES)?,
         };

@@ -4,7 +4,7 @@
 use std::f64::consts::PI;
 
 use super::{at, chart, label, shortened};
-use crate::report::contract::{HostPair, Measure, PageSet};
+use crate::report::contract::{HostPair, ReportedMeasure, SimilarSet};
 use crate::report::figures::part;
 use crate::report::html::Html;
 
@@ -46,7 +46,7 @@ pub fn hosts(hosts: &[String], pairs: &[HostPair]) -> Html {
 }
 
 /// Draws the members of a set and the links of its spanning tree.
-pub fn set(set: &PageSet) -> Html {
+pub fn set(set: &SimilarSet) -> Html {
     // Two members are placed on a line, because a circle would waste height.
     let two = set.members.len() <= 2;
     let (middle, height) = if two { ([200.0, 40.0], 84.0) } else { ([200.0, 150.0], 300.0) };
@@ -55,12 +55,13 @@ pub fn set(set: &PageSet) -> Html {
         false => on_circle(middle, 106.0, number, set.members.len()),
     };
     let mut html = Html::new();
-    let strengths = || set.links.iter().filter(|link| link.by.measure == Measure::Overlap).map(|link| link.by.value);
+    let strengths =
+        || set.links.iter().filter(|link| link.by.measure == ReportedMeasure::Overlap).map(|link| link.by.value);
     let most = strengths().max().unwrap_or(1);
     for (number, link) in set.links.iter().enumerate() {
         let ([x1, y1, _], [x2, y2, _]) = (place(link.a), place(link.b));
         let class = match link.by.measure {
-            Measure::Exact => "edge exact",
+            ReportedMeasure::Exact => "edge exact",
             _ if number == 0 => "edge weak",
             _ => "edge",
         };
@@ -73,7 +74,7 @@ pub fn set(set: &PageSet) -> Html {
     }
     // More labels would overlap.
     if set.links.len() <= 14 {
-        for link in set.links.iter().filter(|link| link.by.measure != Measure::Exact) {
+        for link in set.links.iter().filter(|link| link.by.measure != ReportedMeasure::Exact) {
             let ([x1, y1, _], [x2, y2, _]) = (place(link.a), place(link.b));
             let value = short_value(link.by.measure, link.by.value);
             label(&mut html, [0.62 * x1 + 0.38 * x2, 0.62 * y1 + 0.38 * y2 - 3.0], "sub mid halo", &value);
@@ -97,13 +98,17 @@ pub fn set(set: &PageSet) -> Html {
 }
 
 /// Formats the value of a link.
-fn short_value(measure: Measure, value: u32) -> String {
+fn short_value(measure: ReportedMeasure, value: u32) -> String {
     match measure {
-        Measure::Exact => "=".into(),
-        Measure::Overlap | Measure::Given => value.to_string(),
-        Measure::Hamming => format!("{value} bits"),
-        Measure::Signatures => format!("{:.4}", f64::from(value) / 1e9),
-        Measure::Views | Measure::Placeholder | Measure::Declared | Measure::Minhash | Measure::Context => {
+        ReportedMeasure::Exact => "=".into(),
+        ReportedMeasure::Overlap | ReportedMeasure::Given => value.to_string(),
+        ReportedMeasure::Hamming => format!("{value} bits"),
+        ReportedMeasure::Signatures => format!("{:.4}", f64::from(value) / 1e9),
+        ReportedMeasure::Views
+        | ReportedMeasure::Placeholder
+        | ReportedMeasure::Declared
+        | ReportedMeasure::Minhash
+        | ReportedMeasure::Context => {
             format!("{} %", value / 10_000)
         }
     }

@@ -5,7 +5,7 @@ use crate::report::figures::{count, part};
 use crate::report::html::Html;
 
 /// Step of the chart: label in two lines, class, and number of pages removed.
-pub struct Step {
+pub struct WaterfallStep {
     /// First line of the label.
     pub words: &'static str,
     /// Second line of the label.
@@ -17,7 +17,7 @@ pub struct Step {
 }
 
 /// Draws all pages, the steps, and the remaining pages.
-pub fn waterfall(all: u64, steps: &[Step]) -> Html {
+pub fn waterfall(all: u64, steps: &[WaterfallStep]) -> Html {
     let (top, floor, width) = (24.0, 210.0, 460.0 / (steps.len() + 2) as f64);
     let y = |pages: u64| floor - (floor - top) * part(pages, all);
     let mut html = Html::new();

@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::sets::Row;
+use super::sets::DiffRow;
 
 /// Clusters of duplicates in a corpus.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Clusters {
+pub struct ReportedClusters {
     /// Largest clusters, the largest first.
-    pub shown: Vec<Cluster>,
+    pub shown: Vec<ReportedCluster>,
     /// Number of all clusters.
     pub all: u64,
 }
 
 /// Kept record, and the records that are removed in its favour.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Cluster {
+pub struct ReportedCluster {
     /// Kept record.
-    pub kept: Record,
+    pub kept: ReportedRecord,
     /// Number of removed records.
     pub removed: u64,
     /// Number of removed records by reason: `exact`, `near`, `against`.
@@ -28,14 +28,14 @@ pub struct Cluster {
     pub members: Vec<Duplicate>,
     /// Text of the kept record next to that of the first member. Empty if both are equal or were
     /// not read.
-    pub diff: Vec<Row>,
+    pub diff: Vec<DiffRow>,
     /// Reason why the texts could not be read again. Empty if they were read or not requested.
     pub unread: String,
 }
 
 /// Id and location of a record of a corpus.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Record {
+pub struct ReportedRecord {
     /// Id of the record.
     pub id: String,
     /// File of the record.
@@ -49,7 +49,7 @@ pub struct Record {
 pub struct Duplicate {
     /// Id and location of the record.
     #[serde(flatten)]
-    pub record: Record,
+    pub record: ReportedRecord,
     /// `exact`, `near` or `against`.
     pub why: String,
     /// Resemblance to the kept record.

@@ -9,17 +9,17 @@ use webtwin_base::ids::as_text;
 
 /// Originals with their mirrors.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Mirrors {
+pub struct MirrorReport {
     /// Number of originals in the result.
     pub all: u64,
     /// Originals with the most pages in copies that are not kept, ordered by the number of pages
     /// that may be skipped, the most first.
-    pub shown: Vec<Mirror>,
+    pub shown: Vec<MirrorGroup>,
 }
 
 /// Original with its mirrors: a similar cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Mirror {
+pub struct MirrorGroup {
     /// Id of the similar cluster.
     #[serde(with = "as_text")]
     pub id: u64,
@@ -71,11 +71,11 @@ pub struct MirrorCopy {
 
 /// Hosts and pairs of hosts that share pages.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Hosts {
+pub struct HostReport {
     /// Number of all hosts.
     pub all: u64,
     /// Hosts with the most pages to skip, the most first.
-    pub shown: Vec<Host>,
+    pub shown: Vec<ReportedHost>,
     /// Number of pairs by kind: `alias`, `mirror`, `part`.
     pub pairs: BTreeMap<String, u64>,
     /// Pairs that share the most pages, the most first.
@@ -88,7 +88,7 @@ pub struct Hosts {
 
 /// Host with its pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Host {
+pub struct ReportedHost {
     /// Name of the host.
     pub host: String,
     /// Pages of the host.

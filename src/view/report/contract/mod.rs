@@ -14,19 +14,22 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-pub use corpus::{Cluster, Clusters, Duplicate, Record};
-pub use mirrors::{Host, HostPair, Hosts, Mirror, MirrorCopy, Mirrors};
-pub use parts::{Bars, Cell, Count, Part, Rows, Tile};
-pub use run::{Machine, Rejected, RunFacts, Stage};
-pub use sets::{By, Chunk, Compare, Compared, Link, Measure, Member, PageSet, Row, Sets, Shared, Step, Words};
-pub use skip::{Export, Prefix, SkipLists, UrlRule};
+pub use corpus::{Duplicate, ReportedCluster, ReportedClusters, ReportedRecord};
+pub use mirrors::{HostPair, HostReport, MirrorCopy, MirrorGroup, MirrorReport, ReportedHost};
+pub use parts::{Bars, LabeledCount, TableCell, TablePreview, Tile, ViewPart};
+pub use run::{Machine, RejectingInput, RunFacts, Stage};
+pub use sets::{
+    Compare, DiffRow, DiffWords, MeasuredValue, PageComparison, ReportedMeasure, ReportedStep, SetMember, SetReport,
+    SharedText, SharedTexts, SimilarSet, SpanningLink,
+};
+pub use skip::{ExportFile, ReportedPrefix, SkipReport, UrlRule};
 
 /// Format number of `report.json`.
 pub const FORMAT: u32 = 1;
 
 /// Report of a result with pages.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Report {
+pub struct ResultReport {
     /// Value of [`FORMAT`].
     pub format: u32,
     /// Kind of the job: `replicas`, `signatures` or `batch`.
@@ -38,26 +41,26 @@ pub struct Report {
     /// Main figures.
     pub overview: Overview,
     /// Collections and their mirrors.
-    pub mirrors: Mirrors,
+    pub mirrors: MirrorReport,
     /// Hosts and the pages that they share.
-    pub hosts: Hosts,
+    pub hosts: HostReport,
     /// Sets of similar pages: trivial clusters.
-    pub sets: Sets,
+    pub sets: SetReport,
     /// Pairs of pages side by side.
     pub compare: Compare,
     /// Exports for crawlers.
-    pub skip: SkipLists,
+    pub skip: SkipReport,
     /// Provenance of the figures.
     pub run: RunFacts,
     /// Changes since an earlier run, and the figures of an evaluation, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<Part>,
+    pub parts: Vec<ViewPart>,
 }
 
 /// Report of a result without pages of its own: a study, a join of fingerprints, a comparison of
 /// two crawls, a deduplicated corpus.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Outline {
+pub struct ResultOutline {
     /// Value of [`FORMAT`].
     pub format: u32,
     /// Kind of the job: `study`, `hamming`, `diff`, `dedup`.
@@ -67,10 +70,10 @@ pub struct Outline {
     /// Inputs of the job, as named in the job. For a comparison both results, the older one first.
     pub inputs: Vec<String>,
     /// Findings, one view each.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ViewPart>,
     /// Duplicates of a corpus by cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub clusters: Option<Clusters>,
+    pub clusters: Option<ReportedClusters>,
     /// Provenance of the figures.
     pub run: RunFacts,
 }
@@ -86,7 +89,7 @@ pub struct Amount {
 
 /// Numbers of pages by their number of replicas, including the page itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Replicas {
+pub struct ReplicaHistogram {
     /// Range of numbers of replicas, for example `5-9`.
     pub replicas: String,
     /// Number of pages with that many pages of equal text.
@@ -121,9 +124,9 @@ pub struct Overview {
     /// Number of URL prefixes to skip.
     pub prefixes: u64,
     /// Pages by number of replicas, in ascending order of that number.
-    pub replication: Vec<Replicas>,
+    pub replication: Vec<ReplicaHistogram>,
     /// Surplus pages by the cause of the copy, each page once.
-    pub surplus: Vec<Count>,
+    pub surplus: Vec<LabeledCount>,
     /// Counts of the steps from text to pairs, for the measure of the job.
-    pub text_to_pairs: Vec<Count>,
+    pub text_to_pairs: Vec<LabeledCount>,
 }

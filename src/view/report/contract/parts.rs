@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// Generic view.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Part {
+pub struct ViewPart {
     /// Id in the page.
     pub id: &'static str,
     /// Name in the navigation.
@@ -18,7 +18,7 @@ pub struct Part {
     /// Bar charts.
     pub charts: Vec<Bars>,
     /// Tables, possibly the tops of longer ones.
-    pub tables: Vec<Rows>,
+    pub tables: Vec<TablePreview>,
 }
 
 /// Figure with its label.
@@ -38,18 +38,18 @@ pub struct Bars {
     /// Question that the chart answers.
     pub ask: String,
     /// Bars, in display order.
-    pub bars: Vec<Count>,
+    pub bars: Vec<LabeledCount>,
 }
 
 /// Table, possibly the top of a longer one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Rows {
+pub struct TablePreview {
     /// Subject of the rows.
     pub heading: String,
     /// Names of the columns.
     pub heads: Vec<&'static str>,
     /// Rows to display.
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Vec<Vec<TableCell>>,
     /// Number of all rows.
     pub all: u64,
     /// Table of the result with all rows; empty if there is none.
@@ -59,7 +59,7 @@ pub struct Rows {
 /// Cell of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
-pub enum Cell {
+pub enum TableCell {
     /// Count.
     Count(u64),
     /// Number as formatted text.
@@ -72,7 +72,7 @@ pub enum Cell {
 
 /// Count with its label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Count {
+pub struct LabeledCount {
     /// Label of the count.
     pub what: String,
     /// Value of the count.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::Count;
+use super::LabeledCount;
 
 /// Provenance of the figures of a report.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -20,15 +20,16 @@ pub struct RunFacts {
     /// Number of records not kept, by reason.
     pub rejected: BTreeMap<String, u64>,
     /// Number of pages kept after a part of them was repaired, by reason.
-    pub mended: BTreeMap<String, u64>,
+    #[serde(rename = "mended")]
+    pub repaired: BTreeMap<String, u64>,
     /// Number of inputs that end within a record.
     pub torn: u64,
     /// Number of inputs with records that were not kept.
     pub inputs_with_rejected: u64,
     /// Inputs with the most records that were not kept, the most first.
-    pub rejected_by_input: Vec<Rejected>,
+    pub rejected_by_input: Vec<RejectingInput>,
     /// Amounts of text that were left out, with the reason.
-    pub left_out: Vec<Count>,
+    pub left_out: Vec<LabeledCount>,
     /// Settings that differ from the default: value as JSON by dotted name.
     pub settings: BTreeMap<String, String>,
     /// Recipes of ids and fingerprints.
@@ -41,7 +42,7 @@ pub struct RunFacts {
 
 /// Input with records that were not kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Rejected {
+pub struct RejectingInput {
     /// Name of the input.
     pub source: String,
     /// Number of records not kept, by reason.

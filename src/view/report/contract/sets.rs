@@ -8,7 +8,7 @@ use webtwin_base::ids::as_text;
 
 /// Sets of similar pages.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Sets {
+pub struct SetReport {
     /// Number of all sets.
     pub all: u64,
     /// Number of sets whose links were examined: all, or a sample by id if they are too many to
@@ -17,14 +17,14 @@ pub struct Sets {
     /// Number of pairs of pages by measure.
     pub pairs: BTreeMap<String, u64>,
     /// Sets with the weakest links, the weakest first; then the largest sets.
-    pub shown: Vec<PageSet>,
+    pub shown: Vec<SimilarSet>,
     /// Number of these sets that are included for their weak links.
     pub weakest: u64,
 }
 
 /// Set of similar pages: a trivial cluster.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct PageSet {
+pub struct SimilarSet {
     /// Id of the cluster.
     #[serde(with = "as_text")]
     pub id: u64,
@@ -33,15 +33,15 @@ pub struct PageSet {
     /// Number of hosts of the members in `members`.
     pub hosts: u64,
     /// Members: first the kept ones, then the ends of the weakest links, then others by id.
-    pub members: Vec<Member>,
+    pub members: Vec<SetMember>,
     /// Links of a maximum spanning tree, the weakest first: all links if `members` has all members,
     /// else the weakest.
-    pub links: Vec<Link>,
+    pub links: Vec<SpanningLink>,
 }
 
 /// Page of a set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Member {
+pub struct SetMember {
     /// Doc id of the page.
     #[serde(with = "as_text")]
     pub id: u64,
@@ -61,13 +61,13 @@ pub struct Member {
 
 /// Link of the spanning tree of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Link {
+pub struct SpanningLink {
     /// Index of one end in the set's `members`.
     pub a: usize,
     /// Index of the other end in `members`.
     pub b: usize,
     /// Similarity of the two pages.
-    pub by: By,
+    pub by: MeasuredValue,
     /// Number of pages on either side: without this pair, and all that are as weak, the set is
     /// split into these.
     pub sides: [u64; 2],
@@ -75,9 +75,9 @@ pub struct Link {
 
 /// Measure and value of a pair of the table `pairs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct By {
+pub struct MeasuredValue {
     /// Measure of similarity.
-    pub measure: Measure,
+    pub measure: ReportedMeasure,
     /// Value in the table.
     pub value: u32,
 }
@@ -85,7 +85,7 @@ pub struct By {
 /// Measure of similarity, as named in the table `pairs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Measure {
+pub enum ReportedMeasure {
     /// Equal text.
     Exact,
     /// Views of one page: resemblance of their own chunks, in millionths.
@@ -108,20 +108,20 @@ pub enum Measure {
     Context,
 }
 
-impl Measure {
+impl ReportedMeasure {
     /// Parses a value of the column `pairs.measure`.
-    pub fn parse(word: &str) -> Option<Measure> {
+    pub fn parse(word: &str) -> Option<ReportedMeasure> {
         Some(match word {
-            "exact" => Measure::Exact,
-            "views" => Measure::Views,
-            "placeholder" => Measure::Placeholder,
-            "declared" => Measure::Declared,
-            "overlap" => Measure::Overlap,
-            "hamming" => Measure::Hamming,
-            "signatures" => Measure::Signatures,
-            "minhash" => Measure::Minhash,
-            "given" => Measure::Given,
-            "context" => Measure::Context,
+            "exact" => ReportedMeasure::Exact,
+            "views" => ReportedMeasure::Views,
+            "placeholder" => ReportedMeasure::Placeholder,
+            "declared" => ReportedMeasure::Declared,
+            "overlap" => ReportedMeasure::Overlap,
+            "hamming" => ReportedMeasure::Hamming,
+            "signatures" => ReportedMeasure::Signatures,
+            "minhash" => ReportedMeasure::Minhash,
+            "given" => ReportedMeasure::Given,
+            "context" => ReportedMeasure::Context,
             _ => return None,
         })
     }
@@ -131,16 +131,16 @@ impl Measure {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Compare {
     /// The pairs.
-    pub shown: Vec<Compared>,
+    pub shown: Vec<PageComparison>,
 }
 
 /// Two pages side by side.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Compared {
+pub struct PageComparison {
     /// Reason why this pair was selected.
     pub why: String,
     /// The two pages.
-    pub pages: [Member; 2],
+    pub pages: [SetMember; 2],
     /// True if they are in one set.
     pub together: bool,
     /// True if their texts are equal.
@@ -149,18 +149,18 @@ pub struct Compared {
     pub bits: Option<u32>,
     /// Path from one page to the other along the spanning tree of their set. Empty if they are in
     /// different sets or the set was not examined.
-    pub chain: Vec<Step>,
+    pub chain: Vec<ReportedStep>,
     /// Common chunks; `None` if the texts could not be read again.
-    pub shared: Option<Shared>,
+    pub shared: Option<SharedTexts>,
     /// The texts side by side.
-    pub diff: Vec<Row>,
+    pub diff: Vec<DiffRow>,
     /// Reason why the texts are missing, if they are.
     pub unread: String,
 }
 
 /// Step of a path between two pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Step {
+pub struct ReportedStep {
     /// Page that the step leads to.
     #[serde(with = "as_text")]
     pub id: u64,
@@ -169,23 +169,23 @@ pub struct Step {
     /// Host of that page; empty if it was not looked up.
     pub host: String,
     /// Similarity of that page and the previous one.
-    pub by: By,
+    pub by: MeasuredValue,
 }
 
 /// Chunks of two pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Shared {
+pub struct SharedTexts {
     /// Number of distinct chunks on both pages.
     pub both: u64,
     /// Number of distinct chunks of each page.
     pub of: [u64; 2],
     /// First common chunks, in the order of the first page.
-    pub some: Vec<Chunk>,
+    pub some: Vec<SharedText>,
 }
 
 /// Chunk that is on both pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Chunk {
+pub struct SharedText {
     /// Shortened text of the chunk.
     pub text: String,
     /// Number of pages of the crawl with the chunk. `None` if the result has no table
@@ -196,7 +196,7 @@ pub struct Chunk {
 /// Row of two texts side by side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Row {
+pub enum DiffRow {
     /// Line of both texts.
     Same(String),
     /// Number of equal lines that are omitted.
@@ -207,15 +207,15 @@ pub enum Row {
     /// missing.
     Changed {
         /// Line of the first page.
-        left: Option<Vec<Words>>,
+        left: Option<Vec<DiffWords>>,
         /// Line of the second page.
-        right: Option<Vec<Words>>,
+        right: Option<Vec<DiffWords>>,
     },
 }
 
 /// Words of a line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Words {
+pub struct DiffWords {
     /// The words with the characters between them.
     pub text: String,
     /// True if the other line lacks them.

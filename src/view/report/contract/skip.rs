@@ -6,11 +6,11 @@ use super::Amount;
 
 /// Exports for crawlers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct SkipLists {
+pub struct SkipReport {
     /// Prefixes with the most pages, the most first.
-    pub prefixes: Vec<Prefix>,
+    pub prefixes: Vec<ReportedPrefix>,
     /// Files in `exports/`, with their first lines.
-    pub exports: Vec<Export>,
+    pub exports: Vec<ExportFile>,
     /// URL rules that save the most pages, the most first.
     pub rules: Vec<UrlRule>,
     /// Number of all URL rules.
@@ -40,7 +40,7 @@ pub struct UrlRule {
 
 /// URL prefix below which all crawled pages may be skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Prefix {
+pub struct ReportedPrefix {
     /// Text of the prefix.
     pub prefix: String,
     /// Crawled pages below it.
@@ -49,7 +49,7 @@ pub struct Prefix {
 
 /// File in `exports/`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Export {
+pub struct ExportFile {
     /// Path in the result.
     pub path: String,
     /// Length in bytes.

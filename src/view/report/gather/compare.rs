@@ -3,17 +3,20 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::mirrors::OfMirrors;
+use super::mirrors::MirrorDetails;
 use super::page_rows::PageRows;
 use super::sets::Forest;
-use crate::report::contract::{By, Chunk, Compare, Compared, Member, Mirrors, PageSet, Sets, Shared, Step};
+use crate::report::contract::{
+    Compare, MeasuredValue, MirrorReport, PageComparison, ReportedStep, SetMember, SetReport, SharedText, SharedTexts,
+    SimilarSet,
+};
 use crate::report::side_by_side::side_by_side;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, FPrint};
-use webtwin_core::chunks::Recipe;
+use webtwin_core::chunks::ChunkRecipe;
 use webtwin_core::explain::chain::shortest;
-use webtwin_results::Run;
-use webtwin_results::pages::Pages;
+use webtwin_results::FinishedRun;
+use webtwin_results::pages::PageTable;
 use webtwin_results::scan::scan;
 
 /// Maximum number of bytes of a text that are compared.
@@ -30,7 +33,7 @@ const STEPS: usize = 30;
 
 /// Selected pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pair {
+pub struct ChosenPair {
     /// Reason for the selection.
     pub why: String,
     /// The two pages.
@@ -39,16 +42,16 @@ pub struct Pair {
 
 /// Selects at most `most` pairs. Two of three are the weakest links of different sets; the others
 /// are a page of the largest mirrors in two copies.
-pub fn choose(mirrors: &Mirrors, of: &OfMirrors, sets: &Sets, most: usize) -> Vec<Pair> {
-    let ends = |(number, set): (usize, &PageSet)| {
+pub fn choose(mirrors: &MirrorReport, of: &MirrorDetails, sets: &SetReport, most: usize) -> Vec<ChosenPair> {
+    let ends = |(number, set): (usize, &SimilarSet)| {
         let link = set.links.first()?;
         let why = format!("weakest link {}", number + 1);
-        Some(Pair { why, pages: [set.members[link.a].id, set.members[link.b].id] })
+        Some(ChosenPair { why, pages: [set.members[link.a].id, set.members[link.b].id] })
     };
     let weak = sets.shown[..sets.weakest as usize].iter().enumerate().filter_map(ends);
-    let mut pairs: Vec<Pair> = weak.take(most - most / 3).collect();
+    let mut pairs: Vec<ChosenPair> = weak.take(most - most / 3).collect();
     let roots = (0..mirrors.shown.len()).filter_map(|number| {
-        Some(Pair { why: "a page of a mirror".into(), pages: [*of.roots.get(number)?, of.counterpart(number)?] })
+        Some(ChosenPair { why: "a page of a mirror".into(), pages: [*of.roots.get(number)?, of.counterpart(number)?] })
     });
     pairs.extend(roots.take(most - pairs.len()));
     pairs
@@ -63,7 +66,7 @@ pub fn choose(mirrors: &Mirrors, of: &OfMirrors, sets: &Sets, most: usize) -> Ve
 /// # Cost
 /// One pass over `pages`, and over `fprint_docid` if the result has it. Reads the records of the
 /// pages in the input. Holds both texts of each pair in memory.
-pub fn gather(run: &Run, pairs: &[Pair], forest: &Forest, pages: &PageRows) -> Result<Compare> {
+pub fn gather(run: &FinishedRun, pairs: &[ChosenPair], forest: &Forest, pages: &PageRows) -> Result<Compare> {
     let texts = Texts::read(run, pairs)?;
     let shown = pairs.iter().filter_map(|pair| compared(pair, forest, pages, &texts));
     Ok(Compare { shown: shown.collect() })
@@ -74,13 +77,13 @@ struct Texts {
     texts: HashMap<DocId, String>,
     /// Reason why there are no texts.
     unread: String,
-    recipe: Option<Recipe>,
+    recipe: Option<ChunkRecipe>,
     /// Number of pages with each chunk.
     pages_with: HashMap<FPrint, u64>,
 }
 
 impl Texts {
-    fn read(run: &Run, pairs: &[Pair]) -> Result<Texts> {
+    fn read(run: &FinishedRun, pairs: &[ChosenPair]) -> Result<Texts> {
         let mut texts =
             Texts { texts: HashMap::new(), unread: String::new(), recipe: None, pages_with: HashMap::new() };
         let job = match run.job() {
@@ -93,7 +96,7 @@ impl Texts {
         let mut wanted: Vec<DocId> = pairs.iter().flat_map(|pair| pair.pages).collect();
         wanted.sort_unstable();
         wanted.dedup();
-        let pages = Pages::some(run, &wanted)?;
+        let pages = PageTable::some(run, &wanted)?;
         let (doc_ids, places) = (pages.doc_ids()?.to_vec(), (0..pages.doc_ids()?.len()).collect::<Vec<_>>());
         let read = pages.read(&places, &job.input, &mut |row, _, text| {
             let end = (0..=TEXT.min(text.len())).rfind(|&at| text.is_char_boundary(at)).unwrap_or(0);
@@ -103,7 +106,7 @@ impl Texts {
         if let Err(error) = read {
             texts.unread = error.to_string();
         }
-        let recipe = Recipe::new(&job.chunks);
+        let recipe = ChunkRecipe::new(&job.chunks);
         let mut asked: Vec<FPrint> = Vec::new();
         for text in texts.texts.values() {
             asked.extend(recipe.chunks(text).into_iter().map(|chunk| chunk.0));
@@ -118,7 +121,7 @@ impl Texts {
 
 /// Counts the pages with each of these chunks, from the table `fprint_docid`. Empty if the result
 /// lacks the table.
-fn pages_with(run: &Run, wanted: &[FPrint]) -> Result<HashMap<FPrint, u64>> {
+fn pages_with(run: &FinishedRun, wanted: &[FPrint]) -> Result<HashMap<FPrint, u64>> {
     let mut pages = HashMap::new();
     scan(run, "fprint_docid", &["fprint"], &mut |batch| {
         for fprint in batch.u64("fprint")?.iter().filter(|fprint| wanted.binary_search(fprint).is_ok()) {
@@ -129,12 +132,13 @@ fn pages_with(run: &Run, wanted: &[FPrint]) -> Result<HashMap<FPrint, u64>> {
     Ok(pages)
 }
 
-fn compared(pair: &Pair, forest: &Forest, rows: &PageRows, texts: &Texts) -> Option<Compared> {
+fn compared(pair: &ChosenPair, forest: &Forest, rows: &PageRows, texts: &Texts) -> Option<PageComparison> {
     let [a, b] = pair.pages;
     let (row_a, row_b) = (rows.get(a)?, rows.get(b)?);
-    let member = |page: DocId, of: &Member| Member { role: forest.role(page).unwrap_or("alone").into(), ..of.clone() };
+    let member =
+        |page: DocId, of: &SetMember| SetMember { role: forest.role(page).unwrap_or("alone").into(), ..of.clone() };
     let set = forest.set_of(a).filter(|set| forest.set_of(b) == Some(*set));
-    let mut compared = Compared {
+    let mut compared = PageComparison {
         why: pair.why.clone(),
         pages: [member(a, &row_a.member), member(b, &row_b.member)],
         together: set.is_some(),
@@ -154,7 +158,7 @@ fn compared(pair: &Pair, forest: &Forest, rows: &PageRows, texts: &Texts) -> Opt
 }
 
 /// Returns the path from one page to the other along the tree of their set.
-fn chain(pair: &Pair, tree: &[(DocId, DocId, By)], rows: &PageRows) -> Vec<Step> {
+fn chain(pair: &ChosenPair, tree: &[(DocId, DocId, MeasuredValue)], rows: &PageRows) -> Vec<ReportedStep> {
     let edges: Vec<(DocId, DocId)> = tree.iter().map(|link| (link.0, link.1)).collect();
     let path = shortest(&edges, pair.pages[0], pair.pages[1]).unwrap_or_default();
     if path.len() > STEPS {
@@ -165,7 +169,7 @@ fn chain(pair: &Pair, tree: &[(DocId, DocId, By)], rows: &PageRows) -> Vec<Step>
         let (a, b, by) = tree[edge];
         at = if at == a { b } else { a };
         let named = rows.get(at).map(|row| row.member.clone());
-        Step {
+        ReportedStep {
             id: at,
             url: named.as_ref().map_or_else(String::new, |member| member.url.clone()),
             host: named.map_or_else(String::new, |member| member.host),
@@ -175,7 +179,7 @@ fn chain(pair: &Pair, tree: &[(DocId, DocId, By)], rows: &PageRows) -> Vec<Step>
     path.into_iter().map(step).collect()
 }
 
-fn shared(recipe: &Recipe, left: &str, right: &str, pages_with: &HashMap<FPrint, u64>) -> Shared {
+fn shared(recipe: &ChunkRecipe, left: &str, right: &str, pages_with: &HashMap<FPrint, u64>) -> SharedTexts {
     let distinct = |text: &str| {
         let mut seen = HashSet::new();
         let mut chunks = recipe.chunks(text);
@@ -184,9 +188,9 @@ fn shared(recipe: &Recipe, left: &str, right: &str, pages_with: &HashMap<FPrint,
     };
     let ((chunks, of_left), (_, of_right)) = (distinct(left), distinct(right));
     let both: Vec<&(FPrint, String)> = chunks.iter().filter(|chunk| of_right.contains(&chunk.0)).collect();
-    let some = both.iter().take(CHUNKS).map(|(fprint, text)| Chunk {
+    let some = both.iter().take(CHUNKS).map(|(fprint, text)| SharedText {
         text: text.chars().take(CHUNK).collect(),
         pages: pages_with.get(fprint).copied(),
     });
-    Shared { both: both.len() as u64, of: [of_left.len() as u64, of_right.len() as u64], some: some.collect() }
+    SharedTexts { both: both.len() as u64, of: [of_left.len() as u64, of_right.len() as u64], some: some.collect() }
 }

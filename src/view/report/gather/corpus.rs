@@ -8,14 +8,16 @@ use serde_json::Value;
 
 use super::parts::{bars, tile};
 use super::{count, counts};
-use crate::report::contract::{Bars, Cell, Cluster, Clusters, Count, Duplicate, Part, Record, Rows};
+use crate::report::contract::{
+    Bars, Duplicate, LabeledCount, ReportedCluster, ReportedClusters, ReportedRecord, TableCell, TablePreview, ViewPart,
+};
 use crate::report::figures;
 use crate::report::side_by_side::side_by_side;
-use crate::report::top::Top;
+use crate::report::top::SmallestKeys;
 use webtwin_base::error::Result;
 use webtwin_core::explain::broken_lines::broken;
-use webtwin_dedup::again::Source;
-use webtwin_results::Run;
+use webtwin_dedup::again::CorpusSource;
+use webtwin_results::FinishedRun;
 use webtwin_results::scan::scan;
 
 /// Maximum number of rows of a table.
@@ -33,14 +35,14 @@ const REASONS: [(&str, &str); 3] =
 
 /// Members of a cluster that are least similar to the kept record. The key is resemblance in
 /// billionths, file and row.
-type Members = Top<(u64, String, u64), Duplicate>;
+type Members = SmallestKeys<(u64, String, u64), Duplicate>;
 
 /// Parts of the report of a corpus.
-pub struct Corpus {
+pub struct CorpusParts {
     /// View of the corpus, and of its counts by field if there are any.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ViewPart>,
     /// Largest clusters.
-    pub clusters: Clusters,
+    pub clusters: ReportedClusters,
 }
 
 /// Reads the report of a deduplicated corpus, with the texts of at most `pairs` pairs of records.
@@ -52,30 +54,30 @@ pub struct Corpus {
 /// # Cost
 /// One pass over `removed`. Reads the files of the records that are shown side by side, up to these
 /// records.
-pub fn gather(run: &Run, summary: &Value, pairs: usize) -> Result<Corpus> {
-    let mut shown: Vec<(Cluster, Members)> = Vec::new();
+pub fn gather(run: &FinishedRun, summary: &Value, pairs: usize) -> Result<CorpusParts> {
+    let mut shown: Vec<(ReportedCluster, Members)> = Vec::new();
     for of in summary["largest_clusters"].as_array().into_iter().flatten() {
         // Earlier builds did not store the location.
         let (Some(id), Some(file), Some(row)) = (of["id"].as_str(), of["file"].as_str(), of["row"].as_u64()) else {
             continue;
         };
-        let kept = Record { id: id.into(), file: file.into(), row };
+        let kept = ReportedRecord { id: id.into(), file: file.into(), row };
         let (removed_by, members, diff, unread) = (BTreeMap::new(), Vec::new(), Vec::new(), String::new());
-        let cluster = Cluster { kept, removed: count(&of["removed"]), removed_by, members, diff, unread };
-        shown.push((cluster, Top::new(MEMBERS)));
+        let cluster = ReportedCluster { kept, removed: count(&of["removed"]), removed_by, members, diff, unread };
+        shown.push((cluster, SmallestKeys::new(MEMBERS)));
     }
     let by_resemblance = read_removed(run, &mut shown)?;
-    let mut shown: Vec<Cluster> =
-        shown.into_iter().map(|(cluster, members)| Cluster { members: members.finish(), ..cluster }).collect();
+    let mut shown: Vec<ReportedCluster> =
+        shown.into_iter().map(|(cluster, members)| ReportedCluster { members: members.finish(), ..cluster }).collect();
     compare(run, &mut shown, pairs);
     let mut parts = vec![of_corpus(summary, by_resemblance)];
     parts.extend(of_fields(summary));
-    Ok(Corpus { parts, clusters: Clusters { shown, all: count(&summary["clusters"]) } })
+    Ok(CorpusParts { parts, clusters: ReportedClusters { shown, all: count(&summary["clusters"]) } })
 }
 
 /// Adds the members of each cluster. Returns the number of near-duplicates by resemblance, in
 /// hundredths rounded down to a class.
-fn read_removed(run: &Run, clusters: &mut [(Cluster, Members)]) -> Result<BTreeMap<u64, u64>> {
+fn read_removed(run: &FinishedRun, clusters: &mut [(ReportedCluster, Members)]) -> Result<BTreeMap<u64, u64>> {
     let places: BTreeMap<(String, u64), usize> =
         clusters.iter().enumerate().map(|(at, (of, _))| ((of.kept.file.clone(), of.kept.row), at)).collect();
     let mut by_resemblance = BTreeMap::new();
@@ -96,7 +98,7 @@ fn read_removed(run: &Run, clusters: &mut [(Cluster, Members)]) -> Result<BTreeM
             // there.
             let key = ((similarity[at] * 1e9) as u64, files[at].to_string(), rows[at]);
             if members.takes(&key) {
-                let record = Record { id: ids[at].into(), file: files[at].into(), row: rows[at] };
+                let record = ReportedRecord { id: ids[at].into(), file: files[at].into(), row: rows[at] };
                 members.offer(key, Duplicate { record, why: why[at].into(), similarity: similarity[at] });
             }
         }
@@ -107,9 +109,10 @@ fn read_removed(run: &Run, clusters: &mut [(Cluster, Members)]) -> Result<BTreeM
 
 /// Compares the least similar text of a cluster with the kept text, for the first `pairs` clusters
 /// that have one.
-fn compare(run: &Run, clusters: &mut [Cluster], pairs: usize) {
-    let is_unlike = |cluster: &&mut Cluster| cluster.members.first().is_some_and(|member| member.why != "exact");
-    let mut chosen: Vec<&mut Cluster> = clusters.iter_mut().filter(is_unlike).take(pairs).collect();
+fn compare(run: &FinishedRun, clusters: &mut [ReportedCluster], pairs: usize) {
+    let is_unlike =
+        |cluster: &&mut ReportedCluster| cluster.members.first().is_some_and(|member| member.why != "exact");
+    let mut chosen: Vec<&mut ReportedCluster> = clusters.iter_mut().filter(is_unlike).take(pairs).collect();
     let mut rows: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for cluster in &chosen {
         for record in [&cluster.kept, &cluster.members[0].record] {
@@ -117,7 +120,7 @@ fn compare(run: &Run, clusters: &mut [Cluster], pairs: usize) {
         }
     }
     let read = || -> Result<BTreeMap<(String, u64), String>> {
-        let source = Source::of(run)?;
+        let source = CorpusSource::of(run)?;
         let mut texts = BTreeMap::new();
         for (file, rows) in &rows {
             texts.extend(source.texts(file, rows)?.into_iter().map(|(row, text)| ((file.clone(), row), text)));
@@ -131,7 +134,7 @@ fn compare(run: &Run, clusters: &mut [Cluster], pairs: usize) {
         Err(error) => chosen.iter_mut().for_each(|cluster| cluster.unread = error.to_string()),
         Ok(texts) => {
             for cluster in chosen {
-                let text = |of: &Record| broken(&texts[&(of.file.clone(), of.row)]);
+                let text = |of: &ReportedRecord| broken(&texts[&(of.file.clone(), of.row)]);
                 cluster.diff = side_by_side(&text(&cluster.kept), &text(&cluster.members[0].record));
             }
         }
@@ -139,7 +142,7 @@ fn compare(run: &Run, clusters: &mut [Cluster], pairs: usize) {
 }
 
 /// Builds the view of the whole corpus.
-fn of_corpus(summary: &Value, by_resemblance: BTreeMap<u64, u64>) -> Part {
+fn of_corpus(summary: &Value, by_resemblance: BTreeMap<u64, u64>) -> ViewPart {
     let (records, text) = (&summary["records"], &summary["text_bytes"]);
     let [read, kept, removed, rejected] = ["read", "kept", "removed", "rejected"].map(|name| count(&records[name]));
     let [kept_bytes, removed_bytes] = ["kept", "removed"].map(|name| count(&text[name]));
@@ -149,11 +152,11 @@ fn of_corpus(summary: &Value, by_resemblance: BTreeMap<u64, u64>) -> Part {
         true => ("removed", "were removed"),
         false => ("marked as duplicates", "were marked as duplicates, and stay"),
     };
-    let mut fates = vec![Count { what: "kept".into(), count: kept }];
+    let mut fates = vec![LabeledCount { what: "kept".into(), count: kept }];
     fates.extend(bars("", "", &records["removed_by"], &REASONS).bars);
     // Outcomes are in the order of the equation: kept, removed by reason, rejected.
-    fates.push(Count { what: "rejected".into(), count: rejected });
-    let resemblance = by_resemblance.into_iter().map(|(hundredths, count)| Count {
+    fates.push(LabeledCount { what: "rejected".into(), count: rejected });
+    let resemblance = by_resemblance.into_iter().map(|(hundredths, count)| LabeledCount {
         what: match hundredths {
             // A resemblance of 1 is a class of its own, because no value is above it.
             100 => "1".into(),
@@ -168,7 +171,7 @@ fn of_corpus(summary: &Value, by_resemblance: BTreeMap<u64, u64>) -> Part {
             Some(to) => format!("{from} to {to} records"),
             None => format!("{} records or more", figures::count(from)),
         };
-        Count { what, count: count(&of["clusters"]) }
+        LabeledCount { what, count: count(&of["clusters"]) }
     });
     let charts = [
         Bars { heading: "Records".into(), ask: "What became of each record?".into(), bars: fates },
@@ -189,7 +192,7 @@ fn of_corpus(summary: &Value, by_resemblance: BTreeMap<u64, u64>) -> Part {
             &[],
         ),
     ];
-    Part {
+    ViewPart {
         id: "corpus",
         name: "Corpus",
         headline: match removed {
@@ -219,17 +222,19 @@ fn of_corpus(summary: &Value, by_resemblance: BTreeMap<u64, u64>) -> Part {
 }
 
 /// Lists the files with the most duplicates.
-fn of_files(summary: &Value) -> Rows {
-    let mut top = Top::new(ROWS);
+fn of_files(summary: &Value) -> TablePreview {
+    let mut top = SmallestKeys::new(ROWS);
     let files = summary["files"].as_array().map_or(&[][..], |files| files);
     for (number, file) in files.iter().enumerate() {
         let [kept, removed, rejected] = ["kept", "removed", "rejected"].map(|name| count(&file[name]));
-        let [name, format] = ["file", "format"].map(|name| Cell::Text(file[name].as_str().unwrap_or_default().into()));
-        let share = Cell::Number(figures::share(removed, kept + removed + rejected));
-        let cells = vec![name, format, Cell::Count(kept), Cell::Count(removed), Cell::Count(rejected), share];
+        let [name, format] =
+            ["file", "format"].map(|name| TableCell::Text(file[name].as_str().unwrap_or_default().into()));
+        let share = TableCell::Number(figures::share(removed, kept + removed + rejected));
+        let cells =
+            vec![name, format, TableCell::Count(kept), TableCell::Count(removed), TableCell::Count(rejected), share];
         top.offer((Reverse(removed), number), cells);
     }
-    Rows {
+    TablePreview {
         heading: "Files with the most duplicates".into(),
         heads: vec!["file", "format", "kept", "duplicates", "rejected", "duplicates of all"],
         rows: top.finish(),
@@ -239,7 +244,7 @@ fn of_files(summary: &Value) -> Rows {
 }
 
 /// Builds the view of counts by the requested fields.
-fn of_fields(summary: &Value) -> Option<Part> {
+fn of_fields(summary: &Value) -> Option<ViewPart> {
     let fields = summary["counts_by"].as_object().filter(|fields| !fields.is_empty())?;
     let table = |(field, values): (&String, &Value)| {
         let values = values.as_array().map_or(&[][..], |values| values);
@@ -249,12 +254,12 @@ fn of_fields(summary: &Value) -> Option<Part> {
             // Records without the field have no value.
             let value = of["value"].as_str().map_or_else(|| "none".to_string(), String::from);
             // Every reason has a column, so that all rows have the same cells.
-            let reasons = REASONS.map(|(why, _)| Cell::Count(by.get(why).copied().unwrap_or(0)));
-            let share = Cell::Number(figures::share(removed, kept + removed));
-            let bytes = Cell::Number(figures::bytes(kept_bytes));
-            [&[Cell::Text(value), Cell::Count(kept), bytes][..], &reasons, &[share]].concat()
+            let reasons = REASONS.map(|(why, _)| TableCell::Count(by.get(why).copied().unwrap_or(0)));
+            let share = TableCell::Number(figures::share(removed, kept + removed));
+            let bytes = TableCell::Number(figures::bytes(kept_bytes));
+            [&[TableCell::Text(value), TableCell::Count(kept), bytes][..], &reasons, &[share]].concat()
         };
-        Rows {
+        TablePreview {
             heading: field.clone(),
             heads: vec![
                 "value",
@@ -270,7 +275,7 @@ fn of_fields(summary: &Value) -> Option<Part> {
             table: String::new(),
         }
     };
-    Some(Part {
+    Some(ViewPart {
         id: "fields",
         name: "Fields",
         headline: format!("Records by {}", fields.keys().cloned().collect::<Vec<_>>().join(", ")),

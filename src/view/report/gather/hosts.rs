@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-use crate::report::contract::{Amount, Host, HostPair, Hosts};
-use crate::report::top::Top;
+use crate::report::contract::{Amount, HostPair, HostReport, ReportedHost};
+use crate::report::top::SmallestKeys;
 use webtwin_base::error::Result;
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 use webtwin_results::scan::scan;
 use webtwin_storage::table::Table;
 
@@ -26,16 +26,16 @@ const MATRIX: usize = 24;
 ///
 /// # Errors
 /// Returns [`webtwin_base::error::Error::Input`] if a column is missing, and any error of [`scan`].
-pub fn gather(run: &Run) -> Result<Hosts> {
-    let mut hosts = Hosts::default();
-    let mut top = Top::new(SHOWN);
+pub fn gather(run: &FinishedRun) -> Result<HostReport> {
+    let mut hosts = HostReport::default();
+    let mut top = SmallestKeys::new(SHOWN);
     scan(run, "hosts", &["host", "pages", "body_bytes", "skip_pages", "skip_bytes"], &mut |batch| {
         let (names, pages, bytes) = (batch.text("host")?, batch.u64("pages")?, batch.u64("body_bytes")?);
         let (skip_pages, skip_bytes) = (batch.u64("skip_pages")?, batch.u64("skip_bytes")?);
         for row in 0..batch.rows() {
             hosts.all += 1;
             let key = (Reverse(skip_pages[row]), Reverse(pages[row]), names[row].to_string());
-            let host = || Host {
+            let host = || ReportedHost {
                 host: names[row].to_string(),
                 crawl: Amount { pages: pages[row], bytes: bytes[row] },
                 skip: Amount { pages: skip_pages[row], bytes: skip_bytes[row] },
@@ -49,7 +49,7 @@ pub fn gather(run: &Run) -> Result<Hosts> {
     })?;
     hosts.shown = top.finish();
 
-    let mut top = Top::new(CHOSEN_AMONG);
+    let mut top = SmallestKeys::new(CHOSEN_AMONG);
     each_pair(run, &mut |pair| {
         *hosts.pairs.entry(pair.kind.clone()).or_default() += 1;
         top.offer((Reverse(pair.shared), pair.a.clone(), pair.b.clone()), pair);
@@ -70,12 +70,12 @@ pub fn gather(run: &Run) -> Result<Hosts> {
         }
         Ok(())
     })?;
-    hosts.matrix_hosts = beside_their_like(&chosen, &hosts.matrix);
+    hosts.matrix_hosts = next_to_similar(&chosen, &hosts.matrix);
     hosts.shown_pairs = pairs.into_iter().take(PAIRS).collect();
     Ok(hosts)
 }
 
-fn each_pair(run: &Run, take: &mut dyn FnMut(HostPair) -> Result<()>) -> Result<()> {
+fn each_pair(run: &FinishedRun, take: &mut dyn FnMut(HostPair) -> Result<()>) -> Result<()> {
     let columns = ["host_a", "host_b", "shared", "same_path", "pages_a", "pages_b", "kind"];
     scan(run, "server_pairs", &columns, &mut |batch| (0..batch.rows()).try_for_each(|row| take(pair(batch, row)?)))?;
     Ok(())
@@ -96,7 +96,7 @@ fn pair(batch: &Table, row: usize) -> Result<HostPair> {
 
 /// Orders hosts so that similar ones are adjacent. Each next host is the one most similar to the
 /// previous ones, with weights that halve with distance.
-fn beside_their_like(hosts: &[String], pairs: &[HostPair]) -> Vec<String> {
+fn next_to_similar(hosts: &[String], pairs: &[HostPair]) -> Vec<String> {
     let mut alike: HashMap<(&str, &str), u64> = HashMap::new();
     for pair in pairs {
         // In whole millionths, so that the order is the same on all machines.

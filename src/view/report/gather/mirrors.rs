@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::page_rows::PageRows;
-use crate::report::contract::{Mirror, MirrorCopy, Mirrors};
-use crate::report::top::Top;
+use crate::report::contract::{MirrorCopy, MirrorGroup, MirrorReport};
+use crate::report::top::SmallestKeys;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 use webtwin_results::scan::{scan, scan_some};
 use webtwin_storage::table::Table;
 
@@ -27,7 +27,7 @@ const HELD: usize = 1 << 20;
 
 /// Data of the displayed mirrors, by their index in that list.
 #[derive(Debug, Default)]
-pub struct OfMirrors {
+pub struct MirrorDetails {
     /// Root of the kept copy of each mirror, in order.
     pub roots: Vec<DocId>,
     /// Members of the mirrors that fit, ascending by page.
@@ -47,13 +47,13 @@ struct Membership {
     mirror: u32,
 }
 
-impl OfMirrors {
+impl MirrorDetails {
     /// Returns the held members that may be skipped with the index of their mirror, ascending by
     /// page.
     ///
     /// # Errors
     /// Returns any error of [`scan`].
-    pub fn skipped(&mut self, run: &Run) -> Result<Vec<(DocId, u32)>> {
+    pub fn skipped(&mut self, run: &FinishedRun) -> Result<Vec<(DocId, u32)>> {
         let mut skipped = Vec::new();
         let (members, contained) = (&self.members, &mut self.contained);
         scan_some(run, "avoid", (&["doc_id"], &["contained"]), |_| Ok(true), &mut |batch| {
@@ -95,12 +95,12 @@ struct Growing {
     pages: u64,
     kept: u64,
     root: DocId,
-    shown: Top<(Reverse<bool>, Reverse<u64>, u64), MirrorCopy>,
+    shown: SmallestKeys<(Reverse<bool>, Reverse<u64>, u64), MirrorCopy>,
 }
 
 impl Growing {
     fn new(id: u64) -> Growing {
-        let shown = Top::new(COPIES);
+        let shown = SmallestKeys::new(COPIES);
         Growing { id, copies: 0, hosts: BTreeSet::new(), largest: 0, pages: 0, kept: 0, root: 0, shown }
     }
 
@@ -117,9 +117,9 @@ impl Growing {
         self.shown.offer((Reverse(copy.keep), Reverse(copy.size), copy.id), copy);
     }
 
-    fn finish(self) -> (DocId, Mirror) {
+    fn finish(self) -> (DocId, MirrorGroup) {
         let shown = self.shown.finish();
-        let mirror = Mirror {
+        let mirror = MirrorGroup {
             id: self.id,
             title: String::new(),
             language: String::new(),
@@ -141,10 +141,10 @@ impl Growing {
 ///
 /// # Errors
 /// Returns [`webtwin_base::error::Error::Input`] if a column is missing, and any error of [`scan`].
-pub fn gather(run: &Run) -> Result<(Mirrors, OfMirrors)> {
+pub fn gather(run: &FinishedRun) -> Result<(MirrorReport, MirrorDetails)> {
     let columns =
         ["similar_cluster", "collection", "size", "host", "root", "root_url", "prefix", "keep", "links_from_elsewhere"];
-    let (mut all, mut top, mut growing) = (0, Top::new(SHOWN), None::<Growing>);
+    let (mut all, mut top, mut growing) = (0, SmallestKeys::new(SHOWN), None::<Growing>);
     let mut put = |growing: Growing| {
         all += 1;
         let (root, mirror) = growing.finish();
@@ -162,10 +162,10 @@ pub fn gather(run: &Run) -> Result<(Mirrors, OfMirrors)> {
         Ok(())
     })?;
     growing.into_iter().for_each(&mut put);
-    let (roots, shown): (Vec<DocId>, Vec<Mirror>) = top.finish().into_iter().unzip();
-    let mut of = OfMirrors { roots, ..OfMirrors::default() };
+    let (roots, shown): (Vec<DocId>, Vec<MirrorGroup>) = top.finish().into_iter().unzip();
+    let mut of = MirrorDetails { roots, ..MirrorDetails::default() };
     of.read_members(run, &shown)?;
-    Ok((Mirrors { all, shown }, of))
+    Ok((MirrorReport { all, shown }, of))
 }
 
 fn copy(batch: &Table, row: usize) -> Result<MirrorCopy> {
@@ -180,13 +180,13 @@ fn copy(batch: &Table, row: usize) -> Result<MirrorCopy> {
     })
 }
 
-impl OfMirrors {
+impl MirrorDetails {
     /// Reads the members of the first mirrors, as many as fit.
-    fn read_members(&mut self, run: &Run, shown: &[Mirror]) -> Result<()> {
-        let mut room = HELD as u64;
+    fn read_members(&mut self, run: &FinishedRun, shown: &[MirrorGroup]) -> Result<()> {
+        let mut budget = HELD as u64;
         for mirror in shown {
-            match room.checked_sub(mirror.pages) {
-                Some(left) => (room, self.held) = (left, self.held + 1),
+            match budget.checked_sub(mirror.pages) {
+                Some(left) => (budget, self.held) = (left, self.held + 1),
                 None => break,
             }
         }
@@ -209,7 +209,7 @@ impl OfMirrors {
 
 /// Adds data of pages: titles of roots, and the pages that may be skipped. Then sorts the mirrors
 /// by these.
-pub fn name(mirrors: &mut Mirrors, of: &OfMirrors, rows: &PageRows) {
+pub fn name(mirrors: &mut MirrorReport, of: &MirrorDetails, rows: &PageRows) {
     for (number, (mirror, root)) in mirrors.shown.iter_mut().zip(&of.roots).enumerate() {
         if let Some(named) = rows.get(*root) {
             mirror.title.clone_from(&named.member.title);

@@ -21,24 +21,24 @@ pub mod skip_lists;
 
 use std::collections::BTreeMap;
 
-use super::contract::{Compare, FORMAT, Part, Report};
+use super::contract::{Compare, FORMAT, ResultReport, ViewPart};
 use page_rows::PageRows;
 use webtwin_base::error::{Error, Result};
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 
 /// Kinds of jobs whose results have pages.
 const WITH_PAGES: [&str; 3] = ["replicas", "signatures", "batch"];
 
 /// True if a result has pages, for [`gather`]. Other results have an [`parts::outline`].
-pub fn has_pages(run: &Run) -> bool {
+pub fn has_pages(run: &FinishedRun) -> bool {
     WITH_PAGES.iter().any(|kind| run.manifest.job["kind"] == *kind)
 }
 
 /// Optional content of a report.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct ReportOptions {
     /// Comparison of this result with an earlier one.
-    pub against: Option<Run>,
+    pub against: Option<FinishedRun>,
     /// Output of `webtwin-lab evaluate --json` for this result: name and content of the file.
     pub evaluation: Option<(String, String)>,
     /// Maximum number of pairs of pages to compare, which are read again from the input.
@@ -47,9 +47,9 @@ pub struct Wanted {
     pub machine: bool,
 }
 
-impl Default for Wanted {
-    fn default() -> Wanted {
-        Wanted { against: None, evaluation: None, pairs: 8, machine: true }
+impl Default for ReportOptions {
+    fn default() -> ReportOptions {
+        ReportOptions { against: None, evaluation: None, pairs: 8, machine: true }
     }
 }
 
@@ -63,7 +63,7 @@ impl Default for Wanted {
 /// # Cost
 /// Reads `clusters` and `server_pairs` twice, `pages` also twice if pages are compared, and other
 /// tables except `links` once; and a few pages of the input.
-pub fn gather(run: &Run, wanted: &Wanted) -> Result<Report> {
+pub fn gather(run: &FinishedRun, wanted: &ReportOptions) -> Result<ResultReport> {
     let kind = run.manifest.job["kind"].as_str().unwrap_or_default().to_string();
     if !has_pages(run) {
         return Err(Error::Usage(format!(
@@ -99,7 +99,7 @@ pub fn gather(run: &Run, wanted: &Wanted) -> Result<Report> {
     };
 
     let urls = run.manifest.job["input"]["urls"].as_array().into_iter().flatten();
-    Ok(Report {
+    Ok(ResultReport {
         format: FORMAT,
         kind,
         digest: run.manifest.digest.clone(),
@@ -116,7 +116,7 @@ pub fn gather(run: &Run, wanted: &Wanted) -> Result<Report> {
 }
 
 /// Builds the view of a comparison, whose newer result must be `run`.
-fn changes(run: &Run, against: &Run) -> Result<Part> {
+fn changes(run: &FinishedRun, against: &FinishedRun) -> Result<ViewPart> {
     let job = &against.manifest.job;
     if job["kind"] != "diff" {
         return Err(Error::Usage(format!("{}: no result of `webtwin diff`, which --against takes", against.folder)));

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::count;
-use crate::report::contract::{Amount, Count, Overview, Replicas};
+use crate::report::contract::{Amount, LabeledCount, Overview, ReplicaHistogram};
 
 /// Reads the figures of a summary. `job` names the measure that was used.
 pub fn gather(summary: &Value, job: &Value) -> Overview {
@@ -11,8 +11,8 @@ pub fn gather(summary: &Value, job: &Value) -> Overview {
     let reasons = summary["skip_by_reason"].as_object().into_iter().flatten();
     let bars = |name: &str| summary[name].as_array().cloned().unwrap_or_default();
     let replication = bars("replication_exact").into_iter().zip(bars("replication_similar"));
-    let named = |of: &Value, names: &[(&str, &str)]| -> Vec<Count> {
-        names.iter().map(|&(name, what)| Count { what: what.into(), count: count(&of[name]) }).collect()
+    let named = |of: &Value, names: &[(&str, &str)]| -> Vec<LabeledCount> {
+        names.iter().map(|&(name, what)| LabeledCount { what: what.into(), count: count(&of[name]) }).collect()
     };
     Overview {
         crawl: amount(&summary["pages"]),
@@ -27,7 +27,7 @@ pub fn gather(summary: &Value, job: &Value) -> Overview {
         pages_in_collections: count(&summary["pages_in_collections"]),
         prefixes: count(&summary["avoid_prefixes"]),
         replication: replication
-            .map(|(exact, similar)| Replicas {
+            .map(|(exact, similar)| ReplicaHistogram {
                 // Shortened, because the label must fit below its bars.
                 replicas: exact["replicas"].as_str().unwrap_or_default().replace(" and more", "+"),
                 exact: count(&exact["pages"]),
@@ -51,7 +51,7 @@ pub fn gather(summary: &Value, job: &Value) -> Overview {
 }
 
 /// Returns the counts of the steps from text to pairs, in their order.
-fn text_to_pairs(summary: &Value, by: &Value) -> Vec<Count> {
+fn text_to_pairs(summary: &Value, by: &Value) -> Vec<LabeledCount> {
     // Section of the summary, name of the count, label.
     let steps: &[(&str, &str, &str)] = match by.as_str().unwrap_or_default() {
         "batch" => &[
@@ -94,9 +94,11 @@ fn text_to_pairs(summary: &Value, by: &Value) -> Vec<Count> {
             ("overlap", "guarded", "of these refused by the guard"),
         ],
     };
-    let mut counts: Vec<Count> =
-        steps.iter().map(|&(of, name, what)| Count { what: what.into(), count: count(&summary[of][name]) }).collect();
+    let mut counts: Vec<LabeledCount> = steps
+        .iter()
+        .map(|&(of, name, what)| LabeledCount { what: what.into(), count: count(&summary[of][name]) })
+        .collect();
     // Exact copies are found for every measure.
-    counts.push(Count { what: "pairs of equal text".into(), count: count(&summary["exact_pairs"]) });
+    counts.push(LabeledCount { what: "pairs of equal text".into(), count: count(&summary["exact_pairs"]) });
     counts
 }

@@ -2,25 +2,25 @@
 
 use std::collections::HashMap;
 
-use crate::report::contract::{Amount, Member};
+use crate::report::contract::{Amount, SetMember};
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 use webtwin_results::scan::scan_some;
 
 /// Rows and sums of the table `pages`.
 #[derive(Debug, Default)]
 pub struct PageRows {
-    rows: HashMap<DocId, Named>,
+    rows: HashMap<DocId, NamedPage>,
     /// Pages and bytes by the index of the mirror that the pages were given with.
     pub sums: HashMap<u32, Amount>,
 }
 
 /// Page that a report names.
 #[derive(Debug, Clone)]
-pub struct Named {
+pub struct NamedPage {
     /// The page, without a role.
-    pub member: Member,
+    pub member: SetMember,
     /// Hash of its whole text; 0 if there is none.
     pub exact: u64,
     /// Simhash, if it has one.
@@ -36,7 +36,7 @@ impl PageRows {
     /// # Errors
     /// Returns [`webtwin_base::error::Error::Input`] if a column is missing, except `title` and
     /// `language`; and any error of [`scan_some`].
-    pub fn read(run: &Run, mut named: Vec<DocId>, summed: &[(DocId, u32)]) -> Result<PageRows> {
+    pub fn read(run: &FinishedRun, mut named: Vec<DocId>, summed: &[(DocId, u32)]) -> Result<PageRows> {
         named.sort_unstable();
         named.dedup();
         let mut found = PageRows::default();
@@ -55,7 +55,7 @@ impl PageRows {
                 }
             }
             for (row, doc_id) in doc_ids.iter().enumerate().filter(|of| is_named(of.1)) {
-                let member = Member {
+                let member = SetMember {
                     id: *doc_id,
                     url: batch.text("url")?[row].to_string(),
                     title: batch.text("title").map_or_else(|_| String::new(), |titles| titles[row].to_string()),
@@ -67,7 +67,7 @@ impl PageRows {
                 let simhash = batch.bool("has_simhash")?[row].then_some(batch.u64("simhash")?[row]);
                 let language = batch.text("language").map_or_else(|_| String::new(), |codes| codes[row].to_string());
                 let exact = batch.u64("exact")?[row];
-                found.rows.insert(*doc_id, Named { member, exact, simhash, language });
+                found.rows.insert(*doc_id, NamedPage { member, exact, simhash, language });
             }
             Ok(())
         })?;
@@ -75,7 +75,7 @@ impl PageRows {
     }
 
     /// Returns a page, if it was named and exists.
-    pub fn get(&self, page: DocId) -> Option<&Named> {
+    pub fn get(&self, page: DocId) -> Option<&NamedPage> {
         self.rows.get(&page)
     }
 }

@@ -6,12 +6,12 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::{Wanted, corpus, count, counts, run_facts};
-use crate::report::contract::{Bars, Cell, Count, FORMAT, Outline, Part, Rows, Tile};
+use super::{ReportOptions, corpus, count, counts, run_facts};
+use crate::report::contract::{Bars, FORMAT, LabeledCount, ResultOutline, TableCell, TablePreview, Tile, ViewPart};
 use crate::report::figures;
-use crate::report::top::Top;
+use crate::report::top::SmallestKeys;
 use webtwin_base::error::{Error, Result};
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 use webtwin_results::scan::scan;
 
 /// Maximum number of rows of a table.
@@ -29,7 +29,7 @@ const MOST_DOCUMENTS: u64 = 4_000_000;
 ///
 /// # Memory
 /// A batch of rows. For a study of at most 4,000,000 documents about 24 bytes a cluster.
-pub fn outline(run: &Run, wanted: &Wanted) -> Result<Outline> {
+pub fn outline(run: &FinishedRun, wanted: &ReportOptions) -> Result<ResultOutline> {
     let job = &run.manifest.job;
     let kind = job["kind"].as_str().unwrap_or_default().to_string();
     let of_summary = run.summary()?;
@@ -58,7 +58,7 @@ pub fn outline(run: &Run, wanted: &Wanted) -> Result<Outline> {
         }
         _ => texts(&job["input"]["urls"].as_array().into_iter().flatten().collect::<Vec<_>>()),
     };
-    Ok(Outline {
+    Ok(ResultOutline {
         format: FORMAT,
         kind,
         digest: run.manifest.digest.clone(),
@@ -80,21 +80,21 @@ pub(super) fn bars(heading: &str, ask: &str, counts: &Value, words: &[(&str, &st
     let known = words.iter().filter_map(|(name, what)| Some(((*what).to_string(), *all.get(*name)?)));
     let others = all.iter().filter(|(name, _)| words.iter().all(|word| word.0 != name.as_str()));
     let bars = known.chain(others.map(|(name, &count)| (name.replace('_', " "), count)));
-    let bars = bars.map(|(what, count)| Count { what, count }).collect();
+    let bars = bars.map(|(what, count)| LabeledCount { what, count }).collect();
     Bars { heading: heading.into(), ask: ask.into(), bars }
 }
 
 /// Builds the view of a study (\[PBZ06\]): its tables as figures, and its largest clusters by their
 /// first documents.
-fn study(run: &Run, summary: &Value) -> Result<Part> {
+fn study(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
     let (tables, web) = (&summary["tables"], &summary["web"]);
     let complete = &tables["complete"];
     let [documents, clusters, duplicates] = ["documents", "clusters", "duplicates"].map(|name| count(&complete[name]));
-    let near: Vec<Count> = tables["near"]
+    let near: Vec<LabeledCount> = tables["near"]
         .as_array()
         .into_iter()
         .flatten()
-        .map(|near| Count {
+        .map(|near| LabeledCount {
             what: format!("at least {} % of their paragraphs", count(&near["percent"])),
             count: count(&near["near_duplicates"]),
         })
@@ -105,20 +105,20 @@ fn study(run: &Run, summary: &Value) -> Result<Part> {
         .collect();
     sizes.sort_unstable();
     // JSON objects order keys as text, but sizes must be ordered as numbers.
-    let of_size = |&(size, clusters): &(u64, u64)| Count {
+    let of_size = |&(size, clusters): &(u64, u64)| LabeledCount {
         what: figures::counted(size, "document", "documents"),
         count: clusters,
     };
     let connected = |what: &str, of: &Value| {
         vec![
-            Cell::Text(what.into()),
-            Cell::Count(count(&of["all"])),
-            Cell::Count(count(&of["connected"])),
-            Cell::Text(of["percent"].as_f64().map_or("–".into(), |percent| format!("{percent:.1} %"))),
+            TableCell::Text(what.into()),
+            TableCell::Count(count(&of["all"])),
+            TableCell::Count(count(&of["connected"])),
+            TableCell::Text(of["percent"].as_f64().map_or("–".into(), |percent| format!("{percent:.1} %"))),
         ]
     };
     // A crawl that only follows links finds the connected part only.
-    let in_connected = Rows {
+    let in_connected = TablePreview {
         heading: "What a crawl along links would see".into(),
         heads: vec!["what", "in all", "in the connected part", "share"],
         rows: vec![
@@ -129,7 +129,7 @@ fn study(run: &Run, summary: &Value) -> Result<Part> {
         all: 3,
         table: String::new(),
     };
-    Ok(Part {
+    Ok(ViewPart {
         id: "study",
         name: "Study",
         headline: match documents {
@@ -177,7 +177,7 @@ fn study(run: &Run, summary: &Value) -> Result<Part> {
 
 /// Lists the largest clusters of a study by their first documents. Returns `None` if there are too
 /// many documents to count clusters.
-fn largest_clusters(run: &Run, documents: u64) -> Result<Option<Rows>> {
+fn largest_clusters(run: &FinishedRun, documents: u64) -> Result<Option<TablePreview>> {
     if documents > MOST_DOCUMENTS {
         return Ok(None);
     }
@@ -187,7 +187,7 @@ fn largest_clusters(run: &Run, documents: u64) -> Result<Option<Rows>> {
         in_cluster.for_each(|(cluster, _)| *sizes.entry(*cluster).or_default() += 1);
         Ok(())
     })?;
-    let mut top = Top::new(ROWS);
+    let mut top = SmallestKeys::new(ROWS);
     sizes.iter().for_each(|(&cluster, &size)| top.offer((Reverse(size), cluster), (cluster, size)));
     let largest: Vec<(u64, u64)> = top.finish();
     let mut url_of: HashMap<u64, String> = HashMap::new();
@@ -198,9 +198,10 @@ fn largest_clusters(run: &Run, documents: u64) -> Result<Option<Rows>> {
         );
         Ok(())
     })?;
-    let row =
-        |(id, size): &(u64, u64)| vec![Cell::Url(url_of.get(id).cloned().unwrap_or_default()), Cell::Count(*size)];
-    Ok(Some(Rows {
+    let row = |(id, size): &(u64, u64)| {
+        vec![TableCell::Url(url_of.get(id).cloned().unwrap_or_default()), TableCell::Count(*size)]
+    };
+    Ok(Some(TablePreview {
         heading: "Largest clusters".into(),
         heads: vec!["first document", "documents"],
         rows: largest.iter().map(row).collect(),
@@ -210,7 +211,7 @@ fn largest_clusters(run: &Run, documents: u64) -> Result<Option<Rows>> {
 }
 
 /// Builds the view of fingerprints joined with a batch or with themselves (\[MJS07\]).
-fn hamming(run: &Run, summary: &Value) -> Result<Part> {
+fn hamming(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
     let [documents, queries, near, pairs, groups] =
         ["documents", "queries", "near", "pairs", "groups"].map(|name| count(&summary[name]));
     // JSON objects order keys as text, but distances must be ordered as numbers.
@@ -219,16 +220,16 @@ fn hamming(run: &Run, summary: &Value) -> Result<Part> {
         .filter_map(|(distance, pairs)| Some((distance.parse().ok()?, pairs)))
         .collect();
     by_distance.sort_unstable();
-    let mut top = Top::new(ROWS);
+    let mut top = SmallestKeys::new(ROWS);
     scan(run, "pairs", &["a", "b", "value"], &mut |batch| {
         let rows = batch.u64("a")?.iter().zip(batch.u64("b")?).zip(batch.u32("value")?);
         rows.for_each(|((&a, &b), &bits)| top.offer((bits, a, b), (a, b, bits)));
         Ok(())
     })?;
     let row = |(a, b, bits): (u64, u64, u32)| {
-        vec![Cell::Text(a.to_string()), Cell::Text(b.to_string()), Cell::Count(u64::from(bits))]
+        vec![TableCell::Text(a.to_string()), TableCell::Text(b.to_string()), TableCell::Count(u64::from(bits))]
     };
-    let nearest = Rows {
+    let nearest = TablePreview {
         heading: "Nearest pairs".into(),
         heads: vec!["document", "document near it", "bits apart"],
         rows: top.finish().into_iter().map(row).collect(),
@@ -236,7 +237,7 @@ fn hamming(run: &Run, summary: &Value) -> Result<Part> {
         all: if groups > 0 { 0 } else { pairs },
         table: "pairs".into(),
     };
-    let told = match groups {
+    let message = match groups {
         0 => figures::counted(pairs, "pair of documents is", "pairs of documents are"),
         _ => format!("{} of documents are", figures::counted(groups, "group", "groups")),
     };
@@ -245,10 +246,10 @@ fn hamming(run: &Run, summary: &Value) -> Result<Part> {
         0 => "joined with themselves".to_string(),
         _ => format!("and {}", figures::counted(queries, "query", "queries")),
     };
-    Ok(Part {
+    Ok(ViewPart {
         id: "near",
         name: "Near fingerprints",
-        headline: format!("{told} within {}", figures::counted(k, "bit", "bits")),
+        headline: format!("{message} within {}", figures::counted(k, "bit", "bits")),
         lead: format!("Fingerprints of {}, {whose}.", figures::counted(documents, "document", "documents")),
         tiles: vec![
             tile(figures::count(documents), "documents"),
@@ -261,7 +262,7 @@ fn hamming(run: &Run, summary: &Value) -> Result<Part> {
             ask: "In how many bits do near documents differ?".into(),
             bars: by_distance
                 .into_iter()
-                .map(|(bits, count)| Count { what: figures::counted(bits, "bit", "bits"), count })
+                .map(|(bits, count)| LabeledCount { what: figures::counted(bits, "bit", "bits"), count })
                 .collect(),
         }],
         tables: vec![nearest].into_iter().filter(|rows| !rows.rows.is_empty()).collect(),
@@ -286,7 +287,7 @@ const PAGES: [(&str, &str); 10] = [
 ///
 /// # Errors
 /// Returns any error of [`scan`].
-pub fn comparison(run: &Run, summary: &Value) -> Result<Part> {
+pub fn comparison(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
     let pages = counts(&summary["pages"]);
     let of = |names: &[&str]| names.iter().filter_map(|name| pages.get(*name)).sum::<u64>();
     let [old, new] = ["pages_old", "pages_new"].map(|name| count(&summary[name]));
@@ -294,15 +295,19 @@ pub fn comparison(run: &Run, summary: &Value) -> Result<Part> {
     let text_stays = of(&["same", "bytes"]);
     let overlap = |(unit, of): (&String, &Value)| {
         let share = figures::share(count(&of["both"]), count(&of["new"]));
-        let counts = ["old", "new", "both"].map(|name| Cell::Count(count(&of[name])));
-        [vec![Cell::Text(unit.clone())], counts.to_vec(), vec![Cell::Text(share)]].concat()
+        let counts = ["old", "new", "both"].map(|name| TableCell::Count(count(&of[name])));
+        [vec![TableCell::Text(unit.clone())], counts.to_vec(), vec![TableCell::Text(share)]].concat()
     };
-    let overlap: Vec<Vec<Cell>> = summary["overlap"].as_object().into_iter().flatten().map(overlap).collect();
+    let overlap: Vec<Vec<TableCell>> = summary["overlap"].as_object().into_iter().flatten().map(overlap).collect();
     let exports = summary["exports"].as_object().into_iter().flatten().map(|(name, lines)| {
-        vec![Cell::Text(name.clone()), Cell::Count(count(&lines["added"])), Cell::Count(count(&lines["removed"]))]
+        vec![
+            TableCell::Text(name.clone()),
+            TableCell::Count(count(&lines["added"])),
+            TableCell::Count(count(&lines["removed"])),
+        ]
     });
-    let exports: Vec<Vec<Cell>> = exports.collect();
-    let mut tables = vec![Rows {
+    let exports: Vec<Vec<TableCell>> = exports.collect();
+    let mut tables = vec![TablePreview {
         heading: "How much of one crawl is in the other".into(),
         heads: vec!["distinct", "older crawl", "newer crawl", "both", "of the newer"],
         all: overlap.len() as u64,
@@ -311,7 +316,7 @@ pub fn comparison(run: &Run, summary: &Value) -> Result<Part> {
     }];
     tables.push(hosts_changed(run)?);
     tables.extend(mirrors_changed(run)?);
-    tables.push(Rows {
+    tables.push(TablePreview {
         heading: "Lists of crawlers: lines to add and to take off".into(),
         heads: vec!["list", "added", "removed"],
         all: exports.len() as u64,
@@ -320,7 +325,7 @@ pub fn comparison(run: &Run, summary: &Value) -> Result<Part> {
     });
     // A comparison across settings has no exports and no mirrors.
     tables.retain(|table| !table.rows.is_empty());
-    Ok(Part {
+    Ok(ViewPart {
         id: "changes",
         name: "Changes",
         headline: format!("{} of the newer crawl's pages say what they said before", figures::share(text_stays, new)),
@@ -351,9 +356,9 @@ pub fn comparison(run: &Run, summary: &Value) -> Result<Part> {
 }
 
 /// Lists the sites with the most changed pages.
-fn hosts_changed(run: &Run) -> Result<Rows> {
+fn hosts_changed(run: &FinishedRun) -> Result<TablePreview> {
     let parts = ["near", "changed", "rewritten", "new", "gone"];
-    let (mut all, mut top) = (0, Top::new(ROWS));
+    let (mut all, mut top) = (0, SmallestKeys::new(ROWS));
     let columns = [&["site", "what", "pages_old", "pages_new"][..], &parts].concat();
     scan(run, "hosts_changed", &columns, &mut |batch| {
         let (sites, what) = (batch.text("site")?, batch.text("what")?);
@@ -364,14 +369,15 @@ fn hosts_changed(run: &Run) -> Result<Rows> {
             let of_row: Vec<u64> = changed.iter().map(|column| column[row]).collect();
             let key = (Reverse(of_row.iter().sum::<u64>()), sites[row].to_string());
             if top.takes(&key) {
-                let mut cells = vec![Cell::Text(sites[row].to_string()), Cell::Text(what[row].replace('_', " "))];
-                cells.extend([old[row], new[row]].into_iter().chain(of_row).map(Cell::Count));
+                let mut cells =
+                    vec![TableCell::Text(sites[row].to_string()), TableCell::Text(what[row].replace('_', " "))];
+                cells.extend([old[row], new[row]].into_iter().chain(of_row).map(TableCell::Count));
                 top.offer(key, cells);
             }
         }
         Ok(())
     })?;
-    Ok(Rows {
+    Ok(TablePreview {
         heading: "Sites that have changed most".into(),
         heads: vec!["site", "what", "pages before", "pages now", "near", "changed", "rewritten", "new", "gone"],
         rows: top.finish(),
@@ -382,7 +388,7 @@ fn hosts_changed(run: &Run) -> Result<Rows> {
 
 /// Lists the changes of mirrors, those that matter most first. Returns `None` if the comparison has
 /// no mirrors.
-fn mirrors_changed(run: &Run) -> Result<Option<Rows>> {
+fn mirrors_changed(run: &FinishedRun) -> Result<Option<TablePreview>> {
     let (mut all, mut rows) = (0, Vec::new());
     // Sorted by change.
     let there = scan(run, "mirrors_changed", &["what", "root_url", "size_old", "size_new"], &mut |batch| {
@@ -391,15 +397,15 @@ fn mirrors_changed(run: &Run) -> Result<Option<Rows>> {
         for row in 0..what.len() {
             all += 1;
             if &what[row] != "lives" && rows.len() < ROWS {
-                let words = Cell::Text(what[row].replace('_', " "));
-                let sizes = [old[row], new[row]].map(|size| Cell::Count(u64::from(size)));
-                rows.push([vec![Cell::Url(urls[row].to_string()), words], sizes.to_vec()].concat());
+                let words = TableCell::Text(what[row].replace('_', " "));
+                let sizes = [old[row], new[row]].map(|size| TableCell::Count(u64::from(size)));
+                rows.push([vec![TableCell::Url(urls[row].to_string()), words], sizes.to_vec()].concat());
             }
         }
         Ok(())
     })?;
     let heads = vec!["root page", "what", "pages before", "pages now"];
-    Ok(there.then(|| Rows {
+    Ok(there.then(|| TablePreview {
         heading: "Mirrors that have changed".into(),
         heads,
         rows,
@@ -414,12 +420,12 @@ fn mirrors_changed(run: &Run) -> Result<Option<Rows>> {
 /// # Errors
 /// Returns [`Error::Input`] if the text has another format, and [`Error::Usage`] if it evaluates
 /// another result.
-pub fn evaluation(file: &str, text: &str, digest: &str) -> Result<Part> {
+pub fn evaluation(file: &str, text: &str, digest: &str) -> Result<ViewPart> {
     let refuse = || Error::input(file, "is not what `webtwin-lab evaluate --json` prints");
-    let said: Value = serde_json::from_str(text).map_err(|cause| Error::input(file, cause))?;
-    let rows = said["rows"].as_array().filter(|_| said["name"] == "evaluate").ok_or_else(refuse)?;
+    let reply: Value = serde_json::from_str(text).map_err(|cause| Error::input(file, cause))?;
+    let rows = reply["rows"].as_array().filter(|_| reply["name"] == "evaluate").ok_or_else(refuse)?;
     // An evaluation without a digest cannot be checked and is accepted.
-    if let Some(other) = said["digest"].as_str().filter(|other| *other != digest) {
+    if let Some(other) = reply["digest"].as_str().filter(|other| *other != digest) {
         return Err(Error::Usage(format!("{file}: evaluates the result of another job, {other}, not of {digest}")));
     }
     let figure = |row: &Value| {
@@ -437,8 +443,8 @@ pub fn evaluation(file: &str, text: &str, digest: &str) -> Result<Part> {
         ["pair precision", "pair recall", "pair precision by tags", "pair recall by tags", "targets found", "coverage"];
     let tiles: Vec<Tile> = shown.iter().filter_map(|name| Some(tile(figure(of(name)?), *name))).collect();
     let tagged = rows.iter().filter(|row| row["what"].as_str().is_some_and(|what| what.contains(" pairs tagged ")));
-    let tagged: Vec<Count> = tagged
-        .map(|row| Count {
+    let tagged: Vec<LabeledCount> = tagged
+        .map(|row| LabeledCount {
             what: row["what"].as_str().unwrap_or_default().into(),
             count: row["ours"].as_f64().unwrap_or(0.0) as u64,
         })
@@ -446,7 +452,7 @@ pub fn evaluation(file: &str, text: &str, digest: &str) -> Result<Part> {
     let cells = |row: &Value| {
         let words = row["what"].as_str().unwrap_or_default();
         let reach = row["reach"].as_f64().map_or(String::new(), |reach| format!("{reach}"));
-        vec![Cell::Text(words.into()), Cell::Number(figure(row)), Cell::Number(reach)]
+        vec![TableCell::Text(words.into()), TableCell::Number(figure(row)), TableCell::Number(reach)]
     };
     let headline = match (of("pair precision"), of("pair recall")) {
         (Some(precision), Some(recall)) => {
@@ -454,7 +460,7 @@ pub fn evaluation(file: &str, text: &str, digest: &str) -> Result<Part> {
         }
         _ => "Compared with a truth".into(),
     };
-    Ok(Part {
+    Ok(ViewPart {
         id: "evaluation",
         name: "Evaluation",
         headline,
@@ -470,7 +476,7 @@ pub fn evaluation(file: &str, text: &str, digest: &str) -> Result<Part> {
             })
             .into_iter()
             .collect(),
-        tables: vec![Rows {
+        tables: vec![TablePreview {
             heading: "All figures".into(),
             heads: vec!["figure", "this run", "to reach"],
             rows: rows.iter().map(cells).collect(),

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{count, counts};
-use crate::report::contract::{Count, Machine, Rejected, RunFacts, Stage};
-use crate::report::top::Top;
+use crate::report::contract::{LabeledCount, Machine, RejectingInput, RunFacts, Stage};
+use crate::report::top::SmallestKeys;
 use webtwin_base::error::Result;
-use webtwin_dedup::settings::Settings;
+use webtwin_dedup::settings::DedupSettings;
 use webtwin_job::Job;
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 use webtwin_results::scan::scan;
 
 /// Maximum number of inputs to list that have records which were not kept.
@@ -25,7 +25,7 @@ const PLACES: [&str; 8] = ["kind", "inputs", "input.urls", "output.url", "effort
 ///
 /// # Errors
 /// Returns [`webtwin_base::error::Error::Input`] if a column is missing, and any error of [`scan`].
-pub fn gather(run: &Run, summary: &Value, machine: bool) -> Result<RunFacts> {
+pub fn gather(run: &FinishedRun, summary: &Value, machine: bool) -> Result<RunFacts> {
     let (manifest, records, overlap) = (&run.manifest, &summary["records"], &summary["overlap"]);
     let (inputs_with_rejected, rejected_by_input) = rejected(run)?;
     let mut tables: BTreeMap<String, u64> = BTreeMap::new();
@@ -60,13 +60,15 @@ pub fn gather(run: &Run, summary: &Value, machine: bool) -> Result<RunFacts> {
         } else {
             &records["rejected"]
         }),
-        mended: counts(&records["mended"]),
+        repaired: counts(&records["mended"]),
         torn: records["torn"].as_object().map_or(0, |torn| torn.len() as u64),
         inputs_with_rejected,
         rejected_by_input,
         // Only jobs that compare chunks have these counts.
         left_out: match overlap.is_object() {
-            true => left_out.map(|(what, name)| Count { what: what.into(), count: count(&overlap[name]) }).into(),
+            true => {
+                left_out.map(|(what, name)| LabeledCount { what: what.into(), count: count(&overlap[name]) }).into()
+            }
             false => Vec::new(),
         },
         settings: settings(&manifest.job),
@@ -77,9 +79,9 @@ pub fn gather(run: &Run, summary: &Value, machine: bool) -> Result<RunFacts> {
 }
 
 /// Counts the inputs with records that were not kept, and finds those with the most such records.
-fn rejected(run: &Run) -> Result<(u64, Vec<Rejected>)> {
-    let (mut inputs, mut top, mut of_input) = (0, Top::new(INPUTS), None::<Rejected>);
-    let mut put = |of: Rejected| {
+fn rejected(run: &FinishedRun) -> Result<(u64, Vec<RejectingInput>)> {
+    let (mut inputs, mut top, mut of_input) = (0, SmallestKeys::new(INPUTS), None::<RejectingInput>);
+    let mut put = |of: RejectingInput| {
         inputs += 1;
         let records: u64 = of.by_reason.values().sum();
         top.offer((Reverse(records), of.source.clone()), of);
@@ -89,7 +91,7 @@ fn rejected(run: &Run) -> Result<(u64, Vec<Rejected>)> {
         let (sources, reasons) = (batch.text("source")?, batch.text("reason")?);
         for (source, reason) in sources.iter().zip(reasons) {
             if of_input.as_ref().is_none_or(|of| of.source != *source) {
-                let next = Rejected { source: source.to_string(), by_reason: BTreeMap::new() };
+                let next = RejectingInput { source: source.to_string(), by_reason: BTreeMap::new() };
                 of_input.replace(next).into_iter().for_each(&mut put);
             }
             let of = of_input.as_mut().expect("it was begun");
@@ -106,7 +108,7 @@ fn settings(job: &Value) -> BTreeMap<String, String> {
     let (mut ours, mut default) = (BTreeMap::new(), BTreeMap::new());
     flatten("", job, &mut ours);
     let of_kind = match job["kind"] == "dedup" {
-        true => Settings::default().answer(),
+        true => DedupSettings::default().answer(),
         false => serde_json::to_value(Job::default()).expect("a job is plain values"),
     };
     flatten("", &of_kind, &mut default);

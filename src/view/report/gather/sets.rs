@@ -13,12 +13,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::page_rows::PageRows;
-use crate::report::contract::{By, Link, Measure, Member, PageSet, Sets};
-use crate::report::top::Top;
+use crate::report::contract::{MeasuredValue, ReportedMeasure, SetMember, SetReport, SimilarSet, SpanningLink};
+use crate::report::top::SmallestKeys;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::DocId;
 use webtwin_core::clusters::union_find::UnionFind;
-use webtwin_results::Run;
+use webtwin_results::FinishedRun;
 use webtwin_results::scan::scan;
 
 /// Maximum number of pages of sets that are held.
@@ -68,32 +68,36 @@ struct TreeLink {
 /// Dissimilarity of two pages. Equal texts come first, then the measures in their order, so that a
 /// run with several measures has a single order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Weakness(Measure, u32);
+struct Weakness(ReportedMeasure, u32);
 
 impl Weakness {
-    fn of(by: By) -> Weakness {
+    fn of(by: MeasuredValue) -> Weakness {
         match by.measure {
-            Measure::Views
-            | Measure::Placeholder
-            | Measure::Declared
-            | Measure::Overlap
-            | Measure::Minhash
-            | Measure::Given
-            | Measure::Context => Weakness(by.measure, u32::MAX - by.value),
-            Measure::Exact | Measure::Hamming | Measure::Signatures => Weakness(by.measure, by.value),
+            ReportedMeasure::Views
+            | ReportedMeasure::Placeholder
+            | ReportedMeasure::Declared
+            | ReportedMeasure::Overlap
+            | ReportedMeasure::Minhash
+            | ReportedMeasure::Given
+            | ReportedMeasure::Context => Weakness(by.measure, u32::MAX - by.value),
+            ReportedMeasure::Exact | ReportedMeasure::Hamming | ReportedMeasure::Signatures => {
+                Weakness(by.measure, by.value)
+            }
         }
     }
 
-    fn by(self) -> By {
+    fn by(self) -> MeasuredValue {
         match self.0 {
-            Measure::Views
-            | Measure::Placeholder
-            | Measure::Declared
-            | Measure::Overlap
-            | Measure::Minhash
-            | Measure::Given
-            | Measure::Context => By { measure: self.0, value: u32::MAX - self.1 },
-            Measure::Exact | Measure::Hamming | Measure::Signatures => By { measure: self.0, value: self.1 },
+            ReportedMeasure::Views
+            | ReportedMeasure::Placeholder
+            | ReportedMeasure::Declared
+            | ReportedMeasure::Overlap
+            | ReportedMeasure::Minhash
+            | ReportedMeasure::Given
+            | ReportedMeasure::Context => MeasuredValue { measure: self.0, value: u32::MAX - self.1 },
+            ReportedMeasure::Exact | ReportedMeasure::Hamming | ReportedMeasure::Signatures => {
+                MeasuredValue { measure: self.0, value: self.1 }
+            }
         }
     }
 }
@@ -106,20 +110,20 @@ const ROLES: [&str; 8] = ["keep", "way", "must-visit", "unlike", "language", "co
 /// # Errors
 /// Returns [`Error::Input`] if a column is missing or has an unknown value, and any error of
 /// [`scan`].
-pub fn gather(run: &Run) -> Result<(Sets, Forest)> {
+pub fn gather(run: &FinishedRun) -> Result<(SetReport, Forest)> {
     gather_within(run, PAGES)
 }
 
 /// Reads the sets like [`gather`], and holds at most `most` pages.
-fn gather_within(run: &Run, most: usize) -> Result<(Sets, Forest)> {
+fn gather_within(run: &FinishedRun, most: usize) -> Result<(SetReport, Forest)> {
     let (all, largest) = largest(run)?;
     let (mut forest, looked_at) = Forest::hold(run, &largest, most)?;
     let pairs = forest.grow(run)?;
-    let mut sets = Sets { all, looked_at, pairs, ..Sets::default() };
+    let mut sets = SetReport { all, looked_at, pairs, ..SetReport::default() };
 
-    let mut top = Top::new((all / ONE_OF).clamp(*WEAKEST.start(), *WEAKEST.end()) as usize);
+    let mut top = SmallestKeys::new((all / ONE_OF).clamp(*WEAKEST.start(), *WEAKEST.end()) as usize);
     for (pages, links) in forest.sets() {
-        let Some(weakest) = links.first().filter(|link| link.weakness.0 != Measure::Exact) else { continue };
+        let Some(weakest) = links.first().filter(|link| link.weakness.0 != ReportedMeasure::Exact) else { continue };
         let set = forest.pages[pages.start].set;
         top.offer((Reverse(weakest.weakness), Reverse(pages.len()), set), set);
     }
@@ -132,8 +136,8 @@ fn gather_within(run: &Run, most: usize) -> Result<(Sets, Forest)> {
 }
 
 /// Counts the sets, and finds the largest with their number of pages.
-fn largest(run: &Run) -> Result<(u64, Vec<(DocId, u64)>)> {
-    let (mut all, mut top) = (0, Top::new(LARGEST));
+fn largest(run: &FinishedRun) -> Result<(u64, Vec<(DocId, u64)>)> {
+    let (mut all, mut top) = (0, SmallestKeys::new(LARGEST));
     let (mut set, mut pages) = (None, 0u64);
     let mut put = |set: Option<DocId>, pages: u64| {
         if let Some(set) = set {
@@ -157,16 +161,16 @@ fn largest(run: &Run) -> Result<(u64, Vec<(DocId, u64)>)> {
 impl Forest {
     /// Holds the pages of the largest sets and of as many others as fit. Returns the number of
     /// sets.
-    fn hold(run: &Run, largest: &[(DocId, u64)], most: usize) -> Result<(Forest, u64)> {
+    fn hold(run: &FinishedRun, largest: &[(DocId, u64)], most: usize) -> Result<(Forest, u64)> {
         let rows = run.rows("clusters");
         // Aims at a little less than fits, because a sample varies in size.
         let share = (rows * 9 / 8).div_ceil(most.max(1) as u64).max(1);
         let zeros = if rows as usize <= most { 0 } else { share.next_power_of_two().trailing_zeros() };
         // Reserves space for the largest sets that fit.
-        let (mut room, mut largest_held) = (most, Vec::new());
+        let (mut capacity, mut largest_held) = (most, Vec::new());
         for &(set, pages) in largest {
-            if let Some(left) = room.checked_sub(pages as usize) {
-                room = left;
+            if let Some(left) = capacity.checked_sub(pages as usize) {
+                capacity = left;
                 largest_held.push(set);
             }
         }
@@ -181,14 +185,14 @@ impl Forest {
                     taken = is_large || sets[row].trailing_zeros() >= zeros;
                     looked_at += u64::from(taken);
                 }
-                if taken && !is_large && room == 0 {
+                if taken && !is_large && capacity == 0 {
                     // Releases the space of the incomplete set.
-                    room += forest.pages.len() - begins;
+                    capacity += forest.pages.len() - begins;
                     forest.pages.truncate(begins);
                     (taken, looked_at) = (false, looked_at - 1);
                 }
                 if taken && !is_large {
-                    room -= 1;
+                    capacity -= 1;
                 }
                 if taken {
                     forest.pages.push(Held { set: sets[row], page: pages[row], role: role(&roles[row])? });
@@ -209,9 +213,9 @@ impl Forest {
     }
 
     /// Builds the spanning trees. Returns the number of pairs in the table by measure.
-    fn grow(&mut self, run: &Run) -> Result<BTreeMap<String, u64>> {
+    fn grow(&mut self, run: &FinishedRun) -> Result<BTreeMap<String, u64>> {
         let mut pairs: BTreeMap<String, u64> = BTreeMap::new();
-        let room = (2 * self.pages.len()).max(1 << 16);
+        let capacity = (2 * self.pages.len()).max(1 << 16);
         scan(run, "pairs", &["a", "b", "measure", "value"], &mut |batch| {
             let (a, b) = (batch.u64("a")?, batch.u64("b")?);
             let (measures, values) = (batch.text("measure")?, batch.u32("value")?);
@@ -221,9 +225,10 @@ impl Forest {
                     None => _ = pairs.insert(measures[row].to_string(), 1),
                 }
                 if let (Some(x), Some(y)) = (self.number(a[row]), self.number(b[row])) {
-                    let weakness = Weakness::of(By { measure: measure(&measures[row])?, value: values[row] });
+                    let weakness =
+                        Weakness::of(MeasuredValue { measure: measure(&measures[row])?, value: values[row] });
                     self.links.push(TreeLink { weakness, a: x, b: y });
-                    if self.links.len() == room {
+                    if self.links.len() == capacity {
                         self.thin();
                     }
                 }
@@ -267,7 +272,7 @@ impl Forest {
     }
 
     /// Returns the displayed part of a set.
-    fn shown(&self, set: DocId) -> Option<PageSet> {
+    fn shown(&self, set: DocId) -> Option<SimilarSet> {
         let (pages, links) = self.set(set)?;
         let all = pages.len() <= MEMBERS;
         let links = &links[..if all { links.len() } else { links.len().min(LINKS) }];
@@ -286,7 +291,7 @@ impl Forest {
         }
         let place =
             |number: u32| order.iter().position(|&at| at == number as usize).expect("the ends of links are shown");
-        let member = |&at: &usize| Member {
+        let member = |&at: &usize| SetMember {
             id: self.pages[at].page,
             url: String::new(),
             title: String::new(),
@@ -295,14 +300,14 @@ impl Forest {
             text_bytes: 0,
             chunks: 0,
         };
-        Some(PageSet {
+        Some(SimilarSet {
             id: set,
             pages: pages.len() as u64,
             hosts: 0,
             members: order.iter().map(member).collect(),
             links: links
                 .iter()
-                .map(|link| Link {
+                .map(|link| SpanningLink {
                     a: place(link.a),
                     b: place(link.b),
                     by: link.weakness.by(),
@@ -342,7 +347,7 @@ impl Forest {
     }
 
     /// Returns the links of a set's tree: two pages and their similarity.
-    pub fn tree(&self, set: DocId) -> Vec<(DocId, DocId, By)> {
+    pub fn tree(&self, set: DocId) -> Vec<(DocId, DocId, MeasuredValue)> {
         let page = |number: u32| self.pages[number as usize].page;
         let links = self.set(set).map_or(&[][..], |of| of.1);
         links.iter().map(|link| (page(link.a), page(link.b), link.weakness.by())).collect()
@@ -356,17 +361,17 @@ fn role(word: &str) -> Result<u8> {
     Ok(place as u8)
 }
 
-fn measure(word: &str) -> Result<Measure> {
+fn measure(word: &str) -> Result<ReportedMeasure> {
     let unknown = || Error::input("pairs", format!("measure {word}: not one that this build knows"));
-    Measure::parse(word).ok_or_else(unknown)
+    ReportedMeasure::parse(word).ok_or_else(unknown)
 }
 
 /// Adds the data of pages.
-pub fn name(sets: &mut Sets, rows: &PageRows) {
+pub fn name(sets: &mut SetReport, rows: &PageRows) {
     for set in &mut sets.shown {
         for member in &mut set.members {
             if let Some(named) = rows.get(member.id) {
-                *member = Member { role: std::mem::take(&mut member.role), ..named.member.clone() };
+                *member = SetMember { role: std::mem::take(&mut member.role), ..named.member.clone() };
             }
         }
         set.hosts = set.members.iter().map(|member| &member.host).collect::<BTreeSet<_>>().len() as u64;
@@ -379,11 +384,11 @@ mod tests {
     use super::*;
     use webtwin_storage::location::Location;
     use webtwin_storage::manifest::{FileEntry, Manifest};
-    use webtwin_storage::table::{Column, Table, encode};
+    use webtwin_storage::table::{Table, TableColumn, encode};
 
     /// Writes a result with the given sets: each has an id, and the values of the links of a path
     /// through its pages.
-    fn run(sets: &[(u64, Vec<u32>)]) -> (tempfile::TempDir, Run) {
+    fn run(sets: &[(u64, Vec<u32>)]) -> (tempfile::TempDir, FinishedRun) {
         let dir = tempfile::tempdir().unwrap();
         let folder = Location::parse(dir.path().to_str().unwrap()).unwrap();
         let pages =
@@ -393,15 +398,15 @@ mod tests {
         let links: Vec<(u64, u32)> = links.map(|(page, value)| (page, *value)).collect();
         let role = |row: &(u64, u64)| if row.0 == row.1 { "keep" } else { "similar" }.to_string();
         let clusters = Table::new([
-            ("cluster", Column::Id(rows.iter().map(|row| row.0).collect())),
-            ("doc_id", Column::Id(rows.iter().map(|row| row.1).collect())),
-            ("role", Column::Text(rows.iter().map(role).collect())),
+            ("cluster", TableColumn::Id(rows.iter().map(|row| row.0).collect())),
+            ("doc_id", TableColumn::Id(rows.iter().map(|row| row.1).collect())),
+            ("role", TableColumn::Text(rows.iter().map(role).collect())),
         ]);
         let pairs = Table::new([
-            ("a", Column::Id(links.iter().map(|link| link.0).collect())),
-            ("b", Column::Id(links.iter().map(|link| link.0 + 1).collect())),
-            ("measure", Column::Text(links.iter().map(|_| "overlap").collect())),
-            ("value", Column::U32(links.iter().map(|link| link.1).collect())),
+            ("a", TableColumn::Id(links.iter().map(|link| link.0).collect())),
+            ("b", TableColumn::Id(links.iter().map(|link| link.0 + 1).collect())),
+            ("measure", TableColumn::Text(links.iter().map(|_| "overlap").collect())),
+            ("value", TableColumn::U32(links.iter().map(|link| link.1).collect())),
         ]);
         let put = |(name, table): (&str, &Table)| {
             let (path, bytes) = (format!("{name}/part-00000.parquet"), encode(table).unwrap());
@@ -412,7 +417,7 @@ mod tests {
             files: [("clusters", &clusters), ("pairs", &pairs)].map(put).into(),
             ..Manifest::new("", serde_json::Value::Null)
         };
-        (dir, Run { folder, manifest })
+        (dir, FinishedRun { folder, manifest })
     }
 
     /// Returns sixty-four sets: sixty-three of four pages and one of forty.

@@ -1,9 +1,9 @@
 //! Exports for crawlers in a report: the first lines of the files in `exports/`, and URL rules.
 
-use crate::report::contract::{Amount, Export, Prefix, SkipLists, UrlRule};
+use crate::report::contract::{Amount, ExportFile, ReportedPrefix, SkipReport, UrlRule};
 use webtwin_base::error::Result;
-use webtwin_base::read_at::ReadAt;
-use webtwin_results::Run;
+use webtwin_base::read_at::RandomAccess;
+use webtwin_results::FinishedRun;
 use webtwin_results::url_rules::each_rule;
 use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::open::open;
@@ -27,15 +27,15 @@ const LINE: usize = 300;
 ///
 /// # Errors
 /// Returns [`webtwin_base::error::Error::Input`] if a file is missing.
-pub fn gather(run: &Run) -> Result<SkipLists> {
-    let mut lists = SkipLists::default();
+pub fn gather(run: &FinishedRun) -> Result<SkipReport> {
+    let mut lists = SkipReport::default();
     for file in run.manifest.files.iter().filter(|file| file.path.starts_with("exports/")) {
         let text = head(run, file)?;
         if file.path == "exports/prefixes.tsv" {
             lists.prefixes = text.lines().skip(1).filter_map(prefix).take(PREFIXES).collect();
         }
         let shown = text.lines().take(LINES).map(|line| line.chars().take(LINE).collect());
-        lists.exports.push(Export { path: file.path.clone(), bytes: file.bytes, head: shown.collect() });
+        lists.exports.push(ExportFile { path: file.path.clone(), bytes: file.bytes, head: shown.collect() });
     }
     each_rule(run, &mut |row| {
         let (counts, saved) = (row.counts(), row.saved);
@@ -54,7 +54,7 @@ pub fn gather(run: &Run) -> Result<SkipLists> {
 }
 
 /// Reads the complete lines at the start of a file.
-fn head(run: &Run, file: &FileEntry) -> Result<String> {
+fn head(run: &FinishedRun, file: &FileEntry) -> Result<String> {
     if file.bytes == 0 {
         return Ok(String::new());
     }
@@ -67,9 +67,9 @@ fn head(run: &Run, file: &FileEntry) -> Result<String> {
 }
 
 /// Parses a row of `prefixes.tsv`.
-fn prefix(line: &str) -> Option<Prefix> {
+fn prefix(line: &str) -> Option<ReportedPrefix> {
     let mut cells = line.split('\t');
     let (prefix, pages, bytes) = (cells.next()?, cells.next()?, cells.next()?);
     let covers = Amount { pages: pages.parse().ok()?, bytes: bytes.parse().ok()? };
-    Some(Prefix { prefix: prefix.into(), covers })
+    Some(ReportedPrefix { prefix: prefix.into(), covers })
 }

@@ -2,11 +2,11 @@
 //! next to the kept one.
 
 use super::{cut, filter, heading};
-use crate::report::contract::{Cluster, Clusters, Duplicate, Record};
+use crate::report::contract::{Duplicate, ReportedCluster, ReportedClusters, ReportedRecord};
 use crate::report::figures::{count, counted};
 use crate::report::html::Html;
 
-pub(super) fn write(html: &mut Html, of: &Clusters) {
+pub(super) fn write(html: &mut Html, of: &ReportedClusters) {
     let lead = match of.all {
         0 => "No record is a duplicate of another.".to_string(),
         all => format!(
@@ -28,7 +28,7 @@ pub(super) fn write(html: &mut Html, of: &Clusters) {
     cut(html, of.shown.len(), of.all, "clusters", "removed");
 }
 
-fn item(html: &mut Html, number: usize, cluster: &Cluster) {
+fn item(html: &mut Html, number: usize, cluster: &ReportedCluster) {
     let kept = &cluster.kept;
     html.markup("<details class=\"card item\" id=\"cluster-").text(number + 1);
     html.markup(if number == 0 { "\" open>" } else { "\">" });
@@ -58,7 +58,7 @@ fn item(html: &mut Html, number: usize, cluster: &Cluster) {
     html.markup("</div></details>");
 }
 
-fn sentence(cluster: &Cluster) -> String {
+fn sentence(cluster: &ReportedCluster) -> String {
     let words =
         [("exact", "with the same text"), ("near", "with a similar text"), ("against", "that the older corpus has")];
     let of_reason = |(why, words): (&str, &str)| {
@@ -79,7 +79,7 @@ fn alike(of: &Duplicate) -> String {
     }
 }
 
-fn members(html: &mut Html, cluster: &Cluster) {
+fn members(html: &mut Html, cluster: &ReportedCluster) {
     html.markup("<div class=scroll tabindex=0 role=group aria-label=records><table class=small><thead><tr>");
     html.markup(
         "<th scope=col>duplicate</th><th scope=col>file</th><th scope=col class=num>row</th><th scope=col>why</th>",
@@ -101,7 +101,7 @@ fn members(html: &mut Html, cluster: &Cluster) {
     }
 }
 
-fn side(html: &mut Html, letter: &'static str, of: &Record, what: &str) {
+fn side(html: &mut Html, letter: &'static str, of: &ReportedRecord, what: &str) {
     html.markup("<div class=\"card side\"><span class=letter>").markup(letter).markup("</span><div><div class=url>");
     html.crawled(&of.id).markup("</div><p class=note>").text(what).text(" · ").crawled(&of.file);
     html.text(format_args!(", row {}", count(of.row))).markup("</p></div></div>");

@@ -1,12 +1,14 @@
 //! View of pairs of pages side by side, with the reason why they are together or apart.
 
 use super::heading;
-use crate::report::contract::{Compared, Measure, Member, Report, Row, Shared, Words};
+use crate::report::contract::{
+    DiffRow, DiffWords, PageComparison, ReportedMeasure, ResultReport, SetMember, SharedTexts,
+};
 use crate::report::figures::{count, counted};
 use crate::report::html::Html;
 use crate::report::markup::{alike, name, role, tile};
 
-pub(super) fn write(html: &mut Html, report: &Report) {
+pub(super) fn write(html: &mut Html, report: &ResultReport) {
     let pairs = &report.compare.shown;
     let lead = match pairs.len() {
         0 => "No pair was chosen: there are no similar pages, or the report was made with --pairs 0.",
@@ -23,7 +25,7 @@ pub(super) fn write(html: &mut Html, report: &Report) {
     html.markup("</div>");
 }
 
-fn item(html: &mut Html, number: usize, pair: &Compared) {
+fn item(html: &mut Html, number: usize, pair: &PageComparison) {
     html.markup("<details class=\"card item\" id=\"pair-").text(number + 1).markup(if number == 0 {
         "\" open>"
     } else {
@@ -33,14 +35,15 @@ fn item(html: &mut Html, number: usize, pair: &Compared) {
     html.markup("</span><span class=sub>").crawled(&pair.pages[0].host).text(" and ").crawled(&pair.pages[1].host);
     html.markup("</span></span><span class=tag>").text(&pair.why).markup("</span></summary><div class=inside>");
     let direct = pair.chain.first().filter(|_| pair.chain.len() == 1);
-    let counting = direct.filter(|step| step.by.measure == Measure::Overlap).map(|step| u64::from(step.by.value));
+    let counting =
+        direct.filter(|step| step.by.measure == ReportedMeasure::Overlap).map(|step| u64::from(step.by.value));
     self::pair(html, pair, &verdict(pair), counting);
     html.markup("</div></details>");
 }
 
 /// Renders two pages side by side below a verdict. `counting` is the number of common chunks that
 /// count.
-pub fn pair(html: &mut Html, pair: &Compared, verdict: &str, counting: Option<u64>) {
+pub fn pair(html: &mut Html, pair: &PageComparison, verdict: &str, counting: Option<u64>) {
     html.markup(if pair.together {
         "<p class=verdict><b>Together.</b> "
     } else {
@@ -76,13 +79,13 @@ pub fn pair(html: &mut Html, pair: &Compared, verdict: &str, counting: Option<u6
 
 /// Explains why two pages are in one set by the pairs that connect them, or states that they are in
 /// none.
-pub fn verdict(pair: &Compared) -> String {
+pub fn verdict(pair: &PageComparison) -> String {
     match pair.chain.len() {
         _ if !pair.together => "They are in no common set that was looked at.".into(),
         0 => "They are in one set; the chain of pairs between them is too long to show.".into(),
         1 => format!("They are a pair: {}.", alike(pair.chain[0].by)),
         steps => {
-            let weakest = pair.chain.iter().filter(|step| step.by.measure != Measure::Exact).count();
+            let weakest = pair.chain.iter().filter(|step| step.by.measure != ReportedMeasure::Exact).count();
             format!(
                 "{steps} pairs join them, one after the other; {} equal text.",
                 match (steps - weakest, steps) {
@@ -95,7 +98,7 @@ pub fn verdict(pair: &Compared) -> String {
     }
 }
 
-fn side(html: &mut Html, letter: &'static str, page: &Member) {
+fn side(html: &mut Html, letter: &'static str, page: &SetMember) {
     html.markup("<div class=\"card side\"><span class=letter>").markup(letter).markup("</span><div><div class=url>");
     html.link(&page.url, &page.url).markup("</div><p class=note>");
     role(html, &page.role);
@@ -107,7 +110,7 @@ fn side(html: &mut Html, letter: &'static str, page: &Member) {
     html.markup("</p></div></div>");
 }
 
-fn chain(html: &mut Html, pair: &Compared) {
+fn chain(html: &mut Html, pair: &PageComparison) {
     if pair.chain.len() < 2 {
         return;
     }
@@ -116,7 +119,7 @@ fn chain(html: &mut Html, pair: &Compared) {
         .markup("</span></li>");
     for step in &pair.chain {
         html.markup(match step.by.measure {
-            Measure::Exact => "<li><span class=\"link exact\">",
+            ReportedMeasure::Exact => "<li><span class=\"link exact\">",
             _ => "<li><span class=link>",
         });
         html.text(alike(step.by)).markup("</span><span class=page>");
@@ -126,24 +129,24 @@ fn chain(html: &mut Html, pair: &Compared) {
 }
 
 /// Renders two texts side by side.
-pub(super) fn diff(html: &mut Html, rows: &[Row]) {
+pub(super) fn diff(html: &mut Html, rows: &[DiffRow]) {
     html.markup("<div class=diff tabindex=0 role=group aria-label=\"the two texts\"><table><thead class=unseen><tr><th scope=col>A</th><th scope=col>B</th></tr></thead><tbody>");
     for row in rows {
         match row {
-            Row::Same(line) => {
+            DiffRow::Same(line) => {
                 // A table cell isolates the direction of its text.
                 html.markup("<tr><td>").text(line).markup("<td>").text(line);
             }
-            Row::Equal(lines) => {
+            DiffRow::Equal(lines) => {
                 html.markup("<tr><td class=equal colspan=2>")
                     .text(counted(*lines, "equal line", "equal lines"))
                     .markup("</td></tr>");
             }
-            Row::More(lines) => {
+            DiffRow::More(lines) => {
                 html.markup("<tr><td class=equal colspan=2>").text(counted(*lines, "more line is", "more lines are"));
                 html.markup(" not shown</td></tr>");
             }
-            Row::Changed { left, right } => {
+            DiffRow::Changed { left, right } => {
                 html.markup("<tr>");
                 changed(html, left.as_deref(), ["<td class=gone>", "<del>", "</del>"]);
                 changed(html, right.as_deref(), ["<td class=new>", "<ins>", "</ins>"]);
@@ -154,7 +157,7 @@ pub(super) fn diff(html: &mut Html, rows: &[Row]) {
     html.markup("</tbody></table></div>");
 }
 
-fn changed(html: &mut Html, words: Option<&[Words]>, [cell, begin, end]: [&'static str; 3]) {
+fn changed(html: &mut Html, words: Option<&[DiffWords]>, [cell, begin, end]: [&'static str; 3]) {
     let Some(words) = words else {
         html.markup("<td class=absent></td>");
         return;
@@ -169,7 +172,7 @@ fn changed(html: &mut Html, words: Option<&[Words]>, [cell, begin, end]: [&'stat
     html.markup("</td>");
 }
 
-fn chunks(html: &mut Html, shared: &Shared) {
+fn chunks(html: &mut Html, shared: &SharedTexts) {
     let known = shared.some.iter().any(|chunk| chunk.pages.is_some());
     html.markup("<details class=data><summary>").text(format_args!(
         "{} of {} chunks on both",

@@ -3,11 +3,11 @@
 use super::{cut, filter, heading};
 use crate::report::charts::bars::{bar, spot};
 use crate::report::charts::{figure, graph, matrix};
-use crate::report::contract::{HostPair, Hosts, Report};
+use crate::report::contract::{HostPair, HostReport, ResultReport};
 use crate::report::figures::{bytes, count, counted, share};
 use crate::report::html::Html;
 
-pub(super) fn write(html: &mut Html, report: &Report) {
+pub(super) fn write(html: &mut Html, report: &ResultReport) {
     let of = &report.hosts;
     let pairs = |kind: &str| of.pairs.get(kind).copied().unwrap_or(0);
     let lead = format!(
@@ -25,7 +25,7 @@ pub(super) fn write(html: &mut Html, report: &Report) {
     pair_table(html, of);
 }
 
-fn shared(html: &mut Html, of: &Hosts) {
+fn shared(html: &mut Html, of: &HostReport) {
     let rows: Vec<Vec<String>> = of.matrix.iter().map(cells).collect();
     let heads = ["host", "other host", "shared", "of its pages", "of the other's", "kind"];
     let most = of.matrix.iter().max_by_key(|pair| pair.shared);
@@ -64,7 +64,7 @@ fn degree(host: &str, pairs: &[HostPair]) -> Vec<String> {
     vec![host.into(), count(of_host().count() as u64), count(most)]
 }
 
-fn table(html: &mut Html, of: &Hosts) {
+fn table(html: &mut Html, of: &HostReport) {
     let longest = of.shown.iter().map(|host| host.crawl.pages).max().unwrap_or(0);
     html.markup("<div class=card><h2>What need not be fetched, by host</h2><ul class=legend><li>");
     spot(html, "f-stay");
@@ -91,7 +91,7 @@ fn table(html: &mut Html, of: &Hosts) {
     html.markup("</div>");
 }
 
-fn pair_table(html: &mut Html, of: &Hosts) {
+fn pair_table(html: &mut Html, of: &HostReport) {
     if of.shown_pairs.is_empty() {
         return;
     }

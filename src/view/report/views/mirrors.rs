@@ -2,12 +2,12 @@
 
 use super::{cut, filter, heading};
 use crate::report::charts::bars::{bar, strip};
-use crate::report::contract::{Mirror, Report};
+use crate::report::contract::{MirrorGroup, ResultReport};
 use crate::report::figures::{bytes, count, counted, share};
 use crate::report::html::Html;
 use crate::report::markup::name;
 
-pub(super) fn write(html: &mut Html, report: &Report) {
+pub(super) fn write(html: &mut Html, report: &ResultReport) {
     let of = &report.mirrors;
     let lead = match of.all {
         0 => "No collection of this crawl has a mirror.".to_string(),
@@ -32,7 +32,7 @@ pub(super) fn write(html: &mut Html, report: &Report) {
     cut(html, of.shown.len(), of.all, "originals", "collections");
 }
 
-fn row(html: &mut Html, mirror: &Mirror) {
+fn row(html: &mut Html, mirror: &MirrorGroup) {
     html.markup("<tbody id=\"mirror-")
         .text(mirror.id)
         .markup("\"><tr><td><b>")

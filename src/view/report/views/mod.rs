@@ -14,7 +14,7 @@ mod sets;
 mod skip_lists;
 
 use super::charts::bars::bar;
-use super::contract::{Count, Member, Outline, Part, Report};
+use super::contract::{LabeledCount, ResultOutline, ResultReport, SetMember, ViewPart};
 use super::figures::count;
 use super::html::{Html, STYLE, policy_hash};
 use super::markup::{self, role, top};
@@ -29,9 +29,10 @@ type View<'r> = (&'static str, &'static str, Box<dyn Fn(&mut Html) + 'r>);
 ///
 /// # Cost
 /// Holds the page in memory twice.
-pub fn page(report: &Report) -> String {
-    let view =
-        |id, name, write: fn(&mut Html, &Report)| -> View<'_> { (id, name, Box::new(move |html| write(html, report))) };
+pub fn page(report: &ResultReport) -> String {
+    let view = |id, name, write: fn(&mut Html, &ResultReport)| -> View<'_> {
+        (id, name, Box::new(move |html| write(html, report)))
+    };
     let mut views = vec![
         view("overview", "Overview", overview::write),
         view("mirrors", "Mirrors", mirrors::write),
@@ -46,7 +47,7 @@ pub fn page(report: &Report) -> String {
 }
 
 /// Renders the page of a report of generic views.
-pub fn outline_page(outline: &Outline) -> String {
+pub fn outline_page(outline: &ResultOutline) -> String {
     let mut views: Vec<View<'_>> = outline.parts.iter().map(part).collect();
     if let Some(of) = &outline.clusters {
         let at = views.len().min(1);
@@ -57,7 +58,7 @@ pub fn outline_page(outline: &Outline) -> String {
     whole(&outline.inputs.join(", "), &outline.digest, &views)
 }
 
-fn part(of: &Part) -> View<'_> {
+fn part(of: &ViewPart) -> View<'_> {
     (of.id, of.name, Box::new(|html| parts::write(html, of)))
 }
 
@@ -107,7 +108,7 @@ fn heading(html: &mut Html, id: &'static str, words: &str, lead: &str) {
 }
 
 /// Renders a row of a page: number, role, URL, and size of its text.
-fn member(html: &mut Html, number: usize, member: &Member) {
+fn member(html: &mut Html, number: usize, member: &SetMember) {
     // HTML ends a cell or row where the next one starts, so no end tags are needed.
     html.markup("<tr><td class=num>").text(number).markup("<td>");
     role(html, &member.role);
@@ -119,7 +120,7 @@ fn member(html: &mut Html, number: usize, member: &Member) {
 }
 
 /// Renders counts with bars: a table that is a chart.
-fn counts(html: &mut Html, counts: &[Count], class: &'static str, caption: &str) {
+fn counts(html: &mut Html, counts: &[LabeledCount], class: &'static str, caption: &str) {
     let longest = counts.iter().map(|of| of.count).max().unwrap_or(0);
     html.markup("<table class=bars><caption class=unseen>").text(caption).markup("</caption><tbody>");
     for of in counts {

@@ -5,8 +5,8 @@ use crate::report::charts::bars::{spot, stack};
 use crate::report::charts::figure;
 use crate::report::charts::histogram::histogram;
 use crate::report::charts::scatter::{Spot, scatter};
-use crate::report::charts::waterfall::{Step, waterfall};
-use crate::report::contract::{Amount, Overview, Report};
+use crate::report::charts::waterfall::{WaterfallStep, waterfall};
+use crate::report::contract::{Amount, Overview, ResultReport};
 use crate::report::figures::{bytes, count, counted, share};
 use crate::report::html::Html;
 use crate::report::markup::tile;
@@ -24,7 +24,7 @@ const REASONS: [(&str, &str, &str, [&str; 2]); 3] = [
     ("similar", "f-similar", "skip: nearly the same text", ["similar text", "otherwise"]),
 ];
 
-pub(super) fn write(html: &mut Html, report: &Report) {
+pub(super) fn write(html: &mut Html, report: &ResultReport) {
     let of = &report.overview;
     html.markup("<h1 class=headline id=overview-head>");
     match (of.crawl.pages, of.skip.pages) {
@@ -118,7 +118,7 @@ fn stacks(html: &mut Html, of: &Overview) {
 }
 
 fn steps(html: &mut Html, of: &Overview) {
-    let steps = REASONS.map(|(reason, class, _, [words, more])| Step {
+    let steps = REASONS.map(|(reason, class, _, [words, more])| WaterfallStep {
         words,
         more,
         class,
@@ -136,7 +136,7 @@ fn steps(html: &mut Html, of: &Overview) {
     figure(html, &sentence, &waterfall(of.crawl.pages, &steps), &["step", "pages"], &rows);
 }
 
-fn spots(html: &mut Html, report: &Report) {
+fn spots(html: &mut Html, report: &ResultReport) {
     let mirrors = &report.mirrors;
     let Some(first) = mirrors.shown.first() else {
         html.markup("<p class=note>No collection of this crawl has a mirror.</p>");
@@ -160,7 +160,7 @@ fn spots(html: &mut Html, report: &Report) {
         counted(first.copies, "copy", "copies"),
         counted(first.largest, "page", "pages")
     );
-    let row = |of: &crate::report::contract::Mirror| {
+    let row = |of: &crate::report::contract::MirrorGroup| {
         vec![of.url.clone(), count(of.copies), count(of.largest), count(of.surplus)]
     };
     let rows: Vec<Vec<String>> = mirrors.shown.iter().map(row).collect();

@@ -1,12 +1,12 @@
 //! Generic view: a headline, figures, bar charts and the tops of tables.
 
 use super::{counts, cut};
-use crate::report::contract::{Cell, Part, Rows};
+use crate::report::contract::{TableCell, TablePreview, ViewPart};
 use crate::report::figures::count;
 use crate::report::html::Html;
 use crate::report::markup::tile;
 
-pub(super) fn write(html: &mut Html, part: &Part) {
+pub(super) fn write(html: &mut Html, part: &ViewPart) {
     html.markup("<h1 class=headline id=\"").markup(part.id).markup("-head\">").text(&part.headline);
     html.markup("</h1><p class=lead>").text(&part.lead).markup("</p><div class=tiles>");
     for of in &part.tiles {
@@ -25,12 +25,13 @@ pub(super) fn write(html: &mut Html, part: &Part) {
     part.tables.iter().for_each(|of| table(html, of));
 }
 
-fn table(html: &mut Html, of: &Rows) {
+fn table(html: &mut Html, of: &TablePreview) {
     html.markup("<h2 class=gap>").text(&of.heading).markup("</h2>");
     html.markup("<div class=\"card scroll\" tabindex=0 role=group").attribute("aria-label", &of.heading);
     html.markup("><table class=small><thead><tr>");
     for (number, head) in of.heads.iter().enumerate() {
-        let is_number = matches!(of.rows.first().map(|row| &row[number]), Some(Cell::Count(_) | Cell::Number(_)));
+        let is_number =
+            matches!(of.rows.first().map(|row| &row[number]), Some(TableCell::Count(_) | TableCell::Number(_)));
         html.markup(if is_number { "<th scope=col class=num>" } else { "<th scope=col>" }).text(head).markup("</th>");
     }
     html.markup("</tr></thead><tbody>");
@@ -38,10 +39,10 @@ fn table(html: &mut Html, of: &Rows) {
         html.markup("<tr>");
         for cell in row {
             match cell {
-                Cell::Count(number) => html.markup("<td class=num>").text(count(*number)),
-                Cell::Number(number) => html.markup("<td class=num>").text(number),
-                Cell::Text(text) => html.markup("<td class=url>").crawled(text),
-                Cell::Url(url) => html.markup("<td class=url>").link(url, url),
+                TableCell::Count(number) => html.markup("<td class=num>").text(count(*number)),
+                TableCell::Number(number) => html.markup("<td class=num>").text(number),
+                TableCell::Text(text) => html.markup("<td class=url>").crawled(text),
+                TableCell::Url(url) => html.markup("<td class=url>").link(url, url),
             };
             html.markup("</td>");
         }

@@ -94,7 +94,7 @@ fn records(html: &mut Html, of: &RunFacts) {
         }
         html.markup("</tbody></table>");
     }
-    for (what, records) in &of.mended {
+    for (what, records) in &of.repaired {
         html.markup("<p class=note>")
             .text(counted(*records, "page", "pages"))
             .text(" kept though something was mended: ");

@@ -2,12 +2,12 @@
 
 use super::{filter, heading, member};
 use crate::report::charts::graph;
-use crate::report::contract::{Measure, PageSet, Report};
+use crate::report::contract::{ReportedMeasure, ResultReport, SimilarSet};
 use crate::report::figures::{count, counted};
 use crate::report::html::Html;
 use crate::report::markup::{alike, name};
 
-pub(super) fn write(html: &mut Html, report: &Report) {
+pub(super) fn write(html: &mut Html, report: &ResultReport) {
     let of = &report.sets;
     let pairs: Vec<String> = of
         .pairs
@@ -44,7 +44,7 @@ pub(super) fn write(html: &mut Html, report: &Report) {
     super::cut(html, of.shown.len(), of.all, "sets", "clusters");
 }
 
-fn item(html: &mut Html, number: usize, set: &PageSet) {
+fn item(html: &mut Html, number: usize, set: &SimilarSet) {
     let first = &set.members[0];
     html.markup("<details class=\"card item\" id=\"set-").text(set.id).markup("\"").attribute("data-weak", number);
     html.attribute("data-size", set.pages).markup("><summary><span class=size>").text(count(set.pages));
@@ -57,7 +57,7 @@ fn item(html: &mut Html, number: usize, set: &PageSet) {
         .markup("</span></span>");
     match set.links.first() {
         // Links are in ascending order of strength, so the first is the weakest.
-        Some(weakest) if weakest.by.measure != Measure::Exact => {
+        Some(weakest) if weakest.by.measure != ReportedMeasure::Exact => {
             html.markup("<span class=\"tag similar\">").text(alike(weakest.by)).markup("</span>")
         }
         _ => html.markup("<span class=\"tag exact\">same text</span>"),
@@ -88,7 +88,7 @@ fn item(html: &mut Html, number: usize, set: &PageSet) {
     html.markup("</div></details>");
 }
 
-fn on_hosts(set: &PageSet) -> String {
+fn on_hosts(set: &SimilarSet) -> String {
     match set.members.len() as u64 == set.pages {
         true => counted(set.hosts, "host", "hosts"),
         false => format!("at least {}", counted(set.hosts, "host", "hosts")),
@@ -96,10 +96,10 @@ fn on_hosts(set: &PageSet) -> String {
 }
 
 /// Describes the set and its weakest link.
-fn sentence(set: &PageSet) -> String {
+fn sentence(set: &SimilarSet) -> String {
     let pages = format!("{} on {}.", counted(set.pages, "page", "pages"), on_hosts(set));
     match set.links.first() {
-        Some(weakest) if weakest.by.measure != Measure::Exact => format!(
+        Some(weakest) if weakest.by.measure != ReportedMeasure::Exact => format!(
             "{pages} Its weakest link: {}. Without it, {} and {} pages would be two sets.",
             alike(weakest.by),
             count(weakest.sides[0]),
@@ -110,7 +110,7 @@ fn sentence(set: &PageSet) -> String {
 }
 
 /// Renders the links that connect the set as a table.
-fn links(html: &mut Html, set: &PageSet) {
+fn links(html: &mut Html, set: &SimilarSet) {
     if set.links.is_empty() {
         return;
     }

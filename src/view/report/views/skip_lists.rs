@@ -1,7 +1,7 @@
 //! View of skip lists: the exports and their use in crawlers.
 
 use super::heading;
-use crate::report::contract::{Export, Report};
+use crate::report::contract::{ExportFile, ResultReport};
 use crate::report::figures::{bytes, count, counted};
 use crate::report::html::Html;
 
@@ -28,7 +28,7 @@ const PLACES: [(&str, &str, &str); 11] = [
     ("urls.txt", "any crawler", "whole URLs that no prefix covers"),
 ];
 
-pub(super) fn write(html: &mut Html, report: &Report) {
+pub(super) fn write(html: &mut Html, report: &ResultReport) {
     let lead = format!(
         "{}, and single URLs for other pages, say what may be skipped.",
         counted(report.overview.prefixes, "URL prefix", "URL prefixes")
@@ -63,7 +63,7 @@ pub(super) fn write(html: &mut Html, report: &Report) {
 }
 
 /// Renders the URL rules and the pages that they save.
-fn rules(html: &mut Html, report: &Report) {
+fn rules(html: &mut Html, report: &ResultReport) {
     let skip = &report.skip;
     html.markup("<h2>URL rules</h2>");
     if skip.rules.is_empty() {
@@ -92,7 +92,7 @@ fn rules(html: &mut Html, report: &Report) {
     super::cut(html, skip.rules.len(), skip.all_rules, "rules", "url_rules");
 }
 
-fn head(html: &mut Html, export: &Export, whose: &'static str, place: &'static str) {
+fn head(html: &mut Html, export: &ExportFile, whose: &'static str, place: &'static str) {
     html.markup("<h3>")
         .markup(whose)
         .markup(": <code>")

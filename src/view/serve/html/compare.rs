@@ -8,12 +8,14 @@ use axum::http::Uri;
 use serde::Deserialize;
 
 use super::{HtmlReply, begin_form, end_form, field, whole};
-use crate::lookup::Index;
-use crate::report::contract::{By, Chunk, Compared, Measure, Member, Shared, Step};
+use crate::lookup::LookupIndex;
+use crate::report::contract::{
+    MeasuredValue, PageComparison, ReportedMeasure, ReportedStep, SetMember, SharedText, SharedTexts,
+};
 use crate::report::html::Html;
 use crate::report::side_by_side::rows;
 use crate::report::views::compare::{pair, verdict};
-use crate::serve::routes::{All, Of, explained};
+use crate::serve::routes::{RouteQuery, SharedState, explained};
 use webtwin_core::explain::{Explanation, Knowledge};
 use webtwin_http::answer::query;
 
@@ -31,7 +33,11 @@ struct Two {
     b: String,
 }
 
-pub(in crate::serve) async fn compare(State(shared): All, Extension(served): Of, uri: Uri) -> HtmlReply {
+pub(in crate::serve) async fn compare(
+    State(shared): SharedState,
+    Extension(served): RouteQuery,
+    uri: Uri,
+) -> HtmlReply {
     let Two { a, b } = query(&uri)?;
     let mut html = Html::new();
     html.markup(
@@ -44,19 +50,20 @@ pub(in crate::serve) async fn compare(State(shared): All, Extension(served): Of,
     end_form(&mut html, "Compare");
     if ![&a, &b].iter().any(|url| url.trim().is_empty()) {
         let of = Arc::clone(&served);
-        let found = explained(&shared, Arc::clone(&served), [a, b], move |said| content(said, &of.index)).await?;
+        let found =
+            explained(&shared, Arc::clone(&served), [a, b], move |explanation| content(explanation, &of.index)).await?;
         html.markup("<div class=card>").piece(&found?).markup("</div>");
     }
     Ok(whole(Some(&served), "compare", "Two pages side by side", &html))
 }
 
 /// Renders the explanation of two pages.
-fn content(said: &Explanation<'_>, index: &Index) -> webtwin_base::error::Result<Html> {
-    let page = |number: usize| -> webtwin_base::error::Result<Member> {
-        let side = &said.pages[number];
+fn content(explanation: &Explanation<'_>, index: &LookupIndex) -> webtwin_base::error::Result<Html> {
+    let page = |number: usize| -> webtwin_base::error::Result<SetMember> {
+        let side = &explanation.pages[number];
         let rank = index.rank(side.doc_id)?;
         let role = rank.map(|rank| index.page(rank).map(|row| index.word(row.role).to_string()));
-        Ok(Member {
+        Ok(SetMember {
             id: side.doc_id,
             url: side.url.clone(),
             title: rank.map_or(Ok(String::new()), |rank| index.title(rank))?,
@@ -66,40 +73,40 @@ fn content(said: &Explanation<'_>, index: &Index) -> webtwin_base::error::Result
             chunks: side.chunks as u64,
         })
     };
-    let shown = said.shared_chunks.iter().take(CHUNKS).map(|chunk| Chunk {
+    let shown = explanation.shared_chunks.iter().take(CHUNKS).map(|chunk| SharedText {
         text: chunk.text.chars().take(CHUNK).collect(),
-        pages: (said.overlap.known == Knowledge::Crawl).then_some(chunk.pages.into()),
+        pages: (explanation.overlap.known == Knowledge::Crawl).then_some(chunk.pages.into()),
     });
-    let compared = Compared {
+    let compared = PageComparison {
         why: String::new(),
         pages: [page(0)?, page(1)?],
-        together: said.together,
-        same_text: said.overlap.exact,
-        bits: said.hamming.distance,
-        chain: chain(said),
-        shared: Some(Shared {
-            both: said.shared_chunks.len() as u64,
-            of: [0, 1].map(|number| said.pages[number].chunks as u64),
+        together: explanation.together,
+        same_text: explanation.overlap.exact,
+        bits: explanation.hamming.distance,
+        chain: chain(explanation),
+        shared: Some(SharedTexts {
+            both: explanation.shared_chunks.len() as u64,
+            of: [0, 1].map(|number| explanation.pages[number].chunks as u64),
             some: shown.collect(),
         }),
-        diff: rows(&said.diff),
+        diff: rows(&explanation.diff),
         unread: String::new(),
     };
-    let words = if said.together { verdict(&compared) } else { said.reasons.join("; ") };
+    let words = if explanation.together { verdict(&compared) } else { explanation.reasons.join("; ") };
     let mut html = Html::new();
-    pair(&mut html, &compared, &words, said.overlap.pair.map(u64::from));
+    pair(&mut html, &compared, &words, explanation.overlap.pair.map(u64::from));
     Ok(html)
 }
 
 /// Returns the chain of pairs that connects the two pages, from the first to the second.
-fn chain(said: &Explanation<'_>) -> Vec<Step> {
-    let (mut at, mut steps) = (&said.pages[0].url, Vec::new());
-    for of in &said.chain {
+fn chain(explanation: &Explanation<'_>) -> Vec<ReportedStep> {
+    let (mut at, mut steps) = (&explanation.pages[0].url, Vec::new());
+    for of in &explanation.chain {
         let [a, b] = &of.pages;
         at = if at == a { b } else { a };
-        if let Some(measure) = Measure::parse(&of.measure) {
-            let by = By { measure, value: of.value };
-            steps.push(Step { id: webtwin_base::ids::doc_id(at), url: at.clone(), host: host(at), by });
+        if let Some(measure) = ReportedMeasure::parse(&of.measure) {
+            let by = MeasuredValue { measure, value: of.value };
+            steps.push(ReportedStep { id: webtwin_base::ids::doc_id(at), url: at.clone(), host: host(at), by });
         }
     }
     steps

@@ -6,12 +6,12 @@ use serde::Deserialize;
 
 use super::page::ask;
 use super::{HtmlReply, ROWS, begin_form, begin_link, begin_table, end_form, end_table, field, whole};
-use crate::lookup::lists::{Asked, HOSTS_OF, Listed, ListedOriginal, ListedSet, originals, sets};
+use crate::lookup::lists::{HOSTS_OF, ListPage, ListRequest, ListedOriginal, ListedSet, originals, sets};
 use crate::report::charts::bars::strip;
 use crate::report::figures::{count, counted};
 use crate::report::html::Html;
 use crate::report::markup::{name, tile};
-use crate::serve::routes::Of;
+use crate::serve::routes::RouteQuery;
 use webtwin_http::Problem;
 use webtwin_http::answer::query;
 
@@ -31,11 +31,11 @@ pub(in crate::serve) struct OfList {
 
 impl OfList {
     /// Converts the query string into a request for at most `most` rows; the default is [`ROWS`].
-    pub(crate) fn asked(&self, most: usize) -> Result<Asked<'_>, Problem> {
+    pub(crate) fn asked(&self, most: usize) -> Result<ListRequest<'_>, Problem> {
         if self.q.len() > crate::lookup::names::QUESTION {
             return Err(Problem::bad(format!("q: at most {} bytes", crate::lookup::names::QUESTION)));
         }
-        Ok(Asked { words: &self.q, from: self.from, limit: self.limit.unwrap_or(ROWS).min(most) })
+        Ok(ListRequest { words: &self.q, from: self.from, limit: self.limit.unwrap_or(ROWS).min(most) })
     }
 }
 
@@ -68,7 +68,7 @@ const SETS: List = List {
     names: ["set of copies", "sets of copies"],
 };
 
-pub(in crate::serve) async fn overview(Extension(served): Of) -> HtmlReply {
+pub(in crate::serve) async fn overview(Extension(served): RouteQuery) -> HtmlReply {
     let index = &served.index;
     let mut html = Html::new();
     html.markup("<p class=lead>Which pages of the crawl stay, and which ones are copies of them.</p>");
@@ -86,7 +86,7 @@ pub(in crate::serve) async fn overview(Extension(served): Of) -> HtmlReply {
         tile(&mut html, &count(number as u64), what);
     }
     html.markup("</div>");
-    let asked = Asked { words: "", from: 0, limit: LARGEST };
+    let asked = ListRequest { words: "", from: 0, limit: LARGEST };
     html.markup("<h2 class=gap>The largest mirrors</h2>");
     mirror_rows(&mut html, &originals(index, asked)?);
     html.markup("<h2 class=gap>The largest sets of copies</h2>");
@@ -95,7 +95,7 @@ pub(in crate::serve) async fn overview(Extension(served): Of) -> HtmlReply {
     Ok(whole(Some(&served), "", "Overview", &html))
 }
 
-pub(in crate::serve) async fn all_mirrors(Extension(served): Of, uri: Uri) -> HtmlReply {
+pub(in crate::serve) async fn all_mirrors(Extension(served): RouteQuery, uri: Uri) -> HtmlReply {
     let asked: OfList = query(&uri)?;
     let found = originals(&served.index, asked.asked(ROWS)?)?;
     let mut html = Html::new();
@@ -105,7 +105,7 @@ pub(in crate::serve) async fn all_mirrors(Extension(served): Of, uri: Uri) -> Ht
     Ok(whole(Some(&served), "collections", "Mirrored collections", &html))
 }
 
-pub(in crate::serve) async fn all_sets(Extension(served): Of, uri: Uri) -> HtmlReply {
+pub(in crate::serve) async fn all_sets(Extension(served): RouteQuery, uri: Uri) -> HtmlReply {
     let asked: OfList = query(&uri)?;
     let found = sets(&served.index, asked.asked(ROWS)?)?;
     let mut html = Html::new();
@@ -128,8 +128,8 @@ fn list<T>(
     html: &mut Html,
     [list, other]: [&List; 2],
     asked: &OfList,
-    found: &Listed<T>,
-    rows: fn(&mut Html, &Listed<T>),
+    found: &ListPage<T>,
+    rows: fn(&mut Html, &ListPage<T>),
 ) {
     find(html, list, &asked.q);
     let all = counted(found.all as u64, list.names[0], list.names[1]);
@@ -161,7 +161,7 @@ fn list<T>(
     }
 }
 
-fn mirror_rows(html: &mut Html, found: &Listed<ListedOriginal>) {
+fn mirror_rows(html: &mut Html, found: &ListPage<ListedOriginal>) {
     if found.shown.is_empty() {
         html.markup("<p class=note>none</p>");
         return;
@@ -192,7 +192,7 @@ fn mirror_rows(html: &mut Html, found: &Listed<ListedOriginal>) {
     end_table(html);
 }
 
-fn set_rows(html: &mut Html, found: &Listed<ListedSet>) {
+fn set_rows(html: &mut Html, found: &ListPage<ListedSet>) {
     if found.shown.is_empty() {
         html.markup("<p class=note>none</p>");
         return;

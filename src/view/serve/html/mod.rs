@@ -42,24 +42,24 @@ const VIEWS: &[(&str, &str)] = &[
 ];
 
 /// Response of a page handler.
-pub(super) type HtmlReply = Result<Response<Body>, Trouble>;
+pub(super) type HtmlReply = Result<Response<Body>, ProblemPage>;
 
 /// Problem that is shown as an HTML page.
-pub(super) struct Trouble(Problem);
+pub(super) struct ProblemPage(Problem);
 
-impl From<Problem> for Trouble {
-    fn from(problem: Problem) -> Trouble {
-        Trouble(problem)
+impl From<Problem> for ProblemPage {
+    fn from(problem: Problem) -> ProblemPage {
+        ProblemPage(problem)
     }
 }
 
-impl From<Error> for Trouble {
-    fn from(error: Error) -> Trouble {
-        Trouble(error.into())
+impl From<Error> for ProblemPage {
+    fn from(error: Error) -> ProblemPage {
+        ProblemPage(error.into())
     }
 }
 
-impl IntoResponse for Trouble {
+impl IntoResponse for ProblemPage {
     fn into_response(self) -> Response<Body> {
         let mut html = Html::new();
         html.markup("<p class=\"verdict apart\">").crawled(&self.0.detail).markup("</p>");

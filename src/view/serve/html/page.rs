@@ -8,12 +8,12 @@ use super::{
     HtmlReply, ROWS, begin_form, begin_link, begin_table, end_form, end_table, field, titled, to_compare, to_page,
     whole,
 };
-use crate::lookup::alternates::{Alternate, Wanted, alternates};
-use crate::lookup::answer::{Action, Answer};
+use crate::lookup::alternates::{Alternate, CopyOrder, alternates};
+use crate::lookup::answer::{LookupAnswer, UrlAction};
 use crate::report::figures::{count, counted};
 use crate::report::html::Html;
 use crate::report::markup::{name, role};
-use crate::serve::routes::Of;
+use crate::serve::routes::RouteQuery;
 use webtwin_http::answer::query;
 
 #[derive(Deserialize)]
@@ -29,7 +29,7 @@ pub(super) fn ask(html: &mut Html, url: &str) {
     end_form(html, "Look up");
 }
 
-pub(in crate::serve) async fn one_page(Extension(served): Of, uri: Uri) -> HtmlReply {
+pub(in crate::serve) async fn one_page(Extension(served): RouteQuery, uri: Uri) -> HtmlReply {
     let OfUrl { url } = query(&uri)?;
     let mut html = Html::new();
     ask(&mut html, &url);
@@ -46,7 +46,7 @@ pub(in crate::serve) async fn one_page(Extension(served): Of, uri: Uri) -> HtmlR
     verdict(&mut html, &answer);
     facts(&mut html, &answer);
     if let Some(page) = found.page {
-        let copies = alternates(&served.index, page, Wanted::default(), ROWS)?;
+        let copies = alternates(&served.index, page, CopyOrder::default(), ROWS)?;
         other_copies(&mut html, answer.canonical.as_deref().unwrap_or(&url), &copies);
     }
     let title = answer.title.as_deref().unwrap_or("");
@@ -67,9 +67,9 @@ fn reason(why: &str) -> &str {
     }
 }
 
-fn verdict(html: &mut Html, answer: &Answer) {
+fn verdict(html: &mut Html, answer: &LookupAnswer) {
     html.markup(match answer.action {
-        Action::Fetch => "<p class=verdict><b>",
+        UrlAction::Fetch => "<p class=verdict><b>",
         _ => "<p class=\"verdict apart\"><b>",
     });
     html.text(answer.action.as_str()).markup("</b>: ");
@@ -89,7 +89,7 @@ fn fact<'h>(html: &'h mut Html, what: &'static str) -> &'h mut Html {
     html.markup("<dt>").markup(what).markup("</dt><dd>")
 }
 
-fn facts(html: &mut Html, answer: &Answer) {
+fn facts(html: &mut Html, answer: &LookupAnswer) {
     html.markup("<dl class=\"card facts\">");
     if let Some(url) = &answer.canonical {
         fact(html, "URL").link(url, url).markup("</dd>");

@@ -7,14 +7,14 @@ use axum::http::Uri;
 use serde::Deserialize;
 
 use super::{HtmlReply, ROWS, begin_table, end_table, titled, to_compare, whole};
-use crate::lookup::Index;
+use crate::lookup::LookupIndex;
 use crate::lookup::answer::id_of;
-use crate::lookup::sets::{self, Member};
+use crate::lookup::sets::{self, IndexedMember};
 use crate::report::charts::bars::bar;
 use crate::report::figures::{count, counted};
 use crate::report::html::Html;
 use crate::report::markup::{name, role};
-use crate::serve::routes::{Of, id};
+use crate::serve::routes::{RouteQuery, id};
 use webtwin_http::Problem;
 use webtwin_http::answer::query;
 
@@ -24,7 +24,7 @@ struct From {
     from: usize,
 }
 
-pub(in crate::serve) async fn one_set(Extension(served): Of, Path(text): Path<String>, uri: Uri) -> HtmlReply {
+pub(in crate::serve) async fn one_set(Extension(served): RouteQuery, Path(text): Path<String>, uri: Uri) -> HtmlReply {
     let From { from } = query(&uri)?;
     let found = sets::set(&served.index, id(&text)?, from, ROWS)?;
     let set = found.ok_or_else(|| Problem::missing("no page of a trivial cluster has this id"))?;
@@ -40,7 +40,11 @@ pub(in crate::serve) async fn one_set(Extension(served): Of, Path(text): Path<St
     Ok(whole(Some(&served), "sets", first.as_deref().unwrap_or("Set"), &html))
 }
 
-pub(in crate::serve) async fn one_collection(Extension(served): Of, Path(text): Path<String>, uri: Uri) -> HtmlReply {
+pub(in crate::serve) async fn one_collection(
+    Extension(served): RouteQuery,
+    Path(text): Path<String>,
+    uri: Uri,
+) -> HtmlReply {
     let From { from } = query(&uri)?;
     let found = sets::collection(&served.index, id(&text)?, from, ROWS)?;
     let mut collection = found.ok_or_else(|| Problem::missing("no collection has this id"))?;
@@ -85,7 +89,7 @@ pub(in crate::serve) async fn one_collection(Extension(served): Of, Path(text): 
 }
 
 /// Renders members, each next to the page kept for it. Returns the name of the first kept page.
-fn members(html: &mut Html, index: &Index, members: &[Member]) -> Result<Option<String>, Problem> {
+fn members(html: &mut Html, index: &LookupIndex, members: &[IndexedMember]) -> Result<Option<String>, Problem> {
     let heads = [
         ("", "page"),
         ("", "role"),
@@ -105,7 +109,7 @@ fn members(html: &mut Html, index: &Index, members: &[Member]) -> Result<Option<
         html.markup("</td><td>");
         role(html, member.role.as_deref().unwrap_or(""));
         html.markup("</td><td class=\"num wide-only\">");
-        let bits = |stays: &Member| {
+        let bits = |stays: &IndexedMember| {
             let [own, other] = [&member.simhash, &stays.simhash].map(|simhash| simhash.as_deref().and_then(id_of));
             Some((own? ^ other?).count_ones())
         };
@@ -119,6 +123,6 @@ fn members(html: &mut Html, index: &Index, members: &[Member]) -> Result<Option<
     Ok(first)
 }
 
-fn stays(index: &Index, id: u64) -> Result<Option<Member>, Problem> {
-    Ok(index.rank(id)?.map(|rank| Member::of(index, rank)).transpose()?)
+fn stays(index: &LookupIndex, id: u64) -> Result<Option<IndexedMember>, Problem> {
+    Ok(index.rank(id)?.map(|rank| IndexedMember::of(index, rank)).transpose()?)
 }

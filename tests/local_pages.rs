@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use crate::support::program::{fail, files, said, succeed, the_same_on_any_workers, webtwin};
+use crate::support::program::{fail, files, stderr_text, succeed, the_same_on_any_workers, webtwin};
 
 /// A crawl of as many pages on either of two hosts, of so many lines each: the second host has another line in ten. Each page links
 /// to twenty others of its host.
@@ -30,14 +30,14 @@ fn asked_for(refusal: &str) -> u64 {
 }
 
 /// Of the first process of a run.
-fn told(output: &str, what: &str) -> u64 {
+fn message(output: &str, what: &str) -> u64 {
     let manifest = std::fs::read(format!("{output}/manifest.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
     manifest["processes"][0][what].as_u64().unwrap()
 }
 
 #[test]
-fn what_has_no_room_on_a_shelf_is_read_from_disk_with_the_same_result_on_any_workers() {
+fn local_pages_on_disk_give_the_same_result_on_any_workers() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     crawl(&folder.path().join("crawl.jsonl"), 100, 4000);
@@ -50,7 +50,7 @@ fn what_has_no_room_on_a_shelf_is_read_from_disk_with_the_same_result_on_any_wor
         let input = at("crawl.jsonl");
         let run = [&["run", "--input", &input, "--set", "effort.shard_bytes=65536"][..], settings].concat();
         succeed(&[&run[..], &["--output", &at(kind), "--workers", "2"]].concat());
-        assert_eq!(told(&at(kind), "spilled_bytes"), 0, "{kind}");
+        assert_eq!(message(&at(kind), "spilled_bytes"), 0, "{kind}");
         // About as little memory as there may be, which differs with the workers.
         let mut bytes = 45_000_000;
         let (bound, nearest) = loop {
@@ -61,14 +61,14 @@ fn what_has_no_room_on_a_shelf_is_read_from_disk_with_the_same_result_on_any_wor
             if end.status.success() {
                 break (format!("effort.memory_bytes={}", bytes / 20 * 21), output);
             }
-            bytes = asked_for(&said(&end)).max(bytes + 1);
+            bytes = asked_for(&stderr_text(&end)).max(bytes + 1);
         };
         let bounded = [&run[..], &["--set", &bound]].concat();
         let (output, _) = the_same_on_any_workers(folder.path(), &format!("{kind}-bounded"), &bounded);
         assert!(files(&output) == files(&at(kind)), "{kind} in little memory");
         // With fewer workers it may do without the disk. What a study is told to set follows from what its workers have read by then, and
         // may be enough without it.
-        let spilled = told(&nearest, "spilled_bytes");
+        let spilled = message(&nearest, "spilled_bytes");
         assert!(spilled > 2_000_000 || kind == "study", "{kind}: {spilled} bytes spilled, at most {bound}");
     }
 }
@@ -84,8 +84,8 @@ fn more_chunks_than_memory_are_a_run_that_keeps_to_its_bound() {
     let with = |set: &str| webtwin(&[&run[..], &[set]].concat()).output().unwrap();
     let allowed = 175_000_000;
     let end = with(&format!("effort.memory_bytes={allowed}"));
-    assert!(end.status.success(), "{}", said(&end));
-    let (peak, spilled) = (told(&output, "peak_memory_bytes"), told(&output, "spilled_bytes"));
+    assert!(end.status.success(), "{}", stderr_text(&end));
+    let (peak, spilled) = (message(&output, "peak_memory_bytes"), message(&output, "spilled_bytes"));
     assert!(peak <= allowed / 20 * 21, "{peak} bytes at the peak, {allowed} allowed");
     assert!(spilled > 40_000_000, "{spilled} bytes spilled");
 }
@@ -115,13 +115,13 @@ fn near_copies_of_a_page_with_very_many_chunks_keep_to_the_bound() {
     run("free", &[]);
     run("bounded", &["--set", "effort.memory_bytes=100000000"]);
     assert!(files(Path::new(&at("bounded"))) == files(Path::new(&at("free"))));
-    let peak = told(&at("bounded"), "peak_memory_bytes");
+    let peak = message(&at("bounded"), "peak_memory_bytes");
     // With 30 MB for the code of a debug build.
     assert!(peak < 130_000_000, "{peak} bytes");
 }
 
 #[test]
-fn a_disk_that_does_not_take_a_shelf_ends_the_run_with_the_cause() {
+fn a_disk_that_is_full_ends_the_run_with_the_cause() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     crawl(&folder.path().join("crawl.jsonl"), 60, 8000);

@@ -7,28 +7,28 @@ use bytemuck::Pod;
 
 use webtwin_base::error::Result;
 use webtwin_engine::Net;
-use webtwin_spill::{Column, GiveBack, Partitions, partition_bits};
+use webtwin_spill::{Partitions, ReleaseOnDrop, SpillColumn, partition_bits};
 
 /// Rows of a worker's pages, partitioned into ranges of pages.
 ///
 /// # Memory
 /// Holds all rows, or as many as the budget of the step allows. One range is in memory while it is
 /// read.
-pub struct Stretches<T> {
+pub struct PageRanges<T> {
     /// Number of pages of the worker. The next field is the number of pages of a range.
     pages: usize,
-    stretch: usize,
+    range: usize,
     partitions: Partitions<T>,
-    _give_back: GiveBack,
+    _release: ReleaseOnDrop,
 }
 
-impl<T: Pod> Stretches<T> {
+impl<T: Pod> PageRanges<T> {
     /// Creates empty ranges for about `rows` rows of the given number of pages. `kinds` is the
     /// number of kinds of rows that share the memory budget of the step.
-    pub fn new(net: &Net<'_>, pages: usize, rows: u64, kinds: u64) -> Stretches<T> {
+    pub fn new(net: &Net<'_>, pages: usize, rows: u64, kinds: u64) -> PageRanges<T> {
         let bits = partition_bits::<T>(rows);
         let partitions = Partitions::new(1 << bits, &net.memory.for_partitions(kinds, bits));
-        Stretches { pages, stretch: (pages >> bits) + 1, partitions, _give_back: net.memory.give_back() }
+        PageRanges { pages, range: (pages >> bits) + 1, partitions, _release: net.memory.release_on_drop() }
     }
 
     /// Adds a row of the page at index `place` among the worker's own pages.
@@ -36,7 +36,7 @@ impl<T: Pod> Stretches<T> {
     /// # Errors
     /// Returns any error of the disk.
     pub fn push(&mut self, place: usize, row: T) -> Result<()> {
-        self.partitions.push(place / self.stretch, row)
+        self.partitions.push(place / self.range, row)
     }
 
     /// Calls `each` for one range after the other, with the indices of its pages and with its rows
@@ -49,7 +49,7 @@ impl<T: Pod> Stretches<T> {
         for number in 0..self.partitions.count() {
             net.check()?;
             self.partitions.take(number, &mut rows)?;
-            let begin = |number: usize| self.pages.min(number * self.stretch);
+            let begin = |number: usize| self.pages.min(number * self.range);
             each(begin(number)..begin(number + 1), &mut rows)?;
         }
         Ok(())
@@ -59,8 +59,8 @@ impl<T: Pod> Stretches<T> {
     ///
     /// # Errors
     /// Returns any error of the disk, and an error if the run has ended.
-    pub fn sorted<K: Ord>(self, net: &Net<'_>, key: impl Fn(&T) -> K) -> Result<Column<T>> {
-        let mut sorted = Column::new(&net.memory);
+    pub fn sorted<K: Ord>(self, net: &Net<'_>, key: impl Fn(&T) -> K) -> Result<SpillColumn<T>> {
+        let mut sorted = SpillColumn::new(&net.memory);
         self.each(net, |_, rows| {
             rows.sort_unstable_by_key(&key);
             rows.iter().try_for_each(|&row| sorted.push(row))

@@ -1,4 +1,4 @@
-//! Removes weak pairs that are not supported by any collection ([`webtwin_core::overlap::alone`]),
+//! Removes weak pairs that are not supported by any collection ([`webtwin_core::overlap::unsupported`]),
 //! after collections are known.
 //!
 //! A page that is in no collection counts as surrounded by the collections of its host, because
@@ -12,15 +12,15 @@
 
 use std::sync::Arc;
 
-use super::places::Places;
+use super::places::PagePositions;
 use crate::pairs::guards::Context;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Number, Page};
 use webtwin_core::overlap::SimilarPair;
-use webtwin_core::overlap::alone::{Around, stands_alone};
 use webtwin_core::overlap::prune::PageSet;
+use webtwin_core::overlap::unsupported::{TextContext, is_unsupported};
 use webtwin_engine::Net;
-use webtwin_spill::Column;
+use webtwin_spill::SpillColumn;
 
 /// Removes those of this worker's `weak` pairs that are unsupported from its `pairs`. Returns the
 /// number of pairs that all workers have removed.
@@ -31,11 +31,11 @@ use webtwin_spill::Column;
 ///
 /// # Errors
 /// Returns any error of the disk, on which pairs may be, and an error if the run has ended.
-pub(crate) fn take_back(
+pub(crate) fn drop_unsupported(
     net: &mut Net<'_>,
-    pairs: &mut Column<SimilarPair>,
+    pairs: &mut SpillColumn<SimilarPair>,
     weak: &[SimilarPair],
-    places: &Places,
+    places: &PagePositions,
     context: &Context<'_>,
 ) -> Result<u64> {
     let hosts = &context.crawl.directory.hosts;
@@ -51,7 +51,7 @@ pub(crate) fn take_back(
     let around = |page: Page| {
         let from = copies.partition_point(|copy| copy[0] < page);
         let same = copies[from..].iter().take_while(|copy| copy[0] == page).map(|copy| copy[1]);
-        Around::gather(std::iter::once(page).chain(same).flat_map(|page| {
+        TextContext::gather(std::iter::once(page).chain(same).flat_map(|page| {
             let host = hosts[page];
             let own = places.of(page).map(|(_, similar_cluster)| similar_cluster);
             let on_hosts = &on_hosts[host.index() % workers];
@@ -62,7 +62,7 @@ pub(crate) fn take_back(
         }))
     };
     let before = pairs.len() as u64;
-    let mut alone = weak.iter().filter(|pair| stands_alone(&around(pair.a), &around(pair.b))).peekable();
+    let mut alone = weak.iter().filter(|pair| is_unsupported(&around(pair.a), &around(pair.b))).peekable();
     pairs.retain_mut(|pair| {
         while alone.next_if(|weak| *weak < pair).is_some() {}
         alone.next_if_eq(&&*pair).is_none()

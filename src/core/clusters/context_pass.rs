@@ -1,7 +1,7 @@
 //! Context pass inside mirrors: finds pages that can only be recognized as copies by their
 //! collections.
 //!
-//! Input: pages and links of the collections of a similar cluster. Output: [`Candidate`] pairs, and
+//! Input: pages and links of the collections of a similar cluster. Output: [`CandidatePair`] pairs, and
 //! of the compared candidates those that are copies ([`one_to_one`]).
 //!
 //! A version that was rewritten, or a page of three lines, shares too little text to be found by
@@ -57,7 +57,7 @@ const AT_ONCE: usize = 1 << 20;
 
 /// A page of a collection. Rows order by collection, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Seen {
+pub struct ContextPage {
     /// First page of the collection, which names it.
     pub collection: Page,
     /// The page.
@@ -71,7 +71,7 @@ pub struct Seen {
 /// Two pages of one name that may be copies; `a < b`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
-pub struct Candidate {
+pub struct CandidatePair {
     /// The smaller page.
     pub a: Page,
     /// The larger page.
@@ -87,7 +87,7 @@ pub struct Candidate {
 ///
 /// # Examples
 /// ```
-/// use webtwin_core::clusters::second_look::name;
+/// use webtwin_core::clusters::context_pass::name;
 ///
 /// assert_eq!(name("http://a.example/manual/Intro.html"), "intro?");
 /// assert_eq!(name("http://b.example/old/intro.php?page=2"), "intro?page=2");
@@ -121,7 +121,7 @@ fn weight(pages: u32) -> u64 {
 /// Two scans of the links. For each two collections that mirror each other, a sort of the links of
 /// each page without a copy. For each link of such a page, up to 64 other pages, each of which
 /// costs a scan of the links of both.
-pub fn candidates(pages: &[Seen], links: &[[u32; 2]]) -> Vec<Candidate> {
+pub fn candidates(pages: &[ContextPage], links: &[[u32; 2]]) -> Vec<CandidatePair> {
     let (numbers, clusters) = numbers_of_clusters(pages);
     let mut collections: Vec<Collection<'_>> = Vec::new();
     let mut first = 0;
@@ -154,7 +154,7 @@ pub fn candidates(pages: &[Seen], links: &[[u32; 2]]) -> Vec<Candidate> {
 
 /// Numbers the trivial clusters of pages. Returns the number of each page's cluster, and the number
 /// of clusters.
-fn numbers_of_clusters(pages: &[Seen]) -> (Vec<u32>, usize) {
+fn numbers_of_clusters(pages: &[ContextPage]) -> (Vec<u32>, usize) {
     let mut by_cluster: Vec<(ClusterId, u32)> = pages.iter().map(|seen| seen.cluster).zip(0..).collect();
     by_cluster.sort_unstable();
     let mut numbers = vec![0; pages.len()];
@@ -180,7 +180,7 @@ fn in_both(x: &[u32], y: &[u32]) -> Vec<u32> {
 struct Collection<'a> {
     /// Index of the collection's first page among the pages of all collections.
     first: usize,
-    pages: &'a [Seen],
+    pages: &'a [ContextPage],
     /// Numbers of the trivial clusters of the pages.
     numbers: &'a [u32],
     /// Distinct numbers of the trivial clusters, ascending.
@@ -236,8 +236,8 @@ impl LinksOf {
 
 /// A page of one collection without a copy in another, with its links to pages that have a copy,
 /// ascending.
-struct Alone<'a> {
-    seen: &'a Seen,
+struct Unmatched<'a> {
+    seen: &'a ContextPage,
     links: Vec<Link>,
     /// Weight of each link, and in `weight` their sum.
     weights: Vec<u64>,
@@ -247,14 +247,14 @@ struct Alone<'a> {
 impl<'a> Collection<'a> {
     /// Returns all pages of the collection without a copy, with weights that are not set yet.
     /// `is_common` is true for the trivial clusters that both collections have.
-    fn alone(&self, is_common: &[bool], links_of: &LinksOf) -> Vec<Alone<'a>> {
+    fn alone(&self, is_common: &[bool], links_of: &LinksOf) -> Vec<Unmatched<'a>> {
         let alone = self.numbers.iter().enumerate().filter(|(_, number)| !is_common[**number as usize]);
         let with_links = alone.map(|(at, _)| {
             let links = links_of.of(self.first + at).iter().filter(|&&link| is_common[link as usize / 2]);
             let mut links: Vec<Link> = links.copied().collect();
             links.sort_unstable();
             links.dedup();
-            Alone { seen: &self.pages[at], links, weights: Vec::new(), weight: 0 }
+            Unmatched { seen: &self.pages[at], links, weights: Vec::new(), weight: 0 }
         });
         with_links.filter(|page| !page.links.is_empty()).collect()
     }
@@ -262,7 +262,7 @@ impl<'a> Collection<'a> {
 
 /// Computes the weights of links from the number of pages that have each link. `having` must be all
 /// zero, and is all zero on return.
-fn weigh(pages: &mut [Alone<'_>], having: &mut [u32]) {
+fn weigh(pages: &mut [Unmatched<'_>], having: &mut [u32]) {
     pages.iter().flat_map(|page| &page.links).for_each(|&link| having[link as usize] += 1);
     for page in &mut *pages {
         page.weights = page.links.iter().map(|&link| weight(having[link as usize])).collect();
@@ -272,9 +272,9 @@ fn weigh(pages: &mut [Alone<'_>], having: &mut [u32]) {
 }
 
 /// Returns the pairs of pages of two collections whose links agree.
-fn agreeing([left, right]: [Vec<Alone<'_>>; 2], having: &mut [u32]) -> Vec<Candidate> {
+fn agreeing([left, right]: [Vec<Unmatched<'_>>; 2], having: &mut [u32]) -> Vec<CandidatePair> {
     let lefts = left.len();
-    let mut pages: Vec<Alone<'_>> = left.into_iter().chain(right).collect();
+    let mut pages: Vec<Unmatched<'_>> = left.into_iter().chain(right).collect();
     weigh(&mut pages, having);
     let (left, right) = pages.split_at(lefts);
     // Rows (name, link, page) of the right collection. A left page is compared only with pages that
@@ -284,7 +284,7 @@ fn agreeing([left, right]: [Vec<Alone<'_>>; 2], having: &mut [u32]) -> Vec<Candi
         with.extend(page.links.iter().map(|&link| (page.seen.name, link, at)));
     }
     with.sort_unstable();
-    let mut looked_at = vec![usize::MAX; right.len()];
+    let mut inspected = vec![usize::MAX; right.len()];
     let mut found = Vec::new();
     for (at, page) in left.iter().enumerate() {
         let from = with.partition_point(|one| one.0 < page.seen.name);
@@ -299,14 +299,19 @@ fn agreeing([left, right]: [Vec<Alone<'_>>; 2], having: &mut [u32]) -> Vec<Candi
             }
             for &(_, _, other) in same {
                 let other = other as usize;
-                if std::mem::replace(&mut looked_at[other], at) == at {
+                if std::mem::replace(&mut inspected[other], at) == at {
                     continue;
                 }
                 let links = agreement(page, &right[other]);
                 if links >= LINKS {
                     let (x, y) = (page.seen, right[other].seen);
                     let (x, y) = if x.page < y.page { (x, y) } else { (y, x) };
-                    found.push(Candidate { a: x.page, b: y.page, collections: [x.collection, y.collection], links });
+                    found.push(CandidatePair {
+                        a: x.page,
+                        b: y.page,
+                        collections: [x.collection, y.collection],
+                        links,
+                    });
                 }
             }
             // No right page with this name has this link or a greater one.
@@ -320,7 +325,7 @@ fn agreeing([left, right]: [Vec<Alone<'_>>; 2], having: &mut [u32]) -> Vec<Candi
 
 /// Returns the weight of the links that two pages have in common, divided by the weight of all
 /// their links, in millionths.
-fn agreement(x: &Alone<'_>, y: &Alone<'_>) -> u32 {
+fn agreement(x: &Unmatched<'_>, y: &Unmatched<'_>) -> u32 {
     let mut others = y.links.iter().peekable();
     let is_in_both = |(link, _): &(&Link, &u64)| {
         while others.next_if(|other| other < link).is_some() {}
@@ -344,12 +349,17 @@ pub fn share(part: u64, whole: u64) -> u32 {
 /// # Cost
 /// A sort of the worker's pages. Memory: 16 bytes for each of about a million pages at a time, and
 /// 4 for each candidate returned.
-pub fn best_by_far(candidates: &[Candidate], texts: &[u32], (index, peers): (usize, usize)) -> Vec<u32> {
+pub fn best_by_far(candidates: &[CandidatePair], texts: &[u32], (index, peers): (usize, usize)) -> Vec<u32> {
     best_by_far_in((2 * candidates.len() / peers).div_ceil(AT_ONCE).max(1), candidates, texts, (index, peers))
 }
 
 /// Computes the result of [`best_by_far`] with the pages processed in `parts` parts.
-fn best_by_far_in(parts: usize, candidates: &[Candidate], texts: &[u32], (index, peers): (usize, usize)) -> Vec<u32> {
+fn best_by_far_in(
+    parts: usize,
+    candidates: &[CandidatePair],
+    texts: &[u32],
+    (index, peers): (usize, usize),
+) -> Vec<u32> {
     let mut found = Vec::new();
     let mut sides: Vec<(Page, Page, Reverse<u32>, u32)> = Vec::new();
     for part in 0..parts {
@@ -375,7 +385,7 @@ fn best_by_far_in(parts: usize, candidates: &[Candidate], texts: &[u32], (index,
 ///
 /// # Cost
 /// Linear. Memory: a byte for each candidate.
-pub fn one_to_one(candidates: &[Candidate], texts: &[u32], best: &[u32]) -> Vec<(Candidate, u32)> {
+pub fn one_to_one(candidates: &[CandidatePair], texts: &[u32], best: &[u32]) -> Vec<(CandidatePair, u32)> {
     // Number of pages (0 to 2) for which each candidate is the best by far.
     let mut best_of = vec![0u8; candidates.len()];
     best.iter().for_each(|&at| best_of[at as usize] += 1);
@@ -397,7 +407,7 @@ mod tests {
     type Link = (ClusterId, bool);
 
     /// Computes pairs by definition, comparing every pair of pages.
-    fn by_definition(pages: &[Seen], links: &[(Page, Page)]) -> Vec<Candidate> {
+    fn by_definition(pages: &[ContextPage], links: &[(Page, Page)]) -> Vec<CandidatePair> {
         let clusters = |collection: Page| -> BTreeSet<ClusterId> {
             pages.iter().filter(|seen| seen.collection == collection).map(|seen| seen.cluster).collect()
         };
@@ -431,7 +441,12 @@ mod tests {
                 let whole = weigh(of_x.union(&of_y).copied().collect());
                 if part > 0 && 2 * part >= whole {
                     let links = (1_000_000 * part / whole) as u32;
-                    found.push(Candidate { a: x.page, b: y.page, collections: [x.collection, y.collection], links });
+                    found.push(CandidatePair {
+                        a: x.page,
+                        b: y.page,
+                        collections: [x.collection, y.collection],
+                        links,
+                    });
                 }
             }
         }
@@ -445,10 +460,10 @@ mod tests {
             clusters in prop::collection::vec(0u32..9, 24), names in prop::collection::vec(0u64..3, 24),
             links in prop::collection::btree_set((0u32..8, 0u32..8, 0u32..3), 0..60),
         ) {
-            let seen = |page: u32| Seen {
+            let seen = |page: u32| ContextPage {
                 collection: Page(page / 8 * 8), page: Page(page), cluster: ClusterId(clusters[page as usize]), name: names[page as usize]
             };
-            let pages: Vec<Seen> = (0..24).map(seen).collect();
+            let pages: Vec<ContextPage> = (0..24).map(seen).collect();
             let links: Vec<(Page, Page)> = links.iter().map(|&(src, dst, of)| (Page(8 * of + src), Page(8 * of + dst))).collect();
             // The index of a page is its number.
             let places: Vec<[u32; 2]> = links.iter().rev().map(|(src, dst)| [src.0, dst.0]).collect();
@@ -459,13 +474,13 @@ mod tests {
         fn matches_are_one_to_one_and_better_than_any_other(
             pairs in prop::collection::btree_map((0u32..6, 6u32..12), (5u32..=10, 0u32..=10), 0..20)
         ) {
-            let candidate = |(&(a, b), &(links, _)): (&(u32, u32), &(u32, u32))| Candidate {
+            let candidate = |(&(a, b), &(links, _)): (&(u32, u32), &(u32, u32))| CandidatePair {
                 a: Page(a), b: Page(b), collections: [Page(0), Page(6)], links: links * 100_000
             };
-            let all: Vec<Candidate> = pairs.iter().map(candidate).collect();
+            let all: Vec<CandidatePair> = pairs.iter().map(candidate).collect();
             let texts: Vec<u32> = pairs.values().map(|&(_, text)| text * 100_000).collect();
             let sum = |at: usize| all[at].links + texts[at];
-            let meet = |x: &Candidate, y: &Candidate| x.a == y.a || x.b == y.b;
+            let meet = |x: &CandidatePair, y: &CandidatePair| x.a == y.a || x.b == y.b;
             let want = (0..all.len()).filter(|&at| {
                 let others = (0..all.len()).filter(|&other| other != at && meet(&all[at], &all[other]));
                 texts[at] >= 150_000 && sum(at) >= 950_000 && others.clone().all(|other| sum(at) >= sum(other) + 100_000)
@@ -490,7 +505,7 @@ mod tests {
 
     #[test]
     fn a_rewritten_page_is_found_and_its_translation_is_not() {
-        let candidate = Candidate { a: Page(1), b: Page(2), collections: [Page(0), Page(2)], links: 1_000_000 };
+        let candidate = CandidatePair { a: Page(1), b: Page(2), collections: [Page(0), Page(2)], links: 1_000_000 };
         let copies = |text| one_to_one(&[candidate], &[text], &best_by_far(&[candidate], &[text], (0, 1)));
         assert_eq!(copies(200_000), [(candidate, 600_000)]);
         assert_eq!(copies(100_000), []);

@@ -53,7 +53,7 @@ const SEEN: u8 = 1 << 5;
 
 /// Set of links that a crawler follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum LinkScope {
     /// Links to pages of the same host.
     WithinHosts,
     /// All links.
@@ -63,10 +63,10 @@ pub enum Scope {
 /// Entry points and links of each pass: a crawler that starts at all pages with links from other
 /// hosts, one that starts with pages that are not linked, and one that stays on a host and starts
 /// at its root.
-pub const PASSES: [(u32, Scope); 3] = [
-    (ROOT | SEED | NOT_LINKED | LINKED_FROM_ELSEWHERE, Scope::WithinHosts),
-    (ROOT | SEED | NOT_LINKED, Scope::AllLinks),
-    (ROOT | SEED, Scope::WithinHosts),
+pub const PASSES: [(u32, LinkScope); 3] = [
+    (ROOT | SEED | NOT_LINKED | LINKED_FROM_ELSEWHERE, LinkScope::WithinHosts),
+    (ROOT | SEED | NOT_LINKED, LinkScope::AllLinks),
+    (ROOT | SEED, LinkScope::WithinHosts),
 ];
 
 /// Index of a page among the pages of its part.
@@ -166,11 +166,11 @@ impl<'a> PartLinks<'a> {
     }
 
     /// Returns the pages of this part that a page links to, limited to the links in `scope`.
-    fn followed(&self, page: Local, scope: Scope) -> &'a [Local] {
+    fn followed(&self, page: Local, scope: LinkScope) -> &'a [Local] {
         let [begin, within] = self.places[page as usize];
         let end = match scope {
-            Scope::WithinHosts => within,
-            Scope::AllLinks => self.places.get(page as usize + 1).map_or(self.targets.len() as u32, |next| next[0]),
+            LinkScope::WithinHosts => within,
+            LinkScope::AllLinks => self.places.get(page as usize + 1).map_or(self.targets.len() as u32, |next| next[0]),
         };
         &self.targets[begin as usize..end as usize]
     }
@@ -266,7 +266,7 @@ impl WebPart {
 
     /// Follows links until no better path is found within this part. If `scope` includes links to
     /// other parts, returns these links from pages to which a better path was found.
-    pub fn settle(&mut self, links: PartLinks<'_>, scope: Scope) -> Vec<Crossing> {
+    pub fn settle(&mut self, links: PartLinks<'_>, scope: LinkScope) -> Vec<Crossing> {
         self.waits = false;
         let mut heap = BinaryHeap::new();
         for (local, kinds) in (0..).zip(&mut self.kinds).filter(|(_, kinds)| **kinds & WAITS != 0) {
@@ -285,7 +285,7 @@ impl WebPart {
                     heap.push(Reverse((cost, target)));
                 }
             }
-            if scope == Scope::AllLinks {
+            if scope == LinkScope::AllLinks {
                 crossing.push(local);
             }
         }
@@ -318,7 +318,7 @@ impl WebPart {
 
     /// Records for every page the smallest page before it on a best path, once all paths are found.
     /// Links from other parts must be added by [`WebPart::trace_over`].
-    pub fn trace(&mut self, links: PartLinks<'_>, scope: Scope) {
+    pub fn trace(&mut self, links: PartLinks<'_>, scope: LinkScope) {
         for src in 0..self.pages.len() {
             if self.cost[src] == NO_WAY {
                 continue;
@@ -476,7 +476,7 @@ mod tests {
             parts.iter_mut().for_each(WebPart::look_back);
             for number in 0..count {
                 parts[number].trace(links(number), scope);
-                if scope == Scope::AllLinks {
+                if scope == LinkScope::AllLinks {
                     let crossings = parts[number].crossings(links(number));
                     crossings.iter().for_each(|link| parts[of(link.dst)].trace_over(link));
                 }

@@ -1,4 +1,4 @@
-//! Crawl paths ([`webtwin_core::applications::ways`]) over all workers: each worker has the pages
+//! Crawl paths ([`webtwin_core::applications::reachability`]) over all workers: each worker has the pages
 //! of some hosts, in parts of some megabytes of links.
 //!
 //! One exchange sends pages and links to the owners of their hosts. Two of the three passes stay
@@ -16,24 +16,24 @@ use std::ops::Range;
 
 use itertools::Itertools;
 
-use crate::clusters::links::Links;
+use crate::clusters::links::WorkerLinks;
 use crate::reading::captures::{Crawl, path};
-use crate::shuffle::hash_partitions::{Alike, rows_and_links};
+use crate::shuffle::hash_partitions::{CommonPartitions, rows_and_links};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Page, splitmix64};
-use webtwin_core::applications::ways::{
-    Crossing, LINKED_FROM_ELSEWHERE, PASSES, PartLinks, ROOT, SEED, Scope, WebPage, WebPart,
+use webtwin_core::applications::reachability::{
+    Crossing, LINKED_FROM_ELSEWHERE, LinkScope, PASSES, PartLinks, ROOT, SEED, WebPage, WebPart,
 };
-use webtwin_core::overlap::rows::Shares;
+use webtwin_core::overlap::rows::KeyShares;
 use webtwin_engine::{Net, Owners};
-use webtwin_spill::{Array, Column, partition_bits};
+use webtwin_spill::{Array, SpillColumn, partition_bits};
 
 /// Approximate number of links between parts that a worker sends in a round.
 const SENT_AT_ONCE: usize = 1 << 19;
 
 /// Effect of the avoid list on the paths of a crawler that obeys it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Ways {
+pub struct ReachabilityCounts {
     /// Pages that a crawler may know before it follows a link: roots of hosts, seeds, pages without
     /// links to them, and pages with links from other hosts.
     pub entry_points: u64,
@@ -46,10 +46,10 @@ pub struct Ways {
 }
 
 /// Pages and links of this worker's hosts, on which crawl paths are computed.
-pub struct WaysThrough {
+pub struct Reachability {
     parts: Vec<WebPart>,
     links: StoredLinks,
-    shares: Shares,
+    shares: KeyShares,
 }
 
 /// Links of all parts.
@@ -57,17 +57,17 @@ struct StoredLinks {
     words: Array<u32>,
     /// Range of the links of each part.
     places: Vec<Range<u64>>,
-    room: Vec<u32>,
+    scratch: Vec<u32>,
 }
 
 impl StoredLinks {
     fn of(&mut self, part: usize) -> Result<PartLinks<'_>> {
         let Range { start, end } = self.places[part];
-        Ok(PartLinks::of(self.words.get(start, (end - start) as usize, &mut self.room)?))
+        Ok(PartLinks::of(self.words.get(start, (end - start) as usize, &mut self.scratch)?))
     }
 }
 
-impl WaysThrough {
+impl Reachability {
     /// Sends pages and links to the owners of their hosts. `links` are this worker's links.
     /// `from_elsewhere` counts the links to its pages from other hosts. `seeds` are canonical URLs.
     ///
@@ -76,27 +76,27 @@ impl WaysThrough {
     pub fn gather(
         net: &mut Net<'_>,
         crawl: &Crawl,
-        links: &Links,
-        from_elsewhere: &Column<u32>,
+        links: &WorkerLinks,
+        from_elsewhere: &SpillColumn<u32>,
         seeds: &HashSet<String>,
-    ) -> Result<WaysThrough> {
+    ) -> Result<Reachability> {
         let bits = partition_bits::<[Page; 2]>(links.len() as u64);
-        WaysThrough::gather_in_parts(net, crawl, links, from_elsewhere, seeds, bits)
+        Reachability::gather_in_parts(net, crawl, links, from_elsewhere, seeds, bits)
     }
 
-    /// Sends pages and links to the owners of their hosts, like [`WaysThrough::gather`], in
+    /// Sends pages and links to the owners of their hosts, like [`Reachability::gather`], in
     /// `2^bits` parts on this worker.
     ///
     /// # Errors
-    /// Returns any error of [`WaysThrough::gather`].
+    /// Returns any error of [`Reachability::gather`].
     pub fn gather_in_parts(
         net: &mut Net<'_>,
         crawl: &Crawl,
-        links: &Links,
-        from_elsewhere: &Column<u32>,
+        links: &WorkerLinks,
+        from_elsewhere: &SpillColumn<u32>,
         seeds: &HashSet<String>,
         bits: u32,
-    ) -> Result<WaysThrough> {
+    ) -> Result<Reachability> {
         let hosts = &crawl.directory.hosts;
         let mut from_elsewhere = from_elsewhere.rows();
         let rows = crawl.pages.map(|row| {
@@ -113,9 +113,9 @@ impl WaysThrough {
         let pages = (rows, |page: &WebPage| page.host);
         let links = (links.blocks().flatten_ok(), |source: Page| hosts[source]);
         let (mut pages, mut within) =
-            rows_and_links(net, "pages and links by host", Alike { bits, kinds: 2 }, pages, links)?;
+            rows_and_links(net, "pages and links by host", CommonPartitions { bits, kinds: 2 }, pages, links)?;
         let words = Array::new(&net.memory.part(2));
-        let mut links = StoredLinks { words, places: Vec::new(), room: Vec::new() };
+        let mut links = StoredLinks { words, places: Vec::new(), scratch: Vec::new() };
         let (mut parts, mut web, mut of_part) = (Vec::new(), Vec::new(), Vec::new());
         for share in 0..pages.count() {
             net.check()?;
@@ -126,7 +126,7 @@ impl WaysThrough {
             links.places.push(start..links.words.len());
             parts.push(part);
         }
-        Ok(WaysThrough { parts, links, shares: Shares::new(net.peers(), bits) })
+        Ok(Reachability { parts, links, shares: KeyShares::new(net.peers(), bits) })
     }
 
     /// Returns the number of links from the root of its host, or from a seed on the host, to each
@@ -142,7 +142,7 @@ impl WaysThrough {
         let source = |send: &mut dyn FnMut([u32; 2])| {
             let Some((number, part)) = parts.next() else { return Ok(false) };
             part.start(ROOT | SEED);
-            part.settle(links.of(number)?, Scope::WithinHosts);
+            part.settle(links.of(number)?, LinkScope::WithinHosts);
             part.depths().filter_map(|(page, depth)| Some([page.0, depth?])).for_each(send);
             Ok(true)
         };
@@ -160,7 +160,12 @@ impl WaysThrough {
     ///
     /// # Errors
     /// Returns any error of the disk, on which links may be, and an error if the run has ended.
-    pub fn clear(mut self, net: &mut Net<'_>, crawl: &Crawl, skip: Vec<Page>) -> Result<(Vec<Page>, Ways)> {
+    pub fn clear(
+        mut self,
+        net: &mut Net<'_>,
+        crawl: &Crawl,
+        skip: Vec<Page>,
+    ) -> Result<(Vec<Page>, ReachabilityCounts)> {
         let hosts = &crawl.directory.hosts;
         let shares = self.shares;
         let owner = |page: &Page| owner(shares, hosts[*page]);
@@ -181,14 +186,14 @@ impl WaysThrough {
             }
             // A path back may leave this worker's parts, so the walk is continued at other workers
             // until no walk is left.
-            let mut goes_on = scope == Scope::AllLinks;
+            let mut goes_on = scope == LinkScope::AllLinks;
             while goes_on {
                 let (sent, mut rows) = (back.len() as u64, Vec::new());
                 let take = |pages: &[Page]| {
                     rows.extend_from_slice(pages);
                     Ok(())
                 };
-                let all = net.exchange_telling("ways back", sent, back, owner, take)?;
+                let all = net.exchange_with_reports("ways back", sent, back, owner, take)?;
                 goes_on = all.iter().any(|&sent| sent > 0);
                 back =
                     rows.into_iter().filter_map(|page| self.part_of(hosts[page]).go_back(page, &mut visit)).collect();
@@ -205,7 +210,7 @@ impl WaysThrough {
         let entry_points = self.parts.iter().map(|part| part.entries(PASSES[0].0)).sum();
         let counts = [entry_points, reachable, all_visited.len() as u64, cut_off];
         let [entry_points, reachable, visited_for_the_way, cut_off] = net.all_sum("ways", counts)?;
-        Ok((all_visited, Ways { entry_points, reachable, visited_for_the_way, cut_off }))
+        Ok((all_visited, ReachabilityCounts { entry_points, reachable, visited_for_the_way, cut_off }))
     }
 
     /// Returns the part of this worker that has the pages of a host.
@@ -214,14 +219,14 @@ impl WaysThrough {
     }
 
     /// Finds the best paths from the given kind of entry points.
-    fn settle(&mut self, net: &mut Net<'_>, hosts: &[HostId], entry: u32, scope: Scope) -> Result<()> {
+    fn settle(&mut self, net: &mut Net<'_>, hosts: &[HostId], entry: u32, scope: LinkScope) -> Result<()> {
         for (number, part) in self.parts.iter_mut().enumerate() {
             part.start(entry);
-            if scope == Scope::WithinHosts {
+            if scope == LinkScope::WithinHosts {
                 part.settle(self.links.of(number)?, scope);
             }
         }
-        if scope == Scope::WithinHosts {
+        if scope == LinkScope::WithinHosts {
             return Ok(());
         }
         let mut next = 0;
@@ -245,7 +250,7 @@ impl WaysThrough {
     }
 
     /// Stores for every page its predecessor on its best path.
-    fn trace(&mut self, net: &mut Net<'_>, hosts: &[HostId], scope: Scope) -> Result<()> {
+    fn trace(&mut self, net: &mut Net<'_>, hosts: &[HostId], scope: LinkScope) -> Result<()> {
         self.parts.iter_mut().for_each(WebPart::look_back);
         let mut next = 0;
         loop {
@@ -253,13 +258,13 @@ impl WaysThrough {
             while next < self.parts.len() && arriving.len() < SENT_AT_ONCE {
                 let links = self.links.of(next)?;
                 self.parts[next].trace(links, scope);
-                if scope == Scope::AllLinks {
+                if scope == LinkScope::AllLinks {
                     arriving.append(&mut self.parts[next].crossings(links));
                 }
                 next += 1;
             }
             let left = (self.parts.len() - next) as u64;
-            if scope == Scope::WithinHosts {
+            if scope == LinkScope::WithinHosts {
                 return Ok(());
             }
             if !self.exchange(net, "links between parts", hosts, arriving, left, WebPart::trace_over)? {
@@ -279,17 +284,17 @@ impl WaysThrough {
         left: u64,
         take: impl Fn(&mut WebPart, &Crossing),
     ) -> Result<bool> {
-        let (told, shares) = (links.len() as u64 + left, self.shares);
+        let (message, shares) = (links.len() as u64 + left, self.shares);
         let take = |links: &[Crossing]| {
             links.iter().for_each(|link| take(self.part_of(hosts[link.dst]), link));
             Ok(())
         };
-        let told = net.exchange_telling(name, told, links, |link| owner(shares, hosts[link.dst]), take)?;
-        Ok(told.iter().any(|&told| told > 0))
+        let message = net.exchange_with_reports(name, message, links, |link| owner(shares, hosts[link.dst]), take)?;
+        Ok(message.iter().any(|&message| message > 0))
     }
 }
 
 /// Returns the worker that has the pages of a host.
-fn owner(shares: Shares, host: HostId) -> usize {
+fn owner(shares: KeyShares, host: HostId) -> usize {
     shares.owner(splitmix64(host.into()))
 }

@@ -1,4 +1,4 @@
-//! The context pass ([`webtwin_core::clusters::second_look`]) over all workers: similar cluster by
+//! The context pass ([`webtwin_core::clusters::context_pass`]) over all workers: similar cluster by
 //! similar cluster, then pair by pair.
 //!
 //! The collection of every page is broadcast. Pages and links of collections are sent to the owner
@@ -25,25 +25,27 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::host_links::{PagePlaces, by_source, links_of};
-use super::places::{Places, for_each_place};
+use super::places::{PagePositions, for_each_place};
 use crate::pairs::guards::{self, Context};
 use crate::reading::worker_pages::WorkerPages;
 use crate::shuffle::gather::by_number;
-use crate::shuffle::hash_partitions::{Alike, HashPartitions, rows_and_links};
+use crate::shuffle::hash_partitions::{CommonPartitions, HashPartitions, rows_and_links};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, FPrint, Page};
+use webtwin_core::clusters::context_pass::{
+    CandidatePair, ContextPage, WHOLE, best_by_far, candidates, name, one_to_one, share,
+};
 use webtwin_core::clusters::places::{TEXT, alike};
-use webtwin_core::clusters::second_look::{Candidate, Seen, WHOLE, best_by_far, candidates, name, one_to_one, share};
 use webtwin_core::clusters::union_find::sizes;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_core::overlap::prune::{PageSet, Ranks};
 use webtwin_engine::Net;
 use webtwin_job::{Guard, Job, Measure, MergeCondition};
-use webtwin_spill::{Column, partition_bits};
+use webtwin_spill::{SpillColumn, partition_bits};
 
 /// Counts of the context pass, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SecondLook {
+pub struct ContextPassCounts {
     /// Pairs of pages with the same name in mirrored collections whose links agree.
     pub proposed: u64,
     /// Proposed pairs whose texts agree, too, and each of whose pages is the other's best match.
@@ -64,7 +66,7 @@ pub struct SecondLook {
     pub attached: u64,
 }
 
-impl SecondLook {
+impl ContextPassCounts {
     /// True if any pair was added or removed.
     pub fn has_changed_pairs(&self) -> bool {
         self.matched + self.by_place > self.refused || self.alone > 0
@@ -114,15 +116,15 @@ impl Chunk {
 /// data beyond the memory budget does not fit on the disk, and an error if the run has ended.
 pub(crate) fn look(
     net: &mut Net<'_>,
-    shelf: &WorkerPages,
+    local_pages: &WorkerPages,
     labels: &[ClusterId],
-    places: &Places,
+    places: &PagePositions,
     context: &Context<'_>,
-) -> Result<(Vec<SimilarPair>, SecondLook)> {
+) -> Result<(Vec<SimilarPair>, ContextPassCounts)> {
     let by_links = proposed_by_links(net, labels, places, context)?;
     let by_place = proposed_by_place(net, labels, places, context)?;
     let proposed = net.once_per_process(|| [&by_links[..], &by_place].concat())?;
-    let all_texts = compared(net, shelf, &proposed, labels.len())?;
+    let all_texts = compared(net, local_pages, &proposed, labels.len())?;
     drop(proposed);
     let (texts, of_places) = all_texts.split_at(by_links.len());
     let best = best_by_far(&by_links, texts, (net.index(), net.peers()));
@@ -130,7 +132,7 @@ pub(crate) fn look(
     let matched = net.once_per_process(|| {
         let agreeing = by_place.iter().zip(of_places).filter(|(_, text)| **text >= TEXT);
         let by_place: Vec<SimilarPair> = agreeing.map(|(pair, text)| similar(pair, (WHOLE + text) / 2)).collect();
-        let is_new = |(pair, _): &(Candidate, u32)| {
+        let is_new = |(pair, _): &(CandidatePair, u32)| {
             by_place.binary_search_by_key(&(pair.a, pair.b), |found| (found.a, found.b)).is_err()
         };
         let by_links = one_to_one(&by_links, texts, &best).into_iter().filter(is_new);
@@ -140,25 +142,25 @@ pub(crate) fn look(
     let mine =
         |pairs: &[SimilarPair]| -> Vec<SimilarPair> { pairs.iter().skip(index).step_by(peers).copied().collect() };
     let (mut kept, placed) = (mine(&matched.0), mine(&matched.1));
-    let counts = SecondLook {
+    let counts = ContextPassCounts {
         proposed: by_links.len() as u64,
         matched: matched.0.len() as u64,
         by_place: matched.1.len() as u64,
-        ..SecondLook::default()
+        ..ContextPassCounts::default()
     };
     drop((by_links, by_place, all_texts, best, matched));
     // Pairs that already join clusters are not checked again.
-    let placed = Column::of(placed, &net.memory)?;
+    let placed = SpillColumn::of(placed, &net.memory)?;
     let joined = [context.joined, &[&placed]].concat();
     let context = Context { joined: &joined, ..*context };
     let refused = guards::keep_neighbours_apart(net, &mut kept, &context)?;
     kept.extend(placed.take()?);
     kept.sort_unstable();
-    Ok((kept, SecondLook { refused, ..counts }))
+    Ok((kept, ContextPassCounts { refused, ..counts }))
 }
 
 /// Converts a candidate into a similar pair.
-fn similar(&Candidate { a, b, .. }: &Candidate, value: u32) -> SimilarPair {
+fn similar(&CandidatePair { a, b, .. }: &CandidatePair, value: u32) -> SimilarPair {
     SimilarPair { a, b, value }
 }
 
@@ -166,9 +168,9 @@ fn similar(&Candidate { a, b, .. }: &Candidate, value: u32) -> SimilarPair {
 fn proposed_by_place(
     net: &mut Net<'_>,
     labels: &[ClusterId],
-    places: &Places,
+    places: &PagePositions,
     &Context { crawl, links, .. }: &Context<'_>,
-) -> Result<Arc<Vec<Candidate>>> {
+) -> Result<Arc<Vec<CandidatePair>>> {
     let sizes = net.once_per_process(|| sizes(labels))?;
     let mut mine = Vec::new();
     for_each_place(net, crawl, links, labels, places, |group| {
@@ -179,7 +181,7 @@ fn proposed_by_place(
 
 /// Returns the candidates of all workers, ascending and without repetitions. Pages below roots of
 /// several similar clusters may be paired twice.
-fn all_of(net: &mut Net<'_>, name: &str, mut mine: Vec<Candidate>) -> Result<Arc<Vec<Candidate>>> {
+fn all_of(net: &mut Net<'_>, name: &str, mut mine: Vec<CandidatePair>) -> Result<Arc<Vec<CandidatePair>>> {
     mine.sort_unstable();
     let all = net.broadcast(name, mine)?;
     net.once_per_process(|| {
@@ -195,9 +197,9 @@ fn all_of(net: &mut Net<'_>, name: &str, mut mine: Vec<Candidate>) -> Result<Arc
 fn proposed_by_links(
     net: &mut Net<'_>,
     labels: &[ClusterId],
-    places: &Places,
+    places: &PagePositions,
     &Context { crawl, links, .. }: &Context<'_>,
-) -> Result<Arc<Vec<Candidate>>> {
+) -> Result<Arc<Vec<CandidatePair>>> {
     let of = |page: Page| places.of(page).map_or(Page::NONE, |place| place.1);
     let is_within = |(src, dst): &(Page, Page)| places.of(*src).is_some() && places.of(*src) == places.of(*dst);
     let bits = partition_bits::<[Page; 2]>(links.len() as u64);
@@ -209,8 +211,13 @@ fn proposed_by_links(
     let key = |row: &Named| of(row.page);
     let within = links.blocks().flatten_ok().filter_ok(is_within);
     let within = (within, of);
-    let (mut pages, mut links) =
-        rows_and_links(net, "names and links in mirrors", Alike { bits, kinds: 2 }, (rows.flatten_ok(), key), within)?;
+    let (mut pages, mut links) = rows_and_links(
+        net,
+        "names and links in mirrors",
+        CommonPartitions { bits, kinds: 2 },
+        (rows.flatten_ok(), key),
+        within,
+    )?;
 
     let mut mine = Vec::new();
     let mut at = PagePlaces::new();
@@ -220,12 +227,12 @@ fn proposed_by_links(
         net.check()?;
         pages.take(share, &mut some)?;
         links.take(share, &mut some_links)?;
-        let mut here: Vec<(Page, Seen)> = some
+        let mut here: Vec<(Page, ContextPage)> = some
             .iter()
             .map(|&Named { page, name_high, name_low }| {
                 let name = u64::from(name_high) << 32 | u64::from(name_low);
                 let (collection, of) = places.of(page).expect("pages of collections were sent");
-                (of, Seen { collection, page, cluster: labels[page], name })
+                (of, ContextPage { collection, page, cluster: labels[page], name })
             })
             .collect();
         // Links refer to pages by index among the pages of this partition, so that the links of a
@@ -237,7 +244,7 @@ fn proposed_by_links(
         for seen in here.chunk_by(|x, y| x.0 == y.0) {
             let last = first + seen.len();
             links_of(&by_place, &ends, first..last, &mut own);
-            let seen: Vec<Seen> = seen.iter().map(|row| row.1).collect();
+            let seen: Vec<ContextPage> = seen.iter().map(|row| row.1).collect();
             mine.extend(candidates(&seen, &own));
             first = last;
         }
@@ -247,16 +254,21 @@ fn proposed_by_links(
 
 /// Returns the agreement of the texts of pairs in millionths: the number of common chunks divided
 /// by the number of chunks of either page. `pages` is the number of all pages.
-fn compared(net: &mut Net<'_>, shelf: &WorkerPages, pairs: &[Candidate], pages: usize) -> Result<Arc<Vec<u32>>> {
+fn compared(
+    net: &mut Net<'_>,
+    local_pages: &WorkerPages,
+    pairs: &[CandidatePair],
+    pages: usize,
+) -> Result<Arc<Vec<u32>>> {
     let (mut ends, mut pairs_of) = (Vec::new(), Vec::new());
-    let own = pairs_of_own(shelf, pairs, pages, &mut ends, &mut pairs_of);
+    let own = pairs_of_own(local_pages, pairs, pages, &mut ends, &mut pairs_of);
     let pairs_with = |page: Page| {
         let rank = own.rank(page).expect("it is this worker's");
         pairs_of[if rank == 0 { 0 } else { ends[rank - 1] as usize }..ends[rank] as usize].iter().copied()
     };
-    let mut fprints = shelf.fprints.reader();
-    let paired = || shelf.kept().flat_map(|(slot, page)| pairs_with(page).map(move |pair| (slot, pair)));
-    let count = paired().map(|(slot, _)| shelf.fprints.size(slot) as u64).sum();
+    let mut fprints = local_pages.fprints.reader();
+    let paired = || local_pages.kept().flat_map(|(slot, page)| pairs_with(page).map(move |pair| (slot, pair)));
+    let count = paired().map(|(slot, _)| local_pages.fprints.size(slot) as u64).sum();
     let row = |pair, fprint: FPrint| Chunk { pair, fprint_high: (fprint >> 32) as u32, fprint_low: fprint as u32 };
     let rows = paired().map(|(slot, pair)| -> Result<Vec<Chunk>> {
         Ok(fprints.get(slot)?.iter().map(|&fprint| row(pair, fprint)).collect())
@@ -287,14 +299,14 @@ fn compared(net: &mut Net<'_>, shelf: &WorkerPages, pairs: &[Candidate], pages: 
 /// Replaces the content of `pairs_of` by the numbers of the pairs of each of this worker's pages,
 /// and the content of `ends` by the ends of these lists, by rank of the page. Returns the ranks.
 fn pairs_of_own(
-    shelf: &WorkerPages,
-    pairs: &[Candidate],
+    local_pages: &WorkerPages,
+    pairs: &[CandidatePair],
     pages: usize,
     ends: &mut Vec<u32>,
     pairs_of: &mut Vec<u32>,
 ) -> Ranks {
     let mut own = PageSet::new(pages, |_| false);
-    shelf.kept().for_each(|(_, page)| own.insert(page));
+    local_pages.kept().for_each(|(_, page)| own.insert(page));
     let own = Ranks::of(own);
     let mut rows: Vec<[u32; 2]> = Vec::new();
     for (pair, at) in pairs.iter().zip(0..) {

@@ -6,11 +6,11 @@
 //! warns, because the rest of the input may be sound.
 
 use webtwin_base::error::{Error, Result};
-use webtwin_job::Input;
+use webtwin_job::InputSettings;
 use webtwin_pages::damage::Damage;
-use webtwin_pages::record::{Found, Reason};
+use webtwin_pages::record::{ReadResult, Reason};
 use webtwin_pages::url::CanonicalUrl;
-use webtwin_pages::work_items::Work;
+use webtwin_pages::work_items::WorkList;
 
 /// Maximum number of inputs that are checked, evenly spread.
 const INPUTS: usize = 8;
@@ -32,7 +32,7 @@ const ENOUGH: u64 = 100;
 ///
 /// # Cost
 /// Reads at most 1000 records and 4 MiB of pages, but at least one record, of each of eight inputs.
-pub fn first_look(work: &Work, input: &Input) -> Result<Vec<String>> {
+pub fn first_inspection(work: &WorkList, input: &InputSettings) -> Result<Vec<String>> {
     let of_input = work.items.chunk_by(|x, y| x.input == y.input).collect::<Vec<_>>();
     let mut warnings = Vec::new();
     for items in of_input.iter().step_by(of_input.len().div_ceil(INPUTS).max(1)) {
@@ -52,11 +52,11 @@ pub fn first_look(work: &Work, input: &Input) -> Result<Vec<String>> {
         }
         let is_whole = !has_enough && items.len() == 1;
         let (records, bad) = (damage.records, damage.bad.values().sum::<u64>());
-        let looked_at = match is_whole {
+        let inspected = match is_whole {
             true => name.clone(),
             false => format!("{name}, of which the first {records} records were looked at"),
         };
-        match damage.hold_against(input.max_bad, &looked_at, 0) {
+        match damage.check_against(input.max_bad, &inspected, 0) {
             Err(error) if bad == records && (is_whole || records >= ENOUGH) => return Err(error),
             Err(error) if !is_whole => {
                 warnings.push(format!("warning: {error}; the run ends so if the rest is like this"))
@@ -67,10 +67,10 @@ pub fn first_look(work: &Work, input: &Input) -> Result<Vec<String>> {
     Ok(warnings)
 }
 
-fn note(damage: &mut Damage, bytes: &mut usize, found: Found) {
+fn note(damage: &mut Damage, bytes: &mut usize, found: ReadResult) {
     let (offset, reason, detail) = match found {
-        Found::Refused(refused) => (refused.offset, refused.reason, refused.detail),
-        Found::Page(page) => {
+        ReadResult::Refused(refused) => (refused.offset, refused.reason, refused.detail),
+        ReadResult::Page(page) => {
             *bytes += page.body.len();
             match CanonicalUrl::parse(&page.url) {
                 Ok(_) => return damage.add_page(),

@@ -18,18 +18,18 @@ use std::collections::BTreeSet;
 
 use super::millionths;
 use webtwin_base::ids::HostId;
-use webtwin_job::Overlap;
+use webtwin_job::OverlapSettings;
 
 /// True if a similar pair shares too few chunks to stand alone. Doubt is added as in
 /// [`super::is_pairwise_similar`].
-pub fn is_weak(shared: u32, left_chunks: u32, right_chunks: u32, settings: &Overlap) -> bool {
+pub fn has_low_resemblance(shared: u32, left_chunks: u32, right_chunks: u32, settings: &OverlapSettings) -> bool {
     let larger = u64::from(left_chunks.max(right_chunks)) + u64::from(settings.doubt);
     u64::from(shared) * 1_000_000 < millionths(settings.min_resemblance_alone) * larger
 }
 
 /// Hosts and similar clusters of all pages that have one text, gathered once collections are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Around<T> {
+pub struct TextContext<T> {
     /// Hosts of the pages.
     pub hosts: BTreeSet<HostId>,
     /// True if on each of these hosts some page links to a page of the crawl.
@@ -38,11 +38,11 @@ pub struct Around<T> {
     pub similar_clusters: BTreeSet<T>,
 }
 
-impl<T: Ord> Around<T> {
+impl<T: Ord> TextContext<T> {
     /// Gathers the surroundings of a text from (host, true if the host has links, similar cluster)
     /// of each page. A page may occur several times.
-    pub fn gather(pages: impl Iterator<Item = (HostId, bool, Option<T>)>) -> Around<T> {
-        let mut around = Around { hosts: BTreeSet::new(), links: true, similar_clusters: BTreeSet::new() };
+    pub fn gather(pages: impl Iterator<Item = (HostId, bool, Option<T>)>) -> TextContext<T> {
+        let mut around = TextContext { hosts: BTreeSet::new(), links: true, similar_clusters: BTreeSet::new() };
         for (host, links, similar_cluster) in pages {
             around.hosts.insert(host);
             around.links &= links;
@@ -58,18 +58,18 @@ impl<T: Ord> Around<T> {
 /// # Examples
 /// ```
 /// use webtwin_base::ids::HostId;
-/// use webtwin_core::overlap::alone::{Around, stands_alone};
+/// use webtwin_core::overlap::alone::{Around, is_unsupported};
 ///
 /// // The host of each text has links. The second argument is the similar cluster of the page.
 /// let text = |host, similar_cluster| {
 ///     Around::gather([(HostId(host), true, similar_cluster)].into_iter())
 /// };
-/// assert!(!stands_alone(&text(0, Some(7)), &text(1, Some(7))));
-/// assert!(stands_alone(&text(0, Some(7)), &text(1, None)));
+/// assert!(!is_unsupported(&text(0, Some(7)), &text(1, Some(7))));
+/// assert!(is_unsupported(&text(0, Some(7)), &text(1, None)));
 /// // A pair within one host never stands alone.
-/// assert!(!stands_alone(&text(0, Some(7)), &text(0, None)));
+/// assert!(!is_unsupported(&text(0, Some(7)), &text(0, None)));
 /// ```
-pub fn stands_alone<T: Ord>(a: &Around<T>, b: &Around<T>) -> bool {
+pub fn is_unsupported<T: Ord>(a: &TextContext<T>, b: &TextContext<T>) -> bool {
     a.links && b.links && a.hosts.is_disjoint(&b.hosts) && a.similar_clusters.is_disjoint(&b.similar_clusters)
 }
 
@@ -95,15 +95,15 @@ mod tests {
             (vec![page(0, None), page(2, Some(1))], vec![page(1, Some(2))], true),
             (vec![page(0, None), page(1, None)], vec![page(1, None)], false),
         ] {
-            let [x, y] = [&a, &b].map(|pages| Around::gather(pages.iter().copied()));
-            assert_eq!((stands_alone(&x, &y), stands_alone(&y, &x)), (alone, alone), "{a:?} {b:?}");
+            let [x, y] = [&a, &b].map(|pages| TextContext::gather(pages.iter().copied()));
+            assert_eq!((is_unsupported(&x, &y), is_unsupported(&y, &x)), (alone, alone), "{a:?} {b:?}");
         }
     }
 
     #[test]
     fn a_pair_is_weak_below_its_share_of_the_larger_page_and_the_doubt() {
-        let settings = Overlap { min_resemblance_alone: 0.7, doubt: 2, ..Job::default().overlap };
-        assert!(is_weak(6, 3, 7, &settings) && !is_weak(7, 8, 3, &settings));
-        assert!(!is_weak(0, 9, 9, &Overlap { min_resemblance_alone: 0.0, ..settings }));
+        let settings = OverlapSettings { min_resemblance_alone: 0.7, doubt: 2, ..Job::default().overlap };
+        assert!(has_low_resemblance(6, 3, 7, &settings) && !has_low_resemblance(7, 8, 3, &settings));
+        assert!(!has_low_resemblance(0, 9, 9, &OverlapSettings { min_resemblance_alone: 0.0, ..settings }));
     }
 }
