@@ -82,8 +82,8 @@ pub fn exit(code: u8) -> ! {
     std::process::exit(i32::from(code))
 }
 
-/// Ends the process like [`exit`], from a thread that may hold the lock itself, since removing files
-/// allocates memory. In that case the files remain.
+/// Ends the process like [`exit`], from a thread that may hold the lock itself, since removing
+/// files allocates memory. In that case the files remain.
 pub fn exit_from_anywhere(code: u8) -> ! {
     // Other threads hold the lock for moments only, because they allocate nothing meanwhile.
     for _ in 0..100 {
@@ -105,8 +105,9 @@ pub fn exit_from_anywhere(code: u8) -> ! {
 /// Removes the files of a list.
 fn remove_all(first: &Option<Box<Node>>) {
     for node in std::iter::successors(first.as_deref(), |node| node.next.as_deref()) {
-        // Another thread may create a file in a folder while it is removed, so a second attempt is made. The reason for the
-        // end has already been reported, and remaining files can be recognised by their names.
+        // Another thread may create a file in a folder while it is removed, so a second attempt is
+        // made. The reason for the end has already been reported, and remaining files can be
+        // recognised by their names.
         let _ = remove(&node.path).or_else(|_| remove(&node.path));
     }
 }

@@ -52,7 +52,8 @@ pub use {git_version::git_version, webtwin_base::heap};
 
 use program::{Program, StderrArgs};
 
-/// Finds what the web says twice: near-replica pages, mirrored collections and the hosts that carry them.
+/// Finds what the web says twice: near-replica pages, mirrored collections and the hosts that carry
+/// them.
 #[derive(Debug, Parser)]
 #[command(name = "webtwin", version = webtwin_base::build_info::version(), max_term_width = 110, after_help = EXAMPLES)]
 pub struct CommandLine {

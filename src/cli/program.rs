@@ -33,7 +33,7 @@ pub struct StderrArgs {
     log: Log,
 }
 
-/// What stderr is.
+/// Format of the lines on stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Log {
     /// Lines, and on a terminal one of progress

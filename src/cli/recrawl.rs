@@ -330,8 +330,8 @@ impl ScheduledJob {
     }
 }
 
-/// Returns true if records that were read with the settings `of` and this version of Ghostscript can
-/// be restored by a job that reads with the settings `reading`.
+/// Returns true if records that were read with the settings `of` and this version of Ghostscript
+/// can be restored by a job that reads with the settings `reading`.
 pub(super) fn serves(of: &str, ghostscript: &Option<String>, reading: &str) -> bool {
     of == reading && ghostscript.as_ref().is_none_or(|version| version == ghostscript_version())
 }

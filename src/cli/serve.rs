@@ -20,7 +20,8 @@ Examples:
   webtwin serve idx/ --listen 10.0.0.7:8600 --key keys --host twins.example:8600
   webtwin serve indexes/ --follow      # indexes/CURRENT names the index: june/
 
-/openapi.json lists what it answers. SIGHUP opens the index anew; SIGTERM ends it once requests on their way are answered.";
+/openapi.json describes all requests. SIGHUP opens the index again. SIGTERM ends the server once the requests in progress are
+answered.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

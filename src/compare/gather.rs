@@ -2,10 +2,10 @@
 //! page.
 //!
 //! Pages are merged by doc id, range by range. A page that only one crawl has becomes a
-//! [`UnmatchedPage`] for a move. Candidates are partitioned by path into buckets, which are spilled to
-//! the local disk when over budget, and a [`PageNote`] stores the columns of their output row. The pass
-//! also counts sites, and partitions hashes of texts and bytes into buckets to count their distinct
-//! values.
+//! [`UnmatchedPage`] for a move. Candidates are partitioned by path into buckets, which are spilled
+//! to the local disk when over budget, and a [`PageNote`] stores the columns of their output row.
+//! The pass also counts sites, and partitions hashes of texts and bytes into buckets to count their
+//! distinct values.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -31,7 +31,8 @@ const BUCKETS: usize = 64;
 
 /// Index of the old crawl's text hashes in [`FirstPass::hashes`]. The new crawl's hashes follow.
 pub(super) const TEXTS: usize = 0;
-/// Index of the old crawl's hashes of bytes in [`FirstPass::hashes`]. The new crawl's hashes follow.
+/// Index of the old crawl's hashes of bytes in [`FirstPass::hashes`]. The new crawl's hashes
+/// follow.
 pub(super) const BODIES: usize = 2;
 
 /// Partitions that each thread has filled. A bucket is read from the partitions of all threads.

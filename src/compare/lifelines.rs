@@ -27,8 +27,8 @@
 //!
 //! # One type of rows
 //! Each operator of differential dataflow is compiled again for each type of rows, times and rules.
-//! So all streams have one type of row, a version and a `FollowedFact`, and rules are boxed: a third of the
-//! code and of the compile time.
+//! So all streams have one type of row, a version and a `FollowedFact`, and rules are boxed: a
+//! third of the code and of the compile time.
 //!
 //! # Cost
 //! About 300 bytes of memory for each version with its offers. An edit costs time proportional to

@@ -38,8 +38,8 @@ pub struct UnmatchedPage {
     pub note: u64,
     /// Length of the page's URL, in bytes.
     pub url_bytes: u32,
-    /// [`UnmatchedPage::NEW`] and [`UnmatchedPage::HAS_SIMHASH`]; the bits above them are the number of the
-    /// thread that wrote the note.
+    /// [`UnmatchedPage::NEW`] and [`UnmatchedPage::HAS_SIMHASH`]; the bits above them are the
+    /// number of the thread that wrote the note.
     pub flags: u32,
 }
 

@@ -75,8 +75,8 @@ impl SavedHistory {
     /// Reads the history of a comparison. Its crawls must have been read with `recipes`.
     ///
     /// # Errors
-    /// Returns [`Error::Usage`] if the comparison has no history, and any error of [`FinishedRun::open`]
-    /// and [`SavedComparison::decode`].
+    /// Returns [`Error::Usage`] if the comparison has no history, and any error of
+    /// [`FinishedRun::open`] and [`SavedComparison::decode`].
     pub fn open(url: &str, recipes: &BTreeMap<String, String>) -> Result<SavedHistory> {
         let comparison = FinishedRun::open(url)?;
         let name = comparison.folder.join(NAME)?.name().to_string();

@@ -56,7 +56,8 @@ fn shared(old: &[[DocId; 2]], new: &[[FPrint; 2]]) -> Vec<(DocId, ChunkOverlap)>
 /// them into chunks with the recipe of the new result.
 ///
 /// # Errors
-/// Returns any error of [`PageTable::read`], for example if an input has changed or no longer exists.
+/// Returns any error of [`PageTable::read`], for example if an input has changed or no longer
+/// exists.
 ///
 /// # Cost
 /// Holds the tables `pages` of both results in memory, and 16 bytes for each chunk in memory or on

@@ -307,7 +307,8 @@ fn files(run: &FinishedRun) -> BTreeMap<&str, &str> {
 ///
 /// # Errors
 /// Returns [`webtwin_base::error::Error::LostCommit`] if the output folder already has a result,
-/// and any error of [`ComparableResults::open`], [`ComparableResults::compare`] and [`many_crawls::compare`].
+/// and any error of [`ComparableResults::open`], [`ComparableResults::compare`] and
+/// [`many_crawls::compare`].
 pub fn diff(settings: &CompareSettings, before: Option<PriorCrawls>) -> Result<CompareSummary> {
     let folder = Location::parse(&settings.output)?;
     output::prepare(&folder)?;

@@ -1,8 +1,9 @@
 //! Writer for the tables of a comparison, which become a result when it commits.
 //!
-//! Encoding rows and writing files takes longer than passing rows on, so both are [`DeferredWork`] for
-//! several threads. A thread obtains work from [`ResultWriter::begin`], performs it without holding the
-//! writer, and returns it to [`ResultWriter::end`]. The bytes are the same as those of a single thread.
+//! Encoding rows and writing files takes longer than passing rows on, so both are [`DeferredWork`]
+//! for several threads. A thread obtains work from [`ResultWriter::begin`], performs it without
+//! holding the writer, and returns it to [`ResultWriter::end`]. The bytes are the same as those of
+//! a single thread.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -159,8 +160,8 @@ impl ResultWriter {
         Ok(work)
     }
 
-    /// Accepts work from [`ResultWriter::begin`] or from this function, in any order. Returns the work to
-    /// do next.
+    /// Accepts work from [`ResultWriter::begin`] or from this function, in any order. Returns the
+    /// work to do next.
     ///
     /// # Errors
     /// Returns [`Error::Invariant`] if the encoder fails.

@@ -4,8 +4,8 @@
 //! The peak occurs while rows are grouped or pairs are counted: the local pages are in memory
 //! together with the table, or with the run log and the pairs. If memory is limited, table, run log
 //! and pairs are spilled to disk ([`crate::pairs::overlap_join`]), and so are the lists of the
-//! local pages ([`webtwin_spill::SpillLists`]) and the links between pages. A fixed-size row for each
-//! page always stays in memory.
+//! local pages ([`webtwin_spill::SpillLists`]) and the links between pages. A fixed-size row for
+//! each page always stays in memory.
 //!
 //! An estimate only decides if a run may continue. The budget of a step is the limit minus the
 //! resident set of the process ([`crate::shuffle::memory::agree`]), because the amount of results

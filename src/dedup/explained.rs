@@ -19,7 +19,7 @@ pub struct RecordPairQuery {
     /// Texts with long lines broken.
     lines: [String; 2],
     method: Option<DuplicateMethod>,
-    /// For each record, the resemblance of the other record to the one that is kept in its place.
+    /// Resemblance of the other record to the one that is kept in the place of each record.
     to_kept: [Option<f64>; 2],
 }
 
@@ -27,8 +27,8 @@ impl RecordPairQuery {
     /// Reads the outcomes of two records, each named by its id or as `FILE:ROW`.
     ///
     /// # Errors
-    /// Returns the errors of [`CorpusSource::of`] and [`CorpusSource::find`], and [`Error::Usage`] if both
-    /// names refer to the same record.
+    /// Returns the errors of [`CorpusSource::of`] and [`CorpusSource::find`], and [`Error::Usage`]
+    /// if both names refer to the same record.
     ///
     /// # Cost
     /// Two passes over the table `removed`, and the texts of up to four records. Finding the

@@ -44,7 +44,7 @@ pub struct DedupSummary {
     pub largest_clusters: Vec<DuplicateCluster>,
     /// Counts by file of the input.
     pub files: Vec<FileCounts>,
-    /// For each field of `--count-by`, the counts by value, in descending order of frequency.
+    /// Counts by value of each field of `--count-by`, in descending order of frequency.
     pub counts_by: BTreeMap<String, Vec<ValueCounts>>,
     /// Settings that the result depends on.
     pub settings: Value,

@@ -157,8 +157,8 @@ impl Default for DedupSettings {
 
 impl DedupSettings {
     /// Returns the settings by which the records of a result were read and compared, given its
-    /// [`DedupSettings::answer`]. All other settings have their defaults. Returns `None` if a build with
-    /// other settings wrote the result.
+    /// [`DedupSettings::answer`]. All other settings have their defaults. Returns `None` if a build
+    /// with other settings wrote the result.
     pub fn of_result(answer: &Value) -> Option<DedupSettings> {
         let texts = |value: &Value| -> Option<Vec<String>> {
             value.as_array()?.iter().map(|of| Some(of.as_str()?.to_string())).collect()

@@ -61,8 +61,8 @@ impl std::fmt::Debug for Block {
 }
 
 impl Block {
-    /// Returns an empty block of at least `bytes` bytes for [`Block::capacity`] rows of type `T`. It
-    /// reuses the memory of `spare` if that is large enough.
+    /// Returns an empty block of at least `bytes` bytes for [`Block::capacity`] rows of type `T`.
+    /// It reuses the memory of `spare` if that is large enough.
     pub(crate) fn new<T: Pod>(bytes: usize, spare: Option<Block>) -> Block {
         const { assert!(align_of::<T>() <= align_of::<u64>() && size_of::<T>() <= u32::MAX as usize) };
         let words = size_of::<T>().max(bytes).div_ceil(8);

@@ -17,7 +17,7 @@
 //! waits for a slow *sender*, unlike with one epoch per block. The last parcel of a call to each
 //! worker is not counted and not acknowledged; at most one more of them, that of the next call, is
 //! in flight before it is taken. An acknowledgement travels with the last parcel of the next call.
-//! It is sent separately only if so many are due that the sender might wait for them. So a call
+//! It is sent separately only if the sender might wait for those that are due. So a call
 //! with few rows is one message from each worker to each, and nothing else.
 
 use std::collections::VecDeque;
@@ -130,8 +130,8 @@ impl Outbox<'_> {
         self.ready.remove(at)
     }
 
-    /// Marks the last parcel to each worker, and adds the number `notice` and the acknowledgement to
-    /// it. A worker without any parcel in the outbox gets an empty one.
+    /// Marks the last parcel to each worker, and adds the number `notice` and the acknowledgement
+    /// to it. A worker without any parcel in the outbox gets an empty one.
     fn close(&mut self, taken: &mut [u32], notice: u64) {
         let peers = taken.len();
         let mut without: Vec<bool> = vec![true; peers];

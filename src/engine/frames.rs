@@ -191,8 +191,8 @@ impl FrameReader {
     }
 
     /// Reads the next frame. Its payload is written to the beginning of `into` if payload and tag
-    /// fit there, and to `overflow` otherwise. Returns the number of bytes written to `into`. After an
-    /// error the content of `into` is unspecified.
+    /// fit there, and to `overflow` otherwise. Returns the number of bytes written to `into`. After
+    /// an error the content of `into` is unspecified.
     ///
     /// # Errors
     /// Returns any error of the socket, and [`io::ErrorKind::InvalidData`] if the bytes are not the

@@ -12,9 +12,9 @@ use webtwin_base::key_file::check_private;
 /// Minimum length of a key in bytes, without the white space around a text.
 const SHORTEST: usize = 32;
 
-/// Key that all processes of a cluster share. Without a key ([`ClusterKey::none`]) a handshake still
-/// compares settings, but does not authenticate the peer. Only loopback clusters may run without a
-/// key.
+/// Key that all processes of a cluster share. Without a key ([`ClusterKey::none`]) a handshake
+/// still compares settings, but does not authenticate the peer. Only loopback clusters may run
+/// without a key.
 ///
 /// During a key rotation there are two keys. A process dials with the first one, and accepts
 /// connections made with either. To rotate: add the new key as the second one everywhere, then

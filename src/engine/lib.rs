@@ -1,10 +1,10 @@
 //! Execution engine: runs one program on the workers of one or more processes and moves rows
 //! between them.
 //!
-//! A program is a function of a [`Net`]. [`run()`] runs it on every worker of a [`ClusterLayout`]. timely
-//! transports the rows. This crate adds what timely leaves open: which processes may join, a check
-//! that all of them compute the same job, common termination after a failure, and a bound on the
-//! rows in flight.
+//! A program is a function of a [`Net`]. [`run()`] runs it on every worker of a [`ClusterLayout`].
+//! timely transports the rows. This crate adds what timely leaves open: which processes may join, a
+//! check that all of them compute the same job, common termination after a failure, and a bound on
+//! the rows in flight.
 //!
 //! | file | content |
 //! |---|---|

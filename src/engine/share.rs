@@ -127,8 +127,8 @@ impl Net<'_> {
         self.index().is_multiple_of(self.workers_per_process())
     }
 
-    /// Sends rows to the keepers, one worker of each process, and the number `notice` to all workers.
-    /// Returns the numbers of all workers.
+    /// Sends rows to the keepers, one worker of each process, and the number `notice` to all
+    /// workers. Returns the numbers of all workers.
     fn report_to_keepers<T: Pod>(
         &mut self,
         name: &str,

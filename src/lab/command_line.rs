@@ -7,7 +7,8 @@ use webtwin_base::build_info::version;
 use webtwin_base::error::Result;
 use webtwin_cli::program::{Program, StderrArgs};
 
-/// Measures webtwin: runs against the truth about their crawls, and the published tables and figures.
+/// Measures webtwin: runs against the truth about their crawls, and the published tables and
+/// figures.
 #[derive(Debug, Parser)]
 #[command(name = "webtwin-lab", version = version(), max_term_width = 110, after_help = EXAMPLES)]
 pub struct CommandLine {

@@ -39,8 +39,8 @@ pub(crate) struct TableClusters {
 /// of both.
 ///
 /// # Errors
-/// Returns any error of [`SyntheticTable::new`] and [`similar_pairs`], and [`Error::Usage`] for fingerprints
-/// of 64 bits.
+/// Returns any error of [`SyntheticTable::new`] and [`similar_pairs`], and [`Error::Usage`] for
+/// fingerprints of 64 bits.
 pub(crate) fn of_table(params: TableParams, means: &MeasurementLimits) -> Result<TableClusters> {
     if params.bits != 32 {
         return Err(Error::Usage("the papers' fingerprints have 32 bits".into()));

@@ -81,7 +81,8 @@ pub struct RawPage {
     pub address: u64,
     /// Identifiers by which revisit records may refer to the record of the page.
     pub names: RecordIds,
-    /// Id of the record from which a WARC conversion record was made, in the form of [`RecordIds::id`].
+    /// Id of the record from which a WARC conversion record was made, in the form of
+    /// [`RecordIds::id`].
     pub converted_from: Option<u64>,
     /// Digests of each form of the payload, in the form of [`RecordIds::payload`]. Empty unless
     /// [`Digests::Compute`](webtwin_job::Digests::Compute) asks for them.

@@ -1,8 +1,8 @@
 //! Text of documents made for paper: the code of the helper process, which reads one document.
 //!
-//! Input: a PDF or PostScript document on stdin. Output on stdout: for PDF an [`HelperAnswer`] in JSON,
-//! for PostScript plain text. [`webtwin_pages::helper`] starts the process and interprets its exit
-//! status.
+//! Input: a PDF or PostScript document on stdin. Output on stdout: for PDF an [`HelperAnswer`] in
+//! JSON, for PostScript plain text. [`webtwin_pages::helper`] starts the process and interprets its
+//! exit status.
 //!
 //! A document can make its reader panic, recurse, loop or exhaust memory. The process therefore
 //! limits itself first ([`bounds`]), reads one document, and ends. No effect of a document reaches

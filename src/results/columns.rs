@@ -67,7 +67,8 @@ impl RunNames {
     /// Reads the names from the tables `pages`, or `duplicates` of a study, and `hosts`.
     ///
     /// # Errors
-    /// Returns [`Error::Usage`] if the result has no such table, and any error of [`FinishedRun::table`].
+    /// Returns [`Error::Usage`] if the result has no such table, and any error of
+    /// [`FinishedRun::table`].
     pub fn of(run: &FinishedRun) -> Result<RunNames> {
         let table = ["pages", "duplicates"].into_iter().find(|table| run.manifest.table(table).next().is_some());
         let table = table

@@ -252,8 +252,8 @@ impl PagePairTables {
         })
     }
 
-    /// True if the run requires more of a pair of these pages ([`webtwin_core::overlap::unsupported`]),
-    /// provided that both hosts have outgoing links.
+    /// True if the run requires more of a pair of these pages
+    /// ([`webtwin_core::overlap::unsupported`]), provided that both hosts have outgoing links.
     fn needs_support(&self) -> bool {
         let asks = self.job.clusters.merge == MergeCondition::Tolerant && self.job.overlap.guard == Guard::Neighbours;
         asks && !self.in_mirrors && self.hosts[self.rows[0]] != self.hosts[self.rows[1]]
@@ -357,11 +357,11 @@ impl PagePairTables {
                         )
                     }
                     (_, Knowledge::Hosts) => {
-                        "similar as far as the pages of the two hosts tell; chunks that count here may be \
-                         furniture or too frequent elsewhere, and --read-crawl tells"
+                        "similar by the pages of the two hosts; chunks that count here may be boilerplate or too \
+                         frequent elsewhere, which --read-crawl checks"
                             .into()
                     }
-                    _ => "similar, and neither has a better match as far as can be told".into(),
+                    _ => "similar, and neither has a better match among the pages that were read".into(),
                 });
             }
         }

@@ -254,8 +254,8 @@ impl<T: Pod> Array<T> {
         }
     }
 
-    /// Appends the items from `begin` to `end` to `scratch`. `begin` must be the beginning of a piece.
-    /// For blocks on disk the range is extended to the end of the last piece.
+    /// Appends the items from `begin` to `end` to `scratch`. `begin` must be the beginning of a
+    /// piece. For blocks on disk the range is extended to the end of the last piece.
     fn append_pieces(&self, begin: u64, end: u64, scratch: &mut Vec<T>) -> Result<()> {
         let mut at = begin;
         while at < end {

@@ -5,9 +5,9 @@
 //! input bytes it was made of. This module treats records as bytes; the writer interprets them.
 //!
 //! # Layout
-//! A `FileHead` (magic, format, job digest, build, checksum), then for each record an `RecordPrefix` (key,
-//! length, two checksums) and its bytes. Numbers are in the byte order of the machine; another
-//! order gives another magic.
+//! A `FileHead` (magic, format, job digest, build, checksum), then for each record an
+//! `RecordPrefix` (key, length, two checksums) and its bytes. Numbers are in the byte order of the
+//! machine; another order gives another magic.
 //!
 //! # Safety of the answer
 //! A record is used only if it is complete and was made by the same build, for the same job, from

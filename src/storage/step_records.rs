@@ -7,9 +7,9 @@
 //!
 //! # Layout
 //! A `FileHead` (magic, format, job digest, build, checksum), then pieces of up to 1 MiB, each an
-//! `RecordPrefix` (key, length, two checksums) and its bytes. The key of a piece is its number. The first
-//! piece is the stamp, and the last one is empty. So a truncated file is detected, and so is one
-//! whose pieces are reordered.
+//! `RecordPrefix` (key, length, two checksums) and its bytes. The key of a piece is its number. The
+//! first piece is the stamp, and the last one is empty. So a truncated file is detected, and so is
+//! one whose pieces are reordered.
 //!
 //! # Safety of the answer
 //! Equals that of [`super::records`]: a file is used only if it is complete and was made by the

@@ -23,8 +23,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use webtwin_base::ids::{FPrint, splitmix64};
 use webtwin_job::{ChunkSettings, Unit};
 
-/// Procedure that cuts and hashes text, identified by [`ChunkSettings::recipe`]. Recipes with equal names
-/// produce equal fingerprints.
+/// Procedure that cuts and hashes text, identified by [`ChunkSettings::recipe`]. Recipes with equal
+/// names produce equal fingerprints.
 ///
 /// # Examples
 /// ```

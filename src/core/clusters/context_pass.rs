@@ -1,8 +1,8 @@
 //! Context pass inside mirrors: finds pages that can only be recognized as copies by their
 //! collections.
 //!
-//! Input: pages and links of the collections of a similar cluster. Output: [`CandidatePair`] pairs, and
-//! of the compared candidates those that are copies ([`one_to_one`]).
+//! Input: pages and links of the collections of a similar cluster. Output: [`CandidatePair`] pairs,
+//! and of the compared candidates those that are copies ([`one_to_one`]).
 //!
 //! A version that was rewritten, or a page of three lines, shares too little text to be found by
 //! its text. But two collections that have many trivial clusters in common indicate which page of

@@ -2,8 +2,8 @@
 //! same text page for page, with the same links between their pages.
 //!
 //! A collection has at most one page of a trivial cluster, so the clusters determine the mapping of
-//! pages, and no mapping has to be searched. Two collections are identical if their [`CollectionContent`] is
-//! equal.
+//! pages, and no mapping has to be searched. Two collections are identical if their
+//! [`CollectionContent`] is equal.
 
 use std::ops::AddAssign;
 

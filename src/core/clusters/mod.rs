@@ -4,9 +4,9 @@
 //! [`link_summary`] (Figure 8), [`merge`] (the merge condition), [`growth`] (Algorithm 3.1 and the
 //! pages of each collection), [`collection`] (Definitions 2-8 and the check of Definition 5),
 //! [`identical`] (Definitions 3 and 7). [`tolerant`], with [`pieces`], `ground`, `separate` and
-//! [`nearby`], is the second phase that the paper leaves open. [`context_pass`] is the context pass:
-//! it finds copies that only their collections identify. [`places`] does this for pages without
-//! links. [`weakest_links`] finds the pairs that hold a giant trivial cluster together, and
+//! [`nearby`], is the second phase that the paper leaves open. [`context_pass`] is the context
+//! pass: it finds copies that only their collections identify. [`places`] does this for pages
+//! without links. [`weakest_links`] finds the pairs that hold a giant trivial cluster together, and
 //! [`apart`] divides a trivial cluster that has pages which must not be together.
 //!
 //! # Deviations

@@ -1,9 +1,9 @@
 //! Places: paths of pages below the root of their collection, as evidence for pages that have no
 //! links.
 //!
-//! Input: URLs of pages, and the collections that contain the pages. Output: the [`CollectionRoot`] of each
-//! collection, pairs of pages in one place that may be copies ([`alike`]), and pages that belong to
-//! a collection by their place ([`belonging`]).
+//! Input: URLs of pages, and the collections that contain the pages. Output: the [`CollectionRoot`]
+//! of each collection, pairs of pages in one place that may be copies ([`alike`]), and pages that
+//! belong to a collection by their place ([`belonging`]).
 //!
 //! A script demo, a page of source code or the frame of a search has no links, or hardly any text.
 //! Growth cannot reach such a page, and the context pass ([`super::context_pass`]) compares links.

@@ -1,4 +1,5 @@
-//! Step from `FPrint-DocID` to `OverlapSettings`: finds pages that share enough chunks to be similar.
+//! Step from `FPrint-DocID` to `OverlapSettings`: finds pages that share enough chunks to be
+//! similar.
 //!
 //! Input: [`FPrintDocId`] rows, one for each distinct chunk of each page. Output: [`SimilarPair`]s.
 //!

@@ -29,8 +29,8 @@ pub struct DocumentMatch {
     pub within: Page,
 }
 
-/// Appends a document with repeated paragraphs to a list for [`RepeatingDocuments::new`]. Appends nothing
-/// for a document without repeated paragraphs.
+/// Appends a document with repeated paragraphs to a list for [`RepeatingDocuments::new`]. Appends
+/// nothing for a document without repeated paragraphs.
 ///
 /// `marks` must be ascending. For each document the list has: its page, the number of its marks,
 /// the number of even marks, and the even marks.

@@ -152,8 +152,8 @@ impl UrlEdit {
         (from.to_string(), to.to_string())
     }
 
-    /// Parses the strings that [`UrlEdit::kind`] and [`UrlEdit::texts`] return. Returns `None` if there
-    /// is no such edit.
+    /// Parses the strings that [`UrlEdit::kind`] and [`UrlEdit::texts`] return. Returns `None` if
+    /// there is no such edit.
     pub fn parse(kind: &str, pattern: &str, replacement: &str) -> Option<UrlEdit> {
         let (from, to) = (pattern.to_string(), replacement.to_string());
         Some(match kind {
@@ -179,7 +179,8 @@ impl UrlEdit {
     }
 }
 
-/// True if a text is a name or a number, the texts that the `*` of an [`UrlEdit::Template`] matches.
+/// True if a text is a name or a number, the texts that the `*` of an [`UrlEdit::Template`]
+/// matches.
 pub fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~%+".contains(&byte))
 }

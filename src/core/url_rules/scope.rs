@@ -98,7 +98,8 @@ impl SiteScope {
         found
     }
 
-    /// Returns a key that orders scopes from the most general, in the order of [`SiteScope::all_of`].
+    /// Returns a key that orders scopes from the most general, in the order of
+    /// [`SiteScope::all_of`].
     pub fn specificity(&self) -> (bool, bool, bool, usize) {
         let (is_path, length) = match &self.paths {
             Paths::Below(folder) => (false, folder.len()),

@@ -294,8 +294,8 @@ pub(super) struct LinkedPage {
 /// run has ended.
 ///
 /// # Memory
-/// Takes the memory of [`WorkerLinks`], and 8 bytes for each link in transit, or the budget of the step
-/// if it is smaller.
+/// Takes the memory of [`WorkerLinks`], and 8 bytes for each link in transit, or the budget of the
+/// step if it is smaller.
 pub fn resolve(net: &mut Net<'_>, local_pages: &mut WorkerPages, crawl: &Crawl) -> Result<WorkerLinks> {
     let directory = crawl.directory.clone();
     let [lead_on, editions] =

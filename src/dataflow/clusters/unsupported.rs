@@ -1,5 +1,5 @@
-//! Removes weak pairs that are not supported by any collection ([`webtwin_core::overlap::unsupported`]),
-//! after collections are known.
+//! Removes weak pairs that are not supported by any collection
+//! ([`webtwin_core::overlap::unsupported`]), after collections are known.
 //!
 //! A page that is in no collection counts as surrounded by the collections of its host, because
 //! growth reaches no page without links, however near the page is to a collection

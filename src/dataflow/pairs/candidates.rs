@@ -200,8 +200,8 @@ struct PairSource<'a> {
 }
 
 impl PairSource<'_> {
-    /// Generates some pairs, a limited number per call, so that receiving can proceed in between. Returns true if there may
-    /// be more.
+    /// Generates some pairs, a limited number per call, so that receiving can proceed in between.
+    /// Returns true if there may be more.
     fn next(&mut self, mut send: impl FnMut(Page, Page)) -> Result<bool> {
         let mut inspected = 0;
         while inspected < BATCH {

@@ -12,8 +12,9 @@
 //! 2. The previous rows of changed pages are found by these digests, among the local pages or in
 //!    checkpoints that no work item restores.
 //! 3. Rows of chunks on changed pages, in their previous and current form, are sent to the owners
-//!    of their fingerprints, which judge each chunk twice. If a chunk is on so many unchanged pages
-//!    of one host that it was and still is boilerplate, only the rows of changed pages are sent.
+//!    of their fingerprints, which judge each chunk twice. If the unchanged
+//!    pages of one host alone make a chunk boilerplate, before and now, only the rows of changed
+//!    pages are sent.
 //! 4. In the same way, rows of the other chunks are sent for pages with a chunk that is judged
 //!    differently.
 //! 5. Pairs with a recounted page are sent to the owners of their smaller page, and so are the

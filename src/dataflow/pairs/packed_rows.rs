@@ -1,7 +1,9 @@
-//! Rows of `FPrint-DocID` on their way to a worker each, in [`PackedRow`]s: the page once for its chunks, and the significant bits of their keys.
+//! Rows of `FPrint-DocID` on their way to a worker each, in [`PackedRow`]s: the page once for its
+//! chunks, and the significant bits of their keys.
 //!
-//! A packed row begins with a page in full. Then come groups of chunks: their number in 4 bits, and the significant bits of their keys. The number
-//! is 0 where another page begins, and is followed by its distance from the page before.
+//! A packed row begins with a page in full. Then come groups of chunks: their number in 4 bits, and
+//! the significant bits of their keys. The number is 0 where another page begins, and is followed
+//! by its distance from the page before.
 
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
@@ -25,7 +27,7 @@ const fn key_groups<R: FPrintRow>() -> usize {
 struct Open {
     row: OpenRow,
     page: Page,
-    /// Where the number of chunks of the last group is, and that number.
+    /// Position of the number of chunks of the last group, and that number.
     group: (usize, u64),
 }
 
@@ -39,7 +41,8 @@ impl RowPacker {
         RowPacker(vec![None; peers])
     }
 
-    /// Appends a row for a worker, and calls `send` with the packed row that was full before. Rows of one page should come together.
+    /// Appends a row for a worker, and calls `send` with the packed row that was full before. Rows
+    /// of one page should come together.
     #[inline]
     pub(super) fn push<R: FPrintRow>(&mut self, to: usize, row: &R, mut send: impl FnMut(PackedRow)) {
         let open = &mut self.0[to];

@@ -66,8 +66,8 @@ impl FeatureLists {
         if self.slots() == 0 { 0 } else { self.hashes.items_of(slots) }
     }
 
-    /// Keeps the slots for which `stays` is true, like [`SpillLists::retain`]. Does nothing if there are
-    /// no slots.
+    /// Keeps the slots for which `stays` is true, like [`SpillLists::retain`]. Does nothing if
+    /// there are no slots.
     pub(super) fn retain(&mut self, stays: &[bool]) -> Result<()> {
         if self.slots() == 0 {
             return Ok(());

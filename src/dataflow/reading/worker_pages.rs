@@ -3,8 +3,8 @@
 //!
 //! # Memory
 //! Takes 28 bytes for each page, some of which are released before tables are built. Captures
-//! ([`CaptureRows`]), chunks, features and links ([`SpillLists`]) are in memory up to the limit that
-//! [`WorkerPages::hold_lists_at_most`] sets, otherwise on the local disk.
+//! ([`CaptureRows`]), chunks, features and links ([`SpillLists`]) are in memory up to the limit
+//! that [`WorkerPages::hold_lists_at_most`] sets, otherwise on the local disk.
 
 use crate::reading::addresses::HostAddress;
 use crate::reading::capture_rows::CaptureRows;

@@ -196,7 +196,8 @@ pub fn two_alike<T: Pod + Send, U: Pod + Send, K: Into<u64>>(
     Ok((of_first, of_second))
 }
 
-/// Rows, and links that have keys in common with them by their sources, in partitions that are alike. Links leave a process packed. One round.
+/// Rows, and links that have keys in common with them by their sources, in partitions that are
+/// alike. Links leave a process packed. One round.
 ///
 /// # Errors
 /// As [`HashPartitions::new`], and the first error of `links`.

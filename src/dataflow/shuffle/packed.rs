@@ -1,14 +1,17 @@
-//! Rows that hold a list of small numbers in few bytes: a variable-length code of 4-bit groups in rows of 128 bytes.
+//! Rows that hold a list of small numbers in few bytes: a variable-length code of 4-bit groups in
+//! rows of 128 bytes.
 //!
-//! A number takes a group for every 3 bits; the high bit of a group is set if another group of the same number follows. Each row begins with a
-//! number of 32 bits in full and can be decoded without other rows, so rows of several senders may arrive in any order.
+//! A number takes a group for every 3 bits; the high bit of a group is set if another group of the
+//! same number follows. Each row begins with a number of 32 bits in full and can be decoded without
+//! other rows, so rows of several senders may arrive in any order.
 
 use bytemuck::{Pod, Zeroable};
 
 /// 4-bit groups of a row.
 const GROUPS: usize = 248;
 
-/// A row of 128 bytes: a number in full, then numbers in the variable-length code. An unfinished number fills the end of the row.
+/// A row of 128 bytes: a number in full, then numbers in the variable-length code. An unfinished
+/// number fills the end of the row.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub struct PackedRow {
@@ -67,7 +70,8 @@ impl Iterator for Numbers<'_> {
                 return Some(number);
             }
         }
-        // Only the end of a row has so many groups that are not the last of their number.
+        // Only the end of a row has such a sequence of groups that are not the last of their
+        // number.
         self.at = GROUPS;
         None
     }
@@ -79,7 +83,8 @@ pub fn groups_of(number: u64) -> usize {
     (u64::BITS - (number | 1).leading_zeros()).div_ceil(3) as usize
 }
 
-/// Returns the distance of a number from another as a number that is small if the distance is, in either direction.
+/// Returns the distance of a number from another as a number that is small if the distance is, in
+/// either direction.
 #[inline]
 pub fn signed(number: u32, from: u32) -> u64 {
     let distance = i64::from(number) - i64::from(from);
@@ -126,7 +131,8 @@ impl OpenRow {
         }
     }
 
-    /// Appends a number of exactly `groups` groups of 4 bits, which must fit and be read by [`Numbers::fixed`].
+    /// Appends a number of exactly `groups` groups of 4 bits, which must fit and be read by
+    /// [`Numbers::fixed`].
     #[inline]
     pub fn push_fixed(&mut self, number: u64, groups: usize) {
         for at in 0..groups {

@@ -1,8 +1,9 @@
-//! Links on their way to a worker each, in [`PackedRow`]s: the source once for all of its targets in a row, and each target as its distance from
-//! the one before.
+//! Links on their way to a worker each, in [`PackedRow`]s: the source once for all of its targets
+//! in a row, and each target as its distance from the one before.
 //!
-//! A row begins with a source in full. Then comes the distance of each target from the one before in the row, of the first of a source
-//! from -1; 0 stands for another source, and is followed by its distance from the source before, which may be negative.
+//! A row begins with a source in full. Then comes the distance of each target from the one before
+//! in the row, of the first of a source from -1; 0 stands for another source, and is followed by
+//! its distance from the source before, which may be negative.
 //!
 //! # Memory
 //! 150 bytes for each worker.
@@ -30,7 +31,8 @@ impl LinkPacker {
         LinkPacker(vec![None; peers])
     }
 
-    /// Appends a link for a worker; returns the row for that worker that was full before. Links that ascend take the fewest bytes.
+    /// Appends a link for a worker; returns the row for that worker that was full before. Links
+    /// that ascend take the fewest bytes.
     #[inline]
     pub fn push(&mut self, to: usize, source: Page, target: Page) -> Option<PackedRow> {
         let open = &mut self.0[to];
@@ -77,7 +79,8 @@ impl Open {
     }
 }
 
-/// Returns the rows of links for the workers `to(source)`, of which there are `peers`; each row is for the worker of its first source.
+/// Returns the rows of links for the workers `to(source)`, of which there are `peers`; each row is
+/// for the worker of its first source.
 pub fn packed_links(
     links: impl IntoIterator<Item = Result<(Page, Page)>>,
     to: impl Fn(Page) -> usize,

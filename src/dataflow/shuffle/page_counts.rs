@@ -130,14 +130,16 @@ fn part_of_rows<T: CounterValue>(
     Ok((first, sums))
 }
 
-/// Adds up counts of pages below `pages`; returns the sums of the pages that this worker asks for, in their order. `mine` are this worker's
-/// counts, and `asked` pages, both ascending by page, each page once.
+/// Adds up counts of pages below `pages`; returns the sums of the pages that this worker asks for,
+/// in their order. `mine` are this worker's counts, and `asked` pages, both ascending by page, each
+/// page once.
 ///
 /// # Errors
 /// Only when the run has ended.
 ///
 /// # Cost
-/// Three rounds. A count, a question and an answer take a byte or two each; what is sent does not grow with the number of processes.
+/// Three rounds. A count, a question and an answer take a byte or two each; what is sent does not
+/// grow with the number of processes.
 pub fn sums_of(net: &mut Net<'_>, name: &str, pages: usize, mine: &[(Page, u32)], asked: &[Page]) -> Result<Vec<u32>> {
     let part = part_of(pages, net.peers());
     let counts = mine.iter().map(|&(page, count)| (page.index(), u64::from(count)));
@@ -145,7 +147,8 @@ pub fn sums_of(net: &mut Net<'_>, name: &str, pages: usize, mine: &[(Page, u32)]
     let (first, sums) = part_of_rows::<u32>(net, name, rows, pages)?;
 
     let me = net.index() as u64;
-    // Questions: the first page in full, the worker that asks, then the distance of each page from the one before.
+    // Questions: the first page in full, the worker that asks, then the distance of each page from
+    // the one before.
     let mut next = 0;
     let questions = std::iter::from_fn(|| {
         let mut row = OpenRow::new(asked.get(next)?.0);
@@ -178,7 +181,8 @@ pub fn sums_of(net: &mut Net<'_>, name: &str, pages: usize, mine: &[(Page, u32)]
     };
     net.exchange_into(name, questions, |row| row.first as usize / part, take)?;
 
-    // Answers: the worker that answers in full, the one that asks, then sums in the order of questions.
+    // Answers: the worker that answers in full, the one that asks, then sums in the order of
+    // questions.
     let answers = of_workers.iter().enumerate().flat_map(|(to, sums)| {
         let mut sums = sums.iter().map(|&sum| u64::from(sum)).peekable();
         std::iter::from_fn(move || {
@@ -209,8 +213,9 @@ pub fn sums_of(net: &mut Net<'_>, name: &str, pages: usize, mine: &[(Page, u32)]
     Ok(answered)
 }
 
-/// Iterates over the rows of ascending counts that are not 0, each row within one part. A row begins with the number of its first count; 0
-/// stands for a range of zeros, and is followed by the length of the range less 1.
+/// Iterates over the rows of ascending counts that are not 0, each row within one part. A row
+/// begins with the number of its first count; 0 stands for a range of zeros, and is followed by the
+/// length of the range less 1.
 struct Rows<I: Iterator> {
     counts: Peekable<I>,
     part: usize,

@@ -16,8 +16,8 @@ use webtwin_storage::output::Attempt;
 /// [`Attempt::write`].
 ///
 /// # Cost
-/// Takes one pass over `sites` or `rules` for each export. Memory: that of [`SortedOutput`], for the
-/// prefixes that are not whole URLs.
+/// Takes one pass over `sites` or `rules` for each export. Memory: that of [`SortedOutput`], for
+/// the prefixes that are not whole URLs.
 pub fn put(
     attempt: &Attempt,
     sites: &SortedOutput<AvoidLists>,

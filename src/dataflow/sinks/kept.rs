@@ -1,8 +1,8 @@
 //! Choice of the copies that are kept, and the rows of collections: the last step with a checkpoint
 //! before tables.
 //!
-//! Its input are trivial clusters, similar clusters and links. Its output is [`KeepResult`], from which
-//! tables, exports and the summary are built.
+//! Its input are trivial clusters, similar clusters and links. Its output is [`KeepResult`], from
+//! which tables, exports and the summary are built.
 
 use serde::{Deserialize, Serialize};
 

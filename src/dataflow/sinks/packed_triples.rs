@@ -1,7 +1,9 @@
-//! Links out of collections on their way to the owners of their targets, in [`PackedRow`]s: what is known of the source once for its targets.
+//! Links out of collections on their way to the owners of their targets, in [`PackedRow`]s: what is
+//! known of the source once for its targets.
 //!
-//! A row begins with a target in full, and the distances of a collection and a cluster from it. Then comes the distance of each target from the
-//! one before; 0 stands for another source, and is followed by the distances of its collection, cluster and first target from those before.
+//! A row begins with a target in full, and the distances of a collection and a cluster from it.
+//! Then comes the distance of each target from the one before; 0 stands for another source, and is
+//! followed by the distances of its collection, cluster and first target from those before.
 
 use webtwin_base::ids::Page;
 
@@ -20,7 +22,8 @@ impl TriplePacker {
         TriplePacker(vec![None; peers])
     }
 
-    /// Appends a link for a worker; returns the row for that worker that was full before. Links of one source should come together, ascending.
+    /// Appends a link for a worker; returns the row for that worker that was full before. Links of
+    /// one source should come together, ascending.
     pub(super) fn push(&mut self, to: usize, link: Triple) -> Option<PackedRow> {
         let open = &mut self.0[to];
         if let Some((row, before)) = open

@@ -1,5 +1,5 @@
-//! Crawl paths ([`webtwin_core::applications::reachability`]) over all workers: each worker has the pages
-//! of some hosts, in parts of some megabytes of links.
+//! Crawl paths ([`webtwin_core::applications::reachability`]) over all workers: each worker has the
+//! pages of some hosts, in parts of some megabytes of links.
 //!
 //! One exchange sends pages and links to the owners of their hosts. Two of the three passes stay
 //! within hosts. In the other pass, links between parts are exchanged until no better path is

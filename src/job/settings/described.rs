@@ -1,4 +1,5 @@
-//! The table of settings in `docs/settings.md`: the meaning of each setting, next to the defaults of the code.
+//! The table of settings in `docs/settings.md`: the meaning of each setting, next to the defaults
+//! of the code.
 
 use toml::{Table, Value};
 
@@ -15,8 +16,8 @@ pub enum Effect {
 
 use Effect::{Answer, Effort};
 
-/// Name, effect and meaning of every setting that a job file may have, in the order of the documentation. The meaning is
-/// Markdown whose links are relative to `docs/`.
+/// Name, effect and meaning of every setting that a job file may have, in the order of the
+/// documentation. The meaning is Markdown whose links are relative to `docs/`.
 pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
     (
         "kind",

@@ -38,7 +38,7 @@ pub fn entries() -> Vec<Experiment> {
         Experiment {
             name: "csg00-section4",
             about: "collections found against the targets, exact and extended (CSG00 section 4); --input RUN --truth FILE finds \
-                    them anew in its crawl",
+                    them again in its crawl",
             unit: "pages of a made-up crawl, without --input",
             scale: 10_000,
             full: 50_000,

@@ -144,8 +144,8 @@ impl MemberDecoder {
         Ok(is_other)
     }
 
-    /// Appends up to `capacity` decoded bytes to `to`, fewer only if the member ends. Returns how the
-    /// member has ended, if it has.
+    /// Appends up to `capacity` decoded bytes to `to`, fewer only if the member ends. Returns how
+    /// the member has ended, if it has.
     pub(super) fn more(
         &mut self,
         blocks: &mut Blocks,

@@ -9,8 +9,8 @@ use crate::record::{PageForm, RawPage, Reason, RecordIds, Refusal};
 use crate::url::scheme_beyond_web;
 use webtwin_job::{InputSettings, RecordLimits};
 
-/// Makes a page of a record. The caller sets its place in the file. `repaired` is the damage found so
-/// far.
+/// Makes a page of a record. The caller sets its place in the file. `repaired` is the damage found
+/// so far.
 ///
 /// # Errors
 /// Returns the reason why the record is refused.

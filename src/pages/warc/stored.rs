@@ -208,8 +208,8 @@ impl<'f> StoredRecords<'f> {
         }
     }
 
-    /// Adds up to `capacity` bytes to the buffer. `at` is the position in a plain file after the bytes
-    /// read so far. Returns false if there are no more bytes.
+    /// Adds up to `capacity` bytes to the buffer. `at` is the position in a plain file after the
+    /// bytes read so far. Returns false if there are no more bytes.
     fn more(&mut self, at: &mut u64, capacity: usize) -> Result<bool> {
         if self.ended.is_some() {
             return Ok(false);

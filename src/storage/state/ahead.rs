@@ -4,9 +4,10 @@
 //! STATE/ahead/3fa9….json     the records of some files, under the hash of these bytes
 //! ```
 //!
-//! Lists are written at any time, also while a run uses the state, because they claim nothing: the next run restores the records of
-//! its own inputs from them. A list that is damaged is passed over, which costs the time to read its files again. A list is
-//! removed once a generation has all of its records.
+//! Lists are written at any time, also while a run uses the state, because they claim nothing: the
+//! next run restores the records of its own inputs from them. A list that is damaged is passed
+//! over, which costs the time to read its files again. A list is removed once a generation has all
+//! of its records.
 
 use std::collections::HashSet;
 

@@ -112,8 +112,8 @@ impl JobState {
     /// Returns the newest generation, if there is one.
     ///
     /// # Errors
-    /// Returns the errors of [`JobState::generation`]. A damaged generation is not skipped, because an
-    /// older one has other live inputs.
+    /// Returns the errors of [`JobState::generation`]. A damaged generation is not skipped, because
+    /// an older one has other live inputs.
     pub fn newest(&self) -> Result<Option<Generation>> {
         self.generations()?.last().map(|&number| self.generation(number)).transpose()
     }

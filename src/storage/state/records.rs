@@ -40,8 +40,8 @@ pub struct StateRecords {
 }
 
 impl StateRecords {
-    /// Returns the records of the items with the given keys, as found in the generation `before` and
-    /// among those that were read ahead.
+    /// Returns the records of the items with the given keys, as found in the generation `before`
+    /// and among those that were read ahead.
     pub fn new(state: &JobState, before: Option<&Generation>, ahead: Vec<ReadAhead>, keys: &[u128]) -> StateRecords {
         let keys: Vec<String> = keys.iter().map(|key| format!("{key:032x}")).collect();
         let mut files: Vec<RecordFile> = before.map_or(Vec::new(), |generation| generation.files.clone());

@@ -71,8 +71,8 @@ pub struct SetPlaces {
 }
 
 /// Finds at most `most` sets that have all `words`, of which there must be at least one, starting
-/// at the place `from`. Stops early after a bounded number of rows; [`SetPlaces::next`] continues from
-/// there.
+/// at the place `from`. Stops early after a bounded number of rows; [`SetPlaces::next`] continues
+/// from there.
 ///
 /// # Errors
 /// Returns [`webtwin_base::error::Error::Input`] if a damaged part of the index is read.

@@ -153,8 +153,8 @@ fn raw(sorted: &[u64], encoded: &mut EncodedFingerprints) {
 /// Decodes a whole block into `rows`, whose length must be that of the encoded block.
 ///
 /// # Errors
-/// Returns [`DamagedBytes`] if the bytes cannot be such a block. Not all damage is detected: `rows` may
-/// then contain any values, in any order.
+/// Returns [`DamagedBytes`] if the bytes cannot be such a block. Not all damage is detected: `rows`
+/// may then contain any values, in any order.
 pub fn decode_block(coder: Coder, block: &[u8], rows: &mut [u64]) -> Result<(), DamagedBytes> {
     match coder {
         Coder::EliasFano => elias_fano::decode(block, rows),
