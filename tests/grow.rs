@@ -141,7 +141,7 @@ fn the_joins_of_figure_8_give_link_summary_on_any_workers() {
     };
     let found: BTreeSet<String> = rows(&output, "link_summary").iter().map(row).collect();
     assert_eq!(found, ["ab 3 3 3 3", "at 3 2 2 2", "bc 3 3 3 3", "bd 3 3 3 3", "dc 3 3 1 1"].map(String::from).into());
-    assert!(message.contains("3 of the 5 pairs of clusters"), "{message}");
+    assert!(message.contains("3 of 5 linked pairs of clusters"), "{message}");
     assert!(message.contains("3 collections with 12 nodes in 1 similar clusters"), "{message}");
     let views = std::fs::read_to_string(format!("{output}/views.sql")).unwrap();
     for table in ["clusters", "collections", "link_summary", "members", "names"] {

@@ -83,6 +83,7 @@ mod given;
 mod grow;
 
 // Runs that others start: Slurm, Kubernetes, a shell on each host.
+mod language;
 mod launch;
 
 // Who may know whom among the modules.

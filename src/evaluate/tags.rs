@@ -10,7 +10,7 @@ pub enum PairTag {
     True,
     /// The pages are not copies of each other.
     False,
-    /// The person cannot tell.
+    /// The person cannot decide.
     Unknown,
     /// Not a judgement about a pair: the first page is kept and represents its copies. There is no
     /// second page.
