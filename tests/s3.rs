@@ -86,8 +86,8 @@ impl Moto {
     }
 }
 
-/// Forwards requests to a store, and flips a bit in the first answer to each GET of an object, or of a list without folders. Returns
-/// its port.
+/// Forwards requests to a store, and flips a bit in the first answer to each GET of an object, or
+/// of a list without folders. Returns its port.
 fn flipping_proxy(store: u16) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -235,7 +235,7 @@ fn a_state_on_s3_is_gone_on_from_and_gives_the_bytes_of_a_run_from_scratch() {
     assert_eq!(files("second"), files("scratch"));
     assert!(files("changes").iter().any(|file| file.path.starts_with("pages_changed/")));
     let message = webtwin(&["state", "check", "s3://crawls/state"], 0);
-    assert!(message.contains("2 generations, 2 records"), "{message}");
+    assert!(message.contains("2 generations, 2 checkpoints"), "{message}");
     webtwin(&["state", "prune", "s3://crawls/state", "--keep", "1"], 0);
     assert!(webtwin(&["state", "show", "s3://crawls/state"], 0).contains("s3://crawls/second"));
 }

@@ -212,7 +212,7 @@ impl LiveIndex {
         Ok(self.log.flush()?.map(|file| UnsyncedWrites { file, advice }))
     }
 
-    /// Takes notice that something is on disk: advice that follows from it is [published](Index::advice).
+    /// Takes notice that something is on disk: advice that follows from it is [published](LiveIndex::advice).
     ///
     /// # Errors
     /// Those of writing postings; [`Error::Storage`] when `advice.ndjson` cannot be written.
