@@ -18,7 +18,7 @@ Examples:
   webtwin live index/ --follow 'crawl/*.warc.gz'
   webtwin live index/ --follow 'crawl/*.warc.gz' --no-listen --once
   webtwin live index/ --follow 'crawl/*.warc.gz' --state state/   # then: webtwin run --state state/ --input 'crawl/*.warc.gz' ...
-  webtwin live index/ --against out/            # the clusters, beside those of a run over the same pages
+  webtwin live index/ --against out/            # compares the clusters with those of a run over the same pages
   curl -s --data-binary @page.warc.gz -H 'content-type: application/warc' http://127.0.0.1:8601/v1/pages
   curl -s --data-binary @urls.txt http://127.0.0.1:8601/v1/pages.txt
   curl -sN -H 'accept: text/event-stream' http://127.0.0.1:8601/v1/advice
