@@ -86,7 +86,7 @@ impl Digester {
     /// Returns the digest of a page, or the reason for which the page is refused.
     ///
     /// # Errors
-    /// Returns any error of the helper process that reads paper documents, such as PDF.
+    /// Returns any error of the helper process that reads PDF and PostScript documents.
     ///
     /// # Cost
     /// One pass over the body, and one sort of its chunks.
@@ -107,7 +107,7 @@ impl Digester {
             Err((reason, detail)) => return refused(reason, detail),
         };
         let document = self.recipe.fingerprint(extracted.text, &mut self.fprints);
-        // Short texts are often equal by chance, so the raw bytes are compared instead.
+        // A text this short does not identify a page, so the raw bytes do.
         let exact = match extracted.text.len() < self.min_text {
             true => instead_of_text(bytes(&page.body)),
             false => document.exact,
