@@ -112,7 +112,8 @@ impl EarlierPages<'_> {
         let chunks = self.chunks(page)?;
         record.counting = chunks.counting.min(u32::from(u16::MAX)) as u16;
         let mut copied = self.others(page, host, &chunks)?;
-        // A view of a page of this host comes first: it is the strongest evidence.
+        // If the page is a view of a page of its host, that page is its original, and the page joins
+        // the clusters of the other copies.
         copied.splice(0..0, self.view(page, host, &chunks)?);
         record.of = copied.first().copied();
         record.joins = copied.iter().skip(1).map(|&(other, _)| other).collect();
@@ -178,9 +179,8 @@ impl EarlierPages<'_> {
         for &other in chunks.shared.keys() {
             let its_host = self.pages.host_of(other);
             let is_furnished = own_known || knows_boilerplate(its_host);
-            // Boilerplate that is not yet recognized raises the resemblance of unrelated pages of
-            // two hosts with the same software, so the threshold is higher until one of the hosts
-            // has enough pages.
+            // Boilerplate that is not yet recognized counts as shared content, so the threshold is
+            // higher until one of the hosts has enough pages.
             let least = units(min_resemblance_alone).max(if is_furnished { 0 } else { MIN_BOILERPLATE_PAGES });
             let (shared, larger) = shared(other);
             let is_enough = shared >= min_shared.max(1).into() && shared * WHOLE >= least * (larger + u64::from(doubt));

@@ -1,8 +1,8 @@
-//! What the service answers, in OpenAPI 3.1.
+//! OpenAPI 3.1 description of the service.
 
 use serde_json::{Value, json};
 
-/// The document.
+/// Returns the OpenAPI document.
 pub(super) fn document() -> Value {
     let text = || json!({ "type": "string" });
     let count = || json!({ "type": "integer", "minimum": 0 });
