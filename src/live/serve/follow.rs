@@ -55,7 +55,7 @@ const DICTIONARY: [u8; 4] = [0x5d, 0x2a, 0x4d, 0x18];
 pub enum EndCondition {
     /// Ends when the process is asked to stop.
     Stopped,
-    /// Ends when no file has grown for this time; zero ends after the first poll without growth.
+    /// Ends when no file has grown for this time; zero ends after the first poll.
     Idle(Duration),
 }
 
