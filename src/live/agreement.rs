@@ -34,7 +34,8 @@ impl Agreement {
     ///
     /// let run = HashMap::from([(1, 1), (2, 1), (3, 1), (4, 4)]);
     /// let agreement = Agreement::of([(1, 1), (2, 1), (3, 3), (4, 3), (9, 9)], &run);
-    /// assert_eq!((agreement.pages, agreement.live_pairs, agreement.run_pairs, agreement.common_pairs), (4, 2, 3, 1));
+    /// assert_eq!((agreement.pages, agreement.live_pairs), (4, 2));
+    /// assert_eq!((agreement.run_pairs, agreement.common_pairs), (3, 1));
     /// ```
     ///
     /// # Cost

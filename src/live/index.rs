@@ -134,6 +134,8 @@ impl LiveIndex {
             }
             Ok(())
         })?;
+        // A log that lost its end, for example from an older backup, must not be used with newer
+        // runs: they would find pages that do not exist.
         if (pages.len() as u32) < first_missing {
             let why = "postings have pages that the log lacks; remove the folder `postings`, they are made again from the log";
             return Err(Error::input(folder.display().to_string(), why));

@@ -5,7 +5,8 @@
 //! page ──▶ Digest ──▶ Index::add ──▶ exact copy? shared chunks? (near.rs, postings/) ──▶ cluster
 //!                        │                                                                  │
 //!                        ▼                                                                  ▼
-//!                    log (log.rs)                             Advice (advice/): mirrors, aliases, URL rules, traps
+//!                    log (log.rs)                        Advice (advice/): mirrors, aliases,
+//!                                                        URL rules, traps
 //! ```
 //!
 //! \[CSG00\] asks in section 1 "should a crawler try to identify replicas as it performs its first

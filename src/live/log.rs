@@ -402,9 +402,9 @@ mod tests {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x10;
             fs::write(&path, &damaged).unwrap();
-            // The frames of the first group end at byte 36, and its commit at byte 53. Damage before
-            // byte 36 leaves both commits intact, and the second commit was only written once the
-            // first group was on disk.
+            // The frames of the first group end at byte 36, and its commit at byte 53. Damage
+            // before byte 36 leaves both commits intact, and the second commit was only written
+            // once the first group was on disk.
             assert_eq!(payloads(folder.path()).is_err(), at < 36, "byte {at}");
         }
     }

@@ -112,8 +112,8 @@ impl EarlierPages<'_> {
         let chunks = self.chunks(page)?;
         record.counting = chunks.counting.min(u32::from(u16::MAX)) as u16;
         let mut copied = self.others(page, host, &chunks)?;
-        // If the page is a view of a page of its host, that page is its original, and the page joins
-        // the clusters of the other copies.
+        // If the page is a view of a page of its host, that page is its original, and the page
+        // joins the clusters of the other copies.
         copied.splice(0..0, self.view(page, host, &chunks)?);
         record.of = copied.first().copied();
         record.joins = copied.iter().skip(1).map(|&(other, _)| other).collect();

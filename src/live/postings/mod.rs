@@ -2,9 +2,9 @@
 //!
 //! New postings are in a table in memory. A full table is frozen, and a background thread writes it
 //! as a [`PostingsFile`]. The same thread merges four neighbouring runs of similar size into one.
-//! So adding a page does not wait for the disk, unless the next table is twice full before the
-//! frozen one is written. A look-up reads the table, the frozen table if there is one, and about
-//! ten runs, most of which a filter excludes.
+//! So adding a page does not wait for the disk, unless the next table reaches twice its size before
+//! the frozen one is written. A look-up reads the table, the frozen table if there is one, and
+//! about ten runs, most of which a filter excludes.
 //!
 //! Runs follow from the log, which has the postings of each page. A run that is missing or damaged
 //! when the index is opened is rebuilt.

@@ -1,11 +1,12 @@
 //! A run: an immutable file with the sorted postings of a range of pages.
 //!
 //! ```text
-//! block     340 x (hash: u64, page: u32), the last ones NO_PAGE if there are fewer; 8 bytes of nothing; checksum: u64
+//! block     340 x (hash: u64, page: u32), padded with NO_PAGE; 8 bytes of zeros; checksum: u64
 //! ...
 //! firsts    the first hash of each block: u64
 //! filter    words of the filter over all hashes: u64
-//! foot      MAGIC, blocks, words of the filter, first page, end of pages; checksum of firsts, filter and foot: 6 x u64
+//! foot      6 x u64: MAGIC, number of blocks, words of the filter, first page, end of the pages,
+//!           checksum of firsts, filter and the other words of the foot
 //! ```
 //!
 //! # Memory
@@ -77,6 +78,7 @@ impl PostingsFile {
             if block.is_empty() {
                 firsts.push(hash);
             }
+            // The postings are sorted, so comparison with the previous hash inserts each key once.
             if last.replace(hash) != Some(hash) {
                 filter.insert(hash);
             }

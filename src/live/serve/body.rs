@@ -155,6 +155,7 @@ fn of_response(
         return refuse(Reason::BadField, "body_base64 is no base64");
     };
     let media = response.content_type.unwrap_or_default();
+    // A line end in a header value would let a client forge further headers of the WARC record.
     if [&url, &media].iter().any(|text| text.contains(['\r', '\n'])) {
         return refuse(Reason::BadField, "url or content_type has a line end");
     }

@@ -56,8 +56,7 @@ pub(super) async fn advice(
     }
     let since = since.unwrap_or(0);
     if wait > 0.0 {
-        // A waiting long poll counts as a connection that is idle on the side of its client, like a
-        // stream of events.
+        // Unlike a request in progress, a waiting long poll may be displaced by a new connection.
         place.waits_for(ConnectionPhase::Events);
         let mut last = service.shared.advice.subscribe();
         tokio::select! {

@@ -119,6 +119,8 @@ impl FollowedFiles {
                 news.push((path, Growing { name, ..file }));
             }
             let news: Vec<_> = news.into_iter().map(|of| Mutex::new(Some(of))).collect();
+            // Files are polled in parallel. Each one is moved to its thread and back, because a
+            // poll changes its state.
             let looked = threads::for_each(self.threads, news.len(), Vec::new, |done, at| {
                 let taken = news[at].lock().unwrap_or_else(PoisonError::into_inner).take();
                 let (path, mut file) = taken.expect("each file is looked at once");
@@ -150,6 +152,8 @@ impl FollowedFiles {
                 let is_complete =
                     |file: &&mut Growing| !file.is_complete && file.bytes > 0 && file.bytes == file.offset;
                 for file in growing.values_mut().filter(is_complete) {
+                    // No later poll passes files on, so at the end they count as complete even if
+                    // they grew recently.
                     if is_end || file.grown.elapsed() >= COMPLETE {
                         file.is_complete = true;
                         completed.pass(&file.name);

@@ -2,11 +2,11 @@
 //! answers and advice.
 //!
 //! ```text
-//! POST /v1/pages (body.rs) ─┐ records (reading.rs)    group, fsync
-//!                           ├────────────▶ writer.rs ─────────────▶ acknowledged ──▶ advice (events.rs)
-//! files (follow.rs) ────────┘                 │
-//!                                             ▼
-//!                     questions (routes.rs) ─ Index
+//! POST /v1/pages (body.rs) ─┐ records (reading.rs)   fsync
+//!                           ├──────────▶ writer.rs ────────▶ acknowledged ──▶ advice (events.rs)
+//! files (follow.rs) ────────┘               │
+//!                                           ▼
+//!                   questions (routes.rs) ─ Index
 //! ```
 
 mod body;
@@ -42,7 +42,8 @@ use webtwin_job::Job;
 const BODIES: usize = 256 << 20;
 
 /// Returns the limits of the service: the defaults, with more time for a request, because of large
-/// bodies and long polls, and with the number of heavy requests that `threads` threads can serve.
+/// bodies and long polls, and with a number of
+/// heavy requests that grows with `threads`.
 pub fn limits(threads: usize) -> ServiceLimits {
     ServiceLimits { heavy: 2 * threads + 14, request: Duration::from_secs(40), ..ServiceLimits::default() }
 }

@@ -122,6 +122,7 @@ fn added(service: &Service, held: &BodyReservation, form: BodyForm) -> AnswerRes
             ReadOutcome::Rejected(reason, detail) => others.push((record.offset, Some(reason), detail)),
         }
     }
+    // Records without an item do not wait for the disk.
     let answers = match items.is_empty() {
         true => Vec::new(),
         false => service.writer.add(items, None).map_err(|why| {

@@ -12,8 +12,8 @@ impl FolderGroups {
         numbers.rfind(|&number| self.folders[number as usize].group.is_some())
     }
 
-    /// Returns the prefixes of two folders that have become mirrors since the last call; `None` if
-    /// there are none. The caller compares their earlier pages again.
+    /// Returns the prefixes of two folders that have become mirrors and were not returned yet;
+    /// `None` if there are none. The caller compares their earlier pages again.
     pub(crate) fn take_certain(&mut self) -> Option<[String; 2]> {
         let both = self.certain.pop()?;
         Some(both.map(|number| self.folders[number as usize].prefix.to_string()))
