@@ -266,7 +266,7 @@ impl LogReader {
     /// Reads the payload at a position, which was flushed before the reader was created.
     ///
     /// # Errors
-    /// Returns the errors of [`Log::read`].
+    /// Returns any error of [`Log::read`].
     pub(crate) fn read(&self, place: LogPosition) -> Result<Vec<u8>> {
         let (segment, offset) = place.parts();
         read_from(&self.segments[segment], offset).map_err(|fault| fault.of(&path_of(&self.folder, segment)))

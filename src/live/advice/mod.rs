@@ -140,7 +140,7 @@ impl AdviceEvidence {
     }
 
     /// Returns true if significantly many pages contradict the advice: the lower bound of their
-    /// fraction is above [`CONTRARY`].
+    /// fraction is above 0.39.
     pub fn is_contrary(&self) -> bool {
         lower_bound(self.matched, self.matched + self.differing) > CONTRARY
     }

@@ -197,7 +197,8 @@ impl PostingsFile {
     /// Returns all postings, in order.
     ///
     /// # Errors
-    /// Yields the errors of [`PostingsFile::find`].
+    /// Yields [`Error::Input`] for a damaged block, and [`Error::Storage`] for one that cannot be
+    /// read.
     pub(super) fn postings(&self) -> impl Iterator<Item = Result<Posting>> + '_ {
         (0..self.firsts.len()).flat_map(|number| {
             let (postings, error) = match self.block(number) {

@@ -176,6 +176,8 @@ fn of_response(
     warc::read_range(&Bytes(&record[..]), 0..record.len() as u64, input, &mut |found| {
         sink(match found {
             ReadResult::Page(mut page) => {
+                // Counts of bytes and warnings must refer to the line of the body, not to the
+                // converted record.
                 (page.offset, page.length, page.fetch_time) = (offset, length, time.unwrap_or(0));
                 page.repaired = time.is_none().then_some(Reason::BadDate);
                 ReadResult::Page(page)

@@ -146,6 +146,7 @@ fn added(service: &Service, held: &BodyReservation, form: BodyForm) -> AnswerRes
         put(&|| serde_json::to_string(&line));
     }
     let bytes = held.bytes.len() as u64;
+    // A URL without a page counts as rejected here, because the sum must be the number of records.
     let closing = json!({
         "read": counts.read,
         "kept": counts.kept,
