@@ -25,7 +25,7 @@ use webtwin_job::{Job, OverlapSettings};
 use webtwin_pages::url::CanonicalUrl;
 
 /// Maximum number of postings in memory. If memory is bounded, the postings take at most a quarter
-/// of it.
+/// of the memory.
 const POSTINGS_IN_MEMORY: u64 = 1 << 20;
 
 /// Fixed memory, in bytes, that does not grow with the crawl: the process itself and pages in
@@ -252,7 +252,7 @@ impl LiveIndex {
     /// # Errors
     /// Returns any error of reading the log and of writing postings.
     pub fn tend(&mut self) -> Result<()> {
-        // Threads of `tend` read the log files, which lack records that are not flushed.
+        // The background threads read the log files, which lack records that are not flushed.
         if !self.log.is_flushed() {
             return Ok(());
         }

@@ -42,8 +42,7 @@ use webtwin_job::Job;
 const BODIES: usize = 256 << 20;
 
 /// Returns the limits of the service: the defaults, with more time for a request, because of large
-/// bodies and long polls, and with a number of
-/// heavy requests that grows with `threads`.
+/// bodies and long polls, and with a number of heavy requests that grows with `threads`.
 pub fn limits(threads: usize) -> ServiceLimits {
     ServiceLimits { heavy: 2 * threads + 14, request: Duration::from_secs(40), ..ServiceLimits::default() }
 }
