@@ -2,11 +2,11 @@
 //! advises the crawler which URLs not to fetch.
 //!
 //! ```text
-//! page ──▶ Digest ──▶ Index::add ──▶ exact copy? shared chunks? (near.rs, postings/) ──▶ cluster
-//!                        │                                                                  │
-//!                        ▼                                                                  ▼
-//!                    log (log.rs)                        Advice (advice/): mirrors, aliases,
-//!                                                        URL rules, traps
+//! page ──▶ PageDigest ──▶ LiveIndex::add ──▶ exact copy? shared chunks? (near.rs) ──▶ cluster
+//!                               │                                                        │
+//!                               ▼                                                        ▼
+//!                           log (log.rs)                             Advice (advice/): mirrors,
+//!                                                                    aliases, URL rules, traps
 //! ```
 //!
 //! \[CSG00\] asks in section 1 "should a crawler try to identify replicas as it performs its first
