@@ -1,4 +1,5 @@
-//! Live clusters compared with those of a run over the same pages: the batch stays the truth.
+//! Comparison of live clusters with the clusters of a run over the same pages. The run is the
+//! reference.
 
 use std::collections::HashMap;
 
@@ -6,25 +7,26 @@ use serde::Serialize;
 
 use webtwin_base::ids::DocId;
 
-/// Pairs of pages in one cluster, by either and by both.
+/// Numbers of page pairs that are in one cluster: in the live index, in a run, and in both.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Agreement {
-    /// Pages that both know.
+    /// Number of pages that are both in the live index and in the run. Only these pages form pairs.
     pub pages: u64,
-    /// Pairs of these in one live cluster.
+    /// Number of pairs of pages that are in one live cluster.
     pub live_pairs: u64,
-    /// Pairs of these in one cluster of the run.
+    /// Number of pairs of pages that are in one cluster of the run.
     pub run_pairs: u64,
-    /// Pairs in one cluster of both.
+    /// Number of pairs of pages that are in one live cluster and in one cluster of the run.
     pub common_pairs: u64,
-    /// Share of the live pairs that are pairs of the run, too; 1 if there are none.
+    /// Fraction of the live pairs that are also pairs of the run; 1 if there are no live pairs.
     pub precision: f64,
-    /// Share of the pairs of the run that are live pairs, too; 1 if there are none.
+    /// Fraction of the pairs of the run that are also live pairs; 1 if the run has no pairs.
     pub recall: f64,
 }
 
 impl Agreement {
-    /// Compares pages with their live clusters to the clusters of a run, in which a page that is like no other is its own cluster.
+    /// Compares live clusters with the clusters of a run. Both map a page to its cluster; in `run`,
+    /// a page without copies is its own cluster.
     ///
     /// ```
     /// use std::collections::HashMap;
@@ -32,11 +34,12 @@ impl Agreement {
     ///
     /// let run = HashMap::from([(1, 1), (2, 1), (3, 1), (4, 4)]);
     /// let agreement = Agreement::of([(1, 1), (2, 1), (3, 3), (4, 3), (9, 9)], &run);
-    /// assert_eq!((agreement.pages, agreement.live_pairs, agreement.run_pairs, agreement.common_pairs), (4, 2, 3, 1));
+    /// assert_eq!((agreement.pages, agreement.live_pairs), (4, 2));
+    /// assert_eq!((agreement.run_pairs, agreement.common_pairs), (3, 1));
     /// ```
     ///
     /// # Cost
-    /// Linear in the pages.
+    /// Linear in the number of pages.
     pub fn of(live: impl IntoIterator<Item = (DocId, DocId)>, run: &HashMap<DocId, DocId>) -> Agreement {
         let both = live.into_iter().filter_map(|(page, cluster)| Some((cluster, *run.get(&page)?)));
         let mut counts: HashMap<(DocId, DocId), u64> = HashMap::new();

@@ -1,56 +1,60 @@
-//! What the index says: of a page that was added, of a URL that might be fetched, and of itself.
+//! Answers of the index about a page that was added, about a URL that might be fetched, and about
+//! the index itself.
 
 use serde::Serialize;
 
-/// Kind of a page that was added.
+/// Relation of an added page to the pages that were added before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PageState {
-    /// Like no page before it.
+    /// The page resembles no earlier page.
     New,
-    /// It has the text of a page before it.
+    /// The page has the text of an earlier page.
     Exact,
-    /// It is a near-duplicate of a page before it.
+    /// The page is a near-duplicate of an earlier page.
     Near,
-    /// The same page with the same text was added before.
+    /// This URL was added before with this text. The index is unchanged.
     Again,
 }
 
-/// A page that another one is a copy of.
+/// The earlier page that an added page is a copy of.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OriginalPage {
-    /// Its URL.
+    /// URL of the earlier page.
     pub url: String,
-    /// Share of the chunks of the larger page that both have, or of all chunks for pages of one host; 1 for the same text.
+    /// Resemblance of the two pages, from 0 to 1; 1 for equal texts. For pages of different hosts:
+    /// the shared chunks as a fraction of the chunks of the larger page. For pages of one host: the
+    /// shared chunks as a fraction of the chunks that either page has.
     pub resemblance: f64,
-    /// Measure that found it: `exact`, `overlap`, or `view` for another URL of one page.
+    /// Measure that found the earlier page: `exact`, `overlap`, or `view` for another URL of one
+    /// page.
     pub by: &'static str,
 }
 
-/// A mirrored folder that a page is in.
+/// The mirrored folder that a page is in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MirroredFolder {
-    /// Prefix of its URLs.
+    /// URL prefix of the folder.
     pub prefix: String,
-    /// Prefix of the mirror that is kept.
+    /// URL prefix of the mirror that is kept in its place.
     pub kept: String,
 }
 
 /// Answer to a page that was added.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AddedPageAnswer {
-    /// Canonical URL.
+    /// Canonical URL of the page.
     pub url: String,
-    /// Doc id in hexadecimal.
+    /// Doc id of the page, in hexadecimal.
     pub doc_id: String,
-    /// Its kind.
+    /// Relation of the page to earlier pages.
     pub state: PageState,
-    /// The page that it is a copy of.
+    /// The earlier page that this page is a copy of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub near: Option<OriginalPage>,
-    /// Its trivial cluster: the doc id of the first page of it, in hexadecimal.
+    /// Trivial cluster of the page: the doc id of the first page of the cluster, in hexadecimal.
     pub cluster: String,
-    /// The growing collection that it is in.
+    /// The mirrored folder that the page is in, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collection: Option<MirroredFolder>,
 }
@@ -58,12 +62,12 @@ pub struct AddedPageAnswer {
 /// Answer to a question about a URL that was added.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct UrlAnswer {
-    /// As [`AddedPageAnswer`], of the newest page of the URL.
+    /// Answer about the newest page of the URL.
     #[serde(flatten)]
     pub answer: AddedPageAnswer,
-    /// Seconds since 1970; 0 when unknown.
+    /// Time of the fetch, in seconds since 1970; 0 if unknown.
     pub fetch_time: i64,
-    /// Other pages of its cluster, at most twenty.
+    /// URLs of other pages of the cluster, at most 20.
     pub copies: Vec<String>,
 }
 
@@ -71,47 +75,48 @@ pub struct UrlAnswer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum UrlVerdict {
-    /// Fetch it.
+    /// The URL should be fetched.
     Fetch {
-        /// `new`, or `probe`: advice speaks against it, and its page shows whether that is right.
+        /// Reason: `new`, or `probe`. A probe is fetched against the advice, to test whether the
+        /// advice is right.
         why: &'static str,
     },
-    /// Do not fetch it.
+    /// The URL should not be fetched.
     Skip {
-        /// `fetched`, `mirror`, `url_rule` or `trap`.
+        /// Reason: `fetched`, `mirror`, `url_rule` or `trap`.
         why: &'static str,
-        /// The URL from which its page has been fetched; absent in a trap.
+        /// URL from which the page has been fetched already; absent for a trap.
         #[serde(skip_serializing_if = "Option::is_none")]
         url: Option<String>,
     },
-    /// Fetch another URL in its place. If that has no page, fetch this one.
+    /// Another URL should be fetched instead. If that one has no page, this URL should be fetched.
     Rewrite {
-        /// `mirror` or `url_rule`.
+        /// Reason: `mirror` or `url_rule`.
         why: &'static str,
-        /// The other URL.
+        /// The URL to fetch instead.
         url: String,
     },
 }
 
-/// Counts of what the index has.
+/// Counts of the contents of an index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Figures {
-    /// Pages, each version of one counted.
+    /// Number of pages. Each version of a page is counted.
     pub pages: u64,
-    /// Hosts.
+    /// Number of hosts.
     pub hosts: u64,
-    /// Trivial clusters, those of one page included.
+    /// Number of trivial clusters, including those of one page.
     pub clusters: u64,
-    /// URLs that gave no page.
+    /// Number of fetches that gave no page.
     pub missing: u64,
-    /// Mirrors and aliases that are rewritten now.
+    /// Number of mirrors and aliases whose URLs are rewritten at present.
     pub mirrors: u64,
-    /// URL rules now.
+    /// Number of URL rules at present.
     pub url_rules: u64,
-    /// Number of the last advice.
+    /// Sequence number of the newest published advice.
     pub advice: u64,
-    /// Bytes of the log.
+    /// Size of the log, in bytes.
     pub log_bytes: u64,
-    /// Sorted runs of postings.
+    /// Number of sorted runs of postings.
     pub runs: u64,
 }

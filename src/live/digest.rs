@@ -1,4 +1,4 @@
-//! A page as the index takes it: what is left of its text, title and URL once both have been read.
+//! Digest of a page: what the index keeps of its text, title and URL.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -11,36 +11,41 @@ use webtwin_pages::html::Extractor;
 use webtwin_pages::record::{RawPage, Reason, RefusedRecord};
 use webtwin_pages::url::CanonicalUrl;
 
-/// Chunks of a page that are compared whatever its length: all those of a short page.
+/// Minimum size of a sample, in chunks. A page with fewer chunks is compared by all of them.
 pub(crate) const LEAST_SAMPLE: usize = 32;
 
-/// Of a longer page the chunks are compared whose hash is below this: a quarter of them.
+/// Upper limit of sampled hashes: of a longer page, chunks with a hash below this are compared, a
+/// quarter of all.
 const SAMPLED_BELOW: u64 = 1 << 62;
 
-/// Most chunks of a page that are compared.
+/// Maximum size of a sample, in chunks.
 const MOST_SAMPLE: usize = 1 << 12;
 
-/// A page as the index takes it.
+/// Digest of a page, as the index stores and compares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageDigest {
-    /// Canonical URL.
+    /// Canonical URL of the page.
     pub url: String,
     /// Hash of the URL.
     pub doc_id: DocId,
-    /// Seconds since 1970; 0 when unknown.
+    /// Time of the fetch, in seconds since 1970; 0 if unknown.
     pub fetch_time: i64,
-    /// Fingerprint of its whole text; of its bytes where the text is too short. 0 for a page without content.
+    /// Fingerprint of the whole text, or of the raw bytes if the text is too short. 0 for a page
+    /// without content.
     pub exact: u64,
-    /// Hash of its notice of nothing, or else of its title: pages of a host that have it in common may be one page. 0 for neither.
+    /// Hash of the notice that there is nothing at the URL, or else of the title; 0 for neither.
+    /// Pages of one host with equal values may be one page.
     pub title: u32,
-    /// Notice that there is nothing at its URL ([`webtwin_core::text::notices`]); 0 for none.
+    /// Hash of the notice that there is nothing at the URL ([`webtwin_core::text::notices`]); 0 for
+    /// none.
     pub notice: u64,
-    /// Hashes of the chunks that it is compared by, ascending: the smallest of all, so that the samples of two pages agree on what
-    /// both pages have.
+    /// Sample of the hashes of the page's chunks, ascending. It has the smallest hashes of all, so
+    /// that the samples of two pages agree about the chunks that both pages have.
     pub sample: Vec<u64>,
 }
 
-/// Makes digests, one page after another, as a run with the same job reads them; one for each thread.
+/// Computes digests of pages, one after another, in the way in which a run with the same job reads
+/// the pages. Each thread needs its own digester.
 ///
 /// # Examples
 /// ```
@@ -67,7 +72,7 @@ pub struct Digester {
 }
 
 impl Digester {
-    /// Reads pages as a job does.
+    /// Creates a digester that reads pages by the settings of a job.
     pub fn new(job: &Job) -> Digester {
         Digester {
             extractor: Extractor::following(&job.input.limits, &job.links),
@@ -78,13 +83,13 @@ impl Digester {
         }
     }
 
-    /// Returns the digest of a page, or why the page is refused.
+    /// Returns the digest of a page, or the reason for which the page is refused.
     ///
     /// # Errors
-    /// Those of a helper process that reads a document made for paper.
+    /// Returns any error of the helper process that reads PDF and PostScript documents.
     ///
     /// # Cost
-    /// One pass over the body, and a sort of its chunks.
+    /// One pass over the body, and one sort of its chunks.
     pub fn digest(&mut self, page: &RawPage) -> Result<std::result::Result<PageDigest, RefusedRecord>> {
         let refused = |reason, detail: String| {
             let refused = RefusedRecord::new(page.offset, reason, detail);
@@ -102,6 +107,7 @@ impl Digester {
             Err((reason, detail)) => return refused(reason, detail),
         };
         let document = self.recipe.fingerprint(extracted.text, &mut self.fprints);
+        // A text this short does not identify a page, so the raw bytes do.
         let exact = match extracted.text.len() < self.min_text {
             true => instead_of_text(bytes(&page.body)),
             false => document.exact,
@@ -122,7 +128,9 @@ impl Digester {
     }
 }
 
-/// Returns the smallest hashes of chunks: those below a quarter of all hashes, and at least [`LEAST_SAMPLE`].
+/// Returns the sample of a page: its smallest chunk hashes, those in the lowest quarter of the
+/// range of hashes. It has at least [`LEAST_SAMPLE`] hashes if the page has as many, and at most
+/// [`MOST_SAMPLE`].
 pub(crate) fn sample(fprints: &[FPrint]) -> Vec<u64> {
     let mut hashes: Vec<u64> = fprints.iter().map(|&fprint| splitmix64(fprint)).collect();
     hashes.sort_unstable();
@@ -132,7 +140,7 @@ pub(crate) fn sample(fprints: &[FPrint]) -> Vec<u64> {
     hashes
 }
 
-/// Returns whether a sample may lack chunks of its page.
+/// Returns true if a sample may lack chunks of its page.
 pub(crate) fn is_cut(sample: &[u64]) -> bool {
     sample.len() >= LEAST_SAMPLE
 }

@@ -1,4 +1,5 @@
-//! The folder of an index, apart from its log and its runs: the lock, the settings that it was begun with, and the file of advice.
+//! Files in the folder of an index other than its log and its runs: the lock, the settings with
+//! which the index was created, and the file of advice.
 
 use std::fs::{self, File, TryLockError};
 use std::io::Write;
@@ -10,13 +11,15 @@ use crate::advice::Advice;
 use webtwin_base::error::{Error, Result};
 use webtwin_job::Job;
 
-/// Version of the folder: of the forms of its files, and of the rules by which a log makes advice.
+/// Version of the folder. It covers the formats of its files and the rules by which a replayed log
+/// makes advice.
 const FORMAT: u32 = 1;
 
-/// Locks a folder for this process, as long as the file is open.
+/// Locks a folder for this process; the lock is held while the returned file is open.
 ///
 /// # Errors
-/// [`Error::Usage`] when another process has it locked; [`Error::Storage`] when it cannot be.
+/// Returns [`Error::Usage`] if another process holds the lock, and [`Error::Storage`] if the lock
+/// cannot be taken.
 pub(crate) fn lock(folder: &Path) -> Result<File> {
     let failed = |cause| Error::storage(folder.display().to_string(), cause);
     let lock = File::create(folder.join("lock")).map_err(failed)?;
@@ -30,15 +33,15 @@ pub(crate) fn lock(folder: &Path) -> Result<File> {
     Ok(lock)
 }
 
-/// Name of the file of advice, a line each.
+/// Name of the file of advice, in NDJSON.
 pub(crate) const ADVICE: &str = "advice.ndjson";
 
-/// Returns the line of advice.
+/// Returns the line of the advice file for one item of advice.
 pub(crate) fn line(advice: &Advice) -> String {
     serde_json::to_string(advice).expect("advice is plain values") + "\n"
 }
 
-/// Writes the advice of the log again, and opens the file for more.
+/// Rewrites the advice file with the advice of the log, and returns the file, open for more lines.
 pub(crate) fn write_advice(folder: &Path, given: &[Advice]) -> std::io::Result<File> {
     let (path, temporary) = (folder.join(ADVICE), folder.join("advice.part"));
     let mut file = File::create(&temporary)?;
@@ -47,13 +50,20 @@ pub(crate) fn write_advice(folder: &Path, given: &[Advice]) -> std::io::Result<F
     Ok(file)
 }
 
-/// Refuses a folder that was begun with other settings.
+/// Checks that a folder was created with the settings of a job; records the settings in a new
+/// folder.
+///
+/// # Errors
+/// Returns [`Error::Usage`] if the folder was created with other settings or by another version,
+/// and [`Error::Storage`] if the settings cannot be read or written.
 pub(crate) fn check_settings(folder: &Path, job: &Job) -> Result<()> {
     let settings = json!({
         "format": FORMAT,
         "limits": job.input.limits,
         "links": job.links,
         "chunks": job.chunks,
+        // Only settings that change digests or clusters are compared; the budget of memory may
+        // change.
         "overlap": job.overlap,
     });
     let path = folder.join("live.json");

@@ -1,4 +1,5 @@
-//! The index: what has been fetched, and what follows from it.
+//! The live index: the pages that have been fetched, and the clusters and advice that follow from
+//! them.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -23,19 +24,21 @@ use webtwin_base::ids::{DocId, doc_id};
 use webtwin_job::{Job, OverlapSettings};
 use webtwin_pages::url::CanonicalUrl;
 
-/// Most postings in memory. Where memory has a bound, a quarter of it.
+/// Maximum number of postings in memory. If memory is bounded, the postings take at most a quarter
+/// of the memory.
 const POSTINGS_IN_MEMORY: u64 = 1 << 20;
 
-/// Bytes of memory for anything but what grows with the crawl: the process, and pages on their way.
+/// Fixed memory, in bytes, that does not grow with the crawl: the process itself and pages in
+/// flight.
 const AT_REST: u64 = 64 << 20;
 
-/// Bytes of a page in the list of its registered domain.
+/// Bytes that a page takes in the list of its registered domain.
 const A_PAGE_OF_DOMAIN: u64 = 8;
 
-/// Copies of a page that are named.
+/// Maximum number of copies of a page that an answer lists.
 const MOST_COPIES: usize = 20;
 
-/// An index, open for one writer.
+/// A live index, open for one writer.
 ///
 /// # Examples
 /// ```
@@ -62,7 +65,7 @@ const MOST_COPIES: usize = 20;
 pub struct LiveIndex {
     folder: PathBuf,
     overlap: OverlapSettings,
-    /// Bytes of memory that it may take; 0 for any number.
+    /// Memory budget of the index, in bytes; 0 for no limit.
     memory_bytes: u64,
     log: Log,
     pages: LivePages,
@@ -70,14 +73,15 @@ pub struct LiveIndex {
     files: BTreeMap<String, u64>,
     missing: u64,
     advisor: Advisor,
-    /// Advice that is on disk with all that it follows from.
+    /// Number of published items of advice: those that are on disk together with the records that
+    /// they follow from.
     published: usize,
     advice_file: File,
-    /// Held as long as the index is open.
+    /// Lock file, held while the index is open.
     _lock: File,
 }
 
-/// Pages and notes that were added and are not on disk yet.
+/// Pages and notes that were added and are not yet on disk.
 #[derive(Debug)]
 pub struct UnsyncedWrites {
     file: Arc<File>,
@@ -85,21 +89,22 @@ pub struct UnsyncedWrites {
 }
 
 impl UnsyncedWrites {
-    /// Waits until the disk has it. The index can be used meanwhile.
+    /// Waits until the writes are on disk. The index can be used meanwhile.
     ///
     /// # Errors
-    /// [`Error::Storage`] when the disk fails. What was added is not to be acknowledged then.
+    /// Returns [`Error::Storage`] if the disk fails. The writes must not be acknowledged then.
     pub fn sync(&self) -> Result<()> {
         self.file.sync_data().map_err(|cause| Error::storage("log of the index", cause))
     }
 }
 
 impl LiveIndex {
-    /// Opens the index of a folder, or begins one, and reads its log.
+    /// Opens the index in a folder, or creates one, and replays its log.
     ///
     /// # Errors
-    /// [`Error::Usage`] when another process has it open, or it was begun with other settings; [`Error::Input`] when it is
-    /// damaged; [`Error::Storage`] when it cannot be read or written.
+    /// Returns [`Error::Usage`] if another process has the index open or if it was created with
+    /// other settings, [`Error::Input`] if it is damaged, and [`Error::Storage`] if it cannot be
+    /// read or written.
     pub fn open(folder: &Path, job: &Job) -> Result<LiveIndex> {
         let failed = |cause| Error::storage(folder.display().to_string(), cause);
         fs::create_dir_all(folder).map_err(failed)?;
@@ -108,6 +113,8 @@ impl LiveIndex {
         let mut pages = LivePages::default();
         let mut postings = ChunkPostings::open(&folder.join("postings"), postings_in_memory(job.effort.memory_bytes))?;
         let (mut files, mut missing, mut advisor) = (BTreeMap::new(), 0, Advisor::default());
+        // Runs already have the postings of pages before this one. Only later pages are inserted
+        // again.
         let first_missing = postings.first_missing();
         let log = Log::open(&folder.join("log"), |log, place, payload| {
             match LogPayload::decode(payload)? {
@@ -127,6 +134,8 @@ impl LiveIndex {
             }
             Ok(())
         })?;
+        // A log that lost its end, for example from an older backup, must not be used with newer
+        // runs: they would find pages that do not exist.
         if (pages.len() as u32) < first_missing {
             let why = "postings have pages that the log lacks; remove the folder `postings`, they are made again from the log";
             return Err(Error::input(folder.display().to_string(), why));
@@ -149,18 +158,24 @@ impl LiveIndex {
         })
     }
 
-    /// Adds a page. It is kept for good once [`LiveIndex::flush`] and [`UnsyncedWrites::sync`] have returned.
+    /// Adds a page. The page is durable once [`LiveIndex::flush`] and [`UnsyncedWrites::sync`] have
+    /// returned.
     ///
-    /// A page that was added before with the same text changes nothing, so a client that has heard no answer may send it again.
+    /// A page that was added before with the same text changes nothing. So a client that has
+    /// received no answer may send its pages again.
     ///
     /// # Errors
-    /// [`Error::MemoryLimit`] when the index takes all memory that the job allows: what was added before stays. Those of a disk that cannot
-    /// be read.
+    /// Returns [`Error::MemoryLimit`] if the index would exceed the memory that the job allows;
+    /// pages that were added before stay. Returns [`Error::TooManyRows`] if there are no page
+    /// numbers left, and any error of reading the log or the postings.
     ///
     /// # Cost
-    /// A look-up for each chunk of its sample, and one for each folder that its folders are compared with.
+    /// One look-up for each chunk of the sample of the page, and one for each folder that the
+    /// folders of the page are compared with.
     pub fn add(&mut self, page: PageDigest) -> Result<AddedPageAnswer> {
         if let Some(known) = self.pages.by_id(page.doc_id)
+            // A repeated page is answered and not logged again, so that retries do not let the log
+            // grow.
             && self.pages.exact(known) == page.exact
         {
             let answer = self.answer(known, page_record(&self.log, &self.pages, known)?)?;
@@ -185,37 +200,42 @@ impl LiveIndex {
         self.answer(number, record)
     }
 
-    /// Notes that a URL was fetched and gave no page.
+    /// Records that a URL was fetched and gave no page.
     pub fn note_missing(&mut self, url: &CanonicalUrl) {
         self.missing += 1;
         self.advisor.mirrors.note_missing(url.as_str());
         self.log.append(&LogPayload::Missing(url.as_str().to_string()).encode());
     }
 
-    /// Notes that a file has been read up to an offset, together with what was added since the last flush.
+    /// Records that a file has been read up to an offset. The record is flushed together with the
+    /// pages that were added since the last flush.
     pub fn note_file(&mut self, name: &str, offset: u64) {
         self.files.insert(name.to_string(), offset);
         self.log.append(&LogPayload::File(name.to_string(), offset).encode());
     }
 
-    /// The files that were noted, with the offsets up to which they have been read.
+    /// Returns the files of [`LiveIndex::note_file`], each with the offset up to which it has been
+    /// read.
     pub fn files(&self) -> impl Iterator<Item = (&str, u64)> {
         self.files.iter().map(|(name, &offset)| (name.as_str(), offset))
     }
 
-    /// Hands what was added to the system; `None` if there is nothing.
+    /// Writes pending records to the operating system; returns `None` if there are none.
     ///
     /// # Errors
-    /// [`Error::Storage`] when the log cannot be written. What was added stays, and may be flushed again.
+    /// Returns [`Error::Storage`] if the log cannot be written. The records stay pending, and may
+    /// be flushed again.
     pub fn flush(&mut self) -> Result<Option<UnsyncedWrites>> {
         let advice = self.advisor.given.len();
         Ok(self.log.flush()?.map(|file| UnsyncedWrites { file, advice }))
     }
 
-    /// Takes notice that something is on disk: advice that follows from it is [published](LiveIndex::advice).
+    /// Publishes the advice that follows from writes that are now on disk: [`LiveIndex::advice`]
+    /// returns it from here on. Then calls [`LiveIndex::tend`].
     ///
     /// # Errors
-    /// Those of writing postings; [`Error::Storage`] when `advice.ndjson` cannot be written.
+    /// Returns [`Error::Storage`] if `advice.ndjson` cannot be written, and any error of
+    /// [`LiveIndex::tend`].
     pub fn synced(&mut self, unsynced: &UnsyncedWrites) -> Result<()> {
         let new = &self.advisor.given[self.published.min(unsynced.advice)..unsynced.advice];
         let lines: String = new.iter().map(line).collect();
@@ -225,12 +245,14 @@ impl LiveIndex {
         self.tend()
     }
 
-    /// Moves on what is done beside: sorted runs of postings are written and merged, and URL rules learned. To be called now and then
-    /// when nothing is added, too.
+    /// Advances background work: writes and merges sorted runs of postings, and learns URL rules.
+    /// Must be called now and then even if no pages are added. Does nothing while records are not
+    /// flushed.
     ///
     /// # Errors
-    /// Those of reading the log and of writing postings.
+    /// Returns any error of reading the log and of writing postings.
     pub fn tend(&mut self) -> Result<()> {
+        // The background threads read the log files, which lack records that are not flushed.
         if !self.log.is_flushed() {
             return Ok(());
         }
@@ -244,7 +266,7 @@ impl LiveIndex {
         Ok(())
     }
 
-    /// Advice with numbers above one, the oldest first.
+    /// Returns the published advice with sequence numbers above `since`, the oldest first.
     pub fn advice(&self, since: u64) -> &[Advice] {
         &self.advisor.given[(since as usize).min(self.published)..self.published]
     }
@@ -252,7 +274,7 @@ impl LiveIndex {
     /// Returns the newest page of a URL and its copies; `None` if the URL was not added.
     ///
     /// # Errors
-    /// Those of a log that cannot be read.
+    /// Returns any error of reading the log.
     pub fn known(&self, url: &CanonicalUrl) -> Result<Option<UrlAnswer>> {
         let Some(page) = self.pages.by_id(doc_id(url.as_str())) else { return Ok(None) };
         let copies = self.pages.copies(page).take(MOST_COPIES);
@@ -262,16 +284,17 @@ impl LiveIndex {
         Ok(Some(UrlAnswer { answer: self.answer(page, record)?, fetch_time, copies }))
     }
 
-    /// Decides whether a URL should be fetched, and from where.
+    /// Decides whether a URL should be fetched, and from which URL.
     ///
     /// # Errors
-    /// Those of a log that cannot be read.
+    /// Returns any error of reading the log.
     pub fn ask(&self, url: &CanonicalUrl) -> Result<UrlVerdict> {
         let url = url.as_str();
         let fetched = |page| url_of(&self.log, &self.pages, page).map(Some);
         if self.pages.by_id(doc_id(url)).is_some() {
             return Ok(UrlVerdict::Skip { why: "fetched", url: Some(url.to_string()) });
         }
+        // A small sample of URLs is fetched against the advice, so that wrong advice is discovered.
         let is_probe = is_probe(place_of(url));
         let probed = |verdict| if is_probe { UrlVerdict::Fetch { why: "probe" } } else { verdict };
         if let Some(rewritten) = self.advisor.rules.rewrite(url) {
@@ -294,14 +317,15 @@ impl LiveIndex {
         Ok(UrlVerdict::Fetch { why: "new" })
     }
 
-    /// The doc id of each page that was added, and of the first page of its cluster.
+    /// Returns the doc id of each URL that was added, and the doc id of the first page of its
+    /// cluster. Only the newest page of a URL counts.
     pub fn clusters(&self) -> impl Iterator<Item = (DocId, DocId)> + '_ {
         let newest =
             (0..self.pages.len() as u32).filter(|&page| self.pages.by_id(self.pages.doc_id(page)) == Some(page));
         newest.map(|page| (self.pages.doc_id(page), self.pages.doc_id(self.pages.cluster(page))))
     }
 
-    /// Returns counts of all that the index has.
+    /// Returns counts of the contents of the index.
     pub fn figures(&self) -> Figures {
         Figures {
             pages: self.pages.len() as u64,
@@ -316,7 +340,7 @@ impl LiveIndex {
         }
     }
 
-    /// Refuses to grow beyond the memory that the job allows.
+    /// Checks that the index fits in the memory that the job allows.
     fn check_memory(&self) -> Result<()> {
         let needed_bytes = AT_REST + self.memory_bytes();
         if self.memory_bytes == 0 || needed_bytes <= self.memory_bytes {
@@ -330,7 +354,7 @@ impl LiveIndex {
         })
     }
 
-    /// Bytes of memory, about.
+    /// Returns the memory that the index takes, in bytes; an estimate.
     fn memory_bytes(&self) -> u64 {
         let Advisor { folders, mirrors, .. } = &self.advisor;
         self.pages.bytes()
@@ -384,7 +408,7 @@ impl LiveIndex {
     }
 }
 
-/// Postings that the newest pages may have in memory.
+/// Returns the maximum number of postings that are kept in memory, for a memory budget in bytes.
 fn postings_in_memory(memory_bytes: u64) -> usize {
     let most = match memory_bytes {
         0 => POSTINGS_IN_MEMORY,
@@ -393,7 +417,7 @@ fn postings_in_memory(memory_bytes: u64) -> usize {
     most as usize
 }
 
-/// Puts a page of the log among the others; returns its number.
+/// Adds a page of the log to the table of pages; returns its number.
 fn put(pages: &mut LivePages, record: &LoggedPage, place: LogPosition) -> u32 {
     let host = pages.host(host(&record.url));
     let page = pages.push(LivePageRow {

@@ -1,15 +1,18 @@
-//! Mirrors found while the crawl is running: an index that takes pages as they are fetched, and advises the crawler which to leave.
+//! Live index: finds mirrors while a crawl is running. It takes pages as they are fetched and
+//! advises the crawler which URLs not to fetch.
 //!
 //! ```text
-//! page ──▶ Digest ──▶ Index::add ──▶ exact copy? shared chunks? (near.rs, postings/) ──▶ cluster
-//!                        │                                                                  │
-//!                        ▼                                                                  ▼
-//!                    log (log.rs)                             Advice (advice/): mirrors, aliases, URL rules, traps
+//! page ──▶ PageDigest ──▶ LiveIndex::add ──▶ exact copy? shared chunks? (near.rs) ──▶ cluster
+//!                               │                                                        │
+//!                               ▼                                                        ▼
+//!                           log (log.rs)                             Advice (advice/): mirrors,
+//!                                                                    aliases, URL rules, traps
 //! ```
 //!
-//! \[CSG00\] asks in section 1 "should a crawler try to identify replicas as it performs its first crawl", and goes on without an
-//! answer. This crate is one. Everything that is known follows from the log, in its order: an index that is opened again
-//! reads the log, and gives the same answers and the same advice under the same sequence numbers.
+//! \[CSG00\] asks in section 1 "should a crawler try to identify replicas as it performs its first
+//! crawl", and leaves the question open. This crate is one answer. The whole state of an index
+//! follows from its log, replayed in order: an index that is opened again reads the log and gives
+//! the same answers, and the same advice under the same sequence numbers.
 
 pub mod advice;
 mod agreement;

@@ -1,15 +1,17 @@
-//! The log: frames that are appended to segments, and nothing else.
+//! Append-only log: frames in segment files.
 //!
 //! ```text
 //! DIR/log/000000.log ...   segments of some 64 MB; frames back to back
 //! frame                    MARK: u32, length: u32, checksum of the payload: u64, payload
 //! ```
 //!
-//! A payload begins with a byte for its kind. [`Log::flush`] ends what has been appended with a frame of kind [`COMMIT`]
-//! and hands it to the system; [`Unsynced::sync`](crate::Unsynced::sync) waits for the disk. After a crash the frames after the last
-//! whole one are dropped. Those may have been written out of order, so frames behind a broken one prove nothing; but a
-//! commit is only written once the one before is on disk, so a broken frame before the last commit but one is damage, and
-//! an error.
+//! A payload begins with a byte for its kind. [`Log::flush`] closes a group of appended frames by a
+//! frame of kind [`COMMIT`] and writes the group to the operating system;
+//! [`UnsyncedWrites::sync`](crate::UnsyncedWrites::sync) waits for the disk. After a crash, the
+//! frames after the last intact one are dropped. The disk may have written them out of order, so an
+//! intact frame after a broken one does not prove that the broken one was acknowledged. But a
+//! commit is only written once the commit before it is on disk. So a broken frame with more than
+//! one commit after it is damage, and opening the log fails.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -21,28 +23,29 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use webtwin_base::error::{Error, Result};
 
-/// First bytes of a frame.
+/// Magic number at the beginning of a frame.
 const MARK: u32 = 0x7477_6c31;
 
-/// Bytes before a payload.
+/// Size of a frame header, in bytes.
 const HEAD: usize = 16;
 
-/// Bytes after which a segment is full.
+/// Size from which a segment is full, in bytes.
 const SEGMENT_BYTES: u64 = 64 << 20;
 
-/// Longest payload: a page with the longest URL and sample has less.
+/// Maximum size of a payload, in bytes. A page with the longest URL and the largest sample is
+/// smaller.
 const LONGEST: usize = 1 << 20;
 
-/// Bytes that [`Log::read_start`] reads.
+/// Number of bytes that [`Log::read_start`] reads.
 const START: usize = 256;
 
-/// Kind of the frame that ends a group.
+/// Kind of the frame that closes a group.
 const COMMIT: u8 = 0;
 
-/// Bits of a place that count bytes within its segment.
+/// Number of bits of a position that hold the offset within the segment.
 const OFFSET_BITS: u32 = 40;
 
-/// Where a payload is: the number of its segment, and its offset there.
+/// Position of a payload: the number of its segment, and its offset in the segment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LogPosition(u64);
 
@@ -60,19 +63,21 @@ impl LogPosition {
 #[derive(Debug)]
 pub(crate) struct Log {
     folder: PathBuf,
-    /// Segments; the last one grows.
+    /// Segment files, in order; frames are appended to the last one.
     segments: Vec<Arc<File>>,
-    /// Bytes of the last segment that the system has.
+    /// Number of bytes of the last segment that were written to the operating system.
     written: u64,
-    /// Frames that it has not.
+    /// Frames that were appended and are not yet written.
     waiting: Vec<u8>,
 }
 
 impl Log {
-    /// Opens the log of a folder, which may be missing, and hands each payload to a function, in order.
+    /// Opens the log in a folder, creates it if it is missing, and calls `each` with each payload,
+    /// in order.
     ///
     /// # Errors
-    /// [`Error::Input`] for a damaged log; [`Error::Storage`] when it cannot be read or written; those of `each`.
+    /// Returns [`Error::Input`] if the log is damaged, [`Error::Storage`] if it cannot be read or
+    /// written, and any error of `each`.
     pub(crate) fn open(folder: &Path, mut each: impl FnMut(&Log, LogPosition, &[u8]) -> Result<()>) -> Result<Log> {
         fs::create_dir_all(folder).map_err(|cause| failed(folder, cause))?;
         let mut log = Log { folder: folder.to_path_buf(), segments: Vec::new(), written: 0, waiting: Vec::new() };
@@ -97,7 +102,9 @@ impl Log {
         path_of(&self.folder, number)
     }
 
-    /// Reads the last segment; returns the bytes of its whole frames, to which it is cut if no other follows.
+    /// Reads the segment `number`, which is the last one so far, and calls `each` with its
+    /// payloads. Returns the size of its intact frames in bytes; the file is truncated to this size
+    /// if no other segment follows.
     fn replay(
         &mut self,
         number: usize,
@@ -116,6 +123,9 @@ impl Log {
             at += HEAD + payload.len();
         }
         if at < bytes.len() {
+            // One commit may follow a broken frame after a crash, because the disk may write the
+            // blocks of one group in any order. Two commits, or a later segment, prove that this
+            // byte was on disk.
             if commits(&bytes[at..]) > 1 || next_exists {
                 let why = format!(
                     "the log is damaged at byte {at}, before what was acknowledged; restore the file from a backup, or begin with \
@@ -132,7 +142,7 @@ impl Log {
         let path = self.segment_path(self.segments.len());
         let file = OpenOptions::new().read(true).append(true).create_new(true).open(&path);
         let file = file.map_err(|cause| failed(&path, cause))?;
-        // The name of a file is on disk once its folder is.
+        // A new file survives a crash only once its folder is synced.
         let folder = File::open(&self.folder).and_then(|folder| folder.sync_all());
         folder.map_err(|cause| failed(&self.folder, cause))?;
         self.segments.push(Arc::new(file));
@@ -140,7 +150,8 @@ impl Log {
         Ok(())
     }
 
-    /// Appends a payload, which begins with its kind; returns where it will be.
+    /// Appends a payload, whose first byte is its kind; returns the position that the payload will
+    /// have.
     pub(crate) fn append(&mut self, payload: &[u8]) -> LogPosition {
         debug_assert!(payload.len() <= LONGEST && payload[0] != COMMIT);
         let at = self.written + self.waiting.len() as u64 + HEAD as u64;
@@ -155,10 +166,12 @@ impl Log {
         self.waiting.extend(payload);
     }
 
-    /// Hands what was appended to the system; `None` if that is nothing. The file returned is to be synced.
+    /// Writes the pending frames to the operating system; returns `None` if there are none. The
+    /// caller must sync the returned file.
     ///
     /// # Errors
-    /// [`Error::Storage`] when it cannot be written, as on a full disk. What was appended stays, and the next call writes it.
+    /// Returns [`Error::Storage`] if the frames cannot be written, for example on a full disk. The
+    /// frames stay pending, and the next call writes them.
     pub(crate) fn flush(&mut self) -> Result<Option<Arc<File>>> {
         if self.waiting.is_empty() {
             return Ok(None);
@@ -168,11 +181,15 @@ impl Log {
         let file = Arc::clone(self.segments.last().expect("a log has a segment"));
         if let Err(cause) = (&*file).write_all(&self.waiting) {
             self.waiting.truncate(appended);
+            // A partly written group is removed, so that a retry does not append after a broken
+            // frame.
             let _ = file.set_len(self.written);
             return Err(failed(&self.segment_path(self.segments.len() - 1), cause));
         }
         self.written += self.waiting.len() as u64;
         self.waiting.clear();
+        // The old segment is synced first: on replay, the presence of a later segment means that
+        // all frames of this one are on disk.
         if self.written >= SEGMENT_BYTES {
             file.sync_data().map_err(|cause| failed(&self.folder, cause))?;
             self.begin_segment()?;
@@ -180,10 +197,11 @@ impl Log {
         Ok(Some(file))
     }
 
-    /// Reads a payload.
+    /// Reads the payload at a position.
     ///
     /// # Errors
-    /// [`Error::Input`] when it is damaged; [`Error::Storage`] when it cannot be read.
+    /// Returns [`Error::Input`] if the payload is damaged, and [`Error::Storage`] if it cannot be
+    /// read.
     pub(crate) fn read(&self, place: LogPosition) -> Result<Vec<u8>> {
         let (segment, offset) = place.parts();
         if !self.has(place) {
@@ -193,11 +211,11 @@ impl Log {
         read_from(&self.segments[segment], offset).map_err(|fault| fault.of(&self.segment_path(segment)))
     }
 
-    /// Reads the first bytes of a payload, as many as a page with a URL of usual length needs, without comparing its checksum, which
-    /// was compared when the log was opened.
+    /// Reads and decodes the first bytes of a payload: enough for a page with a URL of usual
+    /// length. The checksum is not verified here, because it was verified when the log was opened.
     ///
     /// # Errors
-    /// Returns [`Error::Storage`] when it cannot be read.
+    /// Returns [`Error::Storage`] if the payload cannot be read.
     pub(crate) fn read_start<T>(
         &self,
         place: LogPosition,
@@ -213,23 +231,23 @@ impl Log {
         Ok(decode(&start[..read]))
     }
 
-    /// Returns whether everything has been flushed.
+    /// Returns true if no frames are pending.
     pub(crate) fn is_flushed(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Returns whether a payload has been flushed.
+    /// Returns true if the payload at a position has been flushed.
     fn has(&self, place: LogPosition) -> bool {
         let (segment, offset) = place.parts();
         segment + 1 < self.segments.len() || offset < self.written
     }
 
-    /// Reads payloads that have been flushed, on another thread.
+    /// Returns a reader of the payloads that have been flushed so far, for use on another thread.
     pub(crate) fn reader(&self) -> LogReader {
         LogReader { folder: self.folder.clone(), segments: self.segments.clone() }
     }
 
-    /// Bytes of all segments.
+    /// Returns the size of all segments, in bytes, without pending frames.
     pub(crate) fn bytes(&self) -> u64 {
         let full = self.segments.len() as u64 - 1;
         let sizes = self.segments[..full as usize].iter().map(|file| file.metadata().map_or(0, |about| about.len()));
@@ -237,7 +255,7 @@ impl Log {
     }
 }
 
-/// Reads payloads of a log that goes on growing.
+/// Reads payloads of a log while frames are appended to it.
 #[derive(Debug, Clone)]
 pub(crate) struct LogReader {
     folder: PathBuf,
@@ -245,17 +263,17 @@ pub(crate) struct LogReader {
 }
 
 impl LogReader {
-    /// Reads a payload.
+    /// Reads the payload at a position, which was flushed before the reader was created.
     ///
     /// # Errors
-    /// As [`Log::read`].
+    /// Returns any error of [`Log::read`].
     pub(crate) fn read(&self, place: LogPosition) -> Result<Vec<u8>> {
         let (segment, offset) = place.parts();
         read_from(&self.segments[segment], offset).map_err(|fault| fault.of(&path_of(&self.folder, segment)))
     }
 }
 
-/// Why a payload cannot be read.
+/// Reason for which a payload cannot be read.
 enum Fault {
     Io(std::io::Error),
     Damaged(u64),
@@ -270,10 +288,10 @@ impl Fault {
     }
 }
 
-/// Reads the payload at an offset.
+/// Reads the payload at an offset of a segment.
 fn read_from(file: &File, offset: u64) -> std::result::Result<Vec<u8>, Fault> {
     let start = offset - HEAD as u64;
-    // Most payloads are short.
+    // Most payloads are shorter, so one read is enough.
     let mut bytes = vec![0; 2048];
     let read = read_at(file, &mut bytes, start).map_err(Fault::Io)?;
     bytes.truncate(read);
@@ -285,7 +303,7 @@ fn read_from(file: &File, offset: u64) -> std::result::Result<Vec<u8>, Fault> {
     frame(&bytes, 0).map(<[u8]>::to_vec).ok_or(Fault::Damaged(start))
 }
 
-/// Reads until the buffer is full or the file ends.
+/// Reads until the buffer is full or the file ends; returns the number of bytes read.
 fn read_at(file: &File, buffer: &mut [u8], start: u64) -> std::io::Result<usize> {
     let mut done = 0;
     while done < buffer.len() {
@@ -299,13 +317,14 @@ fn read_at(file: &File, buffer: &mut [u8], start: u64) -> std::io::Result<usize>
     Ok(done)
 }
 
-/// Length of the payload of the frame that bytes begin with.
+/// Returns the payload length that a frame header states; `None` if the bytes do not begin with a
+/// frame header.
 fn length(bytes: &[u8]) -> Option<usize> {
     let head = bytes.get(..HEAD)?;
     (head[..4] == MARK.to_le_bytes()).then(|| u32::from_le_bytes(head[4..8].try_into().expect("four bytes")) as usize)
 }
 
-/// Payload of the whole frame at a byte.
+/// Returns the payload of the frame at an offset; `None` if the frame is incomplete or damaged.
 fn frame(bytes: &[u8], at: usize) -> Option<&[u8]> {
     let bytes = &bytes[at..];
     let payload = bytes.get(HEAD..HEAD + length(bytes)?)?;
@@ -313,7 +332,7 @@ fn frame(bytes: &[u8], at: usize) -> Option<&[u8]> {
     (!payload.is_empty() && xxh3_64(payload) == checksum).then_some(payload)
 }
 
-/// Number of whole commits in bytes that do not begin with a whole frame.
+/// Returns the number of intact commits in bytes that do not begin with an intact frame.
 fn commits(bytes: &[u8]) -> usize {
     let mark = MARK.to_le_bytes();
     let starts = (0..bytes.len().saturating_sub(HEAD)).filter(|&at| bytes[at..at + 4] == mark);
@@ -342,7 +361,7 @@ mod tests {
         Ok((log, found))
     }
 
-    /// Two groups: `1 a`, `1 b`; then `1 c`.
+    /// Writes two groups: `1 a` and `1 b`, then `1 c`. Returns their positions.
     fn written(folder: &Path) -> Vec<LogPosition> {
         let (mut log, _) = payloads(folder).unwrap();
         let mut places = vec![log.append(b"\x01a"), log.append(b"\x01b")];
@@ -383,7 +402,9 @@ mod tests {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x10;
             fs::write(&path, &damaged).unwrap();
-            // The first group ends at 53: the second commit was written once the first was on disk.
+            // The frames of the first group end at byte 36, and its commit at byte 53. Damage
+            // before byte 36 leaves both commits intact, and the second commit was only written
+            // once the first group was on disk.
             assert_eq!(payloads(folder.path()).is_err(), at < 36, "byte {at}");
         }
     }

@@ -1,22 +1,29 @@
-//! Is this page a copy of one that came before?
+//! Decides whether a page is a copy of a page that was added before.
 //!
-//! The rules are those of a run, as far as they can be held to one page at a time:
+//! The rules are those of a run, where they can be applied to one page at a time:
 //!
-//! - Pages with the same text are copies \[SGM98 2.2\].
-//! - Pages in one place of folders that seem to be mirrors are copies if they share `overlap.min_resemblance` of the chunks of the
-//!   larger one, and once the mirror is certain [`IN_PLACE`]. Pages at different places of mirrors are no copies: the chapters
-//!   of a manual are like each other.
-//! - Other pages of two hosts are copies if they share `overlap.min_resemblance_alone`, or [`UNDER_OTHER_NAMES`] where their last
-//!   names differ; but not if the other's cluster has a page of this host already, which is then a neighbour.
-//!   As long as neither host has shown what its furniture is, the share must be [`MIN_BOILERPLATE_PAGES`].
-//! - Pages of one host are copies if they have the same title, or the same notice of nothing, all their chunks resemble each other by
-//!   `overlap.views`, and so do three quarters of it those that are no furniture.
+//! - Pages with equal texts are copies \[SGM98 2.2\].
+//! - Two pages at one place of folders that seem to be mirrors are copies if they share
+//!   `overlap.min_resemblance` of the chunks of the larger page. Once the mirror is certain,
+//!   [`IN_PLACE`] is enough. Pages at different places of mirrors are not copies: the chapters of a
+//!   manual resemble each other.
+//! - Other pages of two hosts are copies if they share `overlap.min_resemblance_alone` of the
+//!   chunks of the larger page, or [`UNDER_OTHER_NAMES`] if their file names differ. They are not
+//!   copies if the cluster of the other page already has a page of this host under another name:
+//!   then the two pages of this host are neighbours. While the boilerplate of both hosts is
+//!   unknown, the shared fraction must be at least [`MIN_BOILERPLATE_PAGES`].
+//! - Pages of one host are views of one page if they have the same title, or the same notice that
+//!   there is nothing at the URL; if their samples, boilerplate included, have a resemblance of
+//!   `overlap.views`; and if their chunks without boilerplate have three quarters of that.
 //!
-//! A chunk on more than `overlap.template_pages` pages of one host is site furniture, and counts for none of these but the views of one host.
+//! A chunk on more than `overlap.template_pages` pages of one host is boilerplate of the site. It
+//! counts in none of these rules, except in the resemblance with boilerplate of views.
 //!
-//! Only the samples of two pages are compared, so a resemblance is an estimate: of a page with 32 chunks or fewer it is exact.
-//! Of copies, the page joins the cluster of the one that is most like it, the older one of two. If several mirrors have a copy in its
-//! place, it joins the clusters of all: so the versions of a page come together one by one.
+//! Only the samples of two pages are compared, so a resemblance is an estimate; it is exact for
+//! pages of fewer than 32 chunks. Among several copies, the page joins the cluster of the one with
+//! the highest resemblance, and of the older one in a tie. If several mirrors have a copy at the
+//! place of the page, the page joins the clusters of all of them: so the versions of a page are
+//! brought together one by one.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -31,62 +38,68 @@ use crate::record::{LoggedPage, page_record};
 use webtwin_base::error::Result;
 use webtwin_job::OverlapSettings;
 
-/// Most pages that are found by one chunk. Another page that has it is not found by it.
+/// Maximum number of pages that are found by one chunk. Further pages with the chunk are not found
+/// by it.
 const MOST_PAGES: usize = 64;
 
-/// Units of a resemblance.
+/// Number of units of a resemblance of 1.
 pub(crate) const WHOLE: u64 = 10_000;
 
-/// Least resemblance of two pages in one place of mirrors.
+/// Minimum resemblance of two pages at one place of mirrors that are certain, in units of 1/10,000.
 const IN_PLACE: u64 = 1_000;
 
-/// Least resemblance of two pages whose last names differ, where no mirror speaks for them.
+/// Minimum resemblance of two pages whose file names differ and that are not in mirrors, in units
+/// of 1/10,000.
 const UNDER_OTHER_NAMES: u64 = 8_000;
 
-/// Pages of a cluster that are looked through for one of the same host.
+/// Maximum number of pages of a cluster that are searched for a page of the same host.
 const MOST_MEMBERS: usize = 256;
 
-/// Least resemblance of two pages of hosts whose furniture is not known yet.
+/// Minimum resemblance of two pages of hosts whose boilerplate is not known yet, in units of
+/// 1/10,000.
 const MIN_BOILERPLATE_PAGES: u64 = 6_000;
 
-/// The pages that came before, with which a page is compared.
+/// The earlier pages, with which a new page is compared.
 pub(crate) struct EarlierPages<'i> {
-    /// The pages before it.
+    /// Table of the earlier pages.
     pub pages: &'i LivePages,
-    /// Their chunks.
+    /// Postings of the chunks of the earlier pages.
     pub postings: &'i ChunkPostings,
-    /// Their records.
+    /// Log with the records of the earlier pages.
     pub log: &'i Log,
     /// Folders that may be mirrors.
     pub mirrors: &'i FolderGroups,
-    /// When two pages share enough.
+    /// Thresholds at which two pages share enough chunks.
     pub overlap: &'i OverlapSettings,
 }
 
-/// Pages that are most like a page, of which one may be its original.
+/// Maximum number of pages, in descending order of resemblance, that are tested as the original of
+/// a page.
 const MOST_COMPARED: usize = 8;
 
-/// The page that a page is a copy of, and how alike they are in units of 1/10,000.
+/// The number of the page that a page is a copy of, and their resemblance in units of 1/10,000.
 pub(crate) type CopyMatch = (u32, u16);
 
-/// The chunks of a page that was looked for.
+/// Chunks of a new page, and the earlier pages that share them.
 #[derive(Debug, Default)]
 struct Chunks {
-    /// One bit a chunk, from the lowest of each byte on: it is no furniture.
+    /// Bit set with one bit for each chunk of the sample, from the lowest bit of each byte on: 1 if
+    /// the chunk is not boilerplate.
     posted: Vec<u8>,
     counting: u32,
-    /// Pages, by the chunks shared that are no furniture, and those that are.
+    /// Number of shared chunks for each earlier page: those that are not boilerplate, and those
+    /// that are.
     shared: HashMap<u32, [u32; 2]>,
 }
 
 impl EarlierPages<'_> {
-    /// Decides what a page of a host is a copy of.
+    /// Decides which earlier page a page of the host `host` is a copy of, if any.
     ///
     /// # Errors
-    /// Those of postings and records that cannot be read.
+    /// Returns any error of reading postings and records.
     ///
     /// # Cost
-    /// A look-up for each chunk of the sample, unless the text is known.
+    /// One look-up for each chunk of the sample; only one look-up if the text is known.
     pub(crate) fn decide(&self, page: &PageDigest, host: u32) -> Result<LoggedPage> {
         let mut record = LoggedPage::of(page);
         if page.exact != 0
@@ -99,6 +112,8 @@ impl EarlierPages<'_> {
         let chunks = self.chunks(page)?;
         record.counting = chunks.counting.min(u32::from(u16::MAX)) as u16;
         let mut copied = self.others(page, host, &chunks)?;
+        // If the page is a view of a page of its host, that page is its original, and the page
+        // joins the clusters of the other copies.
         copied.splice(0..0, self.view(page, host, &chunks)?);
         record.of = copied.first().copied();
         record.joins = copied.iter().skip(1).map(|&(other, _)| other).collect();
@@ -129,7 +144,8 @@ impl EarlierPages<'_> {
         Ok(chunks)
     }
 
-    /// Pages that it is a copy of, the one that is most like it first: those in its place of mirrors, or one of another host.
+    /// Returns the pages that `page` is a copy of, in descending order of resemblance: those at its
+    /// place of mirrors, or else at most one page of another host.
     fn others(&self, page: &PageDigest, host: u32, chunks: &Chunks) -> Result<Vec<CopyMatch>> {
         let OverlapSettings { min_shared, min_resemblance, min_resemblance_alone, doubt, .. } = *self.overlap;
         let shared = |other: u32| {
@@ -151,6 +167,8 @@ impl EarlierPages<'_> {
         }
         let order = |&(other, resemblance): &CopyMatch| (Reverse(resemblance), other);
         copied.sort_unstable_by_key(order);
+        // Pages of mirrors are matched by their places; the search over all pages is only for pages
+        // that have no match there.
         if !copied.is_empty() {
             return Ok(copied);
         }
@@ -161,6 +179,8 @@ impl EarlierPages<'_> {
         for &other in chunks.shared.keys() {
             let its_host = self.pages.host_of(other);
             let is_furnished = own_known || knows_boilerplate(its_host);
+            // Boilerplate that is not yet recognized counts as shared content, so the threshold is
+            // higher until one of the hosts has enough pages.
             let least = units(min_resemblance_alone).max(if is_furnished { 0 } else { MIN_BOILERPLATE_PAGES });
             let (shared, larger) = shared(other);
             let is_enough = shared >= min_shared.max(1).into() && shared * WHOLE >= least * (larger + u64::from(doubt));
@@ -169,6 +189,8 @@ impl EarlierPages<'_> {
             }
         }
         alike.sort_unstable_by_key(order);
+        // URLs are in the log, and each one costs a read, so only the first few pages are tested by
+        // name.
         for &(other, resemblance) in alike.iter().take(MOST_COMPARED) {
             let url = crate::record::url_of(self.log, self.pages, other)?;
             let (shared, larger) = shared(other);
@@ -181,8 +203,9 @@ impl EarlierPages<'_> {
         Ok(Vec::new())
     }
 
-    /// Returns whether the cluster of a page has a page of a host under another name than this URL's: then a page with another text is a
-    /// neighbour of that one.
+    /// Returns true if the cluster of `page` has a page of `host` under another name than that of
+    /// `url`. Then a page at `url` with another text is a neighbour of that page and not a copy of
+    /// it.
     fn has_neighbour(&self, url: &str, host: u32, page: u32) -> Result<bool> {
         let members = std::iter::once(page).chain(self.pages.copies(page).take(MOST_MEMBERS));
         match members.into_iter().find(|&member| self.pages.host_of(member) == host) {
@@ -191,7 +214,7 @@ impl EarlierPages<'_> {
         }
     }
 
-    /// The page of the same host that shows the same under another URL.
+    /// Returns the page of the same host that shows the same content under another URL.
     fn view(&self, page: &PageDigest, host: u32, chunks: &Chunks) -> Result<Option<CopyMatch>> {
         if self.overlap.views == 0.0 || page.title == 0 {
             return Ok(None);
@@ -203,7 +226,8 @@ impl EarlierPages<'_> {
         if page.sample.is_empty() || resemblance < views {
             return Ok(None);
         }
-        // Of the chunks that are no furniture, counted at both.
+        // Resemblance without boilerplate: shared chunks as a fraction of the chunks that either
+        // page has.
         let [own_shared, boilerplate] = chunks.shared.get(&other).copied().unwrap_or_default();
         let own_all = chunks.counting + self.pages.counting(other).saturating_sub(boilerplate) - own_shared;
         let own = u64::from(own_shared) * WHOLE / u64::from(own_all.max(1));
@@ -212,28 +236,29 @@ impl EarlierPages<'_> {
     }
 }
 
-/// The sample of a page.
+/// Returns the sample of a page.
 ///
 /// # Errors
-/// Those of its record.
+/// Returns any error of reading the record of the page.
 pub(crate) fn sample_of(log: &Log, pages: &LivePages, page: u32) -> Result<Vec<u64>> {
     let record = page_record(log, pages, page)?;
     match record.of {
-        // Of two pages with one text, the first one has the sample.
+        // Of the pages with one text, only the first one stores the sample.
         Some((of, _)) if record.sample.is_empty() => sample_of(log, pages, of),
         _ => Ok(record.sample),
     }
 }
 
-/// A share in units of 1/10,000.
+/// Converts a fraction to units of 1/10,000.
 fn units(share: f64) -> u64 {
     (share * WHOLE as f64).round() as u64
 }
 
-/// Resemblance of two samples in units of 1/10,000: the share of what both have among what either has, as far as both reach.
+/// Returns the resemblance of two samples in units of 1/10,000: the hashes in both as a fraction of
+/// the hashes in either, up to the hash to which both samples are complete.
 pub(crate) fn resemblance(ours: &[u64], theirs: &[u64]) -> u64 {
     let (Some(our_last), Some(their_last)) = (ours.last(), theirs.last()) else { return 0 };
-    // A sample that was cut says nothing of the hashes beyond its last one.
+    // A cut sample gives no evidence about hashes above its last one.
     let (ours, theirs) = match crate::digest::is_cut(ours) || crate::digest::is_cut(theirs) {
         true => {
             let last = our_last.min(their_last);

@@ -1,7 +1,8 @@
-//! What is held of each page in memory: some numbers, and tables that find a page by them.
+//! In-memory table of the pages: columns with a few numbers for each page, and hash tables that
+//! find a page by them.
 //!
 //! # Memory
-//! 54 bytes a page, and 5 to 11 for each of four tables.
+//! 54 bytes for each page, and 5 to 11 bytes for each of four hash tables.
 
 use std::collections::HashMap;
 
@@ -10,40 +11,40 @@ use hashbrown::HashTable;
 use crate::log::LogPosition;
 use webtwin_base::ids::{DocId, splitmix64};
 
-/// Bytes of the columns of a page.
+/// Bytes of the columns for each page.
 const A_PAGE: usize = 54;
 
-/// Bytes of a place in a table, whether it is taken or not.
+/// Bytes of an entry of a hash table, whether it is in use or not.
 const A_TABLE_ENTRY: usize = 6;
 
 /// Bytes of a host, with its name.
 const A_HOST: usize = 80;
 
-/// No page.
+/// Page number that stands for no page.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// A page as it is added.
+/// Row of a page that is added to the table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LivePageRow {
-    /// Hash of its URL.
+    /// Hash of the URL.
     pub doc_id: DocId,
-    /// Fingerprint of its text; 0 for none.
+    /// Fingerprint of the text; 0 for none.
     pub exact: u64,
-    /// Hash of its URL as mirrors keep it ([`crate::advice::place`]).
+    /// Hash of the part of the URL that is equal in mirrors ([`crate::advice::place`]).
     pub place: u64,
-    /// Where its record is.
+    /// Position of the page's record in the log.
     pub record: LogPosition,
-    /// Its host.
+    /// Number of the host.
     pub host: u32,
-    /// Hash of its title; 0 for none.
+    /// Hash of the title; 0 for none.
     pub title: u32,
-    /// Chunks of its sample that were no site furniture when it came.
+    /// Number of chunks of the sample that were not boilerplate when the page was added.
     pub counting: u16,
-    /// The page that it is a copy of, or [`NONE`].
+    /// Number of the page that this page is a copy of, or [`NONE`].
     pub of: u32,
 }
 
-/// All pages, by number in the order of their coming.
+/// All pages, numbered in the order in which they were added.
 #[derive(Debug, Default)]
 pub(crate) struct LivePages {
     doc_ids: Vec<DocId>,
@@ -53,12 +54,13 @@ pub(crate) struct LivePages {
     hosts: Vec<u32>,
     titles: Vec<u32>,
     counting: Vec<u16>,
-    /// For each page one of its cluster that came before, or itself: a forest whose roots name the clusters.
+    /// An earlier page of the cluster of each page, or the page itself: a union-find forest. The
+    /// root of a tree is the first page of the cluster, and names the cluster.
     parents: Vec<u32>,
-    /// For each page another one of its cluster, all of which are in a circle.
+    /// Another page of the cluster of each page: the pages of a cluster form a circular list.
     next: Vec<u32>,
     copies: u32,
-    /// For each page the one of its host that came before.
+    /// The previous page of the same host, for each page.
     before: Vec<u32>,
     by_id: HashTable<u32>,
     by_exact: HashTable<u32>,
@@ -66,17 +68,18 @@ pub(crate) struct LivePages {
     by_title: HashTable<u32>,
     host_numbers: HashMap<Box<str>, u32>,
     host_pages: Vec<u32>,
-    /// The last page of each host.
+    /// The newest page of each host.
     host_last: Vec<u32>,
 }
 
 impl LivePages {
-    /// Number of pages, superseded ones included.
+    /// Returns the number of pages, including those that a newer page of the same URL replaces.
     pub(crate) fn len(&self) -> usize {
         self.doc_ids.len()
     }
 
-    /// Adds a page; returns its number. A page of the same URL that came before is found by its URL no longer.
+    /// Adds a page; returns its number. From then on, look-ups by URL return this page and no
+    /// earlier page of the same URL.
     pub(crate) fn push(&mut self, row: LivePageRow) -> u32 {
         let number = self.len() as u32;
         let LivePages { doc_ids, exacts, places, hosts, titles, .. } = self;
@@ -108,17 +111,18 @@ impl LivePages {
         number
     }
 
-    /// Makes one cluster of those of two pages, named by its first page.
+    /// Merges the clusters of two pages. The first page of both clusters names the result.
     pub(crate) fn join(&mut self, x: u32, y: u32) {
         let (x, y) = (self.cluster(x), self.cluster(y));
         if x != y {
             self.parents[x.max(y) as usize] = x.min(y);
+            // Swapping one link of each of two circular lists joins them.
             self.next.swap(x as usize, y as usize);
             self.copies += 1;
         }
     }
 
-    /// Number of a host, which is a new one if need be.
+    /// Returns the number of a host; assigns the next number to a new host.
     pub(crate) fn host(&mut self, name: &str) -> u32 {
         if let Some(&number) = self.host_numbers.get(name) {
             return number;
@@ -130,86 +134,86 @@ impl LivePages {
         number
     }
 
-    /// Number of a host that has pages.
+    /// Returns the number of a host; `None` if the host is unknown.
     pub(crate) fn known_host(&self, name: &str) -> Option<u32> {
         self.host_numbers.get(name).copied()
     }
 
-    /// Bytes of memory that all of it takes, about.
+    /// Returns the memory that the table takes, in bytes; an estimate.
     pub(crate) fn bytes(&self) -> u64 {
         let tables = [&self.by_id, &self.by_exact, &self.by_place, &self.by_title];
         let entries: usize = tables.map(HashTable::capacity).iter().sum();
         (A_PAGE * self.len() + A_TABLE_ENTRY * entries + A_HOST * self.host_pages.len()) as u64
     }
 
-    /// Number of hosts.
+    /// Returns the number of hosts.
     pub(crate) fn hosts(&self) -> usize {
         self.host_pages.len()
     }
 
-    /// Number of clusters.
+    /// Returns the number of clusters.
     pub(crate) fn clusters(&self) -> usize {
         self.len() - self.copies as usize
     }
 
-    /// Pages of a host, the last one first.
+    /// Returns the pages of a host, the newest first.
     pub(crate) fn on_host(&self, host: u32) -> impl Iterator<Item = u32> + '_ {
         let page = |page: u32| Some(page).filter(|&page| page != NONE);
         std::iter::successors(page(self.host_last[host as usize]), move |&at| page(self.before[at as usize]))
     }
 
-    /// Number of pages of a host.
+    /// Returns the number of pages of a host.
     pub(crate) fn pages_of_host(&self, host: u32) -> u32 {
         self.host_pages[host as usize]
     }
 
-    /// The newest page of a URL.
+    /// Returns the newest page of a URL.
     pub(crate) fn by_id(&self, doc_id: DocId) -> Option<u32> {
         self.by_id.find(splitmix64(doc_id), |&page| self.doc_ids[page as usize] == doc_id).copied()
     }
 
-    /// The first page with a text.
+    /// Returns the first page with a text.
     pub(crate) fn by_exact(&self, exact: u64) -> Option<u32> {
         self.by_exact.find(splitmix64(exact), |&page| self.exacts[page as usize] == exact).copied()
     }
 
-    /// The first page at a place.
+    /// Returns the first page at a place.
     pub(crate) fn by_place(&self, place: u64) -> Option<u32> {
         self.by_place.find(splitmix64(place), |&page| self.places[page as usize] == place).copied()
     }
 
-    /// The newest page of a host with a title.
+    /// Returns the newest page of a host with a title.
     pub(crate) fn by_title(&self, host: u32, title: u32) -> Option<u32> {
         let is_it = |&page: &u32| (self.hosts[page as usize], self.titles[page as usize]) == (host, title);
         self.by_title.find(splitmix64(title_key(host, title)), is_it).copied()
     }
 
-    /// Hash of a page's URL.
+    /// Returns the hash of a page's URL.
     pub(crate) fn doc_id(&self, page: u32) -> DocId {
         self.doc_ids[page as usize]
     }
 
-    /// Fingerprint of a page's text.
+    /// Returns the fingerprint of a page's text.
     pub(crate) fn exact(&self, page: u32) -> u64 {
         self.exacts[page as usize]
     }
 
-    /// Where a page's record is.
+    /// Returns the position of a page's record in the log.
     pub(crate) fn record(&self, page: u32) -> LogPosition {
         self.records[page as usize]
     }
 
-    /// Host of a page.
+    /// Returns the host of a page.
     pub(crate) fn host_of(&self, page: u32) -> u32 {
         self.hosts[page as usize]
     }
 
-    /// Chunks of a page that were no furniture when it came.
+    /// Returns the number of chunks of a page that were not boilerplate when the page was added.
     pub(crate) fn counting(&self, page: u32) -> u32 {
         u32::from(self.counting[page as usize])
     }
 
-    /// The cluster of a page: the number of its first page.
+    /// Returns the cluster of a page: the number of its first page.
     pub(crate) fn cluster(&self, page: u32) -> u32 {
         let mut root = page;
         while self.parents[root as usize] != root {
@@ -218,21 +222,21 @@ impl LivePages {
         root
     }
 
-    /// The other pages of a page's cluster.
+    /// Returns the other pages of a page's cluster.
     pub(crate) fn copies(&self, page: u32) -> impl Iterator<Item = u32> + '_ {
         std::iter::successors(Some(self.next[page as usize]), |&at| Some(self.next[at as usize]))
             .take_while(move |&at| at != page)
     }
 }
 
-/// Which of two pages with one key a table finds.
+/// Page that a hash table keeps of two pages with one key.
 #[derive(Clone, Copy, PartialEq)]
 enum Put {
     First,
     Last,
 }
 
-/// Puts a page into the table of a key.
+/// Inserts a page into the hash table of a key.
 fn put<Columns>(
     table: &mut HashTable<u32>,
     number: u32,

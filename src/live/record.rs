@@ -1,4 +1,5 @@
-//! What the log has: a payload for each page, each record that is no page, each file that is followed, and rules that were learned.
+//! Payloads of the log: one for each page, for each fetch without a page, for each offset of a
+//! followed file, and for learned URL rules.
 
 use bincode::Options;
 use serde::{Deserialize, Serialize};
@@ -9,46 +10,47 @@ use crate::pages::LivePages;
 use webtwin_base::error::{Error, Result};
 use webtwin_core::url_rules::rows::RuleRow;
 
-/// A payload of the log.
+/// Payload of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum LogPayload {
-    /// A page.
+    /// A page that was added.
     Page(LoggedPage),
     /// A URL that was fetched and gave no page.
     Missing(String),
-    /// A file was read up to an offset.
+    /// A file, and the offset up to which it was read.
     File(String, u64),
-    /// The URL rules of a registered domain, as they were learned.
+    /// A registered domain, and the URL rules that were learned for it.
     Rules(String, Vec<RuleRow>),
 }
 
-/// A page, and what was decided when it came.
+/// A page, and the decisions that were made when it was added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LoggedPage {
-    /// Canonical URL.
+    /// Canonical URL of the page.
     pub url: String,
-    /// As [`PageDigest::fetch_time`].
+    /// Time of the fetch ([`PageDigest::fetch_time`]).
     pub fetch_time: i64,
-    /// As [`PageDigest::exact`].
+    /// Fingerprint of the text ([`PageDigest::exact`]).
     pub exact: u64,
-    /// As [`PageDigest::title`].
+    /// Hash of the title ([`PageDigest::title`]).
     pub title: u32,
-    /// As [`PageDigest::notice`].
+    /// Hash of the notice ([`PageDigest::notice`]).
     pub notice: u64,
-    /// The page that it is a copy of, with the resemblance in units of 1/10,000.
+    /// The page that this page is a copy of, and their resemblance in units of 1/10,000.
     pub of: Option<(u32, u16)>,
-    /// Other pages whose clusters it joins with that one.
+    /// Other pages whose clusters this page merges with the cluster of `of`.
     pub joins: Vec<u32>,
-    /// Chunks of the sample that are no site furniture.
+    /// Number of chunks of the sample that are not boilerplate.
     pub counting: u16,
-    /// As [`PageDigest::sample`]; empty for a page with the text of another.
+    /// Sample of the page ([`PageDigest::sample`]); empty for a page with the text of an earlier
+    /// page.
     pub sample: Vec<u64>,
-    /// For each chunk of the sample, one bit: whether the page is found by it.
+    /// Bit set with one bit for each chunk of the sample: 1 if look-ups of the chunk find the page.
     pub posted: Vec<u8>,
 }
 
 impl LoggedPage {
-    /// A page of which nothing is decided.
+    /// Creates the record of a page before any decision is made.
     pub(crate) fn of(page: &PageDigest) -> LoggedPage {
         LoggedPage {
             url: page.url.clone(),
@@ -64,14 +66,14 @@ impl LoggedPage {
         }
     }
 
-    /// The chunks that the page is found by.
+    /// Returns the hashes of the chunks by which look-ups find the page.
     pub(crate) fn postings(&self) -> impl Iterator<Item = u64> + '_ {
         let is_posted = |at: usize| self.posted[at / 8] & 1 << (at % 8) != 0;
         self.sample.iter().enumerate().filter(move |(at, _)| is_posted(*at)).map(|(_, &hash)| hash)
     }
 }
 
-/// First byte of every record: the kind of the frame, and the version of the format.
+/// First byte of every payload: the kind of the frame, and the version of the format.
 const RECORD: u8 = 1;
 
 fn codec() -> impl Options {
@@ -79,25 +81,27 @@ fn codec() -> impl Options {
 }
 
 impl LogPayload {
-    /// Its payload.
+    /// Encodes the payload.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut payload = vec![RECORD];
         codec().serialize_into(&mut payload, self).expect("a record is written to memory");
         payload
     }
 
-    /// Returns the URL of a page from the first bytes of its payload; `None` if they do not have all of it.
+    /// Returns the URL of a page from the first bytes of its payload; `None` if the URL does not
+    /// end within them.
     fn url(payload: &[u8]) -> Option<String> {
-        // A record begins with the number of its variant, and a page with its URL.
+        // A payload begins with the number of its variant, and the record of a page with its URL.
         let head: std::result::Result<(u32, String), _> =
             bincode::DefaultOptions::new().with_varint_encoding().allow_trailing_bytes().deserialize(payload.get(1..)?);
         head.ok().map(|head| head.1)
     }
 
-    /// The record of a payload.
+    /// Decodes a payload.
     ///
     /// # Errors
-    /// [`Error::Invariant`] when it has another form: a frame with a checksum that is right holds what this program wrote.
+    /// Returns [`Error::Invariant`] if the payload has another format. Its checksum was right, so
+    /// another version of this program wrote it.
     pub(crate) fn decode(payload: &[u8]) -> Result<LogPayload> {
         let wrong =
             || Error::Invariant("a record of the log has another form; it was written by another version".into());
@@ -109,7 +113,7 @@ impl LogPayload {
 /// Reads the record of a page.
 ///
 /// # Errors
-/// Those of a log that cannot be read.
+/// Returns any error of reading the log.
 pub(crate) fn page_record(log: &Log, pages: &LivePages, page: u32) -> Result<LoggedPage> {
     match LogPayload::decode(&log.read(pages.record(page))?)? {
         LogPayload::Page(record) => Ok(record),
@@ -120,7 +124,7 @@ pub(crate) fn page_record(log: &Log, pages: &LivePages, page: u32) -> Result<Log
 /// Reads the URL of a page.
 ///
 /// # Errors
-/// Those of a log that cannot be read.
+/// Returns any error of reading the log.
 pub(crate) fn url_of(log: &Log, pages: &LivePages, page: u32) -> Result<String> {
     match log.read_start(pages.record(page), LogPayload::url)? {
         Some(url) => Ok(url),

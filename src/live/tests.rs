@@ -1,4 +1,5 @@
-//! The index from without: pages in, answers and advice out, and the same again after it was opened again.
+//! Tests of the public interface of the index: pages are added, answers and advice are compared,
+//! and an index that is opened again must give the same ones.
 
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use webtwin_pages::url::CanonicalUrl;
 use crate::advice::{Advice, AdvisedAction, CopyGroupKind};
 use crate::{AddedPageAnswer, Digester, LiveIndex, PageState, UrlVerdict};
 
-/// Text of a page of a manual: the furniture of the site, and forty lines of its own.
+/// Returns a page of a manual: the boilerplate of the site, and forty lines of its own.
 fn html(site: &str, title: &str, seed: u64) -> String {
     let lines: String =
         (0..40).map(|line| format!("<p>Line {line} of {seed} says {}.</p>", seed * 41 + line)).collect();
@@ -45,7 +46,7 @@ impl Crawl {
         self.index.ask(&CanonicalUrl::parse(url).unwrap()).unwrap()
     }
 
-    /// Fetches a chapter of a manual from a prefix.
+    /// Adds a chapter of a manual, with a URL below a prefix.
     fn chapter(&mut self, prefix: &str, chapter: u64, ending: &str) -> AddedPageAnswer {
         let text = html(prefix, &format!("Chapter {chapter}"), chapter);
         self.add(&format!("{prefix}c{chapter}{ending}"), &text)
@@ -62,7 +63,7 @@ fn a_mirror_is_known_within_some_tens_of_pages() {
         let answer = crawl.chapter(second, chapter, ".htm");
         assert_eq!((answer.state, answer.near.unwrap().url), (PageState::Near, format!("{first}c{chapter}.html")));
     }
-    // Nothing is said before it is on disk.
+    // Advice is not published before it is on disk.
     assert!(crawl.index.advice(0).is_empty());
     crawl.sync();
     let [
@@ -79,7 +80,7 @@ fn a_mirror_is_known_within_some_tens_of_pages() {
     else {
         panic!("one mirror: {:?}", crawl.index.advice(0))
     };
-    // Both folders are named alike, so the mirror is as wide as what both have in common.
+    // Both folders have equal names, so the mirror is as wide as the common folder of the matches.
     assert_eq!((prefix.as_str(), of.as_str()), (second, first));
     assert!(*pages <= 25, "{pages}");
     let verdicts: Vec<UrlVerdict> = (25..525).map(|chapter| crawl.ask(&format!("{second}c{chapter}.htm"))).collect();
@@ -87,14 +88,14 @@ fn a_mirror_is_known_within_some_tens_of_pages() {
     assert!(verdicts[0] == rewritten || verdicts[0] == UrlVerdict::Fetch { why: "probe" }, "{:?}", verdicts[0]);
     let probes = verdicts.iter().filter(|verdict| **verdict == UrlVerdict::Fetch { why: "probe" }).count();
     assert!((1..=25).contains(&probes), "{probes} of 500 are probes");
-    // A page that the kept one does not have is fetched where it is.
+    // A page that the kept mirror does not have is fetched from the other one.
     let number =
         (25..).find(|n| matches!(crawl.ask(&format!("{second}c{n}.htm")), UrlVerdict::Rewrite { .. })).unwrap();
     crawl.index.note_missing(&CanonicalUrl::parse(&format!("{first}c{number}.html")).unwrap());
     assert_eq!(crawl.ask(&format!("{second}c{number}.htm")), UrlVerdict::Fetch { why: "new" });
     let collection = crawl.chapter(second, 1000, ".htm").collection.unwrap();
     assert_eq!((collection.prefix.as_str(), collection.kept.as_str()), (second, first));
-    // The same page again changes nothing.
+    // A repeated page changes nothing.
     let figures = crawl.index.figures();
     assert_eq!(crawl.chapter(second, 1000, ".htm").state, PageState::Again);
     assert_eq!(crawl.index.figures(), figures);
@@ -197,7 +198,7 @@ fn an_index_does_not_outgrow_its_memory() {
     assert!(why.contains("effort.memory_bytes") && pages > 1_000, "{why} after {pages}");
     crawl.sync();
     drop(crawl);
-    // With more memory it goes on where it was.
+    // With more memory, the index continues where it stopped.
     let mut crawl = Crawl::at(folder.path());
     assert_eq!(crawl.index.figures().pages, pages);
     assert_eq!(crawl.chapter("http://a.example/", 1, ".html").state, PageState::New);
@@ -205,7 +206,8 @@ fn an_index_does_not_outgrow_its_memory() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
-    /// Pages of four hosts in any order, some with the text of others, some twice, some missing.
+    /// Adds pages of four hosts in any order: some have the text of others, some are repeated, and
+    /// some are missing.
     #[test]
     fn what_is_opened_again_says_the_same(pages in prop::collection::vec((0_u64..4, 0_u64..40, 0_u64..12), 1..300)) {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! All sources of advice, fed with one page after another; and the numbers of advice.
+//! All sources of advice, which observe one page after another, and the sequence numbers of advice.
 
 use super::Advice;
 use super::mirrors::{FetchedPages, FolderGroups};
@@ -13,13 +13,15 @@ use webtwin_base::error::Result;
 use webtwin_core::url_rules::rows::RuleRow;
 use webtwin_pages::public_suffix::domain_of;
 
-/// Pages of a host that are looked at again when one of its folders is found to be a mirror.
+/// Maximum number of pages of a host that are compared again when one of its folders becomes a
+/// mirror.
 const MAX_INSPECTED: usize = 1 << 10;
 
-/// Least resemblance, furniture included, of pages in one place of mirrors that are copies.
+/// Minimum resemblance, boilerplate included, of copies at one place of mirrors, in units of
+/// 1/10,000.
 const IN_ONE_PLACE: u64 = 4_000;
 
-/// The sources of advice, and the advice so far.
+/// Sources of advice, and all advice so far.
 #[derive(Debug, Default)]
 pub(crate) struct Advisor {
     pub folders: FolderCounts,
@@ -30,17 +32,18 @@ pub(crate) struct Advisor {
 }
 
 impl Advisor {
-    /// Takes a page that was added.
+    /// Observes a page that was added.
     ///
     /// # Errors
-    /// Those of a log that cannot be read.
+    /// Returns any error of reading the log.
     pub(crate) fn observe(&mut self, log: &Log, pages: &mut LivePages, page: u32, record: &LoggedPage) -> Result<()> {
         let of = match record.of {
             Some((of, _)) => Some((of, url_of(log, pages, of)?)),
             None => None,
         };
         let is_placeholder = record.notice != 0;
-        // Copies with the same name in another folder are perhaps a mirror, and no trap.
+        // Copies with the same name in another folder may be a mirror, so they are no evidence of a
+        // trap.
         let repeats = |(of, url): &(u32, String)| {
             pages.host_of(*of) == pages.host_of(page) && aligned(&record.url, url).is_none()
         };
@@ -54,7 +57,7 @@ impl Advisor {
         while let Some(mirrors) = self.mirrors.take_certain() {
             read_again(log, pages, &mirrors)?;
         }
-        // Copies of another folder of the host are a mirror, not a trap.
+        // A folder that is in a known mirror is a copy of another folder, not a trap.
         if self.mirrors.of(&record.url).is_none() {
             let advice = self.traps.observe(&self.folders, &record.url, is_idle);
             self.give(advice);
@@ -62,13 +65,13 @@ impl Advisor {
         Ok(())
     }
 
-    /// Takes the rules of a domain.
+    /// Replaces the rules of a domain.
     pub(crate) fn take_rules(&mut self, domain: &str, rules: Vec<RuleRow>) {
         let advice = self.rules.take(domain, rules);
         self.give(advice);
     }
 
-    /// Numbers advice.
+    /// Appends advice with the next sequence numbers, and passes the numbers to the sources.
     fn give(&mut self, advice: impl IntoIterator<Item = Advice>) {
         for advice in advice {
             let advice = Advice { sequence: self.given.len() as u64 + 1, ..advice };
@@ -80,7 +83,8 @@ impl Advisor {
     }
 }
 
-/// Joins the clusters of pages that came before two folders were found to be mirrors, and are in one place of them.
+/// Merges clusters of pages that were added before their two folders became mirrors, if the pages
+/// are at one place of both folders and resemble each other.
 fn read_again(log: &Log, pages: &mut LivePages, [ours, theirs]: &[String; 2]) -> Result<()> {
     let Some(host) = pages.known_host(host(ours)) else { return Ok(()) };
     for page in pages.on_host(host).take(MAX_INSPECTED).collect::<Vec<_>>() {

@@ -1,12 +1,14 @@
-//! Advice for the crawler, as it becomes certain, and until it turns out to be wrong.
+//! Advice for the crawler. Advice is given as soon as it is certain, and withdrawn if it turns out
+//! to be wrong.
 //!
-//! | kind | what it says | found by |
+//! | kind | statement | found by |
 //! |---|---|---|
-//! | `mirror`, `alias` | what is below a prefix is also below another one | `mirrors.rs` |
+//! | `mirror`, `alias` | what is below a prefix is also below another one | `mirrors/` |
 //! | `url_rule` | a part of URLs does not matter | `rules.rs` |
-//! | `trap`, `placeholder` | what is below a prefix repeats itself, or says that there is nothing | `traps.rs` |
+//! | `trap`, `placeholder` | pages below a prefix repeat each other, or state that there is nothing | `traps.rs` |
 //!
-//! Advice is numbered in the order in which it became certain. It is never changed: it is withdrawn by another one, with a number of its own.
+//! Advice has sequence numbers in the order in which it became certain. It never changes; other
+//! advice, with its own number, withdraws it.
 
 pub(crate) mod advisor;
 pub(crate) mod mirrors;
@@ -20,22 +22,22 @@ use webtwin_base::ids::splitmix64;
 use webtwin_core::url_rules::evidence::lower_bound;
 use webtwin_core::url_rules::rows::RuleRow;
 
-/// URLs that advice speaks against for each one that is fetched all the same.
+/// Number of URLs that advice excludes for each one of them that is fetched as a probe.
 const PROBES: u64 = 64;
 
 /// Kind of copies that advice is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CopyGroupKind {
-    /// A folder that is a mirror of another one.
+    /// A folder that is a mirror of another folder.
     Mirror,
-    /// A host that is another name of another one.
+    /// A host name that is another name of one site.
     Alias,
-    /// Rules of a registered domain.
+    /// A URL rule of a registered domain.
     UrlRule,
-    /// A folder that repeats itself.
+    /// A folder whose pages repeat other pages of their host.
     Trap,
-    /// A folder in which there is nothing.
+    /// A folder whose pages state that there is nothing at their URLs.
     Placeholder,
 }
 
@@ -43,46 +45,47 @@ pub enum CopyGroupKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AdvisedAction {
-    /// Fetch the URL that has `of` in place of `prefix`, if that has not been fetched; if it does not exist, fetch the URL itself.
+    /// Fetch the URL that has `of` in place of `prefix`, unless it has been fetched. If that URL
+    /// does not exist, fetch the original one.
     Rewrite,
-    /// Fetch none of them but probes.
+    /// Fetch none of the URLs, except probes.
     Skip,
-    /// Fetch them again: the advice `withdraws` was wrong.
+    /// Fetch the URLs again: the advice with the number `withdraws` was wrong.
     Fetch,
 }
 
-/// Advice.
+/// A piece of advice about all URLs with one prefix, or of one registered domain.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Advice {
-    /// Its number, from 1 on.
+    /// Sequence number, from 1 on.
     pub sequence: u64,
-    /// Kind of copies.
+    /// Kind of copies that the advice is about.
     pub kind: CopyGroupKind,
     /// Recommended action.
     pub action: AdvisedAction,
-    /// The URLs: those that begin with this; for URL rules, the registered domain.
+    /// Prefix of the URLs that the advice is about; for URL rules, the registered domain.
     pub prefix: String,
-    /// Prefix of the URLs to fetch in their place.
+    /// Prefix of the URLs to fetch instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// Number of the advice that this one takes back.
+    /// Number of the advice that this advice withdraws.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub withdraws: Option<u64>,
-    /// The rule.
+    /// The URL rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<RuleRow>,
-    /// Pages that speak for it.
+    /// Number of pages that support the advice.
     pub matched: u64,
-    /// Pages that speak against it.
+    /// Number of pages that contradict the advice.
     pub differing: u64,
-    /// Lower bound, at 95 % confidence, of the share of URLs for which it is right.
+    /// Lower bound, at 95 % confidence, of the fraction of URLs for which the advice is right.
     pub bound: f64,
-    /// Pages of the prefix that were fetched before.
+    /// Number of pages with the prefix that had been fetched when the advice was given.
     pub pages: u64,
 }
 
 impl Advice {
-    /// Makes advice that has no number yet.
+    /// Creates advice that has no sequence number yet.
     fn new(kind: CopyGroupKind, action: AdvisedAction, prefix: &str, evidence: AdviceEvidence) -> Advice {
         Advice {
             sequence: 0,
@@ -100,12 +103,12 @@ impl Advice {
     }
 }
 
-/// Evidence for advice, and against it.
+/// Evidence for and against advice, in pages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AdviceEvidence {
-    /// Pages that speak for it.
+    /// Number of pages that support the advice.
     pub matched: u64,
-    /// Pages that speak against it.
+    /// Number of pages that contradict the advice.
     pub differing: u64,
 }
 
@@ -115,7 +118,8 @@ impl AdviceEvidence {
         *(if is_match { &mut self.matched } else { &mut self.differing }) += 1;
     }
 
-    /// Counts a page that came after the advice: older ones fade, so that what was right once can turn out to be wrong.
+    /// Counts a page that was fetched after the advice was given. All counts are halved whenever
+    /// there are [`RECENT`] pages, so that advice that was right once can turn out to be wrong.
     pub(crate) fn add_recent(&mut self, is_match: bool) {
         self.add(is_match);
         if self.matched + self.differing >= RECENT {
@@ -123,29 +127,34 @@ impl AdviceEvidence {
         }
     }
 
-    /// Lower bound of the share of pages that speak for it, in units of 1/10,000 (Clopper and Pearson, 95 %).
+    /// Returns the lower bound of the fraction of supporting pages, in units of 1/10,000 (Clopper
+    /// and Pearson, 95 %).
     pub fn bound(&self) -> u32 {
         lower_bound(self.differing, self.matched + self.differing)
     }
 
-    /// Returns whether some pages speak for it and few against.
+    /// Returns true if at least two pages support the advice, and at most half as many contradict
+    /// it.
     pub(crate) fn seems_right(&self) -> bool {
         self.matched >= 2 && self.matched >= 2 * self.differing
     }
 
-    /// Returns whether most pages speak against it, and not by chance.
+    /// Returns true if significantly many pages contradict the advice: the lower bound of their
+    /// fraction is above 0.39.
     pub fn is_contrary(&self) -> bool {
         lower_bound(self.matched, self.matched + self.differing) > CONTRARY
     }
 }
 
-/// Pages after which what came before counts half.
+/// Number of pages at which the evidence is halved.
 const RECENT: u64 = 32;
 
-/// Lower bound of the share of contrary pages above which advice is withdrawn: with four of four it is 0.398.
+/// Lower bound of the fraction of contradicting pages above which advice is withdrawn, in units of
+/// 1/10,000. With four contradicting pages of four, the bound is 0.398.
 const CONTRARY: u32 = 3_900;
 
-/// Returns whether a URL is a probe: fetched, whatever advice says, so that wrong advice is found out.
+/// Returns true if the URL at a place is a probe: it is fetched regardless of advice, so that wrong
+/// advice is discovered.
 pub fn is_probe(place: u64) -> bool {
     splitmix64(place).is_multiple_of(PROBES)
 }

@@ -1,14 +1,14 @@
-//! Places: what of a URL mirrors keep, and the folders that it is in.
+//! Places of URLs: the part of a URL that is equal in mirrors, and the folders of a URL.
 
 use xxhash_rust::xxh3::Xxh3;
 
-/// Returns the bytes of scheme, host and port, with the slash that follows.
+/// Returns the length of the scheme, host and port, with the slash that follows, in bytes.
 fn origin_bytes(url: &str) -> usize {
     let host = url.find("://").map_or(0, |at| at + 3);
     url[host..].find('/').map_or(url.len(), |at| host + at + 1)
 }
 
-/// Returns the bytes of a path up to its query.
+/// Returns the length of a URL up to its query, in bytes.
 fn path_bytes(url: &str) -> usize {
     url.find('?').unwrap_or(url.len())
 }
@@ -19,14 +19,16 @@ pub(crate) fn host(url: &str) -> &str {
     url[from..origin_bytes(url)].trim_end_matches('/')
 }
 
-/// Returns the folders of a URL, the whole site first: what is up to each slash of its path.
+/// Returns the folders of a URL, the whole site first: each prefix that ends at a slash of the
+/// path.
 pub(crate) fn folders(url: &str) -> impl DoubleEndedIterator<Item = &str> {
     let (origin, path) = (origin_bytes(url), path_bytes(url));
     let slashes = url[..path.max(origin)].match_indices('/').map(|(at, _)| at + 1);
     slashes.filter(move |&end| end >= origin).map(|end| &url[..end])
 }
 
-/// Returns the hash of a place below a folder: mirrors write names in other cases and with other endings, as `x.htm` for `X.html`.
+/// Returns the hash of a place below a folder. The hash ignores case and the file extension,
+/// because mirrors change both: `x.htm` for `X.html`.
 ///
 /// `place(folder, rest)` is the place of the URL `folder + rest`.
 pub(crate) fn place(folder: &str, rest: &str) -> u64 {
@@ -42,7 +44,7 @@ pub(crate) fn place_of(url: &str) -> u64 {
     place(origin, rest)
 }
 
-/// Writes the rest of a URL in lower case, without the ending of its last name.
+/// Returns the part of a URL below a folder in lower case, without the extension of its last name.
 fn name(rest: &str) -> String {
     let (stem, query) = stem(rest);
     let mut name = stem.to_lowercase();
@@ -50,7 +52,8 @@ fn name(rest: &str) -> String {
     name
 }
 
-/// Returns the path of the rest of a URL without the ending of its last name, and the query.
+/// Splits the part of a URL below a folder into the path, without the extension of its last name,
+/// and the query.
 fn stem(rest: &str) -> (&str, &str) {
     let (path, query) = rest.split_at(path_bytes(rest));
     let last = path.rfind('/').map_or(0, |at| at + 1);
@@ -58,17 +61,17 @@ fn stem(rest: &str) -> (&str, &str) {
     (&path[..end], query)
 }
 
-/// Returns the ending of the last name of a URL, with its dot; empty for none.
+/// Returns the extension of the last name of a URL, with its dot; empty for none.
 pub(crate) fn ending(url: &str) -> &str {
     let path = &url[..path_bytes(url)];
     let last = path.rfind('/').map_or(0, |at| at + 1);
     path[last..].rfind('.').filter(|&at| at > 0).map_or("", |at| &path[last + at..])
 }
 
-/// Returns the folders of two URLs below which both have the same place; `None` if not even the last names agree, or the
-/// folders are one.
+/// Returns the widest folders of two URLs below which both URLs have the same place; `None` if not
+/// even the last names agree, or if the two folders are equal.
 pub(crate) fn aligned<'u>(ours: &'u str, theirs: &'u str) -> Option<(&'u str, &'u str)> {
-    // Canonical URLs are ASCII, so their case is too.
+    // Canonical URLs are ASCII, so an ASCII comparison of case is enough.
     let mut found: Option<(&str, &str)> = None;
     for (our, their) in folders(ours).rev().zip(folders(theirs).rev()) {
         let is_same = match found {
@@ -76,7 +79,8 @@ pub(crate) fn aligned<'u>(ours: &'u str, theirs: &'u str) -> Option<(&'u str, &'
                 let (own, other) = (stem(&ours[our.len()..]), stem(&theirs[their.len()..]));
                 own.0.eq_ignore_ascii_case(other.0) && own.1 == other.1
             }
-            // What follows the next folder is the same already.
+            // The parts below the narrower folders are known to be equal, so only one more name is
+            // compared.
             Some((below, there)) => below[our.len()..].eq_ignore_ascii_case(&there[their.len()..]),
         };
         if !is_same {
@@ -93,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// The definition of [`aligned`].
+    /// Specification of [`aligned`], by comparison of whole names.
     fn aligned_by_names<'u>(ours: &'u str, theirs: &'u str) -> Option<(&'u str, &'u str)> {
         let rest = |url: &'u str, folder: &str| name(&url[folder.len()..]);
         let pairs = folders(ours).rev().zip(folders(theirs).rev());

@@ -1,7 +1,8 @@
-//! URL rules, learned again whenever a registered domain has a quarter more copies than the last time.
+//! URL rules of registered domains. The rules of a domain are learned again whenever it has a
+//! quarter more copies than the last time.
 //!
-//! The learner is that of a run ([`webtwin_core::url_rules`]); it works beside, and what it finds is written to the log, so an
-//! index that is opened again learns nothing again.
+//! The learner is that of a run ([`webtwin_core::url_rules`]). It works on a background thread, and
+//! its result is written to the log, so an index that is opened again does not repeat the work.
 
 use std::collections::HashMap;
 use std::thread::JoinHandle;
@@ -17,39 +18,41 @@ use webtwin_core::url_rules::learn::{EvidenceThreshold, learn};
 use webtwin_core::url_rules::rows::RuleRow;
 use webtwin_core::url_rules::rules::{Rule, Rules};
 
-/// Copies within a domain from which on rules are learned.
+/// Minimum number of copies within a domain from which rules are learned.
 const LEAST_COPIES: u64 = 24;
 
-/// Pages of a domain that rules are learned from: beyond that, of a sample of its clusters.
+/// Approximate maximum number of pages of a domain that rules are learned from. A larger domain is
+/// reduced to a sample of its clusters.
 const MOST_PAGES: usize = 20_000;
 
-/// A domain, and the rules that were learned of it.
+/// A domain, and the rules that were learned for it.
 type Learned = (Box<str>, Vec<RuleRow>);
 
-/// Rules of all domains.
+/// URL rules of all domains.
 #[derive(Debug, Default)]
 pub(crate) struct DomainRules {
     domains: HashMap<Box<str>, Domain>,
-    /// Domains with enough copies.
+    /// Domains with enough copies, which wait for the learner.
     waiting: Vec<Box<str>>,
     work: Option<JoinHandle<Result<Learned>>>,
     rules: Rules,
 }
 
-/// A registered domain.
+/// Pages and rules of a registered domain.
 #[derive(Debug, Default)]
 struct Domain {
     pages: Vec<u32>,
     copies: u64,
-    /// Copies at which rules were learned.
+    /// Number of copies when rules were last learned.
     learned_at: u64,
     is_waiting: bool,
-    /// Its rules, with the numbers of their advice.
+    /// Rules of the domain, each with the sequence number of its advice.
     rules: Vec<(RuleRow, u64)>,
 }
 
 impl DomainRules {
-    /// Takes a page of a domain; `is_copy` if it is a copy of another page of the domain.
+    /// Observes a page of a domain. `is_copy` is true if the page is a copy of another page of the
+    /// domain.
     pub(crate) fn observe(&mut self, domain: &str, page: u32, is_copy: bool) {
         if !self.domains.contains_key(domain) {
             self.domains.insert(domain.into(), Domain::default());
@@ -63,11 +66,12 @@ impl DomainRules {
         }
     }
 
-    /// Moves on what is learned beside, and returns what has been: a domain and its rules, to be logged and then [taken](Self::take).
-    /// Pages are found by `page`: the place of its record, and its cluster.
+    /// Advances background learning. Returns a domain and its rules if they have just been learned;
+    /// the caller logs them and passes them to [`DomainRules::take`]. `page` returns the position
+    /// of the record of a page, and its cluster.
     ///
     /// # Errors
-    /// Those of the log.
+    /// Returns any error of reading the log.
     pub(crate) fn tend(
         &mut self,
         log: &LogReader,
@@ -85,7 +89,8 @@ impl DomainRules {
         {
             let of = self.domains.get_mut(&domain).expect("it waits");
             (of.is_waiting, of.learned_at) = (false, of.copies);
-            // A cluster is in the sample with all of its pages, or not at all.
+            // The sample has all pages of a cluster or none of them, because rules follow from
+            // pairs of copies.
             let parts = of.pages.len().div_ceil(MOST_PAGES) as u64;
             let pages = of.pages.iter().map(|&number| page(number));
             let pages: Vec<(LogPosition, u32)> =
@@ -99,12 +104,13 @@ impl DomainRules {
         Ok(learned)
     }
 
-    /// Takes the rules of a domain; returns the advice that follows.
+    /// Replaces the rules of a domain; returns the advice that follows.
     pub(crate) fn take(&mut self, domain: &str, rules: Vec<RuleRow>) -> Vec<Advice> {
         let of = self.domains.entry(domain.into()).or_default();
         let is_same = |x: &RuleRow, y: &RuleRow| {
             (&x.scope, &x.kind, &x.pattern, &x.replacement) == (&y.scope, &y.kind, &y.pattern, &y.replacement)
         };
+        // A rule that was learned again keeps its advice and its number; only changes are advised.
         let (stay, gone): (Vec<_>, Vec<_>) = std::mem::take(&mut of.rules)
             .into_iter()
             .partition(|(known, _)| rules.iter().any(|rule| is_same(rule, known)));
@@ -119,13 +125,13 @@ impl DomainRules {
         }
         let all = self.domains.values().flat_map(|of| &of.rules).filter_map(|(rule, _)| rule.rule());
         let mut all: Vec<Rule> = all.collect();
-        // Those of a domain stay in their order.
+        // The sort is stable: the rules of one domain stay in their order.
         all.sort_by(|x, y| x.domain.cmp(&y.domain));
         self.rules = Rules::new(all);
         found
     }
 
-    /// Notes the number that advice for a rule was given.
+    /// Stores the sequence number of advice for a rule.
     pub(crate) fn numbered(&mut self, advice: &Advice) {
         let (Some(rule), AdvisedAction::Rewrite) = (&advice.rule, advice.action) else { return };
         let known = self.domains.get_mut(&*advice.prefix).map(|of| &mut of.rules);
@@ -134,12 +140,12 @@ impl DomainRules {
         }
     }
 
-    /// The URL that rules make of another one; `None` if they leave it.
+    /// Returns the URL to which the rules rewrite a URL; `None` if they do not change it.
     pub(crate) fn rewrite(&self, url: &str) -> Option<String> {
         self.rules.rewrite(url).map(|(url, _)| url).filter(|rewritten| rewritten != url)
     }
 
-    /// Number of rules.
+    /// Returns the number of rules.
     pub(crate) fn count(&self) -> usize {
         self.rules.all().len()
     }

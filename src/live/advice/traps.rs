@@ -1,8 +1,10 @@
-//! Traps: folders whose pages repeat what is on their host already, and folders of placeholders.
+//! Traps: folders whose pages repeat other pages of their host, and folders of placeholders.
 //!
-//! A calendar has a page for every month there will be, a shop a page for every order of a list, and some servers send a page for every
-//! URL that there could be. Of each folder the pages are counted, and those that are copies of a page of the same host or say that there is
-//! nothing. A folder with [`LEAST_IDLE`] of these, and hardly any others, is a trap. What is still fetched of it goes on being counted.
+//! A calendar has a page for every future month, a shop has a page for every order of a list, and
+//! some servers send a page for every possible URL. For each folder, pages are counted, and among
+//! them the idle ones: copies of a page of the same host, and pages that state that there is
+//! nothing. A folder with [`LEAST_IDLE`] idle pages and few others is a trap. Pages of a trap that
+//! are still fetched are counted as evidence.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,46 +13,46 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::place::folders;
 use super::{Advice, AdviceEvidence, AdvisedAction, CopyGroupKind};
 
-/// Fewest pages that repeat others.
+/// Minimum number of idle pages of a trap.
 const LEAST_IDLE: u64 = 50;
 
-/// Least lower bound of their share, in units of 1/10,000.
+/// Minimum lower bound of the fraction of idle pages of a trap, in units of 1/10,000.
 const LEAST_BOUND: u32 = 9_000;
 
-/// Pages of a folder.
+/// Counts of the pages of a folder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct FolderCount {
-    /// All.
+    /// Number of all pages.
     pub pages: u64,
-    /// Those that repeat others of their host.
+    /// Number of idle pages: copies of other pages of their host, and placeholders.
     pub idle: u64,
-    /// Those that say that there is nothing.
+    /// Number of placeholders: pages that state that there is nothing at their URLs.
     pub placeholders: u64,
 }
 
 impl FolderCount {
-    /// The evidence that the folder is a trap.
+    /// Returns the evidence that the folder is a trap.
     fn evidence(&self) -> AdviceEvidence {
         AdviceEvidence { matched: self.idle, differing: self.pages - self.idle }
     }
 }
 
-/// Pages of all folders: some 40 bytes a folder.
+/// Counts of the pages of all folders; about 40 bytes for each folder.
 #[derive(Debug, Default)]
 pub(crate) struct FolderCounts {
     counts: HashMap<u64, [u32; 3]>,
 }
 
 impl FolderCounts {
-    /// Pages of a folder.
+    /// Returns the counts of a folder.
     pub(crate) fn of(&self, folder: &str) -> FolderCount {
         let [pages, idle, placeholders] = self.counts.get(&xxh3_64(folder.as_bytes())).copied().unwrap_or_default();
         FolderCount { pages: pages.into(), idle: idle.into(), placeholders: placeholders.into() }
     }
 
-    /// Bytes of memory, about.
+    /// Returns the memory that the counts take, in bytes; an estimate.
     pub(crate) fn bytes(&self) -> u64 {
-        // An entry has 20 bytes, and half of the places are free after the table has grown.
+        // An entry has 20 bytes, and half of the slots are free after the table has grown.
         40 * self.counts.len() as u64
     }
 
@@ -65,17 +67,17 @@ impl FolderCounts {
     }
 }
 
-/// Folders that repeat themselves.
+/// Folders that are traps.
 #[derive(Debug, Default)]
 pub(crate) struct Traps {
-    /// By prefix: the number of the advice, and the evidence since.
+    /// Sequence number of the advice, and the evidence since then, for each trap by its prefix.
     given: HashMap<Box<str>, (u64, AdviceEvidence)>,
-    /// Folders of which advice was withdrawn.
+    /// Folders for which advice was withdrawn. They never become traps again.
     withdrawn: HashSet<Box<str>>,
 }
 
 impl Traps {
-    /// Takes a page that has been counted; returns the advice that follows.
+    /// Observes a page that has been counted; returns the advice that follows.
     pub(crate) fn observe(&mut self, counts: &FolderCounts, url: &str, is_idle: bool) -> Option<Advice> {
         if let Some(folder) = self.of(url).map(str::to_string) {
             let (number, evidence) = self.given.get_mut(&*folder)?;
@@ -89,7 +91,8 @@ impl Traps {
             let advice = Advice::new(CopyGroupKind::Trap, AdvisedAction::Fetch, &folder, evidence);
             return Some(Advice { withdraws: Some(number), ..advice });
         }
-        // The widest folder for which it is so.
+        // The widest folder that is a trap is chosen, so that one piece of advice covers all
+        // folders below it.
         let is_trap = |folder: &&str| {
             let count = counts.of(folder);
             count.idle >= LEAST_IDLE && count.evidence().bound() >= LEAST_BOUND && !self.withdrawn.contains(*folder)
@@ -102,14 +105,14 @@ impl Traps {
         Some(Advice { pages: count.pages, ..advice })
     }
 
-    /// Notes the number that advice for a trap was given.
+    /// Stores the sequence number of advice for a trap.
     pub(crate) fn numbered(&mut self, advice: &Advice) {
         if let (AdvisedAction::Skip, Some((number, _))) = (advice.action, self.given.get_mut(&*advice.prefix)) {
             *number = advice.sequence;
         }
     }
 
-    /// The trap that a URL is in, if its last part is: the folder itself is none.
+    /// Returns the widest trap that a URL is in.
     pub(crate) fn of<'u>(&self, url: &'u str) -> Option<&'u str> {
         folders(url).find(|folder| self.given.contains_key(*folder))
     }

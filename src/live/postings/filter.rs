@@ -1,44 +1,44 @@
-//! A Bloom filter of blocks, so that most runs are not read for a chunk that they do not have.
+//! Blocked Bloom filter: it avoids reading runs that do not have a chunk.
 //!
 //! # Source
-//! Putze, Sanders, Singler, *Cache-, hash- and space-efficient Bloom filters* (2007): all bits of a key are in one block of a
-//! cache line.
+//! Putze, Sanders, Singler, *Cache-, hash- and space-efficient Bloom filters* (2007): all bits of a
+//! key are in one block of the size of a cache line.
 
 use webtwin_base::ids::splitmix64;
 
-/// Words of a block: one cache line.
+/// Number of words of a block: one cache line.
 const BLOCK_WORDS: usize = 8;
 
-/// Bits of a filter for each key.
+/// Number of bits of a filter for each key.
 const BITS_A_KEY: u64 = 8;
 
-/// Bits that are set for a key.
+/// Number of bits that are set for a key.
 const BITS_SET: u32 = 5;
 
-/// A set of keys that never denies one it has, and seldom has one that it was not given: three in a hundred.
+/// Approximate set of keys. It has no false negatives, and about 3 % false positives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Filter {
     words: Vec<u64>,
 }
 
 impl Filter {
-    /// An empty filter for `keys` keys.
+    /// Creates an empty filter for the given number of keys.
     pub(super) fn for_keys(keys: u64) -> Filter {
         let blocks = (keys * BITS_A_KEY).div_ceil(64 * BLOCK_WORDS as u64).max(1);
         Filter { words: vec![0; blocks as usize * BLOCK_WORDS] }
     }
 
-    /// A filter as it was written; `None` if there are no whole blocks.
+    /// Creates a filter from the words of [`Filter::words`]; `None` if they are not whole blocks.
     pub(super) fn from_words(words: Vec<u64>) -> Option<Filter> {
         (!words.is_empty() && words.len().is_multiple_of(BLOCK_WORDS)).then_some(Filter { words })
     }
 
-    /// Its words.
+    /// Returns the words of the filter.
     pub(super) fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// Returns the first word of a key's block, and the hash that its bits are taken from.
+    /// Returns the first word of a key's block, and the hash from which its bits are taken.
     fn block(&self, key: u64) -> (usize, u64) {
         let hash = splitmix64(key);
         let blocks = (self.words.len() / BLOCK_WORDS) as u128;
@@ -55,7 +55,7 @@ impl Filter {
         }
     }
 
-    /// Returns whether it may have a key.
+    /// Returns true if the filter may have a key.
     pub(super) fn contains(&self, key: u64) -> bool {
         let (first, mut bits) = self.block(key);
         (0..BITS_SET).all(|_| {

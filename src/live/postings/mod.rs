@@ -1,14 +1,18 @@
-//! Which pages have a chunk: a log-structured merge tree of postings.
+//! Postings: a log-structured merge tree that maps each chunk to the pages that have it.
 //!
-//! New postings are in a table in memory. A full one is frozen and written as a [`PostingsFile`] by a thread beside; four neighbouring runs of
-//! like size are merged into one by the same thread. So a page waits for no disk, and a chunk is looked for in the table,
-//! perhaps in a frozen one, and in some ten runs, most of which a filter rules out.
+//! New postings are in a table in memory. A full table is frozen, and a background thread writes it
+//! as a [`PostingsFile`]. The same thread merges four neighbouring runs of similar size into one.
+//! So adding a page does not wait for the disk, unless the next table reaches twice its size before
+//! the frozen one is written. A look-up reads the table, the frozen table if there is one, and
+//! about ten runs, most of which a filter excludes.
 //!
-//! Runs follow from the log, which has the postings of each page. A run that is missing or damaged when the index is opened is made again.
+//! Runs follow from the log, which has the postings of each page. A run that is missing or damaged
+//! when the index is opened is rebuilt.
 //!
 //! # Source
-//! O'Neil et al., *The log-structured merge-tree* (1996). Sorted tables that are probed by interpolation and permuted are those of
-//! \[MJS07\] section 3; here a key is a chunk, so one table does.
+//! O'Neil et al., *The log-structured merge-tree* (1996). The sorted tables that are permuted and
+//! probed by interpolation are those of \[MJS07\] section 3; here the key is a chunk, so one table
+//! is enough.
 
 mod filter;
 mod run;
@@ -25,33 +29,35 @@ use self::table::ChunkTable;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::threads;
 
-/// Bytes of a posting in the table, with its place among the chunks, and sorted when it is frozen.
+/// Bytes of a posting in memory: in the table, in the hash table of its chunk, and in the sorted
+/// copy of a frozen table.
 pub(crate) const A_POSTING: u64 = 40;
 
-/// Runs of like size that are merged.
+/// Number of runs of similar size that are merged.
 const FAN: usize = 4;
 
-/// Postings of chunks.
+/// Postings of all chunks.
 #[derive(Debug)]
 pub(crate) struct ChunkPostings {
     folder: PathBuf,
-    /// Postings in memory at which the table is frozen.
+    /// Number of postings at which the table is frozen.
     full: usize,
     table: ChunkTable,
-    /// The first page whose postings are in the table.
+    /// Number of the first page whose postings are in the table.
     first: u32,
     frozen: Option<(Arc<ChunkTable>, Range<u32>)>,
-    /// Runs of neighbouring ranges of pages, in their order.
+    /// Runs of neighbouring ranges of pages, in ascending order.
     runs: Vec<Arc<PostingsFile>>,
     work: Option<JoinHandle<Result<PostingsFile>>>,
 }
 
 impl ChunkPostings {
-    /// Opens the runs of a folder, which may be missing; the table is frozen when it has `full` postings. Those of pages from
-    /// [`ChunkPostings::first_missing`] on are to be inserted again.
+    /// Opens the runs in a folder, which may be missing. The table is frozen when it has `full`
+    /// postings. The caller must insert the postings of the pages from
+    /// [`ChunkPostings::first_missing`] on again.
     ///
     /// # Errors
-    /// [`Error::Storage`] when they cannot be read.
+    /// Returns [`Error::Storage`] if the runs cannot be read.
     pub(crate) fn open(folder: &Path, full: usize) -> Result<ChunkPostings> {
         let failed = |cause| Error::storage(folder.display().to_string(), cause);
         fs::create_dir_all(folder).map_err(failed)?;
@@ -62,11 +68,12 @@ impl ChunkPostings {
                 if path.extension().is_some_and(|ending| ending == "run") { PostingsFile::open(&path)? } else { None };
             match run {
                 Some(run) => found.push(run),
-                // Written in part, or damaged.
+                // The file is incomplete or damaged, and its postings are in the log.
                 None => fs::remove_file(&path).map_err(failed)?,
             }
         }
-        // Of a run and those that it was merged from, the larger one counts.
+        // After a crash, a merged run and its sources may both exist. The larger one is sorted
+        // first and kept.
         found.sort_unstable_by_key(|run| (run.pages().start, std::cmp::Reverse(run.pages().end)));
         let (mut runs, mut first): (Vec<Arc<PostingsFile>>, u32) = (Vec::new(), 0);
         for run in found {
@@ -81,20 +88,20 @@ impl ChunkPostings {
         Ok(ChunkPostings { folder: folder.to_path_buf(), full, table, first, frozen, runs, work })
     }
 
-    /// The first page whose postings are in no run.
+    /// Returns the number of the first page whose postings are in no run.
     pub(crate) fn first_missing(&self) -> u32 {
         self.first
     }
 
-    /// Adds a page that has a chunk. Pages come in the order of their numbers.
+    /// Adds a page that has a chunk. Pages must be added in the order of their numbers.
     pub(crate) fn insert(&mut self, hash: u64, page: u32) {
         self.table.insert(hash, page);
     }
 
-    /// Writes to `pages` the pages that have a chunk, in no order.
+    /// Writes the pages that have a chunk to `pages`, in no particular order.
     ///
     /// # Errors
-    /// Those of a run that cannot be read.
+    /// Returns any error of reading a run.
     pub(crate) fn find(&self, hash: u64, pages: &mut Vec<u32>) -> Result<()> {
         pages.clear();
         self.table.find(hash, pages);
@@ -104,12 +111,13 @@ impl ChunkPostings {
         self.runs.iter().try_for_each(|run| run.find(hash, pages))
     }
 
-    /// Moves on what is done beside: `pages` is the number of pages so far, all of which are on disk in the log.
+    /// Advances background work. `pages` is the number of pages so far, all of which are on disk in
+    /// the log.
     ///
     /// # Errors
-    /// Those of writing a run.
+    /// Returns any error of writing a run.
     pub(crate) fn tend(&mut self, pages: u32) -> Result<()> {
-        // The table may grow to twice its size before it waits for the one that is being written.
+        // The table may grow to twice its size before it waits for the frozen one to be written.
         let must_wait = self.frozen.is_some() && self.table.len() >= 2 * self.full;
         if must_wait || self.work.as_ref().is_some_and(JoinHandle::is_finished) {
             self.finish_work()?;
@@ -125,7 +133,7 @@ impl ChunkPostings {
         Ok(())
     }
 
-    /// Begins to write the frozen table, or to merge.
+    /// Starts to write the frozen table, or else to merge runs.
     fn begin_work(&mut self) -> Result<()> {
         let folder = self.folder.clone();
         if let Some((table, pages)) = self.frozen.clone() {
@@ -141,7 +149,7 @@ impl ChunkPostings {
         Ok(())
     }
 
-    /// Waits for what is done beside, and takes it over.
+    /// Waits for the background work and adds its run.
     fn finish_work(&mut self) -> Result<()> {
         let Some(work) = self.work.take() else { return Ok(()) };
         let run = work.join().map_err(|_| Error::Invariant("a thread that writes postings has panicked".into()))??;
@@ -156,7 +164,7 @@ impl ChunkPostings {
         Ok(())
     }
 
-    /// The last neighbouring runs of like size, if there are enough of them.
+    /// Returns the last neighbouring runs of similar size, if there are enough of them.
     fn to_merge(&self) -> Option<Range<usize>> {
         let tier = |run: &Arc<PostingsFile>| (run.len() / self.full.max(1) as u64).max(1).ilog(FAN as u64);
         (FAN..=self.runs.len()).rev().map(|end| end - FAN..end).find(|range| {
@@ -166,13 +174,14 @@ impl ChunkPostings {
         })
     }
 
-    /// Bytes of memory, about, while the next run is written.
+    /// Returns the memory that the postings may take while a run is being written, in bytes; an
+    /// estimate.
     pub(crate) fn bytes(&self) -> u64 {
         let table = 2 * self.full as u64 * A_POSTING;
         self.runs.iter().map(|run| run.bytes()).sum::<u64>() + table
     }
 
-    /// Number of runs.
+    /// Returns the number of runs.
     pub(crate) fn runs(&self) -> usize {
         self.runs.len()
     }
@@ -180,7 +189,7 @@ impl ChunkPostings {
 
 impl Drop for ChunkPostings {
     fn drop(&mut self) {
-        // What it writes is made again if it fails.
+        // If the write fails, the run is rebuilt from the log when the index is opened.
         let _ = self.finish_work();
     }
 }
@@ -191,7 +200,7 @@ fn merged(folder: &Path, runs: &[Arc<PostingsFile>]) -> Result<PostingsFile> {
     let count = runs.iter().map(|run| run.len()).sum();
     let order = |x: &Result<Posting>, y: &Result<Posting>| match (x, y) {
         (Ok(x), Ok(y)) => x <= y,
-        // Errors come first.
+        // Errors come first, so that the merge stops at once.
         (x, _) => x.is_err(),
     };
     let postings = itertools::Itertools::kmerge_by(runs.iter().map(|run| run.postings()), order);
@@ -222,7 +231,8 @@ mod tests {
             let mut map: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
             for (page, list) in lists.iter().enumerate() {
                 if (seed >> (page % 64)) & 7 == 7 {
-                    // Opened again: what is in no run is inserted again.
+                    // Postings that are in no run are inserted again after opening, as the index
+                    // does.
                     drop(postings);
                     postings = ChunkPostings::open(folder.path(), 50).unwrap();
                     let first = postings.first_missing() as usize;

@@ -1,15 +1,16 @@
-//! A run: postings of a range of pages, sorted, in a file that never changes.
+//! A run: an immutable file with the sorted postings of a range of pages.
 //!
 //! ```text
-//! block     340 x (hash: u64, page: u32), the last ones NO_PAGE if there are fewer; 8 bytes of nothing; checksum: u64
+//! block     340 x (hash: u64, page: u32), padded with NO_PAGE; 8 bytes of zeros; checksum: u64
 //! ...
 //! firsts    the first hash of each block: u64
 //! filter    words of the filter over all hashes: u64
-//! foot      MAGIC, blocks, words of the filter, first page, end of pages; checksum of firsts, filter and foot: 6 x u64
+//! foot      6 x u64: MAGIC, number of blocks, words of the filter, first page, end of the pages,
+//!           checksum of firsts, filter and the other words of the foot
 //! ```
 //!
 //! # Memory
-//! The firsts and the filter: 8 bits a chunk.
+//! The first hash of each block, and the filter: 8 bits for each chunk.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -22,23 +23,23 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::filter::Filter;
 use webtwin_base::error::{Error, Result};
 
-/// A chunk, by its hash, and a page that has it.
+/// Hash of a chunk, and a page that has the chunk.
 pub(super) type Posting = (u64, u32);
 
 const MAGIC: u64 = 0x3130_6e75_725f_7477;
 
-/// Bytes of a block.
+/// Size of a block, in bytes.
 const BLOCK: usize = 4096;
 
 const POSTINGS_A_BLOCK: usize = 340;
 
-/// Fills the last block.
+/// Page number that pads the last block.
 const NO_PAGE: u32 = u32::MAX;
 
-/// Numbers at the end of the file.
+/// Number of words at the end of the file.
 const FOOT: usize = 6;
 
-/// Postings in a file.
+/// An open run.
 #[derive(Debug)]
 pub(super) struct PostingsFile {
     path: PathBuf,
@@ -49,15 +50,17 @@ pub(super) struct PostingsFile {
 }
 
 impl PostingsFile {
-    /// Name of the run of a range of pages.
+    /// Returns the path of the run of a range of pages.
     fn path(folder: &Path, pages: &Range<u32>) -> PathBuf {
         folder.join(format!("{:010}-{:010}.run", pages.start, pages.end))
     }
 
-    /// Writes a run of at most `count` postings, which come sorted; it is on disk under its name when this returns.
+    /// Writes a run of sorted postings, at most `count` of them. The run is on disk under its final
+    /// name when this function returns.
     ///
     /// # Errors
-    /// [`Error::Storage`] when it cannot be written; those of the postings.
+    /// Returns [`Error::Storage`] if the run cannot be written, and any error of the iterator of
+    /// postings.
     pub(super) fn write(
         folder: &Path,
         pages: Range<u32>,
@@ -75,6 +78,7 @@ impl PostingsFile {
             if block.is_empty() {
                 firsts.push(hash);
             }
+            // The postings are sorted, so comparison with the previous hash inserts each key once.
             if last.replace(hash) != Some(hash) {
                 filter.insert(hash);
             }
@@ -94,6 +98,8 @@ impl PostingsFile {
         rest.push(xxh3_64(&le_bytes(&rest)));
         to.write_all(&le_bytes(&rest)).map_err(failed)?;
         let file = to.into_inner().map_err(|cause| failed(cause.into_error()))?;
+        // The content is synced before the rename, and the folder after it, so that a run under its
+        // final name is complete even after a crash.
         file.sync_all().map_err(failed)?;
         fs::rename(&temporary, &path).map_err(failed)?;
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
@@ -101,10 +107,11 @@ impl PostingsFile {
         Ok(PostingsFile { path, file, pages, firsts, filter })
     }
 
-    /// Opens a run; `None` if the file has another form, or is damaged in what is read of it now.
+    /// Opens a run; `None` if the file has another format, or if the part that is read here is
+    /// damaged.
     ///
     /// # Errors
-    /// [`Error::Storage`] when it cannot be read.
+    /// Returns [`Error::Storage`] if the file cannot be read.
     pub(super) fn open(path: &Path) -> Result<Option<PostingsFile>> {
         let failed = |cause| Error::storage(path.display().to_string(), cause);
         let file = File::open(path).map_err(failed)?;
@@ -128,32 +135,34 @@ impl PostingsFile {
         Ok(Some(PostingsFile { path: path.to_path_buf(), file, pages: first..end, firsts, filter }))
     }
 
-    /// The pages whose postings it has.
+    /// Returns the range of pages whose postings the run has.
     pub(super) fn pages(&self) -> Range<u32> {
         self.pages.clone()
     }
 
-    /// Bytes in memory.
+    /// Returns the memory that the run takes, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         8 * (self.firsts.len() + self.filter.words().len()) as u64
     }
 
-    /// Number of postings, at most.
+    /// Returns an upper bound of the number of postings.
     pub(super) fn len(&self) -> u64 {
         (self.firsts.len() * POSTINGS_A_BLOCK) as u64
     }
 
-    /// Adds the pages that have a chunk.
+    /// Appends the pages that have a chunk to `pages`.
     ///
     /// # Errors
-    /// [`Error::Input`] for a damaged block; [`Error::Storage`] when it cannot be read.
+    /// Returns [`Error::Input`] if a block is damaged, and [`Error::Storage`] if it cannot be read.
     ///
     /// # Cost
-    /// Nothing for most chunks that it does not have; else a block is read.
+    /// No read for most chunks that the run does not have; otherwise usually one block.
     pub(super) fn find(&self, hash: u64, pages: &mut Vec<u32>) -> Result<()> {
         if !self.filter.contains(hash) {
             return Ok(());
         }
+        // The postings of one chunk may begin in the block before the first block that starts with
+        // it.
         let first = self.firsts.partition_point(|first| *first < hash).saturating_sub(1);
         for number in first..self.firsts.len() {
             if self.firsts[number] > hash {
@@ -165,7 +174,7 @@ impl PostingsFile {
         Ok(())
     }
 
-    /// Postings of a block.
+    /// Reads the postings of a block.
     fn block(&self, number: usize) -> Result<impl Iterator<Item = Posting> + use<>> {
         let mut bytes = [0; BLOCK];
         let at = (number * BLOCK) as u64;
@@ -185,10 +194,11 @@ impl PostingsFile {
         Ok(postings.take_while(|posting| posting.1 != NO_PAGE))
     }
 
-    /// All postings, in order.
+    /// Returns all postings, in order.
     ///
     /// # Errors
-    /// As [`PostingsFile::find`].
+    /// Yields [`Error::Input`] for a damaged block, and [`Error::Storage`] for one that cannot be
+    /// read.
     pub(super) fn postings(&self) -> impl Iterator<Item = Result<Posting>> + '_ {
         (0..self.firsts.len()).flat_map(|number| {
             let (postings, error) = match self.block(number) {
@@ -199,7 +209,7 @@ impl PostingsFile {
         })
     }
 
-    /// Removes the file; what has it open reads on.
+    /// Removes the file. A reader that has it open can continue to read.
     pub(super) fn remove(&self) {
         let _ = fs::remove_file(&self.path);
     }

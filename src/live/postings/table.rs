@@ -1,14 +1,14 @@
-//! Postings in memory.
+//! In-memory table of postings.
 
 use hashbrown::HashTable;
 
 use super::run::Posting;
 use webtwin_base::ids::splitmix64;
 
-/// The end of a list.
+/// Entry number that ends a list.
 const END: u32 = u32::MAX;
 
-/// A posting, and the one of the same chunk that came before.
+/// A posting, and the number of the previous entry of the same chunk.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     hash: u64,
@@ -16,16 +16,16 @@ struct Entry {
     before: u32,
 }
 
-/// Postings by chunk: 16 bytes each, and 5 to 11 for a chunk.
+/// Postings by chunk: 16 bytes for each posting, and 5 to 11 bytes for each chunk.
 #[derive(Debug, Default)]
 pub(super) struct ChunkTable {
     entries: Vec<Entry>,
-    /// The last entry of each chunk.
+    /// Number of the newest entry of each chunk.
     last: HashTable<u32>,
 }
 
 impl ChunkTable {
-    /// Number of postings.
+    /// Returns the number of postings.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -46,7 +46,7 @@ impl ChunkTable {
         self.entries.push(Entry { hash, page, before });
     }
 
-    /// Adds the pages that have a chunk, the last one first.
+    /// Appends the pages that have a chunk to `pages`, the newest first.
     pub(super) fn find(&self, hash: u64, pages: &mut Vec<u32>) {
         let is_it = |entry: &u32| self.entries[*entry as usize].hash == hash;
         let mut at = self.last.find(splitmix64(hash), is_it).copied().unwrap_or(END);
@@ -57,7 +57,7 @@ impl ChunkTable {
         }
     }
 
-    /// All postings, ascending.
+    /// Returns all postings, in ascending order.
     pub(super) fn sorted(&self) -> Vec<Posting> {
         let mut postings: Vec<Posting> = self.entries.iter().map(|entry| (entry.hash, entry.page)).collect();
         postings.sort_unstable();

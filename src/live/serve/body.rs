@@ -1,4 +1,5 @@
-//! Records that are posted: NDJSON or a WARC file, whole in memory, so that a slow client holds up nobody.
+//! Records in request bodies: NDJSON or a WARC file. A body is buffered whole, so that a slow
+//! client does not block other requests.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -20,20 +21,21 @@ use webtwin_pages::fetch_time;
 use webtwin_pages::record::{ReadResult, Reason, RecordSink, RefusedRecord};
 use webtwin_pages::{jsonl, warc};
 
-/// The form of a body.
+/// Format of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyForm {
     Ndjson,
     Warc,
 }
 
-/// A body, and its part of the memory for all bodies.
+/// A buffered body, with the permits for its memory.
 pub(super) struct BodyReservation {
     pub bytes: Vec<u8>,
     _memory: Option<OwnedSemaphorePermit>,
 }
 
-/// Takes a body of at most `most` bytes as it comes. What all bodies take together is what `memory` has permits for.
+/// Buffers a body of at most `most` bytes. `memory` has one permit for each byte that all buffered
+/// bodies together may take.
 pub(super) async fn take(
     mut body: Body,
     most: usize,
@@ -49,6 +51,8 @@ pub(super) async fn take(
         if bytes.len() + data.len() > most {
             return Err(Problem::too_large(most));
         }
+        // The request fails instead of waiting for memory: two bodies that are half buffered could
+        // otherwise wait for each other forever.
         let more = Arc::clone(memory).try_acquire_many_owned(data.len() as u32);
         let more = more.map_err(|_| Problem::busy("other bodies take all memory for them"))?;
         match &mut held {
@@ -60,7 +64,7 @@ pub(super) async fn take(
     Ok(BodyReservation { bytes, _memory: held })
 }
 
-/// Yields the records of a body, with their offsets; at most `most`.
+/// Passes the records of a body, with their offsets, to `sink`; at most `most` records.
 pub(super) fn records(
     bytes: &[u8],
     form: BodyForm,
@@ -91,7 +95,7 @@ pub(super) fn records(
     Ok(done?)
 }
 
-/// Fields of a line that are no fields of JSONL.
+/// Fields of a response line that JSONL records do not have.
 #[derive(Deserialize)]
 struct Response<'l> {
     url: Option<String>,
@@ -102,7 +106,8 @@ struct Response<'l> {
     fetch_time: Option<Value>,
 }
 
-/// Yields the records of lines: as [`jsonl`] does, but for those that are responses.
+/// Passes the records of NDJSON lines to `sink`. Lines with responses are read here, and all others
+/// by [`jsonl`].
 fn lines(bytes: &[u8], input: &InputSettings, sink: &mut RecordSink<'_>) -> Result<()> {
     // Lines between two responses are read together.
     let plain = |from: usize, to: usize, sink: &mut RecordSink<'_>| match from < to {
@@ -122,7 +127,8 @@ fn lines(bytes: &[u8], input: &InputSettings, sink: &mut RecordSink<'_>) -> Resu
     plain(pending, start, sink)
 }
 
-/// The response that a line is, if it is one: it has a status other than 2xx, or bytes.
+/// Parses a line as a response; `None` if it is not one. A response has a status other than 2xx, or
+/// a body in base64.
 fn response(line: &[u8]) -> Option<Response<'_>> {
     let has = |name: &[u8]| memchr::memmem::find(line, name).is_some();
     let response: Response<'_> =
@@ -132,7 +138,8 @@ fn response(line: &[u8]) -> Option<Response<'_>> {
     is_response.then_some(response)
 }
 
-/// Yields the record of a response: as one of a WARC file with the same bytes.
+/// Passes the record of a response to `sink`. The response is converted to a WARC record, so that
+/// the same rules apply as to a WARC file with these bytes.
 fn of_response(
     response: Response<'_>,
     offset: u64,
@@ -148,6 +155,7 @@ fn of_response(
         return refuse(Reason::BadField, "body_base64 is no base64");
     };
     let media = response.content_type.unwrap_or_default();
+    // A line end in a header value would let a client forge further headers of the WARC record.
     if [&url, &media].iter().any(|text| text.contains(['\r', '\n'])) {
         return refuse(Reason::BadField, "url or content_type has a line end");
     }
@@ -168,6 +176,8 @@ fn of_response(
     warc::read_range(&Bytes(&record[..]), 0..record.len() as u64, input, &mut |found| {
         sink(match found {
             ReadResult::Page(mut page) => {
+                // Counts of bytes and warnings must refer to the line of the body, not to the
+                // converted record.
                 (page.offset, page.length, page.fetch_time) = (offset, length, time.unwrap_or(0));
                 page.repaired = time.is_none().then_some(Reason::BadDate);
                 ReadResult::Page(page)

@@ -1,4 +1,4 @@
-//! Advice as it becomes certain: at once, by a long poll, or as server-sent events.
+//! Delivery of advice: immediately, by long poll, or as server-sent events.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,13 +16,14 @@ use crate::advice::Advice;
 use webtwin_http::answer::{AnswerResult, json as in_json, plain, query};
 use webtwin_http::{ConnectionPhase, ConnectionSlot, Problem};
 
-/// Longest wait of a long poll.
+/// Maximum wait of a long poll.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// Time after which a client that gets no events gets a comment, so that both sides notice if the other is gone.
+/// Time without events after which a client receives a comment, so that each side notices if the
+/// other one is gone.
 const BEAT: Duration = Duration::from_secs(15);
 
-/// Most advice of an answer.
+/// Maximum number of advice items in one answer.
 const MOST: usize = 1000;
 
 #[derive(Deserialize)]
@@ -55,7 +56,7 @@ pub(super) async fn advice(
     }
     let since = since.unwrap_or(0);
     if wait > 0.0 {
-        // It gives way like any connection that waits for its client.
+        // Unlike a request in progress, a waiting long poll may be displaced by a new connection.
         place.waits_for(ConnectionPhase::Events);
         let mut last = service.shared.advice.subscribe();
         tokio::select! {
@@ -71,7 +72,7 @@ pub(super) async fn advice(
     Ok(in_json(&json!({ "advice": shown, "last": last })))
 }
 
-/// An answer that goes on as long as its client takes it.
+/// Returns a streaming answer that continues until the client disconnects or the server stops.
 fn events(service: Arc<Service>, place: Arc<ConnectionSlot>, since: u64) -> axum::http::Response<Body> {
     let stream = futures_util::stream::unfold((service, place, since), |(service, place, since)| async move {
         place.waits_for(ConnectionPhase::Events);

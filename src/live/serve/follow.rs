@@ -1,9 +1,10 @@
-//! Files that grow: each is read up to its last whole record, again and again.
+//! Follows growing files: reads each up to its last whole record, again and again.
 //!
-//! A file is read in pieces, and each piece as a file of its own. What is read last of a piece may be half a record, so
-//! it waits for the next look if it is damaged, or if its length leads beyond the end; damage with anything behind it is a
-//! record that is rejected. How far a file has been read is written with its pages, in one group: after a crash nothing is
-//! lost, and nothing counted twice.
+//! A file is read in pieces, each one like a file of its own. The last record of a piece may be
+//! incomplete. So it is left for the next poll if it is damaged, or if its length leads beyond the
+//! end of the piece. A damaged record that is followed by other records is rejected. The offset up
+//! to which a file has been read is written to the log in one group with its pages: after a crash,
+//! no record is lost and none is counted twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -27,40 +28,42 @@ use webtwin_base::threads;
 use webtwin_pages::record::Reason;
 use webtwin_pages::warc;
 
-/// Time between two looks.
+/// Time between two polls.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Bytes of a piece, unless a record is longer.
+/// Size of a piece in bytes, unless a record is longer.
 const PIECE: u64 = 8 << 20;
 
-/// Bytes at the beginning of a record within which its head ends, if it is waited for.
+/// Maximum size of the head of an incomplete record that is waited for, in bytes.
 const HEAD: usize = 64 << 10;
 
-/// Length of a record up to which it is believed and waited for: damage must not hold up a file for good.
+/// Maximum length of an incomplete record that is waited for, in bytes. A damaged length must not
+/// block a file forever.
 const LONGEST: u64 = 4 << 30;
 
-/// Bytes without a record that are left out together.
+/// Number of bytes without a record that are skipped together.
 const GARBAGE: u64 = 1 << 20;
 
-/// Time without growth after which a file is taken to be complete.
+/// Time without growth after which a file counts as complete.
 const COMPLETE: Duration = Duration::from_secs(120);
 
-/// First bytes of a frame with a zstd dictionary, which is at the beginning of a file.
+/// Magic number of the frame that holds a zstd dictionary, at the beginning of a file.
 const DICTIONARY: [u8; 4] = [0x5d, 0x2a, 0x4d, 0x18];
 
-/// When to end.
+/// Condition for the end of the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndCondition {
-    /// When the process is asked to.
+    /// Ends when the process is asked to stop.
     Stopped,
-    /// When nothing has come for a time; at once if that is zero.
+    /// Ends when no file has grown for this time; zero ends after the first poll.
     Idle(Duration),
 }
 
-/// Called with the name of each file that is complete, on a thread of its own. An error is printed as a warning.
+/// Callback that receives the name of each complete file, on a separate thread. Its errors are
+/// printed as warnings.
 pub type OnComplete = Box<dyn Fn(&Path) -> Result<()> + Send + Sync>;
 
-/// The files that are followed, and how far each has been read.
+/// Reader of all followed files.
 pub(super) struct FollowedFiles {
     pub patterns: Vec<String>,
     pub until: EndCondition,
@@ -73,33 +76,35 @@ pub(super) struct FollowedFiles {
     pub on_complete: Option<OnComplete>,
 }
 
-/// A file that is followed.
+/// A followed file.
 #[derive(Debug)]
 struct Growing {
-    /// Its name, as the pattern has it: relative if that is.
+    /// Name of the file as matched by the pattern: relative if the pattern is relative.
     name: PathBuf,
     inode: Option<u64>,
     offset: u64,
-    /// Bytes that were there at the last look.
+    /// Size of the file at the last poll, in bytes.
     bytes: u64,
-    /// Time at which it was last seen to grow.
+    /// Time of the last poll at which records of the file were read.
     grown: Instant,
-    /// True if it has been passed on as complete since.
+    /// True if the file has been passed on as complete and has not grown since.
     is_complete: bool,
 }
 
 impl Growing {
-    /// A file that has been read up to an offset.
+    /// Creates the state of a file that has been read up to an offset.
     fn at(offset: u64) -> Growing {
         Growing { name: PathBuf::new(), inode: None, offset, bytes: 0, grown: Instant::now(), is_complete: false }
     }
 }
 
 impl FollowedFiles {
-    /// Reads what comes, until it is time to end.
+    /// Polls the files and reads new records until the end condition holds or the service is
+    /// stopped.
     ///
     /// # Errors
-    /// Those of patterns and of the writer. A file that cannot be read is a warning, and tried again.
+    /// Returns any error of the patterns and of the writer. A file that cannot be read causes a
+    /// warning and is read again at the next poll.
     pub(super) fn run(mut self) -> Result<()> {
         let mut growing: BTreeMap<PathBuf, Growing> = BTreeMap::new();
         for (name, offset) in self.shared.index().files() {
@@ -114,6 +119,8 @@ impl FollowedFiles {
                 news.push((path, Growing { name, ..file }));
             }
             let news: Vec<_> = news.into_iter().map(|of| Mutex::new(Some(of))).collect();
+            // Files are polled in parallel. Each one is moved to its thread and back, because a
+            // poll changes its state.
             let looked = threads::for_each(self.threads, news.len(), Vec::new, |done, at| {
                 let taken = news[at].lock().unwrap_or_else(PoisonError::into_inner).take();
                 let (path, mut file) = taken.expect("each file is looked at once");
@@ -126,6 +133,7 @@ impl FollowedFiles {
             for (path, mut file, has_grown, outcome) in looked.into_iter().flatten() {
                 match outcome {
                     Err(error @ (Error::Storage { .. } | Error::Input { .. })) => {
+                        // One warning for each failing file, not one for each poll.
                         if failed.insert(path.clone()) {
                             notify(format_args!("warning: a followed file is not read, and tried again: {error}"));
                         }
@@ -144,6 +152,8 @@ impl FollowedFiles {
                 let is_complete =
                     |file: &&mut Growing| !file.is_complete && file.bytes > 0 && file.bytes == file.offset;
                 for file in growing.values_mut().filter(is_complete) {
+                    // No later poll passes files on, so at the end they count as complete even if
+                    // they grew recently.
                     if is_end || file.grown.elapsed() >= COMPLETE {
                         file.is_complete = true;
                         completed.pass(&file.name);
@@ -170,19 +180,20 @@ impl FollowedFiles {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// The files that there are now, by their absolute paths, each with its name in the pattern.
+    /// Returns the absolute paths of the files that match the patterns now, each with its name as
+    /// matched by the pattern.
     fn paths(&self) -> Result<BTreeMap<PathBuf, PathBuf>> {
         let mut paths = BTreeMap::new();
         for pattern in &self.patterns {
             let wrong = |cause: glob::PatternError| Error::Usage(format!("--follow {pattern}: {cause}"));
-            // A folder that cannot be read may be readable at the next look.
+            // A folder that cannot be read is skipped, because it may be readable at the next poll.
             let found = glob::glob(pattern).map_err(wrong)?.flatten().filter(|path| path.is_file());
             paths.extend(found.map(|name| (std::path::absolute(&name).unwrap_or_else(|_| name.clone()), name)));
         }
         Ok(paths)
     }
 
-    /// Reads what has come to a file.
+    /// Reads the records that were appended to a file since the last poll.
     fn look(&self, path: &Path, growing: &mut Growing) -> Result<()> {
         let name = path.to_string_lossy();
         let failed = |cause| Error::storage(name.to_string(), cause);
@@ -191,6 +202,7 @@ impl FollowedFiles {
             file => file.map_err(failed)?,
         };
         let about = file.metadata().map_err(failed)?;
+        // A crawler may replace a file under its name. Then the old offset has no meaning.
         let is_other = growing.inode.is_some_and(|inode| inode != about.ino());
         if is_other || about.len() < growing.offset {
             let what = if is_other { "is another file now" } else { "is shorter than it was" };
@@ -207,7 +219,7 @@ impl FollowedFiles {
             let (records, end) = self.whole_records(&piece)?;
             match end == growing.offset {
                 true if piece.end == about.len() => break,
-                // A record that is longer than the piece.
+                // The first record is longer than the piece.
                 true => length *= 2,
                 false => {
                     self.take(records, &name, end)?;
@@ -219,7 +231,7 @@ impl FollowedFiles {
         Ok(())
     }
 
-    /// The whole records of a piece, and where in the file they end.
+    /// Returns the whole records of a piece, and the offset in the file at which they end.
     fn whole_records(&self, piece: &Piece<'_>) -> Result<(Vec<ReadRecord>, u64)> {
         let input = &self.digesters.job().input;
         if piece.len() > 2 * GARBAGE && warc::probe(piece)?.is_none() {
@@ -249,12 +261,13 @@ impl FollowedFiles {
         {
             end = last.offset;
         }
-        // Records that begin together are in one compressed member.
+        // Records with equal offsets are in one compressed member, and are withheld together.
         records.truncate(records.partition_point(|record| record.offset < end));
         Ok((records, end))
     }
 
-    /// Hands records to the writer, with where they end.
+    /// Sends records to the writer, with the offset at which they end, and waits until they are on
+    /// disk.
     fn take(&self, records: Vec<ReadRecord>, name: &str, end: u64) -> Result<()> {
         let mut counts = ReadCounts::default();
         records.iter().for_each(|record| counts.add(&record.outcome));
@@ -278,7 +291,8 @@ impl FollowedFiles {
     }
 }
 
-/// A thread to which complete files are passed. It is left behind when the process ends before it has done with them.
+/// Thread that passes complete files to the callback. If the service is stopped, the process ends
+/// without waiting for it.
 struct Completed {
     send: Sender<PathBuf>,
     thread: JoinHandle<()>,
@@ -298,11 +312,12 @@ impl Completed {
     }
 
     fn pass(&self, name: &Path) {
-        // A thread that has panicked has printed why; the files are read by the next run.
+        // The send fails only if the thread has panicked, which was reported. The next run reads
+        // the file.
         let _ = self.send.send(name.to_path_buf());
     }
 
-    /// Waits until all files are done with.
+    /// Waits until the callback has handled all files.
     fn end(self) -> Result<()> {
         drop(self.send);
         let panicked = |_| Error::Invariant("the thread that reads complete files has panicked".into());
@@ -310,7 +325,7 @@ impl Completed {
     }
 }
 
-/// A part of a file, with the dictionary at its beginning, if it has one.
+/// Part of a file, preceded by the dictionary frame of the file, if there is one.
 struct Piece<'f> {
     file: &'f File,
     name: &'f str,
@@ -331,7 +346,8 @@ impl<'f> Piece<'f> {
         }
         let first = piece.bytes(start, 4)?;
         piece.is_plain = first.iter().all(|byte| byte.is_ascii()) && first != DICTIONARY;
-        // Line ends of the record before, which came after its last byte.
+        // A plain record counts as whole without the line ends that follow it, so they may begin
+        // the next piece.
         while piece.is_plain && piece.start < end && matches!(piece.bytes(piece.start, 1)?[..], [b'\r' | b'\n']) {
             piece.start += 1;
         }
@@ -357,13 +373,13 @@ impl<'f> Piece<'f> {
         self.start + offset.saturating_sub(self.prefix.len() as u64)
     }
 
-    /// Returns whether the compressed member at an offset, the last one, does not end within the piece: of a record that
-    /// is no page a reader does not find out.
+    /// Returns true if the compressed member at an offset, which is the last one, does not end
+    /// within the piece. The reader does not report this for a record that is not a page.
     fn is_cut_behind(&self, offset: u64) -> Result<bool> {
         Ok(!self.is_plain && is_cut(&self.bytes(offset, (self.end - offset) as usize)?))
     }
 
-    /// Returns whether a plain record says that it ends behind the piece.
+    /// Returns true if the length that a plain record states leads beyond the end of the piece.
     fn leads_beyond(&self, offset: u64) -> Result<bool> {
         if !self.is_plain {
             return Ok(false);
@@ -380,7 +396,7 @@ impl<'f> Piece<'f> {
     }
 }
 
-/// Returns whether bytes begin with a compressed member that they do not hold whole.
+/// Returns true if bytes begin with a compressed member that does not end within them.
 fn is_cut(bytes: &[u8]) -> bool {
     match bytes {
         [0x1f, 0x8b, ..] => {
@@ -443,7 +459,7 @@ mod tests {
         [format!("{head}Content-Length: {}\r\n\r\n", http.len()).as_bytes(), &http, b"\r\n\r\n"].concat()
     }
 
-    /// Pages, records that are none, and a page that holds a record.
+    /// Returns pages, records that are not pages, and a page that contains a record.
     fn records() -> Vec<Vec<u8>> {
         let page = |n: u32| {
             record("response", &format!("http://a.example/{n}"), "text/html", format!("<p>page {n}").as_bytes())
@@ -459,7 +475,7 @@ mod tests {
         ]
     }
 
-    /// Lets a file grow by a byte at a time; whole records alone are read, and each once.
+    /// Lets a file grow by one byte at a time. Only whole records must be read, each of them once.
     fn grows(members: &[Vec<u8>]) {
         let folder = tempfile::tempdir().unwrap();
         let followed = followed(&folder.path().join("index"));
@@ -479,7 +495,7 @@ mod tests {
             file.write_all(&[*byte]).unwrap();
             followed.look(&path, &mut growing).unwrap();
             let read = followed.counts.lock().unwrap().read as usize;
-            // A plain record is whole without the line ends behind it.
+            // A plain record is whole without the line ends that follow it.
             let whole = ends.partition_point(|&end| end <= at as u64 + 1);
             let whole_but_lines = ends.partition_point(|&end| end <= at as u64 + 1 + 4);
             assert!((whole..=whole_but_lines).contains(&read), "byte {at}: {read} of {whole}, {ends:?}");

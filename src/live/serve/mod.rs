@@ -1,11 +1,12 @@
-//! The service: pages come over HTTP and from files that grow, and answers and advice go out.
+//! HTTP service of a live index. Pages arrive by HTTP and from growing files; the service returns
+//! answers and advice.
 //!
 //! ```text
-//! POST /v1/pages (body.rs) ─┐ records (reading.rs)    group, fsync
-//!                           ├────────────▶ writer.rs ─────────────▶ acknowledged ──▶ advice (events.rs)
-//! files (follow.rs) ────────┘                 │
-//!                                             ▼
-//!                     questions (routes.rs) ─ Index
+//! POST /v1/pages (body.rs) ─┐ records (reading.rs)   fsync
+//!                           ├──────────▶ writer.rs ────────▶ acknowledged ──▶ advice (events.rs)
+//! files (follow.rs) ────────┘               │
+//!                                           ▼
+//!                   questions (routes.rs) ─ Index
 //! ```
 
 mod body;
@@ -37,33 +38,34 @@ use webtwin_base::threads;
 use webtwin_http::{Front, ServiceLimits};
 use webtwin_job::Job;
 
-/// Bytes of all bodies together that are on their way.
+/// Memory for the bodies of all requests in flight, in bytes.
 const BODIES: usize = 256 << 20;
 
-/// Returns the bounds of the service: as those of any other, with time for a body and for a long poll.
+/// Returns the limits of the service: the defaults, with more time for a request, because of large
+/// bodies and long polls, and with a number of heavy requests that grows with `threads`.
 pub fn limits(threads: usize) -> ServiceLimits {
     ServiceLimits { heavy: 2 * threads + 14, request: Duration::from_secs(40), ..ServiceLimits::default() }
 }
 
-/// Settings of the service: its folder, its clients, and the files that it follows.
+/// Settings of the service: the index, the clients, and the files to follow.
 pub struct LiveServeSettings {
     /// Folder of the index.
     pub folder: PathBuf,
-    /// The job by whose settings pages are read and compared.
+    /// Job whose settings determine how pages are read and compared.
     pub job: Job,
-    /// Files to follow: globs.
+    /// Glob patterns of the files to follow.
     pub follow: Vec<String>,
-    /// Receives the names of followed files once they are complete.
+    /// Callback that receives the names of followed files that are complete.
     pub on_complete: Option<OnComplete>,
-    /// When to end.
+    /// Condition for the end of the service.
     pub until: EndCondition,
-    /// Threads that read followed files.
+    /// Number of threads that read followed files.
     pub threads: usize,
-    /// Where to listen; `None` for nowhere.
+    /// Settings of the HTTP server; `None` if the service only follows files.
     pub front: Option<webtwin_http::ServiceSettings>,
 }
 
-/// Ends a service from outside.
+/// Handle that stops the service from another thread.
 #[derive(Clone)]
 pub struct ServiceHandle {
     stop: Arc<AtomicBool>,
@@ -71,7 +73,7 @@ pub struct ServiceHandle {
 }
 
 impl ServiceHandle {
-    /// Ends the service once what has come is acknowledged.
+    /// Stops the service once all received records are acknowledged.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(front) = &self.front {
@@ -88,24 +90,27 @@ struct Service {
     writer: BatchSender,
     digesters: Arc<Digesters>,
     counts: Arc<Mutex<ReadCounts>>,
-    /// Memory for bodies.
+    /// Memory for request bodies: one permit for each byte.
     bodies: Arc<Semaphore>,
-    /// Turns of requests whose records are read.
+    /// Permits for requests whose records are being read and added.
     turns: Semaphore,
 }
 
-/// Fills an index and answers for it, until it is time to end; `started` is called with where it listens, and how to end it.
-/// Returns what the index has then, and what was read.
+/// Runs the service until its end condition holds or it is stopped. Calls `started` with the
+/// address of the server, if there is one, and with the handle that stops the service. Returns the
+/// final counts of the index and of the records that were read.
 ///
 /// # Errors
-/// Those of the index, of the [front](Front::new) and of followed files; [`webtwin_base::error::Error::Storage`] when what
-/// came cannot be written.
+/// Returns any error of the index, of the [HTTP server](Front::new) and of the followed files, and
+/// [`webtwin_base::error::Error::Storage`] if received pages cannot be written.
 pub fn serve(
     settings: LiveServeSettings,
     started: impl FnOnce(Option<SocketAddr>, ServiceHandle),
 ) -> Result<(Figures, ReadCounts)> {
     let mut front = settings.front.clone().map(|front| Front::new(front, routes::ROUTES)).transpose()?;
     let index = LiveIndex::open(&settings.folder, &settings.job)?;
+    // The index is opened before the port is bound, so that clients connect only once the log has
+    // been replayed.
     let listener: Option<TcpListener> = front.as_mut().map(Front::bind).transpose()?;
     let front = front.map(Arc::new);
     let handle = ServiceHandle { stop: Arc::default(), front: front.clone() };
@@ -147,6 +152,8 @@ pub fn serve(
             served.and(joined(following))
         }
         _ => {
+            // The writer thread ends when the last sender is dropped; `followed` has the only other
+            // one.
             drop(writer);
             followed.run()
         }
@@ -157,7 +164,7 @@ pub fn serve(
     written.and(done).map(|()| (figures, counts))
 }
 
-/// Waits for a thread.
+/// Waits for a thread; converts a panic into an error.
 fn joined(thread: std::thread::JoinHandle<Result<()>>) -> Result<()> {
     thread.join().unwrap_or_else(|_| {
         notify("error: a thread of the service panicked");

@@ -1,8 +1,8 @@
-//! What the service answers, in OpenAPI 3.1.
+//! OpenAPI 3.1 description of the service.
 
 use serde_json::{Value, json};
 
-/// The document.
+/// Returns the OpenAPI document.
 pub(super) fn document() -> Value {
     let text = || json!({ "type": "string" });
     let count = || json!({ "type": "integer", "minimum": 0 });
@@ -10,6 +10,7 @@ pub(super) fn document() -> Value {
     let answers = |kind: &str, schema: Value| {
         json!({
             "200": { "description": "the answer", "content": { kind: { "schema": schema } } },
+            // All errors have one format, so one entry describes every status but 200.
             "default": {
                 "description": "why there is none",
                 "content": { "application/problem+json": { "schema": named("Problem") } },
@@ -40,6 +41,7 @@ pub(super) fn document() -> Value {
             "version": webtwin_base::build_info::version(),
             "description": "An index that grows with a crawl, and tells the crawler which copies to leave.",
         },
+        // The key is optional: a server without configured keys accepts requests without one.
         "security": [{}, { "key": [] }],
         "paths": {
             "/v1/pages": post(
@@ -50,6 +52,7 @@ pub(super) fn document() -> Value {
                  the URL to fetch instead; reject", &["text/plain"], "text/plain"),
             "/v1/page": get("What is known of a URL", vec![query("url", true, "URL, in any form", text())],
                 "application/json", named("Page")),
+            // This route also takes a header, which the `get` closure does not cover.
             "/v1/advice": { "get": {
                 "summary": "Advice, the oldest first; with Accept: text/event-stream as events whose id is the sequence number",
                 "parameters": [

@@ -1,4 +1,4 @@
-//! Records on their way into the index: read, digested, counted.
+//! Reading of records for the index: digests and counts.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,29 +12,30 @@ use webtwin_job::Job;
 use webtwin_pages::record::{ReadResult, Reason, RefusedRecord};
 use webtwin_pages::url::CanonicalUrl;
 
-/// Statuses that mean that there is nothing at a URL.
+/// HTTP statuses that mean that there is nothing at a URL.
 const NOTHING_THERE: std::ops::Range<u16> = 400..500;
 
-/// The outcome of reading a record.
+/// Outcome of reading a record.
 #[derive(Debug)]
 pub(super) enum ReadOutcome {
-    /// It is a page, or says that there is none.
+    /// Item for the writer: a page, or a URL without a page.
     Item(WriterItem),
-    /// It is neither.
+    /// Record that gives no item, with the reason and a detail.
     Rejected(Reason, String),
 }
 
-/// A record that was read.
+/// Record that was read.
 #[derive(Debug)]
 pub(super) struct ReadRecord {
-    /// Where it begins.
+    /// Offset at which the record begins, in bytes.
     pub offset: u64,
     pub outcome: ReadOutcome,
-    /// True if it may be the rest of a file that still grows: damage, or a length that was wrong.
+    /// True if the record may be the beginning of one that is still being written: it is damaged,
+    /// or its length is wrong.
     pub is_doubtful: bool,
 }
 
-/// Digests what a reader has found.
+/// Digests the result of a reader.
 pub(super) fn read(digester: &mut Digester, found: ReadResult) -> Result<ReadRecord> {
     let (offset, is_doubtful, refused) = match found {
         ReadResult::Page(page) => {
@@ -56,14 +57,15 @@ pub(super) fn read(digester: &mut Digester, found: ReadResult) -> Result<ReadRec
     Ok(ReadRecord { offset, outcome, is_doubtful })
 }
 
-/// The URL of a response that says that there is nothing: the details have its status and its URL.
+/// Returns the URL of a response whose status means that there is nothing at the URL. The detail of
+/// the refused record has the status and the URL.
 fn missing(refused: &RefusedRecord) -> Option<CanonicalUrl> {
     let (status, url) = refused.detail.split_once(' ').filter(|_| refused.reason == Reason::StatusNot2xx)?;
     let is_missing = status.parse().is_ok_and(|status| NOTHING_THERE.contains(&status));
     CanonicalUrl::parse(url).ok().filter(|_| is_missing)
 }
 
-/// Digesters that are not at work.
+/// Pool of idle digesters.
 pub(super) struct Digesters {
     job: Job,
     idle: Mutex<Vec<Digester>>,
@@ -78,7 +80,7 @@ impl Digesters {
         &self.job
     }
 
-    /// Lends a digester.
+    /// Calls a function with an idle digester; creates one if there is none.
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut Digester) -> T) -> T {
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let free = idle().pop();
@@ -89,21 +91,21 @@ impl Digesters {
     }
 }
 
-/// Records since the process began: read = kept + missing + rejected.
+/// Counts of records since the process started: read = kept + missing + rejected.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ReadCounts {
-    /// Records.
+    /// Number of records.
     pub read: u64,
-    /// Pages that were added, or had been before.
+    /// Number of pages, including those that had been added before.
     pub kept: u64,
-    /// Records that say that there is nothing at a URL.
+    /// Number of records that state that there is nothing at a URL.
     pub missing: u64,
-    /// Other records, by reason.
+    /// Number of other records, by the reason for their rejection.
     pub rejected: BTreeMap<&'static str, u64>,
 }
 
 impl ReadCounts {
-    /// Counts what has been acknowledged.
+    /// Counts one record by its outcome.
     pub(super) fn add(&mut self, outcome: &ReadOutcome) {
         self.read += 1;
         match outcome {

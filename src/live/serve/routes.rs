@@ -1,4 +1,4 @@
-//! Paths and what they answer.
+//! Routes of the service and their handlers.
 
 use std::sync::{Arc, PoisonError};
 
@@ -19,7 +19,7 @@ use webtwin_http::answer::{AnswerResult, bytes_of, json as in_json, media_type, 
 use webtwin_http::{Problem, gauge};
 use webtwin_pages::url::CanonicalUrl;
 
-/// Routes that are counted apart.
+/// Routes with metrics of their own.
 pub(super) const ROUTES: &[&str] = &["/v1/pages", "/v1/pages.txt", "/v1/page", "/v1/advice", "/v1/run"];
 
 type Of = State<Arc<Service>>;
@@ -41,7 +41,7 @@ fn unsupported(what: &str) -> Problem {
     Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "media_type", what)
 }
 
-/// The form of a body, by the head of its request.
+/// Returns the format of a body, from the headers of its request.
 fn form(headers: &HeaderMap) -> Result<BodyForm, Problem> {
     if headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
         return Err(unsupported(
@@ -58,7 +58,7 @@ fn form(headers: &HeaderMap) -> Result<BodyForm, Problem> {
     }
 }
 
-/// A line of the answer to records.
+/// Line of the answer to posted records.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Line<'a> {
@@ -86,7 +86,7 @@ async fn pages(State(service): Of, headers: HeaderMap, body: Body) -> AnswerResu
     service.front.heavy(move || added(&work, &held, form)).await
 }
 
-/// Adds the records of a body, and answers for each.
+/// Adds the records of a body, and returns one line for each, and a last line with the counts.
 fn added(service: &Service, held: &BodyReservation, form: BodyForm) -> AnswerResult {
     let mut found: Vec<ReadRecord> = Vec::new();
     let most = service.front.limits().batch;
@@ -98,7 +98,7 @@ fn added(service: &Service, held: &BodyReservation, form: BodyForm) -> AnswerRes
     })?;
     let mut counts = ReadCounts::default();
     found.iter().for_each(|record| counts.add(&record.outcome));
-    // Bytes between two records are of the first.
+    // Bytes between two records count as bytes of the first one.
     let ends = found.iter().skip(1).map(|record| record.offset).chain([held.bytes.len() as u64]);
     let mut kept_bytes = 0;
     let mut from = 0;
@@ -122,6 +122,7 @@ fn added(service: &Service, held: &BodyReservation, form: BodyForm) -> AnswerRes
             ReadOutcome::Rejected(reason, detail) => others.push((record.offset, Some(reason), detail)),
         }
     }
+    // Records without an item do not wait for the disk.
     let answers = match items.is_empty() {
         true => Vec::new(),
         false => service.writer.add(items, None).map_err(|why| {
@@ -145,6 +146,7 @@ fn added(service: &Service, held: &BodyReservation, form: BodyForm) -> AnswerRes
         put(&|| serde_json::to_string(&line));
     }
     let bytes = held.bytes.len() as u64;
+    // A URL without a page counts as rejected here, because the sum must be the number of records.
     let closing = json!({
         "read": counts.read,
         "kept": counts.kept,
@@ -170,7 +172,7 @@ async fn pages_txt(State(service): Of, body: Body) -> AnswerResult {
     for line in lines.lines() {
         match CanonicalUrl::parse(line.trim()) {
             Err(_) => text.push_str("reject"),
-            // The lock is taken for each, so that the writer has its turn.
+            // The lock is taken for each URL, so that the writer can add pages in between.
             Ok(url) => match service.shared.index().ask(&url)? {
                 UrlVerdict::Fetch { .. } => text.push_str("fetch"),
                 UrlVerdict::Skip { url: None, .. } => text.push_str("skip"),

@@ -1,7 +1,9 @@
-//! The one writer of the index: what others have read comes to it in batches, and is acknowledged once it is on disk.
+//! The single writer of the index. Readers of records send it batches, which it acknowledges once
+//! they are on disk.
 //!
-//! It takes what waits, adds it, and syncs the log once for all of it. Those who ask the index wait for neither: the lock is
-//! released while the disk is at work, and between two pages when somebody asks.
+//! The writer takes all waiting batches, adds their records, and syncs the log once for the whole
+//! group. Requests that read the index do not wait for this: the lock is released while the disk is
+//! syncing, and between two pages if a request waits for it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
@@ -19,19 +21,19 @@ use webtwin_base::error::{Error, Result};
 use webtwin_base::threads;
 use webtwin_pages::url::CanonicalUrl;
 
-/// Batches that wait.
+/// Maximum number of batches that wait for the writer.
 const WAITING: usize = 64;
 
-/// Pages after which a group is synced, whatever else waits.
+/// Number of items from which a group is synced even if more batches wait.
 const GROUP: usize = 4096;
 
-/// Time after which the index is tended when nothing comes.
+/// Time without batches after which background work of the index is advanced.
 const IDLE: Duration = Duration::from_millis(200);
 
-/// Time for those who ask to take the lock.
+/// Time for waiting readers to take the lock.
 const PAUSE: Duration = Duration::from_micros(20);
 
-/// A record for the writer to add.
+/// Item for the writer to add.
 #[derive(Debug)]
 pub(crate) enum WriterItem {
     /// A page.
@@ -40,27 +42,28 @@ pub(crate) enum WriterItem {
     Missing(CanonicalUrl),
 }
 
-/// The answers to the items of a batch, in order: none to a URL without a page; or why nothing is acknowledged.
+/// Answers to the items of a batch, in order, with `None` for a URL without a page; or the reason
+/// for which the batch is not acknowledged.
 type Reply = std::result::Result<Vec<Option<AddedPageAnswer>>, String>;
 
 struct Batch {
     items: Vec<WriterItem>,
-    /// A file, and how far it has been read with these.
+    /// The file that the items are from, and the offset up to which it has been read.
     file: Option<(String, u64)>,
     reply: Sender<Reply>,
 }
 
-/// The index, which is read here and written by a thread.
+/// The index: written by one thread, and read by requests.
 pub(crate) struct SharedIndex {
     index: RwLock<LiveIndex>,
-    /// Readers that wait for the lock.
+    /// Number of readers that wait for the lock.
     asking: AtomicUsize,
-    /// Number of the last advice.
+    /// Sequence number of the newest published advice.
     pub(crate) advice: watch::Sender<u64>,
 }
 
 impl SharedIndex {
-    /// The index, to be asked.
+    /// Locks the index for reading.
     pub(crate) fn index(&self) -> RwLockReadGuard<'_, LiveIndex> {
         self.asking.fetch_add(1, Ordering::SeqCst);
         let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
@@ -68,7 +71,7 @@ impl SharedIndex {
         index
     }
 
-    /// The index, to be written, once those who ask have had their turn.
+    /// Locks the index for writing, after all waiting readers have had their turn.
     fn index_to_write(&self) -> RwLockWriteGuard<'_, LiveIndex> {
         while self.asking.load(Ordering::SeqCst) > 0 {
             sleep(PAUSE);
@@ -84,7 +87,8 @@ pub(crate) struct BatchSender {
 }
 
 impl BatchSender {
-    /// Starts the thread that writes. It ends when all of its writers are dropped, or the disk fails, and then calls `ended`.
+    /// Starts the writer thread. The thread ends when all senders are dropped or the index fails,
+    /// and then calls `ended`.
     pub(crate) fn start(
         index: LiveIndex,
         ended: impl FnOnce() + Send + 'static,
@@ -105,7 +109,8 @@ impl BatchSender {
     /// Adds items; returns once they are on disk.
     ///
     /// # Errors
-    /// Why nothing is acknowledged. The items may be there all the same, and may be sent again.
+    /// Returns the reason for which the items are not acknowledged. Some of the items may have been
+    /// added nevertheless; they may be sent again.
     pub(crate) fn add(&self, items: Vec<WriterItem>, file: Option<(String, u64)>) -> Reply {
         let (reply, answer) = channel();
         let ended = |_| "the writer has ended".to_string();
@@ -141,11 +146,11 @@ fn write(shared: &SharedIndex, receive: &Receiver<Batch>) -> Result<()> {
             Ok(unsynced) => {
                 publish(shared, unsynced)?;
                 for (reply, answers) in replies {
-                    // Who waits no more needs no answer.
+                    // The send fails if the request has been cancelled, which is no error.
                     let _ = reply.send(Ok(answers));
                 }
             }
-            // A full disk, for example: the next group tries it again.
+            // The disk may be full, for example. The next group flushes the pending records again.
             Err(error @ Error::Storage { .. }) => {
                 notify(format_args!("warning: not written, and not acknowledged: {error}"));
                 for (reply, _) in replies {
@@ -169,7 +174,8 @@ fn add(shared: &SharedIndex, item: WriterItem) -> Result<Option<AddedPageAnswer>
     }
 }
 
-/// Waits for the disk, and lets advice be heard. After a sync that failed nothing is known of what is on disk.
+/// Waits for the disk, and publishes advice. If the sync fails, it is unknown which records are on
+/// disk, so the error ends the writer.
 fn publish(shared: &SharedIndex, unsynced: Option<UnsyncedWrites>) -> Result<()> {
     let Some(unsynced) = unsynced else { return shared.index_to_write().tend() };
     unsynced.sync()?;

@@ -1,4 +1,5 @@
-//! Groups of mirrors: how folders come together, which one is kept, and how one leaves again.
+//! Groups of mirrors: merging of groups, choice of the kept folder, and removal of a folder from
+//! its group.
 
 use std::cmp::Reverse;
 
@@ -9,7 +10,7 @@ use crate::advice::{Advice, AdviceEvidence, AdvisedAction, CopyGroupKind};
 use webtwin_pages::public_suffix::domain_of;
 
 impl FolderGroups {
-    /// Makes two folders mirrors of each other.
+    /// Puts two folders into one group of mirrors; returns the advice that follows.
     pub(super) fn group(&mut self, ours: u32, theirs: u32, counts: &FolderCounts) -> Vec<Advice> {
         let pair = &self.pairs[&key(ours, theirs)];
         let (evidence, common) = (pair.evidence, pair.common.clone().unwrap_or_default());
@@ -32,7 +33,8 @@ impl FolderGroups {
                 None => group.members.push(folder),
             }
         }
-        // What was kept before stays, unless it is inside another member or its group was the smaller one.
+        // The folder that was kept before stays the kept one, unless it is inside another member or
+        // the other group's kept folder has more pages.
         let prefix = |member: u32| &*self.folders[member as usize].prefix;
         let is_inside = |member: u32| {
             group.members.iter().any(|&other| other != member && prefix(member).starts_with(prefix(other)))
@@ -57,7 +59,8 @@ impl FolderGroups {
                 advice.push(Advice { of: Some(kept), pages, ..given });
             }
         }
-        // The kept folder may have been rewritten to one that is inside another.
+        // URLs of the kept folder may have been rewritten to a folder that is inside another one.
+        // That advice is withdrawn.
         if let Some((given, _)) = self.folders[group.kept as usize].advice.take() {
             advice.push(self.withdrawal(group.kept, given, AdviceEvidence::default()));
         }
@@ -67,14 +70,15 @@ impl FolderGroups {
         }
         let (kept, others) = (group.kept, group.members.clone());
         self.groups.push(group);
-        // From now on each is compared with the one that is kept.
+        // From now on, each member is compared with the kept folder.
         for member in others.into_iter().filter(|&member| member != kept) {
             self.propose_pair(member, kept);
         }
         advice
     }
 
-    /// Holds a page against the advice for its folder.
+    /// Counts a page as evidence for or against the advice for its folder. Withdraws the advice if
+    /// it turns out to be wrong.
     pub(super) fn check(&mut self, ours: u32, theirs: u32, is_match: bool) -> Option<Advice> {
         let number = [ours, theirs].into_iter().find(|&number| {
             let of = self.folders[number as usize].group;
@@ -88,7 +92,8 @@ impl FolderGroups {
         }
         let (given, evidence) = (*given, *evidence);
         self.leave(number);
-        // What spoke for it speaks no longer.
+        // The evidence for the pairs of this folder is reset, so that the mirror does not become
+        // certain again by old matches.
         let folder = &self.folders[number as usize];
         let pairs: Vec<(u32, u32)> =
             folder.others.iter().map(|&other| key(number, other)).chain(folder.grouped_by.iter().copied()).collect();
@@ -101,7 +106,7 @@ impl FolderGroups {
         Some(self.withdrawal(number, given, evidence))
     }
 
-    /// Takes a folder out of its group.
+    /// Removes a folder from its group.
     fn leave(&mut self, number: u32) {
         let folder = &mut self.folders[number as usize];
         folder.advice = None;
@@ -116,7 +121,7 @@ impl FolderGroups {
         Advice { withdraws: Some(given), ..advice }
     }
 
-    /// Notes the number that advice for a folder was given.
+    /// Stores the sequence number of advice for a folder.
     pub(crate) fn numbered(&mut self, advice: &Advice) {
         let folder = self.numbers.get(&*advice.prefix).map(|&number| &mut self.folders[number as usize]);
         if let (Some(Folder { advice: Some((given, _)), .. }), AdvisedAction::Rewrite) = (folder, advice.action) {
@@ -125,7 +130,7 @@ impl FolderGroups {
     }
 }
 
-/// Two names of one site are aliases; everything else is a mirror.
+/// Returns the kind of a mirror: two names of one site are aliases, and all else are mirrors.
 fn kind(prefix: &str, of: &str) -> CopyGroupKind {
     let is_site = |prefix: &str| folders(prefix).count() == 1;
     match is_site(prefix) && is_site(of) && domain_of(prefix) == domain_of(of) {

@@ -1,22 +1,26 @@
-//! Mirrors: folders that have the same pages in the same places.
+//! Mirrors: folders that have equal pages at equal places.
 //!
-//! Two pages that are copies propose a pair of folders: those below which both have the same place. From then on each page that
-//! comes below one of these folders is compared with the page in its place below the other, if that has been fetched. As soon as
-//! [`LEAST_PAGES`] pages of as many clusters match, and the lower bound of the share that matches is [`LEAST_BOUND`], the folders
-//! are mirrors: [`FolderGroups::group`]. Pages that are missing below one of them say nothing, because a crawl comes to them in an order of
+//! Two pages that are copies propose a pair of folders: the widest ones below which both pages have
+//! the same place. From then on, each page that is added below one of the two folders is compared
+//! with the page at its place below the other one, if that page has been fetched. As soon as
+//! [`LEAST_PAGES`] pages of as many clusters match, and the lower bound of the fraction of matching
+//! pages is [`LEAST_BOUND`], the folders are mirrors: [`FolderGroups::group`]. A page that is
+//! missing below one of the folders is no evidence, because a crawl fetches pages in an order of
 //! its own.
 //!
-//! A mirror is no wider than what has been seen of it: the common folder of the pages that matched, so `/doc/` with the manual
-//! `api/` is a mirror at `/doc/api/`.
+//! A mirror is no wider than the evidence for it: it is the common folder of the pages that
+//! matched. So `/doc/` with matches in the manual `api/` only is a mirror at `/doc/api/`.
 //!
-//! Of mirrors one is kept: one that is not inside another, with the most pages. The others are rewritten to it. A URL of which the kept
-//! one has no page is fetched all the same, once it was tried there, so no page is lost that only one mirror has.
-//! Pages that come later, as probes or because they were on their way, go on being compared. If most differ, the mirror is
-//! taken out of its group again.
+//! One of the mirrors is kept: one that is not inside another member, with the most pages. The URLs
+//! of the others are rewritten to it. If a fetch from the kept mirror gave no page, the original
+//! URL is fetched after all, so a page that only one mirror has is not lost. Pages that are added
+//! later, as probes or because they were in flight, are compared as well. If most of them differ,
+//! the mirror is removed from its group.
 //!
 //! # Source
-//! \[CSG00\] Definition 5 asks for the same links between copies; here it is the same place below a folder, which can be asked of a
-//! URL before it is fetched. Bharat, Broder, *Mirror, mirror on the web* (1999) compare the paths of hosts.
+//! \[CSG00\] Definition 5 requires equal links between copies. Here the condition is an equal place
+//! below a folder, which is known for a URL before it is fetched. Bharat, Broder, *Mirror, mirror
+//! on the web* (1999) compare the paths of hosts.
 
 mod groups;
 mod questions;
@@ -30,19 +34,21 @@ use crate::log::Log;
 use crate::pages::LivePages;
 use webtwin_base::error::Result;
 
-/// Pages that must match, of as many clusters.
+/// Minimum number of matching pages of two mirrors, each of another cluster.
 pub(crate) const LEAST_PAGES: u64 = 12;
 
-/// Least lower bound of the share of pages that match, in units of 1/10,000.
+/// Minimum lower bound of the fraction of pages that match, in units of 1/10,000.
 pub(crate) const LEAST_BOUND: u32 = 7_000;
 
-/// Folders that a folder is compared with, at most: a page that everybody has proposes no more.
+/// Maximum number of folders that a folder is compared with. This bounds the pairs of pages that
+/// very many sites have.
 const MOST_OTHERS: usize = 64;
 
-/// Members of a cluster that a page proposes folders with.
+/// Maximum number of members of a cluster with which a page proposes folders, in addition to the
+/// first one.
 const MOST_MEMBERS: usize = 8;
 
-/// Pairs of folders, at most. Beyond that those go that have matched once.
+/// Maximum number of pairs of folders. If it is reached, pairs with at most one match are dropped.
 const MOST_PAIRS: usize = 1 << 20;
 
 /// Bytes of a folder, with its prefix and the folders that it is compared with.
@@ -51,34 +57,36 @@ const A_FOLDER: usize = 400;
 /// Bytes of a pair.
 const A_PAIR: usize = 160;
 
-/// Bytes of a place where there is nothing.
+/// Bytes of a place that has no page.
 const A_MISSING: usize = 20;
 
-/// Groups of folders with the same pages.
+/// Candidate pairs of folders, and groups of folders that are mirrors of each other.
 #[derive(Debug, Default)]
 pub(crate) struct FolderGroups {
     folders: Vec<Folder>,
     numbers: HashMap<Box<str>, u32>,
     pairs: HashMap<(u32, u32), Pair>,
     groups: Vec<Group>,
-    /// Places that were fetched below kept folders and gave no page.
+    /// Places below kept folders that were fetched and gave no page.
     missing: HashSet<u64>,
-    /// Pairs that have become certain since they were taken.
+    /// Pairs of folders that have become mirrors and that [`FolderGroups::take_certain`] has not
+    /// returned yet.
     certain: Vec<[u32; 2]>,
 }
 
-/// A folder of a pair or group.
+/// Folder of a pair or a group.
 #[derive(Debug)]
 struct Folder {
     prefix: Box<str>,
-    /// The folders that it is compared with.
+    /// Folders that this folder is compared with.
     others: Vec<u32>,
     group: Option<u32>,
-    /// The advice by which its URLs are rewritten, and the evidence since.
+    /// Sequence number of the advice that rewrites URLs of this folder, and the evidence since
+    /// then.
     advice: Option<(u64, AdviceEvidence)>,
-    /// Endings of its names, each with the one that the kept folder has instead.
+    /// File extensions of this folder, each with the extension that another mirror has instead.
     endings: Vec<(Box<str>, Box<str>)>,
-    /// The pairs that brought it into its group.
+    /// Pairs that brought this folder into its group.
     grouped_by: Vec<(u32, u32)>,
 }
 
@@ -86,7 +94,7 @@ struct Folder {
 #[derive(Debug, Default)]
 struct Pair {
     evidence: AdviceEvidence,
-    /// The first clusters that matched, each once.
+    /// Clusters of the first matching pages, each cluster once.
     clusters: Vec<u32>,
     /// Common folder of the places that matched.
     common: Option<Box<str>>,
@@ -105,23 +113,23 @@ struct Group {
     kept: u32,
 }
 
-/// Where the page of a URL below a mirror is instead.
+/// Substitute for a URL below a mirror.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SubstituteUrl {
-    /// The page has been fetched from this place.
+    /// This page has been fetched from another mirror.
     Fetched(u32),
-    /// This URL should be fetched.
+    /// This URL of the kept mirror should be fetched.
     Url(String),
 }
 
-/// The pages that have been fetched.
+/// Pages that have been fetched.
 #[derive(Clone, Copy)]
 pub(crate) struct FetchedPages<'i> {
-    /// All pages.
+    /// Table of the pages.
     pub pages: &'i LivePages,
-    /// Their records.
+    /// Log with the records of the pages.
     pub log: &'i Log,
-    /// Counts of them by folder.
+    /// Counts of the pages by folder.
     pub folders: &'i FolderCounts,
 }
 
@@ -132,18 +140,20 @@ impl FetchedPages<'_> {
 }
 
 impl FolderGroups {
-    /// Takes a page that has been fetched; returns the advice that follows.
+    /// Observes a page that has been fetched; returns the advice that follows.
     ///
     /// # Errors
-    /// Those of records that cannot be read.
+    /// Returns any error of reading records.
     ///
     /// # Cost
-    /// A look-up for each folder that a folder of the page is compared with.
+    /// One look-up for each folder that a folder of the page is compared with.
     pub(crate) fn observe(&mut self, fetched: FetchedPages<'_>, page: u32, url: &str) -> Result<Vec<Advice>> {
         let cluster = fetched.pages.cluster(page);
-        // What is below a mirror already has been compared with others: those propose what is new.
+        // The folders of a page below a known mirror have been compared already, so only other
+        // pages propose new pairs.
         if self.rule(url).is_none() {
-            // The first page of a cluster brings all mirrors together, the last ones those that are fetched side by side.
+            // The first page of a cluster brings all mirrors of it together. The newest pages find
+            // mirrors that are being crawled at the same time.
             let last = fetched.pages.copies(page).take(MOST_MEMBERS).filter(|&member| member != cluster);
             for member in [cluster].into_iter().filter(|&first| first != page).chain(last) {
                 if let Some((ours, theirs)) = aligned(url, &fetched.url(member)?) {
@@ -202,7 +212,7 @@ impl FolderGroups {
         self.folders[theirs as usize].others.push(ours);
     }
 
-    /// Forgets pairs of folders that have matched once.
+    /// Drops pairs of folders that have matched at most once.
     fn forget(&mut self) {
         self.pairs.retain(|_, pair| pair.evidence.matched > 1);
         for number in 0..self.folders.len() as u32 {
@@ -215,7 +225,7 @@ impl FolderGroups {
     fn count(&mut self, [ours, theirs]: [u32; 2], is_match: bool, cluster: u32, rest: &str) {
         let pair = self.pairs.get_mut(&key(ours, theirs)).expect("others are pairs");
         if is_match && (pair.clusters.len() as u64) < LEAST_PAGES {
-            // Pages that all say the same are no mirror, wherever they are.
+            // Many pages of one cluster are equal everywhere, such as error pages. They count once.
             if pair.clusters.contains(&cluster) {
                 return;
             }
@@ -235,7 +245,7 @@ impl FolderGroups {
         }
     }
 
-    /// Learns how the names of a folder end in the other one.
+    /// Records the file extensions by which the names of two folders differ.
     fn learn_endings(&mut self, [ours, theirs]: [u32; 2], url: &str, other: &str) {
         let (own, others) = (ending(url), ending(other));
         if own == others {
@@ -249,7 +259,7 @@ impl FolderGroups {
         }
     }
 
-    /// Returns whether what is at a place of both folders is known to be one page.
+    /// Returns true if the two folders are already in one group at the place `rest`.
     fn are_grouped(&self, ours: u32, theirs: u32, rest: &str) -> bool {
         let group = |folder: u32| {
             let prefix = [&*self.folders[folder as usize].prefix, rest].concat();
@@ -259,12 +269,12 @@ impl FolderGroups {
         ours.is_some() && ours == group(theirs)
     }
 
-    /// Bytes of memory, about.
+    /// Returns the memory that the groups take, in bytes; an estimate.
     pub(crate) fn bytes(&self) -> u64 {
         (A_FOLDER * self.folders.len() + A_PAIR * self.pairs.len() + A_MISSING * self.missing.len()) as u64
     }
 
-    /// Number of mirrors that are rewritten.
+    /// Returns the number of mirrors whose URLs are rewritten.
     pub(crate) fn count_given(&self) -> usize {
         self.folders.iter().filter(|folder| folder.advice.is_some()).count()
     }
