@@ -24,7 +24,8 @@ fn text(number: usize, copy: usize) -> String {
     format!("<title>Text {number}</title>{lines}<p>Shown for the {copy}th time.")
 }
 
-/// A site: 20 pages, of which those in a range have texts from `first` on, as another site has them, and the others texts from `own` on.
+/// A site: 20 pages, of which those in a range have texts from `first` on, as another site has
+/// them, and the others texts from `own` on.
 fn site(host: &str, address: &str, (first, shared, copy): (usize, Range<usize>, usize), own: usize) -> Vec<u8> {
     let page = |number: usize| {
         let path = if number == 0 { String::new() } else { format!("p{number}") };
@@ -51,7 +52,8 @@ fn write(folder: &Path) -> String {
     std::fs::create_dir_all(&crawl).unwrap();
     let one = "192.0.2.1";
     let files = [
-        // One server, of which a crawl has other pages under each name, with a counter on each page.
+        // One server, of which a crawl has other pages under each name, with a counter on each
+        // page.
         [site("a.example", one, (100, 0..14, 1), 1_000), site("www.a.example", "", (100, 0..14, 2), 2_000)].concat(),
         [
             // Two addresses, of which one is that of the other name.
@@ -65,7 +67,8 @@ fn write(folder: &Path) -> String {
         ]
         .concat(),
         [
-            // Shared hosting: nothing in common but the address, and a manual that both sites have at the same paths.
+            // Shared hosting: nothing in common but the address, and a manual that both sites have
+            // at the same paths.
             site("d.example", one, (400, 0..20, 0), 0),
             site("e.example", one, (500, 1..18, 0), 7_000),
             site("manual-of-e.example", one, (500, 1..18, 0), 8_000),

@@ -263,7 +263,8 @@ fn a_chunk_on_more_pages_than_memory_takes_is_refused_with_their_number() {
     // Rows of a million pages are more than a bucket takes; how many they are is not.
     let least = needed(&refusal(1_000_000, 1000, 1));
     frequent(1_000_000, least);
-    // Without a limit its pairs, 4 TB, are beyond any disk in the most passes, which is seen before the first of them is made.
+    // Without a limit its pairs, 4 TB, are beyond any disk in the most passes, which is seen before
+    // the first of them is made.
     let refused = refusal(1_000_000, 0, 2 * least);
     assert!(refused.to_string().contains("499999500000 pairs of pages, of a chunk on 1000000 pages"), "{refused}");
     assert!((240_000_000_000..260_000_000_000).contains(&needed(&refused)), "{refused}");
@@ -274,13 +275,15 @@ fn a_chunk_on_more_pages_than_memory_takes_is_refused_with_their_number() {
     assert!(refused.to_string().contains("a chunk on up to 3000000 pages"), "{refused}");
     assert!(refused.to_string().contains("overlap.max_documents"), "{refused}");
     assert_eq!(refused.exit_code(), 9);
-    // What is named is what the setting has to be, for all workers together, and not a byte a worker more.
+    // What is named is what the setting has to be, for all workers together, and not a byte a
+    // worker more.
     let enough = needed(&refused);
     assert!(refusal(3_000_000, 0, enough - 20).to_string().contains("a chunk on up to 3000000 pages"));
     assert!(refusal(3_000_000, 0, enough).to_string().contains("pairs of pages, of a chunk on 3000000 pages"));
 }
 
-/// Rows of a few chunks on very many pages, up to seven of a host, beside many on few, of which those on few count.
+/// Rows of a few chunks on very many pages, up to seven of a host, beside many on few, of which
+/// those on few count.
 fn of_frequent_chunks(net: &mut Net, pool: MemoryPool, template_pages: u32) -> Result<(Vec<SimilarPair>, OverlapWork)> {
     const PAGES: usize = 1_000_000;
     share(net, pool);

@@ -208,7 +208,8 @@ fn an_incremental_archive_refers_to_the_older_one_and_needs_it_to_come_back() {
     assert!(referring > 10);
     june("may-out", &["--workers", "3", "--memory", "0"], "three");
     assert!(files(&at("one")) == files(&at("three")));
-    // Of WARC files as they were crawled no record is a reference, so that more of them are referred to.
+    // Of WARC files as they were crawled no record is a reference, so that more of them are
+    // referred to.
     assert!(june("may", &[], "of-crawl").1 >= referring);
 
     let refused = fail(&["restore", &at("one"), "--output", &at("back")], 3);

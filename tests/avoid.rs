@@ -26,8 +26,8 @@ fn link(to: &str) -> String {
     format!("<a href='{to}'>on</a>")
 }
 
-/// The way into a manual, to which a third site links, is an exact copy of its main page; on a mirror of the manual stands one
-/// page more; and both sites have the same `robots.txt`.
+/// The way into a manual, to which a third site links, is an exact copy of its main page; on a
+/// mirror of the manual stands one page more; and both sites have the same `robots.txt`.
 fn crawl(folder: &Path) -> String {
     let (main, robots) = (text("main") + &link("a.html") + &link("b.html"), text("robots"));
     let pages = [
@@ -56,7 +56,8 @@ fn role(output: &str) -> BTreeMap<String, String> {
     rows(output, "clusters").iter().map(|row| (urls[&id(&row["doc_id"])].clone(), word(&row["role"]))).collect()
 }
 
-/// Pages that stay and that no way leads to, though one did; from the first page of each host, over the table `links`.
+/// Pages that stay and that no way leads to, though one did; from the first page of each host, over
+/// the table `links`.
 fn cut_off(output: &str) -> BTreeSet<String> {
     let id = |value: &serde_json::Value| value.to_string().trim_matches('"').to_string();
     let pages = rows(output, "pages");

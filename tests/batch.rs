@@ -44,7 +44,8 @@ fn write_crawl(path: &str, pages: &[Made]) {
     std::fs::write(path, pages.iter().map(line).collect::<String>()).unwrap();
 }
 
-/// Runs a crawl of each list of pages and makes F of their results; the names of the results are `old0` and so on.
+/// Runs a crawl of each list of pages and makes F of their results; the names of the results are
+/// `old0` and so on.
 fn earlier_crawls(folder: &Path, crawls: &[Vec<Made>]) -> Vec<String> {
     let at = |name: String| folder.join(name).to_str().unwrap().to_string();
     let mut results = Vec::new();
@@ -54,7 +55,8 @@ fn earlier_crawls(folder: &Path, crawls: &[Vec<Made>]) -> Vec<String> {
         succeed(&["run", "--input", &input, "--output", &output, "--set", "input.max_bad=1"]);
         results.push(output);
     }
-    // Of a page that several crawls have F has a row each: the newest first, so that plain functions may say which.
+    // Of a page that several crawls have F has a row each: the newest first, so that plain
+    // functions may say which.
     let from: Vec<&str> = results.iter().flat_map(|result| ["--from", result]).collect();
     succeed(&[&["hamming", "build", "--output", &at("f".into())], &from[..]].concat());
     results
@@ -106,8 +108,9 @@ fn columns<const N: usize>(table: &Table, names: [&str; N]) -> BTreeSet<[u64; N]
     (0..table.rows()).map(|row| names.map(|name| value(name, row))).collect()
 }
 
-/// What plain functions over all pages say of a batch: its pages, pairs within `k` bits, clusters of two pages and more, `LinkSummary`, and
-/// pages of collections with the numbers of their similar clusters.
+/// What plain functions over all pages say of a batch: its pages, pairs within `k` bits, clusters
+/// of two pages and more, `LinkSummary`, and pages of collections with the numbers of their similar
+/// clusters.
 struct Expected {
     pages: BTreeSet<DocId>,
     pairs: BTreeSet<[u64; 3]>,
@@ -116,7 +119,8 @@ struct Expected {
     members: BTreeSet<[u64; 2]>,
 }
 
-/// `made` are the pages of the new crawl: they link to pages of earlier ones, too, which no table says.
+/// `made` are the pages of the new crawl: they link to pages of earlier ones, too, which no table
+/// says.
 fn expected(old: &[FinishedRun], new: &FinishedRun, made: &[Made], k: u32, job: &Job) -> Expected {
     let of_q: BTreeMap<DocId, PageRow> = pages(new).into_iter().map(|page| (page.doc_id, page)).collect();
     let mut newest: BTreeMap<DocId, (PageRow, usize)> = BTreeMap::new();
@@ -216,8 +220,8 @@ fn crawl(hosts: std::ops::Range<u8>) -> impl Strategy<Value = Vec<Made>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
-    /// Pages of two earlier crawls and of a new one, some of which are on several: what a batch says is what plain functions say of
-    /// all pages.
+    /// Pages of two earlier crawls and of a new one, some of which are on several: what a batch
+    /// says is what plain functions say of all pages.
     #[test]
     fn a_batch_equals_plain_functions_over_all_pages(
         old in [crawl(0..3), crawl(1..4)], new in crawl(2..6), k in 3u32..9, workers in 1usize..4, single_site: bool
@@ -252,7 +256,8 @@ proptest! {
     }
 }
 
-/// A manual of twelve pages on a host, each with its own text, linked in a ring and with its first page.
+/// A manual of twelve pages on a host, each with its own text, linked in a ring and with its first
+/// page.
 fn manual(host: u8, change: u8) -> Vec<Made> {
     let page = |path: u8| Made { host, path, text: path, change, links: vec![(host, (path + 1) % 12), (host, 0)] };
     (0..12).map(page).collect()
@@ -300,7 +305,8 @@ fn mirrors_of_what_earlier_crawls_have_may_be_skipped_and_the_report_and_explana
     let explained = succeed(&["explain", &output, "http://h3.example/4", "http://h1.example/4"]);
     assert!(explained.contains("http://h1.example/4"), "{explained}");
     succeed(&["report", &output, "--output", &at("report.html")]);
-    // A third crawl: the result of a batch is an earlier one as any other, and the manual on the first host has its links by the first result.
+    // A third crawl: the result of a batch is an earlier one as any other, and the manual on the
+    // first host has its links by the first result.
     succeed(&["hamming", "build", "--from", &results[0], "--from", &output, "--output", &at("f2")]);
     write_crawl(&at("new.jsonl"), &manual(5, 2));
     let fingerprints = format!("batch.fingerprints={}", at("f2"));

@@ -147,7 +147,8 @@ fn a_revisit_has_the_content_that_url_and_date_name_whatever_record_has_the_id()
     let place = |n| refers_to(NULL, Some(("a", n, 0)));
     let all = [("a/0", "0"), ("a/1", "1"), ("a/2", "2"), ("a/3", "3"), ("b/1", "1")];
 
-    // By URL and date; by digest; by URL and date although the id is that of another record, which alone has it.
+    // By URL and date; by digest; by URL and date although the id is that of another record, which
+    // alone has it.
     for lines in
         [place(1), place(1) + &digest(1), refers_to(NULL, None) + &digest(1), refers_to("<urn:a:2>", Some(("a", 1, 0)))]
     {
@@ -207,7 +208,8 @@ fn a_conversion_is_no_page_beside_the_record_it_was_made_of() {
         response(("a", 3, 3), &id("<urn:a:3>"), 3),
         response(("a", 3, 4), &id("<urn:a:4>"), 4),
         of(("a", 3, 50), &from("<urn:a:3>"), 3),
-        // Of a record that is not there, and newer than the one that is; of one that is no page; of a revisit.
+        // Of a record that is not there, and newer than the one that is; of one that is no page; of
+        // a revisit.
         response(("b", 0, 0), &id("<urn:b:0>"), 0),
         of(("b", 0, 9), &from("<urn:b:9>"), 9),
         record("response", ("b", 1, 1), "", http_with("HTTP/1.1 200 OK", "Content-Type: image/png\r\n", b"\x89PNG")),
@@ -244,7 +246,8 @@ fn of_records_of_the_same_content_and_second_the_shortest_counts() {
     assert_eq!(kept, gzip(&records[1].bytes()).len() as u64);
 }
 
-/// A made-up record, of any kind, that may have its id, second, URL or content in common with others.
+/// A made-up record, of any kind, that may have its id, second, URL or content in common with
+/// others.
 fn made() -> impl Strategy<Value = Record> {
     let host = prop::sample::select(vec!["a", "b"]);
     let id = prop::sample::select(vec![NULL, "<urn:x:1>", "<urn:x:2>", "<urn:x:3>"]);

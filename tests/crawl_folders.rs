@@ -6,7 +6,8 @@ use crate::support::planted::write_crawl;
 use crate::support::ports::reserved_address;
 use crate::support::program::{cluster_file, fail, files, stderr_text, succeed, webtwin};
 
-/// A crawl of `pages` by `wget --warc-file`: warcinfo, a request and a response a page, and what wget notes at the end.
+/// A crawl of `pages` by `wget --warc-file`: warcinfo, a request and a response a page, and what
+/// wget notes at the end.
 pub(crate) fn wget_crawl(pages: &[&str]) -> Vec<u8> {
     let of = |kind, target: &str, media, payload: &[u8]| Record {
         uri: Some(format!("<{target}>")),
@@ -59,7 +60,8 @@ fn a_small_crawl_by_wget_is_a_crawl_without_damage() {
     assert_eq!(urls, ["a", "b", "c"].map(|page| format!("\"http://h.example/{page}\"")));
 }
 
-/// Puts beside a crawl what crawlers and this program put there; in the order of names, `archive/site.cdx` is first.
+/// Puts beside a crawl what crawlers and this program put there; in the order of names,
+/// `archive/site.cdx` is first.
 fn put_side_files(crawl: &Path) -> usize {
     let side_files: [(&str, &[u8]); 9] = [
         ("archive/site.cdx", b" CDX N b a m s k r M S V g\nexample,h)/a 20260101000000 http://h.example/a\n"),

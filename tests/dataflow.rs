@@ -100,8 +100,9 @@ fn settings() -> impl Strategy<Value = OverlapSettings> {
     )
 }
 
-/// Hosts of pages with few titles, of which some show nearly the same, below boilerplate that some have, and some call others
-/// canonical; and now and then so many with one title that they are not all compared.
+/// Hosts of pages with few titles, of which some show nearly the same, below boilerplate that some
+/// have, and some call others canonical; and now and then so many with one title that they are not
+/// all compared.
 fn views() -> impl Strategy<Value = Vec<MadePage>> {
     // Two hosts of one domain, and one of another.
     let host = prop::sample::select(vec!["www.a.example", "a.example", "b.example"]);
@@ -131,7 +132,8 @@ fn views() -> impl Strategy<Value = Vec<MadePage>> {
     })
 }
 
-/// Copies of one small site on a few hosts, some of them twice on a host: pages are lost, changed, or linked otherwise.
+/// Copies of one small site on a few hosts, some of them twice on a host: pages are lost, changed,
+/// or linked otherwise.
 fn mirrors() -> impl Strategy<Value = Vec<MadePage>> {
     let site = prop::collection::vec((0u32..10, 0u32..10), 8..30);
     let copy = (0u32..4, prop::collection::btree_set(0u32..10, 0..3), prop::collection::btree_set(0u32..10, 0..2));
@@ -783,7 +785,8 @@ fn servers_with_two_names_mirrors_and_manuals_among_others_are_told_apart() {
         assert_eq!((rows[0].0.1, rows[0].1.1), (20, 40));
         assert_eq!(counts.servers, 4);
         let surplus = counts.surplus;
-        // Of four copies of each page one is under an alias, and two are on servers beyond the first.
+        // Of four copies of each page one is under an alias, and two are on servers beyond the
+        // first.
         assert_eq!((surplus.server_alias, surplus.replicated, surplus.url_alias, surplus.same_server), (20, 40, 1, 0));
     }
 }
@@ -791,8 +794,8 @@ fn servers_with_two_names_mirrors_and_manuals_among_others_are_told_apart() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
 
-    /// \[SGM98\] section 1: a server is the union of its pages. Here pages with a text of their own or equal texts only, so
-    /// that a page's copies are known without the job.
+    /// \[SGM98\] section 1: a server is the union of its pages. Here pages with a text of their own
+    /// or equal texts only, so that a page's copies are known without the job.
     #[test]
     fn server_pairs_are_those_of_the_unions_of_pages(
         pages in prop::collection::btree_map((0u32..5, 0u32..8), 1u64..12, 1..40),
@@ -827,7 +830,8 @@ proptest! {
     }
 }
 
-/// Sizes of the trivial clusters of two pages and more, descending, and the giants, with one, two and three workers.
+/// Sizes of the trivial clusters of two pages and more, descending, and the giants, with one, two
+/// and three workers.
 fn trivial_clusters(pages: &[MadePage], overlap: OverlapSettings) -> (Vec<usize>, Vec<GiantCluster>) {
     let results: Vec<_> = [1, 2, 3]
         .map(|workers| {
@@ -854,7 +858,8 @@ fn document(host: usize, path: usize, fprints: Vec<u64>) -> MadePage {
 
 const PAPER: OverlapSettings = OverlapSettings::of_papers(15);
 
-/// The case of users who lost 859,091 documents to one cluster: unrelated documents under one template.
+/// The case of users who lost 859,091 documents to one cluster: unrelated documents under one
+/// template.
 #[test]
 fn a_template_makes_one_cluster_by_the_papers_settings_and_none_by_ours() {
     let template: Vec<u64> = (1..=20).collect();
@@ -871,7 +876,8 @@ fn a_template_makes_one_cluster_by_the_papers_settings_and_none_by_ours() {
     assert_eq!(trivial_clusters(&pages, Job::default().overlap), (vec![], vec![]));
 }
 
-/// A text that drifts from page to page, each on a host of its own: a chain without a false pair in it.
+/// A text that drifts from page to page, each on a host of its own: a chain without a false pair in
+/// it.
 #[test]
 fn a_drifting_text_is_one_chain_by_single_link_and_short_clusters_around_centres() {
     let page = |number: usize| document(number, 0, (0..20).map(|chunk| (number as u64) * 5 + chunk + 1).collect());
@@ -883,7 +889,8 @@ fn a_drifting_text_is_one_chain_by_single_link_and_short_clusters_around_centres
     assert_eq!(sizes, [400]);
     assert_eq!(giants[0].bridges[0].strength, 12);
     assert_eq!(giants[0].bridges[0].cuts_off, 200);
-    // The guard by hosts has nothing to choose from where each host has one page: this is what the other is for.
+    // The guard by hosts has nothing to choose from where each host has one page: this is what the
+    // other is for.
     assert_eq!(trivial_clusters(&pages, Job::default().overlap).0, [400]);
     let (sizes, giants) = trivial_clusters(&pages, OverlapSettings { guard: Guard::Centre, ..single_link });
     // A page shares ten chunks with two pages on either side.
@@ -902,7 +909,8 @@ fn more_collisions_than_are_allowed_are_refused_with_their_number() {
         let mut local_pages = local_pages(&pages, net.index(), net.peers());
         find(&mut WorkerRun::new(net, &job, &mut local_pages, None), &[0], None).map(|_| ())
     });
-    // Their sums are all the same: every two of them collide, but for those that are copies by their chunks.
+    // Their sums are all the same: every two of them collide, but for those that are copies by
+    // their chunks.
     let error = refused.unwrap_err();
     assert!(error.to_string().contains("1176 pairs of pages collide") && error.exit_code() == 9, "{error}");
 }
@@ -935,8 +943,9 @@ fn a_rewritten_page_is_told_by_its_collections_at_any_number_of_workers() {
 
 #[test]
 fn what_a_generator_says_in_two_manuals_joins_them_no_longer_once_their_mirrors_are_known_at_any_number_of_workers() {
-    // Two manuals, a ring of twelve pages each, both on two hosts; each page links to a search, of whose eight chunks five are the
-    // generator's. A third site has a search of the same generator, and quotes eighteen chunks of a page of the first manual.
+    // Two manuals, a ring of twelve pages each, both on two hosts; each page links to a search, of
+    // whose eight chunks five are the generator's. A third site has a search of the same generator,
+    // and quotes eighteen chunks of a page of the first manual.
     let page = |manual: u64, host: u64, path: u64| {
         let url = |path: u64| format!("http://m{manual}h{host}.example/{path}.html");
         let own = 10_000 * (manual + 1) + 100 * path;
@@ -980,8 +989,9 @@ fn what_a_generator_says_in_two_manuals_joins_them_no_longer_once_their_mirrors_
 
 #[test]
 fn pages_that_link_nowhere_are_told_by_their_places_at_any_number_of_workers() {
-    // A ring of twelve pages, on one host in two versions; beside each, a page of little text and a demo, of which no link tells.
-    // Two demos on one host that link nowhere are neighbours, so the guard joins only one of them with that of the other host.
+    // A ring of twelve pages, on one host in two versions; beside each, a page of little text and a
+    // demo, of which no link tells. Two demos on one host that link nowhere are neighbours, so the
+    // guard joins only one of them with that of the other host.
     let roots = ["http://h0.example/new", "http://h0.example/old", "http://h1.example/doc"];
     let ring = |root: &str| -> Vec<MadePage> {
         let url = |path: u64| format!("{root}/{path}.html");
@@ -1007,7 +1017,8 @@ fn pages_that_link_nowhere_are_told_by_their_places_at_any_number_of_workers() {
         let summary = &parts[0].1;
         assert_eq!(summary.second_look, ContextPassCounts { by_place: 4, attached: 6, ..ContextPassCounts::default() });
         assert_eq!(summary.overlap.guarded, 2);
-        // Of the demos all is in one place, and of 23 or more chunks 14 or more are common; of the others all there is agrees.
+        // Of the demos all is in one place, and of 23 or more chunks 14 or more are common; of the
+        // others all there is agrees.
         assert_eq!(values[1..], [1_000_000; 3]);
         assert!(values[0] > 750_000 && values[0] < 1_000_000, "{values:?}");
         assert_eq!((summary.trivial_clusters, summary.pages_in_collections), (14, 42));

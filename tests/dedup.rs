@@ -45,7 +45,8 @@ fn summary(out: &str) -> Value {
     summary
 }
 
-/// Lines with all that is odd but legal, then copies and near-copies of some, and two that are no records.
+/// Lines with all that is odd but legal, then copies and near-copies of some, and two that are no
+/// records.
 fn odd_lines() -> Vec<String> {
     let mut lines = vec![
         format!("{{ \"text\" : \"{}\" ,\t\"z\":[1,{{\"text\":\"no\"}}]}}\r\n", text(0, 60)),

@@ -29,7 +29,8 @@ fn paths(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).filter(|word| ours.iter().any(|folder| word.starts_with(folder))).collect()
 }
 
-/// Every document for people: Markdown at the top, in `docs/`, and beside jobs, cluster files, scripts and runs.
+/// Every document for people: Markdown at the top, in `docs/`, and beside jobs, cluster files,
+/// scripts and runs.
 fn documents() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders: Vec<PathBuf> = [".", "docs", "jobs", "cluster-config"].map(PathBuf::from).to_vec();
@@ -66,7 +67,8 @@ fn links(text: &str) -> Vec<&str> {
     outside.flat_map(|piece| piece.split("](").skip(1)).filter_map(|rest| rest.split(')').next()).collect()
 }
 
-/// Anchors of a document's headings, as GitHub makes them: lower case, hyphens for blanks, other signs dropped.
+/// Anchors of a document's headings, as GitHub makes them: lower case, hyphens for blanks, other
+/// signs dropped.
 fn anchors(text: &str) -> Vec<String> {
     let prose = text.split("```").step_by(2);
     let headings = prose.flat_map(str::lines).filter(|line| line.starts_with('#'));
@@ -114,8 +116,9 @@ fn the_docs_list_every_reason_and_every_export() {
     }
 }
 
-/// Compares a generated table with the text between the markers `<!-- NAME -->` and `<!-- /NAME -->` of a document. With
-/// `WEBTWIN_UPDATE_DOCS=1` in the environment, writes the table there instead.
+/// Compares a generated table with the text between the markers `<!-- NAME -->` and
+/// `<!-- /NAME -->` of a document. With `WEBTWIN_UPDATE_DOCS=1` in the environment, writes the
+/// table there instead.
 fn check_generated(document: &str, name: &str, table: &str) {
     let text = std::fs::read_to_string(document).unwrap();
     let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->\n"));

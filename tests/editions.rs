@@ -36,7 +36,8 @@ fn write(folder: &Path) -> String {
     let hosts = ["en", "de"];
     // Nothing is said of languages.
     both(1, hosts, [1, 2], none(), none());
-    // Both pages name both editions; or one page names the other and has its language at its root; or the transport names them.
+    // Both pages name both editions; or one page names the other and has its language at its root;
+    // or the transport names them.
     both(2, hosts, [1, 2], [(); 2].map(|()| head(hosts, 2, ["en-GB", "de"])), none());
     let alone = named(&[("en", &url("en", 3))]);
     both(3, hosts, [1, 2], [String::new(), format!("<html lang=de-AT>{alone}")], none());
@@ -45,7 +46,8 @@ fn write(folder: &Path) -> String {
         url("en", 4)
     );
     both(4, hosts, [1, 2], none(), [String::new(), field]);
-    // Regions of one language, editions of which none is that of the page, and one text in spite of all.
+    // Regions of one language, editions of which none is that of the page, and one text in spite of
+    // all.
     both(5, hosts, [1, 2], [(); 2].map(|()| head(hosts, 5, ["en-GB", "en-US"])), none());
     both(6, hosts, [1, 2], [named(&[("x-default", &url("de", 6)), ("de", &url("de", 6))]), String::new()], none());
     both(7, hosts, [1, 1], [(); 2].map(|()| head(hosts, 7, ["en", "de"])), none());
@@ -87,7 +89,8 @@ fn editions_in_other_languages_are_never_joined_but_by_one_text() {
     );
     let summary: serde_json::Value =
         serde_json::from_slice(&std::fs::read(format!("{output}/summary.json")).unwrap()).unwrap();
-    // Topics 2, 7 and 8 from both sides, 3 and 4 from one; of topic 8 the third page resembles the first, too.
+    // Topics 2, 7 and 8 from both sides, 3 and 4 from one; of topic 8 the third page resembles the
+    // first, too.
     assert_eq!(summary["editions"]["named"], 8, "{summary}");
     assert_eq!(summary["editions"]["refused"], 5, "{summary}");
     let why = |topic: usize| {

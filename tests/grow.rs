@@ -18,9 +18,9 @@ use webtwin::storage::location::Location;
 use crate::support::manual::{crawl, url, write};
 use crate::support::program::{fail, rows, succeed, the_same_on_any_workers};
 
-/// Writes TRIVIAL and LINK of a web graph as the figures of CSG00 have it: pages are letters, those of one
-/// letter are similar, and a link "pq" of a site leads from its page p to its page q. `across` are links
-/// between sites, by the numbers of pages.
+/// Writes TRIVIAL and LINK of a web graph as the figures of CSG00 have it: pages are letters, those
+/// of one letter are similar, and a link "pq" of a site leads from its page p to its page q.
+/// `across` are links between sites, by the numbers of pages.
 fn figure(folder: &Path, sites: &[(&str, &str)], across: &[(usize, usize)]) -> [String; 2] {
     let (mut trivial, mut link, mut names) = ("rid,pid\n".to_string(), "src,dst\n".to_string(), Vec::new());
     for (pages, links) in sites {

@@ -24,7 +24,8 @@ pub(crate) fn table(folder: &str, name: &str) -> Table {
     all
 }
 
-/// Fingerprints with copies, near ones, a spike at 0 and a run with an equal half; documents are their places.
+/// Fingerprints with copies, near ones, a spike at 0 and a run with an equal half; documents are
+/// their places.
 fn fingerprints(seed: u64, count: u64) -> Vec<u64> {
     let value = |at: u64| {
         let random = splitmix64(seed << 32 | at);
@@ -101,8 +102,8 @@ fn a_batch_tells_what_brute_force_tells_with_the_same_bytes_on_any_workers() {
     }
 }
 
-/// The groups told are the components of the pairs, each named by its smallest document; documents of F beside queries are
-/// moved out of their way.
+/// The groups told are the components of the pairs, each named by its smallest document; documents
+/// of F beside queries are moved out of their way.
 fn groups_equal(message: &str, pairs: &[(u64, u64, u32)]) {
     let mut names: BTreeMap<u64, u64> = BTreeMap::new();
     for &(a, b, _) in pairs {
@@ -145,7 +146,8 @@ fn two_by_two_processes_write_the_bytes_of_one() {
     }
 }
 
-/// More rows than a chunk takes, copies of fingerprints and of rows among them; the plain twin is a sort.
+/// More rows than a chunk takes, copies of fingerprints and of rows among them; the plain twin is a
+/// sort.
 #[test]
 fn f_of_several_chunks_is_what_sorting_makes_whatever_memory_and_workers() {
     let folder = tempfile::tempdir().unwrap();
@@ -189,8 +191,8 @@ fn f_of_several_chunks_is_what_sorting_makes_whatever_memory_and_workers() {
     assert!(files(&both) == files(&one));
 }
 
-/// Pairs for two parts of the result, which within a bound wait in several runs on disk before they are merged, and once more before
-/// they are written.
+/// Pairs for two parts of the result, which within a bound wait in several runs on disk before they
+/// are merged, and once more before they are written.
 #[test]
 fn a_batch_within_little_memory_writes_the_bytes_of_one_without_a_bound() {
     let folder = tempfile::tempdir().unwrap();

@@ -5,12 +5,13 @@ use serde_json::Value;
 
 use crate::support::program::{fail, files, rows, succeed};
 
-/// A manual of eight pages that link in a ring, on a site, in a version; each version changes two lines of twelve on each page. On site x
-/// the first page links to all, and the last two go their own way after the first week; on site y the third does in the first week.
+/// A manual of eight pages that link in a ring, on a site, in a version; each version changes two
+/// lines of twelve on each page. On site x the first page links to all, and the last two go their
+/// own way after the first week; on site y the third does in the first week.
 type Shown<'a> = (&'a str, u32);
 
-/// A crawl of sites with the manual, and of one that links to site a and has a notice, another one in the second week; returns the run
-/// over it.
+/// A crawl of sites with the manual, and of one that links to site a and has a notice, another one
+/// in the second week; returns the run over it.
 fn run(folder: &Path, week: u32, shown: &[Shown<'_>]) -> String {
     run_over(folder, week, shown, |_, _| true)
 }
@@ -48,7 +49,8 @@ fn run_over(folder: &Path, week: u32, shown: &[Shown<'_>], is_fetched: impl Fn(&
     output
 }
 
-/// Four weeks: b follows at once, c a version behind until it catches up, one of d and e moves to g and the other goes, f comes.
+/// Four weeks: b follows at once, c a version behind until it catches up, one of d and e moves to g
+/// and the other goes, f comes.
 fn weeks(folder: &Path) -> [String; 4] {
     [
         &[("a", 1), ("b", 1), ("c", 1), ("d", 1), ("e", 1)][..],
@@ -109,7 +111,8 @@ fn each_mirrors_fate_and_lag_are_told_week_by_week() {
     let texts = |diff: &str| rows(diff, "texts_before").len();
     assert!(texts(&one) > 0 && texts(&two) > texts(&one));
 
-    // All results at once say the same, at any number of threads; and so does a history that knew more already.
+    // All results at once say the same, at any number of threads; and so does a history that knew
+    // more already.
     for (name, workers) in [("w1", "1"), ("w2", "2"), ("w3", "3")] {
         let output = out(name);
         succeed(&["diff", first, second, third, fourth, "--output", &output, "--workers", workers]);
@@ -203,7 +206,8 @@ fn captures_that_a_crawl_has_from_the_one_before_are_no_visits() {
     let folder = tempfile::tempdir().unwrap();
     let whole = [("a", 1), ("b", 1), ("c", 1)];
     let first = run(folder.path(), 0, &whole);
-    // Of the second week there are site c and the links; the rest is as it was fetched in the first.
+    // Of the second week there are site c and the links; the rest is as it was fetched in the
+    // first.
     run(folder.path(), 1, &[("c", 1)]);
     let of = |week: u32| std::fs::read_to_string(folder.path().join(format!("week-{week}.jsonl"))).unwrap();
     let old = |line: &&str| ["http://a.", "http://b."].iter().any(|site| line.contains(&format!("\"url\":\"{site}")));
@@ -285,7 +289,8 @@ fn a_dead_mirror_is_missed_when_its_probes_were_looked_for_in_vain() {
     let avoided = ["--set", "recrawl.avoided=yes"];
     succeed(&[&["diff", &first, &second, "--output", &out("one")][..], &avoided].concat());
     assert_eq!(report(&out("one"))[dead].0, "lives");
-    // Nothing says whether the crawler fetched the probes; then that it did; then that it got a 404 for each.
+    // Nothing says whether the crawler fetched the probes; then that it did; then that it got a 404
+    // for each.
     let two = |name: &str, newer: &str, more: &[&str]| {
         let args = ["diff", &second, newer, "--history", &out("one"), "--output", &out(name)];
         succeed(&[&args[..], &avoided, more].concat());
@@ -342,7 +347,8 @@ fn a_mirror_is_unseen_where_only_its_pages_outside_of_the_list_are_fetched() {
         let row = rows(&output, "mirrors_changed").into_iter().find(|row| row["prefix"] == "http://x.example/manual/");
         row.unwrap()["unseen"].as_u64().unwrap()
     };
-    // All of it as probes, then what has left the list: two pages that go their own way, and those that lead there. Then all again.
+    // All of it as probes, then what has left the list: two pages that go their own way, and those
+    // that lead there. Then all again.
     let probed = |site: &str, _: u32| site != "b";
     let obeyed = |site: &str, number: u32| site == "a" || site == "x" && number > 1;
     assert_eq!(unseen(1, &probed), 0);
@@ -424,7 +430,8 @@ fn a_mirror_lives_on_when_more_of_its_pages_are_put_on_the_list() {
     let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let sites = [("a", 1), ("y", 1)];
     let first = run(folder.path(), 0, &sites);
-    // All pages of y but the third are on the list. This is a copy in the second week, and then on the list, too.
+    // All pages of y but the third are on the list. This is a copy in the second week, and then on
+    // the list, too.
     assert_eq!(rows(&first, "avoid").len(), 7);
     let second = run_over(folder.path(), 1, &sites, |site, number| site == "a" || number == 2);
     assert_eq!(rows(&second, "avoid").len(), 1);
@@ -497,7 +504,8 @@ fn lines_of(files: &BTreeMap<String, Vec<u8>>, name: &str) -> Vec<String> {
     text.lines().map(String::from).collect()
 }
 
-/// The run over a crawl of pages, each with its site, its number and what it says, and of one that links to site a.
+/// The run over a crawl of pages, each with its site, its number and what it says, and of one that
+/// links to site a.
 fn run_saying(folder: &Path, week: u32, pages: &[(char, u32, u32)]) -> String {
     let out = |name: String| folder.join(name).to_str().unwrap().to_string();
     let text = |reports: u32| {
@@ -552,7 +560,8 @@ fn who_is_kept_has_drifted_once_most_of_it_is_rewritten_and_its_copies_are_unsee
         let diff = out(&format!("kept-{week}"));
         obeying(&first, &second, &diff, &[]);
         assert_eq!(report(&diff), expect(&[("a", what, 0), ("b", "lives", 0)]), "{rewritten}");
-        // Nothing says what became of the copies, and those of pages that were rewritten may be the last.
+        // Nothing says what became of the copies, and those of pages that were rewritten may be the
+        // last.
         assert_eq!(rows(&diff, "avoid_changed").len(), rewritten as usize);
     }
     // That it says something new is no drift from one that led when it was seen last.
@@ -576,7 +585,8 @@ fn a_mirror_that_is_back_is_whole_while_only_probes_of_another_are_fetched() {
     let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let sites = [("a", 1), ("b", 1), ("d", 1)];
     let first = run(folder.path(), 0, &sites);
-    // The first comparison asks for all pages of both; those of d are looked for in vain, and later two of b.
+    // The first comparison asks for all pages of both; those of d are looked for in vain, and later
+    // two of b.
     let second = run(folder.path(), 1, &sites[..1]);
     obeying(&first, &second, &out("back-1"), &[]);
     let third = run(folder.path(), 2, &sites[..2]);

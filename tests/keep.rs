@@ -3,8 +3,8 @@ use std::path::Path;
 
 use crate::support::program::{fail, files, rows, stderr_text, succeed, the_same_on_any_workers, webtwin};
 
-/// Three sites with one manual of six pages that link in a chain; b is the newest, c has the longest pages, and a site of
-/// its own links to a.
+/// Three sites with one manual of six pages that link in a chain; b is the newest, c has the
+/// longest pages, and a site of its own links to a.
 fn crawl(folder: &Path) -> String {
     let mut lines = String::new();
     for (site, time, extra) in [("a", 100, ""), ("b", 300, ""), ("c", 200, "<p>one line more")] {
@@ -29,7 +29,8 @@ fn site(url: &serde_json::Value) -> String {
     url.as_str().unwrap()[7..8].to_string()
 }
 
-/// The sites that are kept, those of the collections that are, and what the pages of each other site lost by.
+/// The sites that are kept, those of the collections that are, and what the pages of each other
+/// site lost by.
 fn kept(output: &str) -> (BTreeSet<String>, BTreeSet<String>, BTreeMap<String, BTreeSet<String>>) {
     let avoid = rows(output, "avoid");
     assert_eq!(avoid.len(), 12);

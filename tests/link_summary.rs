@@ -1,4 +1,5 @@
-//! `LinkSummary` after trivial clusters have changed, taken over from before where they have not, against the same from scratch.
+//! `LinkSummary` after trivial clusters have changed, taken over from before where they have not,
+//! against the same from scratch.
 
 use std::sync::Arc;
 

@@ -382,7 +382,8 @@ fn nothing_acknowledged_is_lost_by_kills_and_no_answer_contradicts_the_log() {
     }
     drop(client);
     server.stop();
-    // The followed files are in it, whole and once: read again from their beginning, they bring nothing new.
+    // The followed files are in it, whole and once: read again from their beginning, they bring
+    // nothing new.
     let read = |index: &str| -> Value {
         serde_json::from_str(&succeed(&["live", index, "--follow", &glob, "--no-listen", "--once"])).unwrap()
     };

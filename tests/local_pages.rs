@@ -1,12 +1,13 @@
-//! Chunks, features and links of pages that do not fit in memory: on the local disk, with the same result.
+//! Chunks, features and links of pages that do not fit in memory: on the local disk, with the same
+//! result.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use crate::support::program::{fail, files, stderr_text, succeed, the_same_on_any_workers, webtwin};
 
-/// A crawl of as many pages on either of two hosts, of so many lines each: the second host has another line in ten. Each page links
-/// to twenty others of its host.
+/// A crawl of as many pages on either of two hosts, of so many lines each: the second host has
+/// another line in ten. Each page links to twenty others of its host.
 fn crawl(file: &Path, pages: usize, lines: usize) {
     let mut crawl = String::new();
     for host in 0..2 {
@@ -66,8 +67,8 @@ fn local_pages_on_disk_give_the_same_result_on_any_workers() {
         let bounded = [&run[..], &["--set", &bound]].concat();
         let (output, _) = the_same_on_any_workers(folder.path(), &format!("{kind}-bounded"), &bounded);
         assert!(files(&output) == files(&at(kind)), "{kind} in little memory");
-        // With fewer workers it may do without the disk. What a study is told to set follows from what its workers have read by then, and
-        // may be enough without it.
+        // With fewer workers it may do without the disk. What a study is told to set follows from
+        // what its workers have read by then, and may be enough without it.
         let spilled = message(&nearest, "spilled_bytes");
         assert!(spilled > 2_000_000 || kind == "study", "{kind}: {spilled} bytes spilled, at most {bound}");
     }
@@ -77,7 +78,8 @@ fn local_pages_on_disk_give_the_same_result_on_any_workers() {
 fn more_chunks_than_memory_are_a_run_that_keeps_to_its_bound() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
-    // Six million chunks of few pages: 48 MB on the shelves, for which 216 MB would be needed if they stayed there.
+    // Six million chunks of few pages: 48 MB on the shelves, for which 216 MB would be needed if
+    // they stayed there.
     crawl(&folder.path().join("crawl.jsonl"), 30, 100_000);
     let (input, output) = (at("crawl.jsonl"), at("out"));
     let run = ["run", "--input", &input, "--output", &output, "--workers", "2", "--set"];

@@ -493,7 +493,8 @@ fn damage_anywhere_is_an_error_and_never_another_answer() {
             std::fs::write(&path, &bytes).unwrap();
             let output = answer(&["lookup", index], &urls);
             let message = String::from_utf8(output.stdout.clone()).unwrap();
-            // Lines that were answered before are whole and right; what is not touched is not noticed.
+            // Lines that were answered before are whole and right; what is not touched is not
+            // noticed.
             assert!(good.starts_with(&message), "{name} at {at}");
             match output.status.code() {
                 Some(0) => assert_eq!(message, good),

@@ -3,7 +3,8 @@
 // Addresses of hosts, as evidence that hosts are one server.
 mod addresses;
 
-// Overlap in bounded memory equals the sort-based table: any workers, processes, memory and way of counting.
+// Overlap in bounded memory equals the sort-based table: any workers, processes, memory and way of
+// counting.
 mod all_pairs;
 
 // What a build without a cargo feature says of what it lacks.
@@ -22,7 +23,8 @@ mod captures;
 // Crawls in zip archives: the same pages as in files of their own.
 mod containers;
 
-// The program as people call it: commands, exit codes, and the same bytes at any number of workers and processes.
+// The program as people call it: commands, exit codes, and the same bytes at any number of workers
+// and processes.
 mod cli;
 
 // Editions of pages in other languages, as the pages name them, and the pairs refused for that.
@@ -43,7 +45,8 @@ mod batch;
 // Every wired step equals its plain function, at 1, 2 and 3 workers.
 mod dataflow;
 
-// What people decide: copies that stay, pages that never come together, and one file that says both.
+// What people decide: copies that stay, pages that never come together, and one file that says
+// both.
 mod decisions;
 
 // A corpus of texts without its duplicates: the bytes that stay, and what is said of those that go.
@@ -61,7 +64,8 @@ mod diff;
 // The documents and job files that are shipped say what is so.
 mod documents;
 
-// Fingerprint files, the batch join and the self-join: what brute force tells, the same bytes on any workers.
+// Fingerprint files, the batch join and the self-join: what brute force tells, the same bytes on
+// any workers.
 mod hamming;
 
 // The Hamming distance problem by itself: plans, indexes, online queries.
@@ -70,7 +74,8 @@ mod hamming_cli;
 // What becomes of mirrors from crawl to crawl, how far they are behind, and what to visit again.
 mod history;
 
-// The list in force once a crawler obeys it: exports of a comparison, and an index that answers by them.
+// The list in force once a crawler obeys it: exports of a comparison, and an index that answers by
+// them.
 mod in_force;
 
 // Which of several copies stays, by rules of one's own.
@@ -88,7 +93,8 @@ mod launch;
 // Who may know whom among the modules.
 mod layering;
 
-// Several runs into one output, and runs killed amid writing it: one whole result, and the right cause.
+// Several runs into one output, and runs killed amid writing it: one whole result, and the right
+// cause.
 mod obeyed;
 mod outputs;
 
@@ -131,13 +137,16 @@ mod minhash;
 // What a report says is what the tables say, whatever the pages say.
 mod report;
 
-// Runs that were killed or failed, taken up: the same bytes, and records that must not be used are not.
+// Runs that were killed or failed, taken up: the same bytes, and records that must not be used are
+// not.
 mod resume;
 
-// Runs that are begun again by themselves: which failures, how often, and what a signal or a kill does then.
+// Runs that are begun again by themselves: which failures, how often, and what a signal or a kill
+// does then.
 mod retries;
 
-// Chunks, features and links that do not fit in memory: the same result from disk, bounds held, and disks that fail.
+// Chunks, features and links that do not fit in memory: the same result from disk, bounds held, and
+// disks that fail.
 mod local_pages;
 
 // What moves rows between steps: few and many, at any number of workers and processes.
@@ -162,7 +171,8 @@ mod segments;
 // Scheduled runs where something went wrong: with the crawl, the comparison before, or the command.
 mod schedule;
 
-// The study of duplicates: every pair looked at, the same bytes on any workers, and the paper's tables made of it.
+// The study of duplicates: every pair looked at, the same bytes on any workers, and the paper's
+// tables made of it.
 mod study;
 mod substitutes;
 

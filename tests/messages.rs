@@ -1,6 +1,8 @@
-//! Messages and help texts as `tests/data/messages.txt` has them: one place to review every change of a text.
+//! Messages and help texts as `tests/data/messages.txt` has them: one place to review every change
+//! of a text.
 //!
-//! `WEBTWIN_UPDATE_MESSAGES=1 cargo test --features full --test integration messages` rewrites the file.
+//! `WEBTWIN_UPDATE_MESSAGES=1 cargo test --features full --test integration messages` rewrites the
+//! file.
 
 use std::path::Path;
 
@@ -42,7 +44,8 @@ const COMMANDS: [&str; 26] = [
     "restore",
 ];
 
-/// Command lines whose messages are compared, in order: later ones use the results of earlier ones. `INPUT` is [`INPUT`].
+/// Command lines whose messages are compared, in order: later ones use the results of earlier ones.
+/// `INPUT` is [`INPUT`].
 const CASES: &str = "\
 rn
 run --input INPUT
@@ -108,7 +111,8 @@ hamming batch --fingerprints nothing --output near
 completions none
 ";
 
-/// Replaces numbers that differ between machines and runs by `N`: those before a unit of time or size.
+/// Replaces numbers that differ between machines and runs by `N`: those before a unit of time or
+/// size.
 fn normalised(text: &str, folder: &Path) -> String {
     let text = text.replace(folder.to_str().unwrap(), "FOLDER");
     let mut lines = Vec::new();
@@ -137,7 +141,8 @@ fn normalised(text: &str, folder: &Path) -> String {
     lines.join("\n")
 }
 
-/// Runs a command line in `folder`; returns what it printed for people, and its exit code, below its name.
+/// Runs a command line in `folder`; returns what it printed for people, and its exit code, below
+/// its name.
 fn section(line: &str, folder: &Path) -> String {
     let arguments: Vec<&str> = line.split(' ').map(|word| if word == "INPUT" { INPUT } else { word }).collect();
     let output = webtwin(&arguments).current_dir(folder).env_remove("COLUMNS").output().unwrap();

@@ -1,4 +1,5 @@
-//! Several runs into one output, and runs that are killed amid writing it: one result, whole, and the right cause.
+//! Several runs into one output, and runs that are killed amid writing it: one result, whole, and
+//! the right cause.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -144,7 +145,8 @@ fn a_limit_of_memory_ends_a_run_in_order() {
     assert!(refused > 0);
 }
 
-/// Processes with too few files for their connections say so; with a soft limit alone they ask for more.
+/// Processes with too few files for their connections say so; with a soft limit alone they ask for
+/// more.
 #[cfg(unix)]
 #[test]
 fn a_limit_of_open_files_is_told_or_lifted() {
@@ -169,7 +171,8 @@ fn a_limit_of_open_files_is_told_or_lifted() {
     }
 }
 
-/// A write beyond the limit of file sizes fails like any other; by default the system ends the process without a word.
+/// A write beyond the limit of file sizes fails like any other; by default the system ends the
+/// process without a word.
 #[cfg(unix)]
 #[test]
 fn a_limit_of_file_sizes_is_a_failure_of_storage() {

@@ -1,4 +1,5 @@
-//! Similar pairs of a crawl, taken over from the one before where pages are as they were, against the same from scratch.
+//! Similar pairs of a crawl, taken over from the one before where pages are as they were, against
+//! the same from scratch.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,7 +42,8 @@ impl SavedShares for Kept {
     }
 }
 
-/// Pages of a few hosts with few chunks; a change is a page in place of another, no page, or one more.
+/// Pages of a few hosts with few chunks; a change is a page in place of another, no page, or one
+/// more.
 fn crawls() -> impl Strategy<Value = Vec<Vec<MadePage>>> {
     let page = || {
         (0u32..5, 0u32..40, prop::collection::vec(1u64..30, 0..9))

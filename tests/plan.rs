@@ -1,4 +1,5 @@
-//! What `webtwin plan` predicts, against what a run tells of itself: for each kind of job, in whole numbers and without a clock.
+//! What `webtwin plan` predicts, against what a run tells of itself: for each kind of job, in whole
+//! numbers and without a clock.
 
 use std::path::Path;
 

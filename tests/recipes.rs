@@ -1,5 +1,5 @@
-//! The worked example of `docs/recipes.md`, recomputed from what stands there: none of the program's own functions has a
-//! part in it but the hash, which is a library's.
+//! The worked example of `docs/recipes.md`, recomputed from what stands there: none of the
+//! program's own functions has a part in it but the hash, which is a library's.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,5 @@
-//! A scheduled job: whatever joins, leaves or changes, its result has the bytes of a run from scratch.
+//! A scheduled job: whatever joins, leaves or changes, its result has the bytes of a run from
+//! scratch.
 
 use std::path::{Path, PathBuf};
 
@@ -8,8 +9,8 @@ use crate::bad_warc::build::{Record, gzip, html, http_with};
 use crate::support::ports::reserved_address;
 use crate::support::program::{cluster_file, fail, files, rows, stderr_text, succeed, webtwin};
 
-/// Settings under which few pages are many cases: work items of a few records, texts of a few lines, more links than are kept, crawls
-/// of which hardly anything is left.
+/// Settings under which few pages are many cases: work items of a few records, texts of a few
+/// lines, more links than are kept, crawls of which hardly anything is left.
 const SMALL: [&str; 10] = [
     "--set",
     "effort.shard_bytes=65536",
@@ -53,8 +54,8 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// A few records of pages, their copies and versions, revisits, redirects, and what is no page, drawn from few URLs so that
-/// segments hold captures of the same pages.
+/// A few records of pages, their copies and versions, revisits, redirects, and what is no page,
+/// drawn from few URLs so that segments hold captures of the same pages.
 fn segment(seed: u64) -> Vec<u8> {
     let mut state = seed;
     let mut draw = |below: u64| {
@@ -116,7 +117,8 @@ impl Schedule {
     }
 
     fn write(&self, number: usize, seed: u64) {
-        // Renamed into place, so that it is another file though it may have the same length and time.
+        // Renamed into place, so that it is another file though it may have the same length and
+        // time.
         let half = self.at("half");
         let mut bytes = segment(seed);
         bytes.extend(gzip(&Record::with("", html("", b"<p>the last page of a segment</p>")).bytes()));
@@ -318,7 +320,8 @@ fn a_new_crawl_finds_what_it_revisits_in_the_crawls_before_it() {
     let message = run("out-2", &["second.warc.gz"]);
     assert!(message.contains("2 records read: 2 pages kept"), "{message}");
     assert_eq!(urls("out-2"), ["http://a.example/one", "http://a.example/two"]);
-    // What the third crawl revisits is in the second and, past it, in the first; a file that nothing needs is forgotten.
+    // What the third crawl revisits is in the second and, past it, in the first; a file that
+    // nothing needs is forgotten.
     let message = run("out-3", &["third.warc.gz"]);
     assert!(message.contains("state: 2 of 3 work items have checkpoints"), "{message}");
     assert_eq!(urls("out-3"), urls("out-2"));
@@ -343,7 +346,8 @@ fn a_new_crawl_finds_what_it_revisits_in_the_crawls_before_it() {
     );
 }
 
-/// A record of a page or, without a body, of a revisit that refers to a record of that URL at a time.
+/// A record of a page or, without a body, of a revisit that refers to a record of that URL at a
+/// time.
 fn capture(name: &str, date: &'static str, body: Option<&str>, refers_to: &str) -> Vec<u8> {
     let uri = Some(format!("http://a.example/{name}"));
     let record = match body {
@@ -369,7 +373,8 @@ fn a_result_names_the_crawls_before_only_as_far_as_it_needs_them() {
     let (may, june, july) = ("2026-05-01T00:00:00Z", "2026-06-01T00:00:00Z", "2026-07-01T00:00:00Z");
     let text = "<p>a text that is long enough to be the text of a page</p>";
     write("may.warc.gz", &[capture("one", may, Some(text), ""), capture("two", may, Some(text), "")]);
-    // Of two records of this page the older one is a revisit, which is told as older only where its content is found.
+    // Of two records of this page the older one is a revisit, which is told as older only where its
+    // content is found.
     write("june.warc.gz", &[capture("one", june, None, may), capture("two", june, Some(text), "")]);
     write("july.warc.gz", &[capture("one", july, None, june), capture("two", july, Some(text), "")]);
     write("august.warc.gz", &[capture("two", july, Some(text), ""), capture("two", june, None, may)]);
@@ -417,7 +422,8 @@ fn a_result_names_the_crawls_before_only_as_far_as_it_needs_them() {
         "{}",
         stderr_text(&ended)
     );
-    // A whole new crawl that revisits nothing needs nothing of the crawls before, which may have gone.
+    // A whole new crawl that revisits nothing needs nothing of the crawls before, which may have
+    // gone.
     write("september.warc.gz", &[capture("one", july, Some(text), ""), capture("two", july, Some(text), "")]);
     std::fs::remove_file(at("august.warc.gz")).unwrap();
     let (code, message) = run("out-5", "september.warc.gz", &[]);
@@ -582,7 +588,8 @@ fn a_page_with_the_bytes_that_it_had_is_not_parsed_again_whatever_file_it_is_in(
     let names = ["same", "too", "text", "charset", "form", "gone"];
     write("may-0.warc.gz", &names.map(|name| page(name, utf8, &text(name), may))[..3]);
     write("may-1.warc.gz", &names.map(|name| page(name, utf8, &text(name), may))[3..]);
-    // Two as they were in another order, and four that differ in one thing each: text, charset, form, URL.
+    // Two as they were in another order, and four that differ in one thing each: text, charset,
+    // form, URL.
     write(
         "june.warc.gz",
         &[
@@ -677,7 +684,8 @@ fn a_damaged_or_missing_record_costs_time_and_so_does_a_damaged_generation() {
 }
 
 fn damaged_or_missing(is_missing: bool) {
-    // By one worker, whose records are one file: a file that is written again as it was would be whole again.
+    // By one worker, whose records are one file: a file that is written again as it was would be
+    // whole again.
     let mut schedule = three_segments(1);
     for file in schedule.files_of_state().into_iter().filter(|file| file.extension().unwrap() == "run") {
         let bytes = vec![1; std::fs::metadata(&file).unwrap().len() as usize];
@@ -695,7 +703,8 @@ fn damaged_or_missing(is_missing: bool) {
     succeed(&["state", "prune", &schedule.at("state"), "--keep", "1"]);
     succeed(&["state", "check", &schedule.at("state")]);
 
-    // A generation is read from its copy; where neither is whole, the message has the command that goes on.
+    // A generation is read from its copy; where neither is whole, the message has the command that
+    // goes on.
     let newest = schedule.folder.path().join("state/gen-000002.json");
     let whole = std::fs::read(&newest).unwrap();
     std::fs::write(&newest, &whole[..whole.len() - 1]).unwrap();

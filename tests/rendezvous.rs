@@ -1,4 +1,5 @@
-//! Processes that meet, work together and fail together; here as threads, each with its own sockets on loopback.
+//! Processes that meet, work together and fail together; here as threads, each with its own sockets
+//! on loopback.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -99,7 +100,8 @@ fn strangers_are_counted_and_delay_nobody() {
     gone.write_all(b"x").unwrap();
     drop(gone);
 
-    // One after the other the silent ones would take 80 times the patience with one, far more than the deadline.
+    // One after the other the silent ones would take 80 times the patience with one, far more than
+    // the deadline.
     let second = join(&cluster, 1);
     assert!(second.join().unwrap().is_ok());
     let meeting = first.join().unwrap().unwrap();
@@ -208,7 +210,8 @@ fn a_number_started_twice_is_refused_the_second_time() {
     let ours = cluster(3, 1, "6s");
     // Made beforehand, since each reads the executable.
     let [first, second, again] = [0, 2, 2].map(|process| Identity::new(&ours, process, JOB));
-    // Process 0, which will know of the copy, comes to its deadline first; what it says then is what all say.
+    // Process 0, which will know of the copy, comes to its deadline first; what it says then is
+    // what all say.
     let first = join_as(&ours, first);
     std::thread::sleep(Duration::from_secs(1));
     let second = join_as(&ours, second);
@@ -254,7 +257,8 @@ fn a_taken_port_ends_a_run_at_once_and_an_unknown_name_at_the_deadline() {
     assert!(line.contains("no-such-host.invalid:2101"), "{line}");
 }
 
-/// Runs `program` on every process of a cluster; the results of all workers in order, or each process's error.
+/// Runs `program` on every process of a cluster; the results of all workers in order, or each
+/// process's error.
 pub(super) fn run_all<T: Send + 'static>(
     cluster: &ClusterLayout,
     program: impl Fn(&mut Net) -> Result<T> + Send + Sync + 'static,
@@ -524,7 +528,8 @@ fn child() {
             }
             seconds => {
                 let seconds = Duration::from_secs(seconds.parse().unwrap());
-                // All must leave the loop in the same round, so they go by what they have told each other.
+                // All must leave the loop in the same round, so they go by what they have told each
+                // other.
                 while net.all_gather("work", began.elapsed())?.into_iter().all(|elapsed| elapsed < seconds) {}
                 Ok(())
             }

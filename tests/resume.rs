@@ -92,7 +92,8 @@ fn kill(crawl: &Crawl, name: &str, workers: &str) {
 fn a_killed_run_is_taken_up_by_any_number_of_workers_and_writes_the_same_bytes() {
     let crawl = Crawl::new(6000);
     for (before, after) in [("1", "2"), ("2", "1")] {
-        // On a busy machine the kill may come when all is read: that is resumed too, but try again for one amid the reading.
+        // On a busy machine the kill may come when all is read: that is resumed too, but try again
+        // for one amid the reading.
         let amid = (0..5).any(|attempt| {
             let name = format!("killed-{before}-{attempt}");
             kill(&crawl, &name, before);

@@ -5,7 +5,8 @@ use serde_json::json;
 
 use crate::support::program::{fail, files, stderr_text, succeed, webtwin};
 
-/// A corpus of many files with copies and near-copies across them, rejected lines and counted fields.
+/// A corpus of many files with copies and near-copies across them, rejected lines and counted
+/// fields.
 struct Corpus(tempfile::TempDir);
 
 const FILES: usize = 24;
@@ -17,7 +18,8 @@ impl Corpus {
         for file in 0..FILES {
             let mut lines = String::from("\n");
             for row in 0..records {
-                // Every third text is one of another file, every fifth of these with a changed word.
+                // Every third text is one of another file, every fifth of these with a changed
+                // word.
                 let number = if row % 3 == 0 { row } else { file * records + row };
                 let word = |at: usize| match row % 5 == 0 && at == file {
                     true => "changed".to_string(),

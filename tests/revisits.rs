@@ -59,7 +59,8 @@ fn body(number: usize) -> Vec<u8> {
     format!("<html><head>{base}{refresh}<title>{number}</title></head><body><p>{words}</p>{links}</body></html>").into()
 }
 
-/// What a crawler writes of a fetch, given the earlier ones of which it knows; and whether it is a revisit.
+/// What a crawler writes of a fetch, given the earlier ones of which it knows; and whether it is a
+/// revisit.
 fn written(fetch: &Fetch, before: &[Fetch], way: usize, which: usize) -> (Vec<u8>, bool) {
     let same: Vec<&Fetch> = before.iter().filter(|other| other.body == fetch.body).collect();
     let Some(original) = same.get(which % same.len().max(1)) else { return (fetch.response(), false) };
@@ -106,7 +107,8 @@ fn pages(output: &str) -> Vec<serde_json::Value> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 5, max_shrink_iters: 20, ..ProptestConfig::default() })]
 
-    /// A crawl is written twice: each fetch as a response, and as a crawler does that repeats no payload.
+    /// A crawl is written twice: each fetch as a response, and as a crawler does that repeats no
+    /// payload.
     #[test]
     fn a_crawl_that_repeats_no_payload_means_what_the_whole_crawl_means(
         fetches in prop::collection::vec((0usize..3, 0usize..8, 0usize..10, 0usize..7, 0usize..9, 0usize..3), 8..60)

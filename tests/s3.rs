@@ -86,8 +86,8 @@ impl Moto {
     }
 }
 
-/// Forwards requests to a store, and flips a bit in the first answer to each GET of an object, or of a list without folders. Returns
-/// its port.
+/// Forwards requests to a store, and flips a bit in the first answer to each GET of an object, or
+/// of a list without folders. Returns its port.
 fn flipping_proxy(store: u16) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -1,4 +1,5 @@
-//! What a scheduled run does where something went wrong: with the crawl, with the comparison before, or with the command.
+//! What a scheduled run does where something went wrong: with the crawl, with the comparison
+//! before, or with the command.
 
 use std::path::Path;
 
@@ -127,7 +128,8 @@ fn the_same_command_again_has_nothing_to_do_until_an_input_changes() {
     assert_eq!(schedule.run("run-2", &joins).0, 4);
 }
 
-/// Three weeks of a crawler that obeys the list, with a mirror that is skipped from the second one on.
+/// Three weeks of a crawler that obeys the list, with a mirror that is skipped from the second one
+/// on.
 struct Obeyed {
     schedule: Schedule,
     /// Hosts that may be fetched.
@@ -146,7 +148,8 @@ impl Obeyed {
         obeyed
     }
 
-    /// The run over a crawl of what may be fetched; its exit code, and what it said unless all was well.
+    /// The run over a crawl of what may be fetched; its exit code, and what it said unless all was
+    /// well.
     fn week(&self, week: i64) -> (i32, String) {
         let input = self.schedule.crawl(&format!("week-{week}.jsonl"), week, &self.kept);
         let diff = self.schedule.at(&format!("diff-{week}"));

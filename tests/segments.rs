@@ -68,7 +68,8 @@ fn pages(output: &str) -> Vec<serde_json::Value> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4, max_shrink_iters: 10, ..ProptestConfig::default() })]
 
-    /// A crawl is written twice: each page in one record, and in segments, in any files in any order.
+    /// A crawl is written twice: each page in one record, and in segments, in any files in any
+    /// order.
     #[test]
     fn a_crawl_in_segments_means_what_the_whole_crawl_means(
         cuts in prop::collection::vec((prop::collection::vec(any::<usize>(), 0..5), 0usize..3, any::<u32>()), 8..40)
@@ -148,7 +149,8 @@ fn a_record_without_all_its_segments_is_rejected_and_a_revisit_finds_the_joined_
     for row in rows(&output, "rejected") {
         *reasons.entry(row["reason"].as_str().unwrap().to_string()).or_insert(0) += 1;
     }
-    // Of two records the first, of one three continuations, and that of the image; of the others all continuations.
+    // Of two records the first, of one three continuations, and that of the image; of the others
+    // all continuations.
     let expected = [("not_a_page_record", 3 + 2 + 2 + 1), ("not_text", 1), ("segmented", 2 + 3 + 1)];
     assert_eq!(reasons, expected.map(|(reason, count)| (reason.to_string(), count)).into(), "{}", stderr_text(&done));
     succeed(&["explain", &output, "http://a.example/d/0", "http://c.example/e/0"]);

@@ -18,7 +18,8 @@ use crate::rendezvous::cluster;
 use crate::support::ports::reserved_address;
 use crate::support::program::{cluster_file, stderr_text, webtwin};
 
-/// Runs a program on 1 and 3 workers, and on 2 x 2 and 3 x 1 processes; what all workers return, by worker.
+/// Runs a program on 1 and 3 workers, and on 2 x 2 and 3 x 1 processes; what all workers return, by
+/// worker.
 fn everywhere<T: Send + 'static>(
     program: impl Fn(&mut Net<'_>) -> Result<T> + Send + Sync + Clone + 'static,
 ) -> Vec<Vec<T>> {
@@ -34,7 +35,8 @@ fn everywhere<T: Send + 'static>(
     [(1, 1), (1, 3), (2, 2), (3, 1)].map(on).into()
 }
 
-/// How long lists of counts are that go to every process as they are or not, with one byte an entry.
+/// How long lists of counts are that go to every process as they are or not, with one byte an
+/// entry.
 const LENGTHS: [usize; 4] = [0, 50, SHORT_BYTES, SHORT_BYTES + 3];
 
 #[test]
@@ -313,7 +315,8 @@ fn a_run_takes_no_more_rounds_than_it_did() {
     }
     let manifest = std::fs::read(output.join("manifest.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
-    // Each takes as long as a message between the processes, and most of them come with every run. Lower it when there are fewer.
+    // Each takes as long as a message between the processes, and most of them come with every run.
+    // Lower it when there are fewer.
     let rounds = manifest["rounds"].as_u64().unwrap();
     assert!((20..=157).contains(&rounds), "{rounds}");
 }

@@ -1,7 +1,8 @@
-//! The files of the bad-input list, on a disk, through the same doors as a run: `expand`, `plan`, `read`.
+//! The files of the bad-input list, on a disk, through the same doors as a run: `expand`, `plan`,
+//! `read`.
 //!
-//! Ids are those of the list of bad inputs. Each case says how many pages survive, what is refused, and with which exit
-//! code the input as a whole is turned away.
+//! Ids are those of the list of bad inputs. Each case says how many pages survive, what is refused,
+//! and with which exit code the input as a whole is turned away.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -171,7 +172,8 @@ fn inputs_161_to_166_are_read_right_or_named() {
     }
 }
 
-/// Bad-input id 162: shorter than when it was planned, as a file still being uploaded or cut short would be.
+/// Bad-input id 162: shorter than when it was planned, as a file still being uploaded or cut short
+/// would be.
 #[test]
 fn a_file_that_shrinks_after_it_was_planned_is_named_162() {
     let folder = tempfile::tempdir().unwrap();

@@ -32,7 +32,8 @@ fn page() -> impl Strategy<Value = Page> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// \[PBZ06\] sections 3 and 4.1: what the workers find together is what is found by looking at every pair of pages.
+    /// \[PBZ06\] sections 3 and 4.1: what the workers find together is what is found by looking at
+    /// every pair of pages.
     #[test]
     fn a_study_of_all_workers_equals_a_look_at_every_pair(
         texts in prop::collection::vec(prop::collection::vec(0u64..6, 0..9), 1..40),

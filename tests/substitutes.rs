@@ -1,4 +1,5 @@
-//! What each skipped page says is kept: editions in two languages, versions that have drifted apart, prefixes no wider than mirrors.
+//! What each skipped page says is kept: editions in two languages, versions that have drifted
+//! apart, prefixes no wider than mirrors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,14 +20,16 @@ const FRENCH: [&str; 4] = [
     "Il est possible de l'utiliser avec les autres parties si elles ne sont pas en service en ce moment",
 ];
 
-/// A page of `total` lines in one language, of which the first `code` are code that all editions share.
+/// A page of `total` lines in one language, of which the first `code` are code that all editions
+/// share.
 fn page(name: usize, sentences: [&str; 4], code: usize, total: usize, links: &str) -> String {
     let code = (0..code).map(|line| format!("<pre>x{name}_{line} = load({});</pre>", name * 1000 + line));
     let text = (code.len()..total).map(|line| format!("<p>{}, {name} {line}.</p>", sentences[line % 4]));
     code.clone().chain(text).collect::<String>() + links
 }
 
-/// Two editions of one manual, each on three hosts. More than half of each page is code, and so the same in both.
+/// Two editions of one manual, each on three hosts. More than half of each page is code, and so the
+/// same in both.
 fn editions(folder: &Path) -> String {
     let mut lines = String::new();
     for (host, sentences) in
@@ -78,7 +81,8 @@ fn of_each_edition_one_copy_stays_though_all_are_similar() {
     the_same_on_any_workers(folder.path(), "same", &["run", "--input", &input]);
 }
 
-/// Versions of one manual on four hosts: each has dropped some of the lines of the one before, and has new ones instead.
+/// Versions of one manual on four hosts: each has dropped some of the lines of the one before, and
+/// has new ones instead.
 fn versions(folder: &Path) -> String {
     let mut lines = String::new();
     for version in 0..4 {
@@ -112,7 +116,8 @@ fn a_page_is_skipped_only_if_a_page_that_stays_contains_half_of_it() {
     succeed(&["run", "--input", &input, "--output", &output]);
     let avoid = rows(&output, "avoid");
     assert!(avoid.iter().all(|row| row["contained"].as_f64().unwrap() >= 0.5), "{avoid:?}");
-    // Neighbouring versions have three fifths in common; those two apart a fifth. So two of four versions stay.
+    // Neighbouring versions have three fifths in common; those two apart a fifth. So two of four
+    // versions stay.
     let versions = avoid.iter().filter(|row| row["url"].as_str().unwrap().contains("manual")).count();
     assert_eq!(versions, 12, "{avoid:?}");
     let kept: BTreeSet<&str> = avoid.iter().map(|row| row["keep_url"].as_str().unwrap()).collect();

@@ -115,7 +115,8 @@ fn wrong_urls_that_get_a_page_each_are_placeholders() {
     assert_eq!(sets, [urls(&missing)].into());
     assert!(kinds.values().all(|kind| kind == "placeholder"), "{kinds:?}");
 
-    // The same among articles, of which none is taken for one, though one is about pages that are not found.
+    // The same among articles, of which none is taken for one, though one is about pages that are
+    // not found.
     let mut pages: Vec<Page> = missing.clone();
     pages.extend((0..60).map(|number| (format!("http://shop.example/article/{number}"), article(number, 0))));
     let about = framed("On links", &[sentence(1), "The page /a was not found.".into(), sentence(2)], &[]);

@@ -1,4 +1,5 @@
-//! What the targets share: how an input of the fuzzer is taken apart, damage to whole files, and a small index.
+//! What the targets share: how an input of the fuzzer is taken apart, damage to whole files, and a
+//! small index.
 
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
@@ -17,8 +18,8 @@ pub fn first(data: &[u8]) -> Option<(usize, &[u8])> {
     data.split_first().map(|(first, rest)| (usize::from(*first), rest))
 }
 
-/// A file with some of its bytes changed. Each four bytes of `how` are a change: what happens, where (two bytes, little-endian,
-/// counted around the file), and a value.
+/// A file with some of its bytes changed. Each four bytes of `how` are a change: what happens,
+/// where (two bytes, little-endian, counted around the file), and a value.
 pub fn damaged(whole: &[u8], how: &[u8]) -> Vec<u8> {
     let mut bytes = whole.to_vec();
     for &[what, low, high, value] in how.as_chunks::<4>().0 {
@@ -58,13 +59,15 @@ pub fn offset(found: &ReadResult) -> u64 {
     }
 }
 
-/// The ends of ranges that a file of so many bytes is cut in, from 0 on: about as long as `how` says, and not too many.
+/// The ends of ranges that a file of so many bytes is cut in, from 0 on: about as long as `how`
+/// says, and not too many.
 pub fn cuts(length: u64, how: usize) -> Vec<u64> {
     let step = (1 + how as u64 * how as u64 / 16).max(length.div_ceil(24)).max(1);
     (0..length).step_by(step as usize).chain([length]).collect()
 }
 
-/// Panics that are caught where they happen, as those of the Parquet library, end no process; those that get through do.
+/// Panics that are caught where they happen, as those of the Parquet library, end no process; those
+/// that get through do.
 pub fn only_panics_that_get_through() {
     std::panic::set_hook(Box::new(|info| eprintln!("{info}")));
 }

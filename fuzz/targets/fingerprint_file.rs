@@ -1,5 +1,5 @@
-//! Fingerprint files: what was written is read, by blocks and by parts as all at once; damage is an error or changes nothing;
-//! what a file says of itself is not believed.
+//! Fingerprint files: what was written is read, by blocks and by parts as all at once; damage is an
+//! error or changes nothing; what a file says of itself is not believed.
 #![no_main]
 
 use std::sync::Arc;

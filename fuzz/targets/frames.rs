@@ -1,5 +1,5 @@
-//! Frames: what arrives is what was sent, in order and once, up to the first change on the way, which is an error; nothing is
-//! made of bytes that nobody sent.
+//! Frames: what arrives is what was sent, in order and once, up to the first change on the way,
+//! which is an error; nothing is made of bytes that nobody sent.
 #![no_main]
 
 use std::sync::OnceLock;

@@ -1,4 +1,5 @@
-//! HTML and XHTML: an extractor that has read another page finds what a new one finds; texts and links have the form that they say.
+//! HTML and XHTML: an extractor that has read another page finds what a new one finds; texts and
+//! links have the form that they say.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! HTTP: a response in a WARC record is one page or one refusal, whatever its head says; a server answers any request with a
-//! response that is whole, and fails at none.
+//! HTTP: a response in a WARC record is one page or one refusal, whatever its head says; a server
+//! answers any request with a response that is whole, and fails at none.
 #![no_main]
 
 use std::io::{Read, Write};
@@ -126,8 +126,8 @@ fn asked(which: usize, rest: &[u8]) {
     }
 }
 
-/// What the server answers before it closes. A server that sees the end of what it reads may close at once, so `ends` is for
-/// bytes that may be no whole request.
+/// What the server answers before it closes. A server that sees the end of what it reads may close
+/// at once, so `ends` is for bytes that may be no whole request.
 fn answered(request: &[u8], ends: bool) -> Vec<u8> {
     let mut stream = TcpStream::connect(server()).expect("the server listens");
     stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");

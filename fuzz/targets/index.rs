@@ -1,4 +1,5 @@
-//! The index: damage to any of its columns is an error or changes no answer; damage to its manifest ends nobody.
+//! The index: damage to any of its columns is an error or changes no answer; damage to its manifest
+//! ends nobody.
 #![no_main]
 
 use std::fmt::Debug;

@@ -1,5 +1,6 @@
-//! The state of a scheduled job: a generation that was written is read as it was, a damaged one never as another; records of a state
-//! and of a run that is to be resumed come back whole or not at all.
+//! The state of a scheduled job: a generation that was written is read as it was, a damaged one
+//! never as another; records of a state and of a run that is to be resumed come back whole or not
+//! at all.
 #![no_main]
 
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! WARC and ARC: what ranges of a file find is what one range finds, every record is told of once, and none lies outside of
-//! the file.
+//! WARC and ARC: what ranges of a file find is what one range finds, every record is told of once,
+//! and none lies outside of the file.
 #![no_main]
 
 use std::io::Write;
@@ -51,7 +51,8 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(end.records, stream.len() as u64);
 });
 
-/// Whether a range is the exception of [`settle`]: its last record is within another one, and claims to end where a third begins or ends.
+/// Whether a range is the exception of [`settle`]: its last record is within another one, and
+/// claims to end where a third begins or ends.
 fn is_excepted(range: &RangeEnd, whole: &[ReadResult], length: u64) -> bool {
     let ends = |one: &ReadResult| match one {
         ReadResult::Page(page) => page.offset + page.length == range.end,

@@ -128,7 +128,8 @@ pub(crate) fn zstd(bytes: &[u8]) -> Vec<u8> {
 
 /// A brotli stream of one uncompressed meta-block (RFC 7932, section 9.2), of at most 65,536 bytes.
 pub(crate) fn brotli(bytes: &[u8]) -> Vec<u8> {
-    // From the lowest bit: window of 16 bits (0), not last (0), four nibbles (00) of length - 1, uncompressed (1).
+    // From the lowest bit: window of 16 bits (0), not last (0), four nibbles (00) of length - 1,
+    // uncompressed (1).
     let head = ((bytes.len() as u32 - 1) << 4) | 1 << 20;
     [&head.to_le_bytes()[..3], bytes, &[3]].concat()
 }

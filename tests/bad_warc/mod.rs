@@ -1,7 +1,8 @@
-//! Each case is a file of sound pages around something wrong, and what must come out of it, in order.
+//! Each case is a file of sound pages around something wrong, and what must come out of it, in
+//! order.
 //!
-//! An outcome is written as words: `a` a page `http://h.example/a` with the body it should have; `a~` one with another
-//! body; `a(gzip_crc)` one that was mended; `!garbage` a refusal.
+//! An outcome is written as words: `a` a page `http://h.example/a` with the body it should have;
+//! `a~` one with another body; `a(gzip_crc)` one that was mended; `!garbage` a refusal.
 
 pub(crate) mod build;
 mod cases;
@@ -212,8 +213,8 @@ fn piles_of_forged_heads_and_members_cost_no_more_than_their_bytes() {
         ("gzip heads", &packed, b"\x1f\x8b\x08\0\0\0\0\0\0\x03".repeat(300_000), &packed),
         ("members without end", &packed, forged.repeat(70_000), &packed),
     ];
-    // Where what each head or member claims is gone through again for the next, a pile costs a hundred gigabytes: this test
-    // would not end.
+    // Where what each head or member claims is gone through again for the next, a pile costs a
+    // hundred gigabytes: this test would not end.
     for (name, before, pile, behind) in piles {
         let file = Counted { bytes: Bytes([before.as_slice(), &pile, behind].concat()), read: AtomicU64::new(0) };
         let limits = RecordLimits { record_bytes: 2 << 20, ..RecordLimits::default() };
@@ -227,7 +228,8 @@ fn piles_of_forged_heads_and_members_cost_no_more_than_their_bytes() {
         read_range(&file, 0..file.len(), &checked(limits), &mut sink).unwrap();
         let read = file.read.into_inner();
         assert!(read < 4 * file.bytes.len(), "{name}: {read} bytes read of {}", file.bytes.len());
-        // Members that swallow what follows are given up in bulk, and the page right behind with them.
+        // Members that swallow what follows are given up in bulk, and the page right behind with
+        // them.
         let survivors = if name == "members without end" { 1 } else { 2 };
         assert_eq!(pages, vec!["http://h.example/a"; survivors], "{name}");
     }

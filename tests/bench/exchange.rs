@@ -1,7 +1,9 @@
-//! Rows exchanged a second: 12 bytes each, to the worker that a multiplicative hash names, taken as they come.
+//! Rows exchanged a second: 12 bytes each, to the worker that a multiplicative hash names, taken as
+//! they come.
 //!
-//! Measured: making the rows, `Net::exchange`, and a sum over what arrives; two threads of one process, then two processes
-//! (here threads with sockets on loopback) of one thread each, in the clear and encrypted. Not measured: what a step does with its rows.
+//! Measured: making the rows, `Net::exchange`, and a sum over what arrives; two threads of one
+//! process, then two processes (here threads with sockets on loopback) of one thread each, in the
+//! clear and encrypted. Not measured: what a step does with its rows.
 //!
 //! Run with `cargo bench --bench exchange [-- MILLIONS]`.
 

@@ -1,7 +1,9 @@
-//! Search over made-up pages: 10,000 texts of about 1.6 kB, each on two hosts that mirror each other.
+//! Search over made-up pages: 10,000 texts of about 1.6 kB, each on two hosts that mirror each
+//! other.
 //!
-//! Measured, the median of many: all pages that have a word found, scored and rolled up with exact counts; beside it, finding and
-//! scoring alone, and ten snippets. Rows of pages are in memory, without the checks of an index on disk.
+//! Measured, the median of many: all pages that have a word found, scored and rolled up with exact
+//! counts; beside it, finding and scoring alone, and ten snippets. Rows of pages are in memory,
+//! without the checks of an index on disk.
 //!
 //! Run with `cargo bench -p webtwin-search --features search --bench search`.
 

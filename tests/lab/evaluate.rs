@@ -86,7 +86,8 @@ fn a_sample_is_drawn_once_judged_and_counted() {
     assert!(message.contains("sample.tsv is there already"), "{message}");
 }
 
-/// A file as `webtwin report` saves it is read by the next run, for both settings, and by `evaluate`.
+/// A file as `webtwin report` saves it is read by the next run, for both settings, and by
+/// `evaluate`.
 #[test]
 fn one_file_of_decisions_serves_the_next_run_and_evaluate() {
     let folder = tempfile::tempdir().unwrap();

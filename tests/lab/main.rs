@@ -1,6 +1,7 @@
 //! The laboratory as people call it; `webtwin` is the program beside it.
 
-// Runs compared with a truth: bands, held-out targets, samples, tags, and what a report shows of it.
+// Runs compared with a truth: bands, held-out targets, samples, tags, and what a report shows of
+// it.
 mod evaluate;
 
 // Streams and folders that are not for its output, and other refusals.

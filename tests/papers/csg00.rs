@@ -1,8 +1,9 @@
 //! Cho, Shivakumar, Garcia-Molina: *Finding replicated web collections*.
 //!
-//! The figures are not in our copy of the paper; they are drawn here from its text. Tested elsewhere: results of a search that are
-//! rolled up (section 5.2, Figures 13 and 14; `tests/search.rs`). Measured, not held: section 4, Tables 1 and 2, Figures 11 and 12 and
-//! the second crawl of section 5.1 (`webtwin-lab reproduce csg00-...`).
+//! The figures are not in our copy of the paper; they are drawn here from its text. Tested
+//! elsewhere: results of a search that are rolled up (section 5.2, Figures 13 and 14;
+//! `tests/search.rs`). Measured, not held: section 4, Tables 1 and 2, Figures 11 and 12 and the
+//! second crawl of section 5.1 (`webtwin-lab reproduce csg00-...`).
 
 use std::collections::BTreeSet;
 
@@ -21,8 +22,9 @@ use webtwin::overlap::{FPrintDocId, sort_based};
 use webtwin::pages::html::Extractor;
 use webtwin::pages::url::CanonicalUrl;
 
-/// A web graph as the figures have it: pages are letters, and pages of one letter are similar; those of one capital letter
-/// have no copy anywhere. Pages are numbered in the order in which they are drawn.
+/// A web graph as the figures have it: pages are letters, and pages of one letter are similar;
+/// those of one capital letter have no copy anywhere. Pages are numbered in the order in which they
+/// are drawn.
 #[derive(Default)]
 struct Web {
     names: Vec<char>,
@@ -93,7 +95,8 @@ impl Web {
         grow(&self.labels(), &self.sites, &self.all_links(), settings)
     }
 
-    /// The collections of each similar cluster by the letters of their pages; those attached stand behind a plus.
+    /// The collections of each similar cluster by the letters of their pages; those attached stand
+    /// behind a plus.
     fn grown(&self, settings: &ClusterSettings) -> Vec<Vec<String>> {
         let letters = |pages: &mut dyn Iterator<Item = Page>| {
             let mut letters: Vec<char> = pages.map(|page| self.names[page]).collect();
@@ -148,7 +151,8 @@ const FREE: ClusterSettings = ClusterSettings {
 /// Collections at a single site, as section 5.1 has them.
 const SINGLE_SITE: ClusterSettings = ClusterSettings { single_site: true, ..FREE };
 
-/// The second phase that sections 2.2 and 6 leave open, as `src/core/clusters/tolerant.rs` defines it.
+/// The second phase that sections 2.2 and 6 leave open, as `src/core/clusters/tolerant.rs` defines
+/// it.
 fn second_phase(attach: AttachmentRule) -> ClusterSettings {
     ClusterSettings { merge: MergeCondition::Tolerant, min_hosts: 2, attach, ..SINGLE_SITE }
 }
@@ -161,8 +165,8 @@ fn none() -> Vec<Vec<String>> {
 
 #[test]
 fn definition_1_a_page_is_its_text_and_its_links_wherever_they_stand_in_it() {
-    // "Our model does not distinguish between two pages with identical text and identical hyperlinks that are located in
-    // different places on the page."
+    // "Our model does not distinguish between two pages with identical text and identical
+    // hyperlinks that are located in different places on the page."
     let mut extractor = Extractor::new(&RecordLimits::default());
     let url = CanonicalUrl::parse("http://a.example/p.html").unwrap();
     let mut extract = |html: &str| {
@@ -179,7 +183,8 @@ fn definition_1_a_page_is_its_text_and_its_links_wherever_they_stand_in_it() {
 
 #[test]
 fn definition_2_a_collection_is_an_induced_subgraph_whose_size_is_its_number_of_pages() {
-    // A link from outside the collection is no link of it: with it, and without it, Definition 5 holds.
+    // A link from outside the collection is no link of it: with it, and without it, Definition 5
+    // holds.
     let web = Web::default().site("abX", "ab Xb").site("ab", "ab");
     assert!(web.are_similar([0, 1], [3, 4]));
     let found = web.similar_clusters(&FREE);
@@ -216,7 +221,8 @@ fn trivial_clusters(pages: &[&[u64]], min_shared: u32) -> (Vec<(u32, u32)>, Vec<
 
 #[test]
 fn section_2_1_figure_2_p_is_similar_to_p2_only_by_way_of_p1_and_all_three_collections_are_similar() {
-    // p, p', p'' and below each of them q and r, on three sites. p' shares two chunks with p and two others with p''.
+    // p, p', p'' and below each of them q and r, on three sites. p' shares two chunks with p and
+    // two others with p''.
     let [p, p1, p2]: [&[u64]; 3] = [&[1, 2, 9], &[1, 2, 3, 4], &[3, 4, 8]];
     let (q, r): (&[u64], &[u64]) = (&[21, 22], &[31, 32]);
     let (pairs, labels) = trivial_clusters(&[p, q, r, p1, q, r, p2, q, r], 2);
@@ -261,8 +267,8 @@ fn section_2_2_figure_3a_the_core_is_found_and_the_second_phase_adds_the_page_mo
     let web = Web::default().site("pqr", "pq pr").site("pqrS", "pq pr pS");
     assert!(!web.are_similar(0..3, 3..7), "\"we will require similar collections to be equi-sized\"");
     assert!(web.are_similar(0..3, 3..6));
-    // "We would first identify the core similar collections. Then the second phase would search for pages (like s) that
-    // could be added to one or the other collection."
+    // "We would first identify the core similar collections. Then the second phase would search for
+    // pages (like s) that could be added to one or the other collection."
     assert_eq!(web.grown(&FREE), [["pqr", "pqr"]]);
     assert_eq!(web.grown(&second_phase(AttachmentRule::Nearby)), [["pqr", "pqr+S"]]);
     let (links, of) = (page_pairs([(3, 4), (3, 5), (3, 6)]), |page| (page != Page(6)).then_some(Page(7)));
@@ -284,7 +290,8 @@ fn section_2_2_figure_3c_pages_that_differ_break_a_collection() {
     let web = Web::default().site("pQrs", "pQ Qr rs").site("pTrs", "pT Tr rs");
     assert!(!web.are_similar(0..4, 4..8));
     assert!(web.are_similar([0], [4]), "\"pages [i].p and [ii].p would be identified as similar collections\"");
-    // They are a trivial cluster, and a similar cluster where collections of one page are asked for.
+    // They are a trivial cluster, and a similar cluster where collections of one page are asked
+    // for.
     assert_eq!(web.grown(&FREE), [["rs", "rs"]]);
     assert_eq!(web.grown(&ClusterSettings { min_size: 1, ..FREE }), [["p", "p"], ["rs", "rs"]]);
     let (links, of) = (page_pairs([(0, 1), (1, 2), (2, 3)]), |page| (page != Page(1)).then_some(Page(7)));
@@ -297,7 +304,8 @@ fn section_2_2_figure_3d_one_matching_link_is_enough() {
     let web = Web::default().site("pqr", "pr qr").site("pqr", "qr");
     assert!(web.are_similar(0..3, 3..6));
     assert!(!web.are_similar([0, 2], [3, 5]), "[i].r has a parent there, [ii].r has none");
-    // Growth goes along links, so what nothing leads to from the rest is no part of a collection (section 3).
+    // Growth goes along links, so what nothing leads to from the rest is no part of a collection
+    // (section 3).
     assert_eq!(web.grown(&FREE), [["qr", "qr"]]);
 }
 
@@ -310,8 +318,8 @@ fn definition_5_parents_must_be_similar_pages() {
 }
 
 proptest! {
-    /// Section 2.2: "having at least one link ensures that if one collection is a tree, then any similar collection must
-    /// have the same tree structure".
+    /// Section 2.2: "having at least one link ensures that if one collection is a tree, then any
+    /// similar collection must have the same tree structure".
     #[test]
     fn section_2_2_what_is_similar_to_a_tree_has_that_tree(
         tree in prop::collection::vec(any::<prop::sample::Index>(), 1..7),
@@ -337,7 +345,8 @@ proptest! {
 
 #[test]
 fn section_3_figures_4_and_5_growth_prefers_cardinality_to_collection_size() {
-    // Figure 4: cardinality 2, collections of 5 pages. Figure 5, in the same graph: cardinality 3, collections of 3.
+    // Figure 4: cardinality 2, collections of 5 pages. Figure 5, in the same graph: cardinality 3,
+    // collections of 3.
     let web = Web::default().site("pqrst", "pq qr rs st").site("pqrst", "pq qr rs st").site("pqr", "pq qr");
     assert!(web.are_similar(0..5, 5..10), "Figure 4 is possible");
     assert_eq!(web.grown(&FREE), [vec!["pqr", "pqr", "pqr"], vec!["st", "st"]]);
@@ -354,7 +363,8 @@ fn figure_6() -> Web {
 
 #[test]
 fn section_3_figure_6_trivial_clusters_a_b_c_d_grow_into_one() {
-    // (b) the TCG. t is not joined, for it stands on fewer sites; s and g are not, for nothing links them.
+    // (b) the TCG. t is not joined, for it stands on fewer sites; s and g are not, for nothing
+    // links them.
     assert_eq!(figure_6().tcg(&FREE), ["ab", "bc", "bd"]);
     // (c) the similar cluster. Definition 6: its cardinality is 3, its size 4.
     assert_eq!(figure_6().grown(&FREE), [["abcd", "abcd", "abcd"]]);
@@ -382,8 +392,9 @@ fn section_3_1_the_merge_condition_is_that_all_four_counts_are_equal() {
 
 #[test]
 fn section_3_1_the_merge_condition_does_not_give_each_page_a_page_of_its_own() {
-    // "This condition implies that each page in Ri has a hyperlink to a unique page in Rj." It does not, and then no
-    // one-to-one mapping M is there to be found: "Deviations" in `src/core/clusters/mod.rs`.
+    // "This condition implies that each page in Ri has a hyperlink to a unique page in Rj." It does
+    // not, and then no one-to-one mapping M is there to be found: "Deviations" in
+    // `src/core/clusters/mod.rs`.
     let web = Web::default().site("pppqqq", "").link(0, 3).link(0, 4).link(0, 5).link(1, 3).link(2, 3);
     assert_eq!(web.link_summary(&FREE), [('p', 'q', [3, 3, 3, 3])]);
     assert_eq!(web.tcg(&FREE), ["pq"]);
@@ -416,8 +427,8 @@ fn section_3_1_a_cycle_may_be_entered_anywhere() {
 
 #[test]
 fn section_3_1_what_the_algorithm_yields_is_held_against_definition_5() {
-    // "It can be shown that our clustering algorithm yields similar clusters." But a has a parent on the first site, and none
-    // on the others: "Deviations" in `src/core/clusters/mod.rs`.
+    // "It can be shown that our clustering algorithm yields similar clusters." But a has a parent
+    // on the first site, and none on the others: "Deviations" in `src/core/clusters/mod.rs`.
     let web = Web::default().site("acd", "ac cd ca").site("acd", "ac cd").site("acd", "ac cd");
     assert_eq!(web.tcg(&FREE), ["ac", "cd"]);
     let all = web.similar_clusters(&FREE);
@@ -428,7 +439,8 @@ fn section_3_1_what_the_algorithm_yields_is_held_against_definition_5() {
 
 #[test]
 fn section_3_2_algorithm_3_1_on_its_two_tables() {
-    // TRIVIAL(rid, pid) and LINK(src, dest) of Figure 6 become LinkSummary <Ts.RID, Td.RID, a, b, s, d>.
+    // TRIVIAL(rid, pid) and LINK(src, dest) of Figure 6 become LinkSummary <Ts.RID, Td.RID, a, b,
+    // s, d>.
     let web = figure_6();
     let found = web.link_summary(&FREE);
     let step_1 = [
@@ -447,7 +459,8 @@ fn section_3_2_algorithm_3_1_on_its_two_tables() {
 
 // Section 4: quality.
 
-/// Figure 10(a): [i] has a to g, [ii] a, b and c; both b link to [i].d and [i].e, both c to [i].f and [i].g.
+/// Figure 10(a): [i] has a to g, [ii] a, b and c; both b link to [i].d and [i].e, both c to [i].f
+/// and [i].g.
 fn figure_10() -> Web {
     let web = Web::default().site("abcDEFG", "ab ac bD bE cF cG").site("abc", "ab ac");
     web.link(8, 3).link(8, 4).link(9, 5).link(9, 6)
@@ -461,14 +474,15 @@ fn section_4_figure_10_a_partial_mirror_under_the_merge_condition_and_the_extend
     let extended = ClusterSettings { merge: MergeCondition::Extended, ..FREE };
     assert_eq!(figure_10().link_summary(&extended)[2], ('b', 'D', [2, 1, 2, 1]));
     assert_eq!(figure_10().tcg(&extended), ["ab", "ac", "bD", "bE", "cF", "cG"]);
-    // (b) "pages d, e, f and g appear in both collections". Here a page has one collection, where it stands:
-    // `src/core/clusters/collection.rs`.
+    // (b) "pages d, e, f and g appear in both collections". Here a page has one collection, where
+    // it stands: `src/core/clusters/collection.rs`.
     assert_eq!(figure_10().grown(&extended), [["DEFGabc", "abc"]]);
 }
 
 #[test]
 fn section_4_figure_10_at_a_single_site_is_for_the_second_phase() {
-    // Links from one site to another do not count then, and what has no copy joins nothing: `src/core/clusters/mod.rs`.
+    // Links from one site to another do not count then, and what has no copy joins nothing:
+    // `src/core/clusters/mod.rs`.
     let extended = ClusterSettings { merge: MergeCondition::Extended, ..SINGLE_SITE };
     assert_eq!(figure_10().grown(&extended), [["abc", "abc"]]);
     assert_eq!(figure_10().grown(&second_phase(AttachmentRule::None)), [["abc", "abc"]]);

@@ -1,4 +1,5 @@
-//! Di Iorio, Diligenti, Gori, Maggini, Pucci: *Detecting near-replicas on the web by content and hyperlink analysis*.
+//! Di Iorio, Diligenti, Gori, Maggini, Pucci: *Detecting near-replicas on the web by content and
+//! hyperlink analysis*.
 //!
 //! Measured, not held: Figure 1 (`webtwin-lab reproduce ddgmp03-figure1`).
 
@@ -43,7 +44,8 @@ proptest! {
 
 #[test]
 fn section_2_1_a_page_is_its_bag_of_words() {
-    // Section 3: messages "ordered by date, by subject, by thread or by author" have the same informative content.
+    // Section 3: messages "ordered by date, by subject, by thread or by author" have the same
+    // informative content.
     let mut recipe = ProjectionRecipe::new(&settings(0.1, 3));
     let by_date = recipe.project("Re: mirrors, Anna. Copies, Bert. Re: mirrors, Bert.");
     let by_author = recipe.project("Re: mirrors, Anna. Re: mirrors, Bert. Copies, Bert.");
@@ -57,7 +59,8 @@ fn section_2_1_the_smallest_vector_is_taken_away_and_each_component_comes_to_zer
     let mut bounds = ComponentBounds::default();
     projected.iter().for_each(|page| bounds.extend(page));
     let signatures = projected.map(|page| bounds.signature(&page));
-    // Divided by the range of each component; the paper does not name the divisor: "Deviations" in `src/core/signatures/mod.rs`.
+    // Divided by the range of each component; the paper does not name the divisor: "Deviations" in
+    // `src/core/signatures/mod.rs`.
     assert_eq!(signatures, [vec![0, 0], vec![ONE / 2, 0], vec![ONE, ONE]]);
 }
 
@@ -116,7 +119,8 @@ proptest! {
 
     #[test]
     fn section_2_2_s_iterations_include_the_descendants_that_are_s_links_away(steps in 1u32..6) {
-        // A chain of pages; only the last of them is changed, between 1/2 and 1, and one other page has the largest of all.
+        // A chain of pages; only the last of them is changed, between 1/2 and 1, and one other page
+        // has the largest of all.
         let last = 5usize;
         let links = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (6, 7)].map(|(page, next)| (Page(page), Page(next)));
         let first = |r_of_last: u64| {
@@ -153,7 +157,8 @@ fn section_3_documents_collide_when_both_signatures_are_nearer_than_their_tolera
     assert_eq!(colliding(&documents, 0.1, 0.1), [(0, 1), (1, 2), (1, 3)], "< C and < D, not equal to them");
     assert_eq!(colliding(&documents, 0.2, 0.1), [(0, 1), (0, 2), (1, 2), (1, 3)]);
     assert_eq!(colliding(&documents, 0.1, 0.2), [(0, 1), (0, 3), (1, 2), (1, 3)]);
-    // "The fourth curve (C = 1) reports the behavior of the algorithm when using only the RP signature."
+    // "The fourth curve (C = 1) reports the behavior of the algorithm when using only the RP
+    // signature."
     assert_eq!(colliding(&documents, 1.0, 0.1), colliding(&documents, 0.2, 0.1));
     // The maximum norm: the component in which two differ most.
     assert_eq!(distance(&[5, 9, 2], &[4, 1, 2]), 8);

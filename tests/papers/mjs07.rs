@@ -1,7 +1,7 @@
 //! Manku, Jain, Das Sarma: *Detecting near-duplicates for web crawling*.
 //!
-//! Section 5 is a survey and section 6 an outlook. Measured, not held: Figures 1 and 2 and the times of section 4.3
-//! (`webtwin-lab reproduce mjs07-...`).
+//! Section 5 is a survey and section 6 an outlook. Measured, not held: Figures 1 and 2 and the
+//! times of section 4.3 (`webtwin-lab reproduce mjs07-...`).
 
 use std::collections::BTreeSet;
 
@@ -31,10 +31,11 @@ fn simhash(features: &[(u64, u32)], f: u32) -> u64 {
 
 #[test]
 fn section_2_weights_are_added_where_a_bit_is_1_and_taken_away_where_it_is_0() {
-    // f = 4. 1010 of weight 3: +3 -3 +3 -3; 0110 of weight 2: -2 +2 +2 -2; 1001 of weight 1: +1 -1 -1 +1.
-    // Together +2 -2 +4 -4: the signs are 1010.
+    // f = 4. 1010 of weight 3: +3 -3 +3 -3; 0110 of weight 2: -2 +2 +2 -2; 1001 of weight 1: +1 -1
+    // -1 +1. Together +2 -2 +4 -4: the signs are 1010.
     assert_eq!(simhash(&[(0b1010, 3), (0b0110, 2), (0b1001, 1)], 4), 0b1010);
-    // The paper has no word on a component of zero; here it gives 0: "Deviations" in `src/core/hamming/simhash.rs`.
+    // The paper has no word on a component of zero; here it gives 0: "Deviations" in
+    // `src/core/hamming/simhash.rs`.
     assert_eq!(simhash(&[(0b01, 5), (0b10, 5)], 2), 0);
 }
 
@@ -55,7 +56,8 @@ proptest! {
 
 #[test]
 fn section_2_similar_documents_have_similar_fingerprints_and_others_do_not() {
-    // Properties A and B: a cryptographic hash would tell documents that differ in a byte entirely apart.
+    // Properties A and B: a cryptographic hash would tell documents that differ in a byte entirely
+    // apart.
     let text = |seed: u64| (0..400).map(|n| format!("w{} ", splitmix64(seed + n) % 5000)).collect::<String>();
     let mut recipe = SimhashRecipe::new(&Job::default().simhash);
     let mut fingerprint = |text: &str| recipe.simhash(text).unwrap();
@@ -70,8 +72,8 @@ fn section_2_similar_documents_have_similar_fingerprints_and_others_do_not() {
 
 #[test]
 fn section_4_2_an_empty_page_has_no_simhash_and_so_is_a_duplicate_of_nothing() {
-    // In the paper "several pages are empty; all of these have simhash value of 0", and "File not Found" pages are a spike:
-    // "Deviations" in `src/core/hamming/simhash.rs`.
+    // In the paper "several pages are empty; all of these have simhash value of 0", and "File not
+    // Found" pages are a spike: "Deviations" in `src/core/hamming/simhash.rs`.
     let mut recipe = SimhashRecipe::new(&Job::default().simhash);
     assert_eq!((recipe.simhash(""), recipe.simhash("File not Found")), (None, None));
 }
@@ -170,7 +172,8 @@ fn example_3_1_20_16_10_and_4_tables() {
     }
 }
 
-/// X(f, k, d) as it is printed in section 3.1.2, but for r > k, since r = k chooses no block; `or_equal` reads d <= tau.
+/// X(f, k, d) as it is printed in section 3.1.2, but for r > k, since r = k chooses no block;
+/// `or_equal` reads d <= tau.
 fn printed(f: f64, k: u32, d: f64, tau: f64, or_equal: bool) -> u64 {
     if d < tau || (or_equal && d == tau) {
         return 1;
@@ -233,8 +236,9 @@ fn section_3_2_a_block_has_b_bytes_and_its_last_fingerprint_for_a_key() {
 
 #[test]
 fn section_3_2_step_2_a_code_of_the_first_differing_bit_and_then_the_bits_below_it() {
-    // The XORs of successive fingerprints are 0001, 0110 and 1111: h = 0, 2 and 3, with codes of 1, 2 and 2 bits. With no,
-    // two and three bits below them these are ten bits, behind the eight bytes of the first.
+    // The XORs of successive fingerprints are 0001, 0110 and 1111: h = 0, 2 and 3, with codes of 1,
+    // 2 and 2 bits. With no, two and three bits below them these are ten bits, behind the eight
+    // bytes of the first.
     let (code, encoded) = huffman::encode(8, &[0b0000, 0b0001, 0b0111, 0b1000], huffman::BLOCK_BYTES);
     assert_eq!(encoded.bytes.len(), 8 + 2);
     let mut lengths = [0, 2, 3].map(|h: usize| code.lengths[h]);

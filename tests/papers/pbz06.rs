@@ -1,7 +1,7 @@
 //! Pereira, Baeza-Yates, Ziviani: *Where and how duplicates occur in the web*.
 //!
-//! Measured, not held: the tables and figures (`webtwin-lab reproduce pbz06-...`). Not repeated: Figure 1, which is an example and is a test
-//! here.
+//! Measured, not held: the tables and figures (`webtwin-lab reproduce pbz06-...`). Not repeated:
+//! Figure 1, which is an example and is a test here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -80,13 +80,15 @@ fn definitions_2_to_4_clusters_originals_duplicates_and_unique_documents() {
     // "Exactly the same shingle paragraphs", in any order.
     let found = found(&["abc", "xyz", "cab", "abd", "bca", "ab", "xyz"], 1);
     assert_eq!(found.labels, [0, 1, 0, 3, 0, 5, 1].map(Page));
-    // Two clusters have each an original duplicated document; all others in them are duplicates; 3 and 5 are unique.
+    // Two clusters have each an original duplicated document; all others in them are duplicates; 3
+    // and 5 are unique.
     assert_eq!(found.growth, [GrowthStep { documents: 7, clusters: 2, duplicates: 3 }]);
 }
 
 #[test]
 fn definition_5_near_duplicates_share_a_percentage_of_the_paragraphs_of_both() {
-    // Held against the longer one: "Deviations" in `src/core/study/report.rs`. Table 3 has 90, 70 and 50 per cent.
+    // Held against the longer one: "Deviations" in `src/core/study/report.rs`. Table 3 has 90, 70
+    // and 50 per cent.
     assert_eq!(NEAR, [90, 70, 50]);
     let at_least = |shared, of| nearness(shared, of).map(|at| NEAR[at]);
     assert_eq!((at_least(9, 10), at_least(10, 10)), (Some(90), Some(90)));
@@ -100,8 +102,9 @@ fn definition_5_near_duplicates_share_a_percentage_of_the_paragraphs_of_both() {
 
 #[test]
 fn section_3_figure_1_document_19_is_a_duplicate_of_2_and_document_3_a_false_match() {
-    // Figure 1 is not in our copy: 20 documents in 10 subcollections, each of four shingle paragraphs. 1 is "abcd"; 2 has d
-    // and e among its own; 19 is a duplicate of 2; 3, with "e. e. e. d. d. d. e. e. e. d. d. d.", is "eded".
+    // Figure 1 is not in our copy: 20 documents in 10 subcollections, each of four shingle
+    // paragraphs. 1 is "abcd"; 2 has d and e among its own; 19 is a duplicate of 2; 3, with "e. e.
+    // e. d. d. d. e. e. e. d. d. d.", is "eded".
     let mut texts: Vec<String> = (0..20).map(|n| format!("{}", (b'A' + n) as char).repeat(4)).collect();
     for (number, text) in [(1, "abcd"), (2, "bedf"), (3, "eded"), (19, "bedf")] {
         texts[number - 1] = text.into();
@@ -113,7 +116,8 @@ fn section_3_figure_1_document_19_is_a_duplicate_of_2_and_document_3_a_false_mat
     // The first iteration finds it all.
     assert_eq!(all.growth[0], GrowthStep { documents: 2, clusters: 1, duplicates: 2 });
     assert_eq!(all.growth[9], GrowthStep { documents: 20, clusters: 1, duplicates: 2 });
-    // By the multiset rule, which is computed beside the paper's, 3 is unique: "The rule for duplicates" in `src/core/study/mod.rs`.
+    // By the multiset rule, which is computed beside the paper's, 3 is unique: "The rule for
+    // duplicates" in `src/core/study/mod.rs`.
     assert_ne!(mark_of("eded"), mark_of("bedf"));
     assert_eq!(mark_of("fdeb"), mark_of("bedf"));
 }
@@ -126,7 +130,8 @@ fn mark_of(text: &str) -> Vec<u64> {
 
 #[test]
 fn section_3_a_subcollection_leaves_the_collection_after_its_iteration() {
-    // "eded" is found in "bedf", not the other way round; so it must come later, or in the same subcollection.
+    // "eded" is found in "bedf", not the other way round; so it must come later, or in the same
+    // subcollection.
     assert_eq!(found(&["bedf", "eded"], 2).labels, [0, 0].map(Page));
     assert_eq!(found(&["eded", "bedf"], 2).labels, [0, 1].map(Page));
     assert_eq!(found(&["eded", "bedf"], 1).labels, [0, 0].map(Page));
@@ -156,8 +161,8 @@ fn section_4_documents_have_more_than_450_characters() {
     assert_eq!((chunks(450), chunks(451)), (0, 2));
 }
 
-// Section 4.1: study of duplicates. Rows of the tables: that the percentages printed are made of the numbers printed, as
-// `study` makes its own.
+// Section 4.1: study of duplicates. Rows of the tables: that the percentages printed are made of
+// the numbers printed, as `study` makes its own.
 
 /// A percentage as the paper prints it.
 fn printed(part: u64, whole: u64) -> String {
@@ -173,8 +178,8 @@ const UNIQUE: [u64; 3] = [1_011_352, 890_658, 1_140_629];
 fn section_4_1_table_2_percentages_of_duplicates() {
     let rows: Vec<String> = (0..3).map(|at| printed(DUPLICATES[at], DOCUMENTS[at])).collect();
     assert_eq!(rows, ["38.9", "43.1", "35.8"]);
-    // Documents are clusters, duplicates and unique documents. The paper has 48.9 % unique ones for 2004: that is 2003's
-    // share, and 2004's is 43.8 %.
+    // Documents are clusters, duplicates and unique documents. The paper has 48.9 % unique ones for
+    // 2004: that is 2003's share, and 2004's is 43.8 %.
     assert!((0..3).all(|at| DOCUMENTS[at] == CLUSTERS[at] + DUPLICATES[at] + UNIQUE[at]));
     assert_eq!([0, 1].map(|at| printed(UNIQUE[at], DOCUMENTS[at])), ["48.9", "43.8"]);
 }
@@ -190,7 +195,8 @@ fn section_4_1_tables_5_and_6_and_the_useful_documents_of_the_connected_subcolle
     assert_eq!([0, 1, 2].map(useful), ["62.6", "70.5", "73.6"]);
 }
 
-/// Documents of the complete collection by their clusters; `connected` are those that a crawl reaches.
+/// Documents of the complete collection by their clusters; `connected` are those that a crawl
+/// reaches.
 fn study(labels: &[u32], connected: &[u32]) -> webtwin::study::report::Tables {
     let documents = PageSet::new(labels.len(), |_| true);
     let reached = PageSet::new(labels.len(), |page| connected.contains(&page.0));
@@ -200,8 +206,9 @@ fn study(labels: &[u32], connected: &[u32]) -> webtwin::study::report::Tables {
 
 #[test]
 fn section_4_1_only_clusters_with_two_documents_can_disappear() {
-    // "Other clusters, when divided, become two smaller clusters or one cluster with one less documents." A cluster of two,
-    // one in each part; one of four, two in each; two of three, all and two of them connected; two unique documents.
+    // "Other clusters, when divided, become two smaller clusters or one cluster with one less
+    // documents." A cluster of two, one in each part; one of four, two in each; two of three, all
+    // and two of them connected; two unique documents.
     let labels = [0, 0, 2, 2, 2, 2, 6, 6, 6, 9, 9, 9, 12, 13];
     let tables = study(&labels, &[0, 2, 3, 6, 7, 8, 9, 10, 12]);
     let sizes = |part: &ClusterTotals| {
@@ -214,18 +221,21 @@ fn section_4_1_only_clusters_with_two_documents_can_disappear() {
     assert_eq!(row(&tables.complete), (14, 4, 8, 2, 6));
     assert_eq!(row(&tables.connected), (9, 3, 4, 2, 5));
     assert_eq!(row(&tables.disconnected), (5, 1, 1, 3, 4));
-    // Tables 5 and 6: clusters with at least one document in the connected part, and unique documents there.
+    // Tables 5 and 6: clusters with at least one document in the connected part, and unique
+    // documents there.
     assert_eq!((tables.clusters_in_connected.all, tables.clusters_in_connected.connected), (4, 4));
     assert_eq!((tables.unique_in_connected.all, tables.unique_in_connected.connected), (2, 1));
 }
 
 #[test]
 fn section_4_1_table_3_near_duplicates_are_counted_as_duplicates_are() {
-    // Sets of near documents: 3, 2 and two alone. All but one of each set: "Deviations" in `src/core/study/report.rs`.
+    // Sets of near documents: 3, 2 and two alone. All but one of each set: "Deviations" in
+    // `src/core/study/report.rs`.
     let labels = [0, 0, 0, 3, 3, 5, 6].map(Page);
     let (row, _) = near(&labels, &PageSet::new(7, |_| true), 70);
     assert_eq!((row.near_duplicates, row.with_another), (3, 5));
-    // By the letter of Definition 5, every document that has another one as near: that is `with_another`.
+    // By the letter of Definition 5, every document that has another one as near: that is
+    // `with_another`.
 }
 
 #[test]
@@ -276,8 +286,9 @@ proptest! {
 
 #[test]
 fn section_4_2_10_iterations_of_50_are_held_against_8_of_40() {
-    // "Only 20% of the iterations (10 iterations) for the collection 2005 .. represent the same percentage that iteration 8
-    // (20% of the iterations) for the collection 2004." Here 60 clusters at iteration 10, and 30 of 40 at iteration 8.
+    // "Only 20% of the iterations (10 iterations) for the collection 2005 .. represent the same
+    // percentage that iteration 8 (20% of the iterations) for the collection 2004." Here 60
+    // clusters at iteration 10, and 30 of 40 at iteration 8.
     let growth = |steps: u64, of: &dyn Fn(u64) -> u64| -> Vec<GrowthStep> {
         (1..=steps).map(|n| GrowthStep { documents: 10 * n, clusters: of(n), duplicates: 2 * of(n) }).collect()
     };

@@ -1,8 +1,9 @@
 //! Shivakumar, Garcia-Molina: *Finding near-replicas of documents on the web*.
 //!
-//! Tested elsewhere: PostScript (section 2; `tests/printed.rs`); results of a search of which none says again what a better one says
-//! (section 1; `tests/search.rs`), near-copies in an archive (section 1; `tests/archive.rs`). Measured, not held: Tables 1 and 2, Figure 1 and the savings of section 3
-//! (`webtwin-lab reproduce sgm98-...`).
+//! Tested elsewhere: PostScript (section 2; `tests/printed.rs`); results of a search of which none
+//! says again what a better one says (section 1; `tests/search.rs`), near-copies in an archive
+//! (section 1; `tests/archive.rs`). Measured, not held: Tables 1 and 2, Figure 1 and the savings of
+//! section 3 (`webtwin-lab reproduce sgm98-...`).
 
 use std::collections::BTreeMap;
 
@@ -45,7 +46,8 @@ fn documents() -> impl Strategy<Value = Vec<Vec<u64>>> {
 
 #[test]
 fn section_1_a_server_is_the_union_of_its_documents() {
-    // Server 0 carries the pages of a manual and nothing else, 1 the same among other manuals, 2 one page of it.
+    // Server 0 carries the pages of a manual and nothing else, 1 the same among other manuals, 2
+    // one page of it.
     let page = |cluster: u32, host: u32| {
         ServerPage::new(ClusterId(cluster), HostId(host), u64::from(cluster + 100 * host), u64::from(cluster))
     };
@@ -97,7 +99,8 @@ fn section_2_each_chunk_is_hashed_down_to_32_bits() {
     };
     let narrow = fprints(&chunks);
     assert!(narrow.iter().all(|&fprint| fprint <= u64::from(u32::MAX)));
-    // By default they have 64 bits, of which these are the low ones: "Deviations" in `src/core/chunks/mod.rs`.
+    // By default they have 64 bits, of which these are the low ones: "Deviations" in
+    // `src/core/chunks/mod.rs`.
     chunks.bits = 64;
     assert_eq!(fprints(&chunks).iter().map(|fprint| fprint & 0xffff_ffff).collect::<Vec<_>>(), narrow);
     // A row of FPrint-DocID has the fingerprint and the document, and orders by fprint.
@@ -146,12 +149,14 @@ fn section_2_2_step_2_exact_copies_have_one_fingerprint_and_only_their_centre_ta
     // FPrint-DocID-Exact: one fingerprint of the entire document.
     assert_eq!(whole("The same.\nText"), whole("The same.\nText"));
     assert_ne!(whole("The same.\nText"), whole("The same.\nText."));
-    // Documents 1 and 3 are copies of 0, "the document with smallest docID"; FPrint-DocID-Chunk' is without them.
+    // Documents 1 and 3 are copies of 0, "the document with smallest docID"; FPrint-DocID-Chunk' is
+    // without them.
     let documents = [vec![1, 2, 3], vec![1, 2, 3], vec![2, 3, 4], vec![1, 2, 3]];
     assert_eq!(overlap(&documents, &[1, 3], 2), [(0, 2, 2)]);
 }
 
-/// Step 3: a hashing scan, BITMAP, a candidate-selection scan, and an exact count of the candidates.
+/// Step 3: a hashing scan, BITMAP, a candidate-selection scan, and an exact count of the
+/// candidates.
 fn coarse_counting(documents: &[Vec<u64>], least: u32, layout: Layout) -> (usize, Vec<(u32, u32, u32)>) {
     let mut sorted = fprint_docid(documents);
     sorted.sort_unstable_by_key(FPrintDocId::key);
@@ -193,7 +198,8 @@ proptest! {
 
 #[test]
 fn section_2_2_step_3_a_bucket_is_heavy_at_t_so_that_no_pair_is_lost() {
-    // "If A[i] > T": a pair of F = T alone in its bucket would be lost: "Deviations" in `src/core/overlap/coarse_count.rs`.
+    // "If A[i] > T": a pair of F = T alone in its bucket would be lost: "Deviations" in
+    // `src/core/overlap/coarse_count.rs`.
     let layout = Layout { lines: 64, hashes: 1, parts: 1 };
     assert_eq!(coarse_counting(&[vec![1, 2, 3], vec![1, 2, 3]], 3, layout), (1, vec![(0, 1, 3)]));
     assert_eq!(coarse_counting(&[vec![1, 2, 3], vec![1, 2, 3]], 4, layout), (0, vec![]));

@@ -66,7 +66,8 @@ impl MadePage {
         shingles
     }
 
-    /// What stands for its projection: two small sums of its chunks; none where it has one chunk or none.
+    /// What stands for its projection: two small sums of its chunks; none where it has one chunk or
+    /// none.
     fn projected(&self) -> Vec<i64> {
         let sum = |modulus: u64| self.fprints.iter().map(|fprint| (fprint % modulus) as i64).sum();
         if self.fprints.len() < 2 { Vec::new() } else { vec![sum(5), sum(7)] }

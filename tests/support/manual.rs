@@ -1,6 +1,7 @@
 use std::path::Path;
 
-/// Three sites with one manual of six pages that link in a chain; those of c have lines more, and a site of its own links to a.
+/// Three sites with one manual of six pages that link in a chain; those of c have lines more, and a
+/// site of its own links to a.
 pub(crate) fn crawl(folder: &Path) -> String {
     let mut lines = String::new();
     for (site, extra) in [("a", ""), ("b", ""), ("c", "<p>one line more<p>and another")] {

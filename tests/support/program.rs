@@ -5,8 +5,8 @@ use std::process::{Command, Output, Stdio};
 
 use super::ports::reserved_address;
 
-/// Returns the path of `webtwin`. Cargo names it to the tests of its own package; for those of the laboratory it lies
-/// beside `webtwin-lab`, and `cargo test` builds both.
+/// Returns the path of `webtwin`. Cargo names it to the tests of its own package; for those of the
+/// laboratory it lies beside `webtwin-lab`, and `cargo test` builds both.
 pub(crate) fn program() -> PathBuf {
     let of_a_package = option_env!("CARGO_BIN_EXE_webtwin").or(option_env!("CARGO_BIN_EXE_webtwin-lab"));
     let program = Path::new(of_a_package.expect("cargo builds the programs of the tests")).with_file_name("webtwin");
@@ -97,8 +97,8 @@ pub(crate) fn cluster_file(folder: &Path, workers: usize, addresses: &[String]) 
     path.to_str().unwrap().to_string()
 }
 
-/// Runs a job on 1, 2 and 3 workers and in 2 processes of 2, whose results must have the same bytes; returns the folder of the
-/// first, and what it said.
+/// Runs a job on 1, 2 and 3 workers and in 2 processes of 2, whose results must have the same
+/// bytes; returns the folder of the first, and what it said.
 pub(crate) fn the_same_on_any_workers(folder: &Path, name: &str, run: &[&str]) -> (String, String) {
     let at = |workers: &str| folder.join(format!("{name}-{workers}")).to_str().unwrap().to_string();
     let mut message = String::new();
@@ -141,8 +141,8 @@ pub(crate) const LISTS: [&str; 8] = [
     "heritrix-beans.xml",
 ];
 
-/// Reads all of a crawl but its `last` file, then all of it with a state: `known` work items are taken from records, and the result is
-/// that of a run which reads everything.
+/// Reads all of a crawl but its `last` file, then all of it with a state: `known` work items are
+/// taken from records, and the result is that of a run which reads everything.
 pub(crate) fn the_same_from_records(folder: &Path, crawl: &str, last: &str, known: usize) {
     let at = |name: &str| folder.join(name).to_str().unwrap().to_string();
     succeed(&["run", "--input", crawl, "--output", &at("plain")]);

@@ -1,4 +1,5 @@
-//! A server of the program, and who asks it: HTTP/1.1 over loopback, by hand, so that nothing is mended on the way.
+//! A server of the program, and who asks it: HTTP/1.1 over loopback, by hand, so that nothing is
+//! mended on the way.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
