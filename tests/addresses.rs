@@ -59,7 +59,7 @@ fn write(folder: &Path) -> String {
             // Two addresses, of which one is that of the other name.
             revisit("http://www.a.example/again", "2001:db8::7"),
             revisit("http://www.a.example/again-and-again", "::ffff:192.0.2.1"),
-            // The same from other addresses, and from addresses that nobody knows.
+            // The same sites from other addresses, and from addresses that the crawl does not give.
             site("b.example", "192.0.2.2", (200, 0..14, 1), 3_000),
             site("mirror-of-b.example", "192.0.2.3", (200, 0..14, 2), 4_000),
             site("c.example", "", (300, 0..14, 1), 5_000),
@@ -84,7 +84,8 @@ fn write(folder: &Path) -> String {
     crawl.to_str().unwrap().to_string()
 }
 
-/// Both hosts of each pair, what their addresses tell, and how they are related.
+/// Returns both hosts of each pair, the comparison of their addresses, and the relation of the
+/// hosts.
 fn pairs(output: &str) -> Vec<[String; 4]> {
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_string();
     let pair = |row: &serde_json::Value| {

@@ -119,7 +119,7 @@ impl Response {
         all
     }
 
-    /// The same capture.
+    /// Writes the capture as a WARC record.
     fn record(&self) -> Vec<u8> {
         let record = Record::with("", [&self.http[..], &self.payload].concat())
             .lines(format!("WARC-Record-ID: <urn:id:{}>\r\n", self.uri));

@@ -1,4 +1,4 @@
-//! A crawler that obeys the avoid list loses nothing that it was told stays.
+//! A crawler that obeys the avoid list loses no page that the list reports as kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -108,9 +108,9 @@ fn columns<const N: usize>(table: &Table, names: [&str; N]) -> BTreeSet<[u64; N]
     (0..table.rows()).map(|row| names.map(|name| value(name, row))).collect()
 }
 
-/// What plain functions over all pages say of a batch: its pages, pairs within `k` bits, clusters
-/// of two pages and more, `LinkSummary`, and pages of collections with the numbers of their similar
-/// clusters.
+/// Expected result of a batch, by plain functions over all pages: its pages, pairs within `k` bits,
+/// clusters of two pages and more, `LinkSummary`, and pages of collections with the numbers of
+/// their similar clusters.
 struct Expected {
     pages: BTreeSet<DocId>,
     pairs: BTreeSet<[u64; 3]>,
@@ -250,7 +250,7 @@ proptest! {
         let names = ["src_cluster", "dst_cluster", "a", "b", "s", "d"];
         prop_assert_eq!(columns(&table("link_summary"), names), want.link_summary);
         prop_assert_eq!(columns(&table("members"), ["similar_cluster", "doc_id"]), want.members);
-        // What earlier crawls have stays, and nobody is told to skip it.
+        // Pages of earlier crawls stay, and the avoid list of the batch has none of them.
         let of_q = ids(columns(&FinishedRun::open(&at("alone")).unwrap().table("pages").unwrap(), ["doc_id"]));
         prop_assert!(ids(columns(&table("avoid"), ["doc_id"])).is_subset(&of_q));
     }

@@ -92,7 +92,7 @@ fn outcome(folder: &Path, records: &[Record]) -> String {
     outputs.swap_remove(0)
 }
 
-/// What a result holds, but for the places of records.
+/// Returns the contents of a result without the places of records.
 fn contents(output: &str) -> BTreeMap<String, String> {
     let mut contents = BTreeMap::new();
     for (name, bytes) in files(output).into_iter().filter(|(name, _)| !name.starts_with("rejected")) {

@@ -32,7 +32,7 @@ pub(crate) fn bzip2(bytes: &[u8]) -> Vec<u8> {
     packed
 }
 
-/// As Browsertrix packs a crawl.
+/// Packs a crawl like Browsertrix.
 fn wacz(archives: &[(&str, &[u8])]) -> Vec<u8> {
     let mut entries = archives.to_vec();
     entries.push(("indexes/index.cdx.gz", b"\x1f\x8b"));

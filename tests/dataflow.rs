@@ -101,8 +101,8 @@ fn settings() -> impl Strategy<Value = OverlapSettings> {
 }
 
 /// Hosts of pages with few titles, of which some show nearly the same, below boilerplate that some
-/// have, and some call others canonical; and now and then so many with one title that they are not
-/// all compared.
+/// have, and some call others canonical; and sometimes too many pages with one title to compare all
+/// of them.
 fn views() -> impl Strategy<Value = Vec<MadePage>> {
     // Two hosts of one domain, and one of another.
     let host = prop::sample::select(vec!["www.a.example", "a.example", "b.example"]);
@@ -990,7 +990,7 @@ fn what_a_generator_says_in_two_manuals_joins_them_no_longer_once_their_mirrors_
 #[test]
 fn pages_that_link_nowhere_are_told_by_their_places_at_any_number_of_workers() {
     // A ring of twelve pages, on one host in two versions; beside each, a page of little text and a
-    // demo, of which no link tells. Two demos on one host that link nowhere are neighbours, so the
+    // demo, to which no link leads. Two demos on one host that link nowhere are neighbours, so the
     // guard joins only one of them with that of the other host.
     let roots = ["http://h0.example/new", "http://h0.example/old", "http://h1.example/doc"];
     let ring = |root: &str| -> Vec<MadePage> {

@@ -16,7 +16,8 @@ fn run(folder: &Path, week: u32, shown: &[Shown<'_>]) -> String {
     run_over(folder, week, shown, |_, _| true)
 }
 
-/// The same of the pages that were fetched, by site and number.
+/// Returns the run over the pages of such a crawl that were fetched; `is_fetched` selects them by
+/// site and number.
 fn run_over(folder: &Path, week: u32, shown: &[Shown<'_>], is_fetched: impl Fn(&str, u32) -> bool) -> String {
     let time = 1_700_000_000 + i64::from(week) * 7 * 86_400;
     let mut lines = String::new();
@@ -66,7 +67,7 @@ fn weeks(folder: &Path) -> [String; 4] {
     .unwrap()
 }
 
-/// What became of each site's manual, with the crawls it is behind.
+/// Returns the outcome for each site's manual, and the number of crawls that it is behind.
 fn report(diff: &str) -> BTreeMap<String, (String, u64)> {
     let site = |row: &Value| row["prefix"].as_str().unwrap()[7..8].to_string();
     let word = |row: &Value| (row["what"].as_str().unwrap().to_string(), row["lag_crawls"].as_u64().unwrap());
@@ -90,7 +91,7 @@ fn each_mirrors_fate_and_lag_are_told_week_by_week() {
         expect(&[lives("a"), lives("b"), ("c", "lives", 1), lives("d"), lives("e"), ("f", "born", 0)])
     );
     succeed(&["diff", second, third, "--history", &one, "--output", &two]);
-    // Of d and e, which were equal, nobody can say which one moved: the smaller id is taken.
+    // d and e were equal, so that either may have moved: the smaller id is taken.
     let moved = [lives("a"), lives("b"), ("c", "caught_up", 0), ("g", "moved", 0), ("d", "missing", 0), lives("f")];
     assert_eq!(report(&two), expect(&moved));
     succeed(&["diff", third, fourth, "--history", &two, "--output", &three]);
@@ -150,7 +151,7 @@ fn a_mirror_that_was_skipped_on_purpose_is_not_missing_and_its_pages_are_named_f
     let avoided = ["--set", "recrawl.avoided=yes"];
     succeed(&[&["diff", &first, &second, "--output", &out("obeyed")][..], &avoided].concat());
     let lives = |site: &'static str, lag| (site, "lives", lag);
-    // How far those are behind that were not looked at, nobody knows.
+    // The lag of sites that were not fetched is unknown.
     assert_eq!(report(&out("obeyed")), expect(&[lives("a", 0), lives("b", 0), lives("c", 0)]));
     let known = rows(&out("obeyed"), "mirrors_changed").iter().filter(|row| row["has_lag"] == true).count();
     assert_eq!(known, 1);
@@ -560,8 +561,8 @@ fn who_is_kept_has_drifted_once_most_of_it_is_rewritten_and_its_copies_are_unsee
         let diff = out(&format!("kept-{week}"));
         obeying(&first, &second, &diff, &[]);
         assert_eq!(report(&diff), expect(&[("a", what, 0), ("b", "lives", 0)]), "{rewritten}");
-        // Nothing says what became of the copies, and those of pages that were rewritten may be the
-        // last.
+        // Nothing shows the outcome for the copies, and those of pages that were rewritten may be
+        // the last.
         assert_eq!(rows(&diff, "avoid_changed").len(), rewritten as usize);
     }
     // That it says something new is no drift from one that led when it was seen last.
@@ -573,7 +574,7 @@ fn who_is_kept_has_drifted_once_most_of_it_is_rewritten_and_its_copies_are_unsee
     obeying(&runs[2], &runs[3], &out("led-3"), &["--history", &out("led-2")]);
     assert!(rows(&out("led-3"), "mirrors_changed").iter().any(|row| row["is_original"] == true && row["unseen"] == 2));
     assert_eq!(report(&out("led-3"))["a"].0, "lives");
-    // All at once tells the same.
+    // One comparison of all results has the same report.
     let all = [&["diff"][..], &runs.iter().map(String::as_str).collect::<Vec<_>>(), &["--output"]].concat();
     succeed(&[&all[..], &[&out("at-once"), "--set", "recrawl.avoided=yes"]].concat());
     assert_eq!(report(&out("at-once")), report(&out("led-3")));

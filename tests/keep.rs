@@ -84,7 +84,7 @@ fn json(output: &str, file: &str) -> serde_json::Value {
     serde_json::from_slice(&std::fs::read(Path::new(output).join(file)).unwrap()).unwrap()
 }
 
-/// What became of the pages that an earlier result kept.
+/// Returns the outcome for the pages that an earlier result kept.
 fn kept_before(output: &str) -> serde_json::Value {
     json(output, "summary.json")["kept_before"].clone()
 }

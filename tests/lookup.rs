@@ -57,7 +57,7 @@ impl Made {
     }
 }
 
-/// Made once: nobody changes it.
+/// Returns the data of the tests, which is made once and never changed.
 fn made() -> &'static Made {
     static MADE: OnceLock<Made> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -71,7 +71,7 @@ fn made() -> &'static Made {
     })
 }
 
-/// What tables say of pages, by a plain scan.
+/// Contents of the tables by page, by a plain scan.
 struct Plain {
     pages: BTreeMap<u64, String>,
     avoid: HashMap<u64, (u64, String)>,

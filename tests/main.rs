@@ -33,10 +33,10 @@ mod editions;
 // Finished runs explained, and read again from every form of input.
 mod compare;
 
-// Streams that nobody reads, and those that cannot be written.
+// Streams without a reader, and those that cannot be written.
 mod console;
 
-// Crawls as crawlers leave them: what they write beside the pages stops nobody.
+// Crawls as crawlers leave them: the files that they write in addition to the pages stop no run.
 mod crawl_folders;
 
 // A new crawl and what earlier ones have of it.
@@ -58,14 +58,14 @@ mod explained_corpus;
 // A killed deduplication goes on from the files that it has read.
 mod resumed_corpus;
 
-// Two crawls compared: what became of pages, sites and the avoid list.
+// Two crawls compared: the outcome of pages, sites and the avoid list.
 mod diff;
 
 // The documents and job files that are shipped say what is so.
 mod documents;
 
-// Fingerprint files, the batch join and the self-join: what brute force tells, the same bytes on
-// any workers.
+// Fingerprint files, the batch join and the self-join: the results of brute force, the same bytes
+// on any workers.
 mod hamming;
 
 // The Hamming distance problem by itself: plans, indexes, online queries.
@@ -117,7 +117,7 @@ mod papers;
 mod recipes;
 mod recrawl;
 
-// What `webtwin plan` predicts, against what runs tell of themselves.
+// What `webtwin plan` predicts, against what runs report.
 mod plan;
 
 // PDF and PostScript documents are pages like others, within bounds.
@@ -137,7 +137,7 @@ mod minhash;
 // What a report says is what the tables say, whatever the pages say.
 mod report;
 
-// Runs that were killed or failed, taken up: the same bytes, and records that must not be used are
+// Runs that were killed or failed, resumed: the same bytes, and records that must not be used are
 // not.
 mod resume;
 

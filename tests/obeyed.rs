@@ -14,8 +14,8 @@ const SITES: [&str; 4] = ["a", "b", "c", "d"];
 const NAMES: [&str; 6] = ["1", "11", "2", "22", "3", "33"];
 const PAGES: u32 = NAMES.len() as u32;
 
-/// What happens in a crawl: the sites that are there, the one that others link to, and those of
-/// which two pages are fetched as probes.
+/// Contents of one crawl: the sites that are there, the one that others link to, and those of which
+/// two pages are fetched as probes.
 #[derive(Debug, Clone)]
 struct Week {
     there: Vec<usize>,

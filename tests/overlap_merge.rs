@@ -90,7 +90,7 @@ fn settings() -> impl Strategy<Value = OverlapSettings> {
 /// Pairs, weak pairs, counts, what is left to the next run, and how many workers took pairs over.
 type Found = (Vec<SimilarPair>, Vec<SimilarPair>, OverlapCounts, BTreeMap<usize, Vec<u8>>, u64);
 
-/// What a run finds.
+/// Returns the result of a run.
 fn found(
     pages: &[MadePage],
     left: &[MadePage],

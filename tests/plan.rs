@@ -1,5 +1,5 @@
-//! What `webtwin plan` predicts, against what a run tells of itself: for each kind of job, in whole
-//! numbers and without a clock.
+//! What `webtwin plan` predicts, against what a run reports: for each kind of job, in whole numbers
+//! and without a clock.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::support::manual::write;
 use crate::support::ports::reserved_address;
 use crate::support::program::{cluster_file, stderr_text, succeed, webtwin};
 
-/// The same input for all jobs, of a size at which a sample is a part of it.
+/// Input of all jobs, of a size at which a sample is a part of it.
 const CRAWL: &str = "synth://?pages=12000&seed=4";
 
 /// `got` within a quarter of `message`.

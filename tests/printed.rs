@@ -53,7 +53,7 @@ fn document(pages: &[(&str, Vec<u8>)], resources: &str, page: &str, more: &[Vec<
     pdf(&objects, trailer)
 }
 
-/// What draws these lines.
+/// Returns the content stream that draws the lines.
 fn lines(lines: &[String]) -> Vec<u8> {
     let drawn: String = lines.iter().map(|line| format!("({line}) Tj\n0 -14 Td\n")).collect();
     format!("BT\n/F1 12 Tf\n72 720 Td\n{drawn}ET\n").into_bytes()
@@ -164,7 +164,7 @@ fn documents_that_cannot_be_read_are_rejected_with_the_reason_and_harm_no_other(
     assert_eq!(reasons, expected.map(|reason| format!("pdf_{reason}")), "{message}");
     assert_eq!(rows(&output, "pages").len(), 2);
 
-    // Nobody is asked to read what the job leaves out.
+    // No reader is started for documents that the job leaves out.
     let folder = tempfile::tempdir().unwrap();
     let (output, reasons, _) = run(folder.path(), &documents, &["input.printed=skip"]);
     assert_eq!((reasons.as_slice(), rows(&output, "pages").len()), (&["not_text"; 11].map(String::from)[..], 0));

@@ -61,7 +61,7 @@ fn by_count(text: &str) -> u64 {
     simhash(&counts(&phrases(text, 3)).into_iter().map(|(hash, n)| (hash, 16 * n as i64)).collect::<Vec<_>>())
 }
 
-/// That of the preset `simhash`: phrases of two, by log and inverse document frequency.
+/// Fingerprint of the preset `simhash`: phrases of two, by log and inverse document frequency.
 fn by_log_and_idf(text: &str) -> u64 {
     let of_pages = PAGES.map(|page| counts(&phrases(page.1, 2)));
     let pages_with = |hash: &u64| of_pages.iter().filter(|counts| counts.contains_key(hash)).count() as u64;

@@ -24,7 +24,7 @@ const SMALL: [&str; 10] = [
     "recrawl.least_pages=0",
 ];
 
-/// What happens to the inputs between two runs.
+/// Change of the inputs between two runs.
 #[derive(Debug, Clone)]
 enum Change {
     /// A segment with this content joins, or changes if it is live.
@@ -373,8 +373,8 @@ fn a_result_names_the_crawls_before_only_as_far_as_it_needs_them() {
     let (may, june, july) = ("2026-05-01T00:00:00Z", "2026-06-01T00:00:00Z", "2026-07-01T00:00:00Z");
     let text = "<p>a text that is long enough to be the text of a page</p>";
     write("may.warc.gz", &[capture("one", may, Some(text), ""), capture("two", may, Some(text), "")]);
-    // Of two records of this page the older one is a revisit, which is told as older only where its
-    // content is found.
+    // Of two records of this page the older one is a revisit, which is recognised as older only
+    // where its content is found.
     write("june.warc.gz", &[capture("one", june, None, may), capture("two", june, Some(text), "")]);
     write("july.warc.gz", &[capture("one", july, None, june), capture("two", july, Some(text), "")]);
     write("august.warc.gz", &[capture("two", july, Some(text), ""), capture("two", june, None, may)]);
@@ -550,7 +550,7 @@ fn each_result_is_compared_with_the_one_before_and_history_goes_on() {
     run(&schedule, "july", &[]);
     let history = schedule.at("june-diff");
     assert!(compared("june", "july", &["--history", &history]) == files(&schedule.at("july-diff")));
-    // What would make the comparison fail is told before the run.
+    // A cause for which the comparison would fail is reported before the run.
     let (state, output, diff) = (schedule.at("state"), schedule.at("refused"), schedule.at("refused-diff"));
     let refused = |[state, diff]: [&str; 2], more: &[&str], code: i32, why: &str| {
         let run = ["run", "--state", state, "--output", &output, "--max-bad", "1", "--diff", diff];
@@ -561,7 +561,7 @@ fn each_result_is_compared_with_the_one_before_and_history_goes_on() {
     refused([&state, &diff], &["--set", "overlap.min_shared=3"], 2, "this job has 3");
     refused([&state, &output], &[], 2, "choose a separate folder");
     refused(["/proc/nope", &diff], &["--input", "synth://?pages=100&seed=1"], 8, "choose another --state");
-    // Without a comparison in between the history begins anew, and that is told.
+    // Without a comparison in between the history begins again, and a message reports that.
     schedule.write(1, 4321);
     let alone = schedule.at("august");
     succeed(&["run", "--state", &state, "--output", &alone, "--max-bad", "1", "--set", "chunks.min_text=0"]);

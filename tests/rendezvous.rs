@@ -528,7 +528,7 @@ fn child() {
             }
             seconds => {
                 let seconds = Duration::from_secs(seconds.parse().unwrap());
-                // All must leave the loop in the same round, so they go by what they have told each
+                // All must leave the loop in the same round, so they go by what they have sent each
                 // other.
                 while net.all_gather("work", began.elapsed())?.into_iter().all(|elapsed| elapsed < seconds) {}
                 Ok(())

@@ -62,7 +62,7 @@ fn number(text: &str, words: &str) -> usize {
     before.split(|c: char| !c.is_ascii_digit()).next_back().unwrap().parse().unwrap()
 }
 
-/// (found, all, taken up)
+/// (found, all, restored)
 fn numbers(message: &str) -> (usize, usize, usize) {
     (
         number(message, " of "),
@@ -203,7 +203,7 @@ fn steps(output: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether a step is on record with all of some workers.
+/// True if a step has a checkpoint of each of `workers` workers.
 fn is_recorded(output: &Path, step: &str, workers: usize) -> bool {
     let names: Vec<_> = steps(output).iter().map(|path| path.file_name().unwrap().to_owned()).collect();
     (0..workers).all(|worker| names.iter().any(|name| *name == *format!("{step}-{worker}-of-{workers}.step")))
@@ -248,7 +248,7 @@ fn a_run_killed_after_any_step_goes_on_after_it_and_writes_the_same_bytes() {
         let output = crawl.folder.path().join(&name);
         let taken = taken_up(&output);
         let before = steps.iter().position(|other| *other == step).unwrap();
-        // Only if the second look has found something do collections grow twice.
+        // Only if the context pass has found something do collections grow twice.
         let due = steps[..=before].iter().filter(|step| **step != "second-growth");
         assert!(due.clone().all(|step| taken.iter().any(|taken| taken == step)), "{step}: {taken:?}");
         assert!(message.contains(&format!("resume: steps restored: {}\n", taken.join(", "))), "{message}");

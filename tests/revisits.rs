@@ -59,8 +59,8 @@ fn body(number: usize) -> Vec<u8> {
     format!("<html><head>{base}{refresh}<title>{number}</title></head><body><p>{words}</p>{links}</body></html>").into()
 }
 
-/// What a crawler writes of a fetch, given the earlier ones of which it knows; and whether it is a
-/// revisit.
+/// Returns the record that a crawler writes for a fetch, given the earlier fetches that it has a
+/// record of, and true if the record is a revisit.
 fn written(fetch: &Fetch, before: &[Fetch], way: usize, which: usize) -> (Vec<u8>, bool) {
     let same: Vec<&Fetch> = before.iter().filter(|other| other.body == fetch.body).collect();
     let Some(original) = same.get(which % same.len().max(1)) else { return (fetch.response(), false) };

@@ -13,7 +13,7 @@ use webtwin::pages::record::ReadResult;
 use webtwin::pages::work_items::WorkList;
 use webtwin::storage::location::Location;
 
-/// What reading gave: pages kept, and refusals by reason.
+/// Outcome of reading: pages kept, and refusals by reason.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     pages: usize,

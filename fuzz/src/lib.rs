@@ -1,5 +1,5 @@
-//! What the targets share: how an input of the fuzzer is taken apart, damage to whole files, and a
-//! small index.
+//! Helpers shared by the fuzz targets: splitting of the fuzzer's input, damage to whole files, and
+//! a small index.
 
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
@@ -41,7 +41,7 @@ pub fn damaged(whole: &[u8], how: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// All that a reader finds.
+/// Collects everything that a reader returns: its result, and the records in order.
 pub fn found<T>(read: impl FnOnce(&mut RecordSink<'_>) -> Result<T>) -> (T, Vec<ReadResult>) {
     let mut found = Vec::new();
     let end = read(&mut |one| {
@@ -51,7 +51,7 @@ pub fn found<T>(read: impl FnOnce(&mut RecordSink<'_>) -> Result<T>) -> (T, Vec<
     (end.expect("bytes in memory can be read, whatever they are"), found)
 }
 
-/// Where a record starts.
+/// Returns the offset at which a record starts.
 pub fn offset(found: &ReadResult) -> u64 {
     match found {
         ReadResult::Page(RawPage { offset, .. }) => *offset,
@@ -59,15 +59,15 @@ pub fn offset(found: &ReadResult) -> u64 {
     }
 }
 
-/// The ends of ranges that a file of so many bytes is cut in, from 0 on: about as long as `how`
-/// says, and not too many.
+/// Returns the bounds, from 0 on, of the ranges that a file of `length` bytes is cut into. `how`
+/// selects the length of a range; at most about 24 ranges result.
 pub fn cuts(length: u64, how: usize) -> Vec<u64> {
     let step = (1 + how as u64 * how as u64 / 16).max(length.div_ceil(24)).max(1);
     (0..length).step_by(step as usize).chain([length]).collect()
 }
 
-/// Panics that are caught where they happen, as those of the Parquet library, end no process; those
-/// that get through do.
+/// Installs a panic hook that only prints. A panic that is caught where it happens, such as one of
+/// the Parquet library, then does not end the process; an uncaught one does.
 pub fn only_panics_that_get_through() {
     std::panic::set_hook(Box::new(|info| eprintln!("{info}")));
 }

@@ -1,5 +1,5 @@
-//! Frames: what arrives is what was sent, in order and once, up to the first change on the way,
-//! which is an error; nothing is made of bytes that nobody sent.
+//! Frames: the receiver gets what was sent, in order and once, up to the first altered byte, which
+//! is an error; bytes that the sender did not send yield no frame.
 #![no_main]
 
 use std::sync::OnceLock;

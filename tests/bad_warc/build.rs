@@ -32,7 +32,7 @@ pub(crate) struct Record {
     pub uri: Option<String>,
     pub date: &'static str,
     pub media: &'static str,
-    /// As written; `None` writes the true length.
+    /// Content length as it is written; `None` writes the true length.
     pub length: Option<String>,
     /// More header lines, each ended by CRLF.
     pub lines: Vec<u8>,

@@ -26,7 +26,7 @@ fn packed(name: &'static str, bad: &Record, expected: &'static str) -> Case {
     case(name, [gzip(&sound("a")), gzip(&bad.bytes()), gzip(&sound("z"))].concat(), expected)
 }
 
-/// As [`packed`], but plain.
+/// Makes the case of [`packed`] without compression.
 fn plain(name: &'static str, bad: &Record, expected: &'static str) -> Case {
     case(name, [sound("a"), bad.bytes(), sound("z")].concat(), expected)
 }

@@ -2,7 +2,7 @@
 //! order.
 //!
 //! An outcome is written as words: `a` a page `http://h.example/a` with the body it should have;
-//! `a~` one with another body; `a(gzip_crc)` one that was mended; `!garbage` a refusal.
+//! `a~` one with another body; `a(gzip_crc)` one that was repaired; `!garbage` a refusal.
 
 pub(crate) mod build;
 mod cases;

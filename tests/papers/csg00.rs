@@ -193,7 +193,8 @@ fn definition_2_a_collection_is_an_induced_subgraph_whose_size_is_its_number_of_
 
 #[test]
 fn definition_3_identical_collections_are_similar_ones() {
-    // Definition 7 with it; how they are told from others: `src/core/clusters/identical.rs`.
+    // Definition 7 with it; how they are distinguished from others:
+    // `src/core/clusters/identical.rs`.
     let links = "pq pr qs rs sp";
     let web = Web::default().site("pqrs", links).site("pqrs", links);
     assert!(web.are_similar(0..4, 4..8));

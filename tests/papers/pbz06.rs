@@ -69,7 +69,7 @@ fn definition_1_one_or_two_last_sentences_are_a_paragraph_too_unless_told_otherw
     assert_eq!(by_the_letter(&sentences("abcdefgh")), by_the_letter(&sentences("abcdef")));
 }
 
-/// Clusters of documents of which every letter is a shingle paragraph, in so many steps.
+/// Clusters of documents of which every letter is a shingle paragraph, in `steps` steps.
 fn found(documents: &[&str], steps: u32) -> webtwin::study::clusters::StudyClusters {
     let documents: Vec<Vec<u64>> = documents.iter().map(|text| text.bytes().map(u64::from).collect()).collect();
     by_steps(&documents, steps)
@@ -87,7 +87,7 @@ fn definitions_2_to_4_clusters_originals_duplicates_and_unique_documents() {
 
 #[test]
 fn definition_5_near_duplicates_share_a_percentage_of_the_paragraphs_of_both() {
-    // Held against the longer one: "Deviations" in `src/core/study/report.rs`. Table 3 has 90, 70
+    // Compared with the longer one: "Deviations" in `src/core/study/report.rs`. Table 3 has 90, 70
     // and 50 per cent.
     assert_eq!(NEAR, [90, 70, 50]);
     let at_least = |shared, of| nearness(shared, of).map(|at| NEAR[at]);

@@ -424,7 +424,7 @@ fn a_hundred_reloads_under_load_fail_no_request_and_mix_no_runs() {
     });
     assert!(message.iter().all(|answer| answer.status == 200), "{message:?}");
     assert!(seen.iter().all(|count| count.load(Ordering::Relaxed) > 0), "{seen:?}");
-    // What is no index is not taken over, and that is told.
+    // A folder that is no index is not loaded, and the answer reports that.
     std::fs::write(&current, "nowhere\n").unwrap();
     assert_eq!(server.client().post("/v1/reload", "", b"").problem().1, "not_reloaded");
     assert_eq!(server.get("/ready").json()["stale"], true);

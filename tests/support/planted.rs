@@ -9,7 +9,7 @@ pub(crate) fn write_crawl(folder: &str, pages: u64, seed: u64) {
     write_crawl_to(&Location::parse(folder).unwrap(), pages, seed);
 }
 
-/// As [`write_crawl`], wherever the folder is.
+/// Writes the crawl of [`write_crawl`] to a folder at any location.
 pub(crate) fn write_crawl_to(folder: &Location, pages: u64, seed: u64) {
     let synth = Synth::new(&Params { pages, seed, ..Params::default() }).unwrap();
     webtwin_lab::synth::write(&synth, folder).unwrap();

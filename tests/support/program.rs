@@ -26,7 +26,7 @@ pub(crate) fn quiet(program: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What it said on stderr.
+/// Returns what a program wrote to stderr.
 pub(crate) fn stderr_text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -43,7 +43,7 @@ pub(crate) fn fail(arguments: &[&str], code: i32) -> String {
     failed(arguments, output, code)
 }
 
-/// As [`webtwin`], run to its end with something to read.
+/// Runs [`webtwin`] to its end with `stdin` as its input.
 pub(crate) fn answer(arguments: &[&str], stdin: &str) -> Output {
     let mut child = webtwin(arguments).stdin(Stdio::piped()).spawn().unwrap();
     // A program that ends before it reads is what some tests are about.
@@ -51,12 +51,13 @@ pub(crate) fn answer(arguments: &[&str], stdin: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// As [`succeed`], with something to read.
+/// Runs a command line like [`succeed`], with `stdin` as its input.
 pub(crate) fn succeed_with(arguments: &[&str], stdin: &str) -> String {
     succeeded(arguments, answer(arguments, stdin))
 }
 
-/// As [`fail`], with something to read; what was answered before stays on stdout.
+/// Runs a command line like [`fail`], with `stdin` as its input; what was answered before stays on
+/// stdout.
 pub(crate) fn fail_with(arguments: &[&str], stdin: &str, code: i32) -> String {
     failed(arguments, answer(arguments, stdin), code)
 }
@@ -71,7 +72,7 @@ pub(crate) fn failed(arguments: &[&str], output: Output, code: i32) -> String {
     stderr_text(&output)
 }
 
-/// Every file below a folder but the manifest, which tells times.
+/// Reads every file below a folder but the manifest, which has times.
 pub(crate) fn files(folder: &(impl AsRef<Path> + ?Sized)) -> BTreeMap<String, Vec<u8>> {
     let folder = folder.as_ref();
     let mut found = BTreeMap::new();
