@@ -282,8 +282,8 @@ fn a_chunk_on_more_pages_than_memory_takes_is_refused_with_their_number() {
     assert!(refusal(3_000_000, 0, enough).to_string().contains("pairs of pages, of a chunk on 3000000 pages"));
 }
 
-/// Rows of a few chunks on very many pages, up to seven of a host, beside many on few, of which
-/// those on few count.
+/// Finds the pairs by rows of a few chunks on very many pages, up to seven of a host, and of many
+/// chunks on few pages, of which those on few count.
 fn of_frequent_chunks(net: &mut Net, pool: MemoryPool, template_pages: u32) -> Result<(Vec<SimilarPair>, OverlapWork)> {
     const PAGES: usize = 1_000_000;
     share(net, pool);

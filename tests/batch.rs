@@ -56,7 +56,7 @@ fn earlier_crawls(folder: &Path, crawls: &[Vec<Made>]) -> Vec<String> {
         results.push(output);
     }
     // Of a page that several crawls have F has a row each: the newest first, so that plain
-    // functions may say which.
+    // functions can determine which one counts.
     let from: Vec<&str> = results.iter().flat_map(|result| ["--from", result]).collect();
     succeed(&[&["hamming", "build", "--output", &at("f".into())], &from[..]].concat());
     results
@@ -119,8 +119,8 @@ struct Expected {
     members: BTreeSet<[u64; 2]>,
 }
 
-/// `made` are the pages of the new crawl: they link to pages of earlier ones, too, which no table
-/// says.
+/// `made` are the pages of the new crawl: they link to pages of earlier ones, too, and no table has
+/// those links.
 fn expected(old: &[FinishedRun], new: &FinishedRun, made: &[Made], k: u32, job: &Job) -> Expected {
     let of_q: BTreeMap<DocId, PageRow> = pages(new).into_iter().map(|page| (page.doc_id, page)).collect();
     let mut newest: BTreeMap<DocId, (PageRow, usize)> = BTreeMap::new();
@@ -220,8 +220,8 @@ fn crawl(hosts: std::ops::Range<u8>) -> impl Strategy<Value = Vec<Made>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
-    /// Pages of two earlier crawls and of a new one, some of which are on several: what a batch
-    /// says is what plain functions say of all pages.
+    /// Pages of two earlier crawls and of a new one, some of which are on several: the result of a
+    /// batch is that of plain functions over all pages.
     #[test]
     fn a_batch_equals_plain_functions_over_all_pages(
         old in [crawl(0..3), crawl(1..4)], new in crawl(2..6), k in 3u32..9, workers in 1usize..4, single_site: bool

@@ -197,7 +197,7 @@ fn a_conversion_is_no_page_beside_the_record_it_was_made_of() {
     let of = |at, lines: &str, n| record("conversion", at, lines, text(n));
     let from = |id: &str| format!("WARC-Refers-To: {id}\r\n");
     let records = [
-        // Made later, of a record that it names; at the same time; of it knows not what.
+        // Made later, of a record that it names; at the same time; of an unknown record.
         response(("a", 0, 0), &id("<urn:a:0>"), 0),
         of(("a", 0, 50), &from("<urn:a:0>"), 0),
         response(("a", 1, 1), "", 1),

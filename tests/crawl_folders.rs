@@ -60,8 +60,8 @@ fn a_small_crawl_by_wget_is_a_crawl_without_damage() {
     assert_eq!(urls, ["a", "b", "c"].map(|page| format!("\"http://h.example/{page}\"")));
 }
 
-/// Puts beside a crawl what crawlers and this program put there; in the order of names,
-/// `archive/site.cdx` is first.
+/// Writes to the folder of a crawl the files that crawlers and this program write there; in the
+/// order of names, `archive/site.cdx` is first.
 fn put_side_files(crawl: &Path) -> usize {
     let side_files: [(&str, &[u8]); 9] = [
         ("archive/site.cdx", b" CDX N b a m s k r M S V g\nexample,h)/a 20260101000000 http://h.example/a\n"),

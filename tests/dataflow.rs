@@ -720,7 +720,7 @@ proptest! {
     }
 }
 
-/// Rows of the `server_pairs` table, and what the summary says of servers.
+/// Rows of the `server_pairs` table, and the summary's numbers of servers.
 fn server_pairs(pages: Vec<MadePage>, servers: Servers, workers: usize) -> (Vec<ServerRow>, ServerCounts) {
     let parts = on(workers, move |net| {
         let mut local_pages = local_pages(&pages, net.index(), net.peers());

@@ -29,8 +29,8 @@ fn paths(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).filter(|word| ours.iter().any(|folder| word.starts_with(folder))).collect()
 }
 
-/// Every document for people: Markdown at the top, in `docs/`, and beside jobs, cluster files,
-/// scripts and runs.
+/// Returns every document for people: Markdown at the top, in `docs/`, and next to jobs, cluster
+/// files, scripts and runs.
 fn documents() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders: Vec<PathBuf> = [".", "docs", "jobs", "cluster-config"].map(PathBuf::from).to_vec();

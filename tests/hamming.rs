@@ -277,7 +277,7 @@ fn what_cannot_be_joined_is_said_and_nothing_is_left_behind() {
     succeed(&[&few[..], &["--groups"]].concat());
     assert_eq!(table(&at("p"), "groups").rows(), 3000);
     assert_eq!(table(&at("p"), "groups").u64("group").unwrap().iter().collect::<BTreeSet<_>>().len(), 1);
-    // Too little memory is said before the work, with the number that would do.
+    // Too little memory is reported before the work, with the number of bytes that would suffice.
     let little = ["--set", "effort.memory_bytes=60000000", "--queries", &from];
     let stderr_text = fail(&[&few[..5], &[&at("q")], &little].concat(), 9);
     assert!(

@@ -112,8 +112,8 @@ fn each_mirrors_fate_and_lag_are_told_week_by_week() {
     let texts = |diff: &str| rows(diff, "texts_before").len();
     assert!(texts(&one) > 0 && texts(&two) > texts(&one));
 
-    // All results at once say the same, at any number of threads; and so does a history that knew
-    // more already.
+    // One comparison of all results has the same report, at any number of threads; so has one whose
+    // history had more crawls already.
     for (name, workers) in [("w1", "1"), ("w2", "2"), ("w3", "3")] {
         let output = out(name);
         succeed(&["diff", first, second, third, fourth, "--output", &output, "--workers", workers]);
@@ -183,7 +183,7 @@ fn a_mirror_that_was_skipped_on_purpose_is_not_missing_and_its_pages_are_named_f
     };
     let of_third = fewer(&second, &third, &out("obeyed"), "fewer");
     assert_ne!(of_third, fewer(&third, &fourth, &out("fewer"), "fewer-again"));
-    // Results named at once know the lists of all of them.
+    // A comparison of several results uses the lists of all of them.
     let args = ["diff", &first, &second, &third, &fourth, "--output", &out("at-once")];
     succeed(&[&args[..], &avoided, &few].concat());
     assert_eq!(rows(&out("at-once"), "revisit"), rows(&out("fewer-again"), "revisit"));
@@ -290,8 +290,8 @@ fn a_dead_mirror_is_missed_when_its_probes_were_looked_for_in_vain() {
     let avoided = ["--set", "recrawl.avoided=yes"];
     succeed(&[&["diff", &first, &second, "--output", &out("one")][..], &avoided].concat());
     assert_eq!(report(&out("one"))[dead].0, "lives");
-    // Nothing says whether the crawler fetched the probes; then that it did; then that it got a 404
-    // for each.
+    // Three cases: it is unknown whether the crawler fetched the probes; it did; it got a 404 for
+    // each.
     let two = |name: &str, newer: &str, more: &[&str]| {
         let args = ["diff", &second, newer, "--history", &out("one"), "--output", &out(name)];
         succeed(&[&args[..], &avoided, more].concat());
@@ -460,7 +460,7 @@ fn probes_that_say_what_they_said_end_no_mirror_though_the_original_has_gone_on(
     assert_eq!(listed(&third), 0);
     obeying(&second, &third, &out("two"), &["--history", &out("one")]);
     assert_eq!(report(&out("two"))["b"].0, "lives");
-    // One that says something else, and is no copy either, does.
+    // One with another text, which is no copy either, does.
     let other = crawl(3, [9, 0], &|number| number == 3);
     assert_eq!(listed(&other), 0);
     obeying(&second, &other, &out("other"), &["--history", &out("one")]);
@@ -476,7 +476,7 @@ fn of_a_folder_one_page_leaves_the_list_and_the_others_stay_on_it() {
     let list = files(Path::new(&first));
     let prefixes = String::from_utf8(list["exports/prefixes.txt"].clone()).unwrap();
     let prefix = prefixes.lines().find(|prefix| prefix.starts_with("http://x.")).expect("most of x is on the list");
-    // Of two probes one says something else, and the other leads there.
+    // Of two probes one has another text, and the other leads to it.
     let second = run_over(folder.path(), 1, &sites, |site, number| site == "a" || [5, 6].contains(&number));
     obeying(&first, &second, &out("one"), &[]);
     let patch = files(Path::new(&out("one")));
@@ -505,8 +505,8 @@ fn lines_of(files: &BTreeMap<String, Vec<u8>>, name: &str) -> Vec<String> {
     text.lines().map(String::from).collect()
 }
 
-/// The run over a crawl of pages, each with its site, its number and what it says, and of one that
-/// links to site a.
+/// Returns the run over a crawl of pages, each with its site, its number and its text, and of one
+/// more page that links to site a.
 fn run_saying(folder: &Path, week: u32, pages: &[(char, u32, u32)]) -> String {
     let out = |name: String| folder.join(name).to_str().unwrap().to_string();
     let text = |reports: u32| {
@@ -565,7 +565,7 @@ fn who_is_kept_has_drifted_once_most_of_it_is_rewritten_and_its_copies_are_unsee
         // the last.
         assert_eq!(rows(&diff, "avoid_changed").len(), rewritten as usize);
     }
-    // That it says something new is no drift from one that led when it was seen last.
+    // Its new text is no drift from a page that was a redirect when it was last fetched.
     let weeks: [&[Shown<'_>]; 4] =
         [&[("a", 1), ("b", 1), ("c", 1)], &[("a", 1), ("b", 2), ("c", 1)], &[("a", 2)], &[("a", 3)]];
     let runs: Vec<String> = (0..).zip(weeks).map(|(week, shown)| run(folder.path(), week, shown)).collect();

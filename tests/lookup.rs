@@ -1,4 +1,4 @@
-//! The index of a run answers what its tables say.
+//! The index of a run answers with the contents of its tables.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -62,7 +62,7 @@ fn made() -> &'static Made {
     static MADE: OnceLock<Made> = OnceLock::new();
     MADE.get_or_init(|| {
         let made = Made { folder: tempfile::tempdir().unwrap() };
-        // Pairs before any guard are what an index can know.
+        // An index has the pairs before any guard.
         let sets = ["--set", "similar.guard=none", "--set", "output.fprint_docid=true"];
         let input = "synth://?pages=1200&seed=5";
         succeed(&[&["run", "--input", input, "--output", &made.at("run")][..], &sets].concat());

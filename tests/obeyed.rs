@@ -125,7 +125,8 @@ proptest! {
                 let may = |site: &&usize| !lists.forbid(&url(**site, page));
                 prop_assert!(week.there.iter().any(|site| may(&site)), "no copy of page {page} in week {number}: {lists:?}");
             }
-            // What stands is what the crawler's list has beside the list of the newest result.
+            // The list in force is what the crawler's list has in addition to the list of the
+            // newest result.
             if let Some(diff) = &diff {
                 let own = files(Path::new(&result));
                 let own = |name: &str| String::from_utf8(own[&format!("exports/{name}")].clone()).unwrap();

@@ -96,7 +96,7 @@ fn segment(seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// Live inputs, what has become of the state, and the folder of all of it.
+/// Live inputs, the condition of the state, and the folder of both.
 struct Schedule {
     folder: tempfile::TempDir,
     live: Vec<usize>,
@@ -126,7 +126,7 @@ impl Schedule {
         std::fs::rename(half, self.segment(number)).unwrap();
     }
 
-    /// Changes the inputs; returns the arguments that say so.
+    /// Changes the inputs; returns the arguments for the changed inputs.
     fn apply(&mut self, change: &Change) -> Vec<String> {
         let is_live = |number: &usize| self.live.contains(number);
         match *change {
@@ -222,7 +222,7 @@ fn after_a_small_change_pairs_of_unchanged_pages_are_taken_over() {
     assert!(message.contains("similar pairs are found from scratch: too many pages have changed"), "{message}");
 }
 
-/// Sequences of changes to try: as many as `WEBTWIN_SEQUENCES` says.
+/// Number of sequences of changes to try, from `WEBTWIN_SEQUENCES`.
 fn sequences() -> u32 {
     std::env::var("WEBTWIN_SEQUENCES").ok().and_then(|text| text.parse().ok()).unwrap_or(8)
 }
@@ -337,7 +337,7 @@ fn a_new_crawl_finds_what_it_revisits_in_the_crawls_before_it() {
     assert!(rows(&at("out-4"), "pages").len() == 2, "{}", stderr_text(&ended));
     let again = ["run", "--state", "state", "--output", "out-5", "--input", "third.warc.gz"];
     assert_eq!(webtwin(&again).current_dir(folder.path()).output().unwrap().status.code(), Some(10));
-    // Without them the pages are missing, and what would help is said.
+    // Without them the pages are missing, and the message names the remedy.
     let ended = webtwin(&["run", "--output", &at("alone"), "--input", &at("third.warc.gz")]).output().unwrap();
     assert!(
         stderr_text(&ended).contains("name the files of the earlier crawl with --originals"),
@@ -619,7 +619,7 @@ fn a_page_with_the_bytes_that_it_had_is_not_parsed_again_whatever_file_it_is_in(
     );
     run("scratch", &["june.warc.gz"], &[]);
     assert!(files(&at("june")) == files(&at("scratch")));
-    // The new record says all by itself: the crawl before may go.
+    // The new record is complete by itself: the previous crawl may be deleted.
     std::fs::remove_file(at("may-0.warc.gz")).unwrap();
     let output = at("again");
     succeed(&[&["run", "--output", &output][..], &SMALL, &state, &["--set", "overlap.min_resemblance=0.4"]].concat());

@@ -65,7 +65,7 @@ fn links_to_redirects_count_as_links_to_the_pages_they_lead_to() {
         redirect("loop1", 301, "loop2", DATE),
         redirect("loop2", 301, "loop1", DATE),
         redirect("out", 301, "http://elsewhere.example/", DATE),
-        // The newest fetch of a URL says where it leads.
+        // The newest fetch of a URL determines where it leads.
         redirect("old", 301, "c", "2025-01-01T00:00:00Z"),
         redirect("old", 301, "d", "2026-06-01T00:00:00Z"),
         redirect("old", 301, "c", "2025-06-01T00:00:00Z"),

@@ -143,7 +143,7 @@ fn a_wrong_key_does_not_keep_the_right_one_out() {
     assert_eq!(first.join().unwrap().unwrap().strangers, 1);
 }
 
-/// A man in the middle who passes on one connection and keeps what the dialer said.
+/// Relay in the middle that forwards one connection and keeps the dialer's bytes.
 fn overhear(from: &TcpListener, cluster: &ClusterLayout) -> Vec<u8> {
     let mut dialer = from.accept().unwrap().0;
     let mut acceptor = knock(cluster, 0);
@@ -210,8 +210,8 @@ fn a_number_started_twice_is_refused_the_second_time() {
     let ours = cluster(3, 1, "6s");
     // Made beforehand, since each reads the executable.
     let [first, second, again] = [0, 2, 2].map(|process| Identity::new(&ours, process, JOB));
-    // Process 0, which will know of the copy, comes to its deadline first; what it says then is
-    // what all say.
+    // Process 0, which will know of the copy, comes to its deadline first; its error is then the
+    // error of all.
     let first = join_as(&ours, first);
     std::thread::sleep(Duration::from_secs(1));
     let second = join_as(&ours, second);

@@ -1,4 +1,4 @@
-//! What a report says is what the tables say, whatever the pages say.
+//! A report has the contents of the tables, whatever text the pages have.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

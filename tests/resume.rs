@@ -31,7 +31,7 @@ impl Crawl {
         [&common[..], &["--set", "similar.by=both", "--set", "simhash.recipe=weighted"], more].concat()
     }
 
-    /// Resumes into a folder; returns what was said.
+    /// Resumes into a folder; returns the messages of the run.
     pub(crate) fn resume(&self, output: &str, more: &[&str]) -> String {
         let output = webtwin(&[&self.run(output, &["--resume"])[..], more].concat()).output().unwrap();
         assert!(output.status.success(), "{}", stderr_text(&output));
@@ -62,7 +62,8 @@ fn number(text: &str, words: &str) -> usize {
     before.split(|c: char| !c.is_ascii_digit()).next_back().unwrap().parse().unwrap()
 }
 
-/// (found, all, restored)
+/// Returns the numbers of work items in a message: checkpoints found, all work items, and work
+/// items restored.
 fn numbers(message: &str) -> (usize, usize, usize) {
     (
         number(message, " of "),
@@ -327,7 +328,7 @@ fn a_step_is_made_again_unless_all_workers_have_it_whole_from_one_run_of_as_many
     crawl.resume("more-workers", &["--workers", "3"]);
     assert!(taken_up(&crawl.folder.path().join("more-workers")).is_empty());
     crawl.assert_whole("more-workers");
-    // A page more: what was found before says nothing of it.
+    // One more page: earlier results do not have it.
     kill_after(&crawl, "more", "overlap", 2, &[]);
     let page = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>a page that was not there before";
     let head = "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://more.example/\r\n\

@@ -43,7 +43,7 @@ impl Fetch {
         self.record("response", &digest, html("", &body(self.body)))
     }
 
-    /// A revisit that says `lines`.
+    /// Writes a revisit with the header lines `lines`.
     fn revisit(&self, profile: &str, lines: &str) -> Vec<u8> {
         let status = if profile == NOT_MODIFIED { "HTTP/1.1 304 Not Modified" } else { "HTTP/1.1 200 OK" };
         self.record("revisit", &format!("WARC-Profile: {profile}\r\n{lines}"), http_with(status, "Server: x\r\n", b""))
@@ -151,7 +151,7 @@ proptest! {
         prop_assert_eq!(rejected.len() + pages(&out).len(), whole.len());
         prop_assert!(!message.contains("revisit"), "{}", message);
 
-        // What a page said is read again from the record that has it.
+        // The text of a page is read again from the record that has it.
         let revisited = if found.keys().any(|name| name.starts_with("revisits")) { rows(&out, "revisits") } else { vec![] };
         prop_assert!(revisited.len() <= revisits);
         let urls: Vec<&str> = revisited.iter().map(|row| row["url"].as_str().unwrap()).collect();
@@ -161,7 +161,7 @@ proptest! {
     }
 }
 
-/// Runs over some records, each in a member; returns the result, and what was said.
+/// Runs over some records, each in a member; returns the result and the messages.
 fn run(folder: &Path, records: &[Vec<u8>]) -> (String, String) {
     let input = folder.join("in.warc.gz");
     std::fs::write(&input, records.concat()).unwrap();

@@ -35,7 +35,7 @@ impl Schedule {
         self.at(name)
     }
 
-    /// A scheduled run; its exit code, and what it said.
+    /// Does a scheduled run; returns its exit code and its messages.
     fn run(&self, output: &str, more: &[&str]) -> (i32, String) {
         let (state, output) = (self.at("state"), self.at(output));
         let ended = webtwin(&[&["run", "--state", &state, "--output", &output][..], more].concat()).output().unwrap();

@@ -108,7 +108,7 @@ proptest! {
         let rejected = rows(&out, "rejected");
         prop_assert!(rejected.iter().all(|row| row["reason"] == "not_a_page_record"), "{:?}", rejected);
         prop_assert_eq!(rejected.len() + pages(&out).len(), cut.len());
-        // What a page says is read again from all its segments.
+        // The text of a page is read again from all its segments.
         succeed(&["explain", &out, "http://a.example/d/1", "http://b.example/d/1"]);
     }
 }

@@ -1,8 +1,8 @@
 //! The files of the bad-input list, on a disk, through the same doors as a run: `expand`, `plan`,
 //! `read`.
 //!
-//! Ids are those of the list of bad inputs. Each case says how many pages survive, what is refused,
-//! and with which exit code the input as a whole is turned away.
+//! Ids are those of the list of bad inputs. Each case has the number of pages that survive, the
+//! refusals, and the exit code if the input as a whole is refused.
 
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -1,5 +1,5 @@
-//! What each skipped page says is kept: editions in two languages, versions that have drifted
-//! apart, prefixes no wider than mirrors.
+//! The text of each skipped page is kept on another page: editions in two languages, versions that
+//! have drifted apart, prefixes no wider than mirrors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

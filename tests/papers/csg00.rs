@@ -420,7 +420,7 @@ fn section_3_1_figure_7_growth_starts_where_other_sites_link_to() {
 fn section_3_1_a_cycle_may_be_entered_anywhere() {
     let cycle = Web::default().site("ab", "ab ba").site("ab", "ab ba");
     assert_eq!(cycle.grown(&FREE), [["ab", "ab"]]);
-    // Two pages say too little for the second phase.
+    // Two pages are too little evidence for the second phase.
     assert_eq!(cycle.grown(&second_phase(AttachmentRule::None)), none());
     let longer = Web::default().site("abc", "ab bc ca").site("abc", "ab bc ca");
     assert_eq!(longer.grown(&second_phase(AttachmentRule::None)), [["abc", "abc"]]);

@@ -5,8 +5,9 @@ use std::process::{Command, Output, Stdio};
 
 use super::ports::reserved_address;
 
-/// Returns the path of `webtwin`. Cargo names it to the tests of its own package; for those of the
-/// laboratory it lies beside `webtwin-lab`, and `cargo test` builds both.
+/// Returns the path of `webtwin`. Cargo passes the path to the tests of the program's own package.
+/// For the tests of the laboratory the program lies next to `webtwin-lab`; `cargo test` builds
+/// both.
 pub(crate) fn program() -> PathBuf {
     let of_a_package = option_env!("CARGO_BIN_EXE_webtwin").or(option_env!("CARGO_BIN_EXE_webtwin-lab"));
     let program = Path::new(of_a_package.expect("cargo builds the programs of the tests")).with_file_name("webtwin");
@@ -99,7 +100,7 @@ pub(crate) fn cluster_file(folder: &Path, workers: usize, addresses: &[String]) 
 }
 
 /// Runs a job on 1, 2 and 3 workers and in 2 processes of 2, whose results must have the same
-/// bytes; returns the folder of the first, and what it said.
+/// bytes; returns the folder of the first, and its messages.
 pub(crate) fn the_same_on_any_workers(folder: &Path, name: &str, run: &[&str]) -> (String, String) {
     let at = |workers: &str| folder.join(format!("{name}-{workers}")).to_str().unwrap().to_string();
     let mut message = String::new();
