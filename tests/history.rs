@@ -565,7 +565,7 @@ fn who_is_kept_has_drifted_once_most_of_it_is_rewritten_and_its_copies_are_unsee
         // the last.
         assert_eq!(rows(&diff, "avoid_changed").len(), rewritten as usize);
     }
-    // Its new text is no drift from a page that was a redirect when it was last fetched.
+    // The new text of a page is no drift if the page led to other pages when it was last fetched.
     let weeks: [&[Shown<'_>]; 4] =
         [&[("a", 1), ("b", 1), ("c", 1)], &[("a", 1), ("b", 2), ("c", 1)], &[("a", 2)], &[("a", 3)]];
     let runs: Vec<String> = (0..).zip(weeks).map(|(week, shown)| run(folder.path(), week, shown)).collect();

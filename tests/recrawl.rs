@@ -96,7 +96,7 @@ fn segment(seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// Live inputs, the condition of the state, and the folder of both.
+/// Scheduled job: the folder of its inputs and state, the live inputs, and the number of runs.
 struct Schedule {
     folder: tempfile::TempDir,
     live: Vec<usize>,

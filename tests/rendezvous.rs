@@ -143,7 +143,8 @@ fn a_wrong_key_does_not_keep_the_right_one_out() {
     assert_eq!(first.join().unwrap().unwrap().strangers, 1);
 }
 
-/// Relay in the middle that forwards one connection and keeps the dialer's bytes.
+/// Forwards the acceptor's greeting to a dialer, as a man in the middle; returns the dialer's
+/// `hello`.
 fn overhear(from: &TcpListener, cluster: &ClusterLayout) -> Vec<u8> {
     let mut dialer = from.accept().unwrap().0;
     let mut acceptor = knock(cluster, 0);

@@ -328,7 +328,7 @@ fn a_step_is_made_again_unless_all_workers_have_it_whole_from_one_run_of_as_many
     crawl.resume("more-workers", &["--workers", "3"]);
     assert!(taken_up(&crawl.folder.path().join("more-workers")).is_empty());
     crawl.assert_whole("more-workers");
-    // One more page: earlier results do not have it.
+    // The crawl gets one more page, which the checkpoints of the killed run do not cover.
     kill_after(&crawl, "more", "overlap", 2, &[]);
     let page = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>a page that was not there before";
     let head = "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://more.example/\r\n\
