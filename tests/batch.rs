@@ -62,7 +62,7 @@ fn earlier_crawls(folder: &Path, crawls: &[Vec<Made>]) -> Vec<String> {
     results
 }
 
-/// The arguments of a batch.
+/// Returns the arguments of a batch.
 fn batch(folder: &Path, results: &[String], more: &[&str]) -> Vec<String> {
     let at = |name: &str| folder.join(name).to_str().unwrap().to_string();
     let input = at("new.jsonl");
@@ -256,8 +256,8 @@ proptest! {
     }
 }
 
-/// A manual of twelve pages on a host, each with its own text, linked in a ring and with its first
-/// page.
+/// Returns a manual of twelve pages on a host, each with its own text, linked in a ring and with
+/// its first page.
 fn manual(host: u8, change: u8) -> Vec<Made> {
     let page = |path: u8| Made { host, path, text: path, change, links: vec![(host, (path + 1) % 12), (host, 0)] };
     (0..12).map(page).collect()

@@ -11,14 +11,14 @@ const NULL: &str = "<urn:uuid:null>";
 
 const IDENTICAL: &str = "http://netpreserve.org/warc/1.0/revisit/identical-payload-digest";
 
-/// A page with links, of words that no other number has.
+/// Returns a page with links, of words that no other number has.
 fn body(number: usize) -> Vec<u8> {
     let words: String = (0..80).map(|k| format!("word{} ", (number * 7919 + k * k * 31) % 9973)).collect();
     let links: String = (0..6).map(|k| format!("<a href=\"/{}\">{k}</a>", (number + k) % 6)).collect();
     format!("<html><head><title>{number}</title></head><body><p>{words}</p>{links}</body></html>").into()
 }
 
-/// A record at `http://HOST.example/PAGE` in a second of a minute.
+/// Returns a record at `http://HOST.example/PAGE` in a second of a minute.
 fn record(kind: &'static str, (host, page, second): (&str, usize, usize), lines: &str, payload: Vec<u8>) -> Record {
     let date: &'static str = Box::leak(format!("2026-01-01T00:00:{second:02}Z").into_boxed_str());
     let uri = Some(format!("http://{host}.example/{page}"));
@@ -129,7 +129,7 @@ fn rejected(output: &str) -> Vec<String> {
     rows(output, "rejected").iter().map(|row| format!("{} {}", row["reason"], row["detail"])).collect()
 }
 
-/// The title of each page by its URL without `http://`; conversions have none.
+/// Returns the title of each page by its URL without `http://`; conversions have none.
 fn titles(output: &str) -> BTreeMap<String, String> {
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_string();
     rows(output, "pages").iter().map(|row| (text(&row["url"]).split_off(7), text(&row["title"]))).collect()
@@ -246,8 +246,8 @@ fn of_records_of_the_same_content_and_second_the_shortest_counts() {
     assert_eq!(kept, gzip(&records[1].bytes()).len() as u64);
 }
 
-/// A made-up record, of any kind, that may have its id, second, URL or content in common with
-/// others.
+/// Returns a made-up record, of any kind, that may have its id, second, URL or content in common
+/// with others.
 fn made() -> impl Strategy<Value = Record> {
     let host = prop::sample::select(vec!["a", "b"]);
     let id = prop::sample::select(vec![NULL, "<urn:x:1>", "<urn:x:2>", "<urn:x:3>"]);

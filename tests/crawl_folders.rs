@@ -6,8 +6,8 @@ use crate::support::planted::write_crawl;
 use crate::support::ports::reserved_address;
 use crate::support::program::{cluster_file, fail, files, stderr_text, succeed, webtwin};
 
-/// A crawl of `pages` by `wget --warc-file`: warcinfo, a request and a response a page, and what
-/// wget notes at the end.
+/// Returns a crawl of `pages` by `wget --warc-file`: warcinfo, a request and a response a page, and
+/// what wget notes at the end.
 pub(crate) fn wget_crawl(pages: &[&str]) -> Vec<u8> {
     let of = |kind, target: &str, media, payload: &[u8]| Record {
         uri: Some(format!("<{target}>")),
@@ -34,7 +34,7 @@ pub(crate) fn wget_crawl(pages: &[&str]) -> Vec<u8> {
     records.iter().flat_map(|record| gzip(&record.bytes())).collect()
 }
 
-/// The counts of records in the summary of a run: kept, and rejected by reason.
+/// Returns the counts of records in the summary of a run: kept, and rejected by reason.
 pub(crate) fn records(out: &str) -> (u64, serde_json::Value) {
     let summary: serde_json::Value =
         serde_json::from_slice(&std::fs::read(Path::new(out).join("summary.json")).unwrap()).unwrap();

@@ -44,7 +44,7 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
-/// Pages of the documentation: the table of contents of its site is none.
+/// Returns pages of the documentation: the table of contents of its site is none.
 fn pages() -> Vec<PathBuf> {
     documents().into_iter().filter(|page| page.starts_with("docs") && !page.ends_with("SUMMARY.md")).collect()
 }

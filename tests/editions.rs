@@ -4,7 +4,7 @@ use std::path::Path;
 use crate::bad_warc::build::{Record, gzip, html};
 use crate::support::program::{rows, succeed, the_same_from_records, the_same_on_any_workers};
 
-/// A page about a topic, in one of its versions, which differ in four lines of 60.
+/// Returns a page about a topic, in one of its versions, which differ in four lines of 60.
 fn page(url: &str, (topic, version): (usize, usize), head: &str, fields: &str) -> Vec<u8> {
     let line = |line: usize| {
         let number = topic * 100_000 + line * 100 + if line % 15 == 7 { version } else { 0 };

@@ -24,8 +24,8 @@ pub(crate) fn table(folder: &str, name: &str) -> Table {
     all
 }
 
-/// Fingerprints with copies, near ones, a spike at 0 and a run with an equal half; documents are
-/// their places.
+/// Returns fingerprints with copies, near ones, a spike at 0 and a run with an equal half;
+/// documents are their places.
 fn fingerprints(seed: u64, count: u64) -> Vec<u64> {
     let value = |at: u64| {
         let random = splitmix64(seed << 32 | at);

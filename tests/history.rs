@@ -10,8 +10,8 @@ use crate::support::program::{fail, files, rows, succeed};
 /// own way after the first week; on site y the third does in the first week.
 type Shown<'a> = (&'a str, u32);
 
-/// A crawl of sites with the manual, and of one that links to site a and has a notice, another one
-/// in the second week; returns the run over it.
+/// Writes a crawl of sites with the manual, and of one that links to site a and has a notice,
+/// another one in the second week; returns the run over it.
 fn run(folder: &Path, week: u32, shown: &[Shown<'_>]) -> String {
     run_over(folder, week, shown, |_, _| true)
 }
@@ -50,8 +50,8 @@ fn run_over(folder: &Path, week: u32, shown: &[Shown<'_>], is_fetched: impl Fn(&
     output
 }
 
-/// Four weeks: b follows at once, c a version behind until it catches up, one of d and e moves to g
-/// and the other goes, f comes.
+/// Does the runs of four weeks: b follows at once, c a version behind until it catches up, one of d
+/// and e moves to g and the other goes, f comes.
 fn weeks(folder: &Path) -> [String; 4] {
     [
         &[("a", 1), ("b", 1), ("c", 1), ("d", 1), ("e", 1)][..],

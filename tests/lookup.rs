@@ -292,7 +292,7 @@ fn lists_have_the_largest_first_and_words_find_what_a_scan_of_the_tables_finds()
     }
 }
 
-/// A record of a WARC file.
+/// Returns a record of a WARC file.
 fn record(number: usize, url: &str, status: &str, html: &str) -> String {
     let http = format!("HTTP/1.1 {status}\r\nContent-Type: text/html\r\n\r\n{html}");
     format!(

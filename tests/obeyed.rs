@@ -66,7 +66,7 @@ impl Lists {
     }
 }
 
-/// A crawl by a crawler with these lists, and the run over it.
+/// Writes a crawl by a crawler with these lists, and does the run over it; returns the result.
 fn crawl(folder: &Path, number: usize, week: &Week, lists: &Lists) -> String {
     let time = 1_700_000_000 + number as i64 * 7 * 86_400;
     let mut lines = String::new();

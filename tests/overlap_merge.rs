@@ -42,8 +42,8 @@ impl SavedShares for Kept {
     }
 }
 
-/// Pages of a few hosts with few chunks; a change is a page in place of another, no page, or one
-/// more.
+/// Returns pages of a few hosts with few chunks; a change is a page in place of another, no page,
+/// or one more.
 fn crawls() -> impl Strategy<Value = Vec<Vec<MadePage>>> {
     let page = || {
         (0u32..5, 0u32..40, prop::collection::vec(1u64..30, 0..9))

@@ -56,7 +56,7 @@ fn simhash(weighted: &[(u64, i64)]) -> u64 {
     (0..64).filter(|&bit| sum(bit).sum::<i64>() > 0).fold(0, |simhash, bit| simhash | 1 << bit)
 }
 
-/// The simhash by default: phrases of three, by count.
+/// Returns the simhash by default: phrases of three, by count.
 fn by_count(text: &str) -> u64 {
     simhash(&counts(&phrases(text, 3)).into_iter().map(|(hash, n)| (hash, 16 * n as i64)).collect::<Vec<_>>())
 }
@@ -117,7 +117,7 @@ fn joined(numbers: &[impl ToString]) -> String {
     numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// Every row of the example.
+/// Returns every row of the example.
 fn worked() -> Vec<(String, String)> {
     let (rp, hm) = (rp(), hm());
     let mut rows = Vec::new();

@@ -54,8 +54,8 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// A few records of pages, their copies and versions, revisits, redirects, and what is no page,
-/// drawn from few URLs so that segments hold captures of the same pages.
+/// Returns a few records of pages, their copies and versions, revisits, redirects, and what is no
+/// page, drawn from few URLs so that segments hold captures of the same pages.
 fn segment(seed: u64) -> Vec<u8> {
     let mut state = seed;
     let mut draw = |below: u64| {
@@ -346,8 +346,8 @@ fn a_new_crawl_finds_what_it_revisits_in_the_crawls_before_it() {
     );
 }
 
-/// A record of a page or, without a body, of a revisit that refers to a record of that URL at a
-/// time.
+/// Returns a record of a page or, without a body, of a revisit that refers to a record of that URL
+/// at a time.
 fn capture(name: &str, date: &'static str, body: Option<&str>, refers_to: &str) -> Vec<u8> {
     let uri = Some(format!("http://a.example/{name}"));
     let record = match body {
@@ -752,7 +752,7 @@ fn inputs_leave_by_name_by_glob_and_by_folder_and_what_is_not_live_is_refused() 
     assert!(message.contains("need --state"), "{message}");
 }
 
-/// Pages in which much is to be read.
+/// Returns pages in which much is to be read.
 fn pages_of_all_sorts() -> Vec<u8> {
     let page = |name: &str, lines: &str, body: &[u8]| gzip(&Record::with(name, html(lines, body)).bytes());
     let rich = "<!doctype html><html><head><title>All &amp; sundry</title><base href='/docs/'><script>no text</script></head>\
@@ -776,7 +776,8 @@ fn pages_of_all_sorts() -> Vec<u8> {
     .concat()
 }
 
-/// Names of the files that a state has after its first run, of which those of records come first.
+/// Returns names of the files that a state has after its first run, of which those of records come
+/// first.
 fn files_of_state(crawl: &[u8]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();

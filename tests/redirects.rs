@@ -11,7 +11,7 @@ fn page(name: &str, html_of: &str) -> Vec<u8> {
     gzip(&Record::with(name, html("", format!("{html_of}<p>{words}").as_bytes())).bytes())
 }
 
-/// A page with these links.
+/// Returns a page with these links.
 fn linking(name: &str, links: &[&str]) -> Vec<u8> {
     page(name, &links.iter().map(|link| format!("<a href=\"{link}\">x</a>")).collect::<String>())
 }
@@ -23,7 +23,7 @@ fn redirect(name: &str, status: u16, location: &str, date: &'static str) -> Vec<
 
 const DATE: &str = "2026-01-01T00:00:00Z";
 
-/// The links of a result, by the last part of their URLs.
+/// Returns the links of a result, by the last part of their URLs.
 fn links(output: &str) -> BTreeSet<(String, String)> {
     let name = |url: &serde_json::Value| url.as_str().unwrap().rsplit('/').next().unwrap().to_string();
     let pages: BTreeMap<_, _> =

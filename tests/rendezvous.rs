@@ -20,7 +20,7 @@ use webtwin::error::{Error, Result};
 
 const JOB: [u8; 32] = [7; 32];
 
-/// A cluster on loopback.
+/// Returns a cluster on loopback.
 pub(super) fn cluster(processes: usize, workers: usize, deadline: &str) -> ClusterLayout {
     let mut text = format!("workers = {workers}\ndeadline = {deadline:?}\n");
     for _ in 0..if processes > 1 { processes } else { 0 } {
@@ -53,7 +53,7 @@ fn join_as(cluster: &ClusterLayout, me: Identity) -> JoinHandle<Result<Meeting>>
     })
 }
 
-/// The exit code and the line of a process that failed.
+/// Returns the exit code and the line of a process that failed.
 fn end<T: std::fmt::Debug>(process: JoinHandle<Result<T>>) -> (u8, String) {
     let error = process.join().unwrap().unwrap_err();
     (error.exit_code(), error.to_string())

@@ -46,7 +46,7 @@ impl Crawl {
     }
 }
 
-/// Files of records below a result's folder.
+/// Returns files of records below a result's folder.
 pub(crate) fn records(output: &Path) -> Vec<PathBuf> {
     let inner = |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path());
     let found = inner(output.to_path_buf()).filter(|path| path.to_str().unwrap().contains("/_records-"));
@@ -55,7 +55,7 @@ pub(crate) fn records(output: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The number that stands before some words.
+/// Returns the number that stands before some words.
 fn number(text: &str, words: &str) -> usize {
     let before = text.split(words).next().filter(|before| before.len() < text.len());
     let before = before.unwrap_or_else(|| panic!("no {words:?} in {text}"));
@@ -195,7 +195,7 @@ fn a_store_is_no_place_for_records_and_a_job_without_a_crawl_has_none() {
     assert!(stderr_text.contains("reads no crawl"), "{stderr_text}");
 }
 
-/// Files of records of steps below a result's folder.
+/// Returns files of records of steps below a result's folder.
 fn steps(output: &Path) -> Vec<PathBuf> {
     let inner = |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path());
     let found = inner(output.to_path_buf()).filter(|path| path.to_str().unwrap().contains("/_records-"));

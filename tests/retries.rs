@@ -19,7 +19,7 @@ fn until(what: &str, mut so: impl FnMut() -> bool) {
     }
 }
 
-/// The processes that a process has started.
+/// Returns the processes that a process has started.
 fn children(of: &Child) -> Vec<u32> {
     let message = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", of.id())).unwrap_or_default();
     message.split_whitespace().map(|id| id.parse().unwrap()).collect()

@@ -50,7 +50,7 @@ impl Fetch {
     }
 }
 
-/// A page with links that are relative to its URL, some of them to a base.
+/// Returns a page with links that are relative to its URL, some of them to a base.
 fn body(number: usize) -> Vec<u8> {
     let words: String = (0..60).map(|k| format!("word{} ", (number * 7919 + k * k * 31) % 9973)).collect();
     let base = if number % 4 == 3 { "<base href=\"sub/\">" } else { "" };
@@ -95,7 +95,7 @@ fn write(folder: &Path, records: &[(usize, Vec<u8>)]) {
     }
 }
 
-/// A table without where its records are.
+/// Returns the table of pages without the places of records.
 fn pages(output: &str) -> Vec<serde_json::Value> {
     let mut pages = rows(output, "pages");
     for page in &mut pages {

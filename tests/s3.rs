@@ -64,7 +64,7 @@ impl Moto {
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
 
-    /// The program with this server as its S3.
+    /// Returns the program with this server as its S3.
     fn webtwin(&self, arguments: &[&str]) -> Command {
         let mut command = crate::support::program::webtwin(arguments);
         command

@@ -148,8 +148,8 @@ impl Obeyed {
         obeyed
     }
 
-    /// The run over a crawl of what may be fetched; its exit code, and what it said unless all was
-    /// well.
+    /// Does the run over a crawl of the pages that may be fetched; returns its exit code, and its
+    /// messages unless all was well.
     fn week(&self, week: i64) -> (i32, String) {
         let input = self.schedule.crawl(&format!("week-{week}.jsonl"), week, &self.kept);
         let diff = self.schedule.at(&format!("diff-{week}"));

@@ -54,7 +54,7 @@ fn good_lines(separator: &str) -> String {
     (0..3).map(good).collect::<Vec<_>>().join(separator)
 }
 
-/// Four good lines with an odd one in the middle.
+/// Returns four good lines with an odd one in the middle.
 fn with(odd: &[u8]) -> Vec<u8> {
     [
         good(0).as_bytes(),

@@ -18,8 +18,8 @@ pub fn first(data: &[u8]) -> Option<(usize, &[u8])> {
     data.split_first().map(|(first, rest)| (usize::from(*first), rest))
 }
 
-/// A file with some of its bytes changed. Each four bytes of `how` are a change: what happens,
-/// where (two bytes, little-endian, counted around the file), and a value.
+/// Returns a file with some of its bytes changed. Each four bytes of `how` are a change: what
+/// happens, where (two bytes, little-endian, counted around the file), and a value.
 pub fn damaged(whole: &[u8], how: &[u8]) -> Vec<u8> {
     let mut bytes = whole.to_vec();
     for &[what, low, high, value] in how.as_chunks::<4>().0 {
@@ -72,7 +72,7 @@ pub fn only_panics_that_get_through() {
     std::panic::set_hook(Box::new(|info| eprintln!("{info}")));
 }
 
-/// The files of a folder and of those below it, by name.
+/// Returns the files of a folder and of those below it, by name.
 pub fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -91,13 +91,13 @@ pub fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// Both ends of a connection within this process, which `std::net` takes for TCP.
+/// Returns both ends of a connection within this process, which `std::net` takes for TCP.
 pub fn connection() -> [TcpStream; 2] {
     let (here, there) = UnixStream::pair().expect("a process may have a few sockets");
     [here, there].map(|end| TcpStream::from(OwnedFd::from(end)))
 }
 
-/// The identity of a process of two.
+/// Returns the identity of a process of two.
 pub fn identity(process: u32) -> Identity {
     let [job, addresses, build, incarnation] = [[1; 32], [2; 32], [3; 32], [4; 32]];
     Identity {
@@ -112,7 +112,7 @@ pub fn identity(process: u32) -> Identity {
     }
 }
 
-/// A key of a cluster.
+/// Returns a key of a cluster.
 pub fn key() -> ClusterKey {
     let file = tempfile::NamedTempFile::new().expect("room for a key");
     std::fs::write(file.path(), "a key that only the targets of the fuzzer have").expect("room for a key");

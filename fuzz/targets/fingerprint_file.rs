@@ -69,7 +69,8 @@ fn written(coder: Coder, f: u32, rest: &[u8], with_doc_ids: bool) {
     }
 }
 
-/// Fingerprints and doc ids, if they read; by blocks and by parts they are the same.
+/// Returns fingerprints and doc ids if they can be read; checks that reading by blocks and by parts
+/// gives the same.
 fn look(file: &FingerprintFile) -> Option<(Vec<u64>, Vec<DocId>)> {
     let mut all = Vec::new();
     file.decode_all(&mut all).ok()?;

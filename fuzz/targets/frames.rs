@@ -10,7 +10,7 @@ use webtwin_engine::handshake::{Arrival, ConnectionPurpose, accept, dial};
 use webtwin_engine::key::ClusterKey;
 use webtwin_fuzz::{connection, damaged, first, identity, key};
 
-/// Both ends of a session, in the clear and encrypted.
+/// Returns both ends of a session, in the clear and encrypted.
 fn sessions() -> &'static [[Session; 2]; 2] {
     static SESSIONS: OnceLock<[[Session; 2]; 2]> = OnceLock::new();
     SESSIONS.get_or_init(|| {

@@ -16,7 +16,7 @@ use webtwin_pages::record::ReadResult;
 use webtwin_pages::warc::read_range;
 use webtwin_view::serve::{ServeSettings, serve};
 
-/// A server that has an index; its thread ends with the process.
+/// Returns a server that has an index; its thread ends with the process.
 fn server() -> SocketAddr {
     static SERVER: OnceLock<SocketAddr> = OnceLock::new();
     *SERVER.get_or_init(|| {

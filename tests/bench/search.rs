@@ -30,7 +30,7 @@ impl TextIndexFile for Bytes {
     }
 }
 
-/// A number made of another: SplitMix64.
+/// Returns a number made of another: SplitMix64.
 fn mixed(seed: u64) -> u64 {
     webtwin_base::ids::splitmix64(seed)
 }

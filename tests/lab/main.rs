@@ -30,7 +30,7 @@ use std::process::Command;
 
 use support::program::{failed, quiet, succeeded};
 
-/// The laboratory, with its output kept and nothing to read.
+/// Returns the laboratory, with its output kept and nothing to read.
 fn lab(arguments: &[&str]) -> Command {
     quiet(Path::new(env!("CARGO_BIN_EXE_webtwin-lab")), arguments)
 }

@@ -88,7 +88,7 @@ fn section_3_64_choose_3_probes_are_those_at_distance_3_exactly() {
     assert_eq!(subsets_of_64(64, 3).count(), 41_664);
 }
 
-/// Fingerprints near each other and far apart, ascending, each once.
+/// Returns fingerprints near each other and far apart, ascending, each once.
 fn fingerprints(count: u64) -> Vec<u64> {
     let near = |at: u64| {
         splitmix64(at / 8) ^ (splitmix64(at) & splitmix64(at + 1000) & splitmix64(at + 2000) & splitmix64(at + 3000))

@@ -27,7 +27,7 @@ impl Made {
         self.folder.path().join(name).to_str().unwrap().into()
     }
 
-    /// Lines that the command prints for all URLs.
+    /// Returns lines that the command prints for all URLs.
     fn lines(&self, index: &str) -> String {
         succeed_with(&["lookup", &self.at(index)], &(self.urls.join("\n") + "\n"))
     }
@@ -53,7 +53,7 @@ fn made() -> &'static Made {
     })
 }
 
-/// A page that may be skipped, of index `a`, with the one that stays.
+/// Returns a page that may be skipped, of index `a`, with the one that stays.
 fn skipped() -> (String, String) {
     let lines = made().lines("a");
     let found = made().urls.iter().zip(lines.lines()).find_map(|(url, line)| Some((url, line.strip_prefix("skip\t")?)));

@@ -27,7 +27,7 @@ pub(crate) struct MadePage {
 }
 
 impl MadePage {
-    /// An empty page, fetched at time 0.
+    /// Returns an empty page, fetched at time 0.
     pub(crate) fn at(url: String) -> MadePage {
         MadePage {
             url,

@@ -15,12 +15,12 @@ pub(crate) fn program() -> PathBuf {
     program
 }
 
-/// The program, with its output kept and nothing to read.
+/// Returns the program, with its output kept and nothing to read.
 pub(crate) fn webtwin(arguments: &[&str]) -> Command {
     quiet(&program(), arguments)
 }
 
-/// A program with its output kept and nothing to read.
+/// Returns a program with its output kept and nothing to read.
 pub(crate) fn quiet(program: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -125,7 +125,7 @@ pub(crate) fn the_same_on_any_workers(folder: &Path, name: &str, run: &[&str]) -
     (at("1"), message)
 }
 
-/// The rows of a table of a result.
+/// Returns the rows of a table of a result.
 pub(crate) fn rows(output: &str, table: &str) -> Vec<serde_json::Value> {
     let shown = succeed(&["show", &format!("{output}/{table}"), "--json", "--limit", "1000000"]);
     shown.lines().map(|row| serde_json::from_str(row).unwrap()).collect()

@@ -167,7 +167,7 @@ impl Client {
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.answer())).ok().flatten()
     }
 
-    /// The next answer; `None` if the connection has ended.
+    /// Returns the next answer; `None` if the connection has ended.
     pub(crate) fn answer(&mut self) -> Option<Answer> {
         let mut line = String::new();
         if self.stream.read_line(&mut line).unwrap_or(0) == 0 {
