@@ -6,7 +6,7 @@ use crate::support::program::{rows, the_same_from_records, the_same_on_any_worke
 
 const DATE: &str = "2026-01-01T00:00:00Z";
 
-/// A page of this text at a URL, from an address, if any.
+/// Returns a page of this text at a URL, from an address, if any.
 fn page(url: &str, address: &str, text: &str) -> Vec<u8> {
     let record = Record { uri: Some(url.to_string()), ..Record::with("", html("", text.as_bytes())) };
     gzip(&record.lines(line(address)).bytes())
@@ -16,7 +16,7 @@ fn line(address: &str) -> String {
     if address.is_empty() { String::new() } else { format!("WARC-IP-Address: {address}\r\n") }
 }
 
-/// A text that no other number has, with a line that differs from `copy` to `copy`.
+/// Returns a text that no other number has, with a line that differs from `copy` to `copy`.
 fn text(number: usize, copy: usize) -> String {
     let line =
         |line: usize| format!("<p>Line {line} of text {number} has {} and {}.", number * 7919 + line, number * line);
@@ -24,8 +24,8 @@ fn text(number: usize, copy: usize) -> String {
     format!("<title>Text {number}</title>{lines}<p>Shown for the {copy}th time.")
 }
 
-/// A site: 20 pages, of which those in a range have texts from `first` on, as another site has
-/// them, and the others texts from `own` on.
+/// Returns a site: 20 pages, of which those in a range have texts from `first` on, as another site
+/// has them, and the others texts from `own` on.
 fn site(host: &str, address: &str, (first, shared, copy): (usize, Range<usize>, usize), own: usize) -> Vec<u8> {
     let page = |number: usize| {
         let path = if number == 0 { String::new() } else { format!("p{number}") };
@@ -35,7 +35,7 @@ fn site(host: &str, address: &str, (first, shared, copy): (usize, Range<usize>, 
     (0..20).flat_map(page).collect()
 }
 
-/// A page of `http://a.example/p1` that was not stored again.
+/// Returns a page of `http://a.example/p1` that was not stored again.
 fn revisit(url: &str, address: &str) -> Vec<u8> {
     let lines = format!(
         "{}WARC-Profile: http://netpreserve.org/warc/1.0/revisit/server-not-modified\r\n\
@@ -59,7 +59,7 @@ fn write(folder: &Path) -> String {
             // Two addresses, of which one is that of the other name.
             revisit("http://www.a.example/again", "2001:db8::7"),
             revisit("http://www.a.example/again-and-again", "::ffff:192.0.2.1"),
-            // The same from other addresses, and from addresses that nobody knows.
+            // The same sites from other addresses, and from addresses that the crawl does not give.
             site("b.example", "192.0.2.2", (200, 0..14, 1), 3_000),
             site("mirror-of-b.example", "192.0.2.3", (200, 0..14, 2), 4_000),
             site("c.example", "", (300, 0..14, 1), 5_000),
@@ -84,7 +84,8 @@ fn write(folder: &Path) -> String {
     crawl.to_str().unwrap().to_string()
 }
 
-/// Both hosts of each pair, what their addresses tell, and how they are related.
+/// Returns both hosts of each pair, the comparison of their addresses, and the relation of the
+/// hosts.
 fn pairs(output: &str) -> Vec<[String; 4]> {
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_string();
     let pair = |row: &serde_json::Value| {

@@ -15,7 +15,7 @@ use webtwin_lab::made::tables::{Chunking, SyntheticTable, TableParams};
 
 use super::rendezvous::{cluster, results, run_all};
 
-/// So many bytes of a process; 0 sets no bound.
+/// Memory pool of a process with `memory_bytes` bytes; 0 sets no bound.
 fn pool(memory_bytes: u64) -> MemoryPool {
     let memory_bytes = if memory_bytes == 0 { u64::MAX } else { memory_bytes };
     MemoryPool { foreseen_bytes: 0, ..MemoryPool::new(memory_bytes, &std::env::temp_dir(), SPILL) }
@@ -226,7 +226,7 @@ fn a_folder_for_spilling_that_is_not_there_ends_the_run_with_its_name() {
     assert!(ended.to_string().contains("/nowhere/at/all (effort.spill)"), "{ended}");
 }
 
-/// One chunk on all of so many pages, given by one worker.
+/// Finds the pairs of `count` pages that all have one chunk; one worker has all of the rows.
 fn of_one_chunk(net: &mut Net, count: usize, max_documents: u32, memory_bytes: u64) -> Result<OverlapWork> {
     let mine = if net.index() == 0 { count } else { 0 };
     let sources = || {
@@ -282,8 +282,8 @@ fn a_chunk_on_more_pages_than_memory_takes_is_refused_with_their_number() {
     assert!(refusal(3_000_000, 0, enough).to_string().contains("pairs of pages, of a chunk on 3000000 pages"));
 }
 
-/// Rows of a few chunks on very many pages, up to seven of a host, beside many on few, of which
-/// those on few count.
+/// Finds the pairs by rows of a few chunks on very many pages, up to seven of a host, and of many
+/// chunks on few pages, of which those on few count.
 fn of_frequent_chunks(net: &mut Net, pool: MemoryPool, template_pages: u32) -> Result<(Vec<SimilarPair>, OverlapWork)> {
     const PAGES: usize = 1_000_000;
     share(net, pool);
@@ -320,7 +320,8 @@ fn frequent_chunks_that_have_no_room_change_neither_pairs_nor_counts() {
     let refused = run_all(&ClusterLayout::local(2), |net| of_frequent_chunks(net, pool(1), 0)).remove(0).unwrap_err();
     let is_pair = |first: &usize| !first.is_multiple_of(7) && !(first + 1).is_multiple_of(7);
     let expected = (0..1_000_000).step_by(2).filter(is_pair).count();
-    // Nobody asks for furniture; the four are; they are on too few pages of each host.
+    // The three cases: boilerplate is not looked for; the four chunks are boilerplate; they are on
+    // too few pages of each host.
     for (template_pages, boilerplate) in [(0, 0), (5, 4), (8, 0)] {
         let (all, counts) = of(0, template_pages);
         assert_eq!(

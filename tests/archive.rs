@@ -9,7 +9,7 @@ use crate::bad_warc::build::{Record, gzip};
 use crate::support::planted::write_crawl;
 use crate::support::program::{fail, files, succeed, webtwin};
 
-/// A made-up crawl with exact copies, in a folder of its own.
+/// Writes a made-up crawl with exact copies, in a folder of its own.
 fn crawl(folder: &Path) -> String {
     let path = folder.join("crawl").to_str().unwrap().to_string();
     write_crawl(&path, 600, 3);
@@ -100,7 +100,7 @@ struct Response {
 }
 
 impl Response {
-    /// The responses of a file.
+    /// Returns the responses of a file.
     fn all(mut warc: &[u8]) -> Vec<Response> {
         let mut all = Vec::new();
         while !warc.is_empty() {
@@ -119,14 +119,15 @@ impl Response {
         all
     }
 
-    /// The same capture.
+    /// Writes the capture as a WARC record.
     fn record(&self) -> Vec<u8> {
         let record = Record::with("", [&self.http[..], &self.payload].concat())
             .lines(format!("WARC-Record-ID: <urn:id:{}>\r\n", self.uri));
         gzip(&Record { uri: Some(self.uri.clone()), date: "2023-11-14T22:13:20Z", ..record }.bytes())
     }
 
-    /// A capture of the same a year later, as a revisit that says these lines of its original.
+    /// Writes a capture of the same page a year later, as a revisit with the header lines `lines`
+    /// about its original.
     fn revisit(&self, lines: &str) -> Vec<u8> {
         let profile = "WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest\r\n";
         let id = format!("WARC-Record-ID: <urn:again:{}>\r\n", self.uri);

@@ -1,4 +1,4 @@
-//! A crawler that obeys the avoid list loses nothing that it was told stays.
+//! A crawler that obeys the avoid list loses no page that the list reports as kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::support::planted::write_crawl;
 use crate::support::program::{rows, succeed, the_same_on_any_workers};
 
-/// Twelve lines of text that no other name has.
+/// Returns twelve lines of text that no other name has.
 fn text(name: &str) -> String {
     (0..12).map(|line| format!("<p>The page {name} says {line} in the words of {name}{line}</p>")).collect()
 }
@@ -26,8 +26,9 @@ fn link(to: &str) -> String {
     format!("<a href='{to}'>on</a>")
 }
 
-/// The way into a manual, to which a third site links, is an exact copy of its main page; on a
-/// mirror of the manual stands one page more; and both sites have the same `robots.txt`.
+/// Writes a crawl in which the entry page of a manual, to which a third site links, is an exact
+/// copy of its main page. A mirror of the manual has one page more. Both sites have the same
+/// `robots.txt`.
 fn crawl(folder: &Path) -> String {
     let (main, robots) = (text("main") + &link("a.html") + &link("b.html"), text("robots"));
     let pages = [
@@ -56,8 +57,8 @@ fn role(output: &str) -> BTreeMap<String, String> {
     rows(output, "clusters").iter().map(|row| (urls[&id(&row["doc_id"])].clone(), word(&row["role"]))).collect()
 }
 
-/// Pages that stay and that no way leads to, though one did; from the first page of each host, over
-/// the table `links`.
+/// Returns the pages that stay and that cannot be reached any more; from the first page of each
+/// host, over the table `links`.
 fn cut_off(output: &str) -> BTreeSet<String> {
     let id = |value: &serde_json::Value| value.to_string().trim_matches('"').to_string();
     let pages = rows(output, "pages");

@@ -56,13 +56,13 @@ fn earlier_crawls(folder: &Path, crawls: &[Vec<Made>]) -> Vec<String> {
         results.push(output);
     }
     // Of a page that several crawls have F has a row each: the newest first, so that plain
-    // functions may say which.
+    // functions can determine which one counts.
     let from: Vec<&str> = results.iter().flat_map(|result| ["--from", result]).collect();
     succeed(&[&["hamming", "build", "--output", &at("f".into())], &from[..]].concat());
     results
 }
 
-/// The arguments of a batch.
+/// Returns the arguments of a batch.
 fn batch(folder: &Path, results: &[String], more: &[&str]) -> Vec<String> {
     let at = |name: &str| folder.join(name).to_str().unwrap().to_string();
     let input = at("new.jsonl");
@@ -108,9 +108,9 @@ fn columns<const N: usize>(table: &Table, names: [&str; N]) -> BTreeSet<[u64; N]
     (0..table.rows()).map(|row| names.map(|name| value(name, row))).collect()
 }
 
-/// What plain functions over all pages say of a batch: its pages, pairs within `k` bits, clusters
-/// of two pages and more, `LinkSummary`, and pages of collections with the numbers of their similar
-/// clusters.
+/// Expected result of a batch, by plain functions over all pages: its pages, pairs within `k` bits,
+/// clusters of two pages and more, `LinkSummary`, and pages of collections with the numbers of
+/// their similar clusters.
 struct Expected {
     pages: BTreeSet<DocId>,
     pairs: BTreeSet<[u64; 3]>,
@@ -119,8 +119,8 @@ struct Expected {
     members: BTreeSet<[u64; 2]>,
 }
 
-/// `made` are the pages of the new crawl: they link to pages of earlier ones, too, which no table
-/// says.
+/// `made` are the pages of the new crawl: they link to pages of earlier ones, too, and no table has
+/// those links.
 fn expected(old: &[FinishedRun], new: &FinishedRun, made: &[Made], k: u32, job: &Job) -> Expected {
     let of_q: BTreeMap<DocId, PageRow> = pages(new).into_iter().map(|page| (page.doc_id, page)).collect();
     let mut newest: BTreeMap<DocId, (PageRow, usize)> = BTreeMap::new();
@@ -220,8 +220,8 @@ fn crawl(hosts: std::ops::Range<u8>) -> impl Strategy<Value = Vec<Made>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
-    /// Pages of two earlier crawls and of a new one, some of which are on several: what a batch
-    /// says is what plain functions say of all pages.
+    /// Pages of two earlier crawls and of a new one, some of which are on several: the result of a
+    /// batch is that of plain functions over all pages.
     #[test]
     fn a_batch_equals_plain_functions_over_all_pages(
         old in [crawl(0..3), crawl(1..4)], new in crawl(2..6), k in 3u32..9, workers in 1usize..4, single_site: bool
@@ -250,14 +250,14 @@ proptest! {
         let names = ["src_cluster", "dst_cluster", "a", "b", "s", "d"];
         prop_assert_eq!(columns(&table("link_summary"), names), want.link_summary);
         prop_assert_eq!(columns(&table("members"), ["similar_cluster", "doc_id"]), want.members);
-        // What earlier crawls have stays, and nobody is told to skip it.
+        // Pages of earlier crawls stay, and the avoid list of the batch has none of them.
         let of_q = ids(columns(&FinishedRun::open(&at("alone")).unwrap().table("pages").unwrap(), ["doc_id"]));
         prop_assert!(ids(columns(&table("avoid"), ["doc_id"])).is_subset(&of_q));
     }
 }
 
-/// A manual of twelve pages on a host, each with its own text, linked in a ring and with its first
-/// page.
+/// Returns a manual of twelve pages on a host, each with its own text, linked in a ring and with
+/// its first page.
 fn manual(host: u8, change: u8) -> Vec<Made> {
     let page = |path: u8| Made { host, path, text: path, change, links: vec![(host, (path + 1) % 12), (host, 0)] };
     (0..12).map(page).collect()

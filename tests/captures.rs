@@ -11,14 +11,14 @@ const NULL: &str = "<urn:uuid:null>";
 
 const IDENTICAL: &str = "http://netpreserve.org/warc/1.0/revisit/identical-payload-digest";
 
-/// A page with links, of words that no other number has.
+/// Returns a page with links, of words that no other number has.
 fn body(number: usize) -> Vec<u8> {
     let words: String = (0..80).map(|k| format!("word{} ", (number * 7919 + k * k * 31) % 9973)).collect();
     let links: String = (0..6).map(|k| format!("<a href=\"/{}\">{k}</a>", (number + k) % 6)).collect();
     format!("<html><head><title>{number}</title></head><body><p>{words}</p>{links}</body></html>").into()
 }
 
-/// A record at `http://HOST.example/PAGE` in a second of a minute.
+/// Returns a record at `http://HOST.example/PAGE` in a second of a minute.
 fn record(kind: &'static str, (host, page, second): (&str, usize, usize), lines: &str, payload: Vec<u8>) -> Record {
     let date: &'static str = Box::leak(format!("2026-01-01T00:00:{second:02}Z").into_boxed_str());
     let uri = Some(format!("http://{host}.example/{page}"));
@@ -92,7 +92,7 @@ fn outcome(folder: &Path, records: &[Record]) -> String {
     outputs.swap_remove(0)
 }
 
-/// What a result holds, but for the places of records.
+/// Returns the contents of a result without the places of records.
 fn contents(output: &str) -> BTreeMap<String, String> {
     let mut contents = BTreeMap::new();
     for (name, bytes) in files(output).into_iter().filter(|(name, _)| !name.starts_with("rejected")) {
@@ -129,7 +129,7 @@ fn rejected(output: &str) -> Vec<String> {
     rows(output, "rejected").iter().map(|row| format!("{} {}", row["reason"], row["detail"])).collect()
 }
 
-/// The title of each page by its URL without `http://`; conversions have none.
+/// Returns the title of each page by its URL without `http://`; conversions have none.
 fn titles(output: &str) -> BTreeMap<String, String> {
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_string();
     rows(output, "pages").iter().map(|row| (text(&row["url"]).split_off(7), text(&row["title"]))).collect()
@@ -197,7 +197,7 @@ fn a_conversion_is_no_page_beside_the_record_it_was_made_of() {
     let of = |at, lines: &str, n| record("conversion", at, lines, text(n));
     let from = |id: &str| format!("WARC-Refers-To: {id}\r\n");
     let records = [
-        // Made later, of a record that it names; at the same time; of it knows not what.
+        // Made later, of a record that it names; at the same time; of an unknown record.
         response(("a", 0, 0), &id("<urn:a:0>"), 0),
         of(("a", 0, 50), &from("<urn:a:0>"), 0),
         response(("a", 1, 1), "", 1),
@@ -246,8 +246,8 @@ fn of_records_of_the_same_content_and_second_the_shortest_counts() {
     assert_eq!(kept, gzip(&records[1].bytes()).len() as u64);
 }
 
-/// A made-up record, of any kind, that may have its id, second, URL or content in common with
-/// others.
+/// Returns a made-up record, of any kind, that may have its id, second, URL or content in common
+/// with others.
 fn made() -> impl Strategy<Value = Record> {
     let host = prop::sample::select(vec!["a", "b"]);
     let id = prop::sample::select(vec![NULL, "<urn:x:1>", "<urn:x:2>", "<urn:x:3>"]);

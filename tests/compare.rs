@@ -67,7 +67,8 @@ fn two_pages_are_explained_from_the_finished_run_and_its_input() {
     let text = succeed(&["explain", &compared.at("out"), &first[0], &other[0]]);
     assert!(text.contains("APART:") && text.contains("BY MEASURE:") && text.contains("DIFFERENCE"), "{text}");
 
-    // What the whole crawl says is what the table of a run that has it says.
+    // `explain` finds by reading the whole crawl what it finds in the table of a run that wrote
+    // one.
     compared.run("with-table", &["--set", "output.fprint_docid=true"]);
     let crawl = explain("out", &first[0], &same[0], &["--read-crawl"]);
     assert_eq!(crawl, explain("with-table", &first[0], &same[0], &[]));

@@ -57,7 +57,7 @@ fn a_command_whose_reader_has_left_is_done_and_one_that_cannot_print_says_so() {
     }
 }
 
-/// The objects that a command says, which must be all that it says.
+/// Returns the objects that a command prints; it must print nothing else.
 fn objects(arguments: &[&str], code: i32) -> Vec<serde_json::Value> {
     let output = output(&[arguments, &["--log", "json"]].concat(), Stdio::null());
     let stderr_text = stderr_text(&output);

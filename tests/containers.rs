@@ -7,7 +7,7 @@ use crate::bad_warc::build::gzip;
 use crate::crawl_folders::{records, wget_crawl};
 use crate::support::program::{fail, rows, stderr_text, succeed, the_same_on_any_workers, webtwin};
 
-/// A zip archive of these files, stored as they are.
+/// Returns a zip archive of these files, stored as they are.
 pub(crate) fn zipped(files: &[(&str, &[u8])]) -> Vec<u8> {
     let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
@@ -32,7 +32,7 @@ pub(crate) fn bzip2(bytes: &[u8]) -> Vec<u8> {
     packed
 }
 
-/// As Browsertrix packs a crawl.
+/// Packs a crawl like Browsertrix.
 fn wacz(archives: &[(&str, &[u8])]) -> Vec<u8> {
     let mut entries = archives.to_vec();
     entries.push(("indexes/index.cdx.gz", b"\x1f\x8b"));

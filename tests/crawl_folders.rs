@@ -6,8 +6,8 @@ use crate::support::planted::write_crawl;
 use crate::support::ports::reserved_address;
 use crate::support::program::{cluster_file, fail, files, stderr_text, succeed, webtwin};
 
-/// A crawl of `pages` by `wget --warc-file`: warcinfo, a request and a response a page, and what
-/// wget notes at the end.
+/// Returns a crawl of `pages` by `wget --warc-file`: warcinfo, a request and a response a page, and
+/// what wget notes at the end.
 pub(crate) fn wget_crawl(pages: &[&str]) -> Vec<u8> {
     let of = |kind, target: &str, media, payload: &[u8]| Record {
         uri: Some(format!("<{target}>")),
@@ -34,7 +34,7 @@ pub(crate) fn wget_crawl(pages: &[&str]) -> Vec<u8> {
     records.iter().flat_map(|record| gzip(&record.bytes())).collect()
 }
 
-/// The counts of records in the summary of a run: kept, and rejected by reason.
+/// Returns the counts of records in the summary of a run: kept, and rejected by reason.
 pub(crate) fn records(out: &str) -> (u64, serde_json::Value) {
     let summary: serde_json::Value =
         serde_json::from_slice(&std::fs::read(Path::new(out).join("summary.json")).unwrap()).unwrap();
@@ -60,8 +60,8 @@ fn a_small_crawl_by_wget_is_a_crawl_without_damage() {
     assert_eq!(urls, ["a", "b", "c"].map(|page| format!("\"http://h.example/{page}\"")));
 }
 
-/// Puts beside a crawl what crawlers and this program put there; in the order of names,
-/// `archive/site.cdx` is first.
+/// Writes to the folder of a crawl the files that crawlers and this program write there; in the
+/// order of names, `archive/site.cdx` is first.
 fn put_side_files(crawl: &Path) -> usize {
     let side_files: [(&str, &[u8]); 9] = [
         ("archive/site.cdx", b" CDX N b a m s k r M S V g\nexample,h)/a 20260101000000 http://h.example/a\n"),

@@ -56,13 +56,13 @@ fn crawl_of(net: &mut Net, local_pages: &mut WorkerPages) -> Result<Crawl> {
     settle(net, local_pages, &[0], partitions)
 }
 
-/// The pairs of a kind.
+/// Returns the pairs of a kind.
 fn pairs_by(kind: PairKind, pairs: SpillColumn<PairRow>) -> Result<Vec<SimilarPair>> {
     let by_measure = pairs.take()?.into_iter().filter(|row| row[2] == kind as u32);
     Ok(by_measure.map(|[a, b, _, value]| SimilarPair { a: Page(a), b: Page(b), value }).collect())
 }
 
-/// A crawl of a few hosts whose pages share chunks and link to each other.
+/// Returns a crawl of a few hosts whose pages share chunks and link to each other.
 fn crawl() -> impl Strategy<Value = Vec<MadePage>> {
     let page = (
         0u32..4,
@@ -100,9 +100,9 @@ fn settings() -> impl Strategy<Value = OverlapSettings> {
     )
 }
 
-/// Hosts of pages with few titles, of which some show nearly the same, below boilerplate that some
-/// have, and some call others canonical; and now and then so many with one title that they are not
-/// all compared.
+/// Returns hosts of pages with few titles, of which some show nearly the same, below boilerplate
+/// that some have, and some call others canonical; and sometimes too many pages with one title to
+/// compare all of them.
 fn views() -> impl Strategy<Value = Vec<MadePage>> {
     // Two hosts of one domain, and one of another.
     let host = prop::sample::select(vec!["www.a.example", "a.example", "b.example"]);
@@ -132,8 +132,8 @@ fn views() -> impl Strategy<Value = Vec<MadePage>> {
     })
 }
 
-/// Copies of one small site on a few hosts, some of them twice on a host: pages are lost, changed,
-/// or linked otherwise.
+/// Returns copies of one small site on a few hosts, some of them twice on a host: pages are lost,
+/// changed, or linked otherwise.
 fn mirrors() -> impl Strategy<Value = Vec<MadePage>> {
     let site = prop::collection::vec((0u32..10, 0u32..10), 8..30);
     let copy = (0u32..4, prop::collection::btree_set(0u32..10, 0..3), prop::collection::btree_set(0u32..10, 0..2));
@@ -196,7 +196,7 @@ impl GivenRows {
         tables.into_iter().filter(|(_, text)| !text.is_empty()).map(write).collect()
     }
 
-    /// The pairs with their values, and what is counted.
+    /// Returns the pairs with their values, and what is counted.
     fn by_definition(&self, pages: &[MadePage], doc_ids: &[u64]) -> (BTreeMap<(u32, u32), u32>, GivenCounts) {
         let page = |at| doc_ids.binary_search(&doc_id(&GivenRows::url(pages, at))).ok().map(|page| page as u32);
         // The line of the table that is none.
@@ -720,7 +720,7 @@ proptest! {
     }
 }
 
-/// Rows of the `server_pairs` table, and what the summary says of servers.
+/// Returns rows of the `server_pairs` table, and the summary's numbers of servers.
 fn server_pairs(pages: Vec<MadePage>, servers: Servers, workers: usize) -> (Vec<ServerRow>, ServerCounts) {
     let parts = on(workers, move |net| {
         let mut local_pages = local_pages(&pages, net.index(), net.peers());
@@ -990,7 +990,7 @@ fn what_a_generator_says_in_two_manuals_joins_them_no_longer_once_their_mirrors_
 #[test]
 fn pages_that_link_nowhere_are_told_by_their_places_at_any_number_of_workers() {
     // A ring of twelve pages, on one host in two versions; beside each, a page of little text and a
-    // demo, of which no link tells. Two demos on one host that link nowhere are neighbours, so the
+    // demo, to which no link leads. Two demos on one host that link nowhere are neighbours, so the
     // guard joins only one of them with that of the other host.
     let roots = ["http://h0.example/new", "http://h0.example/old", "http://h1.example/doc"];
     let ring = |root: &str| -> Vec<MadePage> {

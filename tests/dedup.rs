@@ -28,7 +28,7 @@ fn gunzip(bytes: &[u8]) -> Vec<u8> {
     all
 }
 
-/// Rows of a table, as JSON.
+/// Returns rows of a table, as JSON.
 fn rows(table: &str) -> Vec<Value> {
     succeed(&["show", table, "--json", "--limit", "1000000"])
         .lines()
@@ -45,8 +45,8 @@ fn summary(out: &str) -> Value {
     summary
 }
 
-/// Lines with all that is odd but legal, then copies and near-copies of some, and two that are no
-/// records.
+/// Returns lines with all that is odd but legal, then copies and near-copies of some, and two that
+/// are no records.
 fn odd_lines() -> Vec<String> {
     let mut lines = vec![
         format!("{{ \"text\" : \"{}\" ,\t\"z\":[1,{{\"text\":\"no\"}}]}}\r\n", text(0, 60)),

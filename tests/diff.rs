@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::program::{fail, files, rows, stderr_text, succeed, webtwin};
 
-/// A page of HTML with lines of text.
+/// Returns a page of HTML with lines of text.
 fn html(lines: &[&str]) -> String {
     format!(
         "<html><title>t</title><body>{}</body></html>",

@@ -29,8 +29,8 @@ fn paths(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).filter(|word| ours.iter().any(|folder| word.starts_with(folder))).collect()
 }
 
-/// Every document for people: Markdown at the top, in `docs/`, and beside jobs, cluster files,
-/// scripts and runs.
+/// Returns every document for people: Markdown at the top, in `docs/`, and next to jobs, cluster
+/// files, scripts and runs.
 fn documents() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders: Vec<PathBuf> = [".", "docs", "jobs", "cluster-config"].map(PathBuf::from).to_vec();
@@ -44,7 +44,7 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
-/// Pages of the documentation: the table of contents of its site is none.
+/// Returns pages of the documentation: the table of contents of its site is none.
 fn pages() -> Vec<PathBuf> {
     documents().into_iter().filter(|page| page.starts_with("docs") && !page.ends_with("SUMMARY.md")).collect()
 }
@@ -116,9 +116,9 @@ fn the_docs_list_every_reason_and_every_export() {
     }
 }
 
-/// Compares a generated table with the text between the markers `<!-- NAME -->` and `<!-- /NAME
-/// -->` of a document. With `WEBTWIN_UPDATE_DOCS=1` in the environment, writes the table there
-/// instead.
+/// Compares a generated table with the text between the markers `<!-- NAME -->` and
+/// `<!-- /NAME -->` of a document. With `WEBTWIN_UPDATE_DOCS=1` in the environment, writes the
+/// table there instead.
 fn check_generated(document: &str, name: &str, table: &str) {
     let text = std::fs::read_to_string(document).unwrap();
     let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->\n"));

@@ -4,7 +4,7 @@ use std::path::Path;
 use crate::bad_warc::build::{Record, gzip, html};
 use crate::support::program::{rows, succeed, the_same_from_records, the_same_on_any_workers};
 
-/// A page about a topic, in one of its versions, which differ in four lines of 60.
+/// Returns a page about a topic, in one of its versions, which differ in four lines of 60.
 fn page(url: &str, (topic, version): (usize, usize), head: &str, fields: &str) -> Vec<u8> {
     let line = |line: usize| {
         let number = topic * 100_000 + line * 100 + if line % 15 == 7 { version } else { 0 };
@@ -34,7 +34,7 @@ fn write(folder: &Path) -> String {
         named(&[("x-default", &b), (languages[0], &a), (languages[1], &b)])
     };
     let hosts = ["en", "de"];
-    // Nothing is said of languages.
+    // The pages do not name their languages.
     both(1, hosts, [1, 2], none(), none());
     // Both pages name both editions; or one page names the other and has its language at its root;
     // or the transport names them.
@@ -51,7 +51,7 @@ fn write(folder: &Path) -> String {
     both(5, hosts, [1, 2], [(); 2].map(|()| head(hosts, 5, ["en-GB", "en-US"])), none());
     both(6, hosts, [1, 2], [named(&[("x-default", &url("de", 6)), ("de", &url("de", 6))]), String::new()], none());
     both(7, hosts, [1, 1], [(); 2].map(|()| head(hosts, 7, ["en", "de"])), none());
-    // A third page, which says nothing, resembles the second one most.
+    // A third page, which names no edition, resembles the second one most.
     both(8, hosts, [1, 2], [(); 2].map(|()| head(hosts, 8, ["en", "de"])), none());
     second.extend(page(&url("other", 8), (8, 2), "<p>Copied.", ""));
     let crawl = folder.join("crawl");

@@ -10,7 +10,8 @@ fn summary(output: &str) -> Value {
     serde_json::from_slice(&std::fs::read(Path::new(output).join("summary.json")).unwrap()).unwrap()
 }
 
-/// Rows of a table as text, without the columns that say how the pages were compared.
+/// Returns the rows of a table as text, without the columns `without`, which depend on the
+/// comparison method.
 fn table(output: &str, name: &str, without: &[&str]) -> BTreeSet<String> {
     let row = |mut row: Value| {
         without.iter().for_each(|column| drop(row.as_object_mut().unwrap().remove(*column)));

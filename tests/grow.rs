@@ -37,13 +37,13 @@ fn figure(folder: &Path, sites: &[(&str, &str)], across: &[(usize, usize)]) -> [
     [write(folder, "trivial.csv", &trivial), write(folder, "link.csv", &link)]
 }
 
-/// The names of nodes by their ids.
+/// Returns the names of nodes by their ids.
 fn names(output: &str) -> BTreeMap<String, String> {
     let text = |row: &Value, column: &str| row[column].as_str().unwrap().to_string();
     rows(output, "names").iter().map(|row| (text(row, "doc_id"), text(row, "name"))).collect()
 }
 
-/// The letters of the pages of each collection, by similar cluster.
+/// Returns the letters of the pages of each collection, by similar cluster.
 fn collections(output: &str) -> BTreeSet<Vec<String>> {
     let names = names(output);
     let mut found: BTreeMap<[String; 2], BTreeSet<String>> = BTreeMap::new();
@@ -155,7 +155,7 @@ fn the_joins_of_figure_8_give_link_summary_on_any_workers() {
     assert_eq!(rows(&bounded, "members"), rows(&plain, "members"));
 }
 
-/// Rows of a table, as text, with some columns only.
+/// Returns rows of a table, as text, with some columns only.
 fn table(output: &str, name: &str, columns: &[&str]) -> BTreeSet<String> {
     rows(output, name).iter().map(|row| columns.iter().map(|column| format!("{} ", row[*column])).collect()).collect()
 }
@@ -293,7 +293,7 @@ fn graph() -> impl Strategy<Value = Graph> {
 }
 
 impl Graph {
-    /// The name of a node, and its id.
+    /// Returns the name of a node, and its id.
     fn node(node: usize) -> (String, u64) {
         match node % 3 {
             0 => (node.to_string(), node as u64),
@@ -338,7 +338,7 @@ impl Graph {
     }
 }
 
-/// Rows of a table of ids and numbers, in its order.
+/// Returns rows of a table of ids and numbers, in its order.
 fn numbers<const N: usize>(run: &FinishedRun, name: &str, columns: [&str; N]) -> Vec<[u64; N]> {
     let table = run.table(name).unwrap();
     let value = |column: &str, row: usize| match table.u64(column) {

@@ -24,8 +24,8 @@ pub(crate) fn table(folder: &str, name: &str) -> Table {
     all
 }
 
-/// Fingerprints with copies, near ones, a spike at 0 and a run with an equal half; documents are
-/// their places.
+/// Returns fingerprints with copies, near ones, a spike at 0 and a run with an equal half;
+/// documents are their places.
 fn fingerprints(seed: u64, count: u64) -> Vec<u64> {
     let value = |at: u64| {
         let random = splitmix64(seed << 32 | at);
@@ -102,8 +102,8 @@ fn a_batch_tells_what_brute_force_tells_with_the_same_bytes_on_any_workers() {
     }
 }
 
-/// The groups told are the components of the pairs, each named by its smallest document; documents
-/// of F beside queries are moved out of their way.
+/// Checks that the reported groups are the components of the pairs, each named by its smallest
+/// document; documents of F beside queries are moved out of their way.
 fn groups_equal(message: &str, pairs: &[(u64, u64, u32)]) {
     let mut names: BTreeMap<u64, u64> = BTreeMap::new();
     for &(a, b, _) in pairs {
@@ -268,7 +268,7 @@ fn what_cannot_be_joined_is_said_and_nothing_is_left_behind() {
     );
     std::fs::write(at("bad.txt"), "12\nx\n").unwrap();
     assert!(fail(&["hamming", "build", "--from", &at("bad.txt"), "--output", &at("x")], 3).contains("line 2"));
-    // A spike of copies: more pairs than are allowed are counted, told and not made.
+    // A spike of copies: more pairs than are allowed are counted and reported, but not made.
     let from = raw(folder.path(), "spike.u64", &[7; 3000]);
     succeed(&["hamming", "build", "--from", &from, "--output", &at("f")]);
     let few = ["hamming", "batch", "--fingerprints", &at("f"), "--output", &at("p"), "--set", "batch.max_pairs=1000"];
@@ -277,7 +277,7 @@ fn what_cannot_be_joined_is_said_and_nothing_is_left_behind() {
     succeed(&[&few[..], &["--groups"]].concat());
     assert_eq!(table(&at("p"), "groups").rows(), 3000);
     assert_eq!(table(&at("p"), "groups").u64("group").unwrap().iter().collect::<BTreeSet<_>>().len(), 1);
-    // Too little memory is said before the work, with the number that would do.
+    // Too little memory is reported before the work, with the number of bytes that would suffice.
     let little = ["--set", "effort.memory_bytes=60000000", "--queries", &from];
     let stderr_text = fail(&[&few[..5], &[&at("q")], &little].concat(), 9);
     assert!(

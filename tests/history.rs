@@ -10,13 +10,14 @@ use crate::support::program::{fail, files, rows, succeed};
 /// own way after the first week; on site y the third does in the first week.
 type Shown<'a> = (&'a str, u32);
 
-/// A crawl of sites with the manual, and of one that links to site a and has a notice, another one
-/// in the second week; returns the run over it.
+/// Writes a crawl of sites with the manual, and of one that links to site a and has a notice,
+/// another one in the second week; returns the run over it.
 fn run(folder: &Path, week: u32, shown: &[Shown<'_>]) -> String {
     run_over(folder, week, shown, |_, _| true)
 }
 
-/// The same of the pages that were fetched, by site and number.
+/// Returns the run over the pages of such a crawl that were fetched; `is_fetched` selects them by
+/// site and number.
 fn run_over(folder: &Path, week: u32, shown: &[Shown<'_>], is_fetched: impl Fn(&str, u32) -> bool) -> String {
     let time = 1_700_000_000 + i64::from(week) * 7 * 86_400;
     let mut lines = String::new();
@@ -49,8 +50,8 @@ fn run_over(folder: &Path, week: u32, shown: &[Shown<'_>], is_fetched: impl Fn(&
     output
 }
 
-/// Four weeks: b follows at once, c a version behind until it catches up, one of d and e moves to g
-/// and the other goes, f comes.
+/// Does the runs of four weeks: b follows at once, c a version behind until it catches up, one of d
+/// and e moves to g and the other goes, f comes.
 fn weeks(folder: &Path) -> [String; 4] {
     [
         &[("a", 1), ("b", 1), ("c", 1), ("d", 1), ("e", 1)][..],
@@ -66,7 +67,7 @@ fn weeks(folder: &Path) -> [String; 4] {
     .unwrap()
 }
 
-/// What became of each site's manual, with the crawls it is behind.
+/// Returns the outcome for each site's manual, and the number of crawls that it is behind.
 fn report(diff: &str) -> BTreeMap<String, (String, u64)> {
     let site = |row: &Value| row["prefix"].as_str().unwrap()[7..8].to_string();
     let word = |row: &Value| (row["what"].as_str().unwrap().to_string(), row["lag_crawls"].as_u64().unwrap());
@@ -90,7 +91,7 @@ fn each_mirrors_fate_and_lag_are_told_week_by_week() {
         expect(&[lives("a"), lives("b"), ("c", "lives", 1), lives("d"), lives("e"), ("f", "born", 0)])
     );
     succeed(&["diff", second, third, "--history", &one, "--output", &two]);
-    // Of d and e, which were equal, nobody can say which one moved: the smaller id is taken.
+    // d and e were equal, so that either may have moved: the smaller id is taken.
     let moved = [lives("a"), lives("b"), ("c", "caught_up", 0), ("g", "moved", 0), ("d", "missing", 0), lives("f")];
     assert_eq!(report(&two), expect(&moved));
     succeed(&["diff", third, fourth, "--history", &two, "--output", &three]);
@@ -111,8 +112,8 @@ fn each_mirrors_fate_and_lag_are_told_week_by_week() {
     let texts = |diff: &str| rows(diff, "texts_before").len();
     assert!(texts(&one) > 0 && texts(&two) > texts(&one));
 
-    // All results at once say the same, at any number of threads; and so does a history that knew
-    // more already.
+    // One comparison of all results has the same report, at any number of threads; so has one whose
+    // history had more crawls already.
     for (name, workers) in [("w1", "1"), ("w2", "2"), ("w3", "3")] {
         let output = out(name);
         succeed(&["diff", first, second, third, fourth, "--output", &output, "--workers", workers]);
@@ -150,7 +151,7 @@ fn a_mirror_that_was_skipped_on_purpose_is_not_missing_and_its_pages_are_named_f
     let avoided = ["--set", "recrawl.avoided=yes"];
     succeed(&[&["diff", &first, &second, "--output", &out("obeyed")][..], &avoided].concat());
     let lives = |site: &'static str, lag| (site, "lives", lag);
-    // How far those are behind that were not looked at, nobody knows.
+    // The lag of sites that were not fetched is unknown.
     assert_eq!(report(&out("obeyed")), expect(&[lives("a", 0), lives("b", 0), lives("c", 0)]));
     let known = rows(&out("obeyed"), "mirrors_changed").iter().filter(|row| row["has_lag"] == true).count();
     assert_eq!(known, 1);
@@ -182,7 +183,7 @@ fn a_mirror_that_was_skipped_on_purpose_is_not_missing_and_its_pages_are_named_f
     };
     let of_third = fewer(&second, &third, &out("obeyed"), "fewer");
     assert_ne!(of_third, fewer(&third, &fourth, &out("fewer"), "fewer-again"));
-    // Results named at once know the lists of all of them.
+    // A comparison of several results uses the lists of all of them.
     let args = ["diff", &first, &second, &third, &fourth, "--output", &out("at-once")];
     succeed(&[&args[..], &avoided, &few].concat());
     assert_eq!(rows(&out("at-once"), "revisit"), rows(&out("fewer-again"), "revisit"));
@@ -289,8 +290,8 @@ fn a_dead_mirror_is_missed_when_its_probes_were_looked_for_in_vain() {
     let avoided = ["--set", "recrawl.avoided=yes"];
     succeed(&[&["diff", &first, &second, "--output", &out("one")][..], &avoided].concat());
     assert_eq!(report(&out("one"))[dead].0, "lives");
-    // Nothing says whether the crawler fetched the probes; then that it did; then that it got a 404
-    // for each.
+    // Three cases: it is unknown whether the crawler fetched the probes; it did; it got a 404 for
+    // each.
     let two = |name: &str, newer: &str, more: &[&str]| {
         let args = ["diff", &second, newer, "--history", &out("one"), "--output", &out(name)];
         succeed(&[&args[..], &avoided, more].concat());
@@ -459,7 +460,7 @@ fn probes_that_say_what_they_said_end_no_mirror_though_the_original_has_gone_on(
     assert_eq!(listed(&third), 0);
     obeying(&second, &third, &out("two"), &["--history", &out("one")]);
     assert_eq!(report(&out("two"))["b"].0, "lives");
-    // One that says something else, and is no copy either, does.
+    // One with another text, which is no copy either, does.
     let other = crawl(3, [9, 0], &|number| number == 3);
     assert_eq!(listed(&other), 0);
     obeying(&second, &other, &out("other"), &["--history", &out("one")]);
@@ -475,7 +476,7 @@ fn of_a_folder_one_page_leaves_the_list_and_the_others_stay_on_it() {
     let list = files(Path::new(&first));
     let prefixes = String::from_utf8(list["exports/prefixes.txt"].clone()).unwrap();
     let prefix = prefixes.lines().find(|prefix| prefix.starts_with("http://x.")).expect("most of x is on the list");
-    // Of two probes one says something else, and the other leads there.
+    // Of two probes one has another text, and the other leads to it.
     let second = run_over(folder.path(), 1, &sites, |site, number| site == "a" || [5, 6].contains(&number));
     obeying(&first, &second, &out("one"), &[]);
     let patch = files(Path::new(&out("one")));
@@ -504,8 +505,8 @@ fn lines_of(files: &BTreeMap<String, Vec<u8>>, name: &str) -> Vec<String> {
     text.lines().map(String::from).collect()
 }
 
-/// The run over a crawl of pages, each with its site, its number and what it says, and of one that
-/// links to site a.
+/// Returns the run over a crawl of pages, each with its site, its number and its text, and of one
+/// more page that links to site a.
 fn run_saying(folder: &Path, week: u32, pages: &[(char, u32, u32)]) -> String {
     let out = |name: String| folder.join(name).to_str().unwrap().to_string();
     let text = |reports: u32| {
@@ -560,11 +561,11 @@ fn who_is_kept_has_drifted_once_most_of_it_is_rewritten_and_its_copies_are_unsee
         let diff = out(&format!("kept-{week}"));
         obeying(&first, &second, &diff, &[]);
         assert_eq!(report(&diff), expect(&[("a", what, 0), ("b", "lives", 0)]), "{rewritten}");
-        // Nothing says what became of the copies, and those of pages that were rewritten may be the
-        // last.
+        // Nothing shows the outcome for the copies, and those of pages that were rewritten may be
+        // the last.
         assert_eq!(rows(&diff, "avoid_changed").len(), rewritten as usize);
     }
-    // That it says something new is no drift from one that led when it was seen last.
+    // The new text of a page is no drift if the page led to other pages when it was last fetched.
     let weeks: [&[Shown<'_>]; 4] =
         [&[("a", 1), ("b", 1), ("c", 1)], &[("a", 1), ("b", 2), ("c", 1)], &[("a", 2)], &[("a", 3)]];
     let runs: Vec<String> = (0..).zip(weeks).map(|(week, shown)| run(folder.path(), week, shown)).collect();
@@ -573,7 +574,7 @@ fn who_is_kept_has_drifted_once_most_of_it_is_rewritten_and_its_copies_are_unsee
     obeying(&runs[2], &runs[3], &out("led-3"), &["--history", &out("led-2")]);
     assert!(rows(&out("led-3"), "mirrors_changed").iter().any(|row| row["is_original"] == true && row["unseen"] == 2));
     assert_eq!(report(&out("led-3"))["a"].0, "lives");
-    // All at once tells the same.
+    // One comparison of all results has the same report.
     let all = [&["diff"][..], &runs.iter().map(String::as_str).collect::<Vec<_>>(), &["--output"]].concat();
     succeed(&[&all[..], &[&out("at-once"), "--set", "recrawl.avoided=yes"]].concat());
     assert_eq!(report(&out("at-once")), report(&out("led-3")));

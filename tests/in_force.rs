@@ -25,7 +25,7 @@ struct Weeks {
 }
 
 impl Weeks {
-    /// Three weeks: `run-0` to `run-2`, `diff-1` and `diff-2`.
+    /// Does the runs of three weeks: `run-0` to `run-2`, `diff-1` and `diff-2`.
     fn new() -> Weeks {
         let weeks = Weeks { folder: tempfile::tempdir().unwrap() };
         for week in 0..3 {
@@ -47,23 +47,23 @@ impl Weeks {
         self.folder.path().join(name).to_str().unwrap().into()
     }
 
-    /// The exports of a result by name.
+    /// Returns the exports of a result by name.
     fn exports(&self, result: &str) -> BTreeMap<String, String> {
         let text = |(name, bytes): (String, Vec<u8>)| (name, String::from_utf8(bytes).unwrap());
         files(&Path::new(&self.at(result)).join("exports")).into_iter().map(text).collect()
     }
 
-    /// Pages on the list of the first run, with the pages that stay for them.
+    /// Returns pages on the list of the first run, with the pages that stay for them.
     fn listed(&self) -> BTreeMap<String, String> {
         let text = |row: &Value, name: &str| row[name].as_str().unwrap().to_string();
         rows(&self.at("run-0"), "avoid").iter().map(|row| (text(row, "url"), text(row, "keep_url"))).collect()
     }
 }
 
-/// A manual on host a and its mirror below `/M/` of host x, which has pages of its own at URLs that
-/// differ from these by case alone: no SURT prefix may stand for the mirror. A second mirror is
-/// below `/copy/` of host y, and one page has a copy at the root of host z. From the second week on
-/// only what is not on the list is there.
+/// Returns a manual on host a and its mirror below `/M/` of host x, which has pages of its own at
+/// URLs that differ from these by case alone: no SURT prefix may stand for the mirror. A second
+/// mirror is below `/copy/` of host y, and one page has a copy at the root of host z. From the
+/// second week on only what is not on the list is there.
 fn crawl(week: u32) -> String {
     let mut lines = String::new();
     let mut put = |url: String, text: String| {

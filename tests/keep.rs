@@ -3,7 +3,7 @@ use std::path::Path;
 
 use crate::support::program::{fail, files, rows, stderr_text, succeed, the_same_on_any_workers, webtwin};
 
-/// Three sites with one manual of six pages that link in a chain; b is the newest, c has the
+/// Writes three sites with one manual of six pages that link in a chain; b is the newest, c has the
 /// longest pages, and a site of its own links to a.
 fn crawl(folder: &Path) -> String {
     let mut lines = String::new();
@@ -29,8 +29,8 @@ fn site(url: &serde_json::Value) -> String {
     url.as_str().unwrap()[7..8].to_string()
 }
 
-/// The sites that are kept, those of the collections that are, and what the pages of each other
-/// site lost by.
+/// Returns the sites that are kept, the sites of kept collections, and the reasons for which the
+/// pages of each other site lost.
 fn kept(output: &str) -> (BTreeSet<String>, BTreeSet<String>, BTreeMap<String, BTreeSet<String>>) {
     let avoid = rows(output, "avoid");
     assert_eq!(avoid.len(), 12);
@@ -79,12 +79,12 @@ fn pages_without_a_collection_stay_by_the_rule_too_and_the_list_says_by_what() {
     assert!(avoid.iter().all(|row| site(&row["keep_url"]) == "b" && row["lost_by"] == "newest"), "{avoid:?}");
 }
 
-/// A file of a result that is JSON.
+/// Returns a file of a result that is JSON.
 fn json(output: &str, file: &str) -> serde_json::Value {
     serde_json::from_slice(&std::fs::read(Path::new(output).join(file)).unwrap()).unwrap()
 }
 
-/// What became of the pages that an earlier result kept.
+/// Returns the outcome for the pages that an earlier result kept.
 fn kept_before(output: &str) -> serde_json::Value {
     json(output, "summary.json")["kept_before"].clone()
 }

@@ -20,12 +20,12 @@ fn words(seed: u64) -> String {
     (0..120).map(|at| format!("w{:x} ", splitmix64(seed * 1000 + at) % 5000)).collect::<String>() + "."
 }
 
-/// A line with a page.
+/// Returns a line with a page.
 fn line(url: &str, seed: u64) -> String {
     json!({ "url": url, "html": format!("<title>{seed}</title><p>{}", words(seed)) }).to_string() + "\n"
 }
 
-/// A record of a WARC file, with a page.
+/// Returns a record of a WARC file, with a page.
 fn record(url: &str, seed: u64) -> Vec<u8> {
     let http = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>{}", words(seed));
     let head =
@@ -33,7 +33,7 @@ fn record(url: &str, seed: u64) -> Vec<u8> {
     format!("{head}Content-Length: {}\r\n\r\n{http}\r\n\r\n", http.len()).into_bytes()
 }
 
-/// The lines of an answer, and the one that closes it.
+/// Returns the lines of an answer, and the one that closes it.
 fn lines(answer: &Answer) -> (Vec<Value>, Value) {
     assert_eq!(answer.status, 200, "{answer:?}");
     let mut lines: Vec<Value> = answer.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -182,7 +182,7 @@ fn who_never_reads_and_who_never_sends_hold_up_nobody() {
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
 }
 
-/// A crawl of a site and its mirror, which makes advice.
+/// Returns a crawl of a site and its mirror, for which a run gives advice.
 fn mirrored() -> String {
     let of = |host: &str, at: u64| line(&format!("http://{host}/docs/p{at}.html"), 100 + at);
     (0..60).map(|at| of("a.example", at) + &of("b.example", at)).collect()

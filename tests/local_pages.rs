@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::support::program::{fail, files, stderr_text, succeed, the_same_on_any_workers, webtwin};
 
-/// A crawl of as many pages on either of two hosts, of so many lines each: the second host has
+/// A crawl of as many pages on either of two hosts, of `lines` lines each: the second host has
 /// another line in ten. Each page links to twenty others of its host.
 fn crawl(file: &Path, pages: usize, lines: usize) {
     let mut crawl = String::new();
@@ -24,7 +24,7 @@ fn crawl(file: &Path, pages: usize, lines: usize) {
     std::fs::write(file, crawl).unwrap();
 }
 
-/// The number of bytes that a refusal tells to set.
+/// Returns the number of bytes that a refusal advises to set.
 fn asked_for(refusal: &str) -> u64 {
     let (_, advice) = refusal.split_once("; set effort.memory_bytes to ").expect(refusal);
     advice.split(' ').next().unwrap().parse().unwrap()
@@ -67,8 +67,8 @@ fn local_pages_on_disk_give_the_same_result_on_any_workers() {
         let bounded = [&run[..], &["--set", &bound]].concat();
         let (output, _) = the_same_on_any_workers(folder.path(), &format!("{kind}-bounded"), &bounded);
         assert!(files(&output) == files(&at(kind)), "{kind} in little memory");
-        // With fewer workers it may do without the disk. What a study is told to set follows from
-        // what its workers have read by then, and may be enough without it.
+        // With fewer workers it may do without the disk. The bound that a study's refusal advises
+        // follows from what its workers have read by then, and may be enough without the disk.
         let spilled = message(&nearest, "spilled_bytes");
         assert!(spilled > 2_000_000 || kind == "study", "{kind}: {spilled} bytes spilled, at most {bound}");
     }
@@ -78,8 +78,8 @@ fn local_pages_on_disk_give_the_same_result_on_any_workers() {
 fn more_chunks_than_memory_are_a_run_that_keeps_to_its_bound() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
-    // Six million chunks of few pages: 48 MB on the shelves, for which 216 MB would be needed if
-    // they stayed there.
+    // Six million chunks of few pages: 48 MB in the local pages, for which 216 MB would be needed
+    // if they stayed there.
     crawl(&folder.path().join("crawl.jsonl"), 30, 100_000);
     let (input, output) = (at("crawl.jsonl"), at("out"));
     let run = ["run", "--input", &input, "--output", &output, "--workers", "2", "--set"];

@@ -1,4 +1,4 @@
-//! The index of a run answers what its tables say.
+//! The index of a run answers with the contents of its tables.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -57,12 +57,12 @@ impl Made {
     }
 }
 
-/// Made once: nobody changes it.
+/// Returns the data of the tests, which is made once and never changed.
 fn made() -> &'static Made {
     static MADE: OnceLock<Made> = OnceLock::new();
     MADE.get_or_init(|| {
         let made = Made { folder: tempfile::tempdir().unwrap() };
-        // Pairs before any guard are what an index can know.
+        // An index has the pairs before any guard.
         let sets = ["--set", "similar.guard=none", "--set", "output.fprint_docid=true"];
         let input = "synth://?pages=1200&seed=5";
         succeed(&[&["run", "--input", input, "--output", &made.at("run")][..], &sets].concat());
@@ -71,7 +71,7 @@ fn made() -> &'static Made {
     })
 }
 
-/// What tables say of pages, by a plain scan.
+/// Contents of the tables by page, by a plain scan.
 struct Plain {
     pages: BTreeMap<u64, String>,
     avoid: HashMap<u64, (u64, String)>,
@@ -292,7 +292,7 @@ fn lists_have_the_largest_first_and_words_find_what_a_scan_of_the_tables_finds()
     }
 }
 
-/// A record of a WARC file.
+/// Returns a record of a WARC file.
 fn record(number: usize, url: &str, status: &str, html: &str) -> String {
     let http = format!("HTTP/1.1 {status}\r\nContent-Type: text/html\r\n\r\n{html}");
     format!(

@@ -7,14 +7,14 @@ mod addresses;
 // counting.
 mod all_pairs;
 
-// What a build without a cargo feature says of what it lacks.
+// Messages of a build without a cargo feature about what it lacks.
 mod absent;
 
 // WARC files whose payloads are kept once, and what they were made of.
 mod archive;
 mod avoid;
 
-// Damaged and hostile WARC files: what survives, and what is said of the rest.
+// Damaged and hostile WARC files: the records that survive, and the reports of the others.
 mod bad_warc;
 
 // Several records of one URL, second or id: which of them counts, wherever they lie.
@@ -33,23 +33,23 @@ mod editions;
 // Finished runs explained, and read again from every form of input.
 mod compare;
 
-// Streams that nobody reads, and those that cannot be written.
+// Streams without a reader, and those that cannot be written.
 mod console;
 
-// Crawls as crawlers leave them: what they write beside the pages stops nobody.
+// Crawls as crawlers leave them: the files that they write in addition to the pages stop no run.
 mod crawl_folders;
 
-// A new crawl and what earlier ones have of it.
+// A new crawl, and the copies of its pages in earlier ones.
 mod batch;
 
 // Every wired step equals its plain function, at 1, 2 and 3 workers.
 mod dataflow;
 
-// What people decide: copies that stay, pages that never come together, and one file that says
-// both.
+// Decisions of people: copies that stay, pages that are never joined, and one file with both.
 mod decisions;
 
-// A corpus of texts without its duplicates: the bytes that stay, and what is said of those that go.
+// A corpus of texts without its duplicates: the bytes that stay, and the reports of those that are
+// removed.
 mod dedup;
 
 // A deduplicated corpus looked at: why two records are duplicates, and its report.
@@ -58,14 +58,14 @@ mod explained_corpus;
 // A killed deduplication goes on from the files that it has read.
 mod resumed_corpus;
 
-// Two crawls compared: what became of pages, sites and the avoid list.
+// Two crawls compared: the outcome of pages, sites and the avoid list.
 mod diff;
 
-// The documents and job files that are shipped say what is so.
+// The statements of shipped documents and job files are true.
 mod documents;
 
-// Fingerprint files, the batch join and the self-join: what brute force tells, the same bytes on
-// any workers.
+// Fingerprint files, the batch join and the self-join: the results of brute force, the same bytes
+// on any workers.
 mod hamming;
 
 // The Hamming distance problem by itself: plans, indexes, online queries.
@@ -81,7 +81,7 @@ mod in_force;
 // Which of several copies stays, by rules of one's own.
 mod keep;
 
-// Similar pairs and labels from elsewhere: what is made of them, and what is said of bad ones.
+// Similar pairs and labels from elsewhere: the results made of them, and the errors for bad ones.
 mod given;
 
 // Any graph of which similar nodes are known, grown to similar clusters.
@@ -91,7 +91,7 @@ mod grow;
 mod language;
 mod launch;
 
-// Who may know whom among the modules.
+// Permitted dependencies between the modules.
 mod layering;
 
 // Several runs into one output, and runs killed amid writing it: one whole result, and the right
@@ -111,14 +111,14 @@ mod link_summary;
 // Similar pairs taken over from the crawl before, where pages are as they were.
 mod overlap_merge;
 
-// What the five papers say, in their order, and that it holds.
+// Statements of the five papers, in the papers' order.
 mod papers;
 
 // Simhashes, signatures and shingles recomputed from docs/recipes.md alone.
 mod recipes;
 mod recrawl;
 
-// What `webtwin plan` predicts, against what runs tell of themselves.
+// What `webtwin plan` predicts, against what runs report.
 mod plan;
 
 // PDF and PostScript documents are pages like others, within bounds.
@@ -135,10 +135,10 @@ mod rendezvous;
 // Pairs by shingles equal those of the definition, and those of dedup on the same texts.
 mod minhash;
 
-// What a report says is what the tables say, whatever the pages say.
+// A report has the contents of the tables, whatever text the pages have.
 mod report;
 
-// Runs that were killed or failed, taken up: the same bytes, and records that must not be used are
+// Runs that were killed or failed, resumed: the same bytes, and records that must not be used are
 // not.
 mod resume;
 
@@ -163,7 +163,8 @@ mod revisits;
 #[cfg(feature = "aws")]
 mod s3;
 
-// Runs and commands that are asked to end: what they say, what they leave, and how they go on.
+// Runs and commands that are asked to end: their messages, the files that they leave, and their
+// resumption.
 mod signals;
 
 // Records in segments mean the records they are segments of.
@@ -195,7 +196,7 @@ mod serve;
 // What several of these use.
 mod support;
 
-// One page under many URLs of one host, and pages that say that there is none.
+// One page under many URLs of one host, and pages that report a missing page.
 mod views;
 
 // Files of the bad-input list through the doors of a run.

@@ -20,8 +20,8 @@ use crate::support::crawl::{MadePage, exact_pairs, local_pages};
 use crate::support::planted::{figures, write_crawl};
 use crate::support::program::{fail, files, rows, stderr_text, succeed, the_same_on_any_workers, webtwin};
 
-/// Pages on a few hosts, some of them captured twice and some without text, whose sets of shingles
-/// resemble each other.
+/// Returns pages on a few hosts, some of them captured twice and some without text, whose sets of
+/// shingles resemble each other.
 fn crawl() -> impl Strategy<Value = Vec<MadePage>> {
     let page = (0u32..4, 0u32..12, 0u64..4, prop::collection::vec(0u64..40, 0..5), any::<bool>());
     let links = prop::collection::vec(prop::collection::vec((0u32..4, 0u32..12), 0..4), 60);
@@ -105,8 +105,8 @@ proptest! {
     }
 }
 
-/// Texts of 80 words in groups of four: each but the first of a group has words of its own in place
-/// of some.
+/// Returns texts of 80 words in groups of four: each but the first of a group has words of its own
+/// in place of some.
 fn texts() -> Vec<String> {
     let text = |number: usize| {
         let (group, member) = (number / 4, number % 4);

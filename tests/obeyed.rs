@@ -14,8 +14,8 @@ const SITES: [&str; 4] = ["a", "b", "c", "d"];
 const NAMES: [&str; 6] = ["1", "11", "2", "22", "3", "33"];
 const PAGES: u32 = NAMES.len() as u32;
 
-/// What happens in a crawl: the sites that are there, the one that others link to, and those of
-/// which two pages are fetched as probes.
+/// Contents of one crawl: the sites that are there, the one that others link to, and those of which
+/// two pages are fetched as probes.
 #[derive(Debug, Clone)]
 struct Week {
     there: Vec<usize>,
@@ -66,7 +66,7 @@ impl Lists {
     }
 }
 
-/// A crawl by a crawler with these lists, and the run over it.
+/// Writes a crawl by a crawler with these lists, and does the run over it; returns the result.
 fn crawl(folder: &Path, number: usize, week: &Week, lists: &Lists) -> String {
     let time = 1_700_000_000 + number as i64 * 7 * 86_400;
     let mut lines = String::new();
@@ -125,7 +125,8 @@ proptest! {
                 let may = |site: &&usize| !lists.forbid(&url(**site, page));
                 prop_assert!(week.there.iter().any(|site| may(&site)), "no copy of page {page} in week {number}: {lists:?}");
             }
-            // What stands is what the crawler's list has beside the list of the newest result.
+            // The list in force is what the crawler's list has in addition to the list of the
+            // newest result.
             if let Some(diff) = &diff {
                 let own = files(Path::new(&result));
                 let own = |name: &str| String::from_utf8(own[&format!("exports/{name}")].clone()).unwrap();

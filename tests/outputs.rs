@@ -14,7 +14,7 @@ fn start(job: usize, output: &str) -> Child {
     webtwin(&["run", "--input", JOBS[job], "--output", output, "--workers", "1"]).spawn().unwrap()
 }
 
-/// The results of both jobs, undisturbed, and how long one took.
+/// Returns the results of both jobs, undisturbed, and how long one took.
 fn undisturbed(folder: &Path) -> ([BTreeMap<String, Vec<u8>>; 2], Duration) {
     let mut took = Duration::ZERO;
     let results = [0, 1].map(|job| {

@@ -42,8 +42,8 @@ impl SavedShares for Kept {
     }
 }
 
-/// Pages of a few hosts with few chunks; a change is a page in place of another, no page, or one
-/// more.
+/// Returns pages of a few hosts with few chunks; a change is a page in place of another, no page,
+/// or one more.
 fn crawls() -> impl Strategy<Value = Vec<Vec<MadePage>>> {
     let page = || {
         (0u32..5, 0u32..40, prop::collection::vec(1u64..30, 0..9))
@@ -90,7 +90,7 @@ fn settings() -> impl Strategy<Value = OverlapSettings> {
 /// Pairs, weak pairs, counts, what is left to the next run, and how many workers took pairs over.
 type Found = (Vec<SimilarPair>, Vec<SimilarPair>, OverlapCounts, BTreeMap<usize, Vec<u8>>, u64);
 
-/// What a run finds.
+/// Returns the result of a run.
 fn found(
     pages: &[MadePage],
     left: &[MadePage],

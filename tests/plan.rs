@@ -1,5 +1,5 @@
-//! What `webtwin plan` predicts, against what a run tells of itself: for each kind of job, in whole
-//! numbers and without a clock.
+//! What `webtwin plan` predicts, against what a run reports: for each kind of job, in whole numbers
+//! and without a clock.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::support::manual::write;
 use crate::support::ports::reserved_address;
 use crate::support::program::{cluster_file, stderr_text, succeed, webtwin};
 
-/// The same input for all jobs, of a size at which a sample is a part of it.
+/// Input of all jobs, of a size at which a sample is a part of it.
 const CRAWL: &str = "synth://?pages=12000&seed=4";
 
 /// `got` within a quarter of `message`.
@@ -150,7 +150,8 @@ fn a_crawl_that_is_not_there_yet_is_predicted_in_proportion() {
     assert!(of(&by_shingles["expected"], "shingles") > of(&by_shingles["expected"], "pages"));
     assert_near("bytes read", of(&ten, "read_bytes"), 10 * of(&one, "read_bytes"));
     assert_near("bytes sent", of(&ten, "sent_bytes"), 10 * of(&one, "sent_bytes"));
-    // More machines hold less each, but never less than what all of them know of every page.
+    // More machines hold less each, but never less than the data that every machine holds of every
+    // page.
     let memory = |machines: &str| of(&plan(&["--pages", "1e9"], &["--machines", machines]), "memory_bytes");
     let (ten, hundred, thousand) = (memory("10"), memory("100"), memory("1000"));
     assert!(ten > 2 * hundred && hundred > thousand && thousand > 60_000_000_000, "{ten} {hundred} {thousand}");
@@ -162,7 +163,7 @@ fn a_crawl_that_is_not_there_yet_is_predicted_in_proportion() {
     let [two, four, whole, crawl] = ["two-line", "four-line", "document", "crawl"].map(by);
     assert!(two.0 > 3 * four.0 / 2 && four.0 > 2 * whole.0 && two.1 > whole.1, "{two:?} {four:?} {whole:?}");
     assert!(crawl.0 != two.0 && crawl.0 != four.0, "{crawl:?}");
-    // A cluster file says how many machines there are.
+    // The number of machines is that of the cluster file.
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/cluster-config/two-processes.toml");
     let planned = plan(&["--pages", "1e6"], &["--cluster", file]);
     assert_eq!((planned["machines"].as_u64(), planned["workers"].as_u64()), (Some(2), Some(2)));

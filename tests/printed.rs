@@ -2,8 +2,8 @@ use crate::bad_warc::build::{page, zlib};
 use crate::support::printed::{response, run, text};
 use crate::support::program::{rows, succeed, the_same_on_any_workers};
 
-/// A PDF of numbered objects, from 1 on, each as written between `obj` and `endobj`; the first is
-/// the catalog.
+/// Returns a PDF of numbered objects, from 1 on, each as written between `obj` and `endobj`; the
+/// first is the catalog.
 fn pdf(objects: &[Vec<u8>], trailer: &str) -> Vec<u8> {
     let mut bytes = b"%PDF-1.4\n".to_vec();
     let mut table = format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);
@@ -24,8 +24,8 @@ fn stream(dictionary: &str, content: &[u8]) -> Vec<u8> {
     [head.as_bytes(), content, b"\nendstream"].concat()
 }
 
-/// A document whose pages have these contents, each with its filter; `more` objects begin at number
-/// 5.
+/// Returns a document whose pages have these contents, each with its filter; `more` objects begin
+/// at number 5.
 fn document(pages: &[(&str, Vec<u8>)], resources: &str, page: &str, more: &[Vec<u8>], trailer: &str) -> Vec<u8> {
     let first = 5 + more.len();
     let kids: String = (0..pages.len()).map(|number| format!("{} 0 R ", first + 2 * number)).collect();
@@ -53,7 +53,7 @@ fn document(pages: &[(&str, Vec<u8>)], resources: &str, page: &str, more: &[Vec<
     pdf(&objects, trailer)
 }
 
-/// What draws these lines.
+/// Returns the content stream that draws the lines.
 fn lines(lines: &[String]) -> Vec<u8> {
     let drawn: String = lines.iter().map(|line| format!("({line}) Tj\n0 -14 Td\n")).collect();
     format!("BT\n/F1 12 Tf\n72 720 Td\n{drawn}ET\n").into_bytes()
@@ -164,7 +164,7 @@ fn documents_that_cannot_be_read_are_rejected_with_the_reason_and_harm_no_other(
     assert_eq!(reasons, expected.map(|reason| format!("pdf_{reason}")), "{message}");
     assert_eq!(rows(&output, "pages").len(), 2);
 
-    // Nobody is asked to read what the job leaves out.
+    // No reader is started for documents that the job leaves out.
     let folder = tempfile::tempdir().unwrap();
     let (output, reasons, _) = run(folder.path(), &documents, &["input.printed=skip"]);
     assert_eq!((reasons.as_slice(), rows(&output, "pages").len()), (&["not_text"; 11].map(String::from)[..], 0));

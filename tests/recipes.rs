@@ -56,12 +56,12 @@ fn simhash(weighted: &[(u64, i64)]) -> u64 {
     (0..64).filter(|&bit| sum(bit).sum::<i64>() > 0).fold(0, |simhash, bit| simhash | 1 << bit)
 }
 
-/// The simhash by default: phrases of three, by count.
+/// Returns the simhash by default: phrases of three, by count.
 fn by_count(text: &str) -> u64 {
     simhash(&counts(&phrases(text, 3)).into_iter().map(|(hash, n)| (hash, 16 * n as i64)).collect::<Vec<_>>())
 }
 
-/// That of the preset `simhash`: phrases of two, by log and inverse document frequency.
+/// Fingerprint of the preset `simhash`: phrases of two, by log and inverse document frequency.
 fn by_log_and_idf(text: &str) -> u64 {
     let of_pages = PAGES.map(|page| counts(&phrases(page.1, 2)));
     let pages_with = |hash: &u64| of_pages.iter().filter(|counts| counts.contains_key(hash)).count() as u64;
@@ -117,7 +117,7 @@ fn joined(numbers: &[impl ToString]) -> String {
     numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// Every row of the example.
+/// Returns every row of the example.
 fn worked() -> Vec<(String, String)> {
     let (rp, hm) = (rp(), hm());
     let mut rows = Vec::new();

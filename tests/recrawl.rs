@@ -24,7 +24,7 @@ const SMALL: [&str; 10] = [
     "recrawl.least_pages=0",
 ];
 
-/// What happens to the inputs between two runs.
+/// Change of the inputs between two runs.
 #[derive(Debug, Clone)]
 enum Change {
     /// A segment with this content joins, or changes if it is live.
@@ -54,8 +54,8 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// A few records of pages, their copies and versions, revisits, redirects, and what is no page,
-/// drawn from few URLs so that segments hold captures of the same pages.
+/// Returns a few records of pages, their copies and versions, revisits, redirects, and what is no
+/// page, drawn from few URLs so that segments hold captures of the same pages.
 fn segment(seed: u64) -> Vec<u8> {
     let mut state = seed;
     let mut draw = |below: u64| {
@@ -96,7 +96,7 @@ fn segment(seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// Live inputs, what has become of the state, and the folder of all of it.
+/// Scheduled job: the folder of its inputs and state, the live inputs, and the number of runs.
 struct Schedule {
     folder: tempfile::TempDir,
     live: Vec<usize>,
@@ -126,7 +126,7 @@ impl Schedule {
         std::fs::rename(half, self.segment(number)).unwrap();
     }
 
-    /// Changes the inputs; returns the arguments that say so.
+    /// Changes the inputs; returns the arguments for the changed inputs.
     fn apply(&mut self, change: &Change) -> Vec<String> {
         let is_live = |number: &usize| self.live.contains(number);
         match *change {
@@ -222,7 +222,7 @@ fn after_a_small_change_pairs_of_unchanged_pages_are_taken_over() {
     assert!(message.contains("similar pairs are found from scratch: too many pages have changed"), "{message}");
 }
 
-/// Sequences of changes to try: as many as `WEBTWIN_SEQUENCES` says.
+/// Number of sequences of changes to try, from `WEBTWIN_SEQUENCES`.
 fn sequences() -> u32 {
     std::env::var("WEBTWIN_SEQUENCES").ok().and_then(|text| text.parse().ok()).unwrap_or(8)
 }
@@ -337,7 +337,7 @@ fn a_new_crawl_finds_what_it_revisits_in_the_crawls_before_it() {
     assert!(rows(&at("out-4"), "pages").len() == 2, "{}", stderr_text(&ended));
     let again = ["run", "--state", "state", "--output", "out-5", "--input", "third.warc.gz"];
     assert_eq!(webtwin(&again).current_dir(folder.path()).output().unwrap().status.code(), Some(10));
-    // Without them the pages are missing, and what would help is said.
+    // Without them the pages are missing, and the message names the remedy.
     let ended = webtwin(&["run", "--output", &at("alone"), "--input", &at("third.warc.gz")]).output().unwrap();
     assert!(
         stderr_text(&ended).contains("name the files of the earlier crawl with --originals"),
@@ -346,8 +346,8 @@ fn a_new_crawl_finds_what_it_revisits_in_the_crawls_before_it() {
     );
 }
 
-/// A record of a page or, without a body, of a revisit that refers to a record of that URL at a
-/// time.
+/// Returns a record of a page or, without a body, of a revisit that refers to a record of that URL
+/// at a time.
 fn capture(name: &str, date: &'static str, body: Option<&str>, refers_to: &str) -> Vec<u8> {
     let uri = Some(format!("http://a.example/{name}"));
     let record = match body {
@@ -373,8 +373,8 @@ fn a_result_names_the_crawls_before_only_as_far_as_it_needs_them() {
     let (may, june, july) = ("2026-05-01T00:00:00Z", "2026-06-01T00:00:00Z", "2026-07-01T00:00:00Z");
     let text = "<p>a text that is long enough to be the text of a page</p>";
     write("may.warc.gz", &[capture("one", may, Some(text), ""), capture("two", may, Some(text), "")]);
-    // Of two records of this page the older one is a revisit, which is told as older only where its
-    // content is found.
+    // Of two records of this page the older one is a revisit, which is recognised as older only
+    // where its content is found.
     write("june.warc.gz", &[capture("one", june, None, may), capture("two", june, Some(text), "")]);
     write("july.warc.gz", &[capture("one", july, None, june), capture("two", july, Some(text), "")]);
     write("august.warc.gz", &[capture("two", july, Some(text), ""), capture("two", june, None, may)]);
@@ -550,7 +550,7 @@ fn each_result_is_compared_with_the_one_before_and_history_goes_on() {
     run(&schedule, "july", &[]);
     let history = schedule.at("june-diff");
     assert!(compared("june", "july", &["--history", &history]) == files(&schedule.at("july-diff")));
-    // What would make the comparison fail is told before the run.
+    // A cause for which the comparison would fail is reported before the run.
     let (state, output, diff) = (schedule.at("state"), schedule.at("refused"), schedule.at("refused-diff"));
     let refused = |[state, diff]: [&str; 2], more: &[&str], code: i32, why: &str| {
         let run = ["run", "--state", state, "--output", &output, "--max-bad", "1", "--diff", diff];
@@ -561,7 +561,7 @@ fn each_result_is_compared_with_the_one_before_and_history_goes_on() {
     refused([&state, &diff], &["--set", "overlap.min_shared=3"], 2, "this job has 3");
     refused([&state, &output], &[], 2, "choose a separate folder");
     refused(["/proc/nope", &diff], &["--input", "synth://?pages=100&seed=1"], 8, "choose another --state");
-    // Without a comparison in between the history begins anew, and that is told.
+    // Without a comparison in between the history begins again, and a message reports that.
     schedule.write(1, 4321);
     let alone = schedule.at("august");
     succeed(&["run", "--state", &state, "--output", &alone, "--max-bad", "1", "--set", "chunks.min_text=0"]);
@@ -619,7 +619,7 @@ fn a_page_with_the_bytes_that_it_had_is_not_parsed_again_whatever_file_it_is_in(
     );
     run("scratch", &["june.warc.gz"], &[]);
     assert!(files(&at("june")) == files(&at("scratch")));
-    // The new record says all by itself: the crawl before may go.
+    // The new record is complete by itself: the previous crawl may be deleted.
     std::fs::remove_file(at("may-0.warc.gz")).unwrap();
     let output = at("again");
     succeed(&[&["run", "--output", &output][..], &SMALL, &state, &["--set", "overlap.min_resemblance=0.4"]].concat());
@@ -752,7 +752,7 @@ fn inputs_leave_by_name_by_glob_and_by_folder_and_what_is_not_live_is_refused() 
     assert!(message.contains("need --state"), "{message}");
 }
 
-/// Pages in which much is to be read.
+/// Returns pages in which much is to be read.
 fn pages_of_all_sorts() -> Vec<u8> {
     let page = |name: &str, lines: &str, body: &[u8]| gzip(&Record::with(name, html(lines, body)).bytes());
     let rich = "<!doctype html><html><head><title>All &amp; sundry</title><base href='/docs/'><script>no text</script></head>\
@@ -776,7 +776,8 @@ fn pages_of_all_sorts() -> Vec<u8> {
     .concat()
 }
 
-/// Names of the files that a state has after its first run, of which those of records come first.
+/// Returns names of the files that a state has after its first run, of which those of records come
+/// first.
 fn files_of_state(crawl: &[u8]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();

@@ -11,7 +11,7 @@ fn page(name: &str, html_of: &str) -> Vec<u8> {
     gzip(&Record::with(name, html("", format!("{html_of}<p>{words}").as_bytes())).bytes())
 }
 
-/// A page with these links.
+/// Returns a page with these links.
 fn linking(name: &str, links: &[&str]) -> Vec<u8> {
     page(name, &links.iter().map(|link| format!("<a href=\"{link}\">x</a>")).collect::<String>())
 }
@@ -23,7 +23,7 @@ fn redirect(name: &str, status: u16, location: &str, date: &'static str) -> Vec<
 
 const DATE: &str = "2026-01-01T00:00:00Z";
 
-/// The links of a result, by the last part of their URLs.
+/// Returns the links of a result, by the last part of their URLs.
 fn links(output: &str) -> BTreeSet<(String, String)> {
     let name = |url: &serde_json::Value| url.as_str().unwrap().rsplit('/').next().unwrap().to_string();
     let pages: BTreeMap<_, _> =
@@ -65,7 +65,7 @@ fn links_to_redirects_count_as_links_to_the_pages_they_lead_to() {
         redirect("loop1", 301, "loop2", DATE),
         redirect("loop2", 301, "loop1", DATE),
         redirect("out", 301, "http://elsewhere.example/", DATE),
-        // The newest fetch of a URL says where it leads.
+        // The newest fetch of a URL determines where it leads.
         redirect("old", 301, "c", "2025-01-01T00:00:00Z"),
         redirect("old", 301, "d", "2026-06-01T00:00:00Z"),
         redirect("old", 301, "c", "2025-06-01T00:00:00Z"),

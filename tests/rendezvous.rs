@@ -20,7 +20,7 @@ use webtwin::error::{Error, Result};
 
 const JOB: [u8; 32] = [7; 32];
 
-/// A cluster on loopback.
+/// Returns a cluster on loopback.
 pub(super) fn cluster(processes: usize, workers: usize, deadline: &str) -> ClusterLayout {
     let mut text = format!("workers = {workers}\ndeadline = {deadline:?}\n");
     for _ in 0..if processes > 1 { processes } else { 0 } {
@@ -53,7 +53,7 @@ fn join_as(cluster: &ClusterLayout, me: Identity) -> JoinHandle<Result<Meeting>>
     })
 }
 
-/// The exit code and the line of a process that failed.
+/// Returns the exit code and the line of a process that failed.
 fn end<T: std::fmt::Debug>(process: JoinHandle<Result<T>>) -> (u8, String) {
     let error = process.join().unwrap().unwrap_err();
     (error.exit_code(), error.to_string())
@@ -143,7 +143,8 @@ fn a_wrong_key_does_not_keep_the_right_one_out() {
     assert_eq!(first.join().unwrap().unwrap().strangers, 1);
 }
 
-/// A man in the middle who passes on one connection and keeps what the dialer said.
+/// Forwards the acceptor's greeting to a dialer, as a man in the middle; returns the dialer's
+/// `hello`.
 fn overhear(from: &TcpListener, cluster: &ClusterLayout) -> Vec<u8> {
     let mut dialer = from.accept().unwrap().0;
     let mut acceptor = knock(cluster, 0);
@@ -210,8 +211,8 @@ fn a_number_started_twice_is_refused_the_second_time() {
     let ours = cluster(3, 1, "6s");
     // Made beforehand, since each reads the executable.
     let [first, second, again] = [0, 2, 2].map(|process| Identity::new(&ours, process, JOB));
-    // Process 0, which will know of the copy, comes to its deadline first; what it says then is
-    // what all say.
+    // Process 0, which will know of the copy, comes to its deadline first; its error is then the
+    // error of all.
     let first = join_as(&ours, first);
     std::thread::sleep(Duration::from_secs(1));
     let second = join_as(&ours, second);
@@ -528,7 +529,7 @@ fn child() {
             }
             seconds => {
                 let seconds = Duration::from_secs(seconds.parse().unwrap());
-                // All must leave the loop in the same round, so they go by what they have told each
+                // All must leave the loop in the same round, so they go by what they have sent each
                 // other.
                 while net.all_gather("work", began.elapsed())?.into_iter().all(|elapsed| elapsed < seconds) {}
                 Ok(())

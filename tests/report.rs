@@ -1,4 +1,4 @@
-//! What a report says is what the tables say, whatever the pages say.
+//! A report has the contents of the tables, whatever text the pages have.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -319,7 +319,7 @@ fn only_a_finished_run_over_pages_has_a_report() {
     assert!(std::fs::read_to_string(&file).unwrap().starts_with("<!doctype html>"));
 }
 
-/// The bars of a chart of a part, by their words.
+/// Returns the bars of a chart of a part, by their words.
 fn bars(part: &Value, heading: &str) -> BTreeMap<String, u64> {
     let chart = part["charts"].as_array().unwrap().iter().find(|chart| chart["heading"] == heading);
     let bars = chart.unwrap_or_else(|| panic!("{heading}: {part}"))["bars"].as_array().unwrap().clone();

@@ -31,7 +31,7 @@ impl Crawl {
         [&common[..], &["--set", "similar.by=both", "--set", "simhash.recipe=weighted"], more].concat()
     }
 
-    /// Resumes into a folder; returns what was said.
+    /// Resumes into a folder; returns the messages of the run.
     pub(crate) fn resume(&self, output: &str, more: &[&str]) -> String {
         let output = webtwin(&[&self.run(output, &["--resume"])[..], more].concat()).output().unwrap();
         assert!(output.status.success(), "{}", stderr_text(&output));
@@ -46,7 +46,7 @@ impl Crawl {
     }
 }
 
-/// Files of records below a result's folder.
+/// Returns files of records below a result's folder.
 pub(crate) fn records(output: &Path) -> Vec<PathBuf> {
     let inner = |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path());
     let found = inner(output.to_path_buf()).filter(|path| path.to_str().unwrap().contains("/_records-"));
@@ -55,14 +55,15 @@ pub(crate) fn records(output: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The number that stands before some words.
+/// Returns the number that stands before some words.
 fn number(text: &str, words: &str) -> usize {
     let before = text.split(words).next().filter(|before| before.len() < text.len());
     let before = before.unwrap_or_else(|| panic!("no {words:?} in {text}"));
     before.split(|c: char| !c.is_ascii_digit()).next_back().unwrap().parse().unwrap()
 }
 
-/// (found, all, taken up)
+/// Returns the numbers of work items in a message: checkpoints found, all work items, and work
+/// items restored.
 fn numbers(message: &str) -> (usize, usize, usize) {
     (
         number(message, " of "),
@@ -194,7 +195,7 @@ fn a_store_is_no_place_for_records_and_a_job_without_a_crawl_has_none() {
     assert!(stderr_text.contains("reads no crawl"), "{stderr_text}");
 }
 
-/// Files of records of steps below a result's folder.
+/// Returns files of records of steps below a result's folder.
 fn steps(output: &Path) -> Vec<PathBuf> {
     let inner = |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path());
     let found = inner(output.to_path_buf()).filter(|path| path.to_str().unwrap().contains("/_records-"));
@@ -203,7 +204,7 @@ fn steps(output: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether a step is on record with all of some workers.
+/// True if a step has a checkpoint of each of `workers` workers.
 fn is_recorded(output: &Path, step: &str, workers: usize) -> bool {
     let names: Vec<_> = steps(output).iter().map(|path| path.file_name().unwrap().to_owned()).collect();
     (0..workers).all(|worker| names.iter().any(|name| *name == *format!("{step}-{worker}-of-{workers}.step")))
@@ -248,7 +249,7 @@ fn a_run_killed_after_any_step_goes_on_after_it_and_writes_the_same_bytes() {
         let output = crawl.folder.path().join(&name);
         let taken = taken_up(&output);
         let before = steps.iter().position(|other| *other == step).unwrap();
-        // Only if the second look has found something do collections grow twice.
+        // Only if the context pass has found something do collections grow twice.
         let due = steps[..=before].iter().filter(|step| **step != "second-growth");
         assert!(due.clone().all(|step| taken.iter().any(|taken| taken == step)), "{step}: {taken:?}");
         assert!(message.contains(&format!("resume: steps restored: {}\n", taken.join(", "))), "{message}");
@@ -327,7 +328,7 @@ fn a_step_is_made_again_unless_all_workers_have_it_whole_from_one_run_of_as_many
     crawl.resume("more-workers", &["--workers", "3"]);
     assert!(taken_up(&crawl.folder.path().join("more-workers")).is_empty());
     crawl.assert_whole("more-workers");
-    // A page more: what was found before says nothing of it.
+    // The crawl gets one more page, which the checkpoints of the killed run do not cover.
     kill_after(&crawl, "more", "overlap", 2, &[]);
     let page = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>a page that was not there before";
     let head = "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://more.example/\r\n\

@@ -84,7 +84,7 @@ fn entries(folder: PathBuf, begin: &str) -> Vec<PathBuf> {
     all.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(begin)).collect()
 }
 
-/// The files of whole checkpoints.
+/// Returns the files of whole checkpoints.
 fn checkpoints(out: &Path) -> Vec<PathBuf> {
     let folders = entries(out.to_path_buf(), "_records-").into_iter();
     folders.flat_map(|folder| entries(folder, "read-")).filter(|path| path.extension().unwrap() == "step").collect()

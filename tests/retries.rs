@@ -19,7 +19,7 @@ fn until(what: &str, mut so: impl FnMut() -> bool) {
     }
 }
 
-/// The processes that a process has started.
+/// Returns the processes that a process has started.
 fn children(of: &Child) -> Vec<u32> {
     let message = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", of.id())).unwrap_or_default();
     message.split_whitespace().map(|id| id.parse().unwrap()).collect()
@@ -135,7 +135,7 @@ fn a_signal_ends_the_attempt_in_order_and_there_is_no_other() {
 #[test]
 fn an_attempt_that_finds_the_result_of_the_one_before_has_done_what_was_asked() {
     let crawl = Crawl::new(800);
-    // Without an attempt before, a result that is there is somebody's.
+    // Without an attempt before, an existing result belongs to another run.
     fail(&crawl.run("whole", &["--retries", "2"]), 4);
     let mut child = webtwin(&crawl.run("late", &["--retries", "2"])).spawn().unwrap();
     let late = crawl.folder.path().join("late");

@@ -43,14 +43,14 @@ impl Fetch {
         self.record("response", &digest, html("", &body(self.body)))
     }
 
-    /// A revisit that says `lines`.
+    /// Writes a revisit with the header lines `lines`.
     fn revisit(&self, profile: &str, lines: &str) -> Vec<u8> {
         let status = if profile == NOT_MODIFIED { "HTTP/1.1 304 Not Modified" } else { "HTTP/1.1 200 OK" };
         self.record("revisit", &format!("WARC-Profile: {profile}\r\n{lines}"), http_with(status, "Server: x\r\n", b""))
     }
 }
 
-/// A page with links that are relative to its URL, some of them to a base.
+/// Returns a page with links that are relative to its URL, some of them to a base.
 fn body(number: usize) -> Vec<u8> {
     let words: String = (0..60).map(|k| format!("word{} ", (number * 7919 + k * k * 31) % 9973)).collect();
     let base = if number % 4 == 3 { "<base href=\"sub/\">" } else { "" };
@@ -59,8 +59,8 @@ fn body(number: usize) -> Vec<u8> {
     format!("<html><head>{base}{refresh}<title>{number}</title></head><body><p>{words}</p>{links}</body></html>").into()
 }
 
-/// What a crawler writes of a fetch, given the earlier ones of which it knows; and whether it is a
-/// revisit.
+/// Returns the record that a crawler writes for a fetch, given the earlier fetches that it has a
+/// record of, and true if the record is a revisit.
 fn written(fetch: &Fetch, before: &[Fetch], way: usize, which: usize) -> (Vec<u8>, bool) {
     let same: Vec<&Fetch> = before.iter().filter(|other| other.body == fetch.body).collect();
     let Some(original) = same.get(which % same.len().max(1)) else { return (fetch.response(), false) };
@@ -95,7 +95,7 @@ fn write(folder: &Path, records: &[(usize, Vec<u8>)]) {
     }
 }
 
-/// A table without where its records are.
+/// Returns the table of pages without the places of records.
 fn pages(output: &str) -> Vec<serde_json::Value> {
     let mut pages = rows(output, "pages");
     for page in &mut pages {
@@ -151,7 +151,7 @@ proptest! {
         prop_assert_eq!(rejected.len() + pages(&out).len(), whole.len());
         prop_assert!(!message.contains("revisit"), "{}", message);
 
-        // What a page said is read again from the record that has it.
+        // The text of a page is read again from the record that has it.
         let revisited = if found.keys().any(|name| name.starts_with("revisits")) { rows(&out, "revisits") } else { vec![] };
         prop_assert!(revisited.len() <= revisits);
         let urls: Vec<&str> = revisited.iter().map(|row| row["url"].as_str().unwrap()).collect();
@@ -161,7 +161,7 @@ proptest! {
     }
 }
 
-/// Runs over some records, each in a member; returns the result, and what was said.
+/// Runs over some records, each in a member; returns the result and the messages.
 fn run(folder: &Path, records: &[Vec<u8>]) -> (String, String) {
     let input = folder.join("in.warc.gz");
     std::fs::write(&input, records.concat()).unwrap();

@@ -64,7 +64,7 @@ impl Moto {
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
 
-    /// The program with this server as its S3.
+    /// Returns the program with this server as its S3.
     fn webtwin(&self, arguments: &[&str]) -> Command {
         let mut command = crate::support::program::webtwin(arguments);
         command
@@ -374,7 +374,7 @@ fn storage_works_the_same_on_s3() {
     Manifest::read(&output).unwrap().verify(&output).unwrap();
     assert_eq!(output.list(None).unwrap().len(), 2, "the losers have removed what was theirs");
 
-    // A store that is gone is a failure of storage, says where, and tells no secret.
+    // A store that is gone is a failure of storage, names the place, and discloses no secret.
     drop(moto);
     let gone = stores.with_patience(Duration::from_secs(1));
     for error in

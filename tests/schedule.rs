@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::support::ports::reserved_address;
 use crate::support::program::{LISTS, cluster_file, fail, files, rows, stderr_text, succeed, webtwin};
 
-/// A state, crawls of a made-up web and what became of them, in a folder of their own.
+/// A state, crawls of a made-up web and their results, in a folder of their own.
 struct Schedule {
     folder: tempfile::TempDir,
 }
@@ -35,7 +35,7 @@ impl Schedule {
         self.at(name)
     }
 
-    /// A scheduled run; its exit code, and what it said.
+    /// Does a scheduled run; returns its exit code and its messages.
     fn run(&self, output: &str, more: &[&str]) -> (i32, String) {
         let (state, output) = (self.at("state"), self.at(output));
         let ended = webtwin(&[&["run", "--state", &state, "--output", &output][..], more].concat()).output().unwrap();
@@ -148,8 +148,8 @@ impl Obeyed {
         obeyed
     }
 
-    /// The run over a crawl of what may be fetched; its exit code, and what it said unless all was
-    /// well.
+    /// Does the run over a crawl of the pages that may be fetched; returns its exit code, and its
+    /// messages unless all was well.
     fn week(&self, week: i64) -> (i32, String) {
         let input = self.schedule.crawl(&format!("week-{week}.jsonl"), week, &self.kept);
         let diff = self.schedule.at(&format!("diff-{week}"));
@@ -244,7 +244,7 @@ fn all_processes_of_a_cluster_refuse_a_crawl_alike() {
     let cluster = cluster_file(schedule.folder.path(), 2, &[(); 2].map(|()| reserved_address()));
     let (at_state, output) = (schedule.at("state"), schedule.at("run-1"));
     let run = ["run", "--state", &at_state, "--output", &output, "--input", &broken, "--cluster", &cluster];
-    // What the first process was told holds for all of them.
+    // The setting of the first process holds for all of them.
     let processes = [("0", "0.5"), ("1", "0")].map(|(process, least)| {
         let least = format!("recrawl.least_pages={least}");
         webtwin(&[&run[..], &["--process", process, "--set", &least]].concat()).spawn().unwrap()

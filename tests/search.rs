@@ -14,7 +14,7 @@ use webtwin::search::words::{Question, fold, words};
 
 use crate::support::program::{fail, files, succeed};
 
-/// A page as the tables and the input tell it.
+/// Page as the tables and the input have it.
 struct Page {
     url: String,
     host: String,
@@ -44,7 +44,7 @@ impl Made {
     }
 }
 
-/// Made once: nobody changes it.
+/// Returns the data of the tests, which is made once and never changed.
 fn made() -> &'static Made {
     static MADE: OnceLock<Made> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -106,7 +106,7 @@ fn plain(run: &FinishedRun) -> (BTreeMap<u64, Page>, Vec<String>) {
     (all, vocabulary.into_iter().collect())
 }
 
-/// What a page is rolled up with, by its tables.
+/// Returns the key by which a page is rolled up, by its tables.
 fn key(id: u64, page: &Page, roll: bool) -> (u8, u64) {
     match (page.collection, page.cluster) {
         _ if !roll => (2, id),

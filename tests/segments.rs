@@ -11,7 +11,8 @@ fn id(number: usize, segment: usize) -> String {
     format!("<urn:uuid:00000000-0000-4000-8000-{number:06}{segment:06}>")
 }
 
-/// A response of page `number`; the pages of a host have the same text as those of the others.
+/// Returns a response of page `number`; the pages of a host have the same text as those of the
+/// others.
 fn block(number: usize) -> Vec<u8> {
     let words: String = (0..80).map(|k| format!("word{} ", (number / 2 * 7919 + k * k * 31) % 9973)).collect();
     html("", format!("<title>{}</title><p>{words}<a href=\"{}\">x</a>", number / 2, number / 2 + 1).as_bytes())
@@ -24,7 +25,7 @@ fn record(number: usize, kind: &'static str, lines: &str, block: &[u8]) -> Recor
     Record { kind, media, ..record.lines(lines) }
 }
 
-/// The records of a block that is cut at these places, ascending.
+/// Returns the records of a block that is cut at these places, ascending.
 fn segments(number: usize, block: &[u8], cuts: &[usize]) -> Vec<Vec<u8>> {
     let mut ends: Vec<usize> = cuts.iter().map(|cut| cut % block.len()).collect();
     ends.push(block.len());
@@ -56,7 +57,7 @@ fn write(folder: &Path, records: &[(usize, Vec<u8>)]) {
     }
 }
 
-/// A table without where its records are.
+/// Returns the table of pages without the places of records.
 fn pages(output: &str) -> Vec<serde_json::Value> {
     let mut pages = rows(output, "pages");
     for page in &mut pages {
@@ -108,7 +109,7 @@ proptest! {
         let rejected = rows(&out, "rejected");
         prop_assert!(rejected.iter().all(|row| row["reason"] == "not_a_page_record"), "{:?}", rejected);
         prop_assert_eq!(rejected.len() + pages(&out).len(), cut.len());
-        // What a page says is read again from all its segments.
+        // The text of a page is read again from all its segments.
         succeed(&["explain", &out, "http://a.example/d/1", "http://b.example/d/1"]);
     }
 }

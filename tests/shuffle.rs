@@ -35,8 +35,8 @@ fn everywhere<T: Send + 'static>(
     [(1, 1), (1, 3), (2, 2), (3, 1)].map(on).into()
 }
 
-/// How long lists of counts are that go to every process as they are or not, with one byte an
-/// entry.
+/// Lengths of lists of counts, with one byte an entry: some are short enough to go to every process
+/// as they are, others are not.
 const LENGTHS: [usize; 4] = [0, 50, SHORT_BYTES, SHORT_BYTES + 3];
 
 #[test]

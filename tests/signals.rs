@@ -20,7 +20,8 @@ fn wait_for_records(output: &Path, child: &mut Child) {
     }
 }
 
-/// The line in which a stopped run says what there is, and nothing half written beside it.
+/// Returns the line in which a stopped run reports its results; checks that nothing half written is
+/// left.
 fn stopped(output: &Output, code: i32, folder: &Path) -> String {
     let text = stderr_text(output);
     assert_eq!(output.status.code(), Some(code), "{text}");

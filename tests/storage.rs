@@ -1,8 +1,8 @@
 //! The files of the bad-input list, on a disk, through the same doors as a run: `expand`, `plan`,
 //! `read`.
 //!
-//! Ids are those of the list of bad inputs. Each case says how many pages survive, what is refused,
-//! and with which exit code the input as a whole is turned away.
+//! Ids are those of the list of bad inputs. Each case has the number of pages that survive, the
+//! refusals, and the exit code if the input as a whole is refused.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,7 +13,7 @@ use webtwin::pages::record::ReadResult;
 use webtwin::pages::work_items::WorkList;
 use webtwin::storage::location::Location;
 
-/// What reading gave: pages kept, and refusals by reason.
+/// Outcome of reading: pages kept, and refusals by reason.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     pages: usize,
@@ -54,7 +54,7 @@ fn good_lines(separator: &str) -> String {
     (0..3).map(good).collect::<Vec<_>>().join(separator)
 }
 
-/// Four good lines with an odd one in the middle.
+/// Returns four good lines with an odd one in the middle.
 fn with(odd: &[u8]) -> Vec<u8> {
     [
         good(0).as_bytes(),

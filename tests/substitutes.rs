@@ -1,5 +1,5 @@
-//! What each skipped page says is kept: editions in two languages, versions that have drifted
-//! apart, prefixes no wider than mirrors.
+//! The text of each skipped page is kept on another page: editions in two languages, versions that
+//! have drifted apart, prefixes no wider than mirrors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -20,16 +20,16 @@ const FRENCH: [&str; 4] = [
     "Il est possible de l'utiliser avec les autres parties si elles ne sont pas en service en ce moment",
 ];
 
-/// A page of `total` lines in one language, of which the first `code` are code that all editions
-/// share.
+/// Returns a page of `total` lines in one language, of which the first `code` are code that all
+/// editions share.
 fn page(name: usize, sentences: [&str; 4], code: usize, total: usize, links: &str) -> String {
     let code = (0..code).map(|line| format!("<pre>x{name}_{line} = load({});</pre>", name * 1000 + line));
     let text = (code.len()..total).map(|line| format!("<p>{}, {name} {line}.</p>", sentences[line % 4]));
     code.clone().chain(text).collect::<String>() + links
 }
 
-/// Two editions of one manual, each on three hosts. More than half of each page is code, and so the
-/// same in both.
+/// Writes two editions of one manual, each on three hosts. More than half of each page is code, and
+/// so the same in both.
 fn editions(folder: &Path) -> String {
     let mut lines = String::new();
     for (host, sentences) in
@@ -48,7 +48,7 @@ fn editions(folder: &Path) -> String {
     path.to_str().unwrap().to_string()
 }
 
-/// The avoid list as (host to skip, host to keep), and the roles of the pages that stay.
+/// Returns the avoid list as (host to skip, host to keep), and the roles of the pages that stay.
 fn outcome(output: &str) -> (BTreeSet<(String, String)>, BTreeMap<String, usize>) {
     let host = |url: &serde_json::Value| url.as_str().unwrap()[7..10].to_string();
     let skipped = rows(output, "avoid").iter().map(|row| (host(&row["url"]), host(&row["keep_url"]))).collect();
@@ -81,8 +81,8 @@ fn of_each_edition_one_copy_stays_though_all_are_similar() {
     the_same_on_any_workers(folder.path(), "same", &["run", "--input", &input]);
 }
 
-/// Versions of one manual on four hosts: each has dropped some of the lines of the one before, and
-/// has new ones instead.
+/// Writes versions of one manual on four hosts: each has dropped some of the lines of the one
+/// before, and has new ones instead.
 fn versions(folder: &Path) -> String {
     let mut lines = String::new();
     for version in 0..4 {
@@ -127,7 +127,8 @@ fn a_page_is_skipped_only_if_a_page_that_stays_contains_half_of_it() {
     the_same_on_any_workers(folder.path(), "same", &["run", "--input", &input]);
 }
 
-/// Pages of one template on six hosts, as the search pages of manuals are: `title` of each host.
+/// Writes pages of one template on six hosts, as the search pages of manuals are: `title` of each
+/// host.
 fn template(folder: &Path, title: impl Fn(usize) -> String) -> String {
     let mut lines = String::new();
     for host in 0..6 {

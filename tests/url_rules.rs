@@ -8,9 +8,9 @@ use serde_json::Value;
 use crate::bad_warc::build::{Record, gzip, html, http_with};
 use crate::support::program::{files, rows, succeed, succeed_with, the_same_on_any_workers};
 
-/// A crawl of a wiki whose pages have session ids, and of a shop on two hosts where `brand` matters
-/// on lists only. In a `later` crawl each session has a page of its own, and no product was fetched
-/// with its brand.
+/// Writes a crawl of a wiki whose pages have session ids, and of a shop on two hosts where `brand`
+/// matters on lists only. In a `later` crawl each session has a page of its own, and no product was
+/// fetched with its brand.
 fn crawl(at: &Path, is_later: bool) -> String {
     let mut lines = String::new();
     let mut put = |url: String, topic: &str, n: u32| {

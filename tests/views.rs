@@ -8,7 +8,7 @@ use crate::support::program::{rows, succeed, the_same_on_any_workers};
 /// A page of a made-up site: its URL, and all of its HTML.
 type Page = (String, String);
 
-/// A sentence that no other number gives.
+/// Returns a sentence that no other number gives.
 fn sentence(number: usize) -> String {
     const WORDS: [&str; 16] = [
         "river", "stone", "window", "garden", "letter", "bridge", "copper", "winter", "harbour", "market", "silver",
@@ -18,7 +18,7 @@ fn sentence(number: usize) -> String {
     format!("The {} and the {} of {} {} see a {}.", word(2), word(5), word(7), number, word(11))
 }
 
-/// A page in the frame of its site: menu and footer around a title and paragraphs.
+/// Returns a page in the frame of its site: menu and footer around a title and paragraphs.
 fn framed(title: &str, paragraphs: &[String], links: &[String]) -> String {
     let menu: String =
         ["Home", "News", "About us", "Contact"].iter().map(|entry| format!("<li><a href='/'>{entry}</a>")).collect();
@@ -27,7 +27,8 @@ fn framed(title: &str, paragraphs: &[String], links: &[String]) -> String {
     format!("<title>{title}</title><ul>{menu}</ul><h1>{title}</h1>{body}<ul>{links}</ul><p>All rights reserved.")
 }
 
-/// An article as its site shows it at the `view`-th time, with a counter and an advertisement.
+/// Returns an article as its site shows it at the `view`-th time, with a counter and an
+/// advertisement.
 fn article(number: usize, view: usize) -> String {
     let mut paragraphs: Vec<String> = (0..24).map(|line| sentence(1_000 * (number + 1) + line)).collect();
     paragraphs.push(format!("Read {} times.", 17 * view + number));
@@ -42,7 +43,8 @@ fn write(folder: &Path, pages: &[Page]) -> String {
     path.to_str().unwrap().to_string()
 }
 
-/// Clusters of the pages by default settings, as sets of URLs; and the kind of each page in one.
+/// Returns clusters of the pages by default settings, as sets of URLs; and the kind of each page in
+/// one.
 fn clusters(pages: &[Page], settings: &[&str]) -> (BTreeSet<BTreeSet<String>>, BTreeMap<String, String>) {
     let folder = tempfile::tempdir().unwrap();
     let (input, output) = (write(folder.path(), pages), folder.path().join("out").to_str().unwrap().to_string());

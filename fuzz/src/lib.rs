@@ -1,5 +1,5 @@
-//! What the targets share: how an input of the fuzzer is taken apart, damage to whole files, and a
-//! small index.
+//! Helpers shared by the fuzz targets: splitting of the fuzzer's input, damage to whole files, and
+//! a small index.
 
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
@@ -18,8 +18,8 @@ pub fn first(data: &[u8]) -> Option<(usize, &[u8])> {
     data.split_first().map(|(first, rest)| (usize::from(*first), rest))
 }
 
-/// A file with some of its bytes changed. Each four bytes of `how` are a change: what happens,
-/// where (two bytes, little-endian, counted around the file), and a value.
+/// Returns a file with some of its bytes changed. Each four bytes of `how` are a change: what
+/// happens, where (two bytes, little-endian, counted around the file), and a value.
 pub fn damaged(whole: &[u8], how: &[u8]) -> Vec<u8> {
     let mut bytes = whole.to_vec();
     for &[what, low, high, value] in how.as_chunks::<4>().0 {
@@ -41,7 +41,7 @@ pub fn damaged(whole: &[u8], how: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// All that a reader finds.
+/// Collects everything that a reader returns: its result, and the records in order.
 pub fn found<T>(read: impl FnOnce(&mut RecordSink<'_>) -> Result<T>) -> (T, Vec<ReadResult>) {
     let mut found = Vec::new();
     let end = read(&mut |one| {
@@ -51,7 +51,7 @@ pub fn found<T>(read: impl FnOnce(&mut RecordSink<'_>) -> Result<T>) -> (T, Vec<
     (end.expect("bytes in memory can be read, whatever they are"), found)
 }
 
-/// Where a record starts.
+/// Returns the offset at which a record starts.
 pub fn offset(found: &ReadResult) -> u64 {
     match found {
         ReadResult::Page(RawPage { offset, .. }) => *offset,
@@ -59,20 +59,20 @@ pub fn offset(found: &ReadResult) -> u64 {
     }
 }
 
-/// The ends of ranges that a file of so many bytes is cut in, from 0 on: about as long as `how`
-/// says, and not too many.
+/// Returns the bounds, from 0 on, of the ranges that a file of `length` bytes is cut into. `how`
+/// selects the length of a range; at most about 24 ranges result.
 pub fn cuts(length: u64, how: usize) -> Vec<u64> {
     let step = (1 + how as u64 * how as u64 / 16).max(length.div_ceil(24)).max(1);
     (0..length).step_by(step as usize).chain([length]).collect()
 }
 
-/// Panics that are caught where they happen, as those of the Parquet library, end no process; those
-/// that get through do.
+/// Installs a panic hook that only prints. A panic that is caught where it happens, such as one of
+/// the Parquet library, then does not end the process; an uncaught one does.
 pub fn only_panics_that_get_through() {
     std::panic::set_hook(Box::new(|info| eprintln!("{info}")));
 }
 
-/// The files of a folder and of those below it, by name.
+/// Returns the files of a folder and of those below it, by name.
 pub fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -91,13 +91,13 @@ pub fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// Both ends of a connection within this process, which `std::net` takes for TCP.
+/// Returns both ends of a connection within this process, which `std::net` takes for TCP.
 pub fn connection() -> [TcpStream; 2] {
     let (here, there) = UnixStream::pair().expect("a process may have a few sockets");
     [here, there].map(|end| TcpStream::from(OwnedFd::from(end)))
 }
 
-/// The identity of a process of two.
+/// Returns the identity of a process of two.
 pub fn identity(process: u32) -> Identity {
     let [job, addresses, build, incarnation] = [[1; 32], [2; 32], [3; 32], [4; 32]];
     Identity {
@@ -112,7 +112,7 @@ pub fn identity(process: u32) -> Identity {
     }
 }
 
-/// A key of a cluster.
+/// Returns a key of a cluster.
 pub fn key() -> ClusterKey {
     let file = tempfile::NamedTempFile::new().expect("room for a key");
     std::fs::write(file.path(), "a key that only the targets of the fuzzer have").expect("room for a key");

@@ -1,5 +1,5 @@
-//! Fingerprint files: what was written is read, by blocks and by parts as all at once; damage is an
-//! error or changes nothing; what a file says of itself is not believed.
+//! Fingerprint files: what was written is read back, by blocks, by parts and as a whole; damage is
+//! an error or changes nothing; a file's claims about itself are verified.
 #![no_main]
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// A file with sections that nobody has written, and checksums that fit.
+/// Checks a file whose sections the program never wrote, but whose checksums are correct.
 fn forged(coder: Coder, f: u32, rest: &[u8]) {
     let Some((&[count, unused, blocks], rest)) = rest.split_first_chunk::<3>() else { return };
     let mut rest = rest;
@@ -69,7 +69,8 @@ fn written(coder: Coder, f: u32, rest: &[u8], with_doc_ids: bool) {
     }
 }
 
-/// Fingerprints and doc ids, if they read; by blocks and by parts they are the same.
+/// Returns fingerprints and doc ids if they can be read; checks that reading by blocks and by parts
+/// gives the same.
 fn look(file: &FingerprintFile) -> Option<(Vec<u64>, Vec<DocId>)> {
     let mut all = Vec::new();
     file.decode_all(&mut all).ok()?;

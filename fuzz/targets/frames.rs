@@ -1,5 +1,5 @@
-//! Frames: what arrives is what was sent, in order and once, up to the first change on the way,
-//! which is an error; nothing is made of bytes that nobody sent.
+//! Frames: the receiver gets what was sent, in order and once, up to the first altered byte, which
+//! is an error; bytes that the sender did not send yield no frame.
 #![no_main]
 
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use webtwin_engine::handshake::{Arrival, ConnectionPurpose, accept, dial};
 use webtwin_engine::key::ClusterKey;
 use webtwin_fuzz::{connection, damaged, first, identity, key};
 
-/// Both ends of a session, in the clear and encrypted.
+/// Returns both ends of a session, in the clear and encrypted.
 fn sessions() -> &'static [[Session; 2]; 2] {
     static SESSIONS: OnceLock<[[Session; 2]; 2]> = OnceLock::new();
     SESSIONS.get_or_init(|| {

@@ -1,5 +1,5 @@
-//! The handshake: nobody without the key joins, nor does anybody whose messages were altered on
-//! their way; who joins, joins on both sides.
+//! The handshake: no process without the key joins, and none whose messages were altered in
+//! transit. A process that joins, joins on both sides.
 #![no_main]
 
 use std::io::{ErrorKind, Read, Write};
@@ -37,8 +37,8 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// Two processes, and what lies between them: each three bytes of `how` alter a byte of one of the
-/// three messages.
+/// Runs the handshake of two processes through a relay that alters messages: each three bytes of
+/// `how` alter a byte of one of the three messages.
 fn relayed(key: &ClusterKey, how: &[u8]) {
     let ([acceptor, at_acceptor], [dialer, at_dialer]) = (connection(), connection());
     let (arrival, dialed, altered) = std::thread::scope(|scope| {

@@ -16,7 +16,7 @@ use webtwin_pages::record::ReadResult;
 use webtwin_pages::warc::read_range;
 use webtwin_view::serve::{ServeSettings, serve};
 
-/// A server that has an index; its thread ends with the process.
+/// Returns a server that has an index; its thread ends with the process.
 fn server() -> SocketAddr {
     static SERVER: OnceLock<SocketAddr> = OnceLock::new();
     *SERVER.get_or_init(|| {
@@ -126,8 +126,8 @@ fn asked(which: usize, rest: &[u8]) {
     }
 }
 
-/// What the server answers before it closes. A server that sees the end of what it reads may close
-/// at once, so `ends` is for bytes that may be no whole request.
+/// Returns the server's answer up to the end of the connection. A server that sees the end of what
+/// it reads may close at once, so `ends` is for bytes that may be no whole request.
 fn answered(request: &[u8], ends: bool) -> Vec<u8> {
     let mut stream = TcpStream::connect(server()).expect("the server listens");
     stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");

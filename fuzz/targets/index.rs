@@ -1,5 +1,5 @@
 //! The index: damage to any of its columns is an error or changes no answer; damage to its manifest
-//! ends nobody.
+//! ends no process.
 #![no_main]
 
 use std::fmt::Debug;

@@ -1,5 +1,5 @@
-//! JSONL: each line that is not blank is told of once, in ranges of any length and compressed as
-//! well.
+//! JSONL: each line that is not blank is reported once, in ranges of any length, and in compressed
+//! files, too.
 #![no_main]
 
 use std::io::Write;

@@ -1,5 +1,5 @@
-//! Parquet: a file that opens tells of each of its rows once, group by group as all at once; one
-//! that is whole has the rows it was made of.
+//! Parquet: a file that opens yields each of its rows once, read by row group or as a whole; an
+//! undamaged file has the rows that were written.
 #![no_main]
 
 use std::sync::{Arc, OnceLock};

@@ -16,7 +16,7 @@ use webtwin_storage::state::{Generation, JobState, StateRecords};
 const KEYS: [u128; 3] = [7, 1 << 100, 5];
 const RECORDS: [&[u8]; 3] = [b"what was read of one item", b"", b"what was read of another, which is longer"];
 
-/// A folder for records; the fuzzer ends without saying so.
+/// Returns a folder for records; the fuzzer ends without saying so.
 fn folder() -> &'static PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| tempfile::tempdir().expect("room").keep())

@@ -1,4 +1,4 @@
-//! WARC and ARC: what ranges of a file find is what one range finds, every record is told of once,
+//! WARC and ARC: several ranges of a file find what one range finds; every record is reported once,
 //! and none lies outside of the file.
 #![no_main]
 
@@ -51,7 +51,7 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(end.records, stream.len() as u64);
 });
 
-/// Whether a range is the exception of [`settle`]: its last record is within another one, and
+/// True if a range is the exception of [`settle`]: its last record is within another one, and
 /// claims to end where a third begins or ends.
 fn is_excepted(range: &RangeEnd, whole: &[ReadResult], length: u64) -> bool {
     let ends = |one: &ReadResult| match one {

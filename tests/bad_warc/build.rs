@@ -7,19 +7,19 @@ use flate2::{
     write::{DeflateEncoder, GzEncoder, ZlibEncoder},
 };
 
-/// The body of the page of this name, about 700 bytes.
+/// Returns the body of the page of this name, about 700 bytes.
 pub(crate) fn page(name: &str) -> Vec<u8> {
     let seed: usize = name.bytes().map(usize::from).sum();
     let words: String = (0..100).map(|k| format!("word{} ", (seed * 7 + k * k) % 997)).collect();
     format!("<html><head><title>{name}</title></head><body>{words}<a href=\"/n\">n</a></body></html>").into_bytes()
 }
 
-/// An HTTP response with `lines` (each ended by CRLF) behind its status.
+/// Returns an HTTP response with `lines` (each ended by CRLF) behind its status.
 pub(crate) fn http_with(status: &str, lines: &str, body: &[u8]) -> Vec<u8> {
     [format!("{status}\r\n{lines}\r\n").as_bytes(), body].concat()
 }
 
-/// An HTML response; `lines` are more header lines.
+/// Returns an HTML response; `lines` are more header lines.
 pub(crate) fn html(lines: &str, body: &[u8]) -> Vec<u8> {
     http_with("HTTP/1.1 200 OK", &format!("Content-Type: text/html; charset=utf-8\r\n{lines}"), body)
 }
@@ -32,7 +32,7 @@ pub(crate) struct Record {
     pub uri: Option<String>,
     pub date: &'static str,
     pub media: &'static str,
-    /// As written; `None` writes the true length.
+    /// Content length as it is written; `None` writes the true length.
     pub length: Option<String>,
     /// More header lines, each ended by CRLF.
     pub lines: Vec<u8>,
@@ -41,12 +41,12 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// The sound record of the page of this name.
+    /// Returns the sound record of the page of this name.
     pub(crate) fn of(name: &str) -> Record {
         Record::with(name, html("", &page(name)))
     }
 
-    /// A sound response record around `payload`.
+    /// Returns a sound response record around `payload`.
     pub(crate) fn with(name: &str, payload: Vec<u8>) -> Record {
         Record {
             version: "WARC/1.0",
@@ -126,7 +126,8 @@ pub(crate) fn zstd(bytes: &[u8]) -> Vec<u8> {
     zstd::bulk::compress(bytes, 3).unwrap()
 }
 
-/// A brotli stream of one uncompressed meta-block (RFC 7932, section 9.2), of at most 65,536 bytes.
+/// Returns a brotli stream of one uncompressed meta-block (RFC 7932, section 9.2), of at most
+/// 65,536 bytes.
 pub(crate) fn brotli(bytes: &[u8]) -> Vec<u8> {
     // From the lowest bit: window of 16 bits (0), not last (0), four nibbles (00) of length - 1,
     // uncompressed (1).
@@ -134,7 +135,7 @@ pub(crate) fn brotli(bytes: &[u8]) -> Vec<u8> {
     [&head.to_le_bytes()[..3], bytes, &[3]].concat()
 }
 
-/// A body in chunks of 100 bytes.
+/// Returns a body in chunks of 100 bytes.
 pub(crate) fn chunked(body: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for chunk in body.chunks(100) {

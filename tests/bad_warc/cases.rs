@@ -8,7 +8,7 @@ pub(super) struct Case {
     pub expected: &'static str,
 }
 
-/// Every case. Numbers in names are those of the list of bad inputs this project keeps.
+/// Returns every case. Numbers in names are those of the list of bad inputs this project keeps.
 pub(super) fn all() -> Vec<Case> {
     [containers(), lengths(), heads(), kinds(), bodies(), encodings(), embedded()].into_iter().flatten().collect()
 }
@@ -21,12 +21,12 @@ fn sound(name: &str) -> Vec<u8> {
     Record::of(name).bytes()
 }
 
-/// A sound page, `bad`, a sound page, each a gzip member.
+/// Returns a sound page, `bad`, a sound page, each a gzip member.
 fn packed(name: &'static str, bad: &Record, expected: &'static str) -> Case {
     case(name, [gzip(&sound("a")), gzip(&bad.bytes()), gzip(&sound("z"))].concat(), expected)
 }
 
-/// As [`packed`], but plain.
+/// Makes the case of [`packed`] without compression.
 fn plain(name: &'static str, bad: &Record, expected: &'static str) -> Case {
     case(name, [sound("a"), bad.bytes(), sound("z")].concat(), expected)
 }

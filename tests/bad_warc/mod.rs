@@ -1,8 +1,8 @@
 //! Each case is a file of sound pages around something wrong, and what must come out of it, in
 //! order.
 //!
-//! An outcome is written as words: `a` a page `http://h.example/a` with the body it should have; `a~` one with another
-//! body; `a(gzip_crc)` one that was mended; `!garbage` a refusal.
+//! An outcome is written as words: `a` a page `http://h.example/a` with the body it should have;
+//! `a~` one with another body; `a(gzip_crc)` one that was repaired; `!garbage` a refusal.
 
 pub(crate) mod build;
 mod cases;

@@ -4,8 +4,8 @@
 //! *Measured*: text, links and chunks of each page (digest), its comparison with all pages before
 //! it (add), and both, with a group of 1,000 pages on disk before the next one; the memory of the
 //! process; and the time to open the index again. *Input*: made-up pages, or those of WARC files.
-//! *Not measured*: HTTP. *How to run*: `cargo bench --bench live -- 'synth://?pages=1000000&seed=1'
-//! FOLDER`; the folder must not exist.
+//! *Not measured*: HTTP. *How to run*:
+//! `cargo bench --bench live -- 'synth://?pages=1000000&seed=1' FOLDER`; the folder must not exist.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

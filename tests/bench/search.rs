@@ -2,7 +2,7 @@
 //! other.
 //!
 //! Measured, the median of many: all pages that have a word found, scored and rolled up with exact
-//! counts; beside it, finding and scoring alone, and ten snippets. Rows of pages are in memory,
+//! counts; in addition, finding and scoring alone, and ten snippets. Rows of pages are in memory,
 //! without the checks of an index on disk.
 //!
 //! Run with `cargo bench -p webtwin-search --features search --bench search`.
@@ -30,7 +30,7 @@ impl TextIndexFile for Bytes {
     }
 }
 
-/// A number made of another: SplitMix64.
+/// Returns a number made of another: SplitMix64.
 fn mixed(seed: u64) -> u64 {
     webtwin_base::ids::splitmix64(seed)
 }

@@ -150,7 +150,7 @@ fn an_evaluation_is_a_view_of_the_run_that_it_evaluates() {
     let row = found["rows"].as_array().unwrap().iter().find(|row| row["what"] == "pair precision").unwrap();
     assert_eq!(tile(&part, "pair precision"), format!("{:.3}", row["ours"].as_f64().unwrap()));
     assert_eq!(part["tables"][0]["all"], found["rows"].as_array().unwrap().len());
-    // A job by signatures has the same views; what is said of another run is not said of it.
+    // A job by signatures has the same views; an evaluation of another job is refused.
     assert_eq!(report(&other, &[])["kind"], "signatures");
     assert!(fail(&["report", &other, "--evaluation", &file, "--output", "-"], 2).contains("another job"));
     std::fs::write(&file, "[1]").unwrap();

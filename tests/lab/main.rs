@@ -1,4 +1,5 @@
-//! The laboratory as people call it; `webtwin` is the program beside it.
+//! The command line of the laboratory, `webtwin-lab`; `webtwin` is the other program of the
+//! workspace.
 
 // Runs compared with a truth: bands, held-out targets, samples, tags, and what a report shows of
 // it.
@@ -13,7 +14,7 @@ mod reproduce;
 // Crawls made up.
 mod synth;
 
-// What the tests of several modules use; each program's tests use some of it.
+// Helpers of the tests of several modules; each program's tests use some of them.
 #[allow(dead_code)]
 #[path = "../support"]
 mod support {
@@ -29,7 +30,7 @@ use std::process::Command;
 
 use support::program::{failed, quiet, succeeded};
 
-/// The laboratory, with its output kept and nothing to read.
+/// Returns the laboratory, with its output kept and nothing to read.
 fn lab(arguments: &[&str]) -> Command {
     quiet(Path::new(env!("CARGO_BIN_EXE_webtwin-lab")), arguments)
 }

@@ -52,7 +52,7 @@ impl Web {
         self
     }
 
-    /// The trivial cluster of every page.
+    /// Returns the trivial cluster of every page.
     fn labels(&self) -> Vec<ClusterId> {
         let label = |at: usize| {
             let similar = |other: &char| other.is_lowercase() && *other == self.names[at];
@@ -78,7 +78,7 @@ impl Web {
         link_summary(&mut links, |cluster| pages[cluster])
     }
 
-    /// The edges of the TCG, with letters for the clusters.
+    /// Returns the edges of the TCG, with letters for the clusters.
     fn tcg(&self, settings: &ClusterSettings) -> Vec<String> {
         let merging = |row: &LinkSummary| {
             let name = |cluster: ClusterId| self.names[cluster];
@@ -95,8 +95,8 @@ impl Web {
         grow(&self.labels(), &self.sites, &self.all_links(), settings)
     }
 
-    /// The collections of each similar cluster by the letters of their pages; those attached stand
-    /// behind a plus.
+    /// Returns the collections of each similar cluster by the letters of their pages; those
+    /// attached stand behind a plus.
     fn grown(&self, settings: &ClusterSettings) -> Vec<Vec<String>> {
         let letters = |pages: &mut dyn Iterator<Item = Page>| {
             let mut letters: Vec<char> = pages.map(|page| self.names[page]).collect();
@@ -111,7 +111,7 @@ impl Web {
         self.similar_clusters(settings).iter().map(|cluster| cluster.collections.iter().map(text).collect()).collect()
     }
 
-    /// The collections of the only similar cluster by the numbers of their pages.
+    /// Returns the collections of the only similar cluster by the numbers of their pages.
     fn pages(&self, settings: &ClusterSettings) -> Vec<Vec<u32>> {
         let found = self.similar_clusters(settings);
         assert_eq!(found.len(), 1);
@@ -134,7 +134,7 @@ impl Web {
     }
 }
 
-/// Pairs of pages by their numbers.
+/// Returns pairs of pages by their numbers.
 fn page_pairs(numbers: impl IntoIterator<Item = (u32, u32)>) -> Vec<(Page, Page)> {
     numbers.into_iter().map(|(x, y)| (Page(x), Page(y))).collect()
 }
@@ -151,8 +151,8 @@ const FREE: ClusterSettings = ClusterSettings {
 /// Collections at a single site, as section 5.1 has them.
 const SINGLE_SITE: ClusterSettings = ClusterSettings { single_site: true, ..FREE };
 
-/// The second phase that sections 2.2 and 6 leave open, as `src/core/clusters/tolerant.rs` defines
-/// it.
+/// Returns the second phase that sections 2.2 and 6 leave open, as `src/core/clusters/tolerant.rs`
+/// defines it.
 fn second_phase(attach: AttachmentRule) -> ClusterSettings {
     ClusterSettings { merge: MergeCondition::Tolerant, min_hosts: 2, attach, ..SINGLE_SITE }
 }
@@ -193,14 +193,15 @@ fn definition_2_a_collection_is_an_induced_subgraph_whose_size_is_its_number_of_
 
 #[test]
 fn definition_3_identical_collections_are_similar_ones() {
-    // Definition 7 with it; how they are told from others: `src/core/clusters/identical.rs`.
+    // Definition 7 with it; how they are distinguished from others:
+    // `src/core/clusters/identical.rs`.
     let links = "pq pr qs rs sp";
     let web = Web::default().site("pqrs", links).site("pqrs", links);
     assert!(web.are_similar(0..4, 4..8));
     assert_eq!(web.grown(&FREE), [["pqrs", "pqrs"]]);
 }
 
-/// The chunks of pages as a table.
+/// Returns the chunks of pages as a table.
 fn fprint_docid(pages: &[&[u64]]) -> Vec<FPrintDocId> {
     let rows = |(page, chunks): (Page, &&[u64])| -> Vec<FPrintDocId> {
         chunks.iter().map(|&chunk| FPrintDocId::new(chunk, page)).collect()
@@ -208,7 +209,7 @@ fn fprint_docid(pages: &[&[u64]]) -> Vec<FPrintDocId> {
     Page::first(pages.len()).zip(pages).flat_map(rows).collect()
 }
 
-/// The trivial clusters of pages that are similar when they share `min_shared` chunks.
+/// Returns the trivial clusters of pages that are similar when they share `min_shared` chunks.
 fn trivial_clusters(pages: &[&[u64]], min_shared: u32) -> (Vec<(u32, u32)>, Vec<ClusterId>) {
     let job = resolve("", "preset = \"four-line\"", &[format!("overlap.min_shared={min_shared}")]).unwrap();
     let hosts: Vec<HostId> = (0..pages.len() as u32).map(HostId).collect();
@@ -419,7 +420,7 @@ fn section_3_1_figure_7_growth_starts_where_other_sites_link_to() {
 fn section_3_1_a_cycle_may_be_entered_anywhere() {
     let cycle = Web::default().site("ab", "ab ba").site("ab", "ab ba");
     assert_eq!(cycle.grown(&FREE), [["ab", "ab"]]);
-    // Two pages say too little for the second phase.
+    // Two pages are too little evidence for the second phase.
     assert_eq!(cycle.grown(&second_phase(AttachmentRule::None)), none());
     let longer = Web::default().site("abc", "ab bc ca").site("abc", "ab bc ca");
     assert_eq!(longer.grown(&second_phase(AttachmentRule::None)), [["abc", "abc"]]);

@@ -12,7 +12,7 @@ use webtwin::signatures::random_projection::{ComponentBounds, Projection, Projec
 use webtwin::signatures::{ONE, distance, parts};
 use webtwin::text::Feature;
 
-/// The paper's settings: plain counts, and the sum over children.
+/// Returns the paper's settings: plain counts, and the sum over children.
 fn settings(damping: f64, depth: u32) -> VectorRecipe {
     let paper =
         VectorRecipe { dims: 5, weights: Weights::Count, unit_length: false, least: 1, ..VectorRecipe::default() };
@@ -139,7 +139,7 @@ proptest! {
 
 // Section 3: experimental results.
 
-/// The pairs of documents, given by (HM, RP), that collide with (C, D) tolerance.
+/// Returns the pairs of documents, given by (HM, RP), that collide with (C, D) tolerance.
 fn colliding(documents: &[[f64; 2]], c: f64, d: f64) -> Vec<(u32, u32)> {
     let mut points = Points::new(2);
     documents.iter().for_each(|document| points.push(&document.map(parts)));

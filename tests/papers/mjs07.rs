@@ -56,8 +56,8 @@ proptest! {
 
 #[test]
 fn section_2_similar_documents_have_similar_fingerprints_and_others_do_not() {
-    // Properties A and B: a cryptographic hash would tell documents that differ in a byte entirely
-    // apart.
+    // Properties A and B: a cryptographic hash would give documents that differ in one byte
+    // entirely different values.
     let text = |seed: u64| (0..400).map(|n| format!("w{} ", splitmix64(seed + n) % 5000)).collect::<String>();
     let mut recipe = SimhashRecipe::new(&Job::default().simhash);
     let mut fingerprint = |text: &str| recipe.simhash(text).unwrap();
@@ -88,7 +88,7 @@ fn section_3_64_choose_3_probes_are_those_at_distance_3_exactly() {
     assert_eq!(subsets_of_64(64, 3).count(), 41_664);
 }
 
-/// Fingerprints near each other and far apart, ascending, each once.
+/// Returns fingerprints near each other and far apart, ascending, each once.
 fn fingerprints(count: u64) -> Vec<u64> {
     let near = |at: u64| {
         splitmix64(at / 8) ^ (splitmix64(at) & splitmix64(at + 1000) & splitmix64(at + 2000) & splitmix64(at + 3000))
@@ -198,7 +198,7 @@ fn section_3_1_2_the_recurrence_gives_the_designs_of_the_example() {
 
 // Section 3.2: compression of fingerprints.
 
-/// As many fingerprints as close to each other as 2^34 of 64 bits are.
+/// Returns `count` fingerprints that are as dense as 2^34 fingerprints of 64 bits.
 fn as_dense_as_2_34(count: u64) -> Vec<u64> {
     let bits = 64 - 34 + count.ilog2();
     let mut all: Vec<u64> = (0..count).map(|at| splitmix64(at) >> (64 - bits)).collect();

@@ -36,7 +36,7 @@ fn sentences(letters: &str) -> String {
     letters.chars().map(|letter| format!("{letter} is said. ")).collect()
 }
 
-/// The shingle paragraphs of a text as they stand there.
+/// Returns the shingle paragraphs of a text as they stand there.
 fn shingle_paragraphs(text: &str) -> Vec<String> {
     let chunks = resolve("", "preset = \"study\"", &[]).unwrap().chunks;
     ChunkRecipe::new(&chunks).chunks(text).into_iter().map(|(_, paragraph)| paragraph.replace('\n', " ")).collect()
@@ -69,7 +69,7 @@ fn definition_1_one_or_two_last_sentences_are_a_paragraph_too_unless_told_otherw
     assert_eq!(by_the_letter(&sentences("abcdefgh")), by_the_letter(&sentences("abcdef")));
 }
 
-/// Clusters of documents of which every letter is a shingle paragraph, in so many steps.
+/// Returns clusters of documents of which every letter is a shingle paragraph, in `steps` steps.
 fn found(documents: &[&str], steps: u32) -> webtwin::study::clusters::StudyClusters {
     let documents: Vec<Vec<u64>> = documents.iter().map(|text| text.bytes().map(u64::from).collect()).collect();
     by_steps(&documents, steps)
@@ -87,7 +87,7 @@ fn definitions_2_to_4_clusters_originals_duplicates_and_unique_documents() {
 
 #[test]
 fn definition_5_near_duplicates_share_a_percentage_of_the_paragraphs_of_both() {
-    // Held against the longer one: "Deviations" in `src/core/study/report.rs`. Table 3 has 90, 70
+    // Compared with the longer one: "Deviations" in `src/core/study/report.rs`. Table 3 has 90, 70
     // and 50 per cent.
     assert_eq!(NEAR, [90, 70, 50]);
     let at_least = |shared, of| nearness(shared, of).map(|at| NEAR[at]);
@@ -164,7 +164,7 @@ fn section_4_documents_have_more_than_450_characters() {
 // Section 4.1: study of duplicates. Rows of the tables: that the percentages printed are made of
 // the numbers printed, as `study` makes its own.
 
-/// A percentage as the paper prints it.
+/// Returns a percentage as the paper prints it.
 fn printed(part: u64, whole: u64) -> String {
     format!("{:.1}", percent(part, whole))
 }
@@ -195,8 +195,8 @@ fn section_4_1_tables_5_and_6_and_the_useful_documents_of_the_connected_subcolle
     assert_eq!([0, 1, 2].map(useful), ["62.6", "70.5", "73.6"]);
 }
 
-/// Documents of the complete collection by their clusters; `connected` are those that a crawl
-/// reaches.
+/// Returns documents of the complete collection by their clusters; `connected` are those that a
+/// crawl reaches.
 fn study(labels: &[u32], connected: &[u32]) -> webtwin::study::report::Tables {
     let documents = PageSet::new(labels.len(), |_| true);
     let reached = PageSet::new(labels.len(), |page| connected.contains(&page.0));

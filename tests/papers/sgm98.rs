@@ -16,7 +16,7 @@ use webtwin::overlap::count_pairs::pair_key;
 use webtwin::overlap::servers::{Server, ServerPage, ServerPair, ServerPairKind, kind, pairs_of_cluster};
 use webtwin::overlap::{FPrintDocId, SimilarPair, sort_based};
 
-/// The paper's definition of similar pages: F >= T and nothing else.
+/// Returns the paper's definition of similar pages: F >= T and nothing else.
 fn paper(min_shared: u32) -> OverlapSettings {
     resolve("", "preset = \"four-line\"", &[format!("overlap.min_shared={min_shared}")]).unwrap().overlap
 }
@@ -36,7 +36,7 @@ fn overlap(documents: &[Vec<u64>], copies: &[u32], min_shared: u32) -> Vec<(u32,
     found.iter().map(|&SimilarPair { a, b, value }| (a.0, b.0, value)).collect()
 }
 
-/// Documents as ascending sets of fingerprints.
+/// Returns documents as ascending sets of fingerprints.
 fn documents() -> impl Strategy<Value = Vec<Vec<u64>>> {
     prop::collection::vec(prop::collection::btree_set(0u64..12, 0..9), 1..12)
         .prop_map(|documents| documents.into_iter().map(|set| set.into_iter().collect()).collect())

@@ -27,7 +27,7 @@ impl Made {
         self.folder.path().join(name).to_str().unwrap().into()
     }
 
-    /// Lines that the command says of all URLs.
+    /// Returns lines that the command prints for all URLs.
     fn lines(&self, index: &str) -> String {
         succeed_with(&["lookup", &self.at(index)], &(self.urls.join("\n") + "\n"))
     }
@@ -53,7 +53,7 @@ fn made() -> &'static Made {
     })
 }
 
-/// A page that may be skipped, of index `a`, with the one that stays.
+/// Returns a page that may be skipped, of index `a`, with the one that stays.
 fn skipped() -> (String, String) {
     let lines = made().lines("a");
     let found = made().urls.iter().zip(lines.lines()).find_map(|(url, line)| Some((url, line.strip_prefix("skip\t")?)));
@@ -190,7 +190,7 @@ fn pages_for_people_have_no_script_and_what_was_crawled_is_text() {
     let id = format!("{:016x}", collections[0]["collection"].as_str().unwrap().parse::<u64>().unwrap());
     let page = Server::start(&[&made().at("a")]).get(&format!("/collection/{id}"));
     assert!(page.text().contains("collections that are copies of each other"), "{}", page.text());
-    // What cannot be shown is a page that says why.
+    // For a page that cannot be shown, the answer is a page with the reason.
     let long = format!("/sets?q={}", "x".repeat(500));
     let nowhere = format!("/compare?a={}&b=http://never.example/", escaped(urls[0]));
     for (path, status, has) in [
@@ -206,7 +206,7 @@ fn pages_for_people_have_no_script_and_what_was_crawled_is_text() {
     }
 }
 
-/// Scrapy in earnest: needs `pip install scrapy`, or says so.
+/// Runs the real Scrapy; without `pip install scrapy`, the test reports that and ends.
 fn try_in_scrapy(script: &str) {
     let scrapy = std::process::Command::new("python3").args(["-c", "import scrapy"]).output();
     if !scrapy.is_ok_and(|output| output.status.success()) {
@@ -424,7 +424,7 @@ fn a_hundred_reloads_under_load_fail_no_request_and_mix_no_runs() {
     });
     assert!(message.iter().all(|answer| answer.status == 200), "{message:?}");
     assert!(seen.iter().all(|count| count.load(Ordering::Relaxed) > 0), "{seen:?}");
-    // What is no index is not taken over, and that is told.
+    // A folder that is no index is not loaded, and the answer reports that.
     std::fs::write(&current, "nowhere\n").unwrap();
     assert_eq!(server.client().post("/v1/reload", "", b"").problem().1, "not_reloaded");
     assert_eq!(server.get("/ready").json()["stale"], true);
@@ -487,7 +487,8 @@ fn slow_clients_and_too_many_connections_keep_nobody_from_being_answered() {
     let second = Duration::from_millis(400);
     let limits = ServiceLimits { connections: 3, request: second, connection: 4 * second, ..ServiceLimits::default() };
     within(limits, |address| {
-        // Three who say nothing, and three who say little at a time, one after the other.
+        // Three clients that send nothing, and three that send a few bytes at a time, one after the
+        // other.
         let mut idle: Vec<Client> = (0..3).map(|_| Client::of(address)).collect();
         let mut behind = Client::of(address);
         idle.iter_mut().for_each(|client| client.send(b"GET /hea"));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What is wrong with a value by a schema of a document, if anything is.
+/// Returns the first fault of a value by a schema of a document, or `None`.
 pub(crate) fn wrong(document: &Value, schema: &Value, value: &Value, at: &str) -> Option<String> {
     let fault = |what: String| Some(format!("{at}: {what} in {value}"));
     let object = schema.as_object().expect("a schema is an object");

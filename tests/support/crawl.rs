@@ -27,7 +27,7 @@ pub(crate) struct MadePage {
 }
 
 impl MadePage {
-    /// An empty page, fetched at time 0.
+    /// Returns an empty page, fetched at time 0.
     pub(crate) fn at(url: String) -> MadePage {
         MadePage {
             url,
@@ -66,15 +66,16 @@ impl MadePage {
         shingles
     }
 
-    /// What stands for its projection: two small sums of its chunks; none where it has one chunk or
-    /// none.
+    /// Returns a stand-in for the page's projection: two small sums of its chunks, or nothing where
+    /// it has fewer than two chunks.
     fn projected(&self) -> Vec<i64> {
         let sum = |modulus: u64| self.fprints.iter().map(|fprint| (fprint % modulus) as i64).sum();
         if self.fprints.len() < 2 { Vec::new() } else { vec![sum(5), sum(7)] }
     }
 }
 
-/// Puts every `peers`-th page on the shelf of worker `me`; the number of a page is its offset.
+/// Puts every `peers`-th page into the local pages of worker `me`; the number of a page is its
+/// offset.
 pub(crate) fn local_pages(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages {
     let mut sets = ShingleSets::new(&MemoryPool::default());
     let mut local_pages = WorkerPages::default();

@@ -1,7 +1,7 @@
 use std::path::Path;
 
-/// Three sites with one manual of six pages that link in a chain; those of c have lines more, and a
-/// site of its own links to a.
+/// Writes three sites with one manual of six pages that link in a chain; those of c have lines
+/// more, and a site of its own links to a.
 pub(crate) fn crawl(folder: &Path) -> String {
     let mut lines = String::new();
     for (site, extra) in [("a", ""), ("b", ""), ("c", "<p>one line more<p>and another")] {
@@ -26,7 +26,7 @@ pub(crate) fn write(folder: &Path, name: &str, text: &str) -> String {
     path.to_str().unwrap().to_string()
 }
 
-/// A page of a site.
+/// Returns a page of a site.
 pub(crate) fn url(site: &str, page: usize) -> String {
     format!("http://{site}.example/manual/{page}.html")
 }

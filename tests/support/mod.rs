@@ -25,5 +25,5 @@ pub(crate) mod report;
 // Runs over documents made for paper.
 pub(crate) mod printed;
 
-// Streams that nobody reads, and those that cannot be written.
+// Streams without a reader, and those that cannot be written.
 pub(crate) mod streams;

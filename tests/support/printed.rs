@@ -18,8 +18,8 @@ pub(crate) fn response(host: &str, name: &str, media: &str, body: &[u8]) -> Vec<
     gzip(&record.bytes())
 }
 
-/// Runs over some documents of host `h`; returns URLs of pages, reasons of rejections, and what was
-/// said.
+/// Runs over some documents of host `h`; returns URLs of pages, reasons of rejections, and the
+/// messages.
 pub(crate) fn run(
     folder: &Path,
     documents: &[(&str, &str, Vec<u8>)],

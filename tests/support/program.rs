@@ -5,8 +5,9 @@ use std::process::{Command, Output, Stdio};
 
 use super::ports::reserved_address;
 
-/// Returns the path of `webtwin`. Cargo names it to the tests of its own package; for those of the
-/// laboratory it lies beside `webtwin-lab`, and `cargo test` builds both.
+/// Returns the path of `webtwin`. Cargo passes the path to the tests of the program's own package.
+/// For the tests of the laboratory the program lies next to `webtwin-lab`; `cargo test` builds
+/// both.
 pub(crate) fn program() -> PathBuf {
     let of_a_package = option_env!("CARGO_BIN_EXE_webtwin").or(option_env!("CARGO_BIN_EXE_webtwin-lab"));
     let program = Path::new(of_a_package.expect("cargo builds the programs of the tests")).with_file_name("webtwin");
@@ -14,19 +15,19 @@ pub(crate) fn program() -> PathBuf {
     program
 }
 
-/// The program, with its output kept and nothing to read.
+/// Returns the program, with its output kept and nothing to read.
 pub(crate) fn webtwin(arguments: &[&str]) -> Command {
     quiet(&program(), arguments)
 }
 
-/// A program with its output kept and nothing to read.
+/// Returns a program with its output kept and nothing to read.
 pub(crate) fn quiet(program: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-/// What it said on stderr.
+/// Returns what a program wrote to stderr.
 pub(crate) fn stderr_text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -43,7 +44,7 @@ pub(crate) fn fail(arguments: &[&str], code: i32) -> String {
     failed(arguments, output, code)
 }
 
-/// As [`webtwin`], run to its end with something to read.
+/// Runs [`webtwin`] to its end with `stdin` as its input.
 pub(crate) fn answer(arguments: &[&str], stdin: &str) -> Output {
     let mut child = webtwin(arguments).stdin(Stdio::piped()).spawn().unwrap();
     // A program that ends before it reads is what some tests are about.
@@ -51,12 +52,13 @@ pub(crate) fn answer(arguments: &[&str], stdin: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// As [`succeed`], with something to read.
+/// Runs a command line like [`succeed`], with `stdin` as its input.
 pub(crate) fn succeed_with(arguments: &[&str], stdin: &str) -> String {
     succeeded(arguments, answer(arguments, stdin))
 }
 
-/// As [`fail`], with something to read; what was answered before stays on stdout.
+/// Runs a command line like [`fail`], with `stdin` as its input; what was answered before stays on
+/// stdout.
 pub(crate) fn fail_with(arguments: &[&str], stdin: &str, code: i32) -> String {
     failed(arguments, answer(arguments, stdin), code)
 }
@@ -71,7 +73,7 @@ pub(crate) fn failed(arguments: &[&str], output: Output, code: i32) -> String {
     stderr_text(&output)
 }
 
-/// Every file below a folder but the manifest, which tells times.
+/// Reads every file below a folder but the manifest, which has times.
 pub(crate) fn files(folder: &(impl AsRef<Path> + ?Sized)) -> BTreeMap<String, Vec<u8>> {
     let folder = folder.as_ref();
     let mut found = BTreeMap::new();
@@ -98,7 +100,7 @@ pub(crate) fn cluster_file(folder: &Path, workers: usize, addresses: &[String]) 
 }
 
 /// Runs a job on 1, 2 and 3 workers and in 2 processes of 2, whose results must have the same
-/// bytes; returns the folder of the first, and what it said.
+/// bytes; returns the folder of the first, and its messages.
 pub(crate) fn the_same_on_any_workers(folder: &Path, name: &str, run: &[&str]) -> (String, String) {
     let at = |workers: &str| folder.join(format!("{name}-{workers}")).to_str().unwrap().to_string();
     let mut message = String::new();
@@ -123,7 +125,7 @@ pub(crate) fn the_same_on_any_workers(folder: &Path, name: &str, run: &[&str]) -
     (at("1"), message)
 }
 
-/// The rows of a table of a result.
+/// Returns the rows of a table of a result.
 pub(crate) fn rows(output: &str, table: &str) -> Vec<serde_json::Value> {
     let shown = succeed(&["show", &format!("{output}/{table}"), "--json", "--limit", "1000000"]);
     shown.lines().map(|row| serde_json::from_str(row).unwrap()).collect()

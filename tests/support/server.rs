@@ -1,5 +1,5 @@
-//! A server of the program, and who asks it: HTTP/1.1 over loopback, by hand, so that nothing is
-//! mended on the way.
+//! A server of the program, and its client: HTTP/1.1 over loopback, written by hand, so that no
+//! library repairs what is sent or received.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -41,7 +41,7 @@ impl Server {
         kill(Pid::from_raw(self.process.id() as i32), signal).unwrap();
     }
 
-    /// Stops it; returns its exit code, and what it told since it listens.
+    /// Stops the server; returns its exit code, and its messages since it listens.
     pub(crate) fn stop(self) -> (Option<i32>, String) {
         self.signal(Signal::SIGTERM);
         self.ended()
@@ -55,7 +55,7 @@ impl Server {
         (code, message)
     }
 
-    /// A line that it tells.
+    /// Reads the next line of the server's messages.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.message.read_line(&mut line).unwrap();
@@ -162,12 +162,12 @@ impl Client {
         }
     }
 
-    /// As [`Client::answer`]; `None` too if the connection ends within it.
+    /// Reads an answer like [`Client::answer`]; `None` also if the connection ends within it.
     pub(crate) fn whole_answer(&mut self) -> Option<Answer> {
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.answer())).ok().flatten()
     }
 
-    /// The next answer; `None` if the connection has ended.
+    /// Returns the next answer; `None` if the connection has ended.
     pub(crate) fn answer(&mut self) -> Option<Answer> {
         let mut line = String::new();
         if self.stream.read_line(&mut line).unwrap_or(0) == 0 {

@@ -3,14 +3,14 @@ use std::process::{Command, Stdio};
 
 use super::program::stderr_text;
 
-/// The end of a pipe whose reader has left.
+/// Returns the end of a pipe whose reader has left.
 pub(crate) fn left() -> Stdio {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     writer.into()
 }
 
-/// A device that takes nothing.
+/// Returns a device that takes nothing.
 pub(crate) fn full() -> Stdio {
     OpenOptions::new().write(true).open("/dev/full").unwrap().into()
 }
