@@ -6,9 +6,9 @@ use webtwin_base::error::Result;
 /// A row to be sent, or the error that occurred in its place. Calls that send rows accept either.
 ///
 /// ```
-/// # use webtwin_engine::IntoRow;
+/// # use webtwin_engine::TryIntoRow;
 /// assert_eq!(7_u32.into_row().unwrap(), 7);
-/// assert_eq!(IntoRow::<u32>::into_row(Ok(7)).unwrap(), 7);
+/// assert_eq!(TryIntoRow::<u32>::into_row(Ok(7)).unwrap(), 7);
 /// ```
 pub trait TryIntoRow<T> {
     /// Returns the row.

@@ -144,7 +144,7 @@ pub struct ResultRows {
 /// Three pages of a run, of which the first two are copies by the truth. The run has put all three
 /// into one cluster.
 /// ```
-/// use webtwin_evaluate::{ClusterRow, PageRow, evaluate, read_truth};
+/// use webtwin_evaluate::{ClusterRow, TruthPageRow, evaluate, read_truth};
 ///
 /// let truth = read_truth("truth.tsv", "url\ttarget\tversion\tpage\tvariant\n\
 ///     http://a.example/1\tmanual\t1\tone\tprimary\n\
@@ -152,7 +152,7 @@ pub struct ResultRows {
 ///     http://b.example/2\tmanual\t1\ttwo\texact\n")?;
 /// let page = |doc_id: u64| {
 ///     let url = truth[doc_id as usize - 1].url.clone();
-///     PageRow { doc_id, url, body: 0 }
+///     TruthPageRow { doc_id, url, body: 0 }
 /// };
 /// let pages = [1, 2, 3].map(page);
 /// let clusters = [1, 2, 3].map(|doc_id| ClusterRow { cluster: 1, doc_id });

@@ -181,9 +181,9 @@ impl FigureRow {
 ///
 /// # Examples
 /// ```
-/// use webtwin_evaluate::{Row, table};
+/// use webtwin_evaluate::{FigureRow, table};
 ///
-/// let rows = [Row::new("pages", Some(3.0), ""), Row::new("precision", Some(0.25), "share")];
+/// let rows = [FigureRow::new("pages", Some(3.0), ""), FigureRow::new("precision", Some(0.25), "share")];
 /// let text = table(&rows);
 /// assert_eq!(text.lines().count(), 3);
 /// assert!(text.lines().last().is_some_and(|line| line.starts_with("precision")));

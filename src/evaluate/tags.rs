@@ -40,11 +40,11 @@ pub struct TaggedPair {
 ///
 /// # Examples
 /// ```
-/// use webtwin_evaluate::tags::{Tag, read_tags};
+/// use webtwin_evaluate::tags::{PairTag, read_tags};
 ///
 /// let text = "url_a\turl_b\ttag\nhttp://a.example/\thttp://b.example/\tfalse\n";
 /// let rows = read_tags("tags.tsv", text)?;
-/// assert_eq!((rows[0].line, rows[0].tag), (2, Tag::False));
+/// assert_eq!((rows[0].line, rows[0].tag), (2, PairTag::False));
 /// # Ok::<(), webtwin_base::error::Error>(())
 /// ```
 pub fn read_tags(file: &str, text: &str) -> Result<Vec<TaggedPair>> {

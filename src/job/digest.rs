@@ -16,9 +16,9 @@ pub const PAIRING: &str = "pairing-2";
 ///
 /// # Examples
 /// ```
-/// use webtwin_job::{Digest, resolve};
+/// use webtwin_job::{JobDigest, resolve};
 ///
-/// let digest = |set: &str| resolve("", "", &[set.into()]).map(|job| Digest::of(&job).hex());
+/// let digest = |set: &str| resolve("", "", &[set.into()]).map(|job| JobDigest::of(&job).hex());
 /// // Memory does not change the answer of a job, but a threshold does.
 /// assert_eq!(digest("effort.memory_bytes=1GiB")?, digest("effort.memory_bytes=2GiB")?);
 /// assert_ne!(digest("overlap.min_shared=1")?, digest("overlap.min_shared=2")?);

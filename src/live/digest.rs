@@ -51,11 +51,11 @@ pub struct PageDigest {
 /// ```
 /// use webtwin_job::Job;
 /// use webtwin_live::Digester;
-/// use webtwin_pages::record::{Form, RawPage};
+/// use webtwin_pages::record::{PageForm, RawPage};
 ///
 /// let mut digester = Digester::new(&Job::default());
 /// let mut exact = |url, html: &str| {
-///     let page = RawPage::new(url, html.as_bytes().to_vec(), Form::Html);
+///     let page = RawPage::new(url, html.as_bytes().to_vec(), PageForm::Html);
 ///     digester.digest(&page).unwrap().unwrap().exact
 /// };
 /// // Equal texts have equal digests, whatever the markup.

@@ -43,22 +43,22 @@ const MOST_COPIES: usize = 20;
 /// # Examples
 /// ```
 /// use webtwin_job::Job;
-/// use webtwin_live::{Digester, Index, State, Verdict};
-/// use webtwin_pages::record::{Form, RawPage};
+/// use webtwin_live::{Digester, LiveIndex, PageState, UrlVerdict};
+/// use webtwin_pages::record::{PageForm, RawPage};
 /// use webtwin_pages::url::CanonicalUrl;
 ///
 /// let (folder, job) = (tempfile::tempdir()?, Job::default());
-/// let (mut index, mut digester) = (Index::open(folder.path(), &job)?, Digester::new(&job));
+/// let (mut index, mut digester) = (LiveIndex::open(folder.path(), &job)?, Digester::new(&job));
 /// let text = "Chapter one of the manual, which is long enough to be compared. ".repeat(20);
 /// let mut add = |url| {
-///     let page = RawPage::new(url, text.clone().into_bytes(), Form::Text);
+///     let page = RawPage::new(url, text.clone().into_bytes(), PageForm::Text);
 ///     let digest = digester.digest(&page)?.unwrap();
 ///     index.add(digest)
 /// };
-/// assert_eq!(add("http://a.example/1")?.state, State::New);
-/// assert_eq!(add("http://b.example/1")?.state, State::Exact);
+/// assert_eq!(add("http://a.example/1")?.state, PageState::New);
+/// assert_eq!(add("http://b.example/1")?.state, PageState::Exact);
 /// let url = CanonicalUrl::parse("http://b.example/2")?;
-/// assert_eq!(index.ask(&url)?, Verdict::Fetch { why: "new" });
+/// assert_eq!(index.ask(&url)?, UrlVerdict::Fetch { why: "new" });
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]

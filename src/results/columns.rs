@@ -40,10 +40,10 @@ pub enum NamedId {
 ///
 /// # Examples
 /// ```
-/// use webtwin_results::columns::{Named, named};
+/// use webtwin_results::columns::{NamedId, named};
 ///
-/// assert_eq!(named("pairs", "a"), Some(Named::Page));
-/// assert_eq!(named("server_pairs", "a"), Some(Named::Host));
+/// assert_eq!(named("pairs", "a"), Some(NamedId::Page));
+/// assert_eq!(named("server_pairs", "a"), Some(NamedId::Host));
 /// assert_eq!(named("pairs", "value"), None);
 /// ```
 pub fn named(table: &str, column: &str) -> Option<NamedId> {

@@ -27,22 +27,22 @@ use webtwin_storage::table::{Table, decode};
 /// # Examples
 /// A result with a table of one row, and the run read back from its folder.
 /// ```
-/// use webtwin_results::Run;
+/// use webtwin_results::FinishedRun;
 /// use webtwin_storage::location::Location;
 /// use webtwin_storage::manifest::{FileEntry, Manifest};
 /// use webtwin_storage::output::Attempt;
-/// use webtwin_storage::table::{Column, Table};
+/// use webtwin_storage::table::{TableColumn, Table};
 /// use webtwin_storage::table_encoder::encode;
 ///
 /// let folder = tempfile::tempdir()?;
 /// let url = folder.path().join("run").display().to_string();
 /// let attempt = Attempt::new(&Location::parse(&url)?.into_folder(), "a1")?;
-/// let bytes = encode(&Table::new([("doc_id", Column::Id(vec![7]))]))?;
+/// let bytes = encode(&Table::new([("doc_id", TableColumn::Id(vec![7]))]))?;
 /// attempt.put("avoid/part-00000.parquet", &bytes)?;
 /// let files = vec![FileEntry::of("avoid/part-00000.parquet", Some(1), &bytes)];
 /// Manifest { files, ..Manifest::new(attempt.id(), Default::default()) }.commit(&attempt)?;
 ///
-/// let run = Run::open(&url)?;
+/// let run = FinishedRun::open(&url)?;
 /// assert_eq!(run.rows("avoid"), 1);
 /// assert_eq!(run.table("avoid")?.u64("doc_id")?, [7]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

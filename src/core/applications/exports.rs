@@ -111,9 +111,9 @@ pub const SCRAPY: (&str, &str) = ("scrapy_webtwin.py", include_str!("../../../cl
 /// # Examples
 /// ```
 /// use webtwin_core::applications::exports::{AvoidLists, EXPORTS};
-/// use webtwin_core::applications::prefixes::Prefix;
+/// use webtwin_core::applications::prefixes::SkipPrefix;
 ///
-/// let prefix = |url: &str, single| Prefix { prefix: url.into(), single, pages: 1, bytes: 9 };
+/// let prefix = |url: &str, single| SkipPrefix { prefix: url.into(), single, pages: 1, bytes: 9 };
 /// let prefixes = vec![prefix("http://a.example/m/", false), prefix("http://a.example/x", true)];
 /// let sites = [AvoidLists { prefixes, ..AvoidLists::default() }];
 ///

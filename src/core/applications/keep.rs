@@ -76,10 +76,10 @@ pub struct PageCopy {
 /// # Examples
 /// ```
 /// use webtwin_core::applications::keep::Keeping;
-/// use webtwin_job::{Job, Keep, KeepBy};
+/// use webtwin_job::{Job, KeepSettings, KeepBy};
 ///
 /// let prefer = vec!["http://*.a.example/*".into()];
-/// let keeping = Keeping::new(&Keep { prefer, by: KeepBy::Newest, ..Job::default().keep });
+/// let keeping = Keeping::new(&KeepSettings { prefer, by: KeepBy::Newest, ..Job::default().keep });
 /// // The URL matches the first glob. The other one matches none.
 /// assert_eq!(keeping.preference("http://www.a.example/x/y"), 0);
 /// assert_eq!(keeping.preference("http://b.example/"), 1);

@@ -69,12 +69,12 @@ fn host_at(url: &str) -> usize {
 ///
 /// # Examples
 /// ```
-/// use webtwin_core::applications::prefixes::{Visited, cover};
+/// use webtwin_core::applications::prefixes::{CrawledPage, cover};
 ///
 /// // A mirror of three pages, and two pages of which one may be skipped.
 /// let page = |path: &str, avoid| {
 ///     let url = format!("http://a.example/{path}");
-///     Visited { url, avoid, bytes: 100, root: 0 }
+///     CrawledPage { url, avoid, bytes: 100, root: 0 }
 /// };
 /// let [a, b, c] = ["m/1", "m/2", "m/3"].map(|path| page(path, true));
 /// let prefixes = cover(&[a, b, c, page("x/1", false), page("x/2", true)]);

@@ -46,21 +46,21 @@ impl Substitution {
 /// # Examples
 /// ```
 /// use webtwin_core::applications::substitutions::substitutions;
-/// use webtwin_core::url_rules::{edit::Edit, evidence::Counts, rules::Rule, scope::Scope};
+/// use webtwin_core::url_rules::{edit::UrlEdit, evidence::EditCounts, rules::Rule, scope::SiteScope};
 ///
 /// let rule = |edit| Rule {
 ///     domain: "a.example".into(),
-///     scope: Scope::parse("a.example/*").unwrap(),
+///     scope: SiteScope::parse("a.example/*").unwrap(),
 ///     edit,
-///     learned: Counts::default(),
-///     verified: Counts::default(),
+///     learned: EditCounts::default(),
+///     verified: EditCounts::default(),
 ///     saved: 0,
 /// };
-/// let [one] = &substitutions(&rule(Edit::Page("http://a.example/".into())))[..] else { panic!() };
+/// let [one] = &substitutions(&rule(UrlEdit::Page("http://a.example/".into())))[..] else { panic!() };
 /// assert_eq!(one.pattern, r"^(?=[a-z]+://a\.example(?::[0-9]+)?/).+$");
 /// assert_eq!(one.replacement(), "http://a.example/");
 /// // No regular expression sorts parameters.
-/// assert!(substitutions(&rule(Edit::Order)).is_empty());
+/// assert!(substitutions(&rule(UrlEdit::Order)).is_empty());
 /// ```
 pub fn substitutions(rule: &Rule) -> Vec<Substitution> {
     let scope = lookahead(&rule.scope);

@@ -28,11 +28,11 @@ use webtwin_job::{ChunkSettings, Unit};
 ///
 /// # Examples
 /// ```
-/// use webtwin_core::chunks::Recipe;
-/// use webtwin_job::{Chunks, Unit};
+/// use webtwin_core::chunks::ChunkRecipe;
+/// use webtwin_job::{ChunkSettings, Unit};
 ///
-/// let two_lines = Chunks { unit: Unit::Lines, count: 2, sliding: false, wrap: 0, bits: 64, min_text: 0 };
-/// let mut recipe = Recipe::new(&two_lines);
+/// let two_lines = ChunkSettings { unit: Unit::Lines, count: 2, sliding: false, wrap: 0, bits: 64, min_text: 0 };
+/// let mut recipe = ChunkRecipe::new(&two_lines);
 /// let (mut left, mut right) = (Vec::new(), Vec::new());
 /// recipe.fingerprint("one\ntwo\nthree\nfour", &mut left);
 /// recipe.fingerprint("one\ntwo\nthree\nfive", &mut right);
@@ -49,12 +49,12 @@ pub struct ChunkRecipe {
 ///
 /// # Examples
 /// ```
-/// use webtwin_core::chunks::{Document, Recipe};
-/// use webtwin_job::{Chunks, Unit};
+/// use webtwin_core::chunks::{PageFingerprints, ChunkRecipe};
+/// use webtwin_job::{ChunkSettings, Unit};
 ///
 /// let lines =
-///     Chunks { unit: Unit::Lines, count: 1, sliding: false, wrap: 0, bits: 64, min_text: 5 };
-/// let mut recipe = Recipe::new(&lines);
+///     ChunkSettings { unit: Unit::Lines, count: 1, sliding: false, wrap: 0, bits: 64, min_text: 5 };
+/// let mut recipe = ChunkRecipe::new(&lines);
 /// let mut fprints = Vec::new();
 ///
 /// // The line that occurs twice counts as two chunks, but has one fingerprint.
@@ -62,7 +62,7 @@ pub struct ChunkRecipe {
 /// assert_eq!((document.chunks, fprints.len()), (3, 2));
 ///
 /// // A text below `min_text` bytes has no fingerprint.
-/// assert_eq!(recipe.fingerprint("tick", &mut fprints), Document { exact: 0, chunks: 0 });
+/// assert_eq!(recipe.fingerprint("tick", &mut fprints), PageFingerprints { exact: 0, chunks: 0 });
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageFingerprints {
@@ -124,12 +124,12 @@ impl ChunkRecipe {
     /// # Examples
     /// Six sentences are two shingle paragraphs of three sentences each (\[PBZ06\] Def. 1).
     /// ```
-    /// use webtwin_core::chunks::Recipe;
-    /// use webtwin_job::{Chunks, Unit};
+    /// use webtwin_core::chunks::ChunkRecipe;
+    /// use webtwin_job::{ChunkSettings, Unit};
     ///
     /// let unit = Unit::ShingleParagraphs;
-    /// let chunks = Chunks { unit, count: 1, sliding: false, wrap: 0, bits: 64, min_text: 0 };
-    /// let paragraphs = Recipe::new(&chunks).chunks("s1. s2. s3. s4. s5. s6.");
+    /// let chunks = ChunkSettings { unit, count: 1, sliding: false, wrap: 0, bits: 64, min_text: 0 };
+    /// let paragraphs = ChunkRecipe::new(&chunks).chunks("s1. s2. s3. s4. s5. s6.");
     /// let texts: Vec<&str> = paragraphs.iter().map(|(_, text)| text.as_str()).collect();
     /// assert_eq!(texts, ["s1.\ns2.\ns3.", "s4.\ns5.\ns6."]);
     /// ```

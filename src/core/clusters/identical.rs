@@ -19,10 +19,10 @@ use webtwin_base::ids::{ClusterId, Page};
 /// # Examples
 /// ```
 /// use webtwin_base::ids::{ClusterId, Page};
-/// use webtwin_core::clusters::identical::Content;
+/// use webtwin_core::clusters::identical::CollectionContent;
 ///
 /// // Two pages with a link, given in two orders.
-/// let (mut one, mut other) = (Content::default(), Content::default());
+/// let (mut one, mut other) = (CollectionContent::default(), CollectionContent::default());
 /// one.page(ClusterId(0), Page(0));
 /// one.page(ClusterId(1), Page(1));
 /// one.link(ClusterId(0), ClusterId(1));

@@ -25,9 +25,9 @@ pub struct CandidateMatch {
 /// # Examples
 /// Page 0 has more links with collection 0, but collection 0 is the only one that page 1 can join.
 /// ```
-/// use webtwin_core::clusters::matching::{Candidate, one_to_one};
+/// use webtwin_core::clusters::matching::{CandidateMatch, one_to_one};
 ///
-/// let candidate = |left, right, links| Candidate { left, right, links };
+/// let candidate = |left, right, links| CandidateMatch { left, right, links };
 /// let mut candidates = [candidate(0, 0, 3), candidate(1, 0, 1), candidate(0, 1, 2)];
 /// assert_eq!(one_to_one(&mut candidates), [(1, 0), (0, 1)]);
 /// ```

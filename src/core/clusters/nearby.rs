@@ -40,13 +40,13 @@ const INTO: u8 = 2;
 /// ```
 /// use webtwin_base::ids::Page;
 /// use webtwin_core::clusters::nearby::nearby_pages;
-/// use webtwin_job::Attach;
+/// use webtwin_job::AttachmentRule;
 ///
 /// let links = [(0, 1), (0, 2), (0, 3)].map(|(src, dst)| (Page(src), Page(dst)));
 /// // Pages 0 to 2 are in a collection whose first page is page 0.
 /// let collection = |page: Page| (page.0 < 3).then_some(Page(0));
-/// assert_eq!(nearby_pages(&links, collection, Attach::Nearby), [(Page(3), Page(0))]);
-/// assert_eq!(nearby_pages(&links, collection, Attach::None), []);
+/// assert_eq!(nearby_pages(&links, collection, AttachmentRule::Nearby), [(Page(3), Page(0))]);
+/// assert_eq!(nearby_pages(&links, collection, AttachmentRule::None), []);
 /// ```
 pub fn nearby_pages(
     links: &[(Page, Page)],

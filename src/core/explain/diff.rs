@@ -26,15 +26,15 @@ pub enum DiffPiece<'t> {
 ///
 /// # Examples
 /// ```
-/// use webtwin_core::explain::diff::{Piece, pieces};
+/// use webtwin_core::explain::diff::{DiffPiece, pieces};
 ///
 /// assert_eq!(
 ///     pieces("a\nb\nc\nd", "a\nb\nX\nd", 1),
 ///     [
-///         Piece::Skipped(1),
-///         Piece::Same(vec!["b"]),
-///         Piece::Changed { left: vec!["c"], right: vec!["X"] },
-///         Piece::Same(vec!["d"]),
+///         DiffPiece::Skipped(1),
+///         DiffPiece::Same(vec!["b"]),
+///         DiffPiece::Changed { left: vec!["c"], right: vec!["X"] },
+///         DiffPiece::Same(vec!["d"]),
 ///     ]
 /// );
 /// ```

@@ -125,12 +125,12 @@ impl DuplicateMethod {
     ///
     /// # Examples
     /// ```
-    /// use webtwin_core::explain::duplicates::Method;
-    /// use webtwin_core::minhash::bands::Bands;
+    /// use webtwin_core::explain::duplicates::DuplicateMethod;
+    /// use webtwin_core::minhash::bands::BandLayout;
     /// use webtwin_core::minhash::shingles::Shingling;
     ///
-    /// let bands = Bands { bands: 16, rows: 4 };
-    /// let method = Method { shingling: Shingling::Words(2), threshold: 0.5, bands };
+    /// let bands = BandLayout { bands: 16, rows: 4 };
+    /// let method = DuplicateMethod { shingling: Shingling::WordSplitter(2), threshold: 0.5, bands };
     /// let comparison = method.compare("one two three four", "zero two three four");
     /// // The shingles "two three" and "three four" are in both texts, which have four in total.
     /// assert_eq!((comparison.shared, comparison.resemblance), (2, 0.5));

@@ -19,19 +19,19 @@ use webtwin_job::OverlapSettings;
 /// # Examples
 /// ```
 /// use webtwin_base::ids::{HostId, Page};
-/// use webtwin_core::explain::evidence::Evidence;
+/// use webtwin_core::explain::evidence::PairEvidence;
 /// use webtwin_core::overlap::FPrintDocId;
-/// use webtwin_core::overlap::filter::Verdict;
-/// use webtwin_job::Overlap;
+/// use webtwin_core::overlap::filter::ChunkVerdict;
+/// use webtwin_job::OverlapSettings;
 ///
 /// // The chunk 9 is on three pages of one host.
 /// let rows = [(7, 0), (7, 1), (9, 0), (9, 2), (9, 3)];
 /// let mut table = rows.map(|(fprint, doc)| FPrintDocId::new(fprint, Page(doc)));
 /// let hosts = [0, 1, 0, 0].map(HostId);
-/// let settings = Overlap { template_pages: 2, ..Overlap::of_papers(1) };
-/// let evidence = Evidence::new(&mut table, &hosts, [Page(0), Page(1)], &settings);
-/// assert_eq!(evidence.verdict(7), Some((Verdict::Counts, 2)));
-/// assert_eq!(evidence.verdict(9), Some((Verdict::Template, 3)));
+/// let settings = OverlapSettings { template_pages: 2, ..OverlapSettings::of_papers(1) };
+/// let evidence = PairEvidence::new(&mut table, &hosts, [Page(0), Page(1)], &settings);
+/// assert_eq!(evidence.verdict(7), Some((ChunkVerdict::EditCounts, 2)));
+/// assert_eq!(evidence.verdict(9), Some((ChunkVerdict::Template, 3)));
 /// assert_eq!(evidence.shared(Page(0), Page(1)), 1);
 /// ```
 #[derive(Debug)]
@@ -124,9 +124,9 @@ impl PairEvidence {
 /// # Examples
 /// ```
 /// use webtwin_core::explain::evidence::needed;
-/// use webtwin_job::Overlap;
+/// use webtwin_job::OverlapSettings;
 ///
-/// let third = Overlap { min_resemblance: 1.0 / 3.0, ..Overlap::of_papers(1) };
+/// let third = OverlapSettings { min_resemblance: 1.0 / 3.0, ..OverlapSettings::of_papers(1) };
 /// assert_eq!(needed([20, 30], &third), Some(10));
 /// // All nine chunks of the smaller page are fewer than a third of the larger one's.
 /// assert_eq!(needed([9, 30], &third), None);

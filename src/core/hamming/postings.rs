@@ -7,9 +7,9 @@ use webtwin_base::ids::{DocId, SimHash};
 ///
 /// # Examples
 /// ```
-/// use webtwin_core::hamming::postings::Postings;
+/// use webtwin_core::hamming::postings::FingerprintPostings;
 ///
-/// let postings = Postings::new(vec![(0xff, 12), (0xfe, 11), (0xff, 10), (0xff, 12)]);
+/// let postings = FingerprintPostings::new(vec![(0xff, 12), (0xfe, 11), (0xff, 10), (0xff, 12)]);
 /// assert_eq!(postings.fingerprints(), [0xfe, 0xff]);
 /// assert_eq!(postings.doc_ids(1), [10, 12]);
 /// ```

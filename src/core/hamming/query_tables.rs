@@ -57,12 +57,12 @@ pub struct FingerprintHit {
 /// # Examples
 /// ```
 /// use webtwin_core::hamming::kernels::Level;
-/// use webtwin_core::hamming::query_tables::{QueryTables, Scratch};
+/// use webtwin_core::hamming::query_tables::{QueryTables, JoinBuffers};
 ///
 /// let (k, level) = (3, Level::best());
 /// let tables = QueryTables::new(&[0x00ff, 0xffff], k, level)?;
 /// let mut hits = Vec::new();
-/// tables.join(&[0x00f0, 0x00fc], &mut Scratch::new(k, level), &mut |hit| {
+/// tables.join(&[0x00f0, 0x00fc], &mut JoinBuffers::new(k, level), &mut |hit| {
 ///     hits.push((hit.at, hit.query, hit.distance));
 /// });
 /// // The second fingerprint and the first query differ in two bits.

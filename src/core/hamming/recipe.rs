@@ -31,10 +31,10 @@ use super::simhash::Sums;
 ///
 /// # Examples
 /// ```
-/// use webtwin_core::hamming::recipe::Recipe;
+/// use webtwin_core::hamming::recipe::SimhashRecipe;
 /// use webtwin_job::Job;
 ///
-/// let mut recipe = Recipe::new(&Job::default().simhash);
+/// let mut recipe = SimhashRecipe::new(&Job::default().simhash);
 /// let page = "A crawler should not visit a page again that it has seen elsewhere under another name. ".repeat(9);
 /// let changed = page.replacen("seen", "met", 1);
 /// let [before, after] = [&page, &changed].map(|text| recipe.simhash(text).unwrap());

@@ -44,10 +44,10 @@ impl FingerprintItem for FingerprintRun {
 ///
 /// # Examples
 /// ```
-/// use webtwin_core::hamming::rows::{NearRuns, Run};
+/// use webtwin_core::hamming::rows::{NearRuns, FingerprintRun};
 ///
-/// let x = Run { fingerprint: 0xff, first: 0, copies: 3 };
-/// let y = Run { fingerprint: 0xfe, first: 3, copies: 4 };
+/// let x = FingerprintRun { fingerprint: 0xff, first: 0, copies: 3 };
+/// let y = FingerprintRun { fingerprint: 0xfe, first: 3, copies: 4 };
 /// assert_eq!(NearRuns { x, y, distance: 1 }.pairs(), 12);
 /// // Three rows with one fingerprint are three pairs.
 /// assert_eq!(NearRuns { x, y: x, distance: 0 }.pairs(), 3);

@@ -16,10 +16,10 @@ pub const RECALL: f64 = 0.99;
 ///
 /// # Examples
 /// ```
-/// use webtwin_core::minhash::bands::Bands;
+/// use webtwin_core::minhash::bands::BandLayout;
 ///
-/// let bands = Bands::choose(128, 0.8);
-/// assert_eq!(bands, Bands { bands: 21, rows: 6 });
+/// let bands = BandLayout::choose(128, 0.8);
+/// assert_eq!(bands, BandLayout { bands: 21, rows: 6 });
 /// // At the threshold nearly every pair is a candidate, and far below it few pairs are.
 /// assert!(bands.probability(0.8) > 0.99);
 /// assert!(bands.probability(0.3) < 0.05);

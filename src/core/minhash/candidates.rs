@@ -58,13 +58,13 @@ impl CandidateText {
 /// Texts 0 and 2 share the key 7; no other text has the key of text 1.
 /// ```
 /// use std::convert::Infallible;
-/// use webtwin_core::minhash::candidates::{Other, candidates};
+/// use webtwin_core::minhash::candidates::{ComparisonTarget, candidates};
 ///
 /// let mut found = Vec::new();
 /// let each = |candidate| Ok::<(), Infallible>(found.push(candidate));
 /// candidates(&mut [(7, 0), (9, 1), (7, 2)], 0, || 0, each).unwrap();
 /// assert_eq!(found.len(), 1);
-/// assert_eq!((found[0].text, found[0].other()), (2, Other::Text(0)));
+/// assert_eq!((found[0].text, found[0].other()), (2, ComparisonTarget::Text(0)));
 /// ```
 pub fn candidates<E>(
     rows: &mut [(u64, u32)],

@@ -129,10 +129,10 @@ impl StarCover {
 /// # Examples
 /// A chain of three texts: the first and the last are not similar, so both are kept.
 /// ```
-/// use webtwin_core::minhash::star_cover::{LeftOut, by_definition};
+/// use webtwin_core::minhash::star_cover::{DroppedText, by_definition};
 ///
 /// let similar = |x: u32, y: u32| (x.abs_diff(y) == 1).then_some(0.9);
-/// assert_eq!(by_definition(3, 0, similar), [LeftOut { text: 1, kept: 0, resemblance: 0.9 }]);
+/// assert_eq!(by_definition(3, 0, similar), [DroppedText { text: 1, kept: 0, resemblance: 0.9 }]);
 /// ```
 pub fn by_definition(texts: u32, always_kept: u32, similar: impl Fn(u32, u32) -> Option<f64>) -> Vec<DroppedText> {
     let mut kept: Vec<u32> = (0..texts.min(always_kept)).collect();

@@ -34,13 +34,13 @@ pub struct CountScratch {
 /// # Examples
 /// ```
 /// use webtwin_base::ids::Page;
-/// use webtwin_core::overlap::count_pairs::{Scratch, count, pair_key};
+/// use webtwin_core::overlap::count_pairs::{CountScratch, count, pair_key};
 ///
 /// // One key for each chunk that two pages share.
 /// let shared = [(0, 2), (0, 1), (1, 2), (0, 2)];
 /// let keys = shared.map(|(a, b)| pair_key(Page(a), Page(b)));
 /// let mut pairs = Vec::new();
-/// count(&keys, Page(0), 2, 2, &mut Scratch::default(), |a, b, f| pairs.push((a.0, b.0, f)));
+/// count(&keys, Page(0), 2, 2, &mut CountScratch::default(), |a, b, f| pairs.push((a.0, b.0, f)));
 /// assert_eq!(pairs, [(0, 2, 2)]);
 /// ```
 pub fn count(

@@ -26,18 +26,18 @@ pub enum ChunkVerdict {
 /// # Examples
 /// ```
 /// use webtwin_base::ids::{HostId, Page};
-/// use webtwin_core::overlap::filter::{Verdict, judge};
-/// use webtwin_job::Overlap;
+/// use webtwin_core::overlap::filter::{ChunkVerdict, judge};
+/// use webtwin_job::OverlapSettings;
 ///
-/// let settings = Overlap { template_pages: 2, max_documents: 3, ..Overlap::of_papers(1) };
+/// let settings = OverlapSettings { template_pages: 2, max_documents: 3, ..OverlapSettings::of_papers(1) };
 /// let hosts = [0, 0, 0, 1, 2].map(HostId);
 /// let verdict = |docs: &[u32]| {
 ///     let docs: Vec<Page> = docs.iter().copied().map(Page).collect();
 ///     judge(&docs, &hosts, &settings, &mut Vec::new())
 /// };
-/// assert_eq!(verdict(&[0, 1, 3]), Verdict::Counts);
-/// assert_eq!(verdict(&[0, 1, 2]), Verdict::Template);
-/// assert_eq!(verdict(&[0, 1, 3, 4]), Verdict::Frequent);
+/// assert_eq!(verdict(&[0, 1, 3]), ChunkVerdict::EditCounts);
+/// assert_eq!(verdict(&[0, 1, 2]), ChunkVerdict::Template);
+/// assert_eq!(verdict(&[0, 1, 3, 4]), ChunkVerdict::Frequent);
 /// ```
 pub fn judge(docs: &[Page], hosts: &[HostId], settings: &OverlapSettings, scratch: &mut Vec<HostId>) -> ChunkVerdict {
     let few = settings.template_pages as usize;

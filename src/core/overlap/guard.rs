@@ -46,9 +46,9 @@ impl GuardedMatch {
 /// Page 0 resembles two pages of another host. Only the better match gets its vote.
 /// ```
 /// use webtwin_base::ids::{HostId, Page};
-/// use webtwin_core::overlap::guard::{Match, best_on_each_host};
+/// use webtwin_core::overlap::guard::{GuardedMatch, best_on_each_host};
 ///
-/// let to = |page: u32, shared: u32| Match {
+/// let to = |page: u32, shared: u32| GuardedMatch {
 ///     from: Page(0),
 ///     host: HostId(1),
 ///     to: Page(page),

@@ -132,14 +132,14 @@ fn millionths(share: f64) -> u64 {
 /// # Examples
 /// ```
 /// use webtwin_core::overlap::is_pairwise_similar;
-/// use webtwin_job::Overlap;
+/// use webtwin_job::OverlapSettings;
 ///
 /// // The papers only ask for T = 10 shared chunks, however long the pages are.
-/// let papers = Overlap::of_papers(10);
+/// let papers = OverlapSettings::of_papers(10);
 /// assert!(is_pairwise_similar(10, 12, 500, &papers));
 ///
 /// // The 10 chunks must also be a third of the larger page.
-/// let third = Overlap { min_resemblance: 1.0 / 3.0, ..papers };
+/// let third = OverlapSettings { min_resemblance: 1.0 / 3.0, ..papers };
 /// assert!(is_pairwise_similar(10, 12, 30, &third));
 /// assert!(!is_pairwise_similar(10, 12, 500, &third));
 /// ```

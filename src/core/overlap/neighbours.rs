@@ -102,12 +102,12 @@ impl LinkSample {
 /// ```
 /// use webtwin_base::ids::{HostId, Page};
 /// use webtwin_core::overlap::SimilarPair;
-/// use webtwin_core::overlap::neighbours::{Linked, keep_apart};
+/// use webtwin_core::overlap::neighbours::{LinkSample, keep_apart};
 ///
 /// let pair = |a, b, value| SimilarPair { a: Page(a), b: Page(b), value };
 /// let mut pairs = vec![pair(0, 2, 6), pair(1, 2, 9)];
 /// let links = [(0, vec![Page(3)]), (1, vec![Page(3)]), (2, vec![])];
-/// let pages = links.map(|(page, targets)| Linked::new(Page(page), targets.into_iter()));
+/// let pages = links.map(|(page, targets)| LinkSample::new(Page(page), targets.into_iter()));
 /// let hosts = [0, 0, 1, 0].map(HostId);
 /// keep_apart(&mut pairs, &[], &pages, &hosts, |_| false, |_, _| 10);
 /// assert_eq!(pairs, [pair(1, 2, 9)]);

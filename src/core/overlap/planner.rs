@@ -134,7 +134,7 @@ pub fn heavy_thousandths(sample: &mut [u64], min_shared: u32) -> u64 {
 ///
 /// # Examples
 /// ```
-/// use webtwin_core::overlap::planner::{Load, Method, choose};
+/// use webtwin_core::overlap::planner::{Load, CountingMethod, choose};
 ///
 /// let load = Load {
 ///     pairs: 5_000_000,
@@ -145,12 +145,12 @@ pub fn heavy_thousandths(sample: &mut [u64], min_shared: u32) -> u64 {
 ///     disk_bytes: 1 << 40,
 /// };
 /// let (method, reason) = choose(&load);
-/// assert_eq!(method, Method::SortBased);
+/// assert_eq!(method, CountingMethod::SortBased);
 /// assert_eq!(reason, "sort-based: the 5 million pairs fit in memory");
 ///
 /// // If pairs fit neither in memory nor on the disk, only coarse counting remains.
 /// let (method, _) = choose(&Load { pairs: 500_000_000_000, disk_bytes: 1 << 30, ..load });
-/// assert!(matches!(method, Method::CoarseCount(_)));
+/// assert!(matches!(method, CountingMethod::CoarseCount(_)));
 /// ```
 pub fn choose(load: &Load) -> (CountingMethod, String) {
     let Load { pairs, heavy_thousandths, min_shared, workers, disk_bytes, .. } = *load;

@@ -30,9 +30,9 @@ const PENDING: usize = 1 << 13;
 /// # Examples
 /// ```
 /// use webtwin_base::ids::Page;
-/// use webtwin_core::overlap::prune::SharedChunks;
+/// use webtwin_core::overlap::prune::SharedChunkCounts;
 ///
-/// let mut shared = SharedChunks::new(3);
+/// let mut shared = SharedChunkCounts::new(3);
 /// // One chunk is on pages 0 and 1, another one on pages 0 and 2.
 /// shared.count(&[Page(0), Page(1)]);
 /// shared.count(&[Page(0), Page(2)]);
@@ -93,9 +93,9 @@ impl SharedChunkCounts {
 /// # Examples
 /// ```
 /// use webtwin_core::overlap::prune::least_shared;
-/// use webtwin_job::Overlap;
+/// use webtwin_job::OverlapSettings;
 ///
-/// let settings = Overlap { min_resemblance: 0.25, ..Overlap::of_papers(10) };
+/// let settings = OverlapSettings { min_resemblance: 0.25, ..OverlapSettings::of_papers(10) };
 /// // A short page must share T chunks, and a long one a quarter of its chunks.
 /// assert_eq!([12, 100].map(|chunks| least_shared(chunks, &settings)), [10, 25]);
 /// ```

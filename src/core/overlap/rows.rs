@@ -87,10 +87,10 @@ impl FPrintRow for Row64 {
 ///
 /// # Examples
 /// ```
-/// use webtwin_core::overlap::rows::Shares;
+/// use webtwin_core::overlap::rows::KeyShares;
 ///
 /// // Four workers, with eight buckets each.
-/// let shares = Shares::new(4, 3);
+/// let shares = KeyShares::new(4, 3);
 /// assert_eq!((shares.owner(0), shares.bucket(0)), (0, 0));
 /// assert_eq!((shares.owner(1 << 63), shares.bucket(1 << 63)), (2, 0));
 /// assert_eq!((shares.owner(u64::MAX), shares.bucket(u64::MAX)), (3, 7));

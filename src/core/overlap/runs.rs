@@ -36,12 +36,12 @@ impl ExactSizeIterator for Record<'_> {}
 /// # Examples
 /// ```
 /// use webtwin_base::ids::Page;
-/// use webtwin_core::overlap::runs::{Runs, pairs_of, record};
+/// use webtwin_core::overlap::runs::{RecordRuns, pairs_of, record};
 ///
 /// let (two, three) = ([0, 4].map(Page), [1, 4, 7].map(Page));
 /// let words: Vec<u32> = record(&two).chain(record(&three)).collect();
 /// assert_eq!(words, [2, 0, 4, 3, 1, 4, 7]);
-/// assert_eq!(Runs(&words).map(pairs_of).collect::<Vec<_>>(), [1, 3]);
+/// assert_eq!(RecordRuns(&words).map(pairs_of).collect::<Vec<_>>(), [1, 3]);
 /// ```
 #[derive(Debug, Clone)]
 pub struct RecordRuns<'a>(pub &'a [u32]);

@@ -23,13 +23,13 @@ use webtwin_job::{Guard, OverlapSettings};
 /// use webtwin_base::ids::{HostId, Page};
 /// use webtwin_core::overlap::sort_based::similar_pairs;
 /// use webtwin_core::overlap::{FPrintDocId, SimilarPair};
-/// use webtwin_job::Overlap;
+/// use webtwin_job::OverlapSettings;
 ///
 /// let rows = [(1, 0), (2, 0), (3, 0), (2, 1), (3, 1), (4, 1), (4, 2), (5, 2)];
 /// let fprint_docid = rows.map(|(fprint, doc)| FPrintDocId::new(fprint, Page(doc)));
 /// let hosts = [0, 1, 2].map(HostId);
 ///
-/// let pairs = similar_pairs(&fprint_docid, &hosts, &[], &Overlap::of_papers(2));
+/// let pairs = similar_pairs(&fprint_docid, &hosts, &[], &OverlapSettings::of_papers(2));
 /// assert_eq!(pairs, [SimilarPair { a: Page(0), b: Page(1), value: 2 }]);
 /// ```
 pub fn similar_pairs(

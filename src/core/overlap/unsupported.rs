@@ -58,11 +58,11 @@ impl<T: Ord> TextContext<T> {
 /// # Examples
 /// ```
 /// use webtwin_base::ids::HostId;
-/// use webtwin_core::overlap::alone::{Around, is_unsupported};
+/// use webtwin_core::overlap::alone::{TextContext, is_unsupported};
 ///
 /// // The host of each text has links. The second argument is the similar cluster of the page.
 /// let text = |host, similar_cluster| {
-///     Around::gather([(HostId(host), true, similar_cluster)].into_iter())
+///     TextContext::gather([(HostId(host), true, similar_cluster)].into_iter())
 /// };
 /// assert!(!is_unsupported(&text(0, Some(7)), &text(1, Some(7))));
 /// assert!(is_unsupported(&text(0, Some(7)), &text(1, None)));

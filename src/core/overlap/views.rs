@@ -153,7 +153,7 @@ pub fn blocks(texts: &mut [TitledText]) -> impl Iterator<Item = &[TitledText]> {
 /// on both pages does not make them more alike.
 /// ```
 /// use webtwin_core::overlap::views::{Kin, marked, resemblance};
-/// use webtwin_job::Overlap;
+/// use webtwin_job::OverlapSettings;
 ///
 /// let text = |own: [u64; 4], boilerplate: &[u64]| {
 ///     let own = own.map(|fprint| marked(fprint, true)).into_iter();
@@ -162,7 +162,7 @@ pub fn blocks(texts: &mut [TitledText]) -> impl Iterator<Item = &[TitledText]> {
 ///     chunks.sort_unstable();
 ///     chunks
 /// };
-/// let settings = Overlap { views: 0.6, ..Overlap::default() };
+/// let settings = OverlapSettings { views: 0.6, ..OverlapSettings::default() };
 /// let of = |boilerplate: &[u64]| {
 ///     let (a, b) = (text([1, 2, 3, 4], boilerplate), text([1, 2, 3, 5], boilerplate));
 ///     resemblance(&a, &b, Kin::Title, &settings)

@@ -79,10 +79,10 @@ fn entry(bits: u16) -> i64 {
 /// # Examples
 /// The projection depends on the words of a text and their counts, but not on their order.
 /// ```
-/// use webtwin_core::signatures::random_projection::Recipe;
+/// use webtwin_core::signatures::random_projection::ProjectionRecipe;
 /// use webtwin_job::VectorRecipe;
 ///
-/// let mut recipe = Recipe::new(&VectorRecipe { least: 1, ..VectorRecipe::default() });
+/// let mut recipe = ProjectionRecipe::new(&VectorRecipe { least: 1, ..VectorRecipe::default() });
 /// let by_date = recipe.project("Re: mirrors, Anna. Copies, Bert. Re: mirrors, Bert.");
 /// let by_author = recipe.project("Re: mirrors, Anna. Re: mirrors, Bert. Copies, Bert.");
 /// assert_eq!(by_date, by_author);
@@ -133,10 +133,10 @@ impl ProjectionRecipe {
 /// # Examples
 /// ```
 /// use webtwin_core::signatures::ONE;
-/// use webtwin_core::signatures::random_projection::Bounds;
+/// use webtwin_core::signatures::random_projection::ComponentBounds;
 ///
 /// let pages = [[-4, 10], [0, 10], [4, 30]];
-/// let mut bounds = Bounds::default();
+/// let mut bounds = ComponentBounds::default();
 /// pages.iter().for_each(|page| bounds.extend(page));
 /// let signatures = pages.map(|page| bounds.signature(&page));
 /// assert_eq!(signatures, [[0, 0], [ONE / 2, 0], [ONE, ONE]]);

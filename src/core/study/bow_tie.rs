@@ -22,10 +22,10 @@ use webtwin_base::ids::{Number, Page};
 /// # Examples
 /// ```
 /// use webtwin_base::ids::Page;
-/// use webtwin_core::study::bow_tie::Graph;
+/// use webtwin_core::study::bow_tie::WebGraph;
 ///
 /// let links = [[0, 1], [1, 2], [2, 1]].map(|link| link.map(Page));
-/// let graph = Graph::new(4, &links, false);
+/// let graph = WebGraph::new(4, &links, false);
 /// assert_eq!(graph.core(), [1, 2].map(Page));
 /// let reached = graph.reached([Page(0)].into_iter());
 /// assert!(reached.contains(Page(2)) && !reached.contains(Page(3)));
@@ -184,11 +184,11 @@ impl BowTiePlace {
 /// # Examples
 /// ```
 /// use webtwin_base::ids::Page;
-/// use webtwin_core::study::bow_tie::{BowTiePlace, Graph, bow_tie};
+/// use webtwin_core::study::bow_tie::{BowTiePlace, WebGraph, bow_tie};
 ///
 /// // 2 -> 0 <-> 1 -> 3; nothing links to or from 4.
 /// let links = [[0, 1], [1, 0], [2, 0], [1, 3]].map(|link| link.map(Page));
-/// let [forwards, backwards] = [false, true].map(|backwards| Graph::new(5, &links, backwards));
+/// let [forwards, backwards] = [false, true].map(|backwards| WebGraph::new(5, &links, backwards));
 /// let places = bow_tie(&links, &forwards, &backwards, &forwards.core());
 /// let names: Vec<&str> = places.into_iter().map(BowTiePlace::as_str).collect();
 /// assert_eq!(names, ["core", "core", "in", "out", "disconnected"]);

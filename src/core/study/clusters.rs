@@ -71,13 +71,13 @@ struct Alike {
 /// searches the whole collection for the documents of its half.
 /// ```
 /// use webtwin_base::ids::Page;
-/// use webtwin_core::study::clusters::{Step, clusters};
+/// use webtwin_core::study::clusters::{GrowthStep, clusters};
 ///
 /// let same = [0, 1, 0, 0].map(Page);
 /// let found = clusters(&same, &[], |_| true, 2);
 /// assert_eq!(found.labels, same);
-/// assert_eq!(found.growth[0], Step { documents: 2, clusters: 1, duplicates: 2 });
-/// assert_eq!(found.growth[1], Step { documents: 4, clusters: 1, duplicates: 2 });
+/// assert_eq!(found.growth[0], GrowthStep { documents: 2, clusters: 1, duplicates: 2 });
+/// assert_eq!(found.growth[1], GrowthStep { documents: 4, clusters: 1, duplicates: 2 });
 /// ```
 pub fn clusters(same: &[Page], matches: &[DocumentMatch], of: impl Fn(Page) -> bool, steps: u32) -> StudyClusters {
     let pages = || Page::first(same.len()).filter(|&page| of(page));

@@ -40,11 +40,11 @@ fn after(growth: &[GrowthStep], percent: u32) -> Option<GrowthStep> {
 ///
 /// # Examples
 /// ```
-/// use webtwin_core::study::clusters::Step;
+/// use webtwin_core::study::clusters::GrowthStep;
 /// use webtwin_core::study::estimate::estimate;
 ///
 /// let growth = |duplicates: [u64; 2]| {
-///     duplicates.map(|duplicates| Step { documents: 100, clusters: 10, duplicates })
+///     duplicates.map(|duplicates| GrowthStep { documents: 100, clusters: 10, duplicates })
 /// };
 /// // The second half of the steps adds half as many duplicates again to the reference.
 /// let of = estimate(&growth([30, 44]), &growth([20, 30]), 50).unwrap();

@@ -149,7 +149,7 @@ impl RepeatingDocuments {
 /// number of paragraphs.
 /// ```
 /// use webtwin_base::ids::Page;
-/// use webtwin_core::study::matches::{Match, matches};
+/// use webtwin_core::study::matches::{DocumentMatch, matches};
 /// use webtwin_core::study::paragraphs::mark;
 ///
 /// let marks = |paragraphs: &str| {
@@ -158,7 +158,7 @@ impl RepeatingDocuments {
 ///     marks
 /// };
 /// let found = matches(&[(Page(0), marks("bedf")), (Page(1), marks("eded"))]);
-/// assert_eq!(found, [Match { document: Page(1), within: Page(0) }]);
+/// assert_eq!(found, [DocumentMatch { document: Page(1), within: Page(0) }]);
 /// ```
 pub fn matches(documents: &[(Page, Vec<FPrint>)]) -> Vec<DocumentMatch> {
     let mut list = Vec::new();

@@ -16,10 +16,10 @@ use super::scripts::is_written_without_spaces;
 ///
 /// # Examples
 /// ```
-/// use webtwin_core::text::words::Words;
+/// use webtwin_core::text::words::WordSplitter;
 ///
 /// let mut words = Vec::new();
-/// Words::default().each("Don't \u{2014} see Pi, 3.14!", |word| {
+/// WordSplitter::default().each("Don't \u{2014} see Pi, 3.14!", |word| {
 ///     words.push(String::from_utf8_lossy(word).into_owned());
 /// });
 /// assert_eq!(words, ["don't", "see", "pi", "3.14"]);

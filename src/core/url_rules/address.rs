@@ -3,9 +3,9 @@
 /// A URL in parts, as canonical URLs are written: `origin` + `path` + `?` + `query`.
 ///
 /// ```
-/// use webtwin_core::url_rules::address::Address;
+/// use webtwin_core::url_rules::address::UrlParts;
 ///
-/// let address = Address::parse("http://a.example:81/b/c.php?x=1;y").unwrap();
+/// let address = UrlParts::parse("http://a.example:81/b/c.php?x=1;y").unwrap();
 /// assert_eq!((address.origin, address.host(), address.path), ("http://a.example:81", "a.example", "/b/c.php"));
 /// assert_eq!(address.pieces().collect::<Vec<_>>(), ["x=1", "y"]);
 /// ```

@@ -5,10 +5,10 @@ use super::address::{SEPARATORS, UrlParts, name, with_separators, without};
 /// A change of one part of a URL. An edit of a URL without that part has no effect.
 ///
 /// ```
-/// use webtwin_core::url_rules::{address::Address, edit::Edit};
+/// use webtwin_core::url_rules::{address::UrlParts, edit::UrlEdit};
 ///
-/// let edit = Edit::parse("parameter", "sid", "").unwrap();
-/// let address = Address::parse("http://a.example/x?id=1&sid=8f0e").unwrap();
+/// let edit = UrlEdit::parse("parameter", "sid", "").unwrap();
+/// let address = UrlParts::parse("http://a.example/x?id=1&sid=8f0e").unwrap();
 /// assert_eq!(edit.apply(&address).as_deref(), Some("http://a.example/x?id=1"));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

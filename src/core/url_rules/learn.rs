@@ -56,14 +56,14 @@ const CONTRADICTION: u64 = 3;
 /// parameter `id` are not copies of each other, so only the session id is dropped.
 /// ```
 /// use webtwin_core::url_rules::evidence::DomainPage;
-/// use webtwin_core::url_rules::learn::{Required, learn};
+/// use webtwin_core::url_rules::learn::{EvidenceThreshold, learn};
 ///
 /// let page = |url, cluster| DomainPage { url, cluster, skipped: false, is_page: true };
 /// let pages = (0..100).flat_map(|n| {
 ///     let url = format!("http://a.example/x?id={n}");
 ///     [page(url.clone(), n), page(format!("{url}&sid={}", n * 7919), n)]
 /// });
-/// let rules = learn("a.example", pages.collect(), &Required::default());
+/// let rules = learn("a.example", pages.collect(), &EvidenceThreshold::default());
 /// assert_eq!(rules.len(), 1);
 /// let url = rules[0].rewrite("http://a.example/x?sid=1&id=2");
 /// assert_eq!(url.as_deref(), Some("http://a.example/x?id=2"));

@@ -17,15 +17,15 @@ const MOST_SEGMENTS: usize = 2;
 ///
 /// # Examples
 /// ```
-/// use webtwin_core::url_rules::address::Address;
-/// use webtwin_core::url_rules::edit::{Edit, Slash};
+/// use webtwin_core::url_rules::address::UrlParts;
+/// use webtwin_core::url_rules::edit::{UrlEdit, Slash};
 /// use webtwin_core::url_rules::propose::propose;
 ///
-/// let from = Address::parse("http://www.a.example/x/").unwrap();
-/// let to = Address::parse("http://a.example/x").unwrap();
-/// let origin = Edit::Origin("http://www.a.example".into(), "http://a.example".into());
+/// let from = UrlParts::parse("http://www.a.example/x/").unwrap();
+/// let to = UrlParts::parse("http://a.example/x").unwrap();
+/// let origin = UrlEdit::Origin("http://www.a.example".into(), "http://a.example".into());
 /// assert!(propose(&from, &to).contains(&origin));
-/// assert!(propose(&from, &to).contains(&Edit::Slash(Slash::Drop)));
+/// assert!(propose(&from, &to).contains(&UrlEdit::Slash(Slash::Drop)));
 /// ```
 pub fn propose(from: &UrlParts<'_>, to: &UrlParts<'_>) -> Vec<UrlEdit> {
     let mut edits = Vec::new();

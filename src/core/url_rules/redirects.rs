@@ -33,11 +33,11 @@ const MOST_PATHS: usize = 3;
 /// ```
 /// use webtwin_base::ids::doc_id;
 /// use webtwin_core::url_rules::evidence::DomainPage;
-/// use webtwin_core::url_rules::redirects::{Redirect, add_redirects};
+/// use webtwin_core::url_rules::redirects::{DomainRedirect, add_redirects};
 ///
 /// let url = "http://a.example/new".to_string();
 /// let mut pages = vec![DomainPage { url, cluster: 7, skipped: false, is_page: true }];
-/// let redirect = |url: &str, to: &str| Redirect { url: url.into(), to: doc_id(to) };
+/// let redirect = |url: &str, to: &str| DomainRedirect { url: url.into(), to: doc_id(to) };
 /// // One redirect leads to the page, and another one to a page that was not crawled.
 /// let redirects = [
 ///     redirect("http://a.example/old", "http://a.example/new"),

@@ -41,14 +41,14 @@ impl Rule {
 /// The rules of any number of domains.
 ///
 /// ```
-/// use webtwin_core::url_rules::{edit::Edit, evidence::Counts, rules::{Rule, Rules}, scope::Scope};
+/// use webtwin_core::url_rules::{edit::UrlEdit, evidence::EditCounts, rules::{Rule, Rules}, scope::SiteScope};
 ///
 /// let rule = |scope, name: &str| Rule {
 ///     domain: "a.example".into(),
-///     scope: Scope::parse(scope).unwrap(),
-///     edit: Edit::Parameters(vec![name.into()]),
-///     learned: Counts::default(),
-///     verified: Counts::default(),
+///     scope: SiteScope::parse(scope).unwrap(),
+///     edit: UrlEdit::Parameters(vec![name.into()]),
+///     learned: EditCounts::default(),
+///     verified: EditCounts::default(),
 ///     saved: 0,
 /// };
 /// let rules = Rules::new(vec![rule("*.a.example/*", "sid"), rule("b.a.example/*", "id")]);

@@ -7,11 +7,11 @@ use super::address::UrlParts;
 /// A part of a site: hosts, a part of their paths, and optionally a parameter that a URL must have.
 ///
 /// ```
-/// use webtwin_core::url_rules::{address::Address, scope::Scope};
+/// use webtwin_core::url_rules::{address::UrlParts, scope::SiteScope};
 ///
-/// let scope = Scope::parse("*.a.example/wiki/*?do=login").unwrap();
-/// assert!(scope.holds(&Address::parse("http://www.a.example/wiki/x?id=1&do=login").unwrap()));
-/// assert!(!scope.holds(&Address::parse("http://www.a.example/wiki/x?do=login2").unwrap()));
+/// let scope = SiteScope::parse("*.a.example/wiki/*?do=login").unwrap();
+/// assert!(scope.holds(&UrlParts::parse("http://www.a.example/wiki/x?id=1&do=login").unwrap()));
+/// assert!(!scope.holds(&UrlParts::parse("http://www.a.example/wiki/x?do=login2").unwrap()));
 /// assert_eq!(scope.to_string(), "*.a.example/wiki/*?do=login");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -56,13 +56,13 @@ use webtwin_job::{LinkSettings as Follow, RecordLimits};
 /// # Examples
 /// ```
 /// use webtwin_base::ids::doc_id;
-/// use webtwin_job::Limits;
+/// use webtwin_job::RecordLimits;
 /// use webtwin_pages::html::Extractor;
 /// use webtwin_pages::url::CanonicalUrl;
 ///
 /// let url = CanonicalUrl::parse("http://a.example/manual/").unwrap();
 /// let page = b"<title>Manual</title><h1>Chapter 1</h1><p>See <a href=two.html#top>the next one</a>.";
-/// let mut extractor = Extractor::new(&Limits::default());
+/// let mut extractor = Extractor::new(&RecordLimits::default());
 /// let extracted = extractor.html(page, Some("utf-8"), &url);
 /// assert_eq!(extracted.text, "Manual\n\nChapter 1\n\nSee the next one.");
 /// assert_eq!(extracted.links, [doc_id("http://a.example/manual/two.html")]);
@@ -221,10 +221,10 @@ impl Extractor {
     ///
     /// # Examples
     /// ```
-    /// use webtwin_job::Limits;
+    /// use webtwin_job::RecordLimits;
     /// use webtwin_pages::html::Extractor;
     ///
-    /// let mut extractor = Extractor::new(&Limits::default());
+    /// let mut extractor = Extractor::new(&RecordLimits::default());
     /// let extracted = extractor.text(b"One   line.\r\n<b>", None);
     /// assert_eq!(extracted.text, "One line.\n<b>");
     /// assert!(extracted.links.is_empty());

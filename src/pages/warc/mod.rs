@@ -137,16 +137,16 @@ impl RangeEnd {
 /// # Examples
 /// ```
 /// use webtwin_base::read_at::Bytes;
-/// use webtwin_job::Input;
-/// use webtwin_pages::record::Found;
+/// use webtwin_job::InputSettings;
+/// use webtwin_pages::record::ReadResult;
 /// use webtwin_pages::warc::read_range;
 ///
 /// let record = "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: http://a.example/\r\n\
-///     Content-Type: text/plain\r\nContent-Length: 5\r\n\r\nHello\r\n\r\n";
+///     ElementContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nHello\r\n\r\n";
 /// let file = Bytes(record.as_bytes());
 /// let mut pages = Vec::new();
-/// let end = read_range(&file, 0..record.len() as u64, &Input::default(), &mut |found| {
-///     if let Found::Page(page) = found {
+/// let end = read_range(&file, 0..record.len() as u64, &InputSettings::default(), &mut |found| {
+///     if let ReadResult::Page(page) = found {
 ///         pages.push((page.url, page.body));
 ///     }
 ///     Ok(())
@@ -244,10 +244,10 @@ pub fn settle(ends: &[RangeEnd]) -> Vec<u64> {
 /// # Examples
 /// ```
 /// use webtwin_base::read_at::Bytes;
-/// use webtwin_pages::warc::{Compression, Format, probe};
+/// use webtwin_pages::warc::{RecordCompression, RecordFormat, probe};
 ///
 /// let head = b"WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 0\r\n\r\n\r\n\r\n";
-/// assert_eq!(probe(&Bytes(head.to_vec()))?, Some((Format::Warc, Compression::Plain)));
+/// assert_eq!(probe(&Bytes(head.to_vec()))?, Some((RecordFormat::Warc, RecordCompression::Plain)));
 /// assert_eq!(probe(&Bytes(b"<html>".to_vec()))?, None);
 /// # Ok::<(), webtwin_base::error::Error>(())
 /// ```

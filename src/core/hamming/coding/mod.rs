@@ -120,7 +120,7 @@ pub struct DamagedBytes(pub &'static str);
 /// let mut decoded = vec![0; sorted.len()];
 /// encoded.decode(&mut decoded, decode)?;
 /// assert_eq!(decoded, sorted);
-/// # Ok::<(), webtwin_core::hamming::coding::Damaged>(())
+/// # Ok::<(), webtwin_core::hamming::coding::DamagedBytes>(())
 /// ```
 pub fn encode(coder: Coder, f: u32, sorted: &[u64]) -> EncodedFingerprints {
     let mut encoded = EncodedFingerprints::default();

@@ -35,10 +35,10 @@ const DECODE_NS: f64 = 1.5;
 ///
 /// # Examples
 /// ```
-/// use webtwin_core::hamming::design::batch::Batch;
+/// use webtwin_core::hamming::design::batch::BatchCost;
 ///
 /// // A million queries at k = 3 need a table for each of four conditions, in one set.
-/// let batch = Batch::of(1_000_000, 3).unwrap();
+/// let batch = BatchCost::of(1_000_000, 3).unwrap();
 /// assert_eq!((batch.conditions, batch.sets), (4, 1));
 /// assert!(batch.table_bytes < 100_000_000);
 /// ```

@@ -54,7 +54,7 @@ fn home(f: u32, keys: &[u64]) -> usize {
 /// # Examples
 /// ```
 /// use webtwin_core::hamming::design::paper::example_3_1;
-/// use webtwin_core::hamming::online::{Builder, Near, OnlineIndex};
+/// use webtwin_core::hamming::online::{Builder, StoredMatch, OnlineIndex};
 ///
 /// // Four tables, for fingerprints of 64 bits that differ in up to 3. Documents 10 and 11 have the same fingerprint.
 /// let [.., design] = example_3_1();
@@ -64,7 +64,7 @@ fn home(f: u32, keys: &[u64]) -> usize {
 /// let index = OnlineIndex::open(builder.finish(), |file| Ok(bytes(&file.name)))?;
 ///
 /// let near = index.near(0xfd, 1)?;
-/// assert_eq!(near, [Near { fingerprint: 0xff, distance: 1 }]);
+/// assert_eq!(near, [StoredMatch { fingerprint: 0xff, distance: 1 }]);
 /// assert_eq!(index.doc_ids(0xff)?.collect::<Vec<_>>(), [10, 11]);
 /// # Ok::<(), webtwin_base::error::Error>(())
 /// ```
