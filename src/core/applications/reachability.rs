@@ -115,7 +115,7 @@ pub struct WebPage {
 /// The root of a host links to page 1, and page 1 to page 2. Page 3 links to itself only.
 /// ```
 /// use webtwin_base::ids::{HostId, Page};
-/// use webtwin_core::applications::ways::{PartLinks, ROOT, LinkScope, WebPage, WebPart};
+/// use webtwin_core::applications::reachability::{PartLinks, ROOT, LinkScope, WebPage, WebPart};
 ///
 /// let page = |(page, path_length)| WebPage {
 ///     page: Page(page),
@@ -127,7 +127,7 @@ pub struct WebPage {
 /// let mut links = [[0, 1], [1, 2], [3, 3]].map(|link| link.map(Page));
 /// let words = part.link(&mut links, |_| HostId(0))?;
 /// part.start(ROOT);
-/// part.settle(PartLinks::of(&words), LinkScope::WithinHosts);
+/// part.settle(PartLinks::from_words(&words), LinkScope::WithinHosts);
 /// let depths: Vec<Option<u32>> = part.depths().map(|(_, depth)| depth).collect();
 /// assert_eq!(depths, [Some(0), Some(1), Some(2), None]);
 /// # Ok::<(), webtwin_base::error::Error>(())

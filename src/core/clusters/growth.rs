@@ -251,14 +251,14 @@ fn position_of(position: &[(Page, u32)], page: Page) -> u32 {
 /// ```
 /// use webtwin_base::ids::{ClusterId, HostId, Page};
 /// use webtwin_core::clusters::growth::similar_clusters;
-/// use webtwin_job::{StudyClusters, Job, MergeCondition::Exact};
+/// use webtwin_job::{ClusterSettings, Job, MergeCondition::Exact};
 ///
 /// // Pages 0 to 3 are a, b, c, d of the first site, and pages 4 to 7 their copies.
 /// let labels = [0, 1, 2, 3, 0, 1, 2, 3].map(ClusterId);
 /// let hosts = [0, 0, 0, 0, 1, 1, 1, 1].map(HostId);
 /// let links = [(0, 1), (1, 2), (1, 3), (4, 5), (5, 6), (5, 7)].map(|(x, y)| (Page(x), Page(y)));
 ///
-/// let settings = StudyClusters { merge: Exact, ..Job::default().clusters };
+/// let settings = ClusterSettings { merge: Exact, ..Job::default().clusters };
 /// let found = similar_clusters(&labels, &hosts, &links, &settings);
 /// assert_eq!((found.len(), found[0].collections.len()), (1, 2));
 /// let copy = &found[0].collections[1];

@@ -130,7 +130,7 @@ impl DuplicateMethod {
     /// use webtwin_core::minhash::shingles::Shingling;
     ///
     /// let bands = BandLayout { bands: 16, rows: 4 };
-    /// let method = DuplicateMethod { shingling: Shingling::WordSplitter(2), threshold: 0.5, bands };
+    /// let method = DuplicateMethod { shingling: Shingling::Words(2), threshold: 0.5, bands };
     /// let comparison = method.compare("one two three four", "zero two three four");
     /// // The shingles "two three" and "three four" are in both texts, which have four in total.
     /// assert_eq!((comparison.shared, comparison.resemblance), (2, 0.5));

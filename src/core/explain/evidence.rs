@@ -30,7 +30,7 @@ use webtwin_job::OverlapSettings;
 /// let hosts = [0, 1, 0, 0].map(HostId);
 /// let settings = OverlapSettings { template_pages: 2, ..OverlapSettings::of_papers(1) };
 /// let evidence = PairEvidence::new(&mut table, &hosts, [Page(0), Page(1)], &settings);
-/// assert_eq!(evidence.verdict(7), Some((ChunkVerdict::EditCounts, 2)));
+/// assert_eq!(evidence.verdict(7), Some((ChunkVerdict::Counts, 2)));
 /// assert_eq!(evidence.verdict(9), Some((ChunkVerdict::Template, 3)));
 /// assert_eq!(evidence.shared(Page(0), Page(1)), 1);
 /// ```

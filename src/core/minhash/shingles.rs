@@ -22,7 +22,7 @@ const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 /// ```
 /// use webtwin_core::minhash::shingles::{Shingles, Shingling};
 ///
-/// let mut shingles = Shingles::new(Shingling::WordSplitter(4));
+/// let mut shingles = Shingles::new(Shingling::Words(4));
 /// assert_eq!(shingles.of("a rose is a rose is a rose").len(), 3);
 /// // A text with fewer words than a shingle is one shingle.
 /// assert_eq!(shingles.of("a rose").len(), 1);

@@ -35,7 +35,7 @@ pub enum ChunkVerdict {
 ///     let docs: Vec<Page> = docs.iter().copied().map(Page).collect();
 ///     judge(&docs, &hosts, &settings, &mut Vec::new())
 /// };
-/// assert_eq!(verdict(&[0, 1, 3]), ChunkVerdict::EditCounts);
+/// assert_eq!(verdict(&[0, 1, 3]), ChunkVerdict::Counts);
 /// assert_eq!(verdict(&[0, 1, 2]), ChunkVerdict::Template);
 /// assert_eq!(verdict(&[0, 1, 3, 4]), ChunkVerdict::Frequent);
 /// ```

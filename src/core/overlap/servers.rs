@@ -246,7 +246,7 @@ fn in_both<Key: Ord>(left: &[ServerPage], right: &[ServerPage], key: impl Fn(&Se
 /// let kind = |pair| kind(&pair, [&a, &b], &Servers::default());
 /// assert_eq!(kind(pair(95)), Some(ServerPairKind::Alias));
 /// assert_eq!(kind(pair(0)), Some(ServerPairKind::Mirror));
-/// assert_eq!(kind(ServerPair { shared: 30, ..pair(0) }), Some(ServerPairKind::ClusterTotals));
+/// assert_eq!(kind(ServerPair { shared: 30, ..pair(0) }), Some(ServerPairKind::Part));
 /// ```
 pub fn kind(pair: &ServerPair, servers: [&Server; 2], settings: &Servers) -> Option<ServerPairKind> {
     let [a, b] = servers;

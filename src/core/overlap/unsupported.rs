@@ -58,7 +58,7 @@ impl<T: Ord> TextContext<T> {
 /// # Examples
 /// ```
 /// use webtwin_base::ids::HostId;
-/// use webtwin_core::overlap::alone::{TextContext, is_unsupported};
+/// use webtwin_core::overlap::unsupported::{TextContext, is_unsupported};
 ///
 /// // The host of each text has links. The second argument is the similar cluster of the page.
 /// let text = |host, similar_cluster| {
