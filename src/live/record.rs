@@ -49,7 +49,7 @@ pub(crate) struct LoggedPage {
 
 impl LoggedPage {
     /// A page of which nothing is decided.
-    pub(crate) fn of(page: &PageDigest) -> LoggedPage {
+    pub(crate) fn undecided(page: &PageDigest) -> LoggedPage {
         LoggedPage {
             url: page.url.clone(),
             fetch_time: page.fetch_time,

@@ -127,7 +127,7 @@ pub struct WebPage {
 /// let mut links = [[0, 1], [1, 2], [3, 3]].map(|link| link.map(Page));
 /// let words = part.link(&mut links, |_| HostId(0))?;
 /// part.start(ROOT);
-/// part.settle(PartLinks::of(&words), Scope::WithinHosts);
+/// part.settle(PartLinks::from_words(&words), Scope::WithinHosts);
 /// let depths: Vec<Option<u32>> = part.depths().map(|(_, depth)| depth).collect();
 /// assert_eq!(depths, [Some(0), Some(1), Some(2), None]);
 /// # Ok::<(), webtwin_base::error::Error>(())
@@ -158,7 +158,7 @@ pub struct PartLinks<'a> {
 
 impl<'a> PartLinks<'a> {
     /// Creates a view of the words that [`WebPart::link`] returned.
-    pub fn of(words: &'a [u32]) -> PartLinks<'a> {
+    pub fn from_words(words: &'a [u32]) -> PartLinks<'a> {
         let (sizes, words) = words.split_at(2);
         let (places, words) = words.split_at(2 * sizes[0] as usize);
         let (targets, leaving) = words.split_at(sizes[1] as usize);
@@ -465,7 +465,7 @@ mod tests {
             words.push(part.link(&mut some, host).unwrap());
             parts.push(part);
         }
-        let links = |number: usize| PartLinks::of(&words[number]);
+        let links = |number: usize| PartLinks::from_words(&words[number]);
         skip.iter().for_each(|&page| parts[of(page)].skip(page));
         for (entry, scope) in PASSES {
             parts.iter_mut().for_each(|part| part.start(entry));

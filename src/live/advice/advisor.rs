@@ -55,7 +55,7 @@ impl Advisor {
             read_again(log, pages, &mirrors)?;
         }
         // Copies of another folder of the host are a mirror, not a trap.
-        if self.mirrors.of(&record.url).is_none() {
+        if self.mirrors.folders(&record.url).is_none() {
             let advice = self.traps.observe(&self.folders, &record.url, is_idle);
             self.give(advice);
         }
