@@ -27,8 +27,8 @@ impl RecordPairQuery {
     /// Reads the outcomes of two records, each named by its id or as `FILE:ROW`.
     ///
     /// # Errors
-    /// Returns the errors of [`CorpusSource::from_run`] and [`CorpusSource::find`], and [`Error::Usage`]
-    /// if both names refer to the same record.
+    /// Returns the errors of [`CorpusSource::from_run`] and [`CorpusSource::find`], and
+    /// [`Error::Usage`] if both names refer to the same record.
     ///
     /// # Cost
     /// Two passes over the table `removed`, and the texts of up to four records. Finding the

@@ -21,7 +21,8 @@ impl TitleWords {
     /// ```
     /// use webtwin_core::text::titles::TitleWords;
     ///
-    /// let [search, other] = ["Search — nova 31.0 documentation", "Search — ironic documentation"].map(TitleWords::from_title);
+    /// let titles = ["Search — nova 31.0 documentation", "Search — ironic documentation"];
+    /// let [search, other] = titles.map(TitleWords::from_title);
     /// assert!(search.differ_from(other));
     /// for version in ["Search — nova 34.1 documentation", "Search - Nova documentation | Mirror", "Nova", ""] {
     ///     assert!(!search.differ_from(TitleWords::from_title(version)));
