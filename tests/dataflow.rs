@@ -254,7 +254,7 @@ proptest! {
             Ok((found.links.read(0..found.links.len())?, found.verdicts.take()?, found.members.take()?, found.crawl.directory.hosts.clone()))
         });
         let hosts = &parts[0].3;
-        let mut labels: Vec<ClusterId> = Page::first(hosts.len()).map(ClusterId::of).collect();
+        let mut labels: Vec<ClusterId> = Page::first(hosts.len()).map(ClusterId::from_smallest).collect();
         for verdict in parts.iter().flat_map(|part| &part.1) {
             labels[verdict.page] = verdict.cluster;
         }
@@ -263,7 +263,7 @@ proptest! {
         let found = tolerant::similar_clusters(&labels, hosts, &links, &clusters);
         for cluster in found.into_iter().filter(|cluster| !cluster.double) {
             for collection in &cluster.collections {
-                want.extend(MemberRow::of(cluster.id(), collection, &labels));
+                want.extend(MemberRow::from_collection(cluster.id(), collection, &labels));
             }
         }
         want.sort_unstable();
@@ -324,7 +324,7 @@ proptest! {
             Ok((found.links.read(0..found.links.len())?, found.verdicts.take()?, found.members.take()?, found.crawl.directory.hosts.clone()))
         });
         let hosts = &parts[0].3;
-        let mut labels: Vec<ClusterId> = Page::first(hosts.len()).map(ClusterId::of).collect();
+        let mut labels: Vec<ClusterId> = Page::first(hosts.len()).map(ClusterId::from_smallest).collect();
         for verdict in parts.iter().flat_map(|part| &part.1) {
             labels[verdict.page] = verdict.cluster;
         }
@@ -333,7 +333,7 @@ proptest! {
         let mut want = Vec::new();
         for cluster in growth::similar_clusters(&labels, hosts, &links, &clusters) {
             for collection in &cluster.collections {
-                want.extend(MemberRow::of(cluster.id(), collection, &labels));
+                want.extend(MemberRow::from_collection(cluster.id(), collection, &labels));
             }
         }
         want.sort_unstable();
@@ -389,7 +389,7 @@ proptest! {
 
         let mut want = Vec::new();
         for cluster in growth::similar_clusters(&labels, hosts, &links, &clusters) {
-            want.extend(cluster.collections.iter().flat_map(|collection| MemberRow::of(cluster.id(), collection, &labels)));
+            want.extend(cluster.collections.iter().flat_map(|collection| MemberRow::from_collection(cluster.id(), collection, &labels)));
         }
         want.sort_unstable();
         let mut members: Vec<MemberRow> = parts.iter().flat_map(|part| part.1.2.clone()).collect();

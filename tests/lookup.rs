@@ -352,7 +352,7 @@ fn why_a_url_is_unknown_is_explained() {
 fn texts_of_the_crawl_are_near_the_pages_that_the_batch_pairs_them_with() {
     let (run, index) = (made().run(), made().index());
     let job = run.job().unwrap();
-    let pages = PageTable::of(&run).unwrap();
+    let pages = PageTable::from_run(&run).unwrap();
     let doc_ids = pages.doc_ids().unwrap();
     let table = run.table("pairs").unwrap();
     let mut want: HashMap<u64, BTreeSet<(u64, u32)>> = HashMap::new();
@@ -398,7 +398,7 @@ fn texts_of_the_crawl_are_near_the_pages_that_the_batch_pairs_them_with() {
 fn pages_that_come_again_are_told_by_text_by_chunks_and_by_simhash() {
     let (run, index) = (made().run(), made().index());
     let job = run.job().unwrap();
-    let pages = PageTable::of(&run).unwrap();
+    let pages = PageTable::from_run(&run).unwrap();
     let simhashes = pages.0.u64_where("simhash", "has_simhash").unwrap();
     let mut checker = Checker::new(&index);
     let (mut exact, mut near, mut bits) = (0, 0, 0);
@@ -434,7 +434,7 @@ fn pages_that_come_again_are_told_by_text_by_chunks_and_by_simhash() {
 #[test]
 fn a_page_is_no_copy_of_itself_and_the_one_that_stays_is_kept() {
     let (run, index) = (made().run(), made().index());
-    let pages = PageTable::of(&run).unwrap();
+    let pages = PageTable::from_run(&run).unwrap();
     let mut checker = Checker::new(&index);
     let kept: BTreeSet<u64> = plain().avoid.values().map(|one| one.0).collect();
     let row = pages.row(*kept.first().unwrap()).unwrap().unwrap();

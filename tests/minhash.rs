@@ -70,7 +70,7 @@ proptest! {
         let exact_pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.2.clone()).collect();
         let sets: BTreeMap<Page, Vec<u32>> = parts.iter().flat_map(|part| part.1.clone()).collect();
         let sets: Vec<Vec<u32>> = sets.into_values().collect();
-        let (bands, hosts) = (BandLayout::of(&settings), &parts[0].4);
+        let (bands, hosts) = (BandLayout::from_settings(&settings), &parts[0].4);
         let permutations = Permutations::new(bands.permutations());
         let keys: Vec<Vec<u64>> = sets.iter().zip(Page::first(sets.len())).map(|(set, page)| {
             let mut signature = Vec::new();

@@ -169,7 +169,7 @@ fn texts_of_the_recipes_are_folded_as_their_table_has_it() {
         let (text, folded) = (unescaped(text), unescaped(folded));
         let set: BTreeSet<u32> =
             folded.chars().map(|letter| (splitmix64(splitmix64(letter.into())) >> 32) as u32).collect();
-        assert_eq!(shingles.of(&text), set.into_iter().collect::<Vec<_>>(), "{row}");
+        assert_eq!(shingles.hashes(&text), set.into_iter().collect::<Vec<_>>(), "{row}");
     }
 }
 
@@ -229,7 +229,7 @@ fn shingles_minima_and_keys_are_those_of_the_recipes() {
         ] {
             let set: BTreeSet<u32> = units.windows(length).map(shingle).collect();
             let set: Vec<u32> = set.into_iter().collect();
-            assert_eq!(Shingles::new(shingling).of(text), set, "{shingling}");
+            assert_eq!(Shingles::new(shingling).hashes(text), set, "{shingling}");
 
             let permuted = |i: u64, x: u32| (x ^ high(splitmix64(2 * i))).wrapping_mul(high(splitmix64(2 * i + 1)) | 1);
             let minima: Vec<u32> =

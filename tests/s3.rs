@@ -176,7 +176,7 @@ impl Drop for Moto {
 
 fn manifest(attempt: &str) -> Manifest {
     Manifest {
-        files: vec![FileEntry::of("pairs/part-00000.parquet", Some(1), b"rows")],
+        files: vec![FileEntry::new("pairs/part-00000.parquet", Some(1), b"rows")],
         ..Manifest::new(attempt, serde_json::Value::Null)
     }
 }

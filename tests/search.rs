@@ -57,7 +57,7 @@ fn made() -> &'static Made {
 }
 
 fn plain(run: &FinishedRun) -> (BTreeMap<u64, Page>, Vec<String>) {
-    let pages = PageTable::of(run).unwrap();
+    let pages = PageTable::from_run(run).unwrap();
     let ids = |table: &webtwin::storage::table::Table, name: &str| table.u64(name).unwrap().to_vec();
     let (clusters, avoid) = (run.table("clusters").unwrap(), run.table("avoid").unwrap());
     let (collections, members) = (run.table("collections").unwrap(), run.table("members").unwrap());

@@ -21,7 +21,7 @@ pub fn folder() -> PathBuf {
     job.output.partitions = 1;
     let result = Location::parse(&job.output.url).expect("a path").into_folder();
     let work = WorkList::plan(&job.input, job.effort.shard_bytes).expect("a made-up crawl can be read");
-    let (queue, digest) = (Queue::new(work), JobDigest::of(&job).0);
+    let (queue, digest) = (Queue::new(work), JobDigest::from_job(&job).0);
     engine::run(&ClusterLayout::local(1), 0, digest, move |net| replicas::run(net, &job, &queue, &result).map(drop))
         .expect("a made-up crawl has a result");
     build(&BuildSettings {

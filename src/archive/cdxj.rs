@@ -150,7 +150,7 @@ pub(super) struct CopiedRecords<'i> {
 impl<'i> CopiedRecords<'i> {
     /// Returns the producer for the file with this path. `replaced` are its replaced records,
     /// ascending.
-    pub(crate) fn of(path: &'i str, replaced: &'i [ReplacedRecord]) -> CopiedRecords<'i> {
+    pub(crate) fn new(path: &'i str, replaced: &'i [ReplacedRecord]) -> CopiedRecords<'i> {
         CopiedRecords { path, replaced, shift: 0, sha1: None, block: None, lines: Vec::new() }
     }
 }

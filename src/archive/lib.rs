@@ -144,7 +144,7 @@ pub fn archive(settings: &ArchiveSettings, notify: &(dyn Fn(String) + Sync)) -> 
     let survey = survey::survey(&files, survey::SurveyPurpose::Archive, &settings.effort)?;
     stage_times.end_stage("survey");
     let mut near = match &settings.near {
-        Some(near) => near::NearCopies::of(&FinishedRun::open(&near.run)?, &files)?,
+        Some(near) => near::NearCopies::from_run(&FinishedRun::open(&near.run)?, &files)?,
         None => near::NearCopies::default(),
     };
     let may_hold = |name: u64| survey.ambiguous.binary_search(&name).is_err();

@@ -33,8 +33,8 @@ impl NearCopies {
     ///
     /// # Errors
     /// Returns [`Error::Input`] if the folder has no such run, or the run read none of the files.
-    pub(crate) fn of(run: &FinishedRun, files: &[WarcInput]) -> Result<NearCopies> {
-        let pages = PageTable::of(run)?;
+    pub(crate) fn from_run(run: &FinishedRun, files: &[WarcInput]) -> Result<NearCopies> {
+        let pages = PageTable::from_run(run)?;
         let places = (0..pages.doc_ids()?.len()).map(|row| pages.place(row)).collect::<Result<Vec<_>>>()?;
         let here = working_folder();
         let given: HashMap<String, u32> =

@@ -43,7 +43,7 @@ pub(super) struct PayloadRecord<'h> {
 
 impl<'h> PayloadRecord<'h> {
     /// Parses the heads of a record. Returns `None` if the record must stay unchanged.
-    pub(crate) fn of(head: &'h [u8], http: &[u8]) -> Option<PayloadRecord<'h>> {
+    pub(crate) fn parse(head: &'h [u8], http: &[u8]) -> Option<PayloadRecord<'h>> {
         let bytes = head;
         let head = RewritableHead::parse(bytes)?;
         let once = ONCE.iter().all(|name| head.only(name).is_some());

@@ -65,7 +65,7 @@ pub(super) struct Original {
 
 impl Original {
     /// Reads the description from the head of a record. Returns `None` if a field is missing.
-    pub(crate) fn of(head: &[u8], is_ambiguous: impl Fn(u64) -> bool) -> Option<Original> {
+    pub(crate) fn parse(head: &[u8], is_ambiguous: impl Fn(u64) -> bool) -> Option<Original> {
         let field = |name: &str| String::from_utf8(RewritableHead::parse(head)?.only(name)?.to_vec()).ok();
         let has_own_id = id_name(head).is_some_and(|name| !is_ambiguous(name));
         Some(Original {

@@ -108,7 +108,7 @@ pub struct ArchiveSummary {
 
 impl ArchiveSummary {
     /// Sums up the files.
-    pub(super) fn of(
+    pub(super) fn from_files(
         mut files: Vec<FileSummary>,
         near: NearSummary,
         against: u64,

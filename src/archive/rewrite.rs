@@ -73,14 +73,14 @@ pub(super) fn rewrite(
         )?;
         let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
         let kept = [done.kept_small, done.kept_referred, rewriter.kept_ambiguous];
-        let summary = ArchiveSummary::of(done.files, done.near, done.against, kept);
+        let summary = ArchiveSummary::from_files(done.files, done.near, done.against, kept);
         let mut entries = done.entries;
         // The index can only be merged after all files have added their lines.
         if let Some(index) = rewriter.index.take() {
             entries.push(attempt.write(INDEX, |file| index.merge(|line| file.append(line)))?);
         }
         attempt.put(SUMMARY, &summary.to_json())?;
-        entries.push(FileEntry::of(SUMMARY, None, &summary.to_json()));
+        entries.push(FileEntry::new(SUMMARY, None, &summary.to_json()));
         entries.sort_unstable();
         Ok((entries, summary))
     };
@@ -248,7 +248,7 @@ impl Rewriter<'_> {
                 // The run has found a page at this offset, but there is no complete record.
                 (None, Reference::Near(_)) => continue,
             };
-            let of = match (PayloadRecord::of(&record.head, &record.http), reference) {
+            let of = match (PayloadRecord::parse(&record.head, &record.http), reference) {
                 (Some(of), _) => of,
                 (None, Reference::Copy(_)) => return Err(changed(file, offset)),
                 (None, Reference::Near(_)) => continue,
@@ -280,7 +280,7 @@ impl Rewriter<'_> {
         }
         writing.copy_up_to(open.len())?;
         if let Some(index) = &self.index {
-            let mut copied = CopiedRecords::of(&file.path, &writing.replaced);
+            let mut copied = CopiedRecords::new(&file.path, &writing.replaced);
             records.visit(&mut copied)?;
             index.add(&[&writing.lines[..], &copied.lines].concat())?;
         }
@@ -374,7 +374,7 @@ impl Rewriter<'_> {
         let open = open_pinned(&file.location, &file.stamp)?;
         let head = stored_records(&*open, file)?.head(place.1)?;
         let is_ambiguous = |name: u64| self.ambiguous.binary_search(&name).is_ok();
-        let original = Original::of(&head, is_ambiguous).ok_or_else(|| changed(file, place.1))?;
+        let original = Original::parse(&head, is_ambiguous).ok_or_else(|| changed(file, place.1))?;
         if known.len() == REMEMBERED {
             known.clear();
         }

@@ -214,7 +214,7 @@ impl Surveyor<'_> {
         // such bytes may claim any length, and its boundaries in the archive must not differ from
         // those in the input.
         let stays = record.payload_bytes == 0 || self.is_plain && self.surveyed.others > 0;
-        let candidate = PayloadRecord::of(&record.head, &record.http).filter(|_| !stays);
+        let candidate = PayloadRecord::parse(&record.head, &record.http).filter(|_| !stays);
         let row = candidate.map(|candidate| {
             let rank = candidate.seconds + if is_older { OLDER } else { 0 };
             KeyedRecord { name: candidate.place_name(), ..self.row(record, candidate.key(payload), rank) }

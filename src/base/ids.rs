@@ -157,7 +157,7 @@ macro_rules! named_by_page {
         impl $name {
             /// Returns the set whose smallest page is `smallest`.
             #[inline]
-            pub fn of(smallest: Page) -> $name {
+            pub fn from_smallest(smallest: Page) -> $name {
                 $name(smallest.0)
             }
 

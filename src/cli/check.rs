@@ -38,7 +38,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         None => None,
     };
     if let Some(form) = args.dataflow {
-        let graph = OperatorGraph::of(&job);
+        let graph = OperatorGraph::from_job(&job);
         let text = match form {
             Form::Text => graph.text(),
             Form::Dot => graph.dot(),
@@ -46,7 +46,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         return print(|out| out.write_all(text.as_bytes()));
     }
     print(|out| {
-        writeln!(out, "# digest {}", JobDigest::of(&job).hex())?;
+        writeln!(out, "# digest {}", JobDigest::from_job(&job).hex())?;
         writeln!(out, "# chunks {}", job.chunks.recipe())?;
         write!(out, "{}", toml::to_string(&job).expect("a job is plain values"))?;
         match cluster {

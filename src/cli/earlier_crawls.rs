@@ -28,7 +28,7 @@ impl EarlierInputs {
     ///
     /// # Errors
     /// Returns any error of the search for inputs.
-    pub(super) fn of(
+    pub(super) fn collect(
         before: &Generation,
         inputs: &[String],
         are_named: bool,

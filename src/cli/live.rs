@@ -152,7 +152,7 @@ fn compare(folder: &Path, job: &Job, result: &str) -> Result<()> {
             "--against {result}: the result has no table `pages`; name a result of `webtwin run`"
         )));
     }
-    let agreement = Agreement::of(LiveIndex::open(folder, job)?.clusters(), &clusters);
+    let agreement = Agreement::measure(LiveIndex::open(folder, job)?.clusters(), &clusters);
     let line = serde_json::to_string(&agreement).expect("figures are plain values");
     print(|out| writeln!(out, "{line}"))
 }

@@ -342,7 +342,7 @@ fn of_fingerprints(job: &Job, machines: &Machines, json: bool) -> Result<()> {
 
 /// Prints costs and further results as a single JSON object.
 fn print_json(job: &Job, machines: &Machines, costs: &PredictedCosts, mut more: serde_json::Value) -> Result<()> {
-    more["digest"] = JobDigest::of(job).hex().into();
+    more["digest"] = JobDigest::from_job(job).hex().into();
     more["machines"] = machines.count.into();
     more["workers"] = machines.workers.into();
     let serde_json::Value::Object(costs) = serde_json::to_value(costs).expect("costs are plain values") else {

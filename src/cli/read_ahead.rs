@@ -57,7 +57,7 @@ impl Reader {
         }
         let resume = Resume::new(Arc::clone(&records) as Arc<dyn RecordStore>, &work);
         let queue = Queue::resuming(work, Some(resume));
-        run_on(&ClusterLayout::local(1), 0, JobDigest::of(&job).0, move |net| read(net, &queue, &job).map(drop))?;
+        run_on(&ClusterLayout::local(1), 0, JobDigest::from_job(&job).0, move |net| read(net, &queue, &job).map(drop))?;
         self.state.add_ahead(&self.reading, helper::ghostscript().map(str::to_owned), &records)?;
         notify(format_args!("state: {} is read ahead", file.display()));
         Ok(())

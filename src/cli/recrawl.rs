@@ -208,7 +208,7 @@ impl ScheduledJob {
         if job.input.originals.is_empty()
             && let Some(before) = &before
         {
-            earlier = EarlierInputs::of(before, &inputs, !job.input.urls.is_empty(), notify)?;
+            earlier = EarlierInputs::collect(before, &inputs, !job.input.urls.is_empty(), notify)?;
             job.input.originals = std::mem::take(&mut earlier.asked);
             implied.originals = true;
         }

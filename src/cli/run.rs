@@ -123,7 +123,7 @@ fn is_committed(job: &Job, folder: &Location) -> Result<bool> {
             let made = fingerprint_file::FingerprintManifest::from_json(manifest.name(), &bytes)?;
             Ok(!job.fingerprints.from.is_empty() || made.recipe == job.simhash.recipe())
         }
-        _ => Ok(Manifest::read(folder)?.digest == JobDigest::of(job).hex()),
+        _ => Ok(Manifest::read(folder)?.digest == JobDigest::from_job(job).hex()),
     }
 }
 
@@ -195,7 +195,7 @@ fn replicas(job: Job, (cluster, process): (ClusterLayout, usize), folder: Locati
     kept_before::open(&job.keep)?;
     plan::refuse_what_cannot_fit(&job, &folder, cluster.workers, cluster.processes())?;
     let (queue, records) = queue(&job, &folder, process)?;
-    let digest = JobDigest::of(&job).0;
+    let digest = JobDigest::from_job(&job).0;
     let of_job = job.clone();
     let shared = (job, Arc::clone(&queue), folder.clone());
     let summaries = reading((&queue, records.as_deref()), &CRAWL_STAGES, || {
@@ -291,7 +291,7 @@ fn recrawl(
     let (records, state) = (Arc::clone(&next.records), next.state.clone());
     let resume = Resume::new(Arc::clone(&next.records) as Arc<dyn RecordStore>, &work);
     let queue = Queue::resuming(work, Some(resume));
-    let digest = JobDigest::of(&job).0;
+    let digest = JobDigest::from_job(&job).0;
     let number = next.generation.number;
     let shared = (job.clone(), Arc::clone(&queue), folder.clone(), next);
     let watcher = Watcher::start(queue.progress.clone(), &CRAWL_STAGES);
@@ -362,7 +362,7 @@ fn records_folder(job: &Job, folder: &Location) -> Result<Option<PathBuf>> {
         "" => folder.clone(),
         given => Location::parse(given)?,
     };
-    folder_below(&root, &JobDigest::of(job).hex()[..16], "--records DIR").map(Some)
+    folder_below(&root, &JobDigest::from_job(job).hex()[..16], "--records DIR").map(Some)
 }
 
 /// Lists the work of a job that reads a crawl. Reports files that are not read, and suspicious
@@ -385,7 +385,8 @@ fn work(job: &Job, process: usize) -> Result<WorkList> {
 fn queue(job: &Job, folder: &Location, process: usize) -> Result<(Arc<Queue>, Option<Arc<SavedRecords>>)> {
     let work = work(job, process)?;
     let Some(folder) = records_folder(job, folder)? else { return Ok((Queue::new(work), None)) };
-    let records = SavedRecords::open(&folder, JobDigest::of(job).0, webtwin_base::build_info::version(), work.keys())?;
+    let records =
+        SavedRecords::open(&folder, JobDigest::from_job(job).0, webtwin_base::build_info::version(), work.keys())?;
     let ignored = records.ignored.message().map_or(String::new(), |message| format!("; ignored: {message}"));
     notify(format_args!("resume: {} of {} work items have checkpoints{ignored}", records.found(), work.items.len()));
     let records = Arc::new(records);
@@ -432,7 +433,7 @@ fn end_of_reading(resume: &Resume, records: &SavedRecords) {
 }
 
 fn fingerprints(job: Job, (cluster, process): (ClusterLayout, usize), folder: Location) -> Result<()> {
-    let digest = JobDigest::of(&job).0;
+    let digest = JobDigest::from_job(&job).0;
     let out = folder.clone();
     let manifests = if job.fingerprints.from.is_empty() {
         let (queue, records) = queue(&job, &folder, process)?;
@@ -455,7 +456,7 @@ fn fingerprints(job: Job, (cluster, process): (ClusterLayout, usize), folder: Lo
 
 fn hamming(job: Job, (cluster, process): (ClusterLayout, usize), folder: Location) -> Result<()> {
     let work = Arc::new(dataflow::hamming::work::HammingWork::find(&job)?);
-    let digest = JobDigest::of(&job).0;
+    let digest = JobDigest::from_job(&job).0;
     let (k, groups) = (job.hamming.k, job.batch.groups);
     let stages: &[&str] = match job.batch.queries.is_empty() {
         true => &["reading", "joining", "writing"],
@@ -477,7 +478,7 @@ fn hamming(job: Job, (cluster, process): (ClusterLayout, usize), folder: Locatio
 fn batch(job: Job, (cluster, process): (ClusterLayout, usize), folder: Location) -> Result<()> {
     let earlier = BatchWork::find(&job)?;
     let (queue, records) = queue(&job, &folder, process)?;
-    let digest = JobDigest::of(&job).0;
+    let digest = JobDigest::from_job(&job).0;
     let shared = (job.clone(), Arc::clone(&queue), earlier, folder.clone());
     let summaries = reading((&queue, records.as_deref()), &BATCH_STAGES, || {
         run_on(&cluster, process, digest, move |net| {
@@ -499,7 +500,7 @@ fn grow(job: Job, (cluster, process): (ClusterLayout, usize), folder: Location) 
             "no links are given; add --links or input.urls, a table of links between nodes".into(),
         ));
     }
-    let (digest, out) = (JobDigest::of(&job).0, folder.clone());
+    let (digest, out) = (JobDigest::from_job(&job).0, folder.clone());
     let summaries = run_on(&cluster, process, digest, move |net| dataflow::grow::run(net, &job, &out))?;
     if process == 0
         && let Some(summary) = summaries.first()
@@ -511,7 +512,7 @@ fn grow(job: Job, (cluster, process): (ClusterLayout, usize), folder: Location) 
 
 fn study(job: Job, (cluster, process): (ClusterLayout, usize), folder: Location) -> Result<()> {
     let (queue, records) = queue(&job, &folder, process)?;
-    let digest = JobDigest::of(&job).0;
+    let digest = JobDigest::from_job(&job).0;
     let shared = (job, Arc::clone(&queue), folder.clone());
     let summaries = reading((&queue, records.as_deref()), &CRAWL_STAGES, || {
         run_on(&cluster, process, digest, move |net| dataflow::study::run(net, &shared.0, &shared.1, &shared.2))

@@ -146,7 +146,7 @@ fn show(run: &FinishedRun, name: &str, args: &Args) -> Result<()> {
         if args.urls {
             // Loaded on first use, because the names take a pass over other tables.
             if names.is_none() {
-                names = Some(RunNames::of(run)?);
+                names = Some(RunNames::from_run(run)?);
             }
             names.iter().try_for_each(|names| name_ids(&mut table, name, names))?;
         }

@@ -25,7 +25,7 @@ impl<'t> AvoidColumns<'t> {
     ///
     /// # Errors
     /// Returns [`webtwin_base::error::Error::Input`] if the table lacks a column.
-    pub(super) fn of(table: &'t Table) -> Result<AvoidColumns<'t>> {
+    pub(super) fn from_table(table: &'t Table) -> Result<AvoidColumns<'t>> {
         Ok(AvoidColumns {
             doc_ids: table.u64("doc_id")?,
             urls: table.text("url")?,
@@ -146,7 +146,7 @@ mod tests {
                 ("keep_url", TableColumn::Text(texts())),
                 ("why", TableColumn::Text(texts())),
             ]);
-            let mut has = AvoidColumns::of(&table).unwrap().has();
+            let mut has = AvoidColumns::from_table(&table).unwrap().has();
             for page in pages {
                 prop_assert_eq!(has(page), list.contains(&page), "{}", page);
             }

@@ -78,13 +78,13 @@ impl ChangeCounts {
     }
 
     /// Returns the number of pages with a change.
-    pub(super) fn of(&self, what: PageChange) -> u64 {
+    pub(super) fn count(&self, what: PageChange) -> u64 {
         self.what[what as usize]
     }
 
     /// Returns the number of pages with the changes for which `is_of` is true.
     pub(super) fn pages(&self, is_of: impl Fn(PageChange) -> bool) -> u64 {
-        PageChange::ALL.into_iter().filter(|&what| is_of(what)).map(|what| self.of(what)).sum()
+        PageChange::ALL.into_iter().filter(|&what| is_of(what)).map(|what| self.count(what)).sum()
     }
 }
 
@@ -136,8 +136,8 @@ pub(super) fn changes(
             return Err(Error::Invariant(format!("{pages} pages of the {crawl} crawl were judged, of {there}")));
         }
     }
-    if counts.of(PageChange::MovedFrom) != counts.of(PageChange::MovedTo) {
-        let [from, to] = [PageChange::MovedFrom, PageChange::MovedTo].map(|what| counts.of(what));
+    if counts.count(PageChange::MovedFrom) != counts.count(PageChange::MovedTo) {
+        let [from, to] = [PageChange::MovedFrom, PageChange::MovedTo].map(|what| counts.count(what));
         return Err(Error::Invariant(format!("{from} pages moved away, but {to} arrived")));
     }
     Ok((counts, sites))
@@ -187,14 +187,14 @@ impl Judge<'_> {
     fn range(&self, range: usize, sites: &mut [SitePages]) -> Result<Judged> {
         let (of, settings) = (self.of, &self.of.recrawl);
         let tables = of.pages(range)?;
-        let [old, new] = [PageColumns::of(&tables[0])?, PageColumns::of(&tables[1])?];
+        let [old, new] = [PageColumns::from_table(&tables[0])?, PageColumns::from_table(&tables[1])?];
         let [in_force, avoid] = of.avoid(range)?;
-        let avoid = [AvoidColumns::of(&in_force)?, AvoidColumns::of(&avoid)?];
+        let avoid = [AvoidColumns::from_table(&in_force)?, AvoidColumns::from_table(&avoid)?];
         let [mut was_avoided, mut is_avoided] = avoid.each_ref().map(AvoidColumns::has);
         let [moved_from, moved_to] = self.moves.take(range)?;
         let refused = self.seen.take(range)?;
         let shared = self.texts.map_or(Ok(Vec::new()), |texts| texts.take(range))?;
-        let past = of.past.as_ref().map(|past| past.of(range, &old, &new, VERSIONS)).transpose()?;
+        let past = of.past.as_ref().map(|past| past.page_memory(range, &old, &new, VERSIONS)).transpose()?;
         let PageMemory { reverted, texts } = past.unwrap_or_default();
         let (mut counts, mut rows, mut scratch) = (ChangeCounts::default(), Vec::new(), Vec::new());
         let mut whats = Vec::with_capacity(old.doc_ids.len() + new.doc_ids.len());
@@ -292,7 +292,7 @@ impl Judge<'_> {
 
     /// Fills in the counterpart of a page that moved, which is in the crawl `side`.
     fn moved(&self, row: &mut Row<'_>, moved: &PageMove, side: usize, scratch: &mut Vec<u8>) -> Result<PageChange> {
-        let note = self.notes.of(&moved.other, scratch)?;
+        let note = self.notes.decode(&moved.other, scratch)?;
         row.put(side, &note);
         row.other = Some((moved.other.doc_id, note.url));
         row.same_text = moved.same_text == 1;

@@ -121,7 +121,7 @@ impl Chronicle {
             visits.retain(|&(crawl, _)| crawl <= newest);
         }
         saved.hosts.retain(|_, visits| !visits.is_empty());
-        let (history, facts) = History::of(saved.patience, saved.crawls, saved.pairs);
+        let (history, facts) = History::from_crawls(saved.patience, saved.crawls, saved.pairs);
         let mut chronicle = Chronicle {
             history,
             lines: BTreeMap::new(),

@@ -232,7 +232,7 @@ fn collections(run: &FinishedRun) -> Result<Vec<Collection>> {
     scan(run, "server_pairs", &["host_a", "host_b", "kind"], &mut |part| {
         let (a, b, words) = (part.text("host_a")?, part.text("host_b")?, part.text("kind")?);
         for (row, word) in words.iter().enumerate() {
-            kinds.insert((a[row].to_string(), b[row].to_string()), HostRelation::of(word));
+            kinds.insert((a[row].to_string(), b[row].to_string()), HostRelation::from_word(word));
         }
         Ok(())
     })?;

@@ -97,7 +97,7 @@ impl Notes {
     ///
     /// # Errors
     /// Returns [`Error::Storage`] if the disk fails.
-    pub fn of(&self, candidate: &UnmatchedPage, scratch: &mut Vec<u8>) -> Result<PageNote> {
+    pub fn decode(&self, candidate: &UnmatchedPage, scratch: &mut Vec<u8>) -> Result<PageNote> {
         let notes = &self.0[(candidate.flags >> UnmatchedPage::FLAGS) as usize];
         let bytes = notes.get(candidate.note, NOTE_BYTES + candidate.url_bytes as usize, scratch)?;
         let (head, url) = bytes.split_at(NOTE_BYTES);
@@ -207,7 +207,7 @@ impl<'t> Contents<'t> {
     ///
     /// # Errors
     /// Returns [`Error::Input`] if the table lacks a column.
-    pub(super) fn of(table: &'t Table) -> Result<Contents<'t>> {
+    pub(super) fn from_table(table: &'t Table) -> Result<Contents<'t>> {
         Ok(Contents {
             exact: table.u64("exact")?,
             body: table.u64("body")?,
@@ -232,7 +232,7 @@ impl<'t> PageColumns<'t> {
     ///
     /// # Errors
     /// Returns [`Error::Input`] if the table lacks a column, or if doc ids do not strictly ascend.
-    pub fn of(table: &'t Table) -> Result<PageColumns<'t>> {
+    pub fn from_table(table: &'t Table) -> Result<PageColumns<'t>> {
         let doc_ids = table.u64("doc_id")?;
         if !doc_ids.is_sorted_by(|x, y| x < y) {
             return Err(Error::input("pages", "two rows have one doc_id; was it written by webtwin?"));
@@ -243,7 +243,7 @@ impl<'t> PageColumns<'t> {
             times: table.time("fetch_time")?,
             text_bytes: table.u64("text_bytes")?,
             chunks: table.u32("chunks")?,
-            contents: Contents::of(table)?,
+            contents: Contents::from_table(table)?,
         })
     }
 
@@ -262,10 +262,10 @@ pub(super) fn gather(of: &ComparableResults) -> Result<FirstPass> {
     let share = || Share::new(next.fetch_add(1, Ordering::Relaxed), &of.pool.part(of.workers as u64));
     let shares = threads::for_each(of.workers, of.ranges.count(), share, |mine, range| {
         let tables = of.pages(range)?;
-        let [old, new] = [PageColumns::of(&tables[0])?, PageColumns::of(&tables[1])?];
+        let [old, new] = [PageColumns::from_table(&tables[0])?, PageColumns::from_table(&tables[1])?];
         // A page that the crawler skipped has not moved, and is not new when it comes back.
         let in_force = if of.recrawl.obeys() { of.in_force(range)? } else { avoid::none() };
-        let mut is_avoided = AvoidColumns::of(&in_force)?.has();
+        let mut is_avoided = AvoidColumns::from_table(&in_force)?.has();
         for side in merge(old.doc_ids, new.doc_ids) {
             let (url, is_old, is_new) = match side {
                 MergeSide::Old(i) => (&old.urls[i], true, false),
@@ -302,6 +302,6 @@ pub(super) fn gather(of: &ComparableResults) -> Result<FirstPass> {
         counted.push(share.sites);
         hashes.iter_mut().zip(share.hashes).for_each(|(all, one)| all.push(one));
     }
-    let (by_path, notes, sites) = (ThreadRows::new(by_path), Notes(notes), Sites::of(counted));
+    let (by_path, notes, sites) = (ThreadRows::new(by_path), Notes(notes), Sites::from_tallies(counted));
     Ok(FirstPass { by_path, buckets: BUCKETS, notes, hashes: hashes.map(ThreadRows::new), sites, both })
 }

@@ -41,7 +41,7 @@ impl History {
     ///
     /// # Cost
     /// A single edit of the dataflow for all crawls.
-    pub fn of(
+    pub fn from_crawls(
         patience: u8,
         crawls: BTreeMap<u32, CrawlCollections>,
         pairs: BTreeMap<(u32, u32), CrawlPairFacts>,
@@ -204,7 +204,7 @@ fn offers(edit: &mut RowEdit, (earlier, later): (u32, u32), pair: &CrawlPairFact
     edit.steps.push(((earlier, later, pair.distance), times));
     let row = |candidate: &CollectionMatch| {
         let old = Version { crawl: earlier, collection: candidate.old };
-        ((old, Offer::of(*candidate, pair.distance, later)), times)
+        ((old, Offer::from_candidate(*candidate, pair.distance, later)), times)
     };
     edit.offers.extend(pair.candidates.iter().map(row));
 }
@@ -292,7 +292,7 @@ mod tests {
             // Restored from its saved state, a history has the same facts. After forgetting most
             // crawls it also continues in the same way.
             history.forget_all_but(usize::from(patience));
-            let (mut taken_up, again) = History::of(patience, history.crawls().clone(), history.pairs().clone());
+            let (mut taken_up, again) = History::from_crawls(patience, history.crawls().clone(), history.pairs().clone());
             prop_assert_eq!(again, facts.into_iter().collect::<Vec<_>>());
             prop_assert_eq!(taken_up.append(last.clone()).unwrap(), history.append(last).unwrap());
         }

@@ -29,7 +29,7 @@ pub(super) fn list(of: &ComparableResults, mut listed: Vec<ListEntry>, stands: &
     let standing = stands.entries.iter().filter(|entry| entry.heritrix).map(|entry| surt_prefix_of(&entry.url));
     prefixes.extend(standing.filter(|form| !known.contains(form)));
 
-    let covered = SurtPrefixes::of(prefixes.clone());
+    let covered = SurtPrefixes::new(prefixes.clone());
     let is_left = |url: &&str| !covered.cover(&surt_prefix_of(url));
     let mut urls: Vec<String> = Vec::new();
     for range in 0..of.ranges.count() {

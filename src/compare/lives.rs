@@ -120,7 +120,7 @@ pub struct MatchBid {
 
 impl Offer {
     /// Converts a candidate into an offer of a later crawl to the earlier version.
-    pub fn of(candidate: CollectionMatch, distance: u8, crawl: u32) -> Offer {
+    pub fn from_candidate(candidate: CollectionMatch, distance: u8, crawl: u32) -> Offer {
         let new = Version { crawl, collection: candidate.new };
         Offer { distance, by: candidate.by, shared: Reverse(candidate.shared), new }
     }
@@ -172,7 +172,7 @@ pub fn lives(crawls: &[(u32, &CrawlCollections)], patience: u8) -> Vec<Fact> {
             claimed.extend(found.iter().map(|candidate| candidate.new));
             for candidate in found {
                 let old = Version { crawl: before, collection: candidate.old };
-                offers.entry(old).or_default().push(Offer::of(candidate, distance, number));
+                offers.entry(old).or_default().push(Offer::from_candidate(candidate, distance, number));
             }
             for old in (0..older.collections.len() as u32).map(|collection| Version { crawl: before, collection }) {
                 if !open.contains(&old) {

@@ -147,7 +147,7 @@ pub(super) struct SiteMoves(HashKeyMap<Vec<(usize, SiteId, bool)>>);
 
 impl SiteMoves {
     /// Indexes pairs of sites. `moves` has those with the most evidence first.
-    pub(super) fn of(moves: &[SiteMove]) -> SiteMoves {
+    pub(super) fn from_moves(moves: &[SiteMove]) -> SiteMoves {
         let mut from: HashKeyMap<Vec<_>> = HashKeyMap::default();
         for (rank, one) in moves.iter().enumerate() {
             from.entry(one.from).or_default().push((rank, one.to, one.one_host));

@@ -94,7 +94,7 @@ pub(super) fn find(of: &ComparableResults, gathered: &FirstPass) -> Result<PageM
     let ranked = between(&gathered.sites, &all);
     drop(all);
     let sites = moved_sites(&gathered.sites, &ranked);
-    let by_source = SiteMoves::of(&ranked);
+    let by_source = SiteMoves::from_moves(&ranked);
 
     let share = of.pool.part(of.workers as u64 * 8);
     let two_shares = of.pool.part(of.workers as u64 * 4);

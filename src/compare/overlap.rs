@@ -95,7 +95,7 @@ fn total(sums: Vec<CrawlOverlap>) -> CrawlOverlap {
 /// Returns any error of the tables.
 pub fn chunks(old: &FinishedRun, new: &FinishedRun, workers: usize) -> Result<Option<CrawlOverlap>> {
     let name = "fprint_docid";
-    let ranges = Ranges::of(old.rows(name).max(new.rows(name)), CHUNK_ROWS, 1 << 12);
+    let ranges = Ranges::new(old.rows(name).max(new.rows(name)), CHUNK_ROWS, 1 << 12);
     let bits = new.job().map_or(64, |job| job.chunks.bits);
     let [old, new] = [old, new].map(|run| RangedTable::find(run, name, ("fprint", bits), ranges, workers));
     let (Some(old), Some(new)) = (old?, new?) else { return Ok(None) };

@@ -119,7 +119,13 @@ impl PastTexts {
     ///
     /// # Errors
     /// Returns any error of [`RangedTable::read`].
-    pub fn of(&self, range: usize, old: &PageColumns<'_>, new: &PageColumns<'_>, versions: u32) -> Result<PageMemory> {
+    pub fn page_memory(
+        &self,
+        range: usize,
+        old: &PageColumns<'_>,
+        new: &PageColumns<'_>,
+        versions: u32,
+    ) -> Result<PageMemory> {
         let mut texts = self.read(range)?;
         let mut add = |of: &PageColumns<'_>, row, ago| {
             let content = of.content(row);

@@ -52,7 +52,7 @@ impl HostRelation {
     }
 
     /// Returns the kind of a value in tables.
-    pub fn of(word: &str) -> HostRelation {
+    pub fn from_word(word: &str) -> HostRelation {
         match word {
             "alias" => HostRelation::Alias,
             "part" => HostRelation::Part,

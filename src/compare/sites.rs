@@ -83,7 +83,7 @@ pub struct Sites(pub HashKeyMap<Site>);
 
 impl Sites {
     /// Merges the sites and pages that several threads have counted.
-    pub fn of(counted: impl IntoIterator<Item = SiteTally>) -> Sites {
+    pub fn from_tallies(counted: impl IntoIterator<Item = SiteTally>) -> Sites {
         let mut sites = Sites::default();
         for of_thread in counted {
             for (id, number) in of_thread.numbers {
@@ -363,7 +363,7 @@ mod tests {
                 site.pages = [site.pages[0] + u64::from(old), site.pages[1] + u64::from(new)];
                 site.both += u64::from(old && new);
             }
-            let mut sites = Sites::of(of_threads);
+            let mut sites = Sites::from_tallies(of_threads);
             prop_assert!(sites.0.iter().all(|(id, site)| *id == site_id(&site.name)));
             let by_name = |sites: &Sites| sites.0.values().map(|site| (site.name.clone(), site.clone())).collect::<HashMap<_, _>>();
             prop_assert_eq!(by_name(&sites), plain.clone());

@@ -66,7 +66,7 @@ impl AvoidListInForce {
     /// # Cost
     /// Reads the doc ids of kept pages and the contents of all pages once. Holds the list's entries
     /// in memory, and 8 bytes for each kept page and for each page that stands.
-    pub(super) fn of(of: &ComparableResults, ended: &[DocId]) -> Result<Option<AvoidListInForce>> {
+    pub(super) fn collect(of: &ComparableResults, ended: &[DocId]) -> Result<Option<AvoidListInForce>> {
         let Some([old, _]) = of.avoid.as_ref().filter(|_| of.recrawl.obeys()) else { return Ok(None) };
         let mut lost = Vec::new();
         for range in 0..of.ranges.count() {
@@ -81,7 +81,7 @@ impl AvoidListInForce {
         for range in 0..of.ranges.count() {
             let [old, new] = [0, 1].map(|side| of.pages[side].read(range, &Contents::NAMES));
             let (old, new) = (old?, new?);
-            let (contents_old, contents_new) = (Contents::of(&old)?, Contents::of(&new)?);
+            let (contents_old, contents_new) = (Contents::from_table(&old)?, Contents::from_table(&new)?);
             for (row, doc_id) in new.u64("doc_id")?.iter().enumerate() {
                 let Ok(at) = lost.binary_search(doc_id) else { continue };
                 let is = contents_new.content(row);

@@ -79,7 +79,7 @@ impl CompareSummary {
         CompareSummary {
             pages_old: of.pages[0].rows(),
             pages_new: of.pages[1].rows(),
-            pages: PageChange::ALL.into_iter().map(|what| (what.as_str(), counts.of(what))).collect(),
+            pages: PageChange::ALL.into_iter().map(|what| (what.as_str(), counts.count(what))).collect(),
             gone: counts.why_gone.clone(),
             moved_same_text: counts.moved_same_text,
             sites: sites.0.len() as u64,

@@ -64,8 +64,8 @@ fn shared(old: &[[DocId; 2]], new: &[[FPrint; 2]]) -> Vec<(DocId, ChunkOverlap)>
 /// disk. The inputs are read and parsed.
 pub(super) fn read(of: &ComparableResults) -> Result<ChangedTexts> {
     let (runs, recipe) = ([&of.old, &of.new], of.new.job()?.chunks);
-    let pages = [PageTable::of(&of.old)?, PageTable::of(&of.new)?];
-    let [old, new] = [PageColumns::of(&pages[0].0)?, PageColumns::of(&pages[1].0)?];
+    let pages = [PageTable::from_run(&of.old)?, PageTable::from_run(&of.new)?];
+    let [old, new] = [PageColumns::from_table(&pages[0].0)?, PageColumns::from_table(&pages[1].0)?];
     let mut rows: [Vec<usize>; 2] = Default::default();
     for side in merge(old.doc_ids, new.doc_ids) {
         if let MergeSide::Both(i, j) = side

@@ -132,7 +132,7 @@ impl ComparableResults {
         let began = Instant::now();
         let (old, new) = (FinishedRun::open(&settings.old)?, FinishedRun::open(&settings.new)?);
         let comparable = comparable(&old, &new, settings.recrawl.across_settings)?;
-        let ranges = Ranges::of(old.rows("pages") + new.rows("pages"), settings.range_rows, RANGES);
+        let ranges = Ranges::new(old.rows("pages") + new.rows("pages"), settings.range_rows, RANGES);
         let find =
             |run: &FinishedRun, table: &str| RangedTable::find(run, table, ("doc_id", 64), ranges, settings.workers);
         let pages = [&old, &new].map(|run| find(run, "pages"));
@@ -232,7 +232,7 @@ impl ComparableResults {
         let texts = self.recrawl.texts.then(|| texts::read(self)).transpose()?;
         let mut sites = gathered.sites;
         let numbers = sites.numbers();
-        let standing = AvoidListInForce::of(self, ended)?;
+        let standing = AvoidListInForce::collect(self, ended)?;
         let (seen, texts) = ((&seen, &numbers), texts.as_ref());
         let (counts, judged) = changes::changes(self, &moves, &gathered.notes, seen, texts, standing.as_ref(), writer)?;
         // The first pass counted the pages of each site, the second pass their changes.

@@ -31,7 +31,7 @@ pub fn of_hosts(
     interval: i64,
     workers: usize,
 ) -> Result<BTreeMap<String, Visits>> {
-    let ranges = Ranges::of(old.rows("pages") + new.rows("pages"), RANGE_ROWS, RANGES);
+    let ranges = Ranges::new(old.rows("pages") + new.rows("pages"), RANGE_ROWS, RANGES);
     let find = |run: &FinishedRun| RangedTable::find(run, "pages", ("doc_id", 64), ranges, workers);
     let (Some(pages_old), Some(pages_new)) = (find(old)?, find(new)?) else { return Ok(BTreeMap::new()) };
     let count = |hosts: &mut BTreeMap<String, Visits>, range: usize| {

@@ -102,7 +102,7 @@ impl DeferredWork {
             DeferredWork::File { attempt, path, encoder, rows } => {
                 let bytes = encoder.finish()?;
                 attempt.put(&path, &bytes)?;
-                Ok(FinishedWork::File(FileEntry::of(&path, Some(rows), &bytes)))
+                Ok(FinishedWork::File(FileEntry::new(&path, Some(rows), &bytes)))
             }
         }
     }
@@ -189,7 +189,7 @@ impl ResultWriter {
     /// Returns any error of the store.
     pub fn file(&mut self, path: &str, content: impl AsRef<[u8]>) -> Result<()> {
         self.attempt.put(path, content.as_ref())?;
-        self.files.push(FileEntry::of(path, None, content.as_ref()));
+        self.files.push(FileEntry::new(path, None, content.as_ref()));
         Ok(())
     }
 
@@ -234,7 +234,7 @@ impl Growing {
     fn begin(&mut self, name: &str) -> Result<DeferredWork> {
         let encoding = match &self.encoding {
             Some(encoding) => Arc::clone(encoding),
-            None => Arc::clone(self.encoding.insert(Arc::new(Encoding::of(&self.open)?))),
+            None => Arc::clone(self.encoding.insert(Arc::new(Encoding::from_table(&self.open)?))),
         };
         let none = self.open.pick(&[]);
         let rows = std::mem::replace(&mut self.open, none);
@@ -300,7 +300,7 @@ impl Growing {
         {
             files = self.end(number, groups, name, attempt)?;
         } else if self.rows == 0 {
-            self.encoding = Some(Arc::new(Encoding::of(&self.open)?));
+            self.encoding = Some(Arc::new(Encoding::from_table(&self.open)?));
             let none = std::mem::take(&mut self.open);
             self.encoder()?.write(&none)?;
         }

@@ -60,27 +60,27 @@ pub fn find(run: &mut WorkerRun<'_, '_>, floors: &[u64], least: Option<&LeastPag
     // TRIVIAL(cluster, page), LinkSummary, TCG, similar clusters [CSG00 3]. A collection supports
     // its pages one by one, so pairs of URLs of one page within a site join only afterwards.
     let mut trivial = trivial_clusters(run, &web, &similar.pairs.between_sites())?;
-    let mut grown = Grown::of(run, &web, GROWTH, &trivial, None)?;
+    let mut grown = Grown::grow(run, &web, GROWTH, &trivial, None)?;
     let context = context_pass(run, &web, &trivial, &grown, &mut similar)?;
     if context.has_changed_pairs() || similar.counts.views.found() > 0 {
         apart.and_then(apart::part(run.net, &web.crawl, &decisions.apart, &mut similar.pairs)?);
         editions.and_then(editions::part(run, &web, &mut similar.pairs)?);
         let previous = replace(&mut trivial, trivial_clusters(run, &web, &similar.pairs.all())?);
         let unchanged = grown.left(run.net, previous, &trivial)?;
-        grown = Grown::of(run, &web, SECOND_GROWTH, &trivial, unchanged)?;
+        grown = Grown::grow(run, &web, SECOND_GROWTH, &trivial, unchanged)?;
     }
 
     // Overlap of servers [SGM98 3], the copy to keep, and the pages that a crawler may skip [CSG00
     // 5.1].
     let clusters = TrivialClusters { labels: &trivial, sizes: &grown.sizes };
-    let servers = ServerOverlap::of(run, &web, clusters)?;
+    let servers = ServerOverlap::find(run, &web, clusters)?;
     let giants = giants(run.net, &web.crawl, clusters, &similar.pairs)?;
     let similar_clusters = take(&mut grown.similar_clusters);
     let given = KeepInput { labels: &trivial, similar: &similar, decisions: &decisions, earlier: earlier.as_ref() };
-    let kept = KeepResult::of(run, &mut web, similar_clusters, &given)?;
-    let skip = SkipListRows::of(run, &web, &trivial, &kept)?;
+    let kept = KeepResult::decide(run, &mut web, similar_clusters, &given)?;
+    let skip = SkipListRows::build(run, &web, &trivial, &kept)?;
     let clustered = ClusterResults { grown, context, apart, editions, servers, giants };
-    ReplicaTables::of(run, web, similar, clustered, kept, skip, attempt)
+    ReplicaTables::build(run, web, similar, clustered, kept, skip, attempt)
 }
 
 /// Returns the trivial cluster of every page: the connected components of the given pairs of this

@@ -57,7 +57,7 @@ type Edge = (&'static str, &'static str, Route);
 
 impl OperatorGraph {
     /// Returns the graph of a job.
-    pub fn of(job: &Job) -> OperatorGraph {
+    pub fn from_job(job: &Job) -> OperatorGraph {
         let mut graph = OperatorGraph { operators: Vec::new() };
         match job.kind {
             JobKind::Replicas | JobKind::Signatures | JobKind::Recrawl => {
@@ -374,7 +374,7 @@ mod tests {
     #[test]
     fn operators_take_what_is_there_before_them_and_every_row_leads_to_the_end() {
         for job in jobs() {
-            let OperatorGraph { operators } = OperatorGraph::of(&job);
+            let OperatorGraph { operators } = OperatorGraph::from_job(&job);
             for (place, operator) in operators.iter().enumerate() {
                 assert!(operators[..place].iter().all(|other| other.name != operator.name), "{}", operator.name);
                 for input in &operator.inputs {
@@ -396,7 +396,7 @@ mod tests {
 
     #[test]
     fn the_files_of_operators_are_there() {
-        for operator in jobs().iter().flat_map(|job| OperatorGraph::of(job).operators) {
+        for operator in jobs().iter().flat_map(|job| OperatorGraph::from_job(job).operators) {
             let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(operator.file);
             assert!(path.exists(), "{}: {}", operator.name, operator.file);
         }
@@ -405,7 +405,7 @@ mod tests {
     #[test]
     fn graphs_are_text_and_graphviz() {
         let job = Job { kind: JobKind::Batch, ..Job::default() };
-        let graph = OperatorGraph::of(&job);
+        let graph = OperatorGraph::from_job(&job);
         assert!(graph.text().contains("merge  (hamming/merge.rs)\n    <- probe F: near pairs, by pair\n"));
         let dot = graph.dot();
         assert!(dot.starts_with("digraph webtwin {\n") && dot.ends_with("}\n"));

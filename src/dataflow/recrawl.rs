@@ -59,7 +59,7 @@ impl StateDefaults {
         if self.sticky {
             job.keep.sticky = "the result before".into();
         }
-        JobDigest::of(&job).hex()
+        JobDigest::from_job(&job).hex()
     }
 }
 

@@ -73,7 +73,7 @@ pub fn run_listing_originals(
     let mut job = job.clone();
     if are_implied {
         job.input.originals = files.clone();
-        found.summary.digest = JobDigest::of(&job).hex();
+        found.summary.digest = JobDigest::from_job(&job).hex();
     }
     queue.progress.enter("writing");
     let sources = queue.work.inputs.clone();

@@ -111,6 +111,6 @@ impl<'r, 'n> WorkerRun<'r, 'n> {
     /// # Errors
     /// Returns any error of the disk.
     pub fn spill_column<T: Pod>(&self, rows: Vec<T>) -> Result<SpillColumn<T>> {
-        SpillColumn::of(rows, &self.net.memory)
+        SpillColumn::from_rows(rows, &self.net.memory)
     }
 }

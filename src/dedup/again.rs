@@ -57,7 +57,7 @@ impl CorpusSource {
     /// # Errors
     /// Returns [`Error::Input`] if another build wrote the result, [`Error::Usage`] if the result
     /// is not one of `dedup`, and any error of listing the files of `--against`.
-    pub fn of(run: &FinishedRun) -> Result<CorpusSource> {
+    pub fn from_run(run: &FinishedRun) -> Result<CorpusSource> {
         let (job, folder) = (&run.manifest.job, run.folder.name());
         if job["kind"] != "dedup" {
             return Err(Error::Usage(format!("{folder}: no result of `webtwin dedup`")));

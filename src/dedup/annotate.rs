@@ -26,7 +26,7 @@ impl RecordNote {
     /// # Errors
     /// Returns any error of the disk with the ids.
     pub(crate) fn on(record: u32, corpus: &Corpus, verdicts: &Verdicts) -> Result<RecordNote> {
-        Ok(match verdicts.of(record) {
+        Ok(match verdicts.removal(record) {
             Some(removed) => {
                 let kept = Some(corpus.id(removed.kept)?);
                 RecordNote { duplicate_of: kept.clone(), similarity: Some(removed.similarity), cluster: kept }

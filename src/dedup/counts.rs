@@ -93,7 +93,7 @@ pub(crate) fn count(
                 let number = batch.values[row * fields.len() + at];
                 let value = (number != NO_VALUE).then(|| names[number as usize].as_str());
                 let counts = by_value.entry(value).or_default();
-                match verdicts.of(batch.first + row as u32) {
+                match verdicts.removal(batch.first + row as u32) {
                     None => {
                         counts.kept += 1;
                         counts.kept_bytes += u64::from(record.text_bytes);

@@ -27,14 +27,14 @@ impl RecordPairQuery {
     /// Reads the outcomes of two records, each named by its id or as `FILE:ROW`.
     ///
     /// # Errors
-    /// Returns the errors of [`CorpusSource::of`] and [`CorpusSource::find`], and [`Error::Usage`]
-    /// if both names refer to the same record.
+    /// Returns the errors of [`CorpusSource::from_run`] and [`CorpusSource::find`], and
+    /// [`Error::Usage`] if both names refer to the same record.
     ///
     /// # Cost
     /// Two passes over the table `removed`, and the texts of up to four records. Finding the
     /// records costs as much as in [`CorpusSource::find`].
     pub fn read(run: &FinishedRun, names: [&str; 2]) -> Result<RecordPairQuery> {
-        let source = CorpusSource::of(run)?;
+        let source = CorpusSource::from_run(run)?;
         let records = source.find(names)?;
         if records[0].name == records[1].name {
             return Err(Error::Usage(format!("{} and {}: both name one record", names[0], names[1])));

@@ -188,7 +188,7 @@ fn look(location: &Location) -> Result<Option<CorpusFile>> {
         FileFormat::Jsonl(compression) => CorpusFormat::Jsonl(compression),
         FileFormat::Parquet => CorpusFormat::Parquet,
         FileFormat::Empty => {
-            CorpusFormat::Jsonl(Compression::of(&webtwin_base::read_at::RandomAccess::read_at(&*file, 0, 10)?))
+            CorpusFormat::Jsonl(Compression::detect(&webtwin_base::read_at::RandomAccess::read_at(&*file, 0, 10)?))
         }
         FileFormat::WarcPlain
         | FileFormat::WarcGzip

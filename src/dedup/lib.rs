@@ -120,7 +120,7 @@ impl<'s> Dedup<'s> {
         let mut corpus = read::read(settings, inputs, budget, checkpoints.as_ref(), progress)?;
         stage_times.end_stage(reading);
         progress.enter(exact_copies);
-        let order = order::Order::of(settings, &corpus)?;
+        let order = order::Order::determine(settings, &corpus)?;
         let copies = exact::copies(&mut corpus, &order, &budget.bounds, settings.workers)?;
         stage_times.end_stage(exact_copies);
         progress.enter(near_duplicates);

@@ -85,7 +85,7 @@ impl Order {
     ///
     /// # Cost
     /// A sort, and 8 bytes for each record, unless the order is that of the input.
-    pub fn of(settings: &DedupSettings, corpus: &Corpus) -> Result<Order> {
+    pub fn determine(settings: &DedupSettings, corpus: &Corpus) -> Result<Order> {
         let records = corpus.count();
         if settings.keep == KeepRule::First && settings.prefer.is_empty() {
             return Ok(Order { records, orders: None });

@@ -314,7 +314,7 @@ impl<'s> Reader<'s> {
         let BatchPrints { head, records, shingles } = &mut self.prints;
         let is_blank = text.trim().is_empty();
         let set = match &mut self.shingles {
-            Some(finder) if !is_blank => finder.of(&text),
+            Some(finder) if !is_blank => finder.hashes(&text),
             _ => &[],
         };
         let hash = if is_blank { 0 } else { xxh3_128(text.as_bytes()) };

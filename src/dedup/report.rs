@@ -155,7 +155,7 @@ impl DedupSummary {
             }
             for batch in corpus.of_file(number as u32) {
                 for (record, at) in (batch.first..).zip(&batch.records) {
-                    match verdicts.of(record) {
+                    match verdicts.removal(record) {
                         None => {
                             counts.kept += 1;
                             text_bytes.kept += u64::from(at.text_bytes);

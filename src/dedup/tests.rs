@@ -92,12 +92,12 @@ fn found(settings: &DedupSettings, workers: usize, spills: bool) -> Removals {
         (budget.candidates, budget.buckets, budget.bounds.of_thread) = (0, 4, 480);
     }
     let mut corpus = read::read(&settings, &inputs, &budget, None, &Progress::new(1)).unwrap();
-    let order = order::Order::of(&settings, &corpus).unwrap();
+    let order = order::Order::determine(&settings, &corpus).unwrap();
     let copies = exact::copies(&mut corpus, &order, &budget.bounds, workers).unwrap();
     let left_out = near::left_out(&settings, &mut corpus, &order, &copies, &budget).unwrap().left_out;
     let verdicts = Verdicts::new(&corpus, order, copies, left_out);
     let removed = |record| {
-        let removed = verdicts.of(record)?;
+        let removed = verdicts.removal(record)?;
         let similarity = (removed.similarity * 1e6).round() as u64;
         Some((corpus.id(record).unwrap(), corpus.id(removed.kept).unwrap(), removed.why, similarity))
     };
@@ -122,7 +122,7 @@ fn plain(records: &[Made], keep: &KeepRule, against: usize) -> Removals {
         // in that order.
         (is_new, if is_new { preference } else { 0 }, record.file, at)
     });
-    let set = |at: usize| Shingles::new(Shingling::Words(2)).of(&records[order[at]].text()).to_vec();
+    let set = |at: usize| Shingles::new(Shingling::Words(2)).hashes(&records[order[at]].text()).to_vec();
     let sets: Vec<Vec<u32>> = (0..order.len()).map(set).collect();
     let text = |at: u32| records[order[at as usize]].text();
     let old = order.iter().filter(|&&at| records[at].file < against).count() as u32;

@@ -56,7 +56,7 @@ impl Verdicts {
         let has_copies = vec![0; (order.records as usize).div_ceil(64)];
         let mut verdicts = Verdicts { order, copies, left_out, against: corpus.against(), has_copies };
         for record in verdicts.against..verdicts.order.records {
-            if let Some(removed) = verdicts.of(record) {
+            if let Some(removed) = verdicts.removal(record) {
                 verdicts.has_copies[removed.kept as usize / 64] |= 1 << (removed.kept % 64);
             }
         }
@@ -65,7 +65,7 @@ impl Verdicts {
 
     /// Returns the removal of a record, or `None` if it is kept, which applies to all records of
     /// `against`.
-    pub fn of(&self, record: u32) -> Option<RemovedRecord> {
+    pub fn removal(&self, record: u32) -> Option<RemovedRecord> {
         if record < self.against {
             return None;
         }

@@ -52,7 +52,7 @@ pub(crate) fn write(
         files.extend(rejected(&attempt, inputs, corpus)?);
         let text = serde_json::to_string_pretty(summary).expect("a summary is plain values") + "\n";
         attempt.put(SUMMARY, text.as_bytes())?;
-        files.push(FileEntry::of(SUMMARY, None, text.as_bytes()));
+        files.push(FileEntry::new(SUMMARY, None, text.as_bytes()));
         files.sort_unstable();
         Ok(files)
     };
@@ -165,7 +165,7 @@ impl Output<'_> {
                             );
                             out.write_all(&noted).map_err(failed)?;
                         }
-                        None if self.verdicts.of(record).is_none() => out.write_all(line).map_err(failed)?,
+                        None if self.verdicts.removal(record).is_none() => out.write_all(line).map_err(failed)?,
                         None => {}
                     }
                     next = rows.next();
@@ -187,7 +187,7 @@ impl Output<'_> {
         self.rows_of(number).for_each(|(row, record)| records[row as usize] = record);
         let record = |row: u64| records.get(row as usize).copied().filter(|record| *record != NONE);
         let annotates = self.settings.annotate.is_some();
-        let is_kept = |row: u64| record(row).is_some_and(|record| annotates || self.verdicts.of(record).is_none());
+        let is_kept = |row: u64| record(row).is_some_and(|record| annotates || self.verdicts.removal(record).is_none());
         let note = |row: u64| match record(row) {
             Some(record) => RecordNote::on(record, self.corpus, self.verdicts),
             None => Err(Error::Invariant(format!("{} has a row {row} that was not read", file.name()))),
@@ -218,7 +218,7 @@ fn write_failed(name: &str, cause: io::Error) -> Error {
 /// Writes the table `removed`: one row for each removed record, by file and row.
 fn removed(attempt: &Attempt, inputs: &Inputs, corpus: &Corpus, verdicts: &Verdicts) -> Result<Vec<FileEntry>> {
     let name = |file: u32| inputs.files[file as usize].name().to_string();
-    let of_input = (corpus.against()..corpus.count()).filter_map(|record| Some((record, verdicts.of(record)?)));
+    let of_input = (corpus.against()..corpus.count()).filter_map(|record| Some((record, verdicts.removal(record)?)));
     let mut rows = of_input.peekable();
     let mut files = Parts::new(attempt, "removed");
     while files.is_empty() || rows.peek().is_some() {
@@ -287,7 +287,7 @@ impl<'a> Parts<'a> {
     fn write(&mut self, rows: &Table) -> Result<()> {
         let (mut encoder, before) = match self.open.take() {
             Some(open) => open,
-            None => (table_encoder::TableEncoder::new(&Encoding::of(rows)?)?, 0),
+            None => (table_encoder::TableEncoder::new(&Encoding::from_table(rows)?)?, 0),
         };
         encoder.write(rows)?;
         let is_full = encoder.len() >= FILE_BYTES;
@@ -300,7 +300,7 @@ impl<'a> Parts<'a> {
         let path = format!("{CORPUS_SIDE_FOLDER}{}/part-{:05}", self.name, self.files.len());
         let bytes = encoder.finish()?;
         self.attempt.put(&path, &bytes)?;
-        self.files.push(FileEntry::of(&path, Some(rows), &bytes));
+        self.files.push(FileEntry::new(&path, Some(rows), &bytes));
         Ok(())
     }
 

@@ -74,7 +74,7 @@ impl Block {
 
     /// Returns a block of all `rows`. It reuses the memory of the last block of `spare` if the rows
     /// fill at least a quarter of it and fit.
-    pub(crate) fn of<T: Pod>(rows: &[T], spare: &mut Vec<Block>) -> Block {
+    pub(crate) fn from_rows<T: Pod>(rows: &[T], spare: &mut Vec<Block>) -> Block {
         let bytes: &[u8] = bytemuck::cast_slice(rows);
         let is_worth_it = |capacity: usize| (capacity / 4..=capacity).contains(&bytes.len());
         let spare = spare.pop_if(|spare| is_worth_it(spare.words.len() * 8));
@@ -268,9 +268,9 @@ mod tests {
         #[test]
         fn a_parcel_arrives_as_it_was_sent(rows: Vec<[u32; 3]>, bytes: Vec<u8>, to: u32, from: u32, name: u64, call: u64) {
             let about = ParcelAddress { to, from, name, call, taken: 7, last: 1, kind: 1, notice: 9 };
-            let arrived = there_and_back(&Parcel { about, rows: Block::of(&rows, &mut Vec::new()) });
+            let arrived = there_and_back(&Parcel { about, rows: Block::from_rows(&rows, &mut Vec::new()) });
             prop_assert_eq!((arrived.about, arrived.rows.rows::<[u32; 3]>()), (about, &rows[..]));
-            let arrived = there_and_back(&Parcel { about, rows: Block::of(&bytes, &mut Vec::new()) });
+            let arrived = there_and_back(&Parcel { about, rows: Block::from_rows(&bytes, &mut Vec::new()) });
             prop_assert_eq!(arrived.rows.rows::<u8>(), &bytes[..]);
         }
 
@@ -306,6 +306,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "read as what they were sent as")]
     fn rows_are_not_read_as_rows_of_another_size() {
-        Block::of(&[1u32, 2], &mut Vec::new()).rows::<u64>();
+        Block::from_rows(&[1u32, 2], &mut Vec::new()).rows::<u64>();
     }
 }

@@ -155,7 +155,7 @@ impl Outbox<'_> {
 
     /// Adds a block of all `rows`.
     pub(super) fn push_all<T: Pod>(&mut self, to: usize, rows: &[T]) {
-        let rows = Block::of(rows, self.spare);
+        let rows = Block::from_rows(rows, self.spare);
         self.push(to, rows);
     }
 

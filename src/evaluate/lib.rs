@@ -196,7 +196,7 @@ impl<'a> TruthComparison<'a> {
     pub fn report(&self, members: &[TruthMemberRow], links: &[LinkRow]) -> EvaluationReport {
         let TruthComparison { known, undecided, cluster_of, .. } = self;
         let (pairs, clusters) = pairs::count(known, undecided, cluster_of);
-        let (collections, copies_found) = collections::count(known, members, &parts::of(known, links));
+        let (collections, copies_found) = collections::count(known, members, &parts::connected_parts(known, links));
         let variants = report::by_variant(known, &pairs::differs_from_primary(known, cluster_of), &copies_found);
         EvaluationReport {
             pages: self.pages,

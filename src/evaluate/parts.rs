@@ -23,7 +23,7 @@ pub(super) struct Parts {
 
 /// Finds the connected parts of all copies that are collections. Parts are numbered in the order of
 /// their first known page.
-pub(super) fn of(known: &CommonPages, links: &[LinkRow]) -> Parts {
+pub(super) fn connected_parts(known: &CommonPages, links: &[LinkRow]) -> Parts {
     let pages = &known.pages;
     let mut pages_of: HashMap<u32, u64> = HashMap::new();
     pages.iter().filter_map(|page| page.target_page).for_each(|of| *pages_of.entry(of.name).or_default() += 1);

@@ -18,7 +18,7 @@ pub const PAIRING: &str = "pairing-2";
 /// ```
 /// use webtwin_job::{JobDigest, resolve};
 ///
-/// let digest = |set: &str| resolve("", "", &[set.into()]).map(|job| JobDigest::of(&job).hex());
+/// let digest = |set: &str| resolve("", "", &[set.into()]).map(|job| JobDigest::from_job(&job).hex());
 /// // Memory does not change the answer of a job, but a threshold does.
 /// assert_eq!(digest("effort.memory_bytes=1GiB")?, digest("effort.memory_bytes=2GiB")?);
 /// assert_ne!(digest("overlap.min_shared=1")?, digest("overlap.min_shared=2")?);
@@ -31,7 +31,7 @@ impl JobDigest {
     /// Returns the digest of a job. It covers all settings except those of effort, the location of
     /// the output, and `recrawl`. For decisions and given pairs it covers the contents of the files
     /// and not their locations.
-    pub fn of(job: &Job) -> JobDigest {
+    pub fn from_job(job: &Job) -> JobDigest {
         let mut tree = serde_json::to_value(job).expect("a job is plain values");
         let top = tree.as_object_mut().expect("a job is a table");
         top.remove("effort");
@@ -91,20 +91,20 @@ mod tests {
         other.output.url = "elsewhere".into();
         other.input.limits.window_bytes *= 2;
         other.recrawl.least_pages = 0.2;
-        assert_eq!(JobDigest::of(&job), JobDigest::of(&other));
+        assert_eq!(JobDigest::from_job(&job), JobDigest::from_job(&other));
         other.recrawl.state = "state".into();
         (other.keep.pins, other.pairs.apart) = ("pins.tsv".into(), "apart.tsv".into());
         other.pairs.from = vec!["pairs.csv".into()];
-        assert_eq!(JobDigest::of(&job), JobDigest::of(&other));
+        assert_eq!(JobDigest::from_job(&job), JobDigest::from_job(&other));
         other.overlap.min_shared += 1;
-        assert_ne!(JobDigest::of(&job), JobDigest::of(&other));
+        assert_ne!(JobDigest::from_job(&job), JobDigest::from_job(&other));
         let mut pinned = job.clone();
         pinned.keep.pins_sha256 = "1".into();
         let mut parted = job.clone();
         parted.pairs.apart_sha256 = "1".into();
         let mut given = job.clone();
         given.pairs.from_sha256 = "1".into();
-        assert!([&pinned, &parted, &given].iter().all(|other| JobDigest::of(&job) != JobDigest::of(other)));
+        assert!([&pinned, &parted, &given].iter().all(|other| JobDigest::from_job(&job) != JobDigest::from_job(other)));
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl LabProcess {
         job: &Job,
         program: impl Fn(&mut Net<'_>) -> Result<T> + Send + Sync + 'static,
     ) -> Result<T> {
-        Ok(run_on(&self.cluster, self.process, JobDigest::of(job).0, program)?.swap_remove(0))
+        Ok(run_on(&self.cluster, self.process, JobDigest::from_job(job).0, program)?.swap_remove(0))
     }
 }
 

@@ -105,7 +105,7 @@ impl MeasuredRun {
 
 /// Runs a job in the work folder and opens its result.
 pub(super) fn run_job(options: &Options, job: Job) -> Result<webtwin_results::FinishedRun> {
-    let (out, digest) = (job.output.url.clone(), JobDigest::of(&job).0);
+    let (out, digest) = (job.output.url.clone(), JobDigest::from_job(&job).0);
     let queue = Queue::new(WorkList::plan(&job.input, job.effort.shard_bytes)?);
     let shared = (Arc::new(job), queue, Location::parse(&out)?);
     let cluster = ClusterLayout::local(options.workers);

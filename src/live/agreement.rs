@@ -33,14 +33,14 @@ impl Agreement {
     /// use webtwin_live::Agreement;
     ///
     /// let run = HashMap::from([(1, 1), (2, 1), (3, 1), (4, 4)]);
-    /// let agreement = Agreement::of([(1, 1), (2, 1), (3, 3), (4, 3), (9, 9)], &run);
+    /// let agreement = Agreement::measure([(1, 1), (2, 1), (3, 3), (4, 3), (9, 9)], &run);
     /// assert_eq!((agreement.pages, agreement.live_pairs), (4, 2));
     /// assert_eq!((agreement.run_pairs, agreement.common_pairs), (3, 1));
     /// ```
     ///
     /// # Cost
     /// Linear in the number of pages.
-    pub fn of(live: impl IntoIterator<Item = (DocId, DocId)>, run: &HashMap<DocId, DocId>) -> Agreement {
+    pub fn measure(live: impl IntoIterator<Item = (DocId, DocId)>, run: &HashMap<DocId, DocId>) -> Agreement {
         let both = live.into_iter().filter_map(|(page, cluster)| Some((cluster, *run.get(&page)?)));
         let mut counts: HashMap<(DocId, DocId), u64> = HashMap::new();
         both.for_each(|clusters| *counts.entry(clusters).or_default() += 1);

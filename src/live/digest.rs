@@ -114,7 +114,7 @@ impl Digester {
         };
         let title: String = extracted.title.split_whitespace().flat_map(|word| [word, " "]).collect();
         let title = if title.is_empty() { 0 } else { (xxh3_64(title.as_bytes()) as u32).max(1) };
-        let notice = self.notices.of(if document.exact == 0 { "" } else { extracted.text }, url.as_str());
+        let notice = self.notices.notice(if document.exact == 0 { "" } else { extracted.text }, url.as_str());
         let title = if notice == 0 { title } else { (notice as u32).max(1) };
         Ok(Ok(PageDigest {
             doc_id: doc_id(url.as_str()),

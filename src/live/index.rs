@@ -311,7 +311,7 @@ impl LiveIndex {
             Some(SubstituteUrl::Url(url)) => return Ok(probed(UrlVerdict::Rewrite { why: "mirror", url })),
             None => {}
         }
-        if self.advisor.traps.of(url).is_some() {
+        if self.advisor.traps.find(url).is_some() {
             return Ok(probed(UrlVerdict::Skip { why: "trap", url: None }));
         }
         Ok(UrlVerdict::Fetch { why: "new" })
@@ -395,7 +395,7 @@ impl LiveIndex {
         let collection = self
             .advisor
             .mirrors
-            .of(&record.url)
+            .folders(&record.url)
             .map(|(prefix, kept)| MirroredFolder { prefix: prefix.to_string(), kept: kept.to_string() });
         Ok(AddedPageAnswer {
             doc_id: format!("{:016x}", self.pages.doc_id(page)),

@@ -101,7 +101,7 @@ impl EarlierPages<'_> {
     /// # Cost
     /// One look-up for each chunk of the sample; only one look-up if the text is known.
     pub(crate) fn decide(&self, page: &PageDigest, host: u32) -> Result<LoggedPage> {
-        let mut record = LoggedPage::of(page);
+        let mut record = LoggedPage::undecided(page);
         if page.exact != 0
             && let Some(same) = self.pages.by_exact(page.exact)
         {

@@ -51,7 +51,7 @@ pub(crate) struct LoggedPage {
 
 impl LoggedPage {
     /// Creates the record of a page before any decision is made.
-    pub(crate) fn of(page: &PageDigest) -> LoggedPage {
+    pub(crate) fn undecided(page: &PageDigest) -> LoggedPage {
         LoggedPage {
             url: page.url.clone(),
             fetch_time: page.fetch_time,

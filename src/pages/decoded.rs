@@ -32,7 +32,7 @@ pub enum Compression {
 
 impl Compression {
     /// Detects the compression from the first bytes of a file or member.
-    pub fn of(head: &[u8]) -> Compression {
+    pub fn detect(head: &[u8]) -> Compression {
         match head {
             [0x1f, 0x8b, ..] => Compression::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Compression::Zstd,
@@ -201,7 +201,7 @@ impl<'a> Stream<'a> {
             input.consume(zeros);
         }
         let head = look(&mut input)?;
-        match Compression::of(&head) {
+        match Compression::detect(&head) {
             // The payload of a plain WARC record may begin like a compressed member, so the rest of
             // the file is plain.
             Compression::None if head.starts_with(b"WARC/") => Ok(Stream::Plain(input)),
@@ -223,7 +223,7 @@ fn look(input: &mut Buffered) -> io::Result<Vec<u8>> {
 
 /// Reads up to the end of a line. Stops before a line that begins a member.
 fn read_line(input: &mut Buffered, is_start: &mut bool, into: &mut [u8]) -> io::Result<usize> {
-    if *is_start && Compression::of(&look(input)?) != Compression::None {
+    if *is_start && Compression::detect(&look(input)?) != Compression::None {
         return Ok(0);
     }
     let buffer = input.fill_buf()?;

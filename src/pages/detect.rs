@@ -72,7 +72,7 @@ pub(super) fn recognise(file: &dyn RandomAccess, name: &str) -> Result<std::resu
     if raw.starts_with(&[0x5d, 0x2a, 0x4d, 0x18]) {
         return Ok(Ok(FileFormat::WarcZstd));
     }
-    let compression = Compression::of(&raw);
+    let compression = Compression::detect(&raw);
     let head = decoded_head(file, compression)?;
     if head.is_empty() && compression != Compression::None {
         // The first member is damaged, or the examined bytes hold nothing but empty members.
@@ -84,7 +84,7 @@ pub(super) fn recognise(file: &dyn RandomAccess, name: &str) -> Result<std::resu
             None => refuse("its compressed data is damaged from the start; fetch it again"),
         };
     }
-    if Compression::of(&head) != Compression::None && compression != Compression::None {
+    if Compression::detect(&head) != Compression::None && compression != Compression::None {
         return refuse("compressed twice (gzip in gzip, or the like); decompress it once and run again");
     }
     if let Some(what) = looks_like(&head) {

@@ -81,7 +81,7 @@ impl ForeignTable {
             let parts = (0..metadata.num_row_groups()).map(|group| rows_of(&parquet, group) as u64).collect();
             return Ok(table(Format::Parquet, columns, parts));
         }
-        let (compression, parts) = (Compression::of(&head), vec![file.len() / ROW_BYTES]);
+        let (compression, parts) = (Compression::detect(&head), vec![file.len() / ROW_BYTES]);
         let mut lines = Lines::of(file, compression, location, limits)?;
         let refuse = |reason: &str| Error::input(location.name(), reason);
         let first =

@@ -103,7 +103,7 @@ pub fn of_join(job: &Job, machines: &Machines) -> Result<(FingerprintCounts, Pre
     let (held, checked, sent, stage, cpu_ns) = match queries {
         // Each process has the tables of all queries, which are broadcast.
         Some(queries) => {
-            let batch = BatchCost::of(queries as usize, job.hamming.k);
+            let batch = BatchCost::predict(queries as usize, job.hamming.k);
             let tables = batch.map_or(0, |batch| batch.table_bytes);
             let ns = batch.map_or(PARTITIONED_NS, |batch| batch.ns_a_fingerprint);
             let held = tables + A_QUERY * queries + workers * A_PIECE;

@@ -103,7 +103,7 @@ pub fn sampled(work: WorkList, job: &Job, sample_items: usize) -> Result<SampleR
     let all_places = if sampled > 0 { (sampled as f64 / share_of_places).round() as usize } else { 0 };
     // The sample is read without a memory limit, so that nothing of it is refused or spilled.
     let job = Job { effort: Effort { memory_bytes: 0, ..job.effort.clone() }, ..job.clone() };
-    let (digest, queue) = (JobDigest::of(&job), Queue::new(sample));
+    let (digest, queue) = (JobDigest::from_job(&job), Queue::new(sample));
     let shared = (Arc::new(job), queue, kinds);
     let mut read_alone = run_on(&ClusterLayout::local(1), 0, digest.0, move |net| {
         let (job, queue, kinds) = &shared;

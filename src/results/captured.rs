@@ -42,7 +42,7 @@ impl CapturePair {
         let mut texts = [String::new(), String::new()];
         let mut fprints: [Vec<u64>; 2] = Default::default();
         for (side, run) in [old, new].into_iter().enumerate() {
-            let pages = PageTable::of(run)?;
+            let pages = PageTable::from_run(run)?;
             let row = pages.row(doc_id(&url))?.ok_or_else(|| unknown(run, &url))?;
             pages.read(&[row], &run.job()?.input, &mut |_, _, text| {
                 text.clone_into(&mut texts[side]);

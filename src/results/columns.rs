@@ -69,7 +69,7 @@ impl RunNames {
     /// # Errors
     /// Returns [`Error::Usage`] if the result has no such table, and any error of
     /// [`FinishedRun::table`].
-    pub fn of(run: &FinishedRun) -> Result<RunNames> {
+    pub fn from_run(run: &FinishedRun) -> Result<RunNames> {
         let table = ["pages", "duplicates"].into_iter().find(|table| run.manifest.table(table).next().is_some());
         let table = table
             .ok_or_else(|| Error::Usage(format!("{}: has no table of pages, so its ids have no URLs", run.folder)))?;

@@ -70,6 +70,6 @@ pub fn planted(url: &str) -> Result<Vec<TruthRow>> {
 /// # Errors
 /// Returns any error of [`rows`].
 pub fn report(run: &FinishedRun, truth: Vec<TruthRow>) -> Result<EvaluationReport> {
-    let ResultRows { pages, clusters, members, links, truth } = rows(run, &PageTable::of(run)?, truth)?;
+    let ResultRows { pages, clusters, members, links, truth } = rows(run, &PageTable::from_run(run)?, truth)?;
     Ok(evaluate(&pages, &clusters, &members, &links, &truth))
 }

@@ -66,7 +66,7 @@ impl PagePairTables {
             let of = format!("{}: has no table of pages; explain compares pages of `webtwin run`", run.folder);
             return Err(Error::Usage(of));
         }
-        let (job, pages) = (run.job()?, PageTable::of(run)?);
+        let (job, pages) = (run.job()?, PageTable::from_run(run)?);
         let hosts = numbered(pages.0.text("host")?);
         let mut rows = [0; 2];
         for (row, url) in rows.iter_mut().zip(urls) {

@@ -39,7 +39,7 @@ use webtwin_storage::table::{Table, decode};
 /// let attempt = Attempt::new(&Location::parse(&url)?.into_folder(), "a1")?;
 /// let bytes = encode(&Table::new([("doc_id", TableColumn::Id(vec![7]))]))?;
 /// attempt.put("avoid/part-00000.parquet", &bytes)?;
-/// let files = vec![FileEntry::of("avoid/part-00000.parquet", Some(1), &bytes)];
+/// let files = vec![FileEntry::new("avoid/part-00000.parquet", Some(1), &bytes)];
 /// Manifest { files, ..Manifest::new(attempt.id(), Default::default()) }.commit(&attempt)?;
 ///
 /// let run = FinishedRun::open(&url)?;

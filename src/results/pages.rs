@@ -56,7 +56,7 @@ impl PageTable {
     ///
     /// # Errors
     /// Returns any error of [`FinishedRun::table`], and [`Error::Input`] if a table lacks a column.
-    pub fn of(run: &FinishedRun) -> Result<PageTable> {
+    pub fn from_run(run: &FinishedRun) -> Result<PageTable> {
         let mut pages =
             PageTable(run.table("pages")?, BTreeMap::new(), BTreeMap::new(), run.manifest.started_in.clone());
         pages.take_revisits(&run.table("revisits")?)?;

@@ -20,7 +20,7 @@ const KEYS: usize = 1 << 18;
 /// use webtwin_results::ranges::Ranges;
 ///
 /// // 800 rows, about 100 in each range, in at most 64 ranges.
-/// let ranges = Ranges::of(800, 100, 64);
+/// let ranges = Ranges::new(800, 100, 64);
 /// assert_eq!(ranges.count(), 8);
 /// assert_eq!([0, 1 << 61, u64::MAX].map(|key| ranges.range(key)), [0, 1, 7]);
 /// ```
@@ -32,7 +32,7 @@ pub struct Ranges {
 impl Ranges {
     /// Returns the smallest power of two of ranges for which `rows` evenly distributed keys have
     /// about `rows_a_range` in each range, but at most `most` ranges.
-    pub fn of(rows: u64, rows_a_range: u64, most: u32) -> Ranges {
+    pub fn new(rows: u64, rows_a_range: u64, most: u32) -> Ranges {
         let ranges = rows.div_ceil(rows_a_range).clamp(1, u64::from(most.max(1)));
         Ranges { bits: ranges.next_power_of_two().min(u64::from(most)).ilog2() }
     }
@@ -159,9 +159,9 @@ mod tests {
 
     #[test]
     fn ranges_are_as_many_as_rows_need_and_cover_all_keys() {
-        assert_eq!([1, 100, 101, 1_000_000].map(|rows| Ranges::of(rows, 100, 64).count()), [1, 1, 2, 64]);
-        let ranges = Ranges::of(800, 100, 64);
+        assert_eq!([1, 100, 101, 1_000_000].map(|rows| Ranges::new(rows, 100, 64).count()), [1, 1, 2, 64]);
+        let ranges = Ranges::new(800, 100, 64);
         assert_eq!([0, 1 << 61, u64::MAX].map(|key| ranges.range(key)), [0, 1, 7]);
-        assert_eq!(Ranges::of(0, 100, 64).range(u64::MAX), 0);
+        assert_eq!(Ranges::new(0, 100, 64).range(u64::MAX), 0);
     }
 }

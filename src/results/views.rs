@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn each_table_has_a_view_and_ids_of_pages_become_urls() {
-        let file = |path: &str| FileEntry::of(path, None, b"");
+        let file = |path: &str| FileEntry::new(path, None, b"");
         let files =
             ["clusters/part-00000.parquet", "pages/part-00000.parquet", "pages/part-00001.parquet", "summary.json"];
         let sql = views(&files.map(file), Some("/o'k/"));

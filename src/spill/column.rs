@@ -57,7 +57,7 @@ impl<T: Pod> SpillColumn<T> {
     ///
     /// # Errors
     /// Returns the errors of [`SpillColumn::push`].
-    pub fn of(list: Vec<T>, pool: &MemoryPool) -> Result<SpillColumn<T>> {
+    pub fn from_rows(list: Vec<T>, pool: &MemoryPool) -> Result<SpillColumn<T>> {
         let mut column = SpillColumn { held: list, ..SpillColumn::new(pool) };
         column.write_full_blocks()?;
         Ok(column)
@@ -68,7 +68,7 @@ impl<T: Pod> SpillColumn<T> {
     /// # Errors
     /// Returns the errors of [`SpillColumn::push`].
     pub fn onto(self, pool: &MemoryPool) -> Result<SpillColumn<T>> {
-        if self.file.is_some() { Ok(self) } else { SpillColumn::of(self.held, pool) }
+        if self.file.is_some() { Ok(self) } else { SpillColumn::from_rows(self.held, pool) }
     }
 
     /// Appends a row.
@@ -248,7 +248,7 @@ mod tests {
             len in 0usize..60_000, on_disk: bool, places in prop::collection::vec((0f64..1.0, 0f64..1.0), 0..20)
         ) {
             let list: Vec<[u32; 3]> = (0..len as u32).map(|at| [at, at.wrapping_mul(7), 3]).collect();
-            let column = SpillColumn::of(list.clone(), &pool(on_disk)).unwrap();
+            let column = SpillColumn::from_rows(list.clone(), &pool(on_disk)).unwrap();
             prop_assert_eq!((column.len(), column.is_empty()), (len, len == 0));
             for (x, y) in places {
                 let (x, y) = ((x * len as f64) as usize, (y * len as f64) as usize);
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn a_damaged_block_is_an_error_and_the_others_are_read() {
         let list: Vec<u64> = (0..100_000).collect();
-        let column = SpillColumn::of(list.clone(), &pool(true)).unwrap();
+        let column = SpillColumn::from_rows(list.clone(), &pool(true)).unwrap();
         column.file.as_ref().unwrap().damage(3 * BLOCK_BYTES as u64 + 9);
         let rows = SpillColumn::<u64>::ROWS;
         assert!(column.read(3 * rows..3 * rows + 1).unwrap_err().to_string().contains("other bytes than were written"));

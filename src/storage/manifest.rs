@@ -42,7 +42,7 @@ pub struct FileEntry {
 
 impl FileEntry {
     /// Creates the entry of a file with the given bytes.
-    pub fn of(path: &str, rows: Option<u64>, bytes: &[u8]) -> FileEntry {
+    pub fn new(path: &str, rows: Option<u64>, bytes: &[u8]) -> FileEntry {
         FileEntry::of_parts(path, rows, &[bytes])
     }
 
@@ -289,7 +289,7 @@ mod tests {
         let entries = |attempt: &Attempt| {
             let paths = ["a.jsonl", "_webtwin/removed/part-00000"];
             paths.iter().try_for_each(|path| attempt.put(path, b"rows")).unwrap();
-            paths.map(|path| FileEntry::of(path, None, b"rows")).to_vec()
+            paths.map(|path| FileEntry::new(path, None, b"rows")).to_vec()
         };
         assert!(!is_in(&folder).unwrap());
         let first = corpus("1");
@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn missing_changed_and_shortened_files_are_told_from_whole_ones() {
         let (_dir, folder) = folder();
-        let entry = FileEntry::of("pages/part-00000.parquet", Some(1), b"rows");
+        let entry = FileEntry::new("pages/part-00000.parquet", Some(1), b"rows");
         let manifest = manifest("a", vec![entry.clone()]);
         assert!(manifest.read_file(&folder, &entry).unwrap_err().to_string().contains("missing"));
         let location = folder.join(&entry.path).unwrap();
@@ -323,7 +323,7 @@ mod tests {
     fn stale_foreign_and_wandering_manifests_are_refused() {
         let (_dir, folder) = folder();
         let put = |text: String| folder.join(NAME).unwrap().put(text.as_bytes()).unwrap();
-        let wandering = manifest("a", vec![FileEntry::of("../x", None, b"")]);
+        let wandering = manifest("a", vec![FileEntry::new("../x", None, b"")]);
         let newer = Manifest { format: FORMAT + 1, ..manifest("a", vec![]) };
         for (text, word) in [
             (serde_json::to_string(&wandering).unwrap(), "outside"),

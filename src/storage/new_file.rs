@@ -156,7 +156,7 @@ mod tests {
                 let mut file = NewFile::create(&location, "file").unwrap();
                 bytes.chunks(700_001).for_each(|piece| file.write_all(piece).unwrap());
                 let entry = file.finish(Some(3)).unwrap();
-                assert_eq!(entry, FileEntry::of("file", Some(3), &bytes));
+                assert_eq!(entry, FileEntry::new("file", Some(3), &bytes));
                 assert!(location.get().unwrap().unwrap() == bytes);
                 location.remove().unwrap();
             }

@@ -131,7 +131,7 @@ impl RecordStore for SavedRecords {
     }
 
     fn steps(&self, worker: usize, workers: usize) -> Option<StepRecords> {
-        Some(StepRecords::of(&self.folder, self.head, (worker, workers)))
+        Some(StepRecords::new(&self.folder, self.head, (worker, workers)))
     }
 
     /// Returns `None`, because the steps of a run with the same inputs are restored as they are.

@@ -50,7 +50,7 @@ pub struct StepRecords {
 impl StepRecords {
     /// Returns the checkpoints of one worker in an existing folder. The pair is the worker's index
     /// and the number of workers.
-    pub(super) fn of(folder: &Path, head: FileHead, (worker, workers): (usize, usize)) -> StepRecords {
+    pub(super) fn new(folder: &Path, head: FileHead, (worker, workers): (usize, usize)) -> StepRecords {
         StepRecords { folder: folder.into(), head, worker: format!("{worker}-of-{workers}") }
     }
 
@@ -240,7 +240,7 @@ mod tests {
     const STAMP: StepStamp = StepStamp { seen: 3, run: 4 };
 
     fn of(folder: &Path) -> StepRecords {
-        StepRecords::of(folder, FileHead::new([5; 32], "build"), (1, 2))
+        StepRecords::new(folder, FileHead::new([5; 32], "build"), (1, 2))
     }
 
     fn write(records: &StepRecords, content: &[u8]) {
@@ -294,7 +294,7 @@ mod tests {
     fn those_of_another_job_build_worker_or_number_of_workers_are_not_read() {
         let folder = tempfile::tempdir().unwrap();
         write(&of(folder.path()), b"pairs");
-        let of = |digest, build, worker| StepRecords::of(folder.path(), FileHead::new([digest; 32], build), worker);
+        let of = |digest, build, worker| StepRecords::new(folder.path(), FileHead::new([digest; 32], build), worker);
         assert!(read(&of(5, "build", (1, 2))).is_some());
         for other in [of(6, "build", (1, 2)), of(5, "other", (1, 2)), of(5, "build", (0, 2)), of(5, "build", (1, 3))] {
             assert_eq!(other.stamp("pairs"), None);

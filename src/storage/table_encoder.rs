@@ -64,7 +64,7 @@ impl Most {
 /// # Errors
 /// Returns [`Error::Invariant`] if the encoder fails, which is never expected.
 pub fn encode(table: &Table) -> Result<Vec<u8>> {
-    let mut encoder = TableEncoder::new(&Encoding::of(table)?)?;
+    let mut encoder = TableEncoder::new(&Encoding::from_table(table)?)?;
     encoder.write(table)?;
     encoder.finish()
 }
@@ -86,7 +86,7 @@ pub fn encode_into(
     let Some(first) = slices.next(INSPECTED)? else {
         return write(&encode(&slices.held)?);
     };
-    let encoding = Encoding::of(&first)?;
+    let encoding = Encoding::from_table(&first)?;
     let mut encoder = TableEncoder::new(&encoding)?;
     let mut next = Some(first);
     while let Some(first) = next {
@@ -134,7 +134,7 @@ impl Encoding {
     ///
     /// # Errors
     /// Returns the errors of [`encode`].
-    pub fn of(first: &Table) -> Result<Encoding> {
+    pub fn from_table(first: &Table) -> Result<Encoding> {
         let schema: String = first.columns.iter().map(|(name, column)| column.schema(name)).collect();
         let schema = Arc::new(parse_message_type(&format!("message rows {{ {schema} }}")).map_err(broken)?);
         let inspected = INSPECTED.of(first);
@@ -399,7 +399,7 @@ mod tests {
     #[test]
     fn a_file_has_the_same_bytes_if_its_groups_were_encoded_apart() {
         let parts = [rows(0..70_000), rows(70_000..70_001), rows(70_001..130_000)];
-        let encoding = Encoding::of(&parts[0]).unwrap();
+        let encoding = Encoding::from_table(&parts[0]).unwrap();
         let (mut whole, mut apart) = (TableEncoder::new(&encoding).unwrap(), TableEncoder::new(&encoding).unwrap());
         let mut groups: Vec<EncodedRowGroup> =
             parts.iter().rev().flat_map(|part| encoding.groups(part).unwrap()).collect();

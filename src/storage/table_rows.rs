@@ -135,14 +135,14 @@ mod tests {
     use crate::table_encoder::{Encoding, TableEncoder};
 
     fn file(groups: &[Table]) -> (tempfile::TempDir, Location, FileEntry) {
-        let mut encoder = TableEncoder::new(&Encoding::of(&groups[0]).unwrap()).unwrap();
+        let mut encoder = TableEncoder::new(&Encoding::from_table(&groups[0]).unwrap()).unwrap();
         groups.iter().for_each(|group| encoder.write(group).unwrap());
         let bytes = encoder.finish().unwrap();
         let dir = tempfile::tempdir().unwrap();
         let folder = Location::parse(dir.path().to_str().unwrap()).unwrap();
         folder.join("t/part-00000.parquet").unwrap().put(&bytes).unwrap();
         let rows = groups.iter().map(|group| group.rows() as u64).sum();
-        (dir, folder, FileEntry::of("t/part-00000.parquet", Some(rows), &bytes))
+        (dir, folder, FileEntry::new("t/part-00000.parquet", Some(rows), &bytes))
     }
 
     fn rows(range: Range<usize>) -> Table {

@@ -53,7 +53,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     // The minimum applies if no two documents share a fingerprint, because then no offsets are
     // stored; the maximum if almost none do.
     let doc_id_bytes = [document_bytes(n, n), document_bytes(n.saturating_sub(1), n)];
-    let batch = BatchCost::of(args.queries as usize, k);
+    let batch = BatchCost::predict(args.queries as usize, k);
     if args.json {
         let design = |(at, one): (usize, &PricedDesign)| {
             // Designs that do not fit are listed too, so that users see what more memory would

@@ -53,7 +53,7 @@ pub fn surt_rules<'p>(
             }
         }
     }
-    rules.prefixes = SurtPrefixes::of(rules.prefixes).0;
+    rules.prefixes = SurtPrefixes::new(rules.prefixes).0;
     rules.urls.sort_unstable();
     rules
 }
@@ -65,8 +65,8 @@ pub fn surt_rules<'p>(
 /// use webtwin_core::applications::heritrix::SurtPrefixes;
 ///
 /// let docs = "http://(com,example,)/docs/";
-/// let prefixes = SurtPrefixes::of(vec![format!("{docs}old/"), docs.into()]);
-/// assert_eq!(prefixes, SurtPrefixes::of(vec![docs.into()]));
+/// let prefixes = SurtPrefixes::new(vec![format!("{docs}old/"), docs.into()]);
+/// assert_eq!(prefixes, SurtPrefixes::new(vec![docs.into()]));
 /// assert!(prefixes.cover("http://(com,example,)/docs/old/a"));
 /// assert!(!prefixes.cover("http://(com,example,)/"));
 /// ```
@@ -75,7 +75,7 @@ pub struct SurtPrefixes(Vec<String>);
 
 impl SurtPrefixes {
     /// Creates the set without prefixes that another one covers.
-    pub fn of(mut prefixes: Vec<String>) -> SurtPrefixes {
+    pub fn new(mut prefixes: Vec<String>) -> SurtPrefixes {
         prefixes.sort_unstable();
         prefixes.dedup_by(|longer, shorter| longer.starts_with(shorter.as_str()));
         SurtPrefixes(prefixes)
@@ -170,7 +170,7 @@ mod tests {
         fn prefixes_cover_what_one_of_them_begins(
             prefixes in prop::collection::vec("[ab]{1,4}", 0..8), forms in prop::collection::vec("[ab]{0,5}", 1..20)
         ) {
-            let found = SurtPrefixes::of(prefixes.clone());
+            let found = SurtPrefixes::new(prefixes.clone());
             for form in forms {
                 let expected = prefixes.iter().any(|prefix| form.starts_with(prefix.as_str()));
                 prop_assert_eq!(found.cover(&form), expected, "{}: {:?}", form, prefixes);

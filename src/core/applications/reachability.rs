@@ -158,7 +158,7 @@ pub struct PartLinks<'a> {
 
 impl<'a> PartLinks<'a> {
     /// Creates a view of the words that [`WebPart::link`] returned.
-    pub fn of(words: &'a [u32]) -> PartLinks<'a> {
+    pub fn from_words(words: &'a [u32]) -> PartLinks<'a> {
         let (sizes, words) = words.split_at(2);
         let (places, words) = words.split_at(2 * sizes[0] as usize);
         let (targets, leaving) = words.split_at(sizes[1] as usize);
@@ -465,7 +465,7 @@ mod tests {
             words.push(part.link(&mut some, host).unwrap());
             parts.push(part);
         }
-        let links = |number: usize| PartLinks::of(&words[number]);
+        let links = |number: usize| PartLinks::from_words(&words[number]);
         skip.iter().for_each(|&page| parts[of(page)].skip(page));
         for (entry, scope) in PASSES {
             parts.iter_mut().for_each(|part| part.start(entry));

@@ -57,7 +57,7 @@ impl SimilarCluster {
     /// Returns the name of the cluster: the smallest of its pages.
     pub fn id(&self) -> SimilarClusterId {
         let smallest = self.collections.iter().map(PageCollection::first_page).min();
-        SimilarClusterId::of(smallest.expect("a similar cluster has collections"))
+        SimilarClusterId::from_smallest(smallest.expect("a similar cluster has collections"))
     }
 }
 

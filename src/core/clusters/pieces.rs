@@ -90,8 +90,8 @@ pub fn grow_pieces(links: &HostLinks<'_>, cluster: impl Fn(Page) -> ClusterId) -
     let piece_of = if contested.contains(&true) { host.grow(&contested) } else { Vec::new() };
     let mut names: HashMap<u32, PieceId> = HashMap::new();
     let piece = |place: usize| match contested[component[place] as usize] {
-        false => PieceId::of(pages[component[place] as usize]),
-        true => *names.entry(piece_of[place]).or_insert(PieceId::of(pages[place])),
+        false => PieceId::from_smallest(pages[component[place] as usize]),
+        true => *names.entry(piece_of[place]).or_insert(PieceId::from_smallest(pages[place])),
     };
     let pieces: Vec<PieceId> = (0..pages.len()).map(piece).collect();
     pages.iter().copied().zip(pieces).collect()
@@ -312,7 +312,7 @@ pub fn join_pieces(
     found.sort_unstable();
     // Pages ascend, so the first page found of a new piece is its smallest.
     let mut names: HashMap<u32, PieceId> = HashMap::new();
-    found.into_iter().map(|(page, piece)| (page, *names.entry(piece).or_insert(PieceId::of(page)))).collect()
+    found.into_iter().map(|(page, piece)| (page, *names.entry(piece).or_insert(PieceId::from_smallest(page)))).collect()
 }
 
 #[cfg(test)]
@@ -357,7 +357,7 @@ mod tests {
                 pieces[at].insert(page);
             }
         }
-        let name = |piece: &BTreeSet<Page>| PieceId::of(*piece.first().unwrap());
+        let name = |piece: &BTreeSet<Page>| PieceId::from_smallest(*piece.first().unwrap());
         let mut found: Vec<(Page, PieceId)> =
             pieces.iter().flat_map(|piece| piece.iter().map(move |&page| (page, name(piece)))).collect();
         found.sort_unstable();

@@ -294,7 +294,7 @@ pub fn similar_clusters(
     }
 
     // A page that no link joins is a piece of its own.
-    let mut pieces: Vec<PieceId> = Page::first(labels.len()).map(PieceId::of).collect();
+    let mut pieces: Vec<PieceId> = Page::first(labels.len()).map(PieceId::from_smallest).collect();
     for links in merging.values() {
         let (linked, ends) = by_place(links);
         let links = HostLinks { pages: &linked, ends: &ends };

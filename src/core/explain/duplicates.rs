@@ -139,7 +139,7 @@ impl DuplicateMethod {
     pub fn compare(&self, left: &str, right: &str) -> ShingleComparison {
         let DuplicateMethod { shingling, threshold, bands } = *self;
         let mut shingles = Shingles::new(shingling);
-        let sets = [left, right].map(|text| shingles.of(text).to_vec());
+        let sets = [left, right].map(|text| shingles.hashes(text).to_vec());
         let permutations = Permutations::new(bands.permutations());
         let keys = [0, 1].map(|side| {
             let mut signature = Vec::new();

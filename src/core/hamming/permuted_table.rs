@@ -90,7 +90,7 @@ pub fn build(f: u32, key: u64, recipe: &str, mut fingerprints: Vec<u64>) -> Vec<
     fingerprints.sort_unstable();
     debug_assert!(fingerprints.is_sorted_by(|a, b| a < b));
     let rows = u32::try_from(fingerprints.len()).expect("the caller splits larger sets");
-    let Shape { prefix_bits, width } = Shape::of(f, permutation.top_bits(), fingerprints.len());
+    let Shape { prefix_bits, width } = Shape::new(f, permutation.top_bits(), fingerprints.len());
     let mut directory = Vec::with_capacity(4 * ((1 << prefix_bits) + 1));
     let mut packed = Vec::with_capacity(width * fingerprints.len());
     let below = u64::MAX >> (64 - (f - prefix_bits));
@@ -124,7 +124,7 @@ pub struct Shape {
 impl Shape {
     /// Returns the shape of a table with a key of `top_bits` of f bits: the longest prefix within
     /// the key whose directory costs at most a byte a row.
-    pub fn of(f: u32, top_bits: u32, rows: usize) -> Shape {
+    pub fn new(f: u32, top_bits: u32, rows: usize) -> Shape {
         let prefix_bits = top_bits.min((rows / 4).checked_ilog2().unwrap_or(0)).min(f - 1);
         Shape { prefix_bits, width: (f - prefix_bits).div_ceil(8) as usize }
     }

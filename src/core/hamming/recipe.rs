@@ -64,7 +64,7 @@ impl SimhashRecipe {
     /// One pass over the text. A sort of the features, unless they are weighted by their plain
     /// count.
     pub fn simhash(&mut self, text: &str) -> Option<SimHash> {
-        let hashes = self.features.of(text);
+        let hashes = self.features.extract(text);
         if hashes.is_empty() || hashes.len() < self.settings.features.least as usize {
             return None;
         }
@@ -81,7 +81,7 @@ impl SimhashRecipe {
     /// Returns the features of `text`, ascending, for a simhash that needs the weights of a crawl.
     /// Returns no features if [`SimhashRecipe::simhash`] would return `None`.
     pub fn features(&mut self, text: &str) -> &[Feature] {
-        let hashes = self.features.of(text);
+        let hashes = self.features.extract(text);
         let enough = hashes.len() >= self.settings.features.least as usize;
         weigh(if enough { hashes } else { &mut [] }, self.settings.features.weights, &mut self.weighted);
         &self.weighted

@@ -43,7 +43,7 @@ impl BandLayout {
     }
 
     /// Returns the bands of a job: those of its settings, or else those of [`BandLayout::choose`].
-    pub fn of(settings: &Minhash) -> BandLayout {
+    pub fn from_settings(settings: &Minhash) -> BandLayout {
         match *settings {
             Minhash { bands: 0, permutations, threshold, .. } => BandLayout::choose(permutations, threshold),
             Minhash { bands, rows, .. } => BandLayout { bands, rows },

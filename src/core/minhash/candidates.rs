@@ -115,7 +115,7 @@ impl KeptMembers {
     }
 
     /// Yields the texts of a group, the newest first.
-    pub fn of(&self, group: u32) -> impl Iterator<Item = u32> + '_ {
+    pub fn members(&self, group: u32) -> impl Iterator<Item = u32> + '_ {
         let mut at = self.newest[group as usize];
         std::iter::from_fn(move || {
             let &(text, before) = self.members.get(at as usize)?;

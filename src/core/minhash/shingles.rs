@@ -23,9 +23,9 @@ const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 /// use webtwin_core::minhash::shingles::{Shingles, Shingling};
 ///
 /// let mut shingles = Shingles::new(Shingling::Words(4));
-/// assert_eq!(shingles.of("a rose is a rose is a rose").len(), 3);
+/// assert_eq!(shingles.hashes("a rose is a rose is a rose").len(), 3);
 /// // A text with fewer words than a shingle is one shingle.
-/// assert_eq!(shingles.of("a rose").len(), 1);
+/// assert_eq!(shingles.hashes("a rose").len(), 1);
 /// ```
 #[derive(Debug)]
 pub struct Shingles {
@@ -54,7 +54,7 @@ impl Shingles {
     ///
     /// # Cost
     /// One pass over the text, and a sort of one hash for each unit.
-    pub fn of(&mut self, text: &str) -> &[u32] {
+    pub fn hashes(&mut self, text: &str) -> &[u32] {
         let Shingles { shingling, words, folding, units, found, sorter } = self;
         units.clear();
         let count = match *shingling {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     fn set(shingling: Shingling, text: &str) -> BTreeSet<u32> {
-        Shingles::new(shingling).of(text).iter().copied().collect()
+        Shingles::new(shingling).hashes(text).iter().copied().collect()
     }
 
     proptest! {

@@ -87,7 +87,7 @@ impl StarCover {
                 match candidate.other() {
                     ComparisonTarget::Text(other) if !self.is_left_out(other) => self.others.push(other),
                     ComparisonTarget::Text(_) => {}
-                    ComparisonTarget::Group(group) => self.others.extend(self.groups.of(group)),
+                    ComparisonTarget::Group(group) => self.others.extend(self.groups.members(group)),
                 }
             }
             self.others.sort_unstable();

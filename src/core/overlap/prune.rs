@@ -184,7 +184,7 @@ impl PageSet {
 /// use webtwin_base::ids::Page;
 /// use webtwin_core::overlap::prune::{PageSet, Ranks};
 ///
-/// let ranks = Ranks::of(PageSet::new(100, |page| page.0 >= 70));
+/// let ranks = Ranks::new(PageSet::new(100, |page| page.0 >= 70));
 /// assert_eq!((ranks.rank(Page(70)), ranks.rank(Page(72))), (Some(0), Some(2)));
 /// assert_eq!(ranks.rank(Page(69)), None);
 /// ```
@@ -197,7 +197,7 @@ pub struct Ranks {
 
 impl Ranks {
     /// Computes the ranks of the pages of a set.
-    pub fn of(set: PageSet) -> Ranks {
+    pub fn new(set: PageSet) -> Ranks {
         let mut count = 0;
         let before = set.0.iter().map(|word| {
             count += word.count_ones();
@@ -240,7 +240,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_rank_of_a_page_is_its_place_in_the_set(pages in prop::collection::btree_set(0u32..300, 0..300)) {
-            let ranks = Ranks::of(PageSet::new(300, |page| pages.contains(&page.0)));
+            let ranks = Ranks::new(PageSet::new(300, |page| pages.contains(&page.0)));
             let places: BTreeMap<u32, usize> = pages.iter().copied().zip(0..).collect();
             prop_assert_eq!(ranks.count(), pages.len());
             prop_assert!((0..300).all(|page| ranks.rank(Page(page)) == places.get(&page).copied()));

@@ -116,7 +116,7 @@ pub enum Addresses {
 
 impl Addresses {
     /// Compares the addresses of two servers.
-    pub fn of(servers: [&Server; 2]) -> Addresses {
+    pub fn compare(servers: [&Server; 2]) -> Addresses {
         let [a, b] = servers.map(|server| &server.addresses);
         match a.iter().any(|address| b.binary_search(address).is_ok()) {
             true => Addresses::Same,
@@ -257,7 +257,9 @@ pub fn kind(pair: &ServerPair, servers: [&Server; 2], settings: &Servers) -> Opt
     match pair {
         pair if pair.shared < settings.min_shared => None,
         pair if nearly_all(pair.same_path) => Some(ServerPairKind::Alias),
-        _ if half() && !is_other_site() && Addresses::of(servers) == Addresses::Same => Some(ServerPairKind::Alias),
+        _ if half() && !is_other_site() && Addresses::compare(servers) == Addresses::Same => {
+            Some(ServerPairKind::Alias)
+        }
         pair if nearly_all(pair.shared) => Some(ServerPairKind::Mirror),
         _ => Some(ServerPairKind::Part),
     }
@@ -459,7 +461,7 @@ mod tests {
 
     #[test]
     fn addresses_are_the_same_if_they_have_one_in_common() {
-        let of = |a: &[u64], b: &[u64]| Addresses::of([&server(1, a), &server(1, b)]);
+        let of = |a: &[u64], b: &[u64]| Addresses::compare([&server(1, a), &server(1, b)]);
         assert_eq!(of(&[1, 4, 9], &[2, 9]), Addresses::Same);
         assert_eq!(of(&[1, 4, 9], &[2, 8]), Addresses::Different);
         assert_eq!(of(&[1], &[]), Addresses::Unknown);

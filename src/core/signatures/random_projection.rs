@@ -113,7 +113,7 @@ impl ProjectionRecipe {
     /// # Cost
     /// One pass over the text, a sort of its terms, and [`Projection::project`].
     pub fn project(&mut self, text: &str) -> Option<Vec<i64>> {
-        let terms = self.features.of(text);
+        let terms = self.features.extract(text);
         if terms.is_empty() || terms.len() < self.settings.least as usize {
             return None;
         }

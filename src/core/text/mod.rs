@@ -46,9 +46,9 @@ pub struct Feature {
 /// use webtwin_job::languages::NONE;
 ///
 /// let mut features = Features::new(2, NONE, NONE);
-/// assert_eq!(features.of("one two three").len(), 2);
-/// let words = features.of("One, two! Three").to_vec();
-/// assert_eq!(features.of("one two three"), words);
+/// assert_eq!(features.extract("one two three").len(), 2);
+/// let words = features.extract("One, two! Three").to_vec();
+/// assert_eq!(features.extract("one two three"), words);
 /// ```
 #[derive(Debug)]
 pub struct Features {
@@ -72,7 +72,7 @@ impl Features {
     ///
     /// # Cost
     /// One pass over the text, one over its terms.
-    pub fn of(&mut self, text: &str) -> &mut [u64] {
+    pub fn extract(&mut self, text: &str) -> &mut [u64] {
         let Features { words, terms, phrase, hashes } = self;
         hashes.clear();
         words.each(text, |word| hashes.extend(terms.term(word)));
@@ -161,7 +161,7 @@ mod tests {
     use webtwin_job::languages::NONE;
 
     fn features(phrase: u32, text: &str) -> Vec<u64> {
-        Features::new(phrase, NONE, NONE).of(text).to_vec()
+        Features::new(phrase, NONE, NONE).extract(text).to_vec()
     }
 
     #[test]

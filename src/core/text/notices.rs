@@ -79,15 +79,15 @@ impl Notices {
     /// use webtwin_core::text::notices::Notices;
     ///
     /// let mut notices = Notices::default();
-    /// let one = notices.of("Shop\nThe page /cart was not found.", "http://a.example/cart");
-    /// let other = notices.of("Shop\nThe page /tea/7 was not found.", "http://a.example/tea/7");
+    /// let one = notices.notice("Shop\nThe page /cart was not found.", "http://a.example/cart");
+    /// let other = notices.notice("Shop\nThe page /tea/7 was not found.", "http://a.example/tea/7");
     /// assert!(one == other && one != 0);
-    /// assert_eq!(notices.of("Shop\nTea, 7 g", "http://a.example/tea"), 0);
+    /// assert_eq!(notices.notice("Shop\nTea, 7 g", "http://a.example/tea"), 0);
     /// ```
     ///
     /// # Cost
     /// A search for each phrase, for short texts only.
-    pub fn of(&mut self, text: &str, url: &str) -> u64 {
+    pub fn notice(&mut self, text: &str, url: &str) -> u64 {
         if text.len() > SHORT_TEXT {
             return 0;
         }
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn pages_that_say_the_same_of_their_urls_have_one_notice() {
         let mut notices = Notices::default();
-        let mut of = |text: &str, url: &str| notices.of(text, url);
+        let mut of = |text: &str, url: &str| notices.notice(text, url);
         let one = of("Wiki\n\nThis topic does not exist yet\nTrace: a", "http://w.example/?id=a");
         assert_eq!(one, of("Wiki\n\nThis topic does not exist yet\nTrace: b", "http://w.example/?id=b"));
         assert_ne!(one, of("Wiki\n\nThis file does not exist", "http://w.example/?id=a"));
@@ -159,10 +159,10 @@ mod tests {
     #[test]
     fn long_texts_and_texts_without_a_phrase_have_none() {
         let mut notices = Notices::default();
-        assert_eq!(notices.of("All is well.", "http://a.example/"), 0);
-        assert_eq!(notices.of("", "http://a.example/"), 0);
+        assert_eq!(notices.notice("All is well.", "http://a.example/"), 0);
+        assert_eq!(notices.notice("", "http://a.example/"), 0);
         let long = format!("not found\n{}", "word ".repeat(SHORT_TEXT / 5));
-        assert_eq!(notices.of(&long, "http://a.example/"), 0);
+        assert_eq!(notices.notice(&long, "http://a.example/"), 0);
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub(super) struct WordBytes {
 
 impl WordBytes {
     /// Replaces the text.
-    pub(super) fn of(&mut self, text: &[u8]) {
+    pub(super) fn set_text(&mut self, text: &[u8]) {
         self.bits.clear();
         let (blocks, rest) = text.as_chunks::<64>();
         self.bits.extend(blocks.iter().map(bits));
@@ -76,8 +76,8 @@ mod tests {
                 byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_' || byte >= 0x80
             };
             let mut runs = WordBytes::default();
-            runs.of(b"what was here before");
-            runs.of(bytes);
+            runs.set_text(b"what was here before");
+            runs.set_text(bytes);
             let start = (from..bytes.len()).find(|&at| of_word(at));
             let want = start.map(|start| (start, (start..).find(|&at| !of_word(at)).unwrap()));
             prop_assert_eq!(runs.next(from), want);

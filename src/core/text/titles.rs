@@ -21,13 +21,14 @@ impl TitleWords {
     /// ```
     /// use webtwin_core::text::titles::TitleWords;
     ///
-    /// let [search, other] = ["Search — nova 31.0 documentation", "Search — ironic documentation"].map(TitleWords::of);
+    /// let titles = ["Search — nova 31.0 documentation", "Search — ironic documentation"];
+    /// let [search, other] = titles.map(TitleWords::from_title);
     /// assert!(search.differ_from(other));
     /// for version in ["Search — nova 34.1 documentation", "Search - Nova documentation | Mirror", "Nova", ""] {
-    ///     assert!(!search.differ_from(TitleWords::of(version)));
+    ///     assert!(!search.differ_from(TitleWords::from_title(version)));
     /// }
     /// ```
-    pub fn of(title: &str) -> TitleWords {
+    pub fn from_title(title: &str) -> TitleWords {
         let mut bits = [0; 2];
         for word in title.split(|character: char| !character.is_alphanumeric()) {
             if !word.is_empty() && !word.contains(char::is_numeric) {
@@ -66,7 +67,7 @@ mod tests {
             let words = |title: &[String]| -> BTreeSet<String> {
                 title.iter().filter(|word| word.parse::<u8>().is_err()).map(|word| word.to_lowercase()).collect()
             };
-            let [of_a, of_b] = [&a, &b].map(|title| TitleWords::of(&title.join(" - ")));
+            let [of_a, of_b] = [&a, &b].map(|title| TitleWords::from_title(&title.join(" - ")));
             let (words_a, words_b) = (words(&a), words(&b));
             if of_a.differ_from(of_b) {
                 prop_assert!(!words_a.is_subset(&words_b) && !words_b.is_subset(&words_a));

@@ -45,7 +45,7 @@ impl WordSplitter {
         lower.push_str(text);
         lower.make_ascii_lowercase();
         let bytes = lower.as_bytes();
-        runs.of(bytes);
+        runs.set_text(bytes);
         let (mut at, mut next_beyond) = (0, next_beyond_ascii(bytes, 0));
         while let Some((start, end)) = runs.next(at) {
             at = end;

@@ -32,7 +32,7 @@ pub struct RuleRow {
 
 impl RuleRow {
     /// Creates the row of a rule.
-    pub fn of(rule: &Rule, rank: u32) -> RuleRow {
+    pub fn from_rule(rule: &Rule, rank: u32) -> RuleRow {
         let Rule { domain, scope, edit, learned, verified, saved } = rule;
         let (pattern, replacement) = edit.texts();
         RuleRow {
@@ -82,7 +82,7 @@ mod tests {
                 verified: EditCounts { support: 50, violations: 0 },
                 saved: 90,
             };
-            assert_eq!(RuleRow::of(&rule, 3).rule(), Some(rule));
+            assert_eq!(RuleRow::from_rule(&rule, 3).rule(), Some(rule));
         }
     }
 }

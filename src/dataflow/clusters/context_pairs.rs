@@ -150,7 +150,7 @@ pub(crate) fn look(
     };
     drop((by_links, by_place, all_texts, best, matched));
     // Pairs that already join clusters are not checked again.
-    let placed = SpillColumn::of(placed, &net.memory)?;
+    let placed = SpillColumn::from_rows(placed, &net.memory)?;
     let joined = [context.joined, &[&placed]].concat();
     let context = Context { joined: &joined, ..*context };
     let refused = guards::keep_neighbours_apart(net, &mut kept, &context)?;
@@ -200,11 +200,12 @@ fn proposed_by_links(
     places: &PagePositions,
     &Context { crawl, links, .. }: &Context<'_>,
 ) -> Result<Arc<Vec<CandidatePair>>> {
-    let of = |page: Page| places.of(page).map_or(Page::NONE, |place| place.1);
-    let is_within = |(src, dst): &(Page, Page)| places.of(*src).is_some() && places.of(*src) == places.of(*dst);
+    let of = |page: Page| places.position(page).map_or(Page::NONE, |place| place.1);
+    let is_within =
+        |(src, dst): &(Page, Page)| places.position(*src).is_some() && places.position(*src) == places.position(*dst);
     let bits = partition_bits::<[Page; 2]>(links.len() as u64);
     let rows = crawl.pages.map(|row| {
-        places.of(row.page)?;
+        places.position(row.page)?;
         let name = xxh3_64(name(row.url()).as_bytes());
         Some(Named { page: row.page, name_high: (name >> 32) as u32, name_low: name as u32 })
     });
@@ -231,7 +232,7 @@ fn proposed_by_links(
             .iter()
             .map(|&Named { page, name_high, name_low }| {
                 let name = u64::from(name_high) << 32 | u64::from(name_low);
-                let (collection, of) = places.of(page).expect("pages of collections were sent");
+                let (collection, of) = places.position(page).expect("pages of collections were sent");
                 (of, ContextPage { collection, page, cluster: labels[page], name })
             })
             .collect();
@@ -307,7 +308,7 @@ fn pairs_of_own(
 ) -> Ranks {
     let mut own = PageSet::new(pages, |_| false);
     local_pages.kept().for_each(|(_, page)| own.insert(page));
-    let own = Ranks::of(own);
+    let own = Ranks::new(own);
     let mut rows: Vec<[u32; 2]> = Vec::new();
     for (pair, at) in pairs.iter().zip(0..) {
         rows.extend([pair.a, pair.b].into_iter().filter_map(|page| Some([own.rank(page)? as u32, at])));

@@ -43,7 +43,7 @@ pub fn context_pass(
         run.recorded(web, CONTEXT, |run| look(run.net, run.local_pages, labels, &places, &context))?;
     pairs.put(PairKind::Context, run.spill_column(found)?);
     let mut overlap = pairs.take(PairKind::Overlap);
-    let context = Context { crawl, joined: &[pairs.of(PairKind::Exact)], links };
+    let context = Context { crawl, joined: &[pairs.column(PairKind::Exact)], links };
     counts.alone =
         unsupported::drop_unsupported(run.net, &mut overlap, &std::mem::take(&mut similar.weak), &places, &context)?;
     pairs.put(PairKind::Overlap, overlap);

@@ -54,7 +54,7 @@ impl Grown {
     /// # Errors
     /// Returns any error of [`link_summary::of_clusters`], [`tolerant::similar_clusters`] and
     /// [`growth::similar_clusters`].
-    pub fn of(
+    pub fn grow(
         run: &mut WorkerRun<'_, '_>,
         web: &WorkerWeb,
         step: RunStep,

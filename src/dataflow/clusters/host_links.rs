@@ -29,7 +29,7 @@ impl PagePlaces {
     }
 
     /// Returns the index of a page, or [`NOWHERE`].
-    pub(super) fn of(&self, page: Page) -> u32 {
+    pub(super) fn place(&self, page: Page) -> u32 {
         self.slots[self.slot(page)][1]
     }
 
@@ -164,8 +164,8 @@ pub(super) fn by_source(
     ends: &mut Vec<u32>,
     into: &mut Vec<[u32; 2]>,
 ) {
-    let by_place = |link: &[Page; 2]| link.map(|page| places.of(page));
-    by_number(links, |link: &[Page; 2]| places.of(link[0]), by_place, count, ends, into);
+    let by_place = |link: &[Page; 2]| link.map(|page| places.place(page));
+    by_number(links, |link: &[Page; 2]| places.place(link[0]), by_place, count, ends, into);
 }
 
 /// Replaces the content of `own` by the links from a range of indices, as [`by_source`] has ordered
@@ -194,7 +194,7 @@ mod tests {
             for pages in shares {
                 places.put(pages.iter().rev().map(|&page| Page(page)));
                 let want: BTreeMap<u32, u32> = pages.iter().rev().copied().zip(0..).collect();
-                prop_assert!((0..9000).all(|page| places.of(Page(page)) == *want.get(&page).unwrap_or(&NOWHERE)));
+                prop_assert!((0..9000).all(|page| places.place(Page(page)) == *want.get(&page).unwrap_or(&NOWHERE)));
             }
         }
     }

@@ -232,7 +232,7 @@ impl LinkReader<'_> {
     ///
     /// # Errors
     /// Returns any error of the disk.
-    pub fn of(&mut self, page: Page) -> Result<&[Page]> {
+    pub fn targets(&mut self, page: Page) -> Result<&[Page]> {
         debug_assert_eq!(self.links.directory.owner(page), self.links.worker);
         let places = self.links.range(self.links.directory.place(page));
         self.targets.get(places.start as u64, places.len())
@@ -359,7 +359,7 @@ pub fn from_elsewhere(net: &mut Net<'_>, links: &WorkerLinks) -> Result<SpillCol
     };
     let rows = links.blocks().flatten_ok().filter_ok(|&(src, dst)| hosts[src] != hosts[dst]).map_ok(|link| link.1);
     net.exchange_into("links from elsewhere", rows, |dst| directory.owner(*dst), count)?;
-    SpillColumn::of(counts, &net.memory)
+    SpillColumn::from_rows(counts, &net.memory)
 }
 
 /// Counts the links to the pages of each host from pages of other hosts, by host, in every process.
@@ -415,7 +415,7 @@ mod tests {
                 let mut reader = links.reader();
                 for page in directory.owned(worker) {
                     let targets = want.iter().filter(|link| link.0 == page).map(|link| link.1);
-                    prop_assert_eq!(reader.of(page).unwrap(), targets.collect::<Vec<_>>());
+                    prop_assert_eq!(reader.targets(page).unwrap(), targets.collect::<Vec<_>>());
                 }
                 for start in 0..=want.len() {
                     prop_assert_eq!(links.read(start..want.len()).unwrap(), &want[start..]);

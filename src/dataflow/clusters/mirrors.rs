@@ -82,7 +82,7 @@ impl SimilarPieces {
     }
 
     /// Returns the similar cluster of a piece that has copies.
-    pub(super) fn of(&self, piece: PieceId) -> Option<SimilarClusterId> {
+    pub(super) fn similar_cluster(&self, piece: PieceId) -> Option<SimilarClusterId> {
         parent(&self.0, piece.smallest()).map(|largest| SimilarClusterId(largest.number()))
     }
 
@@ -92,7 +92,7 @@ impl SimilarPieces {
         let mut last = (PieceId::NONE, None);
         move |PieceRow { page, piece, .. }| {
             if piece != last.0 {
-                last = (piece, self.of(piece));
+                last = (piece, self.similar_cluster(piece));
             }
             last.1.map(|similar_cluster| [page, piece.smallest(), Page(similar_cluster.number())])
         }
@@ -104,7 +104,7 @@ impl SimilarPieces {
         let mut rows: Vec<_> = self.0.iter().map(|&[piece, largest]| (largest, web.host(piece), piece)).collect();
         rows.sort_unstable();
         let several = rows.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)).filter(|here| here.len() > 1);
-        let mut beside: Vec<PieceId> = several.flatten().map(|row| PieceId::of(row.2)).collect();
+        let mut beside: Vec<PieceId> = several.flatten().map(|row| PieceId::from_smallest(row.2)).collect();
         beside.sort_unstable();
         beside
     }

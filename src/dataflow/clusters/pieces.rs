@@ -92,7 +92,7 @@ impl Pieces {
             by_host.each(&some_links, |host, links| {
                 let first = candidates.partition_point(|member| of_host(member) < host);
                 let count = candidates[first..].iter().take_while(|member| of_host(member) == host).count();
-                let similar_cluster = |piece| similar.of(piece).expect("it is beside another one");
+                let similar_cluster = |piece| similar.similar_cluster(piece).expect("it is beside another one");
                 joined.extend(join_pieces(&candidates[first..][..count], &links.pairs(), similar_cluster));
             });
             rename(&mut members, joined);
@@ -122,8 +122,8 @@ fn grown(
 ) -> Vec<PieceMember> {
     places.put(pages.iter().copied());
     let mut joined = UnionFind::new(pages.len());
-    links.iter().for_each(|&[src, dst]| _ = joined.union(places.of(src), places.of(dst)));
-    let component = joined.labels().into_iter().map(|first| PieceId::of(pages[first.index()]));
+    links.iter().for_each(|&[src, dst]| _ = joined.union(places.place(src), places.place(dst)));
+    let component = joined.labels().into_iter().map(|first| PieceId::from_smallest(pages[first.index()]));
     let mut members: Vec<PieceMember> =
         component.zip(pages).map(|(piece, &page)| (piece, web.cluster(page), page)).collect();
     members.sort_unstable();

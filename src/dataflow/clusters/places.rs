@@ -69,7 +69,7 @@ impl PagePositions {
     }
 
     /// Returns the first page of a page's collection, and the smallest page of its similar cluster.
-    pub(super) fn of(&self, page: Page) -> Option<(Page, Page)> {
+    pub(super) fn position(&self, page: Page) -> Option<(Page, Page)> {
         self.collections.get(self.of[page] as usize).copied()
     }
 }
@@ -91,11 +91,11 @@ struct PathEnd {
 /// Returns any error of [`HashPartitions::new`].
 fn roots(net: &mut Net<'_>, crawl: &Crawl, labels: &[ClusterId], places: &PagePositions) -> Result<Arc<Roots>> {
     let rows = crawl.pages.map(|row| {
-        let (_, similar_cluster) = places.of(row.page)?;
+        let (_, similar_cluster) = places.position(row.page)?;
         let ends = Folders::new(row.url()).ends();
         Some(PathEnd { cluster: labels[row.page], similar_cluster, page: row.page, ends })
     });
-    let count = crawl.directory.owned(net.index()).filter(|&page| places.of(page).is_some()).count() as u64;
+    let count = crawl.directory.owned(net.index()).filter(|&page| places.position(page).is_some()).count() as u64;
     let key = |row: &PathEnd| row.cluster;
     let mut shares = HashPartitions::new(net, "ends of paths", count, rows.flatten_ok(), key)?;
     let (mut some, mut agreeing) = (Vec::new(), Vec::new());
@@ -128,7 +128,7 @@ fn votes_of(net: &Net<'_>, agreeing: &mut [[Page; 2]], crawl: &Crawl, places: &P
     let mut pages = crawl.reader();
     let (mut votes, mut most) = (Vec::new(), VOTES_AT_ONCE);
     for &[page, Page(segments)] in &*agreeing {
-        let Some((collection, similar_cluster)) = places.of(page) else { continue };
+        let Some((collection, similar_cluster)) = places.position(page) else { continue };
         let folders = Folders::new(pages.page(page)?.url());
         let depth = folders.segments() - segments as usize;
         let root = halves(folders.root(depth));
@@ -160,7 +160,7 @@ pub(super) fn for_each_place(
     let hosts = &crawl.directory.hosts;
     let mut links_of = links.reader();
     let mut links_on_host = |page: Page| -> Result<bool> {
-        Ok(links_of.of(page)?.iter().any(|&target| target != page && hosts[target] == hosts[page]))
+        Ok(links_of.targets(page)?.iter().any(|&target| target != page && hosts[target] == hosts[page]))
     };
     let rows = crawl.pages.map(|row| {
         let (page, above) = (row.page, roots.above(&Folders::new(row.url())));
@@ -205,7 +205,7 @@ pub(crate) fn attach(
     let places = PagePositions::new(net, found, labels.len())?;
     let mut mine: Vec<PlacedPage> = Vec::new();
     for_each_place(net, crawl, links, labels, &places, |group| {
-        mine.extend(belonging(group, |page| labels[page], |page| places.of(page).is_some()));
+        mine.extend(belonging(group, |page| labels[page], |page| places.position(page).is_some()));
     })?;
     let rows = mine.iter().map(|row| [row.page, Page(row.votes), row.collection]).collect();
     let rows: Arc<Vec<[Page; 3]>> = net.broadcast("pages that belong by place", rows)?;

@@ -88,7 +88,7 @@ impl ServerOverlap {
     ///
     /// # Errors
     /// Returns any error of [`overlap`].
-    pub fn of(run: &mut WorkerRun<'_, '_>, web: &WorkerWeb, trivial: TrivialClusters<'_>) -> Result<ServerOverlap> {
+    pub fn find(run: &mut WorkerRun<'_, '_>, web: &WorkerWeb, trivial: TrivialClusters<'_>) -> Result<ServerOverlap> {
         run.step(web, SERVERS, |run| overlap(run.net, &web.crawl, trivial, &run.job.servers, run.partitions))
     }
 }
@@ -281,7 +281,7 @@ fn parts(net: &mut Net<'_>, pairs: Vec<ClassifiedPair>, partitions: TablePartiti
             same_path: pair.same_path,
             pages_a: a.server.pages,
             pages_b: b.server.pages,
-            addresses: Addresses::of([&a.server, &b.server]),
+            addresses: Addresses::compare([&a.server, &b.server]),
             kind,
             host_a: a.name,
             host_b: b.name,
@@ -290,10 +290,10 @@ fn parts(net: &mut Net<'_>, pairs: Vec<ClassifiedPair>, partitions: TablePartiti
     };
     let mut rows = net.exchange_values("server pairs", pairs.into_iter().map(row))?;
     rows.sort_unstable();
-    let runs = rows.chunk_by(|x, y| partitions.of(x.a) == partitions.of(y.a));
+    let runs = rows.chunk_by(|x, y| partitions.partition(x.a) == partitions.partition(y.a));
     let part = |rows: &[ServerPairRow]| TablePart {
         name: "server_pairs",
-        partition: partitions.of(rows[0].a),
+        partition: partitions.partition(rows[0].a),
         rows: table(rows),
     };
     Ok(runs.map(part).collect())

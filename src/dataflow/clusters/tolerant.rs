@@ -72,7 +72,7 @@ impl OwnPieces {
         let mut own = PageSet::new(web.directory.len(), |_| false);
         let pages = workers.flat_map(|worker| web.directory.owned(worker));
         pages.filter(|&page| web.has_copies(page)).for_each(|page| own.insert(page));
-        let pages = Ranks::of(own);
+        let pages = Ranks::new(own);
         let of = vec![[Page::NONE; 2]; pages.count()];
         OwnPieces { pages, of }
     }
@@ -87,7 +87,7 @@ impl OwnPieces {
     /// Returns piece and similar cluster of a page of the process, if its piece has copies.
     fn of(&self, page: Page) -> Option<(PieceId, SimilarClusterId)> {
         let [piece, similar_cluster] = self.of[self.pages.rank(page)?];
-        (piece != Page::NONE).then_some((PieceId::of(piece), SimilarClusterId(similar_cluster.number())))
+        (piece != Page::NONE).then_some((PieceId::from_smallest(piece), SimilarClusterId(similar_cluster.number())))
     }
 
     /// True if a page belongs to the process and has copies.
@@ -289,7 +289,7 @@ impl KnownWeb<'_> {
                 None => !pieces.has(dst) && self.has_copies(dst) && self.host(src) == self.host(dst),
             };
             targets.clear();
-            targets.extend(reader.of(src)?.iter().copied().filter(|&dst| may_be_within(dst)));
+            targets.extend(reader.targets(src)?.iter().copied().filter(|&dst| may_be_within(dst)));
             Ok(targets.chunks(LINKS_OF_A_ROW).map(|some| LinksWithin::new(similar_cluster, src, some)).collect())
         };
         let rows = self.directory.owned(net.index()).map(rows_of).flatten_ok();
@@ -309,7 +309,8 @@ impl KnownWeb<'_> {
             places.put(here.iter().map(|row| row.page));
             within.take(share, &mut some_links)?;
             let piece_at = |place: u32| (place != NOWHERE).then(|| here[place.index()].piece);
-            let of_links = some_links.iter().flat_map(LinksWithin::links).map(|link| link.map(|page| places.of(page)));
+            let of_links =
+                some_links.iter().flat_map(LinksWithin::links).map(|link| link.map(|page| places.place(page)));
             placed.clear();
             placed.extend(of_links.filter(|&[src, dst]| piece_at(src) == piece_at(dst)));
             by_number(&placed, |link: &[u32; 2]| link[0], |link| *link, here.len(), &mut ends, &mut links);

@@ -44,7 +44,7 @@ pub(crate) fn drop_unsupported(
     let workers = net.workers_per_process();
     let worker = net.index() % workers;
     let here = Page::first(hosts.len()).filter(|&page| hosts[page].index() % workers == worker);
-    let mut rows: Vec<(HostId, Page)> = here.filter_map(|page| Some((hosts[page], places.of(page)?.1))).collect();
+    let mut rows: Vec<(HostId, Page)> = here.filter_map(|page| Some((hosts[page], places.position(page)?.1))).collect();
     rows.sort_unstable();
     rows.dedup();
     let on_hosts = net.gather_in_process(rows)?;
@@ -53,7 +53,7 @@ pub(crate) fn drop_unsupported(
         let same = copies[from..].iter().take_while(|copy| copy[0] == page).map(|copy| copy[1]);
         TextContext::gather(std::iter::once(page).chain(same).flat_map(|page| {
             let host = hosts[page];
-            let own = places.of(page).map(|(_, similar_cluster)| similar_cluster);
+            let own = places.position(page).map(|(_, similar_cluster)| similar_cluster);
             let on_hosts = &on_hosts[host.index() % workers];
             let from = on_hosts.partition_point(|row| row.0 < host);
             let here = on_hosts[from..].iter().take_while(move |row| row.0 == host && own.is_none()).map(|row| row.1);

@@ -78,7 +78,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<GrowSummar
     let partitions = TablePartitions::new(job.output.partitions, net.peers());
     let tables = net.once_per_process(|| open(job))?;
     let [trivial, links] = tables.as_ref().as_ref().map_err(Error::clone)?;
-    let [trivial, links] = [trivial, links].map(|all| OwnParts::of(net, all.iter().collect(), &job.input.limits));
+    let [trivial, links] = [trivial, links].map(|all| OwnParts::new(net, all.iter().collect(), &job.input.limits));
     let (nodes, labels, trivial) = Nodes::gather(net, partitions, trivial)?;
     let (links, link_counts) = nodes.links(net, links)?;
     stage_times.end_stage("1 read");
@@ -95,7 +95,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<GrowSummar
     let merging = edges.len() as u64;
     let similar = growth::similar_clusters(net, directory, &labels, &links, &from_elsewhere, edges, settings)?;
     drop((links, from_elsewhere));
-    let tables = GraphTables::of(net, directory, clusters, rows, &similar)?;
+    let tables = GraphTables::exchange(net, directory, clusters, rows, &similar)?;
     let local = [
         tables.link_summary.len() as u64,
         merging,
@@ -106,7 +106,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<GrowSummar
     ];
     let [link_summary, merging, similar_clusters, collections, members, taken_out] = net.all_sum("summary", local)?;
     let summary = GrowSummary {
-        digest: JobDigest::of(job).hex(),
+        digest: JobDigest::from_job(job).hex(),
         trivial,
         links: link_counts,
         nodes: directory.len() as u64,

@@ -51,7 +51,7 @@ impl GraphTables {
     /// # Memory
     /// Takes 8 bytes for each node, 24 for each row of `LinkSummary` and 20 for each node of a
     /// collection, or less if the budget of the step is smaller.
-    pub(super) fn of(
+    pub(super) fn exchange(
         net: &mut Net<'_>,
         directory: &Directory,
         TrivialClusters { labels, sizes }: TrivialClusters<'_>,
@@ -73,8 +73,9 @@ impl GraphTables {
             let (cardinality, size) = (cluster.collections.len() as u32, collection.members.len() as u32);
             Ok([cluster.id().smallest().0, collection.first_page().0, cardinality, size, collection.root.0])
         });
-        let of_member =
-            collections().flat_map(|(cluster, collection)| MemberRow::of(cluster.id(), collection, labels)).map(Ok);
+        let of_member = collections()
+            .flat_map(|(cluster, collection)| MemberRow::from_collection(cluster.id(), collection, labels))
+            .map(Ok);
         let count = collections().count() as u64;
         let first = |row: &CollectionRow| Page(row[0]);
         let collection_rows = to_owners(net, directory, ("collections", count), of_collection, first)?;

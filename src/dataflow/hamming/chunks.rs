@@ -307,7 +307,7 @@ impl<'a> SpanWriter<'a> {
         for (number, (fingerprints, documents)) in (span.first_chunk..).zip(chunks) {
             let FingerprintSource { f, ref recipe } = *self.made;
             let parts = self.encoder.encode(f, Coder::EliasFano, recipe, fingerprints, Some(documents))?;
-            let chunk = ChunkEntry::of(format!("part-{number:05}.fp"), fingerprints, &parts.all());
+            let chunk = ChunkEntry::new(format!("part-{number:05}.fp"), fingerprints, &parts.all());
             self.attempt.put_parts(&chunk.name, &parts.all())?;
             written.push((number, serde_json::to_string(&chunk).expect("an entry is plain values")));
         }

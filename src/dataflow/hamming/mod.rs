@@ -56,7 +56,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, folder: &Locat
     let _ = work.progress.traffic.set(net.traffic());
     same_set(net, work)?;
     let mut summary = HammingSummary {
-        digest: webtwin_job::JobDigest::of(job).hex(),
+        digest: webtwin_job::JobDigest::from_job(job).hex(),
         documents: work.set.manifest.count,
         ..HammingSummary::default()
     };

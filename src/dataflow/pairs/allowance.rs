@@ -36,7 +36,7 @@ impl Allowance {
     /// # Errors
     /// Returns [`Error::MemoryLimit`], [`Error::DiskLimit`] or [`Error::DiskFull`] with the number
     /// of bytes that are needed.
-    pub(crate) fn of(
+    pub(crate) fn compute(
         pool: &MemoryPool,
         pages: usize,
         row_bytes: u64,
@@ -132,7 +132,7 @@ mod tests {
             bounds,
             ..MemoryPool::default()
         };
-        let allowance = |pool: &MemoryPool| Allowance::of(pool, 1_000_000, 1 << 20, u64::MAX, true);
+        let allowance = |pool: &MemoryPool| Allowance::compute(pool, 1_000_000, 1 << 20, u64::MAX, true);
         let least = least_bytes(1_000_000, 2, 1 << 20, true);
         assert!(least > pool.memory_bytes);
         let Err(refused) = allowance(&pool) else { panic!() };

@@ -45,7 +45,7 @@ pub fn fold(
         }
     }
     pairs.sort_unstable();
-    SpillColumn::of(pairs, &net.memory)
+    SpillColumn::from_rows(pairs, &net.memory)
 }
 
 /// Returns the copies of the given (centre, copy) pairs.

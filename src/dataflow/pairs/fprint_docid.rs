@@ -22,7 +22,7 @@ pub fn fprint_docid(
     bits: u32,
 ) -> Result<Vec<TablePart>> {
     let leading = |fprint: FPrint| fprint << (64 - bits);
-    let partition = |fprint: FPrint| partitions.of(leading(fprint));
+    let partition = |fprint: FPrint| partitions.partition(leading(fprint));
     let (mut slots, mut fprints) = (local_pages.kept(), local_pages.fprints.reader());
     let source = |send: &mut dyn FnMut(FPrintDocId)| {
         let Some((slot, page)) = slots.next() else { return Ok(false) };

@@ -142,7 +142,7 @@ pub(super) fn of_rows(
     if guard != Guard::None {
         let mut list = pairs.take()?;
         keep_mutual_best(net, &mut list, &directory.hosts, &**directory, |pair| (pair.value, 1))?;
-        pairs = SpillColumn::of(list, &net.memory)?;
+        pairs = SpillColumn::from_rows(list, &net.memory)?;
     }
     let rows = counts.of_all(net)?;
     let [similar, guarded] = net.all_sum("given pairs", [similar, similar - pairs.len() as u64])?;

@@ -47,7 +47,7 @@ pub fn similar_pairs(net: &mut Net<'_>, crawl: &Crawl, job: &Job) -> Result<(Spi
         let all = if has_pairs(table)? { &mut of_pairs } else { &mut of_labels };
         all.push(table);
     }
-    let [pairs, labels] = [of_pairs, of_labels].map(|tables| OwnParts::of(net, tables, limits));
+    let [pairs, labels] = [of_pairs, of_labels].map(|tables| OwnParts::new(net, tables, limits));
     let about = pairs.about() + labels.about();
     let (pairs, labels) = (pairs.rows([A, B, VALUE, MEASURE], pair), labels.rows([PAGE, LABEL], label));
     of_rows(net, crawl, job.hamming.guard, about, pairs, labels)

@@ -200,7 +200,7 @@ fn part_neighbours(
     let with_others = crawl.directory.owned(net.index()).filter(|&page| sizes[component(page)] > 1);
     let mut links_of = links.reader();
     let pages = with_others.map(|page| {
-        let of_page = links_of.of(page)?.iter().copied();
+        let of_page = links_of.targets(page)?.iter().copied();
         Ok(LinkSample::new(page, of_page.filter(|&target| hosts[target] == hosts[page])))
     });
     let bits = partition_bits::<[u32; 4]>(count as u64);

@@ -92,7 +92,7 @@ pub struct PairsByKind([SpillColumn<SimilarPair>; PairKind::ALL.len()]);
 
 impl PairsByKind {
     /// Returns the pairs of a kind.
-    pub fn of(&self, kind: PairKind) -> &SpillColumn<SimilarPair> {
+    pub fn column(&self, kind: PairKind) -> &SpillColumn<SimilarPair> {
         &self.0[kind as usize]
     }
 
@@ -118,7 +118,7 @@ impl PairsByKind {
 
     /// Returns the pairs of every kind except those [within a site](Kind::is_within_site).
     pub fn between_sites(&self) -> Vec<&SpillColumn<SimilarPair>> {
-        PairKind::ALL.into_iter().filter(|kind| !kind.is_within_site()).map(|kind| self.of(kind)).collect()
+        PairKind::ALL.into_iter().filter(|kind| !kind.is_within_site()).map(|kind| self.column(kind)).collect()
     }
 
     /// Returns the number of pairs of all kinds.
@@ -133,7 +133,7 @@ impl PairsByKind {
 
     /// Returns every pair with its kind.
     pub fn rows(&self) -> impl Iterator<Item = Result<(PairKind, SimilarPair)>> + '_ {
-        PairKind::ALL.into_iter().flat_map(|kind| self.of(kind).rows().map(move |pair| Ok((kind, pair?))))
+        PairKind::ALL.into_iter().flat_map(|kind| self.column(kind).rows().map(move |pair| Ok((kind, pair?))))
     }
 
     /// Returns every pair with its [strength](Kind::strength).
@@ -149,10 +149,10 @@ impl PairsByKind {
     pub fn retain(&mut self, keep: impl Fn(&SimilarPair) -> bool) -> Result<[u64; 3]> {
         let mut gone = [0; 3];
         for kind in PairKind::ALL {
-            let before = self.of(kind).len();
+            let before = self.column(kind).len();
             self.of_mut(kind).retain_mut(|pair| keep(pair))?;
             let place = if kind == PairKind::Exact { 0 } else { 1 + usize::from(kind.is_within_site()) };
-            gone[place] += (before - self.of(kind).len()) as u64;
+            gone[place] += (before - self.column(kind).len()) as u64;
         }
         Ok(gone)
     }

@@ -229,7 +229,7 @@ pub fn similar_pairs(
 
 /// Returns the bytes of the keys of `pages` pages.
 pub fn keys_bytes(pages: u64, settings: &Minhash) -> u64 {
-    pages * u64::from(BandLayout::of(settings).bands) * size_of::<KeyRow>() as u64
+    pages * u64::from(BandLayout::from_settings(settings).bands) * size_of::<KeyRow>() as u64
 }
 
 /// Returns the minimum bytes of a process with the content `held`, of a crawl of `all_pages` pages,
@@ -288,7 +288,7 @@ fn keys(
     settings: &Minhash,
     mut buckets: Partitions<KeyRow>,
 ) -> Result<Partitions<KeyRow>> {
-    let bands = BandLayout::of(settings);
+    let bands = BandLayout::from_settings(settings);
     let permutations = Permutations::new(bands.permutations());
     let at_once = ((1 << 15) / bands.bands as usize).max(1);
     let (mut left, mut scratch, mut signature) = (held.slots.chunks(at_once), Vec::new(), Vec::new());

@@ -102,7 +102,7 @@ pub fn similar_pairs<R: FPrintRow, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Res
     let mine = (rows, pool.most_disk_bytes());
     let (rows, disk_bytes) = net.all_reduce("rows to come", mine, |x, y| (x.0 + y.0, x.1.min(y.1)))?;
     let row_bytes = rows / net.peers() as u64 * size_of::<R>() as u64;
-    let allowance = Allowance::of(&pool, pages.count, row_bytes, disk_bytes, with_chunks)?;
+    let allowance = Allowance::compute(&pool, pages.count, row_bytes, disk_bytes, with_chunks)?;
     let mut work = OverlapWork::default();
     let mut clock = Clock(Instant::now());
 

@@ -122,7 +122,7 @@ impl SimilarPages {
         let shares = resume.and_then(|resume| resume.store.shares());
         let before =
             shares.map(|shares| PriorRun { shares, each_page: &each_page, notify: &notify, max_change: MAX_CHANGE });
-        let exact = self.pairs.of(PairKind::Exact);
+        let exact = self.pairs.column(PairKind::Exact);
         let found;
         (found, self.weak, self.counts.overlap) = run.recorded(web, OVERLAP, |run| {
             overlap::similar_pairs(run.net, run.local_pages, &web.crawl, exact, &web.links, job, before.as_ref())
@@ -132,7 +132,7 @@ impl SimilarPages {
 
     /// Finds pairs of pages whose simhashes are within k bits of each other (\[MJS07\] section 3).
     fn by_hamming(&mut self, run: &mut WorkerRun<'_, '_>, web: &WorkerWeb) -> Result<()> {
-        let exact = self.pairs.of(PairKind::Exact);
+        let exact = self.pairs.column(PairKind::Exact);
         let found;
         (found, self.counts.hamming) = run
             .recorded(web, HAMMING, |run| simhash_pairs::similar_pairs(run.net, &web.crawl, exact, &run.job.hamming))?;
@@ -162,7 +162,7 @@ impl SimilarPages {
     /// Finds pairs of pages whose signatures of content and hyperlinks are within (C, D)
     /// (\[DDGMP03\] section 2).
     fn by_signatures(&mut self, run: &mut WorkerRun<'_, '_>, web: &WorkerWeb) -> Result<()> {
-        let exact = self.pairs.of(PairKind::Exact);
+        let exact = self.pairs.column(PairKind::Exact);
         let (found, parts): (_, Vec<(u64, Table)>);
         (found, self.counts.signatures, parts) = run.recorded(web, SIGNATURES, |run| {
             let found = signatures::similar_pairs(run.net, &web.crawl, &web.links, exact, run.job)?;
@@ -176,7 +176,7 @@ impl SimilarPages {
 
     /// Finds pairs of pages whose sets of shingles resemble each other.
     fn by_minhash(&mut self, run: &mut WorkerRun<'_, '_>, web: &WorkerWeb) -> Result<()> {
-        let exact = self.pairs.of(PairKind::Exact);
+        let exact = self.pairs.column(PairKind::Exact);
         let found;
         (found, self.counts.minhash) = run.recorded(web, MINHASH, |run| {
             minhash_pairs::similar_pairs(run.net, run.local_pages, &web.crawl, exact, &web.links, run.job)

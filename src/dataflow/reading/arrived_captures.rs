@@ -72,7 +72,7 @@ impl ArrivedCaptures {
     /// # Errors
     /// Returns any error of [`CaptureRows::push_words`].
     pub(super) fn push(&mut self, words: &[u64]) -> Result<u32> {
-        let range = self.range(CaptureRow::of(words).doc_id);
+        let range = self.range(CaptureRow::from_words(words).doc_id);
         let rows = &mut self.ranges[range];
         let number = rows.len() as u32;
         rows.push_words(words)?;

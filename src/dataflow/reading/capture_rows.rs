@@ -134,7 +134,7 @@ impl std::ops::Deref for CaptureRow<'_> {
 
 impl<'a> CaptureRow<'a> {
     /// Returns the capture that `words` begin with.
-    pub(super) fn of(words: &'a [u64]) -> CaptureRow<'a> {
+    pub(super) fn from_words(words: &'a [u64]) -> CaptureRow<'a> {
         let (numbers, texts) = words.split_at(NUMBERS);
         let numbers: &Numbers = bytemuck::from_bytes(bytemuck::cast_slice(numbers));
         CaptureRow { numbers, texts: bytemuck::cast_slice(&texts[..numbers.words as usize - NUMBERS]) }
@@ -290,7 +290,7 @@ fn write(capture: &Capture, words: &mut Vec<u64>) {
 /// Returns the encoded captures that `words` consist of, one after the other.
 pub fn captures_in(mut words: &[u64]) -> impl Iterator<Item = &[u64]> {
     std::iter::from_fn(move || {
-        let count = (!words.is_empty()).then(|| CaptureRow::of(words).words as usize)?;
+        let count = (!words.is_empty()).then(|| CaptureRow::from_words(words).words as usize)?;
         let capture;
         (capture, words) = words.split_at(count);
         Some(capture)
@@ -373,7 +373,7 @@ impl CaptureRows {
     /// Returns [`webtwin_base::error::Error::Storage`] if the disk fails, or returns other bytes
     /// than were written.
     pub(super) fn get<'a>(&'a self, number: usize, scratch: &'a mut Vec<u64>) -> Result<CaptureRow<'a>> {
-        Ok(CaptureRow::of(self.rows.get(number, scratch)?))
+        Ok(CaptureRow::from_words(self.rows.get(number, scratch)?))
     }
 
     /// Returns a reader of the captures.
@@ -434,7 +434,7 @@ impl CaptureRows {
         if from == self.len() {
             return Ok(from);
         }
-        self.rows.pass(from, words, |words| each(CaptureRow::of(words), words))
+        self.rows.pass(from, words, |words| each(CaptureRow::from_words(words), words))
     }
 
     /// Limits the captures in memory to `bytes` from now on.
@@ -489,7 +489,7 @@ impl CaptureReader<'_> {
     /// Returns [`webtwin_base::error::Error::Storage`] if the disk fails, or returns other bytes
     /// than were written.
     pub fn get(&mut self, number: usize) -> Result<CaptureRow<'_>> {
-        Ok(CaptureRow::of(self.0.get(number)?))
+        Ok(CaptureRow::from_words(self.0.get(number)?))
     }
 }
 

@@ -208,7 +208,7 @@ pub fn settle(
 
     // Page numbers ascend by partition and doc id, so they do not depend on the number of workers.
     let mut counts = vec![0u64; partitions.count()];
-    order.iter().for_each(|kept| counts[partitions.of(kept.doc_id())] += 1);
+    order.iter().for_each(|kept| counts[partitions.partition(kept.doc_id())] += 1);
     let add = |x: Vec<u64>, y: Vec<u64>| x.iter().zip(y).map(|(x, y)| x + y).collect();
     let counts = net.all_reduce("pages a partition", counts, add)?;
     let mut next = first_pages(&counts)?;
@@ -218,7 +218,7 @@ pub fn settle(
     let mut scratch = Vec::new();
     let mut hosts = HostNumbers { of_keys: HashKeyMap::default(), of_pages: Vec::with_capacity(order.len()) };
     let replies = order.iter_mut().map(|kept| {
-        let next = &mut next[partitions.of(kept.doc_id())];
+        let next = &mut next[partitions.partition(kept.doc_id())];
         let page = Page(*next);
         *next += 1;
         let row = arrived.take(kept.doc_id(), std::mem::replace(&mut kept.number, page.0), &mut scratch)?;
@@ -288,7 +288,7 @@ fn to_owners(
     };
     net.stream_values("captures", std::iter::from_fn(|| more().transpose()), |Parcel(words)| {
         captures_in(&words).try_for_each(|words| {
-            each(arrived.push(words)?, CaptureRow::of(words));
+            each(arrived.push(words)?, CaptureRow::from_words(words));
             Ok(())
         })
     })?;

@@ -76,7 +76,7 @@ pub(crate) struct OwnParts<'t> {
 
 impl<'t> OwnParts<'t> {
     /// Returns the share of this worker.
-    pub(crate) fn of(net: &Net<'_>, tables: Vec<&'t ForeignTable>, limits: &'t RecordLimits) -> OwnParts<'t> {
+    pub(crate) fn new(net: &Net<'_>, tables: Vec<&'t ForeignTable>, limits: &'t RecordLimits) -> OwnParts<'t> {
         OwnParts { tables, limits, index: net.index(), peers: net.peers() }
     }
 

@@ -277,7 +277,7 @@ impl PageIngest {
                 }
             }
             Some(NonPage::Segment(segment)) => {
-                self.local_pages.segments.push(SegmentRecord::of(&segment, offset, self.item.0, self.item.1));
+                self.local_pages.segments.push(SegmentRecord::from_segment(&segment, offset, self.item.0, self.item.1));
                 return Ok(());
             }
             Some(NonPage::Redirect(redirect)) if self.follow.redirects => self.redirect(&redirect, offset),
@@ -390,7 +390,7 @@ impl PageIngest {
             (_, false) => tools.simhashes.simhash(text),
         };
         if let (Some(sets), Some(shingles)) = (&mut local_pages.sets, &mut tools.shingles) {
-            sets.push(shingles.of(text))?;
+            sets.push(shingles.hashes(text))?;
         }
         let projected = tools.projections.as_mut().and_then(|recipe| recipe.project(text)).unwrap_or_default();
         let (item, source) = self.item;
@@ -422,7 +422,7 @@ impl PageIngest {
             record: record(&page),
             variant: variant(&page),
             canonical: extracted.canonical.unwrap_or_default(),
-            notice: tools.notices.as_mut().map_or(0, |notices| notices.of(text, url.as_str())),
+            notice: tools.notices.as_mut().map_or(0, |notices| notices.notice(text, url.as_str())),
         })?;
         local_pages.exact.push(exact);
         local_pages.names.push(page.names);

@@ -40,7 +40,7 @@ impl KnownPages {
     ///
     /// # Cost
     /// Reads the heads of the checkpoints, and sorts the pages.
-    pub fn of(records: Vec<UnusedRecords>) -> KnownPages {
+    pub fn from_checkpoints(records: Vec<UnusedRecords>) -> KnownPages {
         let mut places = Vec::new();
         for (number, UnusedRecords { file, records }) in records.iter().enumerate() {
             for record in records {

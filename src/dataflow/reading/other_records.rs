@@ -77,7 +77,7 @@ pub struct SegmentRecord {
 
 impl SegmentRecord {
     /// Creates the note of a segment that was read in a work item of an input.
-    pub fn of(segment: &segments::WarcSegment, offset: u64, item: u32, source: u32) -> SegmentRecord {
+    pub fn from_segment(segment: &segments::WarcSegment, offset: u64, item: u32, source: u32) -> SegmentRecord {
         let segments::WarcSegment { origin, number, total, ref block, .. } = *segment;
         SegmentRecord { origin, number, block: xxh3_64(block), source, offset, item, bytes: block.len() as u64, total }
     }

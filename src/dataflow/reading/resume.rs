@@ -84,7 +84,7 @@ impl Resume {
         let mut held = self.known_pages.lock().unwrap_or_else(PoisonError::into_inner);
         held.upgrade().unwrap_or_else(|| {
             let is_restored = |item: usize| !self.of_earlier_crawls.get(item).is_some_and(|is| *is);
-            let known = Arc::new(KnownPages::of(self.store.left_over(&is_restored, memory_is_bounded)));
+            let known = Arc::new(KnownPages::from_checkpoints(self.store.left_over(&is_restored, memory_is_bounded)));
             *held = Arc::downgrade(&known);
             known
         })

@@ -33,7 +33,7 @@ impl TablePartitions {
     }
 
     /// Returns the partition of a well mixed key.
-    pub fn of(&self, key: u64) -> usize {
+    pub fn partition(&self, key: u64) -> usize {
         if self.bits == 0 { 0 } else { (key >> (64 - self.bits)) as usize }
     }
 
@@ -41,7 +41,7 @@ impl TablePartitions {
     /// contains `key`. The range ascends with the key.
     pub fn range(&self, key: u64, ranges: usize) -> usize {
         let of_owner = self.dealt.most(self.count()) as u128;
-        let place = (self.dealt.index(self.of(key)) as u128) << 64 | u128::from(key << self.bits);
+        let place = (self.dealt.index(self.partition(key)) as u128) << 64 | u128::from(key << self.bits);
         ((place >> 32) * ranges as u128 / (of_owner << 32)) as usize
     }
 }
@@ -49,7 +49,7 @@ impl TablePartitions {
 /// A well mixed key belongs to the owner of its partition.
 impl Owners<u64> for TablePartitions {
     fn owner(&self, key: u64) -> usize {
-        self.dealt.owner(self.of(key))
+        self.dealt.owner(self.partition(key))
     }
 }
 
@@ -162,7 +162,7 @@ pub struct Directory {
 impl Directory {
     /// Creates the directory of pages with the given doc ids, which ascend, and hosts.
     pub fn new(doc_ids: Vec<DocId>, hosts: Vec<HostId>, partitions: TablePartitions) -> Directory {
-        let start = |p: usize| Page::from_index(doc_ids.partition_point(|&doc_id| partitions.of(doc_id) < p));
+        let start = |p: usize| Page::from_index(doc_ids.partition_point(|&doc_id| partitions.partition(doc_id) < p));
         let starts = (0..=partitions.count()).map(start).collect();
         let directory = Directory::with(starts, hosts, partitions);
         Directory { doc_ids: Mutex::new(DocIds::Held(Arc::new(doc_ids))), ..directory }
@@ -229,7 +229,7 @@ impl Directory {
             && pool.is_bounded()
         {
             let held = Arc::unwrap_or_clone(std::mem::take(held));
-            *doc_ids = DocIds::Spilled(SpillColumn::of(held, pool)?, Weak::new());
+            *doc_ids = DocIds::Spilled(SpillColumn::from_rows(held, pool)?, Weak::new());
         }
         Ok(())
     }
@@ -311,7 +311,7 @@ impl DocIdIndex<'_> {
     /// corrected from there. Takes about three steps.
     pub fn page(&self, doc_id: DocId) -> Option<Page> {
         let Directory { partitions, starts, .. } = self.directory;
-        let partition = partitions.of(doc_id);
+        let partition = partitions.partition(doc_id);
         let (mut low, mut high) = (starts[partition].index(), starts[partition + 1].index());
         let shift = 64 - partitions.bits;
         let within = if shift == 64 { doc_id } else { doc_id & ((1 << shift) - 1) };
@@ -371,7 +371,7 @@ mod tests {
             let pages = || Page::first(ids.len());
             let partitions = TablePartitions::new(1 << bits, 3);
             let mut counts = vec![0; 1 << bits];
-            ids.iter().for_each(|&id| counts[partitions.of(id)] += 1);
+            ids.iter().for_each(|&id| counts[partitions.partition(id)] += 1);
             let mut entries = Entries::new(&counts, partitions);
             for worker in [1, 2, 0] {
                 let own = ids.iter().filter(|&&id| partitions.owner(id) == worker);
@@ -385,7 +385,7 @@ mod tests {
             }
             directory.spill_doc_ids(&MemoryPool::default().limited(0)).unwrap();
             prop_assert_eq!(&*directory.doc_ids().unwrap(), &ids);
-            prop_assert!(pages().all(|page| directory.partition(page) == partitions.of(ids[page.index()])));
+            prop_assert!(pages().all(|page| directory.partition(page) == partitions.partition(ids[page.index()])));
             for worker in 0..3 {
                 let owned: Vec<Page> = directory.owned(worker).collect();
                 prop_assert!(owned.is_sorted() && owned.iter().all(|&page| directory.owner(page) == worker));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::packed::{Numbers, OpenRow, PackedRow, groups_of, of_signed, signed};
+use super::packed::{OpenRow, PackedNumbers, PackedRow, groups_of, of_signed, signed};
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
 use webtwin_engine::Net;
@@ -103,7 +103,7 @@ fn packed<const N: usize>(words: impl Iterator<Item = Word<N>>) -> impl Iterator
 fn each_word<const N: usize>(row: &PackedRow, mut each: impl FnMut(Word<N>)) {
     let mut numbers = row.numbers();
     let (mut head_before, mut before) = (row.first, row.first);
-    let head_of = |first: u32, numbers: &mut Numbers<'_>| {
+    let head_of = |first: u32, numbers: &mut PackedNumbers<'_>| {
         let mut head = [Page(first); N];
         head[1..].iter_mut().zip(numbers).for_each(|(page, distance)| *page = Page(of_signed(distance, first)));
         Word::Head(head)

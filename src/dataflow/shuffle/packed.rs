@@ -22,19 +22,19 @@ pub struct PackedRow {
 
 impl PackedRow {
     /// Returns the numbers of the row in the order written, without the first.
-    pub fn numbers(&self) -> Numbers<'_> {
-        Numbers { groups: &self.groups, at: 0 }
+    pub fn numbers(&self) -> PackedNumbers<'_> {
+        PackedNumbers { groups: &self.groups, at: 0 }
     }
 }
 
 /// Iterates over the numbers of a row.
 #[derive(Debug)]
-pub struct Numbers<'a> {
+pub struct PackedNumbers<'a> {
     groups: &'a [u8; GROUPS / 2],
     at: usize,
 }
 
-impl Numbers<'_> {
+impl PackedNumbers<'_> {
     /// Returns the next number, of exactly `groups` groups of 4 bits.
     #[inline]
     pub fn fixed(&mut self, groups: usize) -> u64 {
@@ -55,7 +55,7 @@ impl Numbers<'_> {
     }
 }
 
-impl Iterator for Numbers<'_> {
+impl Iterator for PackedNumbers<'_> {
     type Item = u64;
 
     #[inline]
@@ -132,7 +132,7 @@ impl OpenRow {
     }
 
     /// Appends a number of exactly `groups` groups of 4 bits, which must fit and be read by
-    /// [`Numbers::fixed`].
+    /// [`PackedNumbers::fixed`].
     #[inline]
     pub fn push_fixed(&mut self, number: u64, groups: usize) {
         for at in 0..groups {

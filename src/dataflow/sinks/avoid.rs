@@ -190,7 +190,7 @@ pub fn copies<'a>(
         let is_earlier = row.source >= first_earlier_source;
         let copy = |url: &str| PageCopy {
             exact: row.exact,
-            title: TitleWords::of(row.title()),
+            title: TitleWords::from_title(row.title()),
             merit: keeping.merit(row.fetch_time, row.text_bytes, url, page),
             cluster,
             page,
@@ -209,7 +209,7 @@ pub fn copies<'a>(
     });
     let rows = rows.map(|row| row?);
     let directory = &*crawl.directory;
-    let owned = directory.owned(net.index()).map(|page| u64::from(sizes[ClusterId::of(page)]));
+    let owned = directory.owned(net.index()).map(|page| u64::from(sizes[ClusterId::from_smallest(page)]));
     let bits = partition_bits::<PageCopy>(owned.filter(|&pages| pages > 1).sum());
     let shares = Shares { directory, bits, range: (crawl.pages.len() >> bits) + 1 };
     let rows = shares.partitioned(net, "copies", rows.flatten_ok(), |copy| copy.cluster)?;
@@ -352,7 +352,7 @@ fn verdicts_on<'c>(
         }
     };
     let verdict = move |copy: &PageCopy, keep: &PageCopy, (rank, criterion): (u32, Criterion)| {
-        PageVerdict::of(copy, keep, role(copy, keep), rank, criterion)
+        PageVerdict::new(copy, keep, role(copy, keep), rank, criterion)
     };
     keep.into_iter().flat_map(move |keep| {
         copies.iter().zip(std::mem::take(&mut ranks)).map(move |(copy, rank)| verdict(copy, keep, rank))

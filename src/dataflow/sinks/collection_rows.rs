@@ -55,7 +55,11 @@ pub struct MemberRow {
 impl MemberRow {
     /// Returns the rows of a collection, in no particular order. `labels` has the trivial cluster
     /// of each page.
-    pub fn of(similar: SimilarClusterId, collection: &PageCollection, labels: &[ClusterId]) -> Vec<MemberRow> {
+    pub fn from_collection(
+        similar: SimilarClusterId,
+        collection: &PageCollection,
+        labels: &[ClusterId],
+    ) -> Vec<MemberRow> {
         let smallest = collection.first_page();
         let row = |cluster, page, attached| MemberRow {
             similar_cluster: similar,

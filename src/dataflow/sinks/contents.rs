@@ -66,7 +66,7 @@ pub(super) fn contents(
     let source = |send: &mut dyn FnMut(PackedRow)| {
         let mut sent = 0;
         while let Some(&[_, collection, page]) = pages.next() {
-            let targets = links.of(page)?;
+            let targets = links.targets(page)?;
             for &target in targets {
                 let link = [target, collection, facts.labels[page].smallest()];
                 packer.push(directory.owner(target), link).into_iter().for_each(&mut *send);
@@ -84,7 +84,7 @@ pub(super) fn contents(
             each_triple(row, |[target, collection, from]| {
                 let number = place[directory.place(target)] as usize;
                 if collections.get(number) == Some(&collection) {
-                    contents[number].link(ClusterId::of(from), facts.labels[target]);
+                    contents[number].link(ClusterId::from_smallest(from), facts.labels[target]);
                 }
             });
         }

@@ -92,7 +92,7 @@ impl ReplicaTables {
     ///
     /// # Errors
     /// Returns any error of the disk, and an error if the run has ended.
-    pub fn of(
+    pub fn build(
         run: &mut WorkerRun<'_, '_>,
         web: WorkerWeb,
         similar: SimilarPages,
@@ -103,7 +103,7 @@ impl ReplicaTables {
     ) -> Result<ReplicaTables> {
         let ClusterResults { grown, mut context, apart, editions, servers, giants } = clustered;
         let SimilarPages { pairs, counts, parts: mut more_tables, .. } = similar;
-        let in_pairs = pairs.of(PairKind::Placeholder).rows().map(|pair| pair.map(|pair| [pair.a, pair.b]));
+        let in_pairs = pairs.column(PairKind::Placeholder).rows().map(|pair| pair.map(|pair| [pair.a, pair.b]));
         let placeholders = in_pairs.collect::<Result<Vec<[Page; 2]>>>()?.into_flattened();
         // Broadcast, because the owner of a cluster must mark the placeholders of all owners.
         let placeholders = page_set(run.net, "placeholders", placeholders, web.crawl.directory.len())?;

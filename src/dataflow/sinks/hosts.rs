@@ -56,10 +56,10 @@ pub fn hosts(
         sum.skip_bytes += row.skip_bytes;
     }
     let rows: Vec<HostRow> = all.into_iter().map(|((host_id, host), sum)| HostRow { host_id, host, ..sum }).collect();
-    let runs = rows.chunk_by(|x, y| partitions.of(x.host_id) == partitions.of(y.host_id));
+    let runs = rows.chunk_by(|x, y| partitions.partition(x.host_id) == partitions.partition(y.host_id));
     let part = |rows: &[HostRow]| TablePart {
         name: "hosts",
-        partition: partitions.of(rows[0].host_id),
+        partition: partitions.partition(rows[0].host_id),
         rows: host_table(rows),
     };
     Ok(runs.map(part).collect())

@@ -86,7 +86,7 @@ impl KeepResult {
     /// Returns any error of [`kept_before::read`]. Returns
     /// [`webtwin_base::error::Error::MemoryLimit`] or a similar error if memory or disk space does
     /// not suffice.
-    pub fn of(
+    pub fn decide(
         run: &mut run::WorkerRun<'_, '_>,
         web: &mut WorkerWeb,
         similar_clusters: Vec<SimilarCluster>,
@@ -143,7 +143,7 @@ fn keep(
     let ways = avoid::keep_reachable(net, crawl, labels, &mut verdicts, gathered)?;
     let kept_before = memory.outcome(net, &verdicts)?;
     let pins = pins::outcome(net, crawl, !job.keep.pins.is_empty(), &decisions.pins, &verdicts)?;
-    let facts = PageFacts { labels, links, exact_pairs: given.similar.pairs.of(PairKind::Exact) };
+    let facts = PageFacts { labels, links, exact_pairs: given.similar.pairs.column(PairKind::Exact) };
     let (collections, members) = report::rows(net, crawl, &judged, facts)?;
     let single_clusters = similar_clusters.iter().filter(|cluster| !cluster.double);
     let taken_out = single_clusters.map(|cluster| u64::from(cluster.taken_out)).sum();

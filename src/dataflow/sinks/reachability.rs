@@ -63,7 +63,7 @@ struct StoredLinks {
 impl StoredLinks {
     fn of(&mut self, part: usize) -> Result<PartLinks<'_>> {
         let Range { start, end } = self.places[part];
-        Ok(PartLinks::of(self.words.get(start, (end - start) as usize, &mut self.scratch)?))
+        Ok(PartLinks::from_words(self.words.get(start, (end - start) as usize, &mut self.scratch)?))
     }
 }
 

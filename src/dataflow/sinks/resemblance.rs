@@ -144,7 +144,7 @@ impl Asked {
     fn of(pairs: &[[Page; 2]], pages: usize, workers: &[Arc<LocalPages>]) -> Asked {
         let mut compared = PageSet::new(pages, |_| false);
         pairs.iter().flatten().for_each(|&page| compared.insert(page));
-        let ranks = Ranks::of(compared);
+        let ranks = Ranks::new(compared);
         let rank = |page: Page| ranks.rank(page).expect("pages of pairs are compared");
         let mut keep_of = vec![Page::NONE; ranks.count()];
         for &[page, keep] in pairs {

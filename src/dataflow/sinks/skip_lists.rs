@@ -40,7 +40,7 @@ impl SkipListRows {
     ///
     /// # Errors
     /// Returns any error of the disk, and an error if the run has ended.
-    pub fn of(
+    pub fn build(
         run: &mut WorkerRun<'_, '_>,
         web: &WorkerWeb,
         labels: &[ClusterId],

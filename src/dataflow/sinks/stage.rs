@@ -131,7 +131,7 @@ fn manifest(
     attempt: &str,
 ) -> Manifest {
     Manifest {
-        digest: JobDigest::of(job).hex(),
+        digest: JobDigest::from_job(job).hex(),
         recipes: recipes.iter().map(|(name, recipe)| (name.to_string(), recipe.clone())).collect(),
         workers: net.peers() as u64,
         seconds,
@@ -147,7 +147,7 @@ fn manifest(
 pub(crate) fn put_part(attempt: &Attempt, name: &str, number: usize, table: &Table) -> Result<FileEntry> {
     let (path, bytes) = (path(name, number), encode(table)?);
     attempt.put(&path, &bytes)?;
-    Ok(FileEntry::of(&path, Some(table.rows() as u64), &bytes))
+    Ok(FileEntry::new(&path, Some(table.rows() as u64), &bytes))
 }
 
 /// Stages one of several files of a table, from rows that are given piece by piece. Rows are

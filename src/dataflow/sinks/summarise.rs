@@ -130,7 +130,7 @@ pub fn summarise(
     let exact_groups: BTreeMap<u64, u64> =
         all.iter().filter_map(|(name, &n)| Some((name.strip_prefix("exact ")?.parse().ok()?, n))).collect();
     Ok(RunSummary {
-        digest: webtwin_job::JobDigest::of(job).hex(),
+        digest: webtwin_job::JobDigest::from_job(job).hex(),
         pages,
         hosts: found.crawl.directory.hosts.iter().max().map_or(0, |host| u64::from(*host) + 1),
         links: get("links"),

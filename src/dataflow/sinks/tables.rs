@@ -61,7 +61,7 @@ impl TableRows {
     ///
     /// # Errors
     /// Returns any error of the disk, on which captures may be.
-    pub fn of(found: &ReplicaTables) -> Result<TableRows> {
+    pub fn collect(found: &ReplicaTables) -> Result<TableRows> {
         let (mut revisits, mut segments) = (Vec::new(), Vec::new());
         found.crawl.pages.each(|row| {
             let rest = row.rest();

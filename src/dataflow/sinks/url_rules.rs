@@ -72,7 +72,7 @@ impl RulesWriter {
         }
         let rules = learn(&domain, pages, &EvidenceThreshold::default());
         self.domains += u64::from(!rules.is_empty());
-        self.rows.extend(rules.iter().zip(0..).map(|(rule, rank)| (key, RuleRow::of(rule, rank))));
+        self.rows.extend(rules.iter().zip(0..).map(|(rule, rank)| (key, RuleRow::from_rule(rule, rank))));
     }
 
     /// Builds the table, and sends all rules to worker 0. Takes two exchanges.
@@ -82,9 +82,12 @@ impl RulesWriter {
     pub fn finish(self, net: &mut Net<'_>, partitions: TablePartitions) -> Result<FoundRules> {
         let saved = self.rows.iter().map(|row| row.1.saved).sum();
         let [rules, domains, saved] = net.all_sum("URL rules", [self.rows.len() as u64, self.domains, saved])?;
-        let of_partition = self.rows.chunk_by(|x, y| partitions.of(x.0) == partitions.of(y.0));
-        let part =
-            |rows: &[(u64, RuleRow)]| TablePart { name: TABLE, partition: partitions.of(rows[0].0), rows: table(rows) };
+        let of_partition = self.rows.chunk_by(|x, y| partitions.partition(x.0) == partitions.partition(y.0));
+        let part = |rows: &[(u64, RuleRow)]| TablePart {
+            name: TABLE,
+            partition: partitions.partition(rows[0].0),
+            rows: table(rows),
+        };
         let parts = of_partition.map(part).collect();
         let mut all = Sorter::new(&net.memory);
         let rows = self.rows.into_iter().map(|row| Ok((0, row.1)));

@@ -39,7 +39,13 @@ impl PageVerdict {
     /// Creates the verdict on a copy for which `keep` is kept: its role, the number of pages of the
     /// cluster that are preferred to it, and the criterion by which it is worse than the last of
     /// these.
-    pub(super) fn of(copy: &PageCopy, keep: &PageCopy, role: CopyRole, rank: u32, criterion: Criterion) -> PageVerdict {
+    pub(super) fn new(
+        copy: &PageCopy,
+        keep: &PageCopy,
+        role: CopyRole,
+        rank: u32,
+        criterion: Criterion,
+    ) -> PageVerdict {
         PageVerdict {
             cluster: copy.cluster,
             page: copy.page,

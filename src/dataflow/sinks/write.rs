@@ -34,7 +34,7 @@ pub fn result(
     let partitions = job.output.partitions as usize;
     let rejected = RejectedRows::gather(net, rejections, sources.len(), partitions)?;
     let made = std::mem::take(&mut found.more_tables);
-    let rows = TableRows::of(found)?;
+    let rows = TableRows::collect(found)?;
     reserve_memory(net, found, job)?;
     let attempt = attempt(net, folder)?;
     let files = or_discard(net, &attempt, |net| {

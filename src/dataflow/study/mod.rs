@@ -79,7 +79,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     let held = MemoryEstimate::with(&local_pages, &crawl.pages, None);
     let found = find(net, job, &local_pages, crawl.directory.len(), held, links, seed)?;
     let mut summary = StudySummary {
-        digest: webtwin_job::JobDigest::of(job).hex(),
+        digest: webtwin_job::JobDigest::from_job(job).hex(),
         records: account(net, &local_pages, &crawl, &queue.work)?,
         web: found.web.reach.clone(),
         tables: found.tables.0.clone(),

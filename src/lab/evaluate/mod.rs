@@ -57,7 +57,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let (truth_file, text) = read(&args.truth)?;
     let run = FinishedRun::open(&args.run)?;
     let truth = compared::truth(&truth_file, &text)?;
-    let pages = PageTable::of(&run)?;
+    let pages = PageTable::from_run(&run)?;
     let all = compared::rows(&run, &pages, truth)?;
     let comparison = TruthComparison::new(&all.pages, &all.clusters, &all.truth);
     let report = comparison.report(&all.members, &all.links);

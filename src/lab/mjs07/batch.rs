@@ -92,7 +92,7 @@ fn write(net: &mut Net<'_>, rows: usize, f: &Location, q: &Location) -> Result<(
         let count = CHUNK_ROWS.min(rows - number * CHUNK_ROWS);
         let fingerprints = even(number as u64, count);
         let bytes = chunk(64, Coder::EliasFano, "even", &fingerprints, None)?;
-        let entry = ChunkEntry::of(format!("part-{number:05}.fp"), &fingerprints, &[&bytes]);
+        let entry = ChunkEntry::new(format!("part-{number:05}.fp"), &fingerprints, &[&bytes]);
         f.join(&entry.name)?.put(&bytes)?;
         let planted = (number * PLANTED / chunks..(number + 1) * PLANTED / chunks).map(|plant| {
             let random = splitmix64(plant as u64 ^ 0xf1a7);

@@ -85,7 +85,7 @@ fn build(workers: usize, job: &Job) -> Result<(Took, FingerprintManifest)> {
     folder.remove_all()?;
     forget_peak_memory();
     let before = user_and_kernel_seconds();
-    let (digest, job, out) = (JobDigest::of(job).0, job.clone(), folder.clone());
+    let (digest, job, out) = (JobDigest::from_job(job).0, job.clone(), folder.clone());
     let (by_the_clock, made) = seconds(move || {
         let ready = FingerprintInput::find(&job)?;
         run_on(&ClusterLayout::local(workers), 0, digest, move |net| from_fingerprints(net, &job, &ready, &out))

@@ -88,7 +88,7 @@ pub(super) fn figure_1(options: &Options) -> Result<Vec<FigureRow>> {
             run_job(options, job)?
         }
     };
-    let pages = PageTable::of(&run)?;
+    let pages = PageTable::from_run(&run)?;
     let rows = compared::rows(&run, &pages, truth)?;
     let comparison = TruthComparison::new(&rows.pages, &rows.clusters, &rows.truth);
     let simhashes = pages.doc_ids()?.iter().zip(pages.0.u64_where("simhash", "has_simhash")?);

@@ -69,7 +69,7 @@ fn whole_job(options: &Options) -> Result<StudySummary> {
     ];
     let job = resolve("", "preset = \"study\"", &sets)?;
     let queue = Queue::new(WorkList::plan(&job.input, job.effort.shard_bytes)?);
-    let (digest, folder) = (JobDigest::of(&job).0, Location::parse(&out)?);
+    let (digest, folder) = (JobDigest::from_job(&job).0, Location::parse(&out)?);
     let found =
         run_on(&ClusterLayout::local(options.workers), 0, digest, move |net| study::run(net, &job, &queue, &folder))?;
     Ok(found.into_iter().next().unwrap_or_default())

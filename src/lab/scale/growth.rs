@@ -169,7 +169,7 @@ pub(super) fn labels(graph: &LinkGraph) -> Vec<ClusterId> {
         .map(|page| {
             let smallest = &mut smallest[graph.trivial_cluster(page) as usize];
             *smallest = page.min(*smallest);
-            ClusterId::of(*smallest)
+            ClusterId::from_smallest(*smallest)
         })
         .collect()
 }

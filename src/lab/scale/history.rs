@@ -96,7 +96,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     forget_peak_memory();
     let (taken_up, history) = core_seconds(|| -> Result<History> {
         let saved = SavedComparison::decode("history", &bytes, &Default::default())?;
-        Ok(History::of(PATIENCE, saved.crawls, saved.pairs).0)
+        Ok(History::from_crawls(PATIENCE, saved.crawls, saved.pairs).0)
     });
     let mut history = history?;
     let (appended, again) = core_seconds(|| history.append(newest));

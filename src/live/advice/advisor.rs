@@ -58,7 +58,7 @@ impl Advisor {
             read_again(log, pages, &mirrors)?;
         }
         // A folder that is in a known mirror is a copy of another folder, not a trap.
-        if self.mirrors.of(&record.url).is_none() {
+        if self.mirrors.folders(&record.url).is_none() {
             let advice = self.traps.observe(&self.folders, &record.url, is_idle);
             self.give(advice);
         }

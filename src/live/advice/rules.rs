@@ -160,7 +160,7 @@ fn rules_of(domain: &str, log: &LogReader, pages: &[(LogPosition, u32)]) -> Resu
         }
     }
     let rules = learn(domain, found, &EvidenceThreshold::default());
-    Ok(rules.iter().zip(0..).map(|(rule, rank)| RuleRow::of(rule, rank)).collect())
+    Ok(rules.iter().zip(0..).map(|(rule, rank)| RuleRow::from_rule(rule, rank)).collect())
 }
 
 fn advice(domain: &str, rule: RuleRow, action: AdvisedAction, withdraws: Option<u64>) -> Advice {

@@ -45,7 +45,7 @@ pub(crate) struct FolderCounts {
 
 impl FolderCounts {
     /// Returns the counts of a folder.
-    pub(crate) fn of(&self, folder: &str) -> FolderCount {
+    pub(crate) fn count(&self, folder: &str) -> FolderCount {
         let [pages, idle, placeholders] = self.counts.get(&xxh3_64(folder.as_bytes())).copied().unwrap_or_default();
         FolderCount { pages: pages.into(), idle: idle.into(), placeholders: placeholders.into() }
     }
@@ -79,7 +79,7 @@ pub(crate) struct Traps {
 impl Traps {
     /// Observes a page that has been counted; returns the advice that follows.
     pub(crate) fn observe(&mut self, counts: &FolderCounts, url: &str, is_idle: bool) -> Option<Advice> {
-        if let Some(folder) = self.of(url).map(str::to_string) {
+        if let Some(folder) = self.find(url).map(str::to_string) {
             let (number, evidence) = self.given.get_mut(&*folder)?;
             evidence.add_recent(is_idle);
             if !evidence.is_contrary() {
@@ -94,11 +94,11 @@ impl Traps {
         // The widest folder that is a trap is chosen, so that one piece of advice covers all
         // folders below it.
         let is_trap = |folder: &&str| {
-            let count = counts.of(folder);
+            let count = counts.count(folder);
             count.idle >= LEAST_IDLE && count.evidence().bound() >= LEAST_BOUND && !self.withdrawn.contains(*folder)
         };
         let folder = if is_idle { folders(url).find(is_trap)? } else { return None };
-        let count = counts.of(folder);
+        let count = counts.count(folder);
         let kind = if 2 * count.placeholders > count.idle { CopyGroupKind::Placeholder } else { CopyGroupKind::Trap };
         self.given.insert(folder.into(), (0, AdviceEvidence::default()));
         let advice = Advice::new(kind, AdvisedAction::Skip, folder, count.evidence());
@@ -113,7 +113,7 @@ impl Traps {
     }
 
     /// Returns the widest trap that a URL is in.
-    pub(crate) fn of<'u>(&self, url: &'u str) -> Option<&'u str> {
+    pub(crate) fn find<'u>(&self, url: &'u str) -> Option<&'u str> {
         folders(url).find(|folder| self.given.contains_key(*folder))
     }
 }

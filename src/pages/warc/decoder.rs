@@ -49,7 +49,7 @@ impl Codec {
     }
 
     /// Returns the codec of the member that starts with these bytes.
-    pub(super) fn of(bytes: &[u8]) -> Option<Codec> {
+    pub(super) fn detect(bytes: &[u8]) -> Option<Codec> {
         Codec::ALL.into_iter().find(|codec| bytes.starts_with(codec.magic()))
     }
 }
@@ -108,7 +108,7 @@ impl MemberDecoder {
         limits: &RecordLimits,
     ) -> Result<std::result::Result<(), Reason>> {
         (self.start, self.at, self.decoded) = (start, start, 0);
-        let Some(codec) = Codec::of(&blocks.peek(start, zstd_head::MAGIC.len())?) else {
+        let Some(codec) = Codec::detect(&blocks.peek(start, zstd_head::MAGIC.len())?) else {
             return Ok(Err(Reason::Garbage));
         };
         self.codec = codec;

@@ -312,7 +312,7 @@ impl<'f, 'l> Members<'f, 'l> {
             NextMember::Other(at, reason) => (at, reason),
             NextMember::End => return Ok(None),
         };
-        let is_member = Codec::of(&self.blocks.peek(at, 4)?).is_some();
+        let is_member = Codec::detect(&self.blocks.peek(at, 4)?).is_some();
         let start = match is_member {
             true => self.scan(at + 1)?,
             false => self.scan_among_garbage(at)?,
@@ -389,7 +389,7 @@ impl<'f, 'l> Members<'f, 'l> {
                 at = end;
                 continue;
             }
-            if Codec::of(&head).is_none() {
+            if Codec::detect(&head).is_none() {
                 let plain = self.blocks.peek(at, PADDING_BYTES + self.format.sniff_bytes())?;
                 let blank = plain.len() - plain.trim_ascii_start().len();
                 return Ok(match self.format.starts(&plain[blank..]) {
@@ -408,7 +408,7 @@ impl<'f, 'l> Members<'f, 'l> {
 
     /// Returns the start at `at`, where a record has been read before.
     fn start_at(&mut self, at: u64) -> Result<Option<Start>> {
-        let from = match Codec::of(&self.blocks.peek(at, 4)?) {
+        let from = match Codec::detect(&self.blocks.peek(at, 4)?) {
             None => From::PlainSearch,
             Some(_) => match self.open(at)? {
                 MemberStart::Record => From::Record,

@@ -142,7 +142,7 @@ impl RangeEnd {
 /// use webtwin_pages::warc::read_range;
 ///
 /// let record = "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: http://a.example/\r\n\
-///     ElementContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nHello\r\n\r\n";
+///     Content-Type: text/plain\r\nContent-Length: 5\r\n\r\nHello\r\n\r\n";
 /// let file = Bytes(record.as_bytes());
 /// let mut pages = Vec::new();
 /// let end = read_range(&file, 0..record.len() as u64, &InputSettings::default(), &mut |found| {

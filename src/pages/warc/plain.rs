@@ -43,7 +43,7 @@ impl ByteSource for Plain<'_, '_, '_> {
         if skippable(&head).is_some() {
             return Ok(matches!(self.members.behind(position)?, NextMember::Start(_) | NextMember::End));
         }
-        Ok(Codec::of(&head).is_some()
+        Ok(Codec::detect(&head).is_some()
             && matches!(self.members.open(position)?, MemberStart::Record | MemberStart::More))
     }
 

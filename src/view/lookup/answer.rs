@@ -242,7 +242,7 @@ impl<'i> LookupSession<'i> {
 
     fn unknown(&self, found: &LookupHit, id: DocId, host: Option<&str>) -> Result<Option<UnknownUrl>> {
         let is_unknown = found.action == UrlAction::Unknown;
-        is_unknown.then(|| UnknownUrl::of(self.index, id, host)).transpose()
+        is_unknown.then(|| UnknownUrl::explain(self.index, id, host)).transpose()
     }
 
     fn answered(&self, found: &LookupHit) -> Result<LookupAnswer> {
@@ -280,7 +280,7 @@ impl<'i> LookupSession<'i> {
         if found.recheck {
             answer.why = Some("recheck".into());
         }
-        answer.keep = found.keep.map(|keep| PageAnswer::of(index, keep)).transpose()?;
+        answer.keep = found.keep.map(|keep| PageAnswer::read(index, keep)).transpose()?;
         Ok(answer)
     }
 }
@@ -299,7 +299,7 @@ impl PageAnswer {
     ///
     /// # Errors
     /// Returns any error of [`LookupIndex::page`].
-    pub fn of(index: &LookupIndex, rank: u32) -> Result<PageAnswer> {
+    pub fn read(index: &LookupIndex, rank: u32) -> Result<PageAnswer> {
         Ok(PageAnswer { id: hexadecimal(index.page(rank)?.doc_id), url: index.url(rank)? })
     }
 }

@@ -181,10 +181,10 @@ impl Checker {
         let why = keep.and(if exact.is_some() { Some("exact") } else { Some("similar") });
         let is_minhash = by == Measure::Minhash;
         Ok(Check {
-            exact: exact.map(|rank| PageAnswer::of(index, rank)).transpose()?,
+            exact: exact.map(|rank| PageAnswer::read(index, rank)).transpose()?,
             action: if keep.is_some() { UrlAction::Skip } else { UrlAction::Fetch },
             why,
-            keep: keep.map(|rank| PageAnswer::of(index, rank)).transpose()?,
+            keep: keep.map(|rank| PageAnswer::read(index, rank)).transpose()?,
             text_bytes,
             fingerprint: simhash.map(hexadecimal),
             chunks: self.fprints.len() as u32,
@@ -220,7 +220,7 @@ impl Checker {
 }
 
 fn keep_of(index: &LookupIndex, row: &IndexedPageRow) -> Result<Option<PageAnswer>> {
-    (row.keep != NONE).then(|| PageAnswer::of(index, row.keep)).transpose()
+    (row.keep != NONE).then(|| PageAnswer::read(index, row.keep)).transpose()
 }
 
 /// Adds pages that share chunks.
@@ -234,7 +234,7 @@ fn shared(
         near.push((
             one.page,
             NearPage {
-                page: PageAnswer::of(index, one.page)?,
+                page: PageAnswer::read(index, one.page)?,
                 measure: "overlap",
                 shared: Some(one.shared),
                 distance: None,
@@ -264,7 +264,7 @@ fn bits(
                 return Ok(());
             }
             message += 1;
-            let (page, keep) = (PageAnswer::of(index, rank)?, keep_of(index, &index.page(rank)?)?);
+            let (page, keep) = (PageAnswer::read(index, rank)?, keep_of(index, &index.page(rank)?)?);
             let (shared, resemblance) = (None, None);
             near.push((
                 rank,

@@ -106,7 +106,7 @@ pub fn sets(index: &LookupIndex, asked: ListRequest<'_>) -> Result<ListPage<List
             id: hexadecimal(index.cluster_id(row.cluster)?),
             pages: count,
             hosts: hosts.len(),
-            page: PageAnswer::of(index, row.shown)?,
+            page: PageAnswer::read(index, row.shown)?,
             title: index.title(row.shown)?,
         })
     })
@@ -146,7 +146,7 @@ pub fn originals(index: &LookupIndex, asked: ListRequest<'_>) -> Result<ListPage
         }
         Ok(ListedOriginal {
             id: hexadecimal(kept.id),
-            root: PageAnswer::of(index, kept.root)?,
+            root: PageAnswer::read(index, kept.root)?,
             title: index.title(kept.root)?,
             pages: kept.size,
             copies: kept.cardinality,

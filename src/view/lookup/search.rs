@@ -273,7 +273,7 @@ fn reorder_best(index: &LookupIndex, words: &WordIndex, best: &[MatchGroup]) -> 
     }
     let said_by = |ReorderedResult { was, said_by }| {
         let said_by = said_by.map(|(by, shared): (usize, usize)| {
-            let page = PageAnswer::of(index, best[by].shown.page)?;
+            let page = PageAnswer::read(index, best[by].shown.page)?;
             Ok(RepeatOf { page, shared, chunks: chunks[was].len() })
         });
         Ok((was, said_by.transpose()?))
@@ -297,7 +297,7 @@ fn shown(
         false => (None, None),
     };
     Ok(SearchResult {
-        page: PageAnswer::of(index, group.shown.page)?,
+        page: PageAnswer::read(index, group.shown.page)?,
         title: MarkedWords::new(&stored.title, &question.words),
         snippet: words.texts.snippet(text, &question.words)?,
         score: group.score,
@@ -314,7 +314,7 @@ fn in_collection(index: &LookupIndex, group: &MatchGroup, members: &[PageHit]) -
     let Some((_, pages)) = by_collection(members).find(|one| one.0 == own).filter(|_| own != NONE) else {
         return Ok(None);
     };
-    let named = pages.iter().take(NAMED).map(|hit| PageAnswer::of(index, hit.page)).collect::<Result<_>>()?;
+    let named = pages.iter().take(NAMED).map(|hit| PageAnswer::read(index, hit.page)).collect::<Result<_>>()?;
     Ok(Some(CollectionMatches { id: hexadecimal(index.collection(own)?.id), pages: pages.len(), named }))
 }
 
@@ -337,7 +337,7 @@ fn replicas(index: &LookupIndex, group: &MatchGroup, members: &[PageHit]) -> Res
     let all = index.cluster(row.cluster)?;
     let count = all.len().saturating_sub(1);
     let named = all.filter(|&page| page != group.shown.page).take(NAMED).map(|page| {
-        let PageAnswer { id, url } = PageAnswer::of(index, page)?;
+        let PageAnswer { id, url } = PageAnswer::read(index, page)?;
         Ok(Replica { id, url, pages: usize::from(members.binary_search_by_key(&page, |hit| hit.page).is_ok()) })
     });
     Ok(Some(OtherReplicas { kind: "copies", count, named: named.collect::<Result<_>>()? }))

@@ -35,7 +35,7 @@ impl IndexedMember {
     ///
     /// # Errors
     /// Returns any error of [`LookupIndex::page`].
-    pub fn of(index: &LookupIndex, rank: u32) -> Result<IndexedMember> {
+    pub fn read(index: &LookupIndex, rank: u32) -> Result<IndexedMember> {
         let (row, content) = (index.page(rank)?, index.content(rank)?);
         Ok(IndexedMember {
             id: hexadecimal(row.doc_id),
@@ -77,7 +77,7 @@ pub fn set(index: &LookupIndex, id: u64, from: usize, most: usize) -> Result<Opt
     }
     let pages = index.cluster(cluster)?;
     let (id, count) = (hexadecimal(index.cluster_id(cluster)?), pages.len());
-    let members = pages.skip(from).take(most).map(|page| IndexedMember::of(index, page)).collect::<Result<_>>()?;
+    let members = pages.skip(from).take(most).map(|page| IndexedMember::read(index, page)).collect::<Result<_>>()?;
     Ok(Some(Set { id, pages: count, from, members }))
 }
 
@@ -122,7 +122,7 @@ pub fn mirror(index: &LookupIndex, number: u32) -> Result<IndexedMirror> {
     let row = index.collection(number)?;
     Ok(IndexedMirror {
         id: hexadecimal(row.id),
-        root: PageAnswer::of(index, row.root)?,
+        root: PageAnswer::read(index, row.root)?,
         title: index.title(row.root)?,
         size: row.size,
         keep: row.keep == 1,
@@ -144,6 +144,6 @@ pub fn collection(index: &LookupIndex, id: u64, from: usize, most: usize) -> Res
         cardinality: row.cardinality,
         mirrors: index.mirrors(row.similar_cluster)?.take(most).map(|one| mirror(index, one)).collect::<Result<_>>()?,
         from,
-        members: pages.skip(from).take(most).map(|page| IndexedMember::of(index, page)).collect::<Result<_>>()?,
+        members: pages.skip(from).take(most).map(|page| IndexedMember::read(index, page)).collect::<Result<_>>()?,
     }))
 }

@@ -56,7 +56,7 @@ impl UnknownUrl {
     ///
     /// # Errors
     /// Returns [`webtwin_base::error::Error::Input`] if a damaged part of the index is read.
-    pub fn of(index: &LookupIndex, id: DocId, host: Option<&str>) -> Result<UnknownUrl> {
+    pub fn explain(index: &LookupIndex, id: DocId, host: Option<&str>) -> Result<UnknownUrl> {
         let rejected = index.rejected(id)?.map(String::from);
         // The count of the host's pages distinguishes a gap in the crawl from a host that the run
         // never visited.

@@ -164,8 +164,8 @@ fn meets_the_definition(
             }
         }
         let larger = |copy: &&PageCollection| {
-            by_size(copy.members.len(), PieceId::of(copy.first_page()))
-                > by_size(collection.members.len(), PieceId::of(collection.first_page()))
+            by_size(copy.members.len(), PieceId::from_smallest(copy.first_page()))
+                > by_size(collection.members.len(), PieceId::from_smallest(collection.first_page()))
         };
         let shared =
             |copy: &PageCollection| collection.members.iter().filter(|member| copy.page_of(member.0).is_some()).count();

@@ -38,7 +38,7 @@ const DECODE_NS: f64 = 1.5;
 /// use webtwin_core::hamming::design::batch::BatchCost;
 ///
 /// // A million queries at k = 3 need a table for each of four conditions, in one set.
-/// let batch = BatchCost::of(1_000_000, 3).unwrap();
+/// let batch = BatchCost::predict(1_000_000, 3).unwrap();
 /// assert_eq!((batch.conditions, batch.sets), (4, 1));
 /// assert!(batch.table_bytes < 100_000_000);
 /// ```
@@ -57,7 +57,7 @@ pub struct BatchCost {
 impl BatchCost {
     /// Predicts the cost with `queries` distinct queries. Returns `None` if there are no conditions
     /// for k, so that queries are partitioned instead.
-    pub fn of(queries: usize, k: u32) -> Option<BatchCost> {
+    pub fn predict(queries: usize, k: u32) -> Option<BatchCost> {
         let conditions = (k <= MAX_K).then(|| conditions(k))?;
         let mut batch =
             BatchCost { conditions: conditions.len(), sets: 0, table_bytes: 0, ns_a_fingerprint: DECODE_NS };
@@ -104,10 +104,11 @@ mod tests {
 
     #[test]
     fn more_queries_than_a_set_takes_make_more_sets() {
-        let (one, two) = (BatchCost::of(MOST_QUERIES, 3).unwrap(), BatchCost::of(2 * MOST_QUERIES, 3).unwrap());
+        let (one, two) =
+            (BatchCost::predict(MOST_QUERIES, 3).unwrap(), BatchCost::predict(2 * MOST_QUERIES, 3).unwrap());
         assert_eq!((one.sets, two.sets, two.table_bytes), (1, 2, 2 * one.table_bytes));
         assert!((two.ns_a_fingerprint - DECODE_NS - 2.0 * (one.ns_a_fingerprint - DECODE_NS)).abs() < 1e-9);
-        assert!(BatchCost::of(1000, MAX_K + 1).is_none());
+        assert!(BatchCost::predict(1000, MAX_K + 1).is_none());
     }
 
     #[test]

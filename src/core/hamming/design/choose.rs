@@ -60,7 +60,7 @@ impl PricedDesign {
         let rows = documents.div_ceil(indexes) as usize;
         let (mut table_bytes, mut largest_table, mut query_ns) = (0, 0, 0.0);
         for key in &design.keys {
-            let shape = Shape::of(design.f, key.count_ones(), rows);
+            let shape = Shape::new(design.f, key.count_ones(), rows);
             table_bytes += indexes * shape.bytes(rows);
             largest_table = shape.bytes(rows).max(largest_table);
             // All rows of a prefix are compared. If the key is longer than the prefix, the rows of

@@ -33,7 +33,7 @@ pub struct ChunkEntry {
 impl ChunkEntry {
     /// Creates the entry of a file with the given name, fingerprints and bytes. `fingerprints` must
     /// be ascending and not empty; `parts` are the consecutive parts of the file.
-    pub fn of(name: String, fingerprints: &[u64], parts: &[&[u8]]) -> ChunkEntry {
+    pub fn new(name: String, fingerprints: &[u64], parts: &[&[u8]]) -> ChunkEntry {
         ChunkEntry {
             name,
             count: fingerprints.len() as u64,

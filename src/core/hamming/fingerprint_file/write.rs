@@ -183,7 +183,7 @@ impl ChunkWriter {
         let doc_ids = self.keep_doc_ids.then_some(&self.doc_ids[..]);
         let bytes = chunk(manifest.f, manifest.coder, &manifest.recipe, &self.fingerprints, doc_ids)?;
         let name = format!("part-{:05}.fp", manifest.chunks.len());
-        let chunk = ChunkEntry::of(name.clone(), &self.fingerprints, &[&bytes]);
+        let chunk = ChunkEntry::new(name.clone(), &self.fingerprints, &[&bytes]);
         manifest.count += chunk.count;
         manifest.chunks.push(chunk);
         self.fingerprints.clear();

@@ -143,7 +143,7 @@ impl<B: AsRef<[u8]> + Send + Sync> Documents<B> {
     /// # Errors
     /// Returns [`webtwin_base::error::Error::Input`] if the file is damaged in a block that is
     /// read.
-    pub(super) fn of(&self, place: usize) -> Result<&[[u8; 8]]> {
+    pub(super) fn doc_ids(&self, place: usize) -> Result<&[[u8; 8]]> {
         let bytes = self.bytes.as_ref();
         let starts = self.starts.bytes(bytes).as_chunks().0;
         let range = if starts.is_empty() {

@@ -208,7 +208,7 @@ impl<B: AsRef<[u8]> + Send + Sync> OnlineIndex<B> {
     pub fn doc_ids(&self, fingerprint: u64) -> Result<impl ExactSizeIterator<Item = DocId>> {
         let bytes = match &self.documents {
             Some(documents) => match self.place(fingerprint)? {
-                Some(place) => documents.of(place)?,
+                Some(place) => documents.doc_ids(place)?,
                 None => &[],
             },
             None => &[],

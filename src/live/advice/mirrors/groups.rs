@@ -42,7 +42,7 @@ impl FolderGroups {
         let was_kept =
             |member: u32| self.folders[member as usize].group.is_some_and(|of| self.groups[of as usize].kept == member);
         let rank = |&member: &u32| {
-            let fetched = counts.of(prefix(member)).pages;
+            let fetched = counts.count(prefix(member)).pages;
             (!is_inside(member), was_kept(member), fetched, Reverse(prefix(member).len()), Reverse(member))
         };
         group.kept = group.members.iter().copied().max_by_key(rank).expect("there are two");
@@ -50,7 +50,7 @@ impl FolderGroups {
         for &member in &group.members {
             let prefix = self.folders[member as usize].prefix.to_string();
             let kept = self.folders[group.kept as usize].prefix.to_string();
-            let pages = counts.of(&prefix).pages;
+            let pages = counts.count(&prefix).pages;
             let folder = &mut self.folders[member as usize];
             folder.group = Some(number);
             if member != group.kept && folder.advice.is_none() {

@@ -54,7 +54,7 @@ impl FolderGroups {
     }
 
     /// Returns the mirrored folder that a URL is in, and the folder that is kept in its place.
-    pub(crate) fn of(&self, url: &str) -> Option<(&str, &str)> {
+    pub(crate) fn folders(&self, url: &str) -> Option<(&str, &str)> {
         let number = self.rule(url)?;
         let group = &self.groups[self.folders[number as usize].group? as usize];
         Some((&self.folders[number as usize].prefix, &self.folders[group.kept as usize].prefix))

@@ -52,7 +52,7 @@ pub(super) fn write(making: &Making<'_>, job: &Job, is_copy: &[bool], staged: &m
     let rows = making.run.rows("fprint_docid");
     match making.run.manifest.table("fprint_docid").next() {
         Some(_) => {
-            let ranges = Ranges::of(rows, RANGE_ROWS, RANGES);
+            let ranges = Ranges::new(rows, RANGE_ROWS, RANGES);
             let key = ("fprint", job.chunks.bits);
             let table = RangedTable::find(&making.run, "fprint_docid", key, ranges, making.settings.workers)?;
             let table = table.ok_or_else(|| Error::Invariant("a table has gone".into()))?;
@@ -69,7 +69,7 @@ pub(super) fn write(making: &Making<'_>, job: &Job, is_copy: &[bool], staged: &m
         None => {
             // The number of rows is unknown before the input is read, so an estimate determines the
             // ranges.
-            let ranges = Ranges::of(making.doc_ids.len() as u64 * CHUNKS_A_PAGE, RANGE_ROWS, RANGES);
+            let ranges = Ranges::new(making.doc_ids.len() as u64 * CHUNKS_A_PAGE, RANGE_ROWS, RANGES);
             let mut of_threads = read_again(making, job, ranges)?;
             let (mut rows, mut some) = (Vec::new(), Vec::new());
             for range in 0..ranges.count() {
@@ -163,7 +163,7 @@ fn hosts(making: &Making<'_>) -> Result<Vec<HostId>> {
 /// Computes the fingerprints of all pages from the input, partitioned by range; one set of
 /// partitions for each thread.
 fn read_again(making: &Making<'_>, job: &Job, ranges: Ranges) -> Result<Vec<Partitions<FPrintDocId>>> {
-    let pages = PageTable::of(&making.run)?;
+    let pages = PageTable::from_run(&making.run)?;
     let sources = pages.0.text("source")?;
     let mut rows: Vec<usize> = (0..pages.0.rows()).collect();
     rows.sort_by_key(|&row| &sources[row]);

@@ -166,7 +166,7 @@ pub fn build(settings: &BuildSettings) -> Result<Manifest> {
     if rows >= u64::from(u32::MAX) {
         return Err(Error::TooManyRows { what: "pages".into(), found: rows, allowed: u64::from(u32::MAX) - 1 });
     }
-    let ranges = Ranges::of(rows, settings.range_rows, RANGES);
+    let ranges = Ranges::new(rows, settings.range_rows, RANGES);
     let pages = RangedTable::find(&run, "pages", ("doc_id", 64), ranges, settings.workers)?
         .ok_or_else(|| Error::input(run.folder.name(), "has no table of pages"))?;
     let pool = MemoryPool::new(settings.memory_bytes, &settings.spill, "--spill");

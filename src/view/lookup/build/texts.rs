@@ -25,7 +25,7 @@ pub(super) fn write(
     collections: &[IndexedCollectionRow],
     staged: &mut StagedIndex,
 ) -> Result<u64> {
-    let pages = PageTable::of(&making.run)?;
+    let pages = PageTable::from_run(&making.run)?;
     let (exact, titles) = (pages.0.u64("exact")?, pages.0.text("title")?);
     let mut order: Vec<u32> = (0..rows.len() as u32).collect();
     // A page without text shares its entry with no other page.

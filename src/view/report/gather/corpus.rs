@@ -120,7 +120,7 @@ fn compare(run: &FinishedRun, clusters: &mut [ReportedCluster], pairs: usize) {
         }
     }
     let read = || -> Result<BTreeMap<(String, u64), String>> {
-        let source = CorpusSource::of(run)?;
+        let source = CorpusSource::from_run(run)?;
         let mut texts = BTreeMap::new();
         for (file, rows) in &rows {
             texts.extend(source.texts(file, rows)?.into_iter().map(|(row, text)| ((file.clone(), row), text)));

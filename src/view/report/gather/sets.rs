@@ -411,7 +411,7 @@ mod tests {
         let put = |(name, table): (&str, &Table)| {
             let (path, bytes) = (format!("{name}/part-00000.parquet"), encode(table).unwrap());
             folder.join(&path).unwrap().put(&bytes).unwrap();
-            FileEntry::of(&path, Some(table.rows() as u64), &bytes)
+            FileEntry::new(&path, Some(table.rows() as u64), &bytes)
         };
         let manifest = Manifest {
             files: [("clusters", &clusters), ("pairs", &pairs)].map(put).into(),

@@ -124,5 +124,5 @@ fn members(html: &mut Html, index: &LookupIndex, members: &[IndexedMember]) -> R
 }
 
 fn stays(index: &LookupIndex, id: u64) -> Result<Option<IndexedMember>, Problem> {
-    Ok(index.rank(id)?.map(|rank| IndexedMember::of(index, rank)).transpose()?)
+    Ok(index.rank(id)?.map(|rank| IndexedMember::read(index, rank)).transpose()?)
 }
