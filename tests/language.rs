@@ -141,9 +141,7 @@ fn comments_use_standard_terms_and_fit_the_width() {
             continue;
         };
         is_fenced ^= text.starts_with("```");
-        // The comments of tests and fuzz targets are not rewritten yet; only their width is checked.
-        let is_source = path.starts_with("src/");
-        let prose = if is_source { prose(text) } else { String::new() };
+        let prose = prose(text);
         for (word, instead) in WORDS.iter().filter(|(word, _)| has(&prose, word)) {
             found.push(format!("{path}:{number}: `{word}`; write: {instead}"));
         }
@@ -152,7 +150,7 @@ fn comments_use_standard_terms_and_fit_the_width() {
         if is_prose && line.chars().count() > WIDTH {
             found.push(format!("{path}:{number}: {} columns; wrap at {WIDTH}", line.chars().count()));
         }
-        if is_source && is_first && line.trim_start().starts_with("///") {
+        if is_first && line.trim_start().starts_with("///") {
             for words in BEGINNINGS.iter().filter(|words| text.starts_with(&format!("{words} "))) {
                 found.push(format!("{path}:{number}: begins with `{words}`; begin with a verb or a noun"));
             }
