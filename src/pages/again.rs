@@ -29,7 +29,7 @@ impl FormerInput {
     ///
     /// # Errors
     /// Returns [`Error::Input`] if an entry is no longer in its zip archive, and any error of
-    /// [`Work::plan`](super::work_items::Work::plan).
+    /// [`WorkList::plan`](super::work_items::WorkList::plan).
     pub fn open(name: &str, input: &InputSettings) -> Result<FormerInput> {
         if name.starts_with("synth://") {
             return Ok(FormerInput(InputSource::Synth(Box::new(Synth::parse(name)?)), name.into()));

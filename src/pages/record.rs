@@ -85,7 +85,7 @@ pub struct RawPage {
     /// [`RecordIds::id`].
     pub converted_from: Option<u64>,
     /// Digests of each form of the payload, in the form of [`RecordIds::payload`]. Empty unless
-    /// [`Digests::Compute`](webtwin_job::Digests::Compute) asks for them.
+    /// [`DigestPolicy::Compute`](webtwin_job::DigestPolicy::Compute) asks for them.
     pub payloads: Vec<u64>,
 }
 

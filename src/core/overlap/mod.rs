@@ -11,7 +11,7 @@
 //! clusters. The guards are: no pair that puts two neighbours on one host together
 //! ([`neighbours`]), only each page's best match on the other page's host ([`guard`]), or only
 //! pairs with the centre of the cluster ([`centre`]). Once collections are known, pairs that no
-//! collection supports must share more chunks ([`alone`]). Each of these rules is a setting;
+//! collection supports must share more chunks ([`unsupported`]). Each of these rules is a setting;
 //! without them the definition of the paper remains.
 //!
 //! # Source

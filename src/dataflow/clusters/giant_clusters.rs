@@ -52,7 +52,7 @@ pub struct WeakLink {
     pub a: String,
     /// URL of the larger page.
     pub b: String,
-    /// Strength of the pair, see [`Kind::strength`](crate::pairs::kinds::Kind::strength). For
+    /// Strength of the pair, see [`PairKind::strength`](crate::pairs::kinds::PairKind::strength). For
     /// views, placeholders and declared copies the resemblance in millionths; the number of shared
     /// chunks; 64 minus the number of bits in which simhashes differ; 10^9 minus the distance of RP
     /// signatures in billionths; for shingles the resemblance in millionths; 0 for pairs that only

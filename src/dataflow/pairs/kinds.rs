@@ -116,7 +116,7 @@ impl PairsByKind {
         self.0.iter().collect()
     }
 
-    /// Returns the pairs of every kind except those [within a site](Kind::is_within_site).
+    /// Returns the pairs of every kind except those [within a site](PairKind::is_within_site).
     pub fn between_sites(&self) -> Vec<&SpillColumn<SimilarPair>> {
         PairKind::ALL.into_iter().filter(|kind| !kind.is_within_site()).map(|kind| self.column(kind)).collect()
     }
@@ -136,13 +136,13 @@ impl PairsByKind {
         PairKind::ALL.into_iter().flat_map(|kind| self.column(kind).rows().map(move |pair| Ok((kind, pair?))))
     }
 
-    /// Returns every pair with its [strength](Kind::strength).
+    /// Returns every pair with its [strength](PairKind::strength).
     pub fn with_strength(&self) -> impl Iterator<Item = Result<(SimilarPair, u32)>> + '_ {
         self.rows().map(|row| row.map(|(kind, pair)| (pair, kind.strength(pair.value))))
     }
 
     /// Keeps the pairs for which `keep` returns true. Returns the numbers of removed pairs: of
-    /// exact copies, of other kinds, and of kinds [within a site](Kind::is_within_site).
+    /// exact copies, of other kinds, and of kinds [within a site](PairKind::is_within_site).
     ///
     /// # Errors
     /// Returns any error of the disk, on which pairs may be.

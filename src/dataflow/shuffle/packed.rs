@@ -150,13 +150,13 @@ impl OpenRow {
     #[inline]
     pub fn replace(&mut self, place: usize, group: u8) {
         let byte = &mut self.row.groups[place / 2];
-        *byte = if place % 2 == 0 { *byte & 0xf0 | group } else { *byte & 15 | group << 4 };
+        *byte = if place.is_multiple_of(2) { *byte & 0xf0 | group } else { *byte & 15 | group << 4 };
     }
 
     #[inline]
     fn put(&mut self, group: u8) {
         let byte = &mut self.row.groups[self.used / 2];
-        *byte = if self.used % 2 == 0 { 0xf0 | group } else { *byte & 15 | group << 4 };
+        *byte = if self.used.is_multiple_of(2) { 0xf0 | group } else { *byte & 15 | group << 4 };
         self.used += 1;
     }
 

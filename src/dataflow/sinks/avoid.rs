@@ -3,7 +3,7 @@
 //!
 //! Takes two exchanges: copies and placed pages are sent to the owner of their trivial cluster.
 //! Takes two more if clusters vote for collections: placed pages are sent before, and the votes.
-//! Further exchanges are those of [`substitutes`](super::substitutes) and [`ways`](super::ways),
+//! Further exchanges are those of [`substitutes`](super::substitutes) and [`reachability`](super::reachability),
 //! which remove pages from the list, and of [`avoid_table`](super::avoid_table), which writes it.
 //!
 //! # Memory

@@ -11,7 +11,7 @@ use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::{Net, Owners};
 use webtwin_spill::SpillColumn;
 
-/// Row of `pairs`: two pages, the [`Kind`](crate::pairs::kinds::Kind) as a number, and the value.
+/// Row of `pairs`: two pages, the [`PairKind`](crate::pairs::kinds::PairKind) as a number, and the value.
 pub type PairRow = [u32; 4];
 
 /// Sends pairs to the owners of their smaller pages, and rows of `LinkSummary` to the owners of

@@ -65,7 +65,7 @@ pub(super) fn contents(
     let mut packer = TriplePacker::new(net.peers());
     let source = |send: &mut dyn FnMut(PackedRow)| {
         let mut sent = 0;
-        while let Some(&[_, collection, page]) = pages.next() {
+        for &[_, collection, page] in pages.by_ref() {
             let targets = links.targets(page)?;
             for &target in targets {
                 let link = [target, collection, facts.labels[page].smallest()];

@@ -77,7 +77,7 @@ pub struct PrefixRootReader<I: Iterator<Item = Result<Folder>>> {
 }
 
 impl<I: Iterator<Item = Result<Folder>>> PrefixRootReader<I> {
-    /// Returns [`Visited::root`](webtwin_core::applications::prefixes::Visited::root) for a page to
+    /// Returns [`CrawledPage::root`](webtwin_core::applications::prefixes::CrawledPage::root) for a page to
     /// skip with the given URL. Calls must be in ascending order of pages. Of several folders, the
     /// shortest one counts. A folder that does not contain the page is ignored.
     ///

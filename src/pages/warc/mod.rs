@@ -2,7 +2,7 @@
 //!
 //! Input: a file of WARC 0.18, 1.0 or 1.1 records, or of ARC records of version 1 or 2: plain, in
 //! gzip members or zstd frames (one for each record, or fewer), or a stream of decoded bytes.
-//! Output: a [`Found`](super::record::Found) for each record, in file order, and one for each range
+//! Output: a [`ReadResult`](super::record::ReadResult) for each record, in file order, and one for each range
 //! of bytes outside of records.
 //!
 //! | layer | file | task |
