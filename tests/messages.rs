@@ -156,11 +156,9 @@ fn section(line: &str, folder: &Path) -> String {
 
 /// True if this build has the command.
 fn is_built(command: &str) -> bool {
-    match command {
-        "search" => cfg!(feature = "search"),
-        "serve" | "live" => cfg!(feature = "serve"),
-        _ => true,
-    }
+    let needs_search = command == "search";
+    let needs_serve = ["serve", "live"].contains(&command);
+    (!needs_search || cfg!(feature = "search")) && (!needs_serve || cfg!(feature = "serve"))
 }
 
 #[test]

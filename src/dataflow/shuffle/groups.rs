@@ -48,10 +48,10 @@ enum Word<const N: usize> {
 /// Stands for a head.
 const HEAD: u64 = 0;
 
-/// Packs words into rows. A row begins with a page in full, and then has 0 if that page is the first
-/// of a head, and otherwise one. Then comes the distance of each page from the page before, plus
-/// one; or 0 for a head, and the distance of its first page from that of the head before. The first
-/// page of a head is followed by the distances of the others from it.
+/// Packs words into rows. A row begins with a page in full, and then has 0 if that page is the
+/// first of a head, and otherwise one. Then comes the distance of each page from the page before,
+/// plus one; or 0 for a head, and the distance of its first page from that of the head before. The
+/// first page of a head is followed by the distances of the others from it.
 fn packed<const N: usize>(words: impl Iterator<Item = Word<N>>) -> impl Iterator<Item = PackedRow> {
     let mut words = words.peekable();
     std::iter::from_fn(move || {
