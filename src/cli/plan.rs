@@ -497,7 +497,7 @@ mod tests {
         let job = Job::default();
         let message = warnings(&job, &CrawlCounts::of_real_crawl(10_000_000_000, &job), &machines);
         assert!(
-            message[0].contains("10000000000 pages are 3 runs") && message[1].contains("output.partitions = 128"),
+            message[0].contains("10000000000 pages need 3 runs") && message[1].contains("output.partitions = 128"),
             "{message:?}"
         );
         let by_share = |share: f64| Plan { share, ..Plan::default() }.doubt_of_pairs();
