@@ -1,4 +1,5 @@
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use webtwin::clusters::union_find::UnionFind;
 use webtwin::dataflow::reading::worker_pages::WorkerPages;
@@ -10,8 +11,10 @@ use webtwin::dataflow::shuffle::page_ranges::PageRanges;
 use webtwin::dataflow::sinks::resemblance::{PageChunks, Resemblance, with_kept};
 use webtwin::engine::{AT_ONCE_BYTES, Net, run};
 use webtwin::error::Result;
-use webtwin::ids::{ClusterId, Page, splitmix64};
+use webtwin::ids::{ClusterId, Number, Page, splitmix64};
 use webtwin::job::Job;
+use webtwin::overlap::chunk_counts::{ChunkCounter, ChunkCounts};
+use webtwin::overlap::prune::PageSet;
 use webtwin::spill::{MemoryPool, PARTITION_BYTES};
 
 use crate::rendezvous::cluster;
@@ -159,6 +162,34 @@ fn counts_of_all_workers_are_added_up_in_lists_of_any_length() {
                 expected.iter_mut().zip(counts(worker)).for_each(|(sum, more)| *sum = sum.saturating_add(more));
             }
             assert!(workers.iter().all(|sums| **sums == expected), "{length} on {} workers", workers.len());
+        }
+    }
+}
+
+#[test]
+fn chunks_that_the_workers_of_a_process_count_together_are_added_up_over_all_processes() {
+    for pages in [1, 100, SHORT_BYTES, 3 * SHORT_BYTES + 1] {
+        let page = move |worker: usize, n: usize| Page::from_index((n * (worker + 2) + n / 3) % pages);
+        let is_in = |page: Page, count: u32| (count + page.0).is_multiple_of(3);
+        for workers in everywhere(move |net| {
+            let counts = net.once_per_process(|| ChunkCounts::<u32>::new(pages))?;
+            let mut counter = ChunkCounter::new(Arc::clone(&counts));
+            let worker = net.index();
+            let mut count_all = || {
+                (0..pages).for_each(|n| counter.count(&[page(worker, n)]));
+                counter.flush();
+            };
+            count_all();
+            let set = page_counts::pages_by_sum_of_processes(net, "counts", &counts, is_in)?;
+            // Earlier chunks do not count again.
+            count_all();
+            drop(counter);
+            Ok((set, page_counts::sum_of_processes(net, "counts", counts)?))
+        }) {
+            let mut sums = vec![0; pages];
+            (0..workers.len()).for_each(|worker| (0..pages).for_each(|n| sums[page(worker, n)] += 1));
+            let set = PageSet::new(pages, |page| is_in(page, sums[page]));
+            assert!(workers.iter().all(|found| *found.0 == set && *found.1 == sums), "{pages} on {}", workers.len());
         }
     }
 }

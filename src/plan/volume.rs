@@ -232,9 +232,13 @@ fn rounds(job: &Job, counts: &CrawlCounts, machines: &Machines) -> u64 {
     // they are sent.
     let are_many = A_PAGE_BY_PLACE * pages / machines.peers() > PARTITION_BYTES;
     let message = if are_many && context_pairs::is_asked_for(job) { PARTITIONED_ROW } else { 0 };
-    let is_long = !page_counts::is_short(pages as usize * size_of::<u32>(), machines.peers() as usize);
-    let main = if job.kind == JobKind::Study { 1 } else { 2 };
-    let added = if machines.peers() > 1 && is_long { SUMS * main } else { 0 };
+    // The workers of a process count together, but those of a study by themselves.
+    let (main, counts) = match job.kind {
+        JobKind::Study => (1, machines.peers() as usize),
+        _ => (2, machines.count),
+    };
+    let is_long = !page_counts::is_short(pages as usize * size_of::<u32>(), counts);
+    let added = if counts > 1 && is_long { SUMS * main } else { 0 };
     let merged = match machines.count {
         1 => 0,
         processes if components::are_shared(pages as usize, processes) => 4 * main,

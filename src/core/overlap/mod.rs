@@ -23,6 +23,7 @@
 //!   left out of this number.
 
 pub mod centre;
+pub mod chunk_counts;
 pub mod coarse_count;
 pub mod count_pairs;
 pub mod filter;

@@ -15,78 +15,6 @@ use webtwin_job::OverlapSettings;
 
 use super::millionths;
 
-/// Binary logarithm of the pages of a region: 64 KiB of counts, which stay in a core's cache while
-/// they are raised.
-const REGION_BITS: u32 = 16;
-
-/// Number of pages that are buffered for a region before its counts are raised.
-const PENDING: usize = 1 << 13;
-
-/// Number of chunks that each page shares with any other page. Counts saturate at 255.
-///
-/// The counts of many pages do not fit in a cache, so pages are buffered by region and counted when
-/// a buffer is full.
-///
-/// # Examples
-/// ```
-/// use webtwin_base::ids::Page;
-/// use webtwin_core::overlap::prune::SharedChunkCounts;
-///
-/// let mut shared = SharedChunkCounts::new(3);
-/// // One chunk is on pages 0 and 1, another one on pages 0 and 2.
-/// shared.count(&[Page(0), Page(1)]);
-/// shared.count(&[Page(0), Page(2)]);
-/// assert_eq!(shared.finish(), [2, 1, 1]);
-/// ```
-#[derive(Debug)]
-pub struct SharedChunkCounts {
-    counts: Vec<u8>,
-    pending: Vec<Vec<u16>>,
-}
-
-impl SharedChunkCounts {
-    /// Creates counts of zero for pages `0..pages`.
-    pub fn new(pages: usize) -> SharedChunkCounts {
-        let regions = pages.div_ceil(1 << REGION_BITS);
-        SharedChunkCounts { counts: vec![0; pages], pending: (0..regions).map(|_| Vec::new()).collect() }
-    }
-
-    /// Counts one chunk for each page that has it.
-    pub fn count(&mut self, docs: &[Page]) {
-        for &doc in docs {
-            let region = doc.index() >> REGION_BITS;
-            let pending = &mut self.pending[region];
-            if pending.len() == pending.capacity() {
-                self.raise(region);
-            }
-            self.pending[region].push(doc.0 as u16);
-        }
-    }
-
-    #[cold]
-    fn raise(&mut self, region: usize) {
-        let counts = &mut self.counts[region << REGION_BITS..];
-        let pending = &mut self.pending[region];
-        for page in pending.drain(..) {
-            let count = &mut counts[page as usize];
-            *count = count.saturating_add(1);
-        }
-        pending.reserve_exact(PENDING);
-    }
-
-    /// Returns the counts, by page.
-    pub fn finish(&mut self) -> &[u8] {
-        (0..self.pending.len()).for_each(|region| self.raise(region));
-        &self.counts
-    }
-
-    /// Resets all counts and keeps the memory.
-    pub fn clear(&mut self) {
-        self.pending.iter_mut().for_each(Vec::clear);
-        self.counts.fill(0);
-    }
-}
-
 /// Returns the number of chunks that a page with `chunks` chunks must share to be in a similar
 /// pair.
 ///
@@ -262,9 +190,8 @@ mod tests {
             }
             for _ in 0..rounds {
                 runs.retain(|_, docs| docs.len() > 1);
-                let mut shared = SharedChunkCounts::new(20);
-                runs.values().for_each(|docs| shared.count(docs));
-                let shared = shared.finish();
+                let mut shared = [0u8; 20];
+                runs.values().flatten().for_each(|&doc| shared[doc] = shared[doc].saturating_add(1));
                 let core = PageSet::new(shared.len(), |page| may_be_similar(shared[page], chunks[page], &settings));
                 runs.values_mut().for_each(|docs| docs.retain(|&doc| core.contains(doc)));
             }
@@ -276,25 +203,9 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_wait_are_counted_like_the_others() {
-        let mut shared = SharedChunkCounts::new(200_000);
-        let docs: Vec<Page> =
-            (0..100_000u64).map(|n| Page((webtwin_base::ids::splitmix64(n) % 200_000) as u32)).collect();
-        docs.chunks(7).for_each(|docs| shared.count(docs));
-        let mut want = vec![0u8; 200_000];
-        docs.iter().for_each(|&doc| want[doc] += 1);
-        assert!(shared.finish() == want);
-        shared.clear();
-        assert!(shared.finish().iter().all(|&count| count == 0));
-    }
-
-    #[test]
-    fn counts_stop_at_255_and_such_pages_stay() {
-        let mut shared = SharedChunkCounts::new(1);
-        (0..300).for_each(|_| shared.count(&[Page(0)]));
-        assert_eq!(shared.finish(), [255]);
+    fn pages_with_a_saturated_count_stay() {
         let settings = OverlapSettings { min_shared: 1000, ..OverlapSettings::of_papers(1) };
-        assert!(may_be_similar(shared.finish()[0], 2000, &settings));
+        assert!(may_be_similar(255, 2000, &settings));
         assert!(!may_be_similar(254, 2000, &settings));
     }
 }

@@ -10,8 +10,9 @@ use crate::pairs::overlap_work::OverlapPages;
 use crate::shuffle::packed::PackedRow;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{FPrint, HostId, Number, Page};
+use webtwin_core::overlap::chunk_counts::ChunkCounter;
 use webtwin_core::overlap::filter::{ChunkVerdict, judge, judge_too_many};
-use webtwin_core::overlap::prune::{PageSet, SharedChunkCounts};
+use webtwin_core::overlap::prune::PageSet;
 use webtwin_core::overlap::rows::{FPrintRow, KeyShares, sort_bucket};
 use webtwin_core::overlap::runs::{RecordRuns, pairs_of, record};
 use webtwin_engine::Net;
@@ -70,9 +71,10 @@ pub(crate) fn partitioned<R: FPrintRow>(
 /// Output of grouping.
 pub(crate) struct RunBuilder {
     pub(crate) run_log: RunLog<u32>,
-    pub(crate) shared: SharedChunkCounts,
-    /// Number of counting chunks of each page, if the counts are needed.
-    pub(crate) chunks: Vec<u32>,
+    /// Number of chunks of each page that another page has, too.
+    pub(crate) shared: ChunkCounter<u8>,
+    /// Number of counting chunks of each page, if these numbers are needed.
+    pub(crate) chunks: Option<ChunkCounter<u32>>,
     pub(crate) counts: OverlapCounts,
 }
 
@@ -232,8 +234,8 @@ impl RunBuilder {
         if verdict != ChunkVerdict::Counts {
             return Ok(());
         }
-        if !self.chunks.is_empty() {
-            docs.iter().for_each(|&doc| self.chunks[doc] += 1);
+        if let Some(chunks) = &mut self.chunks {
+            chunks.count(docs);
         }
         if docs.len() > 1 {
             self.shared.count(docs);
@@ -273,8 +275,10 @@ pub(crate) fn group<R: FPrintRow>(
             // Most chunks are like this.
             if let [row] = run {
                 (into.counts.tuples, into.counts.chunks) = (into.counts.tuples + 1, into.counts.chunks + 1);
-                if !into.chunks.is_empty() && !pages.copies.contains(row.doc()) {
-                    into.chunks[row.doc()] += 1;
+                if let Some(chunks) = &mut into.chunks
+                    && !pages.copies.contains(row.doc())
+                {
+                    chunks.count(&[row.doc()]);
                 }
                 continue;
             }
@@ -296,14 +300,13 @@ pub(crate) struct PrunedRuns {
 }
 
 /// Step 3, one round: copies the runs of a log without the pages that are not in the core, and
-/// counts `shared` again.
+/// counts `shared` chunks again, from 0.
 pub(crate) fn pruned(
     from: &mut RunLog<u32>,
     core: &PageSet,
-    shared: &mut SharedChunkCounts,
+    shared: &mut ChunkCounter<u8>,
     pool: &MemoryPool,
 ) -> Result<PrunedRuns> {
-    shared.clear();
     let mut into = PrunedRuns { run_log: RunLog::new(pool), rows: 0, pairs: 0, longest: 0 };
     let (mut words, mut docs) = (Vec::new(), Vec::new());
     for block in 0..from.blocks() {
@@ -321,6 +324,7 @@ pub(crate) fn pruned(
             }
         }
     }
+    shared.flush();
     into.run_log.finish()?;
     Ok(into)
 }

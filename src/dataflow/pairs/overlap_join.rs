@@ -13,8 +13,9 @@
 //!    pages. If the disk does not suffice, steps 5 and 6 run in several passes.
 //! 6. The pairs of each bucket are counted, and the similar ones are emitted.
 //!
-//! Only counts for each page must stay in memory: two bytes for each page and worker and one more
-//! for each page, or six and five if resemblance matters.
+//! Only counts for each page must stay in memory, which the workers of a process share: two bytes
+//! for each page, or ten if resemblance matters. A worker takes a quarter or half of a byte more to
+//! buffer what it counts.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,11 +26,12 @@ use crate::pairs::chunk_runs::{PrunedRuns, RunBuilder, group, partitioned, prune
 use crate::pairs::counts::OverlapCounts;
 use crate::pairs::overlap_work::{OverlapPages, OverlapWork};
 use crate::pairs::pair_buckets::PairCounter;
-use crate::shuffle::page_counts::{pages_by_sum, sum};
+use crate::shuffle::page_counts::{pages_by_sum_of_processes, sum_of_processes};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{FPrint, Page};
+use webtwin_core::overlap::chunk_counts::{ChunkCounter, ChunkCounts};
 use webtwin_core::overlap::planner::{self, CountingMethod, Load, MOST_PASS_BITS, least_disk_bytes, pass_bits};
-use webtwin_core::overlap::prune::{self, SharedChunkCounts};
+use webtwin_core::overlap::prune;
 use webtwin_core::overlap::rows::{FPrintRow, KeyShares};
 use webtwin_core::overlap::{SimilarPair, is_pairwise_similar};
 use webtwin_engine::{Net, Owners};
@@ -108,10 +110,12 @@ pub fn similar_pairs<R: FPrintRow, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Res
 
     let bits = partition_bits::<u8>(row_bytes >> allowance.pass_bits);
     let shares = KeyShares::new(net.peers(), bits).in_passes(allowance.pass_bits);
+    let shared_counts = net.once_per_process(|| ChunkCounts::new(pages.count))?;
+    let chunk_counts = net.once_per_process(|| ChunkCounts::new(if with_chunks { pages.count } else { 0 }))?;
     let mut runs = RunBuilder {
         run_log: RunLog::new(&allowance.for_run_log()),
-        shared: SharedChunkCounts::new(pages.count),
-        chunks: vec![0; if with_chunks { pages.count } else { 0 }],
+        shared: ChunkCounter::new(Arc::clone(&shared_counts)),
+        chunks: with_chunks.then(|| ChunkCounter::new(Arc::clone(&chunk_counts))),
         counts: OverlapCounts::default(),
     };
     for pass in 0..1 << allowance.pass_bits {
@@ -124,14 +128,17 @@ pub fn similar_pairs<R: FPrintRow, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Res
     }
     runs.run_log.finish()?;
 
-    let RunBuilder { mut run_log, mut shared, chunks, counts } = runs;
+    let RunBuilder { mut run_log, mut shared, mut chunks, counts } = runs;
     work.counts = counts;
-    let chunks = sum(net, "chunks a page", &chunks)?;
+    shared.flush();
+    chunks.iter_mut().for_each(ChunkCounter::flush);
+    drop(chunks);
+    let chunks = sum_of_processes(net, "chunks a page", chunk_counts)?;
     let chunks_of = |page: Page| if with_chunks { chunks[page] } else { 0 };
     let mut rows_left: u64 = u64::MAX;
     loop {
         let may_be_similar = |page, shared| prune::may_be_similar(shared, chunks_of(page), settings);
-        let core = pages_by_sum(net, "shared chunks a page", shared.finish(), may_be_similar)?;
+        let core = pages_by_sum_of_processes(net, "shared chunks a page", &shared_counts, may_be_similar)?;
         work.rounds += 1;
         let PrunedRuns { run_log: next, rows, pairs, longest } =
             pruned(&mut run_log, &core, &mut shared, &allowance.for_run_log())?;
@@ -147,7 +154,7 @@ pub fn similar_pairs<R: FPrintRow, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Res
         }
         rows_left = all;
     }
-    drop(shared);
+    drop((shared, shared_counts));
     clock.stage(&mut work, "prune");
 
     // Pairs may use half of the memory that the run log does not need. The other half is for

@@ -1,6 +1,7 @@
 //! Sums of counts for every page over all workers.
 
 use std::iter::Peekable;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytemuck::Pod;
@@ -8,6 +9,7 @@ use bytemuck::Pod;
 use super::packed::{OpenRow, PackedRow, groups_of};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{Number, Page};
+use webtwin_core::overlap::chunk_counts::{ChunkCounts, Count};
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::Net;
 
@@ -68,9 +70,95 @@ pub fn pages_by_sum<T: CounterValue>(
         return net.once_per_process(|| PageSet::new(sums.len(), |page| is_in(page, sums[page])));
     }
     let (first, sums) = part_of_sum(net, name, mine)?;
-    let words = PageSet::new(sums.len(), |page| is_in(Page(first as u32 + page.0), sums[page])).into_words();
-    let words = net.broadcast(name, words)?;
+    let words = net.broadcast(name, set_of_part(&sums, first, is_in).into_words())?;
     net.once_per_process(|| PageSet::of_words(words.to_vec()))
+}
+
+/// Adds up the counts of all processes, each of which has been filled by the workers of the process.
+/// Their counters must have been flushed and dropped. Every process holds one copy of the sum.
+///
+/// # Errors
+/// Returns an error only if the run has ended.
+///
+/// # Cost
+/// Sends nothing in a single process. Otherwise each *process* sends its counts once, and costs are
+/// those of [`sum`].
+pub fn sum_of_processes<T: CounterValue + Count>(
+    net: &mut Net<'_>,
+    name: &str,
+    counts: Arc<ChunkCounts<T>>,
+) -> Result<Arc<Vec<T>>> {
+    if net.processes() == 1 {
+        let counts = net.take_back(counts)?;
+        return net.once_per_process(|| counts.expect("the first worker has taken them back").into_vec());
+    }
+    let pages = counts.pages();
+    let (rows, is_short) = rows_of_process(net, &counts)?;
+    if is_short {
+        return sum_of_rows(net, name, rows, pages);
+    }
+    let (first, sums) = part_of_rows::<T>(net, name, rows, pages)?;
+    sum_of_rows(net, name, rows_of(&sums, first, usize::MAX), pages)
+}
+
+/// Returns the set of those pages for which `is_in` returns true, given their counts summed over
+/// all processes as in [`sum_of_processes`]. All counters must have been flushed. The counts are 0
+/// afterwards, so that counting may begin again.
+///
+/// # Errors
+/// Returns an error only if the run has ended.
+///
+/// # Cost
+/// Costs the same as [`sum_of_processes`], but only one bit for each page goes to every process.
+pub fn pages_by_sum_of_processes<T: CounterValue + Count>(
+    net: &mut Net<'_>,
+    name: &str,
+    counts: &ChunkCounts<T>,
+    is_in: impl Fn(Page, T) -> bool,
+) -> Result<Arc<PageSet>> {
+    let pages = counts.pages();
+    if net.processes() == 1 {
+        let part = part_of_process(net, counts)?;
+        let first = part.start;
+        let drained: Vec<T> = counts.drain(part).map(|(_, count)| count).collect();
+        let words = set_of_part(&drained, first, is_in).into_words();
+        let words = net.gather_in_process(words)?;
+        return net.once_per_process(|| PageSet::of_words(words.iter().flat_map(|words| words.to_vec()).collect()));
+    }
+    let (rows, is_short) = rows_of_process(net, counts)?;
+    if is_short {
+        let sums = sum_of_rows(net, name, rows, pages)?;
+        return net.once_per_process(|| PageSet::new(pages, |page| is_in(page, sums[page])));
+    }
+    let (first, sums) = part_of_rows::<T>(net, name, rows, pages)?;
+    let words = net.broadcast(name, set_of_part(&sums, first, is_in).into_words())?;
+    net.once_per_process(|| PageSet::of_words(words.to_vec()))
+}
+
+/// Returns the pages whose counts this worker drains, once all workers of the process have counted.
+fn part_of_process<T: Count>(net: &mut Net<'_>, counts: &ChunkCounts<T>) -> Result<Range<usize>> {
+    net.gather_in_process(())?;
+    let workers = net.workers_per_process();
+    Ok(counts.part(net.index() % workers, workers))
+}
+
+/// Returns the rows of this worker's part of the counts of the process, and whether all counts are
+/// short enough to be broadcast unreduced.
+fn rows_of_process<'a, T: CounterValue + Count>(
+    net: &mut Net<'_>,
+    counts: &'a ChunkCounts<T>,
+) -> Result<(Rows<impl Iterator<Item = (usize, u64)> + 'a>, bool)> {
+    let (pages, part) = (counts.pages(), part_of_process(net, counts)?);
+    let is_short = is_short(pages * size_of::<T>(), net.processes());
+    let numbers = counts.drain(part).map(|(page, count)| (page, to_number(count))).filter(|(_, count)| *count > 0);
+    let part = if is_short { usize::MAX } else { part_of(pages, net.peers()) };
+    Ok((Rows { counts: numbers.peekable(), part }, is_short))
+}
+
+/// Returns the pages of a part for which `is_in` returns true, numbered from the first of the part.
+/// `sums` are the sums of the part.
+fn set_of_part<T: Copy>(sums: &[T], first: usize, is_in: impl Fn(Page, T) -> bool) -> PageSet {
+    PageSet::new(sums.len(), |page| is_in(Page(first as u32 + page.0), sums[page]))
 }
 
 /// Returns true if each of `peers` workers broadcasts a list of `bytes` bytes unreduced.
