@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use webtwin::clusters::link_summary::{LinkSummary, cluster_links, link_summary};
 use webtwin::clusters::merge::may_merge;
-use webtwin::clusters::union_find::sizes;
+use webtwin::clusters::union_find::{SetSizes, sizes};
 use webtwin::dataflow::clusters::link_summary::{PriorLinks, of_clusters};
 use webtwin::dataflow::clusters::links::WorkerLinks;
 use webtwin::dataflow::clusters::trivial::TrivialClusters;
@@ -76,7 +76,7 @@ proptest! {
             let mut before = None;
             let mut found = (Vec::new(), Vec::new());
             for (labels, now) in [(&labels[0], &labels[1]), (&labels[1], &labels[1])] {
-                let clusters = TrivialClusters { labels, sizes: &sizes(labels) };
+                let clusters = TrivialClusters { labels, sizes: &SetSizes::count(labels) };
                 let (rows, merging) =
                     of_clusters(net, &links, hosts, clusters, before.take(), &job.clusters)?;
                 found = (rows.all()?.into_owned(), merging.blocks().flat_map(Result::unwrap).map(<(Page, Page)>::from).collect::<Vec<_>>());

@@ -173,7 +173,7 @@ fn chunks_that_the_workers_of_a_process_count_together_are_added_up_over_all_pro
         let is_in = |page: Page, count: u32| (count + page.0).is_multiple_of(3);
         for workers in everywhere(move |net| {
             let counts = net.once_per_process(|| ChunkCounts::<u32>::new(pages))?;
-            let mut counter = ChunkCounter::new(Arc::clone(&counts));
+            let mut counter = ChunkCounter::new(Arc::clone(&counts), net.workers_per_process());
             let worker = net.index();
             let mut count_all = || {
                 (0..pages).for_each(|n| counter.count(&[page(worker, n)]));

@@ -12,8 +12,10 @@ use webtwin_base::ids::{Number, Page};
 /// they are raised.
 const REGION_BITS: u32 = 16;
 
-/// Number of pages that a thread buffers for a region before it raises the counts of the region.
+/// Number of pages that all threads together buffer for a region before they raise the counts of
+/// the region, and (next constant) minimum number for each thread.
 const PENDING: usize = 1 << 13;
+const LEAST_PENDING: usize = 1 << 9;
 
 /// Number that counts up to its largest value.
 pub trait Count: Copy + Default {
@@ -43,7 +45,7 @@ impl Count for u32 {
 /// use webtwin_core::overlap::chunk_counts::{ChunkCounter, ChunkCounts};
 ///
 /// let counts = Arc::new(ChunkCounts::<u8>::new(3));
-/// let mut counter = ChunkCounter::new(Arc::clone(&counts));
+/// let mut counter = ChunkCounter::new(Arc::clone(&counts), 1);
 /// // One chunk is on pages 0 and 1, another one on pages 0 and 2.
 /// counter.count(&[Page(0), Page(1)]);
 /// counter.count(&[Page(0), Page(2)]);
@@ -52,7 +54,8 @@ impl Count for u32 {
 /// ```
 #[derive(Debug)]
 pub struct ChunkCounts<C> {
-    /// Counts of 2^[`REGION_BITS`] pages each, fewer in the last region.
+    /// Counts of 2^[`REGION_BITS`] pages each, fewer in the last region. A region without a list has
+    /// counts of 0.
     regions: Vec<Mutex<Vec<C>>>,
     pages: usize,
 }
@@ -60,9 +63,8 @@ pub struct ChunkCounts<C> {
 impl<C: Count> ChunkCounts<C> {
     /// Creates counts of zero for pages `0..pages`.
     pub fn new(pages: usize) -> ChunkCounts<C> {
-        let size = 1 << REGION_BITS;
-        let region = |first: usize| Mutex::new(vec![C::default(); size.min(pages - first)]);
-        ChunkCounts { regions: (0..pages).step_by(size).map(region).collect(), pages }
+        let regions = (0..pages.div_ceil(1 << REGION_BITS)).map(|_| Mutex::default()).collect();
+        ChunkCounts { regions, pages }
     }
 
     /// Returns the number of pages.
@@ -77,26 +79,37 @@ impl<C: Count> ChunkCounts<C> {
         start(thread)..start(thread + 1)
     }
 
-    /// Returns the numbers of the given pages with their counts, ascending, and resets the counts.
+    /// Returns the numbers of the given pages with their counts, ascending, and resets the counts to
+    /// 0. Frees the memory of regions that are drained as a whole.
     pub fn drain(&self, pages: Range<usize>) -> impl Iterator<Item = (usize, C)> + '_ {
         let regions = pages.start >> REGION_BITS..pages.end.div_ceil(1 << REGION_BITS);
         regions.flat_map(move |region| {
             let first = region << REGION_BITS;
             let mut counts = self.region(region);
             let within = pages.start.max(first) - first..(pages.end - first).min(counts.len());
-            let drained: Vec<C> = counts[within.clone()].iter_mut().map(std::mem::take).collect();
-            (first + within.start..).zip(drained)
+            let start = first + within.start;
+            let drained: Vec<C> = match within.len() == counts.len() {
+                true => std::mem::take(&mut *counts),
+                false => counts[within].iter_mut().map(std::mem::take).collect(),
+            };
+            (start..).zip(drained)
         })
     }
 
     /// Returns the counts, by page.
     pub fn into_vec(self) -> Vec<C> {
-        let regions = self.regions.into_iter();
-        regions.flat_map(|region| region.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+        let mut counts = Vec::with_capacity(self.pages);
+        counts.extend(self.drain(0..self.pages).map(|(_, count)| count));
+        counts
     }
 
+    /// Returns the counts of a region, which is locked.
     fn region(&self, region: usize) -> MutexGuard<'_, Vec<C>> {
-        self.regions[region].lock().unwrap_or_else(PoisonError::into_inner)
+        let mut counts = self.regions[region].lock().unwrap_or_else(PoisonError::into_inner);
+        if counts.is_empty() {
+            counts.resize((self.pages - (region << REGION_BITS)).min(1 << REGION_BITS), C::default());
+        }
+        counts
     }
 }
 
@@ -109,13 +122,15 @@ pub struct ChunkCounter<C> {
     counts: Arc<ChunkCounts<C>>,
     /// Pages to count, by region, each as its index in the region.
     pending: Vec<Vec<u16>>,
+    /// Number of pages that are buffered for a region.
+    most_pending: usize,
 }
 
 impl<C: Count> ChunkCounter<C> {
-    /// Creates a counter without pages.
-    pub fn new(counts: Arc<ChunkCounts<C>>) -> ChunkCounter<C> {
+    /// Creates the counter of one of `threads` threads.
+    pub fn new(counts: Arc<ChunkCounts<C>>, threads: usize) -> ChunkCounter<C> {
         let pending = counts.regions.iter().map(|_| Vec::new()).collect();
-        ChunkCounter { counts, pending }
+        ChunkCounter { counts, pending, most_pending: (PENDING / threads).max(LEAST_PENDING) }
     }
 
     /// Counts one chunk for each page that has it.
@@ -140,7 +155,7 @@ impl<C: Count> ChunkCounter<C> {
             *count = count.next();
         }
         drop(counts);
-        pending.reserve_exact(PENDING);
+        pending.reserve_exact(self.most_pending);
     }
 
     /// Adds the pages that are buffered to the counts.
@@ -172,7 +187,7 @@ mod tests {
             let counts = Arc::new(ChunkCounts::<u32>::new(pages));
             std::thread::scope(|scope| {
                 for thread in 0..threads {
-                    let mut counter = ChunkCounter::new(Arc::clone(&counts));
+                    let mut counter = ChunkCounter::new(Arc::clone(&counts), threads);
                     scope.spawn(move || {
                         (0..chunks).filter(|n| n % threads as u64 == thread as u64).for_each(|n| counter.count(&[page(n)]));
                         counter.flush();
@@ -188,7 +203,7 @@ mod tests {
     #[test]
     fn counts_stop_at_the_largest_value() {
         let counts = Arc::new(ChunkCounts::<u8>::new(1));
-        let mut counter = ChunkCounter::new(Arc::clone(&counts));
+        let mut counter = ChunkCounter::new(Arc::clone(&counts), 1);
         (0..300).for_each(|_| counter.count(&[Page(0)]));
         counter.flush();
         drop(counter);

@@ -36,7 +36,7 @@ use webtwin_core::clusters::context_pass::{
     CandidatePair, ContextPage, WHOLE, best_by_far, candidates, name, one_to_one, share,
 };
 use webtwin_core::clusters::places::{TEXT, alike};
-use webtwin_core::clusters::union_find::sizes;
+use webtwin_core::clusters::union_find::SetSizes;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_core::overlap::prune::{PageSet, Ranks};
 use webtwin_engine::Net;
@@ -171,10 +171,10 @@ fn proposed_by_place(
     places: &PagePositions,
     &Context { crawl, links, .. }: &Context<'_>,
 ) -> Result<Arc<Vec<CandidatePair>>> {
-    let sizes = net.once_per_process(|| sizes(labels))?;
+    let sizes = net.once_per_process(|| SetSizes::count(labels))?;
     let mut mine = Vec::new();
     for_each_place(net, crawl, links, labels, places, |group| {
-        mine.extend(alike(group, |page| labels[page], |cluster| sizes[cluster]));
+        mine.extend(alike(group, |page| labels[page], |cluster| sizes.size(cluster)));
     })?;
     all_of(net, "pairs proposed by place", mine)
 }

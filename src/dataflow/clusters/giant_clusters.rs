@@ -18,7 +18,7 @@ use crate::pairs::kinds::PairsByKind;
 use crate::reading::captures::Crawl;
 use crate::sinks::largest::SHOWN;
 use webtwin_base::error::Result;
-use webtwin_base::ids::{ClusterId, DocId, HostId, Number, Page};
+use webtwin_base::ids::{ClusterId, DocId, HostId, Page};
 use webtwin_core::clusters::weakest_links::{CutEdge, Edge, thin, weakest};
 use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::{Net, Owners, RoundRobin};
@@ -69,16 +69,15 @@ pub fn giants(
     TrivialClusters { labels, sizes }: TrivialClusters<'_>,
     pairs: &PairsByKind,
 ) -> Result<Vec<GiantCluster>> {
-    let all = (0..sizes.len()).map(ClusterId::from_index);
-    let mut clusters: Vec<ClusterId> = all.filter(|&cluster| sizes[cluster] >= GIANT).collect();
-    clusters.sort_unstable_by_key(|&cluster| (Reverse(sizes[cluster]), cluster));
+    let mut clusters: Vec<ClusterId> = sizes.with_at_least(GIANT).collect();
+    clusters.sort_unstable_by_key(|&cluster| (Reverse(sizes.size(cluster)), cluster));
     clusters.truncate(SHOWN);
     if clusters.is_empty() {
         return Ok(Vec::new());
     }
     let place: BTreeMap<ClusterId, usize> = clusters.iter().copied().zip(0..).collect();
 
-    let in_clusters: usize = clusters.iter().map(|&cluster| sizes[cluster] as usize).sum();
+    let in_clusters: usize = clusters.iter().map(|&cluster| sizes.size(cluster) as usize).sum();
     let mut edges: Vec<Edge> = Vec::new();
     for pair in pairs.with_strength() {
         let (SimilarPair { a, b, .. }, strength) = pair?;
@@ -136,7 +135,7 @@ pub fn giants(
         cuts_off,
     };
     let giant = |(cluster, bridges, split): &(ClusterId, Vec<_>, Option<_>)| GiantCluster {
-        pages: sizes[*cluster],
+        pages: sizes.size(*cluster),
         hosts: hosts[place[cluster]],
         doc_id: urls[&cluster.smallest()].1,
         url: urls[&cluster.smallest()].0.clone(),

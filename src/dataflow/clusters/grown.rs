@@ -14,7 +14,7 @@ use webtwin_base::ids::ClusterId;
 use webtwin_core::clusters::collection::SimilarCluster;
 use webtwin_core::clusters::link_summary::LinkSummary;
 use webtwin_core::clusters::merge::may_merge;
-use webtwin_core::clusters::union_find::sizes;
+use webtwin_core::clusters::union_find::SetSizes;
 use webtwin_engine::Net;
 use webtwin_job::MergeCondition;
 use webtwin_spill::SpillColumn;
@@ -37,7 +37,7 @@ pub const SECOND_GROWTH: RunStep =
 /// Result of the growth of trivial clusters.
 pub struct Grown {
     /// Number of pages of every trivial cluster.
-    pub sizes: Arc<Vec<u32>>,
+    pub sizes: Arc<SetSizes>,
     /// Rows of `LinkSummary` of this worker.
     pub link_summary: SpillColumn<LinkSummary>,
     /// Similar clusters, each at the owner of its name by key.
@@ -61,7 +61,7 @@ impl Grown {
         labels: &[ClusterId],
         before: Option<PriorLinks>,
     ) -> Result<Grown> {
-        let sizes = run.net.once_per_process(|| sizes(labels))?;
+        let sizes = run.net.once_per_process(|| SetSizes::count(labels))?;
         let keeps = context_pairs::is_asked_for(run.job) && step == GROWTH;
         let mut kept = None;
         let (link_summary, similar_clusters) = run.recorded(web, step, |run| {

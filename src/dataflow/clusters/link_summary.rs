@@ -173,7 +173,7 @@ pub fn summary(
 ) -> Result<()> {
     let rows = links.filter_ok(|&(src, dst)| {
         let (ri, rj) = (labels[src], labels[dst]);
-        let counts = ri != rj && sizes[ri] > 1 && (sizes[rj] > 1 || !single_site);
+        let counts = ri != rj && sizes.size(ri) > 1 && (sizes.size(rj) > 1 || !single_site);
         counts && (!single_site || hosts[src] == hosts[dst])
     });
     let clusters = |&[src, dst]: &[Page; 2]| u64::from(labels[src]) << 32 | u64::from(labels[dst]);
@@ -188,7 +188,7 @@ pub fn summary(
             let (src_cluster, dst_cluster) = (labels[src], labels[dst]);
             ClusterLink { src_cluster, dst_cluster, src, dst }
         }));
-        let rows = link_summary(&mut between, |cluster| sizes[cluster]);
+        let rows = link_summary(&mut between, |cluster| sizes.size(cluster));
         let links = between.chunk_by(|x, y| (x.src_cluster, x.dst_cluster) == (y.src_cluster, y.dst_cluster));
         rows.into_iter().zip(links).try_for_each(|(row, links)| each(row, links))?;
     }

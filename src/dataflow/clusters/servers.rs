@@ -114,7 +114,7 @@ pub fn overlap(
     let rows = crawl.pages.map(|row| {
         let (cluster, host) = (labels[row.page], hosts[row.page]);
         let page = || ServerPage::new(cluster, host, xxh3_64(path(row.url()).as_bytes()), row.exact);
-        (row.exact != 0 && sizes[cluster] > 1).then(page)
+        (row.exact != 0 && sizes.size(cluster) > 1).then(page)
     });
     let at_most = crawl.pages.len() as u64;
     let mut pages = HashPartitions::new(net, "pages of clusters", at_most, rows.flatten_ok(), |row| row.cluster.0)?;

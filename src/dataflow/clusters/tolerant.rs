@@ -150,7 +150,7 @@ pub fn similar_clusters(
     from_elsewhere: &SpillColumn<u32>,
     settings: &ClusterSettings,
 ) -> Result<Vec<SimilarCluster>> {
-    let copied = net.once_per_process(|| PageSet::new(labels.len(), |page| sizes[labels[page]] > 1))?;
+    let copied = net.once_per_process(|| PageSet::new(labels.len(), |page| sizes.size(labels[page]) > 1))?;
     let bits = partition_bits::<[Page; 2]>(links.len() as u64);
     let few = is_short(labels.len() * size_of::<PieceRow>(), net.processes());
     KnownWeb { directory, labels, copied, bits, few }.similar_clusters(net, merging, links, from_elsewhere, settings)
@@ -392,7 +392,7 @@ mod tests {
     use crate::clusters::{link_summary, links};
     use crate::shuffle::directory::TablePartitions;
     use webtwin_core::clusters::tolerant::similar_clusters;
-    use webtwin_core::clusters::union_find::sizes;
+    use webtwin_core::clusters::union_find::SetSizes;
     use webtwin_engine::{ClusterLayout, run};
     use webtwin_job::MergeCondition;
 
@@ -445,10 +445,10 @@ mod tests {
                 };
                 let out = WorkerLinks::new(net, Arc::clone(&directory), of)?;
                 let from_elsewhere = links::from_elsewhere(net, &out)?;
-                let sizes = sizes(&labels);
+                let sizes = SetSizes::count(&labels);
                 let trivial = TrivialClusters { labels: &labels, sizes: &sizes };
                 let (_, merging) = link_summary::of_clusters(net, &out, &hosts, trivial, None, &settings)?;
-                let copied = net.once_per_process(|| PageSet::new(labels.len(), |page| sizes[labels[page]] > 1))?;
+                let copied = net.once_per_process(|| PageSet::new(labels.len(), |page| sizes.size(labels[page]) > 1))?;
                 let web = KnownWeb { directory: &directory, labels: &labels, copied, bits: 1, few };
                 web.similar_clusters(net, merging, &out, &from_elsewhere, &settings)
             });

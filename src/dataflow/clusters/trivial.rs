@@ -1,6 +1,7 @@
 //! Trivial clusters as later steps receive them.
 
 use webtwin_base::ids::ClusterId;
+use webtwin_core::clusters::union_find::SetSizes;
 
 /// Trivial clusters: labels and sizes.
 #[derive(Debug, Clone, Copy)]
@@ -8,5 +9,5 @@ pub struct TrivialClusters<'a> {
     /// Trivial cluster of every page.
     pub labels: &'a [ClusterId],
     /// Number of pages of every trivial cluster.
-    pub sizes: &'a [u32],
+    pub sizes: &'a SetSizes,
 }

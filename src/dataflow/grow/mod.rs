@@ -27,7 +27,7 @@ use crate::shuffle::memory::{agree, beside, for_each_page};
 use crate::sinks::stage::{StagedFiles, attempt, commit, or_discard, put_summary};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::progress::StageTimes;
-use webtwin_core::clusters::union_find::sizes;
+use webtwin_core::clusters::union_find::SetSizes;
 use webtwin_engine::Net;
 use webtwin_job::{Job, JobDigest};
 use webtwin_pages::foreign_table::ForeignTable;
@@ -87,7 +87,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<GrowSummar
     // Bytes of this worker's own nodes and links; growth cannot spill its bytes for each node.
     let held = 12 * directory.owned(net.index()).count() + 4 * links.len();
     agree(net, held as u64, for_each_page(net, GROWTH.bytes_a_page, directory.len()), &job.effort)?;
-    let sizes = net.once_per_process(|| sizes(&labels))?;
+    let sizes = net.once_per_process(|| SetSizes::count(&labels))?;
     let clusters = TrivialClusters { labels: &labels, sizes: &sizes };
     let from_elsewhere = links::from_elsewhere(net, &links)?;
     let (rows, _) = of_clusters(net, &links, &directory.hosts, clusters, None, settings)?;
@@ -110,7 +110,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<GrowSummar
         trivial,
         links: link_counts,
         nodes: directory.len() as u64,
-        trivial_clusters: sizes.iter().filter(|&&size| size > 1).count() as u64,
+        trivial_clusters: sizes.iter().filter(|&size| size > 1).count() as u64,
         link_summary,
         merging,
         similar_clusters,

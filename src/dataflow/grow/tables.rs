@@ -58,7 +58,7 @@ impl GraphTables {
         rows: SpillColumn<LinkSummary>,
         similar: &[SimilarCluster],
     ) -> Result<GraphTables> {
-        let own = directory.owned(net.index()).filter(|&page| sizes[labels[page]] > 1);
+        let own = directory.owned(net.index()).filter(|&page| sizes.size(labels[page]) > 1);
         let of_page = own.map(|page| Ok([labels[page].smallest(), page]));
         let nodes = directory.owned(net.index()).count() as u64;
         let clusters = to_owners(net, directory, ("trivial clusters", nodes), of_page, |row: &ClusterRow| row[0])?;

@@ -104,12 +104,14 @@ impl Allowance {
 /// workers and the bytes of rows of each worker.
 fn fixed_bytes(pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) -> u64 {
     let (pages, workers) = (pages as u64, workers as u64);
-    // Counts in both forms, those of the process and their sums over all; and pages that workers
-    // buffer, two bytes each, an eighth of all pages at most for each kind of count.
-    let (a_page, buffered) = if with_chunks { (10, 2 * workers) } else { (2, workers) };
+    // Shared chunks, twice, and chunks, whose counts are freed while their sums over all processes
+    // are made. Pages that wait to be counted take a quarter of a byte for all pages and each kind
+    // of count, and more if there are many workers.
+    let (a_page, kinds) = if with_chunks { (7, 2) } else { (2, 1) };
+    let waiting = kinds * workers.div_ceil(16);
     let blocks = (BLOCK_BYTES as u64 * 2) << partition_bits::<u8>(row_bytes);
     let a_worker = (2 * row_bytes).min(ON_THE_WAY) + row_bytes.min(4 * PARTITION_BYTES) + row_bytes.min(blocks);
-    pages * a_page + pages / 4 * (buffered + 1) + workers * a_worker
+    pages * a_page + pages / 4 * (waiting + 1) + workers * a_worker
 }
 
 /// Returns the minimum bytes of a process. A run with less memory is refused.

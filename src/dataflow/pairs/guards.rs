@@ -11,7 +11,6 @@ use crate::shuffle::components::components;
 use crate::shuffle::hash_partitions::{CommonPartitions, two_alike};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Page};
-use webtwin_core::clusters::union_find::sizes;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_core::overlap::centre::{decide, keep_best};
 use webtwin_core::overlap::count_pairs::{pair_key, smaller};
@@ -189,7 +188,13 @@ fn part_neighbours(
     let rows = || joined.iter().flat_map(|pairs| pairs.rows());
     let edges = rows().chain(pairs.iter().copied().map(Ok)).map_ok(|pair| (pair.a, pair.b));
     let labels: Arc<Vec<Page>> = components(net, "components of similar pages", hosts.len(), edges)?;
-    let sizes = net.once_per_process(|| sizes(&labels))?;
+    let with_others = net.once_per_process(|| {
+        let mut with_others = PageSet::new(labels.len(), |page| labels[page] != page);
+        Page::first(labels.len())
+            .filter(|&page| labels[page] != page)
+            .for_each(|page| with_others.insert(labels[page]));
+        with_others
+    })?;
     let component = |page: Page| labels[page];
 
     // Pairs of both kinds travel together, distinguished by a number: 0 for pairs to decide, 1 for
@@ -197,7 +202,7 @@ fn part_neighbours(
     let of_kind = |kind: u32| move |SimilarPair { a, b, value }: SimilarPair| [a.0, b.0, value, kind];
     let count = pairs.len() + joined.iter().map(|pairs| pairs.len()).sum::<usize>();
     let asked = std::mem::take(pairs).into_iter().map(of_kind(0));
-    let with_others = crawl.directory.owned(net.index()).filter(|&page| sizes[component(page)] > 1);
+    let with_others = crawl.directory.owned(net.index()).filter(|&page| with_others.contains(page));
     let mut links_of = links.reader();
     let pages = with_others.map(|page| {
         let of_page = links_of.targets(page)?.iter().copied();

@@ -14,8 +14,7 @@
 //! 6. The pairs of each bucket are counted, and the similar ones are emitted.
 //!
 //! Only counts for each page must stay in memory, which the workers of a process share: two bytes
-//! for each page, or ten if resemblance matters. A worker takes a quarter or half of a byte more to
-//! buffer what it counts.
+//! for each page, or seven if resemblance matters.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -112,10 +111,11 @@ pub fn similar_pairs<R: FPrintRow, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Res
     let shares = KeyShares::new(net.peers(), bits).in_passes(allowance.pass_bits);
     let shared_counts = net.once_per_process(|| ChunkCounts::new(pages.count))?;
     let chunk_counts = net.once_per_process(|| ChunkCounts::new(if with_chunks { pages.count } else { 0 }))?;
+    let workers = net.workers_per_process();
     let mut runs = RunBuilder {
         run_log: RunLog::new(&allowance.for_run_log()),
-        shared: ChunkCounter::new(Arc::clone(&shared_counts)),
-        chunks: with_chunks.then(|| ChunkCounter::new(Arc::clone(&chunk_counts))),
+        shared: ChunkCounter::new(Arc::clone(&shared_counts), workers),
+        chunks: with_chunks.then(|| ChunkCounter::new(Arc::clone(&chunk_counts), workers)),
         counts: OverlapCounts::default(),
     };
     for pass in 0..1 << allowance.pass_bits {

@@ -205,11 +205,11 @@ pub fn copies<'a>(
             kept_before: u8::from(is_earlier || kept_before.binary_search(&page).is_ok()),
             pinned: u8::from(pinned.binary_search(&page).is_ok()),
         };
-        Ok((sizes[cluster] > 1).then(|| copy(row.url())))
+        Ok((sizes.size(cluster) > 1).then(|| copy(row.url())))
     });
     let rows = rows.map(|row| row?);
     let directory = &*crawl.directory;
-    let owned = directory.owned(net.index()).map(|page| u64::from(sizes[ClusterId::from_smallest(page)]));
+    let owned = directory.owned(net.index()).map(|page| u64::from(sizes.size(ClusterId::from_smallest(page))));
     let bits = partition_bits::<PageCopy>(owned.filter(|&pages| pages > 1).sum());
     let shares = Shares { directory, bits, range: (crawl.pages.len() >> bits) + 1 };
     let rows = shares.partitioned(net, "copies", rows.flatten_ok(), |copy| copy.cluster)?;

@@ -27,7 +27,7 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::ClusterId;
 use webtwin_core::applications::keep::Keeping;
 use webtwin_core::clusters::collection::SimilarCluster;
-use webtwin_core::clusters::union_find::sizes;
+use webtwin_core::clusters::union_find::SetSizes;
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::Net;
 use webtwin_job::{AttachmentRule, MergeCondition};
@@ -133,7 +133,7 @@ fn keep(
     let first_earlier_source = earlier.as_ref().map_or(u32::MAX, |earlier| earlier.first_source);
     let chosen =
         ChosenPages { kept_before: &memory.pages, pinned: &pinned, originals, seeds: &seeds, first_earlier_source };
-    let sizes = net.once_per_process(|| sizes(labels))?;
+    let sizes = net.once_per_process(|| SetSizes::count(labels))?;
     let copies = avoid::copies(net, crawl, TrivialClusters { labels, sizes: &sizes }, &keeping, &linked, &chosen)?;
     drop((depths, sizes));
     let judged = avoid::judge(net, &copies, &similar_clusters, links_to_host, &keeping)?;

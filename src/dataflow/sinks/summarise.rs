@@ -12,13 +12,14 @@ use crate::sinks::found::ReplicaTables;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Page};
 use webtwin_core::applications::keep::SkipReason;
+use webtwin_core::clusters::union_find::SetSizes;
 use webtwin_engine::{Net, Owners};
 use webtwin_job::Job;
 
 /// Returns the number of trivial clusters of each size.
-pub fn by_size(sizes: &[u32]) -> BTreeMap<u64, u64> {
+pub fn by_size(sizes: &SetSizes) -> BTreeMap<u64, u64> {
     let mut clusters = BTreeMap::new();
-    sizes.iter().filter(|&&size| size > 0).for_each(|&size| *clusters.entry(u64::from(size)).or_default() += 1);
+    sizes.iter().for_each(|size| *clusters.entry(u64::from(size)).or_default() += 1);
     clusters
 }
 

@@ -13,7 +13,7 @@ use webtwin_base::build_info::peak_memory_bytes;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{ClusterId, Page};
 use webtwin_core::clusters::merge::may_merge;
-use webtwin_core::clusters::union_find::sizes;
+use webtwin_core::clusters::union_find::SetSizes;
 use webtwin_dataflow::clusters::links::{self, WorkerLinks};
 use webtwin_dataflow::clusters::trivial::TrivialClusters;
 use webtwin_dataflow::clusters::{growth, link_summary, tolerant};
@@ -34,7 +34,7 @@ const GIB: f64 = (1u64 << 30) as f64;
 struct Web {
     directory: Arc<Directory>,
     labels: Vec<ClusterId>,
-    sizes: Vec<u32>,
+    sizes: SetSizes,
 }
 
 /// Measurements of one worker.
@@ -183,7 +183,7 @@ impl Web {
         let directory =
             Arc::new(Directory::even(Page::first(count).map(|page| graph.host(page)).collect(), partitions));
         let labels = labels(graph);
-        let sizes = sizes(&labels);
+        let sizes = SetSizes::count(&labels);
         Web { directory, labels, sizes }
     }
 }
