@@ -94,8 +94,8 @@ pub fn bytes_of_tables(pages: u64, all_pages: u64, links: u64, workers: usize, i
     }
 }
 
-/// Bytes of counts for each page that one worker needs while pairs are found.
-const A_PAGE_OF_COUNTS: u64 = 12;
+/// Bytes of counts for each page while pairs are found.
+const A_PAGE_OF_COUNTS: u64 = 8;
 
 /// Bytes of a shingle. Shingles beyond one block are in memory only if memory is not limited.
 const A_SHINGLE: u64 = 4;

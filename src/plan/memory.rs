@@ -28,9 +28,6 @@ const A_PEER: u64 = 3 << 19;
 /// sizes, places and counts. Measured.
 const A_PAGE_EVERYWHERE: u64 = 60;
 
-/// Bytes of a page in each further worker of a process: its counts of chunks.
-const A_PAGE_OF_COUNTS: u64 = 7;
-
 /// Bytes of a page in the first process, for all pages, if memory is not limited: lists for
 /// crawlers, which this process writes. Measured.
 const A_PAGE_AT_FIRST: u64 = 100;
@@ -86,11 +83,9 @@ pub fn of_process(job: &Job, counts: &CrawlCounts, volume: &Volume, machines: &M
             // A single process has no pages of other processes. Any process may collect the largest
             // table; the first process is one of them.
             let others_pages = all_pages - own.pages;
-            let counts_of_workers = A_PAGE_OF_COUNTS * (workers as u64 - 1) * all_pages;
             let at_first = if job.effort.memory_bytes > 0 { 0 } else { A_PAGE_AT_FIRST };
-            let message = counts_of_workers
-                + (A_PAGE_EVERYWHERE + at_first) * others_pages
-                + A_PAGE_IN_FILE * others_pages.min(PAGES_OF_FILE);
+            let message =
+                (A_PAGE_EVERYWHERE + at_first) * others_pages + A_PAGE_IN_FILE * others_pages.min(PAGES_OF_FILE);
             let by_measure = match job.similar.by {
                 Measure::Signatures => 64 * u64::from(job.signatures.vectors.dims) * own.pages,
                 Measure::Hamming => 84 * own.pages,

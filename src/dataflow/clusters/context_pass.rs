@@ -16,7 +16,7 @@ use webtwin_base::ids::ClusterId;
 
 /// Bytes for each page that the pass takes in each process, even if everything else is on disk
 /// ([`super::context_pairs`]).
-const A_PAGE: u64 = 20;
+const A_PAGE: u64 = 17;
 
 /// Step that finds pairs which only collections support.
 pub const CONTEXT: RunStep = RunStep { name: "second-look", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };

@@ -21,7 +21,7 @@ use webtwin_spill::SpillColumn;
 
 /// Bytes for each page that growth takes in each process, even if everything else is on disk: sizes
 /// of clusters, and components of the TCG unless growth is tolerant ([`growth`]).
-const A_PAGE: u64 = 12;
+const A_PAGE: u64 = 9;
 
 /// Bytes that growth takes in addition for each page that the process owns: piece and similar
 /// cluster ([`tolerant`]).

@@ -22,7 +22,7 @@ use webtwin_job::Guard;
 use webtwin_spill::{SpillColumn, partition_bits};
 
 /// Bytes for each page that a process takes for the components of similar pages.
-pub(super) const GUARD_A_PAGE: u64 = 12;
+pub(super) const GUARD_A_PAGE: u64 = 9;
 
 /// Data that a guard uses in addition to the pairs.
 #[derive(Clone, Copy)]
@@ -174,10 +174,10 @@ pub(crate) fn keep_mutual_best(
 /// in partitions: its pairs, its exact copies, and its pages with their links.
 ///
 /// # Memory
-/// Takes 8 bytes for each page in each process, and 4 more in each worker while components are
-/// found. Takes 12 bytes for each pair, and at the worker of a component 16 for each pair and 20
-/// for each page, or the budget of the step if it is smaller. One partition at a time takes these
-/// again, plus what [`keep_apart`] takes for the largest of its components.
+/// Takes 4 bytes for each page in each process, and 4 more while components are found. Takes 12
+/// bytes for each pair, and at the worker of a component 16 for each pair and 20 for each page, or
+/// the budget of the step if it is smaller. One partition at a time takes these again, plus what
+/// [`keep_apart`] takes for the largest of its components.
 fn part_neighbours(
     net: &mut Net<'_>,
     pairs: &mut Vec<SimilarPair>,

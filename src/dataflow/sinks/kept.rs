@@ -37,7 +37,7 @@ use webtwin_spill::SpillColumn;
 
 /// Bytes for each page that the step takes in each process to choose among copies, even if
 /// everything else is on disk ([`super::avoid`], [`super::reachability`]).
-const A_PAGE: u64 = 24;
+const A_PAGE: u64 = 21;
 
 /// Step that chooses the copies that are kept, and builds the rows of collections.
 pub const KEEPING: RunStep = RunStep { name: "keeping", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
