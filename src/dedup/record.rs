@@ -148,10 +148,10 @@ fn text_of_row<'r>(text: Option<&'r ByteArray>, limits: &RecordLimits) -> Result
     if text.len() as u64 > limits.record_bytes {
         return Err((Reason::RecordTooLarge, too_long(text.len() as u64, limits)));
     }
-    std::str::from_utf8(text.data()).map_err(|_| (Reason::NotUtf8, "the text is no UTF-8".into()))
+    std::str::from_utf8(text.data()).map_err(|_| (Reason::NotUtf8, "the text is not valid UTF-8".into()))
 }
 
 /// Describes a record that exceeds the limit.
 fn too_long(bytes: u64, limits: &RecordLimits) -> String {
-    format!("a record of {bytes} bytes; --max-record is {}", limits.record_bytes)
+    format!("the record has {bytes} bytes, but --max-record allows {} bytes", limits.record_bytes)
 }
