@@ -108,7 +108,8 @@ fn studies(options: &Options, job: &str, years: &[Year]) -> Result<Vec<Study>> {
 }
 
 fn made_up(options: &Options, job: &Job, year: Year) -> Result<StudySummary> {
-    let documents = u32::try_from(options.scale).map_err(|_| Error::Usage("at most 2^32 - 1 documents".into()))?;
+    let documents = u32::try_from(options.scale)
+        .map_err(|_| Error::Usage(format!("--scale {}: at most {}", options.scale, u32::MAX)))?;
     let mut job = job.clone();
     job.study.steps = steps(year);
     let collection = Arc::new(SyntheticCollection::new(year, documents, 1)?);
