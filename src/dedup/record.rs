@@ -119,7 +119,10 @@ fn of_line<'t>(
     let text = match found.take(FieldPurpose::Text.number()) {
         Some(text) => text.string(&settings.text_fields).map_err(NoRecord::Rejected)?,
         None => {
-            return Err(NoRecord::Rejected((Reason::BadField, format!("no field {}", settings.text_fields.join("|")))));
+            return Err(NoRecord::Rejected((
+                Reason::BadField,
+                format!("no field {}; name the field of the text with --text-field", settings.text_fields.join(" or ")),
+            )));
         }
     };
     let id = match found.take(FieldPurpose::Id.number()) {
