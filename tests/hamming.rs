@@ -347,7 +347,7 @@ fn a_distance_that_all_fingerprints_are_within_is_refused_however_it_is_given() 
     succeed(&["hamming", "build", "--from", &from, "--output", &at("f")]);
     succeed(&["hamming", "build", "--from", &from, "--set", "simhash.bits=32", "--output", &at("narrow")]);
     for (set, k, stderr_text) in
-        [("f", "64", "hamming.k is 64"), ("narrow", "64", "hamming.k"), ("narrow", "32", "less than f, 32 bits")]
+        [("f", "64", "hamming.k is 64"), ("narrow", "64", "hamming.k"), ("narrow", "32", "less than the 32 bits of a fingerprint")]
     {
         let common = ["hamming", "batch", "--fingerprints", &at(set), "--output", &at("no")];
         for given in [["--k".to_string(), k.into()], ["--set".into(), format!("hamming.k={k}")]] {

@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(both.reasons, ["A is removed in favour of r0 (f.jsonl:0), which it resembles by 0.750"]);
         // A chain: the record that A resembles is not one that B resembles.
         let chain = reason([near, other], ["a b c d", "a b c e"], Some(&METHOD), [Some(0.4), None]);
-        assert!(chain.contains("B resembles that by 0.400, and is not compared with"), "{chain}");
+        assert!(chain.contains("B resembles that record by 0.400, and is not compared with"), "{chain}");
         let mut old = [side(0, None), side(1, None)];
         old.iter_mut().for_each(|side| side.is_against = true);
         assert!(reason(old, ["a", "a"], Some(&METHOD), [None, None]).contains("never removed"));

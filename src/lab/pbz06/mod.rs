@@ -32,11 +32,7 @@ pub fn entries() -> Vec<Experiment> {
     };
     vec![
         of("pbz06-table1", "characteristics of the collections (PBZ06 Table 1); --input STUDY", tables::table_1),
-        of(
-            "pbz06-table2",
-            "clusters and duplicates (PBZ06 Table 2); --input STUDY for a real crawl's",
-            tables::table_2,
-        ),
+        of("pbz06-table2", "clusters and duplicates (PBZ06 Table 2); --input STUDY for a real crawl", tables::table_2),
         of("pbz06-table3", "near-duplicates (PBZ06 Table 3); --input STUDY", tables::table_3),
         of(
             "pbz06-table4",
