@@ -209,7 +209,7 @@ fn an_input_without_the_fields_of_a_page_is_told_at_once_with_those_that_it_has(
     for command in [&["run", "--output", &at("out")][..], &["plan"]] {
         let stderr_text = fail(&[command, &["--input", &at("ids.jsonl")]].concat(), 5);
         let words =
-            ["the first 1000 records were looked at", "no field url or uri; it has id, text", "input.fields.url"];
+            ["the first 1000 records were inspected", "no field url or uri; it has id, text", "input.fields.url"];
         assert!(words.iter().all(|word| stderr_text.contains(word)), "{stderr_text}");
     }
     // A bad beginning is no bad input.

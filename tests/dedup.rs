@@ -314,7 +314,9 @@ fn what_cannot_be_done_is_refused_with_the_reason() {
     let out = at("out");
     let dedup =
         |input: &str, more: &[&str], code| fail(&[&["dedup", &at(input), "--output", &out][..], more].concat(), code);
-    assert!(dedup("a.jsonl", &[], 5).contains("no field text|content"));
+    assert!(
+        dedup("a.jsonl", &[], 5).contains("no field text or content; name the field of the text with --text-field")
+    );
     assert!(dedup("missing", &[], 3).contains("no such file"));
     assert!(dedup("page.html", &[], 3).contains("neither JSONL nor Parquet"));
     assert!(dedup("a.jsonl", &["--memory", "1MB"], 9).contains("--memory"));

@@ -346,9 +346,11 @@ fn a_distance_that_all_fingerprints_are_within_is_refused_however_it_is_given() 
     let from = raw(folder.path(), "f.u64", &[1, 2, 3]);
     succeed(&["hamming", "build", "--from", &from, "--output", &at("f")]);
     succeed(&["hamming", "build", "--from", &from, "--set", "simhash.bits=32", "--output", &at("narrow")]);
-    for (set, k, stderr_text) in
-        [("f", "64", "hamming.k is 64"), ("narrow", "64", "hamming.k"), ("narrow", "32", "less than f, 32 bits")]
-    {
+    for (set, k, stderr_text) in [
+        ("f", "64", "hamming.k is 64"),
+        ("narrow", "64", "hamming.k"),
+        ("narrow", "32", "less than the 32 bits of a fingerprint"),
+    ] {
         let common = ["hamming", "batch", "--fingerprints", &at(set), "--output", &at("no")];
         for given in [["--k".to_string(), k.into()], ["--set".into(), format!("hamming.k={k}")]] {
             assert!(fail(&[&common[..], &[&given[0], &given[1]]].concat(), 2).contains(stderr_text), "{set} {k}");

@@ -133,7 +133,7 @@ fn each_mirrors_fate_and_lag_are_told_week_by_week() {
 
     // A history of other crawls is refused, and so is none.
     let message = fail(&["diff", third, fourth, "--history", &one, "--output", &out("x")], 2);
-    assert!(message.contains("is it the history of the older result?"), "{message}");
+    assert!(message.contains("name the history of the older result"), "{message}");
     let message = fail(&["diff", third, fourth, "--history", first, "--output", &out("x")], 2);
     assert!(message.contains("has no history"), "{message}");
 }

@@ -118,7 +118,7 @@ fn found(
             }
         };
         let notify = |what: String| {
-            if what.starts_with("similar pairs are taken over") {
+            if what.starts_with("similar pairs are reused from the state") {
                 counted.fetch_add(1, Ordering::Relaxed);
             }
         };

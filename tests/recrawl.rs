@@ -212,7 +212,7 @@ fn after_a_small_change_pairs_of_unchanged_pages_are_taken_over() {
     for workers in [3, 4] {
         schedule.apply(&Change::Write { segment: 5, seed: 100 + workers as u64 });
         let message = schedule.run(&[], workers);
-        assert!(message.contains("similar pairs are taken over, but for those of"), "{message}");
+        assert!(message.contains("similar pairs are reused from the state, except those of"), "{message}");
     }
     // Nearly all of it.
     for segment in 0..13 {

@@ -133,7 +133,7 @@ pub(super) fn changes(
         let there = of.pages[side].rows();
         if pages != there {
             let crawl = ["old", "new"][side];
-            return Err(Error::Invariant(format!("{pages} pages of the {crawl} crawl were judged, of {there}")));
+            return Err(Error::Invariant(format!("{pages} of {there} pages of the {crawl} crawl have an outcome")));
         }
     }
     if counts.count(PageChange::MovedFrom) != counts.count(PageChange::MovedTo) {

@@ -102,14 +102,14 @@ impl Chronicle {
         if saved.patience != PATIENCE || saved.versions < VERSIONS {
             let (patience, versions) = (saved.patience, saved.versions);
             return Err(Error::Usage(format!(
-                "{name}: a collection has died after {patience} crawls there, and the pages of {versions} crawls are kept, but this build \
-                 has {PATIENCE} and {VERSIONS}; compare the results themselves"
+                "{name}: the history counts a collection as dead after {patience} crawls and keeps the pages of \
+                 {versions} crawls, but this build has {PATIENCE} and {VERSIONS}; compare the results without --history"
             )));
         }
         let newest = saved.results.iter().find(|one| one.1 == result).map(|one| *one.0);
         let newest = newest.ok_or_else(|| {
             Error::Usage(format!(
-                "{name}: knows no crawl with the attempt {result}; is it the history of the older result?"
+                "{name}: has no crawl with the attempt {result}; name the history of the older result"
             ))
         })?;
         saved.results.retain(|&crawl, _| crawl <= newest);

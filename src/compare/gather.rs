@@ -235,7 +235,7 @@ impl<'t> PageColumns<'t> {
     pub fn from_table(table: &'t Table) -> Result<PageColumns<'t>> {
         let doc_ids = table.u64("doc_id")?;
         if !doc_ids.is_sorted_by(|x, y| x < y) {
-            return Err(Error::input("pages", "two rows have one doc_id; was it written by webtwin?"));
+            return Err(Error::input("pages", "two rows have the same doc_id; name a result that webtwin wrote"));
         }
         Ok(PageColumns {
             doc_ids,

@@ -177,7 +177,8 @@ impl History {
         let crawl = &self.crawls[&number];
         match crawl.forgotten > 0 {
             true => Err(Error::Usage(format!(
-                "the history keeps no pages of crawl {number} any more, so crawls beside it cannot be replaced or retracted; compare the results themselves"
+                "the history no longer has the pages of crawl {number}, so crawls next to it cannot be replaced or \
+                 retracted; compare the results without --history"
             ))),
             false => Ok(()),
         }

@@ -50,7 +50,7 @@ pub struct Comparable {
 pub fn comparable(old: &FinishedRun, new: &FinishedRun, across_settings: bool) -> Result<Comparable> {
     for run in [old, new] {
         if run.manifest.table("pages").next().is_none() {
-            let of = format!("{}: has no table of pages; diff compares results of `webtwin run`", run.folder);
+            let of = format!("{}: has no table of pages; name a result of `webtwin run`", run.folder);
             return Err(Error::Usage(of));
         }
     }
@@ -69,8 +69,8 @@ pub fn comparable(old: &FinishedRun, new: &FinishedRun, across_settings: bool) -
 /// Builds the error for two results that differ in one setting, with both values.
 fn differ(old: &FinishedRun, new: &str, (name, [a, b]): (String, [String; 2])) -> Error {
     Error::Usage(format!(
-        "{} has {name} = {a}, {new} has {b}: they would differ by how they were made, not by what was crawled; run one of \
-         them again, or compare pages and sites only with --across-settings",
+        "{} has {name} = {a}, and {new} has {b}, which would cause differences that are not changes of the crawl; run \
+         one of them again, or compare only pages and sites with --across-settings",
         old.folder
     ))
 }

@@ -82,7 +82,8 @@ impl SavedHistory {
         let name = comparison.folder.join(NAME)?.name().to_string();
         let file = comparison.manifest.files.iter().find(|file| file.path == NAME);
         let file = file.ok_or_else(|| {
-            let what = "has no history: it is no comparison, or one across settings; name the results themselves";
+            let what =
+                "has no history, because it is not a comparison, or one across settings; name the results themselves";
             Error::Usage(format!("--history {url}: {what}"))
         })?;
         let bytes = comparison.manifest.read_file(&comparison.folder, file)?;
@@ -113,26 +114,27 @@ impl SavedComparison {
     /// truncated or damaged. Returns [`Error::Usage`] if the crawls were read with other recipes
     /// than `recipes`, because then ids and hashes are not comparable.
     pub fn decode(name: &str, bytes: &[u8], recipes: &BTreeMap<String, String>) -> Result<SavedComparison> {
-        let refuse = |what: &str| Error::input(name, format!("{what}; compare the results themselves, without it"));
+        let refuse = |what: &str| Error::input(name, format!("{what}; compare the results without --history"));
         let mut rest = bytes;
-        let mut take = |count: usize| rest.split_off(..count).ok_or_else(|| refuse("it is cut off"));
+        let mut take = |count: usize| rest.split_off(..count).ok_or_else(|| refuse("the file is truncated"));
         if take(8)? != MAGIC {
-            return Err(refuse("it is no history"));
+            return Err(refuse("not a history"));
         }
         let format = u32::from_le_bytes(take(4)?.try_into().expect("four bytes"));
         if format != FORMAT {
-            return Err(refuse(&format!("it has format {format}, and this build reads format {FORMAT}")));
+            return Err(refuse(&format!("its format is {format}, but this build reads format {FORMAT}")));
         }
         let length = u32::from_le_bytes(take(4)?.try_into().expect("four bytes"));
         let read_by = String::from_utf8_lossy(take(length as usize)?).into_owned();
         let length = u64::from_le_bytes(take(8)?.try_into().expect("eight bytes"));
         let checksum = u128::from_le_bytes(take(16)?.try_into().expect("sixteen bytes"));
         if rest.len() as u64 != length || xxh3_128(rest) != checksum {
-            return Err(refuse("it is damaged: length or checksum differ"));
+            return Err(refuse("the file is damaged: its length or checksum differs"));
         }
         if read_by != named(recipes) {
             return Err(Error::Usage(format!(
-                "{name}: its crawls were read by other recipes ({read_by}) than these ({}); compare the results themselves, without it",
+                "{name}: its crawls were read by other recipes ({read_by}) than these ({}); compare the results \
+                 without --history",
                 named(recipes)
             )));
         }

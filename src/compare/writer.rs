@@ -292,7 +292,7 @@ impl Growing {
     /// file without rows.
     fn close(&mut self, name: &str, attempt: &Arc<Attempt>) -> Result<Vec<DeferredWork>> {
         if self.ended < self.begun {
-            return Err(Error::Invariant(format!("rows of {name} were handed out and never came back")));
+            return Err(Error::Invariant(format!("rows of {name} were passed out for encoding and not returned")));
         }
         let mut files = Vec::new();
         if self.open.rows() > 0

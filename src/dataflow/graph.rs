@@ -107,12 +107,12 @@ impl OperatorGraph {
         };
         let by = job.similar.by;
         if job.with_views() {
-            let titles = ("pages", "titles and chunks", By("URLs and titles that may be of one page"));
+            let titles = ("pages", "titles and chunks", By("URL and title"));
             measure(self, VIEWS.name, "pairs/views.rs", &[titles]);
         }
         if matches!(by, Measure::Overlap | Measure::Both) {
             let chunks = ("read", "FPrint-DocID", By("fingerprint, then pair"));
-            measure(self, OVERLAP.name, "pairs/overlap_join.rs", &[chunks, ("exact copies", "pages left out", All)]);
+            measure(self, OVERLAP.name, "pairs/overlap_join.rs", &[chunks, ("exact copies", "excluded pages", All)]);
         }
         if matches!(by, Measure::Hamming | Measure::Both) {
             let simhashes = (if job.simhash.features.idf { "simhashes" } else { "pages" }, "simhashes of centres", All);
@@ -142,7 +142,7 @@ impl OperatorGraph {
     fn similar_pairs(&mut self, job: &Job, pairs: &[Edge]) {
         let mut inputs = pairs.to_vec();
         if job.overlap.guard == Guard::Neighbours {
-            inputs.push(("LINK", "whether two pages link alike", By("component of pairs")));
+            inputs.push(("LINK", "links of paired pages", By("component of pairs")));
         }
         self.add("similar pairs", "pairs/similar.rs", &inputs);
     }
@@ -171,7 +171,7 @@ impl OperatorGraph {
                 "clusters/context_pairs.rs",
                 &[members, ("read", "chunks of proposed pairs", By("pair"))],
             );
-            let changed = (CONTEXT.name, "pairs added and taken back", By("smaller page"));
+            let changed = (CONTEXT.name, "pairs added and removed", By("smaller page"));
             self.add("TRIVIAL again", "shuffle/components.rs", &[changed, ("similar pairs", "pairs", Local)]);
             let links = ("LINK", "⟨src, dst⟩ of changed clusters", By("(Ri, Rj)"));
             self.add(SECOND_GROWTH.name, growth, &[("TRIVIAL again", "cluster of every page", All), links]);
@@ -189,13 +189,9 @@ impl OperatorGraph {
         self.add(
             KEEPING.name,
             "sinks/kept.rs",
-            &[(grown, "collections", By("cluster")), copies, ("LINK", "ways", By("host"))],
+            &[(grown, "collections", By("cluster")), copies, ("LINK", "crawl paths", By("host"))],
         );
-        self.add(
-            "avoid list",
-            "sinks/avoid_table.rs",
-            &[(KEEPING.name, "pages to skip", By("page that stays, then host"))],
-        );
+        self.add("avoid list", "sinks/avoid_table.rs", &[(KEEPING.name, "pages to skip", By("kept page, then host"))]);
         self.add("URL rules", "sinks/url_rules.rs", &[(trivial, "URLs with clusters", By("domain"))]);
         let mut tables = vec![("pages", "pages", By("partition")), ("LINK", "links", By("partition"))];
         if self.operators.iter().any(|operator| operator.name == "simhashes") {
@@ -219,7 +215,7 @@ impl OperatorGraph {
         self.pages(job);
         self.probe(("pages", "simhashes of the new crawl", All));
         let near = ("merge", "documents of F near a page of Q", All);
-        let tables = ("earlier results", "pages and links that are near, file by file", By("doc id"));
+        let tables = ("earlier results", "pages and links of near documents, by file", By("doc id"));
         self.add("pages of F", "batch/earlier.rs", &[near, tables]);
         self.exact_copies_and_links();
         let of_f = ("pages of F", "pages and links", Local);
@@ -264,7 +260,7 @@ impl OperatorGraph {
         self.pages(job);
         self.exact_copies_and_links();
         let marks = ("read", "marks of shingle paragraphs", By("fingerprint, then pair"));
-        self.add("near-duplicates", "study/near.rs", &[marks, ("exact copies", "pages left out", All)]);
+        self.add("near-duplicates", "study/near.rs", &[marks, ("exact copies", "excluded pages", All)]);
         let clusters = ("near-duplicates", "pairs", By("smaller page"));
         self.add("connected part", "study/web.rs", &[("LINK", "links, step by step", By("dst"))]);
         self.add("growth of duplicates", "study/find.rs", &[clusters, ("connected part", "order of pages", All)]);

@@ -76,7 +76,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next:
     if let Some(other) = seen.iter().find(|other| other.0 != seen[0].0) {
         let (first, other) = (seen[0].0 - 1, other.0 - 1);
         return Err(Error::Handshake(format!(
-            "processes go on from generations {first} and {other} of {}; start all of them again",
+            "processes continue from different generations of {}, {first} and {other}; start all processes again",
             next.state.folder()
         )));
     }
@@ -93,14 +93,14 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next:
     // Only one worker of each process reports: records are shared by the process.
     let mine = if speaks { next.records.written() } else { Vec::new() };
     let found = if speaks { next.records.found_now() } else { Vec::new() };
-    let mut found: Vec<_> = net.all_gather("what was found", found)?.into_iter().flatten().collect();
+    let mut found: Vec<_> = net.all_gather("found items", found)?.into_iter().flatten().collect();
     found.sort_unstable_by(|x, y| x.records[0].key.cmp(&y.records[0].key));
     let failed = if speaks { next.records.failed() } else { None };
     let written: Vec<_> = net.all_gather("files of the state", mine)?.into_iter().flatten().collect();
     if let Some(cause) = net.all_gather("state", failed)?.into_iter().flatten().next() {
         return Err(Error::storage(
             next.state.folder().name(),
-            format!("{cause}; the result stands, the state is as it was"),
+            format!("{cause}; the result is valid, and the state is unchanged"),
         ));
     }
     if net.index() == 0 {

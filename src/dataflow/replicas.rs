@@ -175,7 +175,7 @@ pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<CrawlIn
     let more = [local_pages.segments.len() as u64, local_pages.revisits.len() as u64];
     let mine: WorkerFacts =
         (net.process() as u64, local_pages.items.clone(), helper::ghostscript().map(str::to_owned), more);
-    let message = net.all_gather("what was read", mine)?;
+    let message = net.all_gather("outcome of reading", mine)?;
     let mut ghostscript = same_ghostscript(message.iter().map(|worker| (worker.0, worker.2.as_ref())))?.cloned();
     let [segments, revisits] = [0, 1].map(|of| message.iter().any(|worker| worker.3[of] > 0));
     let floors = floors(message.into_iter().flat_map(|worker| worker.1).collect(), queue);
@@ -260,8 +260,8 @@ fn same_ghostscript<'a>(message: impl Iterator<Item = (u64, Option<&'a String>)>
     match met.find(|other| other.1 != version) {
         None => Ok(Some(version)),
         Some((other, another)) => Err(Error::Handshake(format!(
-            "process {first} reads PostScript with Ghostscript {version:?}, process {other} with {another:?}; install the same, or \
-             set input.printed = \"pdf\""
+            "process {first} reads PostScript with Ghostscript {version:?}, process {other} with {another:?}; \
+             install the same version, or set input.printed = \"pdf\""
         ))),
     }
 }
@@ -311,11 +311,11 @@ fn same_inputs(net: &mut Net<'_>, queue: &Queue, effort: &Effort) -> Result<()> 
         Err(Error::Setting { file, setting, got: got.to_string(), must_be })
     };
     if let Some((process, (got, _), ..)) = views.iter().find(|view| view.1.0 != shard_bytes) {
-        let must_be = format!("{shard_bytes} as in process 0, for all processes cut the input alike");
+        let must_be = format!("{shard_bytes} as in process 0, because all processes divide the input alike");
         return other(process, "effort.shard_bytes", got, must_be);
     }
     if let Some((process, (_, got), ..)) = views.iter().find(|view| (view.1.1 > 0) != (memory_bytes > 0)) {
-        let must_be = format!("{memory_bytes} as in process 0, or all processes have another bound");
+        let must_be = format!("{memory_bytes} as in process 0, because memory is limited in all processes or in none");
         return other(process, "effort.memory_bytes", got, must_be);
     }
     match views.iter().find(|view| view.2 != views[0].2) {
@@ -323,7 +323,8 @@ fn same_inputs(net: &mut Net<'_>, queue: &Queue, effort: &Effort) -> Result<()> 
         Some((process, .., inputs)) => Err(Error::Input {
             input: format!("of process {process}"),
             reason: format!(
-                "{inputs} files, not the {} of process 0, or others by name or length; all processes must see the same input",
+                "{inputs} files differ from the {} files of process 0 in number, name or length; give all processes \
+                the same input",
                 views[0].3
             ),
         }),

@@ -105,7 +105,7 @@ impl<'a> Steps<'a> {
                 Some((seen.digest()?, random()?, found.collect()))
             }
         };
-        let all: Option<Vec<Known>> = net.all_gather("steps on record", mine)?.into_iter().collect();
+        let all: Option<Vec<Known>> = net.all_gather("steps with checkpoints", mine)?.into_iter().collect();
         let (Some(all), Some((resume, records))) = (all, here) else {
             return Ok(Steps::default());
         };
@@ -134,7 +134,7 @@ impl<'a> Steps<'a> {
         if !ready.contains(&step) {
             return Ok(None);
         }
-        let failed = |cause: String| Error::storage(format!("record of \"{}\"", step.name), cause);
+        let failed = |cause: String| Error::storage(format!("checkpoint of step \"{}\"", step.name), cause);
         let from = records.read(step.name).map_err(|cause| failed(cause.to_string()))?;
         let made = bincode::deserialize_from(from).map_err(|cause| failed(cause.to_string()))?;
         self.taken_up.push(step);

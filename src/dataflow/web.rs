@@ -43,7 +43,7 @@ pub fn settle(
     least: Option<&LeastPages>,
 ) -> Result<(WorkerWeb, SpillColumn<SimilarPair>)> {
     let WorkerRun { net, job, local_pages, partitions, .. } = run;
-    reserve_memory(net, "pages and links, and the steps after", local_pages, job)?;
+    reserve_memory(net, "pages, links and the steps after reading", local_pages, job)?;
     // The captures contain the same digests.
     local_pages.exact = Vec::new();
     let mut crawl = captures::settle(net, local_pages, floors, *partitions)?;

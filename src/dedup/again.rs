@@ -60,13 +60,16 @@ impl CorpusSource {
     pub fn from_run(run: &FinishedRun) -> Result<CorpusSource> {
         let (job, folder) = (&run.manifest.job, run.folder.name());
         if job["kind"] != "dedup" {
-            return Err(Error::Usage(format!("{folder}: no result of `webtwin dedup`")));
+            return Err(Error::Usage(format!("{folder}: not a result of `webtwin dedup`")));
         }
         let settings = DedupSettings::of_result(job);
         let settings = settings.ok_or_else(|| {
             Error::input(
                 folder,
-                format!("its settings are those of another build ({}); run it again", run.manifest.build),
+                format!(
+                    "its settings cannot be read, because another build ({}) wrote it; run `webtwin dedup` again",
+                    run.manifest.build
+                ),
             )
         })?;
         let summary = run.summary()?;
@@ -98,7 +101,7 @@ impl CorpusSource {
         let ids: Vec<&str> = (0..N).filter(|&at| places[at].is_none()).map(|at| names[at]).collect();
         if let (Some(name), None) = (ids.first(), &self.settings.id_field) {
             return Err(Error::Usage(format!(
-                "{name}: names no record; the run had no --id-field, so name a record by file and row, as FILE:ROW"
+                "{name}: not the name of a record; the run had no --id-field, so name a record as FILE:ROW"
             )));
         }
         let mut of_ids = if ids.is_empty() { BTreeMap::new() } else { self.by_ids(&ids)? };
@@ -129,7 +132,9 @@ impl CorpusSource {
             Ok(last.is_some_and(|last| row < last))
         })?;
         match rows.iter().find(|row| !texts.contains_key(row)) {
-            Some(row) => Err(Error::input(file, format!("row {row} is no longer a record: the file has changed"))),
+            Some(row) => {
+                Err(Error::input(file, format!("row {row} is no longer a record: the file has changed since the run")))
+            }
             None => Ok(texts),
         }
     }
@@ -164,7 +169,7 @@ impl CorpusSource {
         let name = format!("{}:{wanted}", file.name);
         record.ok_or_else(|| match other {
             Some(what) => Error::input(name, what),
-            None => Error::input(name, format!("the file has {rows} rows, which are counted from 0")),
+            None => Error::input(name, format!("the file has {rows} rows; count rows from 0")),
         })
     }
 
@@ -236,7 +241,9 @@ fn named(file: &File, row: u64, id: Option<&str>, text: &str) -> RereadRecord {
 fn one(id: &str, mut records: Vec<RereadRecord>) -> Result<RereadRecord> {
     match (records.pop(), &records[..]) {
         (Some(record), []) => Ok(record),
-        (None, _) => Err(Error::input(id, "no record of the corpus has this id; FILE:ROW names a record, too")),
+        (None, _) => {
+            Err(Error::input(id, "no record of the corpus has this id; check the id, or name the record as FILE:ROW"))
+        }
         (Some(last), _) => {
             let place = |record: &RereadRecord| format!("{}:{}", record.name.file, record.name.row);
             let mut places: Vec<String> = records.iter().chain([&last]).take(LISTED).map(place).collect();

@@ -50,7 +50,7 @@ pub(crate) fn taken(file: &str, offset: Option<u64>) -> Error {
     Error::input(
         file,
         format!(
-            "{place}has a field {} already; give --annotate-prefix, or the corpus without them",
+            "{place}already has a field {}; add --annotate-prefix, or remove these fields from the corpus",
             FIELDS.join(", ").replace(", cluster", " or cluster")
         ),
     )

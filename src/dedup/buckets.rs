@@ -102,7 +102,7 @@ pub(crate) fn each_bucket<T: HashedRow, O: Send>(
             let needed = count * bounds.row_bytes;
             if needed > bounds.of_hash.max(bounds.of_thread) {
                 return Err(Error::MemoryLimit {
-                    what: format!("dedup with {count} texts that have the same key"),
+                    what: format!("dedup of {count} texts with the same key"),
                     needed_bytes: (u128::from(bounds.memory_bytes) * u128::from(needed) / u128::from(bounds.of_hash))
                         as u64,
                     allowed_bytes: bounds.memory_bytes,

@@ -80,8 +80,9 @@ impl fmt::Display for Prediction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} files of {} (about {} decoded): at most {} of memory",
+            "{} {} of {} (about {} decoded): at most {} of memory",
             self.files,
+            if self.files == 1 { "file" } else { "files" },
             size(self.file_bytes),
             size(self.decoded_bytes),
             size(self.memory_bytes)
@@ -154,8 +155,8 @@ impl Budget {
                 return Err(Error::DiskFull {
                     path: settings.spill.display().to_string(),
                     needed_bytes: disk_bytes,
-                    cause: format!("{} free for what does not fit in memory", size(free)),
-                    remedy: "set --spill to a folder on a larger disk, or a larger --memory".into(),
+                    cause: format!("{} free for the data that does not fit in memory", size(free)),
+                    remedy: "set --spill to a folder on a larger disk, or --memory to a larger value".into(),
                 });
             }
         }

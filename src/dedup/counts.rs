@@ -47,7 +47,7 @@ impl Values {
 fn refuse_many(field: &str, values: usize) -> Result<()> {
     match values > MOST_VALUES {
         true => Err(Error::Usage(format!(
-            "--count-by {field}: it has more than {MOST_VALUES} values; choose a field with fewer"
+            "--count-by {field}: the field has more than {MOST_VALUES} values; choose a field with fewer values"
         ))),
         false => Ok(()),
     }

@@ -94,7 +94,7 @@ impl OutputCompressor {
             Compression::Gzip => OutputCompressor::Gzip(GzEncoder::new(out, flate2::Compression::new(unsigned))),
             Compression::Zstd => OutputCompressor::Zstd(
                 zstd_encoder(out, level, threads)
-                    .map_err(|cause| Error::Invariant(format!("zstd does not begin: {cause}")))?,
+                    .map_err(|cause| Error::Invariant(format!("zstd cannot be started: {cause}")))?,
             ),
             Compression::Xz => OutputCompressor::Xz(XzEncoder::new(out, unsigned)),
             Compression::Bzip2 => OutputCompressor::Bzip2(BzEncoder::new(out, bzip2::Compression::new(unsigned))),

@@ -37,7 +37,7 @@ impl RecordPairQuery {
         let source = CorpusSource::from_run(run)?;
         let records = source.find(names)?;
         if records[0].name == records[1].name {
-            return Err(Error::Usage(format!("{} and {}: both name one record", names[0], names[1])));
+            return Err(Error::Usage(format!("{} and {}: both name one record; name two records", names[0], names[1])));
         }
         let removed = removed(run, &records)?;
         let kept = [0, 1].map(|at| removed[at].as_ref().map_or(&records[at].name, |removed| &removed.kept));

@@ -82,12 +82,15 @@ pub(crate) fn find(settings: &DedupSettings, notify: &dyn Fn(String)) -> Result<
     for ((file, name), path) in new.iter_mut().zip(&names).zip(below_common_folder(&names)) {
         if path.starts_with('_') || path == manifest::NAME {
             return Err(Error::Usage(format!(
-                "input {}: {path} would be a name that is kept for other files of the result; rename the input",
+                "input {}: the name {path} is reserved for other files of the result; rename the input",
                 file.name()
             )));
         }
         if let Some(&old) = old_names.get(name) {
-            return Err(Error::Usage(format!("{} is both in the input and in --against", files[old].name())));
+            return Err(Error::Usage(format!(
+                "{} is both in the input and in --against; remove it from one of them",
+                files[old].name()
+            )));
         }
         file.path = Some(path);
     }
@@ -104,7 +107,7 @@ pub(crate) fn named(name: &str) -> Result<CorpusFile> {
 }
 
 fn no_corpus(name: &str) -> Error {
-    Error::input(name, "neither JSONL nor Parquet, so no corpus of texts")
+    Error::input(name, "neither JSONL nor Parquet, so it cannot be read as a corpus of texts")
 }
 
 /// Finds the files of some inputs, ascending by name and without duplicates.
@@ -137,10 +140,11 @@ pub(crate) fn files(inputs: &[String], notify: &dyn Fn(String)) -> Result<Vec<Co
         }
     }
     if passed_over > 0 {
-        notify(format!("passed over {passed_over} files that are neither JSONL nor Parquet"));
+        let files = if passed_over == 1 { "file that is" } else { "files that are" };
+        notify(format!("skipped {passed_over} {files} neither JSONL nor Parquet"));
     }
     if files.is_empty() && !inputs.is_empty() {
-        return Err(Error::input(inputs.join(", "), "holds neither JSONL nor Parquet"));
+        return Err(Error::input(inputs.join(", "), "has no file in JSONL or Parquet"));
     }
     Ok(files)
 }
@@ -160,7 +164,7 @@ fn of_result(input: &str) -> Result<Option<Vec<Location>>> {
         return Ok(None);
     }
     if !job["annotate"].is_null() {
-        let why = "a result of --annotate, which holds duplicates; give one without them";
+        let why = "a result of --annotate, which contains duplicates; name a result without --annotate";
         return Err(Error::input(folder.name(), why));
     }
     let of_corpus = manifest.files.iter().filter(|file| !is_corpus_side_file(&manifest, &file.path));

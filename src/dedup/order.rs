@@ -132,7 +132,7 @@ impl Order {
 /// number of globs if none matches.
 fn classes(prefer: &[String], files: &[CorpusFile]) -> Result<Vec<usize>> {
     let pattern = |text: &String| {
-        Pattern::new(text).map_err(|cause| Error::Usage(format!("--prefer {text}: no valid glob: {cause}")))
+        Pattern::new(text).map_err(|cause| Error::Usage(format!("--prefer {text}: not a valid glob: {cause}")))
     };
     let patterns = prefer.iter().map(pattern).collect::<Result<Vec<Pattern>>>()?;
     let class = |file: &CorpusFile| {

@@ -106,7 +106,7 @@ fn schema(metadata: &ParquetMetaData, rows: &RowActions<'_>) -> Copied<Arc<Type>
     ];
     for (name, (physical, logical)) in names.iter().zip(kinds) {
         if fields.iter().any(|field| field.name() == name) {
-            return Err(ParquetError::General(format!("column {name} is there")));
+            return Err(ParquetError::General(format!("column {name} exists already")));
         }
         let column = Type::primitive_type_builder(name, physical).with_repetition(Repetition::OPTIONAL);
         fields.push(Arc::new(column.with_logical_type(logical).build()?));

@@ -142,7 +142,7 @@ pub(crate) fn damaged(name: &str, group: usize, fault: Fault) -> Error {
     match fault {
         Fault::Run(error) => error,
         Fault::Content(reason) => {
-            Error::input(name, format!("bad_parquet: row group {group} cannot be read: {reason}; write the file anew"))
+            Error::input(name, format!("bad_parquet: row group {group} cannot be read: {reason}; write the file again"))
         }
     }
 }

@@ -119,7 +119,10 @@ fn of_line<'t>(
     let text = match found.take(FieldPurpose::Text.number()) {
         Some(text) => text.string(&settings.text_fields).map_err(NoRecord::Rejected)?,
         None => {
-            return Err(NoRecord::Rejected((Reason::BadField, format!("no field {}", settings.text_fields.join("|")))));
+            return Err(NoRecord::Rejected((
+                Reason::BadField,
+                format!("no field {}; name the field of the text with --text-field", settings.text_fields.join(" or ")),
+            )));
         }
     };
     let id = match found.take(FieldPurpose::Id.number()) {
@@ -148,10 +151,10 @@ fn text_of_row<'r>(text: Option<&'r ByteArray>, limits: &RecordLimits) -> Result
     if text.len() as u64 > limits.record_bytes {
         return Err((Reason::RecordTooLarge, too_long(text.len() as u64, limits)));
     }
-    std::str::from_utf8(text.data()).map_err(|_| (Reason::NotUtf8, "the text is no UTF-8".into()))
+    std::str::from_utf8(text.data()).map_err(|_| (Reason::NotUtf8, "the text is not valid UTF-8".into()))
 }
 
 /// Describes a record that exceeds the limit.
 fn too_long(bytes: u64, limits: &RecordLimits) -> String {
-    format!("a record of {bytes} bytes; --max-record is {}", limits.record_bytes)
+    format!("the record has {bytes} bytes, but --max-record allows {} bytes", limits.record_bytes)
 }

@@ -214,14 +214,14 @@ impl DedupSummary {
             lines.push(format!("{} records rejected: {}", self.records.rejected, reasons.join(", ")));
         }
         if self.empty_texts > 0 {
-            lines.push(format!("{} texts are empty; all of them are kept", self.empty_texts));
+            lines.push(format!("{} texts are empty and are all kept", self.empty_texts));
         }
         if self.without_id > 0 {
-            lines.push(format!("{} records have no id; FILE:ROW stands for it", self.without_id));
+            lines.push(format!("{} records have no id; FILE:ROW is used instead", self.without_id));
         }
         if self.without_key > 0 && settings.keep != KeepRule::First {
             lines.push(format!(
-                "{} records lack what --keep {} looks at; others stay before them",
+                "{} records lack the field that --keep {} compares; other records are preferred to them",
                 self.without_key,
                 settings.keep.name()
             ));
@@ -230,7 +230,7 @@ impl DedupSummary {
             && largest.removed >= 100
             && largest.removed * GIANT_SHARE >= self.records.read
         {
-            lines.push(format!("{} records are duplicates of one: {}", largest.removed, largest.id));
+            lines.push(format!("{} records are duplicates of one record, {}", largest.removed, largest.id));
         }
         lines
     }

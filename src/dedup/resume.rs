@@ -156,7 +156,7 @@ impl Checkpoints {
         let count = |count: &AtomicUsize| count.load(Ordering::Relaxed);
         let folder = self.records.folder().display();
         let end = match self.gave_up.load(Ordering::Relaxed) {
-            true => format!("; recording ended early, for {folder} cannot be written"),
+            true => format!("; no more checkpoints were saved, because {folder} cannot be written"),
             false => String::new(),
         };
         format!(

@@ -100,7 +100,7 @@ impl FromStr for KeepRule {
             ("max", Some(field)) => Ok(KeepRule::Max(field)),
             ("min", Some(field)) => Ok(KeepRule::Min(field)),
             _ => Err(format!(
-                "{text:?} is no rule; there are first, longest, newest, newest:FIELD, smallest-id, max:FIELD, min:FIELD"
+                "{text:?} is not a rule; use first, longest, newest, newest:FIELD, smallest-id, max:FIELD or min:FIELD"
             )),
         }
     }

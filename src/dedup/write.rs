@@ -174,7 +174,7 @@ impl Output<'_> {
             }
         }
         if next.is_some() {
-            return Err(Error::input(file.name(), "it changed while it was read"));
+            return Err(Error::input(file.name(), "the file changed while it was read; run again"));
         }
         out.finish().map_err(failed)
     }

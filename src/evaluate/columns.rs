@@ -21,19 +21,20 @@ pub(super) fn read_columns<'t, const N: usize, const M: usize>(
 ) -> Result<Vec<LineFields<'t, N, M>>> {
     let mut lines = (1..).zip(text.lines());
     let (_, head) =
-        lines.next().ok_or_else(|| Error::input(file, "is empty; a line with column names must be first"))?;
+        lines.next().ok_or_else(|| Error::input(file, "the file is empty; begin it with a line of column names"))?;
     // Spreadsheet programs write a byte order mark at the start of a file.
     let head: Vec<&str> = head.trim_start_matches('\u{feff}').split('\t').collect();
     let column = |name: &str| {
         let mut at = (0..head.len()).filter(|&at| head[at] == name);
         match (at.next(), at.next()) {
             (at, None) => Ok(at),
-            _ => Err(Error::input(file, format!("line 1 names the column {name} twice"))),
+            _ => Err(Error::input(file, format!("line 1 has the column {name} twice; remove or rename one"))),
         }
     };
     let mut places = [0; N];
     for (place, name) in places.iter_mut().zip(names) {
-        let missing = || Error::input(file, format!("line 1 names no column {name}; it has {}", head.join(", ")));
+        let missing =
+            || Error::input(file, format!("line 1 has no column {name}; its columns are {}", head.join(", ")));
         *place = column(name)?.ok_or_else(missing)?;
     }
     let mut optional_places = [None; M];
@@ -49,7 +50,9 @@ pub(super) fn read_columns<'t, const N: usize, const M: usize>(
             match fields.get(at) {
                 Some(&"") if !may_be_empty.contains(&head[at]) => Err(refuse("empty".into())),
                 Some(&field) => Ok(field),
-                None => Err(refuse(format!("not there; the line has {} of {} fields", fields.len(), head.len()))),
+                None => {
+                    Err(refuse(format!("missing, because the line has only {} of {} fields", fields.len(), head.len())))
+                }
             }
         };
         let mut row = [""; N];

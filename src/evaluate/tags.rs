@@ -62,8 +62,8 @@ pub fn read_tags(file: &str, text: &str) -> Result<Vec<TaggedPair>> {
         };
         match (tag, b) {
             (PairTag::Keep, "") => {}
-            (PairTag::Keep, _) => return refuse(format!("{a} is to be kept, so url_b must be empty")),
-            (_, "") => return refuse(format!("column url_b: empty, but {a} is judged with another page")),
+            (PairTag::Keep, _) => return refuse(format!("the tag of {a} is keep, so column url_b must be empty")),
+            (_, "") => return refuse(format!("column url_b: empty, but the tag of {a} needs another page")),
             _ => {}
         }
         Ok(TaggedPair { line, urls: [a.into(), b.into()], tag, note: note.unwrap_or_default().into() })

@@ -206,13 +206,16 @@ mod tests {
     fn errors_name_file_line_and_column() {
         let names = "url\ttarget\tversion\tpage\tvariant\n";
         for (text, expected) in [
-            (String::new(), "input t.tsv: is empty"),
+            (String::new(), "input t.tsv: the file is empty"),
             (
                 "url\ttarget\tversion\tpage\n".into(),
-                "line 1 names no column variant; it has url, target, version, page",
+                "line 1 has no column variant; its columns are url, target, version, page",
             ),
-            ("url\turl\ttarget\tversion\tpage\tvariant\n".into(), "line 1 names the column url twice"),
-            (format!("{names}http://a/\tx\t1\tp\n"), "line 2, column variant: not there; the line has 4 of 5 fields"),
+            ("url\turl\ttarget\tversion\tpage\tvariant\n".into(), "line 1 has the column url twice"),
+            (
+                format!("{names}http://a/\tx\t1\tp\n"),
+                "line 2, column variant: missing, because the line has only 4 of 5 fields",
+            ),
             (format!("{names}\nhttp://a/\t\t1\tp\thub\n"), "line 3, column target: empty"),
         ] {
             let message = read_truth("t.tsv", &text).unwrap_err().to_string();

@@ -33,7 +33,7 @@ const FILES: u64 = 2;
 pub fn entries() -> Vec<Experiment> {
     vec![Experiment {
         name: "bench-dedup",
-        about: "dedup of made-up texts in .jsonl.zst, within 2 GiB, beside a copy of the files",
+        about: "dedup of made-up texts in .jsonl.zst, within 2 GiB, compared with a copy of the files",
         unit: "texts",
         scale: 200_000,
         full: 5_600_000,

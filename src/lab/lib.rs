@@ -127,7 +127,7 @@ pub fn find(name: &str) -> Result<Experiment> {
         return Ok(all.swap_remove(nearest));
     }
     Err(Error::Usage(format!(
-        "nothing is called {name}, perhaps {}; `webtwin-lab reproduce --list` names all",
+        "unknown name {name}; did you mean {}? `webtwin-lab reproduce --list` lists all names",
         all[nearest].name
     )))
 }

@@ -49,7 +49,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         return print(|out| {
             all.iter().try_for_each(|entry| {
                 let cluster =
-                    if matches!(entry.run, ExperimentRun::OnCluster(_)) { "; runs with --cluster, too" } else { "" };
+                    if matches!(entry.run, ExperimentRun::OnCluster(_)) { "; also runs with --cluster" } else { "" };
                 writeln!(
                     out,
                     "{:<width$}  {}; scale {}, full {} ({}){cluster}",
@@ -62,12 +62,9 @@ pub(super) fn run(args: Args) -> Result<()> {
     let scale = match args.scale.as_deref() {
         None => entry.scale,
         Some("full") => entry.full,
-        Some(scale) => scale
-            .replace('_', "")
-            .parse()
-            .ok()
-            .filter(|scale| *scale > 0)
-            .ok_or_else(|| Error::Usage(format!("--scale {scale}: give a number of {}, or full", entry.unit)))?,
+        Some(scale) => scale.replace('_', "").parse().ok().filter(|scale| *scale > 0).ok_or_else(|| {
+            Error::Usage(format!("--scale {scale}: not a positive number; give a number of {}, or full", entry.unit))
+        })?,
     };
     let is_cluster = args.workers.cluster.is_some();
     if is_cluster && matches!(entry.run, ExperimentRun::Alone(_)) {
@@ -109,7 +106,7 @@ fn make(work: &Path) -> Result<Temporary> {
     let made = work.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::create_dir(work));
     match made {
         Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {
-            Err(Error::Usage(format!("{folder} is there already: if no other run is at work in it, remove it")))
+            Err(Error::Usage(format!("{folder} exists already; remove it unless another run uses it")))
         }
         made => made.map(|()| Temporary::at(work.to_path_buf())).map_err(|cause| Error::storage(folder, cause)),
     }
@@ -121,7 +118,7 @@ fn runs_alone(name: &str) -> Error {
     let on_cluster =
         entries.iter().filter(|entry| matches!(entry.run, ExperimentRun::OnCluster(_))).map(|entry| entry.name);
     Error::Usage(format!(
-        "--cluster: {name} runs in one process; on a cluster run {}",
+        "--cluster: {name} runs in one process; leave out --cluster, or reproduce one of {}",
         on_cluster.collect::<Vec<_>>().join(", ")
     ))
 }

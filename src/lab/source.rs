@@ -68,7 +68,7 @@ impl MeasuredRun {
     pub(super) fn read(url: &str) -> Result<MeasuredRun> {
         let run = webtwin_results::FinishedRun::open(url)?;
         let file = run.manifest.files.iter().find(|file| file.path == "summary.json");
-        let file = file.ok_or_else(|| Error::input(url, "the run has no summary.json"))?;
+        let file = file.ok_or_else(|| Error::input(url, "has no summary.json; name the result of `webtwin run`"))?;
         let summary = serde_json::from_slice(&run.manifest.read_file(&run.folder, file)?)
             .map_err(|cause| Error::input(url, format!("summary.json: {cause}; run the job again with this build")))?;
         Ok(MeasuredRun { run, summary })
@@ -118,7 +118,7 @@ pub(super) fn run_job(options: &Options, job: Job) -> Result<webtwin_results::Fi
 pub(super) fn job_and_truth(options: &Options, job_file: &str, job: &str) -> Result<(Job, Vec<TruthRow>)> {
     let (Some(run), Some(truth)) = (&options.input, &options.truth) else {
         if options.input.is_some() {
-            return Err(Error::Usage("--input RUN needs --truth FILE here".into()));
+            return Err(Error::Usage("--input RUN needs --truth FILE for this figure".into()));
         }
         let crawl = format!("synth://?pages={}&seed=1", options.scale);
         let sets = [format!("input.urls=[\"{crawl}\"]")];
@@ -128,14 +128,17 @@ pub(super) fn job_and_truth(options: &Options, job_file: &str, job: &str) -> Res
     let text = std::fs::read_to_string(truth).map_err(|cause| Error::input(&file, cause))?;
     let job = webtwin_results::FinishedRun::open(run)?.job()?;
     if !matches!(job.kind, JobKind::Replicas | JobKind::Signatures) {
-        return Err(Error::Usage(format!("--input {run}: its job is not of the kind replicas or signatures")));
+        return Err(Error::Usage(format!(
+            "--input {run}: a job of another kind; name a run of the kind replicas or signatures"
+        )));
     }
     Ok((job, compared::truth(&file, &text)?))
 }
 
 /// Returns the clusters of a synthetic table of `scale` pages, found with 8 GiB of memory.
 pub(super) fn made_up(options: &Options, chunking: Chunking) -> Result<TableClusters> {
-    let pages = u32::try_from(options.scale).map_err(|_| Error::Usage("at most 2^32 - 1 pages".into()))?;
+    let pages = u32::try_from(options.scale)
+        .map_err(|_| Error::Usage(format!("--scale {}: at most {}", options.scale, u32::MAX)))?;
     let means = MeasurementLimits { workers: options.workers, memory_bytes: 8 << 30, spill: options.work.clone() };
     of_table(TableParams { pages, seed: 1, chunking, bits: 32 }, &means)
 }

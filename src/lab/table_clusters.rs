@@ -43,7 +43,7 @@ pub(crate) struct TableClusters {
 /// fingerprints of 64 bits.
 pub(crate) fn of_table(params: TableParams, means: &MeasurementLimits) -> Result<TableClusters> {
     if params.bits != 32 {
-        return Err(Error::Usage("the papers' fingerprints have 32 bits".into()));
+        return Err(Error::Usage("fingerprints must have 32 bits, as in the papers".into()));
     }
     let table = Arc::new(SyntheticTable::new(params)?);
     let mut overlap = webtwin_job::resolve("", "preset = \"two-line\"", &[])?.overlap;

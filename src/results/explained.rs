@@ -322,7 +322,7 @@ impl PagePairTables {
                     overlap.shared,
                     overlap.chunks[0],
                     overlap.chunks[1],
-                    overlap.needed.map_or(TOO_FEW.into(), |needed| format!("{needed} would do")),
+                    overlap.needed.map_or(TOO_FEW.into(), |needed| format!("{needed} are needed")),
                     settings.min_shared,
                     settings.min_resemblance,
                     settings.doubt

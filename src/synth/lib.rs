@@ -106,14 +106,14 @@ impl Synth {
         let query = match rest.split_once('?') {
             Some(("" | "/", query)) => query,
             None if matches!(rest, "" | "/") => "",
-            _ => return Err(usage("nothing may stand between synth:// and ?".into())),
+            _ => return Err(usage("text between synth:// and ? is not allowed; write synth://?pages=N&seed=S".into())),
         };
         let mut params = Params::default();
         let mut given = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             if given.contains(&name) {
-                return Err(usage(format!("{name} is given twice")));
+                return Err(usage(format!("{name} is given twice; give it once")));
             }
             given.push(name);
             let bad = || usage(format!("{name} is {value:?}, but must be a whole number"));

@@ -139,8 +139,8 @@ impl Plan {
         let fewest = (manuals * copies * SMALLEST_MANUAL * 10).div_ceil(7).max(FEWEST_PAGES);
         if manuals == 0 || pages < fewest {
             return Err(Error::Usage(format!(
-                "synth: {manuals} manuals in {copies} copies of {SMALLEST_MANUAL} pages or more need pages={fewest}, \
-                 not {pages}; there must be at least one manual"
+                "synth: {manuals} manuals in {copies} copies of {SMALLEST_MANUAL} pages or more need \
+                 pages={fewest} or more, not {pages}, and manuals must be at least 1"
             )));
         }
         let mut plan = Plan {
@@ -164,7 +164,7 @@ impl Plan {
         plan.carried.sort_unstable();
         plan.singles = pages.checked_sub(plan.len()).ok_or_else(|| {
             Error::Usage(format!(
-                "synth: pages={pages} is too few for {manuals} manuals in {copies} copies; ask for more"
+                "synth: pages={pages} is too few for {manuals} manuals in {copies} copies; give a larger number"
             ))
         })?;
         Ok(plan)
@@ -406,7 +406,7 @@ mod tests {
     #[test]
     fn too_few_pages_are_refused_with_the_number_that_suffices() {
         let message = plan(1_000, 1, Some(20), Some(7)).unwrap_err().to_string();
-        assert!(message.contains("need pages=4000, not 1000"), "{message}");
+        assert!(message.contains("need pages=4000 or more, not 1000"), "{message}");
         assert!(plan(99, 1, None, None).is_err());
         assert!(plan(1_000, 1, Some(0), None).is_err());
         assert!(plan(1_000, 1, None, Some(1)).is_err());

@@ -286,7 +286,7 @@ fn an_unknown_key_is_refused_with_the_nearest_known_one() {
         ("synth://?pages=ten", "pages is \"ten\", but must be a whole number"),
         ("synth://?pages", "pages is \"\", but must be a whole number"),
         ("synth://?seed=1&seed=2", "seed is given twice"),
-        ("synth://host/?seed=1", "nothing may stand between"),
+        ("synth://host/?seed=1", "text between synth:// and ?"),
         ("http://?seed=1", "not a synthetic crawl"),
         ("synth://?pages=12", "pages is 12, but must be 100 to 4294967295"),
     ] {

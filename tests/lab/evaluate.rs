@@ -59,7 +59,7 @@ fn bands_and_variants_add_up_to_all_true_pairs_and_each_side_has_its_own_targets
     std::fs::write(compared.at("held"), "nobody\n").unwrap();
     let arguments = [compared.at("out"), compared.at("truth.tsv"), compared.at("held")];
     let message = refuse(&["evaluate", &arguments[0], "--truth", &arguments[1], "--held-out", &arguments[2]], 3);
-    assert!(message.contains("nobody is no target"), "{message}");
+    assert!(message.contains("nobody is not a target"), "{message}");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_sample_is_drawn_once_judged_and_counted() {
     }
     let (out, truth) = (compared.at("out"), compared.at("truth.tsv"));
     let message = refuse(&["evaluate", &out, "--truth", &truth, "--sample", "9", "--output", &sheet], 2);
-    assert!(message.contains("sample.tsv is there already"), "{message}");
+    assert!(message.contains("sample.tsv exists already"), "{message}");
 }
 
 /// A file as `webtwin report` saves it is read by the next run, for both settings, and by

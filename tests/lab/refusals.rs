@@ -35,7 +35,7 @@ fn what_cannot_be_done_is_said_with_the_exit_code_of_the_contract() {
         (
             &["reproduce", "mjs07-compression", "--cluster", "slurm"],
             2,
-            "on a cluster run bench-hamming-selfjoin-files, mjs07-batch",
+            "reproduce one of bench-hamming-selfjoin-files, mjs07-batch",
         ),
         (&["synth", "--output", &out, "--pages", "0"], 2, "pages"),
     ];

@@ -40,7 +40,7 @@ fn processes_that_do_not_share_a_folder_or_a_scale_say_so() {
     for folder in [&here, &elsewhere] {
         std::fs::create_dir(folder).unwrap();
     }
-    for (place, scale, word) in [(&elsewhere, "5", "process 1 does not see it"), (&here, "6", "job digest")] {
+    for (place, scale, word) in [(&elsewhere, "5", "process 1 cannot find it"), (&here, "6", "job digest")] {
         let cluster = cluster_file(folder.path(), 1, &[(); 2].map(|()| reserved_address()));
         let processes = [(&here, "5", "0"), (place, scale, "1")].map(|(place, scale, process)| {
             let run = ["reproduce", "mjs07-batch", "--scale", scale, "--work", "work", "--process", process];
@@ -63,7 +63,7 @@ fn a_folder_that_another_run_may_use_is_not_touched() {
     let work = folder.path().to_str().unwrap();
     let run = ["reproduce", "mjs07-batch", "--scale", "5", "--work", work, "--cluster", &cluster, "--process", "0"];
     let line = refuse(&run, 2);
-    assert!(line.contains("webtwin-reproduce-mjs07-batch-5 is there already"), "{line}");
+    assert!(line.contains("webtwin-reproduce-mjs07-batch-5 exists already"), "{line}");
     assert!(theirs.is_dir());
 }
 

@@ -50,12 +50,16 @@ pub fn describe(explanation: &Captures<'_>, limit: usize) -> String {
     }
     line(match (explanation.same_bytes, explanation.same_text) {
         (true, _) => "SAME: equal bytes",
-        (_, true) => "SAME TEXT, other bytes",
+        (_, true) => "SAME TEXT, different bytes",
         _ => "CHANGED:",
     });
     let of = explanation.captures[0].chunks.max(explanation.captures[1].chunks);
     line(&format!("  {} chunks shared of {of}", explanation.shared_chunks));
-    line(&explanation.bits.map_or("  no two simhashes".into(), |bits| format!("  {bits} bits between the simhashes")));
+    line(
+        &explanation
+            .bits
+            .map_or("  not both captures have a simhash".into(), |bits| format!("  {bits} bits between the simhashes")),
+    );
     if !explanation.same_text {
         line("DIFFERENCE:");
         difference(&explanation.diff, limit, line);

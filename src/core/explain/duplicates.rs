@@ -214,9 +214,9 @@ fn why_apart(
         return vec!["both are records of --against, which are never removed".into()];
     }
     if texts.iter().any(|text| text.trim().is_empty()) {
-        return vec!["a text of white space only is no duplicate of another".into()];
+        return vec!["a text of white space only is not a duplicate of another text".into()];
     }
-    const CHANGED: &str = "today they would be duplicates: the corpus has changed since the run";
+    const CHANGED: &str = "they would be duplicates now: the corpus has changed since the run; run again";
     if texts[0] == texts[1] {
         return vec![CHANGED.into()];
     }
@@ -225,12 +225,12 @@ fn why_apart(
     };
     let ShingleComparison { resemblance, threshold, found, .. } = explanation;
     if !explanation.suffices {
-        return vec![format!("their resemblance is {resemblance:.3}, and {threshold} would do (--threshold)")];
+        return vec![format!("their resemblance is {resemblance:.3}, below --threshold {threshold}")];
     }
     if explanation.agreeing == 0 {
         return vec![format!(
-            "their resemblance, {resemblance:.3}, would do, but no band of their signatures agrees, so they were not compared; \
-             {:.2} % of such pairs are, more with more --bands of fewer --rows",
+            "their resemblance, {resemblance:.3}, suffices, but no band of their signatures agrees, so they were not \
+             compared; {:.2} % of such pairs are compared, and more with more --bands of fewer --rows",
             found * 100.0
         )];
     }
@@ -241,8 +241,8 @@ fn why_apart(
         if let (Some(removed), Some(other)) = (&records[at].removed, to_kept[at]) {
             let [letter, other_letter] = letters;
             reasons.push(format!(
-                "{letter} is removed in favour of {}, {}; {other_letter} resembles that by {other:.3}, and is not compared \
-                 with records that are removed",
+                "{letter} is removed in favour of {}, {}; {other_letter} resembles that record by {other:.3}, \
+                 and is not compared with removed records",
                 removed.kept,
                 likeness(removed)
             ));
@@ -284,11 +284,12 @@ pub fn describe(explanation: &Duplicates<'_>, limit: usize) -> String {
         Some(of) => {
             let [a, b] = of.shingles;
             line(&format!(
-                "  minhash: {} of {a} and {b} shingles ({}) shared: resemblance {:.3}, {} would do",
+                "  minhash: {} of {a} and {b} shingles ({}) shared: resemblance {:.3}, threshold {}",
                 of.shared, of.shingle, of.resemblance, of.threshold
             ));
             line(&format!(
-                "  bands: {} of {} bands of {} minima agree, 1 would do; {:.2} % of pairs with this resemblance have one",
+                "  bands: {} of {} bands of {} minima agree, 1 is needed; {:.2} % of pairs with this resemblance \
+                 have one",
                 of.agreeing,
                 of.bands,
                 of.rows,
@@ -337,10 +338,10 @@ mod tests {
         let of = |texts: [&str; 2], method: Option<&DuplicateMethod>| {
             reason([kept.clone(), other.clone()], texts, method, [None, None])
         };
-        assert!(of(["a b c", "x y z"], Some(&METHOD)).starts_with("their resemblance is 0.000, and 0.5 would do"));
+        assert!(of(["a b c", "x y z"], Some(&METHOD)).starts_with("their resemblance is 0.000, below --threshold 0.5"));
         assert!(of(["a b", " "], Some(&METHOD)).starts_with("a text of white space only"));
         assert!(of(["a b", "a c"], None).contains("--by exact"));
-        assert!(of(["a b c d", "a b c e"], Some(&METHOD)).starts_with("today they would be"));
+        assert!(of(["a b c d", "a b c e"], Some(&METHOD)).starts_with("they would be duplicates now"));
         let few = DuplicateMethod { bands: BandLayout { bands: 1, rows: 60 }, ..METHOD };
         assert!(of(["a b c d", "a b c e"], Some(&few)).contains("no band of their signatures agrees"));
 
@@ -350,7 +351,7 @@ mod tests {
         assert_eq!(both.reasons, ["A is removed in favour of r0 (f.jsonl:0), which it resembles by 0.750"]);
         // A chain: the record that A resembles is not one that B resembles.
         let chain = reason([near, other], ["a b c d", "a b c e"], Some(&METHOD), [Some(0.4), None]);
-        assert!(chain.contains("B resembles that by 0.400, and is not compared with"), "{chain}");
+        assert!(chain.contains("B resembles that record by 0.400, and is not compared with"), "{chain}");
         let mut old = [side(0, None), side(1, None)];
         old.iter_mut().for_each(|side| side.is_against = true);
         assert!(reason(old, ["a", "a"], Some(&METHOD), [None, None]).contains("never removed"));
@@ -370,7 +371,9 @@ mod tests {
                 "TOGETHER in one cluster of duplicates:\n  B is removed in favour of r0 (f.jsonl:0), which has"
             )
         );
-        assert!(message.contains("minhash: 2 of 2 and 2 shingles (words:1) shared: resemblance 1.000, 0.5 would do\n"));
+        assert!(
+            message.contains("minhash: 2 of 2 and 2 shingles (words:1) shared: resemblance 1.000, threshold 0.5\n")
+        );
         assert!(message.ends_with("- a\u{fffd}\n  ... and 1 more (--limit)\n"), "{message}");
     }
 

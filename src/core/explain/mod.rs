@@ -152,7 +152,7 @@ pub struct SharedChunk {
 }
 
 /// Message for pages with so few chunks that the other page cannot be similar to them.
-pub const TOO_FEW: &str = "and all of the smaller page's would not do";
+pub const TOO_FEW: &str = "more than the smaller page has are needed";
 
 /// Formats the difference of two texts, at most `limit` lines, and passes each line to
 /// `line`.
@@ -190,7 +190,7 @@ pub fn describe(explanation: &Explanation<'_>, limit: usize) -> String {
         line(&format!("{name}  {}", side.url));
         let mut about = format!("   {} bytes of text", side.text_bytes);
         if let Some(url) = &side.copy_of {
-            let _ = write!(about, "; an exact copy of {url}, which stands for it");
+            let _ = write!(about, "; an exact copy of {url}, which represents it");
         }
         if let Some((_, pages)) = side.cluster {
             let _ = write!(about, "; in a trivial cluster of {pages} pages");
@@ -209,31 +209,32 @@ pub fn describe(explanation: &Explanation<'_>, limit: usize) -> String {
         if measure == "views" {
             let percent = value / 10_000;
             line(&format!(
-                "     two texts of one host with one title: without boilerplate of the host their chunks resemble each other by \
-                 {percent} %, and with it by overlap.views or more"
+                "     two texts of one host with one title: without the boilerplate of the host their chunks have a \
+                 resemblance of {percent} %, and with it of overlap.views or more"
             ));
         }
         if measure == "context" {
             let percent = value / 10_000;
             line(&format!(
-                "     too little text in common, or kept apart by the guard; but in mirrored collections they have one name, and \
-                 their links to and from copies of the same pages (or, where a copy links nowhere, their places below the \
-                 roots) and all of their chunks agree by {percent} % in the mean, more than with any other page there"
+                "     too little text in common, or kept apart by the guard; but they have the same name in mirrored \
+                 collections, and their links to and from copies of the same pages (or their places below the roots, \
+                 if a copy has no links) and all of their chunks agree by {percent} % on average, more than with any \
+                 other page there"
             ));
         }
     }
 
-    let not_used = |used: bool| if used { "" } else { " (the run made no pairs by it)" };
+    let not_used = |used: bool| if used { "" } else { " (not used by the run)" };
     let overlap = &explanation.overlap;
     line("BY MEASURE:");
     line(&format!(
         "  exact: {}",
-        if overlap.exact { "the same text (or bytes, where there is little)" } else { "not the same text" }
+        if overlap.exact { "the same text (or the same bytes, if there is little text)" } else { "not the same text" }
     ));
     if let Some(shared) = overlap.pair {
         line(&format!("  overlap: a pair of the run, {shared} chunks shared"));
     }
-    let needed = overlap.needed.map_or(TOO_FEW.into(), |needed| format!("{needed} would do"));
+    let needed = overlap.needed.map_or(TOO_FEW.into(), |needed| format!("{needed} are needed"));
     line(&format!(
         "  overlap: {} shared of {} and {} chunks that count, {needed}{}",
         overlap.shared,
@@ -245,10 +246,12 @@ pub fn describe(explanation: &Explanation<'_>, limit: usize) -> String {
     // printed with them.
     if overlap.known == Knowledge::Hosts {
         line(
-            "    as far as the pages of the two hosts tell; --read-crawl, or output.fprint_docid in the run, tells for sure",
+            "    counted on the pages of the two hosts only; use --read-crawl, or output.fprint_docid in the run, \
+            for exact counts",
         );
     }
-    let distance = explanation.hamming.distance.map_or("no two simhashes".into(), |bits| format!("{bits} bits"));
+    let distance =
+        explanation.hamming.distance.map_or("not both pages have a simhash".into(), |bits| format!("{bits} bits"));
     line(&format!("  hamming: {distance}, k = {}{}", explanation.hamming.k, not_used(explanation.hamming.used)));
 
     line(&format!("CHUNKS ON BOTH: {}", explanation.shared_chunks.len()));

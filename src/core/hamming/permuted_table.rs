@@ -43,7 +43,7 @@ use webtwin_base::read_at::Bytes;
 pub const FORMAT: u32 = 2;
 
 const KIND: FileKind =
-    FileKind { magic: b"wt-table", format: FORMAT, what: "a permuted table", remedy: "build the index anew" };
+    FileKind { magic: b"wt-table", format: FORMAT, what: "a permuted table", remedy: "build the index again" };
 
 const CHECKS: usize = 0;
 const DIRECTORY: usize = 1;

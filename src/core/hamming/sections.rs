@@ -47,10 +47,11 @@ pub fn read_list<List: DeserializeOwned>(name: &str, bytes: &[u8], format: u32, 
     struct Versioned {
         format: u32,
     }
-    let unreadable = |error| Error::input(name, format!("this is no {what}: {error}"));
+    let unreadable =
+        |error| Error::input(name, format!("not a valid {what}: {error}; fetch it again or make it again"));
     let Versioned { format: found } = serde_json::from_slice(bytes).map_err(unreadable)?;
     if found != format {
-        let reason = format!("{what} of format {found}, but this build reads format {format}; make it anew");
+        let reason = format!("{what} of format {found}, but this build reads format {format}; make it again");
         return Err(Error::input(name, reason));
     }
     serde_json::from_slice(bytes).map_err(unreadable)
@@ -121,7 +122,7 @@ impl<About: DeserializeOwned> SectionHead<About> {
         let mut head = file.read_at(0, 4 << 10)?;
         let start = head.strip_prefix(kind.magic).and_then(|rest| rest.first_chunk::<8>());
         let Some(&[a, b, c, d, e, f, g, h]) = start else {
-            return Err(Error::input(name, format!("this is not {}", kind.what)));
+            return Err(Error::input(name, format!("not {}; fetch it again or {}", kind.what, kind.remedy)));
         };
         let format = u32::from_le_bytes([a, b, c, d]);
         if format != kind.format {
@@ -145,7 +146,7 @@ impl<About: DeserializeOwned> SectionHead<About> {
             return Err(damaged("the checksum of its head is wrong"));
         }
         let description: Description<About> = serde_json::from_slice(&checked[FIXED..])
-            .map_err(|error| damaged(&format!("its description does not read: {error}")))?;
+            .map_err(|error| damaged(&format!("its description cannot be read: {error}")))?;
         // Only lengths are stored. The sections follow each other, so their positions are sums.
         let mut at = end as u64;
         let mut spans = Vec::new();
@@ -155,11 +156,11 @@ impl<About: DeserializeOwned> SectionHead<About> {
             at = until;
         }
         if at != file.len() {
-            let reason = format!("it has {} bytes, but its head says {at}", file.len());
+            let reason = format!("it has {} bytes, but {at} bytes by its head", file.len());
             return Err(damaged(&reason));
         }
         if spans.len() != sections {
-            return Err(damaged("it has another number of sections"));
+            return Err(damaged("its number of sections is wrong"));
         }
         let checksum = checksum(&head[..end]);
         Ok(SectionHead { about: description.about, sections: spans, checksum, name: name.into(), kind })
@@ -167,7 +168,7 @@ impl<About: DeserializeOwned> SectionHead<About> {
 }
 
 fn damaged(kind: FileKind, name: &str, how: &str) -> Error {
-    Error::input(name, format!("{} that is damaged: {how}; fetch it again or {}", kind.what, kind.remedy))
+    Error::input(name, format!("{} is damaged: {how}; fetch it again or {}", kind.what, kind.remedy))
 }
 
 impl<About> SectionHead<About> {

@@ -162,7 +162,7 @@ pub fn choose(load: &Load) -> (CountingMethod, String) {
     // With a small T coarse counting would select nearly all pairs, so it would only add its scans.
     if min_shared < LEAST_T {
         let why = format!(
-            "sort-based: {} million pairs are spilled to disk, for with T = {min_shared} every bucket is heavy",
+            "sort-based: {} million pairs are spilled to disk, because every bucket is heavy with T = {min_shared}",
             mega(spilled)
         );
         return (CountingMethod::SortBased, why);
@@ -178,7 +178,7 @@ pub fn choose(load: &Load) -> (CountingMethod, String) {
     // If no permitted number of passes makes the pairs fit on the disk, only coarse counting
     // remains, whatever its cost.
     let fits = pass_bits(load.bytes(CountingMethod::SortBased), load.memory_bytes(), disk_bytes).is_some();
-    let heavy = format!("{}.{} % of them of pairs that occur T times", heavy_thousandths / 10, heavy_thousandths % 10);
+    let heavy = format!("of which {}.{} % occur T times or more", heavy_thousandths / 10, heavy_thousandths % 10);
     if fits && sort <= coarse {
         let why = format!(
             "sort-based: {} million pairs, {heavy}; {} million are spilled to disk, in about {} s; coarse counting would \
@@ -194,7 +194,7 @@ pub fn choose(load: &Load) -> (CountingMethod, String) {
     let instead = if fits {
         format!("sorting them would take about {} s", seconds(sort))
     } else {
-        format!("sorting them would take {} MB of disk, far more than is free", mega(spilled.saturating_mul(PAIR)))
+        format!("sorting them would take {} MB of disk, much more than is free", mega(spilled.saturating_mul(PAIR)))
     };
     let why = format!(
         "coarse counting: {} million pairs, {heavy}, into {} million counters with {} hash functions in {} hashing scans, in about \
@@ -250,7 +250,7 @@ mod tests {
         let CountingMethod::CoarseCount(layout) = method else { panic!("{why}") };
         let (counters, bitmaps) = layout.bytes();
         assert!(counters <= GIB / 4 && bitmaps <= GIB / 4, "{layout:?}");
-        assert!(why.starts_with("coarse counting: 10000 million pairs, 3.0 % of them of pairs"), "{why}");
+        assert!(why.starts_with("coarse counting: 10000 million pairs, of which 3.0 % occur"), "{why}");
     }
 
     #[test]

@@ -61,8 +61,8 @@ impl BatchWork {
         let recipe = job.simhash.recipe();
         if made.f != job.simhash.bits || ![recipe.as_str(), READY_MADE].contains(&made.recipe.as_str()) {
             let reason = format!(
-                "its fingerprints are {} ({} bits), but the job makes {recipe} ({} bits); set simhash.recipe and simhash.bits as \
-                 they were",
+                "its fingerprints are {} ({} bits), but the job makes {recipe} ({} bits); set simhash.recipe \
+                 and simhash.bits as when F was built",
                 made.recipe, made.f, job.simhash.bits
             );
             return Err(Error::input(&job.batch.fingerprints, reason));
@@ -70,19 +70,22 @@ impl BatchWork {
         if !fingerprints.set.doc_ids {
             return Err(Error::input(
                 &job.batch.fingerprints,
-                "its fingerprints have no doc ids, by which pages are found; build it from crawls or results",
+                "its fingerprints have no doc ids, which a batch needs to find pages; build it from crawls or results",
             ));
         }
         if job.batch.results.is_empty() {
             return Err(Error::Usage(
-                "no earlier results: give batch.results, the folders of the runs that read the pages of F".into(),
+                "no earlier results: set batch.results to the folders of the runs that read the pages of F".into(),
             ));
         }
         let results =
             job.batch.results.iter().map(|url| webtwin_results::FinishedRun::open(url)).collect::<Result<Vec<_>>>()?;
         for run in &results {
             if ["pages", "links"].iter().any(|table| run.manifest.table(table).next().is_none()) {
-                return Err(Error::input(run.folder.name(), "has no tables pages and links (batch.results)"));
+                return Err(Error::input(
+                    run.folder.name(),
+                    "has no tables pages and links; set batch.results to results of `webtwin run`",
+                ));
             }
         }
         Ok(BatchWork { fingerprints: Arc::new(fingerprints), results })
@@ -181,7 +184,8 @@ fn same_results(net: &mut Net<'_>, results: &[webtwin_results::FinishedRun]) -> 
     match seen.iter().position(|other| *other != seen[0]) {
         None => Ok(()),
         Some(worker) => Err(Error::Handshake(format!(
-            "worker {worker} sees other results in batch.results than worker 0; all must see the same folders"
+            "worker {worker} reads other results in batch.results than worker 0; share the same folders among all \
+            processes"
         ))),
     }
 }

@@ -210,7 +210,7 @@ impl KnownWeb<'_> {
             let row = row?;
             pages.extend(beside.binary_search(&row.piece).is_ok().then_some(row.page));
         }
-        let paired_pages = page_set(net, "pieces beside each other", pages, self.directory.len())?;
+        let paired_pages = page_set(net, "neighbouring pieces", pages, self.directory.len())?;
         // Two kinds of links may join pieces: from one piece to another, or between a piece and a
         // page that is in no piece.
         let may_join = |&(x, y): &(Page, Page)| match (paired_pages.contains(x), paired_pages.contains(y)) {

@@ -67,7 +67,7 @@ pub(crate) fn drop_unsupported(
         while alone.next_if(|weak| *weak < pair).is_some() {}
         alone.next_if_eq(&&*pair).is_none()
     })?;
-    Ok(net.all_sum("pairs that stand alone", [before - pairs.len() as u64])?[0])
+    Ok(net.all_sum("unsupported pairs", [before - pairs.len() as u64])?[0])
 }
 
 /// Returns (page, exact copy) for the pages of all workers' weak pairs, ascending.
@@ -75,7 +75,7 @@ fn copies(net: &mut Net<'_>, weak: &[SimilarPair], context: &Context<'_>) -> Res
     let mut mine: Vec<Page> = weak.iter().flat_map(|pair| [pair.a, pair.b]).collect();
     mine.sort_unstable();
     mine.dedup();
-    let asked = net.broadcast("pages of weak pairs", mine)?;
+    let asked = net.broadcast("pages of unsupported pairs", mine)?;
     let asked = net.once_per_process(|| {
         let mut pages = PageSet::new(context.crawl.directory.hosts.len(), |_| false);
         asked.iter().for_each(|&page| pages.insert(page));
@@ -85,7 +85,7 @@ fn copies(net: &mut Net<'_>, weak: &[SimilarPair], context: &Context<'_>) -> Res
     for block in context.joined.iter().flat_map(|pairs| pairs.blocks()) {
         exact.extend(block?.iter().filter(|pair| asked.contains(pair.a)).map(|pair| [pair.a, pair.b]));
     }
-    let all = net.broadcast("copies of pages of weak pairs", exact)?;
+    let all = net.broadcast("copies of pages of unsupported pairs", exact)?;
     net.once_per_process(|| {
         let mut all = all.to_vec();
         all.sort_unstable();

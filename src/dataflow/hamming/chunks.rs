@@ -176,7 +176,7 @@ pub(super) fn write(
     let largest = spans.iter().map(|span| span.rows).max().unwrap_or(0);
     let of_bucket = counts.chunks(1 << space.bits_within()).map(|values| values.iter().sum()).max().unwrap_or(0);
     let held = arena.held_bytes() + WRITING_BYTES * largest + SORTING_BYTES * largest.min(of_bucket);
-    check_bytes_against_bound(net, "fingerprints to be written", held, job.effort.memory_bytes)?;
+    check_bytes_against_bound(net, "fingerprints to write", held, job.effort.memory_bytes)?;
 
     if net.processes() > 1 {
         bring_to_writers(net, space, &spans, &mut arena)?;

@@ -168,7 +168,7 @@ fn finish(
         files.push(put_part(attempt, name, 0, &empty)?);
     }
     let mut message: BTreeMap<u32, u64> = BTreeMap::new();
-    for (number, rows) in net.all_gather("rows told", counts)?.into_iter().flatten() {
+    for (number, rows) in net.all_gather("rows written", counts)?.into_iter().flatten() {
         *message.entry(number).or_default() += rows;
     }
     if job.batch.groups {
@@ -191,9 +191,8 @@ pub(crate) fn same_set(net: &mut Net<'_>, work: &HammingWork) -> Result<()> {
         None => Ok(()),
         Some(other) => Err(Error::Input {
             input: format!("of process {}", other.0),
-            reason:
-                "another fingerprint file or other queries than those of process 0; all processes must see the same"
-                    .into(),
+            reason: "the fingerprint file or the queries differ from those of process 0; give all processes the same"
+                .into(),
         }),
     }
 }

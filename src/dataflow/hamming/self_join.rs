@@ -149,11 +149,11 @@ fn bytes(work: &HammingWork, workers: usize) -> u64 {
 fn begin(net: &mut Net<'_>, job: &Job, work: &HammingWork) -> Result<Passes> {
     let rows = work.set.manifest.count;
     if u32::try_from(rows).is_err() {
-        let what = "fingerprints of F are to be joined with themselves".into();
+        let what = "fingerprints of F to join with themselves".into();
         return Err(Error::TooManyRows { what, found: rows, allowed: u64::from(u32::MAX) });
     }
     let own = bytes(work, net.peers()) + 2 * RowSorter::<NearRuns>::LEAST_BYTES;
-    check_bytes_against_bound(net, "fingerprints to be joined", own, job.effort.memory_bytes)?;
+    check_bytes_against_bound(net, "fingerprints to join", own, job.effort.memory_bytes)?;
     work.progress.enter("joining");
     Ok(Passes::new(rows, width_mask(work.set.manifest.f), job.hamming.k))
 }

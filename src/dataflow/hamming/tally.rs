@@ -91,7 +91,7 @@ impl ProcessTally {
                 pair_bytes: PAIR_BYTES,
                 limit: format!("batch.max_pairs allows {}", job.batch.max_pairs),
                 remedy: format!(
-                    "batch.groups=true tells them in one row a document, or set batch.max_pairs to {} or more",
+                    "set batch.groups=true for one row for each document, or batch.max_pairs to {} or more",
                     summary.pairs
                 ),
             });

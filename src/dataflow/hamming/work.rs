@@ -36,7 +36,7 @@ impl HammingWork {
     pub fn find(job: &Job) -> Result<HammingWork> {
         if job.batch.fingerprints.is_empty() {
             return Err(Error::Usage(
-                "no fingerprint file: give batch.fingerprints, the folder that `webtwin hamming build` made".into(),
+                "no fingerprint file: set batch.fingerprints to the folder that `webtwin hamming build` made".into(),
             ));
         }
         let set = FingerprintSet::open(&job.batch.fingerprints)?;
@@ -47,7 +47,8 @@ impl HammingWork {
         match queries.as_ref().and_then(|queries| queries.made.as_ref()) {
             Some((f, recipe)) if (*f, recipe) != (made.0, &made.1) => {
                 let reason = format!(
-                    "its fingerprints are {recipe} ({f} bits), but those of F are {} ({} bits)",
+                    "its fingerprints are {recipe} ({f} bits), but those of F are {} ({} bits); build both with the \
+                    same recipe",
                     made.1, made.0
                 );
                 return Err(Error::input(urls.join(", "), reason));

@@ -63,7 +63,11 @@ impl Allowance {
         let held = pool.bounds.memory_bytes.saturating_sub(memory_bytes);
         let of_process = held + memory_bytes;
         if memory_bytes < least {
-            return Err(too_little("all-pairs overlap, beside what has been read".into(), held + least, of_process));
+            return Err(too_little(
+                "all-pairs overlap, in addition to the pages read".into(),
+                held + least,
+                of_process,
+            ));
         }
         let each = (memory_bytes - fixed) / pool.workers;
         let buckets = each / 10 * 7;

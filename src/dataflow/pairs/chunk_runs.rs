@@ -94,11 +94,12 @@ fn reserve_memory_for<R: FPrintRow>(
     }
     if beyond > allowance.buckets {
         let limit = match settings.max_documents {
-            0 => "overlap.max_documents sets no limit to the pages of a chunk".to_string(),
-            limit => format!("overlap.max_documents = {limit} leaves such a chunk out once its pages are known"),
+            0 => "overlap.max_documents = 0 does not limit the pages of a chunk".to_string(),
+            limit => format!("overlap.max_documents = {limit} excludes such a chunk after its pages are counted"),
         };
         let what = format!(
-            "a chunk on up to {rows} pages, or few of that kind that fall together ({limit}; more words a chunk make it rarer)"
+            "a chunk on up to {rows} pages, or several frequent chunks in one bucket ({limit}; more words in a \
+            chunk make it less frequent)"
         );
         return Err(allowance.too_little_for_buckets(what, beyond));
     }

@@ -58,7 +58,8 @@ fn has_pairs(table: &ForeignTable) -> Result<bool> {
     let (has_pairs, has_labels) = (table.has(A) && table.has(B), table.has(PAGE) && table.has(LABEL));
     if !has_pairs && !has_labels {
         let reason = format!(
-            "its columns are {}; pairs need one of {} and one of {}, labels one of {} and one of {}",
+            "its columns are {}; a table of pairs needs one of {} and one of {}, and a table of labels one of {} \
+            and one of {}",
             table.columns.join(", "),
             A.join(", "),
             B.join(", "),

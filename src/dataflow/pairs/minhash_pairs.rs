@@ -188,7 +188,7 @@ pub fn similar_pairs(
     let least = held_bytes + least_bytes(keys_bytes) * net.workers_per_process() as u64;
     if allowed > 0 && least > allowed {
         return Err(too_little(
-            "sets of shingles that are compared, beside what has been read".into(),
+            "sets of shingles that are compared, in addition to the pages read".into(),
             enough_bytes(least),
             allowed,
         ));
@@ -202,7 +202,7 @@ pub fn similar_pairs(
 
     let mut keys = keys(net, &held, settings, Partitions::new(buckets, &pool.part(4)))?;
     let largest = (0..keys.count()).map(|bucket| keys.rows_of(bucket) * A_KEY).max().unwrap_or(0);
-    let fits = net.all_reduce("whether keys fit", u64::from(largest <= share / 2), Ord::min)?;
+    let fits = net.all_reduce("keys that fit", u64::from(largest <= share / 2), Ord::min)?;
     // The largest bucket of any worker decides for all, so that all workers return the same error.
     let largest = net.all_reduce("the largest bucket of keys", largest, Ord::max)?;
     if fits == 0 {
@@ -271,7 +271,7 @@ fn buckets_bits(keys_bytes: u64, share: u64) -> u32 {
 fn holders(net: &mut Net<'_>, held: &Held<'_>, pages: usize) -> Result<Arc<Holders>> {
     let worker = net.index() as u32;
     let holding = |&(page, slot): &(Page, u32)| Holding { page, worker, size: held.sets.size(slot as usize) };
-    let all = net.broadcast("who holds sets", held.slots.iter().map(holding).collect())?;
+    let all = net.broadcast("holders of sets", held.slots.iter().map(holding).collect())?;
     net.once_per_process(|| {
         let mut holders = Holders { workers: vec![0; pages], sizes: vec![0; pages] };
         for Holding { page, worker, size } in all.iter() {
@@ -415,7 +415,7 @@ fn round(candidates: &[Candidate], holders: &Holders, me: u32, round_bytes: u64)
 fn fetch(net: &mut Net<'_>, held: &Held<'_>, holders: &Holders, wanted: BTreeSet<Page>) -> Result<Fetched> {
     let me = net.index() as u32;
     let asked = wanted.iter().map(|&page| Request { page, to: me });
-    let mut asked = net.exchange("sets asked for", asked, |row| holders.workers[row.page] as usize)?;
+    let mut asked = net.exchange("requested sets", asked, |row| holders.workers[row.page] as usize)?;
     asked.sort_unstable();
 
     let mut end = 0;

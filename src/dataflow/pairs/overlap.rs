@@ -123,7 +123,7 @@ fn merged(net: &mut Net<'_>, given: &MergeInput<'_>, found: impl FnMut(SimilarPa
     let notify = given.before.notify;
     match overlap_merge::similar_pairs(net, given, found)? {
         MergeOutcome::Merged(merged, recounted) => {
-            notify(format!("similar pairs are taken over, but for those of {recounted} pages"));
+            notify(format!("similar pairs are reused from the state, except those of {recounted} pages"));
             return Ok(Some(*merged));
         }
         MergeOutcome::None(Some(why)) => notify(format!("similar pairs are found from scratch: {why}")),

@@ -101,7 +101,7 @@ pub fn similar_pairs<R: FPrintRow, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Res
     // All workers use the smallest disk, so that they make the same choice.
     let pool = net.memory.clone();
     let mine = (rows, pool.most_disk_bytes());
-    let (rows, disk_bytes) = net.all_reduce("rows to come", mine, |x, y| (x.0 + y.0, x.1.min(y.1)))?;
+    let (rows, disk_bytes) = net.all_reduce("number of rows", mine, |x, y| (x.0 + y.0, x.1.min(y.1)))?;
     let row_bytes = rows / net.peers() as u64 * size_of::<R>() as u64;
     let allowance = Allowance::compute(&pool, pages.count, row_bytes, disk_bytes, with_chunks)?;
     let mut work = OverlapWork::default();
@@ -171,7 +171,7 @@ pub fn similar_pairs<R: FPrintRow, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Res
     }
     let asked = method;
     let (method, why) = match asked {
-        Some(method) => (method, "as asked for".to_string()),
+        Some(method) => (method, "as requested".to_string()),
         None => planner::choose(&load),
     };
     work.why = why;
@@ -181,7 +181,8 @@ pub fn similar_pairs<R: FPrintRow, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Res
         None if asked.is_none() && method == CountingMethod::SortBased => {
             let (pairs, longest) = (load.pairs, work.longest);
             let what = format!(
-                "{pairs} pairs of pages, of a chunk on {longest} pages among others (overlap.max_documents leaves such chunks out)"
+                "{pairs} pairs of pages, with one chunk on {longest} pages (a smaller overlap.max_documents \
+                excludes such chunks)"
             );
             let of_pairs = least_disk_bytes(bytes, in_memory).div_ceil(net.processes() as u64);
             return Err(pool.too_much_to_spill(&what, of_run_log + of_pairs));
@@ -251,7 +252,7 @@ fn load(
     // The minimum over all workers, so that they make the same choice.
     let mine = (pairs, allowance.buckets, disk_bytes);
     let (pairs, worker_bytes, disk_bytes) =
-        net.all_reduce("pairs to come", mine, |x, y| (x.0 + y.0, x.1.min(y.1), x.2.min(y.2)))?;
+        net.all_reduce("number of pairs", mine, |x, y| (x.0 + y.0, x.1.min(y.1), x.2.min(y.2)))?;
     let disk_bytes = disk_bytes.saturating_mul(net.processes() as u64);
     Ok(Load {
         pairs,

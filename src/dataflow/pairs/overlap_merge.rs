@@ -85,11 +85,11 @@ pub(crate) fn similar_pairs(
     let is_there = before.shares.count(&overlap_before::step(job)) > 0;
     let mine = if is_there { overlap_before::read(net, before.shares, job) } else { None };
     let message = (is_there, mine.as_ref().map(|share| share.counts.clone()));
-    let message = net.all_gather("what was found before", message)?;
+    let message = net.all_gather("previous pairs and counts", message)?;
     let all: Option<Vec<&OverlapCounts>> = message.iter().map(|worker| worker.1.as_ref()).collect();
     let (Some(share), Some(all)) = (mine, all) else {
         let is_damaged = message.iter().all(|worker| worker.0);
-        return Ok(MergeOutcome::None(is_damaged.then_some("what the state has of them is damaged")));
+        return Ok(MergeOutcome::None(is_damaged.then_some("the pairs saved in the state are damaged")));
     };
     let counts_before = all.into_iter().fold(OverlapCounts::default(), |sum, counts| sum + counts);
 
@@ -110,11 +110,11 @@ pub(crate) fn similar_pairs(
     // finding them first would cost more than the estimate saves.
     let expected = rows_now + rows_now * changes.wanted.len() as u64 / changed.len().max(1) as u64;
     if before.is_beyond(expected, counts_before.tuples) {
-        return Ok(MergeOutcome::None(Some("too much of what pages say has changed")));
+        return Ok(MergeOutcome::None(Some("too many chunks of pages have changed")));
     }
     drop(changed);
     let Some(rows_before) = rows_before(net, given, &changes.wanted)? else {
-        return Ok(MergeOutcome::None(Some("a page that has changed cannot be found as it was")));
+        return Ok(MergeOutcome::None(Some("the previous capture of a changed page is not available")));
     };
 
     let mut fprints = local_pages.fprints.reader();
@@ -125,7 +125,7 @@ pub(crate) fn similar_pairs(
     touched.extend(rows_before.values().flatten());
     let touched = net.broadcast("chunks on changed pages", touched)?;
     if before.is_beyond(touched.len() as u64, counts_before.tuples) {
-        return Ok(MergeOutcome::None(Some("too much of what pages say has changed")));
+        return Ok(MergeOutcome::None(Some("too many chunks of pages have changed")));
     }
     let on_changed = AskedChunks::new(net, local_pages, &changes, settings, &touched)?;
     drop(touched);
@@ -144,7 +144,7 @@ pub(crate) fn similar_pairs(
     // Further limits follow as soon as a number is known, so that an update that does not pay is
     // abandoned early.
     if before.is_beyond(is_recounted.count(), pages as u64) {
-        return Ok(MergeOutcome::None(Some("too many pages count other chunks")));
+        return Ok(MergeOutcome::None(Some("the counted chunks of too many pages have changed")));
     }
 
     let (mut fprints, mut more) = (local_pages.fprints.reader(), Vec::new());
@@ -167,7 +167,7 @@ pub(crate) fn similar_pairs(
         .map(|rows| runs_of(&rows, &changes, is_copy, &is_recounted, settings, &on_changed, &mut chunks));
     let made: u64 =
         runs.iter().flat_map(|runs| RecordRuns(runs)).map(|docs| pairs_with(docs, &is_recounted).count() as u64).sum();
-    let [made] = net.all_sum("pairs to count anew", [made])?;
+    let [made] = net.all_sum("pairs to count again", [made])?;
     if before.is_beyond(made, counts_before.emitted) {
         return Ok(MergeOutcome::None(Some("too many pairs have changed")));
     }
@@ -176,7 +176,7 @@ pub(crate) fn similar_pairs(
     let stay = |page: Page| !changes.is_changed.contains(page) && !is_recounted.contains(page);
     let mut pairs = taken_over(net, standing.iter().filter(|row| stay(row.page)), share.pairs, &stripes)?;
     let keys = runs.iter().flat_map(|runs| RecordRuns(runs)).flat_map(|docs| pairs_with(docs, &is_recounted));
-    let keys = net.exchange("pairs counted anew", keys, |&key| stripes.owner(smaller(key)))?;
+    let keys = net.exchange("pairs counted again", keys, |&key| stripes.owner(smaller(key)))?;
     recount(&keys, pages, settings, &chunks, &mut pairs);
     pairs.sort_unstable();
 
@@ -190,7 +190,7 @@ pub(crate) fn similar_pairs(
     }
     counts.similar = pairs.len() as u64;
     pairs.into_iter().for_each(found);
-    let why = format!("{} of {pages} pages counted anew", is_recounted.count());
+    let why = format!("pairs of {} of {pages} pages counted again", is_recounted.count());
     let work = OverlapWork { counts, why, ..OverlapWork::default() };
     Ok(MergeOutcome::Merged(Box::new(AllPairs::new(work, chunks, stripes)), is_recounted.count()))
 }

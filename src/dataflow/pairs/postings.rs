@@ -94,7 +94,7 @@ impl AskedChunks {
             0 => Arc::default(),
             few => {
                 let mine = unchanged_boilerplate(local_pages, changes, few, fprints)?;
-                let all = net.broadcast("furniture that stays", mine)?;
+                let all = net.broadcast("boilerplate that stays", mine)?;
                 net.once_per_process(|| all.iter().copied().collect::<Hashes>())?
             }
         };

@@ -198,8 +198,8 @@ fn collide(
             what: "pairs of pages collide".into(),
             found: all,
             pair_bytes: 60,
-            limit: format!("{} are allowed", settings.max_pairs),
-            remedy: "smaller signatures.rp_tolerance and hm_tolerance make fewer".into(),
+            limit: format!("signatures.max_pairs allows {}", settings.max_pairs),
+            remedy: "smaller signatures.rp_tolerance and signatures.hm_tolerance make fewer pairs".into(),
         });
     }
     Ok((pairs, count))

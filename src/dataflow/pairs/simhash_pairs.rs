@@ -112,7 +112,7 @@ pub fn similar_pairs(
     let near = close_pairs(net, runs.collect(), u64::MAX, settings.k)?;
     let views = views(net, &groups, &numbers, &near, settings.guard)?;
     let spoken_for = spoken_for_pages(&groups, first, &views, settings.guard);
-    let mut spoken_for = net.exchange("pages spoken for", spoken_for, |row| numbers.owner(row.x))?;
+    let mut spoken_for = net.exchange("pages of groups", spoken_for, |row| numbers.owner(row.x))?;
     spoken_for.sort_unstable();
     // Both groups must select a page of the other one. A group that does not has no row.
     let both = spoken_for.chunk_by(|one, other| (one.x, one.y) == (other.x, other.y)).filter(|rows| rows.len() == 2);
@@ -130,7 +130,7 @@ fn numbers(net: &mut Net<'_>, groups: &SimhashGroups) -> Result<Numbers> {
     let counts: Vec<u64> = net.all_gather("distinct simhashes", groups.simhashes.len() as u64)?;
     let all: u64 = counts.iter().sum();
     if u32::try_from(all).is_err() {
-        let what = "distinct simhashes are to be joined with themselves".into();
+        let what = "distinct simhashes to join with themselves".into();
         return Err(Error::TooManyRows { what, found: all, allowed: u64::from(u32::MAX) });
     }
     let mut firsts = vec![0];
@@ -158,7 +158,7 @@ fn views(
         let faces = if guard == Guard::None { smallest.to_vec() } else { groups.faces(to - first).to_vec() };
         faces.into_iter().map(move |HostGroup { host, page }| View { from, to, distance, host, page })
     });
-    let mut views = net.exchange("groups as seen", seen, |view| numbers.owner(view.from))?;
+    let mut views = net.exchange("views of groups", seen, |view| numbers.owner(view.from))?;
     views.sort_unstable();
     Ok(views)
 }

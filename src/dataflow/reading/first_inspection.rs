@@ -54,13 +54,12 @@ pub fn first_inspection(work: &WorkList, input: &InputSettings) -> Result<Vec<St
         let (records, bad) = (damage.records, damage.bad.values().sum::<u64>());
         let inspected = match is_whole {
             true => name.clone(),
-            false => format!("{name}, of which the first {records} records were looked at"),
+            false => format!("{name}, of which the first {records} records were inspected"),
         };
         match damage.check_against(input.max_bad, &inspected, 0) {
             Err(error) if bad == records && (is_whole || records >= ENOUGH) => return Err(error),
-            Err(error) if !is_whole => {
-                warnings.push(format!("warning: {error}; the run ends so if the rest is like this"))
-            }
+            Err(error) if !is_whole => warnings
+                .push(format!("warning: {error}; the run fails with this error if the other records are similar")),
             _ => (),
         }
     }

@@ -172,7 +172,7 @@ fn reserve_memory_to_continue(net: &Net<'_>, local_pages: &mut WorkerPages, item
     // Adds a tenth: other items may be larger than the items read so far.
     let needed = enough_bytes(&all, job, all.pages * net.processes() as u64, workers, net.processes());
     let needed_bytes = needed / 10 * 11;
-    Err(too_little("pages and links, and the steps after".into(), needed_bytes, allowed_bytes))
+    Err(too_little("pages, links and the steps after reading".into(), needed_bytes, allowed_bytes))
 }
 
 /// Converts the records found in the input into local pages.

@@ -310,7 +310,7 @@ fn name_payloads(
 
 /// Returns the keys of the questions of all workers, ascending.
 fn asked_for(net: &mut Net<'_>, questions: &[Question]) -> Result<Arc<Vec<u64>>> {
-    let keys = net.broadcast("names asked for", questions.iter().map(|question| question.key).collect())?;
+    let keys = net.broadcast("requested names", questions.iter().map(|question| question.key).collect())?;
     net.once_per_process(|| {
         let mut keys = keys.to_vec();
         keys.sort_unstable();
@@ -531,7 +531,8 @@ fn outlooks(
             let place = found[number].0 as usize;
             let page = captures.get(place)?;
             let (url, offset) = (page.url(), page.offset);
-            let lost = format!("at offset {offset} is not {url} any more; it has changed during the run, so run again");
+            let lost =
+                format!("the record at offset {offset} is no longer {url}: the file changed during the run; run again");
             return Err(Error::input(&work.inputs[source as usize], lost));
         }
     }

@@ -70,7 +70,7 @@ pub fn resolve(
             reader.take(found, &queue.progress)?;
         }
         let (reason, detail) = match firsts {
-            0 => (Reason::Segmented, "a continuation; its first segment is not in the input, or is no page"),
+            0 => (Reason::Segmented, "a continuation whose first segment is not in the input or is not a page"),
             _ => (Reason::NotAPageRecord, "continuation"),
         };
         reader.local_pages.rejections.extend(record[firsts..].iter().map(|row| row.rejected(reason, detail)))?;
@@ -99,7 +99,9 @@ fn whole<'s>(
     match parts[parts.len() - 1].total {
         0 => Err((Reason::Segmented, format!("segment {} is missing", parts.len() + 1))),
         _ if bytes > most => Err((Reason::RecordTooLarge, format!("over {most} bytes in {} segments", parts.len()))),
-        total if total != bytes => Err((Reason::Segmented, format!("its segments have {bytes} bytes, not {total}"))),
+        total if total != bytes => {
+            Err((Reason::Segmented, format!("its segments have {bytes} bytes, not the declared {total} bytes")))
+        }
         _ => Ok(parts),
     }
 }
@@ -126,7 +128,8 @@ pub fn read(
         })?;
         let lost = || {
             let what = format!(
-                "at offset {offset} is no segment {number} any more; it has changed during the run, so run again"
+                "the record at offset {offset} is no longer segment {number}: the file changed during the run; run \
+                again"
             );
             Error::input(&work.inputs[source as usize], what)
         };

@@ -71,7 +71,7 @@ impl Avoid {
     fn reasons(&self) -> (SkipReason, LossKind) {
         match self.role.into() {
             CopyRole::Skip(why, lost_by) => (why, lost_by),
-            other => unreachable!("{} is no page to skip", other.as_str()),
+            other => unreachable!("{} is not a page to skip", other.as_str()),
         }
     }
 

@@ -67,7 +67,7 @@ pub(super) fn each_key<T: KeyedRow>(
             let needed = a_row * rows;
             if needed > most {
                 let held = budget.bounds.memory_bytes.saturating_sub(budget.memory_bytes);
-                let what = format!("{name}, of which {rows} belong together");
+                let what = format!("{name}, with {rows} rows of one key");
                 // The memory that is held differs a little from run to run.
                 return Err(too_little(what, held + needed + needed / 16, budget.bounds.memory_bytes));
             }

@@ -67,7 +67,7 @@ pub fn open(keep: &KeepSettings) -> Result<Option<FinishedRun>> {
     }
     let run = FinishedRun::open(&keep.sticky)?;
     if run.manifest.table("avoid").next().is_none() {
-        return Err(Error::input(&keep.sticky, "has no table avoid, so it kept no page for others (keep.sticky)"));
+        return Err(Error::input(&keep.sticky, "has no table avoid; set keep.sticky to a result with an avoid list"));
     }
     Ok(Some(run))
 }
@@ -85,7 +85,7 @@ pub fn read(net: &mut Net<'_>, crawl: &Crawl, keep: &KeepSettings, earlier: Opti
     let attempt = run.manifest.attempt.clone();
     let seen = net.all_gather("earlier results", attempt.clone())?;
     if seen.iter().any(|other| *other != attempt) {
-        let what = "processes see different results; all must see the same folder, or start all of them again";
+        let what = "processes read different results here; share one folder among all processes, and start them again";
         return Err(Error::Handshake(format!("keep.sticky = {:?}: {what}", keep.sticky)));
     }
     let (directory, dealt) = (&crawl.directory, RoundRobin::new(net.peers()));
@@ -132,7 +132,7 @@ impl Memory {
             }
         }
         let mut all = KeepChanges::default();
-        for part in net.all_gather("what became of pages kept before", mine)? {
+        for part in net.all_gather("outcome of pages kept before", mine)? {
             all.pages += part.pages;
             all.kept += part.kept;
             all.visited += part.visited;

@@ -82,7 +82,7 @@ pub fn outcome(
         let block = block?;
         mine.extend(block.iter().filter(|row| row.is_pinned()).map(|row| (id(row.page), id(row.keep))));
     }
-    let stays: BTreeMap<DocId, DocId> = net.all_gather("what became of pins", mine)?.into_iter().flatten().collect();
+    let stays: BTreeMap<DocId, DocId> = net.all_gather("outcome of pins", mine)?.into_iter().flatten().collect();
     let urls: BTreeMap<DocId, &str> = pins.iter().map(|pin| (pin.doc_id, pin.url.as_str())).collect();
     let mut counts = PinCounts { pins: pins.len() as u64, ..PinCounts::default() };
     for pin in pins {

@@ -193,7 +193,7 @@ impl Reachability {
                     rows.extend_from_slice(pages);
                     Ok(())
                 };
-                let all = net.exchange_with_reports("ways back", sent, back, owner, take)?;
+                let all = net.exchange_with_reports("reverse paths", sent, back, owner, take)?;
                 goes_on = all.iter().any(|&sent| sent > 0);
                 back =
                     rows.into_iter().filter_map(|page| self.part_of(hosts[page]).go_back(page, &mut visit)).collect();
@@ -243,7 +243,7 @@ impl Reachability {
                 next = (next + 1) % self.parts.len();
             }
             let left = self.parts.iter().filter(|part| part.waits()).count() as u64;
-            if !self.exchange(net, "better ways", hosts, leaving, left, WebPart::arrive)? {
+            if !self.exchange(net, "better paths", hosts, leaving, left, WebPart::arrive)? {
                 return Ok(());
             }
         }

@@ -69,7 +69,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
 
     queue.progress.enter("finding");
     let partitions = TablePartitions::new(job.output.partitions, net.peers());
-    reserve_memory(net, "pages and links, and the steps after", &mut local_pages, job)?;
+    reserve_memory(net, "pages, links and the steps after reading", &mut local_pages, job)?;
     let crawl = captures::settle(net, &mut local_pages, &floors, partitions)?;
     let seed = seed(job, &crawl)?;
     agree(net, MemoryEstimate::with(&local_pages, &crawl.pages, None).local_pages_bytes(), 0, &job.effort)?;
@@ -150,9 +150,10 @@ pub fn read_summary(url: &str) -> Result<StudySummary> {
     let folder = Location::parse(url)?;
     let manifest = Manifest::read(&folder)?;
     let file = manifest.files.iter().find(|file| file.path == "summary.json");
-    let file = file.ok_or_else(|| Error::input(url, "the run has no summary.json"))?;
-    serde_json::from_slice(&manifest.read_file(&folder, file)?)
-        .map_err(|cause| Error::input(url, format!("no study of this build: summary.json: {cause}")))
+    let file = file.ok_or_else(|| Error::input(url, "has no summary.json; name the result of a job of kind study"))?;
+    serde_json::from_slice(&manifest.read_file(&folder, file)?).map_err(|cause| {
+        Error::input(url, format!("summary.json is not that of a study by this build: {cause}; run the study again"))
+    })
 }
 
 /// Returns the page that `study.seed` names.

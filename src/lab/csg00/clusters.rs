@@ -41,7 +41,7 @@ fn clusters(run: &MeasuredRun) -> Result<Vec<Cluster>> {
         (name, TableColumn::Bool(kept)) if name == "keep" => Some(kept),
         _ => None,
     });
-    let kept = kept.ok_or_else(|| Error::input("collections", "the table has no column keep"))?;
+    let kept = kept.ok_or_else(|| Error::input("collections", "has no column keep; run again with this build"))?;
     let urls = collections.text("root_url")?;
     let mut found: BTreeMap<u64, Cluster> = BTreeMap::new();
     for (row, (cluster, collection)) in

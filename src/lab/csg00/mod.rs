@@ -13,7 +13,8 @@ pub fn entries() -> Vec<Experiment> {
     vec![
         Experiment {
             name: "csg00-table1",
-            about: "space and time of trivial clusters by chunking, the paper's scaled to as many pages (CSG00 Table 1); --input RUN",
+            about: "space and time of trivial clusters by chunking, with the paper's figures scaled to the same \
+                number of pages (CSG00 Table 1); --input RUN",
             unit: "pages of a made-up table, without --input",
             scale: 200_000,
             full: PAGES as u64,
@@ -21,7 +22,7 @@ pub fn entries() -> Vec<Experiment> {
         },
         Experiment {
             name: "csg00-figure11",
-            about: "pages by number of similar pages (CSG00 Figure 11); --input RUN for a real crawl's",
+            about: "pages by number of similar pages (CSG00 Figure 11); --input RUN for a real crawl",
             unit: "pages of a made-up table, without --input",
             scale: 200_000,
             full: PAGES as u64,
@@ -29,7 +30,7 @@ pub fn entries() -> Vec<Experiment> {
         },
         Experiment {
             name: "csg00-figure12",
-            about: "similar clusters by cardinality and size (CSG00 Figure 12); --input RUN for a real crawl's",
+            about: "similar clusters by cardinality and size (CSG00 Figure 12); --input RUN for a real crawl",
             unit: "pages of a made-up crawl, without --input",
             scale: 10_000,
             full: PAGES as u64,
@@ -38,7 +39,7 @@ pub fn entries() -> Vec<Experiment> {
         Experiment {
             name: "csg00-section4",
             about: "collections found against the targets, exact and extended (CSG00 section 4); --input RUN --truth FILE finds \
-                    them again in its crawl",
+                    them in a real crawl",
             unit: "pages of a made-up crawl, without --input",
             scale: 10_000,
             full: 50_000,
@@ -46,7 +47,7 @@ pub fn entries() -> Vec<Experiment> {
         },
         Experiment {
             name: "csg00-table2",
-            about: "collections with the most replicas (CSG00 Table 2); --input RUN for a real crawl's",
+            about: "collections with the most replicas (CSG00 Table 2); --input RUN for a real crawl",
             unit: "pages of a made-up crawl, without --input",
             scale: 10_000,
             full: PAGES as u64,
@@ -54,8 +55,9 @@ pub fn entries() -> Vec<Experiment> {
         },
         Experiment {
             name: "csg00-second-crawl",
-            about: "similar pages of a crawl, and of a second one that avoids what the first one's list names (CSG00 section 5.1)",
-            unit: "pages of a made-up crawl, which the second one has seven fifths of to see",
+            about: "similar pages of a crawl, and of a second crawl that obeys the avoid list of the first (CSG00 \
+                section 5.1)",
+            unit: "pages of a made-up crawl; the second crawl is of seven fifths of them",
             scale: 10_000,
             full: PAGES as u64,
             run: ExperimentRun::Alone(second_crawl::second_crawl),

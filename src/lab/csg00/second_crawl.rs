@@ -37,7 +37,8 @@ impl List {
     fn of(run: &MeasuredRun) -> Result<List> {
         let lines = |path: &str| -> Result<Vec<String>> {
             let entry = run.manifest.files.iter().find(|file| file.path == path);
-            let entry = entry.ok_or_else(|| Error::input(run.folder.name(), format!("the run has no {path}")))?;
+            let entry = entry
+                .ok_or_else(|| Error::input(run.folder.name(), format!("has no {path}; run again with this build")))?;
             let text = run.manifest.read_file(&run.folder, entry)?;
             Ok(String::from_utf8_lossy(&text).lines().map(str::to_string).collect())
         };
@@ -101,7 +102,7 @@ fn exact(run: &MeasuredRun) -> f64 {
 /// Compares the replicas in the second crawl with and without a list.
 pub(super) fn second_crawl(options: &Options) -> Result<Vec<FigureRow>> {
     if options.input.is_some() {
-        return Err(Error::Usage("csg00-second-crawl makes its own crawls; it takes no --input".into()));
+        return Err(Error::Usage("csg00-second-crawl makes its own crawls; leave out --input".into()));
     }
     let pages = options.scale * 7 / 5;
     let web = Synth::new(&Params { pages, ..Params::default() })?;

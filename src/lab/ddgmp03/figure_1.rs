@@ -80,7 +80,7 @@ fn names(options: &Options, run: &MeasuredRun) -> Result<HashMap<DocId, Option<u
         None => {
             let made_up = run.manifest.job["input"]["urls"][0].as_str().filter(|url| url.starts_with("synth://"));
             let url = made_up.ok_or_else(|| {
-                Error::Usage("ddgmp03-figure1 --input RUN: give the truth about its crawl, --truth FILE".into())
+                Error::Usage("ddgmp03-figure1 --input RUN needs the truth about its crawl; add --truth FILE".into())
             })?;
             compared::planted(url)?
         }
@@ -102,7 +102,7 @@ fn pages(run: &MeasuredRun, names: &HashMap<DocId, Option<u32>>) -> Result<(Vec<
     let table = run.table("signatures")?;
     let dims = table.columns.iter().filter(|(name, _)| name.starts_with("rp_")).count();
     if dims == 0 {
-        let reason = "the run has no signatures; run it with kind = \"signatures\"";
+        let reason = "the run has no signatures; run again with kind = \"signatures\"";
         return Err(Error::input("signatures", reason));
     }
     let columns: Vec<&[f64]> = ["rp", "hm"]

@@ -31,7 +31,7 @@ pub(super) struct Args {
     /// Also print recall by resemblance of the true pairs; reads the pages of the targets again
     #[arg(long)]
     bands: bool,
-    /// File of held-out targets, one a line: also print figures for them, and for the others
+    /// File of held-out targets, one per line: also print figures for them, and for the others
     #[arg(long, value_name = "FILE")]
     held_out: Option<PathBuf>,
     /// Pairs tagged true, false or unknown by a person: also print precision and recall by them
@@ -80,7 +80,10 @@ pub(super) fn run(args: Args) -> Result<()> {
         let targets = read_targets(&text);
         let known: HashSet<&str> = all.truth.iter().map(|row| row.target.as_str()).collect();
         if let Some(unknown) = targets.iter().find(|target| !known.contains(*target)) {
-            return Err(Error::input(file, format!("{unknown} is no target of {truth_file}")));
+            return Err(Error::input(
+                file,
+                format!("{unknown} is not a target of {truth_file}; name targets of that file"),
+            ));
         }
         for (of, side) in [("tuning", tuning(&all, &targets)), ("held out", held_out(&all, &targets))] {
             let report = evaluate(&side.pages, &side.clusters, &side.members, &side.links, &side.truth);
@@ -143,7 +146,7 @@ fn by_distance(run: &FinishedRun, pairs: usize) -> Result<Draw> {
     let rows = || (0..measures.len()).filter(|&row| &measures[row] == "hamming");
     let distances: HashSet<u32> = rows().map(|row| values[row]).collect();
     if distances.is_empty() {
-        let reason = "no pairs of the measure hamming to draw from; run with similar.by=hamming";
+        let reason = "has no pairs of the measure hamming to draw from; run again with similar.by=hamming";
         return Err(Error::input(run.folder.name(), reason));
     }
     let mut draw = Draw::new(pairs.div_ceil(distances.len()));
@@ -156,13 +159,15 @@ fn write_sample(run: &FinishedRun, pages: &PageTable, draw: Draw, path: &Path) -
     let tags = path.with_extension("tsv");
     if tags == path {
         return Err(Error::Usage(format!(
-            "{}: name the sheet .html; the tags are in the .tsv beside it",
+            "{}: the sheet needs the extension .html, because the tags are written next to it as .tsv",
             path.display()
         )));
     }
     if let Some(there) = [tags.as_path(), path].into_iter().find(|path| path.exists()) {
         let there = there.display();
-        return Err(Error::Usage(format!("{there} is there already; what it holds may be a person's work")));
+        return Err(Error::Usage(format!(
+            "{there} exists already and may contain a person's work; choose another --output"
+        )));
     }
     let (drawn, doc_ids, urls) = (draw.pairs(), pages.doc_ids()?, pages.urls()?);
     let row = |page: &DocId| doc_ids.binary_search(page).expect("pages of pairs are pages of the run");

@@ -149,7 +149,7 @@ impl SyntheticCollection {
     /// Returns [`Error::Usage`] for fewer than 10,000 documents.
     pub fn new(year: Year, documents: u32, seed: u64) -> Result<SyntheticCollection> {
         if documents < 10_000 {
-            return Err(Error::Usage("a made-up collection has at least 10000 documents".into()));
+            return Err(Error::Usage("--scale: a made-up collection needs at least 10000 documents".into()));
         }
         let mut starts = vec![0];
         for size in sizes(&year.planted(), u64::from(documents)) {

@@ -163,7 +163,9 @@ impl SyntheticTable {
     /// Returns [`Error::Usage`] for fewer than 1000 pages, or another width than 32 or 64 bits.
     pub fn new(params: TableParams) -> Result<SyntheticTable> {
         if params.pages < 1000 || !matches!(params.bits, 32 | 64) {
-            return Err(Error::Usage("a table has at least 1000 pages, and fingerprints of 32 or 64 bits".into()));
+            return Err(Error::Usage(
+                "--scale: a table needs at least 1000 pages, and fingerprints of 32 or 64 bits".into(),
+            ));
         }
         let classes = params.chunking.classes();
         let edited: u64 = classes.iter().filter(|class| class.variants > 1).map(|class| u64::from(class.share)).sum();

@@ -52,7 +52,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
         let (one, manifest) = build(*workers, job)?;
         took[pass % kinds.len()].push(one);
         if first.get_or_insert_with(|| manifest.clone()) != &manifest {
-            return Err(Error::Invariant("the same fingerprints gave another F".into()));
+            return Err(Error::Invariant("the same fingerprints made a different F".into()));
         }
     }
     let bytes: u64 = first.iter().flat_map(|manifest| &manifest.chunks).map(|chunk| chunk.bytes).sum();

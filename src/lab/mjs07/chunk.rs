@@ -111,7 +111,8 @@ pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
                 )
             })
         });
-        let row_against_published = row_against_published?.map_err(|_| Error::Invariant("a mapper panicked".into()))?;
+        let row_against_published =
+            row_against_published?.map_err(|_| Error::Invariant("a mapper ended with a panic".into()))?;
         mine.1.and(row_against_published.1)?;
         // Both begin together, so the slower one determines the time.
         two.push(2.0 * count / mine.0.max(row_against_published.0) / 1e6);

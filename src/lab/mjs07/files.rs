@@ -30,7 +30,8 @@ pub(super) fn make<T: Send + 'static>(
         if !work.is_dir() {
             let (folder, process) = (work.display(), net.process());
             return Err(Error::Usage(format!(
-                "--work: process 0 has made {folder}, and process {process} does not see it: give one that all share"
+                "--work: process 0 made {folder}, but process {process} cannot find it; name a folder that all \
+                processes share"
             )));
         }
         write(net)

@@ -46,7 +46,7 @@ pub fn entries() -> Vec<Experiment> {
         Experiment {
             name: "mjs07-figure1",
             about: "precision and recall of pairs within k = 1 to 10 bits (MJS07 Figure 1); --input RUN --truth FILE for a real \
-                    crawl's",
+                    crawl",
             unit: "pages of a made-up crawl, without --input",
             scale: 10_000,
             full: 8_000_000_000,
@@ -54,7 +54,8 @@ pub fn entries() -> Vec<Experiment> {
         },
         Experiment {
             name: "mjs07-figure2a",
-            about: "leading 1-bits of successive simhashes' differences (MJS07 Figure 2(a)); --input RUN for real ones",
+            about: "leading 1-bits of the differences of successive simhashes (MJS07 Figure 2(a)); --input RUN for \
+                a real crawl",
             unit: "pages of a made-up crawl, without --input",
             scale: 20_000,
             full: 20_000,
@@ -62,7 +63,7 @@ pub fn entries() -> Vec<Experiment> {
         },
         Experiment {
             name: "mjs07-figure2b",
-            about: "simhashes in 128 buckets (MJS07 Figure 2(b)); --input RUN for real ones",
+            about: "simhashes in 128 buckets (MJS07 Figure 2(b)); --input RUN for a real crawl",
             unit: "pages of a made-up crawl, without --input",
             scale: 20_000,
             full: 20_000,
@@ -70,7 +71,7 @@ pub fn entries() -> Vec<Experiment> {
         },
         Experiment {
             name: "bench-hamming-build",
-            about: "F made of raw fingerprints, by one worker and by two, and within little memory: read, sort, write",
+            about: "F made of raw fingerprints, by one worker and by two, and with little memory: read, sort, write",
             unit: "fingerprints",
             scale: 1 << 24,
             full: 1 << 27,
@@ -86,7 +87,7 @@ pub fn entries() -> Vec<Experiment> {
         },
         Experiment {
             name: "bench-hamming-clustered",
-            about: "the same on clustered fingerprints, by reported pair",
+            about: "one chunk of clustered fingerprints against a million queries, k = 3: time for each reported pair",
             unit: "fingerprints in a chunk",
             scale: 1 << 23,
             full: 1 << 23,
@@ -94,7 +95,7 @@ pub fn entries() -> Vec<Experiment> {
         },
         Experiment {
             name: "bench-hamming-memory",
-            about: "memory that a million queries take, beyond the chunk and what is found",
+            about: "memory of a million queries, without the chunk and the pairs found",
             unit: "fingerprints in a chunk",
             scale: 1 << 23,
             full: 1 << 23,

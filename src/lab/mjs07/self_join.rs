@@ -53,7 +53,9 @@ pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     let missed = planted.iter().filter(|pair| pairs.binary_search(pair).is_err()).count();
     let twice = pairs.windows(2).filter(|two| two[0] == two[1]).count();
     if missed + twice > 0 {
-        return Err(Error::Invariant(format!("{missed} planted pairs were missed, {twice} came twice")));
+        return Err(Error::Invariant(format!(
+            "{missed} planted pairs were missed, and {twice} pairs were found twice"
+        )));
     }
     let took = median(times);
     let some = &sorted[..sorted.len().min(1 << 16)];

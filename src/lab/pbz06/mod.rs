@@ -32,11 +32,7 @@ pub fn entries() -> Vec<Experiment> {
     };
     vec![
         of("pbz06-table1", "characteristics of the collections (PBZ06 Table 1); --input STUDY", tables::table_1),
-        of(
-            "pbz06-table2",
-            "clusters and duplicates (PBZ06 Table 2); --input STUDY for a real crawl's",
-            tables::table_2,
-        ),
+        of("pbz06-table2", "clusters and duplicates (PBZ06 Table 2); --input STUDY for a real crawl", tables::table_2),
         of("pbz06-table3", "near-duplicates (PBZ06 Table 3); --input STUDY", tables::table_3),
         of(
             "pbz06-table4",
@@ -108,7 +104,8 @@ fn studies(options: &Options, job: &str, years: &[Year]) -> Result<Vec<Study>> {
 }
 
 fn made_up(options: &Options, job: &Job, year: Year) -> Result<StudySummary> {
-    let documents = u32::try_from(options.scale).map_err(|_| Error::Usage("at most 2^32 - 1 documents".into()))?;
+    let documents = u32::try_from(options.scale)
+        .map_err(|_| Error::Usage(format!("--scale {}: at most {}", options.scale, u32::MAX)))?;
     let mut job = job.clone();
     job.study.steps = steps(year);
     let collection = Arc::new(SyntheticCollection::new(year, documents, 1)?);

@@ -26,7 +26,8 @@ const DOCUMENTS: f64 = 2e6;
 /// second is the whole job on a synthetic crawl of as many pages. Its time covers making the pages,
 /// reading, chunking, everything above, and writing.
 pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
-    let documents = u32::try_from(options.scale).map_err(|_| Error::Usage("at most 2^32 - 1 documents".into()))?;
+    let documents = u32::try_from(options.scale)
+        .map_err(|_| Error::Usage(format!("--scale {}: at most {}", options.scale, u32::MAX)))?;
     let job = resolve("", "preset = \"study\"", &[])?;
     let collection = Arc::new(SyntheticCollection::new(Year::Y2005, documents, 1)?);
     let reach = 600.0 * options.scale as f64 / DOCUMENTS;

@@ -21,8 +21,8 @@ const ON_THE_WAY: u64 = 40 << 20;
 
 /// Measures trivial clusters, and checks them against the planted ones.
 pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
-    let pages =
-        u32::try_from(options.scale).map_err(|_| Error::Usage(format!("--scale {}: too many pages", options.scale)))?;
+    let pages = u32::try_from(options.scale)
+        .map_err(|_| Error::Usage(format!("--scale {}: at most {}", options.scale, u32::MAX)))?;
     let cluster = ClusterLayout::local(options.workers);
     let table = Arc::new(PairTable::new(pages, 1));
 

@@ -62,8 +62,8 @@ pub(super) fn tolerant(options: &Options) -> Result<Vec<FigureRow>> {
 }
 
 fn under(merge: MergeCondition, options: &Options) -> Result<Vec<FigureRow>> {
-    let pages =
-        u32::try_from(options.scale).map_err(|_| Error::Usage(format!("--scale {}: too many pages", options.scale)))?;
+    let pages = u32::try_from(options.scale)
+        .map_err(|_| Error::Usage(format!("--scale {}: at most {}", options.scale, u32::MAX)))?;
     let settings = ClusterSettings { merge, ..Job::default().clusters };
     let graph = Arc::new(LinkGraph::new(pages, 1));
     let (making, web) = seconds(|| Arc::new(Web::of(&graph, options.workers)));

@@ -46,24 +46,25 @@ pub fn entries() -> Vec<Experiment> {
         ),
         of_pages(
             "bench-overlap-memory",
-            "the two-line job within 1 GiB a process, against the same within 8 GiB",
+            "the two-line job with 1 GiB for each process, compared with 8 GiB",
             overlap::memory,
         ),
         of_pages(
             "bench-overlap-growth",
-            "the two-line job: two workers against one, and its cost as pages grow sixteenfold",
+            "the two-line job: two workers compared with one, and its cost for sixteen times the pages",
             overlap::growth,
         ),
         Experiment {
             name: "bench-overlap-peer",
-            about: "all-pairs overlap, T = 15, against DuckDB's self-join of the same table (python3 with duckdb)",
+            about: "all-pairs overlap, T = 15, compared with DuckDB's self-join of the same table (python3 with \
+                duckdb)",
             unit: "rows",
             scale: 6_000_000,
             full: 58_750_324,
             run: ExperimentRun::Alone(peer::run),
         },
         of_pages("bench-diff", "two results of made-up pages compared, as webtwin diff does", diff::run),
-        of_pages("bench-workers", "overlap, trivial clusters and growth: two workers against one", workers::run),
+        of_pages("bench-workers", "overlap, trivial clusters and growth: two workers compared with one", workers::run),
         of_pages(
             "bench-components",
             "trivial clusters of 24 million pages from 200 million similar pairs",
@@ -74,10 +75,14 @@ pub fn entries() -> Vec<Experiment> {
             "LinkSummary and growth, 24 million pages, 200 million links, 4 GiB (CSG00 section 5.1)",
             growth::run,
         ),
-        of_pages("bench-tolerant-growth", "the same with growth under the tolerant condition", growth::tolerant),
+        of_pages(
+            "bench-tolerant-growth",
+            "LinkSummary and growth under the tolerant condition, 24 million pages, 200 million links, 4 GiB",
+            growth::tolerant,
+        ),
         Experiment {
             name: "bench-history",
-            about: "one more crawl on the history of 20 crawls of collections: 2 s, 1 GiB",
+            about: "one more crawl added to the history of 20 crawls of collections: 2 s, 1 GiB",
             unit: "collections",
             scale: 10_000,
             full: 100_000,
@@ -85,7 +90,8 @@ pub fn entries() -> Vec<Experiment> {
         },
         Experiment {
             name: "bench-lookup",
-            about: "an index of made-up pages, asked for random URLs on a core: 500,000 URLs/s; it stays in --output",
+            about: "an index of made-up pages, queried for random URLs on one core: 500,000 URLs/s; the index stays \
+                in --output",
             unit: "pages",
             scale: 1_000_000,
             full: 10_000_000,
@@ -93,7 +99,7 @@ pub fn entries() -> Vec<Experiment> {
         },
         Experiment {
             name: "bench-near-chunks",
-            about: "texts compared with made-up pages by shared chunks: 1 ms at the median",
+            about: "texts compared with made-up pages by shared chunks: median of 1 ms",
             unit: "pages",
             scale: 100_000,
             full: 1_000_000,
@@ -101,7 +107,8 @@ pub fn entries() -> Vec<Experiment> {
         },
         Experiment {
             name: "bench-revisit",
-            about: "share of wrong skips that visits by hazard catch over 50 crawls, against uniform and proportional ones",
+            about: "fraction of wrong skips found by visits by hazard over 50 crawls, compared with uniform and \
+                proportional visits",
             unit: "mirrors",
             scale: 5_000,
             full: 50_000,

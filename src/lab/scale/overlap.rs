@@ -135,5 +135,8 @@ fn same_pairs(left: &Measured, right: &Measured) -> Result<()> {
     if (left.similar, left.checksum) == (right.similar, right.checksum) {
         return Ok(());
     }
-    Err(Error::Invariant(format!("{} pairs in one way, {} in another, or others", left.similar, right.similar)))
+    Err(Error::Invariant(format!(
+        "the two jobs found different pairs, {} and {} in number",
+        left.similar, right.similar
+    )))
 }

@@ -43,7 +43,10 @@ pub(super) fn run(options: &Options) -> Result<Vec<FigureRow>> {
     if let Ok(peer) = &peer
         && (peer.similar, peer.checksum) != (found.similar, found.checksum)
     {
-        return Err(Error::Invariant(format!("{} has {} pairs, we {}", peer.program, peer.similar, found.similar)));
+        return Err(Error::Invariant(format!(
+            "{} found {} pairs, webtwin {}",
+            peer.program, peer.similar, found.similar
+        )));
     }
     let (name, peer) = match peer {
         Ok(peer) => (peer.program.clone(), Some(peer)),

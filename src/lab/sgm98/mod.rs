@@ -16,7 +16,8 @@ pub fn entries() -> Vec<Experiment> {
     vec![
         Experiment {
             name: "sgm98-table1",
-            about: "space and time of Overlap by chunking, the paper's scaled to as many pages (SGM98 Table 1); --input RUN",
+            about: "space and time of Overlap by chunking, with the paper's figures scaled to the same number of \
+                pages (SGM98 Table 1); --input RUN",
             unit: "pages of a made-up table, without --input",
             scale: 200_000,
             full: PAGES as u64,
@@ -24,7 +25,7 @@ pub fn entries() -> Vec<Experiment> {
         },
         Experiment {
             name: "sgm98-figure1",
-            about: "pages by number of replicas (SGM98 Figure 1); --input RUN for a real crawl's",
+            about: "pages by number of replicas (SGM98 Figure 1); --input RUN for a real crawl",
             unit: "pages of a made-up table, without --input",
             scale: 200_000,
             full: PAGES as u64,
@@ -32,7 +33,7 @@ pub fn entries() -> Vec<Experiment> {
         },
         Experiment {
             name: "sgm98-savings",
-            about: "pages that need not be visited again (SGM98 section 3); --input RUN for a real crawl's",
+            about: "pages that need not be visited again (SGM98 section 3); --input RUN for a real crawl",
             unit: "pages of a made-up table, without --input",
             scale: 200_000,
             full: PAGES as u64,
@@ -40,7 +41,7 @@ pub fn entries() -> Vec<Experiment> {
         },
         Experiment {
             name: "sgm98-table2",
-            about: "sets of pages on the most servers (SGM98 Table 2); --input RUN for a real crawl's",
+            about: "sets of pages on the most servers (SGM98 Table 2); --input RUN for a real crawl",
             unit: "pages of a made-up crawl, without --input",
             scale: 10_000,
             full: PAGES as u64,

@@ -150,14 +150,14 @@ fn high_parts(unary: &[u8], first: u64, width: u32, rows: &mut [u64]) -> Result<
     for word in words.iter().chain([&last]) {
         let mut word = u64::from_le_bytes(*word);
         while word != 0 {
-            let row = left.next().ok_or(DamagedBytes("more rows than the directory says"))?;
+            let row = left.next().ok_or(DamagedBytes("more rows than in the directory"))?;
             *row = base.wrapping_add(u64::from(word.trailing_zeros()) << width);
             base = base.wrapping_sub(1 << width);
             word &= word - 1;
         }
         base = base.wrapping_add(64 << width);
     }
-    if left.len() == 0 { Ok(()) } else { Err(DamagedBytes("fewer rows than the directory says")) }
+    if left.len() == 0 { Ok(()) } else { Err(DamagedBytes("fewer rows than in the directory")) }
 }
 
 /// Adds the low parts, which are at the start of `body`, to the rows.

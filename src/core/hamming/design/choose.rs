@@ -129,7 +129,7 @@ fn lengths(design: &TableDesign) -> Vec<u32> {
 pub fn choose(candidates: &[PricedDesign], memory: Option<u64>) -> Result<usize> {
     let allowed = memory.unwrap_or(u64::MAX);
     let Some(smallest) = candidates.iter().map(|one| one.table_bytes).min() else {
-        return Err(Error::Usage(format!("no design with at most {MOST_TABLES} tables; take a smaller k")));
+        return Err(Error::Usage(format!("no design has at most {MOST_TABLES} tables; use a smaller k")));
     };
     let fits = || candidates.iter().enumerate().filter(|(_, one)| one.table_bytes <= allowed);
     let fastest = fits().map(|(_, one)| one.query_ns).fold(f64::MAX, f64::min);

@@ -134,7 +134,11 @@ impl TableDesign {
 /// Returns [`Error::Usage`] if k is `f` or more, because all fingerprints would then be near each
 /// other.
 pub fn k_below(f: u32, k: u32) -> Result<u32> {
-    if k < f { Ok(k) } else { Err(Error::Usage(format!("k is {k} bits, but must be less than f, {f} bits"))) }
+    if k < f {
+        Ok(k)
+    } else {
+        Err(Error::Usage(format!("k is {k} bits, but must be less than the {f} bits of a fingerprint")))
+    }
 }
 
 /// Returns a mask of the lowest `f` bits.

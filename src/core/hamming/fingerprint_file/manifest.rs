@@ -83,7 +83,7 @@ impl FingerprintManifest {
         let manifest: FingerprintManifest = read_list(name, bytes, FORMAT, "list of fingerprint files")?;
         match manifest.contradiction() {
             None => Ok(manifest),
-            Some(what) => Err(Error::input(name, format!("{what}; make the set anew"))),
+            Some(what) => Err(Error::input(name, format!("{what}; make the fingerprint file again"))),
         }
     }
 
@@ -94,11 +94,11 @@ impl FingerprintManifest {
         // Names are joined to the path of the folder, so they must not lead out of it.
         let plain = |name: &str| !name.is_empty() && !name.contains(['/', '\\']) && name != ".." && name != ".";
         if !(1..=64).contains(&self.f) {
-            Some(format!("fingerprints of {} bits, but 1 to 64 are possible", self.f))
+            Some(format!("its fingerprints have {} bits, but must have 1 to 64", self.f))
         } else if sum != u128::from(self.count) {
-            Some(format!("its chunks have {sum} fingerprints, but it says {}", self.count))
+            Some(format!("its chunks have {sum} fingerprints, but its count is {}", self.count))
         } else if !ends.clone().is_sorted() || ends.any(|end| end > widest) {
-            Some("its chunks are not in ascending order, or wider than it says".into())
+            Some("its chunks are not in ascending order, or wider than the bits of a fingerprint".into())
         } else {
             let chunk = self.chunks.iter().find(|chunk| chunk.count == 0 || !plain(&chunk.name))?;
             Some(format!("chunk {:?} is empty or not in its folder", chunk.name))

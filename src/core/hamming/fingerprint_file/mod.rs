@@ -45,7 +45,7 @@ const KIND: FileKind = FileKind {
     magic: b"wt-fprnt",
     format: FORMAT,
     what: "a fingerprint file",
-    remedy: "make the fingerprint file anew",
+    remedy: "make the fingerprint file again",
 };
 
 /// Number of doc ids that share a checksum.

@@ -217,7 +217,7 @@ impl FingerprintFile {
             let (into, rest) = rows.split_at_mut(self.rows_of(at).len());
             let decoded = decode_block(self.head.about.coder, found, into);
             if short_checksum(found) != *checksum || decoded.is_err() || into.last() != Some(&block.key) {
-                return Err(self.head.damaged(&format!("block {at} does not read")));
+                return Err(self.head.damaged(&format!("block {at} cannot be read")));
             }
             rows = rest;
         }

@@ -138,7 +138,7 @@ fn a_file_of_another_kind_or_format_is_told_from_a_damaged_one() {
     let report = |bytes: &[u8]| open(bytes).err().unwrap().to_string();
     let mut bytes = chunk(64, Coder::EliasFano, "recipe-1", &[1, 2, 3], None).unwrap();
     assert!(report(b"some text").contains("not a fingerprint file"));
-    assert!(report(&[&bytes[..], b"more"].concat()).contains("but its head says"));
+    assert!(report(&[&bytes[..], b"more"].concat()).contains("bytes by its head"));
     bytes[8] = 2;
     let message = report(&bytes);
     assert!(
@@ -200,13 +200,16 @@ fn a_manifest_that_contradicts_itself_is_refused() {
     };
     assert_eq!(FingerprintManifest::from_json(NAME, &good.to_json()).unwrap(), good);
     assert!(refused(|manifest| manifest.format = 7).contains("format 7, but this build reads format 1"));
-    assert!(refused(|manifest| manifest.count = 9).contains("5 fingerprints, but it says 9"));
+    assert!(refused(|manifest| manifest.count = 9).contains("5 fingerprints, but its count is 9"));
     assert!(refused(|manifest| manifest.chunks.swap(0, 1)).contains("ascending"));
     assert!(refused(|manifest| manifest.chunks[2].last = 999).contains("wider"));
     assert!(refused(|manifest| manifest.f = 65).contains("65 bits"));
     assert!(refused(|manifest| manifest.chunks[1].name = "../x".into()).contains("not in its folder"));
     assert!(
-        FingerprintManifest::from_json(NAME, b"[]").unwrap_err().to_string().contains("no list of fingerprint files")
+        FingerprintManifest::from_json(NAME, b"[]")
+            .unwrap_err()
+            .to_string()
+            .contains("not a valid list of fingerprint files")
     );
 }
 

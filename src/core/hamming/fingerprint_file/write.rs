@@ -65,7 +65,10 @@ impl ChunkEncoder {
         encode_into(coder, f, fingerprints, &mut self.encoded);
         let encoded = &self.encoded;
         if u32::try_from(encoded.bytes.len()).is_err() {
-            return Err(Error::Invariant(format!("a chunk of {} bytes, but 4 GiB are the most", encoded.bytes.len())));
+            return Err(Error::Invariant(format!(
+                "a chunk has {} bytes, more than the maximum of 4 GiB",
+                encoded.bytes.len()
+            )));
         }
         self.directory.clear();
         let mut start = 0;

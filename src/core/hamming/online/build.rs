@@ -57,12 +57,12 @@ impl Builder {
         if !fits || !as_many || keys.is_empty() || !fingerprints.is_sorted() {
             let count = fingerprints.len();
             return Err(Error::Invariant(format!(
-                "an index of {count} {f}-bit fingerprints up to {last:#x}, unsorted?"
+                "an index of {count} {f}-bit fingerprints up to {last:#x}, perhaps unsorted"
             )));
         }
         if u32::try_from(fingerprints.len()).is_err() {
             let reason =
-                format!("{} documents, but an index holds up to 4294967295; split the set", fingerprints.len());
+                format!("{} documents, but an index holds at most 4294967295; split the set", fingerprints.len());
             return Err(Error::input(recipe, reason));
         }
         let mut manifest = OnlineManifest {

@@ -25,7 +25,7 @@ use webtwin_base::read_at::Bytes;
 pub(super) const FORMAT: u32 = 2;
 
 const KIND: FileKind =
-    FileKind { magic: b"wt-docid", format: FORMAT, what: "a file of doc ids", remedy: "build the index anew" };
+    FileKind { magic: b"wt-docid", format: FORMAT, what: "a file of doc ids", remedy: "build the index again" };
 
 const CHECKS: usize = 0;
 const STARTS: usize = 1;

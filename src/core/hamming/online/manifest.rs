@@ -60,7 +60,7 @@ impl OnlineManifest {
         let plain =
             |file: &OnlineIndexFile| !file.name.contains(['/', '\\']) && ![".", "..", ""].contains(&&file.name[..]);
         if manifest.tables.len() != manifest.design.keys.len() || !files().all(plain) {
-            return Err(Error::input(name, "its list of files contradicts its design; build the index anew"));
+            return Err(Error::input(name, "its list of files contradicts its design; build the index again"));
         }
         Ok(manifest)
     }

@@ -218,7 +218,10 @@ impl<B: AsRef<[u8]> + Send + Sync> OnlineIndex<B> {
 }
 
 fn not_of_this_index(name: &str) -> Error {
-    Error::input(name, "the file is not of this index; put the right one there or build the index anew")
+    Error::input(
+        name,
+        "the file does not belong to this index; replace it with the right file or build the index again",
+    )
 }
 
 #[cfg(test)]

@@ -168,7 +168,7 @@ fn files_of_another_index_are_refused() {
     let (_, others) = built(&design, &[1, 2, 4], Some(&[1, 2, 4])).unwrap();
     for at in 0..files.len() {
         let own = std::mem::replace(&mut files[at], others[at].clone());
-        assert!(opened(&manifest, &files).unwrap_err().to_string().contains("not of this index"));
+        assert!(opened(&manifest, &files).unwrap_err().to_string().contains("does not belong to this index"));
         files[at] = own;
     }
     let changed = |change: fn(&mut OnlineManifest)| {

@@ -183,7 +183,7 @@ impl Code {
             let length = self.lengths[symbol as usize];
             bits >> (64 - length) == u64::from(self.words[symbol as usize])
         };
-        let symbol = self.sorted.iter().find(begins).ok_or(DamagedBytes("bits that are no Huffman code"))?;
+        let symbol = self.sorted.iter().find(begins).ok_or(DamagedBytes("bits that are not a Huffman code"))?;
         Ok((u32::from(*symbol), u32::from(self.lengths[*symbol as usize])))
     }
 
