@@ -192,6 +192,22 @@ fn a_revisit_waits_for_the_revisit_that_its_url_and_date_name() {
 }
 
 #[test]
+fn of_revisits_that_answer_equally_well_the_url_of_the_original_decides_and_not_the_place() {
+    let folder = tempfile::tempdir().unwrap();
+    // Two originals have the same content. Two revisits of one URL in one second name one of them
+    // each, and a third revisit names the URL and the second of both.
+    let records = [
+        response(("a", 1, 0), &(id("<urn:a:1>") + &digest(0)), 0),
+        response(("a", 2, 0), &(id("<urn:a:2>") + &digest(0)), 0),
+        revisit(("b", 0, 10), &(id("<urn:b:1>") + &refers_to("<urn:a:1>", Some(("a", 1, 0))))),
+        revisit(("b", 0, 10), &(id("<urn:b:2>") + &refers_to("<urn:a:2>", Some(("a", 2, 0))))),
+        revisit(("c", 0, 20), &refers_to("<urn:none>", Some(("b", 0, 10)))),
+    ];
+    let pages = [("a/1", "0"), ("a/2", "0"), ("b/0", "0"), ("c/0", "0")];
+    assert_eq!(titles(&outcome(folder.path(), &records)), titled(pages));
+}
+
+#[test]
 fn a_conversion_is_no_page_beside_the_record_it_was_made_of() {
     let text = |n: usize| format!("words of the page {n} and nothing else").into_bytes();
     let of = |at, lines: &str, n| record("conversion", at, lines, text(n));

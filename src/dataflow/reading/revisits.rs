@@ -22,7 +22,7 @@
 //!
 //! # Memory
 //! Takes 16 bytes for each page until the search ends. During the search takes 8 bytes in each
-//! process for each name that is looked up, and 88 at its owner for each record with such a name.
+//! process for each name that is looked up, and 96 at its owner for each record with such a name.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -120,13 +120,15 @@ struct Content {
     /// Hash of the content, see
     /// [`CaptureRow::content_hash`](crate::reading::capture_rows::CaptureRow::content_hash).
     hash: u64,
+    /// URL of the record. A revisit that has been resolved has that of its original.
+    url: DocId,
     worker: u32,
     slot: u32,
 }
 
 impl Content {
     /// Content of a revisit that is not resolved yet.
-    const UNKNOWN: Content = Content { body: 0, hash: 0, worker: u32::MAX, slot: 0 };
+    const UNKNOWN: Content = Content { body: 0, hash: 0, url: 0, worker: u32::MAX, slot: 0 };
 
     fn is_known(&self) -> bool {
         self.worker != Content::UNKNOWN.worker
@@ -356,7 +358,13 @@ fn offers(
             payload: names.payload,
             id: names.id,
             is_conversion: page.is_conversion().into(),
-            content: Content { body: page.body, hash: page.content_hash(), worker: me, slot: page.slot },
+            content: Content {
+                body: page.body,
+                hash: page.content_hash(),
+                url: page.doc_id,
+                worker: me,
+                slot: page.slot,
+            },
             source: page.source.into(),
             offset: page.offset,
         }));
@@ -462,10 +470,10 @@ fn best<'o>(offers: &'o [Offer], question: &Question) -> Option<&'o Offer> {
     (!is_ambiguous).then_some(best)
 }
 
-/// Returns the order among records that answer equally well: by content, and by place only for
-/// copies.
+/// Returns the order among records that answer equally well: by content, by URL, by the URL of the
+/// original if the record is a revisit, and by place only for copies.
 fn in_any_order(offer: &Offer) -> impl Ord + use<> {
-    (offer.content.body, offer.content.hash, offer.url, offer.source, offer.offset)
+    (offer.content.body, offer.content.hash, offer.url, offer.content.url, offer.source, offer.offset)
 }
 
 /// Links and other references of a page to URLs.
