@@ -54,6 +54,13 @@ const A_LINK: u64 = 4;
 const A_PAGE_HELD: u64 = 127;
 const A_LINK_HELD: u64 = 10;
 
+/// Bytes of a page of another process that a process always holds after reading, if memory is
+/// limited: its host. The next constant is the bytes while clusters grow: its host, its trivial
+/// clusters before and after the context pass, their sizes, its collection, and components that are
+/// being found.
+const A_PAGE_OF_OTHERS: u64 = 4;
+const A_GROWN_PAGE_OF_OTHERS: u64 = 20;
+
 /// Bytes of a page on disk, in addition to its capture, chunks and links, while clusters grow and
 /// copies are selected, if memory is limited. Measured.
 const A_PAGE_ON_DISK: u64 = 175;
@@ -66,31 +73,56 @@ const A_PAGE_MADE: u64 = 1300;
 pub const A_FILE_MADE: u64 = 50 << 20;
 const A_FILE_AWAITED: u64 = 10 << 20;
 
-/// Returns the bytes that a process with `pages` pages takes to build tables, in addition to the
-/// results that it holds. Measured.
-fn making_bytes(pages: u64, workers: usize, is_bounded: bool) -> u64 {
-    let most = match is_bounded {
-        // Workers take turns if the budget does not suffice for all of them.
-        true => A_FILE_MADE + A_FILE_AWAITED * workers as u64,
-        false => ((16 << 20) + 520 * pages).min((150 << 20) * workers as u64),
-    };
-    (A_PAGE_MADE * pages).min(most)
+/// Bytes of a capture with a URL and a title of common length; and bytes for each further byte
+/// while tables are built, in which the URL occurs several times. Measured.
+const A_COMMON_CAPTURE: u64 = 240;
+const A_LONG_BYTE: u64 = 5;
+
+/// Maximum bytes for long URLs and titles while tables are built, with and without a memory limit:
+/// pieces of tables have a limit in bytes. Measured.
+const LONG_BYTES_WITHIN_LIMIT: u64 = 40 << 20;
+const LONG_BYTES: u64 = 80 << 20;
+
+/// Returns the bytes of the captures of all pages, if `captures` are those of `pages` of them.
+pub fn in_proportion(captures: u64, all_pages: u64, pages: u64) -> u64 {
+    (u128::from(captures) * u128::from(all_pages) / u128::from(pages.max(1))) as u64
 }
 
-/// Returns the bytes that are missing within the limit `allowed` to build the tables of `pages`
-/// pages, in addition to what a process with the given number of workers holds.
-pub fn lacking_to_make_tables(pages: u64, workers: usize, allowed: u64) -> u64 {
-    (build_info::memory_bytes() + making_bytes(pages, workers, true)).saturating_sub(allowed)
+/// Returns the bytes of captures beyond those that have URLs and titles of common length.
+pub fn long_bytes(pages: u64, captures: u64) -> u64 {
+    captures.saturating_sub(A_COMMON_CAPTURE * pages)
+}
+
+/// Returns the bytes that a process with `pages` pages takes to build tables, in addition to the
+/// results that it holds. `captures` are the bytes of the captures of these pages. Measured.
+fn making_bytes(pages: u64, captures: u64, workers: usize, is_bounded: bool) -> u64 {
+    let long = A_LONG_BYTE * long_bytes(pages, captures);
+    let (most, long) = match is_bounded {
+        // Workers take turns if the budget does not suffice for all of them.
+        true => (A_FILE_MADE + A_FILE_AWAITED * workers as u64, long.min(LONG_BYTES_WITHIN_LIMIT)),
+        false => (((16 << 20) + 520 * pages).min((150 << 20) * workers as u64), long.min(LONG_BYTES * workers as u64)),
+    };
+    (A_PAGE_MADE * pages).min(most) + long
+}
+
+/// Returns the bytes that are missing within the limit `allowed` to build tables, in addition to
+/// what a process with the given number of workers holds. `pages` and `captures` are the pages of
+/// the run and the bytes of their captures.
+pub fn lacking_to_make_tables(pages: u64, captures: u64, workers: usize, allowed: u64) -> u64 {
+    (build_info::memory_bytes() + making_bytes(pages, captures, workers, true)).saturating_sub(allowed)
 }
 
 /// Returns the bytes that a process takes in addition to its local pages after collections have
 /// been found and while tables are built. With a memory limit the two phases follow one another.
-/// `pages` and `links` are the numbers of its pages and of the links between them. A file may
-/// contain pages of other processes, out of `all_pages`.
-pub fn bytes_of_tables(pages: u64, all_pages: u64, links: u64, workers: usize, is_bounded: bool) -> u64 {
+/// `own` are the pages and captures of the process, and `links` are the links between them. A file
+/// may contain pages of other processes, out of `all_pages`.
+pub fn bytes_of_tables(own: &MemoryEstimate, all_pages: u64, links: u64, workers: usize, is_bounded: bool) -> u64 {
+    let &MemoryEstimate { pages, captures, .. } = own;
     match is_bounded {
-        true => making_bytes(all_pages, workers, true).max(A_PAGE_FOUND * pages),
-        false => A_PAGE_HELD * pages + A_LINK_HELD * links + making_bytes(pages, workers, false),
+        true => {
+            making_bytes(all_pages, in_proportion(captures, all_pages, pages), workers, true).max(A_PAGE_FOUND * pages)
+        }
+        false => A_PAGE_HELD * pages + A_LINK_HELD * links + making_bytes(pages, captures, workers, false),
     }
 }
 
@@ -147,14 +179,17 @@ impl MemoryEstimate {
     pub fn least_bytes(&self, all_pages: u64, workers: usize) -> u64 {
         let rows = size_of::<Row64>() as u64 * self.tuples / workers as u64;
         let counting = allowance::least_bytes(all_pages as usize, workers, rows, true);
-        (at_rest(workers) + self.min_local_pages_bytes(workers) + counting).max(self.found_bytes(all_pages, workers))
+        let of_others = A_PAGE_OF_OTHERS * all_pages.saturating_sub(self.pages);
+        (at_rest(workers) + self.min_local_pages_bytes(workers) + counting + of_others)
+            .max(self.found_bytes(all_pages, workers))
     }
 
     /// Returns the bytes after collections have been found and while tables are built, if memory is
     /// limited. Every link counts as a link between pages.
     pub(crate) fn found_bytes(&self, all_pages: u64, workers: usize) -> u64 {
         let local_pages = at_rest(workers) + self.min_local_pages_bytes(workers);
-        local_pages + bytes_of_tables(self.pages, all_pages, self.links, workers, true)
+        let of_others = A_GROWN_PAGE_OF_OTHERS * all_pages.saturating_sub(self.pages);
+        local_pages + of_others + bytes_of_tables(self, all_pages, self.links, workers, true)
     }
 
     /// Returns the bytes that stay in memory in a process with the given number of workers even if

@@ -7,7 +7,7 @@
 use super::Machines;
 use super::sample::CrawlCounts;
 use super::volume::{Volume, on_the_way};
-use webtwin_dataflow::memory_estimate::{A_FEATURE, MemoryEstimate, bytes_of_tables};
+use webtwin_dataflow::memory_estimate::{A_FEATURE, MemoryEstimate, bytes_of_tables, long_bytes};
 use webtwin_dataflow::pairs::minhash_pairs;
 use webtwin_dataflow::shuffle::memory::{A_WORKER_AT_REST, at_rest};
 use webtwin_job::{Job, JobKind, Measure};
@@ -35,6 +35,10 @@ const A_PAGE_AT_FIRST: u64 = 100;
 /// Bytes of a page in the process that collects a table of all pages for a file: rows that others
 /// send, and rows that are encoded. Measured.
 const A_PAGE_IN_FILE: u64 = 600;
+
+/// Additional bytes for each byte of a long URL or title in a file, if memory is not limited.
+/// Measured.
+const LONG_BYTES_IN_FILE: u64 = 2;
 
 /// Number of pages whose rows fill a file.
 const PAGES_OF_FILE: u64 = 600_000;
@@ -83,9 +87,12 @@ pub fn of_process(job: &Job, counts: &CrawlCounts, volume: &Volume, machines: &M
             // A single process has no pages of other processes. Any process may collect the largest
             // table; the first process is one of them.
             let others_pages = all_pages - own.pages;
-            let at_first = if job.effort.memory_bytes > 0 { 0 } else { A_PAGE_AT_FIRST };
-            let message =
-                (A_PAGE_EVERYWHERE + at_first) * others_pages + A_PAGE_IN_FILE * others_pages.min(PAGES_OF_FILE);
+            let others_in_file = others_pages.min(PAGES_OF_FILE);
+            let (at_first, long) = match job.effort.memory_bytes {
+                0 => (A_PAGE_AT_FIRST, LONG_BYTES_IN_FILE * long_bytes(own.pages, own.captures) / own.pages.max(1)),
+                _ => (0, 0),
+            };
+            let message = (A_PAGE_EVERYWHERE + at_first) * others_pages + (A_PAGE_IN_FILE + long) * others_in_file;
             let by_measure = match job.similar.by {
                 Measure::Signatures => 64 * u64::from(job.signatures.vectors.dims) * own.pages,
                 Measure::Hamming => 84 * own.pages,
@@ -94,7 +101,7 @@ pub fn of_process(job: &Job, counts: &CrawlCounts, volume: &Volume, machines: &M
                 Measure::Overlap | Measure::Both => own.bytes_besides_local_pages(job),
             };
             let by_measure = by_measure.max(A_FEATURE * own.features);
-            let found = bytes_of_tables(own.pages, all_pages, links, workers, job.effort.memory_bytes > 0);
+            let found = bytes_of_tables(&own, all_pages, links, workers, job.effort.memory_bytes > 0);
             (by_measure, found, MemoryEstimate { resolved: links, ..own }.settled_bytes(), message)
         }
     };

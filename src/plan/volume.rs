@@ -9,7 +9,7 @@
 use super::Machines;
 use super::sample::CrawlCounts;
 use webtwin_core::overlap::rows::{Row32, Row64};
-use webtwin_dataflow::clusters::context_pairs;
+use webtwin_dataflow::clusters::{context_pairs, tolerant};
 use webtwin_dataflow::memory_estimate::A_FEATURE;
 use webtwin_dataflow::pairs::minhash_pairs;
 use webtwin_dataflow::shuffle::{components, page_counts};
@@ -62,7 +62,7 @@ const A_SHINGLE_FETCHED: u64 = 2;
 
 /// Bytes of a page that are sent to each other process: its row of the directory, its clusters,
 /// counts of its chunks. Measured.
-const A_PAGE_SENT: u64 = 85;
+const A_PAGE_SENT: u64 = 52;
 
 /// Bytes of a page that the first process distributes to the other processes, which broadcast them:
 /// labels of clusters, which the first process computes. Measured.
@@ -74,10 +74,17 @@ const A_DOCUMENT_DEALT: u64 = 9;
 /// Bytes of a page that are sent to each other process if only the directory is broadcast.
 const A_ROW_OF_DIRECTORY: u64 = 12;
 
-/// Additional rounds in which counts of pages are added up, and (next constant) in which forests
-/// are merged: half of those of the main job. Measured.
+/// Additional rounds in which long lists of counts of pages are added up, half of those of all-pairs
+/// overlap. Measured.
 const SUMS: u64 = 6;
-const MERGES: u64 = 5;
+
+/// Additional rounds of several processes, with and without a context pass: if all lists are short;
+/// if pieces of collections are found by the owners of hosts; and if forests are merged, too. The
+/// last constant applies to each doubling of processes. Measured.
+const BETWEEN_PROCESSES: [u64; 2] = [17, 8];
+const PIECES_BY_OWNERS: [u64; 2] = [33, 20];
+const MERGED_FORESTS: [u64; 2] = [23, 22];
+const MERGES: [u64; 2] = [10, 0];
 
 /// Bytes of a page that is sent to the owner of its place, and (next constant) additional rounds if
 /// there are many such rows. Measured.
@@ -217,12 +224,12 @@ fn rounds(job: &Job, counts: &CrawlCounts, machines: &Machines) -> u64 {
     let steps = match (job.kind, job.similar.by) {
         (JobKind::Fingerprints, _) => return 17,
         (JobKind::Study, _) => 39,
-        (_, Measure::Hamming) => 89,
-        (_, Measure::Signatures) => 93,
-        (_, Measure::Minhash) => 97,
+        (_, Measure::Hamming) => 90,
+        (_, Measure::Signatures) => 95,
+        (_, Measure::Minhash) => 98,
         (_, Measure::Given) => 80,
-        (_, Measure::Overlap) if context_pairs::is_asked_for(job) => 120,
-        (_, Measure::Both) if context_pairs::is_asked_for(job) => 129,
+        (_, Measure::Overlap) if context_pairs::is_asked_for(job) => 133,
+        (_, Measure::Both) if context_pairs::is_asked_for(job) => 142,
         (_, Measure::Overlap) => 87,
         (_, Measure::Both) => 96,
     };
@@ -232,17 +239,22 @@ fn rounds(job: &Job, counts: &CrawlCounts, machines: &Machines) -> u64 {
     // they are sent.
     let are_many = A_PAGE_BY_PLACE * pages / machines.peers() > PARTITION_BYTES;
     let message = if are_many && context_pairs::is_asked_for(job) { PARTITIONED_ROW } else { 0 };
-    // The workers of a process count together, but those of a study by themselves.
-    let (main, counts) = match job.kind {
-        JobKind::Study => (1, machines.peers() as usize),
-        _ => (2, machines.count),
+    let (counted, by) = match (job.kind, job.similar.by) {
+        // The workers of a process count together, but those of a study by themselves.
+        (JobKind::Study, _) => (1, machines.peers() as usize),
+        (_, Measure::Overlap | Measure::Both) => (2, machines.count),
+        _ => (0, 1),
     };
-    let is_long = !page_counts::is_short(pages as usize * size_of::<u32>(), counts);
-    let added = if counts > 1 && is_long { SUMS * main } else { 0 };
+    let is_long = !page_counts::is_short(pages as usize * size_of::<u32>(), by);
+    let added = if by > 1 && is_long { SUMS * counted } else { 0 };
+    let without_context = usize::from(!context_pairs::is_asked_for(job));
     let merged = match machines.count {
         1 => 0,
-        processes if components::are_shared(pages as usize, processes) => 4 * main,
-        processes => 4 * main + u64::from(processes.next_power_of_two().ilog2() + 1) * MERGES * main,
+        processes if tolerant::are_few(pages as usize, processes) => BETWEEN_PROCESSES[without_context],
+        processes if components::are_shared(pages as usize, processes) => PIECES_BY_OWNERS[without_context],
+        processes => {
+            MERGED_FORESTS[without_context] + MERGES[without_context] * u64::from(processes.next_power_of_two().ilog2())
+        }
     };
     steps + message + added + merged
 }

@@ -152,8 +152,13 @@ pub fn similar_clusters(
 ) -> Result<Vec<SimilarCluster>> {
     let copied = net.once_per_process(|| PageSet::new(labels.len(), |page| sizes.size(labels[page]) > 1))?;
     let bits = partition_bits::<[Page; 2]>(links.len() as u64);
-    let few = is_short(labels.len() * size_of::<PieceRow>(), net.processes());
+    let few = are_few(labels.len(), net.processes());
     KnownWeb { directory, labels, copied, bits, few }.similar_clusters(net, merging, links, from_elsewhere, settings)
+}
+
+/// Returns true if the pieces of the given number of pages are broadcast.
+pub fn are_few(pages: usize, processes: usize) -> bool {
+    is_short(pages * size_of::<PieceRow>(), processes)
 }
 
 impl KnownWeb<'_> {

@@ -1,6 +1,6 @@
 //! Stages the files of a `replicas` run: tables and exports at their owners, and `summary.json`.
 
-use crate::memory_estimate::lacking_to_make_tables;
+use crate::memory_estimate::{in_proportion, lacking_to_make_tables};
 use crate::reading::rejection::Rejection;
 use crate::sinks::drafts::Draft;
 use crate::sinks::exports;
@@ -64,9 +64,12 @@ fn reserve_memory(net: &mut Net<'_>, found: &mut ReplicaTables, job: &Job) -> Re
         return Ok(());
     }
     let (pages, workers) = (found.crawl.directory.len() as u64, net.workers_per_process());
+    // All workers have about equal pages, so the captures of one of them stand for those of all.
+    let own = &found.crawl.pages;
+    let captures = in_proportion(8 * own.words(), pages, own.len() as u64);
     let lacking = net.once_per_process(|| {
         release_free_memory();
-        lacking_to_make_tables(pages, workers, job.effort.memory_bytes)
+        lacking_to_make_tables(pages, captures, workers, job.effort.memory_bytes)
     })?;
     let share = *lacking / workers as u64;
     let given = found.links.give_up(share)?;
