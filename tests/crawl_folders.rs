@@ -98,7 +98,7 @@ fn side_files_in_a_folder_change_no_byte_of_the_result_on_any_workers() {
     let bare = files(&folder.path().join("bare"));
 
     let side_files = put_side_files(&folder.path().join("crawl"));
-    let report = format!("passed over {side_files} files that are no crawl, first {}: ", at("crawl/archive/site.cdx"));
+    let report = format!("skipped {side_files} files that are not crawls; first {}: ", at("crawl/archive/site.cdx"));
     for (input, workers) in [("crawl/", "1"), ("crawl/", "2"), ("crawl/", "3"), ("crawl/**/*", "4")] {
         let run = ["run", "--input", &at(input), "--output", &at(workers), "--workers", workers];
         let stderr_text = stderr_text(&webtwin(&run).output().unwrap());
@@ -127,7 +127,7 @@ fn what_synth_writes_is_read_as_a_folder() {
     write_crawl(&at("crawl"), 200, 7);
     let output = webtwin(&["run", "--input", &at("crawl/"), "--output", &at("out")]).output().unwrap();
     assert!(
-        output.status.success() && stderr_text(&output).contains("passed over 1 file that is no crawl"),
+        output.status.success() && stderr_text(&output).contains("skipped 1 file that is not a crawl"),
         "{}",
         stderr_text(&output)
     );

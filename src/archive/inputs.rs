@@ -121,7 +121,7 @@ fn look(location: &Location) -> Result<std::result::Result<FileStamp, String>> {
         return Ok(Err("a folder of pages".into()));
     }
     if location.name().ends_with(".open") {
-        return Ok(Err("a crawler is still writing it, by its name".into()));
+        return Ok(Err("a crawler is still writing it, since its name ends in .open".into()));
     }
     let file = open(location)?;
     match detect(&*file, location.name()) {

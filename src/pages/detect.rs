@@ -57,7 +57,7 @@ pub(super) fn recognise(file: &dyn RandomAccess, name: &str) -> Result<std::resu
     let refuse = |reason| Ok(Err(reason));
     if file.is_empty() {
         return match ends_in(name, &[".parquet"]) {
-            true => refuse("bad_parquet: the file is empty; was it written to the end?"),
+            true => refuse("bad_parquet: the file is empty; write or fetch it again"),
             false => Ok(Ok(FileFormat::Empty)),
         };
     }
@@ -85,7 +85,7 @@ pub(super) fn recognise(file: &dyn RandomAccess, name: &str) -> Result<std::resu
         };
     }
     if Compression::detect(&head) != Compression::None && compression != Compression::None {
-        return refuse("compressed twice (gzip in gzip, or the like); decompress it once and run again");
+        return refuse("compressed twice (gzip in gzip, or similar); decompress it once and run again");
     }
     if let Some(what) = looks_like(&head) {
         return refuse(what);

@@ -38,7 +38,7 @@ pub fn unreadable(why: impl Into<String>) -> HelperAnswer {
 /// Time and memory are determined by the document and unbounded here, so the caller must limit the
 /// process.
 pub fn read(bytes: &[u8], limits: &RecordLimits) -> HelperAnswer {
-    let Some(start) = pdf_start(bytes) else { return unreadable("it has no %PDF-") };
+    let Some(start) = pdf_start(bytes) else { return unreadable("the document has no %PDF- header") };
     let bytes = &bytes[start..];
     let (answer, is_sound) = match caught(|| Pdf::load_mem(bytes)) {
         Some(Ok(pdf)) => {
@@ -46,7 +46,7 @@ pub fn read(bytes: &[u8], limits: &RecordLimits) -> HelperAnswer {
             (read_loaded(pdf, limits), is_sound)
         }
         Some(Err(error)) => (refusal(error), true),
-        None => (unreadable("its reader has failed"), true),
+        None => (unreadable("the PDF reader failed"), true),
     };
     let text_bytes = match &answer {
         HelperAnswer::Refused(Reason::PdfTooLarge, _) => return answer,
@@ -86,12 +86,15 @@ fn read_loaded(mut pdf: Pdf, limits: &RecordLimits) -> HelperAnswer {
         match caught(|| pdf.decrypt("")) {
             Some(Ok(())) => (),
             Some(Err(error)) => return refusal(error),
-            None => return unreadable("its reader has failed"),
+            None => return unreadable("the PDF reader failed"),
         }
     }
     // A document that is still encrypted has no meaningful text.
     if pdf.trailer.has(b"Encrypt") {
-        return HelperAnswer::Refused(Reason::PdfEncrypted, "in a way that its reader does not know".to_owned());
+        return HelperAnswer::Refused(
+            Reason::PdfEncrypted,
+            "with an encryption that the PDF reader does not support".to_owned(),
+        );
     }
     let pages = caught(|| pdf.get_pages()).unwrap_or_default();
     if pages.is_empty() {
@@ -125,7 +128,7 @@ fn refusal(error: Error) -> HelperAnswer {
     let detail = error.to_string().chars().take(200).collect();
     match error {
         Error::Decryption(DecryptionError::IncorrectPassword) | Error::InvalidPassword => {
-            HelperAnswer::Refused(Reason::PdfEncrypted, "it asks for a password".to_owned())
+            HelperAnswer::Refused(Reason::PdfEncrypted, "it needs a password".to_owned())
         }
         Error::Decryption(_) | Error::UnsupportedSecurityHandler(_) => {
             HelperAnswer::Refused(Reason::PdfEncrypted, detail)
