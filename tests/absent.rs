@@ -38,7 +38,7 @@ fn a_pdf_is_rejected_and_the_line_about_it_names_the_feature() {
     let run = webtwin(&["run", "--input", &at("site"), "--output", &at("out")]).output().unwrap();
     assert!(run.status.success(), "{}", stderr_text(&run));
     assert!(
-        stderr_text(&run).contains("1 PDF or PostScript documents were not read: this build reads no PDF"),
+        stderr_text(&run).contains("1 PDF or PostScript documents were not read: this build cannot read PDF"),
         "{}",
         stderr_text(&run)
     );

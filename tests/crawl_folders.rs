@@ -145,8 +145,8 @@ fn side_files_that_are_named_or_alone_and_lost_crawls_are_errors() {
     std::fs::write(at("list"), "crawl/archive/site.cdx\n").unwrap();
     let (sound, list) = (at("lost/a.warc.gz"), format!("@{}", at("list")));
     for (input, words) in [
-        (at("crawl/"), format!("input {}: {side_files} files found, and each is no crawl; first", at("crawl/"))),
-        (at("crawl/*.zip"), "the only file found is no crawl; first".to_string()),
+        (at("crawl/"), format!("input {}: none of the {side_files} files found is a crawl; first", at("crawl/"))),
+        (at("crawl/*.zip"), "the only file found is not a crawl; first".to_string()),
         (at("crawl/archive/site.cdx"), "site.cdx: not_warc".to_string()),
         (list, "site.cdx: not_warc".to_string()),
         (at("lost"), "b.warc.gz: not_warc: an HTML page".to_string()),
@@ -208,8 +208,11 @@ fn an_input_without_the_fields_of_a_page_is_told_at_once_with_those_that_it_has(
     std::fs::write(at("ids.jsonl"), (0..5000).map(|n| line("id", n)).collect::<String>()).unwrap();
     for command in [&["run", "--output", &at("out")][..], &["plan"]] {
         let stderr_text = fail(&[command, &["--input", &at("ids.jsonl")]].concat(), 5);
-        let words =
-            ["the first 1000 records were inspected", "no field url or uri; it has id, text", "input.fields.url"];
+        let words = [
+            "the first 1000 records were inspected",
+            "no field url or uri; the record has id, text",
+            "input.fields.url",
+        ];
         assert!(words.iter().all(|word| stderr_text.contains(word)), "{stderr_text}");
     }
     // A bad beginning is no bad input.

@@ -46,7 +46,7 @@ impl Problem {
 
     /// Makes the problem of an internal failure.
     pub fn broken() -> Problem {
-        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "broken", "the server failed; its log says why")
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "broken", "the server failed; see its log for the cause")
     }
 
     /// Makes the problem for a body of more than `most` bytes.
@@ -56,7 +56,7 @@ impl Problem {
 
     /// Makes the problem for an incomplete body.
     pub fn ended_early() -> Problem {
-        Problem::new(StatusCode::BAD_REQUEST, "bad_body", "the body ended early")
+        Problem::new(StatusCode::BAD_REQUEST, "bad_body", "the body ended early; send it again")
     }
 
     /// Makes the response.
@@ -83,7 +83,11 @@ impl From<Error> for Problem {
     /// no result.
     fn from(error: Error) -> Problem {
         notify(format_args!("error: {error}"));
-        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "index", "the index cannot answer; the server's log says why")
+        Problem::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "index",
+            "the index is damaged or cannot be read; see the log of the server for the cause",
+        )
     }
 }
 

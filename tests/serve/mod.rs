@@ -357,7 +357,7 @@ fn whatever_comes_no_request_breaks_the_server() {
 fn beyond_loopback_a_key_is_needed_and_only_those_who_have_one_are_answered() {
     use std::os::unix::fs::PermissionsExt;
     let index = made().at("a");
-    assert!(fail(&["serve", &index, "--listen", "0.0.0.0:0"], 2).contains("a key is needed"));
+    assert!(fail(&["serve", &index, "--listen", "0.0.0.0:0"], 2).contains("needs keys"));
     assert!(fail(&["serve", &index, "--listen", "nowhere"], 2).contains("ADDRESS:PORT"));
     assert!(fail(&["serve", &made().at("run-a")], 3).contains("no index"));
     let folder = tempfile::tempdir().unwrap();
