@@ -65,7 +65,8 @@ impl ConnectionMetrics {
         let mut line = |args: std::fmt::Arguments<'_>| writeln!(out, "{args}").expect("writing to a string");
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         line(format_args!(
-            "# HELP webtwin_requests_total Requests answered, by route and status code.\n# TYPE webtwin_requests_total counter"
+            "# HELP webtwin_requests_total Requests answered, by route and status code.\n\
+             # TYPE webtwin_requests_total counter"
         ));
         for (route, of) in &self.routes {
             for (code, count) in CODES.iter().zip(&of.codes).filter(|one| read(one.1) > 0) {
@@ -73,7 +74,8 @@ impl ConnectionMetrics {
             }
         }
         line(format_args!(
-            "# HELP webtwin_request_seconds Seconds from the head of a request to its answer.\n# TYPE webtwin_request_seconds histogram"
+            "# HELP webtwin_request_seconds Seconds from the head of a request to its answer.\n\
+             # TYPE webtwin_request_seconds histogram"
         ));
         for (route, of) in &self.routes {
             let all: u64 = of.codes.iter().map(read).sum();

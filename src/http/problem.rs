@@ -51,7 +51,11 @@ impl Problem {
 
     /// Makes the problem for a body of more than `most` bytes.
     pub fn too_large(most: usize) -> Problem {
-        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", format!("the body has more than {most} bytes"))
+        Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "too_large",
+            format!("the body has more than {most} bytes; send less"),
+        )
     }
 
     /// Makes the problem for an incomplete body.
