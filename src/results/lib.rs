@@ -73,7 +73,7 @@ impl FinishedRun {
     /// not have.
     pub fn job(&self) -> Result<Job> {
         Job::of_run(&self.manifest.job).map_err(|cause| {
-            let of = format!("its job is one of another build ({}): {cause}; run it again", self.manifest.build);
+            let of = format!("another build wrote its job ({}): {cause}; run the job again", self.manifest.build);
             Error::input(self.folder.name(), of)
         })
     }
