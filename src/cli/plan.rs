@@ -435,7 +435,7 @@ pub(super) fn refuse_what_cannot_fit(job: &Job, output: &Location, workers: usiz
 /// Refuses an output if less than half of its estimated size is free on its disk. Warns if the
 /// output may not fit.
 fn check_disk(needed_bytes: u64, free: u64, output: &str) -> Result<()> {
-    let remedy = "make room there, or choose another --output";
+    let remedy = "free some space there, or choose another --output";
     if needed_bytes / 2 > free {
         let cause = format!("{} are free", size(free));
         return Err(Error::DiskFull { path: output.into(), needed_bytes, cause, remedy: remedy.into() });
@@ -484,7 +484,7 @@ mod tests {
     fn what_cannot_fit_on_the_disk_is_refused_and_what_may_not_is_told() {
         let refused = check_disk(3 << 30, 1 << 30, "out").unwrap_err();
         assert_eq!(refused.exit_code(), 9);
-        assert!(refused.to_string().contains("1.0 GiB are free: 3.0 GiB or more needed; make room"), "{refused}");
+        assert!(refused.to_string().contains("1.0 GiB are free: 3.0 GiB or more needed; free some space"), "{refused}");
         assert!(check_disk(3 << 30, 2 << 30, "out").is_ok() && check_disk(0, 0, "out").is_ok());
         assert_eq!(memory_warning(1 << 30, 2 << 30), None);
         let warned = memory_warning(8 << 30, 4 << 30).unwrap();

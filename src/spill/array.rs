@@ -249,7 +249,7 @@ impl<T: Pod> Array<T> {
         match self.blocks.get(block) {
             Some(Block::Held(items)) => Some(&items[at..]),
             Some(Block::Spilled { .. }) => None,
-            Some(Block::Forgotten) => unreachable!("nobody reads what is forgotten"),
+            Some(Block::Forgotten) => unreachable!("released blocks are not read"),
             None => Some(&self.open[at..]),
         }
     }

@@ -365,7 +365,7 @@ impl Location {
     }
 
     pub(crate) fn write_error(&self, error: io::Error, bytes: usize) -> Error {
-        Error::write(self.name(), &error, bytes as u64, "make room there, or choose another folder")
+        Error::write(self.name(), &error, bytes as u64, "free some space there, or choose another folder")
     }
 }
 

@@ -158,7 +158,7 @@ fn writable_disk(folder: &Location, path: &Path, option: &str) -> Result<()> {
     match write_temporary(&nearest.join(DECISION), &[&[0; PROBE_BYTES]]) {
         Ok(_removed) => Ok(()),
         Err(cause) if matches!(cause.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
-            let remedy = format!("make room there, or choose another {option}");
+            let remedy = format!("free some space there, or choose another {option}");
             Err(Error::write(nearest.display().to_string(), &cause, PROBE_BYTES as u64, &remedy))
         }
         Err(cause) => refuse(format!("cannot write to {}: {cause}; choose another {option}", nearest.display())),
