@@ -6,7 +6,7 @@ use crate::support::program::fail;
 #[test]
 fn a_store_of_another_cloud_is_refused_before_anything_is_read() {
     let message = fail(&["run", "--input", "synth://?pages=9", "--output", "s3://bucket/out"], 3);
-    assert!(message.contains("this build reads no s3://") && message.contains("--features aws`"), "{message}");
+    assert!(message.contains("this build cannot read s3://") && message.contains("--features aws`"), "{message}");
 }
 
 #[cfg(not(all(feature = "search", feature = "serve")))]

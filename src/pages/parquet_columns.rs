@@ -66,7 +66,7 @@ pub fn missing(file: &ParquetFile, name: &str, wanted: &[String], setting: &str)
     let wanted = wanted.join(" or ");
     Error::input(
         name,
-        format!("has no string column {wanted}; it has {}; name the column with {setting}", has.join(", ")),
+        format!("has no column {wanted} of strings; it has {}; name the column with {setting}", has.join(", ")),
     )
 }
 

@@ -54,7 +54,7 @@ impl Location {
                 }
                 Err(Error::storage(
                     self.name(),
-                    "its bytes change on their way from the store, each time in another way",
+                    "its bytes arrive from the store with different damage each time; check the network and the store",
                 ))
             }
         }
@@ -223,7 +223,7 @@ impl Location {
                     Err(error) => Err(to.store_error(error)),
                 }
             }
-            _ => Err(Error::Invariant(format!("{self} and {to} are not in one place"))),
+            _ => Err(Error::Invariant(format!("{self} and {to} are not in the same store"))),
         }
     }
 
