@@ -56,7 +56,7 @@ impl Launcher {
         if addresses.len() > 1 {
             text += "key_env = \"WEBTWIN_KEY\"\n";
             for address in &addresses {
-                writeln!(text, "[[process]]\naddress = {address:?}").expect("a text takes what is written to it");
+                writeln!(text, "[[process]]\naddress = {address:?}").expect("writing to a string cannot fail");
             }
         }
         let cluster = ClusterLayout::parse(&text, self.name(), Path::new(""))?;

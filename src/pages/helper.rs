@@ -179,11 +179,15 @@ fn beyond(form: PageForm, status: ExitStatus, limits: &RecordLimits) -> Option<R
     let of = |pdf| if form == PageForm::Pdf { pdf } else { Reason::PostScriptFailed };
     let RecordLimits { printed_seconds: seconds, printed_bytes: bytes, .. } = limits;
     match status.signal()? {
-        SIGXCPU => Some((of(Reason::PdfTooLong), format!("more than {seconds} s of processor time"))),
+        SIGXCPU => Some((
+            of(Reason::PdfTooLong),
+            format!("more than {seconds} s of processor time (input.limits.printed_seconds)"),
+        )),
         // A refused allocation aborts the process, and so does a stack overflow.
-        SIGABRT | SIGKILL => {
-            Some((of(Reason::PdfTooLarge), format!("more than {bytes} bytes of memory, or too much stack")))
-        }
+        SIGABRT | SIGKILL => Some((
+            of(Reason::PdfTooLarge),
+            format!("more than {bytes} bytes of memory, or too much stack (input.limits.printed_bytes)"),
+        )),
         _ => None,
     }
 }
@@ -199,7 +203,7 @@ fn of_postscript(
         return failed(format!("Ghostscript failed: {status}"));
     }
     if message.len() as u64 > limits.record_bytes {
-        return failed(format!("more than {} bytes of text", limits.record_bytes));
+        return failed(format!("more than {} bytes of text (input.limits.record_bytes)", limits.record_bytes));
     }
     // Ghostscript ends each page with a form feed.
     let text = String::from_utf8_lossy(&message).replace('\u{c}', "\n\n");

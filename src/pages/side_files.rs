@@ -85,7 +85,7 @@ pub(super) fn recognise_found(
     match recognise(file, name)? {
         Ok(FileFormat::Jsonl(compression)) => Ok(match holds_pages(file, compression, name, fields)? {
             true => Ok(FileFormat::Jsonl(compression)),
-            false => Err("JSON, but no line has the fields of a page; see input.fields"),
+            false => Err("JSON, but no line has the fields of a page; name them in input.fields"),
         }),
         Err(reason) if claims_records(name) => Err(Error::input(name, reason)),
         answer => Ok(answer),

@@ -105,7 +105,10 @@ fn read_loaded(mut pdf: Pdf, limits: &RecordLimits) -> HelperAnswer {
     let is_whole = print(&pdf, &pages, &printed);
     let Printed { text, most, .. } = &mut *printed.borrow_mut();
     if text.len() > *most {
-        return HelperAnswer::Refused(Reason::PdfTooLarge, format!("more than {most} bytes of text"));
+        return HelperAnswer::Refused(
+            Reason::PdfTooLarge,
+            format!("more than {most} bytes of text (input.limits.record_bytes)"),
+        );
     }
     let text = std::mem::take(text);
     match (text.trim().is_empty(), is_whole) {

@@ -172,11 +172,12 @@ fn refused(file: &str, line: usize, what: &str) -> Error {
 }
 
 fn contents(file: &str) -> Result<String> {
-    let bytes = Location::parse(file)?.get()?.ok_or_else(|| Error::input(file, "there is no such file"))?;
+    let bytes =
+        Location::parse(file)?.get()?.ok_or_else(|| Error::input(file, "there is no such file; check the path"))?;
     String::from_utf8(bytes).map_err(|cause| {
         let line =
             1 + cause.as_bytes()[..cause.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
-        refused(file, line, "is not UTF-8")
+        refused(file, line, "is not UTF-8; convert it")
     })
 }
 

@@ -369,9 +369,7 @@ impl PagePairTables {
             }
         }
         if !overlap.used && !hamming.used {
-            reasons.push(
-                "the run made its pairs by another measure (similar.by), and these pages are not one of them".into(),
-            );
+            reasons.push("the run made its pairs by another measure (similar.by), which did not find this pair".into());
         }
         if hamming.used {
             match hamming.distance {

@@ -288,7 +288,7 @@ impl Sources {
             };
             let listed: Vec<Location> = location.list(None)?.into_iter().map(|file| file.location).collect();
             if listed.is_empty() {
-                return Err(Error::input(location.name(), "there is no such file or folder"));
+                return Err(Error::input(location.name(), "there is no such file or folder; check the path"));
             }
             for location in listed {
                 sources.file(location, files << FILE_BITS)?;
@@ -330,7 +330,8 @@ impl Sources {
         match &self.made {
             Some(known) if *known != made => {
                 let reason = format!(
-                    "its fingerprints are {} ({} bits), but those of the inputs before it {} ({} bits)",
+                    "its fingerprints are {} ({} bits), but those of the inputs before it {} ({} bits); give inputs \
+                     of one recipe",
                     made.1, made.0, known.1, known.0
                 );
                 Err(Error::input(source, reason))

@@ -86,7 +86,8 @@ impl FinishedRun {
         let is_summary =
             |path: &str| path == "summary.json" || path.strip_prefix(CORPUS_SIDE_FOLDER) == Some("summary");
         let entry = self.manifest.files.iter().find(|file| is_summary(&file.path));
-        let entry = entry.ok_or_else(|| Error::input(self.folder.name(), "the result has no summary"))?;
+        let entry =
+            entry.ok_or_else(|| Error::input(self.folder.name(), "the result has no summary; run the job again"))?;
         let bytes = self.manifest.read_file(&self.folder, entry)?;
         serde_json::from_slice(&bytes)
             .map_err(|cause| Error::input(self.folder.name(), format!("{}: {cause}", entry.path)))

@@ -256,7 +256,8 @@ impl Rows<'_> {
             let text = match extractor.page(&page, &url)? {
                 Ok(extracted) => extracted.text,
                 Err((reason, detail)) => {
-                    let what = format!("at offset {}: {}: {detail}", page.offset, reason.as_str());
+                    let what =
+                        format!("the record at offset {} cannot be read: {}: {detail}", page.offset, reason.as_str());
                     return Err(Error::input(name, what));
                 }
             };

@@ -96,8 +96,8 @@ fn expand_one(input: &str, is_page: PageTest, stores: &Stores, locations: &mut V
         }
         if !is_glob {
             let reason = match location.path().is_some_and(|path| path.is_dir()) {
-                true => "the folder has no files",
-                false => "there is no such file or folder",
+                true => "the folder has no files; name a folder with input files",
+                false => "there is no such file or folder; check the path",
             };
             return Err(Error::input(input, reason));
         }
@@ -124,7 +124,7 @@ fn expand_glob(input: &str, stores: &Stores, locations: &mut Vec<Location>) -> R
     locations.extend(files.filter(|file| pattern.matches_with(file.name(), options)));
     match locations.len() > before {
         true => Ok(()),
-        false => Err(Error::input(input, "the glob matches no file")),
+        false => Err(Error::input(input, "the glob matches no file; check the pattern")),
     }
 }
 
@@ -175,7 +175,7 @@ pub fn has_ending(name: &str, ending: &str) -> bool {
 /// Reads the entries of a list of paths.
 fn read_list(list: &Location, stores: &Stores, locations: &mut Vec<Location>) -> Result<()> {
     let fault = |reason: String| Error::input(format!("@{list}"), reason);
-    let packed = list.get()?.ok_or_else(|| fault("there is no such list".into()))?;
+    let packed = list.get()?.ok_or_else(|| fault("there is no such list; check the path after @".into()))?;
     let mut bytes = Vec::new();
     if packed.starts_with(&[0x1f, 0x8b]) {
         let mut unpacked = flate2::bufread::MultiGzDecoder::new(&packed[..]).take(LIST_BYTES + 1);

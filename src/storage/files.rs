@@ -380,7 +380,7 @@ pub fn write_temporary(path: &Path, parts: &[&[u8]]) -> io::Result<Temporary> {
     })?;
     let mut random = [0u8; 8];
     getrandom::fill(&mut random).map_err(io::Error::other)?;
-    let name = path.file_name().ok_or_else(|| io::Error::other("names no file"))?.to_string_lossy();
+    let name = path.file_name().ok_or_else(|| io::Error::other("the path does not name a file"))?.to_string_lossy();
     let temporary = Temporary::at(folder.join(format!(".{name}.{:016x}.tmp", u64::from_le_bytes(random))));
     let mut file = fs::File::create_new(temporary.path())?;
     parts.iter().try_for_each(|part| file.write_all(part))?;

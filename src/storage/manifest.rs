@@ -198,7 +198,8 @@ impl Manifest {
         }
         Err(Error::input(
             folder.name(),
-            "no manifest.json: this is not a result, or the run that wrote it did not finish",
+            "no manifest.json: this is not a result, or the run that wrote it did not finish; name the folder of a \
+             finished result",
         ))
     }
 

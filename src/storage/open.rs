@@ -79,7 +79,7 @@ impl Window {
 /// # Errors
 /// Returns [`Error::Input`] if the file does not exist, and [`Error::Storage`] if the store fails.
 pub fn open(location: &Location) -> Result<Arc<OpenFile>> {
-    let missing = || Error::input(location.name(), "there is no such file");
+    let missing = || Error::input(location.name(), "there is no such file; check the path");
     let stamp = location.stamp()?.ok_or_else(missing)?;
     open_pinned(location, &stamp)
 }

@@ -390,7 +390,13 @@ impl<'o, 'r, 's, S: ByteSource> RecordReader<'o, 'r, 's, S> {
             return Ok(None);
         };
         self.far_claims = 0;
-        self.refuse_unread(start, head, next.at(), Reason::RecordTooLarge, format!("more than {limit} bytes"))?;
+        self.refuse_unread(
+            start,
+            head,
+            next.at(),
+            Reason::RecordTooLarge,
+            format!("more than {limit} bytes (input.limits.record_bytes)"),
+        )?;
         self.window.seek(next.at())?;
         Ok(Some(next))
     }
@@ -406,7 +412,7 @@ impl<'o, 'r, 's, S: ByteSource> RecordReader<'o, 'r, 's, S> {
         let next = self.find(body, u64::MAX, Some(body))?;
         let to = next.unwrap_or(self.window.end());
         if self.window.base() > body || to - body > self.out.input.limits.record_bytes {
-            let detail = format!("more than {} bytes", self.out.input.limits.record_bytes);
+            let detail = format!("more than {} bytes (input.limits.record_bytes)", self.out.input.limits.record_bytes);
             self.refuse_unread(start, head, to, Reason::RecordTooLarge, detail)?;
             return Ok(next);
         }
