@@ -222,7 +222,7 @@ pub enum Error {
     },
 
     /// An internal invariant does not hold, which is a defect of this program.
-    #[error("broken invariant: {0}")]
+    #[error("broken invariant, a defect of webtwin; report it with this message: {0}")]
     Invariant(String),
 }
 

@@ -23,8 +23,8 @@ const LEAST_PRINTED_BYTES: u64 = 256 << 20;
 /// Messages call the job file `file`.
 ///
 /// # Errors
-/// Returns [`Error::Setting`] for an unknown key (with the nearest known key), and for a value of
-/// the wrong type or out of range.
+/// Returns [`Error::Usage`] for an unknown key (with the nearest known key), and
+/// [`Error::Setting`] for a value of the wrong type or out of range.
 ///
 /// # Examples
 /// ```
@@ -197,11 +197,11 @@ fn overlay(tree: &mut Table, given: Table, prefix: &str, file: &str) -> Result<(
         let name = format!("{prefix}{key}");
         let Some(known) = tree.get_mut(&key) else {
             let nearest = tree.keys().min_by_key(|known| strsim::damerau_levenshtein(known, &key));
-            let must_be = match FORMER.iter().find(|former| former.0 == name) {
-                Some(_) => "left out, because it is a former setting; see CHANGELOG.md for its replacement".into(),
-                None => format!("a known setting, perhaps {prefix}{}", nearest.map_or("", |known| known)),
+            let what = match FORMER.iter().find(|former| former.0 == name) {
+                Some(_) => "a former setting; see CHANGELOG.md for its replacement".into(),
+                None => format!("not a setting; the nearest is {prefix}{}", nearest.map_or("", |known| known)),
             };
-            return Err(Error::Setting { file: file.into(), setting: name, got: "unknown".into(), must_be });
+            return Err(Error::Usage(format!("{file}: {name} is {what}")));
         };
         *known = match (&mut *known, value) {
             (Value::Table(inner), Value::Table(value)) => {
@@ -414,7 +414,7 @@ mod tests {
     #[test]
     fn a_former_setting_is_refused_with_its_value_and_a_finished_run_with_another_one_too() {
         let error = resolve("j.toml", "[overlap]\ndoubt = 3", &[]).unwrap_err().to_string();
-        assert!(error.contains("overlap.doubt is unknown") && error.contains("former setting"), "{error}");
+        assert!(error.contains("overlap.doubt is a former setting"), "{error}");
         let mut settings = serde_json::to_value(Job::default()).unwrap();
         settings["overlap"]["doubt"] = 2.into();
         settings["recrawl"]["avoided"] = false.into();
@@ -438,7 +438,7 @@ mod tests {
     #[test]
     fn an_unknown_key_names_the_nearest_known_one() {
         let error = resolve("j.toml", "[overlap]\nmin_share = 3", &[]).unwrap_err().to_string();
-        assert!(error.contains("overlap.min_share ") && error.contains("perhaps overlap.min_shared"), "{error}");
+        assert!(error.contains("overlap.min_share ") && error.contains("nearest is overlap.min_shared"), "{error}");
     }
 
     #[test]
