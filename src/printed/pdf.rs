@@ -98,7 +98,7 @@ fn read_loaded(mut pdf: Pdf, limits: &RecordLimits) -> HelperAnswer {
     }
     let pages = caught(|| pdf.get_pages()).unwrap_or_default();
     if pages.is_empty() {
-        return unreadable("no page can be found");
+        return unreadable("the document has no pages that can be found");
     }
     let printed = Printed { text: String::new(), most: limits.record_bytes as usize, pages: 0 };
     let printed = Rc::new(RefCell::new(printed));
@@ -112,8 +112,8 @@ fn read_loaded(mut pdf: Pdf, limits: &RecordLimits) -> HelperAnswer {
     }
     let text = std::mem::take(text);
     match (text.trim().is_empty(), is_whole) {
-        (true, true) => HelperAnswer::Refused(Reason::PdfNoText, format!("{} pages", pages.len())),
-        (true, false) => unreadable("no page can be read"),
+        (true, true) => HelperAnswer::Refused(Reason::PdfNoText, format!("none of its {} pages has text", pages.len())),
+        (true, false) => unreadable("no page of the document can be read"),
         (false, is_whole) => {
             let title = caught(|| title(&pdf)).flatten().unwrap_or_default();
             let links = caught(|| links(&pdf, &pages, limits)).unwrap_or_default();
