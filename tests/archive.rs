@@ -70,7 +70,7 @@ fn what_cannot_be_archived_or_restored_is_told_by_code() {
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     fail(&["archive", &at("missing"), "--output", &at("out")], 3);
     let truth = format!("{crawl}/truth.tsv");
-    assert!(fail(&["archive", &truth, "--output", &at("out")], 3).contains("made of WARC files"));
+    assert!(fail(&["archive", &truth, "--output", &at("out")], 3).contains("the only inputs of an archive"));
     fail(&["archive", &crawl], 2);
     assert!(fail(&["restore", &crawl, "--output", &at("out")], 3).contains("manifest.json"));
     assert!(!Path::new(&at("out")).exists());

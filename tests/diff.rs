@@ -63,7 +63,8 @@ fn two_crawls_are_compared_and_a_changed_page_is_shown() {
 
     let output = webtwin(&["diff", &old, &new, "--output", &at("diff"), "--texts"]).output().unwrap();
     assert!(
-        output.status.success() && stderr_text(&output).contains("11 pages, then 11: 1 bytes"),
+        output.status.success()
+            && stderr_text(&output).contains("11 pages in the older crawl, 11 in the newer: 1 bytes"),
         "{}",
         stderr_text(&output)
     );

@@ -45,7 +45,10 @@ pub(super) fn find(inputs: &[String], notify: &dyn Fn(String)) -> Result<Vec<War
         match look(&location)? {
             Ok(stamp) => files.push(WarcInput { location, stamp, path: String::new(), is_older: false }),
             Err(reason) if is_named || claims_archive(location.name()) || claims_wacz(location.name()) => {
-                return Err(Error::input(location.name(), format!("{reason}; an archive is made of WARC files")));
+                return Err(Error::input(
+                    location.name(),
+                    format!("{reason}; name WARC files, the only inputs of an archive"),
+                ));
             }
             Err(reason) => passed_over.push((location, reason)),
         }

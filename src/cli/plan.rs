@@ -63,20 +63,18 @@ pub(super) struct Args {
     /// Cluster file: each of its processes counts as a machine, with its workers
     #[arg(long, value_name = "FILE", conflicts_with_all = ["machines", "workers"], help_heading = "Machines")]
     cluster: Option<PathBuf>,
-    /// Rate at which a machine sends: 10Gbit, 100Mbit or bytes, a second
+    /// Network rate of a machine, a second: 10Gbit, 100Mbit or a number of bytes
     #[arg(long, value_name = "RATE", value_parser = rate, default_value = "10Gbit", help_heading = "Machines")]
     network: u64,
-    /// Rate at which a machine reads its input, and reads or writes spill files: 500MB or bytes, a
-    /// second
+    /// Disk rate of a machine, a second, for inputs and spill files: 500MB or a number of bytes
     #[arg(long, value_name = "RATE", value_parser = rate, default_value = "500MB", help_heading = "Machines")]
     disk: u64,
     /// Latency of a message between two machines, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 0.5, help_heading = "Machines")]
+    #[arg(long, value_name = "MS", default_value_t = 0.5, allow_negative_numbers = true, help_heading = "Machines")]
     latency: f64,
-    /// Number of pages of the whole crawl, of which --input is a sample: everything else is scaled
-    /// in proportion. Without --input, pages like those of the crawl in docs/scale.md are assumed;
-    /// other chunks than the default ones scale its chunks and pairs by their ratio in a synthetic
-    /// crawl
+    /// Number of pages of the whole crawl, of which --input is a sample; all counts are scaled in
+    /// proportion. Without --input, pages like those of the crawl in docs/scale.md are assumed, and
+    /// a synthetic crawl shows how other settings of chunks change the numbers of chunks and pairs
     #[arg(long, value_name = "N", value_parser = quantity)]
     pages: Option<u64>,
     /// Print one JSON object instead of text

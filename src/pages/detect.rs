@@ -99,7 +99,7 @@ pub(super) fn recognise(file: &dyn RandomAccess, name: &str) -> Result<std::resu
         }
         Some(kind) => Ok(Ok(kind)),
         None if head.iter().all(u8::is_ascii_whitespace) && raw.len() < HEAD => Ok(Ok(FileFormat::Empty)),
-        None => refuse("not_warc: neither WARC nor JSONL, Parquet or HTML; see the docs for what can be read"),
+        None => refuse("not_warc: neither WARC nor JSONL, Parquet or HTML; docs/input.md lists the formats"),
     }
 }
 

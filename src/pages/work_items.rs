@@ -183,7 +183,7 @@ impl WorkList {
     fn plan_all(input: &InputSettings, shard_bytes: u64) -> Result<WorkList> {
         if input.urls.is_empty() {
             return Err(Error::Usage(
-                "no input: give --input or input.urls, for example --input 'crawl/*.warc.gz'".into(),
+                "no input is given; add --input or input.urls, for example --input 'crawl/*.warc.gz'".into(),
             ));
         }
         let mut work = WorkList {
