@@ -187,7 +187,7 @@ fn batch(shared: &Shared, count: usize) -> Result<(), Problem> {
         Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "too_many",
-            format!("the body has {count} URLs or ids, but at most {most} are allowed; send several bodies"),
+            format!("the body has more than {most} URLs or ids; send several bodies"),
         )
     };
     if count > most { Err(too_many()) } else { Ok(()) }
