@@ -175,7 +175,8 @@ struct JobArgs {
     /// Folder for the result: path or URL
     #[arg(long, value_name = "URL")]
     output: Option<String>,
-    /// Maximum fraction of damaged records in one input before the run fails
+    /// Maximum fraction of damaged records in one input before the run fails [default: the setting
+    /// input.max_bad]
     #[arg(long, value_name = "SHARE")]
     max_bad: Option<f64>,
     /// Setting that overrides the job file, as KEY=VALUE; may be given again

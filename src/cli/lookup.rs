@@ -28,7 +28,7 @@ pub(super) struct Args {
     /// Read doc ids, 16 hexadecimal digits a line, instead of URLs
     #[arg(long)]
     id: bool,
-    /// Print one JSON object a line, with everything that the index holds of the page
+    /// Print one JSON object a line, with everything that the index has about the page
     #[arg(long)]
     json: bool,
     /// Print the copies of each page, the nearest text first, one a line: page, tab, copy; with

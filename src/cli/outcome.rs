@@ -329,7 +329,7 @@ pub(super) fn replicas(job: &Job, summary: &RunSummary, folder: &str) {
     notify(format_args!("results: {folder}"));
     // The suggested commands depend on the findings.
     if summary.records.kept > 0 {
-        notify(format_args!("next: webtwin report {folder} writes report.html, to view the result in a browser"));
+        notify(format_args!("next: webtwin report {folder}  # writes report.html, to view in a browser"));
     }
     if summary.collections > 0 {
         notify(format_args!(
@@ -340,11 +340,11 @@ pub(super) fn replicas(job: &Job, summary: &RunSummary, folder: &str) {
     }
     if summary.skip.pages > 0 {
         notify(format_args!(
-            "next: webtwin show {folder} avoid --columns url,keep_url,why; lists for crawlers: {folder}/exports/"
+            "next: webtwin show {folder} avoid --columns url,keep_url,why  # lists for crawlers: {folder}/exports/"
         ));
     }
     let bad: u64 = summary.records.rejected.values().sum();
     if summary.records.kept == 0 && bad > 0 {
-        notify(format_args!("next: webtwin show {folder} rejected lists why no record was kept"));
+        notify(format_args!("next: webtwin show {folder} rejected  # lists the reasons for which no record was kept"));
     }
 }
