@@ -147,7 +147,11 @@ impl Args {
             _ => BandLayout::choose(self.permutations, threshold),
         };
         if bands.permutations() > 1 << 16 {
-            return Err(Error::Usage(format!("--bands {} and --rows {} are too many", bands.bands, bands.rows)));
+            let BandLayout { bands, rows } = bands;
+            let most = 1 << 16;
+            return Err(Error::Usage(format!(
+                "--bands {bands} and --rows {rows}: their product must be at most {most}"
+            )));
         }
         let near = NearSettings { shingling: self.shingle, threshold, bands };
         if self.keep == KeepRule::SmallestId && self.id_field.is_none() {

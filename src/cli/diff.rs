@@ -74,7 +74,7 @@ pub(super) struct Args {
 impl Args {
     fn settings(&self) -> Result<CompareSettings> {
         if let Some(other) = self.sets.iter().find(|set| !set.trim_start().starts_with("recrawl.")) {
-            let what = "settings of recrawl, as recrawl.KEY=VALUE; all others are taken from the two results";
+            let what = "only settings of recrawl are accepted, as recrawl.KEY=VALUE; the two results have all others";
             return Err(Error::Usage(format!("--set {other}: {what}")));
         }
         let mut recrawl = webtwin_job::resolve("--set", "", &self.sets)?.recrawl;
