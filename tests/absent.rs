@@ -6,7 +6,7 @@ use crate::support::program::fail;
 #[test]
 fn a_store_of_another_cloud_is_refused_before_anything_is_read() {
     let message = fail(&["run", "--input", "synth://?pages=9", "--output", "s3://bucket/out"], 3);
-    assert!(message.contains("this build reads no s3://") && message.contains("--features aws`"), "{message}");
+    assert!(message.contains("this build cannot read s3://") && message.contains("--features aws`"), "{message}");
 }
 
 #[cfg(not(all(feature = "search", feature = "serve")))]
@@ -38,7 +38,7 @@ fn a_pdf_is_rejected_and_the_line_about_it_names_the_feature() {
     let run = webtwin(&["run", "--input", &at("site"), "--output", &at("out")]).output().unwrap();
     assert!(run.status.success(), "{}", stderr_text(&run));
     assert!(
-        stderr_text(&run).contains("1 PDF or PostScript documents were not read: this build reads no PDF"),
+        stderr_text(&run).contains("1 PDF or PostScript documents were not read: this build cannot read PDF"),
         "{}",
         stderr_text(&run)
     );

@@ -39,7 +39,7 @@ fn a_crawl_is_archived_the_same_by_any_threads_and_comes_back() {
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     // Side files such as truth.tsv are passed over.
     let line = message(&["archive", &crawl, "--output", &at("one"), "--workers", "1"]);
-    assert!(line.contains("passed over 1 that are no WARC files") && line.contains("written as revisits"), "{line}");
+    assert!(line.contains("skipped 1 files that are not WARC") && line.contains("written as revisits"), "{line}");
     message(&["archive", &crawl, "--output", &at("three"), "--workers", "3", "--memory", "0"]);
     assert!(files(&at("one")) == files(&at("three")));
 
@@ -70,7 +70,7 @@ fn what_cannot_be_archived_or_restored_is_told_by_code() {
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     fail(&["archive", &at("missing"), "--output", &at("out")], 3);
     let truth = format!("{crawl}/truth.tsv");
-    assert!(fail(&["archive", &truth, "--output", &at("out")], 3).contains("made of WARC files"));
+    assert!(fail(&["archive", &truth, "--output", &at("out")], 3).contains("the only inputs of an archive"));
     fail(&["archive", &crawl], 2);
     assert!(fail(&["restore", &crawl, "--output", &at("out")], 3).contains("manifest.json"));
     assert!(!Path::new(&at("out")).exists());
@@ -78,7 +78,7 @@ fn what_cannot_be_archived_or_restored_is_told_by_code() {
     message(&["archive", &crawl, "--output", &at("out")]);
     fail(&["archive", &crawl, "--output", &at("out")], 4);
     fail(&["archive", &crawl, "--output", &crawl], 2);
-    assert!(fail(&["archive", &at("out"), "--output", &at("again")], 3).contains("restore it first"));
+    assert!(fail(&["archive", &at("out"), "--output", &at("again")], 3).contains("restore that archive first"));
     assert!(!Path::new(&at("again")).exists());
 
     // A payload that revisits refer to is changed where it is.
@@ -214,7 +214,7 @@ fn an_incremental_archive_refers_to_the_older_one_and_needs_it_to_come_back() {
     assert!(june("may", &[], "of-crawl").1 >= referring);
 
     let refused = fail(&["restore", &at("one"), "--output", &at("back")], 3);
-    assert!(refused.contains(&format!("made against {}: name that with --against", at("may-out"))), "{refused}");
+    assert!(refused.contains(&format!("made against {}, so add it with --against", at("may-out"))), "{refused}");
     for older in ["may", "may-out"] {
         let back = at(&format!("back-with-{older}"));
         message(&["restore", &at("one"), "--against", &at(older), "--output", &back]);
@@ -294,7 +294,10 @@ fn near_copies_are_measured_or_written_as_differences_and_come_back() {
     message(&["run", "--input", &input, "--output", &at("run")]);
     fail(&["archive", &input, "--near", "--output", &at("x")], 2);
     let other = at("crawl/../crawl/*.warc.gz");
-    assert!(fail(&["archive", &other, "--run", &at("run"), "--output", &at("x")], 3).contains("name them alike"));
+    assert!(
+        fail(&["archive", &other, "--run", &at("run"), "--output", &at("x")], 3)
+            .contains("name the files as that run did")
+    );
 
     let table = succeed(&["archive", &input, "--run", &at("run"), "--output", &at("measured")]);
     assert!(table.contains("near-copies as differences"), "{table}");

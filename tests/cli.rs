@@ -139,7 +139,7 @@ fn a_run_is_explained_and_its_pages_are_read_again_from_any_folder() {
     std::fs::rename(here.join("crawl"), there.path().join("crawl")).unwrap();
     let lost = from(here, &explain);
     assert!(
-        lost.status.code() == Some(3) && stderr_text(&lost).contains("start this in the folder"),
+        lost.status.code() == Some(3) && stderr_text(&lost).contains("start in the folder"),
         "{}",
         stderr_text(&lost)
     );

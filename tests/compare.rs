@@ -75,7 +75,7 @@ fn two_pages_are_explained_from_the_finished_run_and_its_input() {
     assert_eq!(crawl["overlap"]["known"], "crawl");
 
     let message = fail(&["explain", &compared.at("out"), &first[0], "http://nowhere.example/"], 3);
-    assert!(message.contains("http://nowhere.example/ is no page of this run"), "{message}");
+    assert!(message.contains("http://nowhere.example/ is not a page of this run"), "{message}");
     // Another crawl in the same place is noticed.
     std::fs::remove_dir_all(compared.at("crawl")).unwrap();
     write_crawl(&compared.at("crawl"), 800, 8);

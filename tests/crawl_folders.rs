@@ -98,7 +98,7 @@ fn side_files_in_a_folder_change_no_byte_of_the_result_on_any_workers() {
     let bare = files(&folder.path().join("bare"));
 
     let side_files = put_side_files(&folder.path().join("crawl"));
-    let report = format!("passed over {side_files} files that are no crawl, first {}: ", at("crawl/archive/site.cdx"));
+    let report = format!("skipped {side_files} files that are not crawls; first {}: ", at("crawl/archive/site.cdx"));
     for (input, workers) in [("crawl/", "1"), ("crawl/", "2"), ("crawl/", "3"), ("crawl/**/*", "4")] {
         let run = ["run", "--input", &at(input), "--output", &at(workers), "--workers", workers];
         let stderr_text = stderr_text(&webtwin(&run).output().unwrap());
@@ -127,7 +127,7 @@ fn what_synth_writes_is_read_as_a_folder() {
     write_crawl(&at("crawl"), 200, 7);
     let output = webtwin(&["run", "--input", &at("crawl/"), "--output", &at("out")]).output().unwrap();
     assert!(
-        output.status.success() && stderr_text(&output).contains("passed over 1 file that is no crawl"),
+        output.status.success() && stderr_text(&output).contains("skipped 1 file that is not a crawl"),
         "{}",
         stderr_text(&output)
     );
@@ -145,8 +145,8 @@ fn side_files_that_are_named_or_alone_and_lost_crawls_are_errors() {
     std::fs::write(at("list"), "crawl/archive/site.cdx\n").unwrap();
     let (sound, list) = (at("lost/a.warc.gz"), format!("@{}", at("list")));
     for (input, words) in [
-        (at("crawl/"), format!("input {}: {side_files} files found, and each is no crawl; first", at("crawl/"))),
-        (at("crawl/*.zip"), "the only file found is no crawl; first".to_string()),
+        (at("crawl/"), format!("input {}: none of the {side_files} files found is a crawl; first", at("crawl/"))),
+        (at("crawl/*.zip"), "the only file found is not a crawl; first".to_string()),
         (at("crawl/archive/site.cdx"), "site.cdx: not_warc".to_string()),
         (list, "site.cdx: not_warc".to_string()),
         (at("lost"), "b.warc.gz: not_warc: an HTML page".to_string()),
@@ -208,8 +208,11 @@ fn an_input_without_the_fields_of_a_page_is_told_at_once_with_those_that_it_has(
     std::fs::write(at("ids.jsonl"), (0..5000).map(|n| line("id", n)).collect::<String>()).unwrap();
     for command in [&["run", "--output", &at("out")][..], &["plan"]] {
         let stderr_text = fail(&[command, &["--input", &at("ids.jsonl")]].concat(), 5);
-        let words =
-            ["the first 1000 records were inspected", "no field url or uri; it has id, text", "input.fields.url"];
+        let words = [
+            "the first 1000 records were inspected",
+            "no field url or uri; the record has id, text",
+            "input.fields.url",
+        ];
         assert!(words.iter().all(|word| stderr_text.contains(word)), "{stderr_text}");
     }
     // A bad beginning is no bad input.

@@ -63,7 +63,8 @@ fn two_crawls_are_compared_and_a_changed_page_is_shown() {
 
     let output = webtwin(&["diff", &old, &new, "--output", &at("diff"), "--texts"]).output().unwrap();
     assert!(
-        output.status.success() && stderr_text(&output).contains("11 pages, then 11: 1 bytes"),
+        output.status.success()
+            && stderr_text(&output).contains("11 pages in the older crawl, 11 in the newer: 1 bytes"),
         "{}",
         stderr_text(&output)
     );
@@ -87,7 +88,9 @@ fn two_crawls_are_compared_and_a_changed_page_is_shown() {
         serde_json::from_str(&succeed(&["explain", &new, "http://a.example/same", "--against", &old, "--json"]))
             .unwrap();
     assert_eq!((&object["same_bytes"], &object["bits"]), (&true.into(), &0.into()));
-    assert!(fail(&["explain", &new, "http://a.example/went", "--against", &old], 3).contains("is no page of this run"));
+    assert!(
+        fail(&["explain", &new, "http://a.example/went", "--against", &old], 3).contains("is not a page of this run")
+    );
 
     // A comparison is a result like others: it is not written over, and its tables open by SQL.
     fail(&["diff", &old, &new, "--output", &at("diff")], 4);

@@ -171,7 +171,7 @@ fn the_report_of_a_corpus_says_what_its_tables_say_and_shows_texts_side_by_side(
     let page = |out: &str| succeed(&["report", out, "--output", "-", "--no-run-facts"]);
     let html = page(&out);
     for shown in
-        ["<ins>other10</ins>", "Clusters of duplicates", "83.6 % alike", "9 records read = 5 kept + 3 duplicates"]
+        ["<ins>other10</ins>", "Clusters of duplicates", "83.6 % similar", "9 records read = 5 kept + 3 duplicates"]
     {
         assert!(html.contains(shown), "{shown}");
     }

@@ -153,9 +153,9 @@ fn a_list_in_force_is_that_of_the_comparison_of_the_run() {
     let weeks = Weeks::new();
     let index = weeks.at("index");
     for (run, diff, message) in [
-        ("run-1", "run-0", "is no comparison"),
-        ("run-1", "diff-2", "its newer result is"),
-        ("run-0", "diff-1", "its newer result is"),
+        ("run-1", "run-0", "is not a comparison"),
+        ("run-1", "diff-2", "the newer result of this comparison is"),
+        ("run-0", "diff-1", "the newer result of this comparison is"),
     ] {
         let stderr_text = fail(&["index", &weeks.at(run), "--in-force", &weeks.at(diff), "--output", &index], 2);
         assert!(stderr_text.contains(&format!("--in-force {}: {message}", weeks.at(diff))), "{stderr_text}");

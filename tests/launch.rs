@@ -53,7 +53,7 @@ fn a_pod_waits_for_names_until_the_deadline_and_says_which_it_waited_for() {
     pod.env("WEBTWIN_SERVICE", "nobody.invalid").env("WEBTWIN_KEY", KEY).env("WEBTWIN_DEADLINE", "500ms");
     let output = pod.output().unwrap();
     assert_eq!(output.status.code(), Some(7), "{}", stderr_text(&output));
-    let words = ["process 0 at job-0.nobody.invalid:4100 (", "does the DNS know it?) did not join"];
+    let words = ["process 0 at job-0.nobody.invalid:4100 (", "and that DNS resolves it) did not join"];
     assert!(words.iter().all(|words| stderr_text(&output).contains(words)), "{}", stderr_text(&output));
 }
 

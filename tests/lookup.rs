@@ -470,7 +470,7 @@ fn an_index_has_the_same_bytes_at_any_threads_and_memory_with_and_without_the_ta
     assert!(made("tabled", "table", &[]) == one);
     // Another index in its place, or the run itself, is not taken for it.
     assert!(fail(&["index", &at("plain"), "--output", &at("one")], 4).contains("already"));
-    assert!(fail(&["lookup", &at("plain")], 3).contains("no index"));
+    assert!(fail(&["lookup", &at("plain")], 3).contains("not an index"));
     assert!(fail(&["index", &at("one"), "--output", &at("of-index")], 2).contains("kind index"));
 }
 

@@ -93,7 +93,7 @@ fn a_folder_with_other_files_is_refused_before_any_work() {
         &["run", "--set", "preset=study", "--input", "gone.warc.gz"],
     ] {
         let line = fail(&[command, &["--output", output]].concat(), 2);
-        assert!(line.contains("pages/mine.parquet") && line.contains("nothing is written over"), "{command:?}: {line}");
+        assert!(line.contains("pages/mine.parquet") && line.contains("not overwritten"), "{command:?}: {line}");
     }
     assert_eq!(files(output).len(), 1);
 }

@@ -749,7 +749,7 @@ fn inputs_leave_by_name_by_glob_and_by_folder_and_what_is_not_live_is_refused() 
     }
     assert_eq!(run(&["--input", &glob], "whole").0, 0);
     let message = fail(&["run", "--input", &glob, "--output", &schedule.at("b"), "--add", "x"], 2);
-    assert!(message.contains("need --state"), "{message}");
+    assert!(message.contains("need a state; add --state"), "{message}");
 }
 
 /// Returns pages in which much is to be read.

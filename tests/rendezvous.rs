@@ -225,7 +225,7 @@ fn a_number_started_twice_is_refused_the_second_time() {
         let (code, line) = end(process);
         assert_eq!(code, 7);
         assert!(line.contains("process 1 at 127.0.0.1") && line.contains("did not join within 6 s"), "{line}");
-        assert!(line.contains("each with a number of its own"), "{line}");
+        assert!(line.contains("each with its own number"), "{line}");
         line
     });
     assert!(lines[0].contains("process 2 was started twice"), "{}", lines[0]);
@@ -248,7 +248,7 @@ fn a_taken_port_ends_a_run_at_once_and_an_unknown_name_at_the_deadline() {
     let (code, line) = end(join(&ours, 0));
     assert_eq!(code, 2);
     assert!(line.contains(&format!("cannot listen on {}", ours.addresses[0])), "{line}");
-    assert!(line.contains("a process with this number may have been started before"), "{line}");
+    assert!(line.contains("another process with this number may be running"), "{line}");
 
     // Its name may be given to it any moment.
     let mut ours = with_key(&cluster(2, 1, "500ms"), "right");

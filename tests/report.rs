@@ -238,7 +238,7 @@ fn a_crawl_without_pages_or_copies_has_a_report_that_says_so() {
     std::fs::write(at(&folder, "none.warc"), "").unwrap();
     html(&folder.path().join("one/a.example/x.html"), "alone", "one,two,three");
     for (input, run, headline) in
-        [("none.warc", "empty", "No page was found"), ("one", "alone", "Every page of this crawl")]
+        [("none.warc", "empty", "This crawl has no pages"), ("one", "alone", "Every page of this crawl")]
     {
         let run = at(&folder, run);
         succeed(&["run", "--input", &at(&folder, input), "--output", &run]);
@@ -381,7 +381,7 @@ fn what_has_changed_is_a_report_and_a_view_of_the_newer_run() {
     assert_eq!(stderr_text["inputs"], serde_json::json!([may, june]));
     let sites = part["tables"].as_array().unwrap().iter().find(|table| table["table"] == "hosts_changed").unwrap();
     assert_eq!(sites["all"], rows(&diff, "hosts_changed").len());
-    assert!(page(&diff).contains("say what they said before"));
+    assert!(page(&diff).contains("have the same text as before"));
 
     // The same view within the report of the newer run, and of no other.
     assert_eq!(report(&june, &["--against", &diff])["parts"], stderr_text["parts"]);

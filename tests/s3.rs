@@ -235,7 +235,7 @@ fn a_state_on_s3_is_gone_on_from_and_gives_the_bytes_of_a_run_from_scratch() {
     assert_eq!(files("second"), files("scratch"));
     assert!(files("changes").iter().any(|file| file.path.starts_with("pages_changed/")));
     let message = webtwin(&["state", "check", "s3://crawls/state"], 0);
-    assert!(message.contains("2 generations, 2 checkpoints"), "{message}");
+    assert!(message.contains("generations: 2, checkpoints: 2"), "{message}");
     webtwin(&["state", "prune", "s3://crawls/state", "--keep", "1"], 0);
     assert!(webtwin(&["state", "show", "s3://crawls/state"], 0).contains("s3://crawls/second"));
 }

@@ -65,7 +65,7 @@ fn a_crawl_in_which_most_of_the_web_failed_is_refused_and_the_next_one_goes_on()
     // Into the same folders, for there is nothing in them.
     let good = schedule.crawl("week-2.jsonl", 2, &HOSTS[..3]);
     let (code, message) = schedule.run("run-1", &["--input", &good, "--diff", &schedule.at("diff-1")]);
-    assert!(code == 0 && message.contains("24 pages, then 18"), "{message}");
+    assert!(code == 0 && message.contains("24 pages in the older crawl, 18 in the newer"), "{message}");
 }
 
 #[test]

@@ -120,7 +120,8 @@ def _manifest(folder):
         manifest = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise ResultError(
-            f"{folder}: no manifest.json: this is not a result, or the run that wrote it did not finish"
+            f"{folder}: no manifest.json: this is not a result, or the run that wrote it did not finish; "
+            "name the folder of a finished result"
         ) from None
     except ValueError as cause:
         raise ResultError(f"{path}: not readable: {cause}") from cause

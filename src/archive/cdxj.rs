@@ -117,7 +117,7 @@ fn quoted(text: &str) -> String {
             ' '..='~' => quoted.push(char),
             _ => {
                 for unit in char.encode_utf16(&mut [0; 2]) {
-                    write!(quoted, "\\u{unit:04x}").expect("a string takes all");
+                    write!(quoted, "\\u{unit:04x}").expect("writing to a string cannot fail");
                 }
             }
         }

@@ -45,7 +45,10 @@ pub(super) fn find(inputs: &[String], notify: &dyn Fn(String)) -> Result<Vec<War
         match look(&location)? {
             Ok(stamp) => files.push(WarcInput { location, stamp, path: String::new(), is_older: false }),
             Err(reason) if is_named || claims_archive(location.name()) || claims_wacz(location.name()) => {
-                return Err(Error::input(location.name(), format!("{reason}; an archive is made of WARC files")));
+                return Err(Error::input(
+                    location.name(),
+                    format!("{reason}; name WARC files, the only inputs of an archive"),
+                ));
             }
             Err(reason) => passed_over.push((location, reason)),
         }
@@ -53,9 +56,12 @@ pub(super) fn find(inputs: &[String], notify: &dyn Fn(String)) -> Result<Vec<War
     if let Some((first, reason)) = passed_over.first() {
         let count = passed_over.len();
         if files.is_empty() {
-            return Err(Error::input(first.name(), format!("{reason}; no WARC file among the {count} found")));
+            return Err(Error::input(
+                first.name(),
+                format!("{reason}; none of the {count} files found is a WARC file"),
+            ));
         }
-        notify(format!("passed over {count} that are no WARC files, first {first}: {reason}"));
+        notify(format!("skipped {count} files that are not WARC; first {first}: {reason}"));
     }
     name(&mut files)?;
     Ok(files)
@@ -94,19 +100,27 @@ fn is_ours(manifest: &Manifest) -> bool {
 pub(super) fn archived(from: &Location) -> Result<(Vec<WarcInput>, ArchiveSummary, Vec<String>)> {
     let manifest = Manifest::read(from)?;
     if !is_ours(&manifest) {
-        let what = format!("no archive of this form ({}); it was written by {}", RECIPE.1, manifest.build);
+        let what = format!(
+            "not an archive of this form ({}), but written by {}; restore it with that build",
+            RECIPE.1, manifest.build
+        );
         return Err(Error::input(from.name(), what));
     }
     let entry = |path: &str| {
         let found = manifest.files.iter().find(|file| file.path == path);
-        found.ok_or_else(|| Error::input(from.name(), format!("its manifest does not name {path}")))
+        found.ok_or_else(|| {
+            Error::input(
+                from.name(),
+                format!("its manifest does not name {path}, so the archive is damaged; make it again"),
+            )
+        })
     };
     let summary = ArchiveSummary::read(from, &manifest.read_file(from, entry(SUMMARY)?)?)?;
     let files = summary.files.iter().map(|file| {
         let location = from.join(&file.path)?;
         let bytes = entry(&file.path)?.bytes;
         let stamp = location.stamp()?.filter(|stamp| stamp.bytes == bytes).ok_or_else(|| {
-            Error::input(location.name(), "missing, or not of the length that the manifest of the archive names")
+            Error::input(location.name(), "missing, or not of the length in the manifest of the archive; put it back")
         })?;
         Ok(WarcInput { location, stamp, path: file.path.clone(), is_older: false })
     });
@@ -121,7 +135,7 @@ fn look(location: &Location) -> Result<std::result::Result<FileStamp, String>> {
         return Ok(Err("a folder of pages".into()));
     }
     if location.name().ends_with(".open") {
-        return Ok(Err("a crawler is still writing it, by its name".into()));
+        return Ok(Err("a crawler is still writing it, since its name ends in .open".into()));
     }
     let file = open(location)?;
     match detect(&*file, location.name()) {
@@ -131,10 +145,10 @@ fn look(location: &Location) -> Result<std::result::Result<FileStamp, String>> {
             _ => Ok(Ok(file.stamp().clone())),
         },
         Ok(FileFormat::WarcStream(_)) => {
-            Ok(Err("a WARC file in xz or bzip2; compress it with gzip, a member a record".into()))
+            Ok(Err("a WARC file in xz or bzip2; compress it with gzip, one member per record".into()))
         }
         Ok(FileFormat::Zip) => Ok(Err("a zip archive of WARC files; unpack it".into())),
-        Ok(_) => Ok(Err("no WARC file".into())),
+        Ok(_) => Ok(Err("not a WARC file".into())),
         Err(Error::Input { reason, .. }) => Ok(Err(reason)),
         Err(other) => Err(other),
     }
@@ -149,7 +163,7 @@ fn name(files: &mut [WarcInput]) -> Result<()> {
         if is_ours {
             let path = &file.path;
             return Err(Error::Usage(format!(
-                "input {}: an archive has a {path} of its own; rename it",
+                "input {}: an archive has its own {path}; rename the input",
                 file.location
             )));
         }

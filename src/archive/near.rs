@@ -44,8 +44,9 @@ impl NearCopies {
         let numbers: HashMap<&str, u32> = read.iter().filter_map(|&source| Some((source, number(source)?))).collect();
         if let Some(read) = read.first().filter(|_| numbers.is_empty()) {
             let given = files.first().map_or("none", |file| file.location.name());
-            let what =
-                format!("it read none of the files given: it read {read}, and {given} is given; name them alike");
+            let what = format!(
+                "it read none of the given files: it read {read}, but {given} is given; name the files as that run did"
+            );
             return Err(Error::input(run.folder.name(), what));
         }
         let place = |page: u64| -> Result<Option<InputPosition>> {

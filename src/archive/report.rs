@@ -142,7 +142,10 @@ impl ArchiveSummary {
     /// Parses the summary of an archive.
     pub(super) fn read(folder: &Location, bytes: &[u8]) -> Result<ArchiveSummary> {
         serde_json::from_slice(bytes).map_err(|cause| {
-            Error::input(folder.name(), format!("{SUMMARY} is not that of an archive that this build knows: {cause}"))
+            Error::input(
+                folder.name(),
+                format!("this build cannot read {SUMMARY}: {cause}; restore the archive with the build that wrote it"),
+            )
         })
     }
 }

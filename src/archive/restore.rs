@@ -44,9 +44,9 @@ pub(super) fn restore(
     let (copies, missing) = holders(survey.rows, summary.files.len(), effort)?;
     if let Some(row) = missing {
         let offset = row.offset;
-        let mut what = format!("the record at {offset} refers to a payload that no file of the archive holds");
+        let mut what = format!("the record at offset {offset} refers to a payload that is in no file of the archive");
         if !compared_with.is_empty() {
-            what += &format!("; it was made against {}: name that with --against", compared_with.join(", "));
+            what += &format!("; the archive was made against {}, so add it with --against", compared_with.join(", "));
         }
         return Err(Error::input(files[row.file as usize].location.name(), what));
     }
@@ -141,7 +141,8 @@ impl Restorer<'_> {
         let archived = &self.summary.files[number];
         let is_same = HEXLOWER.encode(&std::mem::take(&mut writer.fingerprint).finish()) == archived.sha256;
         if !is_same || writer.records != archived.records.read {
-            let what = "what it gives back is not what was archived; the archive has changed since, or is damaged";
+            let what = "its restored records differ from the archived ones, so the archive has changed or is damaged; \
+                        put the file back";
             return Err(Error::input(file.location.name(), what));
         }
         Ok((writer.out.finish(None)?, writer.records))
@@ -176,7 +177,10 @@ impl FileWriter<'_> {
 
     fn restore(&mut self, record: &StoredRecord, block: &[u8]) -> Result<()> {
         let broken = || {
-            let what = format!("the record at {} cannot be restored; the archive is damaged", record.range.start);
+            let what = format!(
+                "the record at offset {} cannot be restored, so the archive is damaged; put the file back",
+                record.range.start
+            );
             Error::input(self.file.location.name(), what)
         };
         let copy = *self.copies.next().filter(|copy| copy.offset == record.range.start).ok_or_else(broken)?;

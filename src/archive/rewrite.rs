@@ -288,7 +288,10 @@ impl Rewriter<'_> {
         open.still_same()?;
         let Writing { out, differences, mut records, bytes, near, against, kept_small, kept_referred, .. } = writing;
         if bytes.read != bytes.copied + bytes.revisits + bytes.near {
-            return Err(Error::Invariant(format!("{}: of {} bytes some are lost: {bytes:?}", file.path, bytes.read)));
+            return Err(Error::Invariant(format!(
+                "{}: some of its {} bytes are lost: {bytes:?}",
+                file.path, bytes.read
+            )));
         }
         let mut entries = vec![out.finish(None)?];
         if let Some(differences) = differences {
@@ -384,7 +387,7 @@ impl Rewriter<'_> {
 }
 
 fn changed(file: &WarcInput, offset: u64) -> Error {
-    Error::input(file.location.name(), format!("the record at {offset} changed while it was read; run again"))
+    Error::input(file.location.name(), format!("the record at offset {offset} changed while it was read; run again"))
 }
 
 /// Digests of a payload, and the block if it is needed and not too long.

@@ -112,7 +112,9 @@ fn survey_file(
 
 /// Opens the records of a file.
 pub(super) fn stored_records<'f>(open: &'f dyn RandomAccess, file: &WarcInput) -> Result<StoredRecords<'f>> {
-    let not_warc = || Error::input(file.location.name(), "no WARC file any more; it changed since it was found");
+    let not_warc = || {
+        Error::input(file.location.name(), "not a WARC file any more, because it changed since it was found; run again")
+    };
     StoredRecords::open(open, &RecordLimits::default())?.ok_or_else(not_warc)
 }
 
@@ -165,7 +167,7 @@ pub(super) fn pieces(
     while at < range.end {
         let piece = bytes.read_at(at, (range.end - at).min(PIECE_BYTES) as usize)?;
         if piece.is_empty() {
-            return Err(Error::Invariant(format!("a file ends at {at} and not at {}", range.end)));
+            return Err(Error::Invariant(format!("a file ends at {at} instead of {}", range.end)));
         }
         take(&piece)?;
         at += piece.len() as u64;
@@ -199,7 +201,7 @@ impl Surveyor<'_> {
             return Err(Error::input(
                 self.file.location.name(),
                 format!(
-                    "the record at {} is of an archive that keeps payloads once; restore it first",
+                    "the record at offset {} is from an archive of webtwin; restore that archive first",
                     record.range.start
                 ),
             ));
@@ -235,7 +237,10 @@ impl Surveyor<'_> {
                 return Ok(None);
             }
             let wanted = payload_wanted(&head).ok_or_else(|| {
-                let place = format!("the record at {} is in no form that this build knows", record.range.start);
+                let place = format!(
+                    "this build cannot restore the record at offset {}; use the build that wrote the archive",
+                    record.range.start
+                );
                 Error::input(self.file.location.name(), place)
             })?;
             return Ok(Some(self.row(record, key(&wanted), WANTS)));

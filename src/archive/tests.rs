@@ -232,7 +232,11 @@ fn an_archive_is_not_archived_again_and_a_damaged_one_is_not_restored() {
     put(&input, "y.warc.gz", &records[1..]);
     archived(&input, &out);
     let refused = archive(&settings(&out, &again, 1, 0), &|_| ()).unwrap_err();
-    assert_eq!((refused.exit_code(), refused.to_string().contains("restore it first")), (3, true), "{refused}");
+    assert_eq!(
+        (refused.exit_code(), refused.to_string().contains("restore that archive first")),
+        (3, true),
+        "{refused}"
+    );
     assert_eq!(archive(&settings(&input, &out, 1, 0), &|_| ()).unwrap_err().exit_code(), 4);
     assert_eq!(restored(&input, &again).unwrap_err().exit_code(), 3);
 

@@ -27,7 +27,7 @@ pub fn version() -> &'static str {
 
 /// Returns the message that this build lacks a cargo feature, and how to get a build with it.
 pub fn lacks(what: &str, feature: &str) -> String {
-    format!("this build {what}: build it with `cargo build --release --features {feature}`, or use one of the packages")
+    format!("this build {what}; build it with `cargo build --release --features {feature}`, or use one of the packages")
 }
 
 /// Returns the peak resident memory of this process in bytes, or 0 if the system does not report

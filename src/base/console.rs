@@ -33,7 +33,7 @@ pub fn notify(line: impl Display) {
     let line = line.to_string();
     let marks = [("error", "error: "), ("warning", "warning: "), ("info", "")];
     let report = marks.iter().find_map(|(level, mark)| Some((level, line.strip_prefix(mark)?.trim())));
-    let (level, message) = report.expect("every line begins with nothing");
+    let (level, message) = report.expect("every line starts with the empty mark");
     notify_object(serde_json::json!({ "level": level, "message": message }));
 }
 

@@ -183,7 +183,7 @@ pub enum Error {
 
     /// More pairs than a setting allows were counted. The check precedes their creation.
     #[error(
-        "{found} {what}, but {limit}; {remedy}: they take {}",
+        "{found} {what} and take {}, but {limit}; {remedy}",
         size(found * pair_bytes)
     )]
     TooManyPairs {
@@ -222,7 +222,7 @@ pub enum Error {
     },
 
     /// An internal invariant does not hold, which is a defect of this program.
-    #[error("broken invariant: {0}")]
+    #[error("broken invariant, a defect of webtwin; report it with this message: {0}")]
     Invariant(String),
 }
 
@@ -332,16 +332,16 @@ mod tests {
             limit: "batch.max_pairs allows 50000000".into(),
             remedy: "a smaller k makes fewer, or set batch.max_pairs to 100000000 or more".into(),
         };
-        let line = "100000000 pairs of pages collide, but batch.max_pairs allows 50000000; a smaller k makes fewer, or \
-                    set batch.max_pairs to 100000000 or more: they take 5.6 GiB";
+        let line = "100000000 pairs of pages collide and take 5.6 GiB, but batch.max_pairs allows 50000000; a smaller \
+                    k makes fewer, or set batch.max_pairs to 100000000 or more";
         assert_eq!((error.to_string().as_str(), error.exit_code()), (line, 9));
     }
 
     #[test]
     fn a_full_disk_is_called_so_and_nothing_is_to_be_raised() {
-        let of = |kind: ErrorKind| Error::write("out/a", &kind.into(), 74_460, "make room there");
+        let of = |kind: ErrorKind| Error::write("out/a", &kind.into(), 74_460, "free some space there");
         let line = of(ErrorKind::StorageFull).to_string();
-        assert_eq!(line, "out/a: no space left on device: 72.7 KiB or more needed; make room there");
+        assert_eq!(line, "out/a: no space left on device: 72.7 KiB or more needed; free some space there");
         assert!(of(ErrorKind::QuotaExceeded).to_string().contains("disk quota exceeded"));
         assert_eq!((of(ErrorKind::StorageFull).exit_code(), of(ErrorKind::PermissionDenied).exit_code()), (9, 8));
         assert_eq!((of(ErrorKind::NotADirectory).exit_code(), of(ErrorKind::IsADirectory).exit_code()), (2, 2));

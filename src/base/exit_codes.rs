@@ -27,14 +27,14 @@ pub const EXIT_CODES: [ExitCode; 14] = [
     ends(2, "The command line, job file or cluster file is wrong, or processes do not belong together.", ""),
     ends(
         3,
-        "An input is missing, has an unknown format, or changed while it was read; a folder is not a result, or its \
-         files lead out of it; or a state is damaged.",
+        "An input is missing, has an unknown format, or changed while it was read; a folder is not a result, or names \
+         files outside of it; or a state is damaged.",
         "",
     ),
     ends(
         4,
-        "Another run has already committed to this output, or has first made the next generation of the state. Its \
-         result stands.",
+        "Another run has already committed to this output, or has added the next generation to the state before. \
+         The result of the other run is kept.",
         "",
     ),
     ends(
@@ -44,15 +44,15 @@ pub const EXIT_CODES: [ExitCode; 14] = [
     ),
     passes(
         6,
-        "The store did not confirm whether the result was committed. The next run completes it and ends with 4, or \
-         makes it.",
+        "The store did not confirm whether the result was committed. The next run completes the commit and ends \
+         with exit code 4, or computes the result again.",
     ),
     passes(7, "A process was lost, or did not join in time."),
     passes(8, "Reading from or writing to a store failed."),
     ends(
         9,
-        "Memory, disk, threads or page numbers do not suffice. The message gives the remedy, with the setting and the \
-         value if there is one.",
+        "Memory, disk space, threads or page numbers are insufficient. The message gives the remedy, with the setting \
+         and the value if there is one.",
         "",
     ),
     ends(
@@ -62,7 +62,10 @@ pub const EXIT_CODES: [ExitCode; 14] = [
     ),
     ends(70, "The program has a defect.", ""),
     ends(130, "Stopped by Ctrl-C (SIGINT).", ""),
-    passes(137, "Killed by the system (SIGKILL), as when memory is short. The program itself never returns this code."),
+    passes(
+        137,
+        "Killed by the system (SIGKILL), for example because memory is short. The program never returns this code.",
+    ),
     ends(143, "Stopped by SIGTERM.", ""),
 ];
 

@@ -13,7 +13,7 @@ pub fn check_private(path: &Path) -> Result<(), String> {
         let mode = std::fs::metadata(path).map_err(|cause| cause.to_string())?.permissions().mode();
         if mode & 0o077 != 0 {
             return Err(format!(
-                "has mode {:04o}, but only its owner may be able to read it; run chmod 600 on it",
+                "has mode {:04o}, so users other than its owner can read it; run chmod 600 on it",
                 mode & 0o7777
             ));
         }

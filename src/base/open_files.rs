@@ -30,7 +30,7 @@ pub fn raise_limit(peers: usize) -> Result<()> {
         Err(Error::storage("files and connections", why))
     };
     if needed > hard {
-        return refused(format!("at most {hard} may be open"));
+        return refused(format!("at most {hard} are allowed"));
     }
     setrlimit(Resource::RLIMIT_NOFILE, needed, hard).or_else(|cause| refused(cause.to_string()))
 }

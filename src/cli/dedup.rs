@@ -72,8 +72,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 128, help_heading = "Method",
         value_parser = clap::value_parser!(u32).range(1..=4096))]
     permutations: u32,
-    /// Number of bands of a signature [default: as many rows a band as still find 99 of 100 pairs
-    /// at the threshold]
+    /// Number of bands of a signature [default: the smallest number that finds 99 of 100 pairs at
+    /// the threshold]
     #[arg(long, value_name = "N", requires = "rows", help_heading = "Method",
         value_parser = clap::value_parser!(u32).range(1..=4096))]
     bands: Option<u32>,
@@ -147,7 +147,11 @@ impl Args {
             _ => BandLayout::choose(self.permutations, threshold),
         };
         if bands.permutations() > 1 << 16 {
-            return Err(Error::Usage(format!("--bands {} and --rows {} are too many", bands.bands, bands.rows)));
+            let BandLayout { bands, rows } = bands;
+            let most = 1 << 16;
+            return Err(Error::Usage(format!(
+                "--bands {bands} and --rows {rows}: their product must be at most {most}"
+            )));
         }
         let near = NearSettings { shingling: self.shingle, threshold, bands };
         if self.keep == KeepRule::SmallestId && self.id_field.is_none() {
@@ -221,7 +225,8 @@ fn report(settings: &DedupSettings, summary: &DedupSummary, seconds: f64) {
     let by = |why: &str| records.removed_by.get(why).copied().unwrap_or(0);
     let removed = if settings.annotate.is_some() { "marked as duplicates" } else { "removed" };
     notify(format_args!(
-        "{} records read: {} kept, {} {removed} ({} exact, {} near, {} against), {} rejected",
+        "{} records read: {} kept, {} {removed} ({} exact copies, {} near-duplicates, {} in an older \
+         corpus), {} rejected",
         records.read,
         records.kept,
         records.removed,

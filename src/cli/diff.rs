@@ -74,7 +74,7 @@ pub(super) struct Args {
 impl Args {
     fn settings(&self) -> Result<CompareSettings> {
         if let Some(other) = self.sets.iter().find(|set| !set.trim_start().starts_with("recrawl.")) {
-            let what = "settings of recrawl, as recrawl.KEY=VALUE; all others are taken from the two results";
+            let what = "only settings of recrawl are accepted, as recrawl.KEY=VALUE; the two results have all others";
             return Err(Error::Usage(format!("--set {other}: {what}")));
         }
         let mut recrawl = webtwin_job::resolve("--set", "", &self.sets)?.recrawl;
@@ -118,7 +118,7 @@ pub(super) fn run(args: Args) -> Result<()> {
 /// Returns [`Error::Usage`] if the folder is refused.
 pub(super) fn refuse_within(option: &str, url: &str, folder: &str) -> Result<()> {
     match Location::parse(url)?.is_within(&Location::parse(folder)?) {
-        true => Err(Error::Usage(format!("{option} {url}: is inside of {folder}; choose a separate folder"))),
+        true => Err(Error::Usage(format!("{option} {url}: is inside the folder {folder}; choose a separate folder"))),
         false => Ok(()),
     }
 }
@@ -186,17 +186,21 @@ fn report(settings: &CompareSettings, summary: &CompareSummary, seconds: f64) {
         counts.filter(|one| one.1 > 0).map(|(what, n)| format!("{n} {what}")).collect::<Vec<_>>().join(", ")
     };
     let pages = list(&mut summary.pages.iter().map(|(what, n)| (what.to_string(), *n)));
-    notify(format_args!("{pages_old} pages, then {pages_new}: {pages}"));
+    notify(format_args!("{pages_old} pages in the older crawl, {pages_new} in the newer: {pages}"));
     for (what, counts) in [
         ("gone", list(&mut summary.gone.iter().map(|(why, n)| (why.clone(), *n)))),
         ("sites", list(&mut summary.sites_changed.iter().map(|(what, n)| (what.clone(), *n)))),
         ("avoid list", list(&mut summary.avoid_changed.iter().map(|(what, n)| (what.to_string(), *n)))),
-        ("collections", list(&mut counts_of(summary, "mirrors"))),
+        (
+            "collections",
+            list(&mut counts_of(summary, "mirrors").map(|(what, n)| (what.replace("lives", "live on"), n))),
+        ),
         (
             "mirrors",
             list(&mut counts_of(summary, "crawls_behind").map(|(behind, n)| match behind.parse::<u32>() {
-                Ok(1) => ("1 crawl behind".into(), n),
-                Ok(crawls) => (format!("{crawls} crawls behind"), n),
+                Ok(0) => ("up to date".into(), n),
+                Ok(1) => ("late by 1 crawl".into(), n),
+                Ok(crawls) => (format!("late by {crawls} crawls"), n),
                 Err(_) => (behind, n),
             })),
         ),

@@ -15,8 +15,8 @@ const EXAMPLES: &str = "\
 Examples:
   webtwin explain out/ http://a.example/page http://b.example/page
   webtwin explain june/ http://a.example/page --against may/
-  webtwin explain clean/ doc-17 doc-4711                           records by their ids
-  webtwin explain clean/ corpus/a.jsonl:0 corpus/b.jsonl.zst:12    records by file and row, as the table removed has them";
+  webtwin explain clean/ doc-17 doc-4711                           # records by id
+  webtwin explain clean/ corpus/a.jsonl:0 corpus/b.jsonl.zst:12    # records by file and row, as in the table removed";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

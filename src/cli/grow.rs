@@ -27,7 +27,7 @@ pub(super) struct Args {
 }
 
 const EXAMPLES: &str = "\
-Tables are Parquet, CSV or TSV with a line of names, or JSON lines. They are named by paths, URLs, globs or folders.
+Tables are Parquet, CSV or TSV with a header line, or JSON lines. They are named by paths, URLs, globs or folders.
 
 Examples:
   webtwin grow --trivial labels.csv --links links.parquet --output out/

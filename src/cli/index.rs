@@ -77,7 +77,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         notify(format_args!("{} more pages are on the avoid list in force", count("standing")));
     }
     notify(format_args!(
-        "{} pages, {} prefixes, {} collections: {} in {:.1} s: {}",
+        "indexed {} pages, {} prefixes and {} collections: {} in {:.1} s: {}",
         count("pages"),
         count("prefixes"),
         count("collections"),

@@ -100,7 +100,7 @@ enum Command {
     /// Explains why two pages of a run are in one trivial cluster or not, or two records of a
     /// corpus are duplicates or not
     Explain(explain::Args),
-    /// Makes an index of a run, to look up single URLs and texts
+    /// Builds an index of a run, to look up single URLs and texts
     Index(index::Args),
     /// Looks up URLs from stdin in an index: prints fetch, skip, unknown or reject, and the page
     /// that stays
@@ -168,14 +168,15 @@ struct JobArgs {
     /// Input: path, URL, glob, folder, @LIST or synth://?pages=N&seed=S; may be given again
     #[arg(long = "input", value_name = "URL")]
     inputs: Vec<String>,
-    /// Input of an earlier crawl in which revisit records find their originals; its pages are no
-    /// pages of this run. May be given again
+    /// Input of an earlier crawl in which revisit records find their originals; its pages are
+    /// not part of this run. May be given again
     #[arg(long, value_name = "URL")]
     originals: Vec<String>,
     /// Folder for the result: path or URL
     #[arg(long, value_name = "URL")]
     output: Option<String>,
-    /// Maximum fraction of damaged records in one input before the run fails
+    /// Maximum fraction of damaged records in one input before the run fails [default: the setting
+    /// input.max_bad]
     #[arg(long, value_name = "SHARE")]
     max_bad: Option<f64>,
     /// Setting that overrides the job file, as KEY=VALUE; may be given again
@@ -190,7 +191,7 @@ impl JobArgs {
             None => ("--set".to_string(), String::new()),
             Some(path) => {
                 let text = std::fs::read_to_string(path)
-                    .map_err(|cause| Error::Usage(format!("job file {}: {cause}", path.display())))?;
+                    .map_err(|cause| Error::Usage(format!("job file {}: {cause}; check --job", path.display())))?;
                 (format!("job file {}", path.display()), text)
             }
         };

@@ -16,15 +16,15 @@ use webtwin_results::scan::scan;
 const EXAMPLES: &str = "\
 Examples:
   webtwin live index/ --follow 'crawl/*.warc.gz'
-  webtwin live index/ --follow 'crawl/*.warc.gz' --no-listen --once
+  webtwin live index/ --follow 'crawl/*.warc.gz' --no-listen --once      # reads the files and ends
   webtwin live index/ --follow 'crawl/*.warc.gz' --state state/   # then: webtwin run --state state/ --input 'crawl/*.warc.gz' ...
   webtwin live index/ --against out/            # compares the clusters with those of a run over the same pages
   curl -s --data-binary @page.warc.gz -H 'content-type: application/warc' http://127.0.0.1:8601/v1/pages
   curl -s --data-binary @urls.txt http://127.0.0.1:8601/v1/pages.txt
   curl -sN -H 'accept: text/event-stream' http://127.0.0.1:8601/v1/advice
 
-/openapi.json lists what it answers; advice is also appended to DIR/advice.ndjson. SIGTERM ends it once all that has come is
-acknowledged.";
+/openapi.json describes all requests. Advice is also appended to DIR/advice.ndjson. SIGTERM ends the server once all
+received pages are acknowledged.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -36,7 +36,7 @@ pub(super) struct Args {
     /// given again
     #[arg(long, value_name = "GLOB")]
     follow: Vec<String>,
-    /// End after reading what the followed files hold now
+    /// End after reading the current content of the followed files
     #[arg(long, requires = "follow", conflicts_with = "until_idle")]
     once: bool,
     /// End when the followed files have not grown for this number of seconds
@@ -80,7 +80,8 @@ pub(super) fn run(args: Args) -> Result<()> {
         None => ("--set".to_string(), String::new()),
         Some(path) => {
             let read = std::fs::read_to_string(path);
-            let text = read.map_err(|cause| Error::Usage(format!("job file {}: {cause}", path.display())))?;
+            let text =
+                read.map_err(|cause| Error::Usage(format!("job file {}: {cause}; check --job", path.display())))?;
             (format!("job file {}", path.display()), text)
         }
     };

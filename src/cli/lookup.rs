@@ -13,9 +13,9 @@ Examples:
   webtwin lookup idx/ < urls.txt > answers.txt
   webtwin lookup idx/ --json < urls.txt | jq -r 'select(.action == \"skip\") | .keep.url'
   webtwin lookup idx/ --alternates --newest < dead-urls.txt
-  webtwin lookup idx/ --verify < /dev/null
+  webtwin lookup idx/ --verify < /dev/null      # verifies the index only
 
-A line is answered by fetch, skip, unknown or reject; after skip, a tab and the URL of the page that stays.";
+The answer to a line is fetch, skip, unknown or reject; skip is followed by a tab and the URL of the page that stays.";
 
 /// Maximum number of bytes of lines that are answered together.
 const BLOCK: usize = 1 << 18;
@@ -28,7 +28,7 @@ pub(super) struct Args {
     /// Read doc ids, 16 hexadecimal digits a line, instead of URLs
     #[arg(long)]
     id: bool,
-    /// Print one JSON object a line, with everything that the index holds of the page
+    /// Print one JSON object a line, with everything that the index has about the page
     #[arg(long)]
     json: bool,
     /// Print the copies of each page, the nearest text first, one a line: page, tab, copy; with

@@ -18,7 +18,8 @@ pub(super) struct Args {
 /// Writes a page for the program and for each command that people are to call: `webtwin.1`,
 /// `webtwin-run.1` and so on.
 pub(super) fn run(args: Args) -> Result<()> {
-    let failed = |cause: std::io::Error| Error::write(args.folder.display().to_string(), &cause, 0, "make room there");
+    let failed =
+        |cause: std::io::Error| Error::write(args.folder.display().to_string(), &cause, 0, "free some space there");
     create_dir_all(&args.folder).map_err(failed)?;
     clap_mangen::generate_to(super::CommandLine::command(), &args.folder).map_err(failed)?;
     for page in read_dir(&args.folder).map_err(failed)? {

@@ -256,8 +256,8 @@ pub(super) fn replicas(job: &Job, summary: &RunSummary, folder: &str) {
     if summary.skip_contained.below_all > 0 {
         let ContainmentBar { below_half, below_four_fifths, below_all } = summary.skip_contained;
         notify(format_args!(
-            "{below_all} of these pages have text that the page to keep lacks: {below_four_fifths} \
-             more than a fifth of their text, {below_half} more than half"
+            "{below_all} of these pages have text that the page to keep lacks: in {below_four_fifths} \
+             it is more than a fifth of the text, in {below_half} more than half"
         ));
     }
     let RuleCounts { rules, domains, saved } = summary.url_rules;
@@ -316,7 +316,7 @@ pub(super) fn replicas(job: &Job, summary: &RunSummary, folder: &str) {
         }
     }
     for largest in summary.largest_similar_clusters.iter().take(5) {
-        notify(format_args!("  on {:>4} hosts: {:>5} pages  {}", largest.hosts, largest.size, largest.url));
+        notify(format_args!("  {:>4} hosts have copies of {:>5} pages: {}", largest.hosts, largest.size, largest.url));
     }
     // Main figures for programs that read stderr as JSON.
     notify_object(serde_json::json!({
@@ -329,7 +329,7 @@ pub(super) fn replicas(job: &Job, summary: &RunSummary, folder: &str) {
     notify(format_args!("results: {folder}"));
     // The suggested commands depend on the findings.
     if summary.records.kept > 0 {
-        notify(format_args!("next: webtwin report {folder} writes report.html, to view the result in a browser"));
+        notify(format_args!("next: webtwin report {folder}  # writes report.html, to view in a browser"));
     }
     if summary.collections > 0 {
         notify(format_args!(
@@ -340,11 +340,11 @@ pub(super) fn replicas(job: &Job, summary: &RunSummary, folder: &str) {
     }
     if summary.skip.pages > 0 {
         notify(format_args!(
-            "next: webtwin show {folder} avoid --columns url,keep_url,why; lists for crawlers: {folder}/exports/"
+            "next: webtwin show {folder} avoid --columns url,keep_url,why  # lists for crawlers: {folder}/exports/"
         ));
     }
     let bad: u64 = summary.records.rejected.values().sum();
     if summary.records.kept == 0 && bad > 0 {
-        notify(format_args!("next: webtwin show {folder} rejected lists why no record was kept"));
+        notify(format_args!("next: webtwin show {folder} rejected  # lists the reasons for which no record was kept"));
     }
 }

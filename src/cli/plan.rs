@@ -63,20 +63,18 @@ pub(super) struct Args {
     /// Cluster file: each of its processes counts as a machine, with its workers
     #[arg(long, value_name = "FILE", conflicts_with_all = ["machines", "workers"], help_heading = "Machines")]
     cluster: Option<PathBuf>,
-    /// Rate at which a machine sends: 10Gbit, 100Mbit or bytes, a second
+    /// Network rate of a machine, a second: 10Gbit, 100Mbit or a number of bytes
     #[arg(long, value_name = "RATE", value_parser = rate, default_value = "10Gbit", help_heading = "Machines")]
     network: u64,
-    /// Rate at which a machine reads its input, and reads or writes spill files: 500MB or bytes, a
-    /// second
+    /// Disk rate of a machine, a second, for inputs and spill files: 500MB or a number of bytes
     #[arg(long, value_name = "RATE", value_parser = rate, default_value = "500MB", help_heading = "Machines")]
     disk: u64,
     /// Latency of a message between two machines, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 0.5, help_heading = "Machines")]
+    #[arg(long, value_name = "MS", default_value_t = 0.5, allow_negative_numbers = true, help_heading = "Machines")]
     latency: f64,
-    /// Number of pages of the whole crawl, of which --input is a sample: everything else is scaled
-    /// in proportion. Without --input, pages like those of the crawl in docs/scale.md are assumed;
-    /// other chunks than the default ones scale its chunks and pairs by their ratio in a synthetic
-    /// crawl
+    /// Number of pages of the whole crawl, of which --input is a sample; all counts are scaled in
+    /// proportion. Without --input, pages like those of the crawl in docs/scale.md are assumed, and
+    /// a synthetic crawl shows how other settings of chunks change the numbers of chunks and pairs
     #[arg(long, value_name = "N", value_parser = quantity)]
     pages: Option<u64>,
     /// Print one JSON object instead of text
@@ -435,7 +433,7 @@ pub(super) fn refuse_what_cannot_fit(job: &Job, output: &Location, workers: usiz
 /// Refuses an output if less than half of its estimated size is free on its disk. Warns if the
 /// output may not fit.
 fn check_disk(needed_bytes: u64, free: u64, output: &str) -> Result<()> {
-    let remedy = "make room there, or choose another --output";
+    let remedy = "free some space there, or choose another --output";
     if needed_bytes / 2 > free {
         let cause = format!("{} are free", size(free));
         return Err(Error::DiskFull { path: output.into(), needed_bytes, cause, remedy: remedy.into() });
@@ -484,7 +482,7 @@ mod tests {
     fn what_cannot_fit_on_the_disk_is_refused_and_what_may_not_is_told() {
         let refused = check_disk(3 << 30, 1 << 30, "out").unwrap_err();
         assert_eq!(refused.exit_code(), 9);
-        assert!(refused.to_string().contains("1.0 GiB are free: 3.0 GiB or more needed; make room"), "{refused}");
+        assert!(refused.to_string().contains("1.0 GiB are free: 3.0 GiB or more needed; free some space"), "{refused}");
         assert!(check_disk(3 << 30, 2 << 30, "out").is_ok() && check_disk(0, 0, "out").is_ok());
         assert_eq!(memory_warning(1 << 30, 2 << 30), None);
         let warned = memory_warning(8 << 30, 4 << 30).unwrap();

@@ -28,7 +28,7 @@ pub trait Program: Parser {
 /// Arguments of every command of every program.
 #[derive(Debug, Args)]
 pub struct StderrArgs {
-    /// Form of messages on stderr: lines of text, or one JSON object a line
+    /// Format of messages on stderr
     #[arg(long, value_enum, default_value = "text", global = true)]
     log: Log,
 }
@@ -36,9 +36,9 @@ pub struct StderrArgs {
 /// Format of the lines on stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Log {
-    /// Lines, and on a terminal one of progress
+    /// Lines of text, and a progress line on a terminal
     Text,
-    /// Objects: `level` and `message`; `stage` and counts of progress; `exit_code` of an error
+    /// One JSON object a line, with `level` and `message`, counts of a `stage`, or an `exit_code`
     Json,
 }
 

@@ -39,7 +39,7 @@ pub(super) fn report(records: &RecordTotals) {
             false => notify(format_args!(
                 "{unread} PDF or PostScript documents were not read: {}; install Ghostscript (gs) \
                  for PostScript, or leave them out with input.printed = \"skip\"",
-                lacks("reads no PDF", "pdf")
+                lacks("cannot read PDF", "pdf")
             )),
         }
     }

@@ -8,12 +8,12 @@ use webtwin_view::report::{ReportOptions, has_pages, outline, outline_page, page
 
 const EXAMPLES: &str = "\
 Examples:
-  webtwin report out/                              report.html, to be opened in a browser
+  webtwin report out/                              # writes report.html, to view in a browser
   webtwin report out/ --output s3://bucket/report.html
   webtwin report out/ --json --output - | jq .overview.skip
-  webtwin report june/ --against may-june/         with what `webtwin diff may/ june/ --output may-june/` has found
-  webtwin report may-june/                         the same by itself; a study and a Hamming batch have reports, too
-  webtwin report clean/                            what `webtwin dedup` has removed, the largest clusters side by side";
+  webtwin report june/ --against may-june/         # adds the changes from `webtwin diff may/ june/ --output may-june/`
+  webtwin report may-june/                         # these changes only
+  webtwin report clean/                            # records that `webtwin dedup` removed, and the largest clusters";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -53,7 +53,7 @@ fn file_of(output: &str, name: &str) -> Result<Location> {
     match file.is_folder() || file.path().is_some_and(std::path::Path::is_dir) {
         false => Ok(file),
         true => Err(Error::Usage(format!(
-            "--output {output}: is a folder, but a report is one file; name a file in it, as {}/{name}",
+            "--output {output}: is a folder, but a report is one file; name a file in it, such as {}/{name}",
             output.trim_end_matches('/')
         ))),
     }

@@ -142,8 +142,8 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     let plain = state.is_empty() && add.is_empty() && retract.is_empty() && replace.is_empty() && !sticky;
     if job.kind != JobKind::Recrawl && !plain {
         return Err(Error::Usage(
-            "--add, --retract, --replace and --sticky need --state, and settings of a state need \
-             kind = \"recrawl\"; to prefer the pages that an earlier result kept, set keep.sticky"
+            "--add, --retract, --replace and --sticky need a state; add --state, or kind = \"recrawl\" \
+             in a job file with a state; without a state, keep.sticky prefers the pages kept earlier"
                 .into(),
         ));
     }

@@ -15,11 +15,11 @@ use webtwin_view::report::figures::bytes;
 
 const EXAMPLES: &str = "\
 Examples:
-  webtwin show out/                                                what tables there are
+  webtwin show out/                                                # lists the tables
   webtwin show out/collections --sort -size --columns size,host,prefix
   webtwin show out/pairs --urls --limit 5
   webtwin show out/avoid --json --limit 0 | jq -r .url
-  duckdb -init <(webtwin show out/ --sql)";
+  duckdb -init <(webtwin show out/ --sql)                          # opens all tables in DuckDB";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

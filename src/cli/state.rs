@@ -127,7 +127,7 @@ fn check(args: &CheckArgs) -> Result<()> {
         notify(format_args!("warning: {damaged} is damaged or missing"));
     }
     notify(format_args!(
-        "{} generations, {} checkpoints, {:.1} MB",
+        "generations: {}, checkpoints: {}, size: {:.1} MB",
         checked.generations,
         checked.records,
         checked.bytes as f64 / 1e6
@@ -155,7 +155,7 @@ fn prune(args: &PruneArgs) -> Result<()> {
     }
     let pruned = state.prune(args.keep as usize)?;
     notify(format_args!(
-        "removed {} generations and {} checkpoint files, {:.1} MB",
+        "removed generations: {}, checkpoint files: {}, size: {:.1} MB",
         pruned.generations,
         pruned.files,
         pruned.bytes as f64 / 1e6

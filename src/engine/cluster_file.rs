@@ -55,9 +55,8 @@ impl ClusterLayout {
     /// invalid.
     pub fn load(path: &Path) -> Result<ClusterLayout> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|cause| {
-            Error::Usage(format!("cluster file {name}: {cause}; give a file as in cluster-config/"))
-        })?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|cause| Error::Usage(format!("cluster file {name}: {cause}; see cluster-config/ for examples")))?;
         ClusterLayout::parse(&text, &name, path.parent().unwrap_or(Path::new("")))
     }
 
@@ -79,10 +78,9 @@ impl ClusterLayout {
         };
         let deadline = match table.get("deadline") {
             None => DEADLINE,
-            Some(value) => value
-                .as_str()
-                .and_then(duration)
-                .ok_or_else(|| file.wrong("deadline", Some(value), "a time from \"100ms\" to \"24h\", like \"60s\""))?,
+            Some(value) => value.as_str().and_then(duration).ok_or_else(|| {
+                file.wrong("deadline", Some(value), "a time from \"100ms\" to \"24h\", for example \"60s\"")
+            })?,
         };
         let addresses = file.addresses(&table)?;
         let key_file = match table.get("key_file") {
@@ -94,7 +92,13 @@ impl ClusterLayout {
             None => None,
             // With two sources of the key it would be unclear which of them applies.
             Some(Value::String(name)) if !name.is_empty() && key_file.is_none() => Some(name),
-            other => return Err(file.wrong("key_env", other, "the name of an environment variable, without key_file")),
+            other => {
+                return Err(file.wrong(
+                    "key_env",
+                    other,
+                    "the name of an environment variable, and left out with key_file",
+                ));
+            }
         };
         // A key is required as soon as one address can be reached from other machines.
         let open = addresses.iter().find(|address| !is_loopback(address));
@@ -126,7 +130,7 @@ impl ClusterLayout {
         }
         let last = self.processes() - 1;
         Err(Error::Usage(format!(
-            "--process {process}: the cluster file names {} processes, so it must be from 0 to {last}",
+            "--process {process}: the cluster file has {} processes, so the number must be from 0 to {last}",
             last + 1
         )))
     }
@@ -151,7 +155,7 @@ impl File<'_> {
         let nearest = known
             .iter()
             .min_by_key(|known| strsim::damerau_levenshtein(key, known))
-            .expect("every table has some known key");
+            .expect("every table has a known key");
         Err(Error::Setting {
             file: self.0.to_string(),
             setting: format!("{prefix}{key}"),
@@ -180,7 +184,7 @@ impl File<'_> {
                 .filter(|address| host_and_port(address).is_some())
                 .ok_or_else(|| self.wrong(&setting, value, "host:port or [IPv6]:port, with a port from 1 to 65535"))?;
             if !seen.insert(address.to_ascii_lowercase()) {
-                return Err(self.wrong(&setting, value, "an address no other process has"));
+                return Err(self.wrong(&setting, value, "an address that no other process has"));
             }
             addresses.push(address.to_string());
         }

@@ -85,7 +85,7 @@ fn put<T: Serialize>(name: &str, row: &T, to: usize, open: &mut [Vec<u8>], outbo
 
 /// Ends the serialised rows for worker `to` and sends them as a block.
 fn send(to: usize, rows: &mut Vec<u8>, outbox: &mut Outbox<'_>) {
-    codec().serialize_into(&mut *rows, &None::<()>).expect("memory takes it");
+    codec().serialize_into(&mut *rows, &None::<()>).expect("writing to memory cannot fail");
     outbox.push_all(to, rows);
     rows.clear();
 }

@@ -203,7 +203,7 @@ impl FrameReader {
         into: &mut [u8],
         overflow: &mut Vec<u8>,
     ) -> io::Result<(Frame, usize)> {
-        let damaged = || io::Error::new(io::ErrorKind::InvalidData, "bytes were damaged on the way");
+        let damaged = || io::Error::new(io::ErrorKind::InvalidData, "bytes were damaged in transit");
         let direction = &mut self.direction;
         let mut header = [0; HEADER];
         from.read_exact(&mut header)?;

@@ -91,7 +91,11 @@ impl Identity {
     /// with both values. Returns `None` if they can run together.
     pub fn conflict(&self, other: &Identity) -> Option<String> {
         let differs = |what: &str, here: String, there: String| {
-            Some(format!("process {} has {what} {there}, but process {} has {here}", other.process, self.process))
+            Some(format!(
+                "process {} has {what} {there}, but process {} has {here}; start all with the same build, job and \
+                 cluster file",
+                other.process, self.process
+            ))
         };
         if self.build != other.build {
             differs("build", shown(&self.build), shown(&other.build))
@@ -123,7 +127,7 @@ fn build() -> &'static str {
         let version = env!("CARGO_PKG_VERSION");
         match std::env::current_exe().and_then(File::open).and_then(hash) {
             Ok(hash) => format!("{version} {hash:016x}"),
-            Err(_) => format!("{version} (executable not readable)"),
+            Err(_) => format!("{version} (executable cannot be read)"),
         }
     })
 }
@@ -301,11 +305,14 @@ fn accept_within(
     stream.read_exact(&mut bytes[..12])?;
     let stranger = |claims, reason: String| Ok(Arrival::Stranger { claims, reason });
     if bytes[..8] != MAGIC {
-        return stranger(None, "it does not speak the protocol of webtwin".into());
+        return stranger(None, "it does not use the protocol of webtwin".into());
     }
     if bytes[8..12] != VERSION.to_le_bytes() {
         let theirs = u32::from_le_bytes(bytes[8..12].try_into().expect("a range of 4 bytes"));
-        return stranger(None, format!("it speaks version {theirs} of the protocol, this process version {VERSION}"));
+        return stranger(
+            None,
+            format!("it uses version {theirs} of the protocol, but this process uses version {VERSION}"),
+        );
     }
     stream.read_exact(&mut bytes[12..])?;
     let mut first = [0; message::<Request>()];
@@ -325,7 +332,7 @@ fn accept_within(
     let purpose = match purpose {
         1 => ConnectionPurpose::Data,
         2 => ConnectionPurpose::Heartbeat,
-        other => return stranger(Some(who.process), format!("it asks for purpose {other}")),
+        other => return stranger(Some(who.process), format!("it requested the unknown purpose {other}")),
     };
     let conflict = me.conflict(&who);
     let verdict = match &conflict {
@@ -369,11 +376,12 @@ pub fn dial(
     let mut greeting = Greeting::zeroed();
     stream.read_exact(bytemuck::bytes_of_mut(&mut greeting)).map_err(again)?;
     if greeting.magic != MAGIC {
-        return refuse(format!("what answers at {address} is no webtwin process; check the address of process {to}"));
+        return refuse(format!("the program at {address} is not a webtwin process; check the address of process {to}"));
     }
     if greeting.version != VERSION {
         return refuse(format!(
-            "process {to} at {address} speaks version {} of the protocol, process {} version {VERSION}; use one build",
+            "process {to} at {address} uses version {} of the protocol, but process {} uses version {VERSION}; use one \
+             build",
             greeting.version, me.process
         ));
     }
@@ -397,9 +405,10 @@ pub fn dial(
     }
     match answer.verdict {
         WELCOME if answer.who.process == to => Ok(session(noise, !key.is_none())),
-        WELCOME => {
-            refuse(format!("process {to} was expected at {address}, but process {} answered", answer.who.process))
-        }
+        WELCOME => refuse(format!(
+            "process {to} was expected at {address}, but process {} answered; check the cluster file",
+            answer.who.process
+        )),
         _ => Err(Miss::Taken(Error::Handshake(format!(
             "process {to} at {address} refused process {}: another process with that number has joined; start each number once",
             me.process
@@ -418,7 +427,7 @@ impl Timed<'_> {
     fn left(&self) -> io::Result<Option<Duration>> {
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "it took too long to introduce itself"));
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "its handshake took too long"));
         }
         Ok(Some(left))
     }

@@ -55,7 +55,7 @@ impl Heartbeat {
     /// Returns [`Error::NoThread`] if a thread cannot be started, and [`Error::Storage`] if no more
     /// files may be open.
     pub fn start(deadline: Duration) -> Result<Heartbeat> {
-        let (wake, awake) = UnixStream::pair().map_err(|cause| Error::storage("files and connections", cause))?;
+        let (wake, awake) = UnixStream::pair().map_err(|cause| Error::storage("a socket of this process", cause))?;
         let (newcomers, new) = channel();
         let stop = Arc::new(Stop::new());
         let peers = Arc::new(Mutex::new(Vec::new()));
@@ -158,7 +158,8 @@ impl Beater {
             if asleep > self.deadline && !self.peers().is_empty() {
                 let seconds = asleep.as_secs_f32();
                 self.stop.stop_unless_explained(Error::PeerLost(format!(
-                    "this process stood still for {seconds:.1} s, so the others have given it up; restart all of them"
+                    "this process was suspended for {seconds:.1} s, so the other processes have ended; restart all \
+                     of them"
                 )));
             }
             last = Instant::now();
@@ -194,7 +195,7 @@ fn farewell(error: &Error) -> Vec<u8> {
     let reason = notice(error);
     match reason.len() <= LONGEST {
         true => reason,
-        false => notice(&Error::PeerLost("a peer gave up; see its own last message".into())),
+        false => notice(&Error::PeerLost("a peer ended; see its last message".into())),
     }
 }
 
@@ -204,7 +205,7 @@ pub(super) fn lost(peer: &str, cause: &io::Error) -> Error {
         io::ErrorKind::UnexpectedEof => "it closed its connection".to_string(),
         _ => cause.to_string(),
     };
-    Error::PeerLost(format!("{peer}: {reason}; see its own last message"))
+    Error::PeerLost(format!("{peer}: {reason}; see its last message"))
 }
 
 #[cfg(test)]

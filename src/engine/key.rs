@@ -56,7 +56,8 @@ impl ClusterKey {
     /// bytes.
     pub fn from_environment(name: &str) -> Result<ClusterKey> {
         let wrong = |what: String| Error::Usage(format!("environment variable {name}: {what}"));
-        let content = std::env::var_os(name).ok_or_else(|| wrong("it is not set".into()))?;
+        let content =
+            std::env::var_os(name).ok_or_else(|| wrong("is not set; set it to the key of the cluster".into()))?;
         ClusterKey::parse(content.as_encoded_bytes()).map_err(wrong)
     }
 

@@ -56,7 +56,7 @@ impl Launcher {
         if addresses.len() > 1 {
             text += "key_env = \"WEBTWIN_KEY\"\n";
             for address in &addresses {
-                writeln!(text, "[[process]]\naddress = {address:?}").expect("a text takes what is written to it");
+                writeln!(text, "[[process]]\naddress = {address:?}").expect("writing to a string cannot fail");
             }
         }
         let cluster = ClusterLayout::parse(&text, self.name(), Path::new(""))?;
@@ -95,7 +95,8 @@ impl Variables<'_> {
         let order = (self.get)("SLURM_DISTRIBUTION").unwrap_or("block".into());
         if counts.iter().any(|&count| count > 1) && !order.starts_with("block") {
             return Err(Error::Usage(format!(
-                "--cluster slurm: several tasks of a node are numbered by {order:?}; start them with srun --distribution=block"
+                "--cluster slurm: tasks of one node are numbered by {order:?}; start them with srun \
+                 --distribution=block"
             )));
         }
         let workers = match self.given("WEBTWIN_WORKERS")? {
@@ -138,7 +139,7 @@ impl Variables<'_> {
         (self.get)(name).ok_or_else(|| {
             let launched = match self.launcher {
                 Launcher::Slurm => "start the processes with srun",
-                Launcher::Kubernetes => "start them as an Indexed Job, as in cluster-config/launch/",
+                Launcher::Kubernetes => "start the processes as an Indexed Job, as in cluster-config/launch/",
             };
             Error::Usage(format!("--cluster {}: {name} is not set; {launched}", self.launcher.name()))
         })
@@ -155,7 +156,10 @@ impl Variables<'_> {
     }
 
     fn wrong(&self, name: &str, value: &str) -> Error {
-        Error::Usage(format!("--cluster {}: {name} is {value:?}, which describes no cluster", self.launcher.name()))
+        Error::Usage(format!(
+            "--cluster {}: {name} is {value:?}, which does not describe a cluster; check how the job is launched",
+            self.launcher.name()
+        ))
     }
 }
 

@@ -152,8 +152,8 @@ impl PeerLink {
 fn silent(peer: &str, socket: &TcpStream) -> Error {
     let seconds = socket.read_timeout().ok().flatten().unwrap_or_default().as_secs_f32();
     Error::PeerLost(format!(
-        "{peer}: nothing has arrived for {seconds} s, not even a sign of life; a firewall, NAT or proxy between the two \
-         processes may have forgotten the connection"
+        "{peer}: no data or heartbeat has arrived for {seconds} s; check whether a firewall, NAT or proxy between the \
+         two processes drops idle connections"
     ))
 }
 

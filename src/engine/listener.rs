@@ -82,7 +82,7 @@ impl Listener {
         }
         if !heard {
             self.stop.stop(Error::PeerLost(format!(
-                "{name} has been silent for {} s on the heartbeat connection; see whether it still runs there",
+                "{name} has been silent for {} s on the heartbeat connection; check whether it still runs there",
                 deadline.as_secs_f32()
             )));
             return None;

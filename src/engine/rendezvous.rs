@@ -73,7 +73,7 @@ pub fn meet(cluster: &ClusterLayout, me: &Identity, heartbeat: &Heartbeat) -> Re
 fn resolve(address: &str, key: &ClusterKey) -> std::result::Result<Vec<SocketAddr>, Miss> {
     let resolved: Vec<SocketAddr> = address
         .to_socket_addrs()
-        .map_err(|cause| Miss::Again(format!("{cause}; is the name right, and does the DNS know it?")))?
+        .map_err(|cause| Miss::Again(format!("{cause}; check the name, and that DNS resolves it")))?
         .collect();
     match resolved.iter().find(|resolved| key.is_none() && !resolved.ip().is_loopback()) {
         Some(open) => Err(Miss::Final(Error::Handshake(format!(
@@ -102,11 +102,13 @@ fn listen(address: &str, key: &ClusterKey, until: Instant) -> Result<TcpListener
     bind().map_err(|cause: io::Error| {
         let what_to_do = match cause.kind() {
             io::ErrorKind::AddrInUse => {
-                "a process with this number may have been started before, and each needs a --process of its own; or end \
-                 what uses the port, or choose another in the cluster file"
+                "another process with this number may be running, so give each its own --process, end the program that \
+                 uses the port, or choose another port in the cluster file"
             }
-            io::ErrorKind::AddrNotAvailable => "it is no address of this machine; check --process and the cluster file",
-            _ => "choose an address this process may listen on",
+            io::ErrorKind::AddrNotAvailable => {
+                "it is not an address of this machine; check --process and the cluster file"
+            }
+            _ => "choose an address on which this process may listen",
         };
         Error::Handshake(format!("cannot listen on {address}: {cause}; {what_to_do}"))
     })
@@ -282,15 +284,15 @@ impl Lobby<'_> {
         }
         match wrong_key {
             true => Error::Handshake(format!("{line}; give all processes the same key_file")),
-            false => Error::PeerLost(format!(
-                "{line}; start every process of the cluster file, each with a number of its own"
-            )),
+            false => {
+                Error::PeerLost(format!("{line}; start every process of the cluster file, each with its own number"))
+            }
         }
     }
 }
 
 /// Prefix of reasons from a connection that claimed a process number but did not hold the key.
-const WRONG_KEY: &str = "somebody said to be it, but ";
+const WRONG_KEY: &str = "a program claimed to be it, but ";
 
 /// Assigns a process to its place unless another start of it has taken that. Data and heartbeat
 /// must come from the same start.
@@ -364,7 +366,7 @@ impl Dialer {
 
     fn dial_once(&self, purpose: ConnectionPurpose) -> std::result::Result<(TcpStream, Session), Miss> {
         let patience = self.until.saturating_duration_since(Instant::now()).clamp(TICK, Duration::from_secs(5));
-        let mut last = Miss::Again("its name has no address".to_string());
+        let mut last = Miss::Again("its name has no address in DNS".to_string());
         for address in resolve(&self.address, &self.key)? {
             match TcpStream::connect_timeout(&address, patience) {
                 Ok(stream) => {
@@ -391,7 +393,7 @@ mod tests {
         let Err(Miss::Again(reason)) = resolve("nobody.invalid:2101", &ClusterKey::none()) else {
             panic!("it has an address")
         };
-        assert!(reason.contains("is the name right"), "{reason}");
+        assert!(reason.contains("check the name"), "{reason}");
         assert!(matches!(resolve("10.0.0.1:2101", &ClusterKey::none()), Err(Miss::Final(_))));
     }
 

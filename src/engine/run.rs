@@ -182,7 +182,9 @@ fn connect(
     open_files::raise_limit(cluster.processes() - 1)?;
     let process = me.process as usize;
     let Meeting { sockets: met, strangers } = meet(cluster, me, heartbeat)?;
-    let broken = |cause: std::io::Error| Error::PeerLost(format!("a connection broke before the run began: {cause}"));
+    let broken = |cause: std::io::Error| {
+        Error::PeerLost(format!("a connection broke before the run began: {cause}; start all processes again"))
+    };
     let mut sockets = Vec::new();
     let mut links = Vec::new();
     for (there, connection) in met.into_iter().enumerate() {

@@ -115,7 +115,7 @@ impl Net<'_> {
     ) -> Result<Arc<V>> {
         let mut value = self.is_keeper().then(begin);
         self.report_to_keepers(name, rows.into_iter(), 0, |from, rows| {
-            let value = value.as_mut().expect("only keepers are told");
+            let value = value.as_mut().expect("only keepers receive rows");
             rows.iter().for_each(|row| put(value, from, row));
         })?;
         self.once_per_process(|| value.expect("the keeper has begun it"))
@@ -186,7 +186,7 @@ impl Net<'_> {
         // After this call all other workers have dropped their references.
         self.gather_in_process(())?;
         let whole =
-            |kept| Arc::into_inner(kept).ok_or_else(|| Error::Invariant("what is taken back is still held".into()));
+            |kept| Arc::into_inner(kept).ok_or_else(|| Error::Invariant("a shared value is still referenced".into()));
         kept.map(whole).transpose()
     }
 

@@ -59,12 +59,12 @@ pub fn media_type(headers: &HeaderMap) -> (String, Option<String>) {
 pub fn with_fallbacks<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Router<S> {
     router
         .route("/health", axum::routing::get(|| async { plain("text/plain; charset=utf-8", "ok\n") }))
-        .fallback(|| async { Problem::missing("there is no such path; /openapi.json lists them") })
+        .fallback(|| async { Problem::missing("there is no such path; /openapi.json lists the paths") })
         .method_not_allowed_fallback(|| async {
             Problem::new(
                 StatusCode::METHOD_NOT_ALLOWED,
                 "method",
-                "the path takes another method; /openapi.json says which",
+                "the path does not support this method; /openapi.json lists the methods",
             )
         })
 }

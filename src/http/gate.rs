@@ -62,8 +62,12 @@ async fn routed(front: &Front, mut router: axum::Router, request: Request<Body>)
     match timeout(front.settings.limits.request, router.call(request)).await {
         Ok(Ok(response)) => response,
         Ok(Err(never)) => match never {},
-        Err(_) => Problem::new(StatusCode::REQUEST_TIMEOUT, "timeout", "the request took too long, or came too slowly")
-            .response(),
+        Err(_) => Problem::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "timeout",
+            "the request was not received and answered in time; send it again",
+        )
+        .response(),
     }
 }
 
@@ -81,7 +85,7 @@ fn refused(front: &Front, place: &ConnectionSlot, request: &Request<Body>) -> Op
             let refusal = Problem::new(
                 StatusCode::UNAUTHORIZED,
                 "no_key",
-                "send one of the server's keys: Authorization: Bearer KEY",
+                "the request has no key of the server; send the header Authorization: Bearer KEY",
             );
             let mut response = refusal.response();
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -89,7 +93,7 @@ fn refused(front: &Front, place: &ConnectionSlot, request: &Request<Body>) -> Op
         }
         place.let_in();
         if front.places.answering() > front.settings.limits.in_flight {
-            return Some(Problem::busy("too many requests at a time").response());
+            return Some(Problem::busy("the server has reached its limit of simultaneous requests").response());
         }
     }
     None
@@ -101,7 +105,7 @@ fn wrong_host(front: &Front, request: &Request<Body>) -> Option<Problem> {
     let message = request.headers().get(HOST).and_then(|host| host.to_str().ok());
     let authority = request.uri().authority().map(|authority| authority.as_str());
     let Some(host) = authority.or(message) else {
-        return Some(Problem::new(StatusCode::BAD_REQUEST, "no_host", "the request has no Host"));
+        return Some(Problem::new(StatusCode::BAD_REQUEST, "no_host", "the request has no Host header; send one"));
     };
     let host = host.to_ascii_lowercase();
     match front.names.contains(&host) {
@@ -109,7 +113,7 @@ fn wrong_host(front: &Front, request: &Request<Body>) -> Option<Problem> {
         false => Some(Problem::new(
             StatusCode::MISDIRECTED_REQUEST,
             "wrong_host",
-            "the server is not called by this name; --host NAME lets it be",
+            "the Host header does not name this server; start the server with --host NAME to allow the name",
         )),
     }
 }

@@ -40,7 +40,7 @@ impl Keys {
             }
         }
         match keys.is_empty() {
-            true => Err(wrong("has no key".into())),
+            true => Err(wrong("has no key; write a line NAME KEY".into())),
             false => Ok(Keys(keys)),
         }
     }

@@ -120,10 +120,12 @@ impl Front {
     pub fn new(settings: ServiceSettings, routes: &'static [&'static str]) -> Result<Front> {
         let refuse = |what: &str| Error::Usage(format!("--listen {}: {what}", settings.listen));
         let address: SocketAddr =
-            settings.listen.parse().map_err(|_| refuse("must be ADDRESS:PORT, as 127.0.0.1:8600"))?;
+            settings.listen.parse().map_err(|_| refuse("must be ADDRESS:PORT, for example 127.0.0.1:8600"))?;
         let keys = settings.keys.as_deref().map(Keys::read).transpose()?.unwrap_or_default();
         if !address.ip().is_loopback() && keys.is_empty() {
-            return Err(refuse("beyond loopback a key is needed: --key FILE, a line NAME KEY for each who may ask"));
+            return Err(refuse(
+                "an address other than loopback needs keys; add --key FILE, with a line NAME KEY for each client",
+            ));
         }
         Ok(Front {
             address,
@@ -142,7 +144,9 @@ impl Front {
     /// # Errors
     /// Returns [`Error::Usage`] if the address cannot be bound.
     pub fn bind(&mut self) -> Result<TcpListener> {
-        let refuse = |cause: std::io::Error| Error::Usage(format!("--listen {}: {cause}", self.settings.listen));
+        let refuse = |cause: std::io::Error| {
+            Error::Usage(format!("--listen {}: {cause}; choose another address or port", self.settings.listen))
+        };
         let listener = TcpListener::bind(self.address).map_err(refuse)?;
         self.address = listener.local_addr().map_err(refuse)?;
         // The standard library listens with a queue of 128 connections. Clients beyond it would
@@ -218,7 +222,10 @@ impl Front {
     ) -> std::result::Result<T, Problem> {
         let front = Arc::clone(self);
         // The permit is held until the work is done, even if its client has gone.
-        self.heavy.try_acquire().map_err(|_| Problem::busy("too many texts are being compared"))?.forget();
+        self.heavy
+            .try_acquire()
+            .map_err(|_| Problem::busy("the server has reached its limit of simultaneous comparisons"))?
+            .forget();
         let done = tokio::task::spawn_blocking(move || {
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
             front.heavy.add_permits(1);

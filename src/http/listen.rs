@@ -50,7 +50,9 @@ pub(crate) async fn accept(listener: TcpListener, front: Arc<Front>, router: axu
             }
             Err(cause) => {
                 // The cause may be too many open files, which ends when other connections close.
-                notify(format_args!("warning: a connection could not be accepted: {cause}"));
+                notify(format_args!(
+                    "warning: a connection could not be accepted, and the server tries again: {cause}"
+                ));
                 sleep(Duration::from_millis(100)).await;
             }
         }

@@ -65,7 +65,8 @@ impl ConnectionMetrics {
         let mut line = |args: std::fmt::Arguments<'_>| writeln!(out, "{args}").expect("writing to a string");
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         line(format_args!(
-            "# HELP webtwin_requests_total Requests that were answered.\n# TYPE webtwin_requests_total counter"
+            "# HELP webtwin_requests_total Requests answered, by route and status code.\n\
+             # TYPE webtwin_requests_total counter"
         ));
         for (route, of) in &self.routes {
             for (code, count) in CODES.iter().zip(&of.codes).filter(|one| read(one.1) > 0) {
@@ -73,7 +74,8 @@ impl ConnectionMetrics {
             }
         }
         line(format_args!(
-            "# HELP webtwin_request_seconds Time from the head of a request to its answer.\n# TYPE webtwin_request_seconds histogram"
+            "# HELP webtwin_request_seconds Seconds from the head of a request to its answer.\n\
+             # TYPE webtwin_request_seconds histogram"
         ));
         for (route, of) in &self.routes {
             let all: u64 = of.codes.iter().map(read).sum();
@@ -93,13 +95,13 @@ impl ConnectionMetrics {
         }
         let (connections, displaced) = places.counts();
         line(format_args!(
-            "# HELP webtwin_connections_displaced_total Connections that have given way to others.\n\
+            "# HELP webtwin_connections_displaced_total Connections closed in favour of others.\n\
              # TYPE webtwin_connections_displaced_total counter\nwebtwin_connections_displaced_total {displaced}"
         ));
         for (name, help, value) in [
-            ("webtwin_connections", "Connections that have a place.", connections as u64),
-            ("webtwin_requests_in_flight", "Requests on their way.", self.in_flight.load(Ordering::Relaxed) as u64),
-            ("process_resident_memory_bytes", "Resident memory, mapped pages included.", resident_bytes()),
+            ("webtwin_connections", "Open connections.", connections as u64),
+            ("webtwin_requests_in_flight", "Requests in progress.", self.in_flight.load(Ordering::Relaxed) as u64),
+            ("process_resident_memory_bytes", "Resident memory in bytes, including mapped pages.", resident_bytes()),
         ] {
             gauge(&mut out, name, help, value);
         }

@@ -46,17 +46,21 @@ impl Problem {
 
     /// Makes the problem of an internal failure.
     pub fn broken() -> Problem {
-        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "broken", "the server failed; its log says why")
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "broken", "the server failed; see its log for the cause")
     }
 
     /// Makes the problem for a body of more than `most` bytes.
     pub fn too_large(most: usize) -> Problem {
-        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", format!("the body has more than {most} bytes"))
+        Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "too_large",
+            format!("the body has more than {most} bytes; send less"),
+        )
     }
 
     /// Makes the problem for an incomplete body.
     pub fn ended_early() -> Problem {
-        Problem::new(StatusCode::BAD_REQUEST, "bad_body", "the body ended early")
+        Problem::new(StatusCode::BAD_REQUEST, "bad_body", "the body ended early; send it again")
     }
 
     /// Makes the response.
@@ -83,7 +87,11 @@ impl From<Error> for Problem {
     /// no result.
     fn from(error: Error) -> Problem {
         notify(format_args!("error: {error}"));
-        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "index", "the index cannot answer; the server's log says why")
+        Problem::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "index",
+            "the index is damaged or cannot be read; see the log of the server for the cause",
+        )
     }
 }
 

@@ -23,8 +23,8 @@ const LEAST_PRINTED_BYTES: u64 = 256 << 20;
 /// Messages call the job file `file`.
 ///
 /// # Errors
-/// Returns [`Error::Setting`] for an unknown key (with the nearest known key), and for a value of
-/// the wrong type or out of range.
+/// Returns [`Error::Usage`] for an unknown key (with the nearest known key), and
+/// [`Error::Setting`] for a value of the wrong type or out of range.
 ///
 /// # Examples
 /// ```
@@ -86,7 +86,7 @@ fn by_simhash(job: &Job, file: &str) -> Result<Measure> {
     }
     if job.simhash.features.idf {
         let must_be =
-            "without idf with kind = \"batch\": it weighs features by the crawl that they are in, and F has several";
+            "without idf with kind = \"batch\", because idf weighs features by one crawl and F has pages of several";
         return refuse("simhash.recipe", job.simhash.features.to_string(), must_be);
     }
     Ok(Measure::Hamming)
@@ -152,7 +152,10 @@ fn no_toml(file: &str, text: &str, cause: &toml::de::Error) -> Error {
     let before = &text[..cause.span().map_or(0, |span| span.start.min(text.len()))];
     let (line, column) =
         (before.matches('\n').count() + 1, before.chars().rev().take_while(|c| *c != '\n').count() + 1);
-    Error::Usage(format!("{file}: line {line}, column {column}: no TOML: {}", cause.message().replace('\n', " ")))
+    Error::Usage(format!(
+        "{file}: line {line}, column {column}: not valid TOML: {}",
+        cause.message().replace('\n', " ")
+    ))
 }
 
 /// Returns the error for an invalid value, with the name of the setting. The setting is found by
@@ -165,7 +168,7 @@ fn wrong_value(file: &str, sets: &[Table], tree: &Table, cause: &toml::de::Error
         let cause = one.try_into::<Job>().err()?.message().to_string();
         Some((name, value.to_string(), cause))
     });
-    let (setting, got, cause) = alone.unwrap_or_else(|| ("a setting".into(), "wrong".into(), cause.message().into()));
+    let (setting, got, cause) = alone.unwrap_or_else(|| ("a setting".into(), "invalid".into(), cause.message().into()));
     let typed = sets.iter().any(|set| at(&mut set.clone(), &setting).is_some());
     // The message of serde is "unknown variant `x`, expected one of ..."
     let must_be = cause.split_once(", expected ").map_or(cause.as_str(), |(_, expected)| expected).to_string();
@@ -194,11 +197,11 @@ fn overlay(tree: &mut Table, given: Table, prefix: &str, file: &str) -> Result<(
         let name = format!("{prefix}{key}");
         let Some(known) = tree.get_mut(&key) else {
             let nearest = tree.keys().min_by_key(|known| strsim::damerau_levenshtein(known, &key));
-            let must_be = match FORMER.iter().find(|former| former.0 == name) {
-                Some(_) => "left out: CHANGELOG.md has the replacement of this former setting".into(),
-                None => format!("a known setting, perhaps {prefix}{}", nearest.map_or("", |known| known)),
+            let what = match FORMER.iter().find(|former| former.0 == name) {
+                Some(_) => "a former setting; see CHANGELOG.md for its replacement".into(),
+                None => format!("not a setting; the nearest is {prefix}{}", nearest.map_or("", |known| known)),
             };
-            return Err(Error::Setting { file: file.into(), setting: name, got: "unknown".into(), must_be });
+            return Err(Error::Usage(format!("{file}: {name} is {what}")));
         };
         *known = match (&mut *known, value) {
             (Value::Table(inner), Value::Table(value)) => {
@@ -254,7 +257,7 @@ fn validate(job: &Job, file: &str) -> Result<()> {
         return refuse("input.limits.printed_seconds", "0".into(), "at least 1 second");
     }
     if printed_bytes < LEAST_PRINTED_BYTES {
-        let must_be = format!("at least {LEAST_PRINTED_BYTES} bytes, which the program itself takes");
+        let must_be = format!("at least {LEAST_PRINTED_BYTES} bytes, which the reader itself needs");
         return refuse("input.limits.printed_bytes", printed_bytes.to_string(), &must_be);
     }
     // With k = 64 all pages would be near, because a simhash has at most 64 bits.
@@ -265,7 +268,7 @@ fn validate(job: &Job, file: &str) -> Result<()> {
         return refuse("simhash.bits", job.simhash.bits.to_string(), "1 to 64, or 0 for no simhash");
     }
     if job.simhash.bits == 0 && matches!(job.similar.by, Measure::Hamming | Measure::Both) {
-        return refuse("simhash.bits", "0".into(), "1 to 64 where similar.by is hamming or both");
+        return refuse("simhash.bits", "0".into(), "1 to 64 if similar.by is hamming or both");
     }
     let signatures = &job.signatures;
     for (name, part) in
@@ -277,7 +280,7 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     }
     // Without given pairs, this measure would find no pairs at all.
     if job.similar.by == Measure::Given && job.pairs.from.is_empty() {
-        return refuse("pairs.from", "none".into(), "tables of pairs or labels where similar.by is given");
+        return refuse("pairs.from", "none".into(), "tables of pairs or labels if similar.by is given");
     }
     if !(0.01..=1.0).contains(&job.minhash.threshold) {
         return refuse("minhash.threshold", job.minhash.threshold.to_string(), "between 0.01 and 1");
@@ -320,14 +323,15 @@ fn validate(job: &Job, file: &str) -> Result<()> {
         return refuse(
             "chunks.unit, chunks.bits",
             format!("{}, {}", serde_json::json!(job.chunks.unit), job.chunks.bits),
-            "\"shingle-paragraphs\", 64, as preset = \"study\" sets them",
+            "\"shingle-paragraphs\" and 64 with kind = \"study\" (see preset = \"study\")",
         );
     }
     if job.kind == JobKind::Grow && (job.clusters.merge == MergeCondition::Tolerant || job.clusters.single_site) {
         return refuse(
             "clusters.merge, clusters.single_site",
             format!("{}, {}", serde_json::json!(job.clusters.merge), job.clusters.single_site),
-            "\"exact\" or \"extended\", and false, with kind = \"grow\", as preset = \"grow\" sets them: a graph has no hosts",
+            "\"exact\" or \"extended\", and false, with kind = \"grow\" (see preset = \"grow\"), because a graph \
+             has no hosts",
         );
     }
     if job.study.steps == 0 || job.study.steps > 1 << 20 {
@@ -340,7 +344,7 @@ fn validate(job: &Job, file: &str) -> Result<()> {
         return refuse("output.partitions", job.output.partitions.to_string(), "a power of two up to 4096");
     }
     if job.clusters.merge == MergeCondition::Tolerant && !job.clusters.single_site {
-        return refuse("clusters.single_site", "false".into(), "true where clusters.merge is tolerant");
+        return refuse("clusters.single_site", "false".into(), "true if clusters.merge is tolerant");
     }
     if job.clusters.min_size == 0 {
         return refuse("clusters.min_size", "0".into(), "at least 1");
@@ -410,7 +414,7 @@ mod tests {
     #[test]
     fn a_former_setting_is_refused_with_its_value_and_a_finished_run_with_another_one_too() {
         let error = resolve("j.toml", "[overlap]\ndoubt = 3", &[]).unwrap_err().to_string();
-        assert!(error.contains("overlap.doubt is unknown") && error.contains("former setting"), "{error}");
+        assert!(error.contains("overlap.doubt is a former setting"), "{error}");
         let mut settings = serde_json::to_value(Job::default()).unwrap();
         settings["overlap"]["doubt"] = 2.into();
         settings["recrawl"]["avoided"] = false.into();
@@ -434,7 +438,7 @@ mod tests {
     #[test]
     fn an_unknown_key_names_the_nearest_known_one() {
         let error = resolve("j.toml", "[overlap]\nmin_share = 3", &[]).unwrap_err().to_string();
-        assert!(error.contains("overlap.min_share ") && error.contains("perhaps overlap.min_shared"), "{error}");
+        assert!(error.contains("overlap.min_share ") && error.contains("nearest is overlap.min_shared"), "{error}");
     }
 
     #[test]
@@ -452,14 +456,14 @@ mod tests {
             ("[signatures]\nrp_tolerance = 2", "between 0 and 1"),
             ("[minhash]\nshingle = \"lines:2\"", "words:5"),
             ("[minhash]\nthreshold = 0", "between 0.01 and 1"),
-            ("[simhash]\nrecipe = \"stemming:english\"", "no part of a recipe"),
-            ("[signatures]\nrecipe = \"components:0\"", "no part of a recipe"),
+            ("[simhash]\nrecipe = \"stemming:english\"", "but must be plain, weighted, or parts such as phrases:2"),
+            ("[signatures]\nrecipe = \"components:0\"", "but must be plain, weighted, or parts such as components:16"),
             ("[keep]\nprefer = [\"http://a.example/***\"]", "globs over URLs"),
             ("[keep]\nby = \"best\"", "best"),
             ("[keep]\nseeds = [\"a.example\"]", "begin with http"),
             ("[keep]\nmin_resemblance = 2", "between 0 and 1"),
             ("[recrawl]\nleast_pages = 2", "between 0 and 1"),
-            ("kind = [", "line 1, column 9: no TOML"),
+            ("kind = [", "line 1, column 9: not valid TOML"),
             ("[overlap]\nmin_shared = 3\nguard = 'x", "line 3, column"),
             ("[similar]\nguard = \"nono\"", "j.toml: similar.guard is \"nono\", but must be one of `none`"),
             (

@@ -18,7 +18,7 @@ const PREFIXES: [&str; 4] = ["k", "m", "g", "t"];
 /// assert!(quantity("-1").is_err());
 /// ```
 pub fn quantity(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is no number such as 1000000, 1e6, 8G or 512MB");
+    let wrong = || format!("{text:?} is not a number; write one such as 1000000, 1e6, 8G or 512MB");
     let lower = text.trim().to_ascii_lowercase();
     let lower = lower.strip_suffix('b').unwrap_or(&lower);
     if let Ok(number) = lower.parse() {

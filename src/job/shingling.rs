@@ -29,8 +29,12 @@ impl FromStr for Shingling {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Shingling, String> {
-        let wrong =
-            || format!("{text:?} is no shingle such as words:5, tokens:5 or chars:20, of 1 to {MOST_UNITS} units");
+        let wrong = || {
+            format!(
+                "{text:?} is not a shingle, expected one such as words:5, tokens:5 or chars:20, of 1 to {MOST_UNITS} \
+                 units"
+            )
+        };
         let (unit, count) = text.split_once(':').ok_or_else(wrong)?;
         let count = count.parse().ok().filter(|count| (1..=MOST_UNITS).contains(count)).ok_or_else(wrong)?;
         match unit {

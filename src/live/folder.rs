@@ -26,7 +26,8 @@ pub(crate) fn lock(folder: &Path) -> Result<File> {
     match lock.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            return Err(Error::Usage(format!("{}: another process has this index open", folder.display())));
+            let why = "another process has opened this index; end it, or use another folder";
+            return Err(Error::Usage(format!("{}: {why}", folder.display())));
         }
         Err(TryLockError::Error(cause)) => return Err(failed(cause)),
     }
@@ -71,7 +72,8 @@ pub(crate) fn check_settings(folder: &Path, job: &Job) -> Result<()> {
     match fs::read(&path) {
         Ok(bytes) if serde_json::from_slice::<serde_json::Value>(&bytes).ok().as_ref() == Some(&settings) => Ok(()),
         Ok(_) => Err(Error::Usage(format!(
-            "{}: this index was begun with other settings, or by another version; use those of its live.json, or an empty folder",
+            "{}: the index was created with other settings or by another version; use the settings in its live.json, \
+             or a new folder",
             folder.display()
         ))),
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {

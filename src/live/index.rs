@@ -137,7 +137,7 @@ impl LiveIndex {
         // A log that lost its end, for example from an older backup, must not be used with newer
         // runs: they would find pages that do not exist.
         if (pages.len() as u32) < first_missing {
-            let why = "postings have pages that the log lacks; remove the folder `postings`, they are made again from the log";
+            let why = "the postings have pages that the log lacks; remove the folder `postings`, and it is rebuilt";
             return Err(Error::input(folder.display().to_string(), why));
         }
         let advice_file = write_advice(folder, &advisor.given).map_err(failed)?;

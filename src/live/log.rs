@@ -128,8 +128,8 @@ impl Log {
             // byte was on disk.
             if commits(&bytes[at..]) > 1 || next_exists {
                 let why = format!(
-                    "the log is damaged at byte {at}, before what was acknowledged; restore the file from a backup, or begin with \
-                     an empty folder and feed the WARC files again"
+                    "the log is damaged at byte {at}, in records that were acknowledged; restore the file from a \
+                     backup, or start with a new folder and add the pages again"
                 );
                 return Err(Error::input(path.display().to_string(), why));
             }
@@ -283,7 +283,10 @@ impl Fault {
     fn of(self, path: &Path) -> Error {
         match self {
             Fault::Io(cause) => failed(path, cause),
-            Fault::Damaged(at) => Error::input(path.display().to_string(), format!("the log is damaged at byte {at}")),
+            Fault::Damaged(at) => {
+                let why = format!("the log is damaged at byte {at}; restore the file from a backup");
+                Error::input(path.display().to_string(), why)
+            }
         }
     }
 }

@@ -104,7 +104,7 @@ impl LogPayload {
     /// another version of this program wrote it.
     pub(crate) fn decode(payload: &[u8]) -> Result<LogPayload> {
         let wrong =
-            || Error::Invariant("a record of the log has another form; it was written by another version".into());
+            || Error::Invariant("a record of the log has another format; it was written by another version".into());
         let rest = payload.strip_prefix(&[RECORD]).ok_or_else(wrong)?;
         codec().deserialize(rest).map_err(|_| wrong())
     }

@@ -35,7 +35,8 @@ impl FormerInput {
             return Ok(FormerInput(InputSource::Synth(Box::new(Synth::parse(name)?)), name.into()));
         }
         let found = look(&file_of(name)?, input)?.into_iter().find(|looked| looked.name == name);
-        let missing = || Error::input(name, "it is no longer in its zip archive");
+        let missing =
+            || Error::input(name, "it is no longer in its zip archive; put the archive back, or run the job again");
         found.map(|looked| FormerInput(looked.source, name.into())).ok_or_else(missing)
     }
 

@@ -282,7 +282,7 @@ impl Read for DecodedFile<'_> {
             .map_err(|error| name_window(error, self.window_bytes))?;
             self.yielded += count as u64;
             if self.yielded > 1 << 20 && self.yielded / RATIO > self.encoded() {
-                return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it expands more than a thousand times"));
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it expands to more than 1000 times its size"));
             }
             if count > 0 || into.is_empty() {
                 return Ok(count);

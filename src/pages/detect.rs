@@ -57,7 +57,7 @@ pub(super) fn recognise(file: &dyn RandomAccess, name: &str) -> Result<std::resu
     let refuse = |reason| Ok(Err(reason));
     if file.is_empty() {
         return match ends_in(name, &[".parquet"]) {
-            true => refuse("bad_parquet: the file is empty; was it written to the end?"),
+            true => refuse("bad_parquet: the file is empty; write or fetch it again"),
             false => Ok(Ok(FileFormat::Empty)),
         };
     }
@@ -85,7 +85,7 @@ pub(super) fn recognise(file: &dyn RandomAccess, name: &str) -> Result<std::resu
         };
     }
     if Compression::detect(&head) != Compression::None && compression != Compression::None {
-        return refuse("compressed twice (gzip in gzip, or the like); decompress it once and run again");
+        return refuse("compressed twice (gzip in gzip, or similar); decompress it once and run again");
     }
     if let Some(what) = looks_like(&head) {
         return refuse(what);
@@ -99,7 +99,7 @@ pub(super) fn recognise(file: &dyn RandomAccess, name: &str) -> Result<std::resu
         }
         Some(kind) => Ok(Ok(kind)),
         None if head.iter().all(u8::is_ascii_whitespace) && raw.len() < HEAD => Ok(Ok(FileFormat::Empty)),
-        None => refuse("not_warc: neither WARC nor JSONL, Parquet or HTML; see the docs for what can be read"),
+        None => refuse("not_warc: neither WARC nor JSONL, Parquet or HTML; docs/input.md lists the formats"),
     }
 }
 

@@ -73,7 +73,7 @@ impl ForeignTable {
             let parquet = ParquetFile::open(file).map_err(|fault| fault.of_input(location.name()))?;
             let metadata = parquet.reader.metadata();
             if (0..metadata.num_row_groups()).any(|group| has_rows_below_zero(&parquet, group)) {
-                let reason = "a row group has fewer than 0 rows, as its footer says".into();
+                let reason = "its footer has a row group with a negative number of rows; write the file again".into();
                 return Err(Fault::Content(reason).of_input(location.name()));
             }
             let columns = metadata.file_metadata().schema_descr().columns().iter();
@@ -86,14 +86,17 @@ impl ForeignTable {
         let refuse = |reason: &str| Error::input(location.name(), reason);
         let first =
             lines.next().transpose()?.ok_or_else(|| refuse("is empty; its first line must name its columns"))?;
-        let first = first.text().ok_or_else(|| refuse("its first line is too long, or no UTF-8"))?;
+        let first = first
+            .text()
+            .ok_or_else(|| refuse("its first line, which must name the columns, is too long or not UTF-8"))?;
         if first.trim_start().starts_with('{') {
-            let object: serde_json::Map<String, serde_json::Value> =
-                serde_json::from_str(first).map_err(|_| refuse("its first line is no JSON object"))?;
+            let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(first)
+                .map_err(|_| refuse("its first line is not a JSON object; write one object per line"))?;
             return Ok(table(Format::Json(compression), object.into_iter().map(|(name, _)| name).collect(), parts));
         }
         let separator = if first.contains('\t') { b'\t' } else { b',' };
-        let columns = fields(first, separator).ok_or_else(|| refuse("a quote in its first line has no end"))?;
+        let columns =
+            fields(first, separator).ok_or_else(|| refuse("a quote in its first line is not closed; close it"))?;
         Ok(table(Format::Fields(compression, separator), columns, parts))
     }
 
@@ -395,8 +398,8 @@ mod tests {
         let torn = torn.finish().unwrap();
         for (bytes, words) in [
             (&b""[..], "is empty"),
-            (b"\"a,b\n", "no end"),
-            (b"{\"a\"\n", "no JSON object"),
+            (b"\"a,b\n", "not closed"),
+            (b"{\"a\"\n", "not a JSON object"),
             (&torn[..torn.len() - 9], "before its end"),
             (b"PAR1 and nothing else", "bad_parquet"),
         ] {

@@ -108,17 +108,17 @@ pub(super) fn document(
 ) -> Result<std::result::Result<DocumentText, Refusal>> {
     let format = match form {
         PageForm::Pdf if pdf_start(body).is_none() => {
-            return Ok(Err((Reason::PdfDamaged, "it has no %PDF-".to_owned())));
+            return Ok(Err((Reason::PdfDamaged, "the document has no %PDF- header".to_owned())));
         }
         PageForm::Pdf => "pdf",
         PageForm::PostScript => "postscript",
-        PageForm::Html | PageForm::Xhtml | PageForm::Text => unreachable!("pages are no documents"),
+        PageForm::Html | PageForm::Xhtml | PageForm::Text => unreachable!("HTML, XHTML and text need no helper"),
     };
     let missing = |what: &str| Ok(Err((Reason::NoConverter, format!("{format}: {what}"))));
     if form == PageForm::Pdf && !READS_PDF {
-        return missing(&lacks("reads no PDF", "pdf"));
+        return missing(&lacks("cannot read PDF", "pdf"));
     }
-    let Some(program) = PROGRAM.get() else { return missing("no helper program is named") };
+    let Some(program) = PROGRAM.get() else { return missing("no helper program is set") };
     if form == PageForm::PostScript && ghostscript_version().is_empty() {
         return missing("Ghostscript (gs) is not installed");
     }
@@ -149,8 +149,10 @@ pub(super) fn document(
     match serde_json::from_slice(&message) {
         Ok(HelperAnswer::Document(document)) => Ok(Ok(document)),
         Ok(HelperAnswer::Refused(reason, detail)) => Ok(Err((reason, detail))),
-        Err(_) if status.success() => Err(failed(std::io::Error::other("it is no webtwin of this build"))),
-        Err(_) => Ok(Err((Reason::PdfDamaged, format!("its reader has failed: {status}")))),
+        Err(_) if status.success() => {
+            Err(failed(std::io::Error::other("it is not the same build of webtwin as this process; run again")))
+        }
+        Err(_) => Ok(Err((Reason::PdfDamaged, format!("the PDF reader failed: {status}")))),
     }
 }
 
@@ -177,9 +179,15 @@ fn beyond(form: PageForm, status: ExitStatus, limits: &RecordLimits) -> Option<R
     let of = |pdf| if form == PageForm::Pdf { pdf } else { Reason::PostScriptFailed };
     let RecordLimits { printed_seconds: seconds, printed_bytes: bytes, .. } = limits;
     match status.signal()? {
-        SIGXCPU => Some((of(Reason::PdfTooLong), format!("more than {seconds} s of processor time"))),
+        SIGXCPU => Some((
+            of(Reason::PdfTooLong),
+            format!("more than {seconds} s of processor time (input.limits.printed_seconds)"),
+        )),
         // A refused allocation aborts the process, and so does a stack overflow.
-        SIGABRT | SIGKILL => Some((of(Reason::PdfTooLarge), format!("more than {bytes} bytes of memory, or of stack"))),
+        SIGABRT | SIGKILL => Some((
+            of(Reason::PdfTooLarge),
+            format!("more than {bytes} bytes of memory, or too much stack (input.limits.printed_bytes)"),
+        )),
         _ => None,
     }
 }
@@ -192,10 +200,10 @@ fn of_postscript(
 ) -> std::result::Result<DocumentText, Refusal> {
     let failed = |why: String| Err((Reason::PostScriptFailed, why));
     if !status.success() {
-        return failed(format!("Ghostscript: {status}"));
+        return failed(format!("Ghostscript failed: {status}"));
     }
     if message.len() as u64 > limits.record_bytes {
-        return failed(format!("more than {} bytes of text", limits.record_bytes));
+        return failed(format!("more than {} bytes of text (input.limits.record_bytes)", limits.record_bytes));
     }
     // Ghostscript ends each page with a form feed.
     let text = String::from_utf8_lossy(&message).replace('\u{c}', "\n\n");

@@ -34,7 +34,7 @@ pub fn read_files(
         let refuse = |reason, detail: String| ReadResult::Refused(RefusedRecord::new(0, reason, detail));
         if listed.stamp.bytes > limits.record_bytes {
             let detail =
-                format!("{shown}: {} bytes; limits.record_bytes is {}", listed.stamp.bytes, limits.record_bytes);
+                format!("{shown}: {} bytes; input.limits.record_bytes is {}", listed.stamp.bytes, limits.record_bytes);
             sink(refuse(Reason::RecordTooLarge, detail))?;
             continue;
         }
@@ -47,7 +47,7 @@ pub fn read_files(
             (None, None) if has_ending(&shown, ".xhtml") => (PageForm::Xhtml, "application/xhtml+xml"),
             (None, None) if has_page_ending(&shown) || is_html(&start) => (PageForm::Html, "text/html"),
             (None, other) => {
-                sink(refuse(Reason::NotText, format!("{shown}: {}", other.unwrap_or("no HTML"))))?;
+                sink(refuse(Reason::NotText, format!("{shown}: {}", other.unwrap_or("not HTML"))))?;
                 continue;
             }
         };
@@ -172,7 +172,7 @@ mod tests {
                 "http://base.example/sub/dir/no-ending",
                 "http://base.example/sub/empty.html",
                 "not_text image.png: image/gif",
-                "record_too_large large.html: 31 bytes; limits.record_bytes is 30",
+                "record_too_large large.html: 31 bytes; input.limits.record_bytes is 30",
                 "http://base.example/sub/line%0Abreak.html",
                 "not_text list.txt: no HTML",
                 "not_text picture.html: image/gif",

@@ -128,7 +128,7 @@ impl FieldQuery {
     /// Returns the reason if the text is not a JSON object.
     pub fn find<'t>(&self, text: &'t str) -> Result<FieldValues<'t>, String> {
         if !text.starts_with('{') {
-            return Err("the line is no JSON object".into());
+            return Err("the line is not a JSON object".into());
         }
         let mut found = FieldValues::default();
         let mut parser = serde_json::Deserializer::from_str(text);
@@ -250,7 +250,7 @@ impl<'t> Visitor<'t> for Seed<'_, '_, 't> {
 /// Returns [`Reason::NotUtf8`] with the position of the first invalid byte.
 pub fn text_of_line(line: &[u8]) -> Option<Result<&str, Refusal>> {
     let bare = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
-    let refuse = |at: usize| (Reason::NotUtf8, format!("byte {at} of the line is no UTF-8"));
+    let refuse = |at: usize| (Reason::NotUtf8, format!("byte {at} of the line is not UTF-8"));
     (!bare.is_empty()).then(|| std::str::from_utf8(bare).map_err(|error| refuse(error.valid_up_to())))
 }
 

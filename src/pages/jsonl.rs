@@ -124,7 +124,7 @@ fn read_lines(
             if !skipping && (length > 0 || !at_end) {
                 let mut sized = |found| sink(with_bytes(found, of_file(length)));
                 if length > limit as u64 {
-                    let detail = format!("a line of {length} bytes; limits.record_bytes is {limit}");
+                    let detail = format!("a line of {length} bytes; input.limits.record_bytes is {limit}");
                     let bytes = of_file(length);
                     let refused = RefusedRecord { bytes, ..RefusedRecord::new(start, Reason::RecordTooLarge, detail) };
                     sink(ReadResult::Refused(refused))?;
@@ -227,7 +227,11 @@ fn missing(setting: &str, names: &[String], object: &str) -> String {
     if has.len() == NAMED {
         has.push("more".into());
     }
-    format!("no field {}; it has {}; input.fields.{setting} names another", names.join(" or "), has.join(", "))
+    format!(
+        "no field {}; the record has {}; set input.fields.{setting} to the name of the field",
+        names.join(" or "),
+        has.join(", ")
+    )
 }
 
 /// Purposes of fields.

@@ -64,7 +64,10 @@ pub fn missing(file: &ParquetFile, name: &str, wanted: &[String], setting: &str)
     let columns = file.reader.metadata().file_metadata().schema_descr().columns();
     let has: Vec<String> = columns.iter().map(|column| column.path().string()).collect();
     let wanted = wanted.join(" or ");
-    Error::input(name, format!("has no column {wanted}, a string; it has {}; see {setting}", has.join(", ")))
+    Error::input(
+        name,
+        format!("has no column {wanted} of strings; it has {}; name the column with {setting}", has.join(", ")),
+    )
 }
 
 impl GroupColumn {

@@ -39,7 +39,7 @@ impl ParquetRows {
         let file = ParquetFile::open(file).map_err(|fault| fault.of_input(name))?;
         let find = |names: &[String], must_be: &str, fits: fn(Physical) -> bool| {
             parquet_columns::find(&file, names, must_be, fits)
-                .map_err(|reason| Error::input(name, format!("{reason}; see input.fields")))
+                .map_err(|reason| Error::input(name, format!("{reason}; name another column in input.fields")))
         };
         let url = find(&fields.url, "a string", is_string)?;
         let html = find(&fields.html, "a string or binary", is_string)?;
@@ -80,7 +80,7 @@ impl ParquetRows {
         for group in groups {
             let end = row + rows_of(&self.file, group) as u64;
             if has_rows_below_zero(&self.file, group) {
-                let detail = format!("row group {group} has fewer than 0 rows, as its footer says");
+                let detail = format!("row group {group} has a negative number of rows in the footer");
                 sink(ReadResult::Refused(RefusedRecord::new(row, Reason::BadParquet, detail)))?;
                 continue;
             }
@@ -132,14 +132,14 @@ fn found(
 ) -> ReadResult {
     let refuse = |reason, detail: &str| ReadResult::Refused(RefusedRecord::new(row, reason, detail));
     let Some(url) = url else { return refuse(Reason::BadField, "the URL is null") };
-    let Ok(url) = std::str::from_utf8(url.data()) else { return refuse(Reason::NotUtf8, "the URL is no UTF-8") };
+    let Ok(url) = std::str::from_utf8(url.data()) else { return refuse(Reason::NotUtf8, "the URL is not UTF-8") };
     let (body, form) = match (html, text) {
         (Some(html), _) => (html, PageForm::Html),
         (None, Some(text)) => (text, PageForm::Text),
         (None, None) => return refuse(Reason::BadField, "both HTML and text are null or missing"),
     };
     if body.len() as u64 > limits.record_bytes {
-        let detail = format!("{} bytes; limits.record_bytes is {}", body.len(), limits.record_bytes);
+        let detail = format!("{} bytes; input.limits.record_bytes is {}", body.len(), limits.record_bytes);
         return refuse(Reason::RecordTooLarge, &detail);
     }
     let body = body.data().to_vec();

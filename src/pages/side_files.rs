@@ -38,8 +38,8 @@ impl SideFiles {
     /// none.
     pub fn message(&self) -> Option<impl fmt::Display + use<>> {
         let SideFile { location, reason } = self.0.first()?;
-        let files = if self.0.len() == 1 { "file that is" } else { "files that are" };
-        Some(format!("passed over {} {files} no crawl, first {location}: {reason}", self.0.len()))
+        let files = if self.0.len() == 1 { "file that is not a crawl" } else { "files that are not crawls" };
+        Some(format!("skipped {} {files}; first {location}: {reason}", self.0.len()))
     }
 
     /// Checks that no folder or glob has found side files only.
@@ -55,10 +55,10 @@ impl SideFiles {
             }
             if let Some(SideFile { location, reason }) = found.into_iter().min().map(|first| &self.0[first]) {
                 let files = match locations.len() {
-                    1 => "the only file found is".to_string(),
-                    files => format!("{files} files found, and each is"),
+                    1 => "the only file found is not a crawl".to_string(),
+                    files => format!("none of the {files} files found is a crawl"),
                 };
-                return Err(Error::input(input, format!("{files} no crawl; first {location}: {reason}")));
+                return Err(Error::input(input, format!("{files}; first {location}: {reason}")));
             }
         }
         Ok(())
@@ -80,12 +80,12 @@ pub(super) fn recognise_found(
     fields: &FieldNames,
 ) -> Result<std::result::Result<FileFormat, &'static str>> {
     if name.ends_with(".open") {
-        return Ok(Err("a crawler is still writing it, by its name"));
+        return Ok(Err("a crawler is still writing it, since its name ends in .open"));
     }
     match recognise(file, name)? {
         Ok(FileFormat::Jsonl(compression)) => Ok(match holds_pages(file, compression, name, fields)? {
             true => Ok(FileFormat::Jsonl(compression)),
-            false => Err("JSON, but no line has the fields of a page; see input.fields"),
+            false => Err("JSON, but no line has the fields of a page; name them in input.fields"),
         }),
         Err(reason) if claims_records(name) => Err(Error::input(name, reason)),
         answer => Ok(answer),

@@ -139,8 +139,8 @@ fn why(error: url::ParseError) -> &'static str {
     match error {
         url::ParseError::EmptyHost => "no host",
         url::ParseError::RelativeUrlWithoutBase => "not an absolute URL",
-        url::ParseError::InvalidPort => "port is no port",
-        _ => "host is no host name or address",
+        url::ParseError::InvalidPort => "the port is not a number from 0 to 65535",
+        _ => "the host is not a host name or an address",
     }
 }
 
@@ -212,10 +212,10 @@ mod tests {
             ("dns:example.com", "(not http or https)"),
             ("example.com/a", "(not an absolute URL)"),
             ("", "(not an absolute URL)"),
-            ("http://example.com:99999/", "(port is no port)"),
-            ("http://1.2.3.999/", "(host is no host name or address)"),
-            ("http://a b/", "(host is no host name or address)"),
-            ("http://[::1/", "(host is no host name or address)"),
+            ("http://example.com:99999/", "(the port is not a number from 0 to 65535)"),
+            ("http://1.2.3.999/", "(the host is not a host name or an address)"),
+            ("http://a b/", "(the host is not a host name or an address)"),
+            ("http://[::1/", "(the host is not a host name or an address)"),
         ] {
             assert_eq!(canonical(raw), expected, "{raw:?}");
         }

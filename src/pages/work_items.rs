@@ -183,7 +183,7 @@ impl WorkList {
     fn plan_all(input: &InputSettings, shard_bytes: u64) -> Result<WorkList> {
         if input.urls.is_empty() {
             return Err(Error::Usage(
-                "no input: give --input or input.urls, for example --input 'crawl/*.warc.gz'".into(),
+                "no input is given; add --input or input.urls, for example --input 'crawl/*.warc.gz'".into(),
             ));
         }
         let mut work = WorkList {
@@ -586,7 +586,12 @@ fn inspect_zip(file: &OpenFile) -> Result<Vec<InspectedInput>> {
             }
             FileFormat::WarcStream(compression) => (InputSource::WarcStream(origin, compression), bytes, Some(bytes)),
             FileFormat::Empty => (InputSource::Warc(origin), 0, None),
-            _ => return Err(Error::input(name, "not_warc: something else under the name of a WARC file")),
+            _ => {
+                return Err(Error::input(
+                    name,
+                    "not_warc: its name is that of a WARC file, but its content is not; fetch it again",
+                ));
+            }
         };
         Ok(InspectedInput { name, source, units, units_a_piece, bytes })
     };

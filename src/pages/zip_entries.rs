@@ -78,7 +78,7 @@ fn add_entries(
             return Ok(Err("a zip archive with encrypted WARC files; decrypt it"));
         }
         if entry.compression() != CompressionMethod::Stored {
-            return Ok(Err("a zip archive whose WARC files are compressed once more, against the WACZ standard; \
+            return Ok(Err("a zip archive that compresses its WARC files, which the WACZ standard forbids; \
                            unpack it, and give the files"));
         }
         let Some(start) = entry.data_start() else { return Ok(Err(DAMAGED)) };
@@ -99,8 +99,8 @@ fn add_entries(
     Ok(Ok(()))
 }
 
-const DAMAGED: &str = "a damaged zip archive, perhaps a download that was cut off, or one with more than 64 KiB behind its end; \
-                       fetch it again";
+const DAMAGED: &str = "a damaged zip archive, perhaps a download that was cut off, or one with more than 64 KiB after \
+                       its end; fetch it again";
 
 /// Separates a failure of the store, which is returned as an error, from a damaged archive.
 fn damaged(error: ZipError) -> Result<&'static str> {
@@ -220,7 +220,7 @@ mod tests {
         let mut far = good.clone();
         far[directory + 20..directory + 28].fill(0x7f);
         for (bytes, words) in [
-            (deflated, "compressed once more"),
+            (deflated, "compresses its WARC files"),
             (encrypted, "encrypted"),
             (far, "damaged"),
             (good[..good.len() - 30].to_vec(), "damaged"),

@@ -20,7 +20,7 @@ pub(super) fn window_log(bytes: u64) -> u32 {
 /// file.
 pub(super) fn refuse_window(needed: u64, allowed: u64) -> Error {
     let remedy = match needed > 1 << LARGEST_WINDOW_LOG {
-        true => "compress it again with a shorter one".to_owned(),
+        true => "compress it again with a shorter window".to_owned(),
         false => format!(
             "set input.limits.window_bytes (of dedup: --max-window) to {needed} or more, which each worker may take"
         ),

@@ -44,7 +44,7 @@ pub fn pdf(limits: RecordLimits) -> std::io::Result<()> {
     let mut bytes = Vec::new();
     stdin().lock().read_to_end(&mut bytes)?;
     let reader = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || pdf::read(&bytes, &limits))?;
-    let answer: HelperAnswer = reader.join().unwrap_or_else(|_| pdf::unreadable("its reader has failed"));
+    let answer: HelperAnswer = reader.join().unwrap_or_else(|_| pdf::unreadable("the PDF reader failed"));
     let mut out = stdout().lock();
     serde_json::to_writer(&mut out, &answer)?;
     out.flush()

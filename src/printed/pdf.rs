@@ -38,7 +38,7 @@ pub fn unreadable(why: impl Into<String>) -> HelperAnswer {
 /// Time and memory are determined by the document and unbounded here, so the caller must limit the
 /// process.
 pub fn read(bytes: &[u8], limits: &RecordLimits) -> HelperAnswer {
-    let Some(start) = pdf_start(bytes) else { return unreadable("it has no %PDF-") };
+    let Some(start) = pdf_start(bytes) else { return unreadable("the document has no %PDF- header") };
     let bytes = &bytes[start..];
     let (answer, is_sound) = match caught(|| Pdf::load_mem(bytes)) {
         Some(Ok(pdf)) => {
@@ -46,7 +46,7 @@ pub fn read(bytes: &[u8], limits: &RecordLimits) -> HelperAnswer {
             (read_loaded(pdf, limits), is_sound)
         }
         Some(Err(error)) => (refusal(error), true),
-        None => (unreadable("its reader has failed"), true),
+        None => (unreadable("the PDF reader failed"), true),
     };
     let text_bytes = match &answer {
         HelperAnswer::Refused(Reason::PdfTooLarge, _) => return answer,
@@ -86,28 +86,34 @@ fn read_loaded(mut pdf: Pdf, limits: &RecordLimits) -> HelperAnswer {
         match caught(|| pdf.decrypt("")) {
             Some(Ok(())) => (),
             Some(Err(error)) => return refusal(error),
-            None => return unreadable("its reader has failed"),
+            None => return unreadable("the PDF reader failed"),
         }
     }
     // A document that is still encrypted has no meaningful text.
     if pdf.trailer.has(b"Encrypt") {
-        return HelperAnswer::Refused(Reason::PdfEncrypted, "in a way that its reader does not know".to_owned());
+        return HelperAnswer::Refused(
+            Reason::PdfEncrypted,
+            "with an encryption that the PDF reader does not support".to_owned(),
+        );
     }
     let pages = caught(|| pdf.get_pages()).unwrap_or_default();
     if pages.is_empty() {
-        return unreadable("no page can be found");
+        return unreadable("the document has no pages that can be found");
     }
     let printed = Printed { text: String::new(), most: limits.record_bytes as usize, pages: 0 };
     let printed = Rc::new(RefCell::new(printed));
     let is_whole = print(&pdf, &pages, &printed);
     let Printed { text, most, .. } = &mut *printed.borrow_mut();
     if text.len() > *most {
-        return HelperAnswer::Refused(Reason::PdfTooLarge, format!("more than {most} bytes of text"));
+        return HelperAnswer::Refused(
+            Reason::PdfTooLarge,
+            format!("more than {most} bytes of text (input.limits.record_bytes)"),
+        );
     }
     let text = std::mem::take(text);
     match (text.trim().is_empty(), is_whole) {
-        (true, true) => HelperAnswer::Refused(Reason::PdfNoText, format!("{} pages", pages.len())),
-        (true, false) => unreadable("no page can be read"),
+        (true, true) => HelperAnswer::Refused(Reason::PdfNoText, format!("none of its {} pages has text", pages.len())),
+        (true, false) => unreadable("no page of the document can be read"),
         (false, is_whole) => {
             let title = caught(|| title(&pdf)).flatten().unwrap_or_default();
             let links = caught(|| links(&pdf, &pages, limits)).unwrap_or_default();
@@ -125,7 +131,7 @@ fn refusal(error: Error) -> HelperAnswer {
     let detail = error.to_string().chars().take(200).collect();
     match error {
         Error::Decryption(DecryptionError::IncorrectPassword) | Error::InvalidPassword => {
-            HelperAnswer::Refused(Reason::PdfEncrypted, "it asks for a password".to_owned())
+            HelperAnswer::Refused(Reason::PdfEncrypted, "it needs a password".to_owned())
         }
         Error::Decryption(_) | Error::UnsupportedSecurityHandler(_) => {
             HelperAnswer::Refused(Reason::PdfEncrypted, detail)

@@ -34,7 +34,7 @@ impl CapturePair {
     /// # Cost
     /// Holds the tables `pages` of both results in memory, one after the other.
     pub fn read(old: &FinishedRun, new: &FinishedRun, url: &str) -> Result<CapturePair> {
-        let url = canonical("of a page", url)?.as_str().to_string();
+        let url = canonical("from the command line", url)?.as_str().to_string();
         let chunks = new.job()?.chunks;
         let recipes = [old, new].map(|run| run.manifest.recipes.get("simhash"));
         let mut captures = Vec::with_capacity(2);

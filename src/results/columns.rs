@@ -71,8 +71,12 @@ impl RunNames {
     /// [`FinishedRun::table`].
     pub fn from_run(run: &FinishedRun) -> Result<RunNames> {
         let table = ["pages", "duplicates"].into_iter().find(|table| run.manifest.table(table).next().is_some());
-        let table = table
-            .ok_or_else(|| Error::Usage(format!("{}: has no table of pages, so its ids have no URLs", run.folder)))?;
+        let table = table.ok_or_else(|| {
+            Error::Usage(format!(
+                "{}: has no table of pages, so its ids have no URLs; name a result of `webtwin run`",
+                run.folder
+            ))
+        })?;
         let pages = columns_of(run, table, &["doc_id", "url"])?;
         let mut hosts = BTreeMap::new();
         let of_hosts = columns_of(run, "hosts", &["host_id", "host"])?;

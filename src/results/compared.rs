@@ -15,7 +15,7 @@ use webtwin_synth::Synth;
 /// # Errors
 /// Returns [`Error::Input`] with the name of the file if the URL has no canonical form.
 pub fn canonical(file: &str, url: &str) -> Result<CanonicalUrl> {
-    CanonicalUrl::parse(url).map_err(|why| Error::input(file, format!("{why}: {url}")))
+    CanonicalUrl::parse(url).map_err(|why| Error::input(file, format!("{url} is not the URL of a page: {why}")))
 }
 
 /// Reads a truth and canonicalises its URLs, as the reader of a crawl does.

@@ -111,11 +111,7 @@ fn apart(file: &str, text: &str) -> Result<Vec<SeparatePair>> {
     for Row { line, urls, reason } in rows::<2>(file, text, PairTag::False)? {
         let doc_ids = [doc_id(&urls[0]), doc_id(&urls[1])];
         if doc_ids[0] == doc_ids[1] {
-            return Err(refused(
-                file,
-                line,
-                &format!("{} is named twice, but a page is never apart from itself", urls[0]),
-            ));
+            return Err(refused(file, line, &format!("{} is named twice; name two different pages", urls[0])));
         }
         if known.insert((doc_ids[0].min(doc_ids[1]), doc_ids[0].max(doc_ids[1]))) {
             found.push(SeparatePair { doc_ids, urls, reason });
@@ -160,7 +156,7 @@ fn rows<const N: usize>(file: &str, text: &str, tag: PairTag) -> Result<Vec<Row<
             let fields: Vec<&str> = text.splitn(N + 1, '\t').collect();
             let Some(urls) = fields.first_chunk::<N>() else {
                 let what = format!(
-                    "has {} of {N} URLs; write URL, tab, URL, and if you like a tab and the reason",
+                    "has {} of {N} URLs; write URL, tab, URL, and optionally a tab and the reason",
                     fields.len()
                 );
                 return Err(refused(file, line, &what));
@@ -176,11 +172,12 @@ fn refused(file: &str, line: usize, what: &str) -> Error {
 }
 
 fn contents(file: &str) -> Result<String> {
-    let bytes = Location::parse(file)?.get()?.ok_or_else(|| Error::input(file, "there is no such file"))?;
+    let bytes =
+        Location::parse(file)?.get()?.ok_or_else(|| Error::input(file, "there is no such file; check the path"))?;
     String::from_utf8(bytes).map_err(|cause| {
         let line =
             1 + cause.as_bytes()[..cause.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
-        refused(file, line, "is not UTF-8")
+        refused(file, line, "is not UTF-8; convert it")
     })
 }
 
@@ -199,7 +196,7 @@ pub(super) fn other_content(setting: &str, file: &str, digest: &str, found: &str
         file: file.into(),
         setting: setting.into(),
         got: format!("{digest:?}"),
-        must_be: format!("{found:?}, of what the file holds, or left out"),
+        must_be: format!("{found:?}, the SHA-256 of the file, or left out"),
     }
 }
 

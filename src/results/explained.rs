@@ -70,7 +70,7 @@ impl PagePairTables {
         let hosts = numbered(pages.0.text("host")?);
         let mut rows = [0; 2];
         for (row, url) in rows.iter_mut().zip(urls) {
-            let url = canonical("of a page", url)?;
+            let url = canonical("from the command line", url)?;
             *row = pages.row(doc_id(url.as_str()))?.ok_or_else(|| unknown(run, url.as_str()))?;
         }
         let table = run.table("pairs")?;
@@ -189,7 +189,7 @@ impl PagePairTables {
             self.rows[0] == self.rows[1] || cluster.is_some() && cluster == self.sides[1].cluster.map(|of| of.0);
         let chain = self.chain(cluster.filter(|_| together))?;
         let reasons = match together {
-            true => vec![format!("joined by {} of the run's pairs", chain.len())],
+            true => vec![format!("joined by {} similar pairs of the run", chain.len())],
             false => self.reasons(&overlap, &hamming)?,
         };
         let recipe = ChunkRecipe::new(&self.job.chunks);
@@ -332,15 +332,16 @@ impl PagePairTables {
             for (side, better) in self.sides.iter().zip(&overlap.better).filter(|_| suffices) {
                 if let Some(Rival { url, shared, larger }) = better.first() {
                     reasons.push(format!(
-                        "similar, but the guard: {} resembles {url} more, {shared} shared of {larger} chunks",
+                        "similar, but refused by the guard: {} resembles {url} more, with {shared} shared of {larger} \
+                         chunks",
                         side.url
                     ));
                 }
             }
             if suffices && overlap.weak {
                 reasons.push(format!(
-                    "similar, but no mirrored collections vouch for them, and {} shared chunks of {} and {} are too few to stand \
-                     alone by overlap.min_resemblance_alone {}, unless one of the hosts links to nothing",
+                    "similar, but not in mirrored collections, and {} shared chunks of {} and {} are too few by \
+                     overlap.min_resemblance_alone {}, which does not apply if one of the hosts has no links",
                     overlap.shared, overlap.chunks[0], overlap.chunks[1], settings.min_resemblance_alone
                 ));
             } else if suffices && overlap.better.iter().all(Vec::is_empty) {
@@ -348,12 +349,14 @@ impl PagePairTables {
                     (Guard::Centre, _) => "similar, but each joined another centre (guard `centre`)".into(),
                     (Guard::Neighbours, known) => {
                         let unless = match known {
-                            Knowledge::Hosts => ", unless chunks that count here are furniture elsewhere, which --read-crawl tells",
+                            Knowledge::Hosts => {
+                                ", unless chunks that count here are boilerplate elsewhere, which --read-crawl checks"
+                            }
                             _ => "",
                         };
                         format!(
-                            "similar, but the guard `neighbours` kept their clusters apart: pages of one host that link to the \
-                             same pages there would have come together{unless}"
+                            "similar, but the guard `neighbours` kept their clusters apart, because together they would \
+                             have pages of one host with the same links there{unless}"
                         )
                     }
                     (_, Knowledge::Hosts) => {
@@ -366,11 +369,11 @@ impl PagePairTables {
             }
         }
         if !overlap.used && !hamming.used {
-            reasons.push("the run made its pairs by another measure (similar.by), and this is none of them".into());
+            reasons.push("the run made its pairs by another measure (similar.by), which did not find this pair".into());
         }
         if hamming.used {
             match hamming.distance {
-                None => reasons.push("not both have a simhash: too few features".into()),
+                None => reasons.push("at least one page has no simhash, because it has too few features".into()),
                 Some(bits) if bits > hamming.k => {
                     reasons.push(format!("their simhashes differ in {bits} bits, more than hamming.k ({})", hamming.k));
                 }
@@ -418,6 +421,7 @@ pub(super) fn unknown(run: &FinishedRun, url: &str) -> Error {
         let (reason, source) = (&table.text("reason")?[row], &table.text("source")?[row]);
         Ok(Some(format!("its record was rejected: {reason}, {source} at offset {}", table.u64("offset")?[row])))
     };
-    let why = rejected().ok().flatten().unwrap_or_else(|| "nor does any rejected record name it".into());
-    Error::input(run.folder.name(), format!("{url} is no page of this run; {why}"))
+    let why =
+        rejected().ok().flatten().unwrap_or_else(|| "no rejected record names it either, so check the URL".into());
+    Error::input(run.folder.name(), format!("{url} is not a page of this run; {why}"))
 }

@@ -92,7 +92,8 @@ impl FingerprintSet {
     pub fn open(url: &str) -> Result<FingerprintSet> {
         let folder = Location::parse(url)?;
         FingerprintSet::find(&folder)?.ok_or_else(|| {
-            Error::input(folder.name(), format!("no {NAME}: this is no fingerprint file, or it was not finished; make one with `webtwin hamming build`"))
+            let why = "this is not a fingerprint file, or it was not finished; make one with `webtwin hamming build`";
+            Error::input(folder.name(), format!("no {NAME}: {why}"))
         })
     }
 
@@ -105,7 +106,10 @@ impl FingerprintSet {
         let location = self.folder.join(&chunk.name)?;
         let file = open(&location)?;
         if file.stamp().bytes != chunk.bytes {
-            return Err(Error::input(location.name(), format!("not the {} bytes that {NAME} names", chunk.bytes)));
+            return Err(Error::input(
+                location.name(),
+                format!("its length is not the {} bytes that {NAME} gives; build the fingerprints again", chunk.bytes),
+            ));
         }
         let opened = FingerprintFile::open(location.name(), file)?;
         let about = opened.about();
@@ -113,7 +117,10 @@ impl FingerprintSet {
             || about.recipe != self.manifest.recipe
             || (number > 0 && about.doc_ids != self.doc_ids)
         {
-            return Err(Error::input(location.name(), format!("not the chunk that {NAME} names")));
+            return Err(Error::input(
+                location.name(),
+                format!("it is not the chunk that {NAME} describes; build the fingerprints again"),
+            ));
         }
         Ok(opened)
     }
@@ -271,7 +278,9 @@ impl Sources {
                     let run = FinishedRun::open(url)?;
                     let bits = run.job()?.simhash.bits;
                     let recipe = run.manifest.recipes.get("simhash").filter(|_| bits > 0).cloned();
-                    let recipe = recipe.ok_or_else(|| Error::input(url, "its pages have no simhashes"))?;
+                    let recipe = recipe.ok_or_else(|| {
+                        Error::input(url, "its pages have no simhashes; run its job again with simhash.bits = 64")
+                    })?;
                     sources.made(url, (bits, recipe))?;
                     location.join("pages")?
                 }
@@ -279,7 +288,7 @@ impl Sources {
             };
             let listed: Vec<Location> = location.list(None)?.into_iter().map(|file| file.location).collect();
             if listed.is_empty() {
-                return Err(Error::input(location.name(), "there is no such file, and no file below it"));
+                return Err(Error::input(location.name(), "there is no such file or folder; check the path"));
             }
             for location in listed {
                 sources.file(location, files << FILE_BITS)?;
@@ -320,8 +329,11 @@ impl Sources {
     fn made(&mut self, source: &str, made: (u32, String)) -> Result<()> {
         match &self.made {
             Some(known) if *known != made => {
-                let reason =
-                    format!("its fingerprints are {} ({} bits), not {} ({} bits)", made.1, made.0, known.1, known.0);
+                let reason = format!(
+                    "its fingerprints are {} ({} bits), but those of the inputs before it {} ({} bits); give inputs \
+                     of one recipe",
+                    made.1, made.0, known.1, known.0
+                );
                 Err(Error::input(source, reason))
             }
             _ => {
@@ -343,7 +355,7 @@ impl Sources {
             if length % 8 != 0 {
                 return Err(Error::input(
                     location.name(),
-                    format!("{length} bytes are no whole number of fingerprints"),
+                    format!("its {length} bytes are not a multiple of 8, the size of a fingerprint"),
                 ));
             }
             for offset in (0..length).step_by(RAW_ITEM_BYTES as usize) {
@@ -388,7 +400,9 @@ impl SourceItem {
                 Ok(())
             }
             SourceItem::Text(location, document) => {
-                let bytes = location.get()?.ok_or_else(|| Error::input(location.name(), "it vanished"))?;
+                let bytes = location.get()?.ok_or_else(|| {
+                    Error::input(location.name(), "it was removed while it was read; put it back and run again")
+                })?;
                 forward(location.name(), f, lines(location.name(), &bytes, *document)?.into_iter(), take)
             }
         }
@@ -434,7 +448,9 @@ fn forward(
 
 /// Returns the pages of a run that have a simhash.
 fn pages(location: &Location) -> Result<Vec<(SimHash, DocId)>> {
-    let bytes = location.get()?.ok_or_else(|| Error::input(location.name(), "it vanished"))?;
+    let bytes = location
+        .get()?
+        .ok_or_else(|| Error::input(location.name(), "it was removed while it was read; put it back and run again"))?;
     let table = decode(location.name(), bytes)?;
     let doc_ids = table.u64("doc_id")?;
     let simhashes = table.u64_where("simhash", "has_simhash")?;
@@ -444,7 +460,8 @@ fn pages(location: &Location) -> Result<Vec<(SimHash, DocId)>> {
 /// Parses lines of the form `FINGERPRINT [DOCUMENT]`. Empty lines and lines that begin with `#` are
 /// ignored.
 fn lines(name: &str, bytes: &[u8], document: DocId) -> Result<Vec<(SimHash, DocId)>> {
-    let text = std::str::from_utf8(bytes).map_err(|_| Error::input(name, "neither text nor a known kind of file"))?;
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| Error::input(name, "neither text nor a known format; give a result, a .u64 file or text"))?;
     let message =
         text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     let mut hexadecimal = None;
@@ -465,7 +482,7 @@ fn lines(name: &str, bytes: &[u8], document: DocId) -> Result<Vec<(SimHash, DocI
             None => {
                 let line: String = line.chars().take(80).collect();
                 let reason =
-                    format!("line {}: {line:?} is no fingerprint, perhaps with a document's number", number + 1);
+                    format!("line {}: {line:?} is not a fingerprint; write FINGERPRINT [DOCUMENT]", number + 1);
                 return Err(Error::input(name, reason));
             }
         }
@@ -498,7 +515,7 @@ mod tests {
         assert_eq!(sources.items[0].read_all(64).unwrap(), [(1, 0), (u64::MAX, 1)].map(row));
         assert!(sources.items[0].read_all(32).unwrap_err().to_string().contains("more than 32 bits"));
         std::fs::write(&path, [0; 9]).unwrap();
-        assert!(Sources::find(&[url]).unwrap_err().to_string().contains("no whole number"));
+        assert!(Sources::find(&[url]).unwrap_err().to_string().contains("not a multiple of 8"));
         assert_eq!(Sources::find(&["/no/such".into()]).unwrap_err().exit_code(), 3);
     }
 }

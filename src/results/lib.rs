@@ -73,7 +73,7 @@ impl FinishedRun {
     /// not have.
     pub fn job(&self) -> Result<Job> {
         Job::of_run(&self.manifest.job).map_err(|cause| {
-            let of = format!("its job is one of another build ({}): {cause}; run it again", self.manifest.build);
+            let of = format!("another build wrote its job ({}): {cause}; run the job again", self.manifest.build);
             Error::input(self.folder.name(), of)
         })
     }
@@ -86,7 +86,8 @@ impl FinishedRun {
         let is_summary =
             |path: &str| path == "summary.json" || path.strip_prefix(CORPUS_SIDE_FOLDER) == Some("summary");
         let entry = self.manifest.files.iter().find(|file| is_summary(&file.path));
-        let entry = entry.ok_or_else(|| Error::input(self.folder.name(), "the result has no summary"))?;
+        let entry =
+            entry.ok_or_else(|| Error::input(self.folder.name(), "the result has no summary; run the job again"))?;
         let bytes = self.manifest.read_file(&self.folder, entry)?;
         serde_json::from_slice(&bytes)
             .map_err(|cause| Error::input(self.folder.name(), format!("{}: {cause}", entry.path)))

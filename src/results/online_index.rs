@@ -49,7 +49,7 @@ pub fn remove_index(folder: &Location) -> Result<()> {
 /// fails.
 pub fn open_index(folder: &Location, residence: Residence) -> Result<OnlineIndex<FileBytes>> {
     let location = folder.join(online::NAME)?;
-    let missing = || Error::input(location.name(), "there is no such file; is it the right folder, and complete?");
+    let missing = || Error::input(location.name(), "there is no such file; name the folder of a complete online index");
     let bytes = location.get()?.ok_or_else(missing)?;
     let manifest = online::OnlineManifest::from_json(location.name(), &bytes)?;
     let index = OnlineIndex::open(manifest, |file| file_bytes(&folder.join(&file.name)?, residence))?;

@@ -224,7 +224,7 @@ impl Rows<'_> {
             .map_err(|cause| {
                 let remedy = match then == name || self.started_in.is_empty() {
                     true => String::new(),
-                    false => format!("; if it has been moved, start this in the folder from which {name} leads to it"),
+                    false => format!("; if the input was moved, start in the folder to which {name} is relative"),
                 };
                 Error::input(name, format!("the run's input cannot be read again: {cause}{remedy}"))
             })
@@ -256,7 +256,8 @@ impl Rows<'_> {
             let text = match extractor.page(&page, &url)? {
                 Ok(extracted) => extracted.text,
                 Err((reason, detail)) => {
-                    let what = format!("at offset {}: {}: {detail}", page.offset, reason.as_str());
+                    let what =
+                        format!("the record at offset {} cannot be read: {}: {detail}", page.offset, reason.as_str());
                     return Err(Error::input(name, what));
                 }
             };
@@ -322,6 +323,8 @@ impl Rows<'_> {
 }
 
 fn changed(name: &str, offset: u64, url: &str) -> Error {
-    let what = format!("at offset {offset} is not {url} as the run read it; the input has changed since, so run again");
+    let what = format!(
+        "the record at offset {offset} is not {url} as the run read it; the input has changed since, so run again"
+    );
     Error::input(name, what)
 }

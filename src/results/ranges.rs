@@ -118,7 +118,8 @@ impl RangedTable {
         match columns.iter().find(lacks) {
             None => Ok(table),
             Some(column) => {
-                let what = format!("has no column {column}; was it written by an earlier build? Run the job again");
+                let what =
+                    format!("has no column {column}, so an earlier build may have written it; run the job again");
                 Err(Error::input(&self.name, what))
             }
         }
@@ -126,7 +127,7 @@ impl RangedTable {
 }
 
 fn unsorted(name: &str, key: &str) -> Error {
-    Error::input(name, format!("its rows are not ascending by {key}; was it written by webtwin?"))
+    Error::input(name, format!("its rows are not ascending by {key}, so webtwin did not write it; run the job again"))
 }
 
 /// Rows at which ranges begin in a file, with the end of the last; and the first and last key, if

@@ -128,7 +128,7 @@ impl<T: Pod> Array<T> {
         self.allowed_bytes = bytes;
         let mut held = self.blocks.iter_mut().rev().filter(|block| matches!(block, Block::Held(_)));
         while self.held_bytes > bytes {
-            let block = held.next().expect("what is held is in blocks");
+            let block = held.next().expect("held items are in blocks");
             let Block::Held(items) = block else { unreachable!("others are filtered out") };
             *block = spill(&mut self.file, items)?;
             self.held_bytes -= RUN_LOG_BLOCK_BYTES as u64;
@@ -249,7 +249,7 @@ impl<T: Pod> Array<T> {
         match self.blocks.get(block) {
             Some(Block::Held(items)) => Some(&items[at..]),
             Some(Block::Spilled { .. }) => None,
-            Some(Block::Forgotten) => unreachable!("nobody reads what is forgotten"),
+            Some(Block::Forgotten) => unreachable!("released blocks are not read"),
             None => Some(&self.open[at..]),
         }
     }

@@ -106,10 +106,9 @@ impl Disk {
             ErrorKind::NotFound
             | ErrorKind::NotADirectory
             | ErrorKind::PermissionDenied
-            | ErrorKind::ReadOnlyFilesystem => Err(Error::Usage(format!(
-                "{}: {cause}; it names a folder on a local disk that can be written",
-                self.name()
-            ))),
+            | ErrorKind::ReadOnlyFilesystem => {
+                Err(Error::Usage(format!("{}: {cause}; set it to a writable folder on a local disk", self.name())))
+            }
             _ => Err(self.failed(cause)),
         }
     }
@@ -152,7 +151,7 @@ pub const SPILL: &str = "effort.spill";
 
 /// Returns the remedy for a full device with spill files, whose folder a setting names.
 fn remedy(setting: &str) -> String {
-    format!("make room there, or set {setting} to a folder on a larger disk")
+    format!("free some space there, or set {setting} to a folder on a larger disk")
 }
 
 /// Returns the error that a process cannot write `needed_bytes` to `folder`, because only
@@ -271,8 +270,9 @@ impl SpillFile {
 
     /// Returns the error for rows that differ from those that were written.
     pub(crate) fn damaged(&self) -> Error {
-        self.disk
-            .failed("the disk returned other bytes than were written to a spill file; check it, or name another folder")
+        self.disk.failed(
+            "the disk returned other bytes than were written to a spill file; check the disk, or use another folder",
+        )
     }
 
     /// Overwrites a byte, like a failing disk.

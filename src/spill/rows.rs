@@ -126,7 +126,7 @@ impl<T: DeserializeOwned> RowReader<'_, T> {
     /// Returns any error of the disk, and [`Error::Invariant`] if the bytes cannot be deserialised.
     pub fn get(&mut self, number: usize) -> Result<T> {
         let row = codec().deserialize(self.bytes.get(number)?);
-        row.map_err(|cause| Error::Invariant(format!("a row that waited cannot be read: {cause}")))
+        row.map_err(|cause| Error::Invariant(format!("a stored row cannot be deserialised: {cause}")))
     }
 }
 

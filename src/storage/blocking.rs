@@ -26,7 +26,10 @@ pub fn wait<F: Future>(future: F) -> Result<F::Output> {
     });
     match runtime {
         Ok(runtime) => Ok(runtime.block_on(future)),
-        Err(error) => Err(Error::storage("any store", format!("cannot start the threads that talk to it: {error}"))),
+        Err(error) => Err(Error::storage(
+            "the store client",
+            format!("cannot start its threads: {error}; raise the limits of this process (ulimit -u)"),
+        )),
     }
 }
 

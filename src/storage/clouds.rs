@@ -119,7 +119,7 @@ impl Endpoint<'_> {
             Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => url,
             _ => {
                 return refuse(
-                    "is no address of a store; write https://HOST, or http://HOST:PORT without encryption".into(),
+                    "is not the address of a store; write https://HOST, or http://HOST:PORT without encryption".into(),
                 );
             }
         };
@@ -144,7 +144,7 @@ impl Endpoint<'_> {
             }
         }
         let cause = refused.unwrap_or_default();
-        refuse(format!("nobody answers at {shown}: {cause}; is the address right, and does the store run?"))
+        refuse(format!("no store answers at {shown}: {cause}; check the address, and that the store runs"))
     }
 }
 
@@ -193,10 +193,10 @@ mod tests {
     #[test]
     fn an_address_where_no_store_is_ends_before_any_work() {
         for (endpoint, message) in [
-            ("127.0.0.1:9", "no address"),
-            ("ftp://127.0.0.1", "no address"),
-            ("", "no address"),
-            ("http://user:hunter2@127.0.0.1:9/?secret", "nobody answers at http://127.0.0.1:9"),
+            ("127.0.0.1:9", "is not the address"),
+            ("ftp://127.0.0.1", "is not the address"),
+            ("", "is not the address"),
+            ("http://user:hunter2@127.0.0.1:9/?secret", "no store answers at http://127.0.0.1:9"),
         ] {
             let error = Location::parse_with("s3://bucket/key", &stores(endpoint)).unwrap_err();
             let text = error.to_string();

@@ -96,8 +96,8 @@ fn expand_one(input: &str, is_page: PageTest, stores: &Stores, locations: &mut V
         }
         if !is_glob {
             let reason = match location.path().is_some_and(|path| path.is_dir()) {
-                true => "the folder holds no files",
-                false => "there is no such file or folder",
+                true => "the folder has no files; name a folder with input files",
+                false => "there is no such file or folder; check the path",
             };
             return Err(Error::input(input, reason));
         }
@@ -109,7 +109,7 @@ fn expand_one(input: &str, is_page: PageTest, stores: &Stores, locations: &mut V
 /// Finds the files that match a pattern. It lists everything below the last folder without
 /// wildcards, and matches whole names.
 fn expand_glob(input: &str, stores: &Stores, locations: &mut Vec<Location>) -> Result<()> {
-    let pattern = Pattern::new(input).map_err(|error| Error::input(input, format!("no valid glob: {error}")))?;
+    let pattern = Pattern::new(input).map_err(|error| Error::input(input, format!("not a valid glob: {error}")))?;
     let wildcard = input.find(['*', '?', '[']).unwrap_or(input.len());
     let (folder, rest) = match input[..wildcard].rfind('/') {
         Some(0) => (Location::parse_with("/", stores)?, &input[1..]),
@@ -124,7 +124,7 @@ fn expand_glob(input: &str, stores: &Stores, locations: &mut Vec<Location>) -> R
     locations.extend(files.filter(|file| pattern.matches_with(file.name(), options)));
     match locations.len() > before {
         true => Ok(()),
-        false => Err(Error::input(input, "the glob matches no file")),
+        false => Err(Error::input(input, "the glob matches no file; check the pattern")),
     }
 }
 
@@ -144,9 +144,10 @@ fn expand_folder(
     locations.extend(files.into_iter().map(|file| file.location).filter(|file| !hidden(file)));
     match locations.len() > before {
         true => Ok(()),
-        false => {
-            Err(Error::input(folder.name(), "the folder holds only files whose names begin with a dot or underscore"))
-        }
+        false => Err(Error::input(
+            folder.name(),
+            "the folder has only files whose names begin with a dot or underscore; name them, or use a glob",
+        )),
     }
 }
 
@@ -174,7 +175,7 @@ pub fn has_ending(name: &str, ending: &str) -> bool {
 /// Reads the entries of a list of paths.
 fn read_list(list: &Location, stores: &Stores, locations: &mut Vec<Location>) -> Result<()> {
     let fault = |reason: String| Error::input(format!("@{list}"), reason);
-    let packed = list.get()?.ok_or_else(|| fault("there is no such list".into()))?;
+    let packed = list.get()?.ok_or_else(|| fault("there is no such list; check the path after @".into()))?;
     let mut bytes = Vec::new();
     if packed.starts_with(&[0x1f, 0x8b]) {
         let mut unpacked = flate2::bufread::MultiGzDecoder::new(&packed[..]).take(LIST_BYTES + 1);
@@ -185,7 +186,7 @@ fn read_list(list: &Location, stores: &Stores, locations: &mut Vec<Location>) ->
     if bytes.len() as u64 > LIST_BYTES {
         return Err(fault(format!("is longer than {LIST_BYTES} bytes; split it")));
     }
-    let text = String::from_utf8(bytes).map_err(|_| fault("is not UTF-8; a list has one path or URL a line".into()))?;
+    let text = String::from_utf8(bytes).map_err(|_| fault("is not UTF-8; write one path or URL per line".into()))?;
     let before = locations.len();
     for (number, line) in text.lines().enumerate() {
         let entry = line.trim().trim_start_matches('\u{feff}');
@@ -200,7 +201,7 @@ fn read_list(list: &Location, stores: &Stores, locations: &mut Vec<Location>) ->
     }
     match locations.len() > before {
         true => Ok(()),
-        false => Err(fault("the list has no entries".into())),
+        false => Err(fault("the list has no entries; write one path or URL per line".into())),
     }
 }
 
@@ -305,8 +306,8 @@ mod tests {
             ("missing.warc", "no such file"),
             ("missing/*.warc", "matches no file"),
             ("*.warc", "matches no file"),
-            ("a/[", "no valid glob"),
-            ("folder", "holds no files"),
+            ("a/[", "not a valid glob"),
+            ("folder", "has no files"),
             ("only", "begin with a dot"),
             ("@missing", "no such list"),
             ("@empty-list", "no entries"),

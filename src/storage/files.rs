@@ -54,7 +54,7 @@ impl Location {
                 }
                 Err(Error::storage(
                     self.name(),
-                    "its bytes change on their way from the store, each time in another way",
+                    "its bytes arrive from the store with different damage each time; check the network and the store",
                 ))
             }
         }
@@ -223,7 +223,7 @@ impl Location {
                     Err(error) => Err(to.store_error(error)),
                 }
             }
-            _ => Err(Error::Invariant(format!("{self} and {to} are not in one place"))),
+            _ => Err(Error::Invariant(format!("{self} and {to} are not in the same store"))),
         }
     }
 
@@ -365,7 +365,7 @@ impl Location {
     }
 
     pub(crate) fn write_error(&self, error: io::Error, bytes: usize) -> Error {
-        Error::write(self.name(), &error, bytes as u64, "make room there, or choose another folder")
+        Error::write(self.name(), &error, bytes as u64, "free some space there, or choose another folder")
     }
 }
 
@@ -380,7 +380,7 @@ pub fn write_temporary(path: &Path, parts: &[&[u8]]) -> io::Result<Temporary> {
     })?;
     let mut random = [0u8; 8];
     getrandom::fill(&mut random).map_err(io::Error::other)?;
-    let name = path.file_name().ok_or_else(|| io::Error::other("names no file"))?.to_string_lossy();
+    let name = path.file_name().ok_or_else(|| io::Error::other("the path does not name a file"))?.to_string_lossy();
     let temporary = Temporary::at(folder.join(format!(".{name}.{:016x}.tmp", u64::from_le_bytes(random))));
     let mut file = fs::File::create_new(temporary.path())?;
     parts.iter().try_for_each(|part| file.write_all(part))?;

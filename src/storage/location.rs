@@ -57,13 +57,13 @@ impl Location {
     pub fn parse_with(url: &str, stores: &Stores) -> Result<Location> {
         let Some((scheme, rest)) = split_scheme(url) else {
             if url.is_empty() {
-                return Err(Error::input("\"\"", "an empty name; give a path or URL"));
+                return Err(Error::input("\"\"", "the name is empty; give a path or URL"));
             }
             return Ok(Location::local(PathBuf::from(url), url.to_string()));
         };
         if scheme == "file" {
             let path = url::Url::parse(url).ok().and_then(|url| url.to_file_path().ok());
-            let path = path.ok_or_else(|| Error::input(url, "no local file; write file:///absolute/path"))?;
+            let path = path.ok_or_else(|| Error::input(url, "not a local file; write file:///absolute/path"))?;
             let name = path.to_string_lossy().into_owned();
             return Ok(Location::local(path, name));
         }
@@ -73,7 +73,7 @@ impl Location {
         if bucket.rsplit_once('@').is_some_and(|(user, _)| user.contains(':')) {
             return Err(Error::input(
                 format!("{scheme}://***"),
-                "credentials belong in the environment, not in the URL",
+                "the URL has credentials; set them in the environment instead",
             ));
         }
         if bucket.is_empty() {
@@ -192,8 +192,8 @@ impl Location {
         let mut reason = error.to_string();
         if reason.contains("169.254.") {
             reason.push_str(
-                "; no credentials are set, so the cloud's own were asked for: set them, or AWS_SKIP_SIGNATURE=true \
-                 (GOOGLE_SKIP_SIGNATURE, AZURE_SKIP_SIGNATURE) for a public bucket",
+                "; no credentials are set, so those of the cloud's own machine were requested; set credentials, or \
+                 AWS_SKIP_SIGNATURE=true (GOOGLE_SKIP_SIGNATURE, AZURE_SKIP_SIGNATURE) for a public bucket",
             );
         }
         Error::storage(self.name(), reason)
@@ -346,7 +346,7 @@ mod tests {
     #[test]
     fn bad_urls_are_refused_by_name_and_no_password_is_repeated() {
         for (url, words) in [
-            ("", "empty name"),
+            ("", "name is empty"),
             ("http://host/x", "http:// is not read"),
             ("s3:///key", "no bucket"),
             ("s3://bucket/a/../b", ".."),

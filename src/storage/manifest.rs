@@ -198,7 +198,8 @@ impl Manifest {
         }
         Err(Error::input(
             folder.name(),
-            "no manifest.json: this is not a result, or the run that wrote it did not finish",
+            "no manifest.json: this is not a result, or the run that wrote it did not finish; name the folder of a \
+             finished result",
         ))
     }
 
@@ -206,18 +207,21 @@ impl Manifest {
         let refuse = |reason: String| Err(Error::input(name, reason));
         let value: serde_json::Value = match serde_json::from_slice(bytes) {
             Ok(value) => value,
-            Err(cause) => return refuse(format!("not readable: {cause}")),
+            Err(cause) => return refuse(format!("cannot be read: {cause}; run the job again")),
         };
         let format = value["format"].as_u64();
         if format != Some(u64::from(FORMAT)) {
-            return refuse(format!("written in format {format:?}, but this build reads format {FORMAT}"));
+            let written = format.map_or_else(|| "an unknown format".into(), |format| format!("format {format}"));
+            return refuse(format!(
+                "written in {written}, but this build reads format {FORMAT}; run the job again, or use the other build"
+            ));
         }
         let manifest: Manifest = match serde_json::from_value(value) {
             Ok(manifest) => manifest,
-            Err(cause) => return refuse(format!("not readable: {cause}")),
+            Err(cause) => return refuse(format!("cannot be read: {cause}; run the job again")),
         };
         match manifest.files.iter().find(|file| !is_plain(&file.path)) {
-            Some(file) => refuse(format!("names {:?}, which is outside of its folder", file.path)),
+            Some(file) => refuse(format!("names {:?}, which is outside of its folder; run the job again", file.path)),
             None => Ok(manifest),
         }
     }
@@ -230,7 +234,9 @@ impl Manifest {
         let location = folder.join(&file.path)?;
         let checked = |bytes: Vec<u8>| match bytes.len() as u64 == file.bytes && checksum(&bytes) == file.xxh3 {
             true => Ok(bytes),
-            false => Err(Error::input(location.name(), "not the file the manifest names: length or checksum differ")),
+            false => {
+                Err(Error::input(location.name(), "length or checksum differ from the manifest; run the job again"))
+            }
         };
         location.get_as(checked)?.unwrap_or_else(|| {
             Err(Error::input(location.name(), "missing, though the manifest names it; run the job again"))
@@ -328,7 +334,7 @@ mod tests {
         for (text, word) in [
             (serde_json::to_string(&wandering).unwrap(), "outside"),
             (serde_json::to_string(&newer).unwrap(), "format"),
-            ("{\"format\": 1".into(), "not readable"),
+            ("{\"format\": 1".into(), "cannot be read"),
         ] {
             put(text);
             assert!(Manifest::read(&folder).unwrap_err().to_string().contains(word));

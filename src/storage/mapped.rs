@@ -44,7 +44,7 @@ impl AsRef<[u8]> for FileBytes {
 /// Returns [`Error::Input`] if the file does not exist, [`Error::Storage`] if it cannot be read,
 /// and [`Error::NoMemory`] if the system refuses the memory.
 pub fn file_bytes(location: &Location, residence: Residence) -> Result<FileBytes> {
-    let missing = || Error::input(location.name(), "there is no such file");
+    let missing = || Error::input(location.name(), "there is no such file; check the path");
     let failed = |error: std::io::Error, bytes: usize| match error.kind() {
         ErrorKind::NotFound => missing(),
         ErrorKind::OutOfMemory => Error::NoMemory { what: location.name().into(), needed_bytes: bytes as u64 },

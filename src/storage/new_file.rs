@@ -118,7 +118,7 @@ impl NewFile {
                 sent.map_err(|cause| self.location.store_error(cause))?;
             }
             (Sink::Remote(_), Backend::Local(_)) => {
-                return Err(Error::Invariant(format!("{} is local and written as an object", self.location)));
+                return Err(Error::Invariant(format!("{} is local, but written as an object", self.location)));
             }
         }
         self.open.clear();

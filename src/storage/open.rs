@@ -79,7 +79,7 @@ impl Window {
 /// # Errors
 /// Returns [`Error::Input`] if the file does not exist, and [`Error::Storage`] if the store fails.
 pub fn open(location: &Location) -> Result<Arc<OpenFile>> {
-    let missing = || Error::input(location.name(), "there is no such file");
+    let missing = || Error::input(location.name(), "there is no such file; check the path");
     let stamp = location.stamp()?.ok_or_else(missing)?;
     open_pinned(location, &stamp)
 }
@@ -92,7 +92,9 @@ pub fn open(location: &Location) -> Result<Arc<OpenFile>> {
 pub fn open_pinned(location: &Location, stamp: &FileStamp) -> Result<Arc<OpenFile>> {
     let bytes = match &location.place {
         Backend::Local(path) => Source::Local(fs::File::open(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Error::input(location.name(), "the file vanished after it was found"),
+            std::io::ErrorKind::NotFound => {
+                Error::input(location.name(), "the file was removed after it was found; put it back and run again")
+            }
             _ => Error::storage(location.name(), error),
         })?),
         Backend::Remote(..) => Source::Remote(Mutex::default()),
@@ -132,11 +134,11 @@ impl OpenFile {
     }
 
     fn changed(&self) -> Error {
-        Error::input(self.location.name(), "it changed while it was read; run again when nothing writes to it any more")
+        Error::input(self.location.name(), "it changed while it was read; run again when no program writes to it")
     }
 
     fn vanished(&self) -> Error {
-        Error::input(self.location.name(), "it vanished while it was read; put it back and run again")
+        Error::input(self.location.name(), "it was removed while it was read; put it back and run again")
     }
 
     fn read_local(&self, file: &fs::File, offset: u64, length: usize) -> Result<Vec<u8>> {
@@ -204,7 +206,7 @@ impl OpenFile {
 
     fn request(&self, start: u64, end: u64) -> Result<Bytes> {
         let Backend::Remote(store, key) = &self.location.place else {
-            return Err(Error::Invariant(format!("{} is local and was asked for over the network", self.location)));
+            return Err(Error::Invariant(format!("{} is local, but was requested over the network", self.location)));
         };
         // A weak tag never satisfies If-Match. The tag of the response is compared below in any
         // case.
@@ -341,7 +343,7 @@ mod tests {
         assert_eq!(file.still_same().unwrap_err().exit_code(), 3);
         location.remove().unwrap();
         let error = file.read_at(300_000, 10).unwrap_err();
-        assert_eq!((error.exit_code(), error.to_string().contains("vanished")), (3, true));
+        assert_eq!((error.exit_code(), error.to_string().contains("removed while it was read")), (3, true));
     }
 
     #[test]

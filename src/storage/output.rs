@@ -83,7 +83,8 @@ pub fn prepare(folder: &Location) -> Result<()> {
         // The file may belong to a result that another run has published in the meantime.
         refuse_committed(folder)?;
         return Err(Error::Usage(format!(
-            "output {folder}: holds {file}, which no unfinished run has left; choose a new --output: nothing is written over or removed"
+            "output {folder}: has {file}, which is not from an unfinished run and is not overwritten; choose a new \
+             --output"
         )));
     }
     refuse_unwritable(folder, "--output")
@@ -140,7 +141,7 @@ fn refuse_what_is_no_folder(path: &Path, option: &str) -> Result<()> {
     if let Some(link) = link {
         let target = link.read_link().unwrap_or_default();
         let (link, target) = (link.display(), target.display());
-        return refuse(format!("{link} is a symbolic link to {target}, which is not there: make that folder"));
+        return refuse(format!("{link} is a symbolic link to {target}, which does not exist; make that folder"));
     }
     match nearest(path) {
         file if !file.is_dir() => refuse(format!("{} is a file", file.display())),
@@ -158,7 +159,7 @@ fn writable_disk(folder: &Location, path: &Path, option: &str) -> Result<()> {
     match write_temporary(&nearest.join(DECISION), &[&[0; PROBE_BYTES]]) {
         Ok(_removed) => Ok(()),
         Err(cause) if matches!(cause.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
-            let remedy = format!("make room there, or choose another {option}");
+            let remedy = format!("free some space there, or choose another {option}");
             Err(Error::write(nearest.display().to_string(), &cause, PROBE_BYTES as u64, &remedy))
         }
         Err(cause) => refuse(format!("cannot write to {}: {cause}; choose another {option}", nearest.display())),
@@ -185,7 +186,8 @@ fn writable_store(attempt: &Attempt) -> Result<()> {
         Err(other) => Err(other),
         Ok(()) => Err(Error::storage(
             attempt.folder.name(),
-            "this store creates an object that exists already, so two runs could both commit; use another store",
+            "this store overwrites an existing object where it must refuse, so two runs could both commit; use another \
+             store",
         )),
     });
     attempt.discard();
@@ -411,9 +413,9 @@ impl Decision {
             },
             // Without hard links, a process killed at this moment leaves a partial decision, which
             // must be ignored.
-            _ => "is not the decision of a run of this build".into(),
+            _ => "is not a decision of this build".into(),
         };
-        let why = format!("{fault}; nothing was moved: if no run writes here now, remove this file and run again");
+        let why = format!("{fault}; no file was moved; if no run is writing here, remove this file and run again");
         Err(Error::input(name, why))
     }
 
@@ -425,13 +427,13 @@ impl Decision {
             is_plain(path) && !of_unfinished_runs(top) && !MANIFESTS.contains(&path)
         };
         if !is_hexadecimal(&self.attempt) {
-            return Some(format!("names the attempt {:?}, which is none", self.attempt));
+            return Some(format!("names the attempt {:?}, which is not an id", self.attempt));
         }
         if !MANIFESTS.contains(&self.name.as_str()) {
-            return Some(format!("names the manifest {:?}, which makes no folder a result", self.name));
+            return Some(format!("names the manifest {:?}, which is not a manifest of a result", self.name));
         }
         let (path, _) = self.files.iter().find(|(path, _)| !is_result(path))?;
-        Some(format!("names {path:?}, which is no file of a result below its folder"))
+        Some(format!("names {path:?}, which is not a file of a result in its folder"))
     }
 
     /// Fails if a symbolic link would redirect the source or the destination of a file.
@@ -451,7 +453,7 @@ impl Decision {
             Some(link) => Err(Error::input(
                 folder.join(DECISION).to_string_lossy(),
                 format!(
-                    "{} is a symbolic link, which no run writes; nothing was moved: remove the link",
+                    "{} is a symbolic link, which runs do not write, so no file was moved; remove the link",
                     link.display()
                 ),
             )),
@@ -518,7 +520,7 @@ impl Decision {
         if let Some(path) = missing? {
             return Err(Error::storage(
                 root.join(path)?.name(),
-                "not there as it was written: somebody has removed it, or of several processes each has written to its own disk",
+                "missing or changed after it was written; if several processes run, give them an output that all share",
             ));
         }
         let Some(root) = root.path() else { return Ok(()) };

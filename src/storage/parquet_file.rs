@@ -64,20 +64,25 @@ fn check_ends(file: &dyn RandomAccess) -> std::result::Result<(), Fault> {
     let content = |reason: String| Err(Fault::Content(reason));
     let length = file.len();
     if length < 12 {
-        return content(format!("is {length} bytes long, too short for a Parquet file"));
+        return content(format!("has {length} bytes, too few for a Parquet file; write or fetch it again"));
     }
     let tail = file.read_at(length - 8, 8).map_err(Fault::Run)?;
     match &tail[4..] {
         b"PAR1" => {}
-        b"PARE" => return content("is encrypted, which is not supported".into()),
-        _ => return content("has no Parquet footer at its end; was it written to the end?".into()),
+        b"PARE" => return content("is encrypted, which is not supported; decrypt it".into()),
+        _ => return content("has no Parquet footer at its end, so it is incomplete; write or fetch it again".into()),
     }
     let footer = u64::from(u32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]));
     if footer > length - 12 {
-        return content(format!("names a footer of {footer} bytes in a file of {length}"));
+        return content(format!(
+            "has a footer of {footer} bytes, more than its {length} bytes; write or fetch it again"
+        ));
     }
     if footer > FOOTER_BYTES {
-        return content(format!("has a footer of {footer} bytes, more than the {FOOTER_BYTES} that are read"));
+        return content(format!(
+            "has a footer of {footer} bytes, more than the maximum of {FOOTER_BYTES} bytes; write fewer row groups or \
+             columns"
+        ));
     }
     Ok(())
 }
@@ -95,7 +100,7 @@ fn guard<T>(
     }
     match outcome {
         Ok(read) => read.map_err(|error| Fault::Content(error.to_string())),
-        Err(_) => Err(Fault::Content("its data leads the decoder astray".into())),
+        Err(_) => Err(Fault::Content("its data is damaged, so the decoder failed".into())),
     }
 }
 
@@ -135,7 +140,7 @@ impl ChunkReader for ParquetSource {
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
         // Checked before the allocation, so that a damaged length cannot cause a large one.
         if start.checked_add(length as u64).is_none_or(|end| end > self.file.len()) {
-            return Err(ParquetError::EOF(format!("{length} bytes from {start} lie beyond the end")));
+            return Err(ParquetError::EOF(format!("{length} bytes at offset {start} are beyond the end")));
         }
         Ok(self.bytes(start, length)?)
     }

@@ -254,7 +254,7 @@ impl IgnoredCounts {
 /// Returns [`Error::Usage`] for a root in a store, and for a symbolic link in place of the folder.
 pub fn folder_below(root: &Location, digest: &str, other: &str) -> Result<PathBuf> {
     let Some(root) = root.path() else {
-        return Err(Error::Usage(format!("--resume needs a local disk, not {root}: give {other}")));
+        return Err(Error::Usage(format!("--resume needs a local disk, but {root} is in a store; add {other}")));
     };
     // Most readers of Parquet folders skip names that begin with an underscore.
     let records = root.join(format!("{RECORDS}{digest}"));
@@ -263,7 +263,7 @@ pub fn folder_below(root: &Location, digest: &str, other: &str) -> Result<PathBu
         // The name is predictable, so anyone who may write here could redirect the records by a
         // link.
         true => Err(Error::Usage(format!(
-            "--resume: {} is a symbolic link, which no run makes; remove it, or name another folder with {other}",
+            "--resume: {} is a symbolic link, which runs do not make; remove it, or name another folder with {other}",
             records.display()
         ))),
     }

@@ -74,11 +74,11 @@ impl Stores {
             _ => {
                 return Err(Error::input(
                     root,
-                    format!("{scheme}:// is not read; use a path, file://, s3://, gs:// or az://"),
+                    format!("{scheme}:// is not supported; use a path, file://, s3://, gs:// or az://"),
                 ));
             }
         };
-        Err(Error::input(root, lacks(&format!("reads no {scheme}://"), feature)))
+        Err(Error::input(root, lacks(&format!("cannot read {scheme}://"), feature)))
     }
 }
 

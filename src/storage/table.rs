@@ -217,9 +217,10 @@ impl Table {
     pub fn u64(&self, name: &str) -> Result<&[u64]> {
         match self.columns.iter().find(|column| column.0 == name) {
             Some((_, TableColumn::Id(values) | TableColumn::Count(values))) => Ok(values),
-            _ => {
-                Err(Error::input(name, "the table has no such column of unsigned numbers; was it written by webtwin?"))
-            }
+            _ => Err(Error::input(
+                name,
+                "the table has no such column of unsigned numbers; run the job again with this build",
+            )),
         }
     }
 
@@ -230,7 +231,10 @@ impl Table {
     pub fn u32(&self, name: &str) -> Result<&[u32]> {
         match self.columns.iter().find(|column| column.0 == name) {
             Some((_, TableColumn::U32(values))) => Ok(values),
-            _ => Err(Error::input(name, "the table has no such column of 32-bit numbers; was it written by webtwin?")),
+            _ => Err(Error::input(
+                name,
+                "the table has no such column of 32-bit numbers; run the job again with this build",
+            )),
         }
     }
 
@@ -251,7 +255,7 @@ impl Table {
     pub fn bool(&self, name: &str) -> Result<&[bool]> {
         match self.columns.iter().find(|column| column.0 == name) {
             Some((_, TableColumn::Bool(values))) => Ok(values),
-            _ => Err(Error::input(name, "the table has no such column of yes or no; was it written by webtwin?")),
+            _ => Err(Error::input(name, "the table has no such column of booleans; run the job again with this build")),
         }
     }
 
@@ -262,7 +266,9 @@ impl Table {
     pub fn f64(&self, name: &str) -> Result<&[f64]> {
         match self.columns.iter().find(|column| column.0 == name) {
             Some((_, TableColumn::F64(values))) => Ok(values),
-            _ => Err(Error::input(name, "the table has no such column of fractions; was it written by webtwin?")),
+            _ => {
+                Err(Error::input(name, "the table has no such column of fractions; run the job again with this build"))
+            }
         }
     }
 
@@ -273,7 +279,7 @@ impl Table {
     pub fn time(&self, name: &str) -> Result<&[i64]> {
         match self.columns.iter().find(|column| column.0 == name) {
             Some((_, TableColumn::Time(values))) => Ok(values),
-            _ => Err(Error::input(name, "the table has no such column of times; was it written by webtwin?")),
+            _ => Err(Error::input(name, "the table has no such column of times; run the job again with this build")),
         }
     }
 
@@ -284,7 +290,7 @@ impl Table {
     pub fn text(&self, name: &str) -> Result<&StringTable> {
         match self.columns.iter().find(|column| column.0 == name) {
             Some((_, TableColumn::Text(values))) => Ok(values),
-            _ => Err(Error::input(name, "the table has no such column of text; was it written by webtwin?")),
+            _ => Err(Error::input(name, "the table has no such column of text; run the job again with this build")),
         }
     }
 
@@ -322,7 +328,10 @@ impl Table {
         }
         let shape = |table: &Table| -> Vec<String> { table.columns.iter().map(|(name, c)| c.schema(name)).collect() };
         if shape(self) != shape(&other) {
-            return Err(Error::input("a part of a table", "has other columns than the parts before it"));
+            return Err(Error::input(
+                "a part of a table",
+                "its columns differ from those of the parts before it; run the job again",
+            ));
         }
         for ((_, all), (_, more)) in self.columns.iter_mut().zip(other.columns) {
             all.append(more);
@@ -371,7 +380,8 @@ pub fn decode_columns(file: &str, bytes: Vec<u8>, wanted: impl Fn(&str) -> bool)
                 _ => Ok(None),
             };
             let column = column.map_err(bad)?.ok_or_else(|| {
-                let reason = "is of a type that this build does not write; was it written by an earlier one? Run again";
+                let reason =
+                    "is of a type that this build does not write, so another build may have written it; run again";
                 Error::input(file, format!("column {} {reason}", described.name()))
             })?;
             if column.len() != rows {

@@ -46,7 +46,7 @@ impl TableFile {
                 return Ok(TableFile { stamp: file.stamp().clone(), location, rows });
             }
         }
-        Err(Error::input(location.name(), "not the file the manifest names: length or checksum differ"))
+        Err(Error::input(location.name(), "length or checksum differ from the manifest; run the job again"))
     }
 
     /// Opens the file for reading rows.
@@ -122,7 +122,7 @@ impl OpenTable {
     }
 
     fn strange(&self, column: &str) -> Error {
-        let reason = "is of a type that this build does not write; was it written by an earlier one? Run again";
+        let reason = "is of a type that this build does not write, so another build may have written it; run again";
         Error::input(&self.name, format!("column {column} {reason}"))
     }
 }

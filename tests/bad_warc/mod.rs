@@ -107,7 +107,7 @@ fn what_is_no_warc_is_told_before_it_is_read() {
         (build::gzip(&packed), "gzip within gzip"),
         (b"<html>404 from the mirror</html>".to_vec(), "an HTML page"),
         (build::gzip(b"<html>404 from the mirror</html>"), "a gzip file of HTML"),
-        (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n".to_vec(), "a git LFS pointer"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n".to_vec(), "a Git LFS pointer"),
         (build::gzip(b"{\"url\":\"http://a/\"}\n"), "a gzip file of something"),
         (build::zstd(b"{\"url\":\"http://a/\"}\n"), "a zstd file of something"),
         (vec![], "an empty file"),

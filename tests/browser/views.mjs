@@ -128,7 +128,7 @@ assert.deepEqual(rows.map(row => row[2]), ['false', 'keep', 'true']);
 // They are there again when the page is, and gone when they are to be.
 await on.reload();
 assert.equal(await on.locator('.decisions .count').textContent(), '3 decisions');
-await press(on.getByRole('button', { name: 'Forget them' }));
+await press(on.getByRole('button', { name: 'Delete decisions' }));
 assert.equal(await on.locator('.decisions .count').textContent(), '0 decisions');
 assert.deepEqual(decided.wrong, []);
 await decided.close();

@@ -20,7 +20,7 @@ fn a_folder_that_holds_something_is_not_written_over() {
     std::fs::create_dir_all(output.join("pages")).unwrap();
     std::fs::write(output.join("pages/mine.parquet"), "mine").unwrap();
     let line = refuse(&["synth", "--pages", "100", "--output", output.to_str().unwrap()], 2);
-    assert!(line.contains("pages/mine.parquet") && line.contains("nothing is written over"), "{line}");
+    assert!(line.contains("pages/mine.parquet") && line.contains("not overwritten"), "{line}");
     assert_eq!(files(&output).len(), 1);
 }
 

@@ -198,7 +198,7 @@ fn pages_for_people_have_no_script_and_what_was_crawled_is_text() {
         ("/set/x", 422, "16 hexadecimal digits"),
         ("/sets?from=x", 400, "from"),
         (&long, 422, "at most 400 bytes"),
-        (&nowhere, 404, "http://never.example/ is no page of the run"),
+        (&nowhere, 404, "http://never.example/ is not a page of the run"),
     ] {
         let answer = client.get(path);
         assert_eq!((answer.status, answer.text().contains(has)), (status, true), "{path}: {}", answer.text());
@@ -357,9 +357,9 @@ fn whatever_comes_no_request_breaks_the_server() {
 fn beyond_loopback_a_key_is_needed_and_only_those_who_have_one_are_answered() {
     use std::os::unix::fs::PermissionsExt;
     let index = made().at("a");
-    assert!(fail(&["serve", &index, "--listen", "0.0.0.0:0"], 2).contains("a key is needed"));
+    assert!(fail(&["serve", &index, "--listen", "0.0.0.0:0"], 2).contains("needs keys"));
     assert!(fail(&["serve", &index, "--listen", "nowhere"], 2).contains("ADDRESS:PORT"));
-    assert!(fail(&["serve", &made().at("run-a")], 3).contains("no index"));
+    assert!(fail(&["serve", &made().at("run-a")], 3).contains("not an index"));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("keys");
     let key = "0123456789abcdef0123456789abcdef";

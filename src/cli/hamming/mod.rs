@@ -14,13 +14,13 @@ use webtwin_job::JobKind;
 pub(super) enum Command {
     /// Shows table designs, and predicts memory, time and disk; reads and writes nothing
     Plan(plan::Args),
-    /// Makes a fingerprint file (F) from a crawl or from ready-made fingerprints
+    /// Builds a fingerprint file (F) from a crawl or from ready-made fingerprints
     Build(BuildArgs),
-    /// Makes the index for online queries, in the folder of the fingerprint file
+    /// Builds the index for online queries, in the folder of a fingerprint file
     Index(index::Args),
-    /// Finds the fingerprints of F that are near the given ones, by the online index
+    /// Finds the fingerprints of a fingerprint file that are near the given ones, by its index
     Query(query::Args),
-    /// Joins F with a batch of queries, or with itself
+    /// Joins a fingerprint file (F) with a batch of queries (Q), or with itself
     Batch(BatchArgs),
 }
 

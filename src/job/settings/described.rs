@@ -22,12 +22,12 @@ pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
     (
         "kind",
         Answer,
-        r#"Result to compute: `replicas`; `fingerprints` (a fingerprint file F); `hamming` (F joined with a batch Q, or with itself); `batch` (a new crawl joined with F, and what earlier crawls have of it); `signatures` (as `replicas` with `similar.by = "signatures"`); `study` (where and how duplicates occur; use `preset = "study"`); `grow` (similar clusters in any graph, from tables of labels and links; use `preset = "grow"`); `recrawl` (as `replicas`, of the live inputs of a state, without reading again what it holds of them)"#,
+        r#"Result to compute: `replicas`; `fingerprints` (a fingerprint file F); `hamming` (F joined with a batch Q, or with itself); `batch` (a new crawl joined with F, and its matches in earlier crawls); `signatures` (as `replicas` with `similar.by = "signatures"`); `study` (where and how duplicates occur; use `preset = "study"`); `grow` (similar clusters in any graph, from tables of labels and links; use `preset = "grow"`); `recrawl` (as `replicas`, for the live inputs of a state; inputs that have not changed are not read again)"#,
     ),
     (
         "input.urls",
         Answer,
-        r#"Paths, URLs, globs, folders, `@LIST` files, `synth://` URLs; with `kind = "grow"` tables of links. `--input` replaces them. Compared as typed: another spelling of a path is another job"#,
+        r#"Paths, URLs, globs, folders, `@LIST` files, `synth://` URLs; with `kind = "grow"` tables of links. `--input` replaces them. Compared as typed: another spelling of a path makes another job"#,
     ),
     (
         "input.originals",
@@ -38,7 +38,7 @@ pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
     (
         "input.max_bad",
         Answer,
-        "Maximum fraction of damaged records in one input, or of the bytes lost with them, 0 to 1; beyond it the run ends with exit code 5. One damaged record among good ones is always allowed, unless it takes most of the file",
+        "Maximum fraction of damaged records in one input, or of the bytes lost with them, 0 to 1; beyond it the run ends with exit code 5. A single damaged record among good ones is always allowed, unless it is most of the file",
     ),
     (
         "input.fields.url",
@@ -86,7 +86,7 @@ pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
     (
         "links.through",
         Answer,
-        "Ways from a URL to the page for which a link to it counts: `redirects` (301, 302, 303, 307, 308), `refresh` (`<meta http-equiv=refresh>` to another URL within 10 seconds, which is also a link to it), `canonical` (`<link rel=canonical>`)",
+        "Redirections that are followed when a link to a URL is counted for another page: `redirects` (301, 302, 303, 307, 308), `refresh` (`<meta http-equiv=refresh>` to another URL within 10 seconds, which also counts as a link to that URL), `canonical` (`<link rel=canonical>`)",
     ),
     ("output.url", Effort, "Folder for the result, path or URL; `--output` replaces it"),
     (
@@ -115,7 +115,7 @@ pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
     (
         "chunks.min_text",
         Answer,
-        "A page with less text than this, in bytes, is a copy only of pages with the same HTML, byte for byte",
+        "Minimum length of a page's text in bytes: a page with less is a copy only of pages with the same HTML, byte for byte",
     ),
     ("overlap.min_shared", Answer, "T: minimum number of chunks that two similar pages share, at least 1"),
     (
@@ -131,18 +131,22 @@ pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
     (
         "overlap.views",
         Answer,
-        "Minimum resemblance of two texts of one host with the same title that are views of one page: of all their chunks, and of those that are not boilerplate of the host (or three quarters of it if few texts there have the title); 0 looks for no views",
+        "Minimum resemblance of two texts of one host with the same title that are views of one page: of all their chunks, and of those that are not boilerplate of the host (or three quarters of it if few texts there have the title); 0 turns this off",
     ),
     (
         "overlap.template_pages",
         Answer,
-        "A chunk on more pages of one host is boilerplate and counts nowhere; 0 turns the filter off",
+        "Maximum number of pages of one host with a chunk: a chunk on more is boilerplate and is ignored; 0 turns the filter off",
     ),
-    ("overlap.max_documents", Answer, "A chunk on more pages does not count; 0 turns the limit off"),
+    (
+        "overlap.max_documents",
+        Answer,
+        "Maximum number of pages with a chunk: a chunk on more is ignored; 0 turns the limit off",
+    ),
     (
         "similar.by",
         Answer,
-        "Source of similar pairs: `overlap` (shared chunks), `hamming` (simhashes), `both` of these, `signatures` (RP and HM, DDGMP03), `minhash` (sets of shingles), or `given` (only those of `pairs.from`)",
+        "Source of similar pairs: `overlap` (shared chunks), `hamming` (simhashes), `both` of them, `signatures` (RP and HM, DDGMP03), `minhash` (sets of shingles), or `given` (only those of `pairs.from`)",
     ),
     (
         "similar.guard",
@@ -163,7 +167,7 @@ pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
     (
         "batch.queries",
         Answer,
-        "Q: a fingerprint file, a run's folder, `.u64` or text. Without it F is joined with itself; a file without rows is near nothing",
+        "Q: a fingerprint file, a run's folder, `.u64` or text. Without it F is joined with itself; a file without rows has no pairs",
     ),
     (
         "batch.results",
@@ -174,18 +178,18 @@ pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
     (
         "batch.max_pairs",
         Answer,
-        "Maximum number of pairs. If there are more, they are counted to the end and refused, with their number, and none is made. The pairs are also bounded by `effort.memory_bytes` and `effort.disk_bytes`",
+        "Maximum number of pairs. If there are more, the run counts them all, reports their number and ends without making any. The pairs are also bounded by `effort.memory_bytes` and `effort.disk_bytes`",
     ),
-    ("simhash.bits", Answer, "f: width of a simhash, 1 to 64; 0 makes no simhashes"),
+    ("simhash.bits", Answer, "f: width of a simhash, 1 to 64; 0 turns simhashes off"),
     (
         "simhash.recipe",
         Answer,
-        "Features of a simhash: `plain` (phrases of three terms, by frequency), `weighted` (phrases of two, by 1 + log2 of the frequency, and less the more pages of the crawl have them), or parts, which may follow such a name: `phrases:N` (1 to 16 terms), `weights:count`, `log` or `once`, `idf`, `stop-words:LANG` and `stemming:LANG` (ISO 639-1), `least:N` (minimum number of features of a page with a simhash; 8). `weighted` is `phrases:2 weights:log idf`",
+        "Features of a simhash: `plain` (phrases of three terms, by frequency), `weighted` (phrases of two, by 1 + log2 of the frequency, and by their rarity in the crawl), or parts, which may follow such a name: `phrases:N` (1 to 16 terms), `weights:count`, `log` or `once`, `idf`, `stop-words:LANG` and `stemming:LANG` (ISO 639-1), `least:N` (minimum number of features of a page with a simhash; 8). `weighted` is `phrases:2 weights:log idf`",
     ),
     (
         "signatures.recipe",
         Answer,
-        "Recipe of signatures: `plain` (5 components, terms by frequency, the sum of the children, γ = 0.001, links 3 deep), `weighted` (`components:16 weights:log unit-length children:mean damping:1 depth:5`), or such parts, which may follow a name: `components:K` (1 to 64), `seed:N`, `weights:`, `stop-words:` and `stemming:` as in `simhash.recipe`, `unit-length`, `children:sum` or `mean`, `damping:γ` (0 to 1), `depth:N` (0 to 8), `least:N` (minimum number of terms of a page with signatures; 8)",
+        "Recipe of signatures: `plain` (5 components, terms by frequency, the sum of the children, γ = 0.001, links 3 deep), `weighted` (`components:16 weights:log unit-length children:mean damping:1 depth:5`), or parts, which may follow a name: `components:K` (1 to 64), `seed:N`, `weights:`, `stop-words:` and `stemming:` as in `simhash.recipe`, `unit-length`, `children:sum` or `mean`, `damping:γ` (0 to 1), `depth:N` (0 to 8), `least:N` (minimum number of terms of a page with signatures; 8)",
     ),
     ("signatures.rp_tolerance", Answer, "D: RP signatures collide if no component differs by this, 0 to 1"),
     ("signatures.hm_tolerance", Answer, "C: the same for HM signatures; 1 leaves the decision to RP"),
@@ -207,7 +211,7 @@ pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
     (
         "pairs.apart",
         Answer,
-        "File of pages that a person knows to be no copies of each other: two URLs per line, separated by a tab, and after another tab the reason; or a table with the columns `url_a`, `url_b` and `tag`, of which the rows tagged `false` count. No two of them are in one set of similar pages ([decisions](tables.md#decisions-that-count-in-the-next-run)). Empty: none. Its SHA-256 is `pairs.apart_sha256` in the resolved job and in the digest; if a job file gives that, other content is an error",
+        "File of pairs of pages that are not copies of each other: two URLs per line, separated by a tab, and after another tab the reason; or a table with the columns `url_a`, `url_b` and `tag`, of which the rows tagged `false` count. The pages of a pair are never in one set of similar pages ([decisions](tables.md#decisions-that-count-in-the-next-run)). Empty: none. Its SHA-256 is `pairs.apart_sha256` in the resolved job and in the digest; if a job file gives that, other content is an error",
     ),
     (
         "clusters.merge",
@@ -269,7 +273,7 @@ pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
     (
         "study.reference",
         Answer,
-        "Folder of an earlier study, as typed, by whose growth all duplicates are estimated from the first 20 and 50 % of the steps (PBZ06 section 4.2)",
+        "Folder of an earlier study, as typed, whose growth is used to estimate all duplicates from the first 20 and 50 % of the steps (PBZ06 section 4.2)",
     ),
     (
         "recrawl.least_pages",
@@ -279,7 +283,7 @@ pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
     (
         "recrawl.avoided",
         Answer,
-        "Whether the new crawl obeyed the old result's avoid list: `no`; `yes`: gone pages that are on it are `avoided`, not `absent`; `probed`: it also fetched the pages that the previous comparison requested (`exports/revisit.txt`), and those without a record are gone; with `yes` only if the crawl has something of half of them",
+        "Compliance of the new crawl with the old result's avoid list: `no`; `yes`: gone pages that are on it are `avoided`, not `absent`; `probed`: it also fetched the pages that the previous comparison requested (`exports/revisit.txt`), and those without a record are gone; with `yes` only if the crawl has a record of half of them",
     ),
     ("effort.shard_bytes", Effort, "Bytes of input of a work item, at least 65536; equal in all processes of a run"),
     (
@@ -291,7 +295,7 @@ pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
     (
         "effort.disk_bytes",
         Effort,
-        "Maximum bytes of spill files of a process in `effort.spill` at one time. If they are few, rows and pairs are made in passes, and a run that still does not fit ends with exit code 9. 0 allows all free space",
+        "Maximum bytes of spill files of a process in `effort.spill` at one time. If the limit is low, rows and pairs are made in passes; a run that still does not fit ends with exit code 9. 0 allows all free space",
     ),
 ];
 
@@ -318,10 +322,10 @@ pub fn settings_table() -> String {
         .map(|(name, _)| name.as_str())
         .filter(|name| !DESCRIPTIONS.iter().any(|described| described.0 == *name))
         .collect();
-    assert!(undescribed.is_empty(), "settings without a description in src/job/settings/described.rs: {undescribed:?}");
+    assert!(undescribed.is_empty(), "settings lack a description in src/job/settings/described.rs: {undescribed:?}");
     let row = |(name, effect, meaning): &(&str, Effect, &str)| {
         let default = defaults.iter().find(|(known, _)| known == name);
-        let (_, default) = default.unwrap_or_else(|| panic!("{name} is described and is no setting"));
+        let (_, default) = default.unwrap_or_else(|| panic!("{name} is described but is not a setting"));
         let effect = if *effect == Answer { "answer" } else { "effort" };
         format!("| `{name}` | `{default}` | {effect} | {meaning} |\n")
     };

@@ -140,7 +140,7 @@ impl Job {
     /// whose value this build does not support.
     pub fn of_run(settings: &serde_json::Value) -> Result<Job, String> {
         if let Some((name, value)) = former::unknown_value(settings) {
-            return Err(format!("{name} was {value}, and is no setting any more"));
+            return Err(format!("{name} was {value}, which this build no longer supports"));
         }
         let mut settings = settings.clone();
         if let Some(settings) = settings.as_object_mut() {

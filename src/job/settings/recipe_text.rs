@@ -17,8 +17,9 @@ pub(super) fn parse<R>(
         _ => plain,
     };
     for part in parts {
-        set(&mut recipe, part)
-            .ok_or_else(|| format!("{part:?} is no part of a recipe: plain, weighted, or parts such as {example}"))?;
+        set(&mut recipe, part).ok_or_else(|| {
+            format!("{part:?} is not part of a recipe, expected plain, weighted, or parts such as {example}")
+        })?;
     }
     Ok(recipe)
 }
@@ -77,7 +78,7 @@ mod tests {
     fn what_is_no_part_of_a_recipe_is_named() {
         for wrong in ["phrases", "phrases:0", "phrases:17", "idf:1", "stemming:english", "weights:most", "heavy"] {
             let error = wrong.parse::<FeatureRecipe>().unwrap_err();
-            assert!(error.starts_with(&format!("{wrong:?} is no part of a recipe")), "{error}");
+            assert!(error.starts_with(&format!("{wrong:?} is not part of a recipe")), "{error}");
         }
         for wrong in ["components:0", "components:65", "damping:1.5", "depth:9", "children:none", "stop-words:xx"] {
             assert!(wrong.parse::<VectorRecipe>().is_err(), "{wrong}");

@@ -182,8 +182,7 @@ impl PostingsFile {
         self.file.read_exact_at(&mut bytes, at).map_err(|cause| Error::storage(name(), cause))?;
         let checksum = u64::from_le_bytes(bytes[BLOCK - 8..].try_into().expect("eight bytes"));
         if xxh3_64(&bytes[..BLOCK - 8]) != checksum {
-            let why =
-                format!("damaged at byte {at}; end the server, remove the file and start again: it is made again");
+            let why = format!("damaged at byte {at}; remove the file while no server runs, and it is rebuilt");
             return Err(Error::input(name(), why));
         }
         let postings = (0..POSTINGS_A_BLOCK).map(move |at| {

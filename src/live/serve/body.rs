@@ -54,7 +54,7 @@ pub(super) async fn take(
         // The request fails instead of waiting for memory: two bodies that are half buffered could
         // otherwise wait for each other forever.
         let more = Arc::clone(memory).try_acquire_many_owned(data.len() as u32);
-        let more = more.map_err(|_| Problem::busy("other bodies take all memory for them"))?;
+        let more = more.map_err(|_| Problem::busy("other requests fill the memory for bodies"))?;
         match &mut held {
             Some(held) => held.merge(more),
             None => held = Some(more),
@@ -73,7 +73,7 @@ pub(super) fn records(
     sink: &mut RecordSink<'_>,
 ) -> std::result::Result<(), Problem> {
     if form == BodyForm::Warc && !bytes.is_empty() && warc::probe(&Bytes(bytes))?.is_none() {
-        let what = format!("the body is no WARC file but {}", warc::looks_like(&Bytes(bytes))?);
+        let what = format!("the body is not a WARC file, but {}", warc::looks_like(&Bytes(bytes))?);
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "not_warc", what));
     }
     let count = Cell::new(0);
@@ -89,7 +89,7 @@ pub(super) fn records(
         BodyForm::Warc => warc::read_range(&Bytes(bytes), 0..bytes.len() as u64, input, &mut counted).map(drop),
     };
     if count.get() > most {
-        let what = format!("the body has more than {most} records; none of them was added");
+        let what = format!("the body has more than {most} records, and none was added; send them in smaller bodies");
         return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", what));
     }
     Ok(done?)
@@ -150,14 +150,14 @@ fn of_response(
     let mut refuse = |reason, detail: &str| {
         sink(ReadResult::Refused(RefusedRecord { bytes: length, ..RefusedRecord::new(offset, reason, detail) }))
     };
-    let Some(url) = response.url else { return refuse(Reason::BadField, "no field url") };
+    let Some(url) = response.url else { return refuse(Reason::BadField, "the field url is missing") };
     let Ok(body) = BASE64.decode(response.body_base64.unwrap_or_default().as_bytes()) else {
-        return refuse(Reason::BadField, "body_base64 is no base64");
+        return refuse(Reason::BadField, "body_base64 is not base64");
     };
     let media = response.content_type.unwrap_or_default();
     // A line end in a header value would let a client forge further headers of the WARC record.
     if [&url, &media].iter().any(|text| text.contains(['\r', '\n'])) {
-        return refuse(Reason::BadField, "url or content_type has a line end");
+        return refuse(Reason::BadField, "url or content_type contains a line break");
     }
     let time = match response.fetch_time {
         None | Some(Value::Null) => Some(0),

@@ -46,13 +46,13 @@ pub(super) async fn advice(
         let last =
             headers.get("last-event-id").map(|value| value.to_str().ok().and_then(|text| text.trim().parse().ok()));
         let last = match last {
-            Some(None) => return Err(Problem::bad("Last-Event-ID is no number of advice")),
+            Some(None) => return Err(Problem::bad("Last-Event-ID is not the sequence number of an event")),
             last => last.flatten(),
         };
         return Ok(events(service, place, last.or(since).unwrap_or(0)));
     }
     if !(0.0..=LONGEST_WAIT.as_secs_f64()).contains(&wait) {
-        return Err(Problem::bad(format!("wait: is from 0 to {} seconds", LONGEST_WAIT.as_secs())));
+        return Err(Problem::bad(format!("wait must be between 0 and {} seconds", LONGEST_WAIT.as_secs())));
     }
     let since = since.unwrap_or(0);
     if wait > 0.0 {

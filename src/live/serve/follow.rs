@@ -135,7 +135,7 @@ impl FollowedFiles {
                     Err(error @ (Error::Storage { .. } | Error::Input { .. })) => {
                         // One warning for each failing file, not one for each poll.
                         if failed.insert(path.clone()) {
-                            notify(format_args!("warning: a followed file is not read, and tried again: {error}"));
+                            notify(format_args!("warning: a followed file cannot be read and is retried: {error}"));
                         }
                     }
                     Err(error) => return Err(error),
@@ -165,7 +165,7 @@ impl FollowedFiles {
                     for (path, file) in growing.iter().filter(|(_, file)| file.bytes > file.offset) {
                         let (rest, path) = (file.bytes - file.offset, path.display());
                         notify(format_args!(
-                            "warning: {path}: its last {rest} bytes are no whole record, and were not read"
+                            "warning: {path}: the last {rest} bytes are not a complete record, and were not read"
                         ));
                     }
                     return completed.map_or(Ok(()), Completed::end);
@@ -205,8 +205,8 @@ impl FollowedFiles {
         // A crawler may replace a file under its name. Then the old offset has no meaning.
         let is_other = growing.inode.is_some_and(|inode| inode != about.ino());
         if is_other || about.len() < growing.offset {
-            let what = if is_other { "is another file now" } else { "is shorter than it was" };
-            notify(format_args!("warning: {name} {what}, and is read from its beginning"));
+            let what = if is_other { "was replaced by another file" } else { "has become shorter" };
+            notify(format_args!("warning: {name} {what}, and is read again from its beginning"));
             (growing.offset, growing.bytes) = (0, 0);
         }
         growing.inode = Some(about.ino());
@@ -276,7 +276,7 @@ impl FollowedFiles {
             ReadOutcome::Rejected(reason, detail) => {
                 if reason.is_bad() {
                     notify(format_args!(
-                        "warning: {name}: a record at byte {} is rejected, {}: {detail}",
+                        "warning: {name}: the record at byte {} is rejected, {}: {detail}",
                         record.offset,
                         reason.as_str()
                     ));
@@ -304,7 +304,8 @@ impl Completed {
         let thread = threads::start(move || {
             for name in receive {
                 if let Err(error) = on_complete(&name) {
-                    notify(format_args!("warning: {} is not read ahead of a run: {error}", name.display()));
+                    let name = name.display();
+                    notify(format_args!("warning: {name} is not in the state, so the next run reads it: {error}"));
                 }
             }
         })?;

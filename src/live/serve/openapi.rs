@@ -9,10 +9,10 @@ pub(super) fn document() -> Value {
     let named = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
     let answers = |kind: &str, schema: Value| {
         json!({
-            "200": { "description": "the answer", "content": { kind: { "schema": schema } } },
+            "200": { "description": "The answer", "content": { kind: { "schema": schema } } },
             // All errors have one format, so one entry describes every status but 200.
             "default": {
-                "description": "why there is none",
+                "description": "The problem, if there is no answer",
                 "content": { "application/problem+json": { "schema": named("Problem") } },
             },
         })
@@ -39,37 +39,40 @@ pub(super) fn document() -> Value {
         "info": {
             "title": "webtwin live",
             "version": webtwin_base::build_info::version(),
-            "description": "An index that grows with a crawl, and tells the crawler which copies to leave.",
+            "description": "An index that grows with a crawl, and advises the crawler which copies to skip.",
         },
         // The key is optional: a server without configured keys accepts requests without one.
         "security": [{}, { "key": [] }],
         "paths": {
             "/v1/pages": post(
-                "Adds pages: lines of JSON, or a WARC file. A line for each record, and one that closes, once all are on disk",
+                "Adds pages from JSON lines or a WARC file; returns a line for each record and a line of counts, once \
+                 all are on disk",
                 &["application/x-ndjson", "application/warc"], "application/x-ndjson"),
             "/v1/pages.txt": post(
-                "What to do with URLs, in lines: fetch; skip, perhaps with a tab and the URL that has been fetched; rewrite, a tab and \
-                 the URL to fetch instead; reject", &["text/plain"], "text/plain"),
-            "/v1/page": get("What is known of a URL", vec![query("url", true, "URL, in any form", text())],
+                "Advises on URLs, a line for each: fetch; skip, with a tab and the URL that was fetched if there is \
+                 one; rewrite, a tab and the URL to fetch instead; reject", &["text/plain"], "text/plain"),
+            "/v1/page": get("Returns advice on a URL", vec![query("url", true, "URL, canonical or not", text())],
                 "application/json", named("Page")),
             // This route also takes a header, which the `get` closure does not cover.
             "/v1/advice": { "get": {
-                "summary": "Advice, the oldest first; with Accept: text/event-stream as events whose id is the sequence number",
+                "summary":
+                    "Lists advice, oldest first; with Accept: text/event-stream, as events with the sequence number \
+                     as id",
                 "parameters": [
-                    query("since", false, "number of the last advice that is known", count()),
-                    query("wait", false, "seconds to wait if there is none, at most 30", json!({ "type": "number" })),
-                    { "name": "Last-Event-ID", "in": "header", "required": false, "description": "as since, of events",
+                    query("since", false, "Sequence number after which advice is returned", count()),
+                    query("wait", false, "Seconds to wait for advice, at most 30", json!({ "type": "number" })),
+                    { "name": "Last-Event-ID", "in": "header", "required": false, "description": "Like `since`",
                       "schema": count() },
                 ],
                 "responses": answers("application/json", object(
                     &[("advice", json!({ "type": "array", "items": named("Advice") })), ("last", count())], &[])),
             } },
-            "/v1/run": get("What the index has", vec![], "application/json", named("Run")),
-            "/health": get("Whether the process answers", vec![], "text/plain", text()),
-            "/ready": get("Whether the index is open", vec![], "application/json",
+            "/v1/run": get("Returns counts of the index and its files", vec![], "application/json", named("Run")),
+            "/health": get("Checks that the process answers", vec![], "text/plain", text()),
+            "/ready": get("Checks that the index is open", vec![], "application/json",
                 object(&[("ready", json!({ "type": "boolean" }))], &[])),
-            "/metrics": get("Counters for Prometheus", vec![], "text/plain", text()),
-            "/openapi.json": get("This document", vec![], "application/json", json!({ "type": "object" })),
+            "/metrics": get("Returns counters in the text format of Prometheus", vec![], "text/plain", text()),
+            "/openapi.json": get("Returns this document", vec![], "application/json", json!({ "type": "object" })),
         },
         "components": {
             "securitySchemes": { "key": { "type": "http", "scheme": "bearer" } },

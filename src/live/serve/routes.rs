@@ -45,13 +45,13 @@ fn unsupported(what: &str) -> Problem {
 fn form(headers: &HeaderMap) -> Result<BodyForm, Problem> {
     if headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
         return Err(unsupported(
-            "the body must have no content encoding; a WARC file may be in gzip members or zstd frames",
+            "the body must have no content encoding; a WARC file may consist of gzip members or zstd frames",
         ));
     }
     match media_type(headers) {
         (media, charset) if media == "application/x-ndjson" => match charset.as_deref() {
             None | Some("utf-8" | "utf8") => Ok(BodyForm::Ndjson),
-            Some(_) => Err(unsupported("the lines must be UTF-8")),
+            Some(_) => Err(unsupported("the charset of the body must be utf-8")),
         },
         (media, _) if media == "application/warc" => Ok(BodyForm::Warc),
         _ => Err(unsupported("the body must be application/x-ndjson or application/warc")),
@@ -126,7 +126,7 @@ fn added(service: &Service, held: &BodyReservation, form: BodyForm) -> AnswerRes
     let answers = match items.is_empty() {
         true => Vec::new(),
         false => service.writer.add(items, None).map_err(|why| {
-            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "not_written", format!("nothing is acknowledged: {why}"))
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "not_written", format!("no record was acknowledged: {why}"))
         })?,
     };
     service.counts.lock().unwrap_or_else(PoisonError::into_inner).merge(&counts);
@@ -163,9 +163,9 @@ async fn pages_txt(State(service): Of, body: Body) -> AnswerResult {
     let limits = service.front.limits();
     let body = bytes_of(body, limits.body).await?;
     let lines = std::str::from_utf8(&body)
-        .map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "not_utf8", "the lines are no UTF-8"))?;
+        .map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "not_utf8", "the body is not UTF-8"))?;
     if lines.lines().count() > limits.batch {
-        let what = format!("more than {} URLs", limits.batch);
+        let what = format!("the body has more than {} URLs; send them in smaller bodies", limits.batch);
         return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", what));
     }
     let mut text = String::with_capacity(lines.len());
@@ -216,13 +216,13 @@ async fn metrics(State(service): Of) -> AnswerResult {
     let counts = service.counts.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let mut text = service.front.metrics();
     for (name, help, value) in [
-        ("webtwin_live_pages", "Pages, each version of one counted.", figures.pages),
-        ("webtwin_live_clusters", "Trivial clusters, those of one page included.", figures.clusters),
-        ("webtwin_live_missing", "URLs that gave no page.", figures.missing),
-        ("webtwin_live_mirrors", "Mirrors and aliases that are rewritten now.", figures.mirrors),
-        ("webtwin_live_url_rules", "URL rules now.", figures.url_rules),
-        ("webtwin_live_advice", "Number of the last advice.", figures.advice),
-        ("webtwin_live_log_bytes", "Bytes of the log.", figures.log_bytes),
+        ("webtwin_live_pages", "Pages, with each version counted.", figures.pages),
+        ("webtwin_live_clusters", "Trivial clusters, including those of one page.", figures.clusters),
+        ("webtwin_live_missing", "URLs that returned no page.", figures.missing),
+        ("webtwin_live_mirrors", "Mirrors and aliases that are now rewritten.", figures.mirrors),
+        ("webtwin_live_url_rules", "URL rules in effect.", figures.url_rules),
+        ("webtwin_live_advice", "Sequence number of the last advice.", figures.advice),
+        ("webtwin_live_log_bytes", "Size of the log in bytes.", figures.log_bytes),
         ("webtwin_live_runs", "Sorted runs of postings.", figures.runs),
     ] {
         gauge(&mut text, name, help, value);

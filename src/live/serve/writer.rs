@@ -113,7 +113,7 @@ impl BatchSender {
     /// added nevertheless; they may be sent again.
     pub(crate) fn add(&self, items: Vec<WriterItem>, file: Option<(String, u64)>) -> Reply {
         let (reply, answer) = channel();
-        let ended = |_| "the writer has ended".to_string();
+        let ended = |_| "the server is stopping; send the records again after its restart".to_string();
         self.send.send(Batch { items, file, reply }).map_err(|_| ended(()))?;
         answer.recv().map_err(|_| ended(()))?
     }
@@ -152,9 +152,10 @@ fn write(shared: &SharedIndex, receive: &Receiver<Batch>) -> Result<()> {
             }
             // The disk may be full, for example. The next group flushes the pending records again.
             Err(error @ Error::Storage { .. }) => {
-                notify(format_args!("warning: not written, and not acknowledged: {error}"));
+                notify(format_args!("warning: pages were not written, and are not acknowledged: {error}"));
                 for (reply, _) in replies {
-                    let _ = reply.send(Err("the index cannot be written; the log of the server says why".into()));
+                    let why = "the index cannot be written; see the log of the server, and send the records again";
+                    let _ = reply.send(Err(why.into()));
                 }
                 sleep(IDLE);
             }

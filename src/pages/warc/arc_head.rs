@@ -63,7 +63,7 @@ pub(super) fn parse(line: &[u8]) -> Option<RecordHead> {
         media: if media == "no-type" { String::new() } else { media },
         charset,
         address: address::name(address),
-        length: text(length).parse().map_err(|_| format!("length {:?} is no number", text(length))),
+        length: text(length).parse().map_err(|_| format!("length {:?} is not a number", text(length))),
         ..RecordHead::empty()
     })
 }

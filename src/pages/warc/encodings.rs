@@ -188,7 +188,7 @@ fn drain(reader: impl Read, encoded: &[u8], limits: &RecordLimits) -> Result<Dec
         let length = bytes.len() as u64;
         let swollen = length > RATIO_FROM && length / encoded.len().max(1) as u64 > RATIO;
         if length > limits.record_bytes || swollen {
-            return Err((Reason::DecodedTooLarge, format!("over {length} bytes from {}", encoded.len())));
+            return Err((Reason::DecodedTooLarge, format!("more than {length} bytes decoded from {}", encoded.len())));
         }
         match read {
             Ok(0) => return Ok((Some(bytes), None)),

@@ -34,7 +34,10 @@ pub(super) fn form(media: &str, identified: &str, body: &[u8], input: &InputSett
         return if form.is_wanted(input) { Ok(form) } else { Err(not_text(shown())) };
     }
     if let Some(really) = sniff::binary(body).or_else(|| is_picture(identified).then_some(identified)) {
-        return Err(not_text(&format!("{really} under {}", if media.is_empty() { "no type" } else { media })));
+        return Err(not_text(&match media {
+            "" => format!("{really} with no media type"),
+            media => format!("{really} with the media type {media}"),
+        }));
     }
     let by_bytes = || match media {
         _ if is_xml(media) => sniff::html_root(body).map(|_| PageForm::Xhtml),

@@ -43,7 +43,7 @@ pub(super) fn parse<'m>(mut message: &'m [u8], limits: &RecordLimits) -> Result<
                 return Ok(with_fields(status, message, &[]));
             }
             return Err(if held.len() < message.len() {
-                (Reason::HeaderTooLarge, format!("HTTP head over {} bytes", limits.head_bytes))
+                (Reason::HeaderTooLarge, format!("HTTP head of more than {} bytes", limits.head_bytes))
             } else {
                 (Reason::HttpHeaderUnterminated, format!("no blank line in {} bytes", message.len()))
             });

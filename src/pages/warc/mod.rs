@@ -319,14 +319,16 @@ pub fn looks_like(file: &dyn RandomAccess) -> Result<&'static str> {
         return Ok(match members.first_bytes() {
             [0x1f, 0x8b, ..] => "gzip within gzip, so decompress it once",
             inner if is_html(inner) => "a gzip file of HTML",
-            _ => "a gzip file of something that is no WARC",
+            _ => "a gzip file of something other than WARC",
         });
     }
     Ok(match start_of_text(&first) {
         [] if file.is_empty() => "an empty file",
-        text if text.starts_with(b"version https://git-lfs") => "a git LFS pointer, so fetch the file it stands for",
+        text if text.starts_with(b"version https://git-lfs") => {
+            "a Git LFS pointer, not the file, so run `git lfs pull`"
+        }
         text if is_html(text) => "an HTML page, perhaps an error page of the server it came from",
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => "a zstd file of something that is no WARC",
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => "a zstd file of something other than WARC",
         _ => "no WARC record in its first MiB",
     })
 }

@@ -245,7 +245,7 @@ fn without_brackets(value: &[u8]) -> String {
 fn number(value: &[u8]) -> Result<u64, String> {
     let shown = || text(&value[..value.len().min(40)]);
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
-        return Err(format!("Content-Length {:?} is no number", shown()));
+        return Err(format!("Content-Length {:?} is not a number", shown()));
     }
     text(value).parse().map_err(|_| format!("Content-Length {} is too large", shown()))
 }

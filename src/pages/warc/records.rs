@@ -285,7 +285,7 @@ impl<'o, 'r, 's, S: ByteSource> RecordReader<'o, 'r, 's, S> {
         let length = match &head.length {
             Ok(length) if *length <= longest => *length,
             wrong => {
-                let too_long = |length: &u64| format!("Content-Length {length} is more than this file can hold");
+                let too_long = |length: &u64| format!("Content-Length {length} is more than the file can hold");
                 let detail = wrong.as_ref().map_or_else(Clone::clone, too_long);
                 let next = self.find(body, u64::MAX, None)?;
                 self.refuse(start, next.unwrap_or(self.window.end()), Reason::BadContentLength, detail)?;
@@ -318,7 +318,7 @@ impl<'o, 'r, 's, S: ByteSource> RecordReader<'o, 'r, 's, S> {
             let bytes = self.window.get(start, start + most);
             match self.format.head_end(bytes) {
                 HeadEnd::At(length) => {
-                    let not_one = || (Reason::BadHeader, "the line is not that of a record".to_owned());
+                    let not_one = || (Reason::BadHeader, "the line is not the first line of a record".to_owned());
                     let head = self.format.parse(&bytes[..length]).ok_or_else(not_one);
                     return Ok(head.map(|head| (head, start + length as u64)));
                 }
@@ -326,7 +326,7 @@ impl<'o, 'r, 's, S: ByteSource> RecordReader<'o, 'r, 's, S> {
                     return Ok(Err((Reason::BadHeader, "another record starts within the head".to_owned())));
                 }
                 HeadEnd::Unseen if bytes.len() as u64 == most => {
-                    return Ok(Err((Reason::HeaderTooLarge, format!("WARC head over {most} bytes"))));
+                    return Ok(Err((Reason::HeaderTooLarge, format!("WARC head of more than {most} bytes"))));
                 }
                 HeadEnd::Unseen => {
                     let end = self.window.end();
@@ -390,7 +390,13 @@ impl<'o, 'r, 's, S: ByteSource> RecordReader<'o, 'r, 's, S> {
             return Ok(None);
         };
         self.far_claims = 0;
-        self.refuse_unread(start, head, next.at(), Reason::RecordTooLarge, format!("over {limit} bytes"))?;
+        self.refuse_unread(
+            start,
+            head,
+            next.at(),
+            Reason::RecordTooLarge,
+            format!("more than {limit} bytes (input.limits.record_bytes)"),
+        )?;
         self.window.seek(next.at())?;
         Ok(Some(next))
     }
@@ -406,18 +412,24 @@ impl<'o, 'r, 's, S: ByteSource> RecordReader<'o, 'r, 's, S> {
         let next = self.find(body, u64::MAX, Some(body))?;
         let to = next.unwrap_or(self.window.end());
         if self.window.base() > body || to - body > self.out.input.limits.record_bytes {
-            let detail = format!("over {} bytes", self.out.input.limits.record_bytes);
+            let detail = format!("more than {} bytes (input.limits.record_bytes)", self.out.input.limits.record_bytes);
             self.refuse_unread(start, head, to, Reason::RecordTooLarge, detail)?;
             return Ok(next);
         }
         let repaired = match (next, self.window.ended()) {
             (None, Some(Ending::File | Ending::Cut)) if claimed > to => Reason::Truncated,
             (None, Some(Ending::Damaged | Ending::WrongCrc)) => {
-                self.refuse_unread(start, head, to, Reason::BadCompression, "the member breaks within the record")?;
+                self.refuse_unread(
+                    start,
+                    head,
+                    to,
+                    Reason::BadCompression,
+                    "the compressed data is damaged within the record",
+                )?;
                 return Ok(None);
             }
             (None, Some(Ending::Bomb)) => {
-                self.refuse_unread(start, head, to, Reason::RecordTooLarge, "swells beyond the allowed ratio")?;
+                self.refuse_unread(start, head, to, Reason::RecordTooLarge, "expands to more than the allowed ratio")?;
                 return Ok(None);
             }
             _ => Reason::BadContentLength,

@@ -284,7 +284,7 @@ fn folders_of_one() -> [(std::rc::Rc<tempfile::TempDir>, Location); 2] {
 fn refused_and_as_it_was(disk: &tempfile::TempDir, folder: &Location, what: &str) {
     let before = all(folder);
     let error = prepare(folder).unwrap_err();
-    assert!(error.exit_code() == 3 && error.to_string().contains("nothing was moved"), "{what}: {error}");
+    assert!(error.exit_code() == 3 && error.to_string().contains("no file was moved"), "{what}: {error}");
     assert_eq!(all(folder), before, "{what}");
     assert!(std::fs::read_dir(disk.path()).unwrap().count() <= 1, "{what}: moved out of the folder");
 }

@@ -107,7 +107,7 @@ impl Generation {
         if let Format { format } = format
             && format != FORMAT
         {
-            return Err(format!("of format {format}, not {FORMAT}: another version of this program wrote it"));
+            return Err(format!("of format {format}, not {FORMAT}, so another version of this program wrote it"));
         }
         let framed: Framed = serde_json::from_slice(bytes).map_err(|cause| format!("damaged: {cause}"))?;
         // Comparing the checksum alone is not enough, because the name of an optional field may be
@@ -118,7 +118,7 @@ impl Generation {
         // The names are joined to the folder's path, so they must be validated.
         let is_name = |name: &str| name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
         if let Some(file) = framed.generation.all_files().find(|file| !is_name(&file.name)) {
-            return Err(format!("damaged: it names a file {:?}, which no state has", file.name));
+            return Err(format!("damaged: it names a file {:?}, which is not a file of a state", file.name));
         }
         Ok(framed.generation)
     }

@@ -132,8 +132,9 @@ impl JobState {
         read(&self.copy_at(number)?, number)?.map_err(|of_copy| {
             let folder = self.folder.name();
             let why = format!(
-                "{fault}, and so is its copy ({of_copy}): nobody knows what was live; to go on from the generation before, whose live \
-                 inputs may be others: webtwin state prune {folder} --damaged, and then name all live inputs in the next run, with --input"
+                "{fault}, and so is its copy ({of_copy}), so its live inputs are unknown; to continue from the \
+                 previous generation, run `webtwin state prune {folder} --damaged`, and name all live inputs with --input in \
+                 the next run"
             );
             Error::input(first.name(), why)
         })
@@ -196,7 +197,7 @@ impl JobState {
             match self.generation(number) {
                 Ok(generation) => {
                     checked.generations += 1;
-                    checked.damaged.extend(self.fault(number)?.map(|fault| format!("{fault}; its copy is whole")));
+                    checked.damaged.extend(self.fault(number)?.map(|fault| format!("{fault}; its copy is intact")));
                     let copy = self.copy_at(number)?;
                     // States of older builds have no copies.
                     let is_damaged = copy.exists()? && read(&copy, number)?.is_err();
@@ -304,7 +305,7 @@ impl JobState {
 fn read(location: &Location, number: u64) -> Result<std::result::Result<Generation, String>> {
     let decode = |bytes: Vec<u8>| match Generation::decode(&bytes) {
         Ok(generation) if generation.number == number => Ok(generation),
-        Ok(other) => Err(format!("is generation {}", other.number)),
+        Ok(other) => Err(format!("it is generation {}", other.number)),
         Err(fault) => Err(fault),
     };
     Ok(location.get_as(decode)?.unwrap_or_else(|| Err("there is no such file".into())))

@@ -74,21 +74,26 @@ impl IndexSubject {
         let manifest = Manifest::read(folder)?;
         let refuse = |what: String| Err(Error::input(folder.name(), what));
         if manifest.job["kind"] != "index" {
-            return refuse("this is no index; `webtwin index RUN --output IDX` makes one of a run".into());
+            return refuse("this is not an index; make one of a run with `webtwin index RUN --output IDX`".into());
         }
         match manifest.job["format"].as_u64() {
             Some(format) if format == u64::from(FORMAT) => {}
             format => {
-                return refuse(format!("an index of format {format:?}, but this build reads {FORMAT}; make it anew"));
+                let format = format.map_or("unknown".into(), |format| format.to_string());
+                return refuse(format!(
+                    "the format of the index is {format}, but this build reads {FORMAT}; rebuild the index"
+                ));
             }
         }
         match serde_json::from_value::<IndexSubject>(manifest.job.clone()) {
             // Names of columns become paths in the folder, so they must not leave it.
             Ok(about) => match about.columns.keys().find(|name| !is_plain(name)) {
-                Some(name) => refuse(format!("its manifest names a column {name:?}, which is not in its folder")),
+                Some(name) => refuse(format!(
+                    "the manifest names a column {name:?}, which is not in the folder; rebuild the index"
+                )),
                 None => Ok((manifest, about)),
             },
-            Err(cause) => refuse(format!("its manifest does not read: {cause}; make the index anew")),
+            Err(cause) => refuse(format!("the manifest cannot be read: {cause}; rebuild the index")),
         }
     }
 }

@@ -164,29 +164,31 @@ impl<R: Pod> IndexColumn<R> {
     /// Returns [`Error::Input`] if the file is not a column, is truncated, is damaged at its end,
     /// or is not the one that was sealed.
     pub fn open(name: &str, bytes: FileBytes, seal: &Seal) -> Result<IndexColumn<R>> {
-        let refuse = |how: &str| Err(Error::input(name, format!("{how}; fetch the index again or make it anew")));
+        let refuse = |how: &str| Err(Error::input(name, format!("{how}; fetch the index again or rebuild it")));
         let all: &[u8] = bytes.as_ref();
         let Some((rest, trailer)) = all.len().checked_sub(size_of::<Trailer>()).map(|at| all.split_at(at)) else {
-            return refuse("this is no file of an index: it is too short");
+            return refuse("the file is too short for a file of an index");
         };
         let trailer: Trailer = bytemuck::pod_read_unaligned(trailer);
         if (trailer.magic, trailer.format, trailer.row_bytes as usize) != (MAGIC, FORMAT, size_of::<R>()) {
-            return refuse("this is no file of an index that this build reads, or it is cut");
+            return refuse("the file is truncated, or is not a file of an index that this build reads");
         }
         if trailer.own != trailer.checksum()
             || format!("{:016x}", trailer.own) != seal.seal
             || trailer.rows != seal.rows
         {
-            return refuse("this is not the file that the index was made with");
+            return refuse("the file is not the one that was written with the index");
         }
         let rows = usize::try_from(trailer.rows).ok().and_then(|rows| rows.checked_mul(size_of::<R>()));
-        let Some(end) = rows.filter(|end| *end <= rest.len()) else { return refuse("it is cut") };
+        let Some(end) = rows.filter(|end| *end <= rest.len()) else { return refuse("the file is truncated") };
         let checks = end..rest.len();
         if xxh3_64(&rest[checks.clone()]) != trailer.checks {
-            return refuse("its checksums are damaged");
+            return refuse("the checksums of the file are damaged");
         }
         let all_rows = 0..end;
-        let Some([checked]) = CheckedSection::sections([all_rows], checks) else { return refuse("it is cut") };
+        let Some([checked]) = CheckedSection::sections([all_rows], checks) else {
+            return refuse("the file is truncated");
+        };
         let rows = trailer.rows as usize;
         Ok(IndexColumn { name: name.into(), bytes, checked, rows, of: PhantomData })
     }
@@ -232,13 +234,13 @@ impl<R: Pod> IndexColumn<R> {
     #[cold]
     fn damaged(&self, row: usize) -> Error {
         let what = match row < self.rows {
-            true => format!("it is damaged about row {row}"),
+            true => format!("the file is damaged near row {row}"),
             false => format!(
-                "it has {} rows and is asked for row {row}; another file of the index is not its own",
+                "the file has {} rows, but another file refers to row {row}, so the files are from different indexes",
                 self.rows
             ),
         };
-        Error::input(&self.name, format!("{what}; fetch the index again or make it anew"))
+        Error::input(&self.name, format!("{what}; fetch the index again or rebuild it"))
     }
 }
 

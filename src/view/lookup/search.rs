@@ -90,7 +90,7 @@ impl SearchMatches {
         }
         let hidden = counted(self.pages - self.results, "page is", "pages are");
         format!(
-            "{pages}, rolled up to {}; {hidden} behind Collection and Replica",
+            "{pages}, rolled up to {}; {hidden} listed under Collection and Replica",
             counted(self.results, "result", "results")
         )
     }
@@ -202,7 +202,7 @@ pub fn hits(index: &LookupIndex, question: &Question, roll: bool) -> Result<Vec<
 
 fn words_of(index: &LookupIndex) -> Result<&WordIndex> {
     let missing = || {
-        let what = "the index has no texts; `webtwin index RUN --output IDX --text` makes one that has";
+        let what = "the index has no texts; build one with `webtwin index RUN --output IDX --text`";
         Error::Usage(format!("{}: {what}", index.folder))
     };
     index.words().ok_or_else(missing)

@@ -105,7 +105,9 @@ impl Strings {
     pub fn new(starts: IndexColumn<u64>, bytes: IndexColumn<u8>, count: u64) -> Result<Strings> {
         match starts.rows() as u64 == count.div_ceil(BLOCK as u64) {
             true => Ok(Strings { starts, bytes, count: count as usize }),
-            false => Err(Error::input("strings of an index", "their files are not of one index; make it anew")),
+            false => {
+                Err(Error::input("strings of an index", "their files are from different indexes; rebuild the index"))
+            }
         }
     }
 
@@ -183,7 +185,7 @@ impl Strings {
 
 #[cold]
 fn broken() -> Error {
-    Error::Invariant("a block of strings of an index does not read".into())
+    Error::Invariant("a block of strings of an index cannot be decoded".into())
 }
 
 /// Replaces the previous string, which is in `into` from `start` on, by the next one of a block.

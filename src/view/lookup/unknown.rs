@@ -23,16 +23,16 @@ impl UnknownReason {
     pub fn advice(self) -> &'static str {
         match self {
             UnknownReason::Rejected => {
-                "The crawl has a record of this URL, but no page was made of it: see its reason. Nothing speaks against \
-                 fetching it, unless the reason does."
+                "The crawl has a record of this URL, but did not keep it as a page. Fetch it, unless the reason of the \
+                 rejection shows that it has no page."
             }
             UnknownReason::NotCrawled => {
                 "The crawl has pages of this host, but not this one. Fetch it; the index of the next run will have it. If the \
-                 crawler obeyed an avoid list, make the index with --in-force."
+                 crawler obeyed an avoid list, build the index with --in-force."
             }
             UnknownReason::OutsideRun => {
-                "The crawl has no page of this host. Fetch it. If it should be known, check the spelling of the host and \
-                 which run is served."
+                "The crawl has no page of this host. Fetch it. If you expect it to be known, check the spelling of \
+                 the host and the run that is served."
             }
         }
     }

@@ -47,9 +47,9 @@ pub fn tile(html: &mut Html, figure: &str, what: &str) {
 pub fn role(html: &mut Html, role: &str) {
     let (class, words) = match role {
         "keep" => ("tag stay", "stays"),
-        "way" => ("tag stay", "stays: the way to others"),
+        "way" => ("tag stay", "stays: leads to other pages"),
         "must-visit" => ("tag stay", "stays: never skipped"),
-        "unlike" => ("tag stay", "stays: not alike enough"),
+        "unlike" => ("tag stay", "stays: not similar enough"),
         "language" => ("tag stay", "stays: another language"),
         "collection" => ("tag collection", "skip: collection"),
         "exact" => ("tag exact", "skip: same text"),
@@ -76,13 +76,15 @@ pub fn alike(by: MeasuredValue) -> String {
         ReportedMeasure::Overlap => format!("{} chunks shared", count(u64::from(by.value))),
         ReportedMeasure::Hamming => format!("{} bits apart", by.value),
         ReportedMeasure::Signatures => format!("signatures {:.5} apart", f64::from(by.value) / 1e9),
-        ReportedMeasure::Views => format!("{:.1} % alike without boilerplate", f64::from(by.value) / 1e4),
+        ReportedMeasure::Views => format!("{:.1} % similar without boilerplate", f64::from(by.value) / 1e4),
         ReportedMeasure::Declared => {
-            format!("{:.1} % alike, and one calls the other canonical", f64::from(by.value) / 1e4)
+            format!("{:.1} % similar, and one declares the other canonical", f64::from(by.value) / 1e4)
         }
-        ReportedMeasure::Placeholder => format!("{:.1} % alike, and nothing at their URLs", f64::from(by.value) / 1e4),
-        ReportedMeasure::Minhash => format!("{:.1} % alike", f64::from(by.value) / 1e4),
-        ReportedMeasure::Given => format!("given with {}", count(u64::from(by.value))),
-        ReportedMeasure::Context => format!("{:.1} % by links and text", f64::from(by.value) / 1e4),
+        ReportedMeasure::Placeholder => {
+            format!("{:.1} % similar, and placeholders for missing pages", f64::from(by.value) / 1e4)
+        }
+        ReportedMeasure::Minhash => format!("{:.1} % similar", f64::from(by.value) / 1e4),
+        ReportedMeasure::Given => format!("given, with value {}", count(u64::from(by.value))),
+        ReportedMeasure::Context => format!("{:.1} % similar by links and text", f64::from(by.value) / 1e4),
     }
 }

@@ -114,7 +114,7 @@
     made.addEventListener('click', press);
     return made;
   }
-  var bar = make('aside', document.body), count = make('span', bar), reason = make('input', make('label', bar, 'Reason for the next '));
+  var bar = make('aside', document.body), count = make('span', bar), reason = make('input', make('label', bar, 'Reason for the next decisions '));
   bar.className = 'decisions';
   bar.setAttribute('aria-label', 'Decisions');
   count.className = 'count';
@@ -129,7 +129,7 @@
     link.click();
     setTimeout(function () { URL.revokeObjectURL(link.href); }, 1000);
   });
-  var forget = button(bar, 'Forget them', function () {
+  var forget = button(bar, 'Delete decisions', function () {
     decisions = {};
     paint();
     reason.focus();

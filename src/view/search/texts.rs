@@ -176,7 +176,7 @@ impl std::fmt::Debug for TextIndex {
 }
 
 fn broken(name: &str, cause: impl std::fmt::Display) -> Error {
-    Error::input(name, format!("its index of texts cannot be read: {cause}; fetch the index again or make it anew"))
+    Error::input(name, format!("the index of texts cannot be read: {cause}; fetch the index again or rebuild it"))
 }
 
 impl TextIndex {
@@ -190,7 +190,7 @@ impl TextIndex {
         let mut index = Index::open(SealedFolder::new(files)).map_err(failed)?;
         let (schema, fields) = SchemaFields::schema();
         if index.schema() != schema {
-            return Err(broken(name, "it was made by another version"));
+            return Err(broken(name, "it was built by another version"));
         }
         index.set_tokenizers(tokenizers());
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into().map_err(failed)?;
@@ -265,7 +265,7 @@ impl TextIndex {
                 at = Some(DocAddress::new(ordinal as u32, (number - first) as u32));
             }
         }
-        let at = at.ok_or_else(|| self.failed(format!("it has no text {number}")))?;
+        let at = at.ok_or_else(|| self.failed(format!("text {number} is missing")))?;
         let document: TantivyDocument = self.searcher.doc(at).map_err(|cause| self.failed(cause))?;
         let of = |field| document.get_first(field).and_then(|value| value.as_str()).unwrap_or_default().to_string();
         Ok(StoredText { title: of(self.fields.title), text: of(self.fields.text) })

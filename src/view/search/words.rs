@@ -73,7 +73,7 @@ impl Question {
     /// Returns a description of the problem if the query is too long or has no word.
     pub fn parse(text: &str) -> Result<Question, String> {
         if text.len() > QUESTION {
-            return Err(format!("a question has at most {QUESTION} bytes"));
+            return Err(format!("the query has more than {QUESTION} bytes; shorten it"));
         }
         let (mut question, mut found, mut word) = (Question::default(), Vec::new(), String::new());
         for part in text.split_whitespace() {
@@ -96,9 +96,9 @@ impl Question {
             }
         }
         match question.words.len() {
-            0 => Err("give a word to look for".into()),
+            0 => Err("the query has no word; add one".into()),
             1..=MOST => Ok(question),
-            count => Err(format!("{count} words, but {MOST} are the most")),
+            count => Err(format!("the query has {count} words, but at most {MOST} are allowed")),
         }
     }
 }

@@ -42,8 +42,10 @@ impl Served {
             index.verify()?;
         }
         let run = &index.about.run.result;
-        let header =
-            |text: String| HeaderValue::from_str(&text).map_err(|_| Error::input(&folder, "has no hash of its run"));
+        let header = |text: String| {
+            HeaderValue::from_str(&text)
+                .map_err(|_| Error::input(&folder, "the hash of the run is damaged; rebuild the index"))
+        };
         let (run, tag) = (header(run.clone())?, header(format!("\"{run}\""))?);
         Ok(Served { index, run, tag, folder, recheck: settings.recheck, checkers: Mutex::default() })
     }
@@ -112,7 +114,9 @@ impl Current {
                 Ok(())
             }
             Err(error) => {
-                notify(format_args!("warning: not reloaded, the index before is still served: {error}"));
+                notify(format_args!(
+                    "warning: the index was not reloaded, and the previous one is still served: {error}"
+                ));
                 Err(error)
             }
         }
@@ -152,17 +156,17 @@ fn named(settings: &ServeSettings) -> Result<String> {
     }
     let folder = Location::parse(&settings.index)?.into_folder();
     let file = folder.join(CURRENT)?;
-    let bytes = file
-        .get()?
-        .ok_or_else(|| Error::input(file.name(), "there is no such file; it names the folder of an index"))?;
+    let bytes = file.get()?.ok_or_else(|| {
+        Error::input(file.name(), "there is no such file; create it with the name of the folder of an index")
+    })?;
     let name = String::from_utf8_lossy(&bytes).trim().to_string();
     match name.is_empty() {
-        true => Err(Error::input(file.name(), "is empty; it names the folder of an index")),
+        true => Err(Error::input(file.name(), "the file is empty; write the name of the folder of an index to it")),
         // Absolute paths and URLs are used as they are; other names are relative to the folder.
         false if name.starts_with('/') || name.contains("://") => Ok(name),
         false if !is_plain(name.trim_end_matches('/')) => Err(Error::input(
             file.name(),
-            format!("names {name:?}; it names a folder below its own, or an absolute path or URL"),
+            format!("the file names {name:?}, but must name a folder next to it, an absolute path or a URL"),
         )),
         false => Ok(folder.join(&name)?.name().to_string()),
     }

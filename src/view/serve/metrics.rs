@@ -65,7 +65,7 @@ impl LookupMetrics {
             line(format_args!("webtwin_lookups_total{{action=\"{}\"}} {count}", action.as_str()));
         }
         line(format_args!(
-            "# HELP webtwin_reloads_total Indexes that were to be taken over.\n# TYPE webtwin_reloads_total counter"
+            "# HELP webtwin_reloads_total Reloads of the index, by success.\n# TYPE webtwin_reloads_total counter"
         ));
         for (well, count) in ["false", "true"].iter().zip(&self.reloads) {
             line(format_args!("webtwin_reloads_total{{ok=\"{well}\"}} {}", read(count)));
@@ -74,7 +74,12 @@ impl LookupMetrics {
         line(format_args!("# HELP webtwin_index_info The index that is served.\n# TYPE webtwin_index_info gauge"));
         line(format_args!("webtwin_index_info{{run=\"{}\",digest=\"{}\"}} 1", about.run.result, about.run.digest));
         gauge(&mut out, "webtwin_index_pages", "Pages of the index.", about.pages);
-        gauge(&mut out, "webtwin_index_bytes", "Bytes of its files, which are mapped.", served.index.len_bytes());
+        gauge(
+            &mut out,
+            "webtwin_index_bytes",
+            "Size of the mapped files of the index in bytes.",
+            served.index.len_bytes(),
+        );
         out
     }
 }

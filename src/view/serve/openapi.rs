@@ -47,11 +47,11 @@ fn path(name: &str) -> Value {
 }
 
 fn answers(kind: &str, schema: Value) -> Value {
-    json!({ "200": { "description": "the answer", "content": { kind: { "schema": schema } } }, "default": named_problem() })
+    json!({ "200": { "description": "The answer", "content": { kind: { "schema": schema } } }, "default": named_problem() })
 }
 
 fn named_problem() -> Value {
-    json!({ "description": "why there is none", "content": { "application/problem+json": { "schema": named("Problem") } } })
+    json!({ "description": "The problem, if there is no answer", "content": { "application/problem+json": { "schema": named("Problem") } } })
 }
 
 pub(super) fn get(about: &str, parameters: Vec<Value>, kind: &str, schema: Value) -> Value {
@@ -73,69 +73,69 @@ const TEXT: &str = "text/plain";
 
 /// Returns the document.
 pub(super) fn document() -> Value {
-    let from = || query("from", false, "first member", count());
-    let limit = || query("limit", false, "most members", count());
-    let k = || query("k", false, "bits that may differ", count());
+    let from = || query("from", false, "Number of members to skip", count());
+    let limit = || query("limit", false, "Maximum number of members", count());
+    let k = || query("k", false, "Number of bits that may differ", count());
     // The values that `Flag` accepts in a query string.
     let flag = |name: &str, about: &str| query(name, false, about, json!({ "enum": ["1", "0", "true", "false", ""] }));
     // Both lists have these parameters.
     let listing = || {
-        let words = "words of titles and URLs that a set must have; all sets without any";
+        let words = "Words that must all occur in titles and URLs; without them, everything is listed";
         vec![
             query("q", false, words, text()),
-            query("from", false, "place of the first: next of the answer before", count()),
+            query("from", false, "Position of the first entry: `next` of the previous answer", count()),
             limit(),
         ]
     };
-    let url = |required| query("url", required, "URL, in any form", text());
+    let url = |required| query("url", required, "URL, canonical or not", text());
     let document = json!({
         "openapi": "3.1.0",
-        "info": { "title": "webtwin", "version": webtwin_base::build_info::version(), "description": "Look-ups in a finished run." },
+        "info": { "title": "webtwin", "version": webtwin_base::build_info::version(), "description": "Looks up URLs, texts and fingerprints in an index of a finished run." },
         "security": [{}, { "key": [] }],
         "paths": {
-            "/v1/page": get("What to do with a URL", vec![url(false), query("id", false, "doc id instead", hex())], JSON, named("Answer")),
-            "/v1/pages": post("The same for up to 10,000", vec![], &[(JSON, json!({
+            "/v1/page": get("Looks up a URL", vec![url(false), query("id", false, "Doc id, instead of a URL", hex())], JSON, named("Answer")),
+            "/v1/pages": post("Looks up at most 10,000 URLs or doc ids", vec![], &[(JSON, json!({
                 "type": "object",
                 "properties": { "urls": list(text()), "ids": list(hex()), "fields": list(text()) },
             }))], JSON, object(&[("run", text()), ("answers", list(named("Answer")))])),
             "/v1/pages.txt": post(
-                "The same in lines: fetch, skip, unknown or reject; after skip, a tab and the URL that stays",
+                "Looks up lines of URLs; returns for each fetch, skip, a tab and the URL that stays, unknown or reject",
                 vec![], &[(TEXT, text())], TEXT, text()),
-            "/v1/check": post("Whether a text is known, exactly or nearly", vec![
-                url(false), query("charset", false, "if the media type does not name it", text()),
+            "/v1/check": post("Finds pages with the same text or a similar one", vec![
+                url(false), query("charset", false, "Charset, if the media type does not name it", text()),
             ], &[("text/html", text()), (TEXT, text())], JSON, named("Check")),
-            "/v1/near/{fingerprint}": get("Simhashes within k bits", vec![path("fingerprint"), k(), limit()], JSON, list(named("Near"))),
-            "/v1/near": post("The same for up to 1,000", vec![], &[(JSON, json!({
+            "/v1/near/{fingerprint}": get("Finds simhashes within k bits", vec![path("fingerprint"), k(), limit()], JSON, list(named("Near"))),
+            "/v1/near": post("Finds simhashes within k bits of at most 1,000 fingerprints", vec![], &[(JSON, json!({
                 "type": "object",
                 "properties": { "fingerprints": list(hex()), "k": count(), "limit": count() },
                 "required": ["fingerprints"],
             }))], JSON, list(list(named("Near")))),
-            "/v1/sets": get("Trivial clusters, the largest first", listing(), JSON, listed("ListedSet")),
-            "/v1/collections": get("Originals with their mirrors, those with the most pages in mirrors first", listing(), JSON,
+            "/v1/sets": get("Lists trivial clusters, the largest first", listing(), JSON, listed("ListedSet")),
+            "/v1/collections": get("Lists originals with their mirrors, those with the most pages in mirrors first", listing(), JSON,
                 listed("ListedOriginal")),
-            "/v1/set/{id}": get("A trivial cluster, by the id of any of its pages", vec![path("id"), from(), limit()], JSON, named("Set")),
-            "/v1/collection/{id}": get("A collection", vec![path("id"), from(), limit()], JSON, named("Collection")),
-            "/v1/explain": get("Why two pages are together, or apart", vec![
-                query("a", true, "URL of a page", text()), query("b", true, "URL of another", text()),
+            "/v1/set/{id}": get("Returns the trivial cluster of a page", vec![path("id"), from(), limit()], JSON, named("Set")),
+            "/v1/collection/{id}": get("Returns a collection", vec![path("id"), from(), limit()], JSON, named("Collection")),
+            "/v1/explain": get("Explains why two pages are in one trivial cluster or not", vec![
+                query("a", true, "URL of a page", text()), query("b", true, "URL of another page", text()),
             ], JSON, json!({ "type": "object", "required": ["together", "reasons", "chain", "overlap", "hamming"] })),
-            "/v1/alternates": get("Copies that are known of a page", vec![
-                url(true), flag("newest", "the newest first"), flag("elsewhere", "only on other hosts"), limit(),
+            "/v1/alternates": get("Lists the known copies of a page", vec![
+                url(true), flag("newest", "List the newest copies first"), flag("elsewhere", "Consider copies on other hosts only"), limit(),
             ], JSON, object(&[("url", text()), ("alternates", list(named("Alternate")))])),
             "/v1/redirect": { "get": {
-                "summary": "Leads to the best copy of a page",
-                "parameters": [url(true), flag("newest", "the newest"), flag("elsewhere", "only on other hosts")],
+                "summary": "Redirects to the best copy of a page",
+                "parameters": [url(true), flag("newest", "Choose the newest copy"), flag("elsewhere", "Consider copies on other hosts only")],
                 "responses": {
-                    "302": { "description": "Location is the copy", "headers": { "Location": { "schema": text() } } },
+                    "302": { "description": "Location is the URL of the copy", "headers": { "Location": { "schema": text() } } },
                     "default": named_problem(),
                 },
             } },
-            "/v1/run": get("What is served", vec![], JSON, named("Run")),
-            "/v1/reload": post("Serves the index that is wanted now", vec![], &[], JSON, object(&[("run", text())])),
-            "/openapi.json": get("This document", vec![], JSON, json!({ "type": "object" })),
-            "/health": get("Whether the process answers", vec![], TEXT, text()),
-            "/ready": get("Whether an index is served, and whether the last reload failed", vec![], JSON,
+            "/v1/run": get("Describes the served index", vec![], JSON, named("Run")),
+            "/v1/reload": post("Reloads the index", vec![], &[], JSON, object(&[("run", text())])),
+            "/openapi.json": get("Returns this document", vec![], JSON, json!({ "type": "object" })),
+            "/health": get("Checks that the process answers", vec![], TEXT, text()),
+            "/ready": get("Checks that an index is served; `stale` is true if the last reload failed", vec![], JSON,
                 object(&[("ready", json!({ "type": "boolean" })), ("stale", json!({ "type": "boolean" }))])),
-            "/metrics": get("Counters for Prometheus", vec![], TEXT, text()),
+            "/metrics": get("Returns counters in the text format of Prometheus", vec![], TEXT, text()),
         },
         "components": {
             "securitySchemes": { "key": { "type": "http", "scheme": "bearer" } },

@@ -87,7 +87,7 @@ fn json_of<'b, T: Deserialize<'b>>(headers: &HeaderMap, body: &'b [u8]) -> Resul
 }
 
 pub(super) fn id(text: &str) -> Result<u64, Problem> {
-    id_of(text).ok_or_else(|| Problem::bad("an id has 16 hexadecimal digits"))
+    id_of(text).ok_or_else(|| Problem::bad("an id must have 16 hexadecimal digits"))
 }
 
 fn canonical(url: &str) -> Result<CanonicalUrl, Problem> {
@@ -106,7 +106,7 @@ async fn page(State(shared): SharedState, Extension(served): RouteQuery, uri: Ur
     let answer = match query(&uri)? {
         OnePage { url: Some(url), id: None } => asker.answer(&url)?,
         OnePage { url: None, id: Some(text) } => asker.answer_id(id(&text)?)?,
-        _ => return Err(Problem::new(StatusCode::BAD_REQUEST, "bad_query", "give url or id, one of both")),
+        _ => return Err(Problem::new(StatusCode::BAD_REQUEST, "bad_query", "the query must have either url or id")),
     };
     shared.metrics.count_lookups(answer.action, 1);
     Ok(json(&answer))
@@ -148,10 +148,10 @@ async fn pages(
     let body = bytes_of(body, shared.front.limits().body).await?;
     let Batch { urls, ids, fields } = json_of(&headers, &body)?;
     if let Some(other) = fields.iter().flatten().find(|field| !FIELDS.contains(&field.as_str())) {
-        return Err(Problem::bad(format!("fields: no field is called {other:?}")));
+        return Err(Problem::bad(format!("fields: {other:?} is unknown; use some of {}", FIELDS.join(", "))));
     }
     let asked = urls.as_ref().or(ids.as_ref()).filter(|_| urls.is_none() || ids.is_none());
-    let Some(asked) = asked else { return Err(Problem::bad("give urls or ids, one of both")) };
+    let Some(asked) = asked else { return Err(Problem::bad("the body must have either urls or ids")) };
     batch(&shared, asked.len())?;
     let mut asker = served.asker();
     let mut text = format!("{{\"run\":\"{}\",\"answers\":[", served.index.about.run.result);
@@ -187,7 +187,7 @@ fn batch(shared: &Shared, count: usize) -> Result<(), Problem> {
         Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "too_many",
-            format!("{count} are asked for, but {most} are the most"),
+            format!("the body has more than {most} URLs or ids; send several bodies"),
         )
     };
     if count > most { Err(too_many()) } else { Ok(()) }
@@ -196,7 +196,7 @@ fn batch(shared: &Shared, count: usize) -> Result<(), Problem> {
 async fn pages_txt(State(shared): SharedState, Extension(served): RouteQuery, body: Body) -> AnswerResult {
     let body = bytes_of(body, shared.front.limits().body).await?;
     let lines = std::str::from_utf8(&body)
-        .map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "not_utf8", "the lines are no UTF-8"))?;
+        .map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "not_utf8", "the body is not UTF-8"))?;
     batch(&shared, lines.lines().take(shared.front.limits().batch + 1).count())?;
     let mut asker = served.asker();
     let (mut text, mut counts) = (String::with_capacity(lines.len()), [0; 4]);
@@ -264,11 +264,11 @@ fn near(
     limit: Option<usize>,
 ) -> Result<Vec<NearFingerprint>, Problem> {
     let tables = served.index.simhashes();
-    let tables = tables.ok_or_else(|| Problem::missing("the index has no simhashes; make it with --simhashes"))?;
+    let tables = tables.ok_or_else(|| Problem::missing("the index has no simhashes; build it with --simhashes"))?;
     let design = &tables.manifest().design;
     let k = k.unwrap_or(design.k);
     if k > design.k || design.f < 64 && fingerprint >> design.f != 0 {
-        return Err(Problem::bad(format!("k is at most {}, a fingerprint has {} bits", design.k, design.f)));
+        return Err(Problem::bad(format!("k must be at most {}, and a fingerprint below 2^{}", design.k, design.f)));
     }
     let mut found = tables.near(fingerprint, k)?;
     found.sort_unstable_by_key(|one| (one.distance, one.fingerprint));
@@ -314,7 +314,8 @@ async fn near_batch(
     let body = bytes_of(body, shared.front.limits().body).await?;
     let NearBatch { fingerprints, k, limit } = json_of(&headers, &body)?;
     if fingerprints.len() > MOST_NEAR {
-        let what = format!("{} fingerprints, but {MOST_NEAR} are the most", fingerprints.len());
+        let what =
+            format!("{} fingerprints, but at most {MOST_NEAR} are allowed; send several bodies", fingerprints.len());
         return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", what));
     }
     let one = |text: &String| near(&served, id(text)?, k, limit);
@@ -376,13 +377,13 @@ pub(super) async fn explained<T: Send + 'static>(
 ) -> Result<T, Problem> {
     for url in &urls {
         if served.asker().url(url)?.page.is_none() {
-            return Err(Problem::missing(format!("{url} is no page of the run")));
+            return Err(Problem::missing(format!("{url} is not a page of the run")));
         }
     }
     let explanation = shared.front.heavy(move || {
         let gone = |cause| {
             webtwin_base::console::notify(format_args!("warning: two pages could not be compared: {cause}"));
-            let what = "the run or its input is not within reach of this server";
+            let what = "the server cannot read the run or its input; see the log of the server";
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no_run", what)
         };
         let run = FinishedRun::open(&served.index.about.run.url).map_err(gone)?;
@@ -420,8 +421,9 @@ impl Copies {
         most: usize,
     ) -> Result<Vec<crate::lookup::alternates::Alternate>, Problem> {
         let found = asker.canonical(&canonical(&self.url)?)?;
-        let page =
-            found.page.ok_or_else(|| Problem::missing("the URL is no page of the run, so no copy of it is known"))?;
+        let page = found
+            .page
+            .ok_or_else(|| Problem::missing("the URL is not a page of the run, so it has no known copies"))?;
         let wanted = CopyOrder { newest: self.newest == Flag::On, elsewhere: self.elsewhere == Flag::On };
         Ok(alternates(asker.index, page, wanted, most)?)
     }
@@ -440,7 +442,8 @@ async fn redirect(Extension(served): RouteQuery, uri: Uri) -> AnswerResult {
     let best = best.ok_or_else(|| Problem::missing("no copy of the page is known"))?;
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::FOUND;
-    let to = HeaderValue::from_str(&best.url).map_err(|_| Problem::missing("the copy's URL is no header"))?;
+    let to = HeaderValue::from_str(&best.url)
+        .map_err(|_| Problem::missing("the URL of the copy cannot be sent in a header"))?;
     response.headers_mut().insert(LOCATION, to);
     Ok(response)
 }
@@ -476,7 +479,7 @@ async fn reload(State(shared): SharedState, Extension(_served): RouteQuery) -> A
         _ => Err(Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "not_reloaded",
-            "the index before is still served; the server's log says why",
+            "the index was not reloaded, and the previous one is still served; see the log of the server",
         )),
     }
 }

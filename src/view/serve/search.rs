@@ -55,7 +55,7 @@ impl SearchRequest {
     /// Searches on the threads for heavy work, because a common word matches many pages.
     async fn find(&self, shared: &Arc<Shared>, served: Arc<Served>) -> Result<SearchMatches, Problem> {
         if served.index.words().is_none() {
-            return Err(Problem::missing("the index has no texts; make it with --text"));
+            return Err(Problem::missing("the index has no texts; build it with --text"));
         }
         let question = Question::parse(&self.q).map_err(|why| Problem::bad(format!("q: {why}")))?;
         let wanted = self.wanted();
@@ -85,7 +85,7 @@ pub(super) async fn page(State(shared): SharedState, Extension(served): RouteQue
     let asked: SearchRequest = query(&uri)?;
     let mut html = Html::new();
     html.markup(
-        "<p class=lead>One result for each mirrored collection and each set of copies; the rest is behind it.</p>",
+        "<p class=lead>Mirrored collections and sets of copies are one result each, which lists the other copies.</p>",
     );
     html.markup("<form action=\"/search\" class=tools role=search>");
     field(&mut html, "q", "Words of a text", &asked.q);
@@ -98,8 +98,8 @@ pub(super) async fn page(State(shared): SharedState, Extension(served): RouteQue
         html.markup("<input name=reorder type=hidden value=1>");
     }
     end_form(&mut html, "Search");
-    html.markup("<p class=note>All words must be there; <code>host:NAME</code> and ");
-    html.markup("<code>in:mirrors</code> narrow it.</p>");
+    html.markup("<p class=note>A page must contain all words; <code>host:NAME</code> and ");
+    html.markup("<code>in:mirrors</code> restrict the search.</p>");
     if asked.q.trim().is_empty() {
         return Ok(whole(Some(&served), "search", "Search", &html));
     }
@@ -107,19 +107,23 @@ pub(super) async fn page(State(shared): SharedState, Extension(served): RouteQue
     html.markup("<p class=verdict role=status>").text(found.head()).markup("</p><p>");
     let roll = if wanted.roll { "Do not roll up" } else { "Roll up" };
     asked.link(&mut html, SearchOptions { roll: !wanted.roll, from: 0, ..wanted }, roll);
-    let reorder = if wanted.reorder { "Order by score alone" } else { "Put what is new first" };
+    let reorder = if wanted.reorder { "Sort by score only" } else { "Move repeated texts down" };
     asked.link(&mut html, SearchOptions { reorder: !wanted.reorder, from: 0, ..wanted }, reorder);
     html.markup("</p><ol class=results");
     html.attribute("start", found.from + 1).markup(">");
     found.shown.iter().for_each(|shown| result(&mut html, shown));
     html.markup("</ol><p>");
     if found.from > 0 {
-        asked.link(&mut html, SearchOptions { from: found.from.saturating_sub(wanted.limit), ..wanted }, "before");
+        asked.link(
+            &mut html,
+            SearchOptions { from: found.from.saturating_sub(wanted.limit), ..wanted },
+            "previous results",
+        );
     }
     // There is no link to results beyond `LAST`, because they are not served.
     let next = found.from + found.shown.len();
     if next < found.results.min(LAST) && !found.shown.is_empty() {
-        asked.link(&mut html, SearchOptions { from: next, ..wanted }, "after");
+        asked.link(&mut html, SearchOptions { from: next, ..wanted }, "next results");
     }
     html.markup("</p>");
     Ok(whole(Some(&served), "search", "Search", &html))
@@ -198,13 +202,18 @@ pub(super) fn described(mut document: Value) -> Value {
     };
     // Added in builds with search only, so that the document describes what this server answers.
     document["paths"]["/v1/search"] = openapi::get(
-        "Pages that have all words, mirrored collections and copies rolled up to one result each",
+        "Searches texts by words, with mirrored collections and copies rolled up to one result each",
         vec![
-            openapi::query("q", true, "words; host:NAME and in:mirrors narrow it", text()),
-            flag("roll", "0: each page is a result"),
-            flag("reorder", "1: what says again what a higher result says moves down"),
-            openapi::query("from", false, "first result", count()),
-            openapi::query("limit", false, "most results", count()),
+            openapi::query(
+                "q",
+                true,
+                "Words that a page must contain; host:NAME and in:mirrors restrict the search",
+                text(),
+            ),
+            flag("roll", "0 returns each page as a result"),
+            flag("reorder", "1 moves results down that repeat higher ones"),
+            openapi::query("from", false, "Number of results to skip", count()),
+            openapi::query("limit", false, "Maximum number of results", count()),
         ],
         JSON,
         named("Found"),

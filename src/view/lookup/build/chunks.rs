@@ -55,7 +55,7 @@ pub(super) fn write(making: &Making<'_>, job: &Job, is_copy: &[bool], staged: &m
             let ranges = Ranges::new(rows, RANGE_ROWS, RANGES);
             let key = ("fprint", job.chunks.bits);
             let table = RangedTable::find(&making.run, "fprint_docid", key, ranges, making.settings.workers)?;
-            let table = table.ok_or_else(|| Error::Invariant("a table has gone".into()))?;
+            let table = table.ok_or_else(|| Error::Invariant("the table fprint_docid is missing".into()))?;
             let mut rows = Vec::new();
             for range in 0..ranges.count() {
                 let read = table.read(range, &["fprint", "doc_id"])?;
@@ -131,7 +131,7 @@ impl Writer<'_> {
         }
         let at = self.lists.rows();
         if at + u64::from(LIST) >= u64::from(FREQUENT) {
-            let what = "places in lists of chunks".into();
+            let what = "entries of lists of chunks".into();
             return Err(Error::TooManyRows { what, found: at, allowed: u64::from(FREQUENT - LIST) });
         }
         self.lists.push(self.docs.len() as u32)?;

@@ -107,8 +107,12 @@ struct Making<'s> {
 
 impl Making<'_> {
     fn rank(&self, page: DocId) -> Result<u32> {
-        let missing =
-            |_| Error::input(self.run.folder.name(), format!("a table names page {page}, which is not in pages"));
+        let missing = |_| {
+            Error::input(
+                self.run.folder.name(),
+                format!("a table refers to page {page}, which the table pages lacks; run the job again"),
+            )
+        };
         self.doc_ids.binary_search(&page).map(|rank| rank as u32).map_err(missing)
     }
 
@@ -154,7 +158,7 @@ pub fn build(settings: &BuildSettings) -> Result<Manifest> {
         kind => {
             let kind = kind.unwrap_or("another kind");
             return Err(Error::Usage(format!(
-                "{}: a result of kind {kind}; an index is made of one of kind replicas",
+                "{}: the result is of kind {kind}, but an index needs one of kind replicas",
                 run.folder
             )));
         }
@@ -168,7 +172,7 @@ pub fn build(settings: &BuildSettings) -> Result<Manifest> {
     }
     let ranges = Ranges::new(rows, settings.range_rows, RANGES);
     let pages = RangedTable::find(&run, "pages", ("doc_id", 64), ranges, settings.workers)?
-        .ok_or_else(|| Error::input(run.folder.name(), "has no table of pages"))?;
+        .ok_or_else(|| Error::input(run.folder.name(), "the result has no table pages; run the job again"))?;
     let pool = MemoryPool::new(settings.memory_bytes, &settings.spill, "--spill");
     let mut making =
         Making { settings, run, comparison, ranges, pages, pool, doc_ids: Vec::with_capacity(rows as usize) };
@@ -177,7 +181,8 @@ pub fn build(settings: &BuildSettings) -> Result<Manifest> {
     }
     // Ranks require that doc ids are distinct.
     if !making.doc_ids.is_sorted_by(|x, y| x < y) {
-        return Err(Error::input(making.run.folder.name(), "two pages have one doc_id; was it written by webtwin?"));
+        let what = "two pages have the same doc_id; name a result that webtwin wrote";
+        return Err(Error::input(making.run.folder.name(), what));
     }
 
     let mut staged = StagedIndex::new(&folder)?;
@@ -264,7 +269,13 @@ fn simhashes(k: u32, making: &Making<'_>, mut rows: Vec<(u64, DocId)>, staged: &
     let job = making.run.job()?;
     let recipe = match making.run.manifest.recipes.get("simhash") {
         Some(recipe) if job.simhash.bits > 0 => recipe.clone(),
-        _ => return Err(Error::Usage(format!("--simhashes: the pages of {} have none", making.run.folder))),
+        _ => {
+            let folder = &making.run.folder;
+            return Err(Error::Usage(format!(
+                "--simhashes: the pages of {folder} have no simhashes; run the job with simhash.bits, or leave the \
+                 option out"
+            )));
+        }
     };
     rows.sort_unstable();
     let designs = candidates(rows.len() as u64, job.simhash.bits, k, &ProbeCosts::TYPICAL);

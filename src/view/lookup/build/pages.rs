@@ -76,7 +76,7 @@ pub(super) fn write(
                 CLUSTER => row.cluster = value,
                 ROLE => row.role = value as u8,
                 COLLECTION => row.collection = value,
-                _ => return Err(Error::Invariant(format!("a set says {what} of a page"))),
+                _ => return Err(Error::Invariant(format!("the row of a set has the unknown field {what}"))),
             }
         }
         if let Some(avoid) = &avoid {
@@ -150,7 +150,7 @@ fn origin_of(url: &str) -> Result<&str> {
     let parsed = CanonicalUrl::parse(url);
     match parsed.as_ref().map(|parsed| (parsed.origin().len(), parsed.as_str() == url)) {
         Ok((length, true)) => Ok(&url[..length]),
-        _ => Err(Error::input("pages", format!("{url} is no canonical URL; was it written by webtwin?"))),
+        _ => Err(Error::input("pages", format!("{url} is not canonical; name a result that webtwin wrote"))),
     }
 }
 

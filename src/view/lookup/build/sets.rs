@@ -51,7 +51,7 @@ impl WordNumbers {
         u8::try_from(at).map_err(|_| {
             Error::input(
                 "tables of the result",
-                "more than 256 different roles and reasons; was it written by webtwin?",
+                "they have more than 256 different roles and reasons; name a result that webtwin wrote",
             )
         })
     }

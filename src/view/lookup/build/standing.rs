@@ -23,15 +23,20 @@ pub(super) fn open(url: &str, run: &FinishedRun) -> Result<FinishedRun> {
     let job = &comparison.manifest.job;
     if job["kind"] != "diff" {
         return refused(
-            "is no comparison; name the folder that `webtwin diff` or `webtwin run --diff` has written".into(),
+            "is not a comparison; name the folder that `webtwin diff` or `webtwin run --diff` wrote".into(),
         );
     }
     if job["new"]["attempt"] != run.manifest.attempt.as_str() {
         let new = job["new"]["url"].as_str().unwrap_or("another result");
-        return refused(format!("its newer result is {new}, not {}; name the comparison of this run", run.folder));
+        return refused(format!(
+            "the newer result of this comparison is {new}, not {}; name a comparison of this run",
+            run.folder
+        ));
     }
     if comparison.manifest.table(TABLE).next().is_none() {
-        return refused("compares no avoid lists, for its results have other settings".into());
+        return refused(
+            "compares results of different settings, so it has no avoid lists; leave the option out".into(),
+        );
     }
     Ok(comparison)
 }

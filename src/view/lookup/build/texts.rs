@@ -49,7 +49,7 @@ pub(super) fn write(
         writer.add(&titles[row], text)?;
         starts.push(column.rows())?;
         let of_text = same.binary_search_by_key(&(row as u32), |of_text| of_text[0]);
-        let of_text = of_text.map_err(|_| Error::Invariant("a page was read that nobody asked for".into()))?;
+        let of_text = of_text.map_err(|_| Error::Invariant("a page was read that was not requested".into()))?;
         same[of_text].iter().try_for_each(|&page| column.push(groups.page(page)))
     })?;
     starts.push(column.rows())?;

@@ -78,7 +78,7 @@ pub struct LookupIndex {
 
 /// Returns the error for an index that is not as it was built.
 fn broken(folder: &Location, what: &str) -> Error {
-    Error::input(folder.name(), format!("{what}; make the index anew"))
+    Error::input(folder.name(), format!("{what}; rebuild the index"))
 }
 
 impl LookupIndex {

@@ -77,7 +77,7 @@ impl LookupIndex {
             [index.contents.rows(), index.urls.count(), index.titles.count(), counts, index.about.pages as usize];
         match of_pages.iter().all(|rows| *rows == pages) && index.clusters_by_size.rows() == index.clusters() {
             true => Ok(index),
-            false => Err(broken(&folder, "its files are not of one index")),
+            false => Err(broken(&folder, "its files are from different indexes")),
         }
     }
 }
@@ -106,7 +106,7 @@ impl Files<'_> {
     }
 
     fn lacks(&self, name: &str) -> webtwin_base::error::Error {
-        broken(self.folder, &format!("its manifest lacks {name}"))
+        broken(self.folder, &format!("the manifest lacks {name}"))
     }
 
     /// Reads the URL rules, which are stored as JSON.
@@ -114,7 +114,7 @@ impl Files<'_> {
         let texts = self.strings(RULES)?;
         let rule = |number: usize| -> Result<Rule> {
             let row: Option<RuleRow> = serde_json::from_str(&texts.get(number)?).ok();
-            row.and_then(|row| row.rule()).ok_or_else(|| broken(self.folder, "a URL rule does not read"))
+            row.and_then(|row| row.rule()).ok_or_else(|| broken(self.folder, "a URL rule cannot be parsed"))
         };
         Ok(Rules::new((0..texts.count()).map(rule).collect::<Result<_>>()?))
     }
@@ -133,7 +133,7 @@ impl Files<'_> {
         };
         match words.texts.len() == count && words.starts.rows() as u64 == count + 1 {
             true => Ok(words),
-            false => Err(broken(self.folder, "its texts are not of one index")),
+            false => Err(broken(self.folder, "the files of its texts are from different indexes")),
         }
     }
 }
@@ -141,7 +141,7 @@ impl Files<'_> {
 /// Opens the tables of simhashes, which must be those that the manifest names.
 fn near(folder: &Location, manifest: &Manifest) -> Result<OnlineIndex<FileBytes>> {
     let list = manifest.files.iter().find(|file| file.path == online::NAME);
-    let list = list.ok_or_else(|| broken(folder, "its manifest lacks the list of tables"))?;
+    let list = list.ok_or_else(|| broken(folder, "the manifest lacks the list of tables"))?;
     // The list has the checksums of the tables' headers, and these have the checksums of the other
     // parts.
     manifest.read_file(folder, list)?;

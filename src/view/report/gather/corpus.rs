@@ -174,20 +174,20 @@ fn of_corpus(summary: &Value, by_resemblance: BTreeMap<u64, u64>) -> ViewPart {
         LabeledCount { what, count: count(&of["clusters"]) }
     });
     let charts = [
-        Bars { heading: "Records".into(), ask: "What became of each record?".into(), bars: fates },
+        Bars { heading: "Records".into(), ask: "Outcome of each record of the inputs.".into(), bars: fates },
         Bars {
             heading: "Clusters by size".into(),
-            ask: "How many records say one thing, the kept one included?".into(),
+            ask: "Number of records of a cluster, including the kept one.".into(),
             bars: sizes.collect(),
         },
         Bars {
             heading: "Similar texts by resemblance".into(),
-            ask: "How close to the threshold are those that were found similar?".into(),
+            ask: "Resemblance of similar texts to the record that is kept.".into(),
             bars: resemblance.collect(),
         },
         bars(
             "Rejected records",
-            "Why are records in neither the corpus nor the table removed?",
+            "Reasons for which records are in neither the corpus nor the table removed.",
             &records["rejected_by"],
             &[],
         ),
@@ -236,7 +236,7 @@ fn of_files(summary: &Value) -> TablePreview {
     }
     TablePreview {
         heading: "Files with the most duplicates".into(),
-        heads: vec!["file", "format", "kept", "duplicates", "rejected", "duplicates of all"],
+        heads: vec!["file", "format", "kept", "duplicates", "rejected", "share of duplicates"],
         rows: top.finish(),
         all: files.len() as u64,
         table: String::new(),
@@ -268,7 +268,7 @@ fn of_fields(summary: &Value) -> Option<ViewPart> {
                 "same text",
                 "similar",
                 "in the older corpus",
-                "duplicates of all",
+                "share of duplicates",
             ],
             rows: values.iter().take(ROWS).map(row).collect(),
             all: values.len() as u64,

@@ -67,7 +67,7 @@ pub fn gather(run: &FinishedRun, wanted: &ReportOptions) -> Result<ResultReport>
     let kind = run.manifest.job["kind"].as_str().unwrap_or_default().to_string();
     if !has_pages(run) {
         return Err(Error::Usage(format!(
-            "{}: a result of the job `{kind}`, which has no pages to look at",
+            "{}: the result of a job of kind `{kind}` has no pages; name a result of `webtwin run`",
             run.folder
         )));
     }
@@ -119,12 +119,16 @@ pub fn gather(run: &FinishedRun, wanted: &ReportOptions) -> Result<ResultReport>
 fn changes(run: &FinishedRun, against: &FinishedRun) -> Result<ViewPart> {
     let job = &against.manifest.job;
     if job["kind"] != "diff" {
-        return Err(Error::Usage(format!("{}: no result of `webtwin diff`, which --against takes", against.folder)));
+        return Err(Error::Usage(format!(
+            "{}: is not a result of `webtwin diff`, which --against needs",
+            against.folder
+        )));
     }
     if job["new"]["attempt"] != run.manifest.attempt {
-        let what =
-            format!("{}: compares {} with an earlier one, not {}", against.folder, job["new"]["url"], run.folder);
-        return Err(Error::Usage(what));
+        let (against, new, run) = (&against.folder, &job["new"]["url"], &run.folder);
+        return Err(Error::Usage(format!(
+            "{against}: the newer result is {new}, not {run}; name a comparison of {run}"
+        )));
     }
     parts::comparison(against, &against.summary()?)
 }

@@ -40,7 +40,7 @@ pub fn gather(summary: &Value, job: &Value) -> Overview {
                 ("replicated", "on another host"),
                 ("same_server", "on the same host"),
                 ("url_alias", "same host and text, another URL"),
-                ("server_alias", "the host has a second name"),
+                ("server_alias", "on the same server by another name"),
             ],
         ),
         text_to_pairs: text_to_pairs(
@@ -76,21 +76,21 @@ fn text_to_pairs(summary: &Value, by: &Value) -> Vec<LabeledCount> {
         "minhash" => &[
             ("minhash", "pages", "pages with shingles and a text of their own"),
             ("minhash", "candidates", "pairs of these that were compared"),
-            ("minhash", "similar", "pairs similar enough"),
+            ("minhash", "similar", "similar pairs"),
             ("minhash", "guarded", "refused by the guard"),
         ],
         "given" => &[
             ("given", "read", "rows of pairs.from"),
-            ("given", "used", "of pages of this crawl, each once"),
-            ("given", "similar", "pairs of pages that they stand for"),
+            ("given", "used", "of these with pages of this crawl"),
+            ("given", "similar", "distinct pairs of these"),
             ("given", "guarded", "refused: a better match on the same host"),
         ],
         _ => &[
             ("overlap", "tuples", "chunks of text on pages"),
-            ("overlap", "template_tuples", "left out: furniture of a site"),
+            ("overlap", "template_tuples", "left out: boilerplate of a site"),
             ("overlap", "frequent_tuples", "left out: on too many pages"),
-            ("overlap", "emitted", "a chunk shared by two pages"),
-            ("overlap", "similar", "pairs of pages similar enough"),
+            ("overlap", "emitted", "chunks shared by two pages"),
+            ("overlap", "similar", "similar pairs of pages"),
             ("overlap", "guarded", "of these refused by the guard"),
         ],
     };

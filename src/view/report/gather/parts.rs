@@ -44,7 +44,11 @@ pub fn outline(run: &FinishedRun, wanted: &ReportOptions) -> Result<ResultOutlin
             corpus.parts
         }
         _ => {
-            let what = format!("{}: a result of the job `{kind}`, of which no report is made", run.folder);
+            let what = format!(
+                "{}: there is no report of a job of kind `{kind}`; name a result of run, dedup, diff, hamming batch \
+                 or a study",
+                run.folder
+            );
             return Err(Error::Usage(what));
         }
     };
@@ -119,10 +123,10 @@ fn study(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
     };
     // A crawl that only follows links finds the connected part only.
     let in_connected = TablePreview {
-        heading: "What a crawl along links would see".into(),
+        heading: "Documents that a crawl along links reaches".into(),
         heads: vec!["what", "in all", "in the connected part", "share"],
         rows: vec![
-            connected("clusters with a document there", &tables["clusters_in_connected"]),
+            connected("clusters with a document in the connected part", &tables["clusters_in_connected"]),
             connected("unique documents", &tables["unique_in_connected"]),
             connected("useful documents: unique, or the first of a cluster", &tables["useful_in_connected"]),
         ],
@@ -133,7 +137,7 @@ fn study(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
         id: "study",
         name: "Study",
         headline: match documents {
-            0 => "No document was found in this crawl".into(),
+            0 => "This crawl has no documents".into(),
             _ => format!("{} of the documents are duplicates", figures::share(duplicates, documents)),
         },
         lead: format!(
@@ -156,18 +160,18 @@ fn study(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
         charts: vec![
             Bars {
                 heading: "Near-duplicates".into(),
-                ask: "Documents that share so much with another, but one of each set. (PBZ06, Table 3)".into(),
+                ask: "Documents that share this part with another, except one of each set. (PBZ06, Table 3)".into(),
                 bars: near,
             },
             bars(
                 "Places in the bow tie",
-                "Pages by their place among the links.",
+                "Pages by their position in the graph of links.",
                 &web["pages_by_place"],
                 &[("core", "core"), ("in", "leads to the core"), ("out", "reached from the core")],
             ),
             Bars {
                 heading: "Clusters by size".into(),
-                ask: "Clusters of so many documents. (PBZ06, Figures 2 to 4)".into(),
+                ask: "Number of clusters by their number of documents. (PBZ06, Figures 2 to 4)".into(),
                 bars: sizes.iter().take(ROWS).map(of_size).collect(),
             },
         ],
@@ -231,7 +235,7 @@ fn hamming(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
     };
     let nearest = TablePreview {
         heading: "Nearest pairs".into(),
-        heads: vec!["document", "document near it", "bits apart"],
+        heads: vec!["document", "near document", "bits apart"],
         rows: top.finish().into_iter().map(row).collect(),
         // With `batch.groups` the result has groups of documents instead of pairs.
         all: if groups > 0 { 0 } else { pairs },
@@ -255,11 +259,11 @@ fn hamming(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
             tile(figures::count(documents), "documents"),
             tile(figures::count(queries), "queries"),
             tile(figures::count(near), "near pairs of distinct fingerprints"),
-            tile(figures::count(pairs), "pairs of documents that they stand for"),
+            tile(figures::count(pairs), "pairs of documents with these fingerprints"),
         ],
         charts: vec![Bars {
             heading: "Pairs by distance".into(),
-            ask: "In how many bits do near documents differ?".into(),
+            ask: "Number of bits in which near documents differ.".into(),
             bars: by_distance
                 .into_iter()
                 .map(|(bits, count)| LabeledCount { what: figures::counted(bits, "bit", "bits"), count })
@@ -275,8 +279,8 @@ const PAGES: [(&str, &str); 10] = [
     ("bytes", "same text, other bytes"),
     ("near", "nearly the same text"),
     ("changed", "other text"),
-    ("rewritten", "hardly anything as before"),
-    ("reverted", "a text of an earlier crawl"),
+    ("rewritten", "almost entirely another text"),
+    ("reverted", "the text of an earlier crawl"),
     ("new", "new"),
     ("moved_to", "moved here"),
     ("moved_from", "moved away"),
@@ -308,8 +312,8 @@ pub fn comparison(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
     });
     let exports: Vec<Vec<TableCell>> = exports.collect();
     let mut tables = vec![TablePreview {
-        heading: "How much of one crawl is in the other".into(),
-        heads: vec!["distinct", "older crawl", "newer crawl", "both", "of the newer"],
+        heading: "Overlap of the two crawls".into(),
+        heads: vec!["distinct", "older crawl", "newer crawl", "both", "share of the newer"],
         all: overlap.len() as u64,
         rows: overlap,
         table: "crawl_overlap".into(),
@@ -317,7 +321,7 @@ pub fn comparison(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
     tables.push(hosts_changed(run)?);
     tables.extend(mirrors_changed(run)?);
     tables.push(TablePreview {
-        heading: "Lists of crawlers: lines to add and to take off".into(),
+        heading: "Lists for crawlers: lines to add and to remove".into(),
         heads: vec!["list", "added", "removed"],
         all: exports.len() as u64,
         rows: exports,
@@ -328,9 +332,13 @@ pub fn comparison(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
     Ok(ViewPart {
         id: "changes",
         name: "Changes",
-        headline: format!("{} of the newer crawl's pages say what they said before", figures::share(text_stays, new)),
+        headline: format!(
+            "{} of the pages of the newer crawl have the same text as before",
+            figures::share(text_stays, new)
+        ),
         lead: format!(
-            "{} in the older crawl, {} in the newer one. What is gone was not deleted for that: it is not in the newer crawl.",
+            "{} in the older crawl, {} in the newer one. Pages that are gone are not in the newer crawl, but may \
+             still exist.",
             figures::counted(old, "page", "pages"),
             figures::count(new)
         ),
@@ -340,13 +348,18 @@ pub fn comparison(run: &FinishedRun, summary: &Value) -> Result<ViewPart> {
             tile(figures::count(of(&["new"])), "new pages"),
             tile(figures::count(of(&["gone"])), "pages gone"),
             tile(figures::count(of(&["moved_to"])), "pages moved"),
-            tile(figures::count(counts(&summary["sites_changed"]).values().sum()), "sites that are not as before"),
+            tile(figures::count(counts(&summary["sites_changed"]).values().sum()), "changed sites"),
         ],
         charts: vec![
-            bars("Pages", "What became of each page, of either crawl?", &summary["pages"], &PAGES),
-            bars("Pages that are gone", "What is known of their absence?", &summary["gone"], &[]),
-            bars("The avoid list", "Pages whose place on it has changed.", &summary["avoid_changed"], &[]),
-            bars("Mirrors", "What became of the copies of collections?", &summary["mirrors"], &[("lives", "live on")]),
+            bars("Pages", "Change of each page, of either crawl.", &summary["pages"], &PAGES),
+            bars(
+                "Pages that are gone",
+                "Pages that only the older crawl has, by the reason of their absence.",
+                &summary["gone"],
+                &[],
+            ),
+            bars("The avoid list", "Pages whose entry on it has changed.", &summary["avoid_changed"], &[]),
+            bars("Mirrors", "Change of each copy of a collection.", &summary["mirrors"], &[("lives", "live on")]),
         ]
         .into_iter()
         .filter(|chart| !chart.bars.is_empty())
@@ -378,7 +391,7 @@ fn hosts_changed(run: &FinishedRun) -> Result<TablePreview> {
         Ok(())
     })?;
     Ok(TablePreview {
-        heading: "Sites that have changed most".into(),
+        heading: "Sites with the most changes".into(),
         heads: vec!["site", "what", "pages before", "pages now", "near", "changed", "rewritten", "new", "gone"],
         rows: top.finish(),
         all,
@@ -421,12 +434,14 @@ fn mirrors_changed(run: &FinishedRun) -> Result<Option<TablePreview>> {
 /// Returns [`Error::Input`] if the text has another format, and [`Error::Usage`] if it evaluates
 /// another result.
 pub fn evaluation(file: &str, text: &str, digest: &str) -> Result<ViewPart> {
-    let refuse = || Error::input(file, "is not what `webtwin-lab evaluate --json` prints");
+    let refuse = || Error::input(file, "the file is not output of `webtwin-lab evaluate --json`; name such a file");
     let reply: Value = serde_json::from_str(text).map_err(|cause| Error::input(file, cause))?;
     let rows = reply["rows"].as_array().filter(|_| reply["name"] == "evaluate").ok_or_else(refuse)?;
     // An evaluation without a digest cannot be checked and is accepted.
     if let Some(other) = reply["digest"].as_str().filter(|other| *other != digest) {
-        return Err(Error::Usage(format!("{file}: evaluates the result of another job, {other}, not of {digest}")));
+        return Err(Error::Usage(format!(
+            "{file}: evaluates the result of another job, {other}, not of {digest}; evaluate this result"
+        )));
     }
     let figure = |row: &Value| {
         let ours = row["ours"].as_f64();
@@ -458,27 +473,27 @@ pub fn evaluation(file: &str, text: &str, digest: &str) -> Result<ViewPart> {
         (Some(precision), Some(recall)) => {
             format!("Pairs of pages: precision {}, recall {}", figure(precision), figure(recall))
         }
-        _ => "Compared with a truth".into(),
+        _ => "Comparison with a truth".into(),
     };
     Ok(ViewPart {
         id: "evaluation",
         name: "Evaluation",
         headline,
-        lead: "How far the sets and collections of this run are from what is true. A truth made from names deceives; \
-               pairs that a person has judged, weighted by the sizes of their strata, say more."
+        lead: "Differences between the sets and collections of this run and a truth. A truth made from names is often \
+               wrong; pairs that a person has judged, weighted by the sizes of their strata, are more reliable."
             .into(),
         tiles,
         charts: (!tagged.is_empty())
             .then(|| Bars {
-                heading: "Pairs that a person has judged".into(),
-                ask: "By what run and truth say of them: found, false, missed.".into(),
+                heading: "Pairs judged by a person".into(),
+                ask: "Pairs that the run found, found wrongly, or missed.".into(),
                 bars: tagged,
             })
             .into_iter()
             .collect(),
         tables: vec![TablePreview {
             heading: "All figures".into(),
-            heads: vec!["figure", "this run", "to reach"],
+            heads: vec!["figure", "this run", "target"],
             rows: rows.iter().map(cells).collect(),
             all: rows.len() as u64,
             table: String::new(),

@@ -36,7 +36,7 @@ pub fn gather(run: &FinishedRun, summary: &Value, machine: bool) -> Result<RunFa
     }
     let left_out = [
         ("distinct chunks of text", "chunks"),
-        ("of these furniture of a site", "template_chunks"),
+        ("of these boilerplate of a site", "template_chunks"),
         ("of these on too many pages", "frequent_chunks"),
         ("similar pairs refused by the guard", "guarded"),
     ];

@@ -356,13 +356,14 @@ impl Forest {
 
 fn role(word: &str) -> Result<u8> {
     let place = ROLES.iter().position(|role| *role == word);
-    let place =
-        place.ok_or_else(|| Error::input("clusters", format!("role {word}: not one of {}", ROLES.join(", "))))?;
+    let place = place.ok_or_else(|| {
+        Error::input("clusters", format!("the role {word} is unknown; this build reads {}", ROLES.join(", ")))
+    })?;
     Ok(place as u8)
 }
 
 fn measure(word: &str) -> Result<ReportedMeasure> {
-    let unknown = || Error::input("pairs", format!("measure {word}: not one that this build knows"));
+    let unknown = || Error::input("pairs", format!("the measure {word} is unknown to this build"));
     ReportedMeasure::parse(word).ok_or_else(unknown)
 }
 

@@ -10,8 +10,8 @@ pub(super) fn write(html: &mut Html, of: &ReportedClusters) {
     let lead = match of.all {
         0 => "No record is a duplicate of another.".to_string(),
         all => format!(
-            "{}, the largest first. Side by side are the record that stays and the one that is least like it, where a \
-             false duplicate is most likely. For any other two: webtwin explain CORPUS RECORD RECORD.",
+            "{}, the largest first. The record that stays is shown next to the least similar one, where a \
+             false duplicate is most likely. To compare two others, run: webtwin explain CORPUS RECORD RECORD.",
             counted(all, "cluster", "clusters")
         ),
     };
@@ -66,7 +66,7 @@ fn sentence(cluster: &ReportedCluster) -> String {
         Some(format!("{} {words}", counted(*records, "record", "records")))
     };
     let reasons: Vec<String> = words.into_iter().filter_map(of_reason).collect();
-    format!("In favour of this record: {}.", reasons.join(", "))
+    format!("Duplicates of this record: {}.", reasons.join(", "))
 }
 
 fn alike(of: &Duplicate) -> String {
@@ -75,7 +75,7 @@ fn alike(of: &Duplicate) -> String {
         // characters.
         1.0 if of.why != "exact" => "same shingles".into(),
         _ if of.why == "exact" => "same text".into(),
-        similarity => format!("{:.1} % alike", similarity * 100.0),
+        similarity => format!("{:.1} % similar", similarity * 100.0),
     }
 }
 

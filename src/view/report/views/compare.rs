@@ -11,10 +11,10 @@ use crate::report::markup::{alike, name, role, tile};
 pub(super) fn write(html: &mut Html, report: &ResultReport) {
     let pairs = &report.compare.shown;
     let lead = match pairs.len() {
-        0 => "No pair was chosen: there are no similar pages, or the report was made with --pairs 0.",
+        0 => "There is no pair to show: no pages are similar, or the report was made with --pairs 0.",
         _ => {
-            "Why two pages are in one set. The pairs were chosen for you: ends of the weakest links, where false pairs are \
-              found first, and pages of the largest mirrors. For any other two: webtwin explain RUN URL URL."
+            "Explains why two pages are in one set. The pairs are ends of the weakest links, where false pairs \
+              are most likely, and pages of the largest mirrors. To compare two others, run: webtwin explain RUN URL URL."
         }
     };
     heading(html, "compare", "Two pages side by side", lead);
@@ -57,10 +57,10 @@ pub fn pair(html: &mut Html, pair: &PageComparison, verdict: &str, counting: Opt
     tile(html, if pair.same_text { "yes" } else { "no" }, "same text");
     if let Some(shared) = &pair.shared {
         let [a, b] = shared.of.map(count);
-        tile(html, &count(shared.both), &format!("chunks on both, of {a} and {b}; furniture included"));
+        tile(html, &count(shared.both), &format!("chunks on both, of {a} and {b}, including boilerplate"));
     }
-    tile(html, &counting.map_or("–".into(), count), "of these count, by the run's own pair");
-    tile(html, &pair.bits.map_or("–".into(), |bits| bits.to_string()), "bits of the simhashes differ");
+    tile(html, &counting.map_or("–".into(), count), "of these counted by the run for this pair");
+    tile(html, &pair.bits.map_or("–".into(), |bits| bits.to_string()), "differing bits of the simhashes");
     html.markup("</div>");
     chain(html, pair);
     if !pair.unread.is_empty() {
@@ -81,7 +81,7 @@ pub fn pair(html: &mut Html, pair: &PageComparison, verdict: &str, counting: Opt
 /// none.
 pub fn verdict(pair: &PageComparison) -> String {
     match pair.chain.len() {
-        _ if !pair.together => "They are in no common set that was looked at.".into(),
+        _ if !pair.together => "They are not in one set, or their set was not examined.".into(),
         0 => "They are in one set; the chain of pairs between them is too long to show.".into(),
         1 => format!("They are a pair: {}.", alike(pair.chain[0].by)),
         steps => {
@@ -89,9 +89,9 @@ pub fn verdict(pair: &PageComparison) -> String {
             format!(
                 "{steps} pairs join them, one after the other; {} equal text.",
                 match (steps - weakest, steps) {
-                    (0, _) => "none of".into(),
+                    (0, _) => "none has".into(),
                     (equal, all) if equal == all => "all have".into(),
-                    (equal, _) => format!("{} of", counted(equal as u64, "is", "are")),
+                    (equal, _) => counted(equal as u64, "has", "have"),
                 }
             )
         }

@@ -11,7 +11,7 @@ pub(super) fn write(html: &mut Html, report: &ResultReport) {
     let of = &report.hosts;
     let pairs = |kind: &str| of.pairs.get(kind).copied().unwrap_or(0);
     let lead = format!(
-        "{}. {} mirrors (nearly all pages of one are on the other), {} a part, {} one server under two names.",
+        "{}. {} mirrors (nearly all pages of one are on the other), {} some pages, {} one server with two names.",
         counted(of.all, "host", "hosts"),
         counted(pairs("mirror"), "pair of hosts is", "pairs of hosts are"),
         if pairs("part") == 1 { "1 pair shares".into() } else { format!("{} share", count(pairs("part"))) },
@@ -27,16 +27,18 @@ pub(super) fn write(html: &mut Html, report: &ResultReport) {
 
 fn shared(html: &mut Html, of: &HostReport) {
     let rows: Vec<Vec<String>> = of.matrix.iter().map(cells).collect();
-    let heads = ["host", "other host", "shared", "of its pages", "of the other's", "kind"];
+    let heads = ["host", "other host", "shared", "share of its pages", "share of the other's pages", "kind"];
     let most = of.matrix.iter().max_by_key(|pair| pair.shared);
     let sentence = most.map_or_else(String::new, |pair| {
         format!("{} and {} share the most, {}", pair.a, pair.b, counted(pair.shared, "page", "pages"))
     });
-    html.markup("<div class=pair><div class=card><h2>Which hosts hold the same pages?</h2><p class=ask>Per cent of the row's pages ");
-    html.markup("with a copy on the column. Frame: mirror; dashed frame: alias. (SGM98, Server Map)</p><div class=chart-wide tabindex=0 role=group aria-label=Matrix>");
+    html.markup(
+        "<div class=pair><div class=card><h2>Hosts with the same pages</h2><p class=ask>Per cent of the row's pages ",
+    );
+    html.markup("with a copy on the column's host. Frame: mirror; dashed frame: alias. (SGM98, Server Map)</p><div class=chart-wide tabindex=0 role=group aria-label=Matrix>");
     figure(html, &sentence, &matrix::matrix(&of.matrix_hosts, &of.matrix), &heads, &rows);
-    html.markup("</div></div><div class=card><h2>Who shares with whom?</h2><p class=ask>The same hosts; a curve is as wide as what ");
-    html.markup("two share. Orange: mirror; dashed: alias; grey: part.</p><div class=chart-wide tabindex=0 role=group aria-label=Graph>");
+    html.markup("</div></div><div class=card><h2>Pairs of these hosts</h2><p class=ask>The width of a curve is the number of pages that ");
+    html.markup("two hosts share. Orange: mirror; dashed: alias; grey: part.</p><div class=chart-wide tabindex=0 role=group aria-label=Graph>");
     let sentence = format!(
         "{} between {}",
         counted(of.matrix.len() as u64, "pair", "pairs"),
@@ -47,7 +49,7 @@ fn shared(html: &mut Html, of: &HostReport) {
         html,
         &sentence,
         &graph::hosts(&of.matrix_hosts, &of.matrix),
-        &["host", "shares with", "pages shared at most"],
+        &["host", "shares with", "maximum of shared pages"],
         &rows,
     );
     html.markup("</div></div></div>");
@@ -66,7 +68,7 @@ fn degree(host: &str, pairs: &[HostPair]) -> Vec<String> {
 
 fn table(html: &mut Html, of: &HostReport) {
     let longest = of.shown.iter().map(|host| host.crawl.pages).max().unwrap_or(0);
-    html.markup("<div class=card><h2>What need not be fetched, by host</h2><ul class=legend><li>");
+    html.markup("<div class=card><h2>Pages to skip, by host</h2><ul class=legend><li>");
     spot(html, "f-stay");
     html.markup("stays</li><li>");
     spot(html, "f-collection");

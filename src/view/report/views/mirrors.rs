@@ -12,8 +12,8 @@ pub(super) fn write(html: &mut Html, report: &ResultReport) {
     let lead = match of.all {
         0 => "No collection of this crawl has a mirror.".to_string(),
         all => format!(
-            "{}. A row is an original with its mirrors; its bars are the pages of each copy, the first one, in green, is kept. \
-             A short bar is a partial mirror.",
+            "{}. Each row is an original with its mirrors. Its bars show the pages of each copy; the first one, \
+             in green, is kept. A short bar is a partial mirror.",
             counted(all, "collection has mirrors", "collections have mirrors")
         ),
     };
@@ -26,7 +26,7 @@ pub(super) fn write(html: &mut Html, report: &ResultReport) {
     html.markup("<thead><tr><th scope=col>original</th><th scope=col class=num>copies</th><th scope=col class=\"num wide-only\">hosts</th>");
     html.markup("<th scope=col class=num>pages</th><th scope=col class=wide-only data-plain>each copy</th>");
     html.markup("<th scope=col class=num aria-sort=descending>may be skipped</th><th scope=col class=\"num wide-only\">bytes</th>");
-    html.markup("<th scope=col class=\"num wide-only\">of their text kept</th></tr></thead>");
+    html.markup("<th scope=col class=\"num wide-only\">text that is kept</th></tr></thead>");
     of.shown.iter().for_each(|mirror| row(html, mirror));
     html.markup("</table></div>");
     cut(html, of.shown.len(), of.all, "originals", "collections");

@@ -143,6 +143,6 @@ fn filter(html: &mut Html, of: &'static str, words: &'static str) {
 fn cut(html: &mut Html, shown: usize, all: u64, what: &str, table: &str) {
     if (shown as u64) < all {
         html.markup("<p class=note>").text(count(shown as u64)).text(" of ").text(count(all)).text(" ").text(what);
-        html.text(" are shown; for all: ").markup("<code>webtwin show RUN ").text(table).markup("</code></p>");
+        html.text(" are shown; to list all, run ").markup("<code>webtwin show RUN ").text(table).markup("</code></p>");
     }
 }

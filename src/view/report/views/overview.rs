@@ -28,9 +28,11 @@ pub(super) fn write(html: &mut Html, report: &ResultReport) {
     let of = &report.overview;
     html.markup("<h1 class=headline id=overview-head>");
     match (of.crawl.pages, of.skip.pages) {
-        (0, _) => html.text("No page was found in this crawl"),
+        (0, _) => html.text("This crawl has no pages"),
         (_, 0) => html.text("Every page of this crawl is worth fetching again"),
-        _ => html.text(share(of.skip.pages, of.crawl.pages)).text(" of this crawl need not be fetched again"),
+        _ => html
+            .text(share(of.skip.pages, of.crawl.pages))
+            .text(" of the pages of this crawl need not be fetched again"),
     };
     html.markup("</h1><p class=lead>").text(lead(of)).markup("</p>");
     stacks(html, of);
@@ -42,18 +44,20 @@ pub(super) fn write(html: &mut Html, report: &ResultReport) {
     tile(html, &count(of.collections), "collections, originals and mirrors");
     tile(html, &count(of.prefixes), "URL prefixes to skip");
     html.markup("</div><div class=pair><div class=card><h2>From crawled pages to pages that stay</h2>");
-    html.markup("<p class=ask>What would the next crawl save, and why?</p>");
+    html.markup("<p class=ask>Pages that the next crawl may skip, by reason.</p>");
     steps(html, of);
     html.markup("</div><div class=card><h2>Originals with mirrors: copies × pages</h2>");
-    html.markup("<p class=ask>Which are worth handling by name? Area: pages to skip. (CSG00, Figure 12)</p>");
+    html.markup("<p class=ask>Largest savings. Area: pages to skip. (CSG00, Figure 12)</p>");
     spots(html, report);
-    html.markup("</div><div class=card><h2>How often a page is there</h2>");
-    html.markup("<p class=ask>How much is replicated at all? Per cent of pages. (SGM98, Figure 1)</p>");
+    html.markup("</div><div class=card><h2>Number of replicas of a page</h2>");
+    html.markup("<p class=ask>Per cent of pages by their number of replicas. (SGM98, Figure 1)</p>");
     replication(html, of);
-    html.markup("</div><div class=card><h2>Why pages have copies</h2>");
-    html.markup("<p class=ask>Surplus pages, each once, by where the copy is. (SGM98, section 3)</p>");
-    counts(html, &of.surplus, "f-collection", "surplus pages by where the copy is");
-    html.markup("<h2 class=gap>From text to pairs</h2><p class=ask>What was compared, and what was left out?</p>");
+    html.markup("</div><div class=card><h2>Location of copies</h2>");
+    html.markup("<p class=ask>Surplus pages by the location of their copy, each counted once. (SGM98, section 3)</p>");
+    counts(html, &of.surplus, "f-collection", "surplus pages by the location of their copy");
+    html.markup(
+        "<h2 class=gap>From text to pairs</h2><p class=ask>Data that was compared, and data that was left out.</p>",
+    );
     counts(html, &of.text_to_pairs, "f-total", "chunks and pairs");
     html.markup("</div></div>");
 }
@@ -61,13 +65,13 @@ pub(super) fn write(html: &mut Html, report: &ResultReport) {
 fn lead(of: &Overview) -> String {
     if of.skip.pages == 0 {
         return format!(
-            "{} on {}; no copies were found that a crawler may skip.",
+            "{} on {}; there are no copies that a crawler may skip.",
             counted(of.crawl.pages, "page", "pages"),
             counted(of.hosts, "host", "hosts")
         );
     }
     let mut lead = format!(
-        "{} of {} pages, {} of {}, are copies of pages that stay.",
+        "{} of {} pages ({} of {}) are copies of pages that stay.",
         count(of.skip.pages),
         count(of.crawl.pages),
         bytes(of.skip.bytes),
@@ -126,7 +130,7 @@ fn steps(html: &mut Html, of: &Overview) {
     });
     let stay = of.crawl.pages - of.skip.pages;
     let sentence = format!(
-        "Of {} pages {}, after what may be skipped",
+        "Of {} pages, {} after the pages that may be skipped",
         counted(of.crawl.pages, "crawled", "crawled"),
         if stay == 1 { "1 stays".into() } else { format!("{} stay", count(stay)) }
     );
@@ -154,7 +158,7 @@ fn spots(html: &mut Html, report: &ResultReport) {
         })
         .collect();
     let sentence = format!(
-        "{}; the largest saving is the one kept at {}, with {} of up to {}",
+        "{}; the largest saving is the collection kept at {}, with {} of up to {}",
         counted(mirrors.all, "original has mirrors", "originals have mirrors"),
         first.shown[0].host,
         counted(first.copies, "copy", "copies"),
@@ -176,7 +180,7 @@ fn replication(html: &mut Html, of: &Overview) {
         share(of.crawl.pages - alone[0], of.crawl.pages),
         share(of.crawl.pages - alone[1], of.crawl.pages)
     );
-    let mut chart = histogram(&bars, ["f-exact", "f-similar"], of.crawl.pages, "replicas of a page, itself included");
+    let mut chart = histogram(&bars, ["f-exact", "f-similar"], of.crawl.pages, "replicas of a page, including itself");
     chart.markup("<ul class=legend><li>");
     spot(&mut chart, "f-exact");
     chart.markup("left bars: equal text</li><li>");

@@ -11,14 +11,14 @@ use crate::report::html::Html;
 const CLASSES: [&str; 5] = ["f-exact", "f-collection", "f-stay", "f-similar", "f-total"];
 
 pub(super) fn write(html: &mut Html, inputs: &[String], digest: &str, of: &RunFacts) {
-    heading(html, "run", "The run", "Where these figures come from, and whether the input was sound.");
+    heading(html, "run", "The run", "Origin of these figures, and defects of the input.");
     html.markup("<div class=pair>");
     // A job that does not read a crawl has no records.
     if of.tables.contains_key("rejected") {
         html.markup("<div class=card><h2>Records</h2>");
         records(html, of);
         if !of.left_out.is_empty() {
-            html.markup("<h2 class=gap>Text that was left out</h2><dl class=facts>");
+            html.markup("<h2 class=gap>Text that was not compared</h2><dl class=facts>");
             for left in &of.left_out {
                 fact(html, &left.what, &count(left.count));
             }
@@ -32,7 +32,7 @@ pub(super) fn write(html: &mut Html, inputs: &[String], digest: &str, of: &RunFa
     for (what, recipe) in &of.recipes {
         fact(html, &format!("recipe of {what}"), recipe);
     }
-    html.markup("</dl><h2 class=gap>Settings that are not the default</h2>");
+    html.markup("</dl><h2 class=gap>Settings that differ from the defaults</h2>");
     if of.settings.is_empty() {
         html.markup("<p class=note>none</p>");
     }
@@ -47,10 +47,10 @@ pub(super) fn write(html: &mut Html, inputs: &[String], digest: &str, of: &RunFa
         html.markup("</div>");
     }
     html.markup(
-        "<div class=card><h2>Tables</h2><p class=ask>Rows of each; <code>webtwin show RUN TABLE</code> prints them",
+        "<div class=card><h2>Tables</h2><p class=ask>Number of rows. <code>webtwin show RUN TABLE</code> prints one",
     );
     if of.duplicates.is_none() {
-        html.markup(", <code>views.sql</code> opens them in DuckDB");
+        html.markup(", and <code>views.sql</code> opens all tables in DuckDB");
     }
     html.markup(".</p><dl class=facts>");
     for (table, rows) in &of.tables {
@@ -95,9 +95,7 @@ fn records(html: &mut Html, of: &RunFacts) {
         html.markup("</tbody></table>");
     }
     for (what, records) in &of.repaired {
-        html.markup("<p class=note>")
-            .text(counted(*records, "page", "pages"))
-            .text(" kept though something was mended: ");
+        html.markup("<p class=note>").text(counted(*records, "page", "pages")).text(" kept after repair: ");
         html.text(what.replace('_', " ")).markup("</p>");
     }
     if of.torn > 0 {

@@ -20,15 +20,15 @@ pub(super) fn write(html: &mut Html, report: &ResultReport) {
     let lead = match of.all {
         0 => "No two pages of this crawl are similar.".to_string(),
         all => format!(
-            "{}, joined by {}. Look at the weakest links first: one false pair joins two sets for good.",
+            "{}, joined by {}. Check the weakest links first: a single false pair joins two sets.",
             counted(all, "set", "sets"),
             pairs.join(" and ")
         ),
     };
     heading(html, "sets", "Sets of similar pages", &lead);
     if of.looked_at < of.all {
-        html.markup("<p class=note>The weakest links are those of ").text(count(of.looked_at));
-        html.markup(" sets, a sample by their ids and the largest: there are too many to hold them all.</p>");
+        html.markup("<p class=note>The weakest links were determined for ").text(count(of.looked_at));
+        html.markup(" sets, the largest and a sample by id, because there are too many for memory.</p>");
     }
     if of.shown.is_empty() {
         return;
@@ -100,7 +100,7 @@ fn sentence(set: &SimilarSet) -> String {
     let pages = format!("{} on {}.", counted(set.pages, "page", "pages"), on_hosts(set));
     match set.links.first() {
         Some(weakest) if weakest.by.measure != ReportedMeasure::Exact => format!(
-            "{pages} Its weakest link: {}. Without it, {} and {} pages would be two sets.",
+            "{pages} Its weakest link: {}. Without this link, there would be two sets of {} and {} pages.",
             alike(weakest.by),
             count(weakest.sides[0]),
             count(weakest.sides[1])
@@ -121,7 +121,7 @@ fn links(html: &mut Html, set: &SimilarSet) {
         false => "The weakest links",
     });
     html.markup("</summary><div class=scroll tabindex=0 role=group aria-label=links><table class=small data-mark=links><thead><tr><th scope=col>pages</th>");
-    html.markup("<th scope=col>alike by</th><th scope=col class=num>pages on either side</th></tr></thead><tbody>");
+    html.markup("<th scope=col>similarity</th><th scope=col class=num>pages on each side</th></tr></thead><tbody>");
     for link in &set.links {
         html.markup("<tr><td>").text(link.a + 1).text(" and ").text(link.b + 1);
         html.markup("</td><td>")

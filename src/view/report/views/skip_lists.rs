@@ -15,14 +15,14 @@ const PLACES: [(&str, &str, &str); 11] = [
     ),
     ("scrapy-deny.txt", "Scrapy's LinkExtractor", "deny"),
     ("browsertrix.yaml", "Browsertrix", "part of the crawl's configuration"),
-    ("heritrix-surts.txt", "Heritrix 3", "beside the job's crawler-beans.cxml, with the beans of heritrix-beans.xml"),
+    ("heritrix-surts.txt", "Heritrix 3", "next to crawler-beans.cxml of the job, with the beans of heritrix-beans.xml"),
     ("regex-normalize.xml", "Nutch, URL rules", "conf/regex-normalize.xml"),
     (
         "heritrix-canonicalization.xml",
         "Heritrix 3, URL rules",
         "in place of canonicalizationPolicy in crawler-beans.cxml",
     ),
-    ("stormcrawler-urlfilters.json", "StormCrawler, URL rules", "its entry before others in urlfilters.json"),
+    ("stormcrawler-urlfilters.json", "StormCrawler, URL rules", "in urlfilters.json, before other entries"),
     ("norconex-url-normalizer.xml", "Norconex, URL rules", "in the configuration of the crawler"),
     ("prefixes.txt", "any crawler", "URL prefixes, one a line"),
     ("urls.txt", "any crawler", "whole URLs that no prefix covers"),
@@ -30,11 +30,11 @@ const PLACES: [(&str, &str, &str); 11] = [
 
 pub(super) fn write(html: &mut Html, report: &ResultReport) {
     let lead = format!(
-        "{}, and single URLs for other pages, say what may be skipped.",
+        "{}, and single URLs of other pages, that a crawler may skip.",
         counted(report.overview.prefixes, "URL prefix", "URL prefixes")
     );
     heading(html, "skip", "Skip lists for crawlers", &lead);
-    html.markup("<p class=warn>A prefix also speaks for pages below it that were never crawled. Look through the list before a crawler obeys it.</p>");
+    html.markup("<p class=warn>A prefix also covers pages that were never crawled. Check the list before a crawler obeys it.</p>");
     html.markup("<div class=pair><div class=card><h2>Prefixes that cover the most pages</h2>");
     if report.skip.prefixes.is_empty() {
         html.markup("<p class=note>There are none.</p>");
@@ -52,7 +52,7 @@ pub(super) fn write(html: &mut Html, report: &ResultReport) {
         super::cut(html, report.skip.prefixes.len(), report.overview.prefixes, "prefixes", "avoid");
     }
     rules(html, report);
-    html.markup("</div><div class=card><h2>What goes where</h2>");
+    html.markup("</div><div class=card><h2>Files for crawlers</h2>");
     for (file, whose, place) in PLACES {
         let path = format!("exports/{file}");
         if let Some(export) = report.skip.exports.iter().find(|export| export.path == path) {
@@ -70,13 +70,14 @@ fn rules(html: &mut Html, report: &ResultReport) {
         html.markup("<p class=note>There are none.</p>");
         return;
     }
-    html.markup("<p class=ask>With them the crawl would have fetched ")
+    html.markup("<p class=ask>With these rules, the crawl would have fetched ")
         .text(counted(skip.saved_by_rules, "page", "pages"))
         .markup(
-            " less.</p><div class=scroll tabindex=0 role=group aria-label=\"URL rules\"><table class=small><thead><tr>",
+            " fewer.</p><div class=scroll tabindex=0 role=group aria-label=\"URL rules\"><table \
+            class=small><thead><tr>",
         );
-    html.markup("<th scope=col>for</th><th scope=col>rule</th><th scope=col class=num>saves</th>");
-    html.markup("<th scope=col class=num>for it</th><th scope=col class=num>against</th></tr></thead><tbody>");
+    html.markup("<th scope=col>URLs of</th><th scope=col>rule</th><th scope=col class=num>pages saved</th>");
+    html.markup("<th scope=col class=num>evidence for</th><th scope=col class=num>against</th></tr></thead><tbody>");
     for rule in &skip.rules {
         html.markup("<tr><td class=url>")
             .crawled(&rule.scope)

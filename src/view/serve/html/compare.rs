@@ -41,7 +41,7 @@ pub(in crate::serve) async fn compare(
     let Two { a, b } = query(&uri)?;
     let mut html = Html::new();
     html.markup(
-        "<p class=lead>Why two pages are copies of each other, or are not. Their texts are read again from the ",
+        "<p class=lead>Explains why two pages are copies of each other or not. Their texts are read again from the ",
     );
     html.markup("input of the run.</p>");
     begin_form(&mut html, "/compare");

@@ -33,7 +33,7 @@ impl OfList {
     /// Converts the query string into a request for at most `most` rows; the default is [`ROWS`].
     pub(crate) fn asked(&self, most: usize) -> Result<ListRequest<'_>, Problem> {
         if self.q.len() > crate::lookup::names::QUESTION {
-            return Err(Problem::bad(format!("q: at most {} bytes", crate::lookup::names::QUESTION)));
+            return Err(Problem::bad(format!("q must have at most {} bytes", crate::lookup::names::QUESTION)));
         }
         Ok(ListRequest { words: &self.q, from: self.from, limit: self.limit.unwrap_or(ROWS).min(most) })
     }
@@ -71,7 +71,7 @@ const SETS: List = List {
 pub(in crate::serve) async fn overview(Extension(served): RouteQuery) -> HtmlReply {
     let index = &served.index;
     let mut html = Html::new();
-    html.markup("<p class=lead>Which pages of the crawl stay, and which ones are copies of them.</p>");
+    html.markup("<p class=lead>Pages of the crawl that stay, and their copies.</p>");
     ask(&mut html, "");
     find(&mut html, &SETS, "");
     html.markup("<div class=tiles>");
@@ -99,8 +99,8 @@ pub(in crate::serve) async fn all_mirrors(Extension(served): RouteQuery, uri: Ur
     let asked: OfList = query(&uri)?;
     let found = originals(&served.index, asked.asked(ROWS)?)?;
     let mut html = Html::new();
-    html.markup("<p class=lead>A row is an original with its mirrors, those with the most pages in mirrors first. ");
-    html.markup("Its bars are the pages of each copy; the first one, in green, is kept.</p>");
+    html.markup("<p class=lead>Each row is an original with its mirrors, those with the most pages in mirrors first. ");
+    html.markup("Its bars show the pages of each copy; the first one, in green, is kept.</p>");
     list(&mut html, [&MIRRORS, &SETS], &asked, &found, mirror_rows);
     Ok(whole(Some(&served), "collections", "Mirrored collections", &html))
 }
@@ -109,8 +109,8 @@ pub(in crate::serve) async fn all_sets(Extension(served): RouteQuery, uri: Uri) 
     let asked: OfList = query(&uri)?;
     let found = sets(&served.index, asked.asked(ROWS)?)?;
     let mut html = Html::new();
-    html.markup("<p class=lead>A set is pages that are copies of each other. The largest come first; each is named ");
-    html.markup("by the page that stays.</p>");
+    html.markup("<p class=lead>A set consists of pages that are copies of each other. The largest sets come first; ");
+    html.markup("each has the title of the page that stays.</p>");
     list(&mut html, [&SETS, &MIRRORS], &asked, &found, set_rows);
     Ok(whole(Some(&served), "sets", "Sets of copies", &html))
 }
@@ -147,17 +147,17 @@ fn list<T>(
     html.markup("<p>");
     if asked.from > 0 {
         begin_link(html, list.asked, &[("q", &asked.q)]);
-        html.markup("the largest</a> ");
+        html.markup("first rows</a> ");
     }
     if let Some(next) = found.next {
         begin_link(html, list.asked, &[("q", &asked.q), ("from", &next.to_string())]);
-        html.markup(if found.shown.is_empty() { "none so far; look further" } else { "after" }).markup("</a>");
+        html.markup(if found.shown.is_empty() { "none yet; continue the search" } else { "next rows" }).markup("</a>");
     }
     html.markup("</p>");
     if has_words {
         html.markup("<p class=note>");
         begin_link(html, other.asked, &[("q", &asked.q)]);
-        html.markup("the same words among ").markup(other.rows).markup("</a></p>");
+        html.markup("search for the same words in ").markup(other.rows).markup("</a></p>");
     }
 }
 

@@ -34,11 +34,9 @@ pub(in crate::serve) async fn one_page(Extension(served): RouteQuery, uri: Uri) 
     let mut html = Html::new();
     ask(&mut html, &url);
     if url.trim().is_empty() {
-        html.markup("<p class=lead>A URL in any form. The answer is what a crawler is told: ");
-        html.markup(
-            "<b>fetch</b>, the page stays; <b>skip</b>, another page stays for it; <b>unknown</b>, it was not ",
-        );
-        html.markup("crawled; <b>reject</b>, it is no http or https URL.</p>");
+        html.markup("<p class=lead>Enter a URL, canonical or not. The answer is the advice to a crawler: ");
+        html.markup("<b>fetch</b>, the page stays; <b>skip</b>, another page stays instead; <b>unknown</b>, the URL ");
+        html.markup("was not crawled; <b>reject</b>, it is not an http or https URL.</p>");
         return Ok(whole(Some(&served), "page", "Look up a URL", &html));
     }
     let mut asker = served.asker();
@@ -59,10 +57,10 @@ fn reason(why: &str) -> &str {
         "exact" => "a page that stays has the same text",
         "collection" => "it is in a mirror of a collection that is kept",
         "similar" => "a page that stays has nearly the same text",
-        "prefix" => "it was not crawled, but the pages below this prefix that were may be skipped",
-        "rule" => "it was not crawled, but URL rules make it the URL of a page that was",
-        "recheck" => "it may be skipped, and is fetched today to see whether it still is a copy",
-        "not_a_url" => "this is no http or https URL",
+        "prefix" => "it was not crawled, but the crawled pages below this prefix may be skipped",
+        "rule" => "it was not crawled, but URL rules rewrite it to the URL of a crawled page",
+        "recheck" => "it may be skipped, but is fetched today to check that it is still a copy",
+        "not_a_url" => "this is not an http or https URL",
         other => other,
     }
 }
@@ -76,7 +74,7 @@ fn verdict(html: &mut Html, answer: &LookupAnswer) {
     match (&answer.why, &answer.unknown) {
         (_, Some(unknown)) => html.text(unknown.advice),
         (Some(why), None) if matches!(&**why, "exact" | "collection" | "similar") && !answer.known => {
-            html.markup("it was not crawled, and is on the list in force: ").text(reason(why))
+            html.markup("it was not crawled, but is on the avoid list in force: ").text(reason(why))
         }
         (Some(why), None) => html.text(reason(why)),
         (None, None) => html.markup("it was crawled, and stays"),
@@ -120,12 +118,12 @@ fn facts(html: &mut Html, answer: &LookupAnswer) {
     }
     // Without a kept page, the rewritten URL was not crawled, so the rules decide nothing.
     if let Some(rewritten) = &answer.rewritten {
-        to_page(fact(html, "URL by the rules"), rewritten);
+        to_page(fact(html, "URL rewritten by rules"), rewritten);
         html.markup(if answer.keep.is_some() { "</dd>" } else { ", which was not crawled either</dd>" });
     }
     if let Some(unknown) = &answer.unknown {
         if let Some(reason) = &unknown.rejected {
-            fact(html, "Not kept because of").markup("<code>").text(reason).markup("</code></dd>");
+            fact(html, "Rejected because of").markup("<code>").text(reason).markup("</code></dd>");
         }
         if let Some(pages) = unknown.host_pages {
             fact(html, "Pages of its host").text(count(pages.into()));
@@ -146,7 +144,7 @@ fn other_copies(html: &mut Html, url: &str, copies: &[Alternate]) {
         return;
     }
     html.markup("<h2 class=gap>Copies</h2>");
-    let heads = [("", "page"), ("", "likeness"), ("unseen", "side by side")];
+    let heads = [("", "page"), ("", "similarity"), ("unseen", "side by side")];
     begin_table(html, "copies", &heads);
     for copy in copies {
         html.markup("<tr><td class=url>");

@@ -93,7 +93,7 @@ fn members(html: &mut Html, index: &LookupIndex, members: &[IndexedMember]) -> R
     let heads = [
         ("", "page"),
         ("", "role"),
-        ("num wide-only", "bits of the simhash that differ"),
+        ("num wide-only", "differing bits of the simhash"),
         ("unseen", "next to the page that stays"),
     ];
     begin_table(html, "pages", &heads);
