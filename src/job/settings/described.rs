@@ -22,7 +22,7 @@ pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
     (
         "kind",
         Answer,
-        r#"Result to compute: `replicas`; `fingerprints` (a fingerprint file F); `hamming` (F joined with a batch Q, or with itself); `batch` (a new crawl joined with F, and what earlier crawls have of it); `signatures` (as `replicas` with `similar.by = "signatures"`); `study` (where and how duplicates occur; use `preset = "study"`); `grow` (similar clusters in any graph, from tables of labels and links; use `preset = "grow"`); `recrawl` (as `replicas`, of the live inputs of a state, without reading again what it holds of them)"#,
+        r#"Result to compute: `replicas`; `fingerprints` (a fingerprint file F); `hamming` (F joined with a batch Q, or with itself); `batch` (a new crawl joined with F, and its pages in earlier crawls); `signatures` (`replicas` with `similar.by = "signatures"`); `study` (where and how duplicates occur; use `preset = "study"`); `grow` (similar clusters in any graph; use `preset = "grow"`); `recrawl` (`replicas`, of the live inputs of a state)"#,
     ),
     (
         "input.urls",
@@ -171,11 +171,7 @@ pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
         r#"For `kind = "batch"`: folders of the results that have read the pages of F, the newest last. URLs and links of pages near the new crawl are read from their tables"#,
     ),
     ("batch.groups", Answer, "True to write documents by group instead of pair by pair"),
-    (
-        "batch.max_pairs",
-        Answer,
-        "Maximum number of pairs. If there are more, they are counted to the end and refused, with their number, and none is made. The pairs are also bounded by `effort.memory_bytes` and `effort.disk_bytes`",
-    ),
+    ("batch.max_pairs", Answer, "Maximum number of pairs. If there are more, they are counted and none is made"),
     ("simhash.bits", Answer, "f: width of a simhash, 1 to 64; 0 makes no simhashes"),
     (
         "simhash.recipe",
@@ -207,7 +203,7 @@ pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
     (
         "pairs.apart",
         Answer,
-        "File of pages that a person knows to be no copies of each other: two URLs per line, separated by a tab, and after another tab the reason; or a table with the columns `url_a`, `url_b` and `tag`, of which the rows tagged `false` count. No two of them are in one set of similar pages ([decisions](tables.md#decisions-that-count-in-the-next-run)). Empty: none. Its SHA-256 is `pairs.apart_sha256` in the resolved job and in the digest; if a job file gives that, other content is an error",
+        "File of pages that a person knows to be no copies of each other: two URLs per line, separated by a tab, and after another tab the reason; or a table with the columns `url_a`, `url_b` and `tag`, of which the rows tagged `false` count ([decisions](tables.md#decisions-that-count-in-the-next-run)). Empty: none. Its SHA-256 is `pairs.apart_sha256` in the resolved job and in the digest; if a job file gives that, other content is an error",
     ),
     (
         "clusters.merge",
@@ -238,12 +234,12 @@ pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
     (
         "keep.sticky",
         Answer,
-        "Folder of an earlier result, as typed: a page that it kept for others stays before all copies without a match in `keep.prefer`, and its collection before others; the outcome is reported. Empty: none",
+        "Folder of an earlier result, as typed: a page that it kept for others stays before all copies without a match in `keep.prefer`, and its collection before others. Empty: none",
     ),
     (
         "keep.pins",
         Answer,
-        "File of copies that stay before all others, whatever the rule: a URL per line, and after a tab the reason; or a table as for `pairs.apart`, of which the rows tagged `keep` count. Of two in one set the first by the usual order stays, and the other is reported. Empty: none. `keep.pins_sha256` is as `pairs.apart_sha256`",
+        "File of copies that stay before all others: a URL per line, and after a tab the reason; or a table as for `pairs.apart`, of which the rows tagged `keep` count. Of two in one set the first by the usual order stays. Empty: none. `keep.pins_sha256` is as `pairs.apart_sha256`",
     ),
     (
         "keep.seeds",
@@ -274,24 +270,24 @@ pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
     (
         "recrawl.least_pages",
         Effort,
-        "Minimum number of pages of a crawl as a fraction of the previous one, 0 to 1; a smaller crawl is refused (exit code 5, [failed crawls](recrawl.md#a-crawl-in-which-most-of-the-web-failed)). With `recrawl.avoided` only pages that were not on the avoid list count. With `--retract` nothing is refused; 0 accepts every crawl",
+        "Minimum number of pages of a crawl as a fraction of the previous one, 0 to 1; a smaller crawl is refused (exit code 5, [failed crawls](recrawl.md#a-crawl-in-which-most-of-the-web-failed)). 0 accepts every crawl",
     ),
     (
         "recrawl.avoided",
         Answer,
-        "Whether the new crawl obeyed the old result's avoid list: `no`; `yes`: gone pages that are on it are `avoided`, not `absent`; `probed`: it also fetched the pages that the previous comparison requested (`exports/revisit.txt`), and those without a record are gone; with `yes` only if the crawl has something of half of them",
+        "Whether the new crawl obeyed the avoid list of the previous result: `no`; `yes`: gone pages on the list are `avoided`, not `absent`; `probed`: it also fetched the pages of `exports/revisit.txt`, and those without a record are gone",
     ),
     ("effort.shard_bytes", Effort, "Bytes of input of a work item, at least 65536; equal in all processes of a run"),
     (
         "effort.memory_bytes",
         Effort,
-        r#"Memory budget of a process by estimate, in bytes, as a number or with a unit, as all settings of bytes (`"8GB"`, `"512MiB"`). Captures, chunks, links, rows and pairs that do not fit are spilled to `effort.spill`; a run that needs more ends with exit code 9. 0 sets no limit"#,
+        r#"Memory budget of a process, by estimate: a number of bytes, or with a unit, as all settings of bytes (`"8GB"`, `"512MiB"`). Data that does not fit is spilled to `effort.spill`; a run that needs more ends with exit code 9. 0 sets no limit"#,
     ),
     ("effort.spill", Effort, "Folder on a local disk for spilled data; empty: the system's temporary folder"),
     (
         "effort.disk_bytes",
         Effort,
-        "Maximum bytes of spill files of a process in `effort.spill` at one time. If they are few, rows and pairs are made in passes, and a run that still does not fit ends with exit code 9. 0 allows all free space",
+        "Maximum bytes of spill files of a process at one time. With few, rows and pairs are made in passes; a run that still does not fit ends with exit code 9. 0 allows all free space",
     ),
 ];
 
