@@ -242,12 +242,12 @@ pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
     (
         "keep.sticky",
         Answer,
-        "Folder of an earlier result, as typed: a page that it kept for others stays before all copies without a match in `keep.prefer`, and its collection before others; the outcome is reported. Empty: none",
+        "Folder of an earlier result, as typed: a page that it kept for others stays before all copies without a match in `keep.prefer`, and its collection before others. Empty: none",
     ),
     (
         "keep.pins",
         Answer,
-        "File of copies that stay before all others, whatever the rule: a URL per line, and after a tab the reason; or a table as for `pairs.apart`, of which the rows tagged `keep` count. Of two in one set the first by the usual order stays, and the other is reported. Empty: none. `keep.pins_sha256` is as `pairs.apart_sha256`",
+        "File of copies that stay before all others: a URL per line, and after a tab the reason; or a table as for `pairs.apart`, of which the rows tagged `keep` count. Of two in one set the first by the usual order stays. Empty: none. `keep.pins_sha256` is as `pairs.apart_sha256`",
     ),
     (
         "keep.seeds",
@@ -278,7 +278,7 @@ pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
     (
         "recrawl.least_pages",
         Effort,
-        "Minimum number of pages of a crawl as a fraction of the previous one, 0 to 1; a smaller crawl is refused (exit code 5, [failed crawls](recrawl.md#a-crawl-in-which-most-of-the-web-failed)). With `recrawl.avoided` only pages that were not on the avoid list count. With `--retract` nothing is refused; 0 accepts every crawl",
+        "Minimum number of pages of a crawl as a fraction of the previous one, 0 to 1; a smaller crawl is refused (exit code 5, [failed crawls](recrawl.md#a-crawl-in-which-most-of-the-web-failed)). 0 accepts every crawl",
     ),
     (
         "recrawl.avoided",
@@ -289,7 +289,7 @@ pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
     (
         "effort.memory_bytes",
         Effort,
-        r#"Memory budget of a process by estimate, in bytes, as a number or with a unit, as all settings of bytes (`"8GB"`, `"512MiB"`). Captures, chunks, links, rows and pairs that do not fit are spilled to `effort.spill`; a run that needs more ends with exit code 9. 0 sets no limit"#,
+        r#"Memory budget of a process, by estimate: a number of bytes, or with a unit, as all settings of bytes (`"8GB"`, `"512MiB"`). Data that does not fit is spilled to `effort.spill`; a run that needs more ends with exit code 9. 0 sets no limit"#,
     ),
     ("effort.spill", Effort, "Folder on a local disk for spilled data; empty: the system's temporary folder"),
     (
