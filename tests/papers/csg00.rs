@@ -1,9 +1,9 @@
 //! Cho, Shivakumar, Garcia-Molina: *Finding replicated web collections*.
 //!
-//! The figures are not in our copy of the paper; they are drawn here from its text. Tested
-//! elsewhere: results of a search that are rolled up (section 5.2, Figures 13 and 14;
-//! `tests/search.rs`). Measured, not held: section 4, Tables 1 and 2, Figures 11 and 12 and the
-//! second crawl of section 5.1 (`webtwin-lab reproduce csg00-...`).
+//! Our copy of the paper has lost the figures; they are reconstructed here from the text. Search
+//! results that are rolled up (section 5.2, Figures 13 and 14) are tested in `tests/search.rs`.
+//! `webtwin-lab reproduce csg00-...` measures section 4, Tables 1 and 2, Figures 11 and 12 and the
+//! second crawl of section 5.1, which depend on the crawl and are not tested.
 
 use std::collections::BTreeSet;
 
@@ -22,9 +22,9 @@ use webtwin::overlap::{FPrintDocId, sort_based};
 use webtwin::pages::html::Extractor;
 use webtwin::pages::url::CanonicalUrl;
 
-/// A web graph as the figures have it: pages are letters, and pages of one letter are similar;
-/// those of one capital letter have no copy anywhere. Pages are numbered in the order in which they
-/// are drawn.
+/// A web graph as in the figures of the paper. A letter names a page. Pages with the same
+/// lower-case letter are similar; a page with an upper-case letter has no copy. Pages are numbered
+/// in the order in which [`Web::site`] adds them.
 #[derive(Default)]
 struct Web {
     names: Vec<char>,
@@ -33,7 +33,7 @@ struct Web {
 }
 
 impl Web {
-    /// Adds a web site; a link "pq" leads from the site's first page p to its first page q.
+    /// Adds a web site. A link "pq" leads from the first page p of the site to its first page q.
     fn site(mut self, pages: &str, links: &str) -> Web {
         let (first, site) = (self.names.len(), self.sites.last().map_or(HostId(0), |site| HostId(site.0 + 1)));
         self.names.extend(pages.chars());
@@ -46,7 +46,7 @@ impl Web {
         self
     }
 
-    /// Adds a link by the numbers of its pages.
+    /// Adds a link between two pages, given by their numbers.
     fn link(mut self, src: u32, dst: u32) -> Web {
         self.links.insert((src, dst));
         self
@@ -65,7 +65,7 @@ impl Web {
         page_pairs(self.links.iter().copied())
     }
 
-    /// `LinkSummary` with letters for the clusters: (Ri, Rj, a, b, s, d).
+    /// Returns `LinkSummary` as rows (Ri, Rj, [a, b, s, d]), with letters for the clusters.
     fn link_summary(&self, settings: &ClusterSettings) -> Vec<(char, char, [u32; 4])> {
         let name = |cluster: ClusterId| self.names[cluster];
         self.rows(settings).iter().map(|r| (name(r.src_cluster), name(r.dst_cluster), [r.a, r.b, r.s, r.d])).collect()
@@ -95,8 +95,8 @@ impl Web {
         grow(&self.labels(), &self.sites, &self.all_links(), settings)
     }
 
-    /// Returns the collections of each similar cluster by the letters of their pages; those
-    /// attached stand behind a plus.
+    /// Returns the collections of each similar cluster as strings of the letters of their pages.
+    /// Attached pages follow after a plus.
     fn grown(&self, settings: &ClusterSettings) -> Vec<Vec<String>> {
         let letters = |pages: &mut dyn Iterator<Item = Page>| {
             let mut letters: Vec<char> = pages.map(|page| self.names[page]).collect();
@@ -123,7 +123,7 @@ impl Web {
         found[0].collections.iter().map(pages).collect()
     }
 
-    /// Definition 5, of two collections given by the numbers of their pages.
+    /// True if two collections, given by the numbers of their pages, are similar by Definition 5.
     fn are_similar(&self, left: impl IntoIterator<Item = u32>, right: impl IntoIterator<Item = u32>) -> bool {
         let labels = self.labels();
         let mut collections = [PageCollection::default(), PageCollection::default()];
@@ -139,7 +139,7 @@ fn page_pairs(numbers: impl IntoIterator<Item = (u32, u32)>) -> Vec<(Page, Page)
     numbers.into_iter().map(|(x, y)| (Page(x), Page(y))).collect()
 }
 
-/// Collections wherever they stand, as the definitions have them.
+/// Definitions of section 2: a collection may span several web sites.
 const FREE: ClusterSettings = ClusterSettings {
     merge: MergeCondition::Exact,
     single_site: false,
@@ -148,11 +148,11 @@ const FREE: ClusterSettings = ClusterSettings {
     attach: AttachmentRule::None,
 };
 
-/// Collections at a single site, as section 5.1 has them.
+/// Variant of section 5.1: all pages of a collection are at a single web site.
 const SINGLE_SITE: ClusterSettings = ClusterSettings { single_site: true, ..FREE };
 
-/// Returns the second phase that sections 2.2 and 6 leave open, as `src/core/clusters/tolerant.rs`
-/// defines it.
+/// Returns the settings of the second phase, which sections 2.2 and 6 leave open and
+/// `src/core/clusters/tolerant.rs` defines.
 fn second_phase(attach: AttachmentRule) -> ClusterSettings {
     ClusterSettings { merge: MergeCondition::Tolerant, min_hosts: 2, attach, ..SINGLE_SITE }
 }
@@ -183,8 +183,8 @@ fn definition_1_a_page_is_its_text_and_its_links_wherever_they_stand_in_it() {
 
 #[test]
 fn definition_2_a_collection_is_an_induced_subgraph_whose_size_is_its_number_of_pages() {
-    // A link from outside the collection is no link of it: with it, and without it, Definition 5
-    // holds.
+    // Page X links into the collection from outside. Such a link is not a link of the collection,
+    // so Definition 5 holds in spite of it.
     let web = Web::default().site("abX", "ab Xb").site("ab", "ab");
     assert!(web.are_similar([0, 1], [3, 4]));
     let found = web.similar_clusters(&FREE);
@@ -193,15 +193,15 @@ fn definition_2_a_collection_is_an_induced_subgraph_whose_size_is_its_number_of_
 
 #[test]
 fn definition_3_identical_collections_are_similar_ones() {
-    // Definition 7 with it; how they are distinguished from others:
-    // `src/core/clusters/identical.rs`.
+    // This also covers Definition 7. `src/core/clusters/identical.rs` distinguishes identical
+    // collections from similar ones.
     let links = "pq pr qs rs sp";
     let web = Web::default().site("pqrs", links).site("pqrs", links);
     assert!(web.are_similar(0..4, 4..8));
     assert_eq!(web.grown(&FREE), [["pqrs", "pqrs"]]);
 }
 
-/// Returns the chunks of pages as a table.
+/// Returns the table of chunks and pages.
 fn fprint_docid(pages: &[&[u64]]) -> Vec<FPrintDocId> {
     let rows = |(page, chunks): (Page, &&[u64])| -> Vec<FPrintDocId> {
         chunks.iter().map(|&chunk| FPrintDocId::new(chunk, page)).collect()
@@ -222,7 +222,7 @@ fn trivial_clusters(pages: &[&[u64]], min_shared: u32) -> (Vec<(u32, u32)>, Vec<
 
 #[test]
 fn section_2_1_figure_2_p_is_similar_to_p2_only_by_way_of_p1_and_all_three_collections_are_similar() {
-    // p, p', p'' and below each of them q and r, on three sites. p' shares two chunks with p and
+    // Three sites have p, p' and p'', each with links to q and r. p' shares two chunks with p and
     // two others with p''.
     let [p, p1, p2]: [&[u64]; 3] = [&[1, 2, 9], &[1, 2, 3, 4], &[3, 4, 8]];
     let (q, r): (&[u64], &[u64]) = (&[21, 22], &[31, 32]);
@@ -279,7 +279,7 @@ fn section_2_2_figure_3a_the_core_is_found_and_the_second_phase_adds_the_page_mo
 
 #[test]
 fn section_2_2_figure_3b_collections_with_copies_inside_are_dissimilar() {
-    // [ii].p points to two copies of q, [i].r to two of s.
+    // [ii].p points to two copies of q, and [i].r points to two copies of s.
     let web = Web::default().site("pqrss", "pq pr rs").link(2, 4).site("pqqrs", "pq pr rs").link(5, 7);
     assert!(!web.are_similar(0..5, 5..10));
     assert_eq!(web.grown(&FREE), [["pr", "pr"]], "only what is one to one");
@@ -287,12 +287,12 @@ fn section_2_2_figure_3b_collections_with_copies_inside_are_dissimilar() {
 
 #[test]
 fn section_2_2_figure_3c_pages_that_differ_break_a_collection() {
-    // p -> q -> r -> s, but [ii] has t in place of q.
+    // The links are p -> q -> r -> s, but [ii] has t in place of q.
     let web = Web::default().site("pQrs", "pQ Qr rs").site("pTrs", "pT Tr rs");
     assert!(!web.are_similar(0..4, 4..8));
     assert!(web.are_similar([0], [4]), "\"pages [i].p and [ii].p would be identified as similar collections\"");
-    // They are a trivial cluster, and a similar cluster where collections of one page are asked
-    // for.
+    // The two pages p are a trivial cluster. They are also a similar cluster if `min_size` allows
+    // collections of one page.
     assert_eq!(web.grown(&FREE), [["rs", "rs"]]);
     assert_eq!(web.grown(&ClusterSettings { min_size: 1, ..FREE }), [["p", "p"], ["rs", "rs"]]);
     let (links, of) = (page_pairs([(0, 1), (1, 2), (2, 3)]), |page| (page != Page(1)).then_some(Page(7)));
@@ -301,18 +301,18 @@ fn section_2_2_figure_3c_pages_that_differ_break_a_collection() {
 
 #[test]
 fn section_2_2_figure_3d_one_matching_link_is_enough() {
-    // [i].r has incoming links from p and q, [ii].r from q.
+    // [i].r has incoming links from p and q; [ii].r has one from q only.
     let web = Web::default().site("pqr", "pr qr").site("pqr", "qr");
     assert!(web.are_similar(0..3, 3..6));
     assert!(!web.are_similar([0, 2], [3, 5]), "[i].r has a parent there, [ii].r has none");
-    // Growth goes along links, so what nothing leads to from the rest is no part of a collection
-    // (section 3).
+    // Growth follows links, so p, which has no link to q or r that both sites share, is not part of
+    // the collection (section 3).
     assert_eq!(web.grown(&FREE), [["qr", "qr"]]);
 }
 
 #[test]
 fn definition_5_parents_must_be_similar_pages() {
-    // Both r have a parent, but not a similar one.
+    // Both pages r have a parent, but the parents are not similar.
     let web = Web::default().site("pqr", "pq pr").site("pqr", "pq qr");
     assert!(!web.are_similar(0..3, 3..6));
     assert_eq!(web.grown(&FREE), [["pq", "pq"]]);
@@ -346,14 +346,15 @@ proptest! {
 
 #[test]
 fn section_3_figures_4_and_5_growth_prefers_cardinality_to_collection_size() {
-    // Figure 4: cardinality 2, collections of 5 pages. Figure 5, in the same graph: cardinality 3,
-    // collections of 3.
+    // Figure 4 has cardinality 2 and collections of 5 pages. Figure 5, of the same graph, has
+    // cardinality 3 and collections of 3 pages.
     let web = Web::default().site("pqrst", "pq qr rs st").site("pqrst", "pq qr rs st").site("pqr", "pq qr");
     assert!(web.are_similar(0..5, 5..10), "Figure 4 is possible");
     assert_eq!(web.grown(&FREE), [vec!["pqr", "pqr", "pqr"], vec!["st", "st"]]);
 }
 
-/// Figure 6(a): three copies of a, b, c and d; t on two of the sites; s and g apart.
+/// Figure 6(a): three copies of a, b, c and d; t on two of the sites; s and g, which have no
+/// matching links.
 fn figure_6() -> Web {
     Web::default()
         .site("abcdt", "ab bc bd at dc")
@@ -364,19 +365,20 @@ fn figure_6() -> Web {
 
 #[test]
 fn section_3_figure_6_trivial_clusters_a_b_c_d_grow_into_one() {
-    // (b) the TCG. t is not joined, for it stands on fewer sites; s and g are not, for nothing
-    // links them.
+    // (b) The TCG. It does not join t, which is on fewer sites than a, nor s and g, which have no
+    // links.
     assert_eq!(figure_6().tcg(&FREE), ["ab", "bc", "bd"]);
-    // (c) the similar cluster. Definition 6: its cardinality is 3, its size 4.
+    // (c) The similar cluster. By Definition 6 its cardinality is 3 and its size is 4.
     assert_eq!(figure_6().grown(&FREE), [["abcd", "abcd", "abcd"]]);
     assert_eq!(figure_6().pages(&FREE), [[0, 1, 2, 3], [5, 6, 7, 8], [11, 12, 13, 14]]);
-    // The second phase lets collections differ in size.
+    // The second phase allows collections of different sizes.
     assert_eq!(figure_6().grown(&second_phase(AttachmentRule::None)), [["abcdt", "abcdt", "abcd"]]);
 }
 
 #[test]
 fn section_3_1_s_and_d_count_pages_not_links() {
-    // Of three p two link to q, one of them to both q; of three q two are linked to.
+    // Two of the three pages p link to a q, one of them to two; two of the three pages q are linked
+    // to.
     let web = Web::default().site("pppqqq", "").link(0, 3).link(0, 4).link(1, 4);
     assert_eq!(web.link_summary(&FREE), [('p', 'q', [3, 3, 2, 2])]);
     assert!(web.tcg(&FREE).is_empty());
@@ -394,7 +396,7 @@ fn section_3_1_the_merge_condition_is_that_all_four_counts_are_equal() {
 #[test]
 fn section_3_1_the_merge_condition_does_not_give_each_page_a_page_of_its_own() {
     // "This condition implies that each page in Ri has a hyperlink to a unique page in Rj." It does
-    // not, and then no one-to-one mapping M is there to be found: "Deviations" in
+    // not, and in this graph no one-to-one mapping M exists: see "Deviations" in
     // `src/core/clusters/mod.rs`.
     let web = Web::default().site("pppqqq", "").link(0, 3).link(0, 4).link(0, 5).link(1, 3).link(2, 3);
     assert_eq!(web.link_summary(&FREE), [('p', 'q', [3, 3, 3, 3])]);
@@ -404,14 +406,15 @@ fn section_3_1_the_merge_condition_does_not_give_each_page_a_page_of_its_own() {
 
 #[test]
 fn section_3_1_figure_7_growth_starts_where_other_sites_link_to() {
-    // a -> b -> a -> b -> a, a cycle of four pages on one site: pages 0 to 3.
+    // A cycle a -> b -> a -> b -> a of four pages on one site: pages 0 to 3.
     let cycle = || Web::default().site("abab", "").link(0, 1).link(1, 2).link(2, 3).link(3, 0).site("X", "");
     assert_eq!(cycle().tcg(&FREE), ["ab", "ba"]);
-    // (c) from a: each a takes the b it links to. (d) from b: each b takes the a it links to.
+    // (c) Growth from a: each a takes the b that it links to. (d) Growth from b: each b takes the a
+    // that it links to.
     let (from_a, from_b) = (cycle().link(4, 0), cycle().link(4, 1));
     assert_eq!(from_a.pages(&FREE), [[0, 1], [2, 3]]);
     assert_eq!(from_b.pages(&FREE), [[0, 3], [1, 2]]);
-    // The page most linked from other sites is the root of its collection, too.
+    // The page with the most links from other sites is also the root of its collection.
     let roots = |web: &Web| web.similar_clusters(&FREE)[0].collections.iter().map(|c| c.root.0).collect::<Vec<_>>();
     assert_eq!((roots(&from_a)[0], roots(&from_b)[1]), (0, 1));
 }
@@ -428,8 +431,9 @@ fn section_3_1_a_cycle_may_be_entered_anywhere() {
 
 #[test]
 fn section_3_1_what_the_algorithm_yields_is_held_against_definition_5() {
-    // "It can be shown that our clustering algorithm yields similar clusters." But a has a parent
-    // on the first site, and none on the others: "Deviations" in `src/core/clusters/mod.rs`.
+    // "It can be shown that our clustering algorithm yields similar clusters." In this graph,
+    // however, a has a parent on the first site and none on the other sites: see "Deviations" in
+    // `src/core/clusters/mod.rs`.
     let web = Web::default().site("acd", "ac cd ca").site("acd", "ac cd").site("acd", "ac cd");
     assert_eq!(web.tcg(&FREE), ["ac", "cd"]);
     let all = web.similar_clusters(&FREE);
@@ -440,8 +444,8 @@ fn section_3_1_what_the_algorithm_yields_is_held_against_definition_5() {
 
 #[test]
 fn section_3_2_algorithm_3_1_on_its_two_tables() {
-    // TRIVIAL(rid, pid) and LINK(src, dest) of Figure 6 become LinkSummary <Ts.RID, Td.RID, a, b,
-    // s, d>.
+    // TRIVIAL(rid, pid) and LINK(src, dest) of Figure 6 yield LinkSummary <Ts.RID, Td.RID, a, b, s,
+    // d>.
     let web = figure_6();
     let found = web.link_summary(&FREE);
     let step_1 = [
@@ -452,7 +456,7 @@ fn section_3_2_algorithm_3_1_on_its_two_tables() {
         ('d', 'c', [3, 3, 1, 1]),
     ];
     assert_eq!(found, step_1);
-    // Steps 2 to 4: rows with a = s = d = b; step 5: UNION-FIND.
+    // Steps 2 to 4 select the rows with a = s = d = b. Step 5 is UNION-FIND.
     let equal = found.iter().filter(|(_, _, [a, b, s, d])| a == s && s == d && d == b);
     let edges: Vec<String> = equal.map(|(ri, rj, _)| format!("{ri}{rj}")).collect();
     assert_eq!(edges, web.tcg(&FREE));
@@ -460,8 +464,8 @@ fn section_3_2_algorithm_3_1_on_its_two_tables() {
 
 // Section 4: quality.
 
-/// Figure 10(a): [i] has a to g, [ii] a, b and c; both b link to [i].d and [i].e, both c to [i].f
-/// and [i].g.
+/// Figure 10(a): [i] has pages a to g, [ii] has a, b and c. Both pages b link to [i].d and [i].e,
+/// and both pages c link to [i].f and [i].g.
 fn figure_10() -> Web {
     let web = Web::default().site("abcDEFG", "ab ac bD bE cF cG").site("abc", "ab ac");
     web.link(8, 3).link(8, 4).link(9, 5).link(9, 6)
@@ -469,21 +473,22 @@ fn figure_10() -> Web {
 
 #[test]
 fn section_4_figure_10_a_partial_mirror_under_the_merge_condition_and_the_extended_one() {
-    // (a) the others are left as "problem collections".
+    // (a) The merge condition leaves pages d to g as "problem collections".
     assert_eq!(figure_10().grown(&FREE), [["abc", "abc"]]);
-    // |Ri| = s >= d = |Rj|, but with equality for those that have one.
+    // The extended condition is |Ri| = s >= d = |Rj|. A row with a copy of each target satisfies it
+    // with equality.
     let extended = ClusterSettings { merge: MergeCondition::Extended, ..FREE };
     assert_eq!(figure_10().link_summary(&extended)[2], ('b', 'D', [2, 1, 2, 1]));
     assert_eq!(figure_10().tcg(&extended), ["ab", "ac", "bD", "bE", "cF", "cG"]);
-    // (b) "pages d, e, f and g appear in both collections". Here a page has one collection, where
-    // it stands: `src/core/clusters/collection.rs`.
+    // (b) "pages d, e, f and g appear in both collections". Here a page is in one collection only,
+    // that of its own site: see `src/core/clusters/collection.rs`.
     assert_eq!(figure_10().grown(&extended), [["DEFGabc", "abc"]]);
 }
 
 #[test]
 fn section_4_figure_10_at_a_single_site_is_for_the_second_phase() {
-    // Links from one site to another do not count then, and what has no copy joins nothing:
-    // `src/core/clusters/mod.rs`.
+    // Links between sites do not count then, and a page without a copy does not join a collection:
+    // see `src/core/clusters/mod.rs`.
     let extended = ClusterSettings { merge: MergeCondition::Extended, ..SINGLE_SITE };
     assert_eq!(figure_10().grown(&extended), [["abc", "abc"]]);
     assert_eq!(figure_10().grown(&second_phase(AttachmentRule::None)), [["abc", "abc"]]);
@@ -543,7 +548,7 @@ fn section_5_1_a_crawler_visits_one_page_of_a_trivial_cluster_and_avoids_the_oth
     let copies: Vec<PageCopy> = Page::first(10).map(copy).collect();
     let stays = keeper(&copies, |_| None).unwrap().page;
     assert_eq!(copies.iter().filter(|copy| copy.page != stays).count(), 9);
-    // Of a collection that is kept every page stays.
+    // Every page of a collection that is kept as a whole stays.
     assert!(Page::first(10).all(|kept| keeper(&copies, |page| Some(page == kept)).unwrap().page == kept));
 }
 
@@ -551,7 +556,8 @@ fn section_5_1_a_crawler_visits_one_page_of_a_trivial_cluster_and_avoids_the_oth
 
 #[test]
 fn section_6_clusters_that_are_separated_by_a_small_segment_are_joined() {
-    // Q on the second site is q on the others, changed too much to be similar.
+    // Q on the second site is the counterpart of q on the other sites, but is too different to be
+    // similar.
     let links = |q: &str| "ab ac bc cq qd de df eg".replace('q', q);
     let site = |web: Web, q: &str| web.site(&"abcqdefg".replace('q', q), &links(q));
     let web = site(site(site(Web::default(), "q"), "Q"), "q");

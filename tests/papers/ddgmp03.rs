@@ -1,7 +1,8 @@
 //! Di Iorio, Diligenti, Gori, Maggini, Pucci: *Detecting near-replicas on the web by content and
 //! hyperlink analysis*.
 //!
-//! Measured, not held: Figure 1 (`webtwin-lab reproduce ddgmp03-figure1`).
+//! `webtwin-lab reproduce ddgmp03-figure1` measures Figure 1, which depends on the crawl and is not
+//! tested.
 
 use proptest::prelude::*;
 use webtwin::ids::{Page, splitmix64};
@@ -12,7 +13,7 @@ use webtwin::signatures::random_projection::{ComponentBounds, Projection, Projec
 use webtwin::signatures::{ONE, distance, parts};
 use webtwin::text::Feature;
 
-/// Returns the paper's settings: plain counts, and the sum over children.
+/// Returns the paper's settings: plain word counts, and a sum over the children of a page.
 fn settings(damping: f64, depth: u32) -> VectorRecipe {
     let paper =
         VectorRecipe { dims: 5, weights: Weights::Count, unit_length: false, least: 1, ..VectorRecipe::default() };
@@ -33,7 +34,8 @@ proptest! {
         let projection = Projection::new(dims, 1);
         let mut want = vec![0i64; dims];
         for &(word, weight) in &words {
-            // A column of the matrix: what a bag of this one word gives, in 65,535ths.
+            // A column of the matrix is the projection of the bag of this one word, in units of
+            // 1/65,535.
             let column = projection.project(&bag(&[(word, 1)]));
             prop_assert!(column.iter().all(|entry| (-65_535..=65_535).contains(entry)));
             want.iter_mut().zip(column).for_each(|(sum, entry)| *sum += i64::from(weight) * entry);
@@ -44,8 +46,8 @@ proptest! {
 
 #[test]
 fn section_2_1_a_page_is_its_bag_of_words() {
-    // Section 3: messages "ordered by date, by subject, by thread or by author" have the same
-    // informative content.
+    // Section 3: mailing-list messages "ordered by date, by subject, by thread or by author" have
+    // the same informative content.
     let mut recipe = ProjectionRecipe::new(&settings(0.1, 3));
     let by_date = recipe.project("Re: mirrors, Anna. Copies, Bert. Re: mirrors, Bert.");
     let by_author = recipe.project("Re: mirrors, Anna. Re: mirrors, Bert. Copies, Bert.");
@@ -59,8 +61,8 @@ fn section_2_1_the_smallest_vector_is_taken_away_and_each_component_comes_to_zer
     let mut bounds = ComponentBounds::default();
     projected.iter().for_each(|page| bounds.extend(page));
     let signatures = projected.map(|page| bounds.signature(&page));
-    // Divided by the range of each component; the paper does not name the divisor: "Deviations" in
-    // `src/core/signatures/mod.rs`.
+    // Each component is divided by its range. The paper does not name the divisor: see "Deviations"
+    // in `src/core/signatures/mod.rs`.
     assert_eq!(signatures, [vec![0, 0], vec![ONE / 2, 0], vec![ONE, ONE]]);
 }
 
@@ -68,21 +70,21 @@ fn section_2_1_the_smallest_vector_is_taken_away_and_each_component_comes_to_zer
 
 #[test]
 fn section_2_2_equation_1_worked_by_hand() {
-    // Page 0 links to 1, and 1 to 2; r = 1, 1/2 and 1/4; gamma = 1/2.
+    // Page 0 links to page 1, and page 1 to page 2. r is 1, 1/2 and 1/4; gamma is 1/2.
     let rp = [vec![ONE], vec![ONE / 2], vec![ONE / 4]];
     let links = [(Page(0), Page(1)), (Page(1), Page(2))];
     let x = |iterations| hyperlink_map(&rp, &links, &settings(0.5, iterations));
-    // All are multiplied by 1 / xM, xM the largest component.
+    // All values are multiplied by 1 / xM, where xM is the largest component.
     let over = |x: f64, largest: f64| vec![(x / largest * ONE as f64) as u64];
     // x(0) = r.
     assert_eq!(x(0), [vec![ONE], vec![ONE / 2], vec![ONE / 4]]);
     // x(1): 1 + 1/2 (1/2 1/2) = 1.125, and 1/2 + 1/2 (1/4 1/4) = 0.53125.
     assert_eq!(x(1), [vec![ONE], over(0.53125, 1.125), over(0.25, 1.125)]);
-    // x(2): 1 + 1/2 (0.53125 1/2) = 1.1328125; what stands two links away has arrived.
+    // x(2): 1 + 1/2 (0.53125 1/2) = 1.1328125. It now includes the page two links away.
     assert_eq!(x(2), [vec![ONE], over(0.53125, 1.1328125), over(0.25, 1.1328125)]);
 }
 
-/// x(t) by the letter of equation (1), before the division.
+/// Returns x(t) by equation (1), before the division by xM.
 fn equation_1(r: &[f64], links: &[(Page, Page)], gamma: f64, iterations: u32) -> Vec<f64> {
     let mut x = r.to_vec();
     for _ in 0..iterations {
@@ -119,8 +121,8 @@ proptest! {
 
     #[test]
     fn section_2_2_s_iterations_include_the_descendants_that_are_s_links_away(steps in 1u32..6) {
-        // A chain of pages; only the last of them is changed, between 1/2 and 1, and one other page
-        // has the largest of all.
+        // A chain of pages. Only the signature of the last page is changed, between 1/2 and 1. A
+        // page outside of the chain has the largest component, so the divisor xM stays constant.
         let last = 5usize;
         let links = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (6, 7)].map(|(page, next)| (Page(page), Page(next)));
         let first = |r_of_last: u64| {
@@ -139,7 +141,7 @@ proptest! {
 
 // Section 3: experimental results.
 
-/// Returns the pairs of documents, given by (HM, RP), that collide with (C, D) tolerance.
+/// Returns the pairs of documents, given by (HM, RP), that collide with tolerance (C, D).
 fn colliding(documents: &[[f64; 2]], c: f64, d: f64) -> Vec<(u32, u32)> {
     let mut points = Points::new(2);
     documents.iter().for_each(|document| points.push(&document.map(parts)));
@@ -160,7 +162,7 @@ fn section_3_documents_collide_when_both_signatures_are_nearer_than_their_tolera
     // "The fourth curve (C = 1) reports the behavior of the algorithm when using only the RP
     // signature."
     assert_eq!(colliding(&documents, 1.0, 0.1), colliding(&documents, 0.2, 0.1));
-    // The maximum norm: the component in which two differ most.
+    // The distance is the maximum norm: the largest difference of any component.
     assert_eq!(distance(&[5, 9, 2], &[4, 1, 2]), 8);
 }
 

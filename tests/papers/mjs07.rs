@@ -1,7 +1,7 @@
 //! Manku, Jain, Das Sarma: *Detecting near-duplicates for web crawling*.
 //!
-//! Section 5 is a survey and section 6 an outlook. Measured, not held: Figures 1 and 2 and the
-//! times of section 4.3 (`webtwin-lab reproduce mjs07-...`).
+//! Section 5 is a survey and section 6 an outlook. `webtwin-lab reproduce mjs07-...` measures
+//! Figures 1 and 2 and the times of section 4.3, which depend on the data and are not tested.
 
 use std::collections::BTreeSet;
 
@@ -31,11 +31,11 @@ fn simhash(features: &[(u64, u32)], f: u32) -> u64 {
 
 #[test]
 fn section_2_weights_are_added_where_a_bit_is_1_and_taken_away_where_it_is_0() {
-    // f = 4. 1010 of weight 3: +3 -3 +3 -3; 0110 of weight 2: -2 +2 +2 -2; 1001 of weight 1: +1 -1
-    // -1 +1. Together +2 -2 +4 -4: the signs are 1010.
+    // f = 4. 1010 with weight 3 adds +3 -3 +3 -3; 0110 with weight 2 adds -2 +2 +2 -2; 1001 with
+    // weight 1 adds +1 -1 -1 +1. The sum is +2 -2 +4 -4, and its signs are 1010.
     assert_eq!(simhash(&[(0b1010, 3), (0b0110, 2), (0b1001, 1)], 4), 0b1010);
-    // The paper has no word on a component of zero; here it gives 0: "Deviations" in
-    // `src/core/hamming/simhash.rs`.
+    // The paper does not define the bit of a component that is zero; here it is 0: see "Deviations"
+    // in `src/core/hamming/simhash.rs`.
     assert_eq!(simhash(&[(0b01, 5), (0b10, 5)], 2), 0);
 }
 
@@ -56,8 +56,8 @@ proptest! {
 
 #[test]
 fn section_2_similar_documents_have_similar_fingerprints_and_others_do_not() {
-    // Properties A and B: a cryptographic hash would give documents that differ in one byte
-    // entirely different values.
+    // Properties A and B of a simhash. A cryptographic hash would give entirely different values to
+    // documents that differ in one byte.
     let text = |seed: u64| (0..400).map(|n| format!("w{} ", splitmix64(seed + n) % 5000)).collect::<String>();
     let mut recipe = SimhashRecipe::new(&Job::default().simhash);
     let mut fingerprint = |text: &str| recipe.simhash(text).unwrap();
@@ -73,7 +73,8 @@ fn section_2_similar_documents_have_similar_fingerprints_and_others_do_not() {
 #[test]
 fn section_4_2_an_empty_page_has_no_simhash_and_so_is_a_duplicate_of_nothing() {
     // In the paper "several pages are empty; all of these have simhash value of 0", and "File not
-    // Found" pages are a spike: "Deviations" in `src/core/hamming/simhash.rs`.
+    // Found" pages are a spike in the distribution: see "Deviations" in
+    // `src/core/hamming/simhash.rs`.
     let mut recipe = SimhashRecipe::new(&Job::default().simhash);
     assert_eq!((recipe.simhash(""), recipe.simhash("File not Found")), (None, None));
 }
@@ -83,12 +84,13 @@ fn section_4_2_an_empty_page_has_no_simhash_and_so_is_a_duplicate_of_nothing() {
 #[test]
 fn section_3_64_choose_3_probes_are_those_at_distance_3_exactly() {
     assert_eq!(binomial(64, 3), 41_664);
-    // The paper says "at most": that is 43,745.
+    // The paper says "at most", which would be 43,745 probes.
     assert_eq!((0..=3).map(|k| binomial(64, k)).sum::<u64>(), 43_745);
     assert_eq!(subsets_of_64(64, 3).count(), 41_664);
 }
 
-/// Returns fingerprints near each other and far apart, ascending, each once.
+/// Returns distinct fingerprints in ascending order, some of them near each other and some far
+/// apart.
 fn fingerprints(count: u64) -> Vec<u64> {
     let near = |at: u64| {
         splitmix64(at / 8) ^ (splitmix64(at) & splitmix64(at + 1000) & splitmix64(at + 2000) & splitmix64(at + 3000))
@@ -99,12 +101,13 @@ fn fingerprints(count: u64) -> Vec<u64> {
     all
 }
 
-/// The definition: the existing fingerprints that differ from one in at most k bits.
+/// Returns the existing fingerprints that differ from `fingerprint` in at most k bits, by
+/// definition.
 fn within(existing: &[u64], fingerprint: u64, k: u32) -> Vec<u64> {
     existing.iter().copied().filter(|other| (other ^ fingerprint).count_ones() <= k).collect()
 }
 
-/// Section 3.1, steps 1 and 2, table by table.
+/// Probes table by table, by steps 1 and 2 of section 3.1.
 fn probed(existing: &[u64], fingerprint: u64, design: &TableDesign) -> Vec<u64> {
     let mut found = Vec::new();
     for &key in &design.keys {
@@ -161,19 +164,21 @@ fn example_3_1_20_16_10_and_4_tables() {
     // "On average, a probe retrieves at most" 8, 64, 512 and 256K fingerprints of 2^34.
     let most = |design: &TableDesign| 2f64.powi(34) / 2f64.powi(design.top_bits() as i32);
     assert_eq!([&twenty, &sixteen, &ten, &four].map(most), [8.0, 64.0, 512.0, 262_144.0]);
-    // 64 bits in six blocks "having 11, 11, 11, 11, 10 and 10 bits": any three of them.
+    // "11, 11, 11, 11, 10 and 10 bits" are the six blocks of 64 bits. A table has any three of them
+    // as its top bits.
     let pairs = |of: &TableDesign, bits: u32| of.keys.iter().filter(|key| key.count_ones() == bits).count();
     assert_eq!([33, 32, 31].map(|bits| pairs(&twenty, bits)), [4, 12, 4]);
-    // Five blocks "having 13, 13, 13, 13 and 12 bits": any two.
+    // "13, 13, 13, 13 and 12 bits" are the five blocks. A table has any two of them as its top
+    // bits.
     assert_eq!([26, 25].map(|bits| pairs(&ten, bits)), [6, 4]);
-    // Whatever three bits differ, some table does not look at them.
+    // For any three bits that differ, at least one table has none of them among its top bits.
     for design in [twenty, sixteen, ten, four] {
         assert!(subsets_of_64(64, 3).all(|errors| design.keys.iter().any(|key| key & errors == 0)));
     }
 }
 
-/// X(f, k, d) as it is printed in section 3.1.2, but for r > k, since r = k chooses no block;
-/// `or_equal` reads d <= tau.
+/// Returns X(f, k, d) as printed in section 3.1.2, but with r > k, because r = k leaves no block
+/// for the top bits. `or_equal` replaces d < tau by d <= tau.
 fn printed(f: f64, k: u32, d: f64, tau: f64, or_equal: bool) -> u64 {
     if d < tau || (or_equal && d == tau) {
         return 1;
@@ -187,18 +192,18 @@ fn printed(f: f64, k: u32, d: f64, tau: f64, or_equal: bool) -> u64 {
 
 #[test]
 fn section_3_1_2_the_recurrence_gives_the_designs_of_the_example() {
-    // For the smallest p_i of each design.
+    // The smallest p_i of each design.
     let least = [31.0, 28.0, 25.0, 16.0];
     assert_eq!(least.map(|p| fewest_tables(64, 3, 34.0, p).0), [20, 16, 10, 4]);
     assert_eq!(least.map(|p| printed(64.0, 3, 34.0, 34.0 - p, true)), [20, 16, 10, 4]);
-    // With d < tau, as printed, a design with just the bits allowed does not count: "Deviations" in
-    // `src/core/hamming/design/paper.rs`.
+    // With d < tau, as printed, the recurrence rejects a design that has exactly the allowed number
+    // of bits: see "Deviations" in `src/core/hamming/design/paper.rs`.
     assert_eq!(least.map(|p| printed(64.0, 3, 34.0, 34.0 - p, false)), [20, 20, 10, 10]);
 }
 
 // Section 3.2: compression of fingerprints.
 
-/// Returns `count` fingerprints that are as dense as 2^34 fingerprints of 64 bits.
+/// Returns `count` ascending fingerprints that are as dense as 2^34 fingerprints of 64 bits.
 fn as_dense_as_2_34(count: u64) -> Vec<u64> {
     let bits = 64 - 34 + count.ilog2();
     let mut all: Vec<u64> = (0..count).map(|at| splitmix64(at) >> (64 - bits)).collect();
@@ -226,7 +231,8 @@ fn section_3_2_a_block_has_b_bytes_and_its_last_fingerprint_for_a_key() {
     for block in &encoded.blocks {
         assert!(block.bytes - bytes <= 1024);
         assert_eq!(block.key, existing[block.rows - 1]);
-        // Step 1: the first fingerprint in its entirety. The paper has 8f bits for it, and means f.
+        // Step 1 stores the first fingerprint in its entirety. The paper prints 8f bits and means f
+        // bits.
         let first = &encoded.bytes[bytes..bytes + 8];
         assert_eq!(u64::from_be_bytes(first.try_into().unwrap()), existing[rows]);
         (rows, bytes) = (block.rows, block.bytes);
@@ -236,9 +242,9 @@ fn section_3_2_a_block_has_b_bytes_and_its_last_fingerprint_for_a_key() {
 
 #[test]
 fn section_3_2_step_2_a_code_of_the_first_differing_bit_and_then_the_bits_below_it() {
-    // The XORs of successive fingerprints are 0001, 0110 and 1111: h = 0, 2 and 3, with codes of 1,
-    // 2 and 2 bits. With no, two and three bits below them these are ten bits, behind the eight
-    // bytes of the first.
+    // The XORs of successive fingerprints are 0001, 0110 and 1111, so h is 0, 2 and 3, with codes
+    // of 1, 2 and 2 bits. 0, 2 and 3 bits follow these codes: ten bits in all, after the eight
+    // bytes of the first fingerprint.
     let (code, encoded) = huffman::encode(8, &[0b0000, 0b0001, 0b0111, 0b1000], huffman::BLOCK_BYTES);
     assert_eq!(encoded.bytes.len(), 8 + 2);
     let mut lengths = [0, 2, 3].map(|h: usize| code.lengths[h]);
@@ -273,7 +279,8 @@ fn section_3_3_each_chunk_of_f_is_joined_with_all_of_q_and_the_outputs_are_merge
 
 #[test]
 fn section_4_1_precision_is_of_what_was_reported_and_recall_of_what_there_is() {
-    // Pages 1 to 4 are true copies: 6 pairs. Reported are 1, 2 and 9: 3 pairs, one of them true.
+    // Pages 1 to 4 are true copies, which make 6 true pairs. Pages 1, 2 and 9 are reported as one
+    // cluster, which makes 3 pairs, one of them true.
     let page = |n: u64| TruthPageRow { doc_id: n, url: format!("http://h{n}.example/"), body: n };
     let truth = |n: u64| TruthRow {
         url: format!("http://h{n}.example/"),

@@ -1,10 +1,11 @@
-//! Tests of the statements of the five papers: one file per paper, in the paper's order, through
-//! public functions.
+//! Tests of the statements of the five papers through public functions. Each paper has a file,
+//! which follows the order of the paper.
 //!
-//! Every definition, example, figure and table that can be held exactly, or as a property, is a
-//! test that cites its place in the paper. What is expected is written from the paper, not computed
-//! again. Where we leave a paper, the test says so, and where that is documented. What a paper
-//! measured on its own crawl is no test: `webtwin-lab reproduce --list` has those.
+//! Every definition, example, figure and table that can be checked exactly, or as a property, is a
+//! test that cites its place in the paper. Expected values come from the paper and are not computed
+//! by the code under test. Where the implementation deviates from a paper, the test says so and
+//! names the document of the deviation. Measurements on a paper's own crawl are not tests;
+//! `webtwin-lab reproduce --list` lists them.
 
 mod csg00;
 mod ddgmp03;

@@ -1,7 +1,7 @@
 //! Pereira, Baeza-Yates, Ziviani: *Where and how duplicates occur in the web*.
 //!
-//! Measured, not held: the tables and figures (`webtwin-lab reproduce pbz06-...`). Not repeated:
-//! Figure 1, which is an example and is a test here.
+//! `webtwin-lab reproduce pbz06-...` measures the tables and figures. Figure 1 is an example, which
+//! is a test here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,19 +24,19 @@ fn paragraphs(change: impl Fn(&mut Study)) -> Paragraphs {
     Paragraphs::new(&job.chunks, &job.study)
 }
 
-/// Marks of the shingle paragraphs of a text, whatever its length.
+/// Returns the marks of the shingle paragraphs of a text of any length.
 fn marks(text: &str) -> Vec<u64> {
     let mut marks = Vec::new();
     paragraphs(|study| study.min_characters = 0).marks(text, &mut marks);
     marks
 }
 
-/// "s1. s2. s3." and so on, a sentence a letter.
+/// Returns a text with one sentence per letter.
 fn sentences(letters: &str) -> String {
     letters.chars().map(|letter| format!("{letter} is said. ")).collect()
 }
 
-/// Returns the shingle paragraphs of a text as they stand there.
+/// Returns the shingle paragraphs of a text in order.
 fn shingle_paragraphs(text: &str) -> Vec<String> {
     let chunks = resolve("", "preset = \"study\"", &[]).unwrap().chunks;
     ChunkRecipe::new(&chunks).chunks(text).into_iter().map(|(_, paragraph)| paragraph.replace('\n', " ")).collect()
@@ -53,13 +53,14 @@ fn definition_1_six_sentences_are_two_shingle_paragraphs_without_overlap() {
 fn definition_1_a_sentence_without_a_period_ends_at_the_150th_character() {
     let text = "x".repeat(150 + 150) + "y. z.";
     assert_eq!(shingle_paragraphs(&text), [format!("{} {} y.", "x".repeat(150), "x".repeat(150)), "z.".to_string()]);
-    // A full stop inside a word ends no sentence: "Deviations" in `src/core/study/paragraphs.rs`.
+    // A full stop inside a word does not end a sentence: see "Deviations" in
+    // `src/core/study/paragraphs.rs`.
     assert_eq!(shingle_paragraphs("Version 3.11 is out. b. c."), ["Version 3.11 is out. b. c."]);
 }
 
 #[test]
 fn definition_1_one_or_two_last_sentences_are_a_paragraph_too_unless_told_otherwise() {
-    // The paper has no word on them: "Deviations" in `src/core/study/paragraphs.rs`.
+    // The paper does not mention them: see "Deviations" in `src/core/study/paragraphs.rs`.
     assert_eq!(marks(&sentences("abcdefgh")).len(), 3);
     let by_the_letter = |text: &str| {
         let mut marks = Vec::new();
@@ -69,7 +70,7 @@ fn definition_1_one_or_two_last_sentences_are_a_paragraph_too_unless_told_otherw
     assert_eq!(by_the_letter(&sentences("abcdefgh")), by_the_letter(&sentences("abcdef")));
 }
 
-/// Returns clusters of documents of which every letter is a shingle paragraph, in `steps` steps.
+/// Clusters documents in `steps` iterations. Each letter of a document is a shingle paragraph.
 fn found(documents: &[&str], steps: u32) -> webtwin::study::clusters::StudyClusters {
     let documents: Vec<Vec<u64>> = documents.iter().map(|text| text.bytes().map(u64::from).collect()).collect();
     by_steps(&documents, steps)
@@ -77,18 +78,18 @@ fn found(documents: &[&str], steps: u32) -> webtwin::study::clusters::StudyClust
 
 #[test]
 fn definitions_2_to_4_clusters_originals_duplicates_and_unique_documents() {
-    // "Exactly the same shingle paragraphs", in any order.
+    // "Exactly the same shingle paragraphs" may be in any order.
     let found = found(&["abc", "xyz", "cab", "abd", "bca", "ab", "xyz"], 1);
     assert_eq!(found.labels, [0, 1, 0, 3, 0, 5, 1].map(Page));
-    // Two clusters have each an original duplicated document; all others in them are duplicates; 3
-    // and 5 are unique.
+    // Each of the two clusters has one original duplicated document, and its other documents are
+    // duplicates. Documents 3 and 5 are unique.
     assert_eq!(found.growth, [GrowthStep { documents: 7, clusters: 2, duplicates: 3 }]);
 }
 
 #[test]
 fn definition_5_near_duplicates_share_a_percentage_of_the_paragraphs_of_both() {
-    // Compared with the longer one: "Deviations" in `src/core/study/report.rs`. Table 3 has 90, 70
-    // and 50 per cent.
+    // The shared paragraphs are compared with the longer document: see "Deviations" in
+    // `src/core/study/report.rs`. Table 3 has 90, 70 and 50 per cent.
     assert_eq!(NEAR, [90, 70, 50]);
     let at_least = |shared, of| nearness(shared, of).map(|at| NEAR[at]);
     assert_eq!((at_least(9, 10), at_least(10, 10)), (Some(90), Some(90)));
@@ -102,9 +103,9 @@ fn definition_5_near_duplicates_share_a_percentage_of_the_paragraphs_of_both() {
 
 #[test]
 fn section_3_figure_1_document_19_is_a_duplicate_of_2_and_document_3_a_false_match() {
-    // Figure 1 is not in our copy: 20 documents in 10 subcollections, each of four shingle
-    // paragraphs. 1 is "abcd"; 2 has d and e among its own; 19 is a duplicate of 2; 3, with "e. e.
-    // e. d. d. d. e. e. e. d. d. d.", is "eded".
+    // Our copy of the paper has lost Figure 1: 20 documents in 10 subcollections, each document
+    // with four shingle paragraphs. Document 1 is "abcd", 2 contains d and e, 19 is a duplicate of
+    // 2, and 3, with "e. e. e. d. d. d. e. e. e. d. d. d.", is "eded".
     let mut texts: Vec<String> = (0..20).map(|n| format!("{}", (b'A' + n) as char).repeat(4)).collect();
     for (number, text) in [(1, "abcd"), (2, "bedf"), (3, "eded"), (19, "bedf")] {
         texts[number - 1] = text.into();
@@ -113,11 +114,11 @@ fn section_3_figure_1_document_19_is_a_duplicate_of_2_and_document_3_a_false_mat
     let all = found(&documents, 10);
     let cluster: Vec<usize> = (1..=20).filter(|number| all.labels[number - 1] == Page(1)).collect();
     assert_eq!(cluster, [2, 3, 19]);
-    // The first iteration finds it all.
+    // The first iteration finds the whole cluster.
     assert_eq!(all.growth[0], GrowthStep { documents: 2, clusters: 1, duplicates: 2 });
     assert_eq!(all.growth[9], GrowthStep { documents: 20, clusters: 1, duplicates: 2 });
-    // By the multiset rule, which is computed beside the paper's, 3 is unique: "The rule for
-    // duplicates" in `src/core/study/mod.rs`.
+    // By the multiset rule, which is computed in addition to the paper's rule, document 3 is
+    // unique: see "The rule for duplicates" in `src/core/study/mod.rs`.
     assert_ne!(mark_of("eded"), mark_of("bedf"));
     assert_eq!(mark_of("fdeb"), mark_of("bedf"));
 }
@@ -130,8 +131,8 @@ fn mark_of(text: &str) -> Vec<u64> {
 
 #[test]
 fn section_3_a_subcollection_leaves_the_collection_after_its_iteration() {
-    // "eded" is found in "bedf", not the other way round; so it must come later, or in the same
-    // subcollection.
+    // "bedf" contains the paragraphs of "eded", but not the reverse. So "eded" is a duplicate only
+    // if it comes later or is in the same subcollection.
     assert_eq!(found(&["bedf", "eded"], 2).labels, [0, 0].map(Page));
     assert_eq!(found(&["eded", "bedf"], 2).labels, [0, 1].map(Page));
     assert_eq!(found(&["eded", "bedf"], 1).labels, [0, 0].map(Page));
@@ -161,8 +162,8 @@ fn section_4_documents_have_more_than_450_characters() {
     assert_eq!((chunks(450), chunks(451)), (0, 2));
 }
 
-// Section 4.1: study of duplicates. Rows of the tables: that the percentages printed are made of
-// the numbers printed, as `study` makes its own.
+// Section 4.1: study of duplicates. The percentages in the tables of the paper must follow from its
+// printed numbers by the formulas that `study` uses.
 
 /// Returns a percentage as the paper prints it.
 fn printed(part: u64, whole: u64) -> String {
@@ -178,8 +179,8 @@ const UNIQUE: [u64; 3] = [1_011_352, 890_658, 1_140_629];
 fn section_4_1_table_2_percentages_of_duplicates() {
     let rows: Vec<String> = (0..3).map(|at| printed(DUPLICATES[at], DOCUMENTS[at])).collect();
     assert_eq!(rows, ["38.9", "43.1", "35.8"]);
-    // Documents are clusters, duplicates and unique documents. The paper has 48.9 % unique ones for
-    // 2004: that is 2003's share, and 2004's is 43.8 %.
+    // The documents are clusters, duplicates and unique documents. The paper prints 48.9 % of
+    // unique documents for 2004, which is the percentage of 2003; that of 2004 is 43.8 %.
     assert!((0..3).all(|at| DOCUMENTS[at] == CLUSTERS[at] + DUPLICATES[at] + UNIQUE[at]));
     assert_eq!([0, 1].map(|at| printed(UNIQUE[at], DOCUMENTS[at])), ["48.9", "43.8"]);
 }
@@ -190,13 +191,13 @@ fn section_4_1_tables_5_and_6_and_the_useful_documents_of_the_connected_subcolle
     let unique = [609_501, 613_362, 819_578];
     assert_eq!([0, 1, 2].map(|at| printed(clusters[at], CLUSTERS[at])), ["71.8", "76.0", "81.6"]);
     assert_eq!([0, 1, 2].map(|at| printed(unique[at], UNIQUE[at])), ["60.3", "68.9", "71.9"]);
-    // Useful: unique documents and an original of each cluster.
+    // Useful documents are the unique documents and one original per cluster.
     let useful = |at: usize| printed(clusters[at] + unique[at], DOCUMENTS[at] - DUPLICATES[at]);
     assert_eq!([0, 1, 2].map(useful), ["62.6", "70.5", "73.6"]);
 }
 
-/// Returns documents of the complete collection by their clusters; `connected` are those that a
-/// crawl reaches.
+/// Returns the tables of a collection given by the cluster label of each document. `connected` are
+/// the documents that a crawl reaches by links.
 fn study(labels: &[u32], connected: &[u32]) -> webtwin::study::report::Tables {
     let documents = PageSet::new(labels.len(), |_| true);
     let reached = PageSet::new(labels.len(), |page| connected.contains(&page.0));
@@ -207,8 +208,9 @@ fn study(labels: &[u32], connected: &[u32]) -> webtwin::study::report::Tables {
 #[test]
 fn section_4_1_only_clusters_with_two_documents_can_disappear() {
     // "Other clusters, when divided, become two smaller clusters or one cluster with one less
-    // documents." A cluster of two, one in each part; one of four, two in each; two of three, all
-    // and two of them connected; two unique documents.
+    // documents." The collection has a cluster of two documents, one in each part; a cluster of
+    // four, two in each part; two clusters of three, of which one is connected and the other has
+    // two connected documents; and two unique documents.
     let labels = [0, 0, 2, 2, 2, 2, 6, 6, 6, 9, 9, 9, 12, 13];
     let tables = study(&labels, &[0, 2, 3, 6, 7, 8, 9, 10, 12]);
     let sizes = |part: &ClusterTotals| {
@@ -221,26 +223,26 @@ fn section_4_1_only_clusters_with_two_documents_can_disappear() {
     assert_eq!(row(&tables.complete), (14, 4, 8, 2, 6));
     assert_eq!(row(&tables.connected), (9, 3, 4, 2, 5));
     assert_eq!(row(&tables.disconnected), (5, 1, 1, 3, 4));
-    // Tables 5 and 6: clusters with at least one document in the connected part, and unique
-    // documents there.
+    // Tables 5 and 6 count the clusters with at least one document in the connected part, and the
+    // unique documents there.
     assert_eq!((tables.clusters_in_connected.all, tables.clusters_in_connected.connected), (4, 4));
     assert_eq!((tables.unique_in_connected.all, tables.unique_in_connected.connected), (2, 1));
 }
 
 #[test]
 fn section_4_1_table_3_near_duplicates_are_counted_as_duplicates_are() {
-    // Sets of near documents: 3, 2 and two alone. All but one of each set: "Deviations" in
-    // `src/core/study/report.rs`.
+    // The sets of near documents have 3, 2, 1 and 1 documents. All documents of a set but one are
+    // near-duplicates: see "Deviations" in `src/core/study/report.rs`.
     let labels = [0, 0, 0, 3, 3, 5, 6].map(Page);
     let (row, _) = near(&labels, &PageSet::new(7, |_| true), 70);
     assert_eq!((row.near_duplicates, row.with_another), (3, 5));
-    // By the letter of Definition 5, every document that has another one as near: that is
+    // Definition 5, taken literally, counts every document that has a near one: that is
     // `with_another`.
 }
 
 #[test]
 fn section_4_1_documents_that_a_crawl_following_links_reaches_are_connected() {
-    // 0 and 1 are the core, 2 "out", 3 "in", 4 apart: core and out are connected.
+    // 0 and 1 are the core, 2 is "out", 3 is "in" and 4 is isolated. Core and "out" are connected.
     let links = [[0, 1], [1, 0], [1, 2], [3, 0]].map(|link| link.map(Page));
     let graph = WebGraph::new(5, &links, false);
     let reached = graph.reached(graph.core().into_iter().take(1));
@@ -287,8 +289,8 @@ proptest! {
 #[test]
 fn section_4_2_10_iterations_of_50_are_held_against_8_of_40() {
     // "Only 20% of the iterations (10 iterations) for the collection 2005 .. represent the same
-    // percentage that iteration 8 (20% of the iterations) for the collection 2004." Here 60
-    // clusters at iteration 10, and 30 of 40 at iteration 8.
+    // percentage that iteration 8 (20% of the iterations) for the collection 2004." In this test,
+    // iteration 10 has 60 clusters, and iteration 8 has 30 of 40.
     let growth = |steps: u64, of: &dyn Fn(u64) -> u64| -> Vec<GrowthStep> {
         (1..=steps).map(|n| GrowthStep { documents: 10 * n, clusters: of(n), duplicates: 2 * of(n) }).collect()
     };

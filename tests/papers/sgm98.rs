@@ -1,9 +1,9 @@
 //! Shivakumar, Garcia-Molina: *Finding near-replicas of documents on the web*.
 //!
-//! Tested elsewhere: PostScript (section 2; `tests/printed.rs`); results of a search of which none
-//! says again what a better one says (section 1; `tests/search.rs`), near-copies in an archive
-//! (section 1; `tests/archive.rs`). Measured, not held: Tables 1 and 2, Figure 1 and the savings of
-//! section 3 (`webtwin-lab reproduce sgm98-...`).
+//! Other tests cover PostScript (section 2; `tests/printed.rs`), search results without repetitions
+//! (section 1; `tests/search.rs`) and near-copies in an archive (section 1; `tests/archive.rs`).
+//! `webtwin-lab reproduce sgm98-...` measures Tables 1 and 2, Figure 1 and the savings of section
+//! 3, which depend on the crawl and are not tested.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ use webtwin::overlap::count_pairs::pair_key;
 use webtwin::overlap::servers::{Server, ServerPage, ServerPair, ServerPairKind, kind, pairs_of_cluster};
 use webtwin::overlap::{FPrintDocId, SimilarPair, sort_based};
 
-/// Returns the paper's definition of similar pages: F >= T and nothing else.
+/// Returns settings with the paper's definition of similar pages, which is F >= T only.
 fn paper(min_shared: u32) -> OverlapSettings {
     resolve("", "preset = \"four-line\"", &[format!("overlap.min_shared={min_shared}")]).unwrap().overlap
 }
 
-/// FPrint-DocID of documents given by their fingerprints.
+/// Returns the table FPrint-DocID of documents given by their fingerprints.
 fn fprint_docid(documents: &[Vec<u64>]) -> Vec<FPrintDocId> {
     let rows = |(doc, fprints): (Page, &Vec<u64>)| -> Vec<FPrintDocId> {
         fprints.iter().map(|&fprint| FPrintDocId::new(fprint, doc)).collect()
@@ -36,7 +36,7 @@ fn overlap(documents: &[Vec<u64>], copies: &[u32], min_shared: u32) -> Vec<(u32,
     found.iter().map(|&SimilarPair { a, b, value }| (a.0, b.0, value)).collect()
 }
 
-/// Returns documents as ascending sets of fingerprints.
+/// Generates documents as ascending sets of fingerprints.
 fn documents() -> impl Strategy<Value = Vec<Vec<u64>>> {
     prop::collection::vec(prop::collection::btree_set(0u64..12, 0..9), 1..12)
         .prop_map(|documents| documents.into_iter().map(|set| set.into_iter().collect()).collect())
@@ -46,8 +46,8 @@ fn documents() -> impl Strategy<Value = Vec<Vec<u64>>> {
 
 #[test]
 fn section_1_a_server_is_the_union_of_its_documents() {
-    // Server 0 carries the pages of a manual and nothing else, 1 the same among other manuals, 2
-    // one page of it.
+    // Server 0 has the pages of one manual and no other pages, server 1 has the same manual among
+    // others, and server 2 has one page of it.
     let page = |cluster: u32, host: u32| {
         ServerPage::new(ClusterId(cluster), HostId(host), u64::from(cluster + 100 * host), u64::from(cluster))
     };
@@ -85,7 +85,7 @@ fn section_2_documents_are_chunked_in_words_sequences_of_words_sentences_paragra
     assert_eq!(chunks(Unit::Sentences, 1), ["One two.", "Three four|five six||seven eight"]);
     assert_eq!(chunks(Unit::Paragraphs, 1), ["One two. Three four|five six", "seven eight"]);
     assert_eq!(chunks(Unit::Document, 1), ["One two. Three four|five six||seven eight"]);
-    // Section 3: every two lines of text.
+    // Section 3 uses chunks of two lines of text.
     assert_eq!(chunks(Unit::Lines, 2), ["One two. Three four|five six", "seven eight"]);
 }
 
@@ -99,11 +99,11 @@ fn section_2_each_chunk_is_hashed_down_to_32_bits() {
     };
     let narrow = fprints(&chunks);
     assert!(narrow.iter().all(|&fprint| fprint <= u64::from(u32::MAX)));
-    // By default they have 64 bits, of which these are the low ones: "Deviations" in
-    // `src/core/chunks/mod.rs`.
+    // Fingerprints have 64 bits by default, and the paper's are their low 32 bits: see "Deviations"
+    // in `src/core/chunks/mod.rs`.
     chunks.bits = 64;
     assert_eq!(fprints(&chunks).iter().map(|fprint| fprint & 0xffff_ffff).collect::<Vec<_>>(), narrow);
-    // A row of FPrint-DocID has the fingerprint and the document, and orders by fprint.
+    // A row of FPrint-DocID has the fingerprint and the document. Rows are ordered by fingerprint.
     let row = FPrintDocId::new(7, Page(3));
     assert_eq!((row.fprint(), row.doc), (7, Page(3)));
     assert!(FPrintDocId::new(7, Page(9)).key() < FPrintDocId::new(8, Page(0)).key());
@@ -113,14 +113,15 @@ fn section_2_each_chunk_is_hashed_down_to_32_bits() {
 fn section_2_overlap_has_the_triplets_of_documents_that_share_at_least_t_fingerprints() {
     let documents = [vec![1, 2, 3], vec![2, 3, 4], vec![3, 4, 5], vec![9]];
     assert_eq!(overlap(&documents, &[], 1), [(0, 1, 2), (0, 2, 1), (1, 2, 2)]);
-    // F >= T. Section 2.1 has "more than T times": "Deviations" in `src/core/overlap/mod.rs`.
+    // The condition is F >= T. Section 2.1 has "more than T times": see "Deviations" in
+    // `src/core/overlap/mod.rs`.
     assert_eq!(overlap(&documents, &[], 2), [(0, 1, 2), (1, 2, 2)]);
     assert_eq!(overlap(&documents, &[], 3), []);
 }
 
 // Section 2.1: the sort-based approach.
 
-/// Steps 1 to 4, file by file.
+/// Computes Overlap by steps 1 to 4, one file after the other.
 fn sort_based_steps(fprint_docid: &[FPrintDocId], least: u32) -> Vec<(u32, u32, u32)> {
     let mut sorted: Vec<(u64, u32)> = fprint_docid.iter().map(|row| (row.fprint(), row.doc.0)).collect();
     sorted.sort_unstable();
@@ -142,21 +143,21 @@ proptest! {
     }
 }
 
-// Section 2.2: the approach based on probabilistic counting. (It has lost its number in our copy.)
+// Section 2.2: the approach based on probabilistic counting. (Our copy has lost its number.)
 
 #[test]
 fn section_2_2_step_2_exact_copies_have_one_fingerprint_and_only_their_centre_takes_part() {
-    // FPrint-DocID-Exact: one fingerprint of the entire document.
+    // FPrint-DocID-Exact has one fingerprint of the entire document.
     assert_eq!(whole("The same.\nText"), whole("The same.\nText"));
     assert_ne!(whole("The same.\nText"), whole("The same.\nText."));
-    // Documents 1 and 3 are copies of 0, "the document with smallest docID"; FPrint-DocID-Chunk' is
-    // without them.
+    // Documents 1 and 3 are copies of 0, "the document with smallest docID", and are left out of
+    // FPrint-DocID-Chunk'.
     let documents = [vec![1, 2, 3], vec![1, 2, 3], vec![2, 3, 4], vec![1, 2, 3]];
     assert_eq!(overlap(&documents, &[1, 3], 2), [(0, 2, 2)]);
 }
 
-/// Step 3: a hashing scan, BITMAP, a candidate-selection scan, and an exact count of the
-/// candidates.
+/// Computes Overlap by step 3: a hashing scan, BITMAP, a candidate-selection scan, and an exact
+/// count of the candidates. Returns the number of candidates and the table.
 fn coarse_counting(documents: &[Vec<u64>], least: u32, layout: Layout) -> (usize, Vec<(u32, u32, u32)>) {
     let mut sorted = fprint_docid(documents);
     sorted.sort_unstable_by_key(FPrintDocId::key);
@@ -198,8 +199,8 @@ proptest! {
 
 #[test]
 fn section_2_2_step_3_a_bucket_is_heavy_at_t_so_that_no_pair_is_lost() {
-    // "If A[i] > T": a pair of F = T alone in its bucket would be lost: "Deviations" in
-    // `src/core/overlap/coarse_count.rs`.
+    // The paper has "If A[i] > T", which would lose a pair with F = T that is alone in its bucket:
+    // see "Deviations" in `src/core/overlap/coarse_count.rs`.
     let layout = Layout { lines: 64, hashes: 1, parts: 1 };
     assert_eq!(coarse_counting(&[vec![1, 2, 3], vec![1, 2, 3]], 3, layout), (1, vec![(0, 1, 3)]));
     assert_eq!(coarse_counting(&[vec![1, 2, 3], vec![1, 2, 3]], 4, layout), (0, vec![]));
@@ -207,7 +208,7 @@ fn section_2_2_step_3_a_bucket_is_heavy_at_t_so_that_no_pair_is_lost() {
 
 #[test]
 fn section_2_2_step_3_more_hash_functions_leave_fewer_false_positives() {
-    // 300 documents, all pairs of which share one fingerprint, and two of which share twelve.
+    // All pairs of the 300 documents share one fingerprint, and one pair shares twelve.
     let mut documents: Vec<Vec<u64>> = vec![vec![0]; 300];
     documents[7].extend(1..12);
     documents[9].extend(1..12);
@@ -216,7 +217,7 @@ fn section_2_2_step_3_more_hash_functions_leave_fewer_false_positives() {
         assert_eq!(found, [(7, 9, 12)]);
         candidates
     };
-    // Of 44,850 pairs in 16,384 counters.
+    // There are 44,850 pairs and 16,384 counters.
     assert!(candidates(2) < candidates(1) && candidates(1) < 100, "{} and {}", candidates(2), candidates(1));
 }
 
@@ -235,7 +236,7 @@ fn section_3_four_lines_with_t_15_and_two_lines_with_t_25() {
         });
         sort_based::similar_pairs(&fprint_docid(&documents), &[0, 1].map(HostId), &[], &job.overlap).len() == 1
     };
-    // 60 lines in common are 15 chunks of four, or 30 of two; 56 are 14 or 28; 48 are 12 or 24.
+    // 60 common lines are 15 chunks of four lines or 30 of two; 56 are 14 or 28; 48 are 12 or 24.
     for (common, four, two) in [(60, true, true), (56, false, true), (48, false, false)] {
         let (left, right) = (lines(0, common) + &lines(1000, 8), lines(0, common) + &lines(2000, 8));
         assert_eq!(similar("four-line", &left, &right), four, "{common} lines");
