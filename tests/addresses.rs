@@ -6,7 +6,7 @@ use crate::support::program::{rows, the_same_from_records, the_same_on_any_worke
 
 const DATE: &str = "2026-01-01T00:00:00Z";
 
-/// Returns a page of this text at a URL, from an address, if any.
+/// Returns a page with `text` at a URL, fetched from `address` unless that is empty.
 fn page(url: &str, address: &str, text: &str) -> Vec<u8> {
     let record = Record { uri: Some(url.to_string()), ..Record::with("", html("", text.as_bytes())) };
     gzip(&record.lines(line(address)).bytes())
@@ -16,7 +16,8 @@ fn line(address: &str) -> String {
     if address.is_empty() { String::new() } else { format!("WARC-IP-Address: {address}\r\n") }
 }
 
-/// Returns a text that no other number has, with a line that differs from `copy` to `copy`.
+/// Returns the text with a number. Texts of different numbers share no line; copies of one number
+/// differ in one line.
 fn text(number: usize, copy: usize) -> String {
     let line =
         |line: usize| format!("<p>Line {line} of text {number} has {} and {}.", number * 7919 + line, number * line);
@@ -24,8 +25,8 @@ fn text(number: usize, copy: usize) -> String {
     format!("<title>Text {number}</title>{lines}<p>Shown for the {copy}th time.")
 }
 
-/// Returns a site: 20 pages, of which those in a range have texts from `first` on, as another site
-/// has them, and the others texts from `own` on.
+/// Returns a site of 20 pages. Pages in the range `shared` have texts numbered from `first` on, so
+/// that another site can have copies of them; the others have texts numbered from `own` on.
 fn site(host: &str, address: &str, (first, shared, copy): (usize, Range<usize>, usize), own: usize) -> Vec<u8> {
     let page = |number: usize| {
         let path = if number == 0 { String::new() } else { format!("p{number}") };
@@ -35,7 +36,7 @@ fn site(host: &str, address: &str, (first, shared, copy): (usize, Range<usize>, 
     (0..20).flat_map(page).collect()
 }
 
-/// Returns a page of `http://a.example/p1` that was not stored again.
+/// Returns a revisit record that refers to `http://a.example/p1`.
 fn revisit(url: &str, address: &str) -> Vec<u8> {
     let lines = format!(
         "{}WARC-Profile: http://netpreserve.org/warc/1.0/revisit/server-not-modified\r\n\
@@ -52,14 +53,14 @@ fn write(folder: &Path) -> String {
     std::fs::create_dir_all(&crawl).unwrap();
     let one = "192.0.2.1";
     let files = [
-        // One server, of which a crawl has other pages under each name, with a counter on each
-        // page.
+        // One server with two names. The crawl has other pages under each name, and each page has a
+        // counter.
         [site("a.example", one, (100, 0..14, 1), 1_000), site("www.a.example", "", (100, 0..14, 2), 2_000)].concat(),
         [
-            // Two addresses, of which one is that of the other name.
+            // The name has two addresses, one of which is also the address of the other name.
             revisit("http://www.a.example/again", "2001:db8::7"),
             revisit("http://www.a.example/again-and-again", "::ffff:192.0.2.1"),
-            // The same sites from other addresses, and from addresses that the crawl does not give.
+            // The same two sites, from different addresses and without any address.
             site("b.example", "192.0.2.2", (200, 0..14, 1), 3_000),
             site("mirror-of-b.example", "192.0.2.3", (200, 0..14, 2), 4_000),
             site("c.example", "", (300, 0..14, 1), 5_000),
@@ -67,12 +68,12 @@ fn write(folder: &Path) -> String {
         ]
         .concat(),
         [
-            // Shared hosting: nothing in common but the address, and a manual that both sites have
-            // at the same paths.
+            // Shared hosting: both sites have one address, and a manual at the same paths, but
+            // nothing else in common.
             site("d.example", one, (400, 0..20, 0), 0),
             site("e.example", one, (500, 1..18, 0), 7_000),
             site("manual-of-e.example", one, (500, 1..18, 0), 8_000),
-            // All pages under the same paths, from two addresses.
+            // All pages are equal and at the same paths, but come from two addresses.
             site("f.example", "192.0.2.4", (600, 0..20, 0), 0),
             site("www.f.example", "192.0.2.5", (600, 0..20, 0), 0),
         ]
@@ -84,8 +85,7 @@ fn write(folder: &Path) -> String {
     crawl.to_str().unwrap().to_string()
 }
 
-/// Returns both hosts of each pair, the comparison of their addresses, and the relation of the
-/// hosts.
+/// Returns, for each pair of hosts, both hosts, the comparison of their addresses and the relation.
 fn pairs(output: &str) -> Vec<[String; 4]> {
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_string();
     let pair = |row: &serde_json::Value| {

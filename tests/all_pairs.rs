@@ -15,18 +15,18 @@ use webtwin_lab::made::tables::{Chunking, SyntheticTable, TableParams};
 
 use super::rendezvous::{cluster, results, run_all};
 
-/// Memory pool of a process with `memory_bytes` bytes; 0 sets no bound.
+/// Returns the memory pool of a process with `memory_bytes` bytes; 0 sets no bound.
 fn pool(memory_bytes: u64) -> MemoryPool {
     let memory_bytes = if memory_bytes == 0 { u64::MAX } else { memory_bytes };
     MemoryPool { foreseen_bytes: 0, ..MemoryPool::new(memory_bytes, &std::env::temp_dir(), SPILL) }
 }
 
-/// Lets the workers of each process share a pool.
+/// Makes the workers of each process share a pool.
 fn share(net: &mut Net, pool: MemoryPool) {
     net.memory = MemoryPool { workers: net.workers_per_process() as u64, ..pool };
 }
 
-/// A table of pages 0 to 59, and what else is known of them.
+/// A table of chunks of pages 0 to 59, and the other properties of these pages.
 #[derive(Debug, Clone)]
 struct Small {
     rows: Vec<(u64, Page)>,
@@ -112,7 +112,7 @@ proptest! {
     }
 }
 
-/// Similar pairs of a made-up table, and what this worker did.
+/// Returns the similar pairs of a made-up table, and the work of this worker.
 fn of_table(
     net: &mut Net,
     table: &SyntheticTable,
@@ -199,7 +199,7 @@ fn a_disk_without_room_for_all_rows_or_pairs_gives_the_same_pairs_in_passes() {
         assert!(pairs == all, "{} pairs, {} expected, with {disk_bytes} bytes", pairs.len(), all.len());
         assert!(more.contains(&(rounds - once)), "{} rounds more with {disk_bytes} bytes", rounds - once);
     }
-    // Where the disks of processes are not alike, all go by the smallest.
+    // If processes have different disk budgets, the smallest one applies to all.
     let of_small_disk = move |net: &mut Net| {
         let disk_bytes = [100_000_000, 20_000_000][net.process()];
         of_table(net, &table(), MemoryPool { disk_bytes, ..pool(least + 4_000_000) }, sort_based)
@@ -226,7 +226,7 @@ fn a_folder_for_spilling_that_is_not_there_ends_the_run_with_its_name() {
     assert!(ended.to_string().contains("/nowhere/at/all (effort.spill)"), "{ended}");
 }
 
-/// Finds the pairs of `count` pages that all have one chunk; one worker has all of the rows.
+/// Finds the pairs of `count` pages that all have one chunk. One worker has all rows.
 fn of_one_chunk(net: &mut Net, count: usize, max_documents: u32, memory_bytes: u64) -> Result<OverlapWork> {
     let mine = if net.index() == 0 { count } else { 0 };
     let sources = || {
@@ -260,30 +260,31 @@ fn a_chunk_on_more_pages_than_memory_takes_is_refused_with_their_number() {
             assert_eq!(work.counts.emitted, 0);
         }
     };
-    // Rows of a million pages are more than a bucket takes; how many they are is not.
+    // The rows of a million pages exceed the capacity of a bucket, but their count does not.
     let least = needed(&refusal(1_000_000, 1000, 1));
     frequent(1_000_000, least);
-    // Without a limit its pairs, 4 TB, are beyond any disk in the most passes, which is seen before
-    // the first of them is made.
+    // Without a limit on documents, the 4 TB of pairs exceed any disk even with the maximum number
+    // of passes. This is detected before the first pair is made.
     let refused = refusal(1_000_000, 0, 2 * least);
     assert!(refused.to_string().contains("499999500000 pairs of pages, of a chunk on 1000000 pages"), "{refused}");
     assert!((240_000_000_000..260_000_000_000).contains(&needed(&refused)), "{refused}");
-    // Of three million pages they have to be known by themselves, where there is no limit.
+    // With three million pages and no limit, the first refusal knows only an upper bound of the
+    // number of pages.
     let least = needed(&refusal(3_000_000, 1000, 1));
     frequent(3_000_000, least);
     let refused = refusal(3_000_000, 0, least);
     assert!(refused.to_string().contains("a chunk on up to 3000000 pages"), "{refused}");
     assert!(refused.to_string().contains("overlap.max_documents"), "{refused}");
     assert_eq!(refused.exit_code(), 9);
-    // What is named is what the setting has to be, for all workers together, and not a byte a
-    // worker more.
+    // The refusal names the required value of the setting, for all workers together. One byte per
+    // worker less does not suffice.
     let enough = needed(&refused);
     assert!(refusal(3_000_000, 0, enough - 20).to_string().contains("a chunk on up to 3000000 pages"));
     assert!(refusal(3_000_000, 0, enough).to_string().contains("pairs of pages, of a chunk on 3000000 pages"));
 }
 
-/// Finds the pairs by rows of a few chunks on very many pages, up to seven of a host, and of many
-/// chunks on few pages, of which those on few count.
+/// Finds pairs from two kinds of rows: a few chunks that are each on very many pages, up to seven
+/// per host, and many chunks that are each on few pages. Only the latter yield pairs.
 fn of_frequent_chunks(net: &mut Net, pool: MemoryPool, template_pages: u32) -> Result<(Vec<SimilarPair>, OverlapWork)> {
     const PAGES: usize = 1_000_000;
     share(net, pool);
@@ -320,8 +321,8 @@ fn frequent_chunks_that_have_no_room_change_neither_pairs_nor_counts() {
     let refused = run_all(&ClusterLayout::local(2), |net| of_frequent_chunks(net, pool(1), 0)).remove(0).unwrap_err();
     let is_pair = |first: &usize| !first.is_multiple_of(7) && !(first + 1).is_multiple_of(7);
     let expected = (0..1_000_000).step_by(2).filter(is_pair).count();
-    // The three cases: boilerplate is not looked for; the four chunks are boilerplate; they are on
-    // too few pages of each host.
+    // Three cases: boilerplate is not detected; the four frequent chunks are boilerplate; they are
+    // on too few pages of each host to be boilerplate.
     for (template_pages, boilerplate) in [(0, 0), (5, 4), (8, 0)] {
         let (all, counts) = of(0, template_pages);
         assert_eq!(

@@ -9,7 +9,7 @@ use crate::bad_warc::build::{Record, gzip};
 use crate::support::planted::write_crawl;
 use crate::support::program::{fail, files, succeed, webtwin};
 
-/// Writes a made-up crawl with exact copies, in a folder of its own.
+/// Writes a made-up crawl with exact copies into a folder of its own.
 fn crawl(folder: &Path) -> String {
     let path = folder.join("crawl").to_str().unwrap().to_string();
     write_crawl(&path, 600, 3);
@@ -37,7 +37,7 @@ fn a_crawl_is_archived_the_same_by_any_threads_and_comes_back() {
     let folder = tempfile::tempdir().unwrap();
     let crawl = crawl(folder.path());
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
-    // Side files such as truth.tsv are passed over.
+    // Side files such as truth.tsv are ignored.
     let line = message(&["archive", &crawl, "--output", &at("one"), "--workers", "1"]);
     assert!(line.contains("skipped 1 files that are not WARC") && line.contains("written as revisits"), "{line}");
     message(&["archive", &crawl, "--output", &at("three"), "--workers", "3", "--memory", "0"]);
@@ -50,7 +50,7 @@ fn a_crawl_is_archived_the_same_by_any_threads_and_comes_back() {
     let bytes = |files: &BTreeMap<String, Vec<u8>>| unpacked(files).values().map(Vec::len).sum::<usize>();
     assert!(bytes(&archived) < bytes(&before));
 
-    // What an archive is made of, other commands read.
+    // Other commands can read an archive.
     let summary: serde_json::Value = serde_json::from_slice(&archived["summary.json"]).unwrap();
     let records = &summary["records"];
     assert!(records["revisits"].as_u64().unwrap() > 10);
@@ -81,7 +81,7 @@ fn what_cannot_be_archived_or_restored_is_told_by_code() {
     assert!(fail(&["archive", &at("out"), "--output", &at("again")], 3).contains("restore that archive first"));
     assert!(!Path::new(&at("again")).exists());
 
-    // A payload that revisits refer to is changed where it is.
+    // Overwrites a payload, to which revisits refer, in place.
     let name = format!("{}/crawl-00000.warc.gz", at("out"));
     let mut bytes = std::fs::read(&name).unwrap();
     let middle = bytes.len() / 2;
@@ -100,7 +100,7 @@ struct Response {
 }
 
 impl Response {
-    /// Returns the responses of a file.
+    /// Returns the responses of a WARC file.
     fn all(mut warc: &[u8]) -> Vec<Response> {
         let mut all = Vec::new();
         while !warc.is_empty() {
@@ -126,8 +126,8 @@ impl Response {
         gzip(&Record { uri: Some(self.uri.clone()), date: "2023-11-14T22:13:20Z", ..record }.bytes())
     }
 
-    /// Writes a capture of the same page a year later, as a revisit with the header lines `lines`
-    /// about its original.
+    /// Writes a capture of the same page a year later as a revisit. `lines` are the header lines
+    /// that refer to its original.
     fn revisit(&self, lines: &str) -> Vec<u8> {
         let profile = "WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest\r\n";
         let id = format!("WARC-Record-ID: <urn:again:{}>\r\n", self.uri);
@@ -187,7 +187,7 @@ fn an_incremental_archive_refers_to_the_older_one_and_needs_it_to_come_back() {
     for (month, is_of) in [("may", 0), ("june", 1)] {
         let half = responses.iter().enumerate().filter(|(number, _)| number % 2 == is_of);
         std::fs::create_dir(at(month)).unwrap();
-        // Both have a file of this name.
+        // Both crawls have a file with this name.
         let file = format!("{}/pages.warc.gz", at(month));
         std::fs::write(file, half.flat_map(|(_, response)| response.record()).collect::<Vec<u8>>()).unwrap();
     }
@@ -209,8 +209,8 @@ fn an_incremental_archive_refers_to_the_older_one_and_needs_it_to_come_back() {
     assert!(referring > 10);
     june("may-out", &["--workers", "3", "--memory", "0"], "three");
     assert!(files(&at("one")) == files(&at("three")));
-    // Of WARC files as they were crawled no record is a reference, so that more of them are
-    // referred to.
+    // In the crawl of May, unlike in its archive, no record is a reference. June can therefore refer
+    // to more records.
     assert!(june("may", &[], "of-crawl").1 >= referring);
 
     let refused = fail(&["restore", &at("one"), "--output", &at("back")], 3);
@@ -239,7 +239,7 @@ fn an_index_leads_to_each_capture_of_an_archive() {
     let by_place = |Response { uri, date, .. }: &Response| {
         format!("WARC-Refers-To-Target-URI: {uri}\r\nWARC-Refers-To-Date: {date}\r\n")
     };
-    // What the input has of revisits itself, and bytes that are no record before more records.
+    // The input also has revisits of its own, after bytes that are not a record.
     let again = responses.iter().take(50).map(|response| response.revisit(&by_place(response)));
     let again: Vec<u8> = [b"odd".to_vec()].into_iter().chain(again).flatten().collect();
     std::fs::create_dir(format!("{crawl}/week-2")).unwrap();
@@ -260,7 +260,7 @@ fn an_index_leads_to_each_capture_of_an_archive() {
         let fields: serde_json::Value = serde_json::from_str(fields).unwrap();
         let text = |name: &str| fields[name].as_str().unwrap();
         let [offset, length] = ["offset", "length"].map(|name| text(name).parse::<usize>().unwrap());
-        // The place is that of one member, with the capture that the line is about.
+        // The offset in the index leads to one gzip member with the capture of the index line.
         let mut record = Vec::new();
         let file = &one[text("filename")][offset..offset + length];
         flate2::read::GzDecoder::new(file).read_to_end(&mut record).unwrap();
@@ -320,14 +320,15 @@ fn near_copies_are_measured_or_written_as_differences_and_come_back() {
     let saved = number(&predicted["near"]["stored_bytes"]) - number(&predicted["near"]["near_bytes"]);
     assert_eq!(number(&summary["bytes_out"]) + saved, number(&predicted["bytes_out"]));
 
-    // At any level it comes back.
+    // Restoring works with every compression level.
     let fast = ["archive", &input, "--run", &at("run"), "--near", "--level", "1", "--output", &at("fast")];
     message(&fast);
     message(&["restore", &at("fast"), "--output", &at("back-from-fast")]);
     assert!(unpacked(&files(&at("back-from-fast"))) == unpacked(&files(&crawl)));
     fail(&["archive", &input, "--run", &at("run"), "--level", "20", "--output", &at("x")], 2);
 
-    // Other tools see what stands for a near-copy as a note about the crawl, which is no page.
+    // For other tools, the record that replaces a near-copy is a note about the crawl and not a
+    // page.
     let notes: usize =
         unpacked(&written).values().map(|file| String::from_utf8_lossy(file).matches("\nWebtwin-Near: ").count()).sum();
     assert_eq!(notes as u64, number(&summary["records"]["near"]));

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::support::planted::write_crawl;
 use crate::support::program::{rows, succeed, the_same_on_any_workers};
 
-/// Returns twelve lines of text that no other name has.
+/// Returns twelve lines of text that are unique to `name`.
 fn text(name: &str) -> String {
     (0..12).map(|line| format!("<p>The page {name} says {line} in the words of {name}{line}</p>")).collect()
 }
@@ -57,8 +57,8 @@ fn role(output: &str) -> BTreeMap<String, String> {
     rows(output, "clusters").iter().map(|row| (urls[&id(&row["doc_id"])].clone(), word(&row["role"]))).collect()
 }
 
-/// Returns the pages that stay and that cannot be reached any more; from the first page of each
-/// host, over the table `links`.
+/// Returns the pages that stay but cannot be reached from the first page of their host by the table
+/// `links` without skipped pages.
 fn cut_off(output: &str) -> BTreeSet<String> {
     let id = |value: &serde_json::Value| value.to_string().trim_matches('"').to_string();
     let pages = rows(output, "pages");
@@ -96,10 +96,10 @@ fn ways_in_and_pages_on_the_way_are_visited_and_robots_too() {
     let input = crawl(folder.path());
     let (output, _) = the_same_on_any_workers(folder.path(), "out", &["run", "--input", &input]);
     let role = role(&output);
-    // The home page links to index.html alone.
+    // The home page links only to index.html.
     assert_eq!(role["http://one.example/git/index.html"], "keep", "{role:?}");
     assert_eq!(role["http://one.example/git/git.html"], "exact");
-    // own.html is reached over git.html and b.html of its site.
+    // own.html is reached through git.html and b.html of its site.
     assert_eq!(role["http://two.example/m/git.html"], "way");
     assert_eq!(role["http://two.example/m/b.html"], "way");
     assert_eq!(role["http://two.example/m/a.html"], "exact");
@@ -154,19 +154,20 @@ fn seeds_are_visited_and_pages_unlike_the_kept_one_where_that_is_asked_for() {
         succeed(&[&["run", "--input", &input, "--output", &output], &sets[..]].concat());
         output
     };
-    // No collection vouches for two pages that have half of their text in common.
+    // By default two pages that share half of their text need the support of a collection; this
+    // setting drops that rule.
     let weak = "overlap.min_resemblance_alone=0";
     let output = run("all", &[weak]);
     let skipped = rows(&output, "avoid");
     let row = |url: &str| skipped.iter().find(|row| row["url"] == url).unwrap_or_else(|| panic!("{skipped:?}"));
     let similar = row("http://two.example/page");
-    // 24 lines and the link, of 48 lines and the link.
+    // 24 lines and the link of 48 lines and the link are shared.
     assert_eq!((similar["resemblance"].as_f64(), similar["kind"].as_str()), (Some(0.510204), Some("version")));
     let same = row("http://two.example/same.html");
     assert_eq!((same["resemblance"].as_f64(), same["kind"].as_str()), (Some(1.0), Some("copy")));
     assert_eq!(same["keep_is"], "unknown");
 
-    // Of its 36 lines and the link, 24 and the link are in the page that stays.
+    // Of its 36 lines and the link, the page that stays contains 24 lines and the link.
     assert_eq!(similar["contained"].as_f64(), Some(0.675676));
 
     let output = run("alike", &[weak, "keep.min_resemblance=0.7"]);

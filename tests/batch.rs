@@ -12,13 +12,13 @@ use webtwin::storage::table::Table;
 
 use crate::support::program::{fail, files, rows, stderr_text, succeed, the_same_on_any_workers, webtwin};
 
-/// A page of a crawl that is made up.
+/// A page of a made-up crawl.
 #[derive(Debug, Clone)]
 struct Made {
     host: u8,
     path: u8,
     text: u8,
-    /// A word that it has in place of another.
+    /// Version of the sixth word; 0 leaves the original.
     change: u8,
     links: Vec<(u8, u8)>,
 }
@@ -27,7 +27,7 @@ fn url(host: u8, path: u8) -> String {
     format!("http://h{host}.example/{path}")
 }
 
-/// Words that only this text has, one of them changed.
+/// Returns words that are unique to text `of`, one of them replaced according to `change`.
 fn text(of: u8, change: u8) -> String {
     let word = |n: u8| if n == 5 && change > 0 { format!("changed{change}") } else { format!("word{of}x{n}") };
     (0..160).map(word).collect::<Vec<_>>().join(" ")
@@ -44,8 +44,8 @@ fn write_crawl(path: &str, pages: &[Made]) {
     std::fs::write(path, pages.iter().map(line).collect::<String>()).unwrap();
 }
 
-/// Runs a crawl of each list of pages and makes F of their results; the names of the results are
-/// `old0` and so on.
+/// Runs a crawl for each list of pages, and builds F from the results, which are named `old0`,
+/// `old1` and so on.
 fn earlier_crawls(folder: &Path, crawls: &[Vec<Made>]) -> Vec<String> {
     let at = |name: String| folder.join(name).to_str().unwrap().to_string();
     let mut results = Vec::new();
@@ -55,14 +55,14 @@ fn earlier_crawls(folder: &Path, crawls: &[Vec<Made>]) -> Vec<String> {
         succeed(&["run", "--input", &input, "--output", &output, "--set", "input.max_bad=1"]);
         results.push(output);
     }
-    // Of a page that several crawls have F has a row each: the newest first, so that plain
-    // functions can determine which one counts.
+    // If several crawls have a page, F has a row for each, the newest first. Plain functions can
+    // thus determine the row that applies.
     let from: Vec<&str> = results.iter().flat_map(|result| ["--from", result]).collect();
     succeed(&[&["hamming", "build", "--output", &at("f".into())], &from[..]].concat());
     results
 }
 
-/// Returns the arguments of a batch.
+/// Returns the arguments of a batch run.
 fn batch(folder: &Path, results: &[String], more: &[&str]) -> Vec<String> {
     let at = |name: &str| folder.join(name).to_str().unwrap().to_string();
     let input = at("new.jsonl");
@@ -78,7 +78,7 @@ fn batch(folder: &Path, results: &[String], more: &[&str]) -> Vec<String> {
     arguments
 }
 
-/// A page as tables have it.
+/// A page with its columns in the tables.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct PageRow {
     doc_id: DocId,
@@ -119,8 +119,8 @@ struct Expected {
     members: BTreeSet<[u64; 2]>,
 }
 
-/// `made` are the pages of the new crawl: they link to pages of earlier ones, too, and no table has
-/// those links.
+/// Computes the expected result. `made` are the pages of the new crawl, which also link to pages of
+/// earlier crawls; no table has these links.
 fn expected(old: &[FinishedRun], new: &FinishedRun, made: &[Made], k: u32, job: &Job) -> Expected {
     let of_q: BTreeMap<DocId, PageRow> = pages(new).into_iter().map(|page| (page.doc_id, page)).collect();
     let mut newest: BTreeMap<DocId, (PageRow, usize)> = BTreeMap::new();
@@ -220,8 +220,8 @@ fn crawl(hosts: std::ops::Range<u8>) -> impl Strategy<Value = Vec<Made>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
-    /// Pages of two earlier crawls and of a new one, some of which are on several: the result of a
-    /// batch is that of plain functions over all pages.
+    /// Some pages are in several of the two earlier crawls and the new one. The result of a batch
+    /// must equal that of plain functions over all pages.
     #[test]
     fn a_batch_equals_plain_functions_over_all_pages(
         old in [crawl(0..3), crawl(1..4)], new in crawl(2..6), k in 3u32..9, workers in 1usize..4, single_site: bool
@@ -250,14 +250,14 @@ proptest! {
         let names = ["src_cluster", "dst_cluster", "a", "b", "s", "d"];
         prop_assert_eq!(columns(&table("link_summary"), names), want.link_summary);
         prop_assert_eq!(columns(&table("members"), ["similar_cluster", "doc_id"]), want.members);
-        // Pages of earlier crawls stay, and the avoid list of the batch has none of them.
+        // Pages of earlier crawls stay, so the avoid list of the batch does not contain them.
         let of_q = ids(columns(&FinishedRun::open(&at("alone")).unwrap().table("pages").unwrap(), ["doc_id"]));
         prop_assert!(ids(columns(&table("avoid"), ["doc_id"])).is_subset(&of_q));
     }
 }
 
-/// Returns a manual of twelve pages on a host, each with its own text, linked in a ring and with
-/// its first page.
+/// Returns a manual of twelve pages on a host. Each page has its own text; the pages link in a ring
+/// and to the first page.
 fn manual(host: u8, change: u8) -> Vec<Made> {
     let page = |path: u8| Made { host, path, text: path, change, links: vec![(host, (path + 1) % 12), (host, 0)] };
     (0..12).map(page).collect()
@@ -273,7 +273,8 @@ fn mirrors_of_what_earlier_crawls_have_may_be_skipped_and_the_report_and_explana
     let mut old = manual(1, 0);
     old.extend(own(2, 100));
     let results = earlier_crawls(folder.path(), &[old]);
-    // The new crawl has a mirror of the manual, of a slightly other version, and pages of its own.
+    // The new crawl has a mirror of the manual in a slightly different version, and pages of its
+    // own.
     let mut new = manual(3, 1);
     new.extend(own(4, 150));
     write_crawl(&at("new.jsonl"), &new);
@@ -305,8 +306,8 @@ fn mirrors_of_what_earlier_crawls_have_may_be_skipped_and_the_report_and_explana
     let explained = succeed(&["explain", &output, "http://h3.example/4", "http://h1.example/4"]);
     assert!(explained.contains("http://h1.example/4"), "{explained}");
     succeed(&["report", &output, "--output", &at("report.html")]);
-    // A third crawl: the result of a batch is an earlier one as any other, and the manual on the
-    // first host has its links by the first result.
+    // A third crawl. The result of a batch can be an earlier result like any other, and the links
+    // of the manual on the first host come from the first result.
     succeed(&["hamming", "build", "--from", &results[0], "--from", &output, "--output", &at("f2")]);
     write_crawl(&at("new.jsonl"), &manual(5, 2));
     let fingerprints = format!("batch.fingerprints={}", at("f2"));
@@ -316,7 +317,7 @@ fn mirrors_of_what_earlier_crawls_have_may_be_skipped_and_the_report_and_explana
     succeed(&[&third[..], &["--output", &at("third")]].concat());
     assert_eq!((rows(&at("third"), "avoid").len(), rows(&at("third"), "collections").len()), (12, 3));
 
-    // A second crawl of the same pages: what the new one has itself is no news.
+    // Another crawl of the same pages. Its own pages are not reported as new copies.
     write_crawl(&at("new.jsonl"), &manual(1, 0));
     let output = at("again");
     let again = [&arguments[..], &["--output", &output]].concat();
@@ -342,7 +343,7 @@ fn a_batch_that_cannot_be_done_says_why() {
     assert!(refused(&[], &[], 2).contains("batch.results"));
     assert!(refused(&[], &[at("nothing")], 3).contains("nothing"));
     assert!(refused(&["batch.max_pairs=3", "hamming.k=10"], &results, 9).contains("batch.max_pairs"));
-    // A result that lacks pages of F is no error: they are counted.
+    // A result without the pages of F is not an error. The missing pages are counted.
     let elsewhere = tempfile::tempdir().unwrap();
     let other = earlier_crawls(elsewhere.path(), &[manual(7, 0)]);
     let arguments = batch(folder.path(), &other, &["hamming.k=10"]);

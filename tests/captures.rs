@@ -11,14 +11,14 @@ const NULL: &str = "<urn:uuid:null>";
 
 const IDENTICAL: &str = "http://netpreserve.org/warc/1.0/revisit/identical-payload-digest";
 
-/// Returns a page with links, of words that no other number has.
+/// Returns a page with links, and with words that are unique to `number`.
 fn body(number: usize) -> Vec<u8> {
     let words: String = (0..80).map(|k| format!("word{} ", (number * 7919 + k * k * 31) % 9973)).collect();
     let links: String = (0..6).map(|k| format!("<a href=\"/{}\">{k}</a>", (number + k) % 6)).collect();
     format!("<html><head><title>{number}</title></head><body><p>{words}</p>{links}</body></html>").into()
 }
 
-/// Returns a record at `http://HOST.example/PAGE` in a second of a minute.
+/// Returns a record of `http://HOST.example/PAGE` fetched at the given second.
 fn record(kind: &'static str, (host, page, second): (&str, usize, usize), lines: &str, payload: Vec<u8>) -> Record {
     let date: &'static str = Box::leak(format!("2026-01-01T00:00:{second:02}Z").into_boxed_str());
     let uri = Some(format!("http://{host}.example/{page}"));
@@ -52,7 +52,7 @@ fn response(at: (&str, usize, usize), lines: &str, number: usize) -> Record {
     record("response", at, lines, html("", &body(number)))
 }
 
-/// Writes records into files, given the file of each.
+/// Writes records into files. Each record comes with the number of its file.
 fn write(folder: &Path, records: &[(usize, &Record)]) {
     std::fs::create_dir_all(folder).unwrap();
     let mut files: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
@@ -64,7 +64,8 @@ fn write(folder: &Path, records: &[(usize, &Record)]) {
     }
 }
 
-/// Runs over records in several orders and files, and returns the output of the first.
+/// Runs over the records in several orders and distributions over files, checks that the results
+/// are equal, and returns the output of the first run.
 fn outcome(folder: &Path, records: &[Record]) -> String {
     type Way = fn(usize, usize) -> (usize, usize);
     let ways: [Way; 4] = [|_, _| (0, 0), |n, count| (0, count - n), |n, _| (n, 0), |n, count| (count - n, 0)];
@@ -92,7 +93,7 @@ fn outcome(folder: &Path, records: &[Record]) -> String {
     outputs.swap_remove(0)
 }
 
-/// Returns the contents of a result without the places of records.
+/// Returns the contents of a result without the locations of records.
 fn contents(output: &str) -> BTreeMap<String, String> {
     let mut contents = BTreeMap::new();
     for (name, bytes) in files(output).into_iter().filter(|(name, _)| !name.starts_with("rejected")) {
@@ -112,7 +113,7 @@ fn contents(output: &str) -> BTreeMap<String, String> {
         contents.insert(table.to_string(), serde_json::to_string(&rows).unwrap());
     }
     let mut summary = summary(output);
-    // The job names the files.
+    // The digest of the job depends on the names of the files.
     summary["digest"].take();
     contents.insert("summary.json".to_string(), summary.to_string());
     let mut reasons: Vec<String> = rejected(output);
@@ -129,7 +130,7 @@ fn rejected(output: &str) -> Vec<String> {
     rows(output, "rejected").iter().map(|row| format!("{} {}", row["reason"], row["detail"])).collect()
 }
 
-/// Returns the title of each page by its URL without `http://`; conversions have none.
+/// Returns the title of each page by its URL without `http://`. Conversions have no title.
 fn titles(output: &str) -> BTreeMap<String, String> {
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_string();
     rows(output, "pages").iter().map(|row| (text(&row["url"]).split_off(7), text(&row["title"]))).collect()
@@ -147,8 +148,8 @@ fn a_revisit_has_the_content_that_url_and_date_name_whatever_record_has_the_id()
     let place = |n| refers_to(NULL, Some(("a", n, 0)));
     let all = [("a/0", "0"), ("a/1", "1"), ("a/2", "2"), ("a/3", "3"), ("b/1", "1")];
 
-    // By URL and date; by digest; by URL and date although the id is that of another record, which
-    // alone has it.
+    // The original is found by URL and date; by digest; and by URL and date although only another
+    // record has the id.
     for lines in
         [place(1), place(1) + &digest(1), refers_to(NULL, None) + &digest(1), refers_to("<urn:a:2>", Some(("a", 1, 0)))]
     {
@@ -163,7 +164,7 @@ fn a_revisit_has_the_content_that_url_and_date_name_whatever_record_has_the_id()
     let records: Vec<Record> = unlike.iter().cloned().chain([again(1, &two)]).collect();
     assert_eq!(titles(&outcome(folder.path(), &records)), titled(all));
 
-    // By id alone where it is that of one record, and not where it is that of several.
+    // The original is found by id alone if only one record has the id, but not if several have it.
     let folder = tempfile::tempdir().unwrap();
     let records: Vec<Record> = unlike.into_iter().chain([again(1, &refers_to("<urn:a:1>", None))]).collect();
     let output = outcome(folder.path(), &records);
@@ -181,9 +182,9 @@ fn a_revisit_waits_for_the_revisit_that_its_url_and_date_name() {
         response(("a", 0, 0), &(id("<urn:a:0>") + &digest(0)), 0),
         response(("a", 1, 1), &(id("<urn:a:1>") + &digest(1)), 1),
         revisit(("b", 0, 10), &(id("<urn:b:0>") + &refers_to("<urn:a:0>", None))),
-        // Its URL and date lead to content 0 by way of the one before, its id to content 1.
+        // URL and date lead to content 0 through the previous revisit; the id leads to content 1.
         revisit(("c", 0, 20), &(id("<urn:c:0>") + &refers_to("<urn:a:1>", Some(("b", 0, 10))))),
-        // Two that name each other, one of which has a digest.
+        // Two revisits name each other, and one of them has a digest.
         revisit(("d", 0, 30), &refers_to("<urn:none>", Some(("d", 1, 31)))),
         revisit(("d", 1, 31), &(refers_to("<urn:none>", Some(("d", 0, 30))) + &digest(1))),
     ];
@@ -213,19 +214,20 @@ fn a_conversion_is_no_page_beside_the_record_it_was_made_of() {
     let of = |at, lines: &str, n| record("conversion", at, lines, text(n));
     let from = |id: &str| format!("WARC-Refers-To: {id}\r\n");
     let records = [
-        // Made later, of a record that it names; at the same time; of an unknown record.
+        // Conversions: made later from a record that it names; at the same time; from an unknown
+        // record.
         response(("a", 0, 0), &id("<urn:a:0>"), 0),
         of(("a", 0, 50), &from("<urn:a:0>"), 0),
         response(("a", 1, 1), "", 1),
         of(("a", 1, 1), &from("<urn:lost>"), 1),
         response(("a", 2, 2), &id(NULL), 2),
         of(("a", 2, 40), "", 2),
-        // Of an older record than the page.
+        // A conversion of a record that is older than the page.
         response(("a", 3, 3), &id("<urn:a:3>"), 3),
         response(("a", 3, 4), &id("<urn:a:4>"), 4),
         of(("a", 3, 50), &from("<urn:a:3>"), 3),
-        // Of a record that is not there, and newer than the one that is; of one that is no page; of
-        // a revisit.
+        // Conversions: of a missing record, newer than the record that exists; of a record that is
+        // not a page; of a revisit.
         response(("b", 0, 0), &id("<urn:b:0>"), 0),
         of(("b", 0, 9), &from("<urn:b:9>"), 9),
         record("response", ("b", 1, 1), "", http_with("HTTP/1.1 200 OK", "Content-Type: image/png\r\n", b"\x89PNG")),
@@ -248,7 +250,7 @@ fn a_conversion_is_no_page_beside_the_record_it_was_made_of() {
     expected.push("\"older_capture\" \"http://b.example/0\"".into());
     expected.sort_unstable();
     assert_eq!(reasons, expected);
-    // Links are those of the responses.
+    // The table has the links of the responses.
     assert!(!rows(&output, "links").is_empty());
 }
 
@@ -262,8 +264,8 @@ fn of_records_of_the_same_content_and_second_the_shortest_counts() {
     assert_eq!(kept, gzip(&records[1].bytes()).len() as u64);
 }
 
-/// Returns a made-up record, of any kind, that may have its id, second, URL or content in common
-/// with others.
+/// Generates a record of any kind, which may have its id, second, URL or content in common with
+/// other records.
 fn made() -> impl Strategy<Value = Record> {
     let host = prop::sample::select(vec!["a", "b"]);
     let id = prop::sample::select(vec![NULL, "<urn:x:1>", "<urn:x:2>", "<urn:x:3>"]);

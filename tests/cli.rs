@@ -11,7 +11,7 @@ fn one_two_and_three_threads_and_two_by_two_processes_write_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     write_crawl(&at("crawl"), 800, 7);
-    // Small work items, so that pieces begin inside members and every worker has some.
+    // Small work items make ranges begin inside gzip members and give each worker some work.
     let input = at("crawl") + "/*.warc.gz";
     let settings =
         ["--set", "effort.shard_bytes=65536", "--set", "similar.by=both", "--set", "simhash.recipe=weighted"];
@@ -135,7 +135,7 @@ fn a_run_is_explained_and_its_pages_are_read_again_from_any_folder() {
     let report = from(here, &explain);
     assert!(report.status.success(), "{}", stderr_text(&report));
     assert_eq!(from(there.path(), &explain).stdout, report.stdout);
-    // The crawl has moved: its name leads to it from another folder, and from no other.
+    // The crawl has moved. Its name resolves from the other folder only.
     std::fs::rename(here.join("crawl"), there.path().join("crawl")).unwrap();
     let lost = from(here, &explain);
     assert!(
@@ -326,7 +326,7 @@ fn every_command_of_the_help_has_a_manual_page_and_is_completed() {
     let read = |name: &str| std::fs::read_to_string(pages.join(name)).unwrap();
     let help = succeed(&["--help"]);
     let listed = help.split_once("Commands:\n").unwrap().1.split_once("\n\n").unwrap().0;
-    // Longer descriptions go on in lines that begin further right.
+    // Continuation lines of long descriptions are indented further.
     let commands: Vec<&str> = listed
         .lines()
         .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
@@ -346,7 +346,7 @@ fn every_command_of_the_help_has_a_manual_page_and_is_completed() {
         }
     }
     assert!(!pages.join("webtwin-print-text.1").exists(), "the helper process is not for people");
-    // Each page has the exit codes of the documentation.
+    // The page of each command has the exit codes of the documentation.
     let documented = std::fs::read_to_string("docs/operations.md").unwrap();
     let rows =
         documented.split_once("| code | meaning").unwrap().1.lines().skip(2).take_while(|line| line.starts_with('|'));

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::support::planted::write_crawl;
 use crate::support::program::{fail, rows, succeed};
 
-/// A crawl in files, its truth, and a run on it.
+/// A crawl in files, its truth, and a run over it.
 struct Compared {
     folder: tempfile::TempDir,
 }
@@ -30,7 +30,7 @@ impl Compared {
         succeed(&[&["run", "--input", &input, "--output", &self.at(name)], settings].concat());
     }
 
-    /// Columns of the truth: url, target, page, variant.
+    /// Returns the rows of the truth: URL, target, page and variant.
     fn truth(&self) -> Vec<[String; 4]> {
         let text = std::fs::read_to_string(self.at("truth.tsv")).unwrap();
         let row = |line: &str| {
@@ -67,8 +67,8 @@ fn two_pages_are_explained_from_the_finished_run_and_its_input() {
     let text = succeed(&["explain", &compared.at("out"), &first[0], &other[0]]);
     assert!(text.contains("APART:") && text.contains("BY MEASURE:") && text.contains("DIFFERENCE"), "{text}");
 
-    // `explain` finds by reading the whole crawl what it finds in the table of a run that wrote
-    // one.
+    // A run with the table of chunks gives `explain` the same information as reading the whole
+    // crawl.
     compared.run("with-table", &["--set", "output.fprint_docid=true"]);
     let crawl = explain("out", &first[0], &same[0], &["--read-crawl"]);
     assert_eq!(crawl, explain("with-table", &first[0], &same[0], &[]));
@@ -76,7 +76,7 @@ fn two_pages_are_explained_from_the_finished_run_and_its_input() {
 
     let message = fail(&["explain", &compared.at("out"), &first[0], "http://nowhere.example/"], 3);
     assert!(message.contains("http://nowhere.example/ is not a page of this run"), "{message}");
-    // Another crawl in the same place is noticed.
+    // `explain` detects that another crawl is at the same location.
     std::fs::remove_dir_all(compared.at("crawl")).unwrap();
     write_crawl(&compared.at("crawl"), 800, 8);
     let message = fail(&["explain", &compared.at("out"), &first[0], &other[0]], 3);
@@ -126,7 +126,7 @@ fn identical_collections_have_the_same_texts_and_the_same_links_between_them() {
         .filter(|row| row["measure"] == "exact")
         .map(|row| (text(row, "b"), text(row, "a")))
         .collect();
-    // Of each collection: its pages by trivial cluster, with the first page of the same text.
+    // Pages of each collection by trivial cluster, with the first page of the same text.
     let mut pages: BTreeMap<String, BTreeSet<(String, String)>> = BTreeMap::new();
     let mut place: BTreeMap<String, (String, String)> = BTreeMap::new();
     for row in table("members") {

@@ -24,7 +24,7 @@ fn a_run_that_nobody_listens_to_ends_with_its_result() {
         assert_eq!(status.code(), Some(0), "{name}");
         assert!(folder.path().join(name).join("manifest.json").exists(), "{name}");
     }
-    // What goes wrong has its code all the same.
+    // An error ends with its own exit code even so.
     let arguments = ["run", "--input", CRAWL, "--output", &at("pipe")];
     assert_eq!(webtwin(&arguments).stderr(left()).status().unwrap().code(), Some(4));
     assert_eq!(webtwin(&["run", "--no-such-option"]).stderr(full()).status().unwrap().code(), Some(2));
@@ -57,7 +57,7 @@ fn a_command_whose_reader_has_left_is_done_and_one_that_cannot_print_says_so() {
     }
 }
 
-/// Returns the objects that a command prints; it must print nothing else.
+/// Returns the JSON objects that a command prints. It must not print anything else.
 fn objects(arguments: &[&str], code: i32) -> Vec<serde_json::Value> {
     let output = output(&[arguments, &["--log", "json"]].concat(), Stdio::null());
     let stderr_text = stderr_text(&output);

@@ -7,7 +7,7 @@ use crate::bad_warc::build::gzip;
 use crate::crawl_folders::{records, wget_crawl};
 use crate::support::program::{fail, rows, stderr_text, succeed, the_same_on_any_workers, webtwin};
 
-/// Returns a zip archive of these files, stored as they are.
+/// Returns a zip archive of the given files, stored without compression.
 pub(crate) fn zipped(files: &[(&str, &[u8])]) -> Vec<u8> {
     let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
@@ -18,21 +18,21 @@ pub(crate) fn zipped(files: &[(&str, &[u8])]) -> Vec<u8> {
     zip.finish().unwrap().into_inner()
 }
 
-/// One stream of xz.
+/// Returns one xz stream.
 pub(crate) fn xz(bytes: &[u8]) -> Vec<u8> {
     let mut packed = Vec::new();
     liblzma::read::XzEncoder::new(bytes, 6).read_to_end(&mut packed).unwrap();
     packed
 }
 
-/// One stream of bzip2.
+/// Returns one bzip2 stream.
 pub(crate) fn bzip2(bytes: &[u8]) -> Vec<u8> {
     let mut packed = Vec::new();
     bzip2::read::BzEncoder::new(bytes, bzip2::Compression::default()).read_to_end(&mut packed).unwrap();
     packed
 }
 
-/// Packs a crawl like Browsertrix.
+/// Packs a crawl into a WACZ file as Browsertrix does.
 fn wacz(archives: &[(&str, &[u8])]) -> Vec<u8> {
     let mut entries = archives.to_vec();
     entries.push(("indexes/index.cdx.gz", b"\x1f\x8b"));
@@ -48,7 +48,7 @@ fn a_wacz_gives_the_pages_of_its_warc_files_in_pieces_of_any_size_and_explains_t
     let names = |letter: &str, count: usize| (0..count).map(|page| format!("{letter}{page}")).collect::<Vec<_>>();
     let crawl = |names: &[String]| wget_crawl(&names.iter().map(String::as_str).collect::<Vec<_>>());
     let (first, second) = (crawl(&names("a", 300)), crawl(&names("b", 200)));
-    // More than one piece each.
+    // Both files consist of more than one range.
     assert!(first.len().min(second.len()) > 64 << 10);
     let packed = wacz(&[("archive/1.warc.gz", &first), ("archive/2.warc.gz", &second)]);
     std::fs::write(at("crawl.wacz"), packed).unwrap();
@@ -81,7 +81,7 @@ fn a_wacz_beside_its_files_is_passed_over_and_another_one_is_read() {
         stderr_text(&output)
     );
     assert_eq!(records(&at("out")).0, 3);
-    // One that is named is read.
+    // A WACZ file that is named explicitly is read.
     let named = ["--input", &at("crawl/archive/1.warc.gz"), "--input", &at("crawl/1.wacz")];
     succeed(&[&["run", "--output", &at("named")], &named[..]].concat());
     assert_eq!(records(&at("named")).1["older_capture"], 2);
@@ -142,7 +142,7 @@ fn xz_and_bzip2_give_what_the_plain_file_gives_also_in_several_streams_and_withi
     for (ending, pack) in [("xz", xz as Pack), ("bz2", bzip2 as Pack)] {
         for (kind, bytes, pages) in [("warc", &warc, 3), ("jsonl", &lines, 9)] {
             let name = format!("{kind}.{ending}");
-            // The second stream begins amid a record.
+            // The second stream begins within a record.
             let (first, second) = bytes.split_at(bytes.len() / 2);
             std::fs::write(at(&name), [pack(first), pack(second)].concat()).unwrap();
             let (out, _) =

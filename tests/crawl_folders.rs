@@ -6,8 +6,8 @@ use crate::support::planted::write_crawl;
 use crate::support::ports::reserved_address;
 use crate::support::program::{cluster_file, fail, files, stderr_text, succeed, webtwin};
 
-/// Returns a crawl of `pages` by `wget --warc-file`: warcinfo, a request and a response a page, and
-/// what wget notes at the end.
+/// Returns a crawl of `pages` as `wget --warc-file` writes it: a warcinfo record, a request and a
+/// response per page, and the notes of wget at the end.
 pub(crate) fn wget_crawl(pages: &[&str]) -> Vec<u8> {
     let of = |kind, target: &str, media, payload: &[u8]| Record {
         uri: Some(format!("<{target}>")),
@@ -34,7 +34,7 @@ pub(crate) fn wget_crawl(pages: &[&str]) -> Vec<u8> {
     records.iter().flat_map(|record| gzip(&record.bytes())).collect()
 }
 
-/// Returns the counts of records in the summary of a run: kept, and rejected by reason.
+/// Returns the numbers of records in the summary of a run: kept, and rejected by reason.
 pub(crate) fn records(out: &str) -> (u64, serde_json::Value) {
     let summary: serde_json::Value =
         serde_json::from_slice(&std::fs::read(Path::new(out).join("summary.json")).unwrap()).unwrap();
@@ -51,7 +51,7 @@ fn a_small_crawl_by_wget_is_a_crawl_without_damage() {
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     std::fs::write(at("site.warc.gz"), wget_crawl(&["a", "b", "c"])).unwrap();
     succeed(&["run", "--input", &at("site.warc.gz"), "--output", &at("out")]);
-    // warcinfo, three requests, three notes.
+    // The seven records are the warcinfo record, three requests and three notes.
     assert_eq!(records(&at("out")), (3, serde_json::json!({ "not_a_page_record": 7 })));
     let pages = succeed(&["show", &at("out/pages"), "--json"]);
     let mut urls: Vec<_> =
@@ -60,8 +60,8 @@ fn a_small_crawl_by_wget_is_a_crawl_without_damage() {
     assert_eq!(urls, ["a", "b", "c"].map(|page| format!("\"http://h.example/{page}\"")));
 }
 
-/// Writes to the folder of a crawl the files that crawlers and this program write there; in the
-/// order of names, `archive/site.cdx` is first.
+/// Writes the files that crawlers and this program leave in the folder of a crawl.
+/// `archive/site.cdx` is first in the order of names.
 fn put_side_files(crawl: &Path) -> usize {
     let side_files: [(&str, &[u8]); 9] = [
         ("archive/site.cdx", b" CDX N b a m s k r M S V g\nexample,h)/a 20260101000000 http://h.example/a\n"),
@@ -105,7 +105,7 @@ fn side_files_in_a_folder_change_no_byte_of_the_result_on_any_workers() {
         assert_eq!(stderr_text.lines().filter(|line| line.starts_with(&report)).count(), 1, "{input}: {stderr_text}");
         let mut found = files(&folder.path().join(workers));
         if input.contains('*') {
-            // It has the digest of the job, which names the input.
+            // The summary has the digest of the job, which depends on the name of the input.
             found.insert("summary.json".into(), bare["summary.json"].clone());
         }
         assert!(found == bare, "{input} {workers}");
@@ -154,7 +154,7 @@ fn side_files_that_are_named_or_alone_and_lost_crawls_are_errors() {
         let message = fail(&["run", "--input", &sound, "--input", &input, "--output", &at("out")], 3);
         assert!(message.contains(&words) && message.lines().count() == 1, "{input}: {message}");
     }
-    // Named once and found twice, it is named.
+    // A file that is named explicitly and also found in a folder counts as named.
     let named = ["run", "--input", &at("crawl"), "--input", &at("crawl/crawl.log"), "--output", &at("out")];
     assert!(fail(&named, 3).contains("crawl.log: not_warc"));
 }
@@ -215,7 +215,7 @@ fn an_input_without_the_fields_of_a_page_is_told_at_once_with_those_that_it_has(
         ];
         assert!(words.iter().all(|word| stderr_text.contains(word)), "{stderr_text}");
     }
-    // A bad beginning is no bad input.
+    // Damaged lines at the beginning do not make an input damaged as a whole.
     let begins_badly = (0..30).map(|n| line("id", n)).chain((0..5000).map(|n| line("url", n)));
     std::fs::write(at("begins.jsonl"), begins_badly.collect::<String>()).unwrap();
     let output = webtwin(&["run", "--input", &at("begins.jsonl"), "--output", &at("out")]).output().unwrap();
