@@ -100,11 +100,11 @@ fn settings() -> impl Strategy<Value = OverlapSettings> {
     )
 }
 
-/// Returns hosts of pages with few titles, of which some show nearly the same, below boilerplate
-/// that some have, and some call others canonical; and sometimes too many pages with one title to
-/// compare all of them.
+/// Generates hosts whose pages have few distinct titles. Some pages have nearly the same content;
+/// some have boilerplate; some name another page as canonical. Some cases have more pages with one
+/// title than are compared with each other.
 fn views() -> impl Strategy<Value = Vec<MadePage>> {
-    // Two hosts of one domain, and one of another.
+    // Two hosts of one domain, and one host of another domain.
     let host = prop::sample::select(vec!["www.a.example", "a.example", "b.example"]);
     let scheme = prop::sample::select(vec!["http", "https"]);
     let url = (scheme, host, 0u32..150, prop::sample::select(vec!["", "?"]))
@@ -121,7 +121,7 @@ fn views() -> impl Strategy<Value = Vec<MadePage>> {
             let chunk =
                 |at: u64| if changed.contains(&at) { 5_000 + number as u64 * 10 + at } else { 100 * article + at };
             let boilerplate = if plain { 0..0 } else { 1_000..1_006 };
-            // A title is part of its text.
+            // The title of a page is part of its text.
             let text = (1..12).map(chunk).chain(boilerplate).chain([9_000 + u64::from(title)]);
             let title = ["", "a title", "another"][title as usize].to_string();
             let canonical = canonical.map(|canonical| canonical.get(&urls)).filter(|canonical| **canonical != url);
@@ -132,8 +132,8 @@ fn views() -> impl Strategy<Value = Vec<MadePage>> {
     })
 }
 
-/// Returns copies of one small site on a few hosts, some of them twice on a host: pages are lost,
-/// changed, or linked otherwise.
+/// Generates copies of a small site on a few hosts, some of them twice on one host. Pages of a copy
+/// may be missing, changed or linked differently.
 fn mirrors() -> impl Strategy<Value = Vec<MadePage>> {
     let site = prop::collection::vec((0u32..10, 0u32..10), 8..30);
     let copy = (0u32..4, prop::collection::btree_set(0u32..10, 0..3), prop::collection::btree_set(0u32..10, 0..2));
@@ -155,7 +155,8 @@ fn mirrors() -> impl Strategy<Value = Vec<MadePage>> {
     )
 }
 
-/// Pages by their places in a crawl, some of which it does not have; pairs with values, and labels.
+/// Pairs with values, and labels. Pages are given by their index in a crawl; some indices are not
+/// in the crawl.
 #[derive(Debug, Clone)]
 struct GivenRows {
     pairs: Vec<(usize, usize, u32)>,
@@ -173,7 +174,7 @@ impl GivenRows {
         pages.get(at).map_or_else(|| format!("http://nowhere.example/{at}"), |page| page.url.clone())
     }
 
-    /// Writes the tables, of pairs in two forms, and of labels; returns their names.
+    /// Writes the tables, with the pairs and labels in two forms each, and returns their names.
     fn write(&self, folder: &Path, pages: &[MadePage]) -> Vec<String> {
         let url = |at| GivenRows::url(pages, at);
         let [mut csv, mut json] = ["value,url_b,a\nfar,x\n".to_string(), String::new()];
@@ -196,10 +197,10 @@ impl GivenRows {
         tables.into_iter().filter(|(_, text)| !text.is_empty()).map(write).collect()
     }
 
-    /// Returns the pairs with their values, and what is counted.
+    /// Returns the pairs with their values, and the counts, by definition.
     fn by_definition(&self, pages: &[MadePage], doc_ids: &[u64]) -> (BTreeMap<(u32, u32), u32>, GivenCounts) {
         let page = |at| doc_ids.binary_search(&doc_id(&GivenRows::url(pages, at))).ok().map(|page| page as u32);
-        // The line of the table that is none.
+        // The table has one malformed row.
         let mut counts = RowCounts { malformed: 1, malformed_bytes: 6, ..RowCounts::default() };
         let mut found: Vec<((u32, u32), u32)> = Vec::new();
         for &(x, y, value) in &self.pairs {
@@ -269,7 +270,7 @@ proptest! {
         want.sort_unstable();
         let mut got: Vec<MemberRow> = parts.iter().flat_map(|part| part.2.clone()).collect();
         got.sort_unstable();
-        // Under `nearby` more pages are attached afterwards, by their places.
+        // Under `nearby`, pages are also attached later, by their paths.
         if attach == AttachmentRule::Nearby {
             prop_assert!(want.iter().all(|row| got.binary_search(row).is_ok()));
             got.retain(|row| row.attached == 0 || want.binary_search(row).is_ok());
@@ -546,7 +547,7 @@ proptest! {
         let links = gathered(&|worker| parts[worker].1.1.clone());
         let hm = hyperlink_map(&rp, &links, &settings.vectors);
 
-        // The table has them, by doc id.
+        // The table has the pairs by doc id.
         let mut rows = Vec::new();
         for TablePart { rows: table, .. } in parts.iter().flat_map(|part| &part.0.2) {
             let column = |name: &str| table.f64(name).unwrap();
@@ -677,7 +678,7 @@ proptest! {
         job.minhash = Minhash { bands: 8, rows: 1, threshold: 0.3, max_documents: 5, guard: settings.guard, ..job.minhash };
         job.simhash.features.idf = idf;
         job.clusters.merge = merge;
-        // Tolerant growth is refused between sites.
+        // Without `single_site`, tolerant growth is refused.
         job.clusters.single_site = single_site || merge == MergeCondition::Tolerant;
         job.servers.min_shared = 2;
         let folder = tempfile::tempdir().unwrap();
@@ -747,12 +748,12 @@ fn server_pairs(pages: Vec<MadePage>, servers: Servers, workers: usize) -> (Vec<
     (rows, parts[0].1)
 }
 
-/// (name, pages) of two hosts, pages shared, of these under the same path, kind.
+/// (name, pages) of two hosts, number of shared pages, number of these at the same path, kind.
 type ServerRow = ((String, u64), (String, u64), u64, u64, String);
 
 #[test]
 fn servers_with_two_names_mirrors_and_manuals_among_others_are_told_apart() {
-    // Chunks of its own, so that only pages of one text are similar.
+    // Each text has its own chunks, so only pages of one text are similar.
     let page = |host: &str, path: String, text: u64| {
         MadePage::at(format!("http://{host}.example/{path}")).chunks((0..8).map(|chunk| text * 100 + chunk))
     };
@@ -785,8 +786,7 @@ fn servers_with_two_names_mirrors_and_manuals_among_others_are_told_apart() {
         assert_eq!((rows[0].0.1, rows[0].1.1), (20, 40));
         assert_eq!(counts.servers, 4);
         let surplus = counts.surplus;
-        // Of four copies of each page one is under an alias, and two are on servers beyond the
-        // first.
+        // Of the four copies of each page, one is on an alias and two are on additional servers.
         assert_eq!((surplus.server_alias, surplus.replicated, surplus.url_alias, surplus.same_server), (20, 40, 1, 0));
     }
 }
@@ -794,8 +794,8 @@ fn servers_with_two_names_mirrors_and_manuals_among_others_are_told_apart() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
 
-    /// \[SGM98\] section 1: a server is the union of its pages. Here pages with a text of their own
-    /// or equal texts only, so that a page's copies are known without the job.
+    /// \[SGM98\] section 1: a server is the union of its pages. Pages have either unique or equal
+    /// texts, so the test can determine copies without running the job.
     #[test]
     fn server_pairs_are_those_of_the_unions_of_pages(
         pages in prop::collection::btree_map((0u32..5, 0u32..8), 1u64..12, 1..40),
@@ -830,8 +830,8 @@ proptest! {
     }
 }
 
-/// Sizes of the trivial clusters of two pages and more, descending, and the giants, with one, two
-/// and three workers.
+/// Returns the sizes of the trivial clusters of at least two pages in descending order, and the
+/// giants. Checks that one, two and three workers yield the same.
 fn trivial_clusters(pages: &[MadePage], overlap: OverlapSettings) -> (Vec<usize>, Vec<GiantCluster>) {
     let results: Vec<_> = [1, 2, 3]
         .map(|workers| {
@@ -858,8 +858,8 @@ fn document(host: usize, path: usize, fprints: Vec<u64>) -> MadePage {
 
 const PAPER: OverlapSettings = OverlapSettings::of_papers(15);
 
-/// The case of users who lost 859,091 documents to one cluster: unrelated documents under one
-/// template.
+/// Unrelated documents under one template. Users of another tool lost 859,091 documents to one
+/// cluster in this way.
 #[test]
 fn a_template_makes_one_cluster_by_the_papers_settings_and_none_by_ours() {
     let template: Vec<u64> = (1..=20).collect();
@@ -871,29 +871,29 @@ fn a_template_makes_one_cluster_by_the_papers_settings_and_none_by_ours() {
     let (sizes, giants) = trivial_clusters(&pages, PAPER);
     assert_eq!(sizes, [1500]);
     assert_eq!((giants[0].pages, giants[0].hosts), (1500, 60));
-    // Every page holds to every other: there is no weak link, and the report says so.
+    // Every page is similar to every other, so there is no weak link to report.
     assert_eq!((giants[0].bridges.len(), &giants[0].splits), (0, &None));
     assert_eq!(trivial_clusters(&pages, Job::default().overlap), (vec![], vec![]));
 }
 
-/// A text that drifts from page to page, each on a host of its own: a chain without a false pair in
-/// it.
+/// A text that drifts from page to page, each page on a host of its own: a chain in which every
+/// pair is truly similar.
 #[test]
 fn a_drifting_text_is_one_chain_by_single_link_and_short_clusters_around_centres() {
     let page = |number: usize| document(number, 0, (0..20).map(|chunk| (number as u64) * 5 + chunk + 1).collect());
     let mut pages: Vec<MadePage> = (0..400).map(page).collect();
-    // One pair in the middle is weaker than all others.
+    // One pair in the middle is weaker than all other pairs.
     pages[200].fprints.retain(|fprint| !(1001..1004).contains(fprint));
     let single_link = OverlapSettings { min_shared: 10, min_resemblance: 0.0, ..PAPER };
     let (sizes, giants) = trivial_clusters(&pages, OverlapSettings { min_shared: 11, ..single_link });
     assert_eq!(sizes, [400]);
     assert_eq!(giants[0].bridges[0].strength, 12);
     assert_eq!(giants[0].bridges[0].cuts_off, 200);
-    // The guard by hosts has nothing to choose from where each host has one page: this is what the
-    // other is for.
+    // The guard by hosts has no choice if each host has one page. `Guard::Centre` handles this
+    // case.
     assert_eq!(trivial_clusters(&pages, Job::default().overlap).0, [400]);
     let (sizes, giants) = trivial_clusters(&pages, OverlapSettings { guard: Guard::Centre, ..single_link });
-    // A page shares ten chunks with two pages on either side.
+    // A page shares at least ten chunks with two pages on either side.
     assert!(sizes[0] <= 5, "{sizes:?}");
     assert!(giants.is_empty());
 }
@@ -909,15 +909,15 @@ fn more_collisions_than_are_allowed_are_refused_with_their_number() {
         let mut local_pages = local_pages(&pages, net.index(), net.peers());
         find(&mut WorkerRun::new(net, &job, &mut local_pages, None), &[0], None).map(|_| ())
     });
-    // Their sums are all the same: every two of them collide, but for those that are copies by
-    // their chunks.
+    // The sums of all pages are the same, so any two of them collide, except for exact copies.
     let error = refused.unwrap_err();
     assert!(error.to_string().contains("1176 pairs of pages collide") && error.exit_code() == 9, "{error}");
 }
 
 #[test]
 fn a_rewritten_page_is_told_by_its_collections_at_any_number_of_workers() {
-    // A ring of twelve pages on two hosts; of page 5, three chunks of eight are left on the second.
+    // A ring of twelve pages on two hosts. Page 5 keeps only three of its eight chunks on the
+    // second host.
     let page = |host: u64, path: u64| {
         let url = |path: u64| format!("http://h{host}.example/{path}.html");
         let rewritten = |chunk: u64| host == 1 && path == 5 && chunk >= 3;
@@ -935,7 +935,7 @@ fn a_rewritten_page_is_told_by_its_collections_at_any_number_of_workers() {
         let pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
         let summary = &parts[0].1;
         assert_eq!(summary.second_look, ContextPassCounts { proposed: 1, matched: 1, ..ContextPassCounts::default() });
-        // All links agree, and 3 of 13 chunks.
+        // All links and 3 of 13 chunks agree.
         assert_eq!(pairs.iter().map(|pair| pair.value).collect::<Vec<_>>(), [(1_000_000 + 230_769) / 2]);
         assert_eq!((summary.trivial_clusters, summary.pages_in_collections), (12, 24));
     }
@@ -943,9 +943,9 @@ fn a_rewritten_page_is_told_by_its_collections_at_any_number_of_workers() {
 
 #[test]
 fn what_a_generator_says_in_two_manuals_joins_them_no_longer_once_their_mirrors_are_known_at_any_number_of_workers() {
-    // Two manuals, a ring of twelve pages each, both on two hosts; each page links to a search, of
-    // whose eight chunks five are the generator's. A third site has a search of the same generator,
-    // and quotes eighteen chunks of a page of the first manual.
+    // Two manuals, each a ring of twelve pages on two hosts. Each page links to a search page, five
+    // of whose eight chunks come from the generator. A third site has a search page of the same
+    // generator, and a page that quotes eighteen chunks of a page of the first manual.
     let page = |manual: u64, host: u64, path: u64| {
         let url = |path: u64| format!("http://m{manual}h{host}.example/{path}.html");
         let own = 10_000 * (manual + 1) + 100 * path;
@@ -977,7 +977,8 @@ fn what_a_generator_says_in_two_manuals_joins_them_no_longer_once_their_mirrors_
     let without = clusters(1, 0.0);
     let with = clusters(1, 0.7);
     assert_eq!((without.1, without.3, with.3), (0, 4, 4));
-    // The five searches were one set, and are two and one that is alone; the quotation stays.
+    // The five search pages were one cluster. They become two clusters and a single page. The pair
+    // of the quotation stays.
     assert_eq!((without.2, with.2), (25, 26));
     assert_eq!(with.0.len() as u64 + with.1, without.0.len() as u64);
     assert_eq!(with.1, 8);
@@ -989,9 +990,10 @@ fn what_a_generator_says_in_two_manuals_joins_them_no_longer_once_their_mirrors_
 
 #[test]
 fn pages_that_link_nowhere_are_told_by_their_places_at_any_number_of_workers() {
-    // A ring of twelve pages, on one host in two versions; beside each, a page of little text and a
-    // demo, to which no link leads. Two demos on one host that link nowhere are neighbours, so the
-    // guard joins only one of them with that of the other host.
+    // A ring of twelve pages, in two versions on one host and once on another. Next to each ring
+    // are a page with little text and a demo, to which no link leads. The two demos on one host,
+    // which have no links, are neighbours, so the guard joins only one of them with the demo of the
+    // other host.
     let roots = ["http://h0.example/new", "http://h0.example/old", "http://h1.example/doc"];
     let ring = |root: &str| -> Vec<MadePage> {
         let url = |path: u64| format!("{root}/{path}.html");
@@ -1017,8 +1019,8 @@ fn pages_that_link_nowhere_are_told_by_their_places_at_any_number_of_workers() {
         let summary = &parts[0].1;
         assert_eq!(summary.second_look, ContextPassCounts { by_place: 4, attached: 6, ..ContextPassCounts::default() });
         assert_eq!(summary.overlap.guarded, 2);
-        // Of the demos all is in one place, and of 23 or more chunks 14 or more are common; of the
-        // others all there is agrees.
+        // The demos agree in location and share at least 14 of at least 23 chunks. The other pairs
+        // agree completely.
         assert_eq!(values[1..], [1_000_000; 3]);
         assert!(values[0] > 750_000 && values[0] < 1_000_000, "{values:?}");
         assert_eq!((summary.trivial_clusters, summary.pages_in_collections), (14, 42));

@@ -14,7 +14,7 @@ fn manifest(output: &str) -> Value {
     serde_json::from_slice(&std::fs::read(Path::new(output).join("manifest.json")).unwrap()).unwrap()
 }
 
-/// Trivial cluster of each page, by URL.
+/// Returns the trivial cluster of each page by its URL.
 fn cluster_of(output: &str) -> BTreeMap<String, String> {
     let urls: BTreeMap<String, String> =
         rows(output, "pages").iter().map(|row| (text(&row["doc_id"]), text(&row["url"]))).collect();
@@ -36,7 +36,8 @@ fn a_pin_stays_with_the_mirror_that_it_is_in_and_of_two_the_first_by_the_usual_o
     let run = ["run", "--input", &input, "--set", &set];
     let (output, message) = the_same_on_any_workers(folder.path(), "pins", &run);
 
-    // Without pins all would stay with a. Two clusters want b, and one wants b or c.
+    // Without pins all pages of a would stay. Two clusters have a pin on b, and one has pins on b
+    // and c.
     let avoid = rows(&output, "avoid");
     assert!(avoid.len() > 6);
     assert!(avoid.iter().all(|row| text(&row["keep_url"]).starts_with("http://b.")), "{avoid:?}");
@@ -44,7 +45,7 @@ fn a_pin_stays_with_the_mirror_that_it_is_in_and_of_two_the_first_by_the_usual_o
         avoid.iter().map(|row| (text(&row["url"]).chars().nth(24).unwrap(), text(&row["lost_by"]))).collect();
     let of_page = |page: char| by_page.iter().filter(|row| row.0 == page).map(|row| row.1.as_str()).collect::<Vec<_>>();
     assert_eq!((of_page('2'), of_page('3')), (vec!["pin"], vec!["collection"]));
-    // c's page is pinned as well, and loses by what comes next.
+    // The page of c is also pinned, but loses by the next criterion.
     assert_eq!(of_page('4'), ["collection", "pin"]);
 
     let stderr_text = &summary(&output)["pins"];
@@ -75,7 +76,7 @@ fn what_a_file_of_decisions_holds_is_part_of_the_job_and_where_it_is_is_not() {
     assert_eq!(digest(&one), digest(&same));
     assert_ne!(digest(&one), digest(&other));
 
-    // What check prints is a job, and holds only for what the file held.
+    // `check` prints a complete job, which is valid only for the same contents of the file.
     let job = succeed(&["check", "--input", &input, "--set", &format!("keep.pins={one}")]);
     let job = write(folder.path(), "job.toml", &job);
     succeed(&["check", "--job", &job]);
@@ -102,7 +103,7 @@ fn pages_told_apart_are_never_in_one_set_by_any_chain() {
     let input = crawl(folder.path());
     let lines = [
         format!("{}\t{}\tother edition\n", url("a", 0), url("c", 0)),
-        // Of equal text, and both similar to c's.
+        // These two pages have equal texts, and both are similar to that of c.
         format!("{}\t{}\n", url("b", 1), url("a", 1)),
         format!("{}\t{}\n", url("a", 2), url("b", 3)),
         format!("{}\t{}\n", url("a", 2), url("d", 2)),
@@ -117,7 +118,8 @@ fn pages_told_apart_are_never_in_one_set_by_any_chain() {
     };
     assert!(together(("a", 0), ("b", 0)) && !together(("a", 0), ("c", 0)) && !together(("b", 0), ("c", 0)));
     assert!(!together(("a", 1), ("b", 1)) && together(("a", 2), ("b", 2)) && together(("a", 2), ("c", 2)));
-    // What was refused is no row of any table, and nothing stands for a page that it is apart from.
+    // A refused pair is in no table, and no page is kept in place of a page that it must stay apart
+    // from.
     let of_summary = &summary(&output)["apart"];
     let counts = ["pairs", "parted", "unjoined", "gone", "refused_exact", "refused_similar"];
     assert_eq!(counts.map(|name| of_summary[name].as_u64().unwrap()), [4, 2, 1, 1, 1, 1]);

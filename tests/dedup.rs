@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::containers::{bzip2, xz};
 use crate::support::program::{fail, files, stderr_text, succeed, webtwin};
 
-/// Words that no two texts share by chance.
+/// Returns words that no two texts share by chance.
 fn text(number: usize, words: usize) -> String {
     (0..words).map(|at| format!("w{}x{at}", number)).collect::<Vec<_>>().join(" ")
 }
@@ -28,7 +28,7 @@ fn gunzip(bytes: &[u8]) -> Vec<u8> {
     all
 }
 
-/// Returns rows of a table, as JSON.
+/// Returns the rows of a table as JSON.
 fn rows(table: &str) -> Vec<Value> {
     succeed(&["show", table, "--json", "--limit", "1000000"])
         .lines()
@@ -45,8 +45,8 @@ fn summary(out: &str) -> Value {
     summary
 }
 
-/// Returns lines with all that is odd but legal, then copies and near-copies of some, and two that
-/// are no records.
+/// Returns lines that are unusual but valid, then copies and near-copies of some of them, and two
+/// lines that are not records.
 fn odd_lines() -> Vec<String> {
     let mut lines = vec![
         format!("{{ \"text\" : \"{}\" ,\t\"z\":[1,{{\"text\":\"no\"}}]}}\r\n", text(0, 60)),
@@ -98,11 +98,11 @@ fn kept_records_are_the_bytes_they_were_in_any_compression_and_by_any_number_of_
         ]
     );
     assert!(files(&at("2")) == one && files(&at("3")) == one);
-    // 3 is blank, 4 and 6 are no records; 10 to 12 are duplicates.
+    // Line 3 is blank, lines 4 and 6 are not records, and lines 10 to 12 are duplicates.
     let kept = |at: &usize| !matches!(at, 3 | 4 | 6 | 10..=12);
     let want: String = (0..lines.len()).filter(kept).map(|at| lines[at].as_str()).collect();
     assert_eq!(String::from_utf8(one["a.jsonl"].clone()).unwrap(), format!("\u{feff}{want}"));
-    // The other files only keep what is never a duplicate.
+    // Only texts that are never duplicates stay in the other files.
     let empty = "{\"text\":\"\"}\n{\"text\":\"\"}\n";
     assert_eq!(String::from_utf8(gunzip(&one["b/a.jsonl.gz"])).unwrap(), empty);
     assert_eq!(String::from_utf8(zstd::decode_all(&one["z.zst"][..]).unwrap()).unwrap(), empty);
@@ -121,7 +121,7 @@ fn kept_records_are_the_bytes_they_were_in_any_compression_and_by_any_number_of_
         (&copy["row"], &copy["kept_row"], &copy["why"], &copy["similarity"]),
         (&json!(10), &json!(0), &json!("exact"), &json!(1.0))
     );
-    // 56 shingles each, of which the edit changes five.
+    // Both texts have 56 shingles, five of which the edit changes.
     assert_eq!(
         (&near["row"], &near["kept_row"], &near["why"], &near["similarity"]),
         (&json!(11), &json!(5), &json!("near"), &json!(51.0 / 61.0))
@@ -145,7 +145,7 @@ fn a_file_that_is_lost_for_the_most_part_ends_the_run() {
         range.map(|n| format!("{{\"text\":\"{}\"}}\n", text(n, 60))).collect::<String>()
     };
     let (first, second) = (gzip(lines(0..400).as_bytes()), gzip(lines(400..4000).as_bytes()));
-    // The head of the second member is no head.
+    // The header of the second gzip member is damaged.
     let damaged = [&first[..], &[0x1f, 0x8b, 9], &second[3..]].concat();
     std::fs::write(at("a.jsonl.gz"), &damaged).unwrap();
     let arguments = ["dedup", &at("a.jsonl.gz"), "--output", &at("out")];
@@ -155,7 +155,7 @@ fn a_file_that_is_lost_for_the_most_part_ends_the_run() {
     succeed(&[&arguments[..], &["--max-bad", "0.95"]].concat());
     let records = &summary(&at("out"))["records"];
     assert_eq!((&records["kept"], &records["rejected"]), (&json!(400), &json!(1)));
-    // The last record alone is lost with its end.
+    // Cutting off the end costs only the last record.
     std::fs::write(at("b.jsonl.gz"), &second[..second.len() - 3]).unwrap();
     succeed(&["dedup", &at("b.jsonl.gz"), "--output", &at("torn")]);
 }
@@ -206,7 +206,7 @@ fn annotated_records_keep_their_bytes_and_say_what_they_are_duplicates_of() {
     let want: String =
         lines.iter().zip(notes).map(|(line, note)| line[..line.rfind('}').unwrap()].to_string() + note).collect();
     assert_eq!(noted, want);
-    // Once more, the fields are taken; under another name they are not.
+    // The input already has the annotation fields, so a second annotation needs another prefix.
     let again = ["dedup", &at("out/a.jsonl"), "--annotate", "--output"];
     assert!(fail(&[&again[..], &[&at("again")]].concat(), 3).contains("duplicate_of"));
     succeed(&[&again[..], &[&at("again"), "--annotate-prefix", "second_"]].concat());
@@ -342,7 +342,7 @@ fn exact_copies_alone_can_be_removed_and_empty_input_gives_an_empty_result() {
     assert_eq!(summary(&at("none"))["records"]["read"], json!(0));
 }
 
-/// A corpus of texts under made-up URLs of one host, as people feed to `run`.
+/// Returns a corpus of texts with made-up URLs of one host, as users pass it to `run`.
 #[test]
 fn near_copies_among_texts_without_links_are_found_by_the_default_job() {
     let folder = tempfile::tempdir().unwrap();
@@ -368,7 +368,7 @@ fn near_copies_among_texts_without_links_are_found_by_the_default_job() {
     let (found, message) = run(&[], "default");
     assert_eq!(found, 40);
     assert!(message.contains("20 similar pairs by overlap, of which the guard `neighbours` refused 0"), "{message}");
-    // As job files and results of earlier builds call the same guard.
+    // Job files and results of earlier builds have this name for the same guard.
     let (found, message) = run(&["--set", "similar.guard=auto"], "auto");
     assert!(found == 40 && message.contains("the guard `neighbours` refused 0"), "{message}");
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::program::{fail, files, rows, stderr_text, succeed, webtwin};
 
-/// Returns a page of HTML with lines of text.
+/// Returns an HTML page with the given lines of text.
 fn html(lines: &[&str]) -> String {
     format!(
         "<html><title>t</title><body>{}</body></html>",
@@ -92,7 +92,7 @@ fn two_crawls_are_compared_and_a_changed_page_is_shown() {
         fail(&["explain", &new, "http://a.example/went", "--against", &old], 3).contains("is not a page of this run")
     );
 
-    // A comparison is a result like others: it is not written over, and its tables open by SQL.
+    // A comparison is not overwritten, like any other result, and its tables can be queried by SQL.
     fail(&["diff", &old, &new, "--output", &at("diff")], 4);
     assert!(succeed(&["show", &at("diff"), "--sql"]).contains("VIEW pages_changed"));
 }
@@ -123,7 +123,7 @@ fn a_made_up_crawl_compared_with_another_adds_up_on_any_threads() {
     assert_eq!(summary["pages_new"], both + count("new") + count("moved_to"));
     assert!(rows(&at("1"), "crawl_overlap").iter().any(|row| row["unit"] == "chunk" && row["both"] != 0));
 
-    // Old avoid list and its changes make the new one.
+    // The old avoid list and its changes yield the new list.
     let urls = |output: &str, table: &str, is: &[&str]| -> std::collections::BTreeSet<String> {
         let rows = rows(output, table);
         let wanted = rows.iter().filter(|row| is.is_empty() || is.contains(&row["what"].as_str().unwrap()));
@@ -150,7 +150,7 @@ fn what_cannot_be_compared_is_refused_by_name() {
     assert!(rows(&at("pages"), "pages_changed").is_empty());
     fail(&["diff", &at("a"), &at("a"), "--output", &at("x"), "--set", "overlap.template_pages=7"], 2);
     fail(&["diff", &at("a"), &at("nothing"), "--output", &at("x")], 3);
-    // A comparison is no result of a crawl.
+    // A comparison is not the result of a crawl.
     assert!(fail(&["diff", &at("a"), &at("pages"), "--output", &at("x")], 2).contains("no table of pages"));
     let part = folder.path().join("b/pages/part-00000.parquet");
     let mut bytes = std::fs::read(&part).unwrap();

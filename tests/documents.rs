@@ -23,14 +23,15 @@ fn every_job_file_resolves_and_says_what_it_is_for() {
     }
 }
 
-/// A path in backticks: has a slash, no blank, and begins with a folder of ours.
+/// Returns the paths in backticks: words with a slash and no blank that begin with a folder of this
+/// repository.
 fn paths(text: &str) -> Vec<&str> {
     let ours = ["src/", "tests/", "jobs/", "scripts/", "cluster-config/", ".ci/"];
     text.split('`').skip(1).step_by(2).filter(|word| ours.iter().any(|folder| word.starts_with(folder))).collect()
 }
 
-/// Returns every document for people: Markdown at the top, in `docs/`, and next to jobs, cluster
-/// files, scripts and runs.
+/// Returns every document for users: Markdown files at the top, in `docs/`, and next to jobs,
+/// cluster files, scripts and runs.
 fn documents() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders: Vec<PathBuf> = [".", "docs", "jobs", "cluster-config"].map(PathBuf::from).to_vec();
@@ -44,7 +45,7 @@ fn documents() -> Vec<PathBuf> {
     found
 }
 
-/// Returns pages of the documentation: the table of contents of its site is none.
+/// Returns the pages of the documentation. The table of contents of the site is not a page.
 fn pages() -> Vec<PathBuf> {
     documents().into_iter().filter(|page| page.starts_with("docs") && !page.ends_with("SUMMARY.md")).collect()
 }
@@ -60,15 +61,15 @@ fn every_path_in_the_documents_exists() {
     }
 }
 
-/// Targets of `[text](target)`, outside of code.
+/// Returns the targets of `[text](target)` outside of code.
 fn links(text: &str) -> Vec<&str> {
     let prose = text.split("```").step_by(2);
     let outside = prose.flat_map(|block| block.split('`').step_by(2));
     outside.flat_map(|piece| piece.split("](").skip(1)).filter_map(|rest| rest.split(')').next()).collect()
 }
 
-/// Anchors of a document's headings, as GitHub makes them: lower case, hyphens for blanks, other
-/// signs dropped.
+/// Returns the anchors of a document's headings as GitHub makes them: lower case, hyphens for
+/// blanks, other punctuation dropped.
 fn anchors(text: &str) -> Vec<String> {
     let prose = text.split("```").step_by(2);
     let headings = prose.flat_map(str::lines).filter(|line| line.starts_with('#'));

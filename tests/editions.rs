@@ -4,7 +4,7 @@ use std::path::Path;
 use crate::bad_warc::build::{Record, gzip, html};
 use crate::support::program::{rows, succeed, the_same_from_records, the_same_on_any_workers};
 
-/// Returns a page about a topic, in one of its versions, which differ in four lines of 60.
+/// Returns a page about a topic in one of its versions. Versions differ in four lines of 60.
 fn page(url: &str, (topic, version): (usize, usize), head: &str, fields: &str) -> Vec<u8> {
     let line = |line: usize| {
         let number = topic * 100_000 + line * 100 + if line % 15 == 7 { version } else { 0 };
@@ -15,7 +15,7 @@ fn page(url: &str, (topic, version): (usize, usize), head: &str, fields: &str) -
     gzip(&Record { uri: Some(url.to_string()), ..Record::with("", html(fields, body.as_bytes())) }.bytes())
 }
 
-/// Elements that name editions: of language and URL.
+/// Returns link elements that declare editions, given by language and URL.
 fn named(editions: &[(&str, &str)]) -> String {
     let link = |(language, url): &(&str, &str)| format!("<link href='{url}' hrefLang={language} rel=alternate>");
     editions.iter().map(link).collect()
@@ -34,10 +34,10 @@ fn write(folder: &Path) -> String {
         named(&[("x-default", &b), (languages[0], &a), (languages[1], &b)])
     };
     let hosts = ["en", "de"];
-    // The pages do not name their languages.
+    // Neither page declares editions.
     both(1, hosts, [1, 2], none(), none());
-    // Both pages name both editions; or one page names the other and has its language at its root;
-    // or the transport names them.
+    // Topic 2: both pages declare both editions. Topic 3: one page declares the other and has its
+    // own language in its root element. Topic 4: HTTP headers declare them.
     both(2, hosts, [1, 2], [(); 2].map(|()| head(hosts, 2, ["en-GB", "de"])), none());
     let alone = named(&[("en", &url("en", 3))]);
     both(3, hosts, [1, 2], [String::new(), format!("<html lang=de-AT>{alone}")], none());
@@ -46,12 +46,12 @@ fn write(folder: &Path) -> String {
         url("en", 4)
     );
     both(4, hosts, [1, 2], none(), [String::new(), field]);
-    // Regions of one language, editions of which none is that of the page, and one text in spite of
-    // all.
+    // Topic 5: regions of one language. Topic 6: none of the editions is that of the page itself.
+    // Topic 7: both pages have the same text.
     both(5, hosts, [1, 2], [(); 2].map(|()| head(hosts, 5, ["en-GB", "en-US"])), none());
     both(6, hosts, [1, 2], [named(&[("x-default", &url("de", 6)), ("de", &url("de", 6))]), String::new()], none());
     both(7, hosts, [1, 1], [(); 2].map(|()| head(hosts, 7, ["en", "de"])), none());
-    // A third page, which names no edition, resembles the second one most.
+    // Topic 8: a third page, which declares no edition, resembles the second page most.
     both(8, hosts, [1, 2], [(); 2].map(|()| head(hosts, 8, ["en", "de"])), none());
     second.extend(page(&url("other", 8), (8, 2), "<p>Copied.", ""));
     let crawl = folder.join("crawl");
@@ -61,7 +61,7 @@ fn write(folder: &Path) -> String {
     crawl.to_str().unwrap().to_string()
 }
 
-/// Trivial clusters, as URLs without their scheme and domain.
+/// Returns the trivial clusters as URLs without scheme and domain.
 fn clusters(output: &str) -> BTreeSet<BTreeSet<String>> {
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_string();
     let urls: BTreeMap<String, String> =
@@ -89,8 +89,8 @@ fn editions_in_other_languages_are_never_joined_but_by_one_text() {
     );
     let summary: serde_json::Value =
         serde_json::from_slice(&std::fs::read(format!("{output}/summary.json")).unwrap()).unwrap();
-    // Topics 2, 7 and 8 from both sides, 3 and 4 from one; of topic 8 the third page resembles the
-    // first, too.
+    // Topics 2, 7 and 8 are declared by both pages, topics 3 and 4 by one. The third page of topic
+    // 8 also resembles the first one.
     assert_eq!(summary["editions"]["named"], 8, "{summary}");
     assert_eq!(summary["editions"]["refused"], 5, "{summary}");
     let why = |topic: usize| {

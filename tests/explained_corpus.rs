@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::program::{fail, rows, succeed};
 
-/// Words that no two texts share by chance, some of them replaced.
+/// Returns words that no two texts share by chance, some of them replaced.
 fn text(number: usize, replaced: &[usize]) -> String {
     let word = |at: usize| if replaced.contains(&at) { format!("other{at}") } else { format!("w{number}x{at}") };
     (0..60).map(word).collect::<Vec<_>>().join(" ")
@@ -18,7 +18,8 @@ fn line(id: &str, text: &str) -> String {
     json!({ "meta": { "id": id, "lang": if id < "d" { "en" } else { "de" } }, "text": text }).to_string() + "\n"
 }
 
-/// A corpus with copies, near-copies, a chain and odd lines, deduplicated against an old file.
+/// A corpus with copies, near-copies, a chain and unusual lines, deduplicated against an older
+/// file.
 struct Corpus(tempfile::TempDir);
 
 impl Corpus {
@@ -79,7 +80,7 @@ fn two_records_of_a_corpus_are_explained_by_id_or_place() {
     );
     assert!(reason("b", "a", true).ends_with("which it resembles by 0.836"));
     assert!(reason("b", "d", true).starts_with("A is removed in favour of a "));
-    // What b resembles is removed no more than once.
+    // Removed records are not compared, so a record that only resembles b is kept.
     let chain = reason("b", "c", false);
     assert!(chain.contains("B resembles that record by 0.697, and is not compared with removed records"), "{chain}");
     assert_eq!(reason("a", "c", false), "their resemblance is 0.697, below --threshold 0.8");
@@ -111,7 +112,8 @@ fn names_of_no_record_or_of_several_are_refused_with_what_would_do() {
     assert!(refused("g", 2).contains(&format!("{second}:1, {second}:2")));
     assert!(refused(&format!("{first}:2"), 2).contains("both name one record"));
     assert!(fail(&["explain", &out, "a", "--against", &out], 2).contains("a corpus"));
-    // Without ids there are places, also as seen from where the run was started.
+    // A corpus without ids is addressed by file and row. The file may be relative to the folder in
+    // which the run was started.
     let started = ["dedup", "in/1.jsonl", "--output", "plain", "--max-bad", "0.5"];
     let status = crate::support::program::webtwin(&started).current_dir(corpus.0.path()).status().unwrap();
     assert!(status.success());
@@ -136,7 +138,7 @@ fn the_report_of_a_corpus_says_what_its_tables_say_and_shows_texts_side_by_side(
     assert_eq!(stderr_text["run"]["duplicates"], json!(removed.len()));
     assert_eq!((&stderr_text["run"]["read"], &stderr_text["run"]["kept"]), (&records["read"], &records["kept"]));
     assert_eq!(stderr_text["run"]["rejected"], json!({ "bad_json": 1 }));
-    // Only what is not the default.
+    // Only settings that differ from the default are shown.
     let settings = stderr_text["run"]["settings"].as_object().unwrap();
     assert_eq!(settings.keys().collect::<Vec<_>>(), ["against", "count_by", "id_field", "max_bad"]);
 
@@ -162,7 +164,7 @@ fn the_report_of_a_corpus_says_what_its_tables_say_and_shows_texts_side_by_side(
     let first = &clusters["shown"][0];
     assert_eq!((&first["kept"]["id"], &first["removed"]), (&json!("a"), &json!(2)));
     assert_eq!(first["removed_by"], json!({ "exact": 1, "near": 1 }));
-    // The least similar one first.
+    // The least similar pair comes first.
     assert_eq!((&first["members"][0]["id"], &first["members"][1]["id"]), (&json!("b"), &json!("d")));
     assert!(first["diff"].to_string().contains(r#"{"changed":true,"text":"other10"}"#), "{}", first["diff"]);
     assert_eq!(clusters["shown"][1]["kept"]["file"], json!(corpus.at("old.jsonl")));

@@ -56,7 +56,7 @@ fn the_pairs_or_clusters_of_a_run_given_to_another_make_its_clusters_and_collect
 fn given_pairs_are_added_to_those_of_a_measure() {
     let folder = tempfile::tempdir().unwrap();
     let input = crawl(folder.path());
-    // No measure finds these.
+    // No measure finds this pair.
     let more = format!("a,b\n{},http://home.example/\n", url("a", 3));
     let more = format!("pairs.from={}", write(folder.path(), "more.csv", &more));
     for by in ["overlap", "hamming", "both", "signatures", "minhash"] {
@@ -139,7 +139,7 @@ fn what_is_no_table_of_pairs_ends_the_run_with_its_name() {
     assert!(refused(&parquet, 3).contains("bad_parquet"));
     let empty = write(folder.path(), "empty.csv", "");
     assert!(refused(&empty, 3).contains("is empty"));
-    // What the tables hold is part of the job, and where they are is not.
+    // The job includes the contents of the tables, but not their location.
     let digest = |from: &str| {
         let checked = succeed(&["check", "--input", &input, "--set", &format!("pairs.from={from}")]);
         checked.lines().next().unwrap().to_string()

@@ -18,8 +18,8 @@ use webtwin::storage::location::Location;
 use crate::support::manual::{crawl, url, write};
 use crate::support::program::{fail, rows, succeed, the_same_on_any_workers};
 
-/// Writes TRIVIAL and LINK of a web graph as the figures of CSG00 have it: pages are letters, those
-/// of one letter are similar, and a link "pq" of a site leads from its page p to its page q.
+/// Writes TRIVIAL and LINK of a web graph as in the figures of CSG00. Pages are letters, and pages
+/// with the same letter are similar. A link "pq" of a site leads from its page p to its page q.
 /// `across` are links between sites, by the numbers of pages.
 fn figure(folder: &Path, sites: &[(&str, &str)], across: &[(usize, usize)]) -> [String; 2] {
     let (mut trivial, mut link, mut names) = ("rid,pid\n".to_string(), "src,dst\n".to_string(), Vec::new());
@@ -43,7 +43,7 @@ fn names(output: &str) -> BTreeMap<String, String> {
     rows(output, "names").iter().map(|row| (text(row, "doc_id"), text(row, "name"))).collect()
 }
 
-/// Returns the letters of the pages of each collection, by similar cluster.
+/// Returns the collections of each similar cluster as the letters of their pages.
 fn collections(output: &str) -> BTreeSet<Vec<String>> {
     let names = names(output);
     let mut found: BTreeMap<[String; 2], BTreeSet<String>> = BTreeMap::new();
@@ -94,7 +94,7 @@ fn the_figures_of_the_paper_grow_as_its_text_says() {
             "exact",
             &[&["abcd", "abcd", "abcd"]],
         ),
-        // Section 3.1: four equal counts do not give each page a page of its own.
+        // Section 3.1: four equal counts do not imply that each page links to a distinct page.
         (&[("p", ""), ("p", ""), ("p", ""), ("qqq", "")], &[(0, 3), (0, 4), (0, 5), (1, 3), (2, 3)], "exact", &[]),
         // Figure 10.
         (
@@ -147,7 +147,7 @@ fn the_joins_of_figure_8_give_link_summary_on_any_workers() {
     for table in ["clusters", "collections", "link_summary", "members", "names"] {
         assert!(views.contains(&format!("VIEW {table} AS")), "{views}");
     }
-    // Within a bound that leaves no memory for rows, they wait on disk.
+    // This bound leaves no memory for rows, so they are spilled to disk.
     let bounded = ["--set", "effort.memory_bytes=1000000", "--set", "output.partitions=1"];
     let one_partition = ["--set", "output.partitions=1"];
     let (bounded, _) = the_same_on_any_workers(folder.path(), "bounded", &[&grow[..], &bounded].concat());
@@ -155,7 +155,7 @@ fn the_joins_of_figure_8_give_link_summary_on_any_workers() {
     assert_eq!(rows(&bounded, "members"), rows(&plain, "members"));
 }
 
-/// Returns rows of a table, as text, with some columns only.
+/// Returns the rows of a table as text, restricted to some columns.
 fn table(output: &str, name: &str, columns: &[&str]) -> BTreeSet<String> {
     rows(output, name).iter().map(|row| columns.iter().map(|column| format!("{} ", row[*column])).collect()).collect()
 }
@@ -169,7 +169,7 @@ fn the_clusters_and_links_of_a_run_grow_to_its_collections() {
     let out = at("run");
     succeed(&[&["run", "--input", &input, "--output", &out][..], &exact].concat());
     assert_eq!(rows(&out, "collections").len(), 3);
-    // Labels by URL, in other spellings, and links by doc id are of one graph, too.
+    // Labels by URL, also in other spellings, and links by doc id refer to the same nodes.
     let labels: String = (0..6)
         .flat_map(|page| ["a", "b", "c"].map(|site| (page, url(site, page))))
         .map(|(page, url)| format!("{{\"label\": {page}, \"url\": \"{}#top\"}}\n", url.replace("http://", "HTTP://")))
@@ -217,7 +217,7 @@ fn every_row_of_both_tables_is_accounted_for() {
         duplicates,
     };
     let found = summary(&output);
-    // `x` and `y` have b in common, and 1 is 01.
+    // `x` and `y` are connected by b, and 01 is the same node as 1.
     assert_eq!((found.nodes, found.trivial_clusters), (4, 2));
     assert_eq!(found.trivial, of([11, 5, 0, 4, "\tz\ny\n{\"cluster\": \"x\"}\n[]\n".len() as u64, 0, 2]));
     assert_eq!(found.links, of([10, 3, 2, 2, ",1\n\"a,1\n".len() as u64, 2, 1]));
@@ -256,7 +256,7 @@ fn what_is_no_graph_is_refused_with_its_name() {
     assert!(fail(&["plan", "--set", "preset=grow"], 2).contains("plan: kind = \"grow\""));
     assert!(!Path::new(&out).exists());
 
-    // The same job by its settings; and what is made of runs alone says so.
+    // The same job can be given by settings. A result of a run alone reports its own origin.
     succeed(&[&run[..], &["--set", &from, "--input", &links]].concat());
     assert_eq!(collections(&out), BTreeSet::from([vec!["pq".to_string(); 2]]));
     let graph = succeed(&["check", "--set", "preset=grow", "--set", &from, "--dataflow"]);
@@ -267,7 +267,7 @@ fn what_is_no_graph_is_refused_with_its_name() {
     assert!(fail(&["report", &out], 2).contains("grow"));
 }
 
-/// Nodes 0 to 15, some by number and others by text, with labels and links.
+/// A graph of nodes 0 to 15, some named by numbers and others by text, with labels and links.
 #[derive(Debug, Clone)]
 struct Graph {
     labels: Vec<(u32, usize)>,
@@ -277,7 +277,7 @@ struct Graph {
 fn graph() -> impl Strategy<Value = Graph> {
     let any =
         (prop::collection::vec((0u32..7, 0usize..14), 0..30), prop::collection::vec((0usize..16, 0usize..16), 0..60));
-    // Copies of one small graph, each with a few links more or fewer.
+    // Copies of one small graph, each with a few more or fewer links.
     let copies = (
         prop::collection::btree_set((0usize..4, 0usize..4), 2..8),
         prop::collection::vec((0usize..16, 0usize..16), 0..3),
@@ -293,7 +293,7 @@ fn graph() -> impl Strategy<Value = Graph> {
 }
 
 impl Graph {
-    /// Returns the name of a node, and its id.
+    /// Returns the name and the id of a node.
     fn node(node: usize) -> (String, u64) {
         match node % 3 {
             0 => (node.to_string(), node as u64),
@@ -302,7 +302,7 @@ impl Graph {
         }
     }
 
-    /// Writes both tables, each in two forms; returns their names.
+    /// Writes both tables, each in two forms, and returns their names.
     fn write(&self, folder: &Path) -> [Vec<String>; 2] {
         let half = |from: usize, rows: &[String]| rows.iter().skip(from).step_by(2).cloned().collect::<String>();
         let csv: Vec<String> =
@@ -320,7 +320,7 @@ impl Graph {
         [labels.into(), links.into()]
     }
 
-    /// Ids of the nodes with labels, their trivial clusters, and the links between them.
+    /// Returns the ids of the labelled nodes, their trivial clusters, and the links between them.
     fn plain(&self) -> (Vec<u64>, Vec<ClusterId>, Vec<(Page, Page)>) {
         let ids: BTreeSet<u64> = self.labels.iter().map(|&(_, node)| Graph::node(node).1).collect();
         let ids: Vec<u64> = ids.into_iter().collect();
@@ -338,7 +338,7 @@ impl Graph {
     }
 }
 
-/// Returns rows of a table of ids and numbers, in its order.
+/// Returns the rows of a table of ids and numbers in the order of the table.
 fn numbers<const N: usize>(run: &FinishedRun, name: &str, columns: [&str; N]) -> Vec<[u64; N]> {
     let table = run.table(name).unwrap();
     let value = |column: &str, row: usize| match table.u64(column) {
@@ -354,7 +354,7 @@ proptest! {
     #[test]
     fn growth_of_a_graph_equals_the_plain_functions(
         graph in graph(), workers in 1usize..4, min_size in 1u32..3,
-        // With 1, all rows wait on disk.
+        // With a bound of one byte, all rows are spilled to disk.
         memory_bytes in 0u64..2,
         merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended]),
     ) {

@@ -24,8 +24,8 @@ pub(crate) fn table(folder: &str, name: &str) -> Table {
     all
 }
 
-/// Returns fingerprints with copies, near ones, a spike at 0 and a run with an equal half;
-/// documents are their places.
+/// Returns fingerprints with copies, near-copies, a spike at 0 and a run that agrees in one half.
+/// The documents are numbered by position.
 fn fingerprints(seed: u64, count: u64) -> Vec<u64> {
     let value = |at: u64| {
         let random = splitmix64(seed << 32 | at);
@@ -103,7 +103,7 @@ fn a_batch_tells_what_brute_force_tells_with_the_same_bytes_on_any_workers() {
 }
 
 /// Checks that the reported groups are the components of the pairs, each named by its smallest
-/// document; documents of F beside queries are moved out of their way.
+/// document. With queries, the documents of F have ids beyond those of the queries.
 fn groups_equal(message: &str, pairs: &[(u64, u64, u32)]) {
     let mut names: BTreeMap<u64, u64> = BTreeMap::new();
     for &(a, b, _) in pairs {
@@ -146,8 +146,8 @@ fn two_by_two_processes_write_the_bytes_of_one() {
     }
 }
 
-/// More rows than a chunk takes, copies of fingerprints and of rows among them; the plain twin is a
-/// sort.
+/// F has more rows than a chunk, with repeated fingerprints and repeated rows. The expected result
+/// comes from sorting.
 #[test]
 fn f_of_several_chunks_is_what_sorting_makes_whatever_memory_and_workers() {
     let folder = tempfile::tempdir().unwrap();
@@ -155,7 +155,7 @@ fn f_of_several_chunks_is_what_sorting_makes_whatever_memory_and_workers() {
     let even: Vec<u64> = (0..2_000_000).map(splitmix64).collect();
     let values = [fingerprints(5, 60_000), even, vec![77 << 50; 20_000]].concat();
     let from = raw(folder.path(), "f.u64", &values);
-    // Each row once more, with the same document.
+    // Each row is repeated with the same document.
     let again = at("again.txt");
     let lines: Vec<String> = (0..).zip(&values[..5000]).map(|(n, value)| format!("{value} {n}\n")).collect();
     std::fs::write(&again, lines.concat()).unwrap();
@@ -172,7 +172,7 @@ fn f_of_several_chunks_is_what_sorting_makes_whatever_memory_and_workers() {
     assert!(set.manifest.chunks.len() > 1, "{:?}", set.manifest);
     let (fingerprints, documents) = set.read(true).unwrap();
     assert!(fingerprints.into_iter().zip(documents.unwrap()).eq(expected));
-    // With less there is no room to write; with this, some rows go to disk.
+    // Less memory leaves no scratch space for writing. This bound forces some rows to disk.
     let little = ["--workers", "1", "--set", "effort.memory_bytes=98000000"];
     for (name, more) in [("two", &["--workers", "2"][..]), ("three", &["--workers", "3"]), ("little", &little)] {
         assert!(files(&build(name, more)) == files(&one), "{name}");
@@ -191,8 +191,8 @@ fn f_of_several_chunks_is_what_sorting_makes_whatever_memory_and_workers() {
     assert!(files(&both) == files(&one));
 }
 
-/// Pairs for two parts of the result, which within a bound wait in several runs on disk before they
-/// are merged, and once more before they are written.
+/// Two parts of the result need the pairs. Within a memory bound, the pairs are spilled in several
+/// runs, merged, and spilled again before they are written.
 #[test]
 fn a_batch_within_little_memory_writes_the_bytes_of_one_without_a_bound() {
     let folder = tempfile::tempdir().unwrap();
@@ -247,7 +247,7 @@ fn a_batch_within_little_memory_writes_the_bytes_of_one_without_a_bound() {
         let both = ["0", "1"].map(|process| run(&out, 2, true, &["--cluster", &cluster, "--process", process]));
         both.into_iter().for_each(ended);
         assert!(files(&out) == files(&free), "{name}");
-        // A disk that is full amid the rows.
+        // The disk becomes full while rows are written.
         let out = at(&format!("{name}-full"));
         let full = arguments(&out, 1, true);
         let full: Vec<&str> = full.iter().map(String::as_str).collect();
@@ -268,7 +268,7 @@ fn what_cannot_be_joined_is_said_and_nothing_is_left_behind() {
     );
     std::fs::write(at("bad.txt"), "12\nx\n").unwrap();
     assert!(fail(&["hamming", "build", "--from", &at("bad.txt"), "--output", &at("x")], 3).contains("line 2"));
-    // A spike of copies: more pairs than are allowed are counted and reported, but not made.
+    // Too many pairs, from a spike of copies, are counted and reported but not materialized.
     let from = raw(folder.path(), "spike.u64", &[7; 3000]);
     succeed(&["hamming", "build", "--from", &from, "--output", &at("f")]);
     let few = ["hamming", "batch", "--fingerprints", &at("f"), "--output", &at("p"), "--set", "batch.max_pairs=1000"];
@@ -277,14 +277,14 @@ fn what_cannot_be_joined_is_said_and_nothing_is_left_behind() {
     succeed(&[&few[..], &["--groups"]].concat());
     assert_eq!(table(&at("p"), "groups").rows(), 3000);
     assert_eq!(table(&at("p"), "groups").u64("group").unwrap().iter().collect::<BTreeSet<_>>().len(), 1);
-    // Too little memory is reported before the work, with the number of bytes that would suffice.
+    // Too little memory is reported before any work, with the number of bytes that would suffice.
     let little = ["--set", "effort.memory_bytes=60000000", "--queries", &from];
     let stderr_text = fail(&[&few[..5], &[&at("q")], &little].concat(), 9);
     assert!(
         stderr_text.contains("queries and their tables") && stderr_text.contains("set effort.memory_bytes to "),
         "{stderr_text}"
     );
-    // Queries of another recipe, and a damaged chunk.
+    // The queries have a different recipe, or a chunk is damaged.
     succeed(&["hamming", "build", "--input", "synth://?pages=100&seed=1", "--output", &at("pages")]);
     let other = ["hamming", "batch", "--fingerprints", &at("f"), "--queries", &at("pages"), "--output", &at("y")];
     assert!(fail(&other, 3).contains("terms-"));

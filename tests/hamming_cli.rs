@@ -6,7 +6,7 @@ fn at(folder: &Path, name: &str) -> String {
     folder.join(name).to_str().unwrap().to_string()
 }
 
-/// F of five documents, two of which have the same fingerprint.
+/// Writes F of five documents, two of which have the same fingerprint.
 fn fingerprints(folder: &Path) -> String {
     let (text, set) = (at(folder, "x.txt"), at(folder, "f"));
     let lines = ["00000000000000ff 10", "00000000000000ff 11", "00000000000000fe 12", "00000000000f00ff 13"];

@@ -5,19 +5,20 @@ use serde_json::Value;
 
 use crate::support::program::{fail, files, rows, succeed};
 
-/// A manual of eight pages that link in a ring, on a site, in a version; each version changes two
-/// lines of twelve on each page. On site x the first page links to all, and the last two go their
-/// own way after the first week; on site y the third does in the first week.
+/// A manual of eight pages that link in a ring: its site and its version. Each version changes two
+/// of the twelve lines of each page. On site x the first page links to all others, and the last two
+/// have other texts after the first week. On site y the third page has another text in the first
+/// week.
 type Shown<'a> = (&'a str, u32);
 
-/// Writes a crawl of sites with the manual, and of one that links to site a and has a notice,
-/// another one in the second week; returns the run over it.
+/// Writes a crawl of sites with the manual, and of a home site that links to site a and has a
+/// notice, which differs in the second week. Runs over the crawl and returns the result.
 fn run(folder: &Path, week: u32, shown: &[Shown<'_>]) -> String {
     run_over(folder, week, shown, |_, _| true)
 }
 
-/// Returns the run over the pages of such a crawl that were fetched; `is_fetched` selects them by
-/// site and number.
+/// Runs over the pages of the crawl of [`run`] that were fetched, and returns the result.
+/// `is_fetched` selects pages by site and number.
 fn run_over(folder: &Path, week: u32, shown: &[Shown<'_>], is_fetched: impl Fn(&str, u32) -> bool) -> String {
     let time = 1_700_000_000 + i64::from(week) * 7 * 86_400;
     let mut lines = String::new();
@@ -50,8 +51,8 @@ fn run_over(folder: &Path, week: u32, shown: &[Shown<'_>], is_fetched: impl Fn(&
     output
 }
 
-/// Does the runs of four weeks: b follows at once, c a version behind until it catches up, one of d
-/// and e moves to g and the other goes, f comes.
+/// Runs over four weeks and returns the results. b is updated at once; c is a version behind until
+/// it catches up; one of d and e moves to g and the other disappears; f is added.
 fn weeks(folder: &Path) -> [String; 4] {
     [
         &[("a", 1), ("b", 1), ("c", 1), ("d", 1), ("e", 1)][..],
@@ -91,7 +92,7 @@ fn each_mirrors_fate_and_lag_are_told_week_by_week() {
         expect(&[lives("a"), lives("b"), ("c", "lives", 1), lives("d"), lives("e"), ("f", "born", 0)])
     );
     succeed(&["diff", second, third, "--history", &one, "--output", &two]);
-    // d and e were equal, so that either may have moved: the smaller id is taken.
+    // d and e were equal, so either may have moved. The smaller id decides.
     let moved = [lives("a"), lives("b"), ("c", "caught_up", 0), ("g", "moved", 0), ("d", "missing", 0), lives("f")];
     assert_eq!(report(&two), expect(&moved));
     succeed(&["diff", third, fourth, "--history", &two, "--output", &three]);
@@ -102,7 +103,7 @@ fn each_mirrors_fate_and_lag_are_told_week_by_week() {
     let lag = rows(&one, "mirrors_changed").into_iter().find(|row| row["lag_crawls"] == 1).unwrap();
     assert_eq!((lag["lag_days"].as_f64(), lag["lag_share"].as_f64()), (Some(7.0), Some(1.0)));
 
-    // The notice of the second week is gone again.
+    // The notice of the second week is reverted.
     let reverted = |diff: &str| -> Vec<(String, u64)> {
         let rows = rows(diff, "pages_changed").into_iter().filter(|row| row["what"] == "reverted");
         rows.map(|row| (row["url"].as_str().unwrap().into(), row["reverted_crawls"].as_u64().unwrap())).collect()
@@ -112,8 +113,8 @@ fn each_mirrors_fate_and_lag_are_told_week_by_week() {
     let texts = |diff: &str| rows(diff, "texts_before").len();
     assert!(texts(&one) > 0 && texts(&two) > texts(&one));
 
-    // One comparison of all results has the same report, at any number of threads; so has one whose
-    // history had more crawls already.
+    // One comparison of all results yields the same report with any number of threads. A comparison
+    // whose history already has later crawls does, too.
     for (name, workers) in [("w1", "1"), ("w2", "2"), ("w3", "3")] {
         let output = out(name);
         succeed(&["diff", first, second, third, fourth, "--output", &output, "--workers", workers]);
@@ -131,7 +132,7 @@ fn each_mirrors_fate_and_lag_are_told_week_by_week() {
         assert_eq!(rows(&again, table), rows(&two, table), "{table}");
     }
 
-    // A history of other crawls is refused, and so is none.
+    // A history of other crawls is refused, and so is a result without a history.
     let message = fail(&["diff", third, fourth, "--history", &one, "--output", &out("x")], 2);
     assert!(message.contains("name the history of the older result"), "{message}");
     let message = fail(&["diff", third, fourth, "--history", first, "--output", &out("x")], 2);
@@ -142,7 +143,7 @@ fn each_mirrors_fate_and_lag_are_told_week_by_week() {
 fn a_mirror_that_was_skipped_on_purpose_is_not_missing_and_its_pages_are_named_for_a_visit() {
     let folder = tempfile::tempdir().unwrap();
     let first = run(folder.path(), 0, &[("a", 1), ("b", 1), ("c", 1)]);
-    // The crawler obeyed: one mirror stays, the others were not fetched.
+    // The crawler obeyed the list: one mirror stays, and the others were not fetched.
     let second = run(folder.path(), 1, &[("a", 2)]);
     let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     succeed(&["diff", &first, &second, "--output", &out("plain")]);
@@ -170,7 +171,7 @@ fn a_mirror_that_was_skipped_on_purpose_is_not_missing_and_its_pages_are_named_f
         let urls: Vec<&str> = row["probe_urls"].as_str().unwrap().split(' ').collect();
         assert!(urls.iter().all(|url| url.starts_with(&format!("http://{site}/manual/"))), "{urls:?}");
     }
-    // Fewer probes are others with each crawl.
+    // With a smaller probe share, each crawl has different probes.
     let fourth = run(folder.path(), 3, &[("a", 2)]);
     let few = ["--probe-share", "0.5"];
     let fewer = |old: &str, new: &str, history: &str, name: &str| -> Vec<String> {
@@ -187,9 +188,9 @@ fn a_mirror_that_was_skipped_on_purpose_is_not_missing_and_its_pages_are_named_f
     let args = ["diff", &first, &second, &third, &fourth, "--output", &out("at-once")];
     succeed(&[&args[..], &avoided, &few].concat());
     assert_eq!(rows(&out("at-once"), "revisit"), rows(&out("fewer-again"), "revisit"));
-    // Who was not looked at has lived on over no interval.
+    // A mirror that was not fetched has not lived over any interval.
     assert_eq!(revisit.iter().map(|row| row["intervals"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 0]);
-    // A budget for one of them.
+    // The budget suffices for one mirror.
     let output = out("budget");
     succeed(&[&["diff", &second, &third, "--output", &output, "--budget", "10"][..], &avoided, &history].concat());
     let within = rows(&output, "revisit").iter().filter(|row| row["within_budget"] == true).count();
@@ -207,8 +208,8 @@ fn captures_that_a_crawl_has_from_the_one_before_are_no_visits() {
     let folder = tempfile::tempdir().unwrap();
     let whole = [("a", 1), ("b", 1), ("c", 1)];
     let first = run(folder.path(), 0, &whole);
-    // Of the second week there are site c and the links; the rest is as it was fetched in the
-    // first.
+    // The crawl of the second week has fetched site c and the home site. The other captures are
+    // those of the first week.
     run(folder.path(), 1, &[("c", 1)]);
     let of = |week: u32| std::fs::read_to_string(folder.path().join(format!("week-{week}.jsonl"))).unwrap();
     let old = |line: &&str| ["http://a.", "http://b."].iter().any(|site| line.contains(&format!("\"url\":\"{site}")));
@@ -252,7 +253,7 @@ fn a_crawl_that_obeys_the_list_leaves_it_and_its_probes_show_mirrors_that_live()
         output
     };
     let lives = |diff: &str| report(diff).into_values().map(|word| word.0).collect::<Vec<_>>() == ["lives"; 3];
-    // Of one mirror three pages were fetched as probes, of the other none.
+    // Three pages of one mirror were fetched as probes, and none of the other.
     let is_probe = |site: &str, number: u32| site == kept || site == skipped[0] && number < 3;
     let second = run_over(folder.path(), 1, &whole, is_probe);
     let probed = diff(&first, &second, "probed", &[]);
@@ -263,11 +264,11 @@ fn a_crawl_that_obeys_the_list_leaves_it_and_its_probes_show_mirrors_that_live()
         let removed = String::from_utf8(lists[&format!("exports/remove-{name}")].clone()).unwrap();
         assert_eq!(removed, "", "{name}");
     }
-    // All are fetched again, and are what they were.
+    // All pages are fetched again and unchanged.
     let third = run(folder.path(), 2, &whole);
     let again = diff(&second, &third, "again", &["--history", &probed]);
     assert!(lives(&again), "{:?}", report(&again));
-    // Where the copy that is kept has gone, its mirrors are to be fetched again.
+    // If the kept copy has disappeared, its mirrors must be fetched again.
     let without = run_over(folder.path(), 3, &[("z", 1)], |_, _| true);
     let gone = diff(&first, &without, "gone", &[]);
     let removed = rows(&gone, "avoid_changed").iter().filter(|row| row["what"] == "removed").count();
@@ -290,8 +291,8 @@ fn a_dead_mirror_is_missed_when_its_probes_were_looked_for_in_vain() {
     let avoided = ["--set", "recrawl.avoided=yes"];
     succeed(&[&["diff", &first, &second, "--output", &out("one")][..], &avoided].concat());
     assert_eq!(report(&out("one"))[dead].0, "lives");
-    // Three cases: it is unknown whether the crawler fetched the probes; it did; it got a 404 for
-    // each.
+    // Three cases: it is unknown whether the crawler fetched the probes; it fetched them; it got a
+    // 404 for each.
     let two = |name: &str, newer: &str, more: &[&str]| {
         let args = ["diff", &second, newer, "--history", &out("one"), "--output", &out(name)];
         succeed(&[&args[..], &avoided, more].concat());
@@ -313,7 +314,7 @@ fn a_dead_mirror_is_missed_when_its_probes_were_looked_for_in_vain() {
     let inputs = ["--input", input.to_str().unwrap(), "--input", &out("week-2.jsonl")];
     succeed(&[&["run", "--output", &out("not-found"), "--workers", "1"][..], &inputs].concat());
     assert_eq!(two("answered", &out("not-found"), &[]), "missing");
-    // A comparison made again from its own history is the same.
+    // A comparison that is repeated with its own history yields the same.
     let args = [
         "diff",
         &second,
@@ -348,8 +349,8 @@ fn a_mirror_is_unseen_where_only_its_pages_outside_of_the_list_are_fetched() {
         let row = rows(&output, "mirrors_changed").into_iter().find(|row| row["prefix"] == "http://x.example/manual/");
         row.unwrap()["unseen"].as_u64().unwrap()
     };
-    // All of it as probes, then what has left the list: two pages that go their own way, and those
-    // that lead there. Then all again.
+    // First all pages of the mirror are fetched as probes, then the pages that have left the list:
+    // two with other texts, and those that lead to them. Then all pages again.
     let probed = |site: &str, _: u32| site != "b";
     let obeyed = |site: &str, number: u32| site == "a" || site == "x" && number > 1;
     assert_eq!(unseen(1, &probed), 0);
@@ -386,7 +387,7 @@ fn a_mirror_that_was_away_leaves_no_trace_in_the_pool_however_often_it_is_compar
 fn copies_outside_of_collections_are_looked_at_from_what_the_budget_leaves() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
-    // Five notices, each of which three hosts have; the crawler skips what is on the list.
+    // Five notices, each on three hosts. The crawler skips the pages on the list.
     let crawl = |week: i64, list: &str| {
         let pages = (0..15u32).map(|page| (page, format!("http://h{}.example/{}.html", page % 3, page / 3)));
         let fetched = pages.filter(|(_, url)| !list.lines().any(|line| line == url));
@@ -420,7 +421,7 @@ fn copies_outside_of_collections_are_looked_at_from_what_the_budget_leaves() {
     assert!(few.len() == 4 && few.iter().all(|url| all.contains(&url.as_str())), "{few:?}");
 }
 
-/// Compares crawls of which the newer one obeyed the list.
+/// Compares two crawls, of which the newer one obeyed the list.
 fn obeying(old: &str, new: &str, output: &str, more: &[&str]) {
     succeed(&[&["diff", old, new, "--output", output, "--set", "recrawl.avoided=yes"][..], more].concat());
 }
@@ -431,8 +432,8 @@ fn a_mirror_lives_on_when_more_of_its_pages_are_put_on_the_list() {
     let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let sites = [("a", 1), ("y", 1)];
     let first = run(folder.path(), 0, &sites);
-    // All pages of y but the third are on the list. This is a copy in the second week, and then on
-    // the list, too.
+    // All pages of y but the third are on the list. The third one becomes a copy in the second
+    // week, and is then on the list, too.
     assert_eq!(rows(&first, "avoid").len(), 7);
     let second = run_over(folder.path(), 1, &sites, |site, number| site == "a" || number == 2);
     assert_eq!(rows(&second, "avoid").len(), 1);
@@ -460,7 +461,7 @@ fn probes_that_say_what_they_said_end_no_mirror_though_the_original_has_gone_on(
     assert_eq!(listed(&third), 0);
     obeying(&second, &third, &out("two"), &["--history", &out("one")]);
     assert_eq!(report(&out("two"))["b"].0, "lives");
-    // One with another text, which is no copy either, does.
+    // A probe with another text ends the mirror, although this text is not a copy either.
     let other = crawl(3, [9, 0], &|number| number == 3);
     assert_eq!(listed(&other), 0);
     obeying(&second, &other, &out("other"), &["--history", &out("one")]);
@@ -476,7 +477,7 @@ fn of_a_folder_one_page_leaves_the_list_and_the_others_stay_on_it() {
     let list = files(Path::new(&first));
     let prefixes = String::from_utf8(list["exports/prefixes.txt"].clone()).unwrap();
     let prefix = prefixes.lines().find(|prefix| prefix.starts_with("http://x.")).expect("most of x is on the list");
-    // Of two probes one has another text, and the other leads to it.
+    // Of two probes, one has another text and the other links to it.
     let second = run_over(folder.path(), 1, &sites, |site, number| site == "a" || [5, 6].contains(&number));
     obeying(&first, &second, &out("one"), &[]);
     let patch = files(Path::new(&out("one")));
@@ -489,7 +490,7 @@ fn of_a_folder_one_page_leaves_the_list_and_the_others_stay_on_it() {
         assert!(forbidden("add-urls.txt", number) && forbidden("urls.txt", number), "{number}");
     }
     assert!(![5, 6].iter().any(|&number| forbidden("urls.txt", number)));
-    // A crawler that obeys that fetches nothing twice, and the next patch changes nothing.
+    // A crawler that obeys this list fetches no page twice, and the next patch is empty.
     let third = run_over(folder.path(), 2, &sites, |site, number| site == "a" || [5, 6].contains(&number));
     obeying(&second, &third, &out("two"), &["--history", &out("one")]);
     let patch = files(Path::new(&out("two")));
@@ -505,8 +506,8 @@ fn lines_of(files: &BTreeMap<String, Vec<u8>>, name: &str) -> Vec<String> {
     text.lines().map(String::from).collect()
 }
 
-/// Returns the run over a crawl of pages, each with its site, its number and its text, and of one
-/// more page that links to site a.
+/// Runs over a crawl of pages, each given by its site, number and text, and of a page that links to
+/// site a; returns the result.
 fn run_saying(folder: &Path, week: u32, pages: &[(char, u32, u32)]) -> String {
     let out = |name: String| folder.join(name).to_str().unwrap().to_string();
     let text = |reports: u32| {
@@ -561,11 +562,11 @@ fn who_is_kept_has_drifted_once_most_of_it_is_rewritten_and_its_copies_are_unsee
         let diff = out(&format!("kept-{week}"));
         obeying(&first, &second, &diff, &[]);
         assert_eq!(report(&diff), expect(&[("a", what, 0), ("b", "lives", 0)]), "{rewritten}");
-        // Nothing shows the outcome for the copies, and those of pages that were rewritten may be
-        // the last.
+        // The outcome of the copies is unknown, and the copies of rewritten pages may be the last
+        // copies of the old text.
         assert_eq!(rows(&diff, "avoid_changed").len(), rewritten as usize);
     }
-    // The new text of a page is no drift if the page led to other pages when it was last fetched.
+    // A new text is not drift if the page led to other pages when it was last fetched.
     let weeks: [&[Shown<'_>]; 4] =
         [&[("a", 1), ("b", 1), ("c", 1)], &[("a", 1), ("b", 2), ("c", 1)], &[("a", 2)], &[("a", 3)]];
     let runs: Vec<String> = (0..).zip(weeks).map(|(week, shown)| run(folder.path(), week, shown)).collect();
@@ -574,7 +575,7 @@ fn who_is_kept_has_drifted_once_most_of_it_is_rewritten_and_its_copies_are_unsee
     obeying(&runs[2], &runs[3], &out("led-3"), &["--history", &out("led-2")]);
     assert!(rows(&out("led-3"), "mirrors_changed").iter().any(|row| row["is_original"] == true && row["unseen"] == 2));
     assert_eq!(report(&out("led-3"))["a"].0, "lives");
-    // One comparison of all results has the same report.
+    // One comparison of all results yields the same report.
     let all = [&["diff"][..], &runs.iter().map(String::as_str).collect::<Vec<_>>(), &["--output"]].concat();
     succeed(&[&all[..], &[&out("at-once"), "--set", "recrawl.avoided=yes"]].concat());
     assert_eq!(report(&out("at-once")), report(&out("led-3")));
@@ -586,8 +587,8 @@ fn a_mirror_that_is_back_is_whole_while_only_probes_of_another_are_fetched() {
     let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let sites = [("a", 1), ("b", 1), ("d", 1)];
     let first = run(folder.path(), 0, &sites);
-    // The first comparison asks for all pages of both; those of d are looked for in vain, and later
-    // two of b.
+    // The first comparison requests all pages of both mirrors. The pages of d are not found, and
+    // later two pages of b are not.
     let second = run(folder.path(), 1, &sites[..1]);
     obeying(&first, &second, &out("back-1"), &[]);
     let third = run(folder.path(), 2, &sites[..2]);
