@@ -1,5 +1,6 @@
-//! A crawler obeys the list, so the next crawls have little of what is on it: the list in force is
-//! that of the comparison, whose exports and index answer as those of the first run did.
+//! The list in force while a crawler obeys it. Later crawls contain few of the listed pages, so the
+//! list in force comes from the comparison. Its exports and its index must answer like those of the
+//! first run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 use crate::support::program::{LISTS, fail, files, rows, succeed, succeed_with};
 
-/// The exports of a run that are no avoid list.
+/// Exports of a run that are not avoid lists.
 const OTHERS: [&str; 7] = [
     "scrapy_webtwin.py",
     "url-rules.tsv",
@@ -19,13 +20,14 @@ const OTHERS: [&str; 7] = [
     "norconex-url-normalizer.xml",
 ];
 
-/// Weeks of a crawler that obeys the list from the second one on.
+/// Results of three weeks. From the second week on the crawler obeys the list.
 struct Weeks {
     folder: tempfile::TempDir,
 }
 
 impl Weeks {
-    /// Does the runs of three weeks: `run-0` to `run-2`, `diff-1` and `diff-2`.
+    /// Runs over three weeks. The results are `run-0` to `run-2`, and the comparisons `diff-1` and
+    /// `diff-2`.
     fn new() -> Weeks {
         let weeks = Weeks { folder: tempfile::tempdir().unwrap() };
         for week in 0..3 {
@@ -53,17 +55,18 @@ impl Weeks {
         files(&Path::new(&self.at(result)).join("exports")).into_iter().map(text).collect()
     }
 
-    /// Returns pages on the list of the first run, with the pages that stay for them.
+    /// Returns the pages on the list of the first run with the pages that are kept in place of
+    /// them.
     fn listed(&self) -> BTreeMap<String, String> {
         let text = |row: &Value, name: &str| row[name].as_str().unwrap().to_string();
         rows(&self.at("run-0"), "avoid").iter().map(|row| (text(row, "url"), text(row, "keep_url"))).collect()
     }
 }
 
-/// Returns a manual on host a and its mirror below `/M/` of host x, which has pages of its own at
-/// URLs that differ from these by case alone: no SURT prefix may stand for the mirror. A second
-/// mirror is below `/copy/` of host y, and one page has a copy at the root of host z. From the
-/// second week on only what is not on the list is there.
+/// Returns a crawl of a manual on host a and its mirror below `/M/` of host x. Host x also has
+/// pages of its own at URLs that differ only by case, so no SURT prefix can cover the mirror. A
+/// second mirror is below `/copy/` of host y, and one page has a copy at the root of host z. From
+/// the second week on, the crawl lacks the pages on the list.
 fn crawl(week: u32) -> String {
     let mut lines = String::new();
     let mut put = |url: String, text: String| {
@@ -100,7 +103,7 @@ fn what_reads_the_exports_of_a_run_reads_those_of_a_comparison() {
     assert!(first["heritrix-beans.xml"].contains("<value>http://x\\.example/M/3</value>"));
     assert!(first["prefixes.txt"].contains("http://y.example/copy/") && first["urls.txt"].contains("z.example/one"));
     for (run, diff) in [("run-1", "diff-1"), ("run-2", "diff-2")] {
-        // The result of the week knows nothing of the list, which stands as a whole.
+        // The run of the week does not know the list; the comparison keeps it as a whole.
         let exports = weeks.exports(diff);
         for name in LISTS {
             assert_ne!(weeks.exports(run)[name], first[name], "{name} of {run}");
@@ -132,7 +135,8 @@ fn an_index_with_the_list_in_force_answers_for_pages_that_were_not_fetched() {
         succeed(&[&in_force[..], &["--output", &again, "--workers", workers, "--memory", "1MiB"]].concat());
         assert!(files(&index) == files(&again));
         assert_eq!(succeed_with(&["lookup", &index], &urls), skipped);
-        // Pages of the run are answered as without it; below a prefix nothing is fetched.
+        // Pages of the run are answered as without the list. A URL below a listed prefix is not
+        // fetched.
         let others = "http://a.example/m/3\nhttp://x.example/m/3\nhttp://y.example/copy/new\nhttp://y.example/new\n";
         assert_eq!(succeed_with(&["lookup", &index], others), "fetch\nfetch\nskip\nunknown\n");
         let json: Value =

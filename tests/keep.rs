@@ -3,8 +3,8 @@ use std::path::Path;
 
 use crate::support::program::{fail, files, rows, stderr_text, succeed, the_same_on_any_workers, webtwin};
 
-/// Writes three sites with one manual of six pages that link in a chain; b is the newest, c has the
-/// longest pages, and a site of its own links to a.
+/// Writes a crawl of three sites with one manual of six pages that link in a chain. The pages of b
+/// are the newest and those of c the longest. A home site links to a.
 fn crawl(folder: &Path) -> String {
     let mut lines = String::new();
     for (site, time, extra) in [("a", 100, ""), ("b", 300, ""), ("c", 200, "<p>one line more")] {
@@ -29,7 +29,7 @@ fn site(url: &serde_json::Value) -> String {
     url.as_str().unwrap()[7..8].to_string()
 }
 
-/// Returns the sites that are kept, the sites of kept collections, and the reasons for which the
+/// Returns the sites that are kept, the sites of kept collections, and the criteria by which the
 /// pages of each other site lost.
 fn kept(output: &str) -> (BTreeSet<String>, BTreeSet<String>, BTreeMap<String, BTreeSet<String>>) {
     let avoid = rows(output, "avoid");
@@ -79,12 +79,12 @@ fn pages_without_a_collection_stay_by_the_rule_too_and_the_list_says_by_what() {
     assert!(avoid.iter().all(|row| site(&row["keep_url"]) == "b" && row["lost_by"] == "newest"), "{avoid:?}");
 }
 
-/// Returns a file of a result that is JSON.
+/// Returns a JSON file of a result.
 fn json(output: &str, file: &str) -> serde_json::Value {
     serde_json::from_slice(&std::fs::read(Path::new(output).join(file)).unwrap()).unwrap()
 }
 
-/// Returns the outcome for the pages that an earlier result kept.
+/// Returns the outcome of the pages that an earlier result kept.
 fn kept_before(output: &str) -> serde_json::Value {
     json(output, "summary.json")["kept_before"].clone()
 }
@@ -133,11 +133,12 @@ fn pages_kept_before_that_have_no_copy_now_or_are_gone_are_told_as_that() {
     let may_crawl = crawl(folder.path());
     let may = folder.path().join("may").to_str().unwrap().to_string();
     succeed(&["run", "--input", &may_crawl, "--output", &may, "--set", "keep.by=newest"]);
-    // Of what b had, 0 to 2 are gone; of 3 there is no other copy; 4 and 5 are as they were.
+    // Pages 0 to 2 of b have disappeared, page 3 no longer has a copy, and pages 4 and 5 are
+    // unchanged.
     let is_left = |line: &&str| {
         let of = |site: &str, page: usize| line.contains(&format!("\"http://{site}.example/manual/{page}.html\""));
         let leaves = (0..3).any(|page| of("b", page)) || of("a", 3) || of("c", 3);
-        // A line holds links, too, but only the URL with its host in quotes.
+        // A line also contains links, but only the URL of the page includes a quoted host.
         !leaves
     };
     let text = std::fs::read_to_string(&may_crawl).unwrap();
@@ -169,7 +170,7 @@ fn under_another_rule_a_made_up_crawl_keeps_what_it_kept() {
     let ids = |output: &str, column: &str| -> BTreeSet<String> {
         rows(output, "avoid").iter().map(|row| row[column].to_string()).collect()
     };
-    // By the tables alone: in each cluster with pages that were kept, one of them is.
+    // According to the tables, each cluster that had a kept page keeps one of these pages.
     let were = ids(&at("may"), "keep_url");
     let mut clusters: BTreeMap<String, Vec<(String, bool)>> = BTreeMap::new();
     let names: BTreeMap<String, String> =
@@ -207,7 +208,7 @@ fn a_scheduled_run_keeps_what_the_newest_generation_kept_if_it_is_asked_to() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let (input, state) = (crawl(folder.path()), at("state"));
-    // Sites that link to c, and so turn the rule over.
+    // These sites link to c and so reverse the decision of the rule.
     let fans = |sites: &[&str]| -> String {
         let links: String = (0..6).map(|page| format!("<a href='http://c.example/manual/{page}.html'>c</a>")).collect();
         let page = |site: &&str| {
@@ -230,12 +231,12 @@ fn a_scheduled_run_keeps_what_the_newest_generation_kept_if_it_is_asked_to() {
     assert_eq!(stays("june"), "a");
     assert_eq!(rows(&at("diff"), "avoid_changed").len(), 0);
     fail(&["run", "--state", &state, "--sticky", "--output", &at("none")], 10);
-    // It is the run from scratch with that result.
+    // The result equals that of a run from scratch with `keep.sticky`.
     let sticky = format!("keep.sticky={}", at("may"));
     let inputs = ["--input", &input, "--input", &at("fans.jsonl")];
     succeed(&[&["run", "--output", &at("scratch"), "--set", &sticky], &inputs[..]].concat());
     assert!(files(&at("june")) == files(&at("scratch")));
-    // Unless it is asked to, it is the run from scratch without any.
+    // Without `--sticky` the earlier result has no effect.
     succeed(&["run", "--state", &state, "--add", &at("more.jsonl"), "--output", &at("july")]);
     assert_eq!(stays("july"), "c");
     assert!(kept_before(&at("july")).is_null());

@@ -72,7 +72,7 @@ fn a_run_is_started_on_the_hosts_of_a_cluster_file_over_a_shell() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let cluster = cluster_file(folder.path(), 1, &[(); 2].map(|()| reserved_address()));
-    // In place of ssh: forgets the host.
+    // A replacement for ssh that ignores the host.
     std::fs::write(at("shell"), "shift\nexec sh -c \"$1\"\n").unwrap();
     let launched = |more: &[&str]| {
         Command::new("cluster-config/launch/ssh")

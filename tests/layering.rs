@@ -1,8 +1,8 @@
-//! What the manifests of the crates cannot keep apart.
+//! Dependency rules that the manifests of the crates cannot express.
 
 use std::path::Path;
 
-/// A file of the sources without its tests and comments.
+/// A source file without its tests and comments.
 struct Source {
     path: String,
     code: String,
@@ -38,7 +38,7 @@ fn sources() -> Vec<Source> {
 
 #[test]
 fn the_papers_know_of_no_files_networks_or_consoles() {
-    // Data made for benchmarks are as plain as what they are made for.
+    // Generators of benchmark data must follow the same rules as the modules that they are for.
     for source in sources().iter().filter(|source| source.is_in(&["core", "evaluate", "synth", "lab/made"])) {
         for name in ["std::fs", "std::net", "println!"] {
             assert!(!source.code.contains(name), "{} names {name}", source.path);

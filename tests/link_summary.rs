@@ -1,5 +1,5 @@
-//! `LinkSummary` after trivial clusters have changed, taken over from before where they have not,
-//! against the same from scratch.
+//! `LinkSummary` after trivial clusters have changed: reused for unchanged clusters, and equal to a
+//! computation from scratch.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use webtwin::engine::{ClusterLayout, run};
 use webtwin::ids::{ClusterId, HostId, Page};
 use webtwin::job::Job;
 
-/// Pages of each case.
+/// Number of pages in each case.
 const PAGES: u32 = 18;
 
 /// Names clusters by their smallest pages.
@@ -24,7 +24,7 @@ fn named(clusters: &[u32]) -> Vec<ClusterId> {
     clusters.iter().map(|&of| ClusterId(smallest(of))).collect()
 }
 
-/// Rows, and the links that merge, of all links in one place.
+/// Returns the rows, and the links that merge, computed from all links in one place.
 fn reference(
     labels: &[ClusterId],
     hosts: &[HostId],

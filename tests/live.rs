@@ -1,4 +1,5 @@
-//! `webtwin live`: what it answers, whom it refuses, and that nothing acknowledged is lost.
+//! `webtwin live`: its answers, the requests that it refuses, and that no acknowledged page is
+//! lost.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -15,17 +16,17 @@ use crate::support::server::{Answer, Client, Server, escaped};
 
 const NDJSON: &str = "application/x-ndjson";
 
-/// Text of some hundred words, another one for each seed.
+/// Returns a text of some hundred words that depends on the seed.
 fn words(seed: u64) -> String {
     (0..120).map(|at| format!("w{:x} ", splitmix64(seed * 1000 + at) % 5000)).collect::<String>() + "."
 }
 
-/// Returns a line with a page.
+/// Returns a JSON line with a page.
 fn line(url: &str, seed: u64) -> String {
     json!({ "url": url, "html": format!("<title>{seed}</title><p>{}", words(seed)) }).to_string() + "\n"
 }
 
-/// Returns a record of a WARC file, with a page.
+/// Returns a WARC record with a page.
 fn record(url: &str, seed: u64) -> Vec<u8> {
     let http = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>{}", words(seed));
     let head =
@@ -33,7 +34,7 @@ fn record(url: &str, seed: u64) -> Vec<u8> {
     format!("{head}Content-Length: {}\r\n\r\n{http}\r\n\r\n", http.len()).into_bytes()
 }
 
-/// Returns the lines of an answer, and the one that closes it.
+/// Returns the lines of an answer, and its closing line.
 fn lines(answer: &Answer) -> (Vec<Value>, Value) {
     assert_eq!(answer.status, 200, "{answer:?}");
     let mut lines: Vec<Value> = answer.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -134,7 +135,7 @@ fn what_is_wrong_is_answered_in_its_place_and_the_rest_is_kept() {
     }
     let many = "{}\n".repeat(10_001);
     assert_eq!(client.post("/v1/pages", NDJSON, many.as_bytes()).problem(), (413, "too_many".into()));
-    // It is refused by its head, and what was not read ends the connection.
+    // The request is refused because of its header. The unread body closes the connection.
     let mut long = server.client();
     long.send(format!("POST /v1/pages HTTP/1.1\r\nhost: {}\r\ncontent-type: {NDJSON}\r\n", server.address).as_bytes());
     long.send(b"content-length: 99999999\r\n\r\n{}");
@@ -182,7 +183,7 @@ fn who_never_reads_and_who_never_sends_hold_up_nobody() {
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
 }
 
-/// Returns a crawl of a site and its mirror, for which a run gives advice.
+/// Returns a crawl of a site and its mirror, for which a run produces advice.
 fn mirrored() -> String {
     let of = |host: &str, at: u64| line(&format!("http://{host}/docs/p{at}.html"), 100 + at);
     (0..60).map(|at| of("a.example", at) + &of("b.example", at)).collect()
@@ -257,7 +258,7 @@ fn live_clusters_are_held_against_those_of_a_run() {
     let crawl_name = crawl.display().to_string();
     let missing = fail(&["live", &index, "--against", &out], 2);
     assert!(missing.contains("no live index"), "{missing}");
-    // Two hosts with the same thirty pages, and thirty others.
+    // Two hosts share thirty pages and have thirty different ones.
     let pages = (0..30).flat_map(|at| {
         let urls = [("a", at), ("b", at), ("c", 100 + at)];
         urls.map(|(host, text)| record(&format!("http://{host}.example/{at}"), text))
@@ -279,7 +280,7 @@ fn a_scheduled_run_restores_what_live_has_read_and_has_the_bytes_of_a_run_from_s
     let (crawl, state) = (at("crawl"), at("state"));
     write_crawl(&crawl, 300, 7);
     let glob = format!("{crawl}/*.warc*");
-    // What it prints on stderr.
+    // Runs a command and returns its messages on stderr.
     let run = |arguments: &[&str]| {
         let output = webtwin(arguments).output().unwrap();
         let message = stderr_text(&output);
@@ -307,10 +308,10 @@ fn a_scheduled_run_restores_what_live_has_read_and_has_the_bytes_of_a_run_from_s
         )
     );
     is_scratch("first", "first-scratch");
-    // From now on the generation has them.
+    // The generation now contains these lists.
     assert_eq!(std::fs::read_dir(format!("{state}/ahead")).unwrap().count(), 0);
 
-    // A file that has grown, and a new one.
+    // One file has grown, and one is new.
     let [grown, new] = ["grown.warc", "new.warc"].map(|name| format!("{crawl}/{name}"));
     std::fs::write(&new, record("http://new.example/", 1)).unwrap();
     std::fs::write(&grown, record("http://new.example/1", 2)).unwrap();
@@ -325,7 +326,7 @@ fn a_scheduled_run_restores_what_live_has_read_and_has_the_bytes_of_a_run_from_s
     is_scratch("second", "second-scratch");
 }
 
-/// Kills of a test; `scripts/live/kills` asks for more.
+/// Number of kills in a test. `scripts/live/kills` sets more.
 fn kills() -> u64 {
     std::env::var("WEBTWIN_LIVE_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(24)
 }
@@ -382,8 +383,8 @@ fn nothing_acknowledged_is_lost_by_kills_and_no_answer_contradicts_the_log() {
     }
     drop(client);
     server.stop();
-    // The followed files are in it, whole and once: read again from their beginning, they bring
-    // nothing new.
+    // The index has the followed files completely and without repetition. Reading them again from
+    // the beginning adds nothing.
     let read = |index: &str| -> Value {
         serde_json::from_str(&succeed(&["live", index, "--follow", &glob, "--no-listen", "--once"])).unwrap()
     };

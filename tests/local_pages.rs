@@ -1,13 +1,13 @@
-//! Chunks, features and links of pages that do not fit in memory: on the local disk, with the same
-//! result.
+//! Chunks, features and links of pages that do not fit in memory are spilled to the local disk, and
+//! the result is the same.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use crate::support::program::{fail, files, stderr_text, succeed, the_same_on_any_workers, webtwin};
 
-/// A crawl of as many pages on either of two hosts, of `lines` lines each: the second host has
-/// another line in ten. Each page links to twenty others of its host.
+/// Writes a crawl with `pages` pages on each of two hosts. A page has `lines` lines, one in ten of
+/// which differs on the second host, and links to twenty other pages of its host.
 fn crawl(file: &Path, pages: usize, lines: usize) {
     let mut crawl = String::new();
     for host in 0..2 {
@@ -24,13 +24,13 @@ fn crawl(file: &Path, pages: usize, lines: usize) {
     std::fs::write(file, crawl).unwrap();
 }
 
-/// Returns the number of bytes that a refusal advises to set.
+/// Returns the number of bytes that a refusal advises.
 fn asked_for(refusal: &str) -> u64 {
     let (_, advice) = refusal.split_once("; set effort.memory_bytes to ").expect(refusal);
     advice.split(' ').next().unwrap().parse().unwrap()
 }
 
-/// Of the first process of a run.
+/// Returns a number from the manifest for the first process of a run.
 fn message(output: &str, what: &str) -> u64 {
     let manifest = std::fs::read(format!("{output}/manifest.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
@@ -52,7 +52,7 @@ fn local_pages_on_disk_give_the_same_result_on_any_workers() {
         let run = [&["run", "--input", &input, "--set", "effort.shard_bytes=65536"][..], settings].concat();
         succeed(&[&run[..], &["--output", &at(kind), "--workers", "2"]].concat());
         assert_eq!(message(&at(kind), "spilled_bytes"), 0, "{kind}");
-        // About as little memory as there may be, which differs with the workers.
+        // The loop below finds about the minimum of memory, which depends on the number of workers.
         let mut bytes = 45_000_000;
         let (bound, nearest) = loop {
             let set = format!("effort.memory_bytes={bytes}");
@@ -67,8 +67,8 @@ fn local_pages_on_disk_give_the_same_result_on_any_workers() {
         let bounded = [&run[..], &["--set", &bound]].concat();
         let (output, _) = the_same_on_any_workers(folder.path(), &format!("{kind}-bounded"), &bounded);
         assert!(files(&output) == files(&at(kind)), "{kind} in little memory");
-        // With fewer workers it may do without the disk. The bound that a study's refusal advises
-        // follows from what its workers have read by then, and may be enough without the disk.
+        // With fewer workers a run may not need the disk. The bound in the refusal of a study
+        // depends on the amount read so far, and may be large enough to avoid the disk.
         let spilled = message(&nearest, "spilled_bytes");
         assert!(spilled > 2_000_000 || kind == "study", "{kind}: {spilled} bytes spilled, at most {bound}");
     }
@@ -78,8 +78,8 @@ fn local_pages_on_disk_give_the_same_result_on_any_workers() {
 fn more_chunks_than_memory_are_a_run_that_keeps_to_its_bound() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
-    // Six million chunks of few pages: 48 MB in the local pages, for which 216 MB would be needed
-    // if they stayed there.
+    // Six million chunks of few pages take 48 MB in the local pages, and would need 216 MB if they
+    // stayed in memory.
     crawl(&folder.path().join("crawl.jsonl"), 30, 100_000);
     let (input, output) = (at("crawl.jsonl"), at("out"));
     let run = ["run", "--input", &input, "--output", &output, "--workers", "2", "--set"];
@@ -118,7 +118,7 @@ fn near_copies_of_a_page_with_very_many_chunks_keep_to_the_bound() {
     run("bounded", &["--set", "effort.memory_bytes=100000000"]);
     assert!(files(Path::new(&at("bounded"))) == files(Path::new(&at("free"))));
     let peak = message(&at("bounded"), "peak_memory_bytes");
-    // With 30 MB for the code of a debug build.
+    // The limit includes 30 MB for the code of a debug build.
     assert!(peak < 130_000_000, "{peak} bytes");
 }
 

@@ -1,4 +1,4 @@
-//! The index of a run answers with the contents of its tables.
+//! The index of a run answers according to the tables of the run.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -38,7 +38,7 @@ fn without_the_feature_search_says_how_to_build_it() {
     assert!(succeed(&["search", "--help"]).contains("--features search"));
 }
 
-/// A made-up crawl, the run over it, and its index.
+/// A made-up crawl, its run, and the index of the run.
 struct Made {
     folder: tempfile::TempDir,
 }
@@ -57,12 +57,12 @@ impl Made {
     }
 }
 
-/// Returns the data of the tests, which is made once and never changed.
+/// Returns the test data, which is made once and never changed.
 fn made() -> &'static Made {
     static MADE: OnceLock<Made> = OnceLock::new();
     MADE.get_or_init(|| {
         let made = Made { folder: tempfile::tempdir().unwrap() };
-        // An index has the pairs before any guard.
+        // An index contains the pairs before any guard.
         let sets = ["--set", "similar.guard=none", "--set", "output.fprint_docid=true"];
         let input = "synth://?pages=1200&seed=5";
         succeed(&[&["run", "--input", input, "--output", &made.at("run")][..], &sets].concat());
@@ -71,7 +71,7 @@ fn made() -> &'static Made {
     })
 }
 
-/// Contents of the tables by page, by a plain scan.
+/// The contents of the tables by page, from a plain scan.
 struct Plain {
     pages: BTreeMap<u64, String>,
     avoid: HashMap<u64, (u64, String)>,
@@ -117,7 +117,7 @@ fn plain() -> &'static Plain {
     PLAIN.get_or_init(|| Plain::of(&made().run()))
 }
 
-/// URLs of the crawl, changed ones, and others.
+/// Generates URLs of the crawl, modified ones, and others.
 fn some_url() -> impl Strategy<Value = String> {
     let urls: Vec<String> = plain().pages.values().cloned().collect();
     let prefixes = plain().prefixes.clone();
@@ -225,7 +225,7 @@ fn lists_have_the_largest_first_and_words_find_what_a_scan_of_the_tables_finds()
         texts.for_each(|text| names::each_word(&mut WordSplitter::default(), text, |word| _ = found.insert(word)));
         found
     };
-    // By pages, then by id.
+    // Sets are ordered by their number of pages, then by id.
     let mut of: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     for (cluster, page) in clusters.u64("cluster").unwrap().iter().zip(clusters.u64("doc_id").unwrap()) {
         of.entry(*cluster).or_default().push(*page);
@@ -292,7 +292,7 @@ fn lists_have_the_largest_first_and_words_find_what_a_scan_of_the_tables_finds()
     }
 }
 
-/// Returns a record of a WARC file.
+/// Returns a WARC record.
 fn record(number: usize, url: &str, status: &str, html: &str) -> String {
     let http = format!("HTTP/1.1 {status}\r\nContent-Type: text/html\r\n\r\n{html}");
     format!(
@@ -468,7 +468,7 @@ fn an_index_has_the_same_bytes_at_any_threads_and_memory_with_and_without_the_ta
     assert!(made("three", "plain", &["--workers", "3"]) == one);
     assert!(made("tight", "plain", &["--workers", "2", "--memory", "1"]) == one);
     assert!(made("tabled", "table", &[]) == one);
-    // Another index in its place, or the run itself, is not taken for it.
+    // Another index in the same folder, or a run, is not mistaken for the index.
     assert!(fail(&["index", &at("plain"), "--output", &at("one")], 4).contains("already"));
     assert!(fail(&["lookup", &at("plain")], 3).contains("not an index"));
     assert!(fail(&["index", &at("one"), "--output", &at("of-index")], 2).contains("kind index"));
@@ -493,8 +493,8 @@ fn damage_anywhere_is_an_error_and_never_another_answer() {
             std::fs::write(&path, &bytes).unwrap();
             let output = answer(&["lookup", index], &urls);
             let message = String::from_utf8(output.stdout.clone()).unwrap();
-            // Lines that were answered before are whole and right; what is not touched is not
-            // noticed.
+            // Lines before the error are complete and correct. Damage to a part that is not read is
+            // not detected.
             assert!(good.starts_with(&message), "{name} at {at}");
             match output.status.code() {
                 Some(0) => assert_eq!(message, good),

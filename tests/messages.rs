@@ -1,5 +1,5 @@
-//! Messages and help texts as `tests/data/messages.txt` has them: one place to review every change
-//! of a text.
+//! Compares messages and help texts with `tests/data/messages.txt`, where every change of a text
+//! can be reviewed.
 //!
 //! `WEBTWIN_UPDATE_MESSAGES=1 cargo test --features full --test integration messages` rewrites the
 //! file.
@@ -8,10 +8,10 @@ use std::path::Path;
 
 use crate::support::program::webtwin;
 
-/// Reviewed texts.
+/// File with the reviewed texts.
 const FILE: &str = "tests/data/messages.txt";
 
-/// Crawl of the runs below.
+/// Input of the runs below.
 const INPUT: &str = "synth://?pages=200&seed=1";
 
 /// Commands whose help is compared.
@@ -111,8 +111,7 @@ hamming batch --fingerprints nothing --output near
 completions none
 ";
 
-/// Replaces numbers that differ between machines and runs by `N`: those before a unit of time or
-/// size.
+/// Replaces numbers before a unit of time or size, which differ between machines and runs, by `N`.
 fn normalised(text: &str, folder: &Path) -> String {
     let text = text.replace(folder.to_str().unwrap(), "FOLDER");
     let mut lines = Vec::new();
@@ -141,12 +140,12 @@ fn normalised(text: &str, folder: &Path) -> String {
     lines.join("\n")
 }
 
-/// Runs a command line in `folder`; returns what it printed for people, and its exit code, below
-/// its name.
+/// Runs a command line in `folder`. Returns a section with the command line, the text that it
+/// printed for users, and its exit code.
 fn section(line: &str, folder: &Path) -> String {
     let arguments: Vec<&str> = line.split(' ').map(|word| if word == "INPUT" { INPUT } else { word }).collect();
     let output = webtwin(&arguments).current_dir(folder).env_remove("COLUMNS").output().unwrap();
-    // Tables and jobs are data; help texts and plans are for people.
+    // Tables and jobs are data, while help texts and plans are texts for users.
     let is_text = line.ends_with("--help") || line.starts_with("plan");
     let stdout = if is_text { String::from_utf8(output.stdout).unwrap() } else { String::new() };
     let text = normalised(&(stdout + &String::from_utf8_lossy(&output.stderr)), folder);

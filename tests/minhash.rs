@@ -20,7 +20,7 @@ use crate::support::crawl::{MadePage, exact_pairs, local_pages};
 use crate::support::planted::{figures, write_crawl};
 use crate::support::program::{fail, files, rows, stderr_text, succeed, the_same_on_any_workers, webtwin};
 
-/// Returns pages on a few hosts, some of them captured twice and some without text, whose sets of
+/// Generates pages on a few hosts, some of them captured twice and some without text. Their sets of
 /// shingles resemble each other.
 fn crawl() -> impl Strategy<Value = Vec<MadePage>> {
     let page = (0u32..4, 0u32..12, 0u64..4, prop::collection::vec(0u64..40, 0..5), any::<bool>());
@@ -29,7 +29,7 @@ fn crawl() -> impl Strategy<Value = Vec<MadePage>> {
         let url = |host: u32, path: u32| format!("http://h{host}.example/{path}");
         let made =
             pages.into_iter().zip(links).enumerate().map(|(time, ((host, path, like, own, is_empty), links))| {
-                // Pages that are alike share 30 numbers, less those that are their own.
+                // Pages with the same `like` share 30 numbers and differ in `own`.
                 let shared = (0..30).map(|number| 100 * like + 60 + number);
                 let all = shared.chain(own).filter(|_| !is_empty || path > 0);
                 let links = links.into_iter().map(|(host, path)| url(host, path));
@@ -105,8 +105,8 @@ proptest! {
     }
 }
 
-/// Returns texts of 80 words in groups of four: each but the first of a group has words of its own
-/// in place of some.
+/// Returns texts of 80 words in groups of four. Each text but the first of a group has some words
+/// replaced by its own.
 fn texts() -> Vec<String> {
     let text = |number: usize| {
         let (group, member) = (number / 4, number % 4);
@@ -172,7 +172,8 @@ fn a_crawl_by_shingles_has_the_same_bytes_on_any_workers_in_little_memory_and_ta
     let ours = figures(&whole, "synth://?pages=3000&seed=7");
     assert!(ours["pair precision"] > 0.9 && ours["pair recall"] > 0.4, "{ours:?}");
 
-    // Too little memory for all of the input; what was read before is recorded.
+    // This memory bound is too small for the whole input. The run records the items it has read
+    // before it ends.
     let with = |more: &[&'static str]| [&common[..], &["--workers", "2"], more].concat();
     let little = ["--output", "", "--resume", "--set", "effort.memory_bytes=40500000"];
     let output = at("little");

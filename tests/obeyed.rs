@@ -1,5 +1,5 @@
-//! A crawler that obeys the avoid list and patches it after each crawl: it never loses the last
-//! copy of a page.
+//! A crawler that obeys the avoid list and patches it after each crawl never loses the last copy of
+//! a page.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,12 +10,12 @@ use crate::support::program::{files, rows, succeed};
 
 const SITES: [&str; 4] = ["a", "b", "c", "d"];
 
-/// Of two of these one is the beginning of the other.
+/// Page names in pairs, in which one name is a prefix of the other.
 const NAMES: [&str; 6] = ["1", "11", "2", "22", "3", "33"];
 const PAGES: u32 = NAMES.len() as u32;
 
-/// Contents of one crawl: the sites that are there, the one that others link to, and those of which
-/// two pages are fetched as probes.
+/// Contents of one crawl: the sites that exist, the site that others link to, and the sites of
+/// which two pages are fetched as probes.
 #[derive(Debug, Clone)]
 struct Week {
     there: Vec<usize>,
@@ -36,7 +36,7 @@ fn url(site: usize, page: u32) -> String {
     format!("http://{}.example/manual/{}", SITES[site], NAMES[page as usize])
 }
 
-/// The crawler's lists: beginnings of URLs, and URLs; and what Heritrix would have.
+/// Lists of the crawler: URL prefixes, URLs, and the SURT prefixes of Heritrix.
 #[derive(Debug, Default)]
 struct Lists {
     prefixes: BTreeSet<String>,
@@ -54,7 +54,7 @@ impl Lists {
         [("prefixes.txt", prefixes), ("urls.txt", urls), ("heritrix-surts.txt", surts)]
     }
 
-    /// Adds the lines of `add-NAME` and takes those of `remove-NAME` off, which must be there.
+    /// Adds the lines of `add-NAME`, and removes those of `remove-NAME`, which must be present.
     fn patch(&mut self, exports: &BTreeMap<String, Vec<u8>>) {
         for (name, list) in self.named() {
             let lines = |what: &str| String::from_utf8(exports[&format!("exports/{what}-{name}")].clone()).unwrap();
@@ -66,7 +66,7 @@ impl Lists {
     }
 }
 
-/// Writes a crawl by a crawler with these lists, and does the run over it; returns the result.
+/// Writes a crawl of a crawler with these lists, runs over it, and returns the result.
 fn crawl(folder: &Path, number: usize, week: &Week, lists: &Lists) -> String {
     let time = 1_700_000_000 + number as i64 * 7 * 86_400;
     let mut lines = String::new();
@@ -125,8 +125,8 @@ proptest! {
                 let may = |site: &&usize| !lists.forbid(&url(**site, page));
                 prop_assert!(week.there.iter().any(|site| may(&site)), "no copy of page {page} in week {number}: {lists:?}");
             }
-            // The list in force is what the crawler's list has in addition to the list of the
-            // newest result.
+            // The list in force is the list of the newest result together with the entries that
+            // still stand.
             if let Some(diff) = &diff {
                 let own = files(Path::new(&result));
                 let own = |name: &str| String::from_utf8(own[&format!("exports/{name}")].clone()).unwrap();
@@ -136,7 +136,7 @@ proptest! {
                 for (name, list) in lists.named() {
                     prop_assert_eq!(&in_force(name).lines().map(String::from).collect::<BTreeSet<_>>(), list, "{}", name);
                 }
-                // Heritrix refuses the same pages: by a prefix in its form, or as they are.
+                // Heritrix refuses the same pages, either by a SURT prefix or by a URL.
                 let beans = in_force("heritrix-beans.xml");
                 for (site, page) in (0..SITES.len()).flat_map(|site| (0..PAGES).map(move |page| (site, page))) {
                     let url = url(site, page);

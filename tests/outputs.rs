@@ -1,5 +1,5 @@
-//! Several runs into one output, and runs that are killed amid writing it: one result, whole, and
-//! the right cause.
+//! Several runs into one output, and runs that are killed while they write it: the output has one
+//! complete result, and the other run reports the right cause.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn start(job: usize, output: &str) -> Child {
     webtwin(&["run", "--input", JOBS[job], "--output", output, "--workers", "1"]).spawn().unwrap()
 }
 
-/// Returns the results of both jobs, undisturbed, and how long one took.
+/// Returns the results of both jobs without interference, and the duration of the second one.
 fn undisturbed(folder: &Path) -> ([BTreeMap<String, Vec<u8>>; 2], Duration) {
     let mut took = Duration::ZERO;
     let results = [0, 1].map(|job| {
@@ -28,7 +28,7 @@ fn undisturbed(folder: &Path) -> ([BTreeMap<String, Vec<u8>>; 2], Duration) {
     (results, took)
 }
 
-/// Returns which run has won.
+/// Checks that exactly one run has succeeded, and returns its index.
 pub(crate) fn assert_one_won(ends: &[Output; 2], what: &str) -> usize {
     let codes = ends.each_ref().map(|end| end.status.code().unwrap());
     let message = ends.each_ref().map(stderr_text);
@@ -64,7 +64,7 @@ fn a_run_killed_at_any_moment_leaves_a_folder_that_the_next_run_makes_the_same_r
         run.kill().unwrap();
         run.wait().unwrap();
         let again = start(0, output.to_str().unwrap()).wait_with_output().unwrap();
-        // 4 when the killed run had come as far as deciding that it is the result.
+        // The exit code is 4 if the killed run had already committed its result.
         assert!([Some(0), Some(4)].contains(&again.status.code()), "round {round}: {}", stderr_text(&again));
         assert!(files(&output) == results[0], "round {round}: {:?}", files(&output).keys());
         assert!(output.join("manifest.json").exists());
@@ -77,10 +77,10 @@ fn a_folder_with_other_files_is_refused_before_any_work() {
     let output = folder.path().join("out");
     std::fs::create_dir_all(output.join("pages")).unwrap();
     std::fs::write(output.join("pages/mine.parquet"), "mine").unwrap();
-    // The input is missing too, which would be found out later.
+    // The missing input would be detected later than the files in the folder.
     let line = fail(&["run", "--input", "gone.warc.gz", "--output", output.to_str().unwrap()], 2);
     assert!(line.contains("pages/mine.parquet"), "{line}");
-    // Nor by any other command that writes a folder.
+    // The other commands that write a folder refuse it, too.
     let output = output.to_str().unwrap();
     std::fs::write(folder.path().join("texts.jsonl"), "{\"text\":\"a\"}\n").unwrap();
     let texts = folder.path().join("texts.jsonl").to_str().unwrap().to_string();
@@ -98,7 +98,8 @@ fn a_folder_with_other_files_is_refused_before_any_work() {
     assert_eq!(files(output).len(), 1);
 }
 
-/// A process to which the system gives no memory says so and leaves nothing, wherever that happens.
+/// A process that cannot allocate memory reports this and leaves no files, at whatever point it
+/// happens.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_limit_of_memory_ends_a_run_in_order() {
@@ -108,7 +109,7 @@ fn a_limit_of_memory_ends_a_run_in_order() {
         let script = format!("ulimit -v {kilobytes}; exec {program} {arguments}");
         std::process::Command::new("sh").args(["-c", &script]).output().unwrap()
     };
-    // Below this the program cannot be loaded.
+    // The program cannot be loaded with less.
     let least = (1..).map(|n| n * 10_000).find(|&kilobytes| limited(kilobytes, "--version").status.success()).unwrap();
     let mut refused = 0;
     for kilobytes in (least + 20_000..least + 200_000).step_by(12_000) {
@@ -133,7 +134,7 @@ fn a_limit_of_memory_ends_a_run_in_order() {
                 stderr_text(&end)
             );
             if ["_commit.json", "manifest.json"].iter().any(|name| output.join(name).exists()) {
-                // It was decided on before; the next run completes it, if that is to be done.
+                // The result was already committed. The next run completes it if necessary.
                 assert_eq!(limited(100_000_000, &run).status.code(), Some(4));
                 assert!(output.join("manifest.json").exists());
                 continue;
@@ -145,8 +146,8 @@ fn a_limit_of_memory_ends_a_run_in_order() {
     assert!(refused > 0);
 }
 
-/// Processes with too few files for their connections say so; with a soft limit alone they ask for
-/// more.
+/// Processes with too few file descriptors for their connections report this. If only the soft
+/// limit is too low, they raise it.
 #[cfg(unix)]
 #[test]
 fn a_limit_of_open_files_is_told_or_lifted() {
@@ -171,8 +172,8 @@ fn a_limit_of_open_files_is_told_or_lifted() {
     }
 }
 
-/// A write beyond the limit of file sizes fails like any other; by default the system ends the
-/// process without a word.
+/// A write beyond the file size limit fails like any other write. By default the system would end
+/// the process without a message.
 #[cfg(unix)]
 #[test]
 fn a_limit_of_file_sizes_is_a_failure_of_storage() {

@@ -1,5 +1,5 @@
-//! Similar pairs of a crawl, taken over from the one before where pages are as they were, against
-//! the same from scratch.
+//! Similar pairs of a crawl, reused from the previous crawl for unchanged pages, equal those of a
+//! computation from scratch.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ use webtwin::storage::records::SavedShares;
 
 use crate::support::crawl::{MadePage, exact_pairs, local_pages};
 
-/// Shares in memory: of the run before, and of this one.
+/// Partitions in memory: of the previous run, and of this run.
 #[derive(Default)]
 struct Kept {
     before: BTreeMap<usize, Vec<u8>>,
@@ -42,8 +42,8 @@ impl SavedShares for Kept {
     }
 }
 
-/// Returns pages of a few hosts with few chunks; a change is a page in place of another, no page,
-/// or one more.
+/// Generates pages of a few hosts with few chunks, and changes of them: a page is replaced, removed
+/// or added.
 fn crawls() -> impl Strategy<Value = Vec<Vec<MadePage>>> {
     let page = || {
         (0u32..5, 0u32..40, prop::collection::vec(1u64..30, 0..9))
@@ -63,7 +63,7 @@ fn crawls() -> impl Strategy<Value = Vec<Vec<MadePage>>> {
                 match what {
                     0 => drop(pages.remove(at)),
                     2 => pages[at].fprints = page.fprints,
-                    // Becomes an exact copy, or ceases to be one.
+                    // The page becomes an exact copy, or ceases to be one.
                     _ => pages[at].fprints = pages[page.fprints.len() % pages.len()].fprints.clone(),
                 }
             }
@@ -87,10 +87,11 @@ fn settings() -> impl Strategy<Value = OverlapSettings> {
     )
 }
 
-/// Pairs, weak pairs, counts, what is left to the next run, and how many workers took pairs over.
+/// Pairs, unsupported pairs, counts, data for the next run, and the number of workers that reused
+/// pairs.
 type Found = (Vec<SimilarPair>, Vec<SimilarPair>, OverlapCounts, BTreeMap<usize, Vec<u8>>, u64);
 
-/// Returns the result of a run.
+/// Computes the pairs of a run.
 fn found(
     pages: &[MadePage],
     left: &[MadePage],
@@ -154,7 +155,7 @@ fn pairs_taken_over_and_counted_anew_are_those_found_from_scratch() {
             (shares, before) = (got.3, pages);
         }
     });
-    // Not all of them from scratch for one reason or another.
+    // A fallback to a computation from scratch must not have hidden the reuse in all cases.
     assert!(merged.into_inner() > 100);
 }
 

@@ -1,5 +1,5 @@
-//! What `webtwin plan` predicts, against what a run reports: for each kind of job, in whole numbers
-//! and without a clock.
+//! Compares the predictions of `webtwin plan` with the reports of runs, for each kind of job, in
+//! whole numbers without times.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use crate::support::manual::write;
 use crate::support::ports::reserved_address;
 use crate::support::program::{cluster_file, stderr_text, succeed, webtwin};
 
-/// Input of all jobs, of a size at which a sample is a part of it.
+/// Input of all jobs. It is large enough that a sample is only a part of it.
 const CRAWL: &str = "synth://?pages=12000&seed=4";
 
-/// `got` within a quarter of `message`.
+/// Checks that a prediction is within a quarter of the reported value.
 fn assert_near(what: &str, predicted: u64, message: u64) {
     let (predicted, message) = (predicted as f64, message as f64);
     assert!((0.75 * message..=1.25 * message).contains(&predicted), "{what}: {predicted} predicted, {message} told");
@@ -26,7 +26,7 @@ fn plan(settings: &[&str], more: &[&str]) -> Value {
     serde_json::from_str(&succeed(&[&["plan", "--json"], settings, more].concat())).unwrap()
 }
 
-/// Sum over the processes of a run.
+/// Returns the sum of a number over the processes of a run.
 fn sum(manifest: &Value, what: &str) -> u64 {
     manifest["processes"].as_array().unwrap().iter().map(|process| process[what].as_u64().unwrap()).sum()
 }
@@ -45,7 +45,7 @@ fn check_against_run(settings: &[&str]) {
     assert_near(&format!("{settings:?}: rounds"), of("rounds"), manifest["rounds"].as_u64().unwrap());
     assert_eq!((of("sent_bytes"), sum(&manifest, "sent_bytes")), (0, 0), "there is no other process");
     if !cfg!(debug_assertions) {
-        // Without optimization a program holds more.
+        // Without optimization, the program itself needs more memory.
         assert_near(&format!("{settings:?}: memory"), of("memory_bytes"), sum(&manifest, "peak_memory_bytes"));
     }
 }
@@ -92,7 +92,7 @@ fn what_goes_to_other_processes_is_predicted() {
     let manifest = json(&out.join("manifest.json"));
     let predicted = plan(&["--input", CRAWL], &["--machines", "3", "--workers", "1"]);
     assert_eq!(manifest["processes"].as_array().unwrap().len(), 3);
-    // All that goes to another worker goes to another process.
+    // All bytes that are sent to another worker go to another process.
     assert_eq!(sum(&manifest, "sent_bytes"), sum(&manifest, "exchanged_bytes"));
     assert_near("sent", predicted["sent_bytes"].as_u64().unwrap(), sum(&manifest, "sent_bytes"));
     assert_near("rounds", predicted["rounds"].as_u64().unwrap(), manifest["rounds"].as_u64().unwrap());
@@ -144,18 +144,18 @@ fn a_crawl_that_is_not_there_yet_is_predicted_in_proportion() {
         (plan(&["--pages", "1e8"], &["--machines", "10"]), plan(&["--pages", "1e9"], &["--machines", "10"]));
     let of = |plan: &Value, what: &str| plan[what].as_u64().unwrap();
     assert_eq!(of(&one["expected"], "pages"), 100_000_000);
-    // Sets of shingles are for those who compare them.
+    // Only jobs that compare sets of shingles need them.
     let by_shingles = plan(&["--pages", "1e8", "--set", "similar.by=minhash"], &["--machines", "10"]);
     assert_eq!(of(&one["expected"], "shingles"), 0);
     assert!(of(&by_shingles["expected"], "shingles") > of(&by_shingles["expected"], "pages"));
     assert_near("bytes read", of(&ten, "read_bytes"), 10 * of(&one, "read_bytes"));
     assert_near("bytes sent", of(&ten, "sent_bytes"), 10 * of(&one, "sent_bytes"));
-    // More machines hold less each, but never less than the data that every machine holds of every
-    // page.
+    // With more machines each one needs less memory, but never less than the data about every page
+    // that each machine needs.
     let memory = |machines: &str| of(&plan(&["--pages", "1e9"], &["--machines", machines]), "memory_bytes");
     let (ten, hundred, thousand) = (memory("10"), memory("100"), memory("1000"));
     assert!(ten > 2 * hundred && hundred > thousand && thousand > 60_000_000_000, "{ten} {hundred} {thousand}");
-    // Chunks and pairs are those of the settings.
+    // The numbers of chunks and pairs depend on the settings.
     let by = |preset: &str| {
         let plan = plan(&["--pages", "1e6", "--set", &format!("preset={preset}")], &[]);
         (of(&plan["expected"], "tuples"), of(&plan["expected"], "pairs"))
@@ -163,7 +163,7 @@ fn a_crawl_that_is_not_there_yet_is_predicted_in_proportion() {
     let [two, four, whole, crawl] = ["two-line", "four-line", "document", "crawl"].map(by);
     assert!(two.0 > 3 * four.0 / 2 && four.0 > 2 * whole.0 && two.1 > whole.1, "{two:?} {four:?} {whole:?}");
     assert!(crawl.0 != two.0 && crawl.0 != four.0, "{crawl:?}");
-    // The number of machines is that of the cluster file.
+    // The cluster file determines the number of machines.
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/cluster-config/two-processes.toml");
     let planned = plan(&["--pages", "1e6"], &["--cluster", file]);
     assert_eq!((planned["machines"].as_u64(), planned["workers"].as_u64()), (Some(2), Some(2)));

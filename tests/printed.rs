@@ -2,8 +2,8 @@ use crate::bad_warc::build::{page, zlib};
 use crate::support::printed::{response, run, text};
 use crate::support::program::{rows, succeed, the_same_on_any_workers};
 
-/// Returns a PDF of numbered objects, from 1 on, each as written between `obj` and `endobj`; the
-/// first is the catalog.
+/// Returns a PDF with objects numbered from 1 on. Each object is the text between `obj` and
+/// `endobj`; the first one is the catalog.
 fn pdf(objects: &[Vec<u8>], trailer: &str) -> Vec<u8> {
     let mut bytes = b"%PDF-1.4\n".to_vec();
     let mut table = format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);
@@ -24,8 +24,8 @@ fn stream(dictionary: &str, content: &[u8]) -> Vec<u8> {
     [head.as_bytes(), content, b"\nendstream"].concat()
 }
 
-/// Returns a document whose pages have these contents, each with its filter; `more` objects begin
-/// at number 5.
+/// Returns a document whose pages have the given contents, each with its filter. The objects `more`
+/// are numbered from 5 on.
 fn document(pages: &[(&str, Vec<u8>)], resources: &str, page: &str, more: &[Vec<u8>], trailer: &str) -> Vec<u8> {
     let first = 5 + more.len();
     let kids: String = (0..pages.len()).map(|number| format!("{} 0 R ", first + 2 * number)).collect();
@@ -114,7 +114,7 @@ fn copies_and_versions_of_a_pdf_are_found_and_the_bytes_are_the_same_on_any_work
     let pdfs = |row: &&serde_json::Value| row["measure"] == "exact" || row["value"].as_u64() > Some(30);
     let by = |measure: &str| pairs.iter().filter(pdfs).filter(|row| row["measure"] == measure).count();
     assert_eq!((by("exact"), by("overlap")), (30, 30));
-    // Texts are read again from the documents.
+    // `explain` reads the texts from the documents again.
     let message = succeed(&["explain", &output, "http://a.example/7.pdf", "http://c.example/7.pdf"]);
     assert!(message.contains("word"), "{message}");
 }
@@ -129,7 +129,7 @@ fn documents_that_cannot_be_read_are_rejected_with_the_reason_and_harm_no_other(
         let trailer = format!("/Encrypt {by} /ID [(0123456789012345) (0123456789012345)]");
         document(&[("", lines(&text(3, 9, &[])))], "", "", &[lock.as_bytes().to_vec()], &trailer)
     };
-    // A form that draws itself, and forms that each draw the next ten times.
+    // One form draws itself, and a series of forms each draw the next one ten times.
     let form = |draws: &str| {
         let resources = "/Resources << /XObject << /X 5 0 R /Y0 6 0 R /Y1 7 0 R /Y2 8 0 R /Y3 9 0 R /Y4 10 0 R /Y5 11 0 R \
                          /Y6 12 0 R /Y7 13 0 R /Y8 14 0 R /Y9 15 0 R >> >>";
@@ -156,7 +156,7 @@ fn documents_that_cannot_be_read_are_rejected_with_the_reason_and_harm_no_other(
         ("9.pdf", "application/pdf", drawing("/X Do")),
         ("10.pdf", "application/pdf", plain(2, &[])),
     ];
-    // Some take their bytes in less than a second, on a machine that has nothing else to do.
+    // On an idle machine some of these documents exceed the byte limit in less than a second.
     let bounds = ["input.limits.printed_seconds=4", "input.limits.printed_bytes=300000000"];
     let (output, reasons, message) = run(folder.path(), &documents, &bounds);
     let expected =
@@ -164,7 +164,7 @@ fn documents_that_cannot_be_read_are_rejected_with_the_reason_and_harm_no_other(
     assert_eq!(reasons, expected.map(|reason| format!("pdf_{reason}")), "{message}");
     assert_eq!(rows(&output, "pages").len(), 2);
 
-    // No reader is started for documents that the job leaves out.
+    // No reader process is started for documents that the job excludes.
     let folder = tempfile::tempdir().unwrap();
     let (output, reasons, _) = run(folder.path(), &documents, &["input.printed=skip"]);
     assert_eq!((reasons.as_slice(), rows(&output, "pages").len()), (&["not_text"; 11].map(String::from)[..], 0));
@@ -174,7 +174,7 @@ fn documents_that_cannot_be_read_are_rejected_with_the_reason_and_harm_no_other(
 fn a_pdf_of_which_a_page_cannot_be_read_is_kept_with_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let page = |seed| lines(&text(seed, 20, &[]));
-    // A font that is not there.
+    // The page refers to a font that does not exist.
     let broken = String::from_utf8(page(2)).unwrap().replace("/F1", "/F9").into_bytes();
     let bytes = document(&[("", page(1)), ("", broken), ("", page(3))], "", "", &[], "/Info 4 0 R");
     let (output, reasons, message) = run(folder.path(), &[("a.pdf", "application/pdf", bytes)], &[]);
@@ -200,6 +200,6 @@ fn a_pdf_whose_table_is_wrong_or_missing_is_repaired_and_counted_as_mended() {
     assert!(reasons.is_empty() && message.contains("kept, but repaired: 3 pdf_damaged"), "{message}");
     let pages = rows(&output, "pages");
     assert!(pages.iter().all(|page| page["text_bytes"].as_u64() >= Some(1500)), "{pages:?}");
-    // The title is in the information that only the trailer leads to.
+    // The title is in the information dictionary, which only the trailer refers to.
     assert_eq!(pages.iter().filter(|page| page["title"] == "A made document").count(), 3);
 }

@@ -2,7 +2,8 @@ use std::process::Command;
 
 use crate::support::program::{stderr_text, succeed};
 
-/// Needs `pip install pandas pyarrow polars duckdb`, in the Python that PYTHON names or `python3`.
+/// Needs `pip install pandas pyarrow polars duckdb` in the Python that PYTHON names, or in
+/// `python3`.
 #[test]
 fn data_frames_duckdb_and_readers_of_json_see_the_same_tables_and_lose_no_digit_of_an_id() {
     let folder = tempfile::tempdir().unwrap();
@@ -21,7 +22,8 @@ fn data_frames_duckdb_and_readers_of_json_see_the_same_tables_and_lose_no_digit_
     }
 }
 
-/// Needs `pip install pyarrow`; uses pandas, polars, duckdb, datasets and pyspark where they are.
+/// Needs `pip install pyarrow`; also uses pandas, polars, duckdb, datasets and pyspark if they are
+/// installed.
 #[test]
 fn a_corpus_without_its_duplicates_opens_in_all_that_opens_the_corpus() {
     let python = std::env::var("PYTHON").unwrap_or("python3".into());
@@ -35,7 +37,7 @@ fn a_corpus_without_its_duplicates_opens_in_all_that_opens_the_corpus() {
     println!("{message}");
 }
 
-/// The package of `python/`, whose tests skip what needs a module that is not there.
+/// Runs the tests of the package in `python/`, which skip those that need a missing module.
 #[test]
 fn the_python_package_sees_what_show_prints() {
     let python = std::env::var("PYTHON").unwrap_or("python3".into());

@@ -1,5 +1,5 @@
-//! The worked example of `docs/recipes.md`, recomputed from what stands there: none of the
-//! program's own functions has a part in it but the hash, which is a library's.
+//! Recomputes the worked example of `docs/recipes.md` from the text of that page. No function of
+//! the program is used, except for the hash, which is a library's.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +29,7 @@ fn doc_id(name: &str) -> u64 {
     xxh3_64(format!("http://e.example/{name}").as_bytes())
 }
 
-/// The words of the example are runs of small letters between blanks.
+/// Returns the words of a text of the example: runs of lower-case letters between blanks.
 fn terms(text: &str) -> Vec<u64> {
     text.split(' ').map(|word| xxh3_64(word.as_bytes())).collect()
 }
@@ -45,7 +45,7 @@ fn counts(features: &[u64]) -> BTreeMap<u64, u64> {
     counts
 }
 
-/// log2 in sixteenths, rounded down.
+/// Returns log2 in sixteenths, rounded down.
 fn sixteenths(n: u64) -> i64 {
     ((n as f64).log2() * 16.0).floor() as i64
 }
@@ -56,12 +56,13 @@ fn simhash(weighted: &[(u64, i64)]) -> u64 {
     (0..64).filter(|&bit| sum(bit).sum::<i64>() > 0).fold(0, |simhash, bit| simhash | 1 << bit)
 }
 
-/// Returns the simhash by default: phrases of three, by count.
+/// Returns the default simhash: phrases of three words, weighted by count.
 fn by_count(text: &str) -> u64 {
     simhash(&counts(&phrases(text, 3)).into_iter().map(|(hash, n)| (hash, 16 * n as i64)).collect::<Vec<_>>())
 }
 
-/// Fingerprint of the preset `simhash`: phrases of two, by log and inverse document frequency.
+/// Returns the fingerprint of the preset `simhash`: phrases of two words, weighted by log and
+/// inverse document frequency.
 fn by_log_and_idf(text: &str) -> u64 {
     let of_pages = PAGES.map(|page| counts(&phrases(page.1, 2)));
     let pages_with = |hash: &u64| of_pages.iter().filter(|counts| counts.contains_key(hash)).count() as u64;
@@ -86,7 +87,7 @@ fn projected(text: &str) -> Vec<i64> {
     (0..DIMS).map(|d| terms(text).iter().map(|&term| 16 * entry(term, d)).sum()).collect()
 }
 
-/// RP of all pages, in 10^12ths.
+/// Returns RP of all pages in units of 10^-12.
 fn rp() -> Vec<Vec<i128>> {
     let all = PAGES.map(|page| projected(page.1));
     let component = |d: usize, page: usize| {
@@ -97,7 +98,7 @@ fn rp() -> Vec<Vec<i128>> {
     (0..PAGES.len()).map(|page| (0..DIMS as usize).map(|d| component(d, page)).collect()).collect()
 }
 
-/// HM of all pages, in 10^12ths: the paper's sum, γ = 0.001, three iterations.
+/// Returns HM of all pages in units of 10^-12: the paper's sum with γ = 0.001 and three iterations.
 fn hm() -> Vec<Vec<i128>> {
     let r: Vec<Vec<f64>> = rp().iter().map(|rp| rp.iter().map(|&part| part as f64 / 1e12).collect()).collect();
     let mut x = r.clone();
@@ -146,7 +147,7 @@ fn the_worked_example_of_the_recipes_is_what_comes_out() {
     }
 }
 
-/// Resolves `\u{...}`.
+/// Resolves `\u{...}` escapes.
 fn unescaped(text: &str) -> String {
     let mut parts = text.split("\\u{");
     let first = parts.next().unwrap().to_string();
