@@ -1,4 +1,4 @@
-//! A scheduled job: whatever joins, leaves or changes, its result has the bytes of a run from
+//! A scheduled job: after any change of its inputs, the result has the same bytes as a run from
 //! scratch.
 
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use crate::bad_warc::build::{Record, gzip, html, http_with};
 use crate::support::ports::reserved_address;
 use crate::support::program::{cluster_file, fail, files, rows, stderr_text, succeed, webtwin};
 
-/// Settings under which few pages are many cases: work items of a few records, texts of a few
-/// lines, more links than are kept, crawls of which hardly anything is left.
+/// Settings under which a few pages cover many cases: work items of a few records, short texts,
+/// more links than are kept, and crawls that have lost most of their pages.
 const SMALL: [&str; 10] = [
     "--set",
     "effort.shard_bytes=65536",
@@ -27,7 +27,7 @@ const SMALL: [&str; 10] = [
 /// Change of the inputs between two runs.
 #[derive(Debug, Clone)]
 enum Change {
-    /// A segment with this content joins, or changes if it is live.
+    /// A segment with this content is added, or a live segment changes.
     Write {
         segment: usize,
         seed: u64,
@@ -38,7 +38,8 @@ enum Change {
     Replace {
         segment: usize,
     },
-    /// A whole new crawl: all live inputs are named, these besides, and the others leave.
+    /// A whole new crawl: the live segments and these are named as inputs, and all other inputs are
+    /// removed.
     Whole {
         seed: u64,
     },
@@ -54,8 +55,8 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// Returns a few records of pages, their copies and versions, revisits, redirects, and what is no
-/// page, drawn from few URLs so that segments hold captures of the same pages.
+/// Returns a few records of pages, their copies and versions, revisits, redirects, and records that
+/// are not pages. They use few URLs, so that several segments have captures of the same pages.
 fn segment(seed: u64) -> Vec<u8> {
     let mut state = seed;
     let mut draw = |below: u64| {
@@ -72,7 +73,7 @@ fn segment(seed: u64) -> Vec<u8> {
         let links: String = (0..4).map(|to| format!("<a href='/p{}'>page</a>", (page + to) % 8)).collect();
         let body = format!("<html><body>{lines}{links}</body></html>");
         let uri = Some(format!("http://host{host}.example/p{page}"));
-        // Of an unknown algorithm, or wrong.
+        // The digest has an unknown algorithm or a wrong value.
         let digest = match text {
             5 => format!("sha1:{}", "A".repeat(32)),
             _ => format!("xyz:{:x}", page * 100 + text),
@@ -96,7 +97,7 @@ fn segment(seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// Scheduled job: the folder of its inputs and state, the live inputs, and the number of runs.
+/// A scheduled job: the folder of its inputs and state, the live inputs, and the number of runs.
 struct Schedule {
     folder: tempfile::TempDir,
     live: Vec<usize>,
@@ -117,8 +118,8 @@ impl Schedule {
     }
 
     fn write(&self, number: usize, seed: u64) {
-        // Renamed into place, so that it is another file though it may have the same length and
-        // time.
+        // Renames the segment into place, so that it is a different file even if length and time
+        // are equal.
         let half = self.at("half");
         let mut bytes = segment(seed);
         bytes.extend(gzip(&Record::with("", html("", b"<p>the last page of a segment</p>")).bytes()));
@@ -126,7 +127,7 @@ impl Schedule {
         std::fs::rename(half, self.segment(number)).unwrap();
     }
 
-    /// Changes the inputs; returns the arguments for the changed inputs.
+    /// Changes the inputs and returns the arguments for the changes.
     fn apply(&mut self, change: &Change) -> Vec<String> {
         let is_live = |number: &usize| self.live.contains(number);
         match *change {
@@ -145,7 +146,7 @@ impl Schedule {
                 vec!["--retract".into(), self.segment(segment)]
             }
             Change::Whole { seed } => {
-                // Of two segments one is as it was, if it was live at all.
+                // Of the two inputs, one is unchanged if it was live.
                 self.live = vec![(seed % 5) as usize, 5];
                 if !Path::new(&self.segment(self.live[0])).exists() {
                     self.live.remove(0);
@@ -158,7 +159,8 @@ impl Schedule {
         }
     }
 
-    /// Runs from the state and from scratch; the results must be equal.
+    /// Runs from the state and from scratch, and checks that the results are equal. Returns the
+    /// messages.
     fn run(&mut self, arguments: &[String], workers: usize) -> String {
         self.runs += 1;
         let (state, output) = (self.at("state"), self.at(&format!("out-{}", self.runs)));
@@ -214,7 +216,7 @@ fn after_a_small_change_pairs_of_unchanged_pages_are_taken_over() {
         let message = schedule.run(&[], workers);
         assert!(message.contains("similar pairs are reused from the state, except those of"), "{message}");
     }
-    // Nearly all of it.
+    // Nearly all segments change.
     for segment in 0..13 {
         schedule.apply(&Change::Write { segment, seed: 200 + segment as u64 });
     }
@@ -239,7 +241,7 @@ proptest! {
         let mut arguments = schedule.apply(&Change::Write { segment: 0, seed: first });
         schedule.run(&arguments, 1);
         for (changes, workers) in &steps {
-            // What joins and leaves in one step is no change.
+            // An input that is added and removed in one step is no change.
             let mut changed = std::collections::BTreeSet::new();
             arguments.clear();
             let mut wrote = false;
@@ -320,8 +322,8 @@ fn a_new_crawl_finds_what_it_revisits_in_the_crawls_before_it() {
     let message = run("out-2", &["second.warc.gz"]);
     assert!(message.contains("2 records read: 2 pages kept"), "{message}");
     assert_eq!(urls("out-2"), ["http://a.example/one", "http://a.example/two"]);
-    // What the third crawl revisits is in the second and, past it, in the first; a file that
-    // nothing needs is forgotten.
+    // The third crawl revisits pages of the second one and, through it, of the first one. The state
+    // drops files that no revisit needs.
     let message = run("out-3", &["third.warc.gz"]);
     assert!(message.contains("state: 2 of 3 work items have checkpoints"), "{message}");
     assert_eq!(urls("out-3"), urls("out-2"));
@@ -330,14 +332,14 @@ fn a_new_crawl_finds_what_it_revisits_in_the_crawls_before_it() {
         ["run", "--output", &at("scratch"), "--input", &at("third.warc.gz"), "--originals", &at("first.warc.gz")];
     succeed(&[&scratch[..], &["--originals", &at("second.warc.gz")]].concat());
     assert!(files(&at("scratch")) == files(&at("out-3")));
-    // The same files under another name are no other crawl, and so nothing has changed.
+    // The same files under another name are the same crawl, so nothing has changed.
     let relative = ["run", "--state", "state", "--output", "out-4", "--input", "third.warc.gz"];
     let ended = webtwin(&relative).current_dir(folder.path()).output().unwrap();
     assert!(stderr_text(&ended).contains("state: 2 of 3 work items have checkpoints"), "{}", stderr_text(&ended));
     assert!(rows(&at("out-4"), "pages").len() == 2, "{}", stderr_text(&ended));
     let again = ["run", "--state", "state", "--output", "out-5", "--input", "third.warc.gz"];
     assert_eq!(webtwin(&again).current_dir(folder.path()).output().unwrap().status.code(), Some(10));
-    // Without them the pages are missing, and the message names the remedy.
+    // Without the earlier crawls the pages are missing, and the message names the remedy.
     let ended = webtwin(&["run", "--output", &at("alone"), "--input", &at("third.warc.gz")]).output().unwrap();
     assert!(
         stderr_text(&ended).contains("name the files of the earlier crawl with --originals"),
@@ -346,8 +348,8 @@ fn a_new_crawl_finds_what_it_revisits_in_the_crawls_before_it() {
     );
 }
 
-/// Returns a record of a page or, without a body, of a revisit that refers to a record of that URL
-/// at a time.
+/// Returns a record of a page or, without a body, of a revisit of the record with the same URL and
+/// the date `refers_to`.
 fn capture(name: &str, date: &'static str, body: Option<&str>, refers_to: &str) -> Vec<u8> {
     let uri = Some(format!("http://a.example/{name}"));
     let record = match body {
@@ -373,8 +375,8 @@ fn a_result_names_the_crawls_before_only_as_far_as_it_needs_them() {
     let (may, june, july) = ("2026-05-01T00:00:00Z", "2026-06-01T00:00:00Z", "2026-07-01T00:00:00Z");
     let text = "<p>a text that is long enough to be the text of a page</p>";
     write("may.warc.gz", &[capture("one", may, Some(text), ""), capture("two", may, Some(text), "")]);
-    // Of two records of this page the older one is a revisit, which is recognised as older only
-    // where its content is found.
+    // Two records have this URL, and the older one is a revisit. It can be recognised as older only
+    // if its content is found.
     write("june.warc.gz", &[capture("one", june, None, may), capture("two", june, Some(text), "")]);
     write("july.warc.gz", &[capture("one", july, None, june), capture("two", july, Some(text), "")]);
     write("august.warc.gz", &[capture("two", july, Some(text), ""), capture("two", june, None, may)]);
@@ -398,7 +400,7 @@ fn a_result_names_the_crawls_before_only_as_far_as_it_needs_them() {
         assert!(files(&of_scratch) == files(&at(output)), "{output}");
     };
     assert_eq!(run("out-1", "may.warc.gz", &[]).0, Some(0));
-    // By way of June's record, which leads to that of May.
+    // June's record is itself a revisit, which leads to the record of May.
     for (output, input, needed) in [
         ("out-2", "june.warc.gz", &["may.warc.gz"][..]),
         ("out-3", "july.warc.gz", &["june.warc.gz", "may.warc.gz"]),
@@ -410,7 +412,7 @@ fn a_result_names_the_crawls_before_only_as_far_as_it_needs_them() {
         scratch(output, input);
         assert_eq!(run("again", input, &[]).0, Some(10), "{input}");
     }
-    // A run that ended before its comparison was made leaves that to others.
+    // If a run ended before its comparison, a later run does not make it but names the command.
     std::fs::remove_dir_all(at("out-4-diff")).unwrap();
     let (code, message) = run("again", "august.warc.gz", &[]);
     let command = format!("webtwin diff {} {}", at("out-3"), at("out-4"));
@@ -422,15 +424,14 @@ fn a_result_names_the_crawls_before_only_as_far_as_it_needs_them() {
         "{}",
         stderr_text(&ended)
     );
-    // A whole new crawl that revisits nothing needs nothing of the crawls before, which may have
-    // gone.
+    // A whole new crawl without revisits does not need the earlier crawls, which may be deleted.
     write("september.warc.gz", &[capture("one", july, Some(text), ""), capture("two", july, Some(text), "")]);
     std::fs::remove_file(at("august.warc.gz")).unwrap();
     let (code, message) = run("out-5", "september.warc.gz", &[]);
     assert!(code == Some(0) && message.contains("revisit records that refer to it are rejected"), "{message}");
     assert_eq!(originals("out-5"), [""; 0]);
     scratch("out-5", "september.warc.gz");
-    // Whether copies stay that stayed before is a setting of the answer.
+    // `--sticky` is a setting of the result, so a change of it is a change of the job.
     assert_eq!(run("again", "september.warc.gz", &[]).0, Some(10));
     assert_eq!(run("out-6", "september.warc.gz", &["--sticky"]).0, Some(0));
     assert_eq!(run("again", "september.warc.gz", &["--sticky"]).0, Some(10));
@@ -462,7 +463,7 @@ fn parts_of_a_crawl_that_come_late_find_what_they_revisit_in_the_crawl_before() 
     write("june/one.warc.gz", &[capture("one", june, None, may)]);
     assert_eq!((run("night-1", &june_again).0, pages("night-1")), (Some(0), 1));
     assert_eq!(run("again", &june_again).0, Some(10));
-    // As another file of the folder, and by itself.
+    // The late part is another file of the folder, and then an input of its own.
     write("june/two.warc.gz", &[capture("two", june, None, may)]);
     assert_eq!((run("night-2", &june_again).0, pages("night-2")), (Some(0), 2));
     write("late/three.warc.gz", &[capture("three", june, None, may)]);
@@ -471,7 +472,7 @@ fn parts_of_a_crawl_that_come_late_find_what_they_revisit_in_the_crawl_before() 
     let originals = ["one", "three", "two"].map(|name| at(&format!("may/{name}.warc.gz")));
     succeed(&[&scratch[..], &originals.each_ref().map(|name| ["--originals", name.as_str()]).concat()].concat());
     assert!(files(&at("scratch")) == files(&at("night-3")));
-    // What is away for a night is looked for again.
+    // An original that is missing for one night is searched again.
     std::fs::rename(at("may"), at("away")).unwrap();
     let live = ["--input", &at("june"), "--input", &at("late")];
     assert_eq!((run("night-4", &live).0, pages("night-4")), (Some(0), 0));
@@ -479,7 +480,7 @@ fn parts_of_a_crawl_that_come_late_find_what_they_revisit_in_the_crawl_before() 
     std::fs::rename(at("away"), at("may")).unwrap();
     assert_eq!((run("night-5", &live).0, pages("night-5")), (Some(0), 3));
     assert!(files(&at("scratch")) == files(&at("night-5")));
-    // Another crawl, without revisits, has nothing to do with that.
+    // Another crawl, without revisits, does not depend on the earlier originals.
     write("july/one.warc.gz", &[capture("one", "2026-07-01T00:00:00Z", Some(text), "")]);
     assert_eq!(run("of-july", &["--input", &at("july")]).0, Some(0));
     let shown = succeed(&["state", "show", &at("state"), "--json"]);
@@ -503,7 +504,7 @@ fn a_file_that_leaves_a_glob_leaves_a_list_and_that_is_told() {
     let message = run("two", &["--retract", &schedule.segment(1)]);
     assert!(message.contains(&format!("{glob} is replaced by the names of its 2 other files")), "{message}");
 
-    // What lies beside them and is not read does not become an input.
+    // Files of the folder that are not read do not become inputs.
     let folder = schedule.at("crawl");
     std::fs::create_dir(&folder).unwrap();
     for number in 0..3 {
@@ -550,7 +551,7 @@ fn each_result_is_compared_with_the_one_before_and_history_goes_on() {
     run(&schedule, "july", &[]);
     let history = schedule.at("june-diff");
     assert!(compared("june", "july", &["--history", &history]) == files(&schedule.at("july-diff")));
-    // A cause for which the comparison would fail is reported before the run.
+    // If the comparison cannot succeed, the cause is reported before the run.
     let (state, output, diff) = (schedule.at("state"), schedule.at("refused"), schedule.at("refused-diff"));
     let refused = |[state, diff]: [&str; 2], more: &[&str], code: i32, why: &str| {
         let run = ["run", "--state", state, "--output", &output, "--max-bad", "1", "--diff", diff];
@@ -561,7 +562,7 @@ fn each_result_is_compared_with_the_one_before_and_history_goes_on() {
     refused([&state, &diff], &["--set", "overlap.min_shared=3"], 2, "this job has 3");
     refused([&state, &output], &[], 2, "choose a separate folder");
     refused(["/proc/nope", &diff], &["--input", "synth://?pages=100&seed=1"], 8, "choose another --state");
-    // Without a comparison in between the history begins again, and a message reports that.
+    // After a run without a comparison, the history starts again, and a message reports that.
     schedule.write(1, 4321);
     let alone = schedule.at("august");
     succeed(&["run", "--state", &state, "--output", &alone, "--max-bad", "1", "--set", "chunks.min_text=0"]);
@@ -588,8 +589,8 @@ fn a_page_with_the_bytes_that_it_had_is_not_parsed_again_whatever_file_it_is_in(
     let names = ["same", "too", "text", "charset", "form", "gone"];
     write("may-0.warc.gz", &names.map(|name| page(name, utf8, &text(name), may))[..3]);
     write("may-1.warc.gz", &names.map(|name| page(name, utf8, &text(name), may))[3..]);
-    // Two as they were in another order, and four that differ in one thing each: text, charset,
-    // form, URL.
+    // Two pages are unchanged but in another order. Four others differ in one property each: text,
+    // charset, format, URL.
     write(
         "june.warc.gz",
         &[
@@ -619,7 +620,7 @@ fn a_page_with_the_bytes_that_it_had_is_not_parsed_again_whatever_file_it_is_in(
     );
     run("scratch", &["june.warc.gz"], &[]);
     assert!(files(&at("june")) == files(&at("scratch")));
-    // The new record is complete by itself: the previous crawl may be deleted.
+    // The new checkpoint is complete, so the previous crawl may be deleted.
     std::fs::remove_file(at("may-0.warc.gz")).unwrap();
     let output = at("again");
     succeed(&[&["run", "--output", &output][..], &SMALL, &state, &["--set", "overlap.min_resemblance=0.4"]].concat());
@@ -651,14 +652,14 @@ fn what_has_not_changed_is_not_read_again_and_without_a_change_nothing_is_done()
         "{message}"
     );
     assert!(!Path::new(&output).exists());
-    // Other settings of the answer are another result, of the same records.
+    // Different settings of the result use the same checkpoints.
     let message = webtwin(&[&again[..], &["--set", "overlap.min_resemblance=0.9"]].concat()).output().unwrap();
     assert!(
         stderr_text(&message).contains("state: 3 work items restored from checkpoints, 0 saved"),
         "{}",
         stderr_text(&message)
     );
-    // Other settings of reading are another record.
+    // Different settings of reading need different checkpoints.
     let output = schedule.at("other");
     let read = [&["run", "--state", &state, "--output", &output][..], &SMALL, &["--set", "chunks.wrap=40"]].concat();
     let message = webtwin(&read).output().unwrap();
@@ -684,8 +685,8 @@ fn a_damaged_or_missing_record_costs_time_and_so_does_a_damaged_generation() {
 }
 
 fn damaged_or_missing(is_missing: bool) {
-    // By one worker, whose records are one file: a file that is written again as it was would be
-    // whole again.
+    // One worker writes a single checkpoint file. Writing that file again with the same contents
+    // would repair it.
     let mut schedule = three_segments(1);
     for file in schedule.files_of_state().into_iter().filter(|file| file.extension().unwrap() == "run") {
         let bytes = vec![1; std::fs::metadata(&file).unwrap().len() as usize];
@@ -698,13 +699,13 @@ fn damaged_or_missing(is_missing: bool) {
     let arguments = schedule.apply(&Change::Write { segment: 0, seed: 99 });
     let message = schedule.run(&arguments, 1);
     assert!(message.contains("were damaged, and their items read again"), "{message}");
-    // The generation before still names what is damaged.
+    // The previous generation still refers to the damaged file.
     fail(&["state", "check", &schedule.at("state")], 8);
     succeed(&["state", "prune", &schedule.at("state"), "--keep", "1"]);
     succeed(&["state", "check", &schedule.at("state")]);
 
-    // A generation is read from its copy; where neither is whole, the message has the command that
-    // goes on.
+    // A damaged generation is read from its copy. If both are damaged, the message has the command
+    // that continues.
     let newest = schedule.folder.path().join("state/gen-000002.json");
     let whole = std::fs::read(&newest).unwrap();
     std::fs::write(&newest, &whole[..whole.len() - 1]).unwrap();
@@ -752,7 +753,7 @@ fn inputs_leave_by_name_by_glob_and_by_folder_and_what_is_not_live_is_refused() 
     assert!(message.contains("need a state; add --state"), "{message}");
 }
 
-/// Returns pages in which much is to be read.
+/// Returns pages that exercise many features of HTML and HTTP.
 fn pages_of_all_sorts() -> Vec<u8> {
     let page = |name: &str, lines: &str, body: &[u8]| gzip(&Record::with(name, html(lines, body)).bytes());
     let rich = "<!doctype html><html><head><title>All &amp; sundry</title><base href='/docs/'><script>no text</script></head>\
@@ -776,8 +777,7 @@ fn pages_of_all_sorts() -> Vec<u8> {
     .concat()
 }
 
-/// Returns names of the files that a state has after its first run, of which those of records come
-/// first.
+/// Returns the names of the files of a state after its first run, the checkpoint files first.
 fn files_of_state(crawl: &[u8]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
@@ -807,7 +807,7 @@ fn the_pairs_that_are_found_and_how_they_are_kept_change_only_with_their_name() 
             lines.map(|n| format!("<p>Sentence number {n} of a page that says {n} things.</p>")).collect();
         gzip(&Record::with(name, html("", body.as_bytes())).bytes())
     };
-    // Neighbours in a row, an exact copy, a page that is like none.
+    // The pages are overlapping neighbours, an exact copy, and a page without similar pages.
     let pages: Vec<Vec<u8>> = (0..9)
         .map(|n| page(&format!("page{n}"), n * 3..n * 3 + 40))
         .chain([page("copy", 3..43), page("other", 900..950)])

@@ -23,7 +23,7 @@ fn redirect(name: &str, status: u16, location: &str, date: &'static str) -> Vec<
 
 const DATE: &str = "2026-01-01T00:00:00Z";
 
-/// Returns the links of a result, by the last part of their URLs.
+/// Returns the links of a result by the last part of each URL.
 fn links(output: &str) -> BTreeSet<(String, String)> {
     let name = |url: &serde_json::Value| url.as_str().unwrap().rsplit('/').next().unwrap().to_string();
     let pages: BTreeMap<_, _> =
@@ -36,7 +36,7 @@ fn pairs(of: &[(&str, &str)]) -> BTreeSet<(String, String)> {
     of.iter().map(|(src, dst)| (src.to_string(), dst.to_string())).collect()
 }
 
-/// Runs over these records, the first half of them in one file.
+/// Runs over these records, half of which are in one file and half in another; returns the result.
 fn run(folder: &Path, records: &[Vec<u8>], settings: &[&str]) -> String {
     let crawl = folder.join("crawl");
     std::fs::create_dir_all(&crawl).unwrap();
@@ -69,7 +69,7 @@ fn links_to_redirects_count_as_links_to_the_pages_they_lead_to() {
         redirect("old", 301, "c", "2025-01-01T00:00:00Z"),
         redirect("old", 301, "d", "2026-06-01T00:00:00Z"),
         redirect("old", 301, "c", "2025-06-01T00:00:00Z"),
-        // A page of the crawl is a page, whatever its URL was at another time.
+        // A URL with a page in the crawl leads to that page, even if it redirected at another time.
         redirect("c", 301, "d", "2026-06-01T00:00:00Z"),
         redirect("b2", 304, "d", DATE),
     ];
@@ -80,7 +80,7 @@ fn links_to_redirects_count_as_links_to_the_pages_they_lead_to() {
         records.push(redirect(&format!("near{hop}"), 301, &to, DATE));
     }
     let output = run(folder.path(), &records, &[]);
-    // `b?` is another URL than `b`. Eleven hops are too many, ten are not.
+    // `b?` and `b` are different URLs. Ten hops are followed, and eleven are not.
     assert_eq!(links(&output), pairs(&[("a", "d"), ("b", "a"), ("a", "c")]));
     let rejected = rows(&output, "rejected");
     assert!(rejected.iter().all(|row| row["reason"] == "status_not_2xx"), "{rejected:?}");
@@ -118,7 +118,7 @@ fn a_page_that_refreshes_to_another_or_names_its_canonical_url_leads_there() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4, max_shrink_iters: 20, ..ProptestConfig::default() })]
 
-    /// URLs are numbers; some are pages, some lead on, some are neither.
+    /// URLs are numbers. Some are pages, some redirect, and some are neither.
     #[test]
     fn any_redirects_lead_where_following_them_one_by_one_leads(
         pages in prop::collection::btree_map(0usize..30, prop::collection::vec(0usize..30, 0..6), 1..12),

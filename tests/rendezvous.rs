@@ -1,5 +1,5 @@
-//! Processes that meet, work together and fail together; here as threads, each with its own sockets
-//! on loopback.
+//! Processes that meet, work together and fail together. In these tests they are threads, each with
+//! its own sockets on loopback.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -20,7 +20,7 @@ use webtwin::error::{Error, Result};
 
 const JOB: [u8; 32] = [7; 32];
 
-/// Returns a cluster on loopback.
+/// Returns the layout of a cluster on loopback.
 pub(super) fn cluster(processes: usize, workers: usize, deadline: &str) -> ClusterLayout {
     let mut text = format!("workers = {workers}\ndeadline = {deadline:?}\n");
     for _ in 0..if processes > 1 { processes } else { 0 } {
@@ -53,7 +53,7 @@ fn join_as(cluster: &ClusterLayout, me: Identity) -> JoinHandle<Result<Meeting>>
     })
 }
 
-/// Returns the exit code and the line of a process that failed.
+/// Returns the exit code and the error message of a process that failed.
 fn end<T: std::fmt::Debug>(process: JoinHandle<Result<T>>) -> (u8, String) {
     let error = process.join().unwrap().unwrap_err();
     (error.exit_code(), error.to_string())
@@ -87,7 +87,8 @@ fn strangers_are_counted_and_delay_nobody() {
     let cluster = with_key(&cluster(2, 1, "20s"), "right");
     let first = join(&cluster, 0);
     let mut kept = Vec::new();
-    // More silent ones than may wait at a time, then those who talk.
+    // More silent connections than may wait at a time come first, then connections that send
+    // something.
     for _ in 0..80 {
         kept.push(knock(&cluster, 0));
     }
@@ -100,8 +101,8 @@ fn strangers_are_counted_and_delay_nobody() {
     gone.write_all(b"x").unwrap();
     drop(gone);
 
-    // One after the other the silent ones would take 80 times the patience with one, far more than
-    // the deadline.
+    // Handling the silent connections one after the other would take 80 times the timeout of one,
+    // far longer than the deadline.
     let second = join(&cluster, 1);
     assert!(second.join().unwrap().is_ok());
     let meeting = first.join().unwrap().unwrap();
@@ -143,7 +144,7 @@ fn a_wrong_key_does_not_keep_the_right_one_out() {
     assert_eq!(first.join().unwrap().unwrap().strangers, 1);
 }
 
-/// Forwards the acceptor's greeting to a dialer, as a man in the middle; returns the dialer's
+/// Forwards the acceptor's greeting to a dialer as a man in the middle, and returns the dialer's
 /// `hello`.
 fn overhear(from: &TcpListener, cluster: &ClusterLayout) -> Vec<u8> {
     let mut dialer = from.accept().unwrap().0;
@@ -164,7 +165,8 @@ fn a_replayed_hello_is_refused() {
     let mut detour = ours.clone();
     detour.addresses[0] = middle.local_addr().unwrap().to_string();
     detour.deadline = Duration::from_millis(500);
-    // The same hello as the peer would send, but for the detour in its cluster file.
+    // The peer would send the same `hello`, since the identity does not contain the changed
+    // address.
     let overheard = Identity::new(&ours, 1, JOB);
     let dialer = join_as(&detour, overheard);
     let hello = overhear(&middle, &ours);
@@ -209,10 +211,10 @@ fn processes_that_differ_refuse_each_other_and_name_both_values() {
 #[test]
 fn a_number_started_twice_is_refused_the_second_time() {
     let ours = cluster(3, 1, "6s");
-    // Made beforehand, since each reads the executable.
+    // The identities are computed in advance, since each one reads the executable.
     let [first, second, again] = [0, 2, 2].map(|process| Identity::new(&ours, process, JOB));
-    // Process 0, which will know of the copy, comes to its deadline first; its error is then the
-    // error of all.
+    // Process 0, which learns of the second copy, reaches its deadline first, so its error becomes
+    // the error of all.
     let first = join_as(&ours, first);
     std::thread::sleep(Duration::from_secs(1));
     let second = join_as(&ours, second);
@@ -220,7 +222,8 @@ fn a_number_started_twice_is_refused_the_second_time() {
     let (code, line) = end(join_as(&ours, again));
     assert_eq!(code, 2);
     assert!(line.contains("refused process 2") && line.contains("start each number once"), "{line}");
-    // Process 1 never comes: that, and not the copy, ends the others.
+    // Process 1 never starts. The other processes end because of this, and not because of the
+    // second copy.
     let lines = [first, second].map(|process| {
         let (code, line) = end(process);
         assert_eq!(code, 7);
@@ -250,7 +253,7 @@ fn a_taken_port_ends_a_run_at_once_and_an_unknown_name_at_the_deadline() {
     assert!(line.contains(&format!("cannot listen on {}", ours.addresses[0])), "{line}");
     assert!(line.contains("another process with this number may be running"), "{line}");
 
-    // Its name may be given to it any moment.
+    // The name might become resolvable at any time.
     let mut ours = with_key(&cluster(2, 1, "500ms"), "right");
     ours.addresses[1] = "no-such-host.invalid:2101".to_string();
     let (code, line) = end(join(&ours, 0));
@@ -258,8 +261,8 @@ fn a_taken_port_ends_a_run_at_once_and_an_unknown_name_at_the_deadline() {
     assert!(line.contains("no-such-host.invalid:2101"), "{line}");
 }
 
-/// Runs `program` on every process of a cluster; the results of all workers in order, or each
-/// process's error.
+/// Runs `program` on every process of a cluster. Returns the results of all workers in order, or
+/// the error of each process.
 pub(super) fn run_all<T: Send + 'static>(
     cluster: &ClusterLayout,
     program: impl Fn(&mut Net) -> Result<T> + Send + Sync + 'static,
@@ -464,9 +467,9 @@ fn workers_that_make_different_calls_are_told_so_instead_of_hanging() {
     type Calls = fn(&mut Net<'_>) -> Result<()>;
     let different: [Calls; 3] = [
         |net| net.all_gather(if net.index() == 0 { "pairs" } else { "clusters" }, 0u32).map(drop),
-        // Neither sends a row.
+        // Neither worker sends a row.
         |net| net.exchange_into(if net.index() == 0 { "pairs" } else { "clusters" }, [0u8; 0], |_| 0, |_| Ok(())),
-        // One makes a call more.
+        // One worker makes one more call.
         |net| (0..=net.index()).try_for_each(|_| net.exchange_into("pairs", [0u8; 0], |_| 0, |_| Ok(()))),
     ];
     for (processes, workers) in [(1, 2), (2, 1), (2, 2)] {
@@ -505,7 +508,7 @@ fn a_job_that_is_run_by_one_process_too_few_ends_at_the_deadline() {
     assert!(run(&cluster, 2, JOB, |_| Ok(())).is_err_and(|error| error.exit_code() == 2));
 }
 
-/// Not a test: what the real processes below run. Prints and exits as the program does.
+/// Not a test: the program of the real processes below, which prints and exits as `webtwin` does.
 #[test]
 #[ignore = "is started by the tests of real processes"]
 fn child() {
@@ -529,8 +532,8 @@ fn child() {
             }
             seconds => {
                 let seconds = Duration::from_secs(seconds.parse().unwrap());
-                // All must leave the loop in the same round, so they go by what they have sent each
-                // other.
+                // All processes must leave the loop in the same round, so the condition uses only
+                // values that they have exchanged.
                 while net.all_gather("work", began.elapsed())?.into_iter().all(|elapsed| elapsed < seconds) {}
                 Ok(())
             }
@@ -542,7 +545,7 @@ fn child() {
     }
 }
 
-/// Starts two real processes; returns once both have met.
+/// Starts two real processes and returns once they have met.
 #[cfg(unix)]
 fn start_two(deadline: &str, deed: &str) -> (tempfile::TempDir, [Child; 2]) {
     let folder = tempfile::tempdir().unwrap();
@@ -575,7 +578,7 @@ fn signal(child: &Child, signal: &str) {
     assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
 }
 
-/// Exit code and last line on stderr.
+/// Returns the exit code and the last line on stderr.
 #[cfg(unix)]
 fn outcome(child: Child) -> (Option<i32>, String) {
     let Output { status, stderr, stdout } = child.wait_with_output().unwrap();

@@ -20,12 +20,13 @@ fn sum<'r>(rows: impl IntoIterator<Item = &'r Value>, column: &str) -> u64 {
     rows.into_iter().map(|row| row[column].as_u64().unwrap()).sum()
 }
 
-/// Columns of text by the column `key`.
+/// Returns rows by the text of the column `key`.
 fn by<'r>(rows: &'r [Value], key: &str) -> BTreeMap<&'r str, &'r Value> {
     rows.iter().map(|row| (row[key].as_str().unwrap(), row)).collect()
 }
 
-/// Parts of a graph of pages: the smallest name of each one's part.
+/// Returns the connected components of a graph of pages: for each page the smallest name of its
+/// component.
 fn parts<'p>(links: &[(&'p str, &'p str)]) -> BTreeMap<&'p str, &'p str> {
     let mut part: BTreeMap<&str, &str> = links.iter().flat_map(|&(a, b)| [(a, a), (b, b)]).collect();
     while let Some(&(a, b)) = links.iter().find(|(a, b)| part[a] != part[b]) {
@@ -143,7 +144,7 @@ fn below_the_weakest_link_of_a_set_it_falls_apart() {
             .filter(|pair| cluster_of[pair.1.0] == *set)
             .collect();
         let pages = cluster_of.values().filter(|of| *of == set).count();
-        // The strongest T at which the pairs of T and more hold the set together.
+        // True if the pairs of at least this strength connect the whole set.
         let holds = |least: u64| {
             let links: Vec<(&str, &str)> = of_set.iter().filter(|pair| pair.0 >= least).map(|pair| pair.1).collect();
             let parts = parts(&links);
@@ -178,7 +179,7 @@ fn the_same_tables_give_the_same_bytes_on_any_workers() {
     assert_eq!(json(&[])["workers"], 1);
 }
 
-/// A page of HTML with its title and some lines of text.
+/// Writes an HTML page with its title and some lines of text.
 fn html(path: &Path, title: &str, lines: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     let text: String =
@@ -203,7 +204,7 @@ fn what_pages_say_changes_nothing_but_text() {
         let run = at(&folder, &format!("out-{number}"));
         succeed(&["run", "--input", &at(&folder, &format!("crawl-{number}")), "--output", &run]);
         let page = page(&run);
-        // Its elements, without what stands in and between them.
+        // The elements of the page without attributes and text.
         let tags: Vec<&str> = page.split('<').skip(1).map(|tag| tag.split([' ', '>']).next().unwrap()).collect();
         assert!(!page.contains("<img") && page.matches("<script").count() == 1, "{title}");
         assert!(page.len() < 120_000, "{} bytes", page.len());
@@ -319,7 +320,7 @@ fn only_a_finished_run_over_pages_has_a_report() {
     assert!(std::fs::read_to_string(&file).unwrap().starts_with("<!doctype html>"));
 }
 
-/// Returns the bars of a chart of a part, by their words.
+/// Returns the bars of a chart by their labels.
 fn bars(part: &Value, heading: &str) -> BTreeMap<String, u64> {
     let chart = part["charts"].as_array().unwrap().iter().find(|chart| chart["heading"] == heading);
     let bars = chart.unwrap_or_else(|| panic!("{heading}: {part}"))["bars"].as_array().unwrap().clone();
@@ -383,7 +384,7 @@ fn what_has_changed_is_a_report_and_a_view_of_the_newer_run() {
     assert_eq!(sites["all"], rows(&diff, "hosts_changed").len());
     assert!(page(&diff).contains("have the same text as before"));
 
-    // The same view within the report of the newer run, and of no other.
+    // The view is also part of the report of the newer run, but of no other report.
     assert_eq!(report(&june, &["--against", &diff])["parts"], stderr_text["parts"]);
     assert_eq!(report(&june, &[])["parts"], Value::Null);
     assert!(fail(&["report", &may, "--against", &diff, "--output", "-"], 2).contains("not"));

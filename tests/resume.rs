@@ -31,7 +31,7 @@ impl Crawl {
         [&common[..], &["--set", "similar.by=both", "--set", "simhash.recipe=weighted"], more].concat()
     }
 
-    /// Resumes into a folder; returns the messages of the run.
+    /// Resumes a run and returns its messages.
     pub(crate) fn resume(&self, output: &str, more: &[&str]) -> String {
         let output = webtwin(&[&self.run(output, &["--resume"])[..], more].concat()).output().unwrap();
         assert!(output.status.success(), "{}", stderr_text(&output));
@@ -46,7 +46,7 @@ impl Crawl {
     }
 }
 
-/// Returns files of records below a result's folder.
+/// Returns the checkpoint files below the folder of a result.
 pub(crate) fn records(output: &Path) -> Vec<PathBuf> {
     let inner = |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path());
     let found = inner(output.to_path_buf()).filter(|path| path.to_str().unwrap().contains("/_records-"));
@@ -55,15 +55,14 @@ pub(crate) fn records(output: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the number that stands before some words.
+/// Returns the number before some words.
 fn number(text: &str, words: &str) -> usize {
     let before = text.split(words).next().filter(|before| before.len() < text.len());
     let before = before.unwrap_or_else(|| panic!("no {words:?} in {text}"));
     before.split(|c: char| !c.is_ascii_digit()).next_back().unwrap().parse().unwrap()
 }
 
-/// Returns the numbers of work items in a message: checkpoints found, all work items, and work
-/// items restored.
+/// Returns the numbers of work items in a message: with checkpoints, in all, and restored.
 fn numbers(message: &str) -> (usize, usize, usize) {
     (
         number(message, " of "),
@@ -72,10 +71,10 @@ fn numbers(message: &str) -> (usize, usize, usize) {
     )
 }
 
-/// Allows a run so little memory that it ends amid its input.
+/// Memory bound that ends a run while it reads its input.
 const LITTLE: &str = "effort.memory_bytes=39917000";
 
-/// Starts a run and kills it as soon as it has recorded anything.
+/// Starts a run and kills it as soon as it has written a checkpoint.
 fn kill(crawl: &Crawl, name: &str, workers: &str) {
     let output = crawl.folder.path().join(name);
     let mut child = webtwin(&crawl.run(name, &["--workers", workers, "--resume"])).spawn().unwrap();
@@ -93,8 +92,8 @@ fn kill(crawl: &Crawl, name: &str, workers: &str) {
 fn a_killed_run_is_taken_up_by_any_number_of_workers_and_writes_the_same_bytes() {
     let crawl = Crawl::new(6000);
     for (before, after) in [("1", "2"), ("2", "1")] {
-        // On a busy machine the kill may come when all is read: that is resumed too, but try again
-        // for one amid the reading.
+        // On a busy machine the kill may come after the reading. Resuming works then, too, but
+        // another attempt is needed to test a kill during the reading.
         let amid = (0..5).any(|attempt| {
             let name = format!("killed-{before}-{attempt}");
             kill(&crawl, &name, before);
@@ -125,15 +124,16 @@ fn damaged_foreign_and_stale_records_are_counted_and_read_again() {
     let file = &records(&output)[0];
     let whole = std::fs::read(file).unwrap();
 
-    // A run that is not to be resumed neither looks at records nor makes any.
+    // A run without `--resume` neither reads checkpoints nor writes any.
     succeed(&crawl.run("other", &["--workers", "2"]));
     assert!(records(&crawl.folder.path().join("other")).is_empty());
 
-    // One of another job, where this job has its own.
+    // A checkpoint of another job replaces one of this job.
     stop("another", &["--set", "overlap.min_shared=2"]);
     let foreign = &records(&crawl.folder.path().join("another"))[0];
     std::fs::copy(foreign, file.with_file_name("0.records")).unwrap();
-    // One with a bit flipped in the middle, so that some of its items are good and one is not.
+    // A bit is flipped in the middle of a checkpoint, so that some of its items are intact and one
+    // is damaged.
     let mut flipped = whole.clone();
     flipped[whole.len() / 2] ^= 1;
     std::fs::write(file, flipped).unwrap();
@@ -144,7 +144,7 @@ fn damaged_foreign_and_stale_records_are_counted_and_read_again() {
     crawl.assert_whole("out");
     assert!(!file.parent().unwrap().exists());
 
-    // Inputs that are written again, even with the same bytes: nothing is taken from their records.
+    // Inputs that are written again, even with the same bytes, invalidate their checkpoints.
     stop("stale", &[]);
     for entry in std::fs::read_dir(crawl.at("crawl")).unwrap() {
         let path = entry.unwrap().path();
@@ -163,7 +163,7 @@ fn processes_find_their_own_records_again() {
     let start = |more: &[&str]| {
         let cluster = cluster_file(crawl.folder.path(), 1, &[(); 2].map(|()| reserved_address()));
         let children = ["0", "1"].map(|process| {
-            // Each its own disk.
+            // Each process has its own disk.
             let disk = crawl.at(&format!("disk-{process}"));
             let own = ["--resume", "--cluster", &cluster, "--process", process, "--records", &disk];
             webtwin(&[&crawl.run("two", &[])[..], &own, more].concat()).spawn().unwrap()
@@ -195,7 +195,7 @@ fn a_store_is_no_place_for_records_and_a_job_without_a_crawl_has_none() {
     assert!(stderr_text.contains("reads no crawl"), "{stderr_text}");
 }
 
-/// Returns files of records of steps below a result's folder.
+/// Returns the checkpoint files of steps below the folder of a result.
 fn steps(output: &Path) -> Vec<PathBuf> {
     let inner = |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path());
     let found = inner(output.to_path_buf()).filter(|path| path.to_str().unwrap().contains("/_records-"));
@@ -204,18 +204,18 @@ fn steps(output: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// True if a step has a checkpoint of each of `workers` workers.
+/// True if each of `workers` workers has a checkpoint of the step.
 fn is_recorded(output: &Path, step: &str, workers: usize) -> bool {
     let names: Vec<_> = steps(output).iter().map(|path| path.file_name().unwrap().to_owned()).collect();
     (0..workers).all(|worker| names.iter().any(|name| *name == *format!("{step}-{worker}-of-{workers}.step")))
 }
 
-/// Starts a run and kills it once a step is on record.
+/// Starts a run and kills it once a step has its checkpoints.
 fn kill_after(crawl: &Crawl, name: &str, step: &str, workers: usize, more: &[&str]) {
     let output = crawl.folder.path().join(name);
     let threads = workers.to_string();
     let arguments = crawl.run(name, &["--workers", &threads, "--resume"]);
-    // On a busy machine the kill may come when the result is there: try again.
+    // On a busy machine the kill may come after the result is committed. Try again then.
     let amid = (0..5).any(|_| {
         drop(std::fs::remove_dir_all(&output));
         let mut child = webtwin(&[&arguments[..], more].concat()).spawn().unwrap();
@@ -249,7 +249,7 @@ fn a_run_killed_after_any_step_goes_on_after_it_and_writes_the_same_bytes() {
         let output = crawl.folder.path().join(&name);
         let taken = taken_up(&output);
         let before = steps.iter().position(|other| *other == step).unwrap();
-        // Only if the context pass has found something do collections grow twice.
+        // Collections grow a second time only if the context pass has found pairs.
         let due = steps[..=before].iter().filter(|step| **step != "second-growth");
         assert!(due.clone().all(|step| taken.iter().any(|taken| taken == step)), "{step}: {taken:?}");
         assert!(message.contains(&format!("resume: steps restored: {}\n", taken.join(", "))), "{message}");
@@ -287,7 +287,7 @@ fn a_step_is_made_again_unless_all_workers_have_it_whole_from_one_run_of_as_many
         std::fs::write(file.unwrap(), bytes).unwrap();
     };
     let replace = |name: &str| {
-        // The record of one worker by another run.
+        // The checkpoint of one worker comes from another run.
         kill_after(&crawl, "another", "overlap", 2, &[]);
         let of = |name: &str| {
             steps(&crawl.folder.path().join(name))
@@ -317,7 +317,8 @@ fn a_step_is_made_again_unless_all_workers_have_it_whole_from_one_run_of_as_many
         assert!(!taken.contains(&"overlap".to_string()), "{what}: {taken:?}");
         crawl.assert_whole(what);
     }
-    // The last step alone, for the others are whole; and by more workers, who have other shares.
+    // First only the last step is damaged, while the others are intact. Then the run continues with
+    // more workers, which own different shards.
     kill_after(&crawl, "last", "keeping", 2, &[]);
     damage("last", "keeping");
     crawl.resume("last", &["--workers", "2"]);

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::support::program::{fail, files, stderr_text, succeed, webtwin};
 
-/// A corpus of many files with copies and near-copies across them, rejected lines and counted
+/// A corpus of many files with copies and near-copies across files, rejected lines and counted
 /// fields.
 struct Corpus(tempfile::TempDir);
 
@@ -18,8 +18,8 @@ impl Corpus {
         for file in 0..FILES {
             let mut lines = String::from("\n");
             for row in 0..records {
-                // Every third text is one of another file, every fifth of these with a changed
-                // word.
+                // Every third text is a copy of a text of another file; every fifth of these has a
+                // changed word.
                 let number = if row % 3 == 0 { row } else { file * records + row };
                 let word = |at: usize| match row % 5 == 0 && at == file {
                     true => "changed".to_string(),
@@ -51,7 +51,7 @@ impl Corpus {
         [&common[..], more].concat()
     }
 
-    /// Starts a run, and kills it as soon as `is_time` by the folder of its result.
+    /// Starts a run and kills it as soon as `is_time` is true for the folder of its result.
     fn kill(&self, out: &str, workers: &str, is_time: impl Fn(&Path) -> bool) {
         let folder = self.0.path().join(out);
         let mut child = webtwin(&self.dedup(out, &["--resume", "--workers", workers])).spawn().unwrap();
@@ -65,7 +65,7 @@ impl Corpus {
         assert!(!folder.join("_webtwin/manifest").exists());
     }
 
-    /// Resumes a run; returns the number of files that it took from records.
+    /// Resumes a run and returns the number of files that it restored from checkpoints.
     fn resume(&self, out: &str, workers: &str) -> usize {
         let output = webtwin(&self.dedup(out, &["--resume", "--workers", workers])).output().unwrap();
         let message = stderr_text(&output);
@@ -78,13 +78,13 @@ impl Corpus {
     }
 }
 
-/// Entries of a folder whose names begin so.
+/// Returns the entries of a folder whose names begin with `begin`.
 fn entries(folder: PathBuf, begin: &str) -> Vec<PathBuf> {
     let all = std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
     all.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(begin)).collect()
 }
 
-/// Returns the files of whole checkpoints.
+/// Returns the files of complete checkpoints.
 fn checkpoints(out: &Path) -> Vec<PathBuf> {
     let folders = entries(out.to_path_buf(), "_records-").into_iter();
     folders.flat_map(|folder| entries(folder, "read-")).filter(|path| path.extension().unwrap() == "step").collect()
@@ -101,7 +101,7 @@ fn a_killed_dedup_goes_on_from_the_files_that_it_has_read_and_writes_the_same_by
         assert!(left >= at_least);
         fail(&corpus.dedup(&out, &["--resume"]), 4);
     }
-    // While it writes, and twice in a row.
+    // The run is killed while it writes its result, twice in a row.
     let is_writing = |folder: &Path| !entries(folder.to_path_buf(), "_attempt-").is_empty();
     corpus.kill("writing", "2", is_writing);
     corpus.kill("writing", "1", |folder| entries(folder.to_path_buf(), "_attempt-").len() > 1);
@@ -121,19 +121,19 @@ fn checkpoints_that_are_damaged_or_of_another_version_of_a_file_or_other_setting
     std::fs::write(&found[0], &bytes).unwrap();
     bytes.truncate(middle);
     std::fs::write(&found[1], &bytes).unwrap();
-    // The same bytes at another time are another version.
+    // The same bytes with another modification time are another version.
     let file = corpus.at("in/07.jsonl.zst");
     let same = std::fs::read(&file).unwrap();
     std::fs::write(&file, same).unwrap();
     let taken = corpus.resume("out", "2");
-    // The touched file may be one of the damaged ones.
+    // The rewritten file may be one whose checkpoint is damaged.
     assert!((FILES - 3..=FILES - 2).contains(&taken), "{taken}");
 
     corpus.kill("other", "1", all);
     let other = webtwin(&corpus.dedup("other", &["--resume", "--by", "exact"])).output().unwrap();
     assert!(stderr_text(&other).contains(&format!("resume: 0 of {FILES} files")), "{}", stderr_text(&other));
 
-    // In a folder of its own.
+    // The checkpoints are in a folder of their own.
     let records = corpus.at("records");
     succeed(&corpus.dedup("elsewhere", &["--resume", "--records", &records]));
     assert!(files(&corpus.at("elsewhere")) == files(&corpus.at("whole")));

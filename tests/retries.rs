@@ -7,10 +7,10 @@ use crate::resume::Crawl;
 use crate::support::ports::reserved_address;
 use crate::support::program::{cluster_file, fail, files, stderr_text, succeed, webtwin};
 
-/// Longer than anything here takes.
+/// Longer than any wait in these tests takes.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Waits for something to be so.
+/// Waits until a condition holds.
 fn until(what: &str, mut so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !so() {
@@ -19,7 +19,7 @@ fn until(what: &str, mut so: impl FnMut() -> bool) {
     }
 }
 
-/// Returns the processes that a process has started.
+/// Returns the ids of the child processes of a process.
 fn children(of: &Child) -> Vec<u32> {
     let message = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", of.id())).unwrap_or_default();
     message.split_whitespace().map(|id| id.parse().unwrap()).collect()
@@ -121,7 +121,7 @@ fn a_signal_ends_the_attempt_in_order_and_there_is_no_other() {
         assert!(message.contains("stopped by SIG") && !message.contains("attempt"), "{message}");
         std::fs::remove_dir_all(output).unwrap();
     }
-    // In a pause there is no attempt to end.
+    // During a pause there is no attempt to end.
     let mut child = webtwin(&crawl.run("paused", &["--retries", "2"])).spawn().unwrap();
     let output = crawl.folder.path().join("paused");
     until("something is recorded", || !crate::resume::records(&output).is_empty());
@@ -135,7 +135,7 @@ fn a_signal_ends_the_attempt_in_order_and_there_is_no_other() {
 #[test]
 fn an_attempt_that_finds_the_result_of_the_one_before_has_done_what_was_asked() {
     let crawl = Crawl::new(800);
-    // Without an attempt before, an existing result belongs to another run.
+    // An existing result without a previous attempt belongs to another run.
     fail(&crawl.run("whole", &["--retries", "2"]), 4);
     let mut child = webtwin(&crawl.run("late", &["--retries", "2"])).spawn().unwrap();
     let late = crawl.folder.path().join("late");
@@ -143,7 +143,7 @@ fn an_attempt_that_finds_the_result_of_the_one_before_has_done_what_was_asked() 
     signal("-KILL", children(&child)[0]);
     let mut message = BufReader::new(child.stderr.take().unwrap()).lines();
     assert!(message.any(|line| line.unwrap().contains("the next begins")));
-    // What the attempt would have left, had it been killed later.
+    // The state that an attempt would have left if it had been killed later.
     std::fs::remove_dir_all(&late).unwrap();
     std::fs::rename(crawl.folder.path().join("whole"), &late).unwrap();
     let before = files(&late);

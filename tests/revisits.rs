@@ -9,11 +9,11 @@ use crate::support::program::{fail, files, rows, stderr_text, succeed, the_same_
 const IDENTICAL: &str = "http://netpreserve.org/warc/1.0/revisit/identical-payload-digest";
 const NOT_MODIFIED: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
 
-/// A fetch of a page: what the server would have sent.
+/// A fetch of a page, with the content that the server would have sent.
 #[derive(Debug, Clone)]
 struct Fetch {
     url: String,
-    /// Seconds after the crawl began, no two the same.
+    /// Seconds since the start of the crawl, different for each fetch.
     time: usize,
     body: usize,
 }
@@ -43,14 +43,14 @@ impl Fetch {
         self.record("response", &digest, html("", &body(self.body)))
     }
 
-    /// Writes a revisit with the header lines `lines`.
+    /// Returns a revisit record with the header lines `lines`.
     fn revisit(&self, profile: &str, lines: &str) -> Vec<u8> {
         let status = if profile == NOT_MODIFIED { "HTTP/1.1 304 Not Modified" } else { "HTTP/1.1 200 OK" };
         self.record("revisit", &format!("WARC-Profile: {profile}\r\n{lines}"), http_with(status, "Server: x\r\n", b""))
     }
 }
 
-/// Returns a page with links that are relative to its URL, some of them to a base.
+/// Returns a page with links that are relative to its URL or to a base.
 fn body(number: usize) -> Vec<u8> {
     let words: String = (0..60).map(|k| format!("word{} ", (number * 7919 + k * k * 31) % 9973)).collect();
     let base = if number % 4 == 3 { "<base href=\"sub/\">" } else { "" };
@@ -59,8 +59,8 @@ fn body(number: usize) -> Vec<u8> {
     format!("<html><head>{base}{refresh}<title>{number}</title></head><body><p>{words}</p>{links}</body></html>").into()
 }
 
-/// Returns the record that a crawler writes for a fetch, given the earlier fetches that it has a
-/// record of, and true if the record is a revisit.
+/// Returns the record that a crawler writes for a fetch, given its earlier fetches, and true if the
+/// record is a revisit.
 fn written(fetch: &Fetch, before: &[Fetch], way: usize, which: usize) -> (Vec<u8>, bool) {
     let same: Vec<&Fetch> = before.iter().filter(|other| other.body == fetch.body).collect();
     let Some(original) = same.get(which % same.len().max(1)) else { return (fetch.response(), false) };
@@ -95,7 +95,7 @@ fn write(folder: &Path, records: &[(usize, Vec<u8>)]) {
     }
 }
 
-/// Returns the table of pages without the places of records.
+/// Returns the table of pages without the locations of records.
 fn pages(output: &str) -> Vec<serde_json::Value> {
     let mut pages = rows(output, "pages");
     for page in &mut pages {
@@ -107,8 +107,8 @@ fn pages(output: &str) -> Vec<serde_json::Value> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 5, max_shrink_iters: 20, ..ProptestConfig::default() })]
 
-    /// A crawl is written twice: each fetch as a response, and as a crawler does that repeats no
-    /// payload.
+    /// The crawl is written twice: with a response for each fetch, and as a crawler without
+    /// repeated payloads writes it.
     #[test]
     fn a_crawl_that_repeats_no_payload_means_what_the_whole_crawl_means(
         fetches in prop::collection::vec((0usize..3, 0usize..8, 0usize..10, 0usize..7, 0usize..9, 0usize..3), 8..60)
@@ -124,7 +124,7 @@ proptest! {
             revisits += usize::from(is_revisit);
             known.push(fetch);
         }
-        // Later records may stand before earlier ones, in their files as well as among these.
+        // Records may come before records of earlier fetches, both within files and between them.
         short.reverse();
 
         let folder = tempfile::tempdir().unwrap();
@@ -151,7 +151,7 @@ proptest! {
         prop_assert_eq!(rejected.len() + pages(&out).len(), whole.len());
         prop_assert!(!message.contains("revisit"), "{}", message);
 
-        // The text of a page is read again from the record that has it.
+        // The text of a page is read again from the record that contains it.
         let revisited = if found.keys().any(|name| name.starts_with("revisits")) { rows(&out, "revisits") } else { vec![] };
         prop_assert!(revisited.len() <= revisits);
         let urls: Vec<&str> = revisited.iter().map(|row| row["url"].as_str().unwrap()).collect();
@@ -161,7 +161,7 @@ proptest! {
     }
 }
 
-/// Runs over some records, each in a member; returns the result and the messages.
+/// Runs over records, each in its own gzip member; returns the result and the messages.
 fn run(folder: &Path, records: &[Vec<u8>]) -> (String, String) {
     let input = folder.join("in.warc.gz");
     std::fs::write(&input, records.concat()).unwrap();
@@ -310,7 +310,7 @@ fn a_run_over_revisits_is_taken_up_where_it_ended() {
     };
     assert!(run(&at("whole"), &[]).starts_with("Some(0)"));
     assert_eq!(rows(&at("whole"), "revisits").len(), 400);
-    // Too little memory for the whole crawl ends a run amid its input.
+    // This memory bound is too small for the crawl and ends the run while it reads its input.
     let mut taken_up = false;
     for bytes in ["37900000", "38000000", "38100000", "38300000"] {
         let little = format!("effort.memory_bytes={bytes}");

@@ -1,6 +1,6 @@
-//! Everything that storage does, against moto's S3 on the loopback interface.
+//! All storage operations against moto's S3 server on the loopback interface.
 //!
-//! Needs `moto[server]` for Python 3; where it is not installed the test says so and ends.
+//! Needs `moto[server]` for Python 3. Without it, each test prints a message and ends.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -20,14 +20,14 @@ use webtwin::storage::open::open;
 use webtwin::storage::output::Attempt;
 use webtwin::storage::stores::Stores;
 
-/// A server of our own, ended by its handle.
+/// A server that this test has started and ends.
 struct Moto {
     child: Child,
     port: u16,
 }
 
 impl Moto {
-    /// Starts a server on a free port, or returns `None` when moto is not installed.
+    /// Starts a server on a free port. Returns `None` if moto is not installed.
     fn start() -> Option<Moto> {
         let installed =
             Command::new("python3").args(["-c", "import moto.server, flask"]).stderr(Stdio::null()).status();
@@ -51,7 +51,8 @@ impl Moto {
         Some(moto)
     }
 
-    /// Creates a bucket, by hand: a client for one request would be one more thing to trust.
+    /// Creates a bucket by a hand-written request, so that the tests do not depend on another
+    /// client.
     fn create_bucket(&self, bucket: &str) {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         let request = format!(
@@ -64,7 +65,7 @@ impl Moto {
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
 
-    /// Returns the program with this server as its S3.
+    /// Returns the program, configured to use this server.
     fn webtwin(&self, arguments: &[&str]) -> Command {
         let mut command = crate::support::program::webtwin(arguments);
         command
@@ -86,8 +87,8 @@ impl Moto {
     }
 }
 
-/// Forwards requests to a store, and flips a bit in the first answer to each GET of an object, or
-/// of a list without folders. Returns its port.
+/// Forwards requests to a store, and flips a bit in the first answer to each GET of an object or of
+/// a list without folders. Returns the port.
 fn flipping_proxy(store: u16) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -101,7 +102,7 @@ fn flipping_proxy(store: u16) -> u16 {
     port
 }
 
-/// Forwards one request; both servers close after it.
+/// Forwards one request. Both servers close the connection after it.
 fn forward(client: TcpStream, store: u16, seen: &Mutex<BTreeSet<String>>) -> std::io::Result<()> {
     let mut client = BufReader::new(client);
     let (mut head, mut length) = (String::new(), 0);
@@ -157,7 +158,7 @@ fn bits_that_flip_on_their_way_from_the_store_cost_requests_and_no_result() {
             manifest.files
         };
         assert!(files(&name) == files("undisturbed"), "{message}");
-        // What has been written is read through the same.
+        // The result is read through the same faulty connection.
         moto.port = flipping_proxy(store);
         let show = moto.webtwin(&["show", &format!("s3://out/{name}/pages"), "--limit", "0"]).output().unwrap();
         assert_eq!(show.status.code(), Some(0), "{}", crate::support::program::stderr_text(&show));
@@ -181,7 +182,7 @@ fn manifest(attempt: &str) -> Manifest {
     }
 }
 
-/// The whole program, from objects to objects.
+/// Runs the whole program with input and output on S3.
 #[test]
 fn a_crawl_on_s3_is_read_and_its_result_written_there() {
     let Some(moto) = Moto::start() else { return };
@@ -278,7 +279,7 @@ fn of_two_different_jobs_into_one_output_on_s3_one_wins_whole_and_the_other_is_t
         Manifest::read(&folder).unwrap().verify(&folder).unwrap();
     }
 
-    // Killed amid writing, and started again.
+    // The run is killed while it writes, and started again.
     for round in 0..2u32 {
         let output = format!("s3://out/killed-{round}");
         let mut killed = run(0, &output).spawn().unwrap();
@@ -298,7 +299,7 @@ fn storage_works_the_same_on_s3() {
     let stores = moto.stores();
     let at = |url: &str| Location::parse_with(url, &stores).unwrap();
 
-    // Put, get, exists, list; keys are literal.
+    // Put, get, exists and list treat keys literally.
     let odd = ["a b.jsonl", "a%2Fb.jsonl", "a#b.jsonl", "a+b?c.jsonl", "ü.jsonl", "deep/er/x.jsonl"];
     for name in odd {
         let location = at(&format!("s3://crawls/in/{name}"));
@@ -313,7 +314,7 @@ fn storage_works_the_same_on_s3() {
     assert_eq!(listed.iter().map(|file| file.location.name()).collect::<Vec<_>>(), expected);
     assert_eq!(listed[0].stamp, listed[0].location.stamp().unwrap().unwrap(), "listing and HEAD agree");
 
-    // Globs, folders and lists.
+    // Inputs given by globs, folders and lists.
     let names = |inputs: &[&str]| -> Result<Vec<String>, webtwin::error::Error> {
         let inputs: Vec<String> = inputs.iter().map(|input| input.to_string()).collect();
         let expanded = expand_with(&inputs, is_html, &stores)?;
@@ -346,14 +347,14 @@ fn storage_works_the_same_on_s3() {
     }
     file.still_same().unwrap();
 
-    // A changed object is noticed by the next request.
+    // The next request detects that the object has changed.
     object.put(&large[..large.len() - 1]).unwrap();
     assert_eq!(file.read_at(30 << 20, 10).unwrap_err().exit_code(), 3);
     assert_eq!(file.still_same().unwrap_err().exit_code(), 3);
     object.remove().unwrap();
     assert_eq!(file.read_at(35 << 20, 10).unwrap_err().exit_code(), 3);
 
-    // Of sixteen racing runs one commits, and its result verifies.
+    // Of sixteen runs that race, one commits, and its result verifies.
     let output = at("s3://crawls/out");
     let ends: Vec<u8> = std::thread::scope(|scope| {
         let runs: Vec<_> = (0..16)
@@ -374,7 +375,7 @@ fn storage_works_the_same_on_s3() {
     Manifest::read(&output).unwrap().verify(&output).unwrap();
     assert_eq!(output.list(None).unwrap().len(), 2, "the losers have removed what was theirs");
 
-    // A store that is gone is a failure of storage, names the place, and discloses no secret.
+    // An unreachable store is a storage error that names the location and discloses no secret.
     drop(moto);
     let gone = stores.with_patience(Duration::from_secs(1));
     for error in

@@ -1,12 +1,11 @@
-//! What a scheduled run does where something went wrong: with the crawl, with the comparison
-//! before, or with the command.
+//! Scheduled runs after a failure of the crawl, of the previous comparison or of a command.
 
 use std::path::Path;
 
 use crate::support::ports::reserved_address;
 use crate::support::program::{LISTS, cluster_file, fail, files, rows, stderr_text, succeed, webtwin};
 
-/// A state, crawls of a made-up web and their results, in a folder of their own.
+/// A state, crawls of a made-up web, and their results, in a temporary folder.
 struct Schedule {
     folder: tempfile::TempDir,
 }
@@ -20,7 +19,7 @@ impl Schedule {
         self.folder.path().join(name).to_str().unwrap().into()
     }
 
-    /// Writes a crawl of the pages of these hosts, each of which has six, all hosts the same.
+    /// Writes a crawl of the pages of these hosts. Each host has the same six pages.
     fn crawl(&self, name: &str, week: i64, hosts: &[&str]) -> String {
         let page = |host: &&str, number: u32| {
             let text: String = (0..12).map(|line| format!("<p>Page {number} says {number}{line} of it")).collect();
@@ -35,7 +34,7 @@ impl Schedule {
         self.at(name)
     }
 
-    /// Does a scheduled run; returns its exit code and its messages.
+    /// Makes a scheduled run and returns its exit code and messages.
     fn run(&self, output: &str, more: &[&str]) -> (i32, String) {
         let (state, output) = (self.at("state"), self.at(output));
         let ended = webtwin(&[&["run", "--state", &state, "--output", &output][..], more].concat()).output().unwrap();
@@ -62,7 +61,7 @@ fn a_crawl_in_which_most_of_the_web_failed_is_refused_and_the_next_one_goes_on()
     for none in ["run-1/manifest.json", "diff-1"] {
         assert!(!Path::new(&schedule.at(none)).exists(), "{none}");
     }
-    // Into the same folders, for there is nothing in them.
+    // The same folders can be used, since they are empty.
     let good = schedule.crawl("week-2.jsonl", 2, &HOSTS[..3]);
     let (code, message) = schedule.run("run-1", &["--input", &good, "--diff", &schedule.at("diff-1")]);
     assert!(code == 0 && message.contains("24 pages in the older crawl, 18 in the newer"), "{message}");
@@ -79,7 +78,7 @@ fn a_crawl_of_a_part_is_taken_where_that_is_said_and_inputs_leave_by_name() {
     assert_eq!(schedule.run("all-again", &inputs).0, 0);
     assert_eq!(schedule.run("part", &["--input", &segments[0]]).0, 5);
     assert_eq!(schedule.run("part", &["--input", &segments[0], "--set", "recrawl.least_pages=0"]).0, 0);
-    // A glob of which files are gone is not asked for by name.
+    // A missing file that a glob covered is not requested by name.
     let glob = schedule.at("segment-*.jsonl");
     assert_eq!(schedule.run("of-glob", &["--input", &glob]).0, 0);
     segments[1..].iter().for_each(|segment| std::fs::remove_file(segment).unwrap());
@@ -116,7 +115,7 @@ fn the_same_command_again_has_nothing_to_do_until_an_input_changes() {
         let (code, message) = schedule.run(output, &run);
         assert!(code == 10 && message.contains("nothing to do") && message.contains(output), "{message}");
     }
-    // Something to do, but not there.
+    // There is something to do, but the input is missing.
     crawl(2);
     let (output, diff) = &runs[1];
     let (code, message) = schedule.run(output, &["--input", &input, "--diff", diff]);
@@ -128,7 +127,7 @@ fn the_same_command_again_has_nothing_to_do_until_an_input_changes() {
     assert_eq!(schedule.run("run-2", &joins).0, 4);
 }
 
-/// Three weeks of a crawler that obeys the list, with a mirror that is skipped from the second one
+/// Three weeks of a crawler that obeys the list, with a mirror that is skipped from the second week
 /// on.
 struct Obeyed {
     schedule: Schedule,
@@ -148,8 +147,8 @@ impl Obeyed {
         obeyed
     }
 
-    /// Does the run over a crawl of the pages that may be fetched; returns its exit code, and its
-    /// messages unless all was well.
+    /// Runs over a crawl of the pages that may be fetched. Returns the exit code, and the messages
+    /// unless the run succeeded completely.
     fn week(&self, week: i64) -> (i32, String) {
         let input = self.schedule.crawl(&format!("week-{week}.jsonl"), week, &self.kept);
         let diff = self.schedule.at(&format!("diff-{week}"));
@@ -184,7 +183,7 @@ fn a_run_whose_comparison_before_is_missing_names_the_command_that_makes_it() {
 #[test]
 fn where_the_list_of_the_crawler_is_lost_there_is_no_patch_but_the_whole_list() {
     let obeyed = Obeyed::new();
-    // Neither comparison can be made any more.
+    // Neither comparison can be made again.
     for lost in ["diff-1", "run-0"] {
         std::fs::remove_dir_all(obeyed.schedule.at(lost)).unwrap();
     }
@@ -202,7 +201,7 @@ fn where_the_list_of_the_crawler_is_lost_there_is_no_patch_but_the_whole_list() 
         summary["patch"].as_bool().unwrap()
     };
     assert!(!patch(2));
-    // The crawler has that list, and the next patch leads on from it.
+    // The crawler has this list, and the next patch applies to it.
     assert_eq!(obeyed.week(3), (0, String::new()));
     assert!(patch(3) && Path::new(&obeyed.schedule.at("diff-3/exports/add-prefixes.txt")).exists());
 }
@@ -244,7 +243,7 @@ fn all_processes_of_a_cluster_refuse_a_crawl_alike() {
     let cluster = cluster_file(schedule.folder.path(), 2, &[(); 2].map(|()| reserved_address()));
     let (at_state, output) = (schedule.at("state"), schedule.at("run-1"));
     let run = ["run", "--state", &at_state, "--output", &output, "--input", &broken, "--cluster", &cluster];
-    // The setting of the first process holds for all of them.
+    // The setting of the first process applies to all processes.
     let processes = [("0", "0.5"), ("1", "0")].map(|(process, least)| {
         let least = format!("recrawl.least_pages={least}");
         webtwin(&[&run[..], &["--process", process, "--set", &least]].concat()).spawn().unwrap()

@@ -1,4 +1,4 @@
-//! Search, rolled up: equal to what a plain scan of texts and tables finds.
+//! Search with rolled-up results equals a plain scan of texts and tables.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::OnceLock;
@@ -14,13 +14,13 @@ use webtwin::search::words::{Question, fold, words};
 
 use crate::support::program::{fail, files, succeed};
 
-/// Page as the tables and the input have it.
+/// A page with its columns in the tables and its text in the input.
 struct Page {
     url: String,
     host: String,
     words: BTreeSet<String>,
     same_text: u64,
-    /// Its collection with its similar cluster, and whether that collection is kept.
+    /// Its collection and similar cluster, and true if that collection is kept.
     collection: Option<(u64, u64)>,
     kept: bool,
     cluster: Option<u64>,
@@ -29,7 +29,7 @@ struct Page {
 
 struct Made {
     folder: tempfile::TempDir,
-    /// By doc id.
+    /// Pages by doc id.
     pages: BTreeMap<u64, Page>,
     vocabulary: Vec<String>,
 }
@@ -44,7 +44,7 @@ impl Made {
     }
 }
 
-/// Returns the data of the tests, which is made once and never changed.
+/// Returns the test data, which is made once and never changed.
 fn made() -> &'static Made {
     static MADE: OnceLock<Made> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -106,7 +106,7 @@ fn plain(run: &FinishedRun) -> (BTreeMap<u64, Page>, Vec<String>) {
     (all, vocabulary.into_iter().collect())
 }
 
-/// Returns the key by which a page is rolled up, by its tables.
+/// Returns the group of a page in rolled-up results, according to its tables.
 fn key(id: u64, page: &Page, roll: bool) -> (u8, u64) {
     match (page.collection, page.cluster) {
         _ if !roll => (2, id),
@@ -142,7 +142,7 @@ proptest! {
         let found = hits(&index, &question, roll).unwrap();
         let id_of = |rank: u32| index.page(rank).unwrap().doc_id;
         let scores: BTreeMap<u64, f32> = found.iter().map(|hit| (id_of(hit.page), hit.score)).collect();
-        // Each page once, and those that a scan finds.
+        // Each page occurs once, and the pages are those that the scan finds.
         prop_assert_eq!(scores.len(), found.len());
         let matches = |page: &&Page| {
             asked.iter().all(|word| page.words.contains(word))
@@ -151,7 +151,7 @@ proptest! {
         };
         let want: BTreeSet<u64> = made.pages.iter().filter(|(_, page)| matches(page)).map(|(id, _)| *id).collect();
         prop_assert_eq!(scores.keys().copied().collect::<BTreeSet<_>>(), want.clone());
-        // Equal texts cannot be ranked differently.
+        // Pages with the same text must have the same score.
         let mut of_text: HashMap<u64, f32> = HashMap::new();
         for (id, score) in &scores {
             prop_assert_eq!(of_text.entry(made.pages[id].same_text).or_insert(*score), score);
@@ -234,7 +234,8 @@ fn what_says_the_same_again_moves_down_and_says_why() {
         }
     }
     assert!(message > 0);
-    // Without what stands above it, nothing moves: where no chunk is shared, order is by score.
+    // Results that share no chunk with a better one are not moved, so they stay in the order of
+    // scores.
     let new: Vec<f32> = reordered.shown.iter().filter(|one| one.said_by.is_none()).map(|one| one.score).collect();
     assert!(new.is_sorted_by(|x, y| x >= y));
 }

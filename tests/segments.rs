@@ -11,8 +11,8 @@ fn id(number: usize, segment: usize) -> String {
     format!("<urn:uuid:00000000-0000-4000-8000-{number:06}{segment:06}>")
 }
 
-/// Returns a response of page `number`; the pages of a host have the same text as those of the
-/// others.
+/// Returns a response with page `number`. The pages of each host have the same texts as those of
+/// the other hosts.
 fn block(number: usize) -> Vec<u8> {
     let words: String = (0..80).map(|k| format!("word{} ", (number / 2 * 7919 + k * k * 31) % 9973)).collect();
     html("", format!("<title>{}</title><p>{words}<a href=\"{}\">x</a>", number / 2, number / 2 + 1).as_bytes())
@@ -25,7 +25,7 @@ fn record(number: usize, kind: &'static str, lines: &str, block: &[u8]) -> Recor
     Record { kind, media, ..record.lines(lines) }
 }
 
-/// Returns the records of a block that is cut at these places, ascending.
+/// Returns the records of a block that is cut at the given ascending offsets.
 fn segments(number: usize, block: &[u8], cuts: &[usize]) -> Vec<Vec<u8>> {
     let mut ends: Vec<usize> = cuts.iter().map(|cut| cut % block.len()).collect();
     ends.push(block.len());
@@ -57,7 +57,7 @@ fn write(folder: &Path, records: &[(usize, Vec<u8>)]) {
     }
 }
 
-/// Returns the table of pages without the places of records.
+/// Returns the table of pages without the locations of records.
 fn pages(output: &str) -> Vec<serde_json::Value> {
     let mut pages = rows(output, "pages");
     for page in &mut pages {
@@ -69,7 +69,7 @@ fn pages(output: &str) -> Vec<serde_json::Value> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4, max_shrink_iters: 10, ..ProptestConfig::default() })]
 
-    /// A crawl is written twice: each page in one record, and in segments, in any files in any
+    /// The crawl is written twice: with one record per page, and in segments in any files and
     /// order.
     #[test]
     fn a_crawl_in_segments_means_what_the_whole_crawl_means(
@@ -150,13 +150,13 @@ fn a_record_without_all_its_segments_is_rejected_and_a_revisit_finds_the_joined_
     for row in rows(&output, "rejected") {
         *reasons.entry(row["reason"].as_str().unwrap().to_string()).or_insert(0) += 1;
     }
-    // Of two records the first, of one three continuations, and that of the image; of the others
-    // all continuations.
+    // `segmented` counts the first segments of two records, three continuations of another one, and
+    // the continuation of the image. `not_a_page_record` counts the other continuations.
     let expected = [("not_a_page_record", 3 + 2 + 2 + 1), ("not_text", 1), ("segmented", 2 + 3 + 1)];
     assert_eq!(reasons, expected.map(|(reason, count)| (reason.to_string(), count)).into(), "{}", stderr_text(&done));
     succeed(&["explain", &output, "http://a.example/d/0", "http://c.example/e/0"]);
 
-    // Together they are held to the limit of a record.
+    // The limit of a record applies to the sum of its segments.
     let (small, input) = (folder.path().join("small"), input.to_str().unwrap());
     let set = ["--set", "input.limits.record_bytes=600", "--set", "input.max_bad=1"];
     succeed(&[&["run", "--input", input, "--output", small.to_str().unwrap()], &set[..]].concat());

@@ -21,8 +21,8 @@ use crate::rendezvous::cluster;
 use crate::support::ports::reserved_address;
 use crate::support::program::{cluster_file, stderr_text, webtwin};
 
-/// Runs a program on 1 and 3 workers, and on 2 x 2 and 3 x 1 processes; what all workers return, by
-/// worker.
+/// Runs a program on 1 and 3 workers and on 2 x 2 and 3 x 1 processes. Returns the results of all
+/// workers by worker.
 fn everywhere<T: Send + 'static>(
     program: impl Fn(&mut Net<'_>) -> Result<T> + Send + Sync + Clone + 'static,
 ) -> Vec<Vec<T>> {
@@ -38,13 +38,14 @@ fn everywhere<T: Send + 'static>(
     [(1, 1), (1, 3), (2, 2), (3, 1)].map(on).into()
 }
 
-/// Lengths of lists of counts, with one byte an entry: some are short enough to go to every process
-/// as they are, others are not.
+/// Lengths of lists of counts with one byte per entry. Some are short enough to be sent to every
+/// process as a whole, others are not.
 const LENGTHS: [usize; 4] = [0, 50, SHORT_BYTES, SHORT_BYTES + 3];
 
 #[test]
 fn rows_that_are_shared_come_in_the_order_of_workers_however_many_each_has() {
-    // Rows of four bytes, with up to four workers: at once, in several blocks or in one, and not.
+    // Rows of four bytes on up to four workers: in one message, in several blocks or in one block,
+    // and above the limit.
     let at_once = AT_ONCE_BYTES / 4 / 4;
     for lengths in [[50, 0, 7, 1], [at_once, 9, at_once + 1, 4 * at_once + 1]] {
         let rows = move |worker: usize| (0..lengths[worker] as u32).map(move |row| row ^ (worker as u32) << 24);
@@ -81,7 +82,7 @@ fn what_workers_hold_together_comes_back_to_the_first_of_each_process() {
 
 #[test]
 fn rows_of_two_kinds_arrive_in_one_round_each_with_its_kind_and_none_is_lost() {
-    // None, few, and more than a worker sends before it looks at what has arrived.
+    // No rows, a few, and more than a worker sends before it processes what has arrived.
     for counts in [[0, 0], [3, 0], [0, 5], [70_000, 40_000]] {
         let first = move |worker: usize| (0..counts[0]).map(move |n| [splitmix64(n), worker as u64]);
         let second = move |worker: usize| (0..counts[1]).map(move |n| (splitmix64(n) as u32) ^ worker as u32);
@@ -220,13 +221,13 @@ fn components_of_edges_anywhere_are_those_of_all_edges_in_one_place() {
 fn resemblance_to_the_page_that_stays_is_the_same_wherever_chunks_lie() {
     const KEPT: u32 = 1000;
     const PAGES: u32 = 12 * KEPT;
-    // A page has the chunks of the one that stays for it but for some; a few have none.
+    // A copy has all chunks of its keeper except for some; a few copies have none of them.
     let chunks = |page: u32| -> BTreeSet<u64> {
         let (of, from) = (u64::from(page % KEPT) * 1000, u64::from(page / KEPT * 9));
         let count = if page % 53 == 7 { 0 } else { 100 };
         (from..from + count).map(|chunk| splitmix64(of + chunk)).collect()
     };
-    // One page stays for very many.
+    // One page is the keeper of a very large number of copies.
     let keep = |page: u32| if page % 13 == 5 { 0 } else { page % KEPT };
     let share = move |page: u32| {
         let (x, y) = (chunks(page), chunks(keep(page)));
@@ -265,7 +266,7 @@ fn resemblance_to_the_page_that_stays_is_the_same_wherever_chunks_lie() {
 
 #[test]
 fn rows_laid_down_meet_in_one_share_by_key_and_none_is_lost() {
-    // The first worker has twice as many, so that few and many meet in one call.
+    // The first worker has twice as many rows, so that few and many rows meet in one call.
     let few = PARTITION_BYTES as usize / size_of::<[u32; 2]>() / 2;
     for rows in [0, 50, few, few + 3] {
         let of = move |worker: usize| {
@@ -301,7 +302,7 @@ fn rows_laid_down_meet_in_one_share_by_key_and_none_is_lost() {
 
 #[test]
 fn rows_come_back_in_the_order_of_their_pages_however_little_memory_there_is() {
-    // With memory for all, and with none: of some megabytes of rows nearly all are on disk.
+    // Memory for all rows, and memory for none: of some megabytes of rows nearly all are on disk.
     for memory_bytes in [0, 1] {
         for (pages, rows) in [(1, 0), (3, 5), (1000, 400_000)] {
             let mut job = Job::default();
@@ -346,8 +347,8 @@ fn a_run_takes_no_more_rounds_than_it_did() {
     }
     let manifest = std::fs::read(output.join("manifest.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
-    // Each takes as long as a message between the processes, and most of them come with every run.
-    // Lower it when there are fewer.
+    // Each round takes the time of a message between processes, and most rounds occur in every run.
+    // Lower the limit when there are fewer.
     let rounds = manifest["rounds"].as_u64().unwrap();
     assert!((20..=158).contains(&rounds), "{rounds}");
 }

@@ -12,7 +12,7 @@ fn signal(child: &Child, name: &str) {
     assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
 }
 
-/// Waits until a run is amid its reading.
+/// Waits until a run is reading its input.
 fn wait_for_records(output: &Path, child: &mut Child) {
     while records(output).is_empty() {
         assert!(child.try_wait().unwrap().is_none(), "the run ended before it had recorded anything");
@@ -20,7 +20,7 @@ fn wait_for_records(output: &Path, child: &mut Child) {
     }
 }
 
-/// Returns the line in which a stopped run reports its results; checks that nothing half written is
+/// Returns the line in which a stopped run reports its state. Checks that no incomplete file is
 /// left.
 fn stopped(output: &Output, code: i32, folder: &Path) -> String {
     let text = stderr_text(output);

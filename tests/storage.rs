@@ -1,7 +1,8 @@
-//! The files of the bad-input list, on a disk, through the same doors as a run: `expand`, `plan`,
-//! `read`.
+//! The files of the list of bad inputs, on disk, through the same functions as a run: `expand`,
+//! `plan` and `read`.
 //!
-//! Ids are those of the list of bad inputs. Each case has the number of pages that survive, the
+//! Ids are those of that list. Each case has the number of pages that survive, the rejected
+//! records, and the exit code if the input as a whole is refused.
 //! refusals, and the exit code if the input as a whole is refused.
 
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use webtwin::pages::record::ReadResult;
 use webtwin::pages::work_items::WorkList;
 use webtwin::storage::location::Location;
 
-/// Outcome of reading: pages kept, and refusals by reason.
+/// Outcome of reading: the number of pages kept, and the rejected records by reason.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     pages: usize,
@@ -54,7 +55,7 @@ fn good_lines(separator: &str) -> String {
     (0..3).map(good).collect::<Vec<_>>().join(separator)
 }
 
-/// Returns four good lines with an odd one in the middle.
+/// Returns four good lines with an unusual one in the middle.
 fn with(odd: &[u8]) -> Vec<u8> {
     [
         good(0).as_bytes(),
@@ -156,7 +157,8 @@ fn inputs_161_to_166_are_read_right_or_named() {
         assert!(error.to_string().contains(&input), "{id}: {error}");
     }
 
-    // 165: names that mean something to URLs, globs or shells mean nothing here.
+    // 165: characters with a meaning in URLs, globs or shells have no special meaning in file
+    // names.
     for (at, name) in ["a b", "a%2Fb", "a#b", "a\nb", "a?b", "[a]", "*"].iter().enumerate() {
         std::fs::create_dir_all(path("odd")).unwrap();
         std::fs::write(path(&format!("odd/{name}.jsonl")), good(at) + "\n").unwrap();
@@ -164,7 +166,7 @@ fn inputs_161_to_166_are_read_right_or_named() {
     }
     assert_eq!(read(&[path("odd")], 8 << 20).unwrap().pages, 7);
 
-    // 166: a loop of links.
+    // 166: links that form a loop.
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink(path("odd"), path("odd/loop")).unwrap();
@@ -172,8 +174,8 @@ fn inputs_161_to_166_are_read_right_or_named() {
     }
 }
 
-/// Bad-input id 162: shorter than when it was planned, as a file still being uploaded or cut short
-/// would be.
+/// Bad-input id 162: a file that is shorter than when it was planned, such as one that is being
+/// uploaded or was cut off.
 #[test]
 fn a_file_that_shrinks_after_it_was_planned_is_named_162() {
     let folder = tempfile::tempdir().unwrap();
@@ -187,7 +189,7 @@ fn a_file_that_shrinks_after_it_was_planned_is_named_162() {
     assert!(error.to_string().contains("x.jsonl"), "{error}");
 }
 
-/// Bad-input id 164.
+/// Bad-input id 164: a hundred thousand files.
 #[test]
 fn a_hundred_thousand_files_are_found_in_order_164() {
     let folder = tempfile::tempdir().unwrap();

@@ -16,7 +16,7 @@ use webtwin::study::steps::by_steps;
 
 use crate::support::program::{fail, files, succeed};
 
-/// Names of the shingle paragraphs of a page, none for a page that is no document.
+/// Names of the shingle paragraphs of a page; empty if the page is not a document.
 type Text = Vec<u64>;
 
 fn marks(text: &Text) -> Vec<u64> {
@@ -32,8 +32,8 @@ fn page() -> impl Strategy<Value = Page> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// \[PBZ06\] sections 3 and 4.1: what the workers find together is what is found by looking at
-    /// every pair of pages.
+    /// \[PBZ06\] sections 3 and 4.1: the workers together find the same as a comparison of every
+    /// pair of pages.
     #[test]
     fn a_study_of_all_workers_equals_a_look_at_every_pair(
         texts in prop::collection::vec(prop::collection::vec(0u64..6, 0..9), 1..40),
@@ -88,7 +88,8 @@ proptest! {
                 }
             }
         }
-        // Near-duplicates are those that share enough, and what the m steps find: not every match.
+        // Near-duplicates are the matches that share enough paragraphs, together with those that
+        // the m steps find. Not every match is one.
         let pages_of: Vec<Page> = Page::first(pages).filter(|&page| documents.contains(page)).collect();
         let in_steps = by_steps(&texts.iter().filter(|text| !text.is_empty()).cloned().collect::<Vec<_>>(), steps);
         for (at, &first) in in_steps.labels.iter().enumerate() {

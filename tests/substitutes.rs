@@ -1,5 +1,5 @@
-//! The text of each skipped page is kept on another page: editions in two languages, versions that
-//! have drifted apart, prefixes no wider than mirrors.
+//! The text of each skipped page is kept on another page. The cases are editions in two languages,
+//! versions that have drifted apart, and prefixes, which must not be wider than the mirrors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -20,7 +20,7 @@ const FRENCH: [&str; 4] = [
     "Il est possible de l'utiliser avec les autres parties si elles ne sont pas en service en ce moment",
 ];
 
-/// Returns a page of `total` lines in one language, of which the first `code` are code that all
+/// Returns a page of `total` lines in one language. The first `code` lines are code that all
 /// editions share.
 fn page(name: usize, sentences: [&str; 4], code: usize, total: usize, links: &str) -> String {
     let code = (0..code).map(|line| format!("<pre>x{name}_{line} = load({});</pre>", name * 1000 + line));
@@ -28,8 +28,8 @@ fn page(name: usize, sentences: [&str; 4], code: usize, total: usize, links: &st
     code.clone().chain(text).collect::<String>() + links
 }
 
-/// Writes two editions of one manual, each on three hosts. More than half of each page is code, and
-/// so the same in both.
+/// Writes two editions of a manual, each on three hosts. More than half of each page is code, which
+/// both editions share.
 fn editions(folder: &Path) -> String {
     let mut lines = String::new();
     for (host, sentences) in
@@ -74,15 +74,15 @@ fn of_each_edition_one_copy_stays_though_all_are_similar() {
     assert_eq!(rows(&output, "avoid").len(), 24, "{roles:?}");
     assert_eq!(roles.get("language"), Some(&6), "{roles:?}");
 
-    // Without the rule one edition stands for both.
+    // Without the rule, one edition would replace both.
     let all = folder.path().join("all").to_str().unwrap().to_string();
     succeed(&["run", "--input", &input, "--output", &all, "--set", "keep.min_resemblance=0"]);
     assert_eq!(rows(&all, "avoid").len(), 30);
     the_same_on_any_workers(folder.path(), "same", &["run", "--input", &input]);
 }
 
-/// Writes versions of one manual on four hosts: each has dropped some of the lines of the one
-/// before, and has new ones instead.
+/// Writes versions of a manual on four hosts. Each version has dropped some lines of the previous
+/// one and has new ones in place of them.
 fn versions(folder: &Path) -> String {
     let mut lines = String::new();
     for version in 0..4 {
@@ -95,7 +95,7 @@ fn versions(folder: &Path) -> String {
             lines += &format!("{}\n", serde_json::json!({"url": url, "html": text.collect::<String>() + &links}));
         }
     }
-    // A page that is in no collection, whose folder no prefix may cover.
+    // These pages are in no collection, and no prefix may cover their folder.
     for name in 0..3 {
         let html = page(name, ENGLISH, 4, 20, "");
         for host in ["x1", "x2"] {
@@ -116,8 +116,8 @@ fn a_page_is_skipped_only_if_a_page_that_stays_contains_half_of_it() {
     succeed(&["run", "--input", &input, "--output", &output]);
     let avoid = rows(&output, "avoid");
     assert!(avoid.iter().all(|row| row["contained"].as_f64().unwrap() >= 0.5), "{avoid:?}");
-    // Neighbouring versions have three fifths in common; those two apart a fifth. So two of four
-    // versions stay.
+    // Consecutive versions share three fifths of their lines, and versions two steps apart one
+    // fifth. So two of the four versions stay.
     let versions = avoid.iter().filter(|row| row["url"].as_str().unwrap().contains("manual")).count();
     assert_eq!(versions, 12, "{avoid:?}");
     let kept: BTreeSet<&str> = avoid.iter().map(|row| row["keep_url"].as_str().unwrap()).collect();
@@ -127,8 +127,8 @@ fn a_page_is_skipped_only_if_a_page_that_stays_contains_half_of_it() {
     the_same_on_any_workers(folder.path(), "same", &["run", "--input", &input]);
 }
 
-/// Writes pages of one template on six hosts, as the search pages of manuals are: `title` of each
-/// host.
+/// Writes pages of one template on six hosts, such as the search pages of manuals. `title` returns
+/// the title of each host.
 fn template(folder: &Path, title: impl Fn(usize) -> String) -> String {
     let mut lines = String::new();
     for host in 0..6 {
@@ -153,7 +153,7 @@ fn pages_of_other_hosts_whose_titles_name_other_things_stay() {
         let (skipped, roles) = outcome(&output);
         (skipped.len(), roles.get("title").copied())
     };
-    // Two versions each of the manuals of three projects.
+    // Three projects have two versions of their manual each.
     let projects = |host: usize| format!("Search — {} {host}.0 documentation", ["nova", "cinder", "ironic"][host / 2]);
     assert_eq!(skipped(&projects, &[]), (3, Some(2)));
     assert_eq!(skipped(&projects, &["--set", "keep.min_resemblance=0"]), (5, None));

@@ -8,9 +8,9 @@ use serde_json::Value;
 use crate::bad_warc::build::{Record, gzip, html, http_with};
 use crate::support::program::{files, rows, succeed, succeed_with, the_same_on_any_workers};
 
-/// Writes a crawl of a wiki whose pages have session ids, and of a shop on two hosts where `brand`
-/// matters on lists only. In a `later` crawl each session has a page of its own, and no product was
-/// fetched with its brand.
+/// Writes a crawl of a wiki whose pages have session ids, and of a shop on two hosts in which
+/// `brand` matters on list pages only. In a `later` crawl each session has different pages, and no
+/// product was fetched with its brand.
 fn crawl(at: &Path, is_later: bool) -> String {
     let mut lines = String::new();
     let mut put = |url: String, topic: &str, n: u32| {
@@ -104,7 +104,7 @@ fn a_later_crawl_confirms_rules_lets_them_stand_or_withdraws_them() {
     let in_force = String::from_utf8(files(&at("changes"))["exports/url-rules.tsv"].clone()).unwrap();
     let patterns: Vec<&str> = in_force.lines().skip(1).map(|line| line.split('\t').nth(4).unwrap()).collect();
     assert_eq!(patterns, ["http://www.example.org", "brand"]);
-    // An index answers by the same rules.
+    // An index applies the same rules.
     succeed(&["index", &at("new"), "--in-force", &at("changes"), "--output", &at("idx")]);
     let rules = webtwin::lookup::LookupIndex::open(&at("idx")).unwrap().rules().all().to_vec();
     let patterns: Vec<String> = rules.iter().map(|rule| rule.edit.texts().0).collect();
@@ -128,11 +128,11 @@ fn permanent_redirects_are_evidence_and_others_or_those_of_many_paths_to_one_pag
     for n in 0..120 {
         let item = format!("/item?id={n}");
         files[0].extend(page(&item, n));
-        // For good, and over another redirect; the same twice.
+        // The redirects are permanent and pass through another redirect. Each one occurs twice.
         files[n % 2].extend(redirect(&format!("{item}&ref=mail{n}"), 301, &format!("{item}&ref=")));
         files[1].extend(redirect(&format!("{item}&ref="), 308, &item));
         files[1].extend(redirect(&format!("{item}&ref=mail{n}"), 301, &format!("{item}&ref=")));
-        // Not for good, and pages that only members see.
+        // These redirects are temporary, or lead to a page for members only.
         files[1].extend(redirect(&format!("{item}&tmp={n}"), 302, &item));
         files[0].extend(redirect(&format!("/member/{n}?page={n}"), 301, "/login"));
     }

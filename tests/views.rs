@@ -8,7 +8,7 @@ use crate::support::program::{rows, succeed, the_same_on_any_workers};
 /// A page of a made-up site: its URL, and all of its HTML.
 type Page = (String, String);
 
-/// Returns a sentence that no other number gives.
+/// Returns the sentence with a number; no other number has the same one.
 fn sentence(number: usize) -> String {
     const WORDS: [&str; 16] = [
         "river", "stone", "window", "garden", "letter", "bridge", "copper", "winter", "harbour", "market", "silver",
@@ -18,7 +18,7 @@ fn sentence(number: usize) -> String {
     format!("The {} and the {} of {} {} see a {}.", word(2), word(5), word(7), number, word(11))
 }
 
-/// Returns a page in the frame of its site: menu and footer around a title and paragraphs.
+/// Returns a page with the frame of its site: a menu and a footer around a title and paragraphs.
 fn framed(title: &str, paragraphs: &[String], links: &[String]) -> String {
     let menu: String =
         ["Home", "News", "About us", "Contact"].iter().map(|entry| format!("<li><a href='/'>{entry}</a>")).collect();
@@ -27,7 +27,7 @@ fn framed(title: &str, paragraphs: &[String], links: &[String]) -> String {
     format!("<title>{title}</title><ul>{menu}</ul><h1>{title}</h1>{body}<ul>{links}</ul><p>All rights reserved.")
 }
 
-/// Returns an article as its site shows it at the `view`-th time, with a counter and an
+/// Returns an article as its site shows it in the `view`-th request, with a counter and an
 /// advertisement.
 fn article(number: usize, view: usize) -> String {
     let mut paragraphs: Vec<String> = (0..24).map(|line| sentence(1_000 * (number + 1) + line)).collect();
@@ -43,8 +43,8 @@ fn write(folder: &Path, pages: &[Page]) -> String {
     path.to_str().unwrap().to_string()
 }
 
-/// Returns clusters of the pages by default settings, as sets of URLs; and the kind of each page in
-/// one.
+/// Returns the clusters of the pages by default settings as sets of URLs, and the kind of each page
+/// in a cluster.
 fn clusters(pages: &[Page], settings: &[&str]) -> (BTreeSet<BTreeSet<String>>, BTreeMap<String, String>) {
     let folder = tempfile::tempdir().unwrap();
     let (input, output) = (write(folder.path(), pages), folder.path().join("out").to_str().unwrap().to_string());
@@ -72,7 +72,7 @@ fn an_article_with_twelve_session_ids_is_one_page() {
     let (sets, kinds) = clusters(&views, &[]);
     assert_eq!(sets, [urls(&views)].into());
     assert!(kinds.values().all(|kind| kind == "page"));
-    // What was found before there were views.
+    // Without `overlap.views` these views are not found.
     assert!(clusters(&views, &["--set", "overlap.views=0"]).0.is_empty());
 }
 
@@ -117,8 +117,8 @@ fn wrong_urls_that_get_a_page_each_are_placeholders() {
     assert_eq!(sets, [urls(&missing)].into());
     assert!(kinds.values().all(|kind| kind == "placeholder"), "{kinds:?}");
 
-    // The same among articles, of which none is taken for one, though one is about pages that are
-    // not found.
+    // The placeholders are also recognised among articles. No article is taken for a placeholder,
+    // not even one about missing pages.
     let mut pages: Vec<Page> = missing.clone();
     pages.extend((0..60).map(|number| (format!("http://shop.example/article/{number}"), article(number, 0))));
     let about = framed("On links", &[sentence(1), "The page /a was not found.".into(), sentence(2)], &[]);
