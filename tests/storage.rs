@@ -3,7 +3,6 @@
 //!
 //! Ids are those of that list. Each case has the number of pages that survive, the rejected
 //! records, and the exit code if the input as a whole is refused.
-//! refusals, and the exit code if the input as a whole is refused.
 
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -91,13 +91,13 @@ pub fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// Returns both ends of a connection within this process, which `std::net` takes for TCP.
+/// Returns both ends of a connection within this process, usable as TCP streams of `std::net`.
 pub fn connection() -> [TcpStream; 2] {
     let (here, there) = UnixStream::pair().expect("a process may have a few sockets");
     [here, there].map(|end| TcpStream::from(OwnedFd::from(end)))
 }
 
-/// Returns the identity of a process of two.
+/// Returns the identity of one of two processes.
 pub fn identity(process: u32) -> Identity {
     let [job, addresses, build, incarnation] = [[1; 32], [2; 32], [3; 32], [4; 32]];
     Identity {
@@ -112,7 +112,7 @@ pub fn identity(process: u32) -> Identity {
     }
 }
 
-/// Returns a key of a cluster.
+/// Returns the key of a cluster.
 pub fn key() -> ClusterKey {
     let file = tempfile::NamedTempFile::new().expect("room for a key");
     std::fs::write(file.path(), "a key that only the targets of the fuzzer have").expect("room for a key");

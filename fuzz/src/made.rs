@@ -10,8 +10,8 @@ use webtwin_pages::work_items::WorkList;
 use webtwin_view::lookup::build::{RANGE_ROWS, BuildSettings, build};
 use webtwin_storage::location::Location;
 
-/// Folder with `run` and `index`. It is left to the system's temporary folder: a fuzzer ends
-/// without saying so.
+/// Returns the folder with `run` and `index`. The system must clean it up, since a fuzzer ends
+/// without running destructors.
 pub fn folder() -> PathBuf {
     let folder = tempfile::tempdir().expect("room for a few files").keep();
     let at = |name: &str| folder.join(name).to_str().expect("a name of ours").to_string();

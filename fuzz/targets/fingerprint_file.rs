@@ -1,5 +1,5 @@
-//! Fingerprint files: what was written is read back, by blocks, by parts and as a whole; damage is
-//! an error or changes nothing; a file's claims about itself are verified.
+//! Fingerprint files: the written rows are read back by blocks, by parts and as a whole. Damage
+//! causes an error or changes nothing, and the statements of a file about itself are verified.
 #![no_main]
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// Checks a file whose sections the program never wrote, but whose checksums are correct.
+/// Checks a file with arbitrary sections that have correct checksums.
 fn forged(coder: Coder, f: u32, rest: &[u8]) {
     let Some((&[count, unused, blocks], rest)) = rest.split_first_chunk::<3>() else { return };
     let mut rest = rest;
@@ -45,7 +45,7 @@ fn forged(coder: Coder, f: u32, rest: &[u8]) {
     drop(file.verify());
 }
 
-/// A file of our own, then the same with damage.
+/// Checks a file that the program has written, intact and damaged.
 fn written(coder: Coder, f: u32, rest: &[u8], with_doc_ids: bool) {
     let (values, changes) = rest.split_at(rest.len() / 8 * 7);
     let mask = u64::MAX >> (64 - f);
@@ -69,8 +69,8 @@ fn written(coder: Coder, f: u32, rest: &[u8], with_doc_ids: bool) {
     }
 }
 
-/// Returns fingerprints and doc ids if they can be read; checks that reading by blocks and by parts
-/// gives the same.
+/// Returns the fingerprints and doc ids of a readable file. Checks that reading by blocks and by
+/// parts yields the same.
 fn look(file: &FingerprintFile) -> Option<(Vec<u64>, Vec<DocId>)> {
     let mut all = Vec::new();
     file.decode_all(&mut all).ok()?;

@@ -1,5 +1,5 @@
-//! Frames: the receiver gets what was sent, in order and once, up to the first altered byte, which
-//! is an error; bytes that the sender did not send yield no frame.
+//! Frames: the receiver gets the sent frames in order and once, up to the first altered byte, which
+//! causes an error. Bytes that were not sent yield no frame.
 #![no_main]
 
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use webtwin_engine::handshake::{Arrival, ConnectionPurpose, accept, dial};
 use webtwin_engine::key::ClusterKey;
 use webtwin_fuzz::{connection, damaged, first, identity, key};
 
-/// Returns both ends of a session, in the clear and encrypted.
+/// Returns both ends of a session without encryption and of an encrypted one.
 fn sessions() -> &'static [[Session; 2]; 2] {
     static SESSIONS: OnceLock<[[Session; 2]; 2]> = OnceLock::new();
     SESSIONS.get_or_init(|| {
@@ -37,7 +37,8 @@ fuzz_target!(|data: &[u8]| {
         assert!(reader.next(&mut &rest[..], &mut [], &mut Vec::new()).is_err());
         return;
     }
-    // Frames as the first half says: lengths, signs of life, the end.
+    // The first half of the input determines the frames: payloads by length, heartbeats and the
+    // end.
     let (frames, changes) = rest.split_at(rest.len() / 2);
     let (mut writer, mut sent, mut bytes) = (FrameWriter::new(here, 0), Vec::new(), Vec::new());
     for &byte in frames.iter().take(40) {

@@ -1,5 +1,5 @@
 //! The handshake: no process without the key joins, and none whose messages were altered in
-//! transit. A process that joins, joins on both sides.
+//! transit. A process joins on both sides or on neither.
 #![no_main]
 
 use std::io::{ErrorKind, Read, Write};
@@ -69,18 +69,18 @@ fn relayed(key: &ClusterKey, how: &[u8]) {
     }
 }
 
-/// Passes a message on; whether it was altered.
+/// Forwards a message; true if it was altered.
 fn pass(mut from: &TcpStream, mut to: &TcpStream, number: u8, how: &[u8]) -> bool {
     let mut message = [0; 4096];
     let length = loop {
         match from.read(&mut message) {
-            // The fuzzer's own clock.
+            // The fuzzer's timer interrupts the call.
             Err(cause) if cause.kind() == ErrorKind::Interrupted => {}
             read => break read.unwrap_or(0),
         }
     };
     if length == 0 {
-        // That side has given up: the other need not wait for it.
+        // This side has given up, so the other one must not wait for it.
         to.shutdown(Shutdown::Both).ok();
         return false;
     }
@@ -91,7 +91,7 @@ fn pass(mut from: &TcpStream, mut to: &TcpStream, number: u8, how: &[u8]) -> boo
             message[usize::from(at) % length] ^= value;
         }
     }
-    // The other side may have gone.
+    // The other side may have closed the connection.
     to.write_all(message).ok();
     message != before
 }

@@ -1,5 +1,5 @@
-//! HTML and XHTML: an extractor that has read another page finds what a new one finds; texts and
-//! links have the form that they say.
+//! HTML and XHTML: an extractor that has read another page before returns the same as a new one,
+//! and texts and links have their documented form.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,7 +9,7 @@ use webtwin_fuzz::first;
 use webtwin_pages::html::{ExtractedPage, Extractor};
 use webtwin_pages::url::CanonicalUrl;
 
-/// Leaves all that a page can leave open.
+/// A page that leaves open every state that a page can leave open.
 const OTHER: &[u8] = b"<base href=//other.example/><title>t</title><a href=x>\xe9<pre>\n\n <table><td><script>if (a";
 
 const CHARSETS: [Option<&str>; 6] =

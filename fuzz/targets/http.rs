@@ -1,5 +1,6 @@
-//! HTTP: a response in a WARC record is one page or one refusal, whatever its head says; a server
-//! answers any request with a response that is whole, and fails at none.
+//! HTTP: a response in a WARC record yields one page or one rejection, whatever its header
+//! contains. The server answers every request with a complete response, and never with an internal
+//! error.
 #![no_main]
 
 use std::io::{Read, Write};
@@ -16,7 +17,7 @@ use webtwin_pages::record::ReadResult;
 use webtwin_pages::warc::read_range;
 use webtwin_view::serve::{ServeSettings, serve};
 
-/// Returns a server that has an index; its thread ends with the process.
+/// Returns the address of a server with an index. Its thread ends with the process.
 fn server() -> SocketAddr {
     static SERVER: OnceLock<SocketAddr> = OnceLock::new();
     *SERVER.get_or_init(|| {
@@ -33,7 +34,7 @@ fn server() -> SocketAddr {
             verify: false,
             limits: Default::default(),
         };
-        // The handle is never dropped, for that would end the server.
+        // Dropping the handle would stop the server.
         std::thread::spawn(move || {
             serve(settings, |address, handle| notify.send((address, handle)).expect("it is waited for"))
         });
@@ -52,7 +53,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// A response as a crawler stored it.
+/// Checks that a response as a crawler has stored it yields one page or one rejection.
 fn stored(response: &[u8]) {
     let head = format!(
         "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.example/\r\nWARC-Date: 2020-01-01T00:00:00Z\r\n\
@@ -71,7 +72,7 @@ fn stored(response: &[u8]) {
     }
 }
 
-/// Any bytes.
+/// Sends arbitrary bytes and checks the answer.
 fn raw(bytes: &[u8]) {
     let answer = answered(bytes, true);
     assert!(answer.is_empty() || answer.starts_with(b"HTTP/1."), "{:?}", String::from_utf8_lossy(&answer));
@@ -82,7 +83,7 @@ fn raw(bytes: &[u8]) {
     );
 }
 
-/// A request with a sound head, to a path of the server's.
+/// Sends a request with a valid header to a path of the server, and checks the answer.
 fn asked(which: usize, rest: &[u8]) {
     const PATHS: [(&str, &str); 16] = [
         ("GET", "/v1/page?"),
@@ -103,7 +104,7 @@ fn asked(which: usize, rest: &[u8]) {
         ("GET", "/"),
     ];
     let (method, path) = PATHS[which % PATHS.len()];
-    // Up to the first zero byte it is the rest of the target, then the body.
+    // The bytes up to the first zero byte are the rest of the target; the others are the body.
     let (target, body) = rest.split_at(rest.iter().position(|&byte| byte == 0).unwrap_or(rest.len()));
     let target = target.iter().map(|&byte| match byte {
         b'!'..=b'~' if !b"\"<>\\^`{|}#".contains(&byte) => char::from(byte).to_string(),
@@ -126,12 +127,13 @@ fn asked(which: usize, rest: &[u8]) {
     }
 }
 
-/// Returns the server's answer up to the end of the connection. A server that sees the end of what
-/// it reads may close at once, so `ends` is for bytes that may be no whole request.
+/// Returns the server's answer up to the end of the connection. Set `ends` for bytes that may not
+/// be a complete request: it closes the sending side, after which the server may close the
+/// connection, too.
 fn answered(request: &[u8], ends: bool) -> Vec<u8> {
     let mut stream = TcpStream::connect(server()).expect("the server listens");
     stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
-    // It may refuse and close before it has read all.
+    // The server may refuse the request and close the connection before it has read everything.
     stream.write_all(request).and_then(|()| if ends { stream.shutdown(Shutdown::Write) } else { Ok(()) }).ok();
     let mut answer = Vec::new();
     if let Err(cause) = stream.read_to_end(&mut answer) {

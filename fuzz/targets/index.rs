@@ -1,4 +1,4 @@
-//! The index: damage to any of its columns is an error or changes no answer; damage to its manifest
+//! The index: damage to any column causes an error or changes no answer. Damage to the manifest
 //! ends no process.
 #![no_main]
 
@@ -34,7 +34,7 @@ fn whole() -> &'static Whole {
     })
 }
 
-/// Everything that an index is asked, in text.
+/// Returns the answers to all queries of an index as text.
 fn answers(index: &LookupIndex, urls: &[String]) -> Vec<Result<String, ()>> {
     fn message(answer: Result<impl Debug, impl Debug>) -> Result<String, ()> {
         answer.map(|answer| format!("{answer:?}")).map_err(drop)
@@ -78,7 +78,7 @@ fuzz_target!(|data: &[u8]| {
         let path = folder.join(name);
         match number == which {
             true => std::fs::write(path, damaged(bytes, how)).expect("room"),
-            // Left there by the input before, if it damaged another file.
+            // The previous input has left the intact file if it damaged another one.
             false if std::fs::read(&path).is_ok_and(|found| found == *bytes) => {}
             false => std::fs::write(path, bytes).expect("room"),
         }

@@ -1,5 +1,5 @@
-//! JSONL: each line that is not blank is reported once, in ranges of any length, and in compressed
-//! files, too.
+//! JSONL: each line that is not blank is reported once, in ranges of any length and also in
+//! compressed files.
 #![no_main]
 
 use std::io::Write;

@@ -38,12 +38,13 @@ fuzz_target!(|data: &[u8]| {
     }
     let ((), all) = found(|sink| file.read_groups(0..groups, &limits, sink));
     let is_rest = |one: &&ReadResult| matches!(one, ReadResult::Refused(refused) if refused.reason == Reason::BadParquet);
-    // The rest of a group that claims to have no rows is refused where the next group begins.
+    // The rejection for the rest of a group without rows has the offset at which the next group
+    // begins.
     assert!(all.is_sorted_by(|x, y| offset(x) < offset(y) || is_rest(&x) && offset(x) == offset(y)));
     assert!(all.iter().all(|one| offset(one) < rows || is_rest(&one) && offset(one) == rows));
     let by_group = (0..groups).flat_map(|group| found(|sink| file.read_groups(group..group + 1, &limits, sink)).1);
     assert_eq!(by_group.collect::<Vec<ReadResult>>(), all);
-    // One refusal stands for the rest of its group.
+    // One rejection covers the rest of its group.
     assert!(all.iter().filter(is_rest).count() as u64 <= groups);
     assert!(all.iter().any(|one| is_rest(&one)) || all.len() as u64 == rows);
     assert!(!is_whole || all.len() == ROWS && all.iter().all(|one| matches!(one, ReadResult::Page(_))));

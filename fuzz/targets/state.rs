@@ -1,6 +1,6 @@
-//! The state of a scheduled job: a generation that was written is read as it was, a damaged one
-//! never as another; records of a state and of a run that is to be resumed come back whole or not
-//! at all.
+//! The state of a scheduled job: a generation is read back as it was written, and a damaged one is
+//! never read as another generation. Checkpoints of a state and of a run that is to be resumed are
+//! read back unchanged or not at all.
 #![no_main]
 
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use webtwin_storage::state::{Generation, JobState, StateRecords};
 const KEYS: [u128; 3] = [7, 1 << 100, 5];
 const RECORDS: [&[u8]; 3] = [b"what was read of one item", b"", b"what was read of another, which is longer"];
 
-/// Returns a folder for records; the fuzzer ends without saying so.
+/// Returns a folder for checkpoints. The fuzzer ends without removing it.
 fn folder() -> &'static PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| tempfile::tempdir().expect("room").keep())
@@ -37,7 +37,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// Any generation, then the same with damage.
+/// Checks a generation with any fields, intact and damaged.
 fn generation(rest: &[u8]) {
     let (fields, changes) = rest.split_at(rest.len() / 2);
     let Ok(generation) = serde_json::from_slice::<Generation>(fields) else { return };
@@ -48,7 +48,7 @@ fn generation(rest: &[u8]) {
     }
 }
 
-/// Records of a run that is to be resumed, with damage to their file.
+/// Checks checkpoints of a run that is to be resumed, with damage to their file.
 fn of_a_run(changes: &[u8]) {
     let folder = folder().join("run");
     let open = || SavedRecords::open(&folder, [3; 32], "build", KEYS.to_vec()).expect("a folder of our own");
@@ -63,7 +63,7 @@ fn of_a_run(changes: &[u8]) {
     held(&open());
 }
 
-/// Records of a state, likewise.
+/// Checks checkpoints of a state, with damage to one of its files.
 fn of_a_state(changes: &[u8]) {
     let folder = folder().join("state");
     drop(std::fs::remove_dir_all(&folder));

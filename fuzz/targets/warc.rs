@@ -1,5 +1,5 @@
-//! WARC and ARC: several ranges of a file find what one range finds; every record is reported once,
-//! and none lies outside of the file.
+//! WARC and ARC: several ranges of a file yield the same records as one range. Every record is
+//! reported once, and none is outside of the file.
 #![no_main]
 
 use std::io::Write;
@@ -17,7 +17,7 @@ fuzz_target!(|data: &[u8]| {
     let Some((how, rest)) = first(data) else { return };
     let limits = RecordLimits { record_bytes: 1 << 16, head_bytes: 1 << 11, links: 100, ..RecordLimits::default() };
     let input = InputSettings { limits, digests: DigestPolicy::Check, ..InputSettings::default() };
-    // As it is; or in gzip members, cut where records begin and anywhere.
+    // The input is used as it is, or in gzip members that are cut at record boundaries or anywhere.
     let bytes = match how % 4 {
         0 | 1 => rest.to_vec(),
         2 => members(rest.split_inclusive(|&byte| byte == 0xff)),
@@ -51,8 +51,8 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(end.records, stream.len() as u64);
 });
 
-/// True if a range is the exception of [`settle`]: its last record is within another one, and
-/// claims to end where a third begins or ends.
+/// True if a range is the exception documented in [`settle`]: its last record is within another
+/// record and claims to end where a third one begins or ends.
 fn is_excepted(range: &RangeEnd, whole: &[ReadResult], length: u64) -> bool {
     let ends = |one: &ReadResult| match one {
         ReadResult::Page(page) => page.offset + page.length == range.end,

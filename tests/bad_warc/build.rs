@@ -1,4 +1,4 @@
-//! Makes WARC records, right by default and wrong on request.
+//! Builds WARC records, which are valid by default and invalid on request.
 
 use std::io::Write;
 
@@ -7,24 +7,24 @@ use flate2::{
     write::{DeflateEncoder, GzEncoder, ZlibEncoder},
 };
 
-/// Returns the body of the page of this name, about 700 bytes.
+/// Returns the body of the page with this name, about 700 bytes.
 pub(crate) fn page(name: &str) -> Vec<u8> {
     let seed: usize = name.bytes().map(usize::from).sum();
     let words: String = (0..100).map(|k| format!("word{} ", (seed * 7 + k * k) % 997)).collect();
     format!("<html><head><title>{name}</title></head><body>{words}<a href=\"/n\">n</a></body></html>").into_bytes()
 }
 
-/// Returns an HTTP response with `lines` (each ended by CRLF) behind its status.
+/// Returns an HTTP response with `lines` (each ended by CRLF) after its status line.
 pub(crate) fn http_with(status: &str, lines: &str, body: &[u8]) -> Vec<u8> {
     [format!("{status}\r\n{lines}\r\n").as_bytes(), body].concat()
 }
 
-/// Returns an HTML response; `lines` are more header lines.
+/// Returns an HTML response; `lines` are additional header lines.
 pub(crate) fn html(lines: &str, body: &[u8]) -> Vec<u8> {
     http_with("HTTP/1.1 200 OK", &format!("Content-Type: text/html; charset=utf-8\r\n{lines}"), body)
 }
 
-/// A record, of which any part may be set.
+/// A WARC record, every part of which can be set.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
     pub version: &'static str,
@@ -32,21 +32,21 @@ pub(crate) struct Record {
     pub uri: Option<String>,
     pub date: &'static str,
     pub media: &'static str,
-    /// Content length as it is written; `None` writes the true length.
+    /// Content length as written; `None` writes the true length.
     pub length: Option<String>,
-    /// More header lines, each ended by CRLF.
+    /// Additional header lines, each ended by CRLF.
     pub lines: Vec<u8>,
     pub payload: Vec<u8>,
     pub trailer: Vec<u8>,
 }
 
 impl Record {
-    /// Returns the sound record of the page of this name.
+    /// Returns the valid record of the page with this name.
     pub(crate) fn of(name: &str) -> Record {
         Record::with(name, html("", &page(name)))
     }
 
-    /// Returns a sound response record around `payload`.
+    /// Returns a valid response record with `payload`.
     pub(crate) fn with(name: &str, payload: Vec<u8>) -> Record {
         Record {
             version: "WARC/1.0",
@@ -129,13 +129,13 @@ pub(crate) fn zstd(bytes: &[u8]) -> Vec<u8> {
 /// Returns a brotli stream of one uncompressed meta-block (RFC 7932, section 9.2), of at most
 /// 65,536 bytes.
 pub(crate) fn brotli(bytes: &[u8]) -> Vec<u8> {
-    // From the lowest bit: window of 16 bits (0), not last (0), four nibbles (00) of length - 1,
+    // From the lowest bit: window of 16 bits (0), not last (0), length - 1 in four nibbles (00),
     // uncompressed (1).
     let head = ((bytes.len() as u32 - 1) << 4) | 1 << 20;
     [&head.to_le_bytes()[..3], bytes, &[3]].concat()
 }
 
-/// Returns a body in chunks of 100 bytes.
+/// Returns a body in HTTP chunks of 100 bytes.
 pub(crate) fn chunked(body: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for chunk in body.chunks(100) {
@@ -146,7 +146,7 @@ pub(crate) fn chunked(body: &[u8]) -> Vec<u8> {
     [bytes, b"0\r\n\r\n".to_vec()].concat()
 }
 
-/// `bytes` with one byte changed.
+/// Returns `bytes` with one byte changed.
 pub(crate) fn flipped(mut bytes: Vec<u8>, at: usize) -> Vec<u8> {
     bytes[at] ^= 0x55;
     bytes

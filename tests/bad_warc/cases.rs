@@ -1,4 +1,4 @@
-//! The table: name, file, outcome.
+//! The table of cases: name, file, expected outcome.
 
 use super::build::*;
 
@@ -8,7 +8,7 @@ pub(super) struct Case {
     pub expected: &'static str,
 }
 
-/// Returns every case. Numbers in names are those of the list of bad inputs this project keeps.
+/// Returns every case. Numbers in names are ids of this project's list of bad inputs.
 pub(super) fn all() -> Vec<Case> {
     [containers(), lengths(), heads(), kinds(), bodies(), encodings(), embedded()].into_iter().flatten().collect()
 }
@@ -21,12 +21,12 @@ fn sound(name: &str) -> Vec<u8> {
     Record::of(name).bytes()
 }
 
-/// Returns a sound page, `bad`, a sound page, each a gzip member.
+/// Returns a case of three gzip members: a sound page, `bad`, and a sound page.
 fn packed(name: &'static str, bad: &Record, expected: &'static str) -> Case {
     case(name, [gzip(&sound("a")), gzip(&bad.bytes()), gzip(&sound("z"))].concat(), expected)
 }
 
-/// Makes the case of [`packed`] without compression.
+/// Returns the case of [`packed`] without compression.
 fn plain(name: &'static str, bad: &Record, expected: &'static str) -> Case {
     case(name, [sound("a"), bad.bytes(), sound("z")].concat(), expected)
 }
@@ -402,7 +402,7 @@ fn encodings() -> Vec<Case> {
     ]
 }
 
-/// Archives within records: nothing of theirs may come out, wherever a range starts.
+/// Archives within records. No record of theirs may be reported, wherever a range starts.
 fn embedded() -> Vec<Case> {
     let inner = [sound("x"), sound("y")].concat();
     let members = [gzip(&sound("x")), gzip(&sound("y"))].concat();

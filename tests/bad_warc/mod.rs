@@ -1,8 +1,7 @@
-//! Each case is a file of sound pages around something wrong, and what must come out of it, in
-//! order.
+//! Each case is a file of valid pages around a defect, with the expected outcomes in order.
 //!
-//! An outcome is written as words: `a` a page `http://h.example/a` with the body it should have;
-//! `a~` one with another body; `a(gzip_crc)` one that was repaired; `!garbage` a refusal.
+//! An outcome is a word: `a` is the page `http://h.example/a` with its expected body; `a~` the page
+//! with another body; `a(gzip_crc)` a repaired page; `!garbage` a rejected record.
 
 pub(crate) mod build;
 mod cases;
@@ -142,7 +141,7 @@ fn a_warc_file_is_known_by_its_bytes_even_if_they_are_damaged_at_first() {
     }
 }
 
-/// A file of which nothing but the length is held.
+/// A file that stores nothing but its length.
 struct Endless {
     start: Vec<u8>,
     length: u64,
@@ -176,7 +175,7 @@ fn an_oversized_plain_record_is_passed_over_unread() {
     assert_eq!(outcome(&found), "a !record_too_large");
 }
 
-/// A file that counts what is read of it.
+/// A file that counts the bytes that are read from it.
 struct Counted {
     bytes: Bytes<Vec<u8>>,
     read: AtomicU64,
@@ -198,7 +197,7 @@ impl RandomAccess for Counted {
 fn piles_of_forged_heads_and_members_cost_no_more_than_their_bytes() {
     let sound = build::Record::of("a").bytes();
     let packed = build::gzip(&sound);
-    // A gzip member that starts a record and then swallows the next 65,000 bytes as they are.
+    // A gzip member that starts a record and then contains the next 65,000 bytes as a stored block.
     let forged =
         [b"\x1f\x8b\x08\0\0\0\0\0\0\x03\0\xe8\xfd\x17\x02WARC/1.0\r\nWARC-Type: response\r\n".as_slice()].concat();
     let piles = [
@@ -213,8 +212,8 @@ fn piles_of_forged_heads_and_members_cost_no_more_than_their_bytes() {
         ("gzip heads", &packed, b"\x1f\x8b\x08\0\0\0\0\0\0\x03".repeat(300_000), &packed),
         ("members without end", &packed, forged.repeat(70_000), &packed),
     ];
-    // Where what each head or member claims is gone through again for the next, a pile costs a
-    // hundred gigabytes: this test would not end.
+    // If the reader scanned the claimed range of each header or member again, a pile would cost a
+    // hundred gigabytes, and this test would not end.
     for (name, before, pile, behind) in piles {
         let file = Counted { bytes: Bytes([before.as_slice(), &pile, behind].concat()), read: AtomicU64::new(0) };
         let limits = RecordLimits { record_bytes: 2 << 20, ..RecordLimits::default() };
@@ -228,8 +227,8 @@ fn piles_of_forged_heads_and_members_cost_no_more_than_their_bytes() {
         read_range(&file, 0..file.len(), &checked(limits), &mut sink).unwrap();
         let read = file.read.into_inner();
         assert!(read < 4 * file.bytes.len(), "{name}: {read} bytes read of {}", file.bytes.len());
-        // Members that swallow what follows are given up in bulk, and the page right behind with
-        // them.
+        // Members that contain the following bytes are skipped in bulk, together with the page
+        // directly after them.
         let survivors = if name == "members without end" { 1 } else { 2 };
         assert_eq!(pages, vec!["http://h.example/a"; survivors], "{name}");
     }

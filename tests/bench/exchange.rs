@@ -1,9 +1,9 @@
-//! Rows exchanged a second: 12 bytes each, to the worker that a multiplicative hash names, taken as
-//! they come.
+//! Throughput of the exchange of rows of 12 bytes. A multiplicative hash selects the receiving
+//! worker, which consumes rows as they arrive.
 //!
-//! Measured: making the rows, `Net::exchange`, and a sum over what arrives; two threads of one
-//! process, then two processes (here threads with sockets on loopback) of one thread each, in the
-//! clear and encrypted. Not measured: what a step does with its rows.
+//! Measured: making the rows, `Net::exchange`, and a sum over the received rows, with two threads
+//! of one process and then with two processes (here threads with sockets on loopback) of one thread
+//! each, in the clear and encrypted. Not measured: the work of a step on its rows.
 //!
 //! Run with `cargo bench --bench exchange [-- MILLIONS]`.
 

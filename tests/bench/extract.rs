@@ -1,9 +1,9 @@
-//! How fast pages become text, links and fingerprints on one core.
+//! Throughput of the conversion of pages to text, links and fingerprints on one core.
 //!
-//! *Measured*: reading a WARC file from the page cache, gunzipping, HTML to text and links,
-//! chunking, hashing; and each layer alone by leaving out what follows it. *Input*: a WARC.gz of
-//! real pages, for example of scripts/real-crawl. *Not measured*: disks, exchanges. *How to run*:
-//! `cargo bench --bench extract -- CRAWL.warc.gz`
+//! *Measured*: reading a WARC file from the page cache, gunzipping, conversion of HTML to text and
+//! links, chunking and hashing; also each layer, by leaving out the later ones. *Input*: a WARC.gz
+//! file of real pages, for example from scripts/real-crawl. *Not measured*: disks and exchanges.
+//! *How to run*: `cargo bench --bench extract -- CRAWL.warc.gz`
 
 use std::time::Instant;
 

@@ -1,10 +1,9 @@
-//! How many pages a live index takes a second on one core, how long one waits, and what it holds in
-//! memory.
+//! Throughput of a live index on one core, its latency per page, and its memory.
 //!
-//! *Measured*: text, links and chunks of each page (digest), its comparison with all pages before
-//! it (add), and both, with a group of 1,000 pages on disk before the next one; the memory of the
-//! process; and the time to open the index again. *Input*: made-up pages, or those of WARC files.
-//! *Not measured*: HTTP. *How to run*:
+//! *Measured*: text, links and chunks of each page (digest), its comparison with all earlier pages
+//! (add), and both together, where groups of 1,000 pages are synced to disk before the next group;
+//! the memory of the process; and the time to open the index again. *Input*: made-up pages, or
+//! those of WARC files. *Not measured*: HTTP. *How to run*:
 //! `cargo bench --bench live -- 'synth://?pages=1000000&seed=1' FOLDER`; the folder must not exist.
 
 use std::path::Path;
@@ -16,7 +15,7 @@ use webtwin::live::{Digester, LiveIndex};
 use webtwin::pages::record::ReadResult;
 use webtwin::pages::work_items::WorkList;
 
-/// Pages that are put on disk together.
+/// Number of pages that are written to disk together.
 const GROUP: u64 = 1000;
 
 fn main() {

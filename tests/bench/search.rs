@@ -1,9 +1,9 @@
 //! Search over made-up pages: 10,000 texts of about 1.6 kB, each on two hosts that mirror each
 //! other.
 //!
-//! Measured, the median of many: all pages that have a word found, scored and rolled up with exact
-//! counts; in addition, finding and scoring alone, and ten snippets. Rows of pages are in memory,
-//! without the checks of an index on disk.
+//! Measured is the median of many queries: finding, scoring and rolling up all pages that contain a
+//! word, with exact counts; finding and scoring alone; and ten snippets. The rows of pages are in
+//! memory, without the checks of an index on disk.
 //!
 //! Run with `cargo bench -p webtwin-search --features search --bench search`.
 
@@ -30,18 +30,18 @@ impl TextIndexFile for Bytes {
     }
 }
 
-/// Returns a number made of another: SplitMix64.
+/// Returns the SplitMix64 hash of a number.
 fn mixed(seed: u64) -> u64 {
     webtwin_base::ids::splitmix64(seed)
 }
 
-/// Word by how common it is: about one text in `number` has it.
+/// Returns a text. The name of a word states the fraction of texts that contain it.
 fn text(number: u32) -> String {
     let word = |at: u32| {
         let share = (mixed(u64::from(number) << 32 | u64::from(at)) >> 11) as f64 / (1u64 << 53) as f64;
         format!("w{}", (f64::from(WORDS) * 20_000f64.powf(share) / f64::from(WORDS)) as u32)
     };
-    // Words that a known share of the texts has.
+    // Words that a known fraction of the texts contains.
     let shares = [(2, "half"), (9, "ninth"), (55, "fiftieth")];
     let known = shares
         .iter()
@@ -76,7 +76,7 @@ fn main() {
         files.into_iter().map(|(name, bytes)| (name, Box::new(Bytes(bytes)) as Box<dyn TextIndexFile>)).collect();
     let texts = TextIndex::open("made up", boxed).unwrap();
 
-    // A collection of ten pages and its mirror are a group; one in eight pages is in none.
+    // A collection of ten pages and its mirror form a group. One page in eight is in no group.
     let page = |text: u32, mirror: u32| {
         let collection = if (text / 10).is_multiple_of(8) { NONE } else { 2 * (text / 10) + mirror };
         let group = if collection == NONE { TEXTS + text } else { text / 10 };

@@ -7,7 +7,7 @@ use crate::support::program::{fail, rows, stderr_text, succeed, webtwin};
 use crate::support::report::{report, tile};
 use crate::{lab, measure, refuse};
 
-/// A crawl in files, its truth, and a run on it.
+/// A crawl in files, its truth, and a run over it.
 struct Compared {
     folder: tempfile::TempDir,
 }
@@ -34,7 +34,7 @@ impl Compared {
         report["rows"].as_array().unwrap().iter().map(row).collect()
     }
 
-    /// Target of each page of variant `primary`.
+    /// Returns the target of each page of variant `primary`.
     fn targets(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.at("truth.tsv")).unwrap();
         let rows = text.lines().skip(1).map(|line| line.split('\t').collect::<Vec<_>>());
@@ -69,7 +69,7 @@ fn a_sample_is_drawn_once_judged_and_counted() {
     compared.evaluate(&["--sample", "12", "--output", &sheet]);
     let text = std::fs::read_to_string(&tags).unwrap();
     assert!(text.lines().count() > 4 && std::fs::read_to_string(&sheet).unwrap().contains("<h2>1: found</h2>"));
-    // Judged as the truth has it: false ones false, the others true.
+    // The tags follow the truth: false pairs are tagged false, the others true.
     let judged: String = text
         .lines()
         .map(|line| line.replace("\tunknown\t", if line.ends_with("false") { "\tfalse\t" } else { "\ttrue\t" }) + "\n")
@@ -86,7 +86,7 @@ fn a_sample_is_drawn_once_judged_and_counted() {
     assert!(message.contains("sample.tsv exists already"), "{message}");
 }
 
-/// A file as `webtwin report` saves it is read by the next run, for both settings, and by
+/// A file saved by `webtwin report` can be read by the next run, for both settings, and by
 /// `evaluate`.
 #[test]
 fn one_file_of_decisions_serves_the_next_run_and_evaluate() {
@@ -150,7 +150,7 @@ fn an_evaluation_is_a_view_of_the_run_that_it_evaluates() {
     let row = found["rows"].as_array().unwrap().iter().find(|row| row["what"] == "pair precision").unwrap();
     assert_eq!(tile(&part, "pair precision"), format!("{:.3}", row["ours"].as_f64().unwrap()));
     assert_eq!(part["tables"][0]["all"], found["rows"].as_array().unwrap().len());
-    // A job by signatures has the same views; an evaluation of another job is refused.
+    // A job by signatures has the same views. The evaluation of another job is refused.
     assert_eq!(report(&other, &[])["kind"], "signatures");
     assert!(fail(&["report", &other, "--evaluation", &file, "--output", "-"], 2).contains("another job"));
     std::fs::write(&file, "[1]").unwrap();

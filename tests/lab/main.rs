@@ -1,20 +1,20 @@
-//! The command line of the laboratory, `webtwin-lab`; `webtwin` is the other program of the
-//! workspace.
+//! Tests of `webtwin-lab`, the command line of the laboratory. `webtwin` is the other program of
+//! the workspace.
 
-// Runs compared with a truth: bands, held-out targets, samples, tags, and what a report shows of
-// it.
+// Comparison of runs with a truth: bands, held-out targets, samples, tags, and the views in a
+// report.
 mod evaluate;
 
-// Streams and folders that are not for its output, and other refusals.
+// Refusals, and output streams and folders that cannot be used.
 mod refusals;
 
-// The papers' tables, of a run and of made-up collections.
+// Tables of the papers, computed from a run and from made-up collections.
 mod reproduce;
 
-// Crawls made up.
+// Made-up crawls.
 mod synth;
 
-// Helpers of the tests of several modules; each program's tests use some of them.
+// Helpers of the tests of several modules. The tests of each program use some of them.
 #[allow(dead_code)]
 #[path = "../support"]
 mod support {
@@ -30,17 +30,17 @@ use std::process::Command;
 
 use support::program::{failed, quiet, succeeded};
 
-/// Returns the laboratory, with its output kept and nothing to read.
+/// Returns a command of the laboratory that captures its output and has no input.
 fn lab(arguments: &[&str]) -> Command {
     quiet(Path::new(env!("CARGO_BIN_EXE_webtwin-lab")), arguments)
 }
 
-/// Runs it to a good end; returns its stdout.
+/// Runs the laboratory successfully and returns its stdout.
 fn measure(arguments: &[&str]) -> String {
     succeeded(arguments, lab(arguments).output().unwrap())
 }
 
-/// Runs it to an end with this code and an empty stdout; returns its stderr.
+/// Runs the laboratory, checks its exit code and that stdout is empty, and returns its stderr.
 fn refuse(arguments: &[&str], code: i32) -> String {
     let output = lab(arguments).output().unwrap();
     assert_eq!(output.stdout, b"", "{arguments:?}");

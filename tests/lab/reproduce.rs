@@ -4,7 +4,7 @@ use crate::support::ports::reserved_address;
 use crate::support::program::{cluster_file, failed, succeed, succeeded};
 use crate::{lab, measure, refuse};
 
-/// Counts of pairs in a report, by what they are.
+/// Returns the counts of pairs in a report by their kind.
 fn pairs(report: &str) -> BTreeMap<String, u64> {
     let report: serde_json::Value = serde_json::from_str(report).unwrap();
     let rows = report["rows"].as_array().unwrap().iter().filter(|row| row["unit"] == "pairs");
@@ -86,7 +86,7 @@ fn the_papers_tables_can_be_made_of_a_study() {
         let arguments = ["reproduce", &name, "--input", &at("with-reference"), "--output", &at("figures"), "--json"];
         let report: serde_json::Value = serde_json::from_str(&measure(&arguments)).unwrap();
         let rows = report["rows"].as_array().unwrap();
-        // The same crawl is its own best reference.
+        // A crawl agrees with itself as the reference.
         for row in rows
             .iter()
             .filter(|row| row["what"].as_str().unwrap().contains("in the reference") && !row["holds"].is_null())

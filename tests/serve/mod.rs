@@ -1,4 +1,4 @@
-//! The server: what it answers, whom it refuses, and that it goes on.
+//! The server: its answers, its refusals, and its robustness.
 
 pub(crate) mod schema;
 
@@ -16,7 +16,7 @@ use crate::support::planted::write_crawl;
 use crate::support::program::{fail, succeed, succeed_with};
 use crate::support::server::{Answer, Client, Server, escaped};
 
-/// Two runs over one made-up crawl, which keep other pages, and their indexes.
+/// Two runs over one made-up crawl that keep different pages, and their indexes.
 struct Made {
     folder: tempfile::TempDir,
     urls: Vec<String>,
@@ -27,7 +27,7 @@ impl Made {
         self.folder.path().join(name).to_str().unwrap().into()
     }
 
-    /// Returns lines that the command prints for all URLs.
+    /// Returns the lines that `webtwin lookup` prints for all URLs.
     fn lines(&self, index: &str) -> String {
         succeed_with(&["lookup", &self.at(index)], &(self.urls.join("\n") + "\n"))
     }
@@ -53,7 +53,7 @@ fn made() -> &'static Made {
     })
 }
 
-/// Returns a page that may be skipped, of index `a`, with the one that stays.
+/// Returns a page of index `a` that may be skipped, and the page that is kept in place of it.
 fn skipped() -> (String, String) {
     let lines = made().lines("a");
     let found = made().urls.iter().zip(lines.lines()).find_map(|(url, line)| Some((url, line.strip_prefix("skip\t")?)));
@@ -181,7 +181,7 @@ fn pages_for_people_have_no_script_and_what_was_crawled_is_text() {
         assert!(answer.header("content-security-policy").starts_with("default-src 'none'; style-src 'self'"));
         let text = answer.text();
         assert!(!text.contains("<script") && !text.contains("href=\"javascript") && !text.contains("<b>&"), "{text}");
-        // What a link leads to is there.
+        // The target of each link exists.
         for link in text.split("href=\"/").skip(1).map(|rest| rest.split('"').next().unwrap().replace("&amp;", "&")) {
             assert_eq!(client.get(&format!("/{link}")).status, 200, "{link}");
         }
@@ -190,7 +190,7 @@ fn pages_for_people_have_no_script_and_what_was_crawled_is_text() {
     let id = format!("{:016x}", collections[0]["collection"].as_str().unwrap().parse::<u64>().unwrap());
     let page = Server::start(&[&made().at("a")]).get(&format!("/collection/{id}"));
     assert!(page.text().contains("collections that are copies of each other"), "{}", page.text());
-    // For a page that cannot be shown, the answer is a page with the reason.
+    // A page that cannot be shown is answered by a page with the reason.
     let long = format!("/sets?q={}", "x".repeat(500));
     let nowhere = format!("/compare?a={}&b=http://never.example/", escaped(urls[0]));
     for (path, status, has) in [
@@ -206,7 +206,7 @@ fn pages_for_people_have_no_script_and_what_was_crawled_is_text() {
     }
 }
 
-/// Runs the real Scrapy; without `pip install scrapy`, the test reports that and ends.
+/// Runs the real Scrapy. Without `pip install scrapy`, the test prints a message and ends.
 fn try_in_scrapy(script: &str) {
     let scrapy = std::process::Command::new("python3").args(["-c", "import scrapy"]).output();
     if !scrapy.is_ok_and(|output| output.status.success()) {
@@ -342,7 +342,7 @@ fn whatever_comes_no_request_breaks_the_server() {
         let body: Vec<u8> = (0..draw(0, 9)).flat_map(|n| parts[draw(9 + n as u64, parts.len())].to_vec()).collect();
         let answer = server.client().post(paths[draw(1, paths.len())], kinds[draw(2, kinds.len())], &body);
         assert!(answer.status < 500, "{body:?}: {answer:?}");
-        // Heads that are none.
+        // The request line contains random bytes.
         let mut client = server.client();
         let head: Vec<u8> = (0..40).map(|n| splitmix64((round << 8) | (n + 100)) as u8).collect();
         client.send(&[&b"GET /v1/page?url="[..], &head, b" HTTP/1.1\r\nhost: localhost\r\n\r\n"].concat());
@@ -424,7 +424,7 @@ fn a_hundred_reloads_under_load_fail_no_request_and_mix_no_runs() {
     });
     assert!(message.iter().all(|answer| answer.status == 200), "{message:?}");
     assert!(seen.iter().all(|count| count.load(Ordering::Relaxed) > 0), "{seen:?}");
-    // A folder that is no index is not loaded, and the answer reports that.
+    // A folder without an index is not loaded, and the answer reports this.
     std::fs::write(&current, "nowhere\n").unwrap();
     assert_eq!(server.client().post("/v1/reload", "", b"").problem().1, "not_reloaded");
     assert_eq!(server.get("/ready").json()["stale"], true);
@@ -443,7 +443,7 @@ fn a_followed_name_and_sighup_bring_another_index_and_sigterm_ends_in_order() {
     assert_ne!(server.get("/v1/run").json()["run"], first);
     server.signal(Signal::SIGHUP);
     assert!(server.line().starts_with("serving "));
-    // A request that is on its way is answered, and then no other.
+    // A request in progress is still answered, but no other one.
     let mut slow = server.client();
     slow.send(
         format!("POST /v1/pages.txt HTTP/1.1\r\nhost: {}\r\ncontent-length: 18\r\n\r\nhttp://a", server.address)
@@ -459,7 +459,7 @@ fn a_followed_name_and_sighup_bring_another_index_and_sigterm_ends_in_order() {
     assert_eq!(code, Some(0), "{message}");
 }
 
-/// A server within this process, with bounds.
+/// Runs a server with limits within this process.
 fn within(limits: ServiceLimits, test: impl FnOnce(&str)) {
     let settings = ServeSettings {
         index: made().at("a"),
@@ -487,8 +487,7 @@ fn slow_clients_and_too_many_connections_keep_nobody_from_being_answered() {
     let second = Duration::from_millis(400);
     let limits = ServiceLimits { connections: 3, request: second, connection: 4 * second, ..ServiceLimits::default() };
     within(limits, |address| {
-        // Three clients that send nothing, and three that send a few bytes at a time, one after the
-        // other.
+        // Three clients send only the beginning of a request, and must not keep another one waiting.
         let mut idle: Vec<Client> = (0..3).map(|_| Client::of(address)).collect();
         let mut behind = Client::of(address);
         idle.iter_mut().for_each(|client| client.send(b"GET /hea"));
@@ -499,11 +498,11 @@ fn slow_clients_and_too_many_connections_keep_nobody_from_being_answered() {
                 .as_bytes(),
         );
         assert_eq!(slow.answer().unwrap().problem(), (408, "timeout".into()));
-        // A connection grows only so old.
+        // A connection is closed at its maximum age.
         let mut kept = Client::of(address);
         assert_eq!(kept.get("/health").status, 200);
         assert!(kept.answer().is_none());
-        // All that may be skipped is to be looked at again.
+        // With `recheck` = 1.0, every page that may be skipped is fetched again.
         let mut client = Client::of(address);
         let (url, keep) = skipped();
         let page = client.get(&format!("/v1/page?url={}", escaped(&url)));
@@ -520,7 +519,7 @@ fn clients_that_wait_give_way_and_one_that_was_let_in_goes_last() {
         let body = format!("POST /v1/pages.txt HTTP/1.1\r\nhost: {address}\r\ncontent-length: 9\r\n\r\nhttp");
         let mut slow = Vec::new();
         for round in 0..40 {
-            // Heads and bodies of which more is to come, and requests that are refused.
+            // Incomplete headers and bodies, and requests that are refused.
             let mut client = Client::of(address);
             match round % 4 {
                 0 => client.send(b"GET /v1/run HT"),

@@ -1,8 +1,8 @@
-//! As much of JSON Schema as openapi.json uses.
+//! The part of JSON Schema that openapi.json uses.
 
 use serde_json::Value;
 
-/// Returns the first fault of a value by a schema of a document, or `None`.
+/// Returns the first violation of a schema of a document by a value, or `None`.
 pub(crate) fn wrong(document: &Value, schema: &Value, value: &Value, at: &str) -> Option<String> {
     let fault = |what: String| Some(format!("{at}: {what} in {value}"));
     let object = schema.as_object().expect("a schema is an object");
@@ -31,7 +31,7 @@ pub(crate) fn wrong(document: &Value, schema: &Value, value: &Value, at: &str) -
                 if is { None } else { fault(format!("no {of}")) }
             }
             "minimum" => (value.as_f64() < of.as_f64()).then(|| format!("{at}: {value} is below {of}")),
-            // The one that is used.
+            // The only pattern that is used.
             "pattern" => {
                 assert_eq!(of, "^[0-9a-f]{16}$");
                 let is = value

@@ -11,18 +11,18 @@ use webtwin::spill::{MemoryPool, SpillColumn};
 use webtwin::text::Feature;
 use webtwin::text::language::Language;
 
-/// A page of a made-up crawl, known by the numbers of its chunks.
+/// A page of a made-up crawl, given by the numbers of its chunks.
 #[derive(Debug, Clone)]
 pub(crate) struct MadePage {
     pub(crate) url: String,
     pub(crate) title: String,
     pub(crate) notice: u64,
-    /// URL that it calls canonical; empty for none.
+    /// URL that the page names as canonical; empty for none.
     pub(crate) canonical: String,
     pub(crate) time: i64,
     pub(crate) fprints: Vec<u64>,
     pub(crate) simhash: Option<u64>,
-    /// URLs.
+    /// URLs that the page links to.
     pub(crate) links: Vec<String>,
 }
 
@@ -49,7 +49,8 @@ impl MadePage {
         MadePage { links: urls.into_iter().collect(), ..self }
     }
 
-    /// Its features: one for each chunk, the weightier the larger the chunk's number.
+    /// Returns the features of the page: one for each chunk, with a weight that grows with the
+    /// number of the chunk.
     pub(crate) fn features(&self) -> Vec<Feature> {
         let of = |&fprint: &u64| Feature { hash: splitmix64(fprint), weight: 16 * fprint as u32 };
         let mut features: Vec<Feature> = self.fprints.iter().map(of).collect();
@@ -58,7 +59,7 @@ impl MadePage {
         features
     }
 
-    /// Its set of shingles: one for each chunk.
+    /// Returns the set of shingles of the page: one for each chunk.
     fn shingles(&self) -> Vec<u32> {
         let mut shingles: Vec<u32> = self.fprints.iter().map(|&fprint| splitmix64(fprint) as u32).collect();
         shingles.sort_unstable();
@@ -66,16 +67,16 @@ impl MadePage {
         shingles
     }
 
-    /// Returns a stand-in for the page's projection: two small sums of its chunks, or nothing where
-    /// it has fewer than two chunks.
+    /// Returns a replacement for the page's projection: two small sums of its chunks, or an empty
+    /// vector for fewer than two chunks.
     fn projected(&self) -> Vec<i64> {
         let sum = |modulus: u64| self.fprints.iter().map(|fprint| (fprint % modulus) as i64).sum();
         if self.fprints.len() < 2 { Vec::new() } else { vec![sum(5), sum(7)] }
     }
 }
 
-/// Puts every `peers`-th page into the local pages of worker `me`; the number of a page is its
-/// offset.
+/// Puts every `peers`-th page into the local pages of worker `me`. The offset of a page is its
+/// number.
 pub(crate) fn local_pages(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages {
     let mut sets = ShingleSets::new(&MemoryPool::default());
     let mut local_pages = WorkerPages::default();
@@ -125,7 +126,8 @@ pub(crate) fn local_pages(pages: &[MadePage], me: usize, peers: usize) -> Worker
     local_pages
 }
 
-/// (centre, copy) of the pages of a crawl, with some worker.
+/// Returns the pairs (centre, copy) of the exact copies in a crawl. Each pair is on one of the
+/// workers.
 pub(crate) fn exact_pairs(net: &mut Net<'_>, crawl: &Crawl) -> Result<SpillColumn<SimilarPair>> {
     let texts = crawl.pages.map(|row| (row.exact, row.page));
     exact::fold(net, texts, crawl.pages.len() as u64)

@@ -1,7 +1,7 @@
 use std::path::Path;
 
-/// Writes three sites with one manual of six pages that link in a chain; those of c have lines
-/// more, and a site of its own links to a.
+/// Writes a crawl of three sites with one manual of six pages that link in a chain. The pages of c
+/// have additional lines, and a home site links to a.
 pub(crate) fn crawl(folder: &Path) -> String {
     let mut lines = String::new();
     for (site, extra) in [("a", ""), ("b", ""), ("c", "<p>one line more<p>and another")] {
@@ -19,14 +19,14 @@ pub(crate) fn crawl(folder: &Path) -> String {
     write(folder, "crawl.jsonl", &lines)
 }
 
-/// Writes a file; returns its path.
+/// Writes a file and returns its path.
 pub(crate) fn write(folder: &Path, name: &str, text: &str) -> String {
     let path = folder.join(name);
     std::fs::write(&path, text).unwrap();
     path.to_str().unwrap().to_string()
 }
 
-/// Returns a page of a site.
+/// Returns the URL of a page of a site.
 pub(crate) fn url(site: &str, page: usize) -> String {
     format!("http://{site}.example/manual/{page}.html")
 }

@@ -1,29 +1,29 @@
-//! What the tests of several modules use.
+//! Helpers of the tests of several modules.
 
-// The program as people call it.
+// Calls of the program.
 pub(crate) mod program;
 
 // Ports to listen on.
 pub(crate) mod ports;
 
-// Pages of a made-up crawl, as the workers of a run have read them.
+// Pages of a made-up crawl in the form in which the workers of a run have read them.
 pub(crate) mod crawl;
 
-// Three sites with one manual.
+// A crawl of three sites with one manual.
 pub(crate) mod manual;
 
-// Made-up crawls in files, and how far runs are from what was planted in them.
+// Made-up crawls in files, and the agreement of runs with the planted truth.
 pub(crate) mod planted;
 
-// Servers, and who asks them.
+// Servers and clients.
 #[cfg(feature = "serve")]
 pub(crate) mod server;
 
-// What a report has.
+// Access to reports.
 pub(crate) mod report;
 
-// Runs over documents made for paper.
+// Runs over documents made for print, such as PDF.
 pub(crate) mod printed;
 
-// Streams without a reader, and those that cannot be written.
+// Streams without a reader, and streams that cannot be written.
 pub(crate) mod streams;

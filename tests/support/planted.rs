@@ -15,7 +15,8 @@ pub(crate) fn write_crawl_to(folder: &Location, pages: u64, seed: u64) {
     webtwin_lab::synth::write(&synth, folder).unwrap();
 }
 
-/// Returns the figures of a run over a made-up crawl, by name, as `webtwin-lab evaluate` has them.
+/// Returns the figures of a run over a made-up crawl by name, as `webtwin-lab evaluate` computes
+/// them.
 pub(crate) fn figures(output: &str, crawl: &str) -> BTreeMap<String, f64> {
     let report = compared::report(&FinishedRun::open(output).unwrap(), compared::planted(crawl).unwrap()).unwrap();
     report.rows().into_iter().filter_map(|row| Some((row.what, row.ours?))).collect()

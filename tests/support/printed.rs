@@ -3,7 +3,7 @@ use std::path::Path;
 use super::program::{rows, stderr_text, webtwin};
 use crate::bad_warc::build::{Record, gzip, http_with};
 
-/// Lines of a made text, of which those in `other` are others.
+/// Returns lines of a made-up text. The lines in `other` differ from those of the same seed.
 pub(crate) fn text(seed: usize, count: usize, other: &[usize]) -> Vec<String> {
     let line = |number: usize| {
         let seed = if other.contains(&number) { seed + 1000 } else { seed };
@@ -18,7 +18,7 @@ pub(crate) fn response(host: &str, name: &str, media: &str, body: &[u8]) -> Vec<
     gzip(&record.bytes())
 }
 
-/// Runs over some documents of host `h`; returns URLs of pages, reasons of rejections, and the
+/// Runs over documents of host `h`. Returns the URLs of pages, the reasons of rejections, and the
 /// messages.
 pub(crate) fn run(
     folder: &Path,

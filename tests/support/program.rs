@@ -5,9 +5,8 @@ use std::process::{Command, Output, Stdio};
 
 use super::ports::reserved_address;
 
-/// Returns the path of `webtwin`. Cargo passes the path to the tests of the program's own package.
-/// For the tests of the laboratory the program lies next to `webtwin-lab`; `cargo test` builds
-/// both.
+/// Returns the path of `webtwin`. Cargo passes the path to the tests of the package of the program.
+/// For the tests of the laboratory, the program is next to `webtwin-lab`; `cargo test` builds both.
 pub(crate) fn program() -> PathBuf {
     let of_a_package = option_env!("CARGO_BIN_EXE_webtwin").or(option_env!("CARGO_BIN_EXE_webtwin-lab"));
     let program = Path::new(of_a_package.expect("cargo builds the programs of the tests")).with_file_name("webtwin");
@@ -15,12 +14,12 @@ pub(crate) fn program() -> PathBuf {
     program
 }
 
-/// Returns the program, with its output kept and nothing to read.
+/// Returns a command of the program that captures its output and has no input.
 pub(crate) fn webtwin(arguments: &[&str]) -> Command {
     quiet(&program(), arguments)
 }
 
-/// Returns a program with its output kept and nothing to read.
+/// Returns a command of a program that captures its output and has no input.
 pub(crate) fn quiet(program: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -32,12 +31,12 @@ pub(crate) fn stderr_text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Runs it to a good end; returns its stdout.
+/// Runs the program successfully and returns its stdout.
 pub(crate) fn succeed(arguments: &[&str]) -> String {
     succeeded(arguments, webtwin(arguments).output().unwrap())
 }
 
-/// Runs it to an end with this code and an empty stdout; returns its stderr.
+/// Runs the program, checks its exit code and that stdout is empty, and returns its stderr.
 pub(crate) fn fail(arguments: &[&str], code: i32) -> String {
     let output = webtwin(arguments).output().unwrap();
     assert_eq!(output.stdout, b"", "{arguments:?}");
@@ -47,7 +46,7 @@ pub(crate) fn fail(arguments: &[&str], code: i32) -> String {
 /// Runs [`webtwin`] to its end with `stdin` as its input.
 pub(crate) fn answer(arguments: &[&str], stdin: &str) -> Output {
     let mut child = webtwin(arguments).stdin(Stdio::piped()).spawn().unwrap();
-    // A program that ends before it reads is what some tests are about.
+    // Some tests are about a program that ends before it reads its input.
     let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
     child.wait_with_output().unwrap()
 }
@@ -57,8 +56,7 @@ pub(crate) fn succeed_with(arguments: &[&str], stdin: &str) -> String {
     succeeded(arguments, answer(arguments, stdin))
 }
 
-/// Runs a command line like [`fail`], with `stdin` as its input; what was answered before stays on
-/// stdout.
+/// Runs a command line like [`fail`], with `stdin` as its input. Stdout may have earlier answers.
 pub(crate) fn fail_with(arguments: &[&str], stdin: &str, code: i32) -> String {
     failed(arguments, answer(arguments, stdin), code)
 }
@@ -73,7 +71,7 @@ pub(crate) fn failed(arguments: &[&str], output: Output, code: i32) -> String {
     stderr_text(&output)
 }
 
-/// Reads every file below a folder but the manifest, which has times.
+/// Reads every file below a folder except the manifest, which has times.
 pub(crate) fn files(folder: &(impl AsRef<Path> + ?Sized)) -> BTreeMap<String, Vec<u8>> {
     let folder = folder.as_ref();
     let mut found = BTreeMap::new();
@@ -91,7 +89,7 @@ pub(crate) fn files(folder: &(impl AsRef<Path> + ?Sized)) -> BTreeMap<String, Ve
     found
 }
 
-/// Writes a cluster file of these addresses; returns its path.
+/// Writes a cluster file with these addresses and returns its path.
 pub(crate) fn cluster_file(folder: &Path, workers: usize, addresses: &[String]) -> String {
     let processes: String = addresses.iter().map(|address| format!("[[process]]\naddress = \"{address}\"\n")).collect();
     let path = folder.join("cluster.toml");
@@ -99,8 +97,8 @@ pub(crate) fn cluster_file(folder: &Path, workers: usize, addresses: &[String]) 
     path.to_str().unwrap().to_string()
 }
 
-/// Runs a job on 1, 2 and 3 workers and in 2 processes of 2, whose results must have the same
-/// bytes; returns the folder of the first, and its messages.
+/// Runs a job on 1, 2 and 3 workers and in 2 processes of 2 workers, and checks that the results
+/// have the same bytes. Returns the folder of the first result, and its messages.
 pub(crate) fn the_same_on_any_workers(folder: &Path, name: &str, run: &[&str]) -> (String, String) {
     let at = |workers: &str| folder.join(format!("{name}-{workers}")).to_str().unwrap().to_string();
     let mut message = String::new();
@@ -131,7 +129,7 @@ pub(crate) fn rows(output: &str, table: &str) -> Vec<serde_json::Value> {
     shown.lines().map(|row| serde_json::from_str(row).unwrap()).collect()
 }
 
-/// The exports of a run, and of a comparison, that are an avoid list.
+/// Exports of a run or comparison that are an avoid list.
 pub(crate) const LISTS: [&str; 8] = [
     "prefixes.tsv",
     "prefixes.txt",
@@ -143,8 +141,9 @@ pub(crate) const LISTS: [&str; 8] = [
     "heritrix-beans.xml",
 ];
 
-/// Reads all of a crawl but its `last` file, then all of it with a state: `known` work items are
-/// taken from records, and the result is that of a run which reads everything.
+/// Runs with a state over a crawl without its `last` file, and then over all of it. Checks that
+/// `known` work items are restored from checkpoints, and that the result equals that of a run
+/// without a state.
 pub(crate) fn the_same_from_records(folder: &Path, crawl: &str, last: &str, known: usize) {
     let at = |name: &str| folder.join(name).to_str().unwrap().to_string();
     succeed(&["run", "--input", crawl, "--output", &at("plain")]);

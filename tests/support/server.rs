@@ -1,5 +1,5 @@
-//! A server of the program, and its client: HTTP/1.1 over loopback, written by hand, so that no
-//! library repairs what is sent or received.
+//! A server of the program, and a client. The client speaks HTTP/1.1 over loopback without a
+//! library, since a library might repair requests or answers.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::program::webtwin;
 
-/// A process that serves; it is stopped when this is dropped.
+/// A serving process. It is stopped on drop.
 pub(crate) struct Server {
     process: Child,
     message: BufReader<ChildStderr>,
@@ -20,12 +20,12 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts one of an index on a free port of loopback.
+    /// Starts a server of an index on a free port of loopback.
     pub(crate) fn start(arguments: &[&str]) -> Server {
         Server::of("serve", arguments)
     }
 
-    /// Starts a command that serves, on a free port of loopback.
+    /// Starts a serving command on a free port of loopback.
     pub(crate) fn of(command: &str, arguments: &[&str]) -> Server {
         let all = [&[command, "--listen", "127.0.0.1:0"][..], arguments].concat();
         let mut process = webtwin(&all).stdout(Stdio::null()).spawn().unwrap();
@@ -41,13 +41,13 @@ impl Server {
         kill(Pid::from_raw(self.process.id() as i32), signal).unwrap();
     }
 
-    /// Stops the server; returns its exit code, and its messages since it listens.
+    /// Stops the server. Returns its exit code and its messages since it has begun to listen.
     pub(crate) fn stop(self) -> (Option<i32>, String) {
         self.signal(Signal::SIGTERM);
         self.ended()
     }
 
-    /// Waits until it has ended by itself; a second signal would end it at once.
+    /// Waits until the server has ended by itself. A second signal would end it immediately.
     pub(crate) fn ended(mut self) -> (Option<i32>, String) {
         let code = self.process.wait().unwrap().code();
         let mut message = String::new();
@@ -66,7 +66,7 @@ impl Server {
         Client::of(&self.address)
     }
 
-    /// Asks on a connection of its own.
+    /// Sends a GET request on a connection of its own.
     pub(crate) fn get(&self, path: &str) -> Answer {
         self.client().get(path)
     }
@@ -79,7 +79,7 @@ impl Drop for Server {
     }
 }
 
-/// An answer.
+/// An answer of the server.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub status: u16,
@@ -100,7 +100,7 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|why| panic!("{why}: {self:?}"))
     }
 
-    /// Status and code of a problem.
+    /// Returns the status and the code of a problem.
     pub(crate) fn problem(&self) -> (u16, String) {
         assert_eq!(self.header("content-type"), "application/problem+json", "{self:?}");
         let problem = self.json();
@@ -109,7 +109,7 @@ impl Answer {
     }
 }
 
-/// A connection that is kept.
+/// A persistent connection.
 pub(crate) struct Client {
     stream: BufReader<TcpStream>,
     address: String,
@@ -141,12 +141,12 @@ impl Client {
         self.answer().expect("an answer")
     }
 
-    /// Sends bytes as they are. Who is refused early may be cut off.
+    /// Sends bytes unchanged. The server may close the connection early if it refuses the request.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         let _ = self.stream.get_mut().write_all(bytes);
     }
 
-    /// Reads until a text has come twice: the end of a head, and of what follows it.
+    /// Reads until `end` has occurred twice: at the end of a header, and of the content after it.
     pub(crate) fn read_until(&mut self, end: &str, most: Duration) -> String {
         self.stream.get_ref().set_read_timeout(Some(most)).unwrap();
         let (mut bytes, mut is_head) = (Vec::new(), true);
@@ -162,12 +162,13 @@ impl Client {
         }
     }
 
-    /// Reads an answer like [`Client::answer`]; `None` also if the connection ends within it.
+    /// Reads an answer like [`Client::answer`], but also returns `None` if the connection ends
+    /// within it.
     pub(crate) fn whole_answer(&mut self) -> Option<Answer> {
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.answer())).ok().flatten()
     }
 
-    /// Returns the next answer; `None` if the connection has ended.
+    /// Returns the next answer, or `None` if the connection has ended.
     pub(crate) fn answer(&mut self) -> Option<Answer> {
         let mut line = String::new();
         if self.stream.read_line(&mut line).unwrap_or(0) == 0 {

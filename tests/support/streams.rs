@@ -3,19 +3,20 @@ use std::process::{Command, Stdio};
 
 use super::program::stderr_text;
 
-/// Returns the end of a pipe whose reader has left.
+/// Returns the writing end of a pipe whose reader is closed.
 pub(crate) fn left() -> Stdio {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     writer.into()
 }
 
-/// Returns a device that takes nothing.
+/// Returns a device on which every write fails.
 pub(crate) fn full() -> Stdio {
     OpenOptions::new().write(true).open("/dev/full").unwrap().into()
 }
 
-/// A command of a program is done if its reader has left, and says so if it cannot print.
+/// Checks that a command succeeds if the reader of its output has left, and reports an error if the
+/// output cannot be written.
 pub(crate) fn answers_only_who_listens(program: fn(&[&str]) -> Command, arguments: &[&str]) {
     let output = |stdout: Stdio| program(arguments).stdout(stdout).output().unwrap();
     let read_no_more = output(left());
