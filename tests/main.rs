@@ -1,203 +1,212 @@
-//! All integration tests in one binary, for dataflow code is slow to link many times.
+//! All integration tests in one binary, since dataflow code takes long to link.
 
-// Addresses of hosts, as evidence that hosts are one server.
+// Addresses of hosts as evidence that several hosts are one server.
 mod addresses;
 
-// Overlap in bounded memory equals the sort-based table: any workers, processes, memory and way of
-// counting.
+// The overlap in bounded memory equals the sort-based table with any number of workers and
+// processes, any memory and any counting method.
 mod all_pairs;
 
-// Messages of a build without a cargo feature about what it lacks.
+// Messages about features that a build lacks.
 mod absent;
 
-// WARC files whose payloads are kept once, and what they were made of.
+// Archives that store each payload once, and their restoration.
 mod archive;
+
+// A crawler that obeys the avoid list reaches every page that the list keeps.
 mod avoid;
 
-// Damaged and hostile WARC files: the records that survive, and the reports of the others.
+// Damaged and hostile WARC files: the records that survive, and the reports about the others.
 mod bad_warc;
 
-// Several records of one URL, second or id: which of them counts, wherever they lie.
+// Several records with the same URL, second or id: which of them counts, in any order and files.
 mod captures;
 
-// Crawls in zip archives: the same pages as in files of their own.
+// Crawls in zip archives and other containers yield the same pages as plain files.
 mod containers;
 
-// The program as people call it: commands, exit codes, and the same bytes at any number of workers
+// The program as users call it: commands, exit codes, and the same bytes with any number of workers
 // and processes.
 mod cli;
 
-// Editions of pages in other languages, as the pages name them, and the pairs refused for that.
+// Editions of pages in other languages, as the pages declare them, and the pairs refused because of
+// them.
 mod editions;
 
-// Finished runs explained, and read again from every form of input.
+// Explanations of finished runs, for which the pages are read again from every form of input.
 mod compare;
 
-// Streams without a reader, and those that cannot be written.
+// Output streams without a reader, and streams that cannot be written.
 mod console;
 
-// Crawls as crawlers leave them: the files that they write in addition to the pages stop no run.
+// Folders as crawlers leave them: files next to the pages do not stop a run.
 mod crawl_folders;
 
-// A new crawl, and the copies of its pages in earlier ones.
+// Copies of the pages of a new crawl in earlier crawls.
 mod batch;
 
-// Every wired step equals its plain function, at 1, 2 and 3 workers.
+// Every step of the dataflow equals its plain function, on 1, 2 and 3 workers.
 mod dataflow;
 
-// Decisions of people: copies that stay, pages that are never joined, and one file with both.
+// Decisions of users: pinned copies, pages that are never joined, and files with both.
 mod decisions;
 
-// A corpus of texts without its duplicates: the bytes that stay, and the reports of those that are
-// removed.
+// Deduplication of a corpus of texts: the bytes that stay, and the reports about removed records.
 mod dedup;
 
-// A deduplicated corpus looked at: why two records are duplicates, and its report.
+// Explanations and reports of a deduplicated corpus.
 mod explained_corpus;
 
-// A killed deduplication goes on from the files that it has read.
+// A killed deduplication continues from the files that it has read.
 mod resumed_corpus;
 
-// Two crawls compared: the outcome of pages, sites and the avoid list.
+// Comparison of two crawls: the outcome of pages, sites and the avoid list.
 mod diff;
 
-// The statements of shipped documents and job files are true.
+// The documents and job files of this repository are correct.
 mod documents;
 
-// Fingerprint files, the batch join and the self-join: the results of brute force, the same bytes
-// on any workers.
+// Fingerprint files, the batch join and the self-join equal brute force, with the same bytes on any
+// workers.
 mod hamming;
 
-// The Hamming distance problem by itself: plans, indexes, online queries.
+// The Hamming distance problem on its own: plans, indexes, online queries.
 mod hamming_cli;
 
-// What becomes of mirrors from crawl to crawl, how far they are behind, and what to visit again.
+// Mirrors over several crawls: their outcomes, their lag, and the pages to visit again.
 mod history;
 
-// The list in force once a crawler obeys it: exports of a comparison, and an index that answers by
-// them.
+// The list in force while a crawler obeys it: exports of a comparison, and an index with the list.
 mod in_force;
 
-// Which of several copies stays, by rules of one's own.
+// The choice among several copies, by rules that users set.
 mod keep;
 
-// Similar pairs and labels from elsewhere: the results made of them, and the errors for bad ones.
+// Similar pairs and labels from other sources: the results, and the errors for invalid tables.
 mod given;
 
-// Any graph of which similar nodes are known, grown to similar clusters.
+// Growth of any graph with known similar nodes to similar clusters.
 mod grow;
 
-// Runs that others start: Slurm, Kubernetes, a shell on each host.
+// Rules of the language guide.
 mod language;
+
+// Runs that are started by Slurm, Kubernetes or a shell on each host.
 mod launch;
 
 // Permitted dependencies between the modules.
 mod layering;
 
-// Several runs into one output, and runs killed amid writing it: one whole result, and the right
-// cause.
+// A crawler that obeys the list over several weeks never loses the last copy of a page.
 mod obeyed;
+
+// Several runs into one output, and runs killed while they write: one complete result, and the
+// right cause.
 mod outputs;
 
-// The index of a run: what it answers, against its tables.
+// The index of a run answers according to the tables of the run.
 mod lookup;
 
-// Messages and help texts, as one reviewed file has them.
+// Messages and help texts equal the reviewed file.
 mod messages;
 
-// What lies between trivial clusters, where some of these have changed.
+// `LinkSummary` after some trivial clusters have changed.
 mod link_summary;
 
-// Similar pairs taken over from the crawl before, where pages are as they were.
+// Similar pairs of unchanged pages, reused from the previous crawl.
 mod overlap_merge;
 
-// Statements of the five papers, in the papers' order.
+// Statements of the five papers, in the order of the papers.
 mod papers;
 
-// Simhashes, signatures and shingles recomputed from docs/recipes.md alone.
+// Simhashes, signatures and shingles, recomputed from docs/recipes.md alone.
 mod recipes;
+
+// Scheduled jobs: results with the same bytes as runs from scratch.
 mod recrawl;
 
-// What `webtwin plan` predicts, against what runs report.
+// Predictions of `webtwin plan`, compared with the reports of runs.
 mod plan;
 
-// PDF and PostScript documents are pages like others, within bounds.
+// PostScript documents are pages like others, within limits.
 mod postscript;
+
+// PDF documents are pages like others, within limits.
 #[cfg(feature = "pdf")]
 mod printed;
 
-// Other programs read the tables of a result and lose nothing.
+// Other programs read the tables of a result without loss.
 mod readers;
 
-// Who may take part in a run, what the primitives of the engine move, and how runs end.
+// Processes that meet and fail together, and the primitives of the engine.
 mod rendezvous;
 
-// Pairs by shingles equal those of the definition, and those of dedup on the same texts.
+// Pairs by shingles equal the definition, and those of dedup on the same texts.
 mod minhash;
 
-// A report has the contents of the tables, whatever text the pages have.
+// A report has the contents of the tables, whatever text the pages contain.
 mod report;
 
-// Runs that were killed or failed, resumed: the same bytes, and records that must not be used are
-// not.
+// Killed or failed runs that are resumed yield the same bytes, and invalid checkpoints are not
+// used.
 mod resume;
 
-// Runs that are begun again by themselves: which failures, how often, and what a signal or a kill
-// does then.
+// Runs that are restarted automatically: after which failures, how often, and the effect of signals
+// and kills.
 mod retries;
 
-// Chunks, features and links that do not fit in memory: the same result from disk, bounds held, and
-// disks that fail.
+// Chunks, features and links that do not fit in memory: the same result from disk, bounds, and full
+// disks.
 mod local_pages;
 
-// What moves rows between steps: few and many, at any number of workers and processes.
+// Exchange of few and many rows between steps, with any number of workers and processes.
 mod shuffle;
 
-// Redirects carry links through.
+// Links to redirects count as links to their targets.
 mod redirects;
 
-// Revisit records mean the pages they refer to.
+// Revisit records stand for the pages that they refer to.
 mod revisits;
 
-// Objects in a real S3 server on loopback.
+// Storage on a real S3 server on loopback.
 #[cfg(feature = "aws")]
 mod s3;
 
-// Runs and commands that are asked to end: their messages, the files that they leave, and their
-// resumption.
+// Runs and commands that receive a signal: their messages, their files, and their resumption.
 mod signals;
 
-// Records in segments mean the records they are segments of.
+// Segmented records are joined.
 mod segments;
 
-// Scheduled runs where something went wrong: with the crawl, the comparison before, or the command.
+// Scheduled runs after a failure of the crawl, of the previous comparison or of the command.
 mod schedule;
 
-// The study of duplicates: every pair looked at, the same bytes on any workers, and the paper's
-// tables made of it.
+// The study of duplicates equals a comparison of every pair, with the same bytes on any workers.
 mod study;
+
+// The text of each skipped page stays on another page.
 mod substitutes;
 
 // URL rules, from a crawl to look-ups.
 mod url_rules;
 
-// Search by words, rolled up, against a plain scan.
+// Search with rolled-up results equals a plain scan.
 #[cfg(feature = "search")]
 mod search;
 
-// The index that grows: what it answers, and that nothing acknowledged is lost.
+// The live index: its answers, and that no acknowledged page is lost.
 #[cfg(feature = "serve")]
 mod live;
 
-// The server over an index: what it answers, whom it refuses, and that it goes on.
+// The server of an index: its answers, its refusals, and its robustness.
 #[cfg(feature = "serve")]
 mod serve;
 
-// What several of these use.
+// Helpers of several modules.
 mod support;
 
-// One page under many URLs of one host, and pages that report a missing page.
+// Pages under many URLs of one host, and pages that report a missing page.
 mod views;
 
-// Files of the bad-input list through the doors of a run.
+// The files of the list of bad inputs, through the functions of a run.
 mod storage;
