@@ -4,14 +4,14 @@ use crate::support::program::fail;
 
 #[cfg(not(feature = "aws"))]
 #[test]
-fn a_store_of_another_cloud_is_refused_before_anything_is_read() {
+fn store_of_another_cloud_is_rejected_before_any_reading() {
     let message = fail(&["run", "--input", "synth://?pages=9", "--output", "s3://bucket/out"], 3);
     assert!(message.contains("this build cannot read s3://") && message.contains("--features aws`"), "{message}");
 }
 
 #[cfg(not(all(feature = "search", feature = "serve")))]
 #[test]
-fn a_command_that_is_not_there_names_the_feature_that_brings_it() {
+fn missing_command_names_its_feature() {
     let absent: &[&[&str]] = &[
         #[cfg(not(feature = "search"))]
         &["search", "idx", "words"],
@@ -27,7 +27,7 @@ fn a_command_that_is_not_there_names_the_feature_that_brings_it() {
 
 #[cfg(not(feature = "pdf"))]
 #[test]
-fn a_pdf_is_rejected_and_the_line_about_it_names_the_feature() {
+fn pdf_is_rejected_with_the_name_of_the_feature() {
     use crate::support::program::{rows, stderr_text, webtwin};
 
     let folder = tempfile::tempdir().unwrap();

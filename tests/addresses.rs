@@ -101,7 +101,7 @@ fn pairs(output: &str) -> Vec<[String; 4]> {
 }
 
 #[test]
-fn hosts_of_one_address_are_one_server_only_if_their_content_says_so_too() {
+fn hosts_of_one_address_are_one_server_only_with_matching_content() {
     let folder = tempfile::tempdir().unwrap();
     let crawl = write(folder.path());
     let (output, _) = the_same_on_any_workers(folder.path(), "out", &["run", "--input", &crawl]);
@@ -125,7 +125,7 @@ fn hosts_of_one_address_are_one_server_only_if_their_content_says_so_too() {
 }
 
 #[test]
-fn addresses_are_kept_with_what_was_read_for_the_next_run() {
+fn addresses_are_stored_in_checkpoints_for_the_next_run() {
     let folder = tempfile::tempdir().unwrap();
     let crawl = write(folder.path());
     the_same_from_records(folder.path(), &crawl, "2.warc.gz", 2);

@@ -146,7 +146,7 @@ fn table() -> SyntheticTable {
 }
 
 #[test]
-fn the_least_memory_gives_the_same_pairs_by_way_of_the_disk() {
+fn minimum_memory_yields_the_same_pairs_through_the_disk() {
     let mut all = Vec::new();
     let unbounded = |net: &mut Net| of_table(net, &table(), pool(0), None);
     for (pairs, work) in results(&ClusterLayout::local(2), unbounded) {
@@ -175,7 +175,7 @@ fn the_least_memory_gives_the_same_pairs_by_way_of_the_disk() {
 }
 
 #[test]
-fn a_disk_without_room_for_all_rows_or_pairs_gives_the_same_pairs_in_passes() {
+fn small_disk_yields_the_same_pairs_in_passes() {
     let refused =
         run_all(&ClusterLayout::local(2), |net| of_table(net, &table(), pool(1), None)).remove(0).unwrap_err();
     let (least, sort_based) = (needed(&refused), Some(CountingMethod::SortBased));
@@ -214,7 +214,7 @@ fn a_disk_without_room_for_all_rows_or_pairs_gives_the_same_pairs_in_passes() {
 }
 
 #[test]
-fn a_folder_for_spilling_that_is_not_there_ends_the_run_with_its_name() {
+fn missing_spill_folder_ends_the_run_with_its_name() {
     let refused =
         run_all(&ClusterLayout::local(1), |net| of_table(net, &table(), pool(1), None)).remove(0).unwrap_err();
     let Error::MemoryLimit { needed_bytes, .. } = refused else { panic!("{refused}") };
@@ -250,7 +250,7 @@ fn needed(refused: &Error) -> u64 {
 }
 
 #[test]
-fn a_chunk_on_more_pages_than_memory_takes_is_refused_with_their_number() {
+fn chunk_on_too_many_pages_is_rejected_with_their_number() {
     let refusal = |count, max_documents, memory_bytes| {
         let one = move |net: &mut Net| of_one_chunk(net, count, max_documents, memory_bytes);
         run_all(&ClusterLayout::local(2), one).remove(0).unwrap_err()
@@ -310,7 +310,7 @@ fn of_frequent_chunks(net: &mut Net, pool: MemoryPool, template_pages: u32) -> R
 }
 
 #[test]
-fn frequent_chunks_that_have_no_room_change_neither_pairs_nor_counts() {
+fn frequent_chunks_beyond_memory_change_neither_pairs_nor_counts() {
     let of = |memory_bytes: u64, template_pages: u32| {
         let one = move |net: &mut Net| of_frequent_chunks(net, pool(memory_bytes), template_pages);
         let given = results(&ClusterLayout::local(2), one);

@@ -33,7 +33,7 @@ fn unpacked(files: &BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn a_crawl_is_archived_the_same_by_any_threads_and_comes_back() {
+fn crawl_is_archived_equally_by_any_threads_and_restored() {
     let folder = tempfile::tempdir().unwrap();
     let crawl = crawl(folder.path());
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
@@ -64,7 +64,7 @@ fn a_crawl_is_archived_the_same_by_any_threads_and_comes_back() {
 }
 
 #[test]
-fn what_cannot_be_archived_or_restored_is_told_by_code() {
+fn archive_and_restore_errors_have_their_exit_codes() {
     let folder = tempfile::tempdir().unwrap();
     let crawl = crawl(folder.path());
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
@@ -142,7 +142,7 @@ fn after_blank_line(bytes: &[u8]) -> (&[u8], &[u8]) {
 }
 
 #[test]
-fn near_copies_are_as_many_when_a_week_of_revisits_lies_beside() {
+fn near_copies_are_unchanged_by_a_week_of_revisits() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let crawl = crawl(folder.path());
@@ -179,7 +179,7 @@ fn near_copies_are_as_many_when_a_week_of_revisits_lies_beside() {
 }
 
 #[test]
-fn an_incremental_archive_refers_to_the_older_one_and_needs_it_to_come_back() {
+fn incremental_archive_refers_to_the_older_one_and_needs_it_for_restore() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let crawl = unpacked(&files(&crawl(folder.path())));
@@ -286,7 +286,7 @@ fn an_index_leads_to_each_capture_of_an_archive() {
 }
 
 #[test]
-fn near_copies_are_measured_or_written_as_differences_and_come_back() {
+fn near_copies_are_measured_or_written_as_differences_and_restored() {
     let folder = tempfile::tempdir().unwrap();
     let crawl = crawl(folder.path());
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();

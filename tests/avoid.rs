@@ -91,7 +91,7 @@ fn cut_off(output: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn ways_in_and_pages_on_the_way_are_visited_and_robots_too() {
+fn entry_pages_pages_on_paths_and_robots_are_visited() {
     let folder = tempfile::tempdir().unwrap();
     let input = crawl(folder.path());
     let (output, _) = the_same_on_any_workers(folder.path(), "out", &["run", "--input", &input]);
@@ -114,7 +114,7 @@ fn ways_in_and_pages_on_the_way_are_visited_and_robots_too() {
 }
 
 #[test]
-fn of_two_mirrors_on_one_host_one_stays_whole() {
+fn one_of_two_mirrors_on_one_host_stays_complete() {
     let folder = tempfile::tempdir().unwrap();
     let names: Vec<String> = (0..8).map(|page| format!("page{page}")).collect();
     let mut pages = vec![("http://one.example/".to_string(), text("home") + &link("v1/0.html") + &link("v2/0.html"))];
@@ -138,7 +138,7 @@ fn of_two_mirrors_on_one_host_one_stays_whole() {
 }
 
 #[test]
-fn seeds_are_visited_and_pages_unlike_the_kept_one_where_that_is_asked_for() {
+fn seeds_are_visited_and_dissimilar_pages_if_requested() {
     let folder = tempfile::tempdir().unwrap();
     let half = |own: &str| text("shared") + &text("common") + &text(own);
     let pages = [
@@ -178,7 +178,7 @@ fn seeds_are_visited_and_pages_unlike_the_kept_one_where_that_is_asked_for() {
 }
 
 #[test]
-fn no_page_of_made_up_crawls_is_cut_off() {
+fn no_page_of_synthetic_crawls_becomes_unreachable() {
     for seed in 1..4 {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();

@@ -264,7 +264,7 @@ fn manual(host: u8, change: u8) -> Vec<Made> {
 }
 
 #[test]
-fn mirrors_of_what_earlier_crawls_have_may_be_skipped_and_the_report_and_explanations_say_where_it_is() {
+fn mirrors_of_earlier_crawls_may_be_skipped_with_report_and_explanations() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let own = |host: u8, from: u8| {
@@ -327,7 +327,7 @@ fn mirrors_of_what_earlier_crawls_have_may_be_skipped_and_the_report_and_explana
 }
 
 #[test]
-fn a_batch_that_cannot_be_done_says_why() {
+fn invalid_batch_is_rejected_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let results = earlier_crawls(folder.path(), &[manual(1, 0)]);

@@ -141,7 +141,7 @@ fn titled<const N: usize>(pages: [(&str, &str); N]) -> BTreeMap<String, String> 
 }
 
 #[test]
-fn a_revisit_has_the_content_that_url_and_date_name_whatever_record_has_the_id() {
+fn revisit_has_the_content_named_by_url_and_date_before_the_id() {
     let null = id(NULL);
     let originals = || (0..4).map(|n| response(("a", n, 0), &format!("{null}{}", digest(n)), n));
     let again = |n, lines: &str| revisit(("b", n, 30), &format!("{null}{lines}"));
@@ -209,7 +209,7 @@ fn of_revisits_that_answer_equally_well_the_url_of_the_original_decides_and_not_
 }
 
 #[test]
-fn a_conversion_is_no_page_beside_the_record_it_was_made_of() {
+fn conversion_is_not_a_page_if_its_source_is_one() {
     let text = |n: usize| format!("words of the page {n} and nothing else").into_bytes();
     let of = |at, lines: &str, n| record("conversion", at, lines, text(n));
     let from = |id: &str| format!("WARC-Refers-To: {id}\r\n");
@@ -255,7 +255,7 @@ fn a_conversion_is_no_page_beside_the_record_it_was_made_of() {
 }
 
 #[test]
-fn of_records_of_the_same_content_and_second_the_shortest_counts() {
+fn shortest_record_of_equal_content_and_second_counts() {
     let folder = tempfile::tempdir().unwrap();
     let records =
         [response(("a", 1, 0), &(id("<urn:a:1>") + &digest(1)), 1), response(("a", 1, 0), &id("<urn:a:2>"), 1)];

@@ -51,7 +51,7 @@ fn the_version_names_the_commit_that_is_checked_out() {
 }
 
 #[test]
-fn a_made_up_crawl_is_found_out_and_the_tables_can_be_read() {
+fn planted_copies_are_found_and_the_tables_are_readable() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     succeed(&["run", "--input", CRAWL, "--output", &at("out")]);
@@ -92,7 +92,7 @@ fn a_made_up_crawl_is_found_out_and_the_tables_can_be_read() {
 }
 
 #[test]
-fn show_sorts_chooses_columns_and_names_what_ids_stand_for() {
+fn show_sorts_selects_columns_and_resolves_ids() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").to_str().unwrap().to_string();
     succeed(&["run", "--input", CRAWL, "--output", &out]);
@@ -119,7 +119,7 @@ fn show_sorts_chooses_columns_and_names_what_ids_stand_for() {
 }
 
 #[test]
-fn a_run_is_explained_and_its_pages_are_read_again_from_any_folder() {
+fn explain_reads_pages_again_from_any_folder() {
     let folder = tempfile::tempdir().unwrap();
     let from =
         |at: &std::path::Path, arguments: &[&str]| -> Output { webtwin(arguments).current_dir(at).output().unwrap() };
@@ -151,7 +151,7 @@ fn text(value: &serde_json::Value) -> String {
 }
 
 #[test]
-fn simhashes_find_the_planted_copies_too() {
+fn simhashes_find_the_planted_copies() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     for (by, setting, words) in
@@ -198,7 +198,7 @@ fn summaries_add_up() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_with_the_exit_code_of_the_contract() {
+fn errors_have_the_documented_exit_codes() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     std::fs::write(at("job.toml"), "[overlap]\nmin_share = 3\n").unwrap();
@@ -227,7 +227,7 @@ fn what_cannot_be_done_is_said_with_the_exit_code_of_the_contract() {
 }
 
 #[test]
-fn who_follows_the_refusals_of_too_little_memory_has_a_run() {
+fn following_the_advice_of_memory_errors_leads_to_a_run() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").to_str().unwrap().to_string();
     let mut memory = 1_000_000u64;
@@ -250,7 +250,7 @@ fn who_follows_the_refusals_of_too_little_memory_has_a_run() {
 }
 
 #[test]
-fn processes_of_different_jobs_refuse_each_other_and_none_hangs() {
+fn processes_of_different_jobs_reject_each_other_and_none_hangs() {
     let folder = tempfile::tempdir().unwrap();
     let cluster = cluster_file(folder.path(), 1, &[(); 2].map(|()| reserved_address()));
     let out = folder.path().join("out").to_str().unwrap().to_string();
@@ -267,7 +267,7 @@ fn processes_of_different_jobs_refuse_each_other_and_none_hangs() {
 }
 
 #[test]
-fn processes_that_cut_the_input_or_bound_memory_differently_are_told_which_setting_differs() {
+fn processes_with_different_settings_report_the_differing_setting() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").to_str().unwrap().to_string();
     for (setting, values) in [("effort.shard_bytes", ["65536", "131072"]), ("effort.memory_bytes", ["0", "500000000"])]
@@ -376,7 +376,7 @@ fn plan_predicts_the_chunks_of_a_run_from_a_part_of_its_input() {
 }
 
 #[test]
-fn the_memory_that_a_refusal_asks_for_is_enough() {
+fn memory_named_by_a_rejection_suffices() {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("out").to_str().unwrap().to_string();
     let run = |bytes: &str| {

@@ -159,7 +159,7 @@ fn identical_collections_have_the_same_texts_and_the_same_links_between_them() {
 }
 
 #[test]
-fn an_exact_copy_is_explained_by_the_chunks_of_the_page_that_stands_for_it() {
+fn exact_copy_is_explained_by_the_chunks_of_its_representative() {
     let compared = Compared::new();
     let out = compared.at("out");
     let text = |row: &Value, column: &str| row[column].as_str().unwrap().to_string();

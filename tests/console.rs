@@ -10,7 +10,7 @@ fn output(arguments: &[&str], stdout: Stdio) -> Output {
 }
 
 #[test]
-fn a_run_that_nobody_listens_to_ends_with_its_result() {
+fn run_with_unread_output_ends_with_its_result() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     for (name, gone, more) in [
@@ -31,7 +31,7 @@ fn a_run_that_nobody_listens_to_ends_with_its_result() {
 }
 
 #[test]
-fn a_command_whose_reader_has_left_is_done_and_one_that_cannot_print_says_so() {
+fn closed_pipe_is_success_and_unwritable_output_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     succeed(&["run", "--input", CRAWL, "--output", &at("out")]);
@@ -69,7 +69,7 @@ fn objects(arguments: &[&str], code: i32) -> Vec<serde_json::Value> {
 }
 
 #[test]
-fn with_log_json_all_that_is_said_is_json_also_of_what_fails() {
+fn log_json_prints_only_json_also_on_failure() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let run = objects(&["run", "--input", CRAWL, "--output", &at("out"), "--resume"], 0);

@@ -42,7 +42,7 @@ fn wacz(archives: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 #[test]
-fn a_wacz_gives_the_pages_of_its_warc_files_in_pieces_of_any_size_and_explains_them() {
+fn wacz_yields_the_pages_of_its_warc_files_in_ranges_of_any_size_and_explains_them() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let names = |letter: &str, count: usize| (0..count).map(|page| format!("{letter}{page}")).collect::<Vec<_>>();
@@ -66,7 +66,7 @@ fn a_wacz_gives_the_pages_of_its_warc_files_in_pieces_of_any_size_and_explains_t
 }
 
 #[test]
-fn a_wacz_beside_its_files_is_passed_over_and_another_one_is_read() {
+fn wacz_next_to_its_own_files_is_skipped_and_another_one_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let (first, second) = (wget_crawl(&["a", "b"]), wget_crawl(&["c"]));
@@ -88,7 +88,7 @@ fn a_wacz_beside_its_files_is_passed_over_and_another_one_is_read() {
 }
 
 #[test]
-fn an_entry_that_is_no_warc_is_named_and_so_is_a_zip_archive_without_any() {
+fn entry_that_is_not_warc_and_zip_archive_without_warc_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     for (name, bytes, words) in [
@@ -132,7 +132,7 @@ fn a_file_of_members_frames_blocks_and_plain_records_is_one_crawl_to_every_comma
 type Pack = fn(&[u8]) -> Vec<u8>;
 
 #[test]
-fn xz_and_bzip2_give_what_the_plain_file_gives_also_in_several_streams_and_within_a_zip_archive() {
+fn xz_and_bzip2_equal_the_plain_file_in_several_streams_and_zip_archives() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let mut warc = Vec::new();

@@ -89,7 +89,7 @@ fn put_side_files(crawl: &Path) -> usize {
 }
 
 #[test]
-fn side_files_in_a_folder_change_no_byte_of_the_result_on_any_workers() {
+fn side_files_in_a_folder_do_not_change_the_result_on_any_workers() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     std::fs::create_dir_all(at("crawl/archive")).unwrap();
@@ -121,7 +121,7 @@ fn side_files_in_a_folder_change_no_byte_of_the_result_on_any_workers() {
 }
 
 #[test]
-fn what_synth_writes_is_read_as_a_folder() {
+fn output_of_synth_is_read_as_a_folder() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     write_crawl(&at("crawl"), 200, 7);
@@ -135,7 +135,7 @@ fn what_synth_writes_is_read_as_a_folder() {
 }
 
 #[test]
-fn side_files_that_are_named_or_alone_and_lost_crawls_are_errors() {
+fn named_or_single_side_files_and_damaged_crawls_are_errors() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let side_files = put_side_files(&folder.path().join("crawl"));
@@ -160,7 +160,7 @@ fn side_files_that_are_named_or_alone_and_lost_crawls_are_errors() {
 }
 
 #[test]
-fn the_report_tells_reasons_what_was_mended_and_which_file_is_torn() {
+fn report_has_reasons_repairs_and_truncated_files() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let whole = wget_crawl(&["a", "b", "c"]);
@@ -186,7 +186,7 @@ fn the_report_tells_reasons_what_was_mended_and_which_file_is_torn() {
 }
 
 #[test]
-fn too_many_bad_records_are_told_with_the_first_of_them() {
+fn too_many_bad_records_are_reported_with_the_first_of_them() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let sound = Record::of("a").bytes();
@@ -199,7 +199,7 @@ fn too_many_bad_records_are_told_with_the_first_of_them() {
 }
 
 #[test]
-fn an_input_without_the_fields_of_a_page_is_told_at_once_with_those_that_it_has() {
+fn input_without_page_fields_is_rejected_early_with_its_fields() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let line = |field: &str, n: usize| {

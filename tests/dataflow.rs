@@ -241,7 +241,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn tolerant_growth_over_all_workers_equals_that_in_one_place(
+    fn tolerant_growth_over_all_workers_equals_the_plain_function(
         pages in prop_oneof![crawl(), mirrors(), mirrors()], workers in 1usize..4, min_hosts in 1u32..3,
         attach in prop::sample::select(vec![AttachmentRule::None, AttachmentRule::BreakPoints, AttachmentRule::Nearby]),
     ) {
@@ -279,7 +279,7 @@ proptest! {
     }
 
     #[test]
-    fn ways_through_a_crawl_are_the_same_in_any_parts_with_any_workers(
+    fn crawl_paths_are_the_same_in_any_parts_with_any_workers(
         pages in prop_oneof![crawl(), mirrors()], skipped in prop::collection::vec(any::<bool>(), 7..40),
     ) {
         let results = [(1, 0), (1, 3), (2, 2), (3, 0), (3, 1)].map(|(workers, bits)| {
@@ -312,7 +312,7 @@ proptest! {
     }
 
     #[test]
-    fn growth_over_all_workers_equals_that_in_one_place(
+    fn growth_over_all_workers_equals_the_plain_function(
         pages in prop_oneof![crawl(), mirrors(), mirrors()], workers in 1usize..4, single_site: bool,
         merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended]), min_size in 1u32..3,
     ) {
@@ -344,7 +344,7 @@ proptest! {
     }
 
     #[test]
-    fn given_pairs_make_what_plain_functions_make_of_them(
+    fn external_pairs_yield_the_results_of_plain_functions(
         pages in prop_oneof![crawl(), mirrors(), mirrors()], given in given(), workers in 1usize..4, single_site: bool,
         merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended]),
     ) {
@@ -399,7 +399,7 @@ proptest! {
     }
 
     #[test]
-    fn views_found_by_all_workers_are_those_by_definition(
+    fn views_over_all_workers_equal_the_definition(
         pages in views(), threshold in prop::sample::select(vec![0.5, 0.8, 1.0]), workers in 1usize..4
     ) {
         let given = pages.clone();
@@ -483,7 +483,7 @@ proptest! {
     }
 
     #[test]
-    fn the_pairs_of_near_simhashes_equal_those_found_in_one_place(
+    fn pairs_of_near_simhashes_equal_the_plain_function(
         pages in crawl(), k in 0u32..3, guard in prop::sample::select(vec![Guard::None, Guard::MutualBest]),
         workers in 1usize..4
     ) {
@@ -514,7 +514,7 @@ proptest! {
     }
 
     #[test]
-    fn signatures_and_their_collisions_equal_those_found_in_one_place(
+    fn signatures_and_their_collisions_equal_the_plain_function(
         pages in crawl(), guard in prop::sample::select(vec![Guard::None, Guard::MutualBest]),
         rp_tolerance in prop::sample::select(vec![0.02, 0.2, 1.0]),
         hm_tolerance in prop::sample::select(vec![0.02, 0.2, 1.0]),
@@ -664,7 +664,7 @@ proptest! {
     }
 
     #[test]
-    fn everything_found_is_the_same_at_one_two_and_three_workers(
+    fn all_results_are_the_same_at_one_two_and_three_workers(
         pages in prop_oneof![crawl(), mirrors()], settings in settings(), single_site: bool, idf: bool,
         by in prop::sample::select(vec![Measure::Overlap, Measure::Hamming, Measure::Both, Measure::Signatures, Measure::Minhash, Measure::Given]),
         given in prop::option::of(given()),
@@ -752,7 +752,7 @@ fn server_pairs(pages: Vec<MadePage>, servers: Servers, workers: usize) -> (Vec<
 type ServerRow = ((String, u64), (String, u64), u64, u64, String);
 
 #[test]
-fn servers_with_two_names_mirrors_and_manuals_among_others_are_told_apart() {
+fn server_aliases_mirrors_and_partial_mirrors_are_distinguished() {
     // Each text has its own chunks, so only pages of one text are similar.
     let page = |host: &str, path: String, text: u64| {
         MadePage::at(format!("http://{host}.example/{path}")).chunks((0..8).map(|chunk| text * 100 + chunk))
@@ -797,7 +797,7 @@ proptest! {
     /// \[SGM98\] section 1: a server is the union of its pages. Pages have either unique or equal
     /// texts, so the test can determine copies without running the job.
     #[test]
-    fn server_pairs_are_those_of_the_unions_of_pages(
+    fn server_pairs_equal_those_of_the_unions_of_pages(
         pages in prop::collection::btree_map((0u32..5, 0u32..8), 1u64..12, 1..40),
         min_shared in 1u32..4, workers in 1usize..4
     ) {
@@ -899,7 +899,7 @@ fn a_drifting_text_is_one_chain_by_single_link_and_short_clusters_around_centres
 }
 
 #[test]
-fn more_collisions_than_are_allowed_are_refused_with_their_number() {
+fn too_many_collisions_are_rejected_with_their_number() {
     let pages: Vec<MadePage> = (0..50).map(|path| document(path % 3, path, vec![35, 70, 35 * path as u64])).collect();
     let mut job =
         Job { similar: SimilarityMeasures { by: Measure::Signatures, ..Job::default().similar }, ..Job::default() };
@@ -915,7 +915,7 @@ fn more_collisions_than_are_allowed_are_refused_with_their_number() {
 }
 
 #[test]
-fn a_rewritten_page_is_told_by_its_collections_at_any_number_of_workers() {
+fn rewritten_page_is_found_by_its_collections_with_any_workers() {
     // A ring of twelve pages on two hosts. Page 5 keeps only three of its eight chunks on the
     // second host.
     let page = |host: u64, path: u64| {
@@ -942,7 +942,7 @@ fn a_rewritten_page_is_told_by_its_collections_at_any_number_of_workers() {
 }
 
 #[test]
-fn what_a_generator_says_in_two_manuals_joins_them_no_longer_once_their_mirrors_are_known_at_any_number_of_workers() {
+fn generator_boilerplate_does_not_join_manuals_with_known_mirrors() {
     // Two manuals, each a ring of twelve pages on two hosts. Each page links to a search page, five
     // of whose eight chunks come from the generator. A third site has a search page of the same
     // generator, and a page that quotes eighteen chunks of a page of the first manual.
@@ -989,7 +989,7 @@ fn what_a_generator_says_in_two_manuals_joins_them_no_longer_once_their_mirrors_
 }
 
 #[test]
-fn pages_that_link_nowhere_are_told_by_their_places_at_any_number_of_workers() {
+fn pages_without_links_are_paired_by_their_places_with_any_workers() {
     // A ring of twelve pages, in two versions on one host and once on another. Next to each ring
     // are a page with little text and a demo, to which no link leads. The two demos on one host,
     // which have no links, are neighbours, so the guard joins only one of them with the demo of the

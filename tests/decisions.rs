@@ -26,7 +26,7 @@ fn text(value: &Value) -> String {
 }
 
 #[test]
-fn a_pin_stays_with_the_mirror_that_it_is_in_and_of_two_the_first_by_the_usual_order() {
+fn pin_keeps_its_mirror_and_the_usual_order_decides_between_two() {
     let folder = tempfile::tempdir().unwrap();
     let input = crawl(folder.path());
     let pins = [("b", 2, "\tours"), ("c", 4, ""), ("b", 4, ""), ("b", 1, ""), ("d", 0, "\tgone by now")];
@@ -63,7 +63,7 @@ fn a_pin_stays_with_the_mirror_that_it_is_in_and_of_two_the_first_by_the_usual_o
 }
 
 #[test]
-fn what_a_file_of_decisions_holds_is_part_of_the_job_and_where_it_is_is_not() {
+fn contents_of_a_decision_file_are_part_of_the_job_and_its_location_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let input = crawl(folder.path());
     let digest = |file: &str| {
@@ -98,7 +98,7 @@ fn what_a_file_of_decisions_holds_is_part_of_the_job_and_where_it_is_is_not() {
 }
 
 #[test]
-fn pages_told_apart_are_never_in_one_set_by_any_chain() {
+fn pages_kept_apart_are_never_in_one_set_by_any_chain() {
     let folder = tempfile::tempdir().unwrap();
     let input = crawl(folder.path());
     let lines = [

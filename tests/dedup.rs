@@ -67,7 +67,7 @@ fn odd_lines() -> Vec<String> {
 }
 
 #[test]
-fn kept_records_are_the_bytes_they_were_in_any_compression_and_by_any_number_of_threads() {
+fn kept_records_have_unchanged_bytes_in_any_compression_and_with_any_threads() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let lines = odd_lines();
@@ -138,7 +138,7 @@ fn kept_records_are_the_bytes_they_were_in_any_compression_and_by_any_number_of_
 }
 
 #[test]
-fn a_file_that_is_lost_for_the_most_part_ends_the_run() {
+fn mostly_damaged_file_ends_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let lines = |range: std::ops::Range<usize>| {
@@ -161,7 +161,7 @@ fn a_file_that_is_lost_for_the_most_part_ends_the_run() {
 }
 
 #[test]
-fn numbers_that_are_none_stay_as_python_writes_them() {
+fn non_finite_numbers_stay_as_python_writes_them() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let lines = "{\"text\":\"a NaN in a text\",\"score\":NaN}\n{\"score\":-Infinity,\"text\":\"another\"}\n";
@@ -171,7 +171,7 @@ fn numbers_that_are_none_stay_as_python_writes_them() {
 }
 
 #[test]
-fn a_window_over_the_limit_is_refused_with_the_option_that_raises_it() {
+fn window_over_the_limit_is_rejected_with_the_option_that_raises_it() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
@@ -186,7 +186,7 @@ fn a_window_over_the_limit_is_refused_with_the_option_that_raises_it() {
 }
 
 #[test]
-fn annotated_records_keep_their_bytes_and_say_what_they_are_duplicates_of() {
+fn annotated_records_retain_their_bytes_and_name_their_originals() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let lines = [
@@ -214,7 +214,7 @@ fn annotated_records_keep_their_bytes_and_say_what_they_are_duplicates_of() {
 }
 
 #[test]
-fn an_earlier_result_keeps_its_records_and_what_it_holds_is_removed_from_the_new_ones() {
+fn records_of_an_earlier_result_are_removed_from_new_ones() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let line = |id: &str, text: String| format!("{{\"id\":\"{id}\",\"text\":\"{text}\"}}\n");
@@ -306,7 +306,7 @@ fn records_are_counted_by_the_values_of_fields() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_with_the_reason() {
+fn errors_are_reported_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     std::fs::write(at("a.jsonl"), format!("{{\"body\":\"{}\"}}\n", text(0, 9)).repeat(5)).unwrap();

@@ -98,7 +98,7 @@ fn two_crawls_are_compared_and_a_changed_page_is_shown() {
 }
 
 #[test]
-fn a_made_up_crawl_compared_with_another_adds_up_on_any_threads() {
+fn comparison_of_synthetic_crawls_adds_up_with_any_threads() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     for (name, seed) in [("old", "1"), ("new", "2")] {
@@ -138,7 +138,7 @@ fn a_made_up_crawl_compared_with_another_adds_up_on_any_threads() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused_by_name() {
+fn incomparable_results_are_rejected_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let crawl = "synth://?pages=100&seed=1";
@@ -162,7 +162,7 @@ fn what_cannot_be_compared_is_refused_by_name() {
 }
 
 #[test]
-fn a_page_that_failed_is_told_from_one_that_is_gone() {
+fn failed_page_is_distinguished_from_a_deleted_one() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let record = |path: &str, status: &str, html: &str| {

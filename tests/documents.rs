@@ -6,7 +6,7 @@ use webtwin::exit_codes::exit_code_table;
 use webtwin::job::{resolve, settings_table};
 
 #[test]
-fn every_job_file_resolves_and_says_what_it_is_for() {
+fn every_job_file_resolves_and_states_its_purpose() {
     let entries = ["jobs", "jobs/repro"].into_iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
     for entry in entries {
         let path = entry.unwrap().path();
@@ -138,12 +138,12 @@ fn check_generated(document: &str, name: &str, table: &str) {
 }
 
 #[test]
-fn the_table_of_settings_is_that_of_the_code() {
+fn table_of_settings_equals_the_code() {
     check_generated("docs/settings.md", "settings", &settings_table());
 }
 
 #[test]
-fn the_table_of_exit_codes_is_that_of_the_code() {
+fn table_of_exit_codes_equals_the_code() {
     check_generated("docs/operations.md", "exit-codes", &exit_code_table());
 }
 
@@ -159,7 +159,7 @@ fn the_table_of_contents_of_the_site_names_every_page() {
 }
 
 #[test]
-fn every_page_begins_with_what_its_reader_can_do_and_a_command() {
+fn every_page_begins_with_its_use_and_a_command() {
     for page in pages() {
         let text = std::fs::read_to_string(&page).unwrap();
         let (_, body) = text.split_once("\n\n").unwrap();

@@ -75,7 +75,7 @@ fn clusters(output: &str) -> BTreeSet<BTreeSet<String>> {
 }
 
 #[test]
-fn editions_in_other_languages_are_never_joined_but_by_one_text() {
+fn editions_in_other_languages_are_joined_only_by_equal_texts() {
     let folder = tempfile::tempdir().unwrap();
     let crawl = write(folder.path());
     let (output, message) = the_same_on_any_workers(folder.path(), "out", &["run", "--input", &crawl]);
@@ -103,7 +103,7 @@ fn editions_in_other_languages_are_never_joined_but_by_one_text() {
 }
 
 #[test]
-fn editions_are_kept_with_what_was_read_for_the_next_run() {
+fn editions_are_stored_in_checkpoints_for_the_next_run() {
     let folder = tempfile::tempdir().unwrap();
     let crawl = write(folder.path());
     the_same_from_records(folder.path(), &crawl, "2.warc.gz", 1);

@@ -61,7 +61,7 @@ impl Corpus {
 }
 
 #[test]
-fn two_records_of_a_corpus_are_explained_by_id_or_place() {
+fn two_records_of_a_corpus_are_explained_by_id_or_location() {
     let corpus = Corpus::new();
     let reason = |a: &str, b: &str, together: bool| {
         let (message, json) = corpus.explain(a, b);
@@ -100,7 +100,7 @@ fn two_records_of_a_corpus_are_explained_by_id_or_place() {
 }
 
 #[test]
-fn names_of_no_record_or_of_several_are_refused_with_what_would_do() {
+fn unknown_and_ambiguous_record_names_are_rejected_with_a_remedy() {
     let corpus = Corpus::new();
     let (out, first) = (corpus.at("out"), corpus.at("in/1.jsonl"));
     let refused = |a: &str, code: i32| fail(&["explain", &out, a, "b"], code);
@@ -129,7 +129,7 @@ fn report(corpus: &str, more: &[&str]) -> Value {
 }
 
 #[test]
-fn the_report_of_a_corpus_says_what_its_tables_say_and_shows_texts_side_by_side() {
+fn report_of_a_corpus_equals_its_tables_and_shows_texts_side_by_side() {
     let corpus = Corpus::new();
     let out = corpus.at("out");
     let stderr_text = report(&out, &[]);
@@ -184,7 +184,7 @@ fn the_report_of_a_corpus_says_what_its_tables_say_and_shows_texts_side_by_side(
 }
 
 #[test]
-fn reports_of_a_corpus_hold_whatever_its_records_say_and_of_nothing_at_all() {
+fn reports_of_a_corpus_are_valid_for_any_records_and_for_none() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let hostile = "</script><img src=x onerror=\"alert(1)\"> ".repeat(9);

@@ -21,7 +21,7 @@ fn table(output: &str, name: &str, without: &[&str]) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_pairs_or_clusters_of_a_run_given_to_another_make_its_clusters_and_collections() {
+fn pairs_or_clusters_of_a_run_yield_its_clusters_and_collections_in_another() {
     let folder = tempfile::tempdir().unwrap();
     let input = crawl(folder.path());
     for merge in ["exact", "tolerant"] {
@@ -53,7 +53,7 @@ fn the_pairs_or_clusters_of_a_run_given_to_another_make_its_clusters_and_collect
 }
 
 #[test]
-fn given_pairs_are_added_to_those_of_a_measure() {
+fn external_pairs_are_added_to_those_of_a_measure() {
     let folder = tempfile::tempdir().unwrap();
     let input = crawl(folder.path());
     // No measure finds this pair.
@@ -91,7 +91,7 @@ fn the_pairs_of_a_join_of_fingerprints_are_those_of_its_simhashes() {
 }
 
 #[test]
-fn of_the_rows_of_a_table_every_one_is_accounted_for() {
+fn every_row_of_a_table_is_accounted_for() {
     let folder = tempfile::tempdir().unwrap();
     let input = crawl(folder.path());
     let [a, b, c] = ["a", "b", "c"].map(|site| url(site, 0));
@@ -122,7 +122,7 @@ fn of_the_rows_of_a_table_every_one_is_accounted_for() {
 }
 
 #[test]
-fn what_is_no_table_of_pairs_ends_the_run_with_its_name() {
+fn invalid_table_of_pairs_ends_the_run_with_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let input = crawl(folder.path());
     let out = folder.path().join("out").to_str().unwrap().to_string();

@@ -66,7 +66,7 @@ fn collections(output: &str) -> BTreeSet<Vec<String>> {
 }
 
 #[test]
-fn the_figures_of_the_paper_grow_as_its_text_says() {
+fn figures_of_the_paper_grow_as_described_in_its_text() {
     type Figure = (
         &'static [(&'static str, &'static str)],
         &'static [(usize, usize)],
@@ -123,7 +123,7 @@ fn the_figures_of_the_paper_grow_as_its_text_says() {
 }
 
 #[test]
-fn the_joins_of_figure_8_give_link_summary_on_any_workers() {
+fn joins_of_figure_8_yield_link_summary_on_any_workers() {
     let folder = tempfile::tempdir().unwrap();
     let sites = [("abcdt", "ab bc bd at dc"), ("abcdtg", "ab bc bd at"), ("abcdsg", "ab bc bd"), ("s", "")];
     let [trivial, links] = figure(folder.path(), &sites, &[]);
@@ -226,7 +226,7 @@ fn every_row_of_both_tables_is_accounted_for() {
 }
 
 #[test]
-fn what_is_no_graph_is_refused_with_its_name() {
+fn invalid_graph_is_rejected_with_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").to_str().unwrap().to_string();
     let [trivial, links] = figure(folder.path(), &[("pq", "pq"), ("pq", "pq")], &[]);

@@ -56,7 +56,7 @@ fn pairs(folder: &str) -> Vec<(u64, u64, u32)> {
 }
 
 #[test]
-fn a_batch_tells_what_brute_force_tells_with_the_same_bytes_on_any_workers() {
+fn batch_equals_brute_force_with_the_same_bytes_on_any_workers() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let (f, q) = (fingerprints(1, 3000), fingerprints(2, 1000));
@@ -149,7 +149,7 @@ fn two_by_two_processes_write_the_bytes_of_one() {
 /// F has more rows than a chunk, with repeated fingerprints and repeated rows. The expected result
 /// comes from sorting.
 #[test]
-fn f_of_several_chunks_is_what_sorting_makes_whatever_memory_and_workers() {
+fn f_of_several_chunks_equals_sorting_with_any_memory_and_workers() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let even: Vec<u64> = (0..2_000_000).map(splitmix64).collect();
@@ -259,7 +259,7 @@ fn a_batch_within_little_memory_writes_the_bytes_of_one_without_a_bound() {
 }
 
 #[test]
-fn what_cannot_be_joined_is_said_and_nothing_is_left_behind() {
+fn failed_join_is_reported_and_leaves_no_files() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     assert!(fail(&["hamming", "batch", "--output", &at("x")], 2).contains("no fingerprint file"));
@@ -318,7 +318,7 @@ fn an_empty_batch_of_queries_is_near_nothing() {
 }
 
 #[test]
-fn a_document_on_several_rows_is_in_a_pair_once_and_never_with_itself() {
+fn document_on_several_rows_is_paired_once_and_never_with_itself() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     std::fs::write(at("f.txt"), "0x1 7\n0x3 7\n0x1 9\n0x2 8\n").unwrap();
@@ -340,7 +340,7 @@ fn a_document_on_several_rows_is_in_a_pair_once_and_never_with_itself() {
 }
 
 #[test]
-fn a_distance_that_all_fingerprints_are_within_is_refused_however_it_is_given() {
+fn distance_that_includes_all_fingerprints_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let from = raw(folder.path(), "f.u64", &[1, 2, 3]);

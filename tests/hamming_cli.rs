@@ -18,7 +18,7 @@ fn fingerprints(folder: &Path) -> String {
 const HEAD: &str = "query\tfingerprint\tdistance\tdoc_ids\n";
 
 #[test]
-fn queries_find_what_is_equal_and_near_and_nothing_else() {
+fn queries_find_exactly_equal_and_near_fingerprints() {
     let folder = tempfile::tempdir().unwrap();
     let set = fingerprints(folder.path());
     succeed_with(&["hamming", "index", "--fingerprints", &set], "");
@@ -52,7 +52,7 @@ fn queries_find_what_is_equal_and_near_and_nothing_else() {
 }
 
 #[test]
-fn queries_that_cannot_be_answered_say_why() {
+fn invalid_queries_are_rejected_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let set = fingerprints(folder.path());
     let query = ["hamming", "query", "--fingerprints", &set];
@@ -72,7 +72,7 @@ fn queries_that_cannot_be_answered_say_why() {
 }
 
 #[test]
-fn an_index_is_replaced_only_when_that_is_asked_for() {
+fn index_is_replaced_only_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let set = fingerprints(folder.path());
     let index = |arguments: &[&str]| answer(&[&["hamming", "index", "--fingerprints", &set], arguments].concat(), "");

@@ -80,7 +80,7 @@ fn expect(of: &[(&str, &str, u64)]) -> BTreeMap<String, (String, u64)> {
 }
 
 #[test]
-fn each_mirrors_fate_and_lag_are_told_week_by_week() {
+fn outcome_and_lag_of_each_mirror_are_reported_week_by_week() {
     let folder = tempfile::tempdir().unwrap();
     let [first, second, third, fourth] = &weeks(folder.path());
     let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
@@ -140,7 +140,7 @@ fn each_mirrors_fate_and_lag_are_told_week_by_week() {
 }
 
 #[test]
-fn a_mirror_that_was_skipped_on_purpose_is_not_missing_and_its_pages_are_named_for_a_visit() {
+fn deliberately_skipped_mirror_is_not_missing_and_its_pages_are_listed_for_a_visit() {
     let folder = tempfile::tempdir().unwrap();
     let first = run(folder.path(), 0, &[("a", 1), ("b", 1), ("c", 1)]);
     // The crawler obeyed the list: one mirror stays, and the others were not fetched.
@@ -204,7 +204,7 @@ fn a_mirror_that_was_skipped_on_purpose_is_not_missing_and_its_pages_are_named_f
 }
 
 #[test]
-fn captures_that_a_crawl_has_from_the_one_before_are_no_visits() {
+fn captures_copied_from_the_previous_crawl_are_not_visits() {
     let folder = tempfile::tempdir().unwrap();
     let whole = [("a", 1), ("b", 1), ("c", 1)];
     let first = run(folder.path(), 0, &whole);
@@ -236,7 +236,7 @@ fn captures_that_a_crawl_has_from_the_one_before_are_no_visits() {
 }
 
 #[test]
-fn a_crawl_that_obeys_the_list_leaves_it_and_its_probes_show_mirrors_that_live() {
+fn obeying_crawl_leaves_the_list_unchanged_and_probes_show_live_mirrors() {
     let folder = tempfile::tempdir().unwrap();
     let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let whole = [("a", 1), ("b", 1), ("c", 1)];
@@ -278,7 +278,7 @@ fn a_crawl_that_obeys_the_list_leaves_it_and_its_probes_show_mirrors_that_live()
 }
 
 #[test]
-fn a_dead_mirror_is_missed_when_its_probes_were_looked_for_in_vain() {
+fn dead_mirror_is_missing_after_its_probes_failed() {
     let folder = tempfile::tempdir().unwrap();
     let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let first = run(folder.path(), 0, &[("a", 1), ("b", 1)]);
@@ -360,7 +360,7 @@ fn a_mirror_is_unseen_where_only_its_pages_outside_of_the_list_are_fetched() {
 }
 
 #[test]
-fn a_mirror_that_was_away_leaves_no_trace_in_the_pool_however_often_it_is_compared() {
+fn absent_mirror_does_not_change_the_pool_in_repeated_comparisons() {
     let folder = tempfile::tempdir().unwrap();
     let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let away = [("a", 1), ("b", 1), ("c", 1)];
@@ -384,7 +384,7 @@ fn a_mirror_that_was_away_leaves_no_trace_in_the_pool_however_often_it_is_compar
 }
 
 #[test]
-fn copies_outside_of_collections_are_looked_at_from_what_the_budget_leaves() {
+fn copies_outside_of_collections_use_the_remaining_budget() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     // Five notices, each on three hosts. The crawler skips the pages on the list.
@@ -445,7 +445,7 @@ fn a_mirror_lives_on_when_more_of_its_pages_are_put_on_the_list() {
 }
 
 #[test]
-fn probes_that_say_what_they_said_end_no_mirror_though_the_original_has_gone_on() {
+fn unchanged_probes_do_not_end_a_mirror_of_a_changed_original() {
     let folder = tempfile::tempdir().unwrap();
     let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let crawl = |week: u32, versions: [u32; 2], is_fetched: &dyn Fn(u32) -> bool| {
@@ -469,7 +469,7 @@ fn probes_that_say_what_they_said_end_no_mirror_though_the_original_has_gone_on(
 }
 
 #[test]
-fn of_a_folder_one_page_leaves_the_list_and_the_others_stay_on_it() {
+fn one_page_of_a_folder_leaves_the_list_and_the_others_stay() {
     let folder = tempfile::tempdir().unwrap();
     let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let sites = [("a", 1), ("x", 1)];
@@ -530,7 +530,7 @@ fn run_saying(folder: &Path, week: u32, pages: &[(char, u32, u32)]) -> String {
 }
 
 #[test]
-fn a_page_leaves_the_list_when_the_one_that_stays_for_it_is_rewritten() {
+fn page_leaves_the_list_when_its_keeper_is_rewritten() {
     let folder = tempfile::tempdir().unwrap();
     let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let crawl = |week: u32, pages: &[(char, u32, u32)]| run_saying(folder.path(), week, pages);
@@ -550,7 +550,7 @@ fn a_page_leaves_the_list_when_the_one_that_stays_for_it_is_rewritten() {
 }
 
 #[test]
-fn who_is_kept_has_drifted_once_most_of_it_is_rewritten_and_its_copies_are_unseen() {
+fn kept_mirror_has_drifted_once_most_of_it_is_rewritten_and_its_copies_are_unseen() {
     let folder = tempfile::tempdir().unwrap();
     let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let reports = |of: &dyn Fn(u32) -> u32| (0..6).map(|page| ('a', page, of(page))).collect::<Vec<_>>();
@@ -582,7 +582,7 @@ fn who_is_kept_has_drifted_once_most_of_it_is_rewritten_and_its_copies_are_unsee
 }
 
 #[test]
-fn a_mirror_that_is_back_is_whole_while_only_probes_of_another_are_fetched() {
+fn returned_mirror_is_complete_while_only_probes_of_another_are_fetched() {
     let folder = tempfile::tempdir().unwrap();
     let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let sites = [("a", 1), ("b", 1), ("d", 1)];

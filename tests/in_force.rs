@@ -96,7 +96,7 @@ fn crawl(week: u32) -> String {
 }
 
 #[test]
-fn what_reads_the_exports_of_a_run_reads_those_of_a_comparison() {
+fn exports_of_a_comparison_have_the_form_of_those_of_a_run() {
     let weeks = Weeks::new();
     let first = weeks.exports("run-0");
     assert_eq!(first.keys().map(String::as_str).collect::<BTreeSet<_>>(), LISTS.into_iter().chain(OTHERS).collect());
@@ -153,7 +153,7 @@ fn an_index_with_the_list_in_force_answers_for_pages_that_were_not_fetched() {
 }
 
 #[test]
-fn a_list_in_force_is_that_of_the_comparison_of_the_run() {
+fn list_in_force_must_belong_to_the_comparison_of_the_run() {
     let weeks = Weeks::new();
     let index = weeks.at("index");
     for (run, diff, message) in [

@@ -45,7 +45,7 @@ fn kept(output: &str) -> (BTreeSet<String>, BTreeSet<String>, BTreeMap<String, B
 }
 
 #[test]
-fn a_whole_copy_stays_by_the_rule_that_is_asked_for() {
+fn complete_copy_stays_by_the_requested_rule() {
     let folder = tempfile::tempdir().unwrap();
     let input = crawl(folder.path());
     for (name, sets, stays) in [
@@ -68,7 +68,7 @@ fn a_whole_copy_stays_by_the_rule_that_is_asked_for() {
 }
 
 #[test]
-fn pages_without_a_collection_stay_by_the_rule_too_and_the_list_says_by_what() {
+fn pages_without_a_collection_follow_the_rule_and_the_list_has_the_criterion() {
     let folder = tempfile::tempdir().unwrap();
     let input = crawl(folder.path());
     let output = folder.path().join("out").to_str().unwrap().to_string();
@@ -90,7 +90,7 @@ fn kept_before(output: &str) -> serde_json::Value {
 }
 
 #[test]
-fn what_was_kept_stays_though_the_rule_now_says_another_unless_a_page_is_preferred() {
+fn previously_kept_pages_stay_under_another_rule_unless_a_page_is_preferred() {
     let folder = tempfile::tempdir().unwrap();
     let input = crawl(folder.path());
     let run = |name: &str, sets: &[&str]| {
@@ -128,7 +128,7 @@ fn what_was_kept_stays_though_the_rule_now_says_another_unless_a_page_is_preferr
 }
 
 #[test]
-fn pages_kept_before_that_have_no_copy_now_or_are_gone_are_told_as_that() {
+fn previously_kept_pages_without_copies_or_deleted_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let may_crawl = crawl(folder.path());
     let may = folder.path().join("may").to_str().unwrap().to_string();
@@ -157,7 +157,7 @@ fn pages_kept_before_that_have_no_copy_now_or_are_gone_are_told_as_that() {
 }
 
 #[test]
-fn under_another_rule_a_made_up_crawl_keeps_what_it_kept() {
+fn synthetic_crawl_retains_kept_pages_under_another_rule() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let crawl = ["run", "--input", "synth://?pages=600&seed=5", "--set"];
@@ -193,7 +193,7 @@ fn under_another_rule_a_made_up_crawl_keeps_what_it_kept() {
 }
 
 #[test]
-fn an_earlier_result_that_is_none_is_refused_before_the_crawl_is_read() {
+fn invalid_earlier_result_is_rejected_before_the_crawl_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let (input, nothing) = (crawl(folder.path()), folder.path().join("nothing").to_str().unwrap().to_string());
     let output = folder.path().join("out").to_str().unwrap().to_string();
@@ -204,7 +204,7 @@ fn an_earlier_result_that_is_none_is_refused_before_the_crawl_is_read() {
 }
 
 #[test]
-fn a_scheduled_run_keeps_what_the_newest_generation_kept_if_it_is_asked_to() {
+fn scheduled_run_retains_kept_pages_of_the_newest_generation_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let (input, state) = (crawl(folder.path()), at("state"));
@@ -250,7 +250,7 @@ fn votes_are_the_same_on_any_workers() {
 }
 
 #[test]
-fn a_glob_that_is_none_is_refused_before_the_run() {
+fn invalid_glob_is_rejected_before_the_run() {
     let text = fail(&["check", "--set", "keep.prefer=[\"http://a/***\"]"], 2);
     assert!(text.contains("keep.prefer"), "{text}");
 }

@@ -34,7 +34,7 @@ fn the_tasks_of_a_step_of_slurm_are_the_processes_of_a_run() {
 }
 
 #[test]
-fn what_is_recorded_has_a_local_place_where_results_go_to_a_store() {
+fn checkpoints_are_local_if_results_go_to_a_store() {
     for yaml in ["launch", "schedule"] {
         let path = format!("{}/cluster-config/{yaml}/kubernetes.yaml", env!("CARGO_MANIFEST_DIR"));
         let text = std::fs::read_to_string(path).unwrap();
@@ -45,7 +45,7 @@ fn what_is_recorded_has_a_local_place_where_results_go_to_a_store() {
 }
 
 #[test]
-fn a_pod_waits_for_names_until_the_deadline_and_says_which_it_waited_for() {
+fn pod_waits_for_names_until_the_deadline_and_reports_the_missing_ones() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").to_str().unwrap().to_string();
     let mut pod = webtwin(&["run", "--input", CRAWL, "--cluster", "kubernetes", "--output", &out]);
@@ -58,7 +58,7 @@ fn a_pod_waits_for_names_until_the_deadline_and_says_which_it_waited_for() {
 }
 
 #[test]
-fn a_cluster_needs_a_process_and_one_that_describes_itself_has_it() {
+fn cluster_needs_a_process_number_unless_the_environment_has_it() {
     let stderr_text = fail(&["run", "--input", CRAWL, "--output", "none", "--cluster", "cluster-config/local.toml"], 2);
     assert!(stderr_text.contains("add --process N"), "{stderr_text}");
     let stderr_text = fail(&["run", "--input", CRAWL, "--output", "none", "--cluster", "slurm", "--process", "0"], 2);

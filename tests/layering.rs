@@ -37,7 +37,7 @@ fn sources() -> Vec<Source> {
 }
 
 #[test]
-fn the_papers_know_of_no_files_networks_or_consoles() {
+fn modules_of_the_papers_use_no_files_networks_or_consoles() {
     // Generators of benchmark data must follow the same rules as the modules that they are for.
     for source in sources().iter().filter(|source| source.is_in(&["core", "evaluate", "synth", "lab/made"])) {
         for name in ["std::fs", "std::net", "println!"] {
@@ -47,7 +47,7 @@ fn the_papers_know_of_no_files_networks_or_consoles() {
 }
 
 #[test]
-fn only_the_engine_and_the_joins_of_fingerprints_are_built_of_timely_operators() {
+fn only_the_engine_and_the_fingerprint_joins_use_timely_operators() {
     let is_allowed =
         |source: &&Source| source.is_in(&["engine", "dataflow/hamming"]) || source.path == "src/compare/lifelines.rs";
     for source in sources().iter().filter(|source| !is_allowed(source)) {
@@ -64,7 +64,7 @@ fn only_storage_and_the_server_await() {
 }
 
 #[test]
-fn the_shuffle_knows_nothing_of_what_it_moves() {
+fn shuffle_is_independent_of_row_types() {
     for source in sources().iter().filter(|source| source.is_in(&["dataflow/shuffle"])) {
         let named = |what: &str| source.code.matches(what).count();
         assert_eq!(named("crate::"), named("crate::shuffle::"), "{} names another folder", source.path);

@@ -48,7 +48,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn what_changed_clusters_leave_is_what_is_found_from_scratch(
+    fn link_summary_after_changed_clusters_equals_one_from_scratch(
         clusters in prop::collection::vec(0u32..6, PAGES as usize),
         changes in prop::collection::vec((0u32..PAGES, 0u32..8), 0..5),
         hosts in prop::collection::vec(0u32..3, PAGES as usize),

@@ -53,7 +53,7 @@ fn folder() -> (tempfile::TempDir, String) {
 }
 
 #[test]
-fn pages_are_answered_one_by_one_and_known_again_after_a_restart() {
+fn pages_are_answered_one_by_one_and_known_after_a_restart() {
     let (_folder, index) = folder();
     let server = Server::of("live", &[&index]);
     let mut client = server.client();
@@ -94,7 +94,7 @@ fn pages_are_answered_one_by_one_and_known_again_after_a_restart() {
 }
 
 #[test]
-fn what_is_wrong_is_answered_in_its_place_and_the_rest_is_kept() {
+fn invalid_pages_are_answered_in_place_and_the_others_are_kept() {
     let (_folder, index) = folder();
     let server = Server::of("live", &[&index]);
     let mut client = server.client();
@@ -158,7 +158,7 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn who_never_reads_and_who_never_sends_hold_up_nobody() {
+fn clients_that_never_read_or_send_do_not_block_others() {
     let (_folder, index) = folder();
     let server = Server::of("live", &[&index]);
     let body: String = (0..2000).map(|at| format!("{{\"url\":\"http://a.example/{at}\"}}\n")).collect();
@@ -190,7 +190,7 @@ fn mirrored() -> String {
 }
 
 #[test]
-fn advice_is_heard_by_a_long_poll_as_events_and_in_the_file() {
+fn advice_is_delivered_by_long_poll_events_and_file() {
     let (_folder, index) = folder();
     let server = Server::of("live", &[&index]);
     let mut poll = server.client();
@@ -230,7 +230,7 @@ fn advice_is_heard_by_a_long_poll_as_events_and_in_the_file() {
 }
 
 #[test]
-fn followed_files_are_read_once_and_to_their_last_whole_record() {
+fn followed_files_are_read_once_up_to_their_last_complete_record() {
     let (folder, index) = folder();
     let crawl = folder.path().join("crawl");
     std::fs::create_dir(&crawl).unwrap();
@@ -252,7 +252,7 @@ fn followed_files_are_read_once_and_to_their_last_whole_record() {
 }
 
 #[test]
-fn live_clusters_are_held_against_those_of_a_run() {
+fn live_clusters_are_compared_with_those_of_a_run() {
     let (folder, index) = folder();
     let (crawl, out) = (folder.path().join("a.warc"), folder.path().join("out").display().to_string());
     let crawl_name = crawl.display().to_string();

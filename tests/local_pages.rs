@@ -75,7 +75,7 @@ fn local_pages_on_disk_give_the_same_result_on_any_workers() {
 }
 
 #[test]
-fn more_chunks_than_memory_are_a_run_that_keeps_to_its_bound() {
+fn run_with_more_chunks_than_memory_respects_its_bound() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     // Six million chunks of few pages take 48 MB in the local pages, and would need 216 MB if they
@@ -93,7 +93,7 @@ fn more_chunks_than_memory_are_a_run_that_keeps_to_its_bound() {
 }
 
 #[test]
-fn near_copies_of_a_page_with_very_many_chunks_keep_to_the_bound() {
+fn near_copies_of_a_page_with_very_many_chunks_respect_the_bound() {
     const PAGES: u64 = 40;
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
@@ -123,7 +123,7 @@ fn near_copies_of_a_page_with_very_many_chunks_keep_to_the_bound() {
 }
 
 #[test]
-fn a_disk_that_is_full_ends_the_run_with_the_cause() {
+fn full_disk_ends_the_run_with_the_cause() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     crawl(&folder.path().join("crawl.jsonl"), 60, 8000);

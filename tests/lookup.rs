@@ -22,7 +22,7 @@ use crate::support::program::{answer, fail, files, stderr_text, succeed, succeed
 
 #[cfg(not(feature = "search"))]
 #[test]
-fn without_the_feature_search_says_how_to_build_it() {
+fn without_the_feature_search_reports_how_to_build_it() {
     let folder = tempfile::tempdir().unwrap();
     let idx = folder.path().join("idx").to_str().unwrap().to_string();
     let tried: [&[&str]; 3] = [
@@ -136,7 +136,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn a_look_up_tells_what_a_scan_of_the_tables_tells(urls in prop::collection::vec(some_url(), 1..20)) {
+    fn look_ups_equal_a_scan_of_the_tables(urls in prop::collection::vec(some_url(), 1..20)) {
         let (index, plain) = (made().index(), plain());
         let mut asker = LookupSession::new(&index, None);
         for url in &urls {
@@ -158,7 +158,7 @@ proptest! {
 }
 
 #[test]
-fn lines_of_the_command_are_those_of_the_tables_in_their_order() {
+fn lines_of_the_command_equal_the_tables_in_order() {
     let (index, plain) = (made().at("idx"), plain());
     let mut urls: Vec<String> = plain.pages.values().cloned().collect();
     urls.extend(["no url".into(), String::new(), "http://never.example/".into(), " <http://never.example/x>\r".into()]);
@@ -210,7 +210,7 @@ fn sets_and_collections_have_the_members_of_the_tables() {
 }
 
 #[test]
-fn lists_have_the_largest_first_and_words_find_what_a_scan_of_the_tables_finds() {
+fn lists_have_the_largest_first_and_words_equal_a_scan_of_the_tables() {
     let (run, index) = (made().run(), made().index());
     let (pages, clusters) = (run.table("pages").unwrap(), run.table("clusters").unwrap());
     let named: HashMap<u64, (String, String)> = (0..pages.rows())
@@ -349,7 +349,7 @@ fn why_a_url_is_unknown_is_explained() {
 }
 
 #[test]
-fn texts_of_the_crawl_are_near_the_pages_that_the_batch_pairs_them_with() {
+fn texts_of_the_crawl_are_near_their_paired_pages() {
     let (run, index) = (made().run(), made().index());
     let job = run.job().unwrap();
     let pages = PageTable::from_run(&run).unwrap();
@@ -395,7 +395,7 @@ fn texts_of_the_crawl_are_near_the_pages_that_the_batch_pairs_them_with() {
 }
 
 #[test]
-fn pages_that_come_again_are_told_by_text_by_chunks_and_by_simhash() {
+fn repeated_pages_are_recognised_by_text_chunks_and_simhash() {
     let (run, index) = (made().run(), made().index());
     let job = run.job().unwrap();
     let pages = PageTable::from_run(&run).unwrap();
@@ -432,7 +432,7 @@ fn pages_that_come_again_are_told_by_text_by_chunks_and_by_simhash() {
 }
 
 #[test]
-fn a_page_is_no_copy_of_itself_and_the_one_that_stays_is_kept() {
+fn page_is_not_a_copy_of_itself_and_its_keeper_is_kept() {
     let (run, index) = (made().run(), made().index());
     let pages = PageTable::from_run(&run).unwrap();
     let mut checker = Checker::new(&index);
@@ -452,7 +452,7 @@ fn a_page_is_no_copy_of_itself_and_the_one_that_stays_is_kept() {
 }
 
 #[test]
-fn an_index_has_the_same_bytes_at_any_threads_and_memory_with_and_without_the_table_of_chunks() {
+fn index_has_the_same_bytes_with_any_threads_memory_and_chunk_table() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     write_crawl(&at("crawl"), 400, 3);
@@ -475,7 +475,7 @@ fn an_index_has_the_same_bytes_at_any_threads_and_memory_with_and_without_the_ta
 }
 
 #[test]
-fn damage_anywhere_is_an_error_and_never_another_answer() {
+fn damage_anywhere_is_an_error_and_never_a_different_answer() {
     let folder = tempfile::tempdir().unwrap();
     let idx = folder.path().join("idx");
     let index = idx.to_str().unwrap();
@@ -513,7 +513,7 @@ fn damage_anywhere_is_an_error_and_never_another_answer() {
 }
 
 #[test]
-fn copies_are_told_the_nearest_or_the_newest_first() {
+fn copies_are_listed_by_nearness_or_recency() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let line = |n: usize| format!("<p>Line {n} says {} and nothing that any other line says.", n * 31);
@@ -559,7 +559,7 @@ fn copies_are_told_the_nearest_or_the_newest_first() {
 }
 
 #[test]
-fn a_run_whose_input_has_gone_can_be_indexed_but_not_its_chunks() {
+fn run_without_its_input_can_be_indexed_without_chunks() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let rows = (0..30).map(|n| {

@@ -161,7 +161,7 @@ fn is_built(command: &str) -> bool {
 }
 
 #[test]
-fn messages_and_help_texts_are_the_reviewed_ones() {
+fn messages_and_help_texts_equal_the_reviewed_ones() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     write("garbage.warc.gz", "neither gzip nor WARC\n");

@@ -51,7 +51,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn the_pairs_of_all_workers_are_those_of_the_definition(
+    fn pairs_of_all_workers_equal_the_definition(
         pages in crawl(), settings in settings(), workers in 1usize..4
     ) {
         let parts = run(&ClusterLayout::local(workers), 0, [0; 32], move |net| {
@@ -118,7 +118,7 @@ fn texts() -> Vec<String> {
 }
 
 #[test]
-fn a_run_finds_what_dedup_removes_and_with_the_same_resemblance() {
+fn run_finds_the_duplicates_of_dedup_with_the_same_resemblance() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let url = |row: usize| format!("http://h{row}.example/");
@@ -160,7 +160,7 @@ fn a_run_finds_what_dedup_removes_and_with_the_same_resemblance() {
 }
 
 #[test]
-fn a_crawl_by_shingles_has_the_same_bytes_on_any_workers_in_little_memory_and_taken_up() {
+fn crawl_by_shingles_has_the_same_bytes_on_any_workers_in_little_memory_and_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     write_crawl(&at("crawl"), 3000, 7);

@@ -100,7 +100,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 12, max_shrink_iters: 20, ..ProptestConfig::default() })]
 
     #[test]
-    fn of_each_page_a_copy_that_is_there_may_be_fetched(weeks in prop::collection::vec(week(), 3..7)) {
+    fn an_existing_copy_of_each_page_may_be_fetched(weeks in prop::collection::vec(week(), 3..7)) {
         let folder = tempfile::tempdir().unwrap();
         let mut lists = Lists::default();
         let mut before: Option<(String, Option<String>)> = None;

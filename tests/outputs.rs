@@ -39,7 +39,7 @@ pub(crate) fn assert_one_won(ends: &[Output; 2], what: &str) -> usize {
 }
 
 #[test]
-fn of_two_different_jobs_into_one_output_one_wins_whole_and_the_other_is_told() {
+fn one_of_two_jobs_into_one_output_wins_completely_and_the_other_reports_it() {
     let folder = tempfile::tempdir().unwrap();
     let (results, took) = undisturbed(folder.path());
     for round in 0..10u32 {
@@ -54,7 +54,7 @@ fn of_two_different_jobs_into_one_output_one_wins_whole_and_the_other_is_told() 
 }
 
 #[test]
-fn a_run_killed_at_any_moment_leaves_a_folder_that_the_next_run_makes_the_same_result() {
+fn run_after_a_kill_at_any_moment_yields_the_same_result() {
     let folder = tempfile::tempdir().unwrap();
     let (results, took) = undisturbed(folder.path());
     for round in 0..8u32 {
@@ -150,7 +150,7 @@ fn a_limit_of_memory_ends_a_run_in_order() {
 /// limit is too low, they raise it.
 #[cfg(unix)]
 #[test]
-fn a_limit_of_open_files_is_told_or_lifted() {
+fn limit_of_open_files_is_reported_or_raised() {
     let folder = tempfile::tempdir().unwrap();
     let program = env!("CARGO_BIN_EXE_webtwin");
     let addresses = [(); 2].map(|()| crate::support::ports::reserved_address());

@@ -140,7 +140,7 @@ fn found(
 }
 
 #[test]
-fn pairs_taken_over_and_counted_anew_are_those_found_from_scratch() {
+fn reused_and_recounted_pairs_equal_those_from_scratch() {
     let merged = AtomicU64::new(0);
     let cases = (crawls(), settings(), prop::collection::vec(1usize..4, 4));
     proptest!(ProptestConfig::with_cases(200), |((crawls, overlap, workers) in cases)| {
@@ -160,7 +160,7 @@ fn pairs_taken_over_and_counted_anew_are_those_found_from_scratch() {
 }
 
 #[test]
-fn pages_that_cannot_be_found_as_they_were_and_damaged_shares_cost_time_only() {
+fn missing_previous_pages_and_damaged_shares_cost_only_time() {
     let page = |path: u32, fprints: std::ops::Range<u64>| {
         MadePage::at(format!("http://h{}.example/{path}", path % 3)).chunks(fprints)
     };

@@ -58,7 +58,7 @@ fn the_main_job_is_predicted_by_each_measure() {
 }
 
 #[test]
-fn a_job_of_given_pairs_is_predicted_but_for_the_pairs() {
+fn job_of_external_pairs_is_predicted_except_for_the_pairs() {
     let folder = tempfile::tempdir().unwrap();
     let pairs = write(folder.path(), "pairs.csv", "a,b\nhttp://a.example/,http://b.example/\n");
     let settings = ["--set", "similar.by=given", "--set", &format!("pairs.from={pairs}")];
@@ -74,7 +74,7 @@ fn the_papers_conditions_and_studies_are_predicted() {
 }
 
 #[test]
-fn what_goes_to_other_processes_is_predicted() {
+fn bytes_sent_to_other_processes_are_predicted() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let addresses = [(); 3].map(|()| reserved_address());
@@ -139,7 +139,7 @@ fn fingerprint_files_and_their_joins_are_predicted() {
 }
 
 #[test]
-fn a_crawl_that_is_not_there_yet_is_predicted_in_proportion() {
+fn future_crawl_is_predicted_in_proportion() {
     let (one, ten) =
         (plan(&["--pages", "1e8"], &["--machines", "10"]), plan(&["--pages", "1e9"], &["--machines", "10"]));
     let of = |plan: &Value, what: &str| plan[what].as_u64().unwrap();

@@ -120,7 +120,7 @@ fn copies_and_versions_of_a_pdf_are_found_and_the_bytes_are_the_same_on_any_work
 }
 
 #[test]
-fn documents_that_cannot_be_read_are_rejected_with_the_reason_and_harm_no_other() {
+fn unreadable_documents_are_rejected_with_the_reason_and_do_not_affect_others() {
     let folder = tempfile::tempdir().unwrap();
     let whole = plain(9, &[]);
     let lock = "<< /Filter /Standard /V 1 /R 2 /P -4 /O (01234567890123456789012345678901) \
@@ -171,7 +171,7 @@ fn documents_that_cannot_be_read_are_rejected_with_the_reason_and_harm_no_other(
 }
 
 #[test]
-fn a_pdf_of_which_a_page_cannot_be_read_is_kept_with_the_others() {
+fn pdf_with_an_unreadable_page_is_kept_with_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let page = |seed| lines(&text(seed, 20, &[]));
     // The page refers to a font that does not exist.
@@ -185,7 +185,7 @@ fn a_pdf_of_which_a_page_cannot_be_read_is_kept_with_the_others() {
 }
 
 #[test]
-fn a_pdf_whose_table_is_wrong_or_missing_is_repaired_and_counted_as_mended() {
+fn pdf_with_a_wrong_or_missing_table_is_repaired_and_counted() {
     let folder = tempfile::tempdir().unwrap();
     let whole = plain(6, &[]);
     let start = whole.windows(7).rposition(|seven| seven == b"xref\n0 ").unwrap();

@@ -5,7 +5,7 @@ use crate::support::program::{stderr_text, succeed};
 /// Needs `pip install pandas pyarrow polars duckdb` in the Python that PYTHON names, or in
 /// `python3`.
 #[test]
-fn data_frames_duckdb_and_readers_of_json_see_the_same_tables_and_lose_no_digit_of_an_id() {
+fn data_frames_duckdb_and_json_readers_see_the_same_tables_and_all_digits_of_ids() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").to_str().unwrap().to_string();
     succeed(&["run", "--input", "synth://?pages=400&seed=5", "--output", &out, "--set", "output.fprint_docid=true"]);
@@ -25,7 +25,7 @@ fn data_frames_duckdb_and_readers_of_json_see_the_same_tables_and_lose_no_digit_
 /// Needs `pip install pyarrow`; also uses pandas, polars, duckdb, datasets and pyspark if they are
 /// installed.
 #[test]
-fn a_corpus_without_its_duplicates_opens_in_all_that_opens_the_corpus() {
+fn deduplicated_corpus_opens_in_every_reader_of_the_corpus() {
     let python = std::env::var("PYTHON").unwrap_or("python3".into());
     let corpus = ["scripts/formats/corpus.py", env!("CARGO_BIN_EXE_webtwin")];
     let Ok(output) = Command::new(python).args(corpus).env("HF_HUB_OFFLINE", "1").output() else {
@@ -39,7 +39,7 @@ fn a_corpus_without_its_duplicates_opens_in_all_that_opens_the_corpus() {
 
 /// Runs the tests of the package in `python/`, which skip those that need a missing module.
 #[test]
-fn the_python_package_sees_what_show_prints() {
+fn python_package_equals_the_output_of_show() {
     let python = std::env::var("PYTHON").unwrap_or("python3".into());
     let mut tests = Command::new(python);
     tests.args(["-m", "unittest", "discover", "--verbose", "python/tests"]);

@@ -137,7 +137,7 @@ fn worked() -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_worked_example_of_the_recipes_is_what_comes_out() {
+fn worked_example_of_the_recipes_is_reproduced() {
     let document = std::fs::read_to_string("docs/recipes.md").unwrap();
     let rows = worked().into_iter().map(|(name, value)| format!("| {name} | {value} |"));
     let missing: Vec<String> = rows.filter(|row| !document.contains(row)).collect();
@@ -158,7 +158,7 @@ fn unescaped(text: &str) -> String {
 }
 
 #[test]
-fn texts_of_the_recipes_are_folded_as_their_table_has_it() {
+fn texts_of_the_recipes_are_folded_as_in_their_table() {
     let document = std::fs::read_to_string("docs/recipes.md").unwrap();
     let (_, table) = document.split_once("| text | folded |\n|---|---|\n").unwrap();
     let rows: Vec<&str> = table.lines().take_while(|line| line.starts_with('|')).collect();
@@ -175,7 +175,7 @@ fn texts_of_the_recipes_are_folded_as_their_table_has_it() {
 }
 
 #[test]
-fn the_program_writes_what_the_recipes_give() {
+fn program_output_equals_the_recipes() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let line = |(name, text, links): &Page| {
@@ -216,7 +216,7 @@ fn the_program_writes_what_the_recipes_give() {
 }
 
 #[test]
-fn shingles_minima_and_keys_are_those_of_the_recipes() {
+fn shingles_minima_and_keys_equal_the_recipes() {
     let high = |x: u64| (x >> 32) as u32;
     let append = |hash: u64, unit: &u64| hash.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(*unit);
     let shingle = |units: &[u64]| high(splitmix64(units.iter().fold(0, append)));

@@ -205,7 +205,7 @@ impl Schedule {
 }
 
 #[test]
-fn after_a_small_change_pairs_of_unchanged_pages_are_taken_over() {
+fn pairs_of_unchanged_pages_are_reused_after_a_small_change() {
     let mut schedule = Schedule::new();
     let add: Vec<String> =
         (0..14).flat_map(|segment| schedule.apply(&Change::Write { segment, seed: 40 + segment as u64 })).collect();
@@ -233,7 +233,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: sequences(), max_shrink_iters: 40, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_sequence_of_changes_gives_the_bytes_of_a_run_from_scratch(
+    fn any_sequence_of_changes_yields_the_bytes_of_a_run_from_scratch(
         first: u64,
         steps in prop::collection::vec((prop::collection::vec(change(), 1..4), 1usize..5), 1..5),
     ) {
@@ -268,7 +268,7 @@ proptest! {
 }
 
 #[test]
-fn a_new_crawl_finds_what_it_revisits_in_the_crawls_before_it() {
+fn new_crawl_finds_originals_of_revisits_in_earlier_crawls() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let page = |name: &str, digest: &str, date: &'static str| {
@@ -368,7 +368,7 @@ fn capture(name: &str, date: &'static str, body: Option<&str>, refers_to: &str) 
 }
 
 #[test]
-fn a_result_names_the_crawls_before_only_as_far_as_it_needs_them() {
+fn result_names_only_the_earlier_files_that_it_needs() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let write = |name: &str, records: &[Vec<u8>]| std::fs::write(at(name), records.concat()).unwrap();
@@ -439,7 +439,7 @@ fn a_result_names_the_crawls_before_only_as_far_as_it_needs_them() {
 }
 
 #[test]
-fn parts_of_a_crawl_that_come_late_find_what_they_revisit_in_the_crawl_before() {
+fn late_parts_of_a_crawl_find_originals_of_revisits_in_the_previous_crawl() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let (may, june) = ("2026-05-01T00:00:00Z", "2026-06-01T00:00:00Z");
@@ -490,7 +490,7 @@ fn parts_of_a_crawl_that_come_late_find_what_they_revisit_in_the_crawl_before() 
 }
 
 #[test]
-fn a_file_that_leaves_a_glob_leaves_a_list_and_that_is_told() {
+fn removing_a_file_of_a_glob_replaces_it_by_a_list_with_a_message() {
     let schedule = three_segments(1);
     let (state, glob) = (schedule.at("of-glob"), schedule.at("segment-*.warc.gz"));
     let run = |name: &str, more: &[&str]| {
@@ -526,7 +526,7 @@ fn a_file_that_leaves_a_glob_leaves_a_list_and_that_is_told() {
 }
 
 #[test]
-fn each_result_is_compared_with_the_one_before_and_history_goes_on() {
+fn each_result_is_compared_with_the_previous_one_and_extends_the_history() {
     let mut schedule = Schedule::new();
     let run = |schedule: &Schedule, name: &str, more: &[String]| {
         let (state, output, diff) = (schedule.at("state"), schedule.at(name), schedule.at(&format!("{name}-diff")));
@@ -572,7 +572,7 @@ fn each_result_is_compared_with_the_one_before_and_history_goes_on() {
 }
 
 #[test]
-fn a_page_with_the_bytes_that_it_had_is_not_parsed_again_whatever_file_it_is_in() {
+fn unchanged_page_is_not_parsed_again_in_any_file() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let page = |name: &str, media: &str, body: &str, date: &'static str| {
@@ -635,7 +635,7 @@ fn three_segments(workers: usize) -> Schedule {
 }
 
 #[test]
-fn what_has_not_changed_is_not_read_again_and_without_a_change_nothing_is_done() {
+fn unchanged_inputs_are_not_read_again_and_without_a_change_nothing_is_done() {
     let mut schedule = three_segments(2);
     let arguments = schedule.apply(&Change::Write { segment: 1, seed: 9 });
     let message = schedule.run(&arguments, 2);
@@ -678,7 +678,7 @@ impl Schedule {
 }
 
 #[test]
-fn a_damaged_or_missing_record_costs_time_and_so_does_a_damaged_generation() {
+fn damaged_or_missing_checkpoints_and_generations_cost_only_time() {
     for is_missing in [false, true] {
         damaged_or_missing(is_missing);
     }
@@ -726,7 +726,7 @@ fn damaged_or_missing(is_missing: bool) {
 }
 
 #[test]
-fn inputs_leave_by_name_by_glob_and_by_folder_and_what_is_not_live_is_refused() {
+fn inputs_are_removed_by_name_glob_and_folder_and_inactive_ones_are_rejected() {
     let schedule = three_segments(2);
     let (state, glob) = (schedule.at("state"), schedule.at("segment-[01].warc.gz"));
     let run = |more: &[&str], output: &str| {
@@ -792,7 +792,7 @@ fn files_of_state(crawl: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn what_is_read_and_how_it_is_written_change_only_with_their_name() {
+fn reading_and_its_checkpoints_change_only_with_the_name_reading() {
     assert_eq!(
         (webtwin::job::READING, &files_of_state(&pages_of_all_sorts())[..1]),
         ("reading-5", &["80186d49d68ef1f4fcd4c8194de2c72a".to_string()][..]),
@@ -801,7 +801,7 @@ fn what_is_read_and_how_it_is_written_change_only_with_their_name() {
 }
 
 #[test]
-fn the_pairs_that_are_found_and_how_they_are_kept_change_only_with_their_name() {
+fn pairs_and_their_checkpoints_change_only_with_the_name_pairing() {
     let page = |name: &str, lines: std::ops::Range<u32>| {
         let body: String =
             lines.map(|n| format!("<p>Sentence number {n} of a page that says {n} things.</p>")).collect();

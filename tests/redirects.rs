@@ -120,7 +120,7 @@ proptest! {
 
     /// URLs are numbers. Some are pages, some redirect, and some are neither.
     #[test]
-    fn any_redirects_lead_where_following_them_one_by_one_leads(
+    fn redirects_resolve_as_by_following_them_one_by_one(
         pages in prop::collection::btree_map(0usize..30, prop::collection::vec(0usize..30, 0..6), 1..12),
         leads in prop::collection::btree_map(0usize..30, 0usize..30, 0..25),
     ) {

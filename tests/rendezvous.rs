@@ -83,7 +83,7 @@ fn processes_meet_in_whatever_order_they_start() {
 }
 
 #[test]
-fn strangers_are_counted_and_delay_nobody() {
+fn unauthenticated_connections_are_counted_and_delay_no_process() {
     let cluster = with_key(&cluster(2, 1, "20s"), "right");
     let first = join(&cluster, 0);
     let mut kept = Vec::new();
@@ -209,7 +209,7 @@ fn processes_that_differ_refuse_each_other_and_name_both_values() {
 }
 
 #[test]
-fn a_number_started_twice_is_refused_the_second_time() {
+fn process_number_started_twice_is_rejected_the_second_time() {
     let ours = cluster(3, 1, "6s");
     // The identities are computed in advance, since each one reads the executable.
     let [first, second, again] = [0, 2, 2].map(|process| Identity::new(&ours, process, JOB));
@@ -245,7 +245,7 @@ fn an_absent_process_is_named_at_the_deadline_by_all() {
 }
 
 #[test]
-fn a_taken_port_ends_a_run_at_once_and_an_unknown_name_at_the_deadline() {
+fn used_port_ends_a_run_immediately_and_an_unknown_name_at_the_deadline() {
     let ours = cluster(2, 1, "10s");
     let _taken = TcpListener::bind(&ours.addresses[0]).unwrap();
     let (code, line) = end(join(&ours, 0));
@@ -296,7 +296,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 
     #[test]
-    fn every_row_arrives_once_where_it_belongs(
+    fn every_row_arrives_once_at_its_worker(
         rows in prop::collection::vec(any::<[u32; 3]>(), 0..5000),
         copies in 1usize..60,
         workers in 1usize..4,
@@ -376,7 +376,7 @@ fn all_workers_gather_the_values_of_all_by_index() {
 }
 
 #[test]
-fn a_slow_receiver_holds_its_sender_back_at_its_part_of_16_mib() {
+fn slow_receiver_blocks_its_sender_at_its_part_of_16_mib() {
     const ROWS: u64 = 3_000_000;
     for processes in [1, 2] {
         let cluster = cluster(processes, 2 / processes, "20s");
@@ -411,7 +411,7 @@ fn a_slow_receiver_holds_its_sender_back_at_its_part_of_16_mib() {
 }
 
 #[test]
-fn an_error_where_rows_are_made_or_taken_ends_the_run_everywhere_alike() {
+fn error_of_a_sender_or_receiver_ends_the_run_equally_everywhere() {
     for (processes, workers) in [(1, 3), (2, 2)] {
         for where_it_fails in ["source", "take"] {
             let ends = errors(&cluster(processes, workers, "20s"), move |net| {
@@ -450,7 +450,7 @@ fn numbers_of_all_workers_are_added_and_compared() {
 }
 
 #[test]
-fn a_worker_that_leaves_with_an_error_ends_the_run_everywhere_alike() {
+fn worker_that_ends_with_an_error_ends_the_run_equally_everywhere() {
     for (processes, workers) in [(1, 2), (2, 2), (3, 1)] {
         let ends = errors(&cluster(processes, workers, "20s"), |net| {
             if net.index() == 1 {
@@ -463,7 +463,7 @@ fn a_worker_that_leaves_with_an_error_ends_the_run_everywhere_alike() {
 }
 
 #[test]
-fn workers_that_make_different_calls_are_told_so_instead_of_hanging() {
+fn workers_with_different_calls_fail_instead_of_hanging() {
     type Calls = fn(&mut Net<'_>) -> Result<()>;
     let different: [Calls; 3] = [
         |net| net.all_gather(if net.index() == 0 { "pairs" } else { "clusters" }, 0u32).map(drop),
@@ -501,7 +501,7 @@ fn a_panic_ends_the_run_everywhere_with_its_place() {
 }
 
 #[test]
-fn a_job_that_is_run_by_one_process_too_few_ends_at_the_deadline() {
+fn job_with_one_missing_process_ends_at_the_deadline() {
     let cluster = cluster(2, 1, "300ms");
     let error = run(&cluster, 1, JOB, |_| Ok(())).unwrap_err();
     assert_eq!(error.exit_code(), 7);
@@ -590,7 +590,7 @@ fn outcome(child: Child) -> (Option<i32>, String) {
 
 #[cfg(unix)]
 #[test]
-fn a_killed_process_ends_the_other_with_7_before_it_is_missed() {
+fn killed_process_ends_the_other_with_7_before_the_deadline() {
     let (_folder, [first, mut second]) = start_two("30s", "60");
     second.kill().unwrap();
     let (code, line) = outcome(first);
@@ -602,7 +602,7 @@ fn a_killed_process_ends_the_other_with_7_before_it_is_missed() {
 
 #[cfg(unix)]
 #[test]
-fn a_frozen_process_is_given_up_at_the_deadline_and_gives_up_itself_when_it_wakes() {
+fn frozen_process_is_given_up_at_the_deadline_and_ends_when_it_wakes() {
     let (_folder, [first, second]) = start_two("2s", "60");
     signal(&second, "-STOP");
     let (code, line) = outcome(first);
@@ -616,7 +616,7 @@ fn a_frozen_process_is_given_up_at_the_deadline_and_gives_up_itself_when_it_wake
 
 #[cfg(unix)]
 #[test]
-fn a_process_that_is_frozen_for_less_than_the_deadline_does_no_harm() {
+fn process_frozen_for_less_than_the_deadline_continues() {
     let (_folder, [first, second]) = start_two("30s", "2");
     signal(&second, "-STOP");
     std::thread::sleep(Duration::from_millis(1500));
@@ -629,7 +629,7 @@ fn a_process_that_is_frozen_for_less_than_the_deadline_does_no_harm() {
 
 #[cfg(unix)]
 #[test]
-fn a_process_at_long_work_of_its_own_ends_with_the_run_and_not_with_its_work() {
+fn busy_process_ends_with_the_run_and_not_with_its_work() {
     let (_folder, children) = start_two("30s", "fail beside long work");
     for child in children {
         assert_eq!(outcome(child), (Some(3), "error: input a.warc: missing".to_string()));

@@ -188,7 +188,7 @@ fn html(path: &Path, title: &str, lines: &str) {
 }
 
 #[test]
-fn what_pages_say_changes_nothing_but_text() {
+fn content_of_pages_changes_only_text() {
     let folder = tempfile::tempdir().unwrap();
     let titles = [
         "a plain one",
@@ -214,7 +214,7 @@ fn what_pages_say_changes_nothing_but_text() {
 }
 
 #[test]
-fn pages_that_stay_for_their_language_are_in_the_report() {
+fn pages_kept_for_their_language_are_in_the_report() {
     let folder = tempfile::tempdir().unwrap();
     let shared: String =
         (0..30).map(|n| format!("<p>alpha{n} beta{n} gamma{n} delta{n} epsilon{n} zeta{n}</p>")).collect();
@@ -234,7 +234,7 @@ fn pages_that_stay_for_their_language_are_in_the_report() {
 }
 
 #[test]
-fn a_crawl_without_pages_or_copies_has_a_report_that_says_so() {
+fn crawl_without_pages_or_copies_has_a_report() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(at(&folder, "none.warc"), "").unwrap();
     html(&folder.path().join("one/a.example/x.html"), "alone", "one,two,three");
@@ -282,7 +282,7 @@ fn a_large_set_is_shown_by_its_weakest_links() {
 }
 
 #[test]
-fn pages_that_cannot_be_read_again_are_no_reason_to_show_nothing() {
+fn report_is_shown_without_readable_pages() {
     let folder = tempfile::tempdir().unwrap();
     for (host, last) in [("a.example", "four"), ("b.example", "five")] {
         html(&folder.path().join(format!("crawl/{host}/x.html")), "a title", &format!("one,two,three,{last}"));
@@ -328,7 +328,7 @@ fn bars(part: &Value, heading: &str) -> BTreeMap<String, u64> {
 }
 
 #[test]
-fn a_study_and_a_join_of_fingerprints_have_reports_that_say_what_their_tables_say() {
+fn reports_of_a_study_and_a_fingerprint_join_equal_their_tables() {
     let folder = tempfile::tempdir().unwrap();
     let study = at(&folder, "study");
     succeed(&["run", "--input", "synth://?pages=300&seed=3", "--output", &study, "--set", "preset=study"]);
@@ -365,7 +365,7 @@ fn a_study_and_a_join_of_fingerprints_have_reports_that_say_what_their_tables_sa
 }
 
 #[test]
-fn what_has_changed_is_a_report_and_a_view_of_the_newer_run() {
+fn comparison_is_a_report_and_a_view_of_the_newer_run() {
     let folder = tempfile::tempdir().unwrap();
     let [may, june, diff] = ["may", "june", "diff"].map(|name| at(&folder, name));
     for (run, pages) in [(&may, 300), (&june, 350)] {

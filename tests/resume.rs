@@ -89,7 +89,7 @@ fn kill(crawl: &Crawl, name: &str, workers: &str) {
 }
 
 #[test]
-fn a_killed_run_is_taken_up_by_any_number_of_workers_and_writes_the_same_bytes() {
+fn killed_run_is_resumed_by_any_number_of_workers_and_writes_the_same_bytes() {
     let crawl = Crawl::new(6000);
     for (before, after) in [("1", "2"), ("2", "1")] {
         // On a busy machine the kill may come after the reading. Resuming works then, too, but
@@ -111,7 +111,7 @@ fn a_killed_run_is_taken_up_by_any_number_of_workers_and_writes_the_same_bytes()
 }
 
 #[test]
-fn damaged_foreign_and_stale_records_are_counted_and_read_again() {
+fn damaged_foreign_and_stale_checkpoints_are_counted_and_items_read_again() {
     let crawl = Crawl::new(800);
     let output = crawl.folder.path().join("out");
     let stop = |name: &str, more: &[&str]| {
@@ -158,7 +158,7 @@ fn damaged_foreign_and_stale_records_are_counted_and_read_again() {
 }
 
 #[test]
-fn processes_find_their_own_records_again() {
+fn processes_find_their_own_checkpoints() {
     let crawl = Crawl::new(800);
     let start = |more: &[&str]| {
         let cluster = cluster_file(crawl.folder.path(), 1, &[(); 2].map(|()| reserved_address()));
@@ -186,7 +186,7 @@ fn processes_find_their_own_records_again() {
 }
 
 #[test]
-fn a_store_is_no_place_for_records_and_a_job_without_a_crawl_has_none() {
+fn checkpoints_are_rejected_on_a_store_and_for_a_job_without_a_crawl() {
     if cfg!(feature = "aws") {
         let stderr_text = fail(&["run", "--input", "synth://?pages=9", "--output", "s3://bucket/out", "--resume"], 2);
         assert!(stderr_text.contains("--records DIR"), "{stderr_text}");
@@ -239,7 +239,7 @@ fn taken_up(output: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_run_killed_after_any_step_goes_on_after_it_and_writes_the_same_bytes() {
+fn run_killed_after_any_step_continues_after_it_and_writes_the_same_bytes() {
     let crawl = Crawl::new(3000);
     let steps = ["overlap", "hamming", "growth", "second-look", "second-growth", "keeping"];
     for step in steps.into_iter().filter(|step| *step != "second-growth") {
@@ -260,7 +260,7 @@ fn a_run_killed_after_any_step_goes_on_after_it_and_writes_the_same_bytes() {
 }
 
 #[test]
-fn other_measures_go_on_after_their_pairs_too() {
+fn runs_by_other_measures_continue_after_their_pairs() {
     let crawl = Crawl::new(1500);
     for (step, more) in [("minhash", "similar.by=minhash"), ("signatures", "similar.by=signatures")] {
         let (whole, killed) = (format!("whole-{step}"), format!("killed-{step}"));
@@ -275,7 +275,7 @@ fn other_measures_go_on_after_their_pairs_too() {
 }
 
 #[test]
-fn a_step_is_made_again_unless_all_workers_have_it_whole_from_one_run_of_as_many_on_the_same_pages() {
+fn step_is_repeated_unless_all_workers_have_intact_checkpoints_of_one_equal_run() {
     let crawl = Crawl::new(1500);
     let damage = |name: &str, step: &str| {
         let file = steps(&crawl.folder.path().join(name))
@@ -347,7 +347,7 @@ fn a_step_is_made_again_unless_all_workers_have_it_whole_from_one_run_of_as_many
 }
 
 #[test]
-fn what_stays_is_decided_again_when_a_date_or_the_earlier_result_has_changed() {
+fn keepers_are_chosen_again_when_a_date_or_the_earlier_result_has_changed() {
     let crawl = Crawl::new(600);
     let dated = |years: [u32; 2]| {
         let page =
@@ -395,7 +395,7 @@ fn what_stays_is_decided_again_when_a_date_or_the_earlier_result_has_changed() {
 }
 
 #[test]
-fn processes_take_up_their_steps_and_none_does_unless_all_record() {
+fn processes_restore_their_steps_only_if_all_write_checkpoints() {
     let crawl = Crawl::new(1500);
     let start = |name: &str, resume: [bool; 2]| {
         let cluster = cluster_file(crawl.folder.path(), 1, &[(); 2].map(|()| reserved_address()));

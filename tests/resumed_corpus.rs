@@ -91,7 +91,7 @@ fn checkpoints(out: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_killed_dedup_goes_on_from_the_files_that_it_has_read_and_writes_the_same_bytes() {
+fn killed_dedup_continues_from_its_read_files_and_writes_the_same_bytes() {
     let corpus = Corpus::new(300);
     for (at_least, before, after) in [(1, "1", "2"), (FILES / 2, "2", "1"), (FILES, "1", "3")] {
         let out = format!("killed-{at_least}");

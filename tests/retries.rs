@@ -40,7 +40,7 @@ fn ended(mut child: Child) -> (i32, String) {
 }
 
 #[test]
-fn what_is_no_passing_failure_is_not_tried_again() {
+fn permanent_failures_are_not_retried() {
     let message = fail(&["run", "--input", "/nowhere/at/all.warc.gz", "--output", "/tmp/never", "--retries", "3"], 3);
     assert!(!message.contains("attempt"), "{message}");
     if cfg!(feature = "aws") {
@@ -50,7 +50,7 @@ fn what_is_no_passing_failure_is_not_tried_again() {
 }
 
 #[test]
-fn an_absent_process_is_waited_for_as_often_as_asked() {
+fn absent_process_is_retried_the_given_number_of_times() {
     let folder = tempfile::tempdir().unwrap();
     let text = format!(
         "workers = 1\ndeadline = \"200ms\"\n[[process]]\naddress = \"{}\"\n[[process]]\naddress = \"{}\"\n",
@@ -71,7 +71,7 @@ fn an_absent_process_is_waited_for_as_often_as_asked() {
 }
 
 #[test]
-fn a_process_that_is_killed_with_all_it_has_started_and_begun_again_meets_the_other_and_the_result_has_the_same_bytes()
+fn killed_and_restarted_process_joins_again_and_the_result_has_the_same_bytes()
 {
     let crawl = Crawl::new(3000);
     let cluster = cluster_file(crawl.folder.path(), 1, &[(); 2].map(|()| reserved_address()));
@@ -96,7 +96,7 @@ fn a_process_that_is_killed_with_all_it_has_started_and_begun_again_meets_the_ot
 }
 
 #[test]
-fn an_attempt_that_the_system_kills_is_made_again() {
+fn attempt_killed_by_the_system_is_retried() {
     let crawl = Crawl::new(3000);
     let child = webtwin(&crawl.run("killed", &["--retries", "2"])).spawn().unwrap();
     let output = crawl.folder.path().join("killed");
@@ -109,7 +109,7 @@ fn an_attempt_that_the_system_kills_is_made_again() {
 }
 
 #[test]
-fn a_signal_ends_the_attempt_in_order_and_there_is_no_other() {
+fn signal_ends_the_attempt_orderly_without_a_retry() {
     let crawl = Crawl::new(3000);
     for (name, code) in [("-TERM", 143), ("-INT", 130)] {
         let child = webtwin(&crawl.run("stopped", &["--retries", "2"])).spawn().unwrap();
@@ -133,7 +133,7 @@ fn a_signal_ends_the_attempt_in_order_and_there_is_no_other() {
 }
 
 #[test]
-fn an_attempt_that_finds_the_result_of_the_one_before_has_done_what_was_asked() {
+fn attempt_that_finds_the_result_of_the_previous_one_succeeds() {
     let crawl = Crawl::new(800);
     // An existing result without a previous attempt belongs to another run.
     fail(&crawl.run("whole", &["--retries", "2"]), 4);
@@ -153,7 +153,7 @@ fn an_attempt_that_finds_the_result_of_the_one_before_has_done_what_was_asked() 
 }
 
 #[test]
-fn an_attempt_knows_the_result_of_its_job_of_any_kind() {
+fn attempt_recognises_the_result_of_its_job_of_any_kind() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let cluster = at("short.toml");
@@ -176,7 +176,7 @@ fn an_attempt_knows_the_result_of_its_job_of_any_kind() {
 }
 
 #[test]
-fn records_are_made_without_being_asked_for() {
+fn retries_imply_checkpoints() {
     let crawl = Crawl::new(800);
     let output = webtwin(&crawl.run("recorded", &["--retries", "1"])).output().unwrap();
     assert!(

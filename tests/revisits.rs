@@ -110,7 +110,7 @@ proptest! {
     /// The crawl is written twice: with a response for each fetch, and as a crawler without
     /// repeated payloads writes it.
     #[test]
-    fn a_crawl_that_repeats_no_payload_means_what_the_whole_crawl_means(
+    fn crawl_without_repeated_payloads_equals_the_full_crawl(
         fetches in prop::collection::vec((0usize..3, 0usize..8, 0usize..10, 0usize..7, 0usize..9, 0usize..3), 8..60)
     ) {
         let mut known: Vec<Fetch> = Vec::new();
@@ -176,7 +176,7 @@ fn reasons(output: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_revisit_without_its_original_is_rejected_and_told() {
+fn revisit_without_its_original_is_rejected_with_a_message() {
     let folder = tempfile::tempdir().unwrap();
     let page = |time, url: &str, body| Fetch { url: format!("http://h.example/{url}"), time, body };
     let lost = page(9, "lost", 5);
@@ -193,7 +193,7 @@ fn a_revisit_without_its_original_is_rejected_and_told() {
 }
 
 #[test]
-fn a_revisit_of_a_revisit_that_names_nothing_waits_for_what_that_one_finds() {
+fn revisit_of_a_revisit_without_reference_waits_for_its_original() {
     let folder = tempfile::tempdir().unwrap();
     let page = |time, url: &str, body| Fetch { url: format!("http://h.example/{url}"), time, body };
     let unchanged = page(3, "five", 3);
@@ -210,7 +210,7 @@ fn a_revisit_of_a_revisit_that_names_nothing_waits_for_what_that_one_finds() {
 }
 
 #[test]
-fn what_a_revisit_keeps_of_the_response_may_say_that_it_is_no_page() {
+fn response_header_of_a_revisit_may_reject_the_page() {
     let folder = tempfile::tempdir().unwrap();
     let page = |time, url: &str| Fetch { url: format!("http://h.example/{url}"), time, body: 1 };
     let of = |time, url: &str, status: &str, lines: &str| {
@@ -245,7 +245,7 @@ fn a_digest_in_another_encoding_is_the_same_digest() {
 }
 
 #[test]
-fn originals_without_a_digest_are_found_by_that_of_their_payload_in_each_of_its_forms() {
+fn originals_without_a_digest_are_found_by_computed_payload_digests() {
     use sha1::{Digest, Sha1};
     let folder = tempfile::tempdir().unwrap();
     let page = |time, url: &str, body| Fetch { url: format!("http://h.example/{url}"), time, body };
@@ -291,7 +291,7 @@ fn originals_without_a_digest_are_found_by_that_of_their_payload_in_each_of_its_
 }
 
 #[test]
-fn a_run_over_revisits_is_taken_up_where_it_ended() {
+fn run_over_revisits_is_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let mut records = Vec::new();

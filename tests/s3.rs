@@ -132,7 +132,7 @@ fn forward(client: TcpStream, store: u16, seen: &Mutex<BTreeSet<String>>) -> std
 }
 
 #[test]
-fn bits_that_flip_on_their_way_from_the_store_cost_requests_and_no_result() {
+fn bits_flipped_in_transit_cost_requests_but_no_result() {
     let Some(mut moto) = Moto::start() else { return };
     moto.create_bucket("out");
     let run = |moto: &Moto, name: &str| {
@@ -204,7 +204,7 @@ fn a_crawl_on_s3_is_read_and_its_result_written_there() {
 }
 
 #[test]
-fn a_state_on_s3_is_gone_on_from_and_gives_the_bytes_of_a_run_from_scratch() {
+fn state_on_s3_is_continued_and_yields_the_bytes_of_a_run_from_scratch() {
     let Some(moto) = Moto::start() else { return };
     moto.create_bucket("crawls");
     let webtwin = |arguments: &[&str], code: i32| {
@@ -242,7 +242,7 @@ fn a_state_on_s3_is_gone_on_from_and_gives_the_bytes_of_a_run_from_scratch() {
 }
 
 #[test]
-fn of_two_different_jobs_into_one_output_on_s3_one_wins_whole_and_the_other_is_told() {
+fn one_of_two_jobs_into_one_output_on_s3_wins_completely_and_the_other_reports_it() {
     let Some(moto) = Moto::start() else { return };
     moto.create_bucket("out");
     let stores = moto.stores();

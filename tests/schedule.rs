@@ -45,7 +45,7 @@ impl Schedule {
 const HOSTS: [&str; 4] = ["a", "b", "c", "d"];
 
 #[test]
-fn a_crawl_in_which_most_of_the_web_failed_is_refused_and_the_next_one_goes_on() {
+fn mostly_failed_crawl_is_rejected_and_the_next_one_continues() {
     let schedule = Schedule::new();
     let whole = schedule.crawl("week-0.jsonl", 0, &HOSTS);
     assert_eq!(schedule.run("run-0", &["--input", &whole]).0, 0);
@@ -68,7 +68,7 @@ fn a_crawl_in_which_most_of_the_web_failed_is_refused_and_the_next_one_goes_on()
 }
 
 #[test]
-fn a_crawl_of_a_part_is_taken_where_that_is_said_and_inputs_leave_by_name() {
+fn partial_crawl_is_accepted_on_request_and_inputs_are_removed_by_name() {
     let schedule = Schedule::new();
     let segments = HOSTS.map(|host| schedule.crawl(&format!("segment-{host}.jsonl"), 0, &[host]));
     let inputs: Vec<&str> = segments.iter().flat_map(|segment| ["--input", segment]).collect();
@@ -86,7 +86,7 @@ fn a_crawl_of_a_part_is_taken_where_that_is_said_and_inputs_leave_by_name() {
 }
 
 #[test]
-fn pages_on_the_avoid_list_are_not_missed_where_the_crawler_obeys_it() {
+fn pages_on_the_avoid_list_are_not_missing_if_the_crawler_obeys_it() {
     let schedule = Schedule::new();
     let whole = schedule.crawl("week-0.jsonl", 0, &HOSTS);
     assert_eq!(schedule.run("run-0", &["--input", &whole]).0, 0);
@@ -164,7 +164,7 @@ impl Obeyed {
 }
 
 #[test]
-fn a_run_whose_comparison_before_is_missing_names_the_command_that_makes_it() {
+fn run_without_the_previous_comparison_names_the_command_that_makes_it() {
     let obeyed = Obeyed::new();
     let was = files(&obeyed.schedule.at("diff-1"));
     std::fs::remove_dir_all(obeyed.schedule.at("diff-1")).unwrap();
@@ -181,7 +181,7 @@ fn a_run_whose_comparison_before_is_missing_names_the_command_that_makes_it() {
 }
 
 #[test]
-fn where_the_list_of_the_crawler_is_lost_there_is_no_patch_but_the_whole_list() {
+fn lost_list_of_the_crawler_is_replaced_by_the_whole_list_without_a_patch() {
     let obeyed = Obeyed::new();
     // Neither comparison can be made again.
     for lost in ["diff-1", "run-0"] {
@@ -234,7 +234,7 @@ fn a_comparison_has_a_folder_of_its_own() {
 }
 
 #[test]
-fn all_processes_of_a_cluster_refuse_a_crawl_alike() {
+fn all_processes_of_a_cluster_reject_a_crawl_equally() {
     let schedule = Schedule::new();
     let whole = schedule.crawl("week-0.jsonl", 0, &HOSTS);
     assert_eq!(schedule.run("run-0", &["--input", &whole]).0, 0);

@@ -134,7 +134,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn groups_counts_and_order_are_those_of_a_scan(
+    fn groups_counts_and_order_equal_those_of_a_scan(
         (asked, in_mirrors, host) in some_question(), roll in any::<bool>(), limit in 1usize..8
     ) {
         let (made, index) = (made(), made().index());
@@ -192,7 +192,7 @@ proptest! {
 }
 
 #[test]
-fn a_manual_and_its_mirrors_are_one_result_with_both_behind_it() {
+fn manual_and_its_mirrors_are_one_result_with_both_listed() {
     let made = made();
     let (id, page) = made.pages.iter().find(|(_, page)| page.kept).unwrap();
     let words: Vec<String> = page.words.iter().take(30).cloned().collect();
@@ -209,7 +209,7 @@ fn a_manual_and_its_mirrors_are_one_result_with_both_behind_it() {
 }
 
 #[test]
-fn what_says_the_same_again_moves_down_and_says_why() {
+fn repetitions_move_down_with_the_reason() {
     let (made, index) = (made(), made().index());
     let question = |word: &str| Question { words: vec![word.into()], ..Question::default() };
     let of = |word: &String| made.pages.values().filter(|page| page.words.contains(word)).count();
@@ -241,7 +241,7 @@ fn what_says_the_same_again_moves_down_and_says_why() {
 }
 
 #[test]
-fn the_same_run_gives_the_same_files_and_a_damaged_one_is_an_error_or_the_same_answer() {
+fn equal_runs_yield_equal_files_and_damage_is_an_error_or_harmless() {
     let made = made();
     let other = tempfile::tempdir().unwrap();
     let at = other.path().join("idx").to_str().unwrap().to_string();
@@ -278,7 +278,7 @@ fn the_same_run_gives_the_same_files_and_a_damaged_one_is_an_error_or_the_same_a
 }
 
 #[test]
-fn questions_that_cannot_be_answered_are_refused() {
+fn invalid_queries_are_rejected() {
     let made = made();
     for question in ["host:a.example", "...", &"w ".repeat(600)] {
         assert!(fail(&["search", &made.at("idx"), question], 2).contains("word") || question.len() > 1000);

@@ -72,7 +72,7 @@ proptest! {
     /// The crawl is written twice: with one record per page, and in segments in any files and
     /// order.
     #[test]
-    fn a_crawl_in_segments_means_what_the_whole_crawl_means(
+    fn crawl_in_segments_equals_the_whole_crawl(
         cuts in prop::collection::vec((prop::collection::vec(any::<usize>(), 0..5), 0usize..3, any::<u32>()), 8..40)
     ) {
         let (mut whole, mut cut) = (Vec::new(), Vec::new());

@@ -43,7 +43,7 @@ fn everywhere<T: Send + 'static>(
 const LENGTHS: [usize; 4] = [0, 50, SHORT_BYTES, SHORT_BYTES + 3];
 
 #[test]
-fn rows_that_are_shared_come_in_the_order_of_workers_however_many_each_has() {
+fn broadcast_rows_arrive_in_the_order_of_workers() {
     // Rows of four bytes on up to four workers: in one message, in several blocks or in one block,
     // and above the limit.
     let at_once = AT_ONCE_BYTES / 4 / 4;
@@ -57,7 +57,7 @@ fn rows_that_are_shared_come_in_the_order_of_workers_however_many_each_has() {
 }
 
 #[test]
-fn rows_that_are_told_reach_every_process_once_in_the_order_of_their_sender() {
+fn rows_for_all_processes_arrive_once_in_the_order_of_their_sender() {
     for lengths in [[0, 0, 0, 0], [50, 0, 7, 1], [65_536, 9, 300_001, 65_537]] {
         let rows = move |worker: usize| (0..lengths[worker] as u32).map(move |row| row ^ (worker as u32) << 24);
         for workers in everywhere(move |net| {
@@ -71,7 +71,7 @@ fn rows_that_are_told_reach_every_process_once_in_the_order_of_their_sender() {
 }
 
 #[test]
-fn what_workers_hold_together_comes_back_to_the_first_of_each_process() {
+fn shared_value_moves_to_the_first_worker_of_each_process() {
     for workers in everywhere(|net| {
         let shared = net.once_per_process(|| vec![7])?;
         Ok((net.is_keeper(), net.take_back(shared)?))
@@ -81,7 +81,7 @@ fn what_workers_hold_together_comes_back_to_the_first_of_each_process() {
 }
 
 #[test]
-fn rows_of_two_kinds_arrive_in_one_round_each_with_its_kind_and_none_is_lost() {
+fn rows_of_two_kinds_arrive_in_one_round_with_their_kind() {
     // No rows, a few, and more than a worker sends before it processes what has arrived.
     for counts in [[0, 0], [3, 0], [0, 5], [70_000, 40_000]] {
         let first = move |worker: usize| (0..counts[0]).map(move |n| [splitmix64(n), worker as u64]);
@@ -127,7 +127,7 @@ fn rows_of_two_kinds_arrive_in_one_round_each_with_its_kind_and_none_is_lost() {
 }
 
 #[test]
-fn every_worker_is_told_what_each_of_them_says_with_its_rows() {
+fn every_worker_receives_the_reports_of_all_with_their_rows() {
     for message in everywhere(|net| {
         let (me, peers) = (net.index(), net.peers());
         let mut arrived = 0;
@@ -152,7 +152,7 @@ fn every_worker_is_told_what_each_of_them_says_with_its_rows() {
 }
 
 #[test]
-fn counts_of_all_workers_are_added_up_in_lists_of_any_length() {
+fn counts_of_all_workers_are_summed_for_lists_of_any_length() {
     for length in LENGTHS {
         let counts =
             move |worker: usize| (0..length as u64).map(move |at| splitmix64(at * 9 + worker as u64) as u8 >> 1);
@@ -196,7 +196,7 @@ fn chunks_that_the_workers_of_a_process_count_together_are_added_up_over_all_pro
 }
 
 #[test]
-fn components_of_edges_anywhere_are_those_of_all_edges_in_one_place() {
+fn components_of_distributed_edges_equal_those_on_one_worker() {
     let most = |processes| (0..).map(|bits| 1usize << bits).take_while(|&n| are_shared(n, processes)).last().unwrap();
     for members in [1, 100, most(3), most(2), most(2) + 1] {
         let edges = move |worker: usize| {
@@ -218,7 +218,7 @@ fn components_of_edges_anywhere_are_those_of_all_edges_in_one_place() {
 }
 
 #[test]
-fn resemblance_to_the_page_that_stays_is_the_same_wherever_chunks_lie() {
+fn resemblance_to_the_keeper_is_the_same_for_any_distribution_of_chunks() {
     const KEPT: u32 = 1000;
     const PAGES: u32 = 12 * KEPT;
     // A copy has all chunks of its keeper except for some; a few copies have none of them.
@@ -265,7 +265,7 @@ fn resemblance_to_the_page_that_stays_is_the_same_wherever_chunks_lie() {
 }
 
 #[test]
-fn rows_laid_down_meet_in_one_share_by_key_and_none_is_lost() {
+fn partitioned_rows_meet_by_key_and_none_is_lost() {
     // The first worker has twice as many rows, so that few and many rows meet in one call.
     let few = PARTITION_BYTES as usize / size_of::<[u32; 2]>() / 2;
     for rows in [0, 50, few, few + 3] {
@@ -301,7 +301,7 @@ fn rows_laid_down_meet_in_one_share_by_key_and_none_is_lost() {
 }
 
 #[test]
-fn rows_come_back_in_the_order_of_their_pages_however_little_memory_there_is() {
+fn rows_are_returned_in_page_order_with_any_memory() {
     // Memory for all rows, and memory for none: of some megabytes of rows nearly all are on disk.
     for memory_bytes in [0, 1] {
         for (pages, rows) in [(1, 0), (3, 5), (1000, 400_000)] {
@@ -333,7 +333,7 @@ fn rows_come_back_in_the_order_of_their_pages_however_little_memory_there_is() {
 }
 
 #[test]
-fn a_run_takes_no_more_rounds_than_it_did() {
+fn run_takes_no_more_rounds_than_the_limit() {
     let folder = tempfile::tempdir().unwrap();
     let cluster = cluster_file(folder.path(), 1, &[(); 2].map(|()| reserved_address()));
     let output = folder.path().join("out");

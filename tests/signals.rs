@@ -37,7 +37,7 @@ fn stopped(output: &Output, code: i32, folder: &Path) -> String {
 }
 
 #[test]
-fn a_run_that_is_told_to_end_says_what_is_left_and_goes_on_from_there() {
+fn stopped_run_reports_its_checkpoints_and_continues_from_them() {
     let crawl = Crawl::new(6000);
     let out = crawl.folder.path().join("stopped");
     let mut child = webtwin(&crawl.run("stopped", &["--workers", "2", "--resume"])).spawn().unwrap();
@@ -57,7 +57,7 @@ fn a_run_that_is_told_to_end_says_what_is_left_and_goes_on_from_there() {
 }
 
 #[test]
-fn a_process_that_is_told_to_end_tells_its_peers_and_all_end_alike() {
+fn stopped_process_notifies_its_peers_and_all_end_equally() {
     let crawl = Crawl::new(6000);
     let out = crawl.folder.path().join("stopped");
     let cluster = cluster_file(crawl.folder.path(), 1, &[(); 2].map(|()| reserved_address()));
@@ -95,7 +95,7 @@ fn a_process_that_waits_for_others_can_be_interrupted() {
 }
 
 #[test]
-fn a_command_without_a_run_ends_at_once() {
+fn command_without_a_run_ends_immediately() {
     let folder = tempfile::tempdir().unwrap();
     let fingerprints = folder.path().join("f").to_str().unwrap().to_string();
     succeed(&["hamming", "build", "--input", "synth://?pages=100&seed=1", "--output", &fingerprints]);

@@ -72,7 +72,7 @@ fn with(odd: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn bad_jsonl_120_to_134_costs_at_most_its_own_lines() {
+fn bad_jsonl_120_to_134_loses_at_most_its_own_lines() {
     let deep = format!("{{\"url\":\"http://h/\",\"text\":\"t\",\"z\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
     let many: String = (0..2000).map(|number| good(number) + "\n").collect();
     let cut = gzip(many.as_bytes());
@@ -112,7 +112,7 @@ fn bad_jsonl_120_to_134_costs_at_most_its_own_lines() {
 }
 
 #[test]
-fn inputs_that_cannot_be_read_are_turned_away_whole_and_by_name() {
+fn unreadable_inputs_are_rejected_completely_and_by_name() {
     let utf16: Vec<u8> =
         [0xfeff].into_iter().chain(good_lines("\n").encode_utf16()).flat_map(u16::to_le_bytes).collect();
     let footer =
@@ -140,7 +140,7 @@ fn inputs_that_cannot_be_read_are_turned_away_whole_and_by_name() {
 }
 
 #[test]
-fn inputs_161_to_166_are_read_right_or_named() {
+fn inputs_161_to_166_are_read_correctly_or_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     for (id, input) in [

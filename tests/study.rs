@@ -35,7 +35,7 @@ proptest! {
     /// \[PBZ06\] sections 3 and 4.1: the workers together find the same as a comparison of every
     /// pair of pages.
     #[test]
-    fn a_study_of_all_workers_equals_a_look_at_every_pair(
+    fn study_of_all_workers_equals_a_comparison_of_every_pair(
         texts in prop::collection::vec(prop::collection::vec(0u64..6, 0..9), 1..40),
         links in prop::collection::btree_set((page(), page()), 0..60),
         steps in 1u32..9, seed in prop::option::of(page()), workers in 1usize..4

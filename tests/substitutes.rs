@@ -60,7 +60,7 @@ fn outcome(output: &str) -> (BTreeSet<(String, String)>, BTreeMap<String, usize>
 }
 
 #[test]
-fn of_each_edition_one_copy_stays_though_all_are_similar() {
+fn one_copy_of_each_edition_stays_though_all_are_similar() {
     let folder = tempfile::tempdir().unwrap();
     let input = editions(folder.path());
     let output = folder.path().join("out").to_str().unwrap().to_string();
@@ -109,7 +109,7 @@ fn versions(folder: &Path) -> String {
 }
 
 #[test]
-fn a_page_is_skipped_only_if_a_page_that_stays_contains_half_of_it() {
+fn page_is_skipped_only_if_a_kept_page_contains_half_of_it() {
     let folder = tempfile::tempdir().unwrap();
     let input = versions(folder.path());
     let output = folder.path().join("out").to_str().unwrap().to_string();

@@ -37,7 +37,7 @@ fn crawl(at: &Path, is_later: bool) -> String {
 }
 
 #[test]
-fn rules_are_learned_by_any_number_of_workers_and_speak_for_urls_that_were_never_crawled() {
+fn rules_are_learned_by_any_number_of_workers_and_apply_to_uncrawled_urls() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let input = crawl(folder.path(), false);
@@ -84,7 +84,7 @@ fn rules_are_learned_by_any_number_of_workers_and_speak_for_urls_that_were_never
 }
 
 #[test]
-fn a_later_crawl_confirms_rules_lets_them_stand_or_withdraws_them() {
+fn later_crawl_confirms_retains_or_withdraws_rules() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let settings = ["--set", "similar.guard=none", "--set", "overlap.template_pages=0"];
@@ -112,7 +112,7 @@ fn a_later_crawl_confirms_rules_lets_them_stand_or_withdraws_them() {
 }
 
 #[test]
-fn permanent_redirects_are_evidence_and_others_or_those_of_many_paths_to_one_page_are_none() {
+fn only_permanent_redirects_of_few_paths_are_evidence() {
     let folder = tempfile::tempdir().unwrap();
     let record = |url: &str, message: Vec<u8>| {
         gzip(&Record { uri: Some(format!("http://shop.example.org{url}")), ..Record::with("", message) }.bytes())

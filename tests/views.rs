@@ -77,7 +77,7 @@ fn an_article_with_twelve_session_ids_is_one_page() {
 }
 
 #[test]
-fn orders_of_a_list_and_messages_with_two_urls_come_together_and_messages_stay_apart() {
+fn orders_of_a_list_and_urls_of_a_message_are_joined_and_messages_stay_apart() {
     let message = |number: usize| (0..18).map(|line| sentence(500 * (number + 1) + line)).collect::<Vec<String>>();
     let link = |number: usize| format!("/message?id={number}");
     let links: Vec<String> = (0..5).map(link).collect();
@@ -105,7 +105,7 @@ fn orders_of_a_list_and_messages_with_two_urls_come_together_and_messages_stay_a
 }
 
 #[test]
-fn wrong_urls_that_get_a_page_each_are_placeholders() {
+fn wrong_urls_with_a_page_each_are_placeholders() {
     let missing = |number: usize| {
         let path = format!("/old/{}-{number}.html", ["tea", "coffee", "cocoa"][number % 3]);
         let paragraphs =
@@ -145,7 +145,7 @@ fn hosts_of_one_domain_show_one_site_and_other_hosts_do_not() {
 }
 
 #[test]
-fn a_page_that_calls_another_canonical_is_a_copy_if_their_texts_agree_and_the_other_stays() {
+fn page_with_a_canonical_link_is_a_copy_if_the_texts_agree() {
     let calling = |canonical: &str, html: String| format!("<link rel=canonical href='{canonical}'>{html}");
     let short = |number: usize, lines: usize, title: &str| {
         let lines: Vec<String> = (0..lines).map(|line| sentence(1_000 * (number + 1) + line)).collect();
@@ -173,7 +173,7 @@ fn a_page_that_calls_another_canonical_is_a_copy_if_their_texts_agree_and_the_ot
 }
 
 #[test]
-fn of_many_articles_with_up_to_twelve_urls_on_ten_hosts_all_views_are_found_and_nothing_else() {
+fn exactly_all_views_of_many_articles_are_found() {
     let (mut pages, mut expected) = (Vec::new(), BTreeSet::new());
     for number in 0..200 {
         let url = |view: usize| format!("http://h{}.example/article/{number}?view={view}", number % 10);
@@ -188,7 +188,7 @@ fn of_many_articles_with_up_to_twelve_urls_on_ten_hosts_all_views_are_found_and_
 }
 
 #[test]
-fn views_are_the_same_on_any_workers_and_said_and_explained() {
+fn views_are_the_same_on_any_workers_reported_and_explained() {
     let folder = tempfile::tempdir().unwrap();
     let article =
         |number: usize| (0..9).map(move |view| (format!("http://n.example/{number}?s={view}"), article(number, view)));

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_those_of_other_indexers() {
+    fn index_lines_equal_those_of_other_indexers() {
         // Expected lines are the output of cdxj-indexer 1.5.0, except for position and digest.
         let place = "\"length\": \"9\", \"offset\": \"7\", \"filename\": \"a/x.warc.gz\"}\n";
         let html = "HTTP/1.1 200 OK\r\nContent-Type: text/html;charset=utf-8\r\n\r\n";
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_capture_has_no_line() {
+    fn records_without_a_capture_have_no_index_line() {
         for head in [
             "WARC-Type: request\r\nWARC-Target-URI: http://a.example/",
             "WARC-Type: metadata\r\nWARC-Target-URI: http://a.example/\r\nContent-Type: application/warc-fields",

@@ -128,7 +128,7 @@ mod tests {
     const HEAD: &[u8] = b"WARC/1.0\r\nWARC-Type: response\r\nA: b\r\nContent-length :  7 \r\nC:\xff d\r\n\r\n";
 
     #[test]
-    fn a_rewritten_head_has_our_lines_first_and_what_they_replace() {
+    fn rewritten_header_has_new_lines_first_and_keeps_the_replaced_ones() {
         let head = RewritableHead::parse(HEAD).unwrap();
         assert_eq!((head.is_1_0(), head.only("content-length"), head.only("x")), (true, Some(&b"7"[..]), None));
         let rewritten = head.rewritten(&["WARC-Type", "Content-Length"], &[("WARC-Type", "revisit".into())]);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_of_another_form_are_left_alone() {
+    fn headers_of_another_form_are_not_parsed() {
         for other in [
             &b"WARC/1.0\nA: b\n\n"[..],
             b"WARC/1.0\r\nA: b\r\n c\r\n\r\n",
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_that_nobody_wrote_has_no_original() {
+    fn invalid_header_lines_have_no_original() {
         for wrong in
             ["Webtwin-Line: 0 A: b", "Webtwin-Line: 9 A: b", "Webtwin-Line: x A: b", "Webtwin-Line: 1", "Webtwin-Line:"]
         {
@@ -168,7 +168,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_head_comes_back(
+        fn every_header_is_restored(
             lines in prop::collection::vec(("[A-Da-d]{1,2} ?", "[ -~é]{0,9}"), 1..9),
             gone in prop::collection::vec("[a-d]{1,2}", 1..4),
             added in prop::collection::vec("[a-z ]{0,9}", 0..3),

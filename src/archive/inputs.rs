@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_archive_has_itself_cannot_be_a_file_of_it() {
+    fn rejects_inputs_named_like_files_of_the_archive() {
         for name in ["/a/manifest.json", "/a/summary.json", "/a/index.cdxj", "/a/_commit.json"] {
             assert_eq!(paths(&[name]).unwrap_err().exit_code(), 2, "{name}");
         }

@@ -199,7 +199,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn copies_are_those_of_a_map_whatever_the_memory(
+        fn copies_equal_those_of_a_map_with_any_memory(
             rows in prop::collection::vec((0u32..20, 0u32..700, 0u64..50, 0i64..2, 0u64..4), 0..300),
             files in 300usize..900,
             memory_bytes in prop_oneof![Just(0u64), Just(1 << 30)],

@@ -61,7 +61,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_name_of_several_payloads_is_ambiguous_whatever_the_memory(
+        fn name_of_several_payloads_is_ambiguous_with_any_memory(
             names in prop::collection::vec((0u64..40, 0u64..3), 0..200), memory_bytes in prop::sample::select(vec![0u64, 1 << 30])
         ) {
             let pushed = RecordNames::new(&ArchiveEffort { workers: 1, memory_bytes, spill: std::env::temp_dir() });

@@ -129,7 +129,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_block_comes_back_with_its_base_alone(
+        fn every_block_is_restored_from_its_base_only(
             base in prop::collection::vec(any::<u8>(), 0..3000),
             from in 0usize..3000,
             more in prop::collection::vec(any::<u8>(), 0..300),

@@ -112,7 +112,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_are_in_the_order_of_a_plain_sort_whatever_the_memory(
+        fn lines_are_sorted_with_any_memory(
             adds in prop::collection::vec(prop::collection::vec("[a-c }]{0,12}", 0..9), 0..40),
             run_bytes in 1usize..300,
             memory_bytes in prop::sample::select(vec![0u64, 1 << 30]),

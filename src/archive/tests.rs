@@ -132,7 +132,7 @@ fn put(folder: &Path, name: &str, records: &[Vec<u8>]) {
 }
 
 #[test]
-fn a_copy_becomes_a_revisit_of_the_earliest_record_and_comes_back() {
+fn copy_becomes_a_revisit_of_the_earliest_record_and_is_restored() {
     let folder = tempfile::tempdir().unwrap();
     let [input, out, back] = ["in", "out", "back"].map(|name| folder.path().join(name));
     let payload = noise(1, 2000);
@@ -167,7 +167,7 @@ fn a_copy_becomes_a_revisit_of_the_earliest_record_and_comes_back() {
 }
 
 #[test]
-fn payloads_that_are_not_certainly_the_same_stay() {
+fn payloads_that_may_differ_are_kept() {
     let payload = noise(2, 3000);
     let chunked = [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", &payload[..]].concat();
     let base = (1, "http://a/1", 1);
@@ -196,7 +196,7 @@ fn payloads_that_are_not_certainly_the_same_stay() {
 }
 
 #[test]
-fn what_a_revisit_of_the_input_refers_to_stays() {
+fn originals_of_revisits_in_the_input_are_kept() {
     let payload = noise(4, 3000);
     let copy =
         |number, uri: &str, second, more: &str| record("response", (number, uri, second), more, &response(&payload));
@@ -306,7 +306,7 @@ fn sum(counts: &ArchiveCounts) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn every_record_comes_back_and_threads_and_memory_change_nothing(files in files()) {
+    fn every_record_is_restored_with_any_threads_and_memory(files in files()) {
         let folder = tempfile::tempdir().unwrap();
         let [input, out, back] = ["in", "out", "back"].map(|name| folder.path().join(name));
         let damaged = made(&input, &files);
@@ -342,7 +342,7 @@ proptest! {
     }
 
     #[test]
-    fn an_incremental_archive_comes_back_with_the_older_one(older in files(), newer in files(), is_archive: bool) {
+    fn incremental_archive_is_restored_together_with_the_older_one(older in files(), newer in files(), is_archive: bool) {
         let folder = tempfile::tempdir().unwrap();
         let [older_in, older_out, input, out, back] =
             ["older-in", "older-out", "in", "out", "back"].map(|name| folder.path().join(name));
@@ -375,7 +375,7 @@ proptest! {
 }
 
 #[test]
-fn what_an_older_archive_holds_is_not_kept_again_whatever_the_dates() {
+fn payloads_of_an_older_archive_are_not_stored_again_at_any_date() {
     let folder = tempfile::tempdir().unwrap();
     let [first_in, first, second_in, second, third_in, third, back] =
         ["1-in", "1", "2-in", "2", "3-in", "3", "back"].map(|name| folder.path().join(name));

@@ -311,7 +311,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_names_its_setting_and_the_number_to_type() {
+    fn limit_error_names_the_setting_and_the_required_value() {
         let error = Error::MemoryLimit {
             what: "pages and chunks".into(),
             needed_bytes: 74_690_123,
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_pairs_are_refused_with_their_number_and_what_makes_fewer() {
+    fn too_many_pairs_are_rejected_with_their_number_and_a_remedy() {
         let error = Error::TooManyPairs {
             what: "pairs of pages collide".into(),
             found: 100_000_000,
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_called_so_and_nothing_is_to_be_raised() {
+    fn full_disk_is_reported_without_advice_to_raise_a_limit() {
         let of = |kind: ErrorKind| Error::write("out/a", &kind.into(), 74_460, "free some space there");
         let line = of(ErrorKind::StorageFull).to_string();
         assert_eq!(line, "out/a: no space left on device: 72.7 KiB or more needed; free some space there");

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_temporary_goes_with_its_owner_and_what_was_renamed_stays() {
+    fn temporary_files_are_removed_with_their_owner_and_renamed_files_stay() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let (file, inner, renamed) =

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_number_is_worked_on_once_whatever_the_threads() {
+    fn each_number_is_processed_once_with_any_threads() {
         for threads in [0, 1, 3, 50] {
             let done = for_each(threads, 20, Vec::new, |mine, number| {
                 mine.push(number);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_ends_all_and_a_panic_is_one() {
+    fn error_or_panic_ends_all_threads() {
         let failed = for_each(
             2,
             1000,

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_are_whole_lines_whatever_is_read_at_a_time() {
+    fn blocks_are_whole_lines_with_any_read_size() {
         let text: String = (0..200_000).map(|n| format!("http://a.example/{n}\n")).collect::<String>() + "last";
         for capacity in [3, 4096, 1 << 20] {
             let mut input = BufReader::with_capacity(capacity, text.as_bytes());
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_not_held() {
+    fn endless_line_is_not_buffered() {
         let text = "x".repeat(3 << 20) + "\nhttp://a.example/";
         let mut input = BufReader::with_capacity(1 << 12, text.as_bytes());
         let (mut lines, mut all) = (String::new(), Vec::new());

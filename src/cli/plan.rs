@@ -479,7 +479,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_fit_on_the_disk_is_refused_and_what_may_not_is_told() {
+    fn rejects_what_cannot_fit_on_the_disk_and_warns_of_what_may_not() {
         let refused = check_disk(3 << 30, 1 << 30, "out").unwrap_err();
         assert_eq!(refused.exit_code(), 9);
         assert!(refused.to_string().contains("1.0 GiB are free: 3.0 GiB or more needed; free some space"), "{refused}");
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_beyond_the_numbers_of_pages_and_workers_beyond_the_partitions_are_warned_of() {
+    fn warns_of_too_many_pages_and_of_more_workers_than_partitions() {
         let machines = Machines { count: 10, workers: 8, network: 1e9, disk: 1e9, latency: 0.0 };
         let job = Job::default();
         let message = warnings(&job, &CrawlCounts::of_real_crawl(10_000_000_000, &job), &machines);

@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_which_stage_of_how_many() {
+    fn progress_line_has_the_stage_and_the_number_of_stages() {
         let progress = Progress::new(10);
         progress.done.store(5, Ordering::Relaxed);
         let stages = ["reading", "finding", "writing"];
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn metrics_are_those_of_prometheus_and_take_the_place_of_those_before() {
+    fn metrics_are_in_prometheus_format_and_replace_earlier_ones() {
         let progress = Progress::new(10);
         progress.done.store(5, Ordering::Relaxed);
         let text = metrics(&progress, "finding", &["reading", "finding"], 2.0);

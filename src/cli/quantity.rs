@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_told_to_three_digits() {
+    fn numbers_are_printed_with_three_digits() {
         let message = [8.25, 1510.0, 8.3e10, 3e12, 2.7e13].map(nanoseconds);
         assert_eq!(message, ["8.25 ns", "1.51 us", "83.0 s", "50.0 min", "7.50 h"]);
         assert!(part("0.1") == Ok(0.1) && ["0", "1", "x", "NaN"].iter().all(|wrong| part(wrong).is_err()));

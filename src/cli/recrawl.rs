@@ -475,7 +475,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_comparison_to_be_made_is_named_with_its_settings() {
+    fn message_names_the_missing_comparison_with_its_settings() {
         assert_eq!(sets_of_a_comparison(&Recrawl::default()), "");
         let set = Recrawl {
             avoided: AvoidancePolicy::Yes,

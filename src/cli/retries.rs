@@ -202,13 +202,13 @@ mod tests {
     }
 
     #[test]
-    fn what_may_pass_is_retried_and_what_would_end_alike_is_not() {
+    fn transient_failures_are_retried_and_permanent_ones_are_not() {
         let retried: Vec<u8> = (0..=u8::MAX).filter(|&code| is_retryable(code)).collect();
         assert_eq!(retried, [6, 7, 8, 137]);
     }
 
     #[test]
-    fn an_end_by_a_signal_has_the_code_of_the_shell() {
+    fn exit_by_a_signal_has_the_shells_exit_code() {
         let ended = |script: &str| code(Command::new("sh").args(["-c", script]).status().unwrap());
         assert_eq!([ended("exit 7"), ended("kill -9 $$"), ended("kill -15 $$")], [7, 137, 143]);
     }

@@ -133,7 +133,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pages_in_ascending_order_are_found_as_a_search_finds_them(
+        fn ascending_pages_are_found_as_by_binary_search(
             list in prop::collection::btree_set(0u64..40, 0..30), pages in prop::collection::vec(0u64..40, 0..30)
         ) {
             let (list, mut pages): (Vec<u64>, Vec<u64>) = (list.into_iter().collect(), pages);

@@ -436,7 +436,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_goes_its_own_way_has_drifted_once_and_who_is_behind_has_not() {
+    fn diverging_mirror_has_drifted_once_and_lagging_mirror_has_not() {
         let of = |shared, resemblance| Collection {
             lag: Some(Lag { crawls: 2, shared, texts: 10 }),
             resemblance: Some(resemblance),
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn a_history_of_a_build_that_keeps_other_crawls_is_refused() {
+    fn rejects_history_of_a_build_that_retains_other_crawls() {
         let (settings, results) = (Recrawl::default(), BTreeMap::from([(0, "a".to_string())]));
         let saved = SavedComparison { patience: PATIENCE, versions: VERSIONS, results, ..SavedComparison::default() };
         assert!(Chronicle::restore("h", saved.clone(), "a", &settings).is_ok());

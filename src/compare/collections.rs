@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crawl_was_made_when_a_thousandth_of_it_had_come_and_a_few_dates_of_the_future_say_nothing() {
+    fn crawl_date_is_the_first_permille_and_ignores_a_few_future_dates() {
         assert_eq!(made(&days(&[])), 0);
         assert_eq!(made(&days(&[(5, 1)])), 5 * DAY + 7);
         assert_eq!(made(&days(&[(5, 900), (6, 98), (47_000, 1)])), 47_000 * DAY + 7);

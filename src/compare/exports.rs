@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_the_other_lacks_stay_in_order_without_heads_and_ends() {
+    fn lines_missing_in_the_other_text_stay_in_order_without_common_heads_and_ends() {
         assert_eq!(without("-^b\n-^a\n-^c\n+.\n", "-^a\n"), "-^b\n-^c\n");
         assert_eq!(without("exclude:\n  - '^x'\n", "exclude: []\n"), "  - '^x'\n");
         assert_eq!(without("a\n", "a\n"), "");

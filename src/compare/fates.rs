@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_follow_from_facts_and_sizes() {
+    fn outcomes_follow_from_facts_and_sizes() {
         let (old, new) = (Version { crawl: 3, collection: 0 }, Version { crawl: 4, collection: 1 });
         let lives = |by| Fact::Lives { new, old, by, shared: 5 };
         let message = |fact, seen: CollectionFacts| fate(fact, 4, |_, _| seen).map(|one| one.0);

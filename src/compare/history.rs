@@ -266,7 +266,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(400))]
 
         #[test]
-        fn whatever_is_appended_replaced_and_retracted_facts_are_those_of_the_plain_rules(
+        fn facts_equal_the_plain_rules_after_any_appends_replacements_and_retractions(
             steps in prop::collection::vec(step(), 1..9), last in crawl(), patience in 1u8..4
         ) {
             let mut history = History::new(patience);

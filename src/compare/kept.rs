@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_who_is_kept_and_has_copies_that_nobody_saw_is_compared_with_itself() {
+    fn only_kept_mirrors_with_unseen_copies_are_compared_with_themselves() {
         let one = |similar_cluster, keep, unseen| Collection { similar_cluster, keep, unseen, ..Collection::default() };
         let collections = vec![
             one(1, true, 0),

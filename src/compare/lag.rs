@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stale_mirror_that_is_kept_does_not_lead_and_what_is_ones_own_is_no_news() {
+    fn kept_stale_mirror_does_not_lead_and_unique_pages_are_not_news() {
         let lines = lines(4);
         // The last collection writes pages of its own.
         let first = crawl(&[(true, &[1, 2, 3]), (false, &[1, 2, 3]), (false, &[1, 2, 3]), (false, &[1, 7, 8])]);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frozen_mirror_falls_further_behind_unless_the_leader_comes_back_to_it() {
+    fn frozen_mirror_lags_more_unless_the_leader_reverts() {
         let lines = lines(2);
         // In an older crawl, which is not kept, the first collection had the texts that the second
         // one still has.
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn collections_that_join_are_no_news_to_each_other() {
+    fn joining_collections_are_not_news_to_each_other() {
         // The kept collection continues the line of its first part, its mirror the line of its
         // second part.
         let of = |crawl, collection| Version { crawl, collection };
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn an_original_that_alone_is_up_to_date_leads_its_mirrors_that_are_kept() {
+    fn only_up_to_date_original_leads_its_kept_mirrors() {
         let lines = lines(3);
         // The first two copy the texts that the last one had in the previous crawl. Links lead to
         // the first, which is kept.
@@ -352,7 +352,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn firsts_are_counted_as_the_rule_says(
+        fn first_appearances_are_counted_by_the_rule(
             rows in prop::collection::vec((0u64..4, 0u32..4, 0u32..4), 0..40)
         ) {
             let had: BTreeSet<(u64, u32, u32)> = rows.into_iter().collect();

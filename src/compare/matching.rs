@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_surest_evidence_counts_and_three_in_ten_are_enough() {
+    fn strongest_evidence_counts_and_three_in_ten_suffice() {
         // Pages 1 to 10 stay as three of many. Texts move to another URL. File names stay with
         // other texts. An address stays. The last collection of each family remains.
         let ten: Vec<(u64, u64, u64)> = (1..=10).map(|n| (n, 100 + n, n)).collect();
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_a_family_that_was_renamed_as_a_whole_is_the_one_that_is_left() {
+    fn last_member_of_a_renamed_family_is_the_remaining_one() {
         let old = crawl(&[(1, "a", &[(1, 1, 1)]), (1, "b", &[(2, 2, 2)]), (1, "c", &[(3, 3, 3)])]);
         let new = crawl(&[(2, "a", &[(11, 11, 11)]), (2, "b", &[(12, 12, 12)]), (2, "x", &[(13, 13, 13)])]);
         use MatchEvidence::{Address, Family};
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_too_many_have_tells_nobody_from_anybody() {
+    fn texts_of_too_many_sites_are_no_evidence() {
         let pages: Vec<[(u64, u64, u64); 1]> = (0..=COMMON as u64).map(|n| [(n, 7, n)]).collect();
         let of: Vec<Made<'_>> = pages.iter().map(|page| (1, "", &page[..])).collect();
         assert_eq!(pairs(&crawl(&of), &crawl(&[(1, "x", &[(5000, 7, 1)])])), []);
@@ -323,7 +323,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pairs_that_share_enough_are_those_of_nested_loops(
+        fn sharing_pairs_equal_nested_loops(
             old in prop::collection::btree_set((0u64..12, 0u32..4), 0..30),
             new in prop::collection::btree_set((0u64..12, 0u32..4), 0..30), common in 1usize..5
         ) {

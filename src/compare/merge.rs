@@ -44,7 +44,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_key_comes_once_in_order_with_its_places(
+        fn every_key_is_returned_once_in_order_with_its_positions(
             old in prop::collection::btree_set(0u8..40, 0..30), new in prop::collection::btree_set(0u8..40, 0..30)
         ) {
             let (a, b): (Vec<u8>, Vec<u8>) = (old.iter().copied().collect(), new.iter().copied().collect());

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_of_nothing_are_none() {
+    fn ratios_with_an_empty_crawl_are_zero() {
         let table = table(&[
             ([1, 0], "url", CrawlOverlap { old: 4, new: 0, both: 0 }),
             ([1, 0], "x", CrawlOverlap { old: 4, new: 2, both: 1 }),

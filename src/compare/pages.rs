@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_then_text_then_resemblance_decide() {
+    fn bytes_text_and_resemblance_decide_in_this_order() {
         let old = content(1, 1, 0);
         assert_eq!(message(old, old, None), PageChange::Same);
         assert_eq!(message(old, content(1, 2, 0), None), PageChange::Bytes);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_without_text_are_the_same_by_their_bytes_only() {
+    fn pages_without_text_are_compared_by_bytes_only() {
         assert_eq!(message(content(0, 1, 0), content(0, 2, 1 << 40), None), PageChange::Near);
         assert_eq!(message(content(0, 0, 0), content(0, 0, 0), None), PageChange::Same);
     }

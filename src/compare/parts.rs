@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn two_mirrors_on_a_host_and_what_stands_with_a_known_collection_stay_what_they_are() {
+    fn two_mirrors_on_a_host_and_parts_of_known_collections_are_unchanged() {
         let new: [(u64, u64, &str, &str, &[u64]); 5] = [
             (11, 1, "new", "http://new/a/", &[11, 12]),
             (13, 1, "new", "http://new/b/", &[13, 14]),

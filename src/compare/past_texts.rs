@@ -217,7 +217,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_page_has_reverted_if_an_earlier_crawl_has_its_text_and_the_last_one_another(
+        fn page_has_reverted_if_only_an_earlier_crawl_has_its_text(
             crawls in crawls(), versions in 2u32..7
         ) {
             let plain = (0..5).filter_map(|page| {
@@ -230,7 +230,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_remembered_does_as_well_as_the_crawls_also_if_the_newest_was_left_out(
+        fn history_equals_the_crawls_even_without_the_newest_one(
             crawls in crawls(), versions in 2u32..7, left_out in prop::bool::ANY
         ) {
             let known = &crawls[..crawls.len() - 1];

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn at_equal_intervals_it_is_the_corrected_estimator_of_the_paper() {
+    fn estimate_at_equal_intervals_equals_the_corrected_estimator_of_the_paper() {
         // -ln((10 - 6 + 0.5) / 10.5) / 1
         let found = rate(&[visits(1, 10, 6)]).unwrap();
         assert_eq!((found.rate, found.visits, found.changed, found.interval_days), (0.847298, 10, 6, 1.0));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn at_unequal_intervals_it_approaches_the_other_as_they_become_equal() {
+    fn estimate_at_unequal_intervals_converges_to_the_equal_case() {
         let equal = rate(&[visits(1, 20, 12)]).unwrap().rate;
         let nearly =
             [Visits { interval: DAY, visits: 10, changed: 6 }, Visits { interval: DAY + 1, visits: 10, changed: 6 }];
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_rate_is_found_again() {
+    fn estimates_a_known_rate() {
         // Expected observations at a rate of 0.2 a day.
         let seen = |days: i64| visits(days, 100_000, (100_000.0 * (1.0 - (-0.2 * days as f64).exp())).round() as u64);
         let found = rate(&[seen(1), seen(4), seen(9)]).unwrap();

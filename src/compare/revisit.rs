@@ -173,7 +173,7 @@ mod tests {
     const POLICY: Policy = Policy { confidence: 0.95, share: 0.1, prior_intervals: 4.0 };
 
     #[test]
-    fn twenty_nine_pages_tell_a_tenth_with_95_percent() {
+    fn twenty_nine_pages_show_one_tenth_with_95_percent_confidence() {
         assert_eq!(probes(&POLICY, 1000), 29);
         assert_eq!(probes(&Policy { share: 0.2, ..POLICY }, 1000), 14);
         assert_eq!(probes(&POLICY, 12), 12);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn hazard_is_between_a_mirrors_own_and_that_of_its_kind() {
+    fn hazard_is_between_the_rates_of_the_mirror_and_of_its_kind() {
         let past = [relation(95, 9, 0, 1)];
         // With the two below: 10 ends plus a half in 105 intervals plus one.
         let now = [relation(4, 1, 290, 1), relation(5, 0, 290, 1)];
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_seen_for_long_and_is_large_comes_first_within_the_budget() {
+    fn long_unseen_large_mirrors_come_first_within_the_budget() {
         let now = [relation(5, 0, 100, 1), relation(5, 0, 100, 6), relation(5, 0, 1000, 1), relation(5, 0, 3, 1)];
         let found = worth(&now, &[], &POLICY);
         let order = order(&found);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_drawn_is_the_same_in_any_order_and_another_next_time() {
+    fn sample_is_the_same_in_any_order_and_differs_next_time() {
         let pages: Vec<u64> = (0..100).collect();
         let backwards: Vec<u64> = (0..100).rev().collect();
         assert_eq!(draw(&pages, 29, 1), draw(&backwards, 29, 1));

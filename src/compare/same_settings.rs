@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_of_the_answer_is_named_and_what_a_crawl_must_differ_in_is_not() {
+    fn differing_result_settings_are_named_and_inputs_are_not() {
         let plain = job(|_| ());
         let elsewhere = job(|job| {
             job.input.urls = vec!["b".into()];
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_that_a_build_did_not_know_yet_is_its_default_and_one_that_nobody_knows_is_named() {
+    fn settings_of_newer_builds_are_default_and_unknown_ones_are_named() {
         let plain = job(|_| ());
         let mut earlier = plain.clone();
         earlier["similar"].as_object_mut().unwrap().remove("guard");

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_saved_comes_back_and_equal_histories_are_equal_bytes() {
+    fn histories_are_read_back_and_equal_ones_have_equal_bytes() {
         let (saved, recipes) = saved();
         let bytes = saved.encode(&recipes);
         assert_eq!(SavedComparison::decode("h", &bytes, &recipes).unwrap(), saved);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn no_damage_goes_unnoticed() {
+    fn all_damage_is_detected() {
         let (saved, recipes) = saved();
         let bytes = saved.encode(&recipes);
         for at in 0..bytes.len() {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn another_recipe_is_refused_with_both_names() {
+    fn rejects_another_recipe_with_both_names() {
         let (saved, recipes) = saved();
         let other = BTreeMap::from([("doc_id".into(), "d2".into())]);
         let error = SavedComparison::decode("h", &saved.encode(&recipes), &other).unwrap_err();

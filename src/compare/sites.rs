@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_under_another_scheme_has_moved_whatever_its_texts_are() {
+    fn site_under_another_scheme_has_moved_with_any_texts() {
         let of = [("http://a.example", [10, 0], 0), ("https://www.a.example", [0, 12], 0)];
         let moved = vec![("http://a.example".to_string(), "https://www.a.example".to_string())];
         assert_eq!(message(&of, &[("http://a.example", "https://www.a.example", 6, 0)]), moved);
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn another_name_needs_texts_and_both_sides_prefer_the_better_choice() {
+    fn renaming_needs_texts_and_a_mutually_best_match() {
         let of = [("http://a", [10, 1], 1), ("http://b", [0, 10], 0), ("http://c", [0, 10], 0)];
         assert_eq!(message(&of, &[("http://a", "http://b", 9, 0)]), []);
         let moved = message(&of, &[("http://a", "http://b", 8, 4), ("http://a", "http://c", 9, 3)]);
@@ -329,28 +329,28 @@ mod tests {
     }
 
     #[test]
-    fn a_site_that_is_still_there_may_lose_parts_to_several_that_have_come() {
+    fn existing_site_may_lose_parts_to_several_new_sites() {
         let of = [("http://a", [30, 10], 10), ("http://b", [0, 10], 0), ("http://c", [0, 10], 0)];
         let moved = message(&of, &[("http://a", "http://b", 9, 4), ("http://a", "http://c", 10, 3)]);
         assert_eq!(moved, [("http://a", "http://c"), ("http://a", "http://b")].map(|(a, b)| (a.into(), b.into())));
     }
 
     #[test]
-    fn a_site_that_is_still_there_has_not_moved_to_one_that_was_there() {
+    fn existing_site_has_not_moved_to_an_existing_one() {
         let of = [("http://a", [10, 5], 5), ("http://b", [10, 15], 10)];
         assert_eq!(message(&of, &[("http://a", "http://b", 5, 5)]), []);
     }
 
     proptest! {
         #[test]
-        fn a_url_is_split_at_the_first_slash_or_question_mark_behind_the_first_scheme(url in "[a:/?é]{0,12}") {
+        fn url_is_split_at_the_first_slash_or_question_mark_after_the_scheme(url in "[a:/?é]{0,12}") {
             let host = url.find("://").map_or(0, |at| at + 3);
             let end = url[host..].find(['/', '?']).map_or(url.len(), |at| host + at);
             prop_assert_eq!(split(&url), (&url[..end], &url[end..]));
         }
 
         #[test]
-        fn sites_have_the_pages_that_all_threads_have_counted(
+        fn sites_have_the_pages_counted_by_all_threads(
             pages in prop::collection::vec((0usize..6, 0usize..3, 0usize..3), 0..60)
         ) {
             let mut of_threads: [SiteTally; 3] = Default::default();
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_is_a_site_and_a_path() {
+    fn url_splits_into_site_and_path() {
         assert_eq!(split("http://a.b:8080/x/y?z"), ("http://a.b:8080", "/x/y?z"));
         assert_eq!(split("https://a.b?z"), ("https://a.b", "?z"));
         assert_eq!(host_of("https://a.b:1"), "a.b:1");

@@ -233,7 +233,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn pages_are_what_nested_loops_find(old in crawl(), new in crawl()) {
+    fn pages_equal_nested_loops(old in crawl(), new in crawl()) {
         let made = Made::new();
         made.result("old", &old);
         made.result("new", &new);
@@ -252,7 +252,7 @@ proptest! {
     }
 
     #[test]
-    fn all_crawls_are_held_against_each_other(crawls in prop::collection::vec(crawl(), 3..5)) {
+    fn all_crawls_are_compared_with_each_other(crawls in prop::collection::vec(crawl(), 3..5)) {
         let made = Made::new();
         let names: Vec<String> = (0..crawls.len()).map(|n| format!("crawl{n}")).collect();
         names.iter().zip(&crawls).for_each(|(name, crawl)| drop(made.result(name, crawl)));
@@ -286,7 +286,7 @@ proptest! {
     }
 
     #[test]
-    fn the_other_way_round_words_change_places_and_nothing_else(old in crawl(), new in crawl()) {
+    fn reversed_comparison_only_swaps_outcomes(old in crawl(), new in crawl()) {
         let made = Made::new();
         made.result("old", &old);
         made.result("new", &new);
@@ -339,7 +339,7 @@ fn any_number_of_threads_and_any_memory_give_the_same_bytes() {
 }
 
 #[test]
-fn a_site_that_is_reached_by_another_scheme_is_one_move_however_many_sites_there_are() {
+fn change_of_scheme_is_one_move_among_any_number_of_sites() {
     let made = Made::new();
     // More sites share these few paths than the maximum for a path that counts as evidence.
     let names: Vec<String> = (0..2 * COMMON).map(|n| format!("host{n}.example")).collect();
@@ -364,7 +364,7 @@ fn a_site_that_is_reached_by_another_scheme_is_one_move_however_many_sites_there
 }
 
 #[test]
-fn a_text_on_many_pages_says_nothing_about_where_they_went() {
+fn text_on_many_pages_is_no_evidence_of_a_move() {
     let made = Made::new();
     let pages = |site: &str, count: usize| -> Crawl {
         (0..count).map(|n| (format!("{site}/{n}-{}", site.len()), page(7, 7))).collect()

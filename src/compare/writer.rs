@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_come_back_in_order_and_tables_without_rows_are_there() {
+    fn rows_are_read_in_order_and_empty_tables_exist() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Location::parse(dir.path().join("out").to_str().unwrap()).unwrap();
         let mut writer = ResultWriter::new(&folder).unwrap();
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_encoded_in_any_order_are_the_same_files() {
+    fn rows_encoded_in_any_order_yield_the_same_files() {
         let dir = tempfile::tempdir().unwrap();
         let pieces = || (0..5).map(|at| ids(at * 140_000, (at + 1) * 140_000));
         let files = |name: &str, fill: &dyn Fn(&mut ResultWriter)| {
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_never_come_back_are_no_result() {
+    fn missing_rows_fail_the_commit() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Location::parse(dir.path().join("out").to_str().unwrap()).unwrap();
         let mut writer = ResultWriter::new(&folder).unwrap();
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_of_a_writer_that_does_not_commit() {
+    fn writer_without_commit_leaves_no_files() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Location::parse(dir.path().to_str().unwrap()).unwrap();
         let mut writer = ResultWriter::new(&folder).unwrap();

@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn operators_take_what_is_there_before_them_and_every_row_leads_to_the_end() {
+    fn operators_use_earlier_outputs_and_every_row_reaches_the_result() {
         for job in jobs() {
             let OperatorGraph { operators } = OperatorGraph::from_job(&job);
             for (place, operator) in operators.iter().enumerate() {
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_of_operators_are_there() {
+    fn source_files_of_operators_exist() {
         for operator in jobs().iter().flat_map(|job| OperatorGraph::from_job(job).operators) {
             let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(operator.file);
             assert!(path.exists(), "{}: {}", operator.name, operator.file);

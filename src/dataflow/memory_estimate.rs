@@ -348,7 +348,7 @@ mod tests {
     use crate::shuffle::memory::A_WORKER_AT_REST;
 
     #[test]
-    fn what_a_process_needs_at_rest_counts_once_whatever_its_workers() {
+    fn base_memory_of_a_process_counts_once_with_any_workers() {
         assert_eq!(MemoryEstimate::default().peak_bytes(64), at_rest(2) + 62 * A_WORKER_AT_REST);
         let (tuples, links) = (10 * A_CHECKSUM, A_CHECKSUM);
         let held = MemoryEstimate { pages: 1000, tuples, links, ..MemoryEstimate::default() };
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_needs_grows_with_pages_and_hardly_with_chunks() {
+    fn memory_of_a_run_grows_with_pages_and_hardly_with_chunks() {
         let few = MemoryEstimate { pages: 1_000_000, tuples: 10 << 20, links: 5_000_000, ..MemoryEstimate::default() };
         let many = MemoryEstimate { tuples: 110 << 20, features: 50 << 20, ..few };
         // One checksum of 8 bytes for each 4,096 bytes of lists; and features that are being sent.

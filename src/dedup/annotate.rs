@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_added_and_nothing_else_changes() {
+    fn annotation_adds_fields_and_changes_no_other_byte() {
         let names = FIELDS.map(String::from);
         let added = |text: &str, note: &RecordNote| {
             let mut into = Vec::new();

@@ -117,7 +117,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn prints_are_read_as_they_were_written(
+        fn fingerprints_are_read_as_written(
             batches in prop::collection::vec(prop::collection::vec((any::<u64>(), 0u32..9, prop::option::of(".{0,9}")), 0..9), 0..4),
             step in 1usize..40,
         ) {

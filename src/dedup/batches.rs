@@ -317,7 +317,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
         #[test]
-        fn batches_are_the_file(
+        fn batches_concatenate_to_the_file(
             lengths in prop::collection::vec(prop_oneof![0usize..300, 900_000usize..2_500_000], 0..8),
             last_newline: bool, step in 1000usize..3_000_000, limit in 1_000_000u64..2_000_000,
         ) {

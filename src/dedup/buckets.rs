@@ -159,7 +159,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_rows_come_once_and_those_of_a_hash_together(
+        fn all_rows_are_returned_once_and_grouped_by_hash(
             keys in prop::collection::vec(any::<u64>(), 0..400), copies in 1usize..5, buckets in 1usize..9, most in 1u64..60,
         ) {
             let mut keys: Vec<u64> = keys.iter().flat_map(|&key| vec![key; copies]).collect();
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_one_hash_that_do_not_fit_are_refused_with_the_memory_that_would_do() {
+    fn rejects_rows_of_one_hash_that_do_not_fit_with_the_required_memory() {
         let refused = worked_on(&[7; 3000], 4, &bounds(100, 1000)).unwrap_err();
         let Error::MemoryLimit { needed_bytes, .. } = refused else { panic!("{refused}") };
         assert_eq!(needed_bytes, 3 << 20);

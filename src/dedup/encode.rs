@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_compressed_fast_is_compressed_fast_again_and_all_else_by_default() {
+    fn fast_compression_is_retained_and_otherwise_default() {
         let level = |compression, bytes: &[u8]| Coding::like(compression, &bytes[..bytes.len().min(HEAD)]).level;
         for (zstd_level, want) in [(-5, 1), (1, 1), (2, 2), (3, 3), (4, 3), (9, 3), (19, 3)] {
             let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), zstd_level).unwrap();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_has_the_same_bytes_at_any_number_of_threads_and_however_it_is_written() {
+    fn frame_has_the_same_bytes_with_any_threads_and_write_sizes() {
         let bytes = made(3 * ZSTD_JOB_BYTES as usize + 12_345);
         for level in [1, 3] {
             let compressed = |threads: usize, step: usize| {

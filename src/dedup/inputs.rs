@@ -216,7 +216,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn in_a_folder_what_claims_records_and_has_none_is_an_error_and_other_files_are_passed_over() {
+    fn record_files_without_records_are_errors_and_other_files_are_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let look = |name: &str, bytes: &[u8]| {
             std::fs::write(folder.path().join("good.jsonl"), "{\"text\":\"x\"}\n").unwrap();

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_puts_its_best_first_and_what_it_cannot_judge_last() {
+    fn each_rule_orders_best_first_and_unknown_last() {
         let field = || "n".to_string();
         assert!(
             key(&KeepRule::Longest, "long", None, OrderKey::None) < key(&KeepRule::Longest, "x", None, OrderKey::None)

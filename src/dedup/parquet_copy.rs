@@ -365,7 +365,7 @@ pub(super) mod tests {
         #![proptest_config(ProptestConfig::with_cases(40))]
 
         #[test]
-        fn kept_rows_are_the_rows_they_were(
+        fn kept_rows_are_unchanged(
             rows in prop::collection::vec(
                 (
                     any::<i64>(),
@@ -397,7 +397,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn notes_become_columns_and_the_schema_of_arrow_goes() {
+    fn annotations_become_columns_and_the_arrow_schema_is_dropped() {
         let rows: Vec<TestRow> = (0..3).map(|id| (id, Some("x".into()), None)).collect();
         let bytes = encoded(&[rows]);
         let names = ["duplicate_of", "similarity", "cluster"].map(String::from);

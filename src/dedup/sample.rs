@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_and_bytes_of_all_files_are_told_by_the_beginnings_of_some() {
+    fn totals_of_all_files_are_estimated_from_the_beginnings_of_some() {
         let folder = tempfile::tempdir().unwrap();
         let line = |at: u32| format!("{{\"text\":\"{at:040} {}\"}}\n", xxhash_rust::xxh3::xxh3_64(&at.to_le_bytes()));
         let text: String = (0..60_000).map(line).collect();

@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_are_read_as_they_are_written() {
+    fn rules_are_parsed_as_written() {
         for text in ["first", "longest", "newest:at", "smallest-id", "max:meta.score", "min:n"] {
             assert_eq!(text.parse::<KeepRule>().unwrap().name(), text);
         }

@@ -181,7 +181,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn what_is_removed_is_what_the_definition_says(
+    fn removed_records_equal_the_definition(
         records in corpus(), against in 0usize..3, workers in 1usize..4, spills: bool,
         keep in prop::sample::select(vec!["first", "longest", "smallest-id", "max:n", "min:n"]),
     ) {
@@ -194,7 +194,7 @@ proptest! {
 }
 
 #[test]
-fn progress_ends_where_the_input_does() {
+fn progress_ends_at_the_end_of_the_input() {
     let folder = tempfile::tempdir().unwrap();
     let made = |file| Made { words: vec![file as u8, 1, 2], number: 0, file };
     write(folder.path(), &[0, 0, 1, 2, 3, 3].map(made));

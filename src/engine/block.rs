@@ -266,7 +266,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_parcel_arrives_as_it_was_sent(rows: Vec<[u32; 3]>, bytes: Vec<u8>, to: u32, from: u32, name: u64, call: u64) {
+        fn parcel_arrives_unchanged(rows: Vec<[u32; 3]>, bytes: Vec<u8>, to: u32, from: u32, name: u64, call: u64) {
             let about = ParcelAddress { to, from, name, call, taken: 7, last: 1, kind: 1, notice: 9 };
             let arrived = there_and_back(&Parcel { about, rows: Block::from_rows(&rows, &mut Vec::new()) });
             prop_assert_eq!((arrived.about, arrived.rows.rows::<[u32; 3]>()), (about, &rows[..]));
@@ -275,7 +275,7 @@ mod tests {
         }
 
         #[test]
-        fn a_block_holds_what_was_pushed(rows in proptest::collection::vec(any::<[u32; 3]>(), 0..1000)) {
+        fn block_contains_the_pushed_rows(rows in proptest::collection::vec(any::<[u32; 3]>(), 0..1000)) {
             let mut block = Block::new::<[u32; 3]>(1 << 14, Some(Block::new::<u64>(1 << 15, None)));
             rows.iter().for_each(|row| block.push(row));
             prop_assert_eq!(block.rows::<[u32; 3]>(), &rows[..]);
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_holds_its_bytes_and_always_at_least_one_row() {
+    fn block_is_limited_in_bytes_but_contains_at_least_one_row() {
         assert_eq!(Block::capacity::<[u32; 3]>(BLOCK_BYTES), 21_760);
         assert_eq!(Block::capacity::<[u64; 1 << 17]>(BLOCK_BYTES), 1);
         let mut block = Block::new::<[u32; 3]>(BLOCK_BYTES, None);
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn open_blocks_take_no_more_with_more_workers_until_they_are_as_small_as_may_be() {
+    fn open_blocks_take_constant_memory_down_to_the_minimum_size() {
         assert_eq!(
             [1, 2, 15, 240, 1000].map(bytes_of_full),
             [BLOCK_BYTES, BLOCK_BYTES, BLOCK_BYTES, LEAST_BYTES, LEAST_BYTES]
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "read as what they were sent as")]
-    fn rows_are_not_read_as_rows_of_another_size() {
+    fn rejects_rows_of_another_size() {
         Block::from_rows(&[1u32, 2], &mut Vec::new()).rows::<u64>();
     }
 }

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_is_as_long_as_its_message_and_never_longer_than_asked_for() {
+    fn buffer_has_the_length_of_its_message_up_to_the_requested_size() {
         const MIB: usize = 1 << 20;
         let cases = [
             (0, MIB, LEAST),
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn free_buffers_are_used_again_for_what_is_about_as_long_and_not_all_kept() {
+    fn free_buffers_of_similar_length_are_reused_and_bounded() {
         let refill = refill();
         let of = |bytes| {
             need(bytes);
@@ -208,7 +208,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_reader_knows_the_message_in_which_it_stands(
+        fn reader_returns_its_current_message(
             lengths in proptest::collection::vec(1usize..500, 1..20),
             pieces in proptest::collection::vec(1usize..200, 1..20),
         ) {

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_key_is_told_the_nearest_known_one() {
+    fn unknown_key_error_names_the_nearest_known_key() {
         let line = refusal("worker = 2");
         assert!(line.starts_with("c.toml: worker is not a setting") && line.ends_with("nearest is workers"), "{line}");
         let line = refusal("workers = 2\n[[process]]\naddres = \"127.0.0.1:1\"");
@@ -312,7 +312,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_key_file_lies_beside_its_cluster_file_and_must_be_private_beyond_loopback() {
+    fn key_file_is_next_to_its_cluster_file_and_private_beyond_loopback() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let key = folder.path().join("k");

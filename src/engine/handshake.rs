@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_hold_one_session_afterwards() {
+    fn both_sides_have_the_same_session() {
         let (Arrival::Joined(who, ConnectionPurpose::Data, here), Ok(there)) = meet(identity(1), true) else {
             panic!()
         };
@@ -550,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_not_admitted_is_told_why() {
+    fn rejected_process_receives_the_reason() {
         let (Arrival::Twice(1), Err(Miss::Taken(error))) = meet(identity(1), false) else { panic!() };
         assert!(error.to_string().contains("another process with that number"), "{error}");
     }
@@ -572,7 +572,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_who_drips_bytes_is_dropped_in_time() {
+    fn slow_unauthenticated_connection_is_dropped_in_time() {
         let (here, there) = pair();
         // A whole hello without a tag, sent byte by byte while the other side reads. No pause is as
         // long as the time limit, but the whole takes fifty times as long.

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn peers_that_live_are_not_given_up() {
+    fn live_peers_are_not_given_up() {
         let (here, there) = pair();
         assert_eq!((end(&here), end(&there)), ("Running".to_string(), "Running".to_string()));
     }
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_fails_tells_why_and_both_end_alike() {
+    fn failing_peer_reports_its_reason_and_both_end_alike() {
         let (here, there) = pair();
         there.stop(Error::input("a.warc", "missing"));
         drop(there);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_vanishes_or_talks_nonsense_is_lost() {
+    fn vanished_or_invalid_peer_is_lost() {
         type Last = fn(&mut FrameWriter, &mut Vec<u8>);
         let lasts: [Last; 4] = [
             |frames, to| frames.send(to, Frame::Alive, &[]).unwrap(),

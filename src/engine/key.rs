@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn random_bytes_are_a_key_whatever_they_begin_and_end_with() {
+    fn key_may_begin_and_end_with_any_bytes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         let raw = [&b"\n"[..], &[0xff; 29], b"\t "].concat();

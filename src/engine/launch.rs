@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_describes_no_step_is_refused_with_its_name() {
+    fn rejects_invalid_step_variables_with_their_names() {
         for (variable, part) in [
             (("SLURM_PROCID", "x"), "SLURM_PROCID is \"x\""),
             (("SLURM_STEP_NODELIST", "n[09-"), "SLURM_STEP_NODELIST"),
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_hosts_are_those_of_slurm() {
+    fn host_lists_follow_slurms_format() {
         let hosts = |list| hosts_of(list).map(|hosts| hosts.join(" "));
         assert_eq!(hosts("localhost").unwrap(), "localhost");
         assert_eq!(hosts("a,b").unwrap(), "a b");
@@ -348,7 +348,7 @@ mod tests {
         }
 
         #[test]
-        fn a_list_stands_for_the_numbers_in_its_brackets(from in 0usize..2000, more in 0usize..50, width in 1usize..5) {
+        fn list_expands_the_numbers_in_brackets(from in 0usize..2000, more in 0usize..50, width in 1usize..5) {
             let list = format!("n[{from:0width$}-{}]", from + more);
             let plain: Vec<_> = (from..=from + more).map(|n| format!("n{n:0width$}")).collect();
             prop_assert_eq!(hosts_of(&list), Some(plain));

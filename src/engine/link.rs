@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_arrives_in_order() {
+    fn frames_arrive_in_order() {
         let sent = [&b"some"[..], &[b'x'; 300], b"rows"].concat();
         for keyed in [false, true] {
             let (wire, [_, session]) = wire(keyed);
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_key_nothing_of_what_was_sent_can_be_read() {
+    fn with_a_key_no_sent_byte_is_readable() {
         let reads =
             |keyed| wire(keyed).0.windows(4).any(|bytes| bytes == b"some" || bytes == b"xxxx" || bytes == b"rows");
         assert!(reads(false) && !reads(true));
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_repeated_left_out_reflected_or_cut_off_end_the_run() {
+    fn repeated_missing_reflected_or_truncated_frames_end_the_run() {
         const EMPTY: usize = 8 + TAG;
         let (wire, [here, there]) = wire(true);
         let first = EMPTY + 4;

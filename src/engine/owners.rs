@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_dealt_out_is_found_again_by_its_owner_and_index() {
+    fn assigned_number_is_found_by_owner_and_index() {
         for peers in 1..5 {
             let dealt = RoundRobin::new(peers);
             for number in 0..40 {

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_contained_within_leaves_the_work_around_it_alone() {
+    fn contained_panic_does_not_affect_the_surrounding_work() {
         let inner = contain(|| contain(|| panic!("inner")).is_err());
         assert!(inner.unwrap());
         assert!(contain(|| panic!("outer")).unwrap_err().to_string().contains("outer"));

@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_nobody_knows_yet_is_asked_for_again() {
+    fn unresolved_name_is_resolved_again_later() {
         let Err(Miss::Again(reason)) = resolve("nobody.invalid:2101", &ClusterKey::none()) else {
             panic!("it has an address")
         };
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_known_by_an_address_of_loopback_to_itself_alone_listens_everywhere() {
+    fn host_name_that_resolves_to_its_own_loopback_listens_on_all_interfaces() {
         let own = open_to_others("node-1:2101", addresses(&["127.0.1.1:2101", "[::1]:2101"]));
         assert_eq!(own, addresses(&["0.0.0.0:2101", "[::]:2101"]));
         for (address, known) in [("localhost:2101", "127.0.0.1:2101"), ("node-1:2101", "10.0.0.1:2101")] {

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_that_arrives_within_the_grace_beats_a_broken_socket() {
+    fn reason_within_the_grace_period_takes_precedence_over_a_broken_socket() {
         let stop = Arc::new(Stop::new());
         let broken = Arc::clone(&stop);
         let socket = std::thread::spawn(move || broken.stop_unless_explained(Error::PeerLost("closed".into())));

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_of_nothing_has_no_value() {
+    fn ratio_with_zero_denominator_has_no_value() {
         assert_eq!(Ratio { part: 0, whole: 0 }.value(), None);
         assert_eq!(Ratio { part: 1, whole: 4 }.value(), Some(0.25));
         let rows = EvaluationReport::default().rows();

@@ -112,7 +112,7 @@ fn pairs_of_single_pages_are_false_even_when_target_and_page_are_equal() {
 }
 
 #[test]
-fn a_page_of_the_bytes_of_a_copy_is_no_error_and_neither_is_a_page_that_perhaps_is_one() {
+fn byte_copies_and_uncertain_pages_are_not_errors() {
     let rows = [
         // Two editions of a page. In version 1, the French edition is still in English.
         ("http://a/en", "1", "en", "same", ""),
@@ -156,7 +156,7 @@ fn pages_known_to_one_side_only_are_counted_and_no_pair_is_made_of_them() {
 }
 
 #[test]
-fn throwing_everything_together_is_told_by_mixed_clusters() {
+fn joining_everything_shows_as_mixed_clusters() {
     let truth = truth();
     let members = [
         collection(1, 1, 0..12),
@@ -202,7 +202,7 @@ fn a_collection_needs_ten_pages_and_a_sibling_of_another_copy() {
 }
 
 #[test]
-fn texts_by_themselves_count_for_pairs_and_not_for_collections() {
+fn single_texts_count_for_pairs_and_not_for_collections() {
     let truth = [
         truth_row("http://s1/n", "near-0", "0", "text", "near"),
         truth_row("http://s2/n", "near-0", "1", "text", "near"),

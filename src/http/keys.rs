@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_have_names_and_only_their_owner_may_read_them() {
+    fn keys_are_named_and_readable_by_their_owner_only() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys");
         let read = |text: &str, mode: u32| {

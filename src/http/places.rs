@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn of_connections_that_wait_those_of_the_largest_network_give_way_and_of_these_the_oldest() {
+    fn oldest_waiting_connection_of_the_largest_network_is_displaced() {
         let places = places(4);
         let take = |last| places.take(address(last)).unwrap();
         let [alone, first, second, third] = [1, 2, 2, 2].map(take);
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_let_in_gives_way_only_while_strangers_have_less_than_their_part() {
+    fn admitted_client_is_displaced_only_while_new_clients_are_below_their_quota() {
         let places = places(8);
         let known: Vec<_> = (0..8).map(|_| places.take(address(1)).unwrap()).collect();
         for place in &known {
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_are_answered_keep_their_places_and_who_comes_waits() {
+    fn requests_in_progress_are_not_displaced_and_new_clients_wait() {
         let places = places(2);
         let [one, two] = [1, 2].map(|last| places.take(address(last)).unwrap());
         one.waits_for(ConnectionPhase::Answer);
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn of_bodies_that_come_slowly_no_more_are_held_than_requests() {
+    fn slow_bodies_are_limited_to_the_number_of_requests() {
         let limits = ServiceLimits { in_flight: 2, ..ServiceLimits::default() };
         let places = Arc::new(ConnectionSlots::new(limits));
         let all: Vec<_> = (0..5).map(|_| places.take(address(1)).unwrap()).collect();

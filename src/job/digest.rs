@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn effort_place_and_comparisons_leave_the_digest_alone_and_answers_change_it() {
+    fn effort_and_location_settings_do_not_change_the_digest_and_result_settings_do() {
         let job = Job::default();
         let mut other = job.clone();
         other.effort.shard_bytes *= 2;
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn records_serve_jobs_that_read_alike() {
+    fn checkpoints_serve_jobs_with_equal_reading_settings() {
         let job = Job::default();
         let mut other = job.clone();
         other.input.urls.push("another.warc.gz".into());

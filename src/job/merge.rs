@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn the_papers_setting_is_one_line_and_can_be_overridden() {
+    fn settings_of_the_papers_are_one_line_and_can_be_overridden() {
         let job = resolve("j.toml", "preset = \"four-line\"\n[overlap]\nmin_shared = 20", &[]).unwrap();
         assert_eq!((job.chunks.count, job.chunks.bits, job.overlap.min_shared), (4, 32, 20));
         assert_eq!((job.overlap.min_resemblance, job.overlap.template_pages, job.overlap.guard), (0.0, 0, Guard::None));
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn simhash_and_signatures_at_their_best_are_one_line_too() {
+    fn best_settings_of_simhash_and_signatures_are_one_line() {
         let job = resolve("j.toml", "preset = \"simhash\"\n[hamming]\nk = 3", &[]).unwrap();
         assert_eq!((job.similar.by, job.hamming.k, job.simhash.features.idf), (Measure::Hamming, 3, true));
         assert_eq!((job.simhash.features.phrase, job.simhash.features.weights), (2, Weights::Log));
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_may_have_a_unit_and_a_wrong_set_is_named_as_typed() {
+    fn bytes_may_have_a_unit_and_an_invalid_set_is_named_as_typed() {
         let job = resolve("j.toml", "[effort]\nmemory_bytes = \"2GiB\"", &["effort.disk_bytes=1.5GB".into()]).unwrap();
         assert_eq!((job.effort.memory_bytes, job.effort.disk_bytes), (2 << 30, 1_500_000_000));
         let error = resolve("j.toml", "[effort]\nmemory_bytes = 7", &["similar.guard=nono".into()]).unwrap_err();
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn one_guard_holds_for_all_measures() {
+    fn one_guard_applies_to_all_measures() {
         let guards = |job: &Job| [job.overlap.guard, job.minhash.guard, job.hamming.guard, job.signatures.guard];
         let nearest = [Guard::Neighbours, Guard::Neighbours, Guard::MutualBest, Guard::MutualBest];
         assert_eq!(guards(&resolve("j.toml", "", &[]).unwrap()), nearest);
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_former_setting_is_refused_with_its_value_and_a_finished_run_with_another_one_too() {
+    fn former_setting_is_rejected_in_jobs_and_with_another_value_in_finished_runs() {
         let error = resolve("j.toml", "[overlap]\ndoubt = 3", &[]).unwrap_err().to_string();
         assert!(error.contains("overlap.doubt is a former setting"), "{error}");
         let mut settings = serde_json::to_value(Job::default()).unwrap();
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn every_former_setting_has_a_value_and_is_none_any_more() {
+    fn every_former_setting_has_a_value_and_is_no_longer_a_setting() {
         let defaults = serde_json::to_value(Job::default()).unwrap();
         for (name, value) in FORMER {
             assert!(serde_json::from_str::<serde_json::Value>(value).is_ok(), "{name}");

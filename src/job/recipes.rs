@@ -105,14 +105,14 @@ mod tests {
     use crate::Job;
 
     #[test]
-    fn names_of_chunks_tell_every_setting_that_changes_a_fingerprint() {
+    fn names_of_chunks_contain_every_setting_that_changes_a_fingerprint() {
         let chunks = ChunkSettings { unit: Unit::Lines, count: 4, sliding: true, wrap: 80, bits: 32, min_text: 64 };
         assert_eq!(chunks.recipe(), "lines-4-sliding-wrap80-min64-or-bytes-xxh3-32-v2");
         assert_eq!(ChunkSettings { wrap: 0, ..chunks }.recipe(), "lines-4-sliding-min64-or-bytes-xxh3-32-v1");
     }
 
     #[test]
-    fn names_of_simhashes_tell_every_setting_that_changes_one() {
+    fn names_of_simhashes_contain_every_setting_that_changes_one() {
         let simhash = |bits, recipe: &str| Simhash { bits, features: recipe.parse().unwrap() }.recipe();
         assert_eq!(simhash(64, "phrases:2 least:4"), "terms-2-nfkc.fold-count-min4-xxh3-64-v2");
         let all = "phrases:3 idf weights:log stop-words:en stemming:de least:4";
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_signatures_tell_every_setting_that_changes_a_projection() {
+    fn names_of_signatures_contain_every_setting_that_changes_a_projection() {
         let signatures =
             |recipe: &str| Signatures { vectors: recipe.parse().unwrap(), ..Signatures::default() }.recipe();
         assert_eq!(signatures("seed:0 least:1"), "rp-terms-nfkc.fold-count-min1-xxh3-5-seed0-splitmix64-v2");
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_shingles_tell_every_setting_that_changes_one() {
+    fn names_of_shingles_contain_every_setting_that_changes_one() {
         assert_eq!(Shingling::Tokens(5).recipe(), "shingles-tokens-5-nfkc-xxh3-32-minima-xor-multiply-v2");
         let shingles = Minhash { shingle: Shingling::Chars(20), ..Job::default().minhash };
         assert_eq!(shingles.recipe(), "shingles-chars-20-nfkc.fold-xxh3-32-minima-xor-multiply-v2");

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shingles_are_read_as_they_are_written() {
+    fn shingles_are_parsed_as_written() {
         for text in ["words:5", "tokens:1", "chars:1000"] {
             assert_eq!(text.parse::<Shingling>().unwrap().to_string(), text);
         }

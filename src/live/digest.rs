@@ -153,7 +153,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn samples_agree_on_what_two_pages_share(ours in 0_u64..400, theirs in 0_u64..400, shared in 0_u64..400) {
+        fn samples_agree_on_shared_chunks_of_two_pages(ours in 0_u64..400, theirs in 0_u64..400, shared in 0_u64..400) {
             let page = |own: u64, from: u64| -> Vec<u64> { (0..shared).chain(from..from + own).collect() };
             let (a, b) = (sample(&page(ours, 10_000)), sample(&page(theirs, 20_000)));
             let limit = a.last().min(b.last()).copied().unwrap_or(0);

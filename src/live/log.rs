@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_at_any_byte_is_read_up_to_the_last_whole_frame() {
+    fn truncated_file_is_read_up_to_the_last_whole_frame() {
         let whole = tempfile::tempdir().unwrap();
         written(whole.path());
         let bytes = fs::read(whole.path().join("000000.log")).unwrap();
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_before_what_was_acknowledged_is_an_error() {
+    fn damage_before_acknowledged_data_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("000000.log");
         written(folder.path());

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_found_by_what_they_are() {
+    fn pages_are_found_by_their_properties() {
         let mut pages = LivePages::default();
         assert_eq!((pages.host("a.example"), pages.host("b.example"), pages.host("a.example")), (0, 1, 0));
         let first = pages.push(row("http://a.example/1", 5, 7, NONE));

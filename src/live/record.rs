@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_are_read_as_they_were_written() {
+    fn records_are_read_as_written() {
         let page = LoggedPage {
             url: "http://a.example/".into(),
             fetch_time: -1,

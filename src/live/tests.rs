@@ -54,7 +54,7 @@ impl Crawl {
 }
 
 #[test]
-fn a_mirror_is_known_within_some_tens_of_pages() {
+fn mirror_is_detected_within_some_tens_of_pages() {
     let folder = tempfile::tempdir().unwrap();
     let mut crawl = Crawl::at(folder.path());
     let (first, second) = ("http://www.a.example/manual/", "http://mirror.example/pub/a/manual/");
@@ -125,7 +125,7 @@ fn wrong_advice_is_withdrawn() {
 }
 
 #[test]
-fn many_versions_on_one_host_are_mirrors_and_no_trap() {
+fn many_versions_on_one_host_are_mirrors_and_not_a_trap() {
     let folder = tempfile::tempdir().unwrap();
     let mut crawl = Crawl::at(folder.path());
     for chapter in 0..20 {
@@ -180,7 +180,7 @@ fn another_process_or_other_settings_are_refused() {
 }
 
 #[test]
-fn an_index_does_not_outgrow_its_memory() {
+fn index_stays_within_its_memory() {
     let folder = tempfile::tempdir().unwrap();
     let mut job = Job::default();
     job.effort.memory_bytes = 90_000_000;
@@ -209,7 +209,7 @@ proptest! {
     /// Adds pages of four hosts in any order: some have the text of others, some are repeated, and
     /// some are missing.
     #[test]
-    fn what_is_opened_again_says_the_same(pages in prop::collection::vec((0_u64..4, 0_u64..40, 0_u64..12), 1..300)) {
+    fn reopened_index_answers_the_same(pages in prop::collection::vec((0_u64..4, 0_u64..40, 0_u64..12), 1..300)) {
         let folder = tempfile::tempdir().unwrap();
         let (mut crawl, mut answers) = (Crawl::at(folder.path()), Vec::new());
         for (at, &(host, chapter, kind)) in pages.iter().enumerate() {

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_is_stronger_than_the_transport_and_the_transport_than_meta() {
+    fn byte_order_mark_overrides_transport_and_transport_overrides_meta() {
         assert_eq!(html(b"\xef\xbb\xbf\xc3\xa9", Some("windows-1252")), ("é".into(), 0));
         assert_eq!(html(b"\xff\xfeh\0i\0", Some("utf-8")), ("hi".into(), 0));
         assert_eq!(html(b"\xfe\xff\0h\0i", None), ("hi".into(), 0));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_charset_that_lies_is_believed_and_the_damage_counted() {
+    fn wrong_charset_is_used_and_the_damage_counted() {
         assert_eq!(html("é".as_bytes(), Some("iso-8859-1")), ("Ã©".into(), 0));
         assert_eq!(
             html(b"caf\xe9 \xef\xbf\xbd \xff\xff", Some("utf-8")),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_nobody_knows_are_passed_over() {
+    fn unknown_charset_labels_are_ignored() {
         assert_eq!(html("é".as_bytes(), Some("utf-7")), ("é".into(), 0));
         assert_eq!(
             html(b"<meta charset=none><meta charset=koi8-r>\xc1", Some("binary")).0,
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn meta_is_read_as_the_prescan_reads_it() {
+    fn meta_equals_the_prescan_of_the_standard() {
         let of = |head: &str| meta(head.as_bytes()).map(Encoding::name);
         for (head, expected) in [
             ("<meta charset=shift_jis>", Some("Shift_JIS")),

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_content_tells_whatever_the_name_says() {
+    fn content_decides_with_any_file_name() {
         let warc = b"WARC/1.0\r\nWARC-Type: warcinfo\r\n";
         let line = b"{\"url\":\"http://a/\",\"text\":\"x\"}\n";
         let zstd = |bytes: &[u8]| zstd::encode_all(bytes, 3).unwrap();
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named_for_what_it_is() {
+    fn unreadable_files_are_named_by_their_kind() {
         let line = "{\"url\":\"http://a/\",\"text\":\"x\"}\n";
         for (what, bytes, name, words) in [
             ("gzip in gzip (10)", gzip(&gzip(b"WARC/1.0")), "x.warc.gz", "compressed twice"),
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_claims_records_whatever_its_compression_and_the_case_of_its_letters() {
+    fn file_name_claims_records_in_any_compression_and_case() {
         for name in ["a.jsonl", "a.ndjson.xz", "A.JSONL.BZ2", "a.Parquet", "a.jsonl.zst", "s3://b/A.WARC.GZ", "a.WACZ"]
         {
             assert!(claims_records(name), "{name}");

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn every_day_of_a_thousand_years_is_written_and_read_alike() {
+    fn every_day_of_a_thousand_years_round_trips() {
         let mut expected = (1600, 1, 1);
         for day in -135_140..230_000i64 {
             let time = day * 86_400 + 3_661;
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn units_of_numbers_are_told_by_their_size() {
+    fn units_of_times_follow_from_their_magnitude() {
         for number in [1_555_754_400, 1_555_754_400_123, 1_555_754_400_123_456, 1_555_754_400_123_456_789] {
             assert_eq!(of_number(number), 1_555_754_400);
         }

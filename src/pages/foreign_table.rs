@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn one_table_in_every_form_is_one_table() {
+    fn table_is_the_same_in_every_format() {
         let want = vec![row(["1", "http://b/,", "0.5"]), row(["p \"q\"", "", "1.0"])];
         let csv = "\u{feff}b,a,more,value\r\n\"http://b/,\",1,x,0.5\r\n\r\n,\"p \"\"q\"\"\",y,1.0\n";
         let tsv = "b\ta\tmore\tvalue\nhttp://b/,\t1\tx\t0.5\n\tp \"q\"\ty\t1.0";
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_table_is_an_error_with_its_name() {
+    fn file_that_is_not_a_table_is_an_error_with_its_name() {
         let mut torn = GzEncoder::new(Vec::new(), Default::default());
         torn.write_all(&b"a,b\n1,2\n".repeat(1000)).unwrap();
         let torn = torn.finish().unwrap();

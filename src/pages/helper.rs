@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_program_a_document_is_refused_with_the_reason() {
+    fn without_a_program_a_document_is_rejected_with_the_reason() {
         let of = |form, body: &[u8]| document(form, body, &RecordLimits::default()).unwrap().unwrap_err();
         assert_eq!(of(PageForm::Pdf, b"%PDF-1.4").0, Reason::NoConverter);
         assert_eq!(of(PageForm::PostScript, b"%!PS").0, Reason::NoConverter);

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_a_page_whose_url_is_base_and_path() {
+    fn url_of_a_file_is_base_and_path() {
         let temporary = tempfile::tempdir().unwrap();
         let folder = Location::parse(&format!("{}/", temporary.path().display())).unwrap();
         for (name, body) in [
@@ -183,7 +183,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_name_that_is_no_utf8_is_a_page_of_its_own_with_its_bytes_in_the_url() {
+    fn file_name_without_utf8_is_percent_encoded_in_the_url() {
         use std::os::unix::ffi::OsStrExt;
         let temporary = tempfile::tempdir().unwrap();
         // Two names in Latin-1, the first again in UTF-8, and the percent-encoding of the first.
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_given_by_itself_keeps_its_whole_path() {
+    fn single_input_file_retains_its_whole_path() {
         for (name, url) in [
             ("/data/site/./a.html", "http://h/data/site/a.html"),
             ("../site/a.html", "http://h/site/a.html"),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_base_that_is_no_web_address_is_a_wrong_setting() {
+    fn rejects_base_that_is_not_a_web_address() {
         for base in ["", "/a", "file:///a", "example.org"] {
             assert_eq!(parse_base(base).unwrap_err().exit_code(), 2, "{base}");
         }

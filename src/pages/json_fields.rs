@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_keep_their_value() {
+    fn numbers_retain_their_value() {
         let wanted = wanted();
         let key = |line: &'static str| wanted.find(line).unwrap().take(KEY);
         assert_eq!(key(r#"{"n":18446744073709551615}"#), Some(Scalar::Whole(u64::MAX.into())));
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_told_why_without_its_content() {
+    fn values_that_are_not_objects_are_reported_without_their_content() {
         for line in ["[1]", "\"secret\"", "{\"secret\":", "{} secret", "{\"a\":\"\u{1}secret\"}", ""] {
             let message = wanted().find(line).unwrap_err();
             assert!(!message.is_empty() && !message.contains("secret"), "{message}");
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_strict_search_minds_what_is_in_other_fields() {
+    fn only_strict_parsing_validates_other_fields() {
         let deep = format!("{{\"z\":{}{},\"text\":\"x\"}}", "[".repeat(1000), "]".repeat(1000));
         for line in [deep.as_str(), "{\"z\":[1e999],\"text\":\"x\"}"] {
             assert!(wanted().find(line).is_ok() && wanted().strict().find(line).is_err(), "{line:.20}");

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn row_groups_read_apart_give_the_file_in_order() {
+    fn row_groups_read_separately_equal_the_file() {
         let rows = open(three_groups()).unwrap();
         assert_eq!(rows.groups(), 3);
         let apart: Vec<ReadResult> = (0..3).flat_map(|group| read(&rows, group..group + 1)).collect();
@@ -252,7 +252,7 @@ mod tests {
 
     /// Bad-input ids 140-144.
     #[test]
-    fn files_that_only_begin_like_parquet_are_refused_whole() {
+    fn files_that_only_begin_like_parquet_are_rejected() {
         let mut huge =
             [b"PAR1".to_vec(), vec![0; 100], 0xffff_fff0u32.to_le_bytes().to_vec(), b"PAR1".to_vec()].concat();
         for (what, bytes) in [
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_of_fewer_than_no_rows_is_refused_and_not_passed_over() {
+    fn group_with_negative_row_count_is_rejected_and_not_skipped() {
         let schema = "required binary url (UTF8); required binary text (UTF8);";
         let mut bytes = parquet(schema, &[vec![texts("http://a/", 0..70), texts("words ", 0..70)]]);
         assert_eq!(read(&open(bytes.clone()).unwrap(), 0..1).len(), 70);
@@ -353,7 +353,7 @@ mod tests {
 
     /// Bad-input ids 147, 148.
     #[test]
-    fn nulls_cost_their_row_and_no_rows_are_no_error() {
+    fn nulls_reject_their_row_and_empty_files_are_valid() {
         let schema = "optional binary url (UTF8); optional binary html; optional binary text (UTF8); \
                       optional int64 date (TIMESTAMP(MICROS,true));";
         let some = |text: &str| Some(text.to_string());
@@ -399,7 +399,7 @@ mod tests {
     /// Bad-input ids 149-151: a row group that cannot be decoded is refused, and the others are
     /// read.
     #[test]
-    fn a_corrupt_row_group_costs_itself_alone() {
+    fn corrupt_row_group_loses_only_itself() {
         let bytes = three_groups();
         let metadata = open(bytes.clone()).unwrap();
         let group = metadata.file.reader.metadata().row_group(1).column(1).byte_range();
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn any_byte_changed_is_a_refusal_or_an_error_and_never_a_panic() {
+    fn any_changed_byte_is_rejected_or_an_error_and_never_a_panic() {
         let bytes = three_groups();
         for at in (0..bytes.len()).step_by(3) {
             let mut bytes = bytes.clone();
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_store_ends_the_run_and_is_no_bad_group() {
+    fn storage_error_ends_the_run_and_is_not_a_bad_group() {
         struct Failing(Bytes<Vec<u8>>);
         impl RandomAccess for Failing {
             fn len(&self) -> u64 {

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wildcard_stands_for_labels_that_longer_rules_go_through_too() {
+    fn wildcard_matches_labels_of_longer_rules_too() {
         // `*.r.cloud.int.apple`, and `*.ap-north-1.r.cloud.int.apple` below it.
         assert_eq!(
             registered_domain("a.ap-north-1.r.cloud.int.apple"),
@@ -223,7 +223,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(50))]
 
         #[test]
-        fn a_host_has_the_domain_that_follows_from_every_rule(
+        fn domain_of_a_host_follows_from_all_rules(
             name in prop::sample::select(names()), more in prop::sample::select(names()), cut in 0usize..4, below in 0usize..3
         ) {
             let more: Vec<&str> = ["b", "a"].into_iter().chain(more.split('.')).chain(name.split('.')).collect();

@@ -109,7 +109,7 @@ mod tests {
     use webtwin_job::Job;
 
     #[test]
-    fn what_crawlers_leave_beside_a_crawl_is_told_from_crawls() {
+    fn side_files_of_crawlers_are_distinguished_from_crawls() {
         let page = r#"{"url":"http://a/","text":"x"}"#;
         let log = r#"{"timestamp":"2026-01-01T00:00:00Z","logLevel":"info","message":"x"}"#;
         let listed = "{\"format\":\"json-pages-1.0\",\"id\":\"pages\"}\n{\"id\":\"1\",\"url\":\"http://a/\"}\n";

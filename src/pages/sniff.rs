@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn xhtml_is_told_by_its_namespace() {
+    fn xhtml_is_recognised_by_its_namespace() {
         let of = |page: &'static str| declared_xhtml(page.as_bytes()).map(|root| root.prefix);
         let declared = "<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'>";
         assert_eq!(of(declared), Some(&b""[..]));
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_told_by_their_marks_and_words_are_no_bitmaps() {
+    fn pictures_are_recognised_by_their_magic_numbers_and_words_are_not_bitmaps() {
         for (body, name) in [
             (&b"\x89PNG\r\n\x1a\nx"[..], Some("image/png")),
             (b"RIFF\x10\0\0\0WEBPVP8 ", Some("image/webp")),

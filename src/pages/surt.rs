@@ -293,7 +293,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn forms_without_parsing_are_those_of_the_parsed_url(
+        fn unparsed_forms_equal_those_of_the_parsed_url(
             scheme in "https?", host in "(www[0-9]?\\.)?[a-z0-9-]{1,4}(\\.[a-z0-9]{1,4}){0,2}(:80[0-9]?)?",
             path in prop::collection::vec("/[A-Za-z0-9._~%()!-]{0,4}", 0..4), query in "(\\?[a-z=&]{0,5})?", slash in "/?"
         ) {
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn most_urls_are_not_parsed_for_it() {
+    fn most_urls_need_no_parsing() {
         for url in ["http://www.example.com/", "https://docs.example.org/A/b_c/d-1.2~3.html"] {
             assert!(plain(url).is_some(), "{url}");
         }
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_those_of_capture_indexes() {
+    fn keys_equal_those_of_capture_indexes() {
         // Output of surt 0.3.1.
         for (url, expected) in [
             ("http://www.example.com/a?b=c", "com,example)/a?b=c"),
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_surt_prefix_is_what_heritrix_compares() {
+    fn surt_prefix_equals_that_of_heritrix() {
         for (url, prefix) in [
             ("http://www.example.com/docs/", "http://(com,example,www,)/docs/"),
             ("https://example.com:8080/Docs/", "http://(com,example,:8080)/docs/"),

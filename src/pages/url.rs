@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_of_other_schemes_are_told_from_broken_urls() {
+    fn targets_of_other_schemes_are_distinguished_from_invalid_urls() {
         for (raw, scheme) in [
             ("metadata://gnu.org/software/wget/warc/MANIFEST.txt", Some("metadata")),
             (" <metadata://gnu.org/software/wget/warc/wget.log>", Some("metadata")),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_are_canonical_by_the_rules_above_and_no_others() {
+    fn urls_are_canonicalised_by_exactly_the_documented_rules() {
         for (raw, expected) in [
             ("http://example.com", "http://example.com/"),
             (" \t<http://example.com/a>\r\n", "http://example.com/a"),

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn archives_are_found_where_they_lie_and_others_are_passed_over() {
+    fn archives_are_found_in_a_package_and_other_entries_are_skipped() {
         let files: [(&str, &[u8]); 4] =
             [("datapackage.json", b"{}"), ("archive/b.warc.gz", b"two"), ("archive/a.warc", b"one"), ("x/c.cdx", b"")];
         let expected =
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_of_packages_is_opened_once_more_but_not_twice() {
+    fn package_in_a_package_is_opened_only_one_level_deep() {
         let inner = packed(&[("archive/a.warc", b"one")], false);
         let outer = packed(&[("datapackage.json", b"{}"), ("1.wacz", &inner)], false);
         assert_eq!(read(&outer).unwrap(), [("1.wacz!/archive/a.warc".to_string(), b"one".to_vec())]);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_said() {
+    fn unreadable_package_is_reported() {
         let good = packed(&[("archive/a.warc", b"one"), ("b", b"x")], false);
         let mut deflated = good.clone();
         let mut encrypted = good.clone();

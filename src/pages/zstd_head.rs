@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_head_of_a_frame_has_its_window_and_dictionary() {
+    fn frame_header_has_window_and_dictionary() {
         let head = |descriptor: u8, rest: &[u8]| FrameHead::parse(&[MAGIC, &[descriptor], rest].concat());
         assert_eq!(head(0, &[17 << 3]), Some(FrameHead { window: 1 << 27, dictionary: 0 }));
         assert_eq!(head(0, &[21 << 3 | 7]), Some(FrameHead { window: (2 << 30) + 7 * (1 << 28), dictionary: 0 }));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_encoder_writes_is_understood() {
+    fn frames_of_an_encoder_are_decoded() {
         for length in [0usize, 100, 255, 256, 70_000, 1 << 20] {
             let frame = zstd::bulk::compress(&vec![7; length], 3).unwrap();
             let head = FrameHead::parse(&frame).unwrap();

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn twice_the_machines_take_half_of_the_processors_time_and_the_first_sends_more() {
+    fn twice_the_machines_halve_the_processor_time_and_the_first_sends_more() {
         let cpu = BTreeMap::from([(READ, 100.0), (FIND, 60.0), (WRITE, 8.0)]);
         let of = |count| {
             let machines = Machines { count, workers: 2, network: 1e6, disk: 1e6, latency: 0.01 };

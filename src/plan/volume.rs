@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn alone_nothing_is_sent_and_all_that_is_told_is_told_to_every_other_process() {
+    fn single_process_sends_nothing_and_broadcasts_reach_every_other_process() {
         let alone = Volume::new(([800, 200], 10, 4), 5, &machines(1, 1));
         assert_eq!((alone.exchanged_bytes, alone.sent_bytes, alone.most_sent_bytes), (0, 0, 0));
         let threads = Volume::new(([800, 200], 10, 4), 5, &machines(1, 4));
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_asks_for_a_child_once_however_many_links_lead_to_it() {
+    fn worker_requests_each_child_once() {
         assert_eq!(children_asked(1000, 1_000_000, 1), 1000);
         let few = children_asked(1000, 10, 1);
         assert!((9..=10).contains(&few), "{few}");

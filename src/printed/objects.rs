@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_ends_where_its_length_leads_or_else_at_the_next_endstream() {
+    fn stream_ends_by_its_length_or_at_the_next_endstream() {
         let inner = b"5 0 obj <<>> endobj endstream";
         let stream = |head: &str, data: &[u8], end: &str| {
             [b"1 0 obj\n<<", head.as_bytes(), b">>\nstream\n", data, end.as_bytes()].concat()
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_without_an_end_takes_no_other_object_with_it() {
+    fn stream_without_an_end_does_not_swallow_other_objects() {
         let lost =
             b"1 0 obj <</Length 9>> stream\ndata\nendobj\n2 0 obj <</Length 4>> stream\r\nmore\nendstream endobj";
         assert_eq!(found(lost), [(1, Some(&b"data"[..])), (2, Some(&b"more"[..]))]);

@@ -277,7 +277,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(96))]
 
         #[test]
-        fn a_damaged_file_says_what_the_whole_one_says(
+        fn damaged_file_yields_the_text_of_the_intact_one(
             pages in pages(), is_modern: bool, damages in prop::collection::vec(damage(), 1..3)
         ) {
             let whole = written(made(&pages), is_modern);
@@ -292,7 +292,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_the_bytes_are_there_is_an_answer(
+        fn any_bytes_yield_a_result(
             pages in pages(), is_modern: bool, at in prop::collection::vec(any::<(usize, u8)>(), 1..40)
         ) {
             let mut bytes = written(made(&pages), is_modern);
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_several_objects_counts_in_streams_of_objects_too() {
+    fn last_of_several_objects_applies_also_in_object_streams() {
         let (old, new) = (made(&lines(&["old one", "two"])), made(&lines(&["new one", "two"])));
         for (is_old_modern, is_new_modern) in [(false, false), (false, true), (true, false), (true, true)] {
             let (old, new) = (written(old.clone(), is_old_modern), written(new.clone(), is_new_modern));

@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plain_lines_and_a_table_say_the_same() {
+    fn plain_lines_equal_a_table() {
         let table = "url_a\turl_b\ttag\tnote\nhttp://a/x\t\tkeep\tours\nhttp://a/x\thttp://b/x\tfalse\tother text\n\
                      http://a/x\thttp://c/\ttrue\t\nhttp://a/x\thttp://d/\tunknown\t\n";
         let plain_pins = "\u{feff}# kept\nHTTP://A/x#top\tours\n\nhttp://a/x\tagain\n";
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_says_nothing_is_named() {
+    fn empty_decision_line_is_named() {
         for (text, word) in [
             ("http://a/\nnot a url\n", "line 2"),
             ("http://a/\nftp://b/\n", "line 2"),
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_holds_is_part_of_the_job() {
+    fn contents_of_a_decision_file_are_part_of_the_job() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("pins.tsv");
         std::fs::write(&file, "http://a/\n").unwrap();

@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_files_are_cut_and_odd_ones_refused() {
+    fn raw_files_are_split_and_invalid_ones_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.u64");
         std::fs::write(&path, [1u64, u64::MAX].map(u64::to_le_bytes).concat()).unwrap();

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_files_are_those_of_the_list_whatever_they_are_called_today() {
+    fn file_names_come_from_the_manifest_and_not_from_the_build() {
         let (folder, location) = folder();
         let (fingerprints, doc_ids): (Vec<u64>, Vec<DocId>) = rows().into_iter().unzip();
         let design = TableDesign { f: 64, k: 3, keys: (0..4).map(|block| 0xffff << (16 * block)).collect() };

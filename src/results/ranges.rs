@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_as_many_as_rows_need_and_cover_all_keys() {
+    fn number_of_ranges_follows_from_rows_and_ranges_cover_all_keys() {
         assert_eq!([1, 100, 101, 1_000_000].map(|rows| Ranges::new(rows, 100, 64).count()), [1, 1, 2, 64]);
         let ranges = Ranges::new(800, 100, 64);
         assert_eq!([0, 1 << 61, u64::MAX].map(|key| ranges.range(key)), [0, 1, 7]);

@@ -229,7 +229,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(20))]
 
         #[test]
-        fn buckets_have_the_rows_laid_in_them_whatever_is_spilled_and_forgotten(
+        fn buckets_have_the_pushed_rows_after_any_spills_and_releases(
             seed: u64, count in 1usize..6, partitioned in 0u64..60_000, allowed in 0u64..600_000
         ) {
             let mut arena = Arena::<u64>::new(count, &MemoryPool::default().limited(allowed));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_is_needed_and_not_there_is_named() {
+    fn missing_spill_disk_is_named_if_needed() {
         let nowhere = MemoryPool::new(0, std::path::Path::new("/nowhere/at/all"), super::super::SPILL);
         let mut arena = Arena::<u64>::new(1, &nowhere);
         let refused = arena.partition(&[1; 3 * BLOCK], |_| 0).unwrap_err();

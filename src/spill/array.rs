@@ -360,7 +360,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(20))]
 
         #[test]
-        fn what_was_pushed_is_read_wherever_it_lies(
+        fn pushed_values_are_read_from_memory_and_disk(
             lengths in prop::collection::vec(0usize..300_000, 1..12), allowed in 0u64..6_000_000, later in 0u64..6_000_000
         ) {
             let mut array = within::<u32>(allowed);
@@ -390,7 +390,7 @@ mod tests {
         }
 
         #[test]
-        fn a_reader_reads_the_same_forward_and_at_any_places(
+        fn reader_returns_the_same_sequentially_and_at_random(
             lengths in prop::collection::vec(0usize..3000, 1..400), allowed in 0u64..3_000_000,
             places in prop::collection::vec(any::<prop::sample::Index>(), 0..100)
         ) {
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_is_held_no_longer_and_the_rest_is_read() {
+    fn released_values_are_freed_and_the_others_are_read() {
         let mut array = within::<u64>(u64::MAX);
         let all: Vec<u64> = (0..400_000).collect();
         array.push(&all).unwrap();
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_into_memory_is_read_there_and_more_goes_to_the_disk() {
+    fn values_within_memory_are_read_there_and_others_from_disk() {
         let mut array = within::<u64>(1 << 20);
         let all: Vec<u64> = (0..700_000).collect();
         array.push(&all[..400_000]).unwrap();
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_leaves_the_disk_and_the_rest_is_read() {
+    fn released_values_leave_the_disk_and_the_others_are_read() {
         let mut array = within::<[u32; 2]>(0);
         let all: Vec<[u32; 2]> = (0..400_000).map(|n| [n, n + 1]).collect();
         array.push(&all).unwrap();

@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_device_is_an_error_of_space() {
+    fn full_device_is_a_disk_limit_error() {
         let full = Path::new("/dev/full");
         let mut file = SpillFile::new(&Disk::share(full, "--spill", 0, 0, true));
         if let Ok(device) = OpenOptions::new().write(true).open(full) {

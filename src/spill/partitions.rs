@@ -239,7 +239,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(20))]
 
         #[test]
-        fn buckets_give_back_their_rows_whatever_is_spilled(
+        fn buckets_return_their_rows_after_any_spills(
             seed: u64, count in 1usize..5, rows in 0u64..60_000, allowed in 0u64..1_000_000, drained: bool
         ) {
             let mut partitions = Partitions::<u64>::new(count, &MemoryPool::default().limited(allowed));
@@ -274,7 +274,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn what_is_taken_gives_back_its_disk() {
+    fn taken_partitions_release_their_disk() {
         const ROWS: u64 = 300_000;
         let fill =
             |partitions: &mut Partitions<u64>| (0..ROWS).try_for_each(|row| partitions.push(row as usize % 3, row));
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_returns_other_bytes_is_an_error_and_no_row() {
+    fn changed_bytes_on_disk_are_an_error() {
         let disk = Disk::new(&std::env::temp_dir(), 0);
         let mut partitions = Partitions::<u64>::beside(1, 0, &disk);
         (0..100_000).for_each(|row| partitions.push(0, row).unwrap());
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_takes_no_more_than_it_may_and_has_room_again_when_files_are_gone() {
+    fn disk_budget_is_enforced_and_released_with_the_files() {
         let disk = Disk::new(&std::env::temp_dir(), 200_000);
         let fill = |rows: u64| {
             let mut partitions = Partitions::<u64>::beside(1, 0, &disk);
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn disks_of_the_process_count_what_all_of_them_take() {
+    fn disk_usage_counts_all_disks_of_the_process() {
         let fill = |disk: Disk| {
             let mut partitions = Partitions::<u64>::beside(1, 0, &disk);
             (0..20_000).try_for_each(|row| partitions.push(0, row)).map(|()| partitions)
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_tells_what_the_setting_of_a_process_must_be_not_the_share_of_a_worker() {
+    fn rejection_names_the_setting_of_the_process_and_not_a_workers_share() {
         let refusal = |is_set: bool| {
             let disk = Disk::share(&std::env::temp_dir(), super::super::SPILL, 200_000, 800_000, is_set);
             let mut partitions = Partitions::<u64>::beside(1, 0, &disk);

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_of_a_bound_is_one_and_a_part_of_none_is_none() {
+    fn part_of_a_bound_is_bounded_and_part_of_no_bound_is_unbounded() {
         let pool = MemoryPool { workers: 2, ..MemoryPool::new(1000, Path::new("/spill"), SPILL) };
         assert_eq!((pool.of_worker(), pool.part(4).of_worker(), pool.limited(7).of_worker()), (500, 125, 7));
         assert_eq!((pool.part(4000).memory_bytes, pool.for_partitions(2, 3).of_worker()), (1, 0));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_whole_bound_of_the_disk() {
+    fn rejection_names_the_whole_disk_budget() {
         let bounds = ProcessBounds { memory_bytes: 0, disk_bytes: 1000, disk_is_set: true };
         let pool = MemoryPool { disk_bytes: 500, bounds, ..MemoryPool::default() };
         let refused = pool.too_much_to_spill("rows", 4096);

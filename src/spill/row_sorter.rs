@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_is_needed_and_fails_is_an_error() {
+    fn failing_disk_is_an_error_if_needed() {
         let rows: Vec<[u32; 3]> = (0..3_000_000).map(|at| [at, 0, 0]).collect();
         let nowhere = MemoryPool::new(0, Path::new("/nowhere/at/all"), super::super::SPILL);
         let refused = RowSorter::new(&nowhere).extend(&rows).unwrap_err();

@@ -138,7 +138,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_are_read_and_retained_in_their_order_in_memory_and_on_disk(
+        fn rows_are_read_and_retained_in_order_in_memory_and_on_disk(
             rows in prop::collection::vec((0u32..9, "[a-z]{0,30}"), 0..40), times in 1usize..2000, from in 0u32..9
         ) {
             let rows: Vec<(u32, String)> = rows.into_iter().map(|(key, text)| (key, text.repeat(times))).collect();

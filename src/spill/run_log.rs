@@ -126,7 +126,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(20))]
 
         #[test]
-        fn a_log_gives_back_its_records_in_order(
+        fn log_returns_its_records_in_order(
             lengths in prop::collection::vec(0usize..200_000, 0..30), allowed in 0u64..8_000_000
         ) {
             let mut log = RunLog::<u32>::new(&MemoryPool::default().limited(allowed));
@@ -150,14 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_named() {
+    fn missing_folder_is_named() {
         let mut log = RunLog::<u32>::new(&MemoryPool::new(0, Path::new("/nowhere/at/all"), super::super::SPILL));
         log.push([1, 2].into_iter()).unwrap();
         assert!(log.finish().unwrap_err().to_string().contains("/nowhere/at/all (effort.spill)"));
     }
 
     #[test]
-    fn a_disk_that_returns_other_bytes_is_an_error_and_no_row() {
+    fn changed_bytes_on_disk_are_an_error() {
         let mut log = RunLog::<u32>::new(&MemoryPool::default().limited(0));
         log.push((0..1000).map(|_| 7)).unwrap();
         log.finish().unwrap();

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_threads_can_wait_at_once() {
+    fn many_threads_can_wait_simultaneously() {
         std::thread::scope(|scope| {
             for number in 0..8u64 {
                 scope.spawn(move || assert_eq!(wait(async move { number + 1 }).unwrap(), number + 1));

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_where_no_store_is_ends_before_any_work() {
+    fn unreachable_store_address_is_rejected_before_any_work() {
         for (endpoint, message) in [
             ("127.0.0.1:9", "is not the address"),
             ("ftp://127.0.0.1", "is not the address"),

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn every_lie_of_a_conditional_create_is_seen_through() {
+    fn every_wrong_answer_to_a_conditional_create_is_detected() {
         use Fault::*;
         for (what, faults, readable, exit, calls) in [
             ("a plain yes is not read back", &[None][..], false, 0, 1),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn of_sixteen_racing_runs_one_wins_and_its_bytes_stand() {
+    fn exactly_one_of_sixteen_racing_runs_wins_and_its_bytes_remain() {
         let folder = tempfile::tempdir().unwrap();
         for round in 0..10 {
             let local = Location::parse(folder.path().join(format!("{round}/manifest")).to_str().unwrap()).unwrap();

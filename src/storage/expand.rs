@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_folder_or_glob_holds_is_searched_for_and_the_rest_is_named() {
+    fn files_of_folders_and_globs_are_found_by_search_and_others_are_named() {
         let tree = Tree::with(&[("a/1.warc", b"x"), ("a/2.warc", b"x"), ("list", b"a/1.warc\n")]);
         let list = format!("@{}", tree.path("list"));
         for (input, is_search, files) in [
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn inputs_that_stand_for_nothing_are_errors_that_name_them() {
+    fn inputs_without_files_are_errors_that_name_them() {
         let tree = Tree::with(&[("empty-list", b"# none\n"), ("latin-list", b"\xff"), ("only/.hidden", b"x")]);
         std::fs::create_dir(tree.path("folder")).unwrap();
         for (input, words) in [
@@ -330,7 +330,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_loop_of_links_does_not_catch_a_recursive_glob() {
+    fn recursive_glob_survives_a_loop_of_links() {
         let tree = Tree::with(&[("a/1.warc", b"x")]);
         std::os::unix::fs::symlink(tree.path("a"), tree.path("a/loop")).unwrap();
         assert_eq!(tree.expand(&["**/*.warc"]).unwrap(), ["a/1.warc"]);

@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_awkward_names_come_back_from_the_disk_and_from_a_store() {
+    fn files_with_special_names_round_trip_on_disk_and_in_a_store() {
         let temporary = tempfile::tempdir().unwrap();
         round_trip(&Location::parse(temporary.path().join("out").to_str().unwrap()).unwrap());
         round_trip(&Location::of_store(Arc::new(InMemory::new()), "memory://", "some/prefix").unwrap());
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newline_in_a_local_name_is_read_as_it_stands() {
+    fn newline_in_a_local_name_is_literal() {
         let temporary = tempfile::tempdir().unwrap();
         let folder = Location::parse(temporary.path().to_str().unwrap()).unwrap();
         folder.join("a\nb").unwrap().put(b"x").unwrap();
@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_write_leaves_the_old_file_and_no_scrap() {
+    fn interrupted_write_leaves_the_old_file_and_no_temporary_file() {
         let temporary = tempfile::tempdir().unwrap();
         // A folder exists at the destination, so the rename fails after the temporary file was
         // written.

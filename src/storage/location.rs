@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_path_leads_to_no_other_folder() {
+    fn plain_path_does_not_leave_its_folder() {
         for plain in ["a", "pages/part-00000.parquet", "a b/ü", "...", "a\\b", ".a/..b"] {
             assert!(is_plain(plain), "{plain}");
         }
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_name_is_seen_from_its_folder_and_others_stay() {
+    fn relative_name_is_resolved_against_its_folder_and_others_are_unchanged() {
         for (name, seen) in [
             ("a/./b.warc", "/in/a/b.warc"),
             ("site/", "/in/site/"),
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_in_a_folder_is_within_it_by_any_name_and_its_neighbours_are_not() {
+    fn files_of_a_folder_are_within_it_by_any_name_and_neighbours_are_not() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("real")).unwrap();
         std::os::unix::fs::symlink(folder.path().join("real"), folder.path().join("link")).unwrap();
@@ -344,7 +344,7 @@ mod tests {
 
     #[cfg(feature = "aws")]
     #[test]
-    fn bad_urls_are_refused_by_name_and_no_password_is_repeated() {
+    fn invalid_urls_are_rejected_by_name_without_passwords() {
         for (url, words) in [
             ("", "name is empty"),
             ("http://host/x", "http:// is not read"),

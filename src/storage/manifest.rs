@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_without_a_manifest_is_not_a_result() {
+    fn folder_without_a_manifest_is_not_a_result() {
         let (_dir, folder) = folder();
         let error = Manifest::read(&folder).unwrap_err();
         assert_eq!(error.exit_code(), 3);
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_commits_the_first_wins_and_the_second_is_told() {
+    fn first_of_two_commits_wins_and_the_second_is_rejected() {
         let (_dir, folder) = folder();
         let commit = |id: &str| manifest(id, vec![]).commit(&Attempt::new(&folder, id).unwrap());
         commit("1").unwrap();
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_corpus_has_its_manifest_beside_it_and_is_a_result_all_the_same() {
+    fn corpus_with_a_separate_manifest_is_a_result() {
         let (_dir, folder) = folder();
         let corpus = |id: &str| Attempt::new(&folder, id).unwrap();
         let entries = |attempt: &Attempt| {
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_changed_and_shortened_files_are_told_from_whole_ones() {
+    fn missing_changed_and_shortened_files_are_detected() {
         let (_dir, folder) = folder();
         let entry = FileEntry::new("pages/part-00000.parquet", Some(1), b"rows");
         let manifest = manifest("a", vec![entry.clone()]);
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn stale_foreign_and_wandering_manifests_are_refused() {
+    fn stale_foreign_and_escaping_manifests_are_rejected() {
         let (_dir, folder) = folder();
         let put = |text: String| folder.join(NAME).unwrap().put(text.as_bytes()).unwrap();
         let wandering = manifest("a", vec![FileEntry::new("../x", None, b"")]);

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mapped_loaded_and_fetched_bytes_are_those_of_the_file() {
+    fn mapped_loaded_and_fetched_bytes_equal_the_file() {
         let folder = tempfile::tempdir().unwrap();
         for content in [&b""[..], b"some bytes"] {
             let local = Location::parse(folder.path().join("file").to_str().unwrap()).unwrap();

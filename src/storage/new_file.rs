@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_in_pieces_is_the_file_as_a_whole() {
+    fn pieces_of_a_file_equal_the_whole_file() {
         let folder = tempfile::tempdir().unwrap();
         let local = Location::parse(folder.path().join("a/b/file").to_str().unwrap()).unwrap();
         let remote = Location::of_store(Arc::new(InMemory::new()), "memory://", "a/file").unwrap();

@@ -281,7 +281,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
-        fn reads_in_any_order_are_slices_of_the_file(
+        fn reads_in_any_order_equal_slices_of_the_file(
             reads in proptest::collection::vec((0u64..700_000, 0usize..200_000), 1..40),
         ) {
             let bytes = sample(600_000);
@@ -354,14 +354,14 @@ mod tests {
     }
 
     #[test]
-    fn a_weak_tag_cannot_be_asked_for_but_is_compared() {
+    fn weak_tag_is_compared_but_not_sent_as_a_condition() {
         let location = remote(&sample(1000));
         let weak = FileStamp { version: "W/\"another\"".into(), ..location.stamp().unwrap().unwrap() };
         assert_eq!(open_pinned(&location, &weak).unwrap().read_at(0, 10).unwrap_err().exit_code(), 3);
     }
 
     #[test]
-    fn a_folder_is_no_file() {
+    fn folder_is_not_a_file() {
         let folder = tempfile::tempdir().unwrap();
         let location = Location::parse(folder.path().to_str().unwrap()).unwrap();
         assert_eq!(open(&location).err().unwrap().exit_code(), 3);

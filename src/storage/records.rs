@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn records_come_back_by_item_and_go_when_they_are_removed() {
+    fn records_are_read_by_item_and_removed() {
         let temporary = tempfile::tempdir().unwrap();
         let folder = temporary.path().join("a/b");
         write(&folder, &[2, 0]);
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flipped_bit_or_a_missing_end_anywhere_is_found_out_and_costs_nothing_but_its_record() {
+    fn flipped_bit_or_truncation_loses_only_its_record() {
         let temporary = tempfile::tempdir().unwrap();
         write(temporary.path(), &[1, 2]);
         let file = the_file(temporary.path());
@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_file_is_never_taken_and_goes() {
+    fn incomplete_file_is_never_used_and_is_removed() {
         let temporary = tempfile::tempdir().unwrap();
         write(temporary.path(), &[1]);
         let file = the_file(temporary.path());
@@ -536,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_made_is_named() {
+    fn folder_that_cannot_be_created_is_named() {
         let error = SavedRecords::open(Path::new("/dev/null/x"), [0; 32], "", Vec::new()).unwrap_err();
         assert!(error.exit_code() == 8 && error.to_string().contains("/dev/null/x"), "{error}");
     }

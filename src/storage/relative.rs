@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_what_follows_the_deepest_common_folder() {
+    fn path_is_relative_to_the_deepest_common_folder() {
         assert_eq!(paths(&["/a/b/x"]), ["x"]);
         assert_eq!(paths(&["/a/b/x", "/a/b/y"]), ["x", "y"]);
         assert_eq!(paths(&["/a/b/x", "/a/bc/x"]), ["b/x", "bc/x"]);
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_the_same_however_the_file_was_given() {
+    fn name_is_the_same_for_any_form_of_the_path() {
         let of = |name: &str| segments(&Location::parse(name).unwrap());
         assert_eq!(of("/a/./b/../c"), ["a", "c"]);
         assert_eq!(of("x"), of("y/../x"));

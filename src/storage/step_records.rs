@@ -257,7 +257,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(20))]
         #[test]
-        fn what_was_written_is_read_however_long_it_is(
+        fn checkpoints_of_any_length_are_read_as_written(
             length in prop_oneof![0..100usize, PIECE_BYTES - 20..PIECE_BYTES + 20, 2 * PIECE_BYTES..3 * PIECE_BYTES]
         ) {
             let folder = tempfile::tempdir().unwrap();
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_flipped_cut_off_or_longer_is_no_record() {
+    fn changed_truncated_or_longer_checkpoint_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let records = of(folder.path());
         write(&records, b"pairs of pages");
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn those_of_another_job_build_worker_or_number_of_workers_are_not_read() {
+    fn checkpoints_of_another_job_build_worker_or_worker_count_are_not_read() {
         let folder = tempfile::tempdir().unwrap();
         write(&of(folder.path()), b"pairs");
         let of = |digest, build, worker| StepRecords::new(folder.path(), FileHead::new([digest; 32], build), worker);

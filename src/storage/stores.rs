@@ -88,7 +88,7 @@ mod tests {
 
     #[cfg(feature = "aws")]
     #[test]
-    fn a_bucket_is_opened_once_whatever_the_number_of_objects() {
+    fn bucket_is_opened_once_for_any_number_of_objects() {
         let stores = Stores::with_settings([("AWS_SKIP_SIGNATURE", "true"), ("PATH", "/bin")]);
         let one = stores.client("s3", "s3://bucket").unwrap();
         let two = stores.client("s3", "s3://bucket").unwrap();
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scheme_that_is_not_read_is_named() {
+    fn unsupported_scheme_is_named() {
         let error = Stores::with_settings([("", "")]).client("ftp", "ftp://host").err().unwrap();
         assert!(error.to_string().contains("ftp:// is not read"), "{error}");
         assert_eq!(error.exit_code(), 3);

@@ -475,7 +475,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(30))]
         #[test]
-        fn what_is_encoded_decodes_to_the_same_rows_and_to_the_same_bytes_again(
+        fn rows_and_bytes_round_trip(
             rows in prop::collection::vec((any::<u64>(), 0u64..1 << 63, any::<u32>(), 0i64..1 << 40, ".{0,8}", any::<bool>(), 0.0..1.0), 0..50)
         ) {
             let table = Table::new([
@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_has_a_dictionary_if_a_quarter_of_its_values_were_there_before() {
+    fn column_has_a_dictionary_if_a_quarter_of_its_values_repeat() {
         let hash = |value: u64| xxh3_64(&value.to_le_bytes());
         let ids = |distinct: u64| TableColumn::Id((0..20_000).map(|row| hash(row % distinct)).collect());
         let texts =

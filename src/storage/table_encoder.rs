@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_the_same_bytes_however_its_rows_are_cut_into_pieces() {
+    fn file_has_the_same_bytes_for_any_division_into_pieces() {
         let slice = INSPECTED.rows as u64;
         let group = ROWS_A_GROUP as u64;
         for ends in [&[0][..], &[1], &[slice], &[5, 6, slice + 1], &[slice - 1, 3 * slice], &[7, group - 3, group + 9]]
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_long_rows_has_the_same_bytes_however_they_are_cut_and_few_of_them_are_held() {
+    fn file_of_long_rows_has_the_same_bytes_for_any_division_and_buffers_few_rows() {
         let rows = |range: Range<usize>| {
             let text = |n: usize| format!("{}{}", "x".repeat(9000), n % 3000);
             Table::new([
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_the_same_bytes_if_its_groups_were_encoded_apart() {
+    fn file_has_the_same_bytes_if_its_groups_are_encoded_separately() {
         let parts = [rows(0..70_000), rows(70_000..70_001), rows(70_001..130_000)];
         let encoding = Encoding::from_table(&parts[0]).unwrap();
         let (mut whole, mut apart) = (TableEncoder::new(&encoding).unwrap(), TableEncoder::new(&encoding).unwrap());

@@ -158,7 +158,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(12))]
 
         #[test]
-        fn any_range_of_rows_is_what_the_whole_has_there(
+        fn any_range_of_rows_equals_the_slice_of_the_whole(
             groups in prop::collection::vec(0usize..50_000, 1..4), at in 0.0..1.0, to in 0.0..1.0
         ) {
             let mut start = 0;
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_what_the_manifest_names_is_refused() {
+    fn file_that_differs_from_the_manifest_is_rejected() {
         let (_dir, folder, entry) = file(&[rows(0..9)]);
         let found = TableFile::find(&folder, &entry).unwrap();
         let location = folder.join(&entry.path).unwrap();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn no_rows_have_columns_all_the_same() {
+    fn empty_table_has_columns() {
         let (_dir, folder, entry) = file(&[rows(0..0)]);
         assert_eq!(
             TableFile::find(&folder, &entry).unwrap().open().unwrap().read(0..0, &["id"]).unwrap().columns.len(),

@@ -224,7 +224,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn they_are_what_a_vector_of_strings_is(
+        fn string_table_equals_a_vector_of_strings(
             texts in prop::collection::vec(".{0,5}", 0..20), more in prop::collection::vec(".{0,5}", 0..20)
         ) {
             let mut all: StringTable = texts.iter().collect();

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_has_as_many_pages_as_the_formula_says() {
+    fn version_has_the_number_of_pages_of_the_formula() {
         for newest in [20, 21, 57, 200] {
             for age in [0, 1, 2, 5, 40] {
                 let outline = ManualOutline { key: 3, newest };
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn children_of_all_pages_and_the_contents_are_the_version() {
+    fn children_of_all_pages_and_the_contents_make_up_the_version() {
         let outline = ManualOutline { key: 5, newest: 64 };
         let view = View::open(outline, 2, outline.pages(2), 0);
         let mut pages: Vec<u32> =

@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crawl_has_exactly_the_pages_asked_for() {
+    fn crawl_has_exactly_the_requested_number_of_pages() {
         for pages in (100..400).chain([1_000, 4_799, 10_000, 250_000, 3_000_000]) {
             for seed in 0..3 {
                 assert_eq!(plan(pages, seed, None, None).unwrap().len(), pages, "seed {seed}");
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_pages_for_a_number_of_manuals_and_copies_suffice() {
+    fn minimum_pages_for_manuals_and_copies_suffice() {
         for (manuals, copies) in [(1, 2), (1, 3), (3, 2), (10, 7), (200, 2), (5, 100), (1, 100)] {
             let pages = (u64::from(manuals * copies) * 200).div_ceil(7).max(100);
             for seed in 0..20 {
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn places_go_through_all_parts_without_a_gap() {
+    fn places_enumerate_all_parts_without_a_gap() {
         let plan = plan(3_000, 4, None, None).unwrap();
         let places: Vec<PlannedPage> = (0..plan.len()).map(|number| plan.place(number)).collect();
         assert_eq!(places[0], PlannedPage::Copy { copy: 0, at: 0 });
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_copy_occurs_when_there_are_manuals_enough() {
+    fn every_kind_of_copy_occurs_with_enough_manuals() {
         let plan = plan(10_000, 1, None, None).unwrap();
         for kind in CopyKind::TURNS.into_iter().chain([CopyKind::Primary]) {
             assert!(plan.copies.iter().any(|copy| copy.kind == kind), "{kind:?}");

@@ -60,7 +60,7 @@ fn the_seed_decides_everything() {
 }
 
 #[test]
-fn truth_has_a_row_a_page_and_every_url_once() {
+fn truth_has_one_row_per_page_and_distinct_urls() {
     let synth = Synth::parse("synth://?pages=5000&seed=2").unwrap();
     let mut truth = Vec::new();
     synth.truth_tsv(&mut truth).unwrap();
@@ -79,7 +79,7 @@ fn truth_has_a_row_a_page_and_every_url_once() {
 }
 
 #[test]
-fn the_make_up_is_that_of_the_papers_experiment() {
+fn composition_equals_that_of_the_papers_experiment() {
     let pages = pages("synth://?pages=10000");
     let mut variants = BTreeMap::new();
     pages.iter().for_each(|page| *variants.entry(page.variant).or_insert(0) += 1);

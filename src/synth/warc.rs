@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_warc_file_has_one_member_a_record_and_states_true_lengths() {
+    fn warc_file_has_one_member_per_record_and_correct_lengths() {
         let synth = Synth::parse("synth://?pages=120").unwrap();
         let mut file = Vec::new();
         synth.write_warc(0..synth.len(), &mut file).unwrap();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_make_the_records_of_the_whole() {
+    fn ranges_concatenate_to_the_whole() {
         let synth = Synth::parse("synth://?pages=150&seed=4").unwrap();
         let (mut whole, mut parts) = (Vec::new(), Vec::new());
         synth.write_warc(0..150, &mut whole).unwrap();

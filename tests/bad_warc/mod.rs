@@ -62,7 +62,7 @@ fn outcome(found: &[ReadResult]) -> String {
 }
 
 #[test]
-fn every_bad_file_comes_out_as_its_row_says() {
+fn every_bad_file_has_its_expected_outcome() {
     let mut wrong = Vec::new();
     for Case { name, bytes, expected } in cases::all() {
         let found = outcome(&read(&Bytes(bytes), u64::MAX >> 1));
@@ -74,7 +74,7 @@ fn every_bad_file_comes_out_as_its_row_says() {
 }
 
 #[test]
-fn every_bad_file_comes_out_the_same_in_small_ranges() {
+fn every_bad_file_has_the_same_outcome_in_small_ranges() {
     for Case { name, bytes, .. } in cases::all().into_iter().filter(|case| case.bytes.len() < 100_000) {
         let file = Bytes(bytes);
         let expected = read(&file, u64::MAX >> 1);
@@ -90,7 +90,7 @@ fn every_bad_file_comes_out_the_same_in_small_ranges() {
 }
 
 #[test]
-fn there_are_as_many_rows_as_promised_and_no_two_of_one_name() {
+fn cases_are_complete_and_have_distinct_names() {
     let mut names: Vec<_> = cases::all().into_iter().map(|case| case.name).collect();
     assert!(names.len() >= 60, "{}", names.len());
     names.sort_unstable();
@@ -99,7 +99,7 @@ fn there_are_as_many_rows_as_promised_and_no_two_of_one_name() {
 }
 
 #[test]
-fn what_is_no_warc_is_told_before_it_is_read() {
+fn files_that_are_not_warc_are_rejected_before_reading() {
     let sound = build::Record::of("a").bytes();
     let packed = build::gzip(&sound);
     for (bytes, about) in [
@@ -122,7 +122,7 @@ fn what_is_no_warc_is_told_before_it_is_read() {
 }
 
 #[test]
-fn a_warc_file_is_known_by_its_bytes_even_if_they_are_damaged_at_first() {
+fn warc_file_is_recognised_even_with_a_damaged_beginning() {
     let sound = build::Record::of("a").bytes();
     let (gzip, zstd) = (build::gzip(&sound), build::zstd(&sound));
     for (bytes, compression) in [
@@ -160,7 +160,7 @@ impl RandomAccess for Endless {
 }
 
 #[test]
-fn an_oversized_plain_record_is_passed_over_unread() {
+fn oversized_plain_record_is_skipped_unread() {
     let huge = 1 << 40;
     let head = build::Record::with("huge", Vec::new()).length(huge).bytes();
     let head = head.strip_suffix(b"\r\n\r\n").unwrap();
@@ -194,7 +194,7 @@ impl RandomAccess for Counted {
 }
 
 #[test]
-fn piles_of_forged_heads_and_members_cost_no_more_than_their_bytes() {
+fn forged_headers_and_members_are_read_in_linear_time() {
     let sound = build::Record::of("a").bytes();
     let packed = build::gzip(&sound);
     // A gzip member that starts a record and then contains the next 65,000 bytes as a stored block.

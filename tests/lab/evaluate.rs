@@ -172,7 +172,7 @@ fn pages_are_read_again_from_any_folder() {
 }
 
 #[test]
-fn a_made_up_crawl_is_found_out() {
+fn planted_copies_are_found() {
     let folder = tempfile::tempdir().unwrap();
     let [out, truth] = ["out", "truth.tsv"].map(|name| folder.path().join(name).to_str().unwrap().to_string());
     succeed(&["run", "--input", "synth://?pages=800&seed=7", "--output", &out]);

@@ -3,7 +3,7 @@ use crate::support::streams::answers_only_who_listens;
 use crate::{lab, measure, refuse};
 
 #[test]
-fn a_command_whose_reader_has_left_is_done_and_one_that_cannot_print_says_so() {
+fn closed_pipe_is_success_and_unwritable_output_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let [out, truth] = ["out", "truth.tsv"].map(|name| folder.path().join(name).to_str().unwrap().to_string());
     succeed(&["run", "--input", "synth://?pages=200&seed=3", "--output", &out]);
@@ -14,7 +14,7 @@ fn a_command_whose_reader_has_left_is_done_and_one_that_cannot_print_says_so() {
 }
 
 #[test]
-fn a_folder_that_holds_something_is_not_written_over() {
+fn folder_with_files_is_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("out");
     std::fs::create_dir_all(output.join("pages")).unwrap();
@@ -25,7 +25,7 @@ fn a_folder_that_holds_something_is_not_written_over() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_with_the_exit_code_of_the_contract() {
+fn errors_have_the_documented_exit_codes() {
     let folder = tempfile::tempdir().unwrap();
     let [out, truth] = ["out", "t"].map(|name| folder.path().join(name).to_str().unwrap().to_string());
     let cases: [(&[&str], i32, &str); 5] = [

@@ -12,7 +12,7 @@ fn pairs(report: &str) -> BTreeMap<String, u64> {
 }
 
 #[test]
-fn two_processes_find_what_one_finds() {
+fn two_processes_equal_one() {
     let folder = tempfile::tempdir().unwrap();
     let work = folder.path().join("work");
     for name in ["mjs07-batch", "bench-hamming-selfjoin-files"] {
@@ -34,7 +34,7 @@ fn two_processes_find_what_one_finds() {
 }
 
 #[test]
-fn processes_that_do_not_share_a_folder_or_a_scale_say_so() {
+fn processes_without_a_common_folder_or_scale_report_it() {
     let folder = tempfile::tempdir().unwrap();
     let [here, elsewhere] = ["here", "elsewhere"].map(|name| folder.path().join(name));
     for folder in [&here, &elsewhere] {
@@ -55,7 +55,7 @@ fn processes_that_do_not_share_a_folder_or_a_scale_say_so() {
 }
 
 #[test]
-fn a_folder_that_another_run_may_use_is_not_touched() {
+fn folder_of_another_run_is_not_changed() {
     let folder = tempfile::tempdir().unwrap();
     let theirs = folder.path().join("webtwin-reproduce-mjs07-batch-5");
     std::fs::create_dir(&theirs).unwrap();
@@ -68,7 +68,7 @@ fn a_folder_that_another_run_may_use_is_not_touched() {
 }
 
 #[test]
-fn the_papers_tables_can_be_made_of_a_study() {
+fn tables_of_the_papers_are_computed_from_a_study() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let job = concat!(env!("CARGO_MANIFEST_DIR"), "/../../jobs/study.toml");
@@ -102,7 +102,7 @@ fn the_papers_tables_can_be_made_of_a_study() {
 }
 
 #[test]
-fn a_made_up_collection_is_studied_as_planted() {
+fn synthetic_collection_is_studied_as_planted() {
     let arguments = ["reproduce", "pbz06-figure5", "--scale", "20000", "--json"];
     let report: serde_json::Value = serde_json::from_str(&measure(&arguments)).unwrap();
     let held: Vec<bool> = report["rows"].as_array().unwrap().iter().filter_map(|row| row["holds"].as_bool()).collect();

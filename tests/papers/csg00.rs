@@ -164,7 +164,7 @@ fn none() -> Vec<Vec<String>> {
 // Section 2: similarity of collections.
 
 #[test]
-fn definition_1_a_page_is_its_text_and_its_links_wherever_they_stand_in_it() {
+fn definition_1_a_page_is_its_text_and_its_links_at_any_position() {
     // "Our model does not distinguish between two pages with identical text and identical
     // hyperlinks that are located in different places on the page."
     let mut extractor = Extractor::new(&RecordLimits::default());
@@ -192,7 +192,7 @@ fn definition_2_a_collection_is_an_induced_subgraph_whose_size_is_its_number_of_
 }
 
 #[test]
-fn definition_3_identical_collections_are_similar_ones() {
+fn definition_3_identical_collections_are_similar() {
     // This also covers Definition 7. `src/core/clusters/identical.rs` distinguishes identical
     // collections from similar ones.
     let links = "pq pr qs rs sp";
@@ -221,7 +221,7 @@ fn trivial_clusters(pages: &[&[u64]], min_shared: u32) -> (Vec<(u32, u32)>, Vec<
 }
 
 #[test]
-fn section_2_1_figure_2_p_is_similar_to_p2_only_by_way_of_p1_and_all_three_collections_are_similar() {
+fn section_2_1_figure_2_p_is_similar_to_p2_through_p1_and_all_three_collections_are_similar() {
     // Three sites have p, p' and p'', each with links to q and r. p' shares two chunks with p and
     // two others with p''.
     let [p, p1, p2]: [&[u64]; 3] = [&[1, 2, 9], &[1, 2, 3, 4], &[3, 4, 8]];
@@ -264,7 +264,7 @@ proptest! {
 }
 
 #[test]
-fn section_2_2_figure_3a_the_core_is_found_and_the_second_phase_adds_the_page_more() {
+fn section_2_2_figure_3a_the_core_is_found_and_the_second_phase_adds_the_additional_page() {
     let web = Web::default().site("pqr", "pq pr").site("pqrS", "pq pr pS");
     assert!(!web.are_similar(0..3, 3..7), "\"we will require similar collections to be equi-sized\"");
     assert!(web.are_similar(0..3, 3..6));
@@ -322,7 +322,7 @@ proptest! {
     /// Section 2.2: "having at least one link ensures that if one collection is a tree, then any
     /// similar collection must have the same tree structure".
     #[test]
-    fn section_2_2_what_is_similar_to_a_tree_has_that_tree(
+    fn section_2_2_collections_similar_to_a_tree_have_the_same_tree(
         tree in prop::collection::vec(any::<prop::sample::Index>(), 1..7),
         more in prop::collection::btree_set((0u32..8, 0u32..8), 0..4),
         lost in prop::option::of(any::<prop::sample::Index>()),
@@ -394,7 +394,7 @@ fn section_3_1_the_merge_condition_is_that_all_four_counts_are_equal() {
 }
 
 #[test]
-fn section_3_1_the_merge_condition_does_not_give_each_page_a_page_of_its_own() {
+fn section_3_1_the_merge_condition_does_not_imply_a_one_to_one_mapping() {
     // "This condition implies that each page in Ri has a hyperlink to a unique page in Rj." It does
     // not, and in this graph no one-to-one mapping M exists: see "Deviations" in
     // `src/core/clusters/mod.rs`.
@@ -405,7 +405,7 @@ fn section_3_1_the_merge_condition_does_not_give_each_page_a_page_of_its_own() {
 }
 
 #[test]
-fn section_3_1_figure_7_growth_starts_where_other_sites_link_to() {
+fn section_3_1_figure_7_growth_starts_at_the_target_of_other_sites() {
     // A cycle a -> b -> a -> b -> a of four pages on one site: pages 0 to 3.
     let cycle = || Web::default().site("abab", "").link(0, 1).link(1, 2).link(2, 3).link(3, 0).site("X", "");
     assert_eq!(cycle().tcg(&FREE), ["ab", "ba"]);
@@ -420,7 +420,7 @@ fn section_3_1_figure_7_growth_starts_where_other_sites_link_to() {
 }
 
 #[test]
-fn section_3_1_a_cycle_may_be_entered_anywhere() {
+fn section_3_1_growth_may_start_anywhere_in_a_cycle() {
     let cycle = Web::default().site("ab", "ab ba").site("ab", "ab ba");
     assert_eq!(cycle.grown(&FREE), [["ab", "ab"]]);
     // Two pages are too little evidence for the second phase.
@@ -430,7 +430,7 @@ fn section_3_1_a_cycle_may_be_entered_anywhere() {
 }
 
 #[test]
-fn section_3_1_what_the_algorithm_yields_is_held_against_definition_5() {
+fn section_3_1_results_of_the_algorithm_are_checked_against_definition_5() {
     // "It can be shown that our clustering algorithm yields similar clusters." In this graph,
     // however, a has a parent on the first site and none on the other sites: see "Deviations" in
     // `src/core/clusters/mod.rs`.
@@ -486,7 +486,7 @@ fn section_4_figure_10_a_partial_mirror_under_the_merge_condition_and_the_extend
 }
 
 #[test]
-fn section_4_figure_10_at_a_single_site_is_for_the_second_phase() {
+fn section_4_figure_10_at_a_single_site_needs_the_second_phase() {
     // Links between sites do not count then, and a page without a copy does not join a collection:
     // see `src/core/clusters/mod.rs`.
     let extended = ClusterSettings { merge: MergeCondition::Extended, ..SINGLE_SITE };
@@ -497,7 +497,7 @@ fn section_4_figure_10_at_a_single_site_is_for_the_second_phase() {
 
 proptest! {
     #[test]
-    fn section_4_the_extended_condition_is_the_weaker_one(a in 1u32..5, b in 1u32..5, s in 1u32..5, d in 1u32..5) {
+    fn section_4_the_extended_condition_is_weaker(a in 1u32..5, b in 1u32..5, s in 1u32..5, d in 1u32..5) {
         let row = LinkSummary { src_cluster: ClusterId(0), dst_cluster: ClusterId(1), a, b, s, d };
         prop_assert_eq!(may_merge(&row, MergeCondition::Extended), a == s && s >= d && d == b);
         prop_assert!(!may_merge(&row, MergeCondition::Exact) || may_merge(&row, MergeCondition::Extended));

@@ -56,7 +56,7 @@ fn section_2_1_a_page_is_its_bag_of_words() {
 }
 
 #[test]
-fn section_2_1_the_smallest_vector_is_taken_away_and_each_component_comes_to_zero_to_one() {
+fn section_2_1_the_minimum_is_subtracted_and_each_component_is_scaled_to_zero_to_one() {
     let projected = [vec![-4, 10], vec![0, 10], vec![4, 30]];
     let mut bounds = ComponentBounds::default();
     projected.iter().for_each(|page| bounds.extend(page));

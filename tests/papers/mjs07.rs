@@ -30,7 +30,7 @@ fn simhash(features: &[(u64, u32)], f: u32) -> u64 {
 }
 
 #[test]
-fn section_2_weights_are_added_where_a_bit_is_1_and_taken_away_where_it_is_0() {
+fn section_2_weights_are_added_where_a_bit_is_1_and_subtracted_where_it_is_0() {
     // f = 4. 1010 with weight 3 adds +3 -3 +3 -3; 0110 with weight 2 adds -2 +2 +2 -2; 1001 with
     // weight 1 adds +1 -1 -1 +1. The sum is +2 -2 +4 -4, and its signs are 1010.
     assert_eq!(simhash(&[(0b1010, 3), (0b0110, 2), (0b1001, 1)], 4), 0b1010);
@@ -82,7 +82,7 @@ fn section_4_2_an_empty_page_has_no_simhash_and_so_is_a_duplicate_of_nothing() {
 // Section 3: the Hamming distance problem.
 
 #[test]
-fn section_3_64_choose_3_probes_are_those_at_distance_3_exactly() {
+fn section_3_64_choose_3_probes_have_distance_exactly_3() {
     assert_eq!(binomial(64, 3), 41_664);
     // The paper says "at most", which would be 43,745 probes.
     assert_eq!((0..=3).map(|k| binomial(64, k)).sum::<u64>(), 43_745);
@@ -135,7 +135,7 @@ fn index(existing: &[u64], design: &TableDesign) -> OnlineIndex<Vec<u8>> {
 }
 
 #[test]
-fn section_3_1_probing_t_tables_finds_all_that_is_within_k() {
+fn section_3_1_probing_t_tables_finds_all_fingerprints_within_k() {
     let existing = fingerprints(3000);
     for design in example_3_1() {
         let index = index(&existing, &design);
@@ -191,7 +191,7 @@ fn printed(f: f64, k: u32, d: f64, tau: f64, or_equal: bool) -> u64 {
 }
 
 #[test]
-fn section_3_1_2_the_recurrence_gives_the_designs_of_the_example() {
+fn section_3_1_2_the_recurrence_yields_the_designs_of_the_example() {
     // The smallest p_i of each design.
     let least = [31.0, 28.0, 25.0, 16.0];
     assert_eq!(least.map(|p| fewest_tables(64, 3, 34.0, p).0), [20, 16, 10, 4]);
@@ -278,7 +278,7 @@ fn section_3_3_each_chunk_of_f_is_joined_with_all_of_q_and_the_outputs_are_merge
 // Section 4: experimental results.
 
 #[test]
-fn section_4_1_precision_is_of_what_was_reported_and_recall_of_what_there_is() {
+fn section_4_1_precision_refers_to_reported_pairs_and_recall_to_true_pairs() {
     // Pages 1 to 4 are true copies, which make 6 true pairs. Pages 1, 2 and 9 are reported as one
     // cluster, which makes 3 pairs, one of them true.
     let page = |n: u64| TruthPageRow { doc_id: n, url: format!("http://h{n}.example/"), body: n };

@@ -59,7 +59,7 @@ fn definition_1_a_sentence_without_a_period_ends_at_the_150th_character() {
 }
 
 #[test]
-fn definition_1_one_or_two_last_sentences_are_a_paragraph_too_unless_told_otherwise() {
+fn definition_1_one_or_two_last_sentences_are_a_paragraph_by_default() {
     // The paper does not mention them: see "Deviations" in `src/core/study/paragraphs.rs`.
     assert_eq!(marks(&sentences("abcdefgh")).len(), 3);
     let by_the_letter = |text: &str| {
@@ -140,7 +140,7 @@ fn section_3_a_subcollection_leaves_the_collection_after_its_iteration() {
 
 proptest! {
     #[test]
-    fn section_3_what_the_program_computes_at_once_is_what_the_steps_find(
+    fn section_3_results_of_the_program_equal_those_of_the_steps(
         texts in prop::collection::vec("[a-d]{1,4}", 1..30), steps in 1u32..9
     ) {
         let documents: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -230,7 +230,7 @@ fn section_4_1_only_clusters_with_two_documents_can_disappear() {
 }
 
 #[test]
-fn section_4_1_table_3_near_duplicates_are_counted_as_duplicates_are() {
+fn section_4_1_table_3_near_duplicates_are_counted_like_duplicates() {
     // The sets of near documents have 3, 2, 1 and 1 documents. All documents of a set but one are
     // near-duplicates: see "Deviations" in `src/core/study/report.rs`.
     let labels = [0, 0, 0, 3, 3, 5, 6].map(Page);
@@ -287,7 +287,7 @@ proptest! {
 }
 
 #[test]
-fn section_4_2_10_iterations_of_50_are_held_against_8_of_40() {
+fn section_4_2_10_iterations_of_50_are_compared_with_8_of_40() {
     // "Only 20% of the iterations (10 iterations) for the collection 2005 .. represent the same
     // percentage that iteration 8 (20% of the iterations) for the collection 2004." In this test,
     // iteration 10 has 60 clusters, and iteration 8 has 30 of 40.

@@ -138,7 +138,7 @@ fn sort_based_steps(fprint_docid: &[FPrintDocId], least: u32) -> Vec<(u32, u32, 
 
 proptest! {
     #[test]
-    fn section_2_1_overlap_is_what_the_four_steps_give(documents in documents(), least in 1u32..5) {
+    fn section_2_1_overlap_equals_the_result_of_the_four_steps(documents in documents(), least in 1u32..5) {
         prop_assert_eq!(overlap(&documents, &[], least), sort_based_steps(&fprint_docid(&documents), least));
     }
 }
@@ -146,7 +146,7 @@ proptest! {
 // Section 2.2: the approach based on probabilistic counting. (Our copy has lost its number.)
 
 #[test]
-fn section_2_2_step_2_exact_copies_have_one_fingerprint_and_only_their_centre_takes_part() {
+fn section_2_2_step_2_exact_copies_have_one_fingerprint_and_only_their_centre_participates() {
     // FPrint-DocID-Exact has one fingerprint of the entire document.
     assert_eq!(whole("The same.\nText"), whole("The same.\nText"));
     assert_ne!(whole("The same.\nText"), whole("The same.\nText."));
@@ -188,7 +188,7 @@ fn coarse_counting(documents: &[Vec<u64>], least: u32, layout: Layout) -> (usize
 
 proptest! {
     #[test]
-    fn section_2_2_step_3_coarse_counting_gives_the_same_table(
+    fn section_2_2_step_3_coarse_counting_yields_the_same_table(
         documents in documents(), least in 1u32..5, lines in 1u32..4, hashes in 1u32..4, parts in 1u32..3
     ) {
         let (candidates, found) = coarse_counting(&documents, least, Layout { lines, hashes, parts });

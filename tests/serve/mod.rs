@@ -61,7 +61,7 @@ fn skipped() -> (String, String) {
 }
 
 #[test]
-fn every_path_of_the_document_answers_as_the_document_says() {
+fn every_path_of_the_openapi_document_answers_by_its_schema() {
     let server = Server::start(&[&made().at("a")]);
     let document = server.get("/openapi.json").json();
     let (url, keep) = skipped();
@@ -147,7 +147,7 @@ fn every_path_of_the_document_answers_as_the_document_says() {
 }
 
 #[test]
-fn pages_for_people_have_no_script_and_what_was_crawled_is_text() {
+fn html_pages_have_no_script_and_crawled_content_is_text() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let html = "<p>".to_string() + &"What two pages say alike, and no other page. ".repeat(9);
@@ -219,12 +219,12 @@ fn try_in_scrapy(script: &str) {
 }
 
 #[test]
-fn scrapy_skips_what_the_server_knows_and_crawls_on_without_it() {
+fn scrapy_skips_known_pages_and_continues_without_the_server() {
     try_in_scrapy("clients/scrapy/try.py");
 }
 
 #[test]
-fn scrapy_obeys_the_list_for_weeks_and_misses_no_mirror_that_is_there() {
+fn scrapy_obeys_the_list_for_weeks_and_misses_no_existing_mirror() {
     try_in_scrapy("clients/scrapy/weeks.py");
 }
 
@@ -234,7 +234,7 @@ fn scrapy_feeds_a_live_index_and_leaves_the_mirror_that_it_finds() {
 }
 
 #[test]
-fn answers_are_those_of_the_command_and_texts_of_the_crawl_are_known() {
+fn answers_equal_the_command_and_texts_of_the_crawl_are_known() {
     let server = Server::start(&[&made().at("a")]);
     let mut client = server.client();
     let all = made().urls.join("\n");
@@ -259,7 +259,7 @@ fn answers_are_those_of_the_command_and_texts_of_the_crawl_are_known() {
 }
 
 #[test]
-fn who_asks_wrongly_is_told_so_and_the_server_goes_on() {
+fn invalid_requests_are_answered_with_problems_and_the_server_continues() {
     let server = Server::start(&[&made().at("a"), "--host", "twins.example"]);
     let too_many = "http://a.example/\n".repeat(10_001);
     let many = json!({ "urls": vec!["http://a.example/"; 10_001] }).to_string();
@@ -306,7 +306,7 @@ fn who_asks_wrongly_is_told_so_and_the_server_goes_on() {
 }
 
 #[test]
-fn whatever_comes_no_request_breaks_the_server() {
+fn no_request_breaks_the_server() {
     let server = Server::start(&[&made().at("a")]);
     let parts: [&[u8]; 16] = [
         b"{\"urls\":[",
@@ -354,7 +354,7 @@ fn whatever_comes_no_request_breaks_the_server() {
 }
 
 #[test]
-fn beyond_loopback_a_key_is_needed_and_only_those_who_have_one_are_answered() {
+fn beyond_loopback_only_clients_with_a_key_are_answered() {
     use std::os::unix::fs::PermissionsExt;
     let index = made().at("a");
     assert!(fail(&["serve", &index, "--listen", "0.0.0.0:0"], 2).contains("needs keys"));
@@ -432,7 +432,7 @@ fn a_hundred_reloads_under_load_fail_no_request_and_mix_no_runs() {
 }
 
 #[test]
-fn a_followed_name_and_sighup_bring_another_index_and_sigterm_ends_in_order() {
+fn followed_name_and_sighup_load_another_index_and_sigterm_ends_orderly() {
     let folder = tempfile::tempdir().unwrap();
     let current = folder.path().join("CURRENT");
     std::fs::write(&current, made().at("a")).unwrap();
@@ -483,7 +483,7 @@ fn within(limits: ServiceLimits, test: impl FnOnce(&str)) {
 }
 
 #[test]
-fn slow_clients_and_too_many_connections_keep_nobody_from_being_answered() {
+fn slow_clients_and_too_many_connections_do_not_block_others() {
     let second = Duration::from_millis(400);
     let limits = ServiceLimits { connections: 3, request: second, connection: 4 * second, ..ServiceLimits::default() };
     within(limits, |address| {
@@ -512,7 +512,7 @@ fn slow_clients_and_too_many_connections_keep_nobody_from_being_answered() {
 }
 
 #[test]
-fn clients_that_wait_give_way_and_one_that_was_let_in_goes_last() {
+fn waiting_clients_are_displaced_and_an_admitted_one_last() {
     within(ServiceLimits { connections: 8, in_flight: 4, ..ServiceLimits::default() }, |address| {
         let mut kept = Client::of(address);
         assert_eq!(kept.get("/v1/run").status, 200);
@@ -541,7 +541,7 @@ fn clients_that_wait_give_way_and_one_that_was_let_in_goes_last() {
 }
 
 #[test]
-fn a_head_that_does_not_come_closes_its_connection_and_so_does_a_client_that_asks_no_more() {
+fn slow_header_and_idle_client_lose_their_connection() {
     let short = Duration::from_millis(300);
     within(ServiceLimits { head_time: short, idle: 2 * short, ..ServiceLimits::default() }, |address| {
         let mut slow = Client::of(address);
@@ -560,7 +560,7 @@ fn a_head_that_does_not_come_closes_its_connection_and_so_does_a_client_that_ask
 
 #[cfg(not(feature = "search"))]
 #[test]
-fn without_the_feature_there_is_no_path_to_search() {
+fn without_the_feature_there_is_no_search_path() {
     let server = Server::start(&[&made().at("a")]);
     for path in ["/search?q=a", "/v1/search?q=a"] {
         assert_eq!(server.get(path).status, 404);
@@ -569,7 +569,7 @@ fn without_the_feature_there_is_no_path_to_search() {
 
 #[cfg(feature = "search")]
 #[test]
-fn a_search_page_shows_hostile_pages_as_text_and_every_link_leads_somewhere() {
+fn search_page_escapes_hostile_pages_and_all_links_resolve() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let title = "Manual</title><script>alert(1)</script>\u{202e}&quot;><img src=x>\u{2028}";

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_nothing_is_one_too() {
+    fn empty_list_is_valid() {
         let whole = |name| EXPORTS.iter().find(|export| export.name == name).unwrap().text(&[]);
         assert_eq!(whole("urls.txt"), "");
         assert_eq!(whole("regex-urlfilter.txt"), "+.\n");

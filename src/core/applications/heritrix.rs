@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn twins_by_http_and_case_are_told_apart_and_https_is_http() {
+    fn urls_differing_in_case_are_distinguished_and_https_equals_http() {
         let found = rules(&[("https://h/m/1", true), ("https://h/m/2", true), ("https://h/m/3", true)]);
         assert_eq!(found, SurtRules { prefixes: vec!["http://(h,)/m/".into()], urls: vec![] });
         let found = rules(&[("https://h/m/1", false), ("http://h/m/1", true), ("http://h/m/2", true)]);
@@ -167,7 +167,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn prefixes_cover_what_one_of_them_begins(
+        fn prefixes_cover_urls_that_begin_with_one_of_them(
             prefixes in prop::collection::vec("[ab]{1,4}", 0..8), forms in prop::collection::vec("[ab]{0,5}", 1..20)
         ) {
             let found = SurtPrefixes::new(prefixes.clone());
@@ -178,7 +178,7 @@ mod tests {
         }
 
         #[test]
-        fn every_page_to_skip_is_covered_and_none_that_stays(
+        fn every_skipped_page_is_covered_and_no_kept_page(
             urls in prop::collection::btree_map("https?://h/([abA]{1,2}/){0,2}[abA]{0,2}", any::<bool>(), 1..25)
         ) {
             let urls: Vec<(&str, bool)> = urls.iter().map(|(url, avoid)| (url.as_str(), *avoid)).collect();

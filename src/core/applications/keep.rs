@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_loses_by_the_first_thing_in_which_the_one_that_stays_is_better() {
+    fn page_loses_by_the_first_criterion_in_which_the_keeper_is_better() {
         let keeping = Keeping::new(&KeepSettings {
             prefer: vec!["http://*.a.example/*".into()],
             by: KeepBy::Newest,

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_speaks_for_its_host_is_told_from_pages_of_similar_names() {
+    fn robots_and_similar_files_are_distinguished_from_similar_names() {
         for path in ["/robots.txt", "/sitemap.xml", "/a/sitemap_index.xml", "/sitemap-3.xml.gz", "/.well-known/x"] {
             assert!(never_skipped(path, "text/plain"), "{path}");
         }

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_reaches_as_far_down_as_all_its_pages_and_no_further_up() {
+    fn prefix_is_the_longest_that_covers_all_its_pages() {
         let pages = visited(&[("a", true), ("b", true), ("c/d", true)]);
         assert_eq!(cover(&pages)[0].prefix, "http://h/");
         let pages = visited(&[("pub/m/a", true), ("pub/m/b", true), ("pub/m/c/d", true)]);
@@ -183,7 +183,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sites_follow_each_other(mut urls in prop::collection::vec("(a|https?)?(:?//?)?[ab]?(:8|-b)?/?[ab:/-]{0,3}", 0..30)) {
+        fn sites_are_contiguous(mut urls in prop::collection::vec("(a|https?)?(:?//?)?[ab]?(:8|-b)?/?[ab:/-]{0,3}", 0..30)) {
             urls.sort();
             let sites: Vec<&str> = urls.chunk_by(|x, y| site(x) == site(y)).map(|urls| site(&urls[0])).collect();
             let distinct: std::collections::BTreeSet<&str> = sites.iter().copied().collect();
@@ -191,7 +191,7 @@ mod tests {
         }
 
         #[test]
-        fn a_cover_holds_all_pages_to_avoid_and_no_other(
+        fn cover_contains_all_pages_to_avoid_and_no_other(
             pages in prop::collection::btree_map("[ab](/[ab]){0,3}/?", any::<bool>(), 1..20)
         ) {
             let pages: Vec<_> = pages.iter().map(|(path, avoid)| (path.as_str(), *avoid)).collect();

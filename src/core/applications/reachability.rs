@@ -527,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn the_only_way_in_is_visited_and_what_it_alone_leads_to_stays_skipped_with_the_rest() {
+    fn only_entry_is_visited_and_pages_behind_it_stay_skipped() {
         // 0 / -> 1 /index.html -> 2, 3, both skipped as is 1; 3 -> 4.
         let web = [page(0, 0, 1), page(1, 0, 11), page(2, 0, 5), page(3, 0, 5), page(4, 0, 5)];
         let links = [[0, 1], [1, 2], [1, 3], [3, 4]].map(|link| link.map(Page));
@@ -536,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_ways_the_one_through_fewer_skipped_pages_is_visited() {
+    fn path_through_fewer_skipped_pages_is_visited() {
         let web: Vec<WebPage> = (0..5).map(|number| page(number, 0, 1 + number)).collect();
         let links = [[0, 3], [3, 4], [0, 1], [1, 2], [2, 4]].map(|link| link.map(Page));
         assert_eq!(repaired(&web, &links, &[1, 2, 3].map(Page)), pages([1, 2]));
@@ -550,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_with_the_shortest_path_stands_for_a_root_that_was_not_crawled() {
+    fn page_with_the_shortest_path_replaces_a_missing_root() {
         let mut web = vec![page(0, 0, 9), page(1, 0, 5), page(2, 0, 5), page(3, 1, 1), page(4, 1, 1)];
         mark_roots(&mut web);
         assert_eq!(web.iter().map(|page| page.entry).collect::<Vec<_>>(), [0, ROOT, 0, ROOT, ROOT]);

@@ -52,7 +52,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_page_stays_or_has_a_page_that_stays_and_stands_for_it(
+        fn each_page_stays_or_has_a_keeper(
             copies in 0usize..20, pairs in prop::collection::btree_set((0usize..20, 0usize..20), 0..60)
         ) {
             let stays = substitutes(copies, |keeper, page| pairs.contains(&(keeper, page)));
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_nothing_contains_stay() {
+    fn pages_that_no_other_page_contains_stay() {
         assert_eq!(substitutes(3, |_, _| false), [0, 1, 2]);
         assert_eq!(substitutes(3, |_, _| true), [0, 0, 0]);
         assert_eq!(substitutes(0, |_, _| true), [0; 0]);

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_of_a_script_with_spaces_is_one_piece() {
+    fn word_of_a_script_with_spaces_is_one_segment() {
         for (word, columns) in
             [("Übergrößenträger", 16), ("déjà-vu.example", 15), ("слово", 5), ("한국어", 6), ("é", 1)]
         {
@@ -189,7 +189,7 @@ mod tests {
         }
 
         #[test]
-        fn pieces_are_the_word_and_fit(word in "[a-z一-乿あ-んก-๏́。（é한]{1,120}", wrap in 16usize..60) {
+        fn pieces_concatenate_to_the_word_and_fit(word in "[a-z一-乿あ-んก-๏́。（é한]{1,120}", wrap in 16usize..60) {
             let (mut end, mut widest) = (0, 0);
             pieces(&word, wrap, |piece, columns| {
                 assert_eq!(piece.start, end);

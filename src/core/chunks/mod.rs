@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn fixed_groups_lose_their_footing_after_an_inserted_line_and_sliding_windows_do_not() {
+    fn inserted_line_shifts_fixed_groups_but_not_sliding_windows() {
         let before = "a\nb\nc\nd\ne\nf\ng\nh";
         let after = "new\na\nb\nc\nd\ne\nf\ng\nh";
         let shared = |sliding| {
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_chunks_count_once_in_the_set_and_each_time_in_the_number() {
+    fn repeated_chunks_count_once_in_the_set_and_each_time_in_the_total() {
         let mut fprints = Vec::new();
         let document = recipe(Unit::Lines, 1, false).fingerprint("x\ny\nx", &mut fprints);
         assert_eq!((document.chunks, fprints.len()), (3, 2));

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_edited_text_as_many_lines_stay_without_spaces_as_with() {
+    fn edited_text_keeps_equally_many_lines_with_and_without_spaces() {
         let characters = |first: u32, many: u64, count: u64| {
             move |hash: u64| {
                 let one = |k| char::from_u32(first + (webtwin_base::ids::splitmix64(hash ^ k) % many) as u32).unwrap();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn paragraphs_stand_between_empty_lines() {
+    fn paragraphs_are_separated_by_empty_lines() {
         assert_eq!(collect(|mut push| paragraphs("a\nb\n\nc", &mut push)), ["a\nb", "c"]);
     }
 

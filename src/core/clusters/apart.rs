@@ -135,7 +135,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_same_is_refused_as_by_looking_at_all_pairs_for_each_edge(
+        fn refused_edges_equal_a_check_of_all_pairs(
             edges in prop::collection::vec((0u32..9, 1u32..9, 0u32..4), 0..30),
             apart in prop::collection::vec((0u32..9, 1u32..9), 0..6),
         ) {

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_add_up_in_any_order() {
+    fn partial_sums_add_up_in_any_order() {
         let (mut whole, mut part, mut other) =
             (CollectionContent::default(), CollectionContent::default(), CollectionContent::default());
         whole.page(ClusterId(1), Page(1));

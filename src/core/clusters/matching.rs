@@ -96,7 +96,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_many_pages_are_matched_as_can_be_and_each_once(
+        fn matching_is_maximal_and_uses_each_page_once(
             edges in prop::collection::btree_map((0u32..5, 0u32..5), 0u32..3, 0..12)
         ) {
             let mut candidates: Vec<_> =

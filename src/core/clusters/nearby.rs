@@ -153,7 +153,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nearby_pages_are_those_of_the_definition_in_any_order(
+        fn nearby_pages_equal_the_definition_in_any_order(
             links in prop::collection::vec((page(12), page(12)), 0..40),
             collections in prop::collection::vec(prop::option::of(page(3)), 12),
             attach in prop::sample::select(vec![AttachmentRule::None, AttachmentRule::BreakPoints, AttachmentRule::Nearby]),

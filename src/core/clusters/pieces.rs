@@ -370,7 +370,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_grow_as_the_rule_says(
+        fn fragments_grow_by_the_rule(
             cluster in prop::collection::vec((0u32..6).prop_map(ClusterId), 12),
             links in prop::collection::btree_set((page(12), page(12)), 1..40),
         ) {
@@ -383,7 +383,7 @@ mod tests {
         }
 
         #[test]
-        fn joined_pieces_have_one_page_of_a_trivial_cluster_and_only_what_they_had(
+        fn joined_fragments_have_one_page_per_trivial_cluster_and_no_new_pages(
             cluster in prop::collection::vec((0u32..12).prop_map(ClusterId), 16),
             piece in prop::collection::vec((0u32..5).prop_map(PieceId), 16),
             similar in prop::collection::vec((0u32..2).prop_map(SimilarClusterId), 5),
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_joined_by_a_link_or_a_page_between_unless_they_are_versions() {
+    fn fragments_are_joined_by_a_link_or_a_page_between_unless_they_are_versions() {
         // Pieces {0, 1, 2} and {3, 4}; page 9 is in no piece.
         let joined = |more: &[(u32, u32)], cluster: fn(u32) -> u32| {
             let links = [&[(0, 1), (1, 2), (3, 4)], more].concat();

@@ -359,7 +359,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_url_of_ascii_is_taken_apart_as_any_other(rest in "[aA/.?]{0,12}", scheme in "(https?://)?") {
+        fn ascii_url_is_split_like_any_other(rest in "[aA/.?]{0,12}", scheme in "(https?://)?") {
             let url = format!("{scheme}{rest}");
             let (folders, want) = (Folders::new(&url), Folders::with_letters(&url));
             prop_assert_eq!((folders.folded, folders.starts), (want.folded, want.starts));
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_the_path_below_a_root_whatever_its_case_and_ending() {
+    fn place_is_the_path_below_a_root_without_case_and_ending() {
         let (here, there) =
             (folders("http://www.a.example/old/1.2/search/All_0.html"), folders("http://b.example/a/Search/all_0.htm"));
         assert_eq!(here.place(2), there.place(1));
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_agree_in_as_many_segments_as_are_equal_from_the_end() {
+    fn path_agreement_is_the_number_of_equal_trailing_segments() {
         let common = |urls: &[&str]| in_common(&urls.iter().map(|url| folders(url).ends()).collect::<Vec<_>>());
         assert_eq!(common(&["http://a.example/old/1/x/y.html", "http://b.example/doc/x/y.htm"]), 2);
         assert_eq!(common(&["http://a.example/x/y", "http://b.example/x/y", "http://c.example/z/y"]), 1);
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_collection_begins_where_most_of_its_pages_say() {
+    fn collection_root_is_where_most_of_its_pages_agree() {
         let vote = |collection, depth, root, pages| Vote {
             collection: Page(collection),
             similar_cluster: Page(1),
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn what_little_a_page_says_is_its_title_and_the_length_of_its_text() {
+    fn short_page_is_identified_by_its_title_and_text_length() {
         assert_eq!(reports::little("Bird", 12), reports::little("Bird", 12));
         assert_ne!(reports::little("Bird", 12), reports::little("Bird", 13));
         assert_ne!(reports::little("Bird", 12), reports::little("Bee", 12));
@@ -456,7 +456,7 @@ mod tests {
     proptest! {
         /// Compares every two pages.
         #[test]
-        fn pairs_in_one_place_are_those_of_the_definition(
+        fn pairs_at_one_place_equal_the_definition(
             rows in prop::collection::vec((0u32..3, 0u32..5, 0u32..4, 0u32..2), 16),
             clusters in prop::collection::vec(0u32..7, 20),
         ) {
@@ -494,7 +494,7 @@ mod tests {
         }
 
         #[test]
-        fn a_page_belongs_where_a_copy_is_in_the_same_place_of_another_collection(
+        fn page_is_attached_if_a_copy_is_at_the_same_place_of_another_collection(
             rows in prop::collection::vec((0u32..3, 0u32..5), 16), clusters in prop::collection::vec(0u32..7, 16),
             placed_already in prop::collection::vec(any::<bool>(), 16),
         ) {

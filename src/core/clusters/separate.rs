@@ -210,7 +210,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
         #[test]
-        fn things_are_those_of_the_rule(
+        fn separated_sets_equal_the_rule(
             has in prop::collection::vec((0u32..5, 0u32..14), 8..60),
             links in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..80),
         ) {

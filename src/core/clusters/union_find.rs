@@ -255,7 +255,7 @@ mod tests {
         }
 
         #[test]
-        fn threads_that_join_at_once_come_to_the_same_sets(
+        fn concurrent_unions_yield_the_same_sets(
             edges in prop::collection::vec((0u32..200, 0u32..200), 0..400), threads in 1usize..5
         ) {
             let sets = SharedSets::new(200);
@@ -273,7 +273,7 @@ mod tests {
         }
 
         #[test]
-        fn forests_of_two_halves_carry_all_that_the_edges_do(
+        fn forests_of_two_halves_preserve_connectivity(
             edges in prop::collection::vec((0u32..30, 0u32..30), 0..60), cut in 0usize..60
         ) {
             let (left, right) = edges.split_at(cut.min(edges.len()));

@@ -73,7 +73,7 @@ mod tests {
     use crate::explain::diff::pieces;
 
     #[test]
-    fn a_change_is_told_line_by_line_and_what_is_the_same_is_not_repeated() {
+    fn change_is_shown_line_by_line_without_repeating_equal_lines() {
         let capture =
             ExplainedCapture { fetched: "then".into(), text_bytes: 3, chunks: 2, source: "f".into(), offset: 7 };
         let mut explanation = Captures {

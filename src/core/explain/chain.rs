@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shortest_of_several_ways_is_taken() {
+    fn shortest_edit_script_is_taken() {
         let edges = [(1, 2), (2, 3), (3, 4), (1, 3), (8, 9)];
         assert_eq!(shortest(&edges, 1, 4), Some(vec![3, 2]));
         assert_eq!(shortest(&edges, 4, 1), Some(vec![2, 3]));

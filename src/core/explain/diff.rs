@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_stand_in_their_context_and_the_rest_is_counted() {
+    fn changes_are_shown_in_context_and_other_lines_are_counted() {
         let left = "a\nb\nc\nd\ne\nf\ng";
         let right = "a\nb\nc\nX\nY\ne\nf\ng";
         let changed = DiffPiece::Changed { left: vec!["d"], right: vec!["X", "Y"] };

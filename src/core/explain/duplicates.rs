@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn each_reason_is_given_where_it_decides() {
+    fn each_reason_is_reported_where_it_decides() {
         let (kept, other) = (side(0, None), side(1, None));
         let of = |texts: [&str; 2], method: Option<&DuplicateMethod>| {
             reason([kept.clone(), other.clone()], texts, method, [None, None])
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn people_read_places_likeness_and_difference() {
+    fn text_output_has_locations_likeness_and_difference() {
         let records = [side(0, None), side(2, Some((0, "exact", 1.0)))];
         let diff = super::super::diff::pieces("a\u{1b}", "b", 2);
         let message = describe(&conclude(records, ["a b", "a b"], Some(&METHOD), [None, None], diff), 1);
@@ -379,7 +379,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_comparison_is_that_of_the_sets(left in "([a-e] ){0,9}", right in "([a-e] ){0,9}") {
+        fn comparison_equals_that_of_the_sets(left in "([a-e] ){0,9}", right in "([a-e] ){0,9}") {
             let explanation = METHOD.compare(&left, &right);
             let (x, y): (BTreeSet<&str>, BTreeSet<&str>) = (left.split_whitespace().collect(), right.split_whitespace().collect());
             let (shared, either) = (x.intersection(&y).count(), x.union(&y).count());

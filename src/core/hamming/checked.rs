@@ -105,7 +105,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_told_good_is_what_was_written(
+        fn accepted_bytes_equal_the_written_ones(
             lengths in (0usize..20_000, 0usize..20_000), flips in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
             asked in prop::collection::vec((any::<bool>(), 0usize..21_000, 0usize..9000), 1..20)
         ) {

@@ -502,7 +502,7 @@ pub(super) mod tests {
         }
 
         #[test]
-        fn groups_dealt_out_by_block_equal_comparing_all(values in kinds(), k in 1u32..7, workers in 1u64..4) {
+        fn groups_distributed_by_block_equal_comparing_all(values in kinds(), k in 1u32..7, workers in 1u64..4) {
             let mut expected = plain(&values, &values, k);
             expected.retain(|pair| pair.0 < pair.1);
             let mut joiner = eager(k);

@@ -280,7 +280,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_clusters_are_those_of_all_pairs(
+        fn clusters_equal_those_of_all_pairs(
             pages in prop::collection::vec((0u64..64, (0u32..5).prop_map(HostId)), 1..40), k in 0u32..4, guarded: bool
         ) {
             let settings = Hamming { k, guard: if guarded { Guard::MutualBest } else { Guard::None } };

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn leading_bits_as_key_change_nothing() {
+    fn leading_bits_as_key_are_the_identity() {
         assert!(Permutation::new(64, 0xffff << 48).is_identity());
         assert!(Permutation::new(32, 0xff << 24).is_identity());
         assert!(!Permutation::new(64, 0xffff << 32).is_identity());

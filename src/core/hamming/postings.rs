@@ -81,7 +81,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_document_stands_under_its_fingerprint(rows in prop::collection::vec((0u64..9, 0u64..30), 0..40)) {
+        fn every_document_is_listed_under_its_fingerprint(rows in prop::collection::vec((0u64..9, 0u64..30), 0..40)) {
             let postings = FingerprintPostings::new(rows.clone());
             let message: Vec<_> = postings
                 .fingerprints()
@@ -97,7 +97,7 @@ mod tests {
         }
 
         #[test]
-        fn distinct_leaves_each_once_and_tells_where_its_rows_end(mut all in prop::collection::vec(0u64..9, 0..40)) {
+        fn distinct_keeps_each_value_once_and_returns_row_ends(mut all in prop::collection::vec(0u64..9, 0..40)) {
             all.sort_unstable();
             let (mut once, mut ends) = (all.clone(), vec![7]);
             distinct(&mut once, &mut ends);

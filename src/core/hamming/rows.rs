@@ -241,7 +241,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
-        fn rows_come_in_the_order_that_comparing_gives(
+        fn rows_are_sorted_by_comparison(
             kinds in prop::collection::vec((0u32..4, any::<u64>(), any::<u64>()), 0..40), copies in 1u64..60
         ) {
             let rows: Vec<_> = kinds.iter().flat_map(|kind| (0..copies).map(|copy| row(kind, copy))).collect();
@@ -249,7 +249,7 @@ mod tests {
         }
 
         #[test]
-        fn so_do_more_rows_than_a_cache_holds(
+        fn rows_beyond_the_cache_size_are_sorted(
             kinds in prop::collection::vec((0u32..4, any::<u64>(), any::<u64>()), 1..4), more in 0u64..1000
         ) {
             let copies = ((3 << CACHED_LOG) + more) / kinds.len() as u64;

@@ -128,7 +128,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_kernel_runs_finds_what_the_plain_loop_finds(
+        fn every_kernel_equals_the_plain_loop(
             numbers in proptest::collection::vec((any::<u64>(), any::<u64>(), any::<u64>()), 0..100),
             query: u64,
             width in 1usize..=8,

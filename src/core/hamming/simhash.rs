@@ -190,7 +190,7 @@ mod tests {
         }
 
         #[test]
-        fn order_has_no_say(hashes in prop::collection::vec((any::<u64>(), 1u32..99), 1..80), turn in 0usize..80) {
+        fn order_of_features_does_not_matter(hashes in prop::collection::vec((any::<u64>(), 1u32..99), 1..80), turn in 0usize..80) {
             let mut features: Vec<_> = hashes.iter().map(|&(hash, weight)| Feature { hash, weight }).collect();
             let before = of(&features, 64);
             features.rotate_left(turn % hashes.len());

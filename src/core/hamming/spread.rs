@@ -55,7 +55,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn order_and_distances_stay(f in 1u32..=64, x in any::<u64>(), y in any::<u64>()) {
+        fn order_and_distances_are_preserved(f in 1u32..=64, x in any::<u64>(), y in any::<u64>()) {
             let (x, y) = (x & width_mask(f), y & width_mask(f));
             let spread = Spread::new(f);
             let (u, v) = (spread.apply(x), spread.apply(y));
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn every_word_gets_its_share() {
+    fn bits_are_spread_evenly_over_words() {
         for f in [16, 24, 32, 48, 60] {
             let spread = Spread::new(f).apply(width_mask(f));
             let shares: Vec<u32> = (0..4).map(|word| (spread >> (16 * word) & 0xffff).count_ones()).collect();

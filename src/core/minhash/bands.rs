@@ -74,7 +74,7 @@ mod tests {
     use webtwin_base::ids::splitmix64;
 
     #[test]
-    fn as_many_rows_are_chosen_as_recall_allows() {
+    fn number_of_rows_follows_from_the_recall() {
         let chosen = |threshold| BandLayout::choose(128, threshold);
         assert_eq!(chosen(0.8), BandLayout { bands: 21, rows: 6 });
         assert_eq!(chosen(0.7), BandLayout { bands: 32, rows: 4 });
@@ -91,7 +91,7 @@ mod tests {
     /// The number of candidates among many pairs with one resemblance agrees with theory within
     /// four standard deviations.
     #[test]
-    fn candidates_are_as_many_as_theory_says() {
+    fn number_of_candidates_equals_theory() {
         let bands = BandLayout::choose(128, 0.8);
         let permutations = Permutations::new(bands.permutations());
         let (mut x, mut y) = (Vec::new(), Vec::new());

@@ -86,7 +86,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_threshold_is_reached_where_sets_say_so(
+        fn threshold_is_decided_by_the_sets(
             left in prop::collection::btree_set(0u32..120, 0..100), right in prop::collection::btree_set(0u32..120, 0..100),
             thousandths in 0u32..=1000,
         ) {

@@ -210,7 +210,7 @@ mod tests {
         }
 
         #[test]
-        fn two_texts_share_as_many_hashes_as_shingles(
+        fn texts_share_equally_many_hashes_and_shingles(
             x in prop::collection::vec("[a-c]{1,2}", 0..40), y in prop::collection::vec("[a-c]{1,2}", 0..40),
             count in 1u32..7,
         ) {
@@ -223,7 +223,7 @@ mod tests {
         }
 
         #[test]
-        fn runs_of_characters_are_those_of_the_text_in_lower_case(text in "[a-cA-C \n]{0,40}", count in 1u32..7) {
+        fn character_shingles_are_in_lower_case(text in "[a-cA-C \n]{0,40}", count in 1u32..7) {
             let clean = text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
             let characters: Vec<String> = clean.chars().map(String::from).collect();
             prop_assert_eq!(set(Shingling::Chars(count), &text).len(), plain(&characters, count as usize).len());
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_look_the_same_have_the_same_shingles() {
+    fn visually_equal_texts_have_equal_shingles() {
         let text = "Der Große Fluß wäre höher; 12 000 Möwen flögen ü\u{308}ber ΟΔΟΣ Σίσυφος";
         let nfd = text.replace('ö', "o\u{308}").replace('ä', "a\u{308}");
         let spaces = text.replace(' ', "\u{202f}");

@@ -157,7 +157,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_cover_is_that_of_the_definition(
+        fn cover_equals_the_definition(
             sets in prop::collection::vec(prop::collection::btree_set(0u32..12, 1..6), 0..50),
             keys in prop::collection::vec(prop::collection::btree_set(0u64..9, 0..4), 50),
             always_kept in 0u32..8,
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_chain_both_ends_are_kept_and_what_is_left_out_resembles_what_stands_for_it() {
+    fn chain_keeps_both_ends_and_removed_records_resemble_their_keepers() {
         let sets: Vec<Vec<u32>> = [0..10, 2..12, 4..14].map(|set| set.collect()).into();
         let similar = |x: u32, y: u32| Threshold::new(0.6).reached(&sets[x as usize], &sets[y as usize]);
         assert_eq!(by_definition(3, 0, similar), [DroppedText { text: 1, kept: 0, resemblance: 8.0 / 12.0 }]);

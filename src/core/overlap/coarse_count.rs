@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn light_pairs_are_kept_out_while_counters_are_few_times_their_pairs() {
+    fn light_pairs_are_filtered_while_counters_suffice() {
         // 400,000 pairs that occur once and 100 that occur 25 times; a counter for every three
         // pairs.
         let layout = Layout { lines: 2_048, hashes: 2, parts: 1 };
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_stop_at_255_which_stands_for_more() {
+    fn counters_saturate_at_255() {
         let layout = Layout { lines: 1, hashes: 1, parts: 1 };
         let mut counter = CoarseCounter::new(layout);
         (0..300).for_each(|_| counter.add(5));

@@ -118,7 +118,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn counts_are_those_of_a_map(
+        fn counts_equal_those_of_a_map(
             pairs in prop::collection::vec((100u32..110, 0u32..40), 0..400), least in 0u32..6
         ) {
             let keys: Vec<u64> = pairs.iter().map(|&(a, b)| pair_key(Page(a), Page(b * 1000 + 200))).collect();

@@ -71,7 +71,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_template_chunk_stands_on_more_pages_of_one_host_than_allowed(
+        fn template_chunk_is_on_more_pages_of_one_host_than_allowed(
             hosts in prop::collection::vec((0u32..4).prop_map(HostId), 1..20), template_pages in 0u32..6, max_documents in 0u32..20
         ) {
             let settings = OverlapSettings { template_pages, max_documents, ..Job::default().overlap };

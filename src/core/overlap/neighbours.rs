@@ -227,7 +227,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn clusters_are_those_of_the_definition(
+        fn clusters_equal_the_definition(
             similar in prop::collection::btree_map((0u32..14, 0u32..14), 1u32..6, 0..40),
             exact in prop::collection::btree_set((0u32..14, 0u32..14), 0..3),
             links in prop::collection::vec(prop::collection::vec(0u32..30, 0..7), 14),
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_hashes_stand_for_all_links() {
+    fn smallest_hashes_represent_all_links() {
         let targets = |page, links: &[Page]| BTreeSet::from(LinkSample::new(Page(page), links.iter().copied()).targets);
         let all: Vec<Page> = Page::first(40).collect();
         let kept = targets(7, &all);

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_small_t_nothing_is_gained_by_counting_coarsely() {
+    fn small_t_is_not_counted_coarsely() {
         let (method, why) = choose(&load(10_000_000_000, 1, GIB));
         assert_eq!(method, CountingMethod::SortBased);
         assert!(why.contains("T = 1"), "{why}");
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pilot_is_taken_where_coarse_counting_could_win() {
+    fn pilot_runs_where_coarse_counting_could_be_faster() {
         assert!(!pilot_decides(&load(100_000_000, 25, GIB)));
         assert!(!pilot_decides(&load(10_000_000_000, 1, GIB)));
         assert!(pilot_decides(&load(1_000_000_000, 25, GIB)));
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_are_as_few_as_take_a_quarter_of_the_disk_and_refused_beyond_the_most() {
+    fn passes_use_a_quarter_of_the_disk_and_are_limited() {
         assert_eq!(pass_bits(GIB, 0, u64::MAX), Some(0));
         assert_eq!(pass_bits(GIB, 0, 4 * GIB), Some(0));
         assert_eq!(pass_bits(GIB, 0, 2 * GIB), Some(1));
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_that_fit_on_no_disk_are_counted_coarsely_however_long_that_takes() {
+    fn pairs_beyond_any_disk_are_counted_coarsely_at_any_cost() {
         let (method, why) = choose(&Load { disk_bytes: GIB / 2, ..load(4_000_000_000, 9, GIB / 64) });
         assert!(matches!(method, CountingMethod::CoarseCount(_)), "{why}");
         assert!(why.contains("more than is free"), "{why}");

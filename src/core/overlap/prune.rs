@@ -8,7 +8,7 @@
 //!
 //! # Deviations
 //! \[SGM98\] has no such step. It removes no pair with F >= T
-//! (`the_core_holds_every_similar_pair`).
+//! (`core_contains_every_similar_pair`).
 
 use webtwin_base::ids::{Number, Page};
 use webtwin_job::OverlapSettings;
@@ -167,7 +167,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_rank_of_a_page_is_its_place_in_the_set(pages in prop::collection::btree_set(0u32..300, 0..300)) {
+        fn rank_of_a_page_is_its_position_in_the_set(pages in prop::collection::btree_set(0u32..300, 0..300)) {
             let ranks = Ranks::new(PageSet::new(300, |page| pages.contains(&page.0)));
             let places: BTreeMap<u32, usize> = pages.iter().copied().zip(0..).collect();
             prop_assert_eq!(ranks.count(), pages.len());
@@ -175,7 +175,7 @@ mod tests {
         }
 
         #[test]
-        fn the_core_holds_every_similar_pair(
+        fn core_contains_every_similar_pair(
             rows in prop::collection::btree_set((0u64..30, (0u32..20).prop_map(Page)), 0..200), min_shared in 1u32..6,
             min_resemblance in prop::sample::select(vec![0.0, 0.35, 0.8]), doubt in 0u32..3, rounds in 1usize..5
         ) {

@@ -218,7 +218,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(40))]
 
         #[test]
-        fn a_bucket_comes_out_sorted(
+        fn bucket_is_returned_sorted(
             distinct in 1u64..5_000, rows in 0usize..8_000, seed: u64, workers in 1usize..4,
             bits in (0u32..3, 0u32..4), mixed: bool
         ) {
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_equal_even_for_fingerprints_that_are_small_numbers() {
+    fn small_fingerprints_are_spread_evenly() {
         let shares = KeyShares::new(3, 4);
         let mut rows = vec![[0u32; 2]; 3 * 16];
         for fprint in 0..48_000 {

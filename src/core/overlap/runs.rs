@@ -71,7 +71,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn runs_come_back_as_they_were_recorded(runs: Vec<Vec<u32>>) {
+        fn runs_are_returned_as_recorded(runs: Vec<Vec<u32>>) {
             let runs: Vec<Vec<Page>> = runs.into_iter().map(bytemuck::cast_vec).collect();
             let words: Vec<u32> = runs.iter().flat_map(|docs| record(docs)).collect();
             prop_assert_eq!(words.len(), runs.iter().map(|docs| record(docs).len()).sum::<usize>());

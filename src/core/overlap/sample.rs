@@ -88,7 +88,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pairs_are_the_chunks_that_the_pages_of_the_sort_based_table_share(
+        fn pair_counts_equal_the_shared_chunks_of_the_sort_based_table(
             rows in prop::collection::btree_set((0u64..30, page()), 0..300),
             hosts in prop::collection::vec((0u32..4).prop_map(HostId), 24),
             copies in prop::collection::btree_set(page(), 0..6),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn two_of_four_items_tell_the_pairs_across_all_four() {
+    fn two_of_four_items_determine_the_pairs_of_all_four() {
         let across = |items: u32| {
             // One page per item, and one chunk on all pages.
             let table: Vec<_> = Page::first(items as usize).map(|doc| FPrintDocId::new(7, doc)).collect();

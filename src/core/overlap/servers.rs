@@ -392,7 +392,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn servers_share_what_their_unions_of_pages_do(pages in pages()) {
+        fn servers_share_the_intersection_of_their_pages(pages in pages()) {
             let mut found: BTreeMap<(HostId, HostId), ServerPair> = BTreeMap::new();
             for cluster in pages.chunk_by(|x, y| x.cluster == y.cluster) {
                 pairs_of_cluster(cluster, 5, |pair| {
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn half_the_pages_at_their_paths_are_enough_at_one_address_unless_front_pages_differ() {
+    fn half_the_pages_at_equal_paths_suffice_at_one_address_unless_front_pages_differ() {
         let kind = |shared, similar_path, front, addresses: [&[u64]; 2]| {
             let pair = ServerPair { shared, similar_path, front, ..PAIR };
             let of = |pages, addresses: &[u64]| Server { has_front: front < 2, ..server(pages, addresses) };
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_is_everywhere_pairs_no_servers() {
+    fn ubiquitous_page_pairs_no_servers() {
         let pages: Vec<_> = (0..4).map(|host| ServerPage::new(ClusterId(0), HostId(host), 1, 1)).collect();
         let mut pairs = 0;
         pairs_of_cluster(&pages, 3, |_| pairs += 1);

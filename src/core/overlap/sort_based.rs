@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn resemblance_is_held_against_the_larger_page() {
+    fn resemblance_is_relative_to_the_larger_page() {
         let pages = table(&[&[1, 2], &[1, 2, 3, 4], &[1, 2, 3, 4, 5, 6]]);
         let settings = OverlapSettings { min_resemblance: 0.5, ..OverlapSettings::of_papers(1) };
         assert_eq!(found(&pages, &[HostId(0); 3], &settings), [(0, 1), (1, 2)]);

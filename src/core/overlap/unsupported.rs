@@ -79,7 +79,7 @@ mod tests {
     use webtwin_job::Job;
 
     #[test]
-    fn only_pages_on_two_hosts_with_links_stand_alone_and_not_if_their_collections_are_mirrors() {
+    fn only_linked_pages_on_two_hosts_without_mirrored_collections_are_unsupported() {
         let page = |host, similar_cluster| (HostId(host), true, similar_cluster);
         let unlinked = |host| (HostId(host), false, None);
         for (a, b, alone) in [
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_is_weak_below_its_share_of_the_larger_page_and_the_doubt() {
+    fn pair_is_unsupported_below_both_thresholds() {
         let settings = OverlapSettings { min_resemblance_alone: 0.7, doubt: 2, ..Job::default().overlap };
         assert!(has_low_resemblance(6, 3, 7, &settings) && !has_low_resemblance(7, 8, 3, &settings));
         assert!(!has_low_resemblance(0, 9, 9, &OverlapSettings { min_resemblance_alone: 0.0, ..settings }));

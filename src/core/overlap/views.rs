@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn placeholders_may_differ_in_what_names_their_urls() {
+    fn placeholders_may_differ_in_words_of_their_urls() {
         let of = |a: &[u32], b: &[u32]| resemblance(a, b, Kin::Notice, &overlap()).is_some();
         let page = set(0..20, 100..105);
         assert!(of(&page, &set(0..20, 104..109)) && of(&page, &set(0..20, 104..106)));
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_agrees_with_one_that_calls_it_canonical_if_half_of_all_chunks_and_of_own_ones_agree() {
+    fn canonical_page_agrees_if_half_of_all_chunks_and_of_own_chunks_agree() {
         let of = |other: &[u32]| {
             let (original, mut found) = (set(0..20, 100..110), Vec::new());
             let block = [(Page(3), other), (Page(7), &original[..])];
@@ -461,7 +461,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn resemblance_is_that_of_sets(a in prop::collection::btree_set(0u64..60, 0..40), b in prop::collection::btree_set(0u64..60, 0..40), own in 0u64..60, is_common: bool) {
+        fn resemblance_equals_that_of_sets(a in prop::collection::btree_set(0u64..60, 0..40), b in prop::collection::btree_set(0u64..60, 0..40), own in 0u64..60, is_common: bool) {
             let marked = |set: &std::collections::BTreeSet<u64>| {
                 let mut all: Vec<u32> = set.iter().map(|&chunk| marked(chunk, chunk < own)).collect();
                 all.sort_unstable();

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_without_a_signature_adds_nothing_and_counts_as_a_child() {
+    fn page_without_a_signature_adds_zero_and_counts_as_a_child() {
         // 0 links to 1 and 3, 1 to 2; r = 1, 1/2, 1/4 of [`ONE`].
         let rp = [vec![ONE], vec![ONE / 2], vec![ONE / 4], vec![]];
         let links = [(0, 1), (0, 3), (1, 2)].map(|(parent, child)| (Page(parent), Page(child)));

@@ -228,7 +228,7 @@ mod tests {
     /// 0, 1, 2 core; 3 in; 4 out; 5 tube from 3 to 4; 6 tendril from 3; 7 links to 6; 8, 9
     /// disconnected.
     #[test]
-    fn a_bow_tie_with_all_its_places() {
+    fn bow_tie_has_all_components() {
         let links =
             [[0, 1], [1, 2], [2, 0], [3, 0], [2, 4], [3, 5], [5, 4], [3, 6], [7, 6], [8, 9]].map(|link| link.map(Page));
         let (forwards, backwards) = (WebGraph::new(10, &links, false), WebGraph::new(10, &links, true));

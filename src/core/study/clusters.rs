@@ -155,7 +155,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(400))]
         #[test]
-        fn clusters_and_their_growth_are_those_of_the_steps(
+        fn clusters_and_their_growth_equal_the_steps(
             texts in prop::collection::vec((prop::collection::vec(0u64..4, 1..5), 0u8..4), 1..40), steps in 1u32..12
         ) {
             let marks = |text: &[u64]| {

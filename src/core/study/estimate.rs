@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reference_without_duplicates_by_then_tells_nothing() {
+    fn reference_without_duplicates_yields_no_estimate() {
         let growth = |clusters| vec![GrowthStep { documents: 10, clusters, duplicates: 2 * clusters }; 5];
         assert_eq!(estimate(&growth(6), &growth(0), 20), None);
         assert_eq!(estimate(&[], &growth(4), 20), None);

@@ -185,7 +185,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn matches_are_those_of_every_pair_looked_at(
+        fn matches_equal_a_comparison_of_every_pair(
             texts in prop::collection::btree_set(prop::collection::vec(0u64..5, 1..7), 0..25)
         ) {
             let mut seen = BTreeSet::new();

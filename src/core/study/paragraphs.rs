@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_more_at_the_beginning_changes_all_paragraphs_and_another_one_only_its_own() {
+    fn inserted_sentence_changes_all_paragraphs_and_replaced_one_only_its_own() {
         let (document, marks) = marks_of(&sentences("abcdef"), true);
         assert_eq!(document.chunks, 2);
         let (_, shifted) = marks_of(&sentences("xabcdef"), true);

@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_that_are_no_documents_count_nowhere() {
+    fn pages_that_are_not_documents_are_not_counted() {
         let same = [0, 0, 2, 2, 4].map(Page);
         let documents = PageSet::new(5, |page| page < Page(3));
         let found = Findings { same: &same, matches: &[], documents: &documents, reached: &documents, steps: 3 };

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn one_text_typed_in_two_ways_is_one_text() {
+    fn differently_encoded_equal_texts_are_one_text() {
         for (text, form) in [
             ("Zu\u{308}rich", "zürich"),
             ("1\u{202f}000\u{2009}km\u{a0}!", "1 000 km !"),
@@ -168,7 +168,7 @@ mod tests {
         }
 
         #[test]
-        fn the_short_way_through_plain_characters_equals_the_definition(
+        fn fast_path_for_plain_characters_equals_the_definition(
             text in "([A-Za-z .,]|[À-ſ]|[Ͱ-Ͽ]|[А-я]|[Ა-Ჿ]|[Ḁ-ỿ]|[ἀ-῾]|[א-ת]|[؀-ۿ]|[ऀ-෿]|[฀-໿]|[ᄀ-ᇿ]|[‐-‧]|[、-〩]|[ぁ-ヿ]|[一-三]|[가-갛]|[！-～]|\\PC){0,9}"
         ) {
             let mut by_definition = Folding::default();

@@ -318,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_recognised() {
+    fn languages_of_texts_are_recognised() {
         let mut detector = LanguageDetector::default();
         for (code, text) in [
             (
@@ -407,7 +407,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_has_an_answer(text in any::<String>(), times in 1usize..200) {
+        fn any_text_has_a_result(text in any::<String>(), times in 1usize..200) {
             let mut detector = LanguageDetector::default();
             detector.detect(&text.repeat(times));
         }

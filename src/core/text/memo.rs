@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_are_remembered_are_those_that_were_found() {
+    fn cached_words_equal_uncached_ones() {
         // More tokens than the cache holds; some have too many words, some too long ones, some
         // none.
         let split = |token: &str, emit: &mut dyn FnMut(&[u8])| {

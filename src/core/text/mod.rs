@@ -196,7 +196,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_logarithm_is_the_logarithm(number in 1u64..1 << 40) {
+        fn fixed_point_logarithm_equals_the_logarithm(number in 1u64..1 << 40) {
             // Sixteenths are exact enough to compare, except for numbers next to a step.
             let want = (number as f64).log2() * 16.0;
             let off = (f64::from(log2(number)) - want.floor()).abs();

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_say_the_same_of_their_urls_have_one_notice() {
+    fn pages_with_the_same_phrase_about_their_urls_have_one_notice() {
         let mut notices = Notices::default();
         let mut of = |text: &str, url: &str| notices.notice(text, url);
         let one = of("Wiki\n\nThis topic does not exist yet\nTrace: a", "http://w.example/?id=a");

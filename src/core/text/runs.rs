@@ -69,7 +69,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn runs_are_those_found_byte_by_byte(text in "[a-c0-9_ .@`{/:é]{0,200}", from in 0usize..220) {
+        fn runs_equal_a_scan_byte_by_byte(text in "[a-c0-9_ .@`{/:é]{0,200}", from in 0usize..220) {
             let bytes = text.as_bytes();
             let of_word = |at: usize| {
                 let byte = bytes.get(at).copied().unwrap_or(b' ');

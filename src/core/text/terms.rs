@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_what_would_be_found_anew() {
+    fn cached_terms_equal_uncached_ones() {
         let mut terms = Terms::new("en", "en");
         let words: Vec<String> = (0..4 * MEMO).map(|n| format!("{}ing", n % (2 * MEMO + 7))).collect();
         assert!(words.iter().all(|word| terms.term(word.as_bytes()) == Terms::look_up(&terms, word.as_bytes(), 0)));

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_those_of_unicode_and_folded() {
+    fn words_follow_unicode_and_are_folded() {
         assert_eq!(
             all("Don't print 3.14, but SEE www.Example.com; __ snake_case!"),
             ["don't", "print", "3.14", "but", "see", "www.example.com", "snake_case"]
@@ -163,7 +163,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_short_way_through_ascii_equals_the_tables_of_unicode(
+        fn fast_path_for_ascii_equals_the_unicode_tables(
             text in "([a-cA-C0-2_.,:;'\"/ \t\n(<=-]|[äÄßé\u{301}\u{338}\u{a0}\u{ad}日本のカ한ก☃\u{200b}\u{200d}\u{202f}\u{feff}．´א]){0,24}"
         ) {
             let mut want = Vec::new();

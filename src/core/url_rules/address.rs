@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_go_with_a_separator() {
+    fn removing_a_parameter_removes_one_separator() {
         let without_s = |query| without(query, |piece| name(piece) == "s");
         for (query, left) in [
             ("s=1", None),
@@ -138,7 +138,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_make_the_url_again(url in "https?://[a-c.:1]{0,4}[/?a;&=]{0,8}") {
+        fn parts_concatenate_to_the_url(url in "https?://[a-c.:1]{0,4}[/?a;&=]{0,8}") {
             if let Some(address) = UrlParts::parse(&url) {
                 prop_assert_eq!(address.with_path(address.path), url.clone());
                 prop_assert_eq!(address.with_query(address.query), url);
@@ -146,7 +146,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_not_dropped_stays_in_its_order(query in "[ab=&;]{0,12}") {
+        fn kept_parameters_stay_in_order(query in "[ab=&;]{0,12}") {
             let pieces = |query: &str| query.split(SEPARATORS).map(str::to_string).collect::<Vec<_>>();
             let mut left = pieces(&query);
             left.retain(|piece| name(piece) != "a");

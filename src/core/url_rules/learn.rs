@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_that_leads_to_any_page_is_one_page_and_a_few_of_it_are_no_rule() {
+    fn form_with_a_return_url_is_one_page_and_few_urls_make_no_rule() {
         let forms = |n| {
             let pages = (0..n).map(|n| (format!("/login?next=/p/{n}"), 0)).chain([("/login".to_string(), 0)]);
             pages.chain((1..n).map(|n| (format!("/p/{n}?next=1"), n)))
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_that_redirect_for_good_speak_for_rules_and_save_no_page() {
+    fn permanently_redirecting_urls_are_evidence_for_rules_but_save_no_page() {
         let mut pages = site((0..100).map(|n| (format!("/x?id={n}"), n)));
         let of_redirect = |page: DomainPage| DomainPage { skipped: true, is_page: false, ..page };
         pages.extend(site((0..100).map(|n| (format!("/x?id={n}&ref={}", n * 7919), n))).into_iter().map(of_redirect));
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_say_there_is_nothing_make_no_rule_for_pages_with_content() {
+    fn placeholder_pages_yield_no_rule_for_pages_with_content() {
         let pages =
             (0..200).map(|n| (format!("/w?id={n}"), if n % 2 == 0 { 0 } else { n })).chain([("/w".into(), 999)]);
         assert!(learn("a.example", site(pages), &REQUIRED).is_empty());
@@ -401,7 +401,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rules_join_copies_whatever_the_order_of_pages(
+        fn rules_join_copies_in_any_order_of_pages(
             kinds in prop::collection::vec(0u32..6, 80..160), seed: u64
         ) {
             let urls = kinds.iter().zip(0..).flat_map(|(kind, n)| {

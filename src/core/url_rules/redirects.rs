@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_many_paths_lead_to_is_not_what_they_are_about() {
+    fn common_target_of_many_paths_is_not_their_content() {
         let login = [("/a", "/login"), ("/b/", "/login"), ("/c", "/login"), ("/d?x", "/login")];
         assert!(added(&["/login"], &login).is_empty());
         assert_eq!(added(&["/login"], &login[..3]).len(), 3);

@@ -187,7 +187,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pages_are_at_the_places_where_they_were_put_last(
+        fn pages_are_found_at_their_last_position(
             shares in prop::collection::vec(prop::collection::btree_set(0u32..9000, 0..3000), 1..4)
         ) {
             let mut places = PagePlaces::new();

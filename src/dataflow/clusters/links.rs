@@ -395,7 +395,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn links_are_those_that_were_given_ascending_each_once(
+        fn links_are_ascending_and_distinct(
             given in prop::collection::vec((0u32..40, 0u32..40), 0..200), pages in 0u32..40, peers in 1usize..4
         ) {
             let partitions = TablePartitions::new(8, peers);

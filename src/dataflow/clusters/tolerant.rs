@@ -427,7 +427,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(60))]
 
         #[test]
-        fn growth_by_owners_of_hosts_equals_that_in_one_place(
+        fn growth_by_host_owners_equals_growth_on_one_worker(
             (pages, more) in pages(), min_hosts in 1u32..3, workers in 1usize..4, few: bool,
             attach in prop::sample::select(vec![AttachmentRule::None, AttachmentRule::BreakPoints, AttachmentRule::Nearby]),
         ) {

@@ -339,7 +339,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn spans_take_each_row_once_in_order_and_fill_about_a_chunk(
+        fn spans_contain_each_row_once_in_order_and_fill_about_a_chunk(
             counts in prop::collection::vec(prop_oneof![3 => Just(0), 9 => 0u64..1 << 20, 1 => 0u64..1 << 25], 0..300)
         ) {
             let (spans, total) = (spans(&counts), counts.iter().sum::<u64>());
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn values_and_buckets_are_parts_of_the_space_however_narrow() {
+    fn values_and_buckets_partition_a_space_of_any_width() {
         for f in [1, 8, 9, 10, 12, 13, 32, 64] {
             let space = Space { f };
             let widest = u64::MAX >> (64 - f);

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_counts_what_the_process_holds_already() {
+    fn rejection_counts_memory_that_the_process_already_holds() {
         let bounds = ProcessBounds { memory_bytes: 60_000_000, disk_bytes: 1000, disk_is_set: true };
         let pool = MemoryPool {
             memory_bytes: 12_000_000,

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_are_in_the_order_of_their_words() {
+    fn kinds_are_ordered_by_name() {
         assert!(PairKind::ALL.is_sorted_by_key(|kind| kind.as_str()));
         assert!(PairKind::ALL.iter().enumerate().all(|(place, &kind)| kind as usize == place));
     }

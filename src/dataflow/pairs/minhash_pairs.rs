@@ -466,7 +466,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn with_the_least_memory_a_bucket_of_keys_takes_a_quarter_at_most() {
+    fn with_minimum_memory_a_bucket_of_keys_takes_at_most_a_quarter() {
         for keys_bytes in [0, 1, 1 << 20, 1 << 27, 3 << 30, 1 << 36] {
             let share = least_bytes(keys_bytes);
             let buckets = 1u64 << buckets_bits(keys_bytes, share);
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_needs_more_for_more_pages_and_bands_and_its_part_of_the_keys() {
+    fn memory_grows_with_pages_bands_and_owned_keys() {
         let of = |pages, bands, workers, processes| {
             let held = MemoryEstimate { pages, ..MemoryEstimate::default() };
             let settings = Minhash { bands, rows: 4, ..Job::default().minhash };
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_fetches_what_has_room_and_one_set_at_least() {
+    fn round_fetches_what_fits_and_at_least_one_set() {
         let holders = Holders { workers: vec![0, 0, 1, 1, 1], sizes: vec![100, 100, 100, 100, 1000] };
         let candidates = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [1, 4]].map(|pair| pair.map(Page));
         let of = |candidates: &[Candidate], bytes| {

@@ -150,7 +150,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_row_comes_to_its_worker(
+        fn every_row_arrives_at_its_worker(
             pages in prop::collection::vec((any::<u32>(), 0u64..40), 0..30), peers in 1usize..5
         ) {
             let chunks = |&(page, chunks): &(u32, u64)| (0..chunks).map(move |n| ((n + 1).wrapping_mul(0x0123_4567_89ab_cdef), page));

@@ -156,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_count_what_is_counted_at_once(
+        fn partial_counts_equal_a_single_count(
             first in prop::sample::select(vec![0u32, 7, 64]),
             pairs in prop::collection::vec((0u32..10, 0u32..40), 0..3000),
             pages in 10usize..20, least in 0u32..6, together in 1u64..500,
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_bucket_is_parted_in_memory_where_it_fits_and_on_disk_where_not() {
+    fn large_bucket_is_split_in_memory_if_it_fits_and_on_disk_otherwise() {
         // Two thirds of the pairs have the same smaller page, and half of these are the same pair.
         let key = |at: u64| match at % 6 {
             0 | 1 => pair_key(Page(3), Page(5)),
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn more_are_counted_at_once_the_more_memory_is_free() {
+    fn more_free_memory_allows_larger_batches() {
         let counter = PairCounter::new(1, 1, MemoryPool::default().limited(0), |_, _, _| {});
         let of = |bytes| counter.together(bytes);
         assert_eq!([0, 20 << 20, 28 << 20, 50 << 20, u64::MAX].map(of), [1 << 19, 1 << 19, 1 << 20, 1 << 20, 1 << 21]);

@@ -60,7 +60,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_host_and_address_of_an_item_is_there_once_with_its_last_record(
+        fn each_host_and_address_of_an_item_occurs_once_with_its_last_record(
             message in prop::collection::vec((0u64..4, 0u64..3, 0u32..3), 0..40)
         ) {
             let mut message = message;

@@ -168,7 +168,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
         #[test]
-        fn captures_are_found_by_doc_id_in_any_stretches_and_parts_which_leave_the_disk(
+        fn captures_are_found_by_doc_id_in_any_ranges_and_their_files_are_removed(
             doc_ids in prop::collection::vec(prop::sample::select(vec![0u64, 1 << 62, 3 << 61, 1 << 63, u64::MAX]), 0..40),
             count in 1u64..17, workers in 1usize..6, partitions in 0u32..5, on_disk: bool,
             part_bytes in prop::sample::select(vec![1u64 << 18, 1 << 21, 1 << 30])

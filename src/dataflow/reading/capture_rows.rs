@@ -542,7 +542,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
         #[test]
-        fn captures_come_back_as_they_were_in_memory_and_on_disk(
+        fn captures_are_returned_unchanged_from_memory_and_disk(
             captures in prop::collection::vec(capture(), 0..30), times in prop::sample::select(vec![1usize, 20_000]),
             words in 1u64..200_000
         ) {

@@ -394,7 +394,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_what_follows_the_host_with_its_query() {
+    fn path_is_the_url_after_the_host_with_its_query() {
         assert_eq!(path("http://h.example:8080/a/b?c=d"), "/a/b?c=d");
         assert_eq!(path("https://h.example/"), "/");
     }

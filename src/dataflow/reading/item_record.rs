@@ -393,7 +393,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_record_restores_the_same_local_pages_whatever_precedes_it(
+        fn checkpoint_restores_the_same_local_pages_after_any_others(
             before in pages(), pages in pages(), with_features: bool, with_sets: bool
         ) {
             let mut from = empty(with_sets);
@@ -421,7 +421,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_no_record_is_refused_and_changes_no_local_pages(pages in pages(), cut: usize, at: usize, to: u8) {
+        fn rejects_invalid_checkpoint_and_leaves_local_pages_unchanged(pages in pages(), cut: usize, at: usize, to: u8) {
             let mut from = empty(true);
             let part = local_pages(&pages, true, 5, &mut from);
             let mut record = Vec::new();

@@ -111,7 +111,7 @@ mod tests {
     use webtwin_pages::record::PageForm;
 
     #[test]
-    fn whatever_a_page_depends_on_is_part_of_its_content_and_nothing_else() {
+    fn content_key_covers_exactly_what_a_page_depends_on() {
         let page = RawPage {
             fetch_time: 1,
             mime: "text/html".into(),

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_share_itself_is_enough_and_less_is_refused_with_figures_and_what_to_do() {
+    fn exact_share_suffices_and_less_is_rejected_with_figures_and_remedy() {
         let least = |share, before| LeastPages {
             before,
             what: "pages of generation 3".into(),

@@ -151,7 +151,7 @@ mod tests {
     use crate::reading::capture::Capture;
 
     #[test]
-    fn slots_without_captures_go_and_the_others_keep_what_is_theirs() {
+    fn slots_without_captures_are_removed_and_the_others_keep_their_rows() {
         let pool = MemoryPool::default().limited(0);
         // In memory, and on disk with lists as long as a block.
         for (mut local_pages, times) in [(WorkerPages::default(), 1), (WorkerPages::new(&pool), 30_000)] {

@@ -350,7 +350,7 @@ mod tests {
     use webtwin_base::ids::splitmix64;
 
     #[test]
-    fn pages_have_numbers_up_to_the_last_but_one_of_32_bits() {
+    fn page_numbers_are_below_the_largest_32_bit_value() {
         let most = u64::from(u32::MAX);
         assert_eq!(first_pages(&[most - 7, 4, 0, 3]).unwrap(), [0, u32::MAX - 7, u32::MAX - 3, u32::MAX - 3]);
         for counts in [&[most - 7, 4, 0, 4][..], &[most + 1], &[u64::MAX, 2], &[1 << 31; 2]] {
@@ -362,7 +362,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_page_is_found_for_its_doc_id_and_for_no_other(
+        fn page_is_found_only_for_its_doc_id(
             keys in prop::collection::btree_set(0u64..500, 0..300), bits in 0u32..6, skewed: bool
         ) {
             let id = |key: u64| if skewed { key } else { splitmix64(key) };

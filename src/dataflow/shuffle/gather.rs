@@ -79,7 +79,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_by_number_are_as_after_a_stable_sort(rows in prop::collection::vec((0u32..9, 0u32..99), 0..40)) {
+        fn rows_by_number_equal_a_stable_sort(rows in prop::collection::vec((0u32..9, 0u32..99), 0..40)) {
             let (mut ends, mut into) = (vec![7], vec![7]);
             by_number(&rows, |row: &(u32, u32)| row.0, |row: &(u32, u32)| row.1, 9, &mut ends, &mut into);
             let mut start = 0;
@@ -92,7 +92,7 @@ mod tests {
         }
 
         #[test]
-        fn rows_are_as_after_a_stable_sort(runs in prop::collection::vec((0u32..9, 0u32..5), 0..40)) {
+        fn rows_equal_a_stable_sort(runs in prop::collection::vec((0u32..9, 0u32..5), 0..40)) {
             let keys = runs.iter().flat_map(|&(key, length)| (0..length).map(move |_| key));
             let rows: Vec<(u32, usize)> = keys.zip(0..).collect();
             let mut sorted = rows.clone();

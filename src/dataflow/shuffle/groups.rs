@@ -132,7 +132,7 @@ mod tests {
     use webtwin_engine::{ClusterLayout, run};
 
     #[test]
-    fn every_worker_has_the_groups_of_all() {
+    fn every_worker_receives_the_groups_of_all() {
         // The words exceed one block.
         let groups = |worker: u32| (0..300).map(move |n| ([Page(worker), Page(n)], (0..n * 2).map(Page)));
         let found = run(&ClusterLayout::local(3), 0, [0; 32], move |net| {
@@ -153,7 +153,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packed_words_are_those_given(
+        fn packed_words_are_unpacked_unchanged(
             given in prop::collection::vec((0u8..3, any::<[u32; 3]>(), 0u32..33), 0..200)
         ) {
             let words: Vec<Word<3>> = given.iter().map(|&(kind, pages, bits)| {

@@ -175,7 +175,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_row_has_the_numbers_written_as_far_as_they_fit(
+        fn row_contains_the_numbers_that_fit(
             first: u32, given in prop::collection::vec((any::<u64>(), 0u32..64), 0..260)
         ) {
             let given: Vec<u64> = given.into_iter().map(|(number, shift)| number >> shift).collect();
@@ -194,7 +194,7 @@ mod tests {
         }
 
         #[test]
-        fn a_signed_distance_gives_the_number_back(number: u32, from: u32) {
+        fn signed_distance_is_reversible(number: u32, from: u32) {
             prop_assert_eq!(of_signed(signed(number, from), from), number);
         }
     }

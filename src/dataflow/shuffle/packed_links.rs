@@ -132,7 +132,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_link_comes_to_its_worker(
+        fn every_link_arrives_at_its_worker(
             mut given in prop::collection::vec(((0u32..50).prop_map(|n| n * n * n), 0u32..u32::MAX), 0..400),
             ascend: bool, peers in 1usize..5
         ) {

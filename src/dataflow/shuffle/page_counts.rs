@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn each_worker_gets_the_sums_of_the_pages_that_it_asks_for() {
+    fn each_worker_receives_the_sums_of_its_requested_pages() {
         let count = |worker: usize, page: usize| (page * (worker + 3) % 11 * (page % 200)) as u32;
         for pages in [1, 63, 20_000] {
             let asked = move |worker: usize| (0..pages).filter(move |page| page % 7 < worker).map(Page::from_index);

@@ -107,7 +107,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(40))]
 
         #[test]
-        fn roots_over_all_workers_are_those_of_walks_from_parent_to_parent(
+        fn roots_over_all_workers_equal_walks_from_parent_to_parent(
             // Some pages have a parent among the pages before them: from chains to stars.
             parents in prop::collection::vec(prop::option::weighted(0.8, any::<prop::sample::Index>()), 1..60),
             nearest: bool, workers in 1usize..4,

@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_travel_go_in_rounds_of_so_many_bytes_and_no_round_is_empty() {
+    fn files_are_sent_in_rounds_of_bounded_size_and_no_round_is_empty() {
         let plan = |bytes: &[u64]| {
             let file = |&bytes| File { owner: 0, travels: bytes % 2 == 1, bytes };
             (String::new(), Plan { partitions: Vec::new(), files: bytes.iter().map(file).collect() })
@@ -334,7 +334,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn files_are_runs_of_partitions_of_which_no_two_neighbours_would_fit_into_one(
+        fn files_are_runs_of_partitions_and_no_two_neighbours_fit_into_one(
             bytes in prop::collection::vec(0u64..40, 0..50), most in 1u64..100
         ) {
             let files = share(&weighed(&bytes), most);

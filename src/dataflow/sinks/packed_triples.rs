@@ -91,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_link_comes_to_its_worker(
+        fn every_link_arrives_at_its_worker(
             given in prop::collection::vec((0u32..9, any::<u32>(), prop::collection::vec(any::<u32>(), 0..9)), 0..60), peers in 1usize..5
         ) {
             let to = |target: Page| target.0 as usize % peers;

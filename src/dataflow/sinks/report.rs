@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_collection_is_entered_by_its_folder_or_a_page_with_such_a_name() {
+    fn entry_of_a_collection_is_its_folder_or_an_index_page() {
         let urls = [
             "http://a.b/m/",
             "http://a.b/m/index.html",

@@ -297,7 +297,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn resemblance_is_that_of_the_sets(
+        fn resemblance_equals_that_of_the_sets(
             x in prop::collection::btree_set(0u64..20, 0..20), y in prop::collection::btree_set(0u64..20, 0..20)
         ) {
             let list = |set: &BTreeSet<u64>| set.iter().copied().collect::<Vec<_>>();

@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_page_stands_in_one_bar() {
+    fn every_page_is_in_one_bar() {
         let bars = bars(&BTreeMap::from([(2, 3), (7, 1), (10, 1), (1000, 1)]), 2000);
         let pages: Vec<u64> = bars.iter().map(|bar| bar.pages).collect();
         assert_eq!(pages, [2000 - 1023, 6, 0, 0, 7, 10, 0, 1000]);

@@ -146,7 +146,7 @@ fn ends(deadline: &str, treated: &[Treated]) -> [Result<Vec<u64>>; 2] {
 }
 
 #[test]
-fn a_connection_that_passes_nothing_more_on_ends_the_run_whichever_it_is_and_whenever_it_dies() {
+fn stalled_connection_ends_the_run_whichever_and_whenever() {
     let mut cases = vec![
         (Connection::Heartbeat, Direction::Up, Fault::Swallow(Direction::Up.handshake())),
         (Connection::Heartbeat, Direction::Down, Fault::Swallow(Direction::Down.handshake() + 1)),

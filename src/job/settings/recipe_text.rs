@@ -57,7 +57,7 @@ mod tests {
     use crate::settings::{FeatureRecipe, VectorRecipe};
 
     #[test]
-    fn recipes_are_read_as_they_are_written() {
+    fn recipes_are_parsed_as_written() {
         for (given, written) in [
             ("", "plain"),
             ("plain", "plain"),
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_part_of_a_recipe_is_named() {
+    fn invalid_part_of_a_recipe_is_named() {
         for wrong in ["phrases", "phrases:0", "phrases:17", "idf:1", "stemming:english", "weights:most", "heavy"] {
             let error = wrong.parse::<FeatureRecipe>().unwrap_err();
             assert!(error.starts_with(&format!("{wrong:?} is not part of a recipe")), "{error}");

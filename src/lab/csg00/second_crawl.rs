@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_names_its_urls_and_what_begins_with_its_prefixes() {
+    fn list_matches_its_urls_and_prefixes() {
         let strings = |of: &[&str]| of.iter().map(|url| url.to_string()).collect::<Vec<String>>();
         let list = List {
             urls: HashSet::from(["http://a.example/one".to_string()]),

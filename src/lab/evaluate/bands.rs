@@ -93,13 +93,13 @@ mod tests {
     }
 
     #[test]
-    fn a_short_text_is_one_shingle_and_one_without_words_none() {
+    fn short_text_is_one_shingle_and_empty_text_has_none() {
         assert_eq!((shingles("a b").len(), shingles(" \n").len()), (1, 0));
         assert_eq!(shingles("a  b"), shingles("a\nb"));
     }
 
     #[test]
-    fn bands_begin_where_they_say() {
+    fn bands_begin_at_their_stated_bounds() {
         let mut bands = PairsByBand::default();
         for (part, whole) in [(9, 10), (89, 100), (7, 10), (69, 100), (4, 10), (39, 100), (0, 1), (0, 0)] {
             bands.add(Ratio { part, whole }, true);
@@ -110,7 +110,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn resemblance_is_that_of_sets(a: BTreeSet<u8>, b: BTreeSet<u8>) {
+        fn resemblance_equals_that_of_sets(a: BTreeSet<u8>, b: BTreeSet<u8>) {
             let list = |set: &BTreeSet<u8>| set.iter().map(|&x| u64::from(x)).collect::<Vec<_>>();
             let want = Ratio { part: a.intersection(&b).count() as u64, whole: a.union(&b).count() as u64 };
             prop_assert_eq!(resemblance(&list(&a), &list(&b)), want);

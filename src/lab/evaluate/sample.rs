@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_drawn_does_not_depend_on_the_order_and_is_at_most_what_was_asked_for() {
+    fn sample_is_independent_of_order_and_at_most_the_requested_size() {
         let pairs: Vec<(DocId, DocId)> = (0..50).map(|n| (n, n + 100)).collect();
         let draw = |pairs: &mut dyn Iterator<Item = &(DocId, DocId)>| {
             let mut draw = Draw::new(7);

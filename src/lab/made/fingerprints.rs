@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_are_sorted_and_as_wide_as_asked_for() {
+    fn samples_are_sorted_and_have_the_requested_width() {
         let even = even(10_000, 54, 1);
         assert!(even.is_sorted() && even[9_999] >> 53 == 1);
         let clustered = clustered(10_000, 1);

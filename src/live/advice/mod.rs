@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn evidence_is_contrary_from_four_pages_on() {
+    fn four_contrary_pages_are_contrary_evidence() {
         let evidence = |matched, differing| AdviceEvidence { matched, differing };
         assert!(!evidence(0, 3).is_contrary() && evidence(0, 4).is_contrary());
         assert!(!evidence(10, 10).is_contrary() && !evidence(0, 0).is_contrary());

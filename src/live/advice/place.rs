@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_and_what_two_urls_have_in_common() {
+    fn folders_and_common_parts_of_two_urls() {
         let found: Vec<&str> = folders("http://a.example/pub/doc/x.html?y=/z").collect();
         assert_eq!(found, ["http://a.example/", "http://a.example/pub/", "http://a.example/pub/doc/"]);
         let found = aligned("http://a.example/pub/doc/api/x.html", "http://b.example/api/X.htm");

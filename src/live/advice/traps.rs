@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_calendar_is_a_trap_until_its_pages_say_something() {
+    fn calendar_is_a_trap_until_its_pages_have_content() {
         let (mut counts, mut traps) = (FolderCounts::default(), Traps::default());
         let mut observe = |url: String, is_idle: bool| {
             counts.add(&url, is_idle, false);

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_filter_has_its_keys_and_few_others() {
+    fn filter_contains_its_keys_and_few_others() {
         let mut filter = Filter::for_keys(10_000);
         (0..10_000).for_each(|key| filter.insert(key));
         assert!((0..10_000).all(|key| filter.contains(key)));

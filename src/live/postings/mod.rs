@@ -225,7 +225,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
-        fn runs_find_what_a_map_finds(lists in prop::collection::vec(prop::collection::vec(0_u64..40, 0..30), 0..80), seed: u64) {
+        fn runs_equal_a_map(lists in prop::collection::vec(prop::collection::vec(0_u64..40, 0..30), 0..80), seed: u64) {
             let folder = tempfile::tempdir().unwrap();
             let mut postings = ChunkPostings::open(folder.path(), 50).unwrap();
             let mut map: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_run_is_an_error_or_made_anew() {
+    fn damaged_run_is_an_error_or_rebuilt() {
         let folder = tempfile::tempdir().unwrap();
         let mut postings = ChunkPostings::open(folder.path(), 1).unwrap();
         (0..1000).for_each(|hash| postings.insert(hash, 0));

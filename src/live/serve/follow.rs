@@ -506,12 +506,12 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_file_that_grows_by_bytes_is_read_by_records() {
+    fn growing_plain_file_is_read_by_records() {
         grows(&records());
     }
 
     #[test]
-    fn gzip_members_that_grow_by_bytes_are_read_by_records() {
+    fn growing_gzip_members_are_read_by_records() {
         let member = |record: &Vec<u8>| {
             let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
             gzip.write_all(record).unwrap();
@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn zstd_frames_that_grow_by_bytes_are_read_by_records() {
+    fn growing_zstd_frames_are_read_by_records() {
         grows(&records().iter().map(|record| zstd::encode_all(&record[..], 3).unwrap()).collect::<Vec<_>>());
     }
 

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn editions_are_those_in_other_languages_than_that_of_the_page() {
+    fn editions_are_in_other_languages_than_the_page() {
         let [de, en, fr] = ["de", "en-US", "fr"].map(|tag| primary(tag).unwrap());
         let of = |named: &[(Primary, DocId)], root| {
             let mut editions = Editions::default();

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_finds_its_own_row_in_any_case() {
+    fn every_element_name_finds_its_row_in_any_case() {
         for (names, expected) in &ELEMENTS[1..] {
             for name in names.split(' ') {
                 assert_eq!(element(name), expected, "{name}");
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_mean_nothing() {
+    fn unknown_element_names_have_default_properties() {
         for name in
             ["", "b", "h7", "hr2", "scripts", "x-script", "blockquot", "a\0", "\0", "custom-element-of-a-long-name"]
         {

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn queries_in_attributes_are_no_references_unless_they_end_like_one() {
+    fn queries_in_attributes_are_references_only_with_a_semicolon() {
         let value = "/a?b=1&copy=2&amp;c=3&lt4&sect&para;&notin&times";
         let mut out = String::new();
         decode_attribute(value, &mut out);
@@ -186,7 +186,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn at_least_the_ampersand_and_at_most_the_text_is_read(text in "&[#xXa-zA-Z0-9;=é]{0,40}") {
+        fn consumes_at_least_the_ampersand_and_at_most_the_text(text in "&[#xXa-zA-Z0-9;=é]{0,40}") {
             let mut out = String::new();
             let read = decode(&text, EntityContext::Text, &mut out);
             prop_assert!(read >= 1 && text.is_char_boundary(read) && !out.is_empty());

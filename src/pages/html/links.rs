@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_references_lead_where_a_browser_goes() {
+    fn unusual_references_resolve_as_in_a_browser() {
         let base = base("http://example.com/a/b?q");
         for (reference, expected) in [
             ("", Some("http://example.com/a/b?q")),
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_earlier_pages_refer_to_hides_no_link() {
+    fn references_of_earlier_pages_do_not_hide_links() {
         let base = base("http://example.com/");
         let mut links = LinkCollector::new(1000);
         let references: Vec<String> =
@@ -372,7 +372,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn references_put_together_equal_those_the_url_crate_parses(
+        fn resolved_references_equal_those_of_the_url_crate(
             base in "https?://[a-c]{1,2}\\.x(:81)?(/[a.]{0,2}){0,4}(\\?[a/]{0,2})?",
             reference in prop_oneof![
                 "[a./?:]{0,10}",

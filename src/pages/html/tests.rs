@@ -17,7 +17,7 @@ fn targets(urls: &[&str]) -> Vec<DocId> {
 }
 
 #[test]
-fn the_title_is_told_beside_the_text_that_has_it() {
+fn title_is_returned_separately_and_also_in_the_text() {
     let url = CanonicalUrl::parse("http://a/").unwrap();
     let mut extractor = Extractor::new(&RecordLimits::default());
     for (page, title) in [
@@ -69,7 +69,7 @@ fn text_is_lines_and_paragraphs() {
 }
 
 #[test]
-fn in_xhtml_what_closes_itself_swallows_nothing() {
+fn self_closing_xhtml_elements_have_no_content() {
     const NAMESPACE: &str = "http://www.w3.org/1999/xhtml";
     let mut extractor = Extractor::new(&RecordLimits::default());
     let url = CanonicalUrl::parse("http://example.com/").unwrap();
@@ -101,7 +101,7 @@ fn in_xhtml_what_closes_itself_swallows_nothing() {
 }
 
 #[test]
-fn links_are_those_that_lead_to_pages() {
+fn links_are_references_to_pages() {
     let html = "<a href=a>1</a><A HREF='/b#c'>2</A><area href=\"?x=1&amp;y=2&copy=3\"><frame src=frame><iframe src=//other.example>\
         </iframe><a href=#top><a href=''><a name=x><a href=page?q><a src=no><img src=no><link href=no><a href=mailto:x>\
         <template><a href=no></a></template><!-- <a href=no> --><script>'<a href=no>'</script><a href=first href=no><a href=no";
@@ -117,7 +117,7 @@ fn links_are_those_that_lead_to_pages() {
 }
 
 #[test]
-fn the_first_base_holds_for_the_whole_page() {
+fn first_base_applies_to_the_whole_page() {
     let expected = targets(&["http://example.com/else/a", "http://example.com/else/b"]);
     assert_eq!(page("<base target=x><base href=/else/><a href=a><base href=/no/><a href=b>").1, expected);
     assert_eq!(page("<a href=a><base href='../else/c'><a href=b>").1, expected);
@@ -126,7 +126,7 @@ fn the_first_base_holds_for_the_whole_page() {
 }
 
 #[test]
-fn a_refresh_leads_on_within_ten_seconds_and_is_a_link() {
+fn refresh_within_ten_seconds_is_a_redirect_and_a_link() {
     let mut extractor =
         Extractor::following(&RecordLimits::default(), &Follow { redirects: true, refresh: true, canonical: true });
     let url = CanonicalUrl::parse("http://example.com/dir/page").unwrap();
@@ -172,7 +172,7 @@ fn a_refresh_leads_on_within_ten_seconds_and_is_a_link() {
 }
 
 #[test]
-fn plain_text_keeps_its_lines_and_has_no_markup() {
+fn plain_text_retains_lines_and_is_not_parsed_as_markup() {
     let mut extractor = Extractor::new(&RecordLimits::default());
     let extracted = extractor.text(b"\xef\xbb\xbf a  <b>&amp;\r\nc\n\n \n\nhttp://example.com/ \n", Some("latin1"));
     assert_eq!(extracted.text, "a <b>&amp;\nc\n\nhttp://example.com/");
@@ -181,7 +181,7 @@ fn plain_text_keeps_its_lines_and_has_no_markup() {
 }
 
 #[test]
-fn the_charset_of_the_page_decides_how_it_reads() {
+fn charset_of_the_page_determines_its_text() {
     let mut extractor = Extractor::new(&RecordLimits::default());
     let url = CanonicalUrl::parse("http://example.com/").unwrap();
     let body = b"<meta charset=shift_jis><p>\x93\xfa\x96{<a href=\x93\xfa>\x8c\xea";
@@ -192,7 +192,7 @@ fn the_charset_of_the_page_decides_how_it_reads() {
 }
 
 #[test]
-fn a_page_leaves_nothing_behind_for_the_next() {
+fn page_does_not_affect_the_next_one() {
     let mut extractor = Extractor::new(&RecordLimits { links: 1, ..RecordLimits::default() });
     let url = CanonicalUrl::parse("http://example.com/").unwrap();
     for _ in 0..2 {
@@ -286,7 +286,7 @@ fn a_million_nested_elements_are_a_page_like_any_other() {
 
 proptest! {
     #[test]
-    fn text_is_always_in_its_form(
+    fn text_is_always_normalised(
         parts in proptest::collection::vec(prop_oneof![
             "[a-c \n\r\té&;#<>/!\u{a0}]{1,4}".boxed(),
             "</?(p|pre|br|td|li|title|textarea|template|svg|script|xmp|b)( x='[>a]')?/?>".boxed(),
@@ -302,7 +302,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_are_too_odd(body in proptest::collection::vec(any::<u8>(), 0..300), charset in "utf-8|utf-16|big5|none") {
+    fn any_bytes_are_extracted(body in proptest::collection::vec(any::<u8>(), 0..300), charset in "utf-8|utf-16|big5|none") {
         let mut extractor = Extractor::new(&RecordLimits::default());
         let url = CanonicalUrl::parse("http://example.com/").unwrap();
         extractor.html(&body, Some(&charset), &url);

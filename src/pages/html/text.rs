@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn white_space_beyond_ascii_is_what_char_says() {
+    fn white_space_beyond_ascii_follows_char() {
         for point in 0x80..=0x10ffff {
             let Some(character) = char::from_u32(point) else { continue };
             let text = character.to_string();
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_line_ends_a_paragraph_however_it_is_made() {
+    fn empty_line_in_any_form_ends_a_paragraph() {
         assert_eq!(plain("\r\n a \r\n\r\n\r\n b\tc\u{a0}\nd \0\n", true), "a\n\nb c\nd");
         assert_eq!(plain("a\rb\r\rc", true), "a\nb\n\nc");
         assert_eq!(plain("a\r\n\r\nb &amp;", false), "a b &amp;");

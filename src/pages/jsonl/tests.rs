@@ -59,7 +59,7 @@ fn good(number: usize) -> String {
 
 /// Bad-input ids 120-129: one bad line between good ones loses at most itself.
 #[test]
-fn an_odd_line_costs_at_most_itself() {
+fn invalid_line_loses_at_most_itself() {
     let deep = format!("{{\"url\":\"http://x/\",\"text\":\"t\",\"z\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
     let cases: [(&str, &[u8], Option<Reason>); 19] = [
         ("120 bad UTF-8", b"{\"url\":\"http://x/\",\"text\":\"\xff\xfe\"}", Some(Reason::NotUtf8)),
@@ -99,7 +99,7 @@ fn an_odd_line_costs_at_most_itself() {
 
 /// Bad-input ids 126, 129-131: unusual, but legal.
 #[test]
-fn odd_but_legal_files_give_all_their_pages() {
+fn unusual_valid_files_yield_all_their_pages() {
     let ReadResult::Page(page) = one("{\"url\":\"a\",\"url\":\"http://h.example/x\",\"text\":\"t\"}") else { panic!() };
     assert_eq!(page.url, "http://h.example/x");
     let three: Vec<String> = (0..3).map(good).collect();
@@ -123,7 +123,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 /// Bad-input id 134.
 #[test]
-fn a_truncated_file_gives_the_lines_before_the_cut() {
+fn truncated_file_yields_the_lines_before_the_cut() {
     let text: String = (0..2000).map(|i| good(i) + "\n").collect();
     for (packed, compression) in
         [(gzip(text.as_bytes()), Compression::Gzip), (zstd::encode_all(text.as_bytes(), 3).unwrap(), Compression::Zstd)]
@@ -144,14 +144,14 @@ fn a_truncated_file_gives_the_lines_before_the_cut() {
 }
 
 #[test]
-fn a_bomb_is_refused_in_bounded_memory() {
+fn decompression_bomb_is_rejected_in_bounded_memory() {
     let zeros = vec![b' '; 64 << 20];
     let bomb = zstd::encode_all(&zeros[..], 19).unwrap();
     assert_eq!(reasons(&whole(&bomb, Compression::Zstd)), [(0, Reason::DecodedTooLarge)]);
 }
 
 #[test]
-fn a_line_over_the_limit_is_refused_and_the_next_one_read() {
+fn line_over_the_limit_is_rejected_and_the_next_one_read() {
     let limits = RecordLimits { record_bytes: 100, ..RecordLimits::default() };
     let long = format!("{{\"url\":\"http://x/\",\"text\":\"{}\"}}", "x".repeat(3 << 20));
     let file = format!("{}\n{long}\n{}", good(0), good(1));
@@ -184,7 +184,7 @@ fn fields_are_taken_in_the_order_of_their_names() {
 }
 
 #[test]
-fn numbers_that_are_none_are_null_and_text_keeps_their_names() {
+fn non_finite_numbers_are_null_and_text_retains_their_names() {
     for (line, text) in [
         (r#"{"url":"a","score":NaN,"text":"NaN"}"#, "NaN"),
         (r#"{"a":[Infinity,-Infinity, NaN ],"url":"a","text":"-Infinity \" NaN"}"#, r#"-Infinity " NaN"#),
@@ -234,7 +234,7 @@ fn a_name_with_a_dot_leads_into_an_object() {
 }
 
 #[test]
-fn a_failing_store_ends_the_run_and_is_no_bad_line() {
+fn storage_error_ends_the_run_and_is_not_a_bad_line() {
     struct Broken;
     impl RandomAccess for Broken {
         fn len(&self) -> u64 {
@@ -254,7 +254,7 @@ fn a_failing_store_ends_the_run_and_is_no_bad_line() {
 
 proptest! {
     #[test]
-    fn ranges_give_what_the_whole_gives_wherever_they_are_cut(
+    fn ranges_cut_anywhere_equal_the_whole(
         lines in proptest::collection::vec((0usize..200, 0u8..6), 0..30),
         cuts in proptest::collection::vec(0u64..6000, 0..8),
         last_newline: bool,

@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_the_same_however_it_is_written() {
+    fn address_is_the_same_in_any_notation() {
         let same = |forms: &[&str]| {
             let names: Vec<u64> = forms.iter().map(|form| name(form.as_bytes())).collect();
             assert!(names[0] != 0 && names.iter().all(|name| *name == names[0]), "{forms:?}");
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_no_server_is_no_address() {
+    fn addresses_that_identify_no_server_are_ignored() {
         let forms =
             ["", "-", "0", "0.0.0.0", "::", "127.0.0.1", "::1", "::ffff:127.0.0.1", "a.example", "1.2.3", "1.2.3.256"];
         assert!(forms.iter().all(|form| name(form.as_bytes()) == 0));

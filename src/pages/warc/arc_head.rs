@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn both_versions_are_read_with_spaces_where_they_should_not_be() {
+    fn both_arc_versions_are_read_with_misplaced_spaces() {
         for (line, head) in [
             (
                 "filedesc://IA-001102.arc 0 19960923142103 text/plain 76\n",

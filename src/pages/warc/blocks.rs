@@ -121,7 +121,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_nearest_needle_is_found_wherever_blocks_are_cut(
+        fn nearest_needle_is_found_across_block_boundaries(
             bytes in prop::collection::vec(0u8..3, 0..80),
             needles in prop::collection::vec(prop::collection::vec(0u8..3, 1..5), 1..3),
             from in 0u64..90,

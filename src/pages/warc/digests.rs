@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_known_digest_has_a_name_but_no_value() {
+    fn unknown_digest_has_a_name_but_no_value() {
         for odd in ["blake3:00ff", "sha1:00ff", "sha1:!!42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ", "da39a3ee"] {
             assert_eq!(parse(odd), None, "{odd}");
             assert_ne!(name(odd), 0, "{odd}");

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_is_not_encoded_is_taken_as_it_is() {
+    fn unencoded_body_is_used_unchanged() {
         for encoding in ["gzip", "deflate", "br", "zstd"] {
             assert_eq!(decoded(&[encoding], PAGE), Ok((PAGE.to_vec(), Some(Reason::EncodingLie))), "{encoding}");
         }
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_name_no_encoding_leave_the_body_as_it_is() {
+    fn unknown_encodings_leave_the_body_unchanged() {
         let latin = "caf\u{e9}".chars().map(|letter| letter as u8).collect::<Vec<u8>>();
         for word in ["none", "utf-8", "binary", "text/html", "*", "iso-8859-1", "x-none", "rot13"] {
             for body in [PAGE, &latin] {
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_truncated_body_the_beginning_is_kept() {
+    fn truncated_body_retains_its_beginning() {
         let text: Vec<u8> =
             (0..40_000u32).flat_map(|i| (i.wrapping_mul(2_654_435_761) >> 7).to_string().into_bytes()).collect();
         let stored: Vec<u8> = brotli_stored(&text[..60_000]);
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn bombs_strangers_and_piles_are_refused() {
+    fn rejects_bombs_and_too_many_encodings() {
         let zeros = vec![0; 17 << 20];
         assert_eq!(decoded(&["gzip"], &gzip(&zeros)), Err(Reason::DecodedTooLarge));
         assert_eq!(

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_colon_or_with_a_nul_in_its_name_is_odd() {
+    fn header_line_without_colon_or_with_nul_in_its_name_is_invalid() {
         assert_eq!(fields(b"v\nno colon\nX-\0: \0\n: empty\nA: b\n\n").iter().filter(|f| f.0 == "odd").count(), 3);
     }
 

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_identified_counts_where_the_media_type_says_nothing_or_the_body_is_a_picture() {
+    fn identified_type_applies_without_a_media_type_or_for_pictures() {
         assert_eq!(of("", "text/html", "x"), Ok(PageForm::Html));
         assert_eq!(of("application/octet-stream", "application/xhtml+xml", "x"), Ok(PageForm::Xhtml));
         assert_eq!(of("", "text/plain", "x"), Err(Reason::NotText));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_made_for_paper_are_no_pages_where_the_job_does_not_want_them() {
+    fn printed_documents_are_rejected_if_the_job_excludes_them() {
         let input = InputSettings { printed: PrintedFormats::Skip, ..InputSettings::default() };
         for (media, body) in [("application/pdf", "%PDF-1.4"), ("", "%PDF-1.4"), ("", "%!PS"), ("text/plain", "%PDF-")]
         {

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_begins_well_whatever_its_window_but_not_if_it_is_damaged() {
+    fn frame_header_is_valid_with_any_window_unless_damaged() {
         // A raw block, in frames with windows of 2 GiB and 4 GiB.
         let frame = |window: u8| [MAGIC, &[0, window << 3, 33, 0, 0], b"text"].concat();
         assert!(begins_well(&frame(21)) && !begins_well(&frame(22)) && !begins_well(&frame(21)[..8]));

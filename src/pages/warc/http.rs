@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_that_never_ends_is_damage_only_where_a_body_was_due() {
+    fn endless_header_is_damage_only_if_a_body_is_expected() {
         let parse = |message: &str| {
             parse(message.as_bytes(), &RecordLimits::default()).map(|head| (head.status, head.location))
         };
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_given_twice_is_one_and_the_last_one_counts() {
+    fn repeated_type_is_one_type_and_the_last_one_applies() {
         let media = |fields: &str| {
             let message = format!("http/1.1 200 OK\n{fields}\n\n");
             let response = parse(message.as_bytes(), &RecordLimits::default()).unwrap();
@@ -322,13 +322,13 @@ mod tests {
     }
 
     #[test]
-    fn chunks_are_joined_whatever_their_padding_extensions_and_line_ends() {
+    fn chunks_are_joined_with_any_padding_extensions_and_line_ends() {
         assert_eq!(unchunked(b"3\r\nabc\r\n004;x=y\ndefg\n0000\r\nA: b\r\n\r\n"), (b"abcdefg".to_vec(), None));
         assert_eq!(unchunked(b"3 \r\nabc\r\n0\r\n\r\n"), (b"abc".to_vec(), None));
     }
 
     #[test]
-    fn broken_chunks_give_what_came() {
+    fn broken_chunks_yield_the_received_bytes() {
         assert_eq!(unchunked(b"3\r\nabc\r\n9\r\ndef"), (b"abcdef".to_vec(), Some(Reason::Truncated)));
         assert_eq!(unchunked(b"3\r\nabc\r\n"), (b"abc".to_vec(), Some(Reason::Truncated)));
         assert_eq!(unchunked(b"3\r\nabc\r\n<p>\r\n"), (b"abc".to_vec(), Some(Reason::BadChunk)));

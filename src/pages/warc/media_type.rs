@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_content_type_gives_media_type_and_charset() {
+    fn content_type_yields_media_type_and_charset() {
         for (written, media, charset) in [
             ("Text/HTML; Charset=\"UTF-8\"", "text/html", Some("UTF-8")),
             ("text/html;foo;charset = latin1 ; x=y", "text/html", Some("latin1")),
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_types_the_last_one_counts_and_keeps_the_charset_of_its_like() {
+    fn last_of_several_types_applies_with_the_charset_of_its_media_type() {
         for (written, media, charset) in [
             ("text/html, text/html", "text/html", None),
             ("text/html; charset=utf-8, text/html", "text/html", Some("utf-8")),
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_begins_with_a_type_is_that_type_and_what_is_none_is_told() {
+    fn value_beginning_with_a_type_is_that_type_and_others_are_returned_as_written() {
         for (written, media, charset) in [
             ("\"text/html\"", "text/html", None),
             ("'text/html; charset=utf-8'", "text/html", Some("utf-8")),

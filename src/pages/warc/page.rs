@@ -196,7 +196,7 @@ mod tests {
     const RESPONSE: &str = "WARC-Type: response\r\nWARC-Target-URI: http://a/\r\nContent-Type: application/http\r\n";
 
     #[test]
-    fn a_document_made_for_paper_is_one_in_a_gzip_file_too() {
+    fn printed_document_in_a_gzip_file_is_recognised() {
         let gzip = |text: &str| {
             let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
             std::io::Write::write_all(&mut encoder, text.as_bytes()).unwrap();
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_crawler_identified_goes_for_what_the_server_left_open() {
+    fn identified_type_replaces_a_missing_server_type() {
         let of = |identified: &str, declared: &str| {
             let fields = format!("{RESPONSE}WARC-Identified-Payload-Type: {identified}\r\n");
             made(&fields, &format!("HTTP/1.1 200 OK\r\n{declared}\r\nx"), None).map(|page| page.form)
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn the_damage_nearest_the_file_is_the_one_told() {
+    fn damage_nearest_to_the_file_is_reported() {
         let fields = format!("{RESPONSE}WARC-Date: yesterday\r\nodd\r\n");
         let http = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n<p>";
         assert_eq!(made(&fields, http, Some(Reason::GzipCrc)).unwrap().repaired, Some(Reason::GzipCrc));

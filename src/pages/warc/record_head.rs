@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_gives_what_a_page_needs() {
+    fn header_has_the_fields_of_a_page() {
         let head = parse(
             b"WARC/1.0\r\nwarc-type: Response\r\nWARC-Target-URI: <http://a/>\r\nWARC-Date: 2026-01-01T00:00:00Z\r\n\
               no colon\r\nContent-Type: application/http; msgtype=response\r\nContent-Length: 12\r\nContent-Length: 12\r\n\r\n",
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_is_missing_doubled_negative_or_too_large_is_none() {
+    fn rejects_missing_repeated_negative_or_too_large_length() {
         let length = |lines: &str| parse(format!("WARC/1.0\r\n{lines}\r\n").as_bytes()).length;
         assert_eq!(length("Content-Length: 0\r\n"), Ok(0));
         for bad in ["", "Content-Length: -1\r\n", "Content-Length:\r\n", "Content-Length: 99999999999999999999999\r\n"]

@@ -577,7 +577,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_up_to_two_bytes_short_is_forgiven() {
+    fn length_up_to_two_bytes_short_is_accepted() {
         let at = |bytes: &str, last| landing(RecordFormat::Warc, 100, bytes.as_bytes(), last);
         assert_eq!(at(&format!(">\r\n\r\n{NEXT}"), false), Some((101, Next::Record(105))));
         assert_eq!(at(&format!("l>\n\n{NEXT}"), false), Some((102, Next::Record(104))));

@@ -378,7 +378,7 @@ mod tests {
     const HTTP: &str = "HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody";
 
     #[test]
-    fn whole_records_have_their_heads_and_payload_in_each_compression() {
+    fn complete_records_have_header_and_payload_in_each_compression() {
         let plain = [record(HTTP), record("no head"), record("")];
         assert_eq!(seen(&plain.concat()), [HTTP, "no head", ""]);
         assert_eq!(seen(&plain.clone().map(|record| gzip(&record)).concat()), [HTTP, "no head", ""]);
@@ -388,14 +388,14 @@ mod tests {
     }
 
     #[test]
-    fn a_long_record_comes_in_pieces() {
+    fn long_record_is_returned_in_pieces() {
         let long = format!("HTTP/1.1 200 OK\r\n\r\n{}", "0123456789".repeat(1 << 18));
         assert_eq!(seen(&[record(&long), record(HTTP)].concat()), [&long, HTTP]);
         assert_eq!(seen(&[gzip(&record(&long)), gzip(&record(HTTP))].concat()), [&long, HTTP]);
     }
 
     #[test]
-    fn what_is_not_whole_is_other_bytes() {
+    fn incomplete_records_are_other_bytes() {
         let (whole, cut) = (gzip(&record(HTTP)), gzip(&record("0123456789 is not what this ends with")));
         let mut wrong = whole.clone();
         *wrong.last_mut().unwrap() ^= 1;

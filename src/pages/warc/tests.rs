@@ -246,7 +246,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn ranges_of_any_size_find_what_one_range_finds(
+    fn ranges_of_any_size_equal_one_range(
         format in prop::sample::select(vec![RecordFormat::Warc, RecordFormat::Arc]),
         packing in packing(),
         pieces in prop::collection::vec(any_piece(), 0..8),
@@ -265,7 +265,7 @@ proptest! {
     }
 
     #[test]
-    fn a_stream_gives_what_a_plain_file_gives_if_no_record_claims_to_be_longer(
+    fn stream_equals_a_plain_file_unless_a_record_claims_to_be_longer(
         format in prop::sample::select(vec![RecordFormat::Warc, RecordFormat::Arc]),
         pieces in prop::collection::vec(piece(), 0..8),
     ) {
@@ -307,7 +307,7 @@ proptest! {
 }
 
 #[test]
-fn pages_of_arc_files_have_their_place_date_type_and_status() {
+fn pages_of_arc_files_have_location_date_type_and_status() {
     let head = "filedesc://a.arc 0.0.0.0 20080101000000 text/plain 12\n1 0 somebody\n\n";
     let http = "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=latin1\r\n\r\n<p>one";
     let line = |uri: &str, length: usize| format!("{uri} 1.2.3.4 20080102030405 text/html {length}\n");
@@ -349,7 +349,7 @@ fn pages_of_arc_files_have_their_place_date_type_and_status() {
 }
 
 #[test]
-fn an_archive_cut_off_within_a_record_doubles_nothing_wherever_it_is_cut() {
+fn archive_truncated_within_a_record_repeats_no_record() {
     let formats = [RecordFormat::Warc, RecordFormat::Arc];
     for (format, packing) in
         formats.into_iter().flat_map(|format| [Packing::Plain, Packing::Stored].map(|packing| (format, packing)))
@@ -407,7 +407,7 @@ fn read_in_all_ways(bytes: &[u8], what: &str) -> Vec<ReadResult> {
 }
 
 #[test]
-fn members_may_begin_and_end_anywhere_and_plain_records_lie_between_them() {
+fn members_may_begin_and_end_anywhere_between_plain_records() {
     let pages: Vec<Vec<u8>> =
         (0..6).map(|i| record(RecordFormat::Warc, &i.to_string(), None, words(i, 200).as_bytes())).collect();
     let all = pages.concat();
@@ -453,7 +453,7 @@ fn gzip_and_zstd_and_plain_records_may_follow_each_other() {
 }
 
 #[test]
-fn each_frame_finds_its_dictionary_wherever_it_is() {
+fn each_frame_finds_its_dictionary_at_any_position() {
     let pages: Vec<Vec<u8>> =
         (0..400).map(|i| record(RecordFormat::Warc, &i.to_string(), None, words(i, 20).as_bytes())).collect();
     let part = |pages: &[Vec<u8>]| {

@@ -61,7 +61,7 @@ fn assert_is(folder: &Location, n: usize, what: &str) {
 }
 
 #[test]
-fn of_racing_runs_one_wins_whole_and_nothing_of_the_others_is_left() {
+fn exactly_one_racing_run_wins_and_the_others_leave_nothing() {
     for round in 0..20 {
         let (_disk, folders) = folders();
         for folder in &folders {
@@ -106,7 +106,7 @@ fn killed(folder: &Location, n: usize, moved: usize, message: bool) {
 }
 
 #[test]
-fn what_a_killed_run_has_decided_is_completed_by_the_next_run_and_by_one_that_comes_too_late() {
+fn decision_of_a_killed_run_is_completed_by_the_next_run_or_a_late_one() {
     let files = result(1).len();
     for (moved, message) in (0..=files).map(|moved| (moved, false)).chain([(files, true)]) {
         for late in [false, true] {
@@ -127,7 +127,7 @@ fn what_a_killed_run_has_decided_is_completed_by_the_next_run_and_by_one_that_co
 }
 
 #[test]
-fn what_a_killed_run_has_only_staged_is_in_nobodys_way_and_goes_with_the_next_commit() {
+fn staged_files_of_a_killed_run_are_removed_by_the_next_commit() {
     let (_disk, folders) = folders();
     for folder in &folders {
         stage(folder, 1);
@@ -139,7 +139,7 @@ fn what_a_killed_run_has_only_staged_is_in_nobodys_way_and_goes_with_the_next_co
 }
 
 #[test]
-fn a_decision_in_the_moment_after_the_winners_is_gone_comes_too_late() {
+fn decision_after_the_winners_cleanup_is_rejected() {
     let (_disk, folders) = folders();
     for folder in &folders {
         let late = stage(folder, 2);
@@ -152,7 +152,7 @@ fn a_decision_in_the_moment_after_the_winners_is_gone_comes_too_late() {
 }
 
 #[test]
-fn a_run_whose_staged_files_were_removed_by_the_winner_is_told_that_it_lost() {
+fn run_whose_staged_files_were_removed_by_the_winner_has_lost() {
     let (_disk, folders) = folders();
     for folder in &folders {
         let late = stage(folder, 2);
@@ -163,7 +163,7 @@ fn a_run_whose_staged_files_were_removed_by_the_winner_is_told_that_it_lost() {
 }
 
 #[test]
-fn files_that_are_not_there_as_they_were_written_are_no_result() {
+fn missing_or_changed_staged_files_fail_the_commit() {
     let (_disk, folders) = folders();
     for folder in &folders {
         let attempt = stage(folder, 1);
@@ -175,7 +175,7 @@ fn files_that_are_not_there_as_they_were_written_are_no_result() {
 }
 
 #[test]
-fn files_of_others_are_refused_by_name_and_stay() {
+fn foreign_files_are_rejected_by_name_and_retained() {
     for path in ["notes.txt", "pages/part-00099.parquet", "exports/x", "views.sql", "_attempt-of-mine/x", "_records-/x"]
     {
         let (_disk, folders) = folders();
@@ -195,7 +195,7 @@ fn files_of_others_are_refused_by_name_and_stay() {
 }
 
 #[test]
-fn an_output_that_cannot_be_written_is_named_before_any_work_and_nothing_is_made() {
+fn unwritable_output_is_named_before_any_work_and_nothing_is_created() {
     let (disk, [local, remote]) = folders();
     prepare(&local).unwrap();
     prepare(&remote).unwrap();
@@ -227,7 +227,7 @@ fn an_output_that_cannot_be_written_is_named_before_any_work_and_nothing_is_made
 }
 
 #[test]
-fn half_a_decision_is_acted_on_by_nobody() {
+fn incomplete_decision_is_rejected() {
     let (_disk, folders) = folders();
     for folder in &folders {
         folder.join(DECISION).unwrap().put(b"{\"format\":1,\"att").unwrap();
@@ -251,7 +251,7 @@ fn planted(folder: &Location, change: impl FnOnce(&mut Decision)) {
 }
 
 #[test]
-fn a_decision_that_names_what_no_run_writes_is_refused_and_nothing_is_moved() {
+fn decision_with_invalid_names_is_rejected_and_nothing_is_moved() {
     let names = ["../x", "../../x", "/x", "pages/../../x", "./x", "", "pages//x", "manifest.json", "_commit.json"];
     let names = names.into_iter().chain(["_attempt-aa/x", "_records-aa/x", "fingerprints.json", "."]);
     for name in names {
@@ -290,7 +290,7 @@ fn refused_and_as_it_was(disk: &tempfile::TempDir, folder: &Location, what: &str
 }
 
 #[test]
-fn a_decision_whose_files_are_behind_links_is_refused_and_nothing_is_moved() {
+fn decision_with_files_behind_links_is_rejected_and_nothing_is_moved() {
     let link = |to: &Path, at: &Path| std::os::unix::fs::symlink(to, at).unwrap();
     type Plant<'a> = &'a dyn Fn(&Path, &Path);
     let cases: [(&str, Plant); 4] = [

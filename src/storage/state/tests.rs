@@ -46,7 +46,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn records_are_handed_on_from_generation_to_generation_until_their_items_go() {
+fn records_are_passed_between_generations_until_their_items_are_removed() {
     let temporary = tempfile::tempdir().unwrap();
     let state = state(temporary.path());
     assert!(state.newest().unwrap().is_none());
@@ -74,7 +74,7 @@ fn records_are_handed_on_from_generation_to_generation_until_their_items_go() {
 }
 
 #[test]
-fn what_no_item_takes_up_is_left_over_if_it_is_whole() {
+fn unused_records_are_returned_if_they_are_intact() {
     let temporary = tempfile::tempdir().unwrap();
     let state = state(temporary.path());
     let records = StateRecords::new(&state, None, Vec::new(), &KEYS);
@@ -105,7 +105,7 @@ fn what_no_item_takes_up_is_left_over_if_it_is_whole() {
 }
 
 #[test]
-fn a_file_with_few_live_records_gives_them_to_new_ones() {
+fn file_with_few_live_records_is_compacted() {
     let temporary = tempfile::tempdir().unwrap();
     let state = state(temporary.path());
     let records = StateRecords::new(&state, None, Vec::new(), &KEYS);
@@ -118,7 +118,7 @@ fn a_file_with_few_live_records_gives_them_to_new_ones() {
 }
 
 #[test]
-fn of_two_runs_that_make_one_generation_one_wins() {
+fn exactly_one_of_two_runs_with_the_same_generation_wins() {
     let temporary = tempfile::tempdir().unwrap();
     let state = state(temporary.path());
     let run = |id: &str| Generation { number: 1, id: id.into(), ..Generation::default() };
@@ -129,7 +129,7 @@ fn of_two_runs_that_make_one_generation_one_wins() {
 }
 
 #[test]
-fn a_flipped_bit_or_a_missing_end_anywhere_costs_a_record_or_names_its_file() {
+fn flipped_bit_or_truncation_loses_a_record_or_names_its_file() {
     let temporary = tempfile::tempdir().unwrap();
     let state = state(temporary.path());
     let records = StateRecords::new(&state, None, Vec::new(), &KEYS);
@@ -170,7 +170,7 @@ fn a_flipped_bit_or_a_missing_end_anywhere_costs_a_record_or_names_its_file() {
 }
 
 #[test]
-fn a_generation_of_which_nothing_is_whole_is_named_with_the_command_that_goes_on() {
+fn generation_without_an_intact_copy_is_named_with_the_command_that_continues() {
     let temporary = tempfile::tempdir().unwrap();
     let state = state(temporary.path());
     let first = next(&state, &StateRecords::new(&state, None, Vec::new(), &KEYS));
@@ -219,7 +219,7 @@ fn a_generation_that_names_files_outside_of_its_state_is_damaged() {
 }
 
 #[test]
-fn old_generations_go_with_the_files_that_only_they_name_unless_these_are_young() {
+fn old_generations_are_removed_with_their_own_files_unless_these_are_young() {
     let temporary = tempfile::tempdir().unwrap();
     let state = state(temporary.path());
     let mut newest = None;

@@ -284,7 +284,7 @@ pub(super) mod tests {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
         #[test]
-        fn rows_come_back_and_a_damaged_block_is_an_error_never_other_rows(
+        fn rows_are_read_back_and_a_damaged_block_is_an_error(
             rows in 1usize..200_000, flip in any::<prop::sample::Index>(), asked in prop::collection::vec(any::<prop::sample::Index>(), 20)
         ) {
             let folder = tempfile::tempdir().unwrap();

@@ -69,7 +69,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn interpolation_finds_what_halving_finds(
+        fn interpolation_search_equals_binary_search(
             mut keys in prop::collection::vec(prop_oneof![any::<u64>(), 0u64..50, Just(u64::MAX), (u64::MAX - 9)..=u64::MAX], 0..400),
             asked in prop::collection::vec(prop_oneof![any::<u64>(), 0u64..60, Just(u64::MAX)], 20)
         ) {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_need_few_looks_and_the_worst_keys_not_many() {
+    fn hashes_need_few_probes_and_the_worst_keys_not_many() {
         let looks = |keys: &[u64], asked: &[u64]| {
             let count = std::cell::Cell::new(0usize);
             for &key in asked {

@@ -156,7 +156,7 @@ mod tests {
     use webtwin_storage::mapped::{Residence, file_bytes};
 
     #[test]
-    fn words_of_urls_and_titles_are_found_as_they_are_typed() {
+    fn words_of_urls_and_titles_are_found_as_typed() {
         let of = |text: &str| question(text).into_iter().collect::<BTreeSet<u64>>();
         assert_eq!(of("http://www.Example.com/a%20b/?c=1"), of("HTTP www example COM a b c 1"));
         assert!(of("Straßenkarte - Version 2").is_superset(&of("strassenkarte")));
@@ -168,7 +168,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(60))]
 
         #[test]
-        fn sets_are_those_of_a_scan_page_by_page_with_any_number_of_reads(
+        fn sets_equal_a_scan_with_any_page_size(
             sets in prop::collection::vec(prop::collection::btree_set(0u64..7, 0..5), 0..60),
             asked in prop::collection::btree_set(0u64..8, 1..4), most in 1usize..9, reads in 40usize..200
         ) {

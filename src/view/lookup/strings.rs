@@ -225,7 +225,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(40))]
 
         #[test]
-        fn strings_come_back_by_number_and_by_order(
+        fn strings_are_read_by_number_and_in_order(
             mut texts in prop::collection::vec("[ab/ü]{0,6}|http://[a-c]{1,3}/[a-z/]{0,200}", 0..60), asked in prop::collection::vec("[ab/ü]{0,5}", 8)
         ) {
             let folder = tempfile::tempdir().unwrap();

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_rounded_but_never_away() {
+    fn figures_are_rounded_but_never_to_zero() {
         assert_eq!([0, 7, 1000, 105_623, 1_000_000].map(count), ["0", "7", "1,000", "105,623", "1,000,000"]);
         assert_eq!(share(1, 1000), "<1 %");
         assert_eq!(share(999, 1000), ">99 %");

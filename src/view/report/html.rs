@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_crawled_becomes_text_whatever_it_says() {
+    fn crawled_content_is_always_escaped_as_text() {
         assert_eq!(
             text("</script><img src=x onerror=\"a()\">&"),
             "&lt;/script&gt;&lt;img src=x onerror=&quot;a()&quot;&gt;&amp;"
@@ -174,7 +174,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn data_stay_what_they_were_and_within_their_script(value in ".*") {
+        fn data_are_unchanged_and_stay_within_their_script(value in ".*") {
             let mut html = Html::new();
             html.json("data", &value);
             let html = html.finish();

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_line_that_changed_only_the_words_that_changed_are_marked() {
+    fn only_changed_words_of_a_changed_line_are_marked() {
         let rows = side_by_side("one\ntwo\nversion 2.1 of it\n", "one\ntwo\nversion 2.2 of it\nmore\n");
         let marked = |words: &Option<Vec<DiffWords>>| -> Vec<String> {
             words.iter().flatten().filter(|of| of.changed).map(|of| of.text.clone()).collect()
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_cut_and_it_is_said() {
+    fn long_texts_are_truncated_with_a_notice() {
         let (left, right) = ("a\n".repeat(100), "b\n".repeat(100));
         let rows = side_by_side(&left, &right);
         assert_eq!((rows.len(), rows.last()), (ROWS + 1, Some(&DiffRow::More(50))));
@@ -163,7 +163,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_side_says_its_text(left in "([ab .]{0,6}\n){0,8}", right in "([ab .]{0,6}\n){0,8}") {
+        fn each_side_reproduces_its_text(left in "([ab .]{0,6}\n){0,8}", right in "([ab .]{0,6}\n){0,8}") {
             let (mut old, mut new, mut equal) = (Vec::new(), Vec::new(), false);
             for row in side_by_side(&left, &right) {
                 match row {

@@ -69,7 +69,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_are_those_of_a_sort(keys in prop::collection::hash_set(any::<u16>(), 0..50), most in 0usize..12) {
+        fn top_results_equal_a_sort(keys in prop::collection::hash_set(any::<u16>(), 0..50), most in 0usize..12) {
             let mut top = SmallestKeys::new(most);
             keys.iter().for_each(|&key| top.offer(key, key));
             let mut sorted: Vec<u16> = keys.into_iter().collect();

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_moves_below_what_is_new_and_stays_where_nothing_is_shared() {
+    fn copy_moves_below_new_results_and_stays_if_nothing_is_shared() {
         let chunks = [vec![1, 2, 3, 4], vec![1, 2, 3, 4], vec![3, 4, 5, 6], vec![7, 8], vec![]];
         let order = reorder(&[10.0, 9.0, 8.0, 5.0, 4.5], &chunks);
         assert_eq!(order.iter().map(|one| one.was).collect::<Vec<_>>(), [0, 3, 4, 2, 1]);
@@ -76,7 +76,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_result_has_one_place_and_none_below_would_have_been_the_better_next(
+        fn each_result_occurs_once_and_the_best_next_one_comes_first(
             made in prop::collection::vec((1u8..9, prop::collection::btree_set(0u64..12, 0..6)), 0..12)
         ) {
             let scores: Vec<f32> = made.iter().map(|one| f32::from(one.0)).collect();

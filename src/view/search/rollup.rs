@@ -134,7 +134,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn groups_counts_and_order_are_those_of_the_definition(
+        fn groups_counts_and_order_equal_the_definition(
             made in prop::collection::vec((0u32..12, 0u32..4, 0u8..5, any::<bool>()), 0..80), most in 0usize..15
         ) {
             let hits: Vec<PageHit> = made.into_iter().zip(0..).map(|((group, collection, score, kept), page)| PageHit {

@@ -336,7 +336,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
         #[test]
-        fn texts_that_have_all_words_are_found_and_come_back_and_the_files_are_the_same_each_time(
+        fn texts_with_all_words_are_found_and_files_are_deterministic(
             made in prop::collection::vec(("[a-d]{0,3}", "([a-d]{1,2}|Ä|日本| |-){0,20}"), 0..30),
             wanted in prop::collection::btree_set("[a-d]{1,2}|ä|日", 1..3)
         ) {
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_error_of_who_takes_ends_a_search_and_a_file_that_is_gone_an_opening() {
+    fn first_error_of_the_receiver_ends_a_search_and_a_missing_file_is_an_error() {
         let files = written(&[("".into(), "one text".into()), ("".into(), "one more".into())]);
         let texts = opened(files.clone()).unwrap();
         let mut calls = 0;

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_runs_of_letters_and_digits_and_characters_where_nothing_parts_them() {
+    fn words_are_runs_of_letters_and_digits_or_single_characters_without_spaces() {
         assert_eq!(all("Don't  see www.Example.com/a_b"), ["don", "t", "see", "www", "example", "com", "a", "b"]);
         assert_eq!(all("Straße—ÄRGER ünï.code"), ["straße", "ärger", "ünï", "code"]);
         assert_eq!(all("e\u{301}te\u{301} हिन्दी"), ["e\u{301}te\u{301}", "हिन्दी"]);
@@ -153,7 +153,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_are_parts_of_the_text_in_order_and_marks_those_that_are_asked_for(text in "\\PC{0,60}") {
+        fn words_are_in_order_of_the_text_and_marks_are_the_queried_ones(text in "\\PC{0,60}") {
             let mut found = Vec::new();
             words(&text, &mut found);
             prop_assert!(found.iter().all(|range| text.get(range.clone()).is_some_and(|word| !word.is_empty())));

@@ -127,7 +127,7 @@ fn versions_that_drift_are_one_similar_cluster_though_the_first_and_last_share_l
 }
 
 #[test]
-fn what_one_host_has_twice_is_a_mirror_only_if_asked_for() {
+fn repetition_on_one_host_is_a_mirror_only_with_the_setting() {
     let mut crawl = Drawn::default().host("abcdevwxyz", "ab ac bd ce vw vx wy xz");
     for (at, name) in (5..).zip("abcde".chars()) {
         crawl.names[at] = name;
@@ -209,7 +209,7 @@ proptest! {
 
     /// Two random trees, together below a home page on some hosts, and each alone on others.
     #[test]
-    fn what_stands_alone_elsewhere_is_told_apart(
+    fn manuals_that_also_occur_alone_are_separated(
         trees in prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 5..9), 2),
         (both, alone) in (1u32..5).prop_flat_map(|alone| (1..2 * alone + 1, Just(alone))),
     ) {

@@ -40,7 +40,7 @@ fn elias_fano(sorted: &[u64], block_rows: usize) -> EncodedFingerprints {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn what_is_encoded_is_decoded(wide in fingerprints(64), narrow in fingerprints(32), rows in 1usize..400) {
+    fn encoded_rows_are_decoded(wide in fingerprints(64), narrow in fingerprints(32), rows in 1usize..400) {
         for (f, sorted) in [(64, &wide), (32, &narrow)] {
             for coder in Coder::ALL {
                 holds(coder, sorted, &encode(coder, f, sorted));
@@ -50,13 +50,13 @@ proptest! {
     }
 
     #[test]
-    fn no_block_of_elias_fano_is_larger_than_raw_by_more_than_its_head(sorted in fingerprints(64), rows in 1usize..400) {
+    fn elias_fano_block_exceeds_raw_by_at_most_its_header(sorted in fingerprints(64), rows in 1usize..400) {
         let encoded = elias_fano(&sorted, rows);
         prop_assert!(encoded.bytes.len() <= 8 * sorted.len() + encoded.blocks.len());
     }
 
     #[test]
-    fn any_bytes_are_decoded_or_refused(
+    fn any_bytes_are_decoded_or_rejected(
         block in proptest::collection::vec(any::<u8>(), 0..300),
         width in 0u8..70,
         rows in 0usize..2000,
@@ -73,7 +73,7 @@ proptest! {
 }
 
 #[test]
-fn few_equal_and_extreme_fingerprints_come_back() {
+fn few_equal_and_extreme_fingerprints_are_decoded() {
     let longest_gaps: Vec<u64> = (0..64).map(|bit| u64::MAX << bit).rev().collect();
     let shortest_gaps: Vec<u64> = (0..5000).map(|at| u64::MAX - 5000 + at).collect();
     let cases = [vec![], vec![7], vec![0, u64::MAX], vec![u64::MAX; 3000], vec![0; 3000], longest_gaps, shortest_gaps];

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_queries_than_a_set_takes_make_more_sets() {
+    fn queries_beyond_the_capacity_of_a_set_go_into_further_sets() {
         let (one, two) =
             (BatchCost::predict(MOST_QUERIES, 3).unwrap(), BatchCost::predict(2 * MOST_QUERIES, 3).unwrap());
         assert_eq!((one.sets, two.sets, two.table_bytes), (1, 2, 2 * one.table_bytes));
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn about_half_of_a_fingerprint_is_left_on_disk() {
+    fn fingerprint_takes_about_half_on_disk() {
         assert!((bits_on_disk(1 << 33, 64) - 33.1).abs() < 1e-9);
         assert_eq!(bits_on_disk(1 << 20, 8), 2.1);
         assert_eq!(bytes_on_disk(0, 64), 0);

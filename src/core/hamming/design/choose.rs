@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn predictions_are_near_what_was_measured() {
+    fn predictions_are_near_measurements() {
         let all = of(100_000_000, 3);
         for (tables, top_bits, bytes, us) in
             [(4, 16, 24.0, 4.7), (5, 18, 30.1, 2.1), (6, 20, 36.7, 1.2), (8, 24, 45.4, 1.0)]
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pick_fits_and_is_the_smallest_of_the_fast_ones() {
+    fn chosen_design_fits_and_is_the_smallest_fast_one() {
         for documents in [1000, 1_000_000, 100_000_000, 10_000_000_000] {
             let all = of(documents, 3);
             for part in 1..20 {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_bytes_that_suffice() {
+    fn rejection_names_the_bytes_that_suffice() {
         let all = of(100_000_000, 3);
         let Err(Error::MemoryLimit { needed_bytes, allowed_bytes, .. }) = choose(&all, Some(1_000_000)) else {
             panic!()

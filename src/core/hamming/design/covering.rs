@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn error_by_error_too_nothing_is_missed() {
+    fn no_single_error_pattern_is_missed() {
         for k in 0..=4 {
             for design in block_designs(k) {
                 assert!(TableDesign::new(64, k, &design).survives_exhaustively(), "k {k}: {design:?}");

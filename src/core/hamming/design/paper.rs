@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_recurrence_tells_the_splits_of_the_fewest_tables() {
+    fn recurrence_returns_the_splits_of_the_fewest_tables() {
         assert_eq!(fewest_tables(64, 3, 34.0, 28.0), (16, vec![4, 4]));
         assert_eq!(fewest_tables(64, 3, 34.0, 31.0), (20, vec![6]));
         assert_eq!(fewest_tables(64, 3, 34.0, 32.0), (20, vec![6]));

@@ -24,7 +24,7 @@ fn all(file: &FingerprintFile) -> Result<Vec<u64>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn a_chunk_gives_back_its_rows_block_by_block_and_all(
+    fn chunk_returns_its_rows_by_block_and_as_a_whole(
         sorted in fingerprints(64),
         coder in prop::sample::select(&Coder::ALL[..]),
         from in 0usize..3000,
@@ -90,7 +90,7 @@ proptest! {
 }
 
 #[test]
-fn chunks_of_no_one_and_extreme_rows_read() {
+fn empty_single_and_extreme_chunks_are_read() {
     for sorted in [vec![], vec![9], vec![0, u64::MAX], vec![u64::MAX; 2500]] {
         for coder in Coder::ALL {
             let file = open(&chunk(64, coder, "recipe-1", &sorted, None).unwrap()).unwrap();
@@ -102,7 +102,7 @@ fn chunks_of_no_one_and_extreme_rows_read() {
 }
 
 #[test]
-fn any_byte_that_is_changed_is_noticed() {
+fn any_changed_byte_is_detected() {
     let sorted: Vec<u64> = (0..60).map(|at| at * at * 0x0123_4567_89ab).collect();
     for coder in Coder::ALL {
         let ids = doc_ids(&sorted);
@@ -134,7 +134,7 @@ fn any_byte_that_is_changed_is_noticed() {
 }
 
 #[test]
-fn a_file_of_another_kind_or_format_is_told_from_a_damaged_one() {
+fn file_of_another_kind_or_format_is_distinguished_from_a_damaged_one() {
     let report = |bytes: &[u8]| open(bytes).err().unwrap().to_string();
     let mut bytes = chunk(64, Coder::EliasFano, "recipe-1", &[1, 2, 3], None).unwrap();
     assert!(report(b"some text").contains("not a fingerprint file"));
@@ -163,7 +163,7 @@ fn a_coder_that_this_build_does_not_read_is_named() {
 }
 
 #[test]
-fn a_directory_that_promises_more_than_its_bytes_hold_is_refused() {
+fn rejects_directory_larger_than_its_bytes() {
     let sorted: Vec<u64> = (0..9).collect();
     let about = open(&chunk(64, Coder::EliasFano, "recipe-1", &sorted, None).unwrap()).unwrap().about().clone();
     let about = ChunkHeader { count: 1 << 31, ..about };
@@ -176,7 +176,7 @@ fn a_directory_that_promises_more_than_its_bytes_hold_is_refused() {
 }
 
 #[test]
-fn rows_out_of_order_or_too_wide_are_a_defect_of_the_caller() {
+fn unsorted_or_too_wide_rows_are_an_internal_error() {
     let defect = |made: Result<Vec<u8>>| matches!(made, Err(Error::Invariant(_)));
     assert!(defect(chunk(64, Coder::Raw, "recipe-1", &[2, 1], None)));
     assert!(defect(chunk(8, Coder::Raw, "recipe-1", &[256], None)));
@@ -236,7 +236,7 @@ impl RandomAccess for Counting {
 }
 
 #[test]
-fn who_reads_a_block_or_all_fingerprints_reads_no_doc_ids() {
+fn reading_fingerprints_reads_no_doc_ids() {
     let sorted: Vec<u64> = (0..20_000).map(|at| at << 40).collect();
     let bytes = chunk(64, Coder::EliasFano, "recipe-1", &sorted, Some(&doc_ids(&sorted))).unwrap();
     let doc_ids_from = bytes.len() as u64 - 160_000;

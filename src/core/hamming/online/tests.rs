@@ -78,7 +78,7 @@ proptest! {
 }
 
 #[test]
-fn prefixes_longer_and_shorter_than_a_byte_and_keys_longer_than_them_are_searched() {
+fn searches_with_prefixes_of_any_length_and_longer_keys() {
     // With 2^18 rows and more, prefixes have up to 16 bits, so keys of 16, 21, 25 and 32 bits end
     // with the prefix or are searched. Many of the rows are in one cluster.
     let mut sorted: Vec<u64> = (0..1u64 << 18).map(webtwin_base::ids::splitmix64).collect();
@@ -100,7 +100,7 @@ fn prefixes_longer_and_shorter_than_a_byte_and_keys_longer_than_them_are_searche
 }
 
 #[test]
-fn indexes_of_no_one_and_extreme_fingerprints_answer() {
+fn empty_single_and_extreme_indexes_answer() {
     let design = design(64, 3, 4);
     for sorted in [vec![], vec![5], vec![0, u64::MAX], vec![u64::MAX; 2500]] {
         let ids: Vec<u64> = (0..sorted.len() as u64).collect();
@@ -125,7 +125,7 @@ fn a_million_copies_are_one_row() {
 }
 
 #[test]
-fn any_byte_that_is_changed_is_noticed_before_it_changes_an_answer() {
+fn any_changed_byte_is_detected_before_it_changes_an_answer() {
     let mut sorted: Vec<u64> = (0..40).map(|at| webtwin_base::ids::splitmix64(at / 2) >> 40).collect();
     sorted.sort_unstable();
     let ids: Vec<u64> = (100..140).collect();

@@ -35,7 +35,7 @@ fn check_round_trip(f: u32, sorted: &[u64], block_bytes: usize) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn what_is_encoded_is_decoded(wide in fingerprints(64), narrow in fingerprints(32), bytes in 8usize..600) {
+    fn encoded_rows_are_decoded(wide in fingerprints(64), narrow in fingerprints(32), bytes in 8usize..600) {
         for (f, sorted) in [(64, &wide), (32, &narrow)] {
             check_round_trip(f, sorted, BLOCK_BYTES);
             check_round_trip(f, sorted, bytes);
@@ -43,7 +43,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_decoded_or_refused(
+    fn any_bytes_are_decoded_or_rejected(
         block in proptest::collection::vec(any::<u8>(), 0..300),
         lengths in proptest::collection::vec(0u8..34, 65),
         rows in 0usize..2000,
@@ -56,7 +56,7 @@ proptest! {
 }
 
 #[test]
-fn few_equal_and_extreme_fingerprints_come_back() {
+fn few_equal_and_extreme_fingerprints_are_decoded() {
     let longest_gaps: Vec<u64> = (0..64).map(|bit| u64::MAX << bit).rev().collect();
     let shortest_gaps: Vec<u64> = (0..5000).map(|at| u64::MAX - 5000 + at).collect();
     let cases = [vec![], vec![7], vec![0, u64::MAX], vec![u64::MAX; 3000], vec![0; 3000], longest_gaps, shortest_gaps];

@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_that_are_too_many_are_looked_at_in_a_sample_that_has_the_largest() {
+    fn too_many_sets_are_sampled_including_the_largest() {
         let (_dir, run) = run(&sets());
         let (all, _) = gather(&run).unwrap();
         assert_eq!((all.all, all.looked_at, all.pairs["overlap"]), (64, 64, 63 * 3 + 39));
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_is_known_by_its_pages_and_its_tree_leads_through_them() {
+    fn set_is_identified_by_its_pages_and_its_tree_connects_them() {
         let (_dir, run) = run(&sets());
         let (_, forest) = gather(&run).unwrap();
         assert_eq!([65, 68, 69, 129].map(|page| forest.set_of(page)), [Some(65), Some(65), None, None]);
