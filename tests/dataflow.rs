@@ -861,7 +861,7 @@ const PAPER: OverlapSettings = OverlapSettings::of_papers(15);
 /// Unrelated documents under one template. Users of another tool lost 859,091 documents to one
 /// cluster in this way.
 #[test]
-fn a_template_makes_one_cluster_by_the_papers_settings_and_none_by_ours() {
+fn template_yields_one_cluster_by_the_papers_settings_and_none_by_default() {
     let template: Vec<u64> = (1..=20).collect();
     let page = |number: usize| {
         let own = (0..30).map(|chunk| (number as u64 + 1) * 1000 + chunk);

@@ -38,7 +38,7 @@ fn message(output: &str, what: &str) -> u64 {
 }
 
 #[test]
-fn local_pages_on_disk_give_the_same_result_on_any_workers() {
+fn local_pages_on_disk_yield_the_same_result_on_any_workers() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     crawl(&folder.path().join("crawl.jsonl"), 100, 4000);

@@ -94,7 +94,7 @@ fn links_to_redirects_count_as_links_to_the_pages_they_lead_to() {
 }
 
 #[test]
-fn a_page_that_refreshes_to_another_or_names_its_canonical_url_leads_there() {
+fn refresh_and_canonical_links_redirect_to_their_target() {
     let folder = tempfile::tempdir().unwrap();
     let refresh = |content: &str| format!("<meta http-equiv=\"Refresh\" content=\"{content}\">");
     let records = vec![

@@ -69,7 +69,7 @@ fn knock(cluster: &ClusterLayout, process: usize) -> TcpStream {
 }
 
 #[test]
-fn processes_meet_in_whatever_order_they_start() {
+fn processes_meet_in_any_starting_order() {
     let cluster = with_key(&cluster(3, 1, "10s"), "right");
     let processes = [2, 0, 1].map(|process| {
         std::thread::sleep(Duration::from_millis(50));

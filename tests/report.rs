@@ -166,7 +166,7 @@ fn below_the_weakest_link_of_a_set_it_falls_apart() {
 }
 
 #[test]
-fn the_same_tables_give_the_same_bytes_on_any_workers() {
+fn equal_tables_yield_equal_reports_on_any_workers() {
     let folder = tempfile::tempdir().unwrap();
     let run = ["run", "--input", "synth://?pages=300&seed=4"];
     let (first, _) = the_same_on_any_workers(folder.path(), "out", &run);

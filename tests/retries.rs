@@ -71,8 +71,7 @@ fn absent_process_is_retried_the_given_number_of_times() {
 }
 
 #[test]
-fn killed_and_restarted_process_joins_again_and_the_result_has_the_same_bytes()
-{
+fn killed_and_restarted_process_joins_again_and_the_result_has_the_same_bytes() {
     let crawl = Crawl::new(3000);
     let cluster = cluster_file(crawl.folder.path(), 1, &[(); 2].map(|()| reserved_address()));
     let start = |process: &str| {

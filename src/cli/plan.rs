@@ -479,7 +479,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rejects_what_cannot_fit_on_the_disk_and_warns_of_what_may_not() {
+    fn rejects_jobs_beyond_the_disk_and_warns_of_possible_ones() {
         let refused = check_disk(3 << 30, 1 << 30, "out").unwrap_err();
         assert_eq!(refused.exit_code(), 9);
         assert!(refused.to_string().contains("1.0 GiB are free: 3.0 GiB or more needed; free some space"), "{refused}");

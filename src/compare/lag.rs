@@ -367,7 +367,7 @@ mod tests {
             prop_assert_eq!(firsts(had.iter().map(|&(text, ago, line)| (text, ago, of(line))).collect()), plain);
         }
         #[test]
-        fn lag_is_the_nearest_crawl_with_most_texts(
+        fn lag_is_the_distance_to_the_nearest_crawl_with_most_texts(
             texts in prop::collection::btree_set(0u64..12, 0..8),
             fronts in prop::collection::vec(prop::collection::btree_set(0u64..12, 0..8), 1..5)
         ) {

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn of_mirrors_that_moved_each_has_one_match() {
+    fn each_moved_mirror_has_one_match() {
         let pages = |from: u64| [(from, 1, 1), (from + 1, 2, 2), (from + 2, 3, 3)];
         let (a, b, x, y) = (pages(10), pages(20), pages(30), pages(40));
         let old = crawl(&[(1, "a", &a), (1, "b", &b)]);
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mirror_that_died_has_not_joined_another_though_all_its_texts_live_on_there() {
+    fn dead_mirror_has_not_joined_another_that_has_all_its_texts() {
         let pages = |from: u64, text: u64| [(from, text, 1), (from + 1, text + 1, 2), (from + 2, text + 2, 3)];
         let (a, b, a_later) = (pages(10, 1), pages(20, 1), pages(10, 5));
         let both = crawl(&[(1, "a", &a), (1, "b", &b)]);

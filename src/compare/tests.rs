@@ -322,7 +322,7 @@ fn a_crawl_compared_with_itself_has_no_changes() {
 }
 
 #[test]
-fn any_number_of_threads_and_any_memory_give_the_same_bytes() {
+fn any_number_of_threads_and_any_memory_yield_the_same_bytes() {
     let made = Made::new();
     let old: Crawl = site("http://a.example", 0..400).chain(site("http://b.example", 0..90)).collect();
     let new: Crawl = site("https://a.example", 100..500).chain(site("http://b.example", 30..120)).collect();

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_stands_until_a_crawl_contradicts_it() {
+    fn rule_is_valid_until_a_crawl_contradicts_it() {
         let before = [rule("a.b", 0, "sid", 80), rule("a.b", 1, "brand", 90), rule("a.b", 2, "sort", 100)];
         let after = [rule("a.b", 0, "new", 75), rule("a.b", 1, "sid", 85)];
         let seen = |rules: &[&RuleRow]| {

@@ -143,7 +143,7 @@ fn byte_copies_and_uncertain_pages_are_not_errors() {
 }
 
 #[test]
-fn pages_known_to_one_side_only_are_counted_and_no_pair_is_made_of_them() {
+fn pages_known_to_one_side_only_are_counted_without_pairs() {
     let truth = truth();
     let mut pages = pages(&truth);
     let clusters = perfect_clusters(&truth);

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_damaged_record_among_sound_ones_is_allowed_unless_most_of_the_file_is_lost() {
+    fn one_damaged_record_is_allowed_unless_most_of_the_file_is_lost() {
         let with = |pages: u64, reason: Reason, bytes: u64| {
             let mut damage = Damage { records: 3, pages, ..Damage::default() };
             damage.add_bad((7, reason, String::new()), bytes);

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn spill_files_leave_no_name_behind() {
+    fn spill_files_have_no_name() {
         let folder = std::env::temp_dir().join(format!("webtwin-spill-test-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         let mut partitions = Partitions::<u64>::beside(1, 0, &Disk::new(&folder, 0));

@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equally_linked_pages_the_shorter_url_stays_then_the_smaller_doc_id() {
+    fn shorter_url_then_smaller_doc_id_decide_between_equally_linked_pages() {
         assert_eq!(stays(&[copy(1, 0, 30), copy(2, 0, 20), copy(3, 0, 20)], |_| None), 2);
         assert_eq!(stays(&[copy(1, 0, 30), PageCopy { depth: 1, ..copy(2, 0, 20) }], |_| None), 1);
     }
@@ -510,7 +510,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_criterion_between_two_copies_is_the_least_between_their_neighbours(
+        fn criterion_between_two_copies_is_the_minimum_between_their_neighbours(
             drawn in prop::collection::vec((0u32..2, 0u8..2, -1i64..1, 0u32..2, 0u32..2, any::<bool>()), 2..9)
         ) {
             let keeping = Keeping::new(&KeepSettings { by: KeepBy::Newest, ..webtwin_job::Job::default().keep });
@@ -529,7 +529,7 @@ mod tests {
         /// An earlier result does not change the rule: it only selects the copies that the rule
         /// chooses from.
         #[test]
-        fn of_the_pages_preferred_alike_the_rule_chooses_among_those_kept_before_if_there_are_any(
+        fn rule_prefers_previously_kept_pages_among_equally_preferred_ones(
             drawn in prop::collection::vec((0u32..3, 0u8..2, -2i64..2, 0u32..3, any::<bool>()), 1..9)
         ) {
             let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(preference, kept_before, merit, links, _), page)|
@@ -549,7 +549,7 @@ mod tests {
         /// A pin does not change the rule either: of two pins in one cluster the usual order
         /// decides.
         #[test]
-        fn the_rule_chooses_among_the_pins_if_there_are_any(
+        fn rule_chooses_among_pinned_pages_first(
             drawn in prop::collection::vec((0u8..2, 0u32..3, 0u8..2, -2i64..2, any::<bool>()), 1..9)
         ) {
             let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(pinned, preference, kept_before, merit, _), page)|

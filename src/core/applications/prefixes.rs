@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_is_no_wider_than_the_roots_of_its_pages() {
+    fn prefix_is_not_wider_than_the_roots_of_its_pages() {
         let mut pages = visited(&[("m/a", true), ("m/b/c", true), ("m/b/d", true), ("m/b/e", true), ("n/a", true)]);
         let prefixes = |pages: &[CrawledPage]| cover(pages).into_iter().map(|found| found.prefix).collect::<Vec<_>>();
         assert_eq!(prefixes(&pages), ["http://h/"]);

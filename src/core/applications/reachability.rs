@@ -560,7 +560,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
         #[test]
-        fn no_page_that_stays_is_cut_off_from_any_kind_of_entry_points(
+        fn no_kept_page_becomes_unreachable_from_any_kind_of_entry_point(
             hosts in prop::collection::vec(0u32..3, 1..14),
             links in prop::collection::btree_set((0u32..14, 0u32..14), 0..40),
             skip in prop::collection::btree_set(0u32..14, 0..14),

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn recipe_v1_gives_the_fingerprints_it_always_gave() {
+    fn recipe_v1_yields_stable_fingerprints() {
         assert_eq!(fingerprints(&mut recipe(Unit::Lines, 1, false), "hello"), [xxh3_64(b"hello")]);
         assert_eq!(xxh3_64(b"hello"), 0x9555_e855_5c62_dcfd);
     }
@@ -260,7 +260,7 @@ mod tests {
         }
 
         #[test]
-        fn groups_of_lines_equal_joining_the_units_by_hand(
+        fn groups_of_lines_equal_joined_units(
             lines in prop::collection::vec("[ab]{1,3}", 1..30), count in 2u32..5, sliding: bool
         ) {
             let got = fingerprints(&mut recipe(Unit::Lines, count, sliding), &lines.join("\n"));

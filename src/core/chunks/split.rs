@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_wrap_at_white_space_and_long_words_stand_alone() {
+    fn lines_wrap_at_white_space_and_long_words_have_their_own_line() {
         let text = "one two three\n\nfour fivefivefive six";
         assert_eq!(collect(|mut push| lines(text, 8, &mut push)), ["one two", "three", "four", "fivefivefive", "six"]);
         assert_eq!(collect(|mut push| lines(text, 0, &mut push)), ["one two three", "four fivefivefive six"]);

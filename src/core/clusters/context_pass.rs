@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_the_last_segment_whatever_its_case_and_ending() {
+    fn name_is_the_last_segment_without_case_and_ending() {
         assert_eq!(name("http://a.example/doc/Class.HTML"), "class?");
         assert_eq!(name("http://b.example/old/1.2/class.htm"), "class?");
         assert_eq!(name("http://b.example/dir/"), "dir?");

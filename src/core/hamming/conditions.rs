@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn no_condition_can_be_left_out() {
+    fn every_condition_is_necessary() {
         for k in 1..=4 {
             let all = conditions(k);
             for without in 0..all.len() {

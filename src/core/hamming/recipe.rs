@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn recipe_v1_gives_the_simhashes_it_always_gave() {
+    fn recipe_v1_yields_stable_simhashes() {
         let text = "Near-duplicate web documents are abundant. Don't count 3.14 twice, ÄRGER 日本語.";
         let simhash = |change: fn(&mut Simhash)| recipe(change).simhash(text).unwrap();
         let all =

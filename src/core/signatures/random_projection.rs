@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn recipe_v1_gives_the_projections_it_always_gave() {
+    fn recipe_v1_yields_stable_projections() {
         let text = "Near-duplicate web documents are abundant. Don't count 3.14 twice, ÄRGER 日本語.";
         assert_eq!(recipe(|_| ()).project(text).unwrap(), [-1345552, 2910704, -850448, 864688, 33072]);
         assert_eq!(

@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stand_for_languages_and_words_fit_the_limits() {
+    fn numbers_map_to_languages_and_words_fit_the_limits() {
         for number in 0..=u8::MAX {
             let language = Language::from_number(number);
             assert!(language.number() == number || language == Language::UNKNOWN);

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_without_spaces_give_pairs_of_characters() {
+    fn scripts_without_spaces_yield_pairs_of_characters() {
         assert_eq!(all("日本語"), ["日本", "本語"]);
         assert_eq!(all("猫 と犬 v2日"), ["猫", "と犬", "v2", "日"]);
         assert_eq!(all("カタカナです"), ["カタカナ", "です"]);

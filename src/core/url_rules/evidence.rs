@@ -296,7 +296,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_join_counts_what_a_search_counts(
+        fn counts_of_the_join_equal_a_search(
             pages in prop::collection::btree_map("http://(w\\.)?a\\.b/[xy]/([xy]/)?(\\?([st]=[12]&){0,2}[su]=[1-3])?", 0u32..4, 0..24),
             edit in 0usize..3,
         ) {

@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_come_together_and_hosts_are_seen_through() {
+    fn parameters_that_occur_together_and_host_aliases_are_detected() {
         let of_www = |page: DomainPage| DomainPage { url: page.url.replace("//", "//www."), ..page };
         let mut pages = site((0..200).map(|n| (format!("/p/{n}"), n)));
         pages.extend(

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_value_of_a_run_s_pair_becomes_higher_for_pages_that_are_more_alike() {
+    fn value_of_a_runs_pair_grows_with_similarity() {
         let of = |measure: &str, value: &str| {
             let fields =
                 ["1", "2", value, measure].map(|field| Some(field.to_string()).filter(|field| !field.is_empty()));

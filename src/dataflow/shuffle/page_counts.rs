@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_of_eight_bytes_are_added_up_in_short_and_long_lists_and_give_sets_of_pages() {
+    fn counts_of_eight_bytes_are_summed_in_short_and_long_lists_and_yield_sets_of_pages() {
         for length in [0, 1, 14, SHORT_BYTES / 8, SHORT_BYTES / 8 + 1, SHORT_BYTES] {
             let counts =
                 move |worker: u32| (0..length as u32).map(move |at| Largest([at * (worker + 1) % 1009, worker]));
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_of_four_bytes_are_added_up_where_most_are_zero_and_some_are_large() {
+    fn counts_of_four_bytes_are_summed_if_most_are_zero_and_some_are_large() {
         let length = SHORT_BYTES;
         let count = |worker: usize, at: usize| match at % 977 {
             0..40 => (at % 9) as u32,

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_is_what_urls_have_in_common_up_to_a_slash_of_the_path() {
+    fn prefix_is_the_common_part_of_urls_up_to_a_slash_of_the_path() {
         for (urls, prefix) in [
             (&["http://a.b/c/d.html", "http://a.b/c/e/f"][..], "http://a.b/c/"),
             (&["http://a.b/c/d.html"], "http://a.b/c/"),

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn header_bytes_that_are_no_utf8_are_latin1() {
+    fn header_bytes_that_are_not_utf8_are_latin1() {
         assert_eq!(text(b"caf\xe9"), "café");
         assert_eq!(text("café".as_bytes()), "café");
     }

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dictionary_has_an_id_or_none() {
+    fn dictionary_may_have_an_id() {
         let dictionary = [ID_MAGIC, &[7, 0, 0, 0], &[0; 8]].concat();
         assert_eq!((id(&dictionary), id(b"any text")), (7, 0));
     }

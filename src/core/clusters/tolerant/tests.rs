@@ -74,7 +74,7 @@ fn a_page_missing_in_one_mirror_is_missing_there_only() {
 }
 
 #[test]
-fn of_a_page_doubled_inside_one_mirror_the_closer_linked_is_in_the_collection() {
+fn closer_linked_of_two_copies_in_one_mirror_is_in_the_collection() {
     // The second host has d twice: x is the name of the double, which only b links to.
     let mut crawl = Drawn::default().host("abcde", TREE).host("axbcde", "ab ac bd ce cd bx");
     crawl.names[6] = 'd';
@@ -92,7 +92,7 @@ fn two_versions_on_one_host_are_two_collections_each_in_one_piece() {
 }
 
 #[test]
-fn home_pages_of_two_hosts_do_not_join_what_is_mirrored_elsewhere_too() {
+fn home_pages_of_two_hosts_do_not_join_separately_mirrored_manuals() {
     // h links to two manuals, each of which is on five more hosts.
     let both = "ab ac cb vw vx xw ha hv";
     let mut crawl = Drawn::default().host("habcvwx", both).host("habcvwx", both);

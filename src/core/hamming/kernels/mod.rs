@@ -160,7 +160,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_level_gathers_alike(values in values(false), mask in any::<u64>()) {
+        fn every_kernel_level_gathers_equally(values in values(false), mask in any::<u64>()) {
             let mut mask = mask;
             while mask.count_ones() > 32 {
                 mask &= mask - 1;
@@ -203,7 +203,7 @@ mod tests {
         }
 
         #[test]
-        fn every_level_scans_alike(siblings in prop::collection::vec(0u16..64, 0..100), sibling in 0u16..64, errors in 0u32..4) {
+        fn every_kernel_level_scans_equally(siblings in prop::collection::vec(0u16..64, 0..100), sibling in 0u16..64, errors in 0u32..4) {
             let near = |place: &usize| (siblings[*place] ^ sibling).count_ones() <= errors;
             let plain: Vec<u32> = (0..siblings.len()).filter(near).map(|place| place as u32).collect();
             for level in Level::all() {
@@ -214,7 +214,7 @@ mod tests {
         }
 
         #[test]
-        fn every_level_probes_alike(
+        fn every_kernel_level_probes_equally(
             fingerprints in prop::collection::vec(any::<u64>(), 0..150),
             lanes in prop::sample::select(vec![Lanes::Eight, Lanes::Sixteen, Lanes::ThirtyTwo]),
             k in 0u32..7,

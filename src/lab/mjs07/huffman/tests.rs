@@ -76,7 +76,7 @@ fn codes_too_long_for_the_lookup_are_decoded() {
 }
 
 #[test]
-fn the_papers_code_by_hand() {
+fn code_of_the_papers_example_is_reproduced() {
     // XORs: 1, 3, 7, 0, so h = 0, 1, 2 and the symbol for equal; The four symbols occur once each,
     // so each takes two bits.
     let (code, encoded) = encode(8, &[0, 1, 2, 5, 5], 1024);
