@@ -8,7 +8,7 @@ mod addresses;
 mod all_pairs;
 
 // Messages about features that a build lacks.
-mod absent;
+mod missing_features;
 
 // Archives that store each payload once, and their restoration.
 mod archive;
@@ -77,13 +77,13 @@ mod hamming_cli;
 mod history;
 
 // The list in force while a crawler obeys it: exports of a comparison, and an index with the list.
-mod in_force;
+mod list_in_force;
 
 // The choice among several copies, by rules that users set.
 mod keep;
 
 // Similar pairs and labels from other sources: the results, and the errors for invalid tables.
-mod given;
+mod external_pairs;
 
 // Growth of any graph with known similar nodes to similar clusters.
 mod grow;
@@ -98,7 +98,7 @@ mod launch;
 mod layering;
 
 // A crawler that obeys the list over several weeks never loses the last copy of a page.
-mod obeyed;
+mod obeying_crawler;
 
 // Several runs into one output, and runs killed while they write: one complete result, and the
 // right cause.
