@@ -41,17 +41,17 @@ fn of_small<R: FPrintRow>(small: &Small, cluster: &ClusterLayout, method: Option
         let (me, peers) = (net.index(), net.peers());
         let copies = PageSet::new(60, |page| copies.contains(&page));
         let sources = || {
-            let mut mine = rows.iter().skip(me).step_by(peers);
+            let mut own_rows = rows.iter().skip(me).step_by(peers);
             move |send: &mut dyn FnMut(u64, Page)| {
-                Ok(mine.by_ref().take(50).map(|&(fprint, doc)| send(fprint, doc)).count() > 0)
+                Ok(own_rows.by_ref().take(50).map(|&(fprint, doc)| send(fprint, doc)).count() > 0)
             }
         };
-        let mut found = Vec::new();
+        let mut pairs = Vec::new();
         let pages = OverlapPages { count: 60, hosts: &hosts, copies: &copies };
         let count = (rows.len() / peers) as u64;
-        similar_pairs::<R, _>(net, count, sources, &pages, &settings, method, |pair| found.push(pair))?;
-        assert!(found.is_sorted());
-        Ok(found)
+        similar_pairs::<R, _>(net, count, sources, &pages, &settings, method, |pair| pairs.push(pair))?;
+        assert!(pairs.is_sorted());
+        Ok(pairs)
     })
     .concat();
     pairs.sort_unstable();
@@ -120,12 +120,12 @@ fn of_table(
     method: Option<CountingMethod>,
 ) -> Result<(Vec<SimilarPair>, OverlapWork)> {
     share(net, pool);
-    let mine = table.part(net.index(), net.peers());
-    let rows = mine.len() as u64 * 24;
+    let own_pages = table.part(net.index(), net.peers());
+    let rows = own_pages.len() as u64 * 24;
     let sources = || {
-        let mut mine = mine.clone();
+        let mut own_pages = own_pages.clone();
         move |send: &mut dyn FnMut(u64, Page)| {
-            let next = mine.by_ref().take(500).fold(None, |_, doc| {
+            let next = own_pages.by_ref().take(500).fold(None, |_, doc| {
                 table.rows(doc..doc + 1, |row| send(row.fprint(), row.doc));
                 Some(doc)
             });
@@ -134,11 +134,12 @@ fn of_table(
     };
     let copies = PageSet::new(table.pages() as usize, |_| false);
     let pages = OverlapPages { count: table.pages() as usize, hosts: &[], copies: &copies };
-    let mut found = Vec::new();
-    let all = similar_pairs::<Row32, _>(net, rows, sources, &pages, &OverlapSettings::of_papers(25), method, |pair| {
-        found.push(pair)
-    })?;
-    Ok((found, all.work))
+    let mut pairs_found = Vec::new();
+    let overlap =
+        similar_pairs::<Row32, _>(net, rows, sources, &pages, &OverlapSettings::of_papers(25), method, |pair| {
+            pairs_found.push(pair)
+        })?;
+    Ok((pairs_found, overlap.work))
 }
 
 fn table() -> SyntheticTable {
@@ -179,7 +180,7 @@ fn small_disk_yields_the_same_pairs_in_passes() {
     let refused =
         run_all(&ClusterLayout::local(2), |net| of_table(net, &table(), pool(1), None)).remove(0).unwrap_err();
     let (least, sort_based) = (needed(&refused), Some(CountingMethod::SortBased));
-    let of = |disk_bytes: u64| {
+    let run_with_disk = |disk_bytes: u64| {
         let pool = MemoryPool { disk_bytes, ..pool(least + 4_000_000) };
         let mut all = Vec::new();
         let mut found = run_all(&ClusterLayout::local(2), move |net| {
@@ -193,9 +194,9 @@ fn small_disk_yields_the_same_pairs_in_passes() {
         all.sort_unstable();
         Ok::<_, Error>((all, rounds))
     };
-    let (all, once) = of(0).unwrap();
+    let (all, once) = run_with_disk(0).unwrap();
     for (disk_bytes, more) in [(100_000_000, 0..=0), (40_000_000, 1..=1), (12_000_000, 2..=70)] {
-        let (pairs, rounds) = of(disk_bytes).unwrap();
+        let (pairs, rounds) = run_with_disk(disk_bytes).unwrap();
         assert!(pairs == all, "{} pairs, {} expected, with {disk_bytes} bytes", pairs.len(), all.len());
         assert!(more.contains(&(rounds - once)), "{} rounds more with {disk_bytes} bytes", rounds - once);
     }
@@ -208,7 +209,7 @@ fn small_disk_yields_the_same_pairs_in_passes() {
         results(&cluster(2, 1, "60s"), of_small_disk).into_iter().flat_map(|found| found.0).collect();
     pairs.sort_unstable();
     assert!(pairs == all, "{} pairs, {} expected, on two disks", pairs.len(), all.len());
-    let refused = of(20_000).unwrap_err();
+    let refused = run_with_disk(20_000).unwrap_err();
     assert_eq!(refused.exit_code(), 9, "{refused}");
     assert!(refused.to_string().contains("rows that do not fit in memory"), "{refused}");
 }
@@ -228,10 +229,10 @@ fn missing_spill_folder_ends_the_run_with_its_name() {
 
 /// Finds the pairs of `count` pages that all have one chunk. One worker has all rows.
 fn of_one_chunk(net: &mut Net, count: usize, max_documents: u32, memory_bytes: u64) -> Result<OverlapWork> {
-    let mine = if net.index() == 0 { count } else { 0 };
+    let own_count = if net.index() == 0 { count } else { 0 };
     let sources = || {
-        let mut mine = Page::first(mine);
-        move |send: &mut dyn FnMut(u64, Page)| Ok(mine.by_ref().take(10_000).map(|doc| send(7, doc)).count() > 0)
+        let mut own_pages = Page::first(own_count);
+        move |send: &mut dyn FnMut(u64, Page)| Ok(own_pages.by_ref().take(10_000).map(|doc| send(7, doc)).count() > 0)
     };
     let copies = PageSet::new(count, |_| false);
     let pages = OverlapPages { count, hosts: &[], copies: &copies };
@@ -290,8 +291,8 @@ fn of_frequent_chunks(net: &mut Net, pool: MemoryPool, template_pages: u32) -> R
     share(net, pool);
     let (me, peers) = (net.index(), net.peers());
     let sources = || {
-        let mine = Page::first(PAGES).filter(move |page| page.0 as usize % peers == me);
-        let mut rows = mine.flat_map(|page| {
+        let own_pages = Page::first(PAGES).filter(move |page| page.0 as usize % peers == me);
+        let mut rows = own_pages.flat_map(|page| {
             let frequent = (0..4u64).filter(move |chunk| u64::from(page.0) % 5 != *chunk);
             frequent.chain([1000 + u64::from(page.0) / 2]).map(move |chunk| (chunk, page))
         });
@@ -304,19 +305,20 @@ fn of_frequent_chunks(net: &mut Net, pool: MemoryPool, template_pages: u32) -> R
     let hosts: Vec<HostId> = (0..PAGES).map(|page| HostId(page as u32 / 8)).collect();
     let pages = OverlapPages { count: PAGES, hosts: &hosts, copies: &copies };
     let settings = OverlapSettings { max_documents: 1000, template_pages, ..OverlapSettings::of_papers(1) };
-    let mut found = Vec::new();
-    let all = similar_pairs::<Row64, _>(net, 2_100_000, sources, &pages, &settings, None, |pair| found.push(pair))?;
-    Ok((found, all.work))
+    let mut pairs_found = Vec::new();
+    let overlap =
+        similar_pairs::<Row64, _>(net, 2_100_000, sources, &pages, &settings, None, |pair| pairs_found.push(pair))?;
+    Ok((pairs_found, overlap.work))
 }
 
 #[test]
 fn frequent_chunks_beyond_memory_change_neither_pairs_nor_counts() {
-    let of = |memory_bytes: u64, template_pages: u32| {
+    let run_with = |memory_bytes: u64, template_pages: u32| {
         let one = move |net: &mut Net| of_frequent_chunks(net, pool(memory_bytes), template_pages);
-        let given = results(&ClusterLayout::local(2), one);
-        let mut pairs: Vec<SimilarPair> = given.iter().flat_map(|one| one.0.clone()).collect();
+        let outputs = results(&ClusterLayout::local(2), one);
+        let mut pairs: Vec<SimilarPair> = outputs.iter().flat_map(|one| one.0.clone()).collect();
         pairs.sort_unstable();
-        (pairs, given.into_iter().map(|one| one.1.counts).reduce(|sum, one| sum + &one).unwrap())
+        (pairs, outputs.into_iter().map(|one| one.1.counts).reduce(|sum, one| sum + &one).unwrap())
     };
     let refused = run_all(&ClusterLayout::local(2), |net| of_frequent_chunks(net, pool(1), 0)).remove(0).unwrap_err();
     let is_pair = |first: &usize| !first.is_multiple_of(7) && !(first + 1).is_multiple_of(7);
@@ -324,11 +326,11 @@ fn frequent_chunks_beyond_memory_change_neither_pairs_nor_counts() {
     // Three cases: boilerplate is not detected; the four frequent chunks are boilerplate; they are
     // on too few pages of each host to be boilerplate.
     for (template_pages, boilerplate) in [(0, 0), (5, 4), (8, 0)] {
-        let (all, counts) = of(0, template_pages);
+        let (all, counts) = run_with(0, template_pages);
         assert_eq!(
             (all.len(), counts.template_chunks, counts.frequent_chunks),
             (expected, boilerplate, 4 - boilerplate)
         );
-        assert!(of(needed(&refused), template_pages) == (all, counts));
+        assert!(run_with(needed(&refused), template_pages) == (all, counts));
     }
 }

@@ -212,8 +212,8 @@ fn ids(set: BTreeSet<[u64; 1]>) -> BTreeSet<DocId> {
 fn crawl(hosts: std::ops::Range<u8>) -> impl Strategy<Value = Vec<Made>> {
     let page = (0u8..12, 0u8..3, prop::collection::vec((hosts.clone(), 0u8..6), 0..5));
     prop::collection::btree_map((hosts, 0u8..6), page, 1..24).prop_map(|pages| {
-        let made = |((host, path), (text, change, links))| Made { host, path, text, change, links };
-        pages.into_iter().map(made).collect()
+        let make_page = |((host, path), (text, change, links))| Made { host, path, text, change, links };
+        pages.into_iter().map(make_page).collect()
     })
 }
 
@@ -238,9 +238,9 @@ proptest! {
         succeed(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
 
         let runs: Vec<FinishedRun> = results.iter().map(|result| FinishedRun::open(result).unwrap()).collect();
-        let found = FinishedRun::open(&at("batch")).unwrap();
-        let want = expected(&runs, &FinishedRun::open(&at("alone")).unwrap(), &new, k, &found.job().unwrap());
-        let table = |name: &str| found.table(name).unwrap();
+        let result = FinishedRun::open(&at("batch")).unwrap();
+        let want = expected(&runs, &FinishedRun::open(&at("alone")).unwrap(), &new, k, &result.job().unwrap());
+        let table = |name: &str| result.table(name).unwrap();
         prop_assert_eq!(ids(columns(&table("pages"), ["doc_id"])), want.pages);
         let pairs = table("pairs");
         let measures = pairs.text("measure").unwrap();
@@ -311,8 +311,8 @@ fn mirrors_of_earlier_crawls_may_be_skipped_with_report_and_explanations() {
     succeed(&["hamming", "build", "--from", &results[0], "--from", &output, "--output", &at("f2")]);
     write_crawl(&at("new.jsonl"), &manual(5, 2));
     let fingerprints = format!("batch.fingerprints={}", at("f2"));
-    let both = format!("batch.results={}", serde_json::json!([&results[0], &output]));
-    let third = batch(folder.path(), &results, &["hamming.k=10", &fingerprints, &both]);
+    let results_setting = format!("batch.results={}", serde_json::json!([&results[0], &output]));
+    let third = batch(folder.path(), &results, &["hamming.k=10", &fingerprints, &results_setting]);
     let third: Vec<&str> = third.iter().map(String::as_str).collect();
     succeed(&[&third[..], &["--output", &at("third")]].concat());
     assert_eq!((rows(&at("third"), "avoid").len(), rows(&at("third"), "collections").len()), (12, 3));

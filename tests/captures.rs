@@ -78,8 +78,8 @@ fn outcome(folder: &Path, records: &[Record]) -> String {
         let [input, output] = ["in", "out"].map(|name| folder.join(format!("{name}-{way}")));
         write(&input, &placed);
         let output = output.to_str().unwrap().to_string();
-        let done = webtwin(&["run", "--input", input.to_str().unwrap(), "--output", &output]).output().unwrap();
-        assert!(done.status.success(), "{}", stderr_text(&done));
+        let ended = webtwin(&["run", "--input", input.to_str().unwrap(), "--output", &output]).output().unwrap();
+        assert!(ended.status.success(), "{}", stderr_text(&ended));
         outputs.push(output);
     }
     let first = contents(&outputs[0]);
@@ -211,30 +211,30 @@ fn of_revisits_that_answer_equally_well_the_url_of_the_original_decides_and_not_
 #[test]
 fn conversion_is_not_a_page_if_its_source_is_one() {
     let text = |n: usize| format!("words of the page {n} and nothing else").into_bytes();
-    let of = |at, lines: &str, n| record("conversion", at, lines, text(n));
+    let conversion = |at, lines: &str, n| record("conversion", at, lines, text(n));
     let from = |id: &str| format!("WARC-Refers-To: {id}\r\n");
     let records = [
         // Conversions: made later from a record that it names; at the same time; from an unknown
         // record.
         response(("a", 0, 0), &id("<urn:a:0>"), 0),
-        of(("a", 0, 50), &from("<urn:a:0>"), 0),
+        conversion(("a", 0, 50), &from("<urn:a:0>"), 0),
         response(("a", 1, 1), "", 1),
-        of(("a", 1, 1), &from("<urn:lost>"), 1),
+        conversion(("a", 1, 1), &from("<urn:lost>"), 1),
         response(("a", 2, 2), &id(NULL), 2),
-        of(("a", 2, 40), "", 2),
+        conversion(("a", 2, 40), "", 2),
         // A conversion of a record that is older than the page.
         response(("a", 3, 3), &id("<urn:a:3>"), 3),
         response(("a", 3, 4), &id("<urn:a:4>"), 4),
-        of(("a", 3, 50), &from("<urn:a:3>"), 3),
+        conversion(("a", 3, 50), &from("<urn:a:3>"), 3),
         // Conversions: of a missing record, newer than the record that exists; of a record that is
         // not a page; of a revisit.
         response(("b", 0, 0), &id("<urn:b:0>"), 0),
-        of(("b", 0, 9), &from("<urn:b:9>"), 9),
+        conversion(("b", 0, 9), &from("<urn:b:9>"), 9),
         record("response", ("b", 1, 1), "", http_with("HTTP/1.1 200 OK", "Content-Type: image/png\r\n", b"\x89PNG")),
-        of(("b", 1, 1), "", 1),
+        conversion(("b", 1, 1), "", 1),
         revisit(("b", 2, 9), &(id("<urn:b:2>") + &refers_to("<urn:a:0>", None))),
-        of(("b", 2, 9), &from("<urn:b:2>"), 2),
-        of(("b", 3, 9), "", 3),
+        conversion(("b", 2, 9), &from("<urn:b:2>"), 2),
+        conversion(("b", 3, 9), "", 3),
     ];
     let folder = tempfile::tempdir().unwrap();
     let output = outcome(folder.path(), &records);

@@ -97,8 +97,8 @@ fn show_sorts_selects_columns_and_resolves_ids() {
     let out = folder.path().join("out").to_str().unwrap().to_string();
     succeed(&["run", "--input", CRAWL, "--output", &out]);
     let sizes = |limit: &str| -> Vec<u64> {
-        let shown = succeed(&["show", &out, "pages", "--columns", "length,url", "--sort", "-length", "--limit", limit]);
-        shown.lines().skip(1).map(|line| line.split('\t').next().unwrap().parse().unwrap()).collect()
+        let table = succeed(&["show", &out, "pages", "--columns", "length,url", "--sort", "-length", "--limit", limit]);
+        table.lines().skip(1).map(|line| line.split('\t').next().unwrap().parse().unwrap()).collect()
     };
     let all = sizes("0");
     assert!(all.len() > 700 && all.is_sorted_by(|x, y| x >= y));
@@ -123,27 +123,27 @@ fn explain_reads_pages_again_from_any_folder() {
     let folder = tempfile::tempdir().unwrap();
     let from =
         |at: &std::path::Path, arguments: &[&str]| -> Output { webtwin(arguments).current_dir(at).output().unwrap() };
-    let here = folder.path();
-    write_crawl(here.join("crawl").to_str().unwrap(), 200, 1);
-    let run = from(here, &["run", "--input", "crawl/*.warc.gz", "--output", "out"]);
+    let first_folder = folder.path();
+    write_crawl(first_folder.join("crawl").to_str().unwrap(), 200, 1);
+    let run = from(first_folder, &["run", "--input", "crawl/*.warc.gz", "--output", "out"]);
     assert!(run.status.success(), "{}", stderr_text(&run));
-    let out = here.join("out").to_str().unwrap().to_string();
+    let out = first_folder.join("out").to_str().unwrap().to_string();
     let pair = &rows(&out, "avoid")[0];
-    let (page, kept) = (text(&pair["url"]), text(&pair["keep_url"]));
-    let explain = ["explain", &out, &page, &kept];
-    let there = tempfile::tempdir().unwrap();
-    let report = from(here, &explain);
+    let (page, keep_url) = (text(&pair["url"]), text(&pair["keep_url"]));
+    let explain = ["explain", &out, &page, &keep_url];
+    let other_folder = tempfile::tempdir().unwrap();
+    let report = from(first_folder, &explain);
     assert!(report.status.success(), "{}", stderr_text(&report));
-    assert_eq!(from(there.path(), &explain).stdout, report.stdout);
+    assert_eq!(from(other_folder.path(), &explain).stdout, report.stdout);
     // The crawl has moved. Its name resolves from the other folder only.
-    std::fs::rename(here.join("crawl"), there.path().join("crawl")).unwrap();
-    let lost = from(here, &explain);
+    std::fs::rename(first_folder.join("crawl"), other_folder.path().join("crawl")).unwrap();
+    let failure = from(first_folder, &explain);
     assert!(
-        lost.status.code() == Some(3) && stderr_text(&lost).contains("start in the folder"),
+        failure.status.code() == Some(3) && stderr_text(&failure).contains("start in the folder"),
         "{}",
-        stderr_text(&lost)
+        stderr_text(&failure)
     );
-    assert_eq!(from(there.path(), &explain).stdout, report.stdout);
+    assert_eq!(from(other_folder.path(), &explain).stdout, report.stdout);
 }
 
 fn text(value: &serde_json::Value) -> String {

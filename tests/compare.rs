@@ -49,20 +49,20 @@ fn two_pages_are_explained_from_the_finished_run_and_its_input() {
     let same = truth.iter().find(|row| row[1..3] == first[1..3] && row[0] != first[0]).unwrap();
     let other = truth.iter().find(|row| row[3] == "single").unwrap();
     let explain = |run: &str, a: &str, b: &str, more: &[&str]| -> Value {
-        let stderr_text = succeed(&[&["explain", &compared.at(run), a, b, "--json"], more].concat());
-        serde_json::from_str(&stderr_text).unwrap()
+        let json = succeed(&[&["explain", &compared.at(run), a, b, "--json"], more].concat());
+        serde_json::from_str(&json).unwrap()
     };
-    let stderr_text = explain("out", &first[0], &same[0], &[]);
+    let explanation = explain("out", &first[0], &same[0], &[]);
     assert_eq!(
-        (&stderr_text["together"], stderr_text["chain"].as_array().unwrap().is_empty()),
+        (&explanation["together"], explanation["chain"].as_array().unwrap().is_empty()),
         (&Value::Bool(true), false),
-        "{stderr_text}"
+        "{explanation}"
     );
-    let stderr_text = explain("out", &first[0], &other[0], &[]);
-    assert_eq!(stderr_text["together"], false);
+    let explanation = explain("out", &first[0], &other[0], &[]);
+    assert_eq!(explanation["together"], false);
     assert!(
-        !stderr_text["reasons"].as_array().unwrap().is_empty() && stderr_text["chain"].as_array().unwrap().is_empty(),
-        "{stderr_text}"
+        !explanation["reasons"].as_array().unwrap().is_empty() && explanation["chain"].as_array().unwrap().is_empty(),
+        "{explanation}"
     );
     let text = succeed(&["explain", &compared.at("out"), &first[0], &other[0]]);
     assert!(text.contains("APART:") && text.contains("BY MEASURE:") && text.contains("DIFFERENCE"), "{text}");
@@ -102,15 +102,15 @@ fn every_form_of_input_can_be_read_again() {
     }
     std::fs::write(at("pages.jsonl"), &lines).unwrap();
     std::fs::write(at("pages.jsonl.zst"), zstd::encode_all(lines.as_bytes(), 1).unwrap()).unwrap();
-    let mut stderr_text = Vec::new();
+    let mut texts = Vec::new();
     for (number, input) in ["site", "pages.jsonl", "pages.jsonl.zst"].into_iter().enumerate() {
         let out = at(&number.to_string());
         succeed(&["run", "--input", &at(input), "--output", &out]);
         let text = succeed(&["explain", &out, "http://localhost/1.html", "http://localhost/4.html", "--limit", "0"]);
         assert!(text.contains("page 4 says 40 in line 10"), "{text}");
-        stderr_text.push(text);
+        texts.push(text);
     }
-    assert!(stderr_text.iter().all(|text| *text == stderr_text[0]));
+    assert!(texts.iter().all(|text| *text == texts[0]));
 }
 
 /// \[CSG00\] Definitions 3 and 7, recomputed from the tables alone.
@@ -170,8 +170,8 @@ fn exact_copy_is_explained_by_the_chunks_of_its_representative() {
         pairs.iter().filter(|row| row["measure"] == "exact").map(|row| (text(row, "a"), text(row, "b"))).collect();
     let by_overlap = pairs.iter().filter(|row| row["measure"] == "overlap");
     let (a, copy) = by_overlap.filter_map(|row| Some((text(row, "a"), copies.get(&text(row, "b"))?))).next().unwrap();
-    let stderr_text = succeed(&["explain", &out, &urls[&a], &urls[copy], "--json"]);
-    let stderr_text: Value = serde_json::from_str(&stderr_text).unwrap();
-    let overlap = &stderr_text["overlap"];
+    let explanation = succeed(&["explain", &out, &urls[&a], &urls[copy], "--json"]);
+    let explanation: Value = serde_json::from_str(&explanation).unwrap();
+    let overlap = &explanation["overlap"];
     assert!(overlap["shared"].as_u64().unwrap() > 0 && overlap["chunks"][1].as_u64().unwrap() > 0, "{overlap}");
 }

@@ -82,11 +82,8 @@ fn log_json_prints_only_json_also_on_failure() {
         (&["run", "--no-such-option"], 2),
         (&["show", &at("out"), "nothing"], 2),
     ] {
-        let stderr_text = objects(arguments, code);
-        assert_eq!(stderr_text.len(), 1, "{stderr_text:?}");
-        assert_eq!(
-            (&stderr_text[0]["level"], stderr_text[0]["exit_code"].as_i64()),
-            (&"error".into(), Some(code.into()))
-        );
+        let errors = objects(arguments, code);
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert_eq!((&errors[0]["level"], errors[0]["exit_code"].as_i64()), (&"error".into(), Some(code.into())));
     }
 }

@@ -9,22 +9,22 @@ use crate::support::program::{cluster_file, fail, files, stderr_text, succeed, w
 /// Returns a crawl of `pages` as `wget --warc-file` writes it: a warcinfo record, a request and a
 /// response per page, and the notes of wget at the end.
 pub(crate) fn wget_crawl(pages: &[&str]) -> Vec<u8> {
-    let of = |kind, target: &str, media, payload: &[u8]| Record {
+    let record_of = |kind, target: &str, media, payload: &[u8]| Record {
         uri: Some(format!("<{target}>")),
         ..Record::of("x").kind(kind, media, payload)
     };
     let mut records = vec![Record {
         uri: None,
-        ..of("warcinfo", "", "application/warc-fields", b"software: Wget/1.21.3 (linux-gnu)\r\n")
+        ..record_of("warcinfo", "", "application/warc-fields", b"software: Wget/1.21.3 (linux-gnu)\r\n")
     }];
     for page in pages {
         let target = format!("http://h.example/{page}");
         let request = format!("GET /{page} HTTP/1.1\r\nHost: h.example\r\n\r\n");
-        records.push(of("request", &target, "application/http;msgtype=request", request.as_bytes()));
+        records.push(record_of("request", &target, "application/http;msgtype=request", request.as_bytes()));
         records.push(Record { uri: Some(format!("<{target}>")), ..Record::of(page) });
     }
     for note in ["MANIFEST.txt", "wget_arguments.txt", "wget.log"] {
-        records.push(of(
+        records.push(record_of(
             "resource",
             &format!("metadata://gnu.org/software/wget/warc/{note}"),
             "text/plain",
@@ -103,12 +103,12 @@ fn side_files_in_a_folder_do_not_change_the_result_on_any_workers() {
         let run = ["run", "--input", &at(input), "--output", &at(workers), "--workers", workers];
         let stderr_text = stderr_text(&webtwin(&run).output().unwrap());
         assert_eq!(stderr_text.lines().filter(|line| line.starts_with(&report)).count(), 1, "{input}: {stderr_text}");
-        let mut found = files(&folder.path().join(workers));
+        let mut result_files = files(&folder.path().join(workers));
         if input.contains('*') {
             // The summary has the digest of the job, which depends on the name of the input.
-            found.insert("summary.json".into(), bare["summary.json"].clone());
+            result_files.insert("summary.json".into(), bare["summary.json"].clone());
         }
-        assert!(found == bare, "{input} {workers}");
+        assert!(result_files == bare, "{input} {workers}");
     }
     let cluster = cluster_file(folder.path(), 2, &[(); 2].map(|()| reserved_address()));
     let processes = ["0", "1"].map(|process| {

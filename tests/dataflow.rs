@@ -116,7 +116,7 @@ fn views() -> impl Strategy<Value = Vec<MadePage>> {
         .prop_flat_map(move |count| prop::collection::vec(page.clone(), count..count + 1));
     pages.prop_map(|pages| {
         let urls: Vec<String> = pages.iter().map(|page| page.0.clone()).collect();
-        let mut made = Vec::new();
+        let mut synthetic_pages = Vec::new();
         for (number, (url, title, article, changed, plain, canonical)) in pages.into_iter().enumerate() {
             let chunk =
                 |at: u64| if changed.contains(&at) { 5_000 + number as u64 * 10 + at } else { 100 * article + at };
@@ -126,9 +126,9 @@ fn views() -> impl Strategy<Value = Vec<MadePage>> {
             let title = ["", "a title", "another"][title as usize].to_string();
             let canonical = canonical.map(|canonical| canonical.get(&urls)).filter(|canonical| **canonical != url);
             let canonical = canonical.cloned().unwrap_or_default();
-            made.push(MadePage { title, notice: article % 3, canonical, ..MadePage::at(url).chunks(text) });
+            synthetic_pages.push(MadePage { title, notice: article % 3, canonical, ..MadePage::at(url).chunks(text) });
         }
-        made
+        synthetic_pages
     })
 }
 
@@ -202,11 +202,11 @@ impl GivenRows {
         let page = |at| doc_ids.binary_search(&doc_id(&GivenRows::url(pages, at))).ok().map(|page| page as u32);
         // The table has one malformed row.
         let mut counts = RowCounts { malformed: 1, malformed_bytes: 6, ..RowCounts::default() };
-        let mut found: Vec<((u32, u32), u32)> = Vec::new();
+        let mut valued_pairs: Vec<((u32, u32), u32)> = Vec::new();
         for &(x, y, value) in &self.pairs {
             match (page(x), page(y)) {
                 _ if GivenRows::url(pages, x) == GivenRows::url(pages, y) => counts.self_pairs += 1,
-                (Some(x), Some(y)) => found.push(((x.min(y), x.max(y)), value)),
+                (Some(x), Some(y)) => valued_pairs.push(((x.min(y), x.max(y)), value)),
                 _ => counts.unknown += 1,
             }
         }
@@ -219,10 +219,10 @@ impl GivenRows {
         }
         for pages in labelled.values_mut() {
             pages.sort_unstable();
-            found.extend(pages[1..].iter().map(|&page| ((pages[0], page), 1_000_000)));
+            valued_pairs.extend(pages[1..].iter().map(|&page| ((pages[0], page), 1_000_000)));
         }
         let mut pairs = BTreeMap::new();
-        for (pair, value) in found {
+        for (pair, value) in valued_pairs {
             let known = pairs.contains_key(&pair);
             counts.duplicates += u64::from(known || pair.0 == pair.1);
             if pair.0 != pair.1 {
@@ -251,8 +251,8 @@ proptest! {
         let job = Job { clusters, overlap, ..Job::default() };
         let parts = on(workers, move |net| {
             let mut local_pages = local_pages(&pages, net.index(), net.peers());
-            let found = find(&mut WorkerRun::new(net, &job, &mut local_pages, None), &[0], None)?;
-            Ok((found.links.read(0..found.links.len())?, found.verdicts.take()?, found.members.take()?, found.crawl.directory.hosts.clone()))
+            let result = find(&mut WorkerRun::new(net, &job, &mut local_pages, None), &[0], None)?;
+            Ok((result.links.read(0..result.links.len())?, result.verdicts.take()?, result.members.take()?, result.crawl.directory.hosts.clone()))
         });
         let hosts = &parts[0].3;
         let mut labels: Vec<ClusterId> = Page::first(hosts.len()).map(ClusterId::from_smallest).collect();
@@ -261,8 +261,8 @@ proptest! {
         }
         let links: Vec<(Page, Page)> = parts.iter().flat_map(|part| part.0.clone()).collect();
         let mut want = Vec::new();
-        let found = tolerant::similar_clusters(&labels, hosts, &links, &clusters);
-        for cluster in found.into_iter().filter(|cluster| !cluster.double) {
+        let clusters_found = tolerant::similar_clusters(&labels, hosts, &links, &clusters);
+        for cluster in clusters_found.into_iter().filter(|cluster| !cluster.double) {
             for collection in &cluster.collections {
                 want.extend(MemberRow::from_collection(cluster.id(), collection, &labels));
             }
@@ -283,9 +283,9 @@ proptest! {
         pages in prop_oneof![crawl(), mirrors()], skipped in prop::collection::vec(any::<bool>(), 7..40),
     ) {
         let results = [(1, 0), (1, 3), (2, 2), (3, 0), (3, 1)].map(|(workers, bits)| {
-            let (given, skipped) = (pages.clone(), skipped.clone());
+            let (crawl_pages, skipped) = (pages.clone(), skipped.clone());
             let parts = on(workers, move |net| {
-                let mut local_pages = local_pages(&given, net.index(), net.peers());
+                let mut local_pages = local_pages(&crawl_pages, net.index(), net.peers());
                 let crawl = crawl_of(net, &mut local_pages)?;
                 let seeds = HashSet::new();
                 let links = links::resolve(net, &mut local_pages, &crawl)?;
@@ -321,8 +321,8 @@ proptest! {
         let job = Job { clusters, overlap, ..Job::default() };
         let parts = on(workers, move |net| {
             let mut local_pages = local_pages(&pages, net.index(), net.peers());
-            let found = find(&mut WorkerRun::new(net, &job, &mut local_pages, None), &[0], None)?;
-            Ok((found.links.read(0..found.links.len())?, found.verdicts.take()?, found.members.take()?, found.crawl.directory.hosts.clone()))
+            let result = find(&mut WorkerRun::new(net, &job, &mut local_pages, None), &[0], None)?;
+            Ok((result.links.read(0..result.links.len())?, result.verdicts.take()?, result.members.take()?, result.crawl.directory.hosts.clone()))
         });
         let hosts = &parts[0].3;
         let mut labels: Vec<ClusterId> = Page::first(hosts.len()).map(ClusterId::from_smallest).collect();
@@ -353,14 +353,14 @@ proptest! {
         job.hamming.guard = Guard::None;
         let folder = tempfile::tempdir().unwrap();
         job.pairs.from = given.write(folder.path(), &pages);
-        let made = pages.clone();
+        let crawl_pages = pages.clone();
         let parts = on(workers, move |net| {
-            let mut local_pages = local_pages(&made, net.index(), net.peers());
-            let found = find(&mut WorkerRun::new(net, &job, &mut local_pages, None), &[0], None)?;
-            let tables = (found.verdicts.take()?, found.link_summary.take()?, found.members.take()?);
-            let directory = &found.crawl.directory;
-            let web = (found.links.read(0..found.links.len())?, directory.hosts.clone(), directory.doc_ids()?);
-            Ok((found.pairs.take()?, tables, web, found.summary.given.unwrap()))
+            let mut local_pages = local_pages(&crawl_pages, net.index(), net.peers());
+            let result = find(&mut WorkerRun::new(net, &job, &mut local_pages, None), &[0], None)?;
+            let tables = (result.verdicts.take()?, result.link_summary.take()?, result.members.take()?);
+            let directory = &result.crawl.directory;
+            let web = (result.links.read(0..result.links.len())?, directory.hosts.clone(), directory.doc_ids()?);
+            Ok((result.pairs.take()?, tables, web, result.summary.given.unwrap()))
         });
         let (_, hosts, doc_ids) = &parts[0].2;
         let (want, counts) = given.by_definition(&pages, doc_ids);
@@ -402,16 +402,16 @@ proptest! {
     fn views_over_all_workers_equal_the_definition(
         pages in views(), threshold in prop::sample::select(vec![0.5, 0.8, 1.0]), workers in 1usize..4
     ) {
-        let given = pages.clone();
+        let crawl_pages = pages.clone();
         let parts = on(workers, move |net| {
-            let mut local_pages = local_pages(&given, net.index(), net.peers());
+            let mut local_pages = local_pages(&crawl_pages, net.index(), net.peers());
             let crawl = crawl_of(net, &mut local_pages)?;
             let overlap = OverlapSettings { views: threshold, ..Job::default().overlap };
             let job = Job { overlap, ..Job::default() };
-            let found = views::views(net, &local_pages, &crawl, &job)?;
-            let (mut shown, mut fprints) = (Vec::new(), local_pages.fprints.reader());
+            let views_found = views::views(net, &local_pages, &crawl, &job)?;
+            let (mut view_pages, mut fprints) = (Vec::new(), local_pages.fprints.reader());
             for (slot, page) in local_pages.kept() {
-                shown.push((page, fprints.get(slot)?.to_vec()));
+                view_pages.push((page, fprints.get(slot)?.to_vec()));
             }
             let hosts = &crawl.directory.hosts;
             let mut pages = Vec::new();
@@ -422,13 +422,13 @@ proptest! {
                 let (host, notice, exact) = (hosts[row.page], rest.notice, row.exact);
                 pages.push((row.page, ViewPage { host, domain, path, title, notice, doc_ids, exact, chunks }));
             })?;
-            Ok((found, pages, shown))
+            Ok((views_found, pages, view_pages))
         });
-        let mut shown: Vec<(Page, ViewPage)> = parts.iter().flat_map(|part| part.1.clone()).collect();
-        shown.sort_unstable_by_key(|row| row.0);
-        let mut shown: Vec<ViewPage> = shown.into_iter().map(|row| row.1).collect();
+        let mut view_pages: Vec<(Page, ViewPage)> = parts.iter().flat_map(|part| part.1.clone()).collect();
+        view_pages.sort_unstable_by_key(|row| row.0);
+        let mut view_pages: Vec<ViewPage> = view_pages.into_iter().map(|row| row.1).collect();
         for (page, chunks) in parts.iter().flat_map(|part| &part.2) {
-            shown[*page].chunks.clone_from(chunks);
+            view_pages[*page].chunks.clone_from(chunks);
         }
         let settings = OverlapSettings { views: threshold, ..Job::default().overlap };
         let got = [0, 1, 2].map(|kind| {
@@ -440,14 +440,14 @@ proptest! {
         let counted = [counts.pairs, counts.placeholders, counts.declared];
         prop_assert_eq!(counted, got.each_ref().map(|pairs| pairs.len() as u64));
         let originals = parts.iter().flat_map(|part| part.0.originals.clone()).collect();
-        prop_assert_eq!((got, originals), by_definition(&shown, &settings));
+        prop_assert_eq!((got, originals), by_definition(&view_pages, &settings));
     }
 
     #[test]
     fn the_sharded_overlap_equals_the_sort_based_table(pages in crawl(), settings in settings(), workers in 1usize..4) {
-        let given = pages.clone();
+        let crawl_pages = pages.clone();
         let parts = on(workers, move |net| {
-            let mut local_pages = local_pages(&given, net.index(), net.peers());
+            let mut local_pages = local_pages(&crawl_pages, net.index(), net.peers());
             let crawl = crawl_of(net, &mut local_pages)?;
             let exact_pairs = exact_pairs(net, &crawl)?;
             let job = Job { overlap: settings, ..Job::default() };
@@ -487,9 +487,9 @@ proptest! {
         pages in crawl(), k in 0u32..3, guard in prop::sample::select(vec![Guard::None, Guard::MutualBest]),
         workers in 1usize..4
     ) {
-        let (given, settings) = (pages.clone(), Hamming { k, guard });
+        let (crawl_pages, settings) = (pages.clone(), Hamming { k, guard });
         let parts = on(workers, move |net| {
-            let mut local_pages = local_pages(&given, net.index(), net.peers());
+            let mut local_pages = local_pages(&crawl_pages, net.index(), net.peers());
             let crawl = crawl_of(net, &mut local_pages)?;
             let exact_pairs = exact_pairs(net, &crawl)?;
             let (pairs, counts) = simhash_pairs::similar_pairs(net, &crawl, &exact_pairs, &settings)?;
@@ -505,10 +505,10 @@ proptest! {
             .collect();
         let mut got: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
         got.sort_unstable();
-        let (want, found) = similar_pairs(&mut rows, &parts[0].2, &settings);
+        let (want, counts_found) = similar_pairs(&mut rows, &parts[0].2, &settings);
         let similar = want.len() as u64;
         prop_assert_eq!(got, want);
-        let webtwin::hamming::pairs::NearCounts { distinct, near, guarded } = found;
+        let webtwin::hamming::pairs::NearCounts { distinct, near, guarded } = counts_found;
         let counts = SimhashCounts { simhashes: rows.len() as u64, distinct, near, guarded, similar };
         prop_assert!(parts.iter().all(|part| part.4 == counts));
     }
@@ -523,15 +523,15 @@ proptest! {
         let mut job = Job::default();
         let vectors = VectorRecipe { dims: 2, children, damping: 0.3, ..job.signatures.vectors };
         job.signatures = Signatures { vectors, rp_tolerance, hm_tolerance, guard, ..job.signatures };
-        let (given, settings) = (pages.clone(), job.signatures.clone());
+        let (crawl_pages, settings) = (pages.clone(), job.signatures.clone());
         let parts = on(workers, move |net| {
-            let mut local_pages = local_pages(&given, net.index(), net.peers());
+            let mut local_pages = local_pages(&crawl_pages, net.index(), net.peers());
             let crawl = crawl_of(net, &mut local_pages)?;
             let exact_pairs = exact_pairs(net, &crawl)?;
             let links = links::resolve(net, &mut local_pages, &crawl)?;
-            let found = signatures::similar_pairs(net, &crawl, &links, &exact_pairs, &job)?;
+            let pairs_found = signatures::similar_pairs(net, &crawl, &links, &exact_pairs, &job)?;
             let projected = crawl.pages.map(|row| (row.page, row.rest().projected)).collect::<Result<Vec<_>>>()?;
-            Ok(((found.pairs, found.counts, found.parts), (projected, links.read(0..links.len())?, exact_pairs.take()?), crawl.directory.clone()))
+            Ok(((pairs_found.pairs, pairs_found.counts, pairs_found.parts), (projected, links.read(0..links.len())?, exact_pairs.take()?), crawl.directory.clone()))
         });
         let gathered = |of: &dyn Fn(usize) -> Vec<(Page, Page)>| {
             let mut all: Vec<_> = (0..workers).flat_map(of).collect();
@@ -595,9 +595,9 @@ proptest! {
     fn simhashes_by_inverse_document_frequency_equal_the_plain_computation(
         pages in crawl(), bits in 1u32..=64, workers in 1usize..4
     ) {
-        let given = pages.clone();
+        let crawl_pages = pages.clone();
         let parts = on(workers, move |net| {
-            let mut local_pages = local_pages(&given, net.index(), net.peers());
+            let mut local_pages = local_pages(&crawl_pages, net.index(), net.peers());
             local_pages.captures.rewrite(|capture| {
                 capture.set_simhash(None);
                 true
@@ -609,12 +609,12 @@ proptest! {
             crawl.pages.map(|row| (row.url().to_string(), row.offset, row.simhash())).collect::<Result<Vec<_>>>()
         });
         let got: Vec<_> = parts.into_iter().flatten().collect();
-        let kept: Vec<Vec<Feature>> = got.iter().map(|(_, number, _)| pages[*number as usize].features()).collect();
-        let with_features = kept.iter().filter(|features| !features.is_empty()).count() as u64;
-        for ((url, _, simhash), features) in got.iter().zip(&kept) {
+        let features_of_pages: Vec<Vec<Feature>> = got.iter().map(|(_, number, _)| pages[*number as usize].features()).collect();
+        let with_features = features_of_pages.iter().filter(|features| !features.is_empty()).count() as u64;
+        for ((url, _, simhash), features) in got.iter().zip(&features_of_pages) {
             let mut sums = Sums::default();
             for &Feature { hash, weight } in features {
-                let pages_with = kept.iter().filter(|page| page.iter().any(|other| other.hash == hash)).count() as u64;
+                let pages_with = features_of_pages.iter().filter(|page| page.iter().any(|other| other.hash == hash)).count() as u64;
                 let weight = weight * inverse_document_frequency(with_features, pages_with);
                 sums.add_weighted(&[Feature { hash, weight }]);
             }
@@ -626,11 +626,11 @@ proptest! {
     fn components_of_all_workers_equal_those_of_one(
         edges in prop::collection::vec((0u32..40, 0u32..40), 0..60), workers in 1usize..6
     ) {
-        let given = edges.clone();
+        let all_edges = edges.clone();
         let labels = on(workers, move |net| {
             let (me, peers) = (net.index(), net.peers());
-            let mine = given.iter().copied().enumerate().filter(|(n, _)| n % peers == me).map(|(_, edge)| Ok(edge));
-            components::<u32, u32>(net, "test", 40, mine)
+            let own_edges = all_edges.iter().copied().enumerate().filter(|(n, _)| n % peers == me).map(|(_, edge)| Ok(edge));
+            components::<u32, u32>(net, "test", 40, own_edges)
         });
         let mut sets = webtwin::clusters::union_find::UnionFind::new(40);
         edges.iter().for_each(|&(x, y)| _ = sets.union(x, y));
@@ -640,9 +640,9 @@ proptest! {
 
     #[test]
     fn the_newest_capture_of_every_url_is_kept_and_the_others_are_counted(pages in crawl(), workers in 1usize..4) {
-        let given = pages.clone();
+        let crawl_pages = pages.clone();
         let parts = on(workers, move |net| {
-            let mut local_pages = local_pages(&given, net.index(), net.peers());
+            let mut local_pages = local_pages(&crawl_pages, net.index(), net.peers());
             let crawl = crawl_of(net, &mut local_pages)?;
             let rows = crawl.pages.map(|row| (row.page, row.url().to_string(), row.fetch_time));
             let rows = rows.collect::<Result<Vec<(Page, String, i64)>>>()?;
@@ -684,20 +684,20 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         job.pairs.from = given.map_or_else(Vec::new, |given| given.write(folder.path(), &pages));
         let results: Vec<_> = [1, 2, 3].map(|workers| {
-            let (given, job) = (pages.clone(), job.clone());
+            let (crawl_pages, job) = (pages.clone(), job.clone());
             let parts = on(workers, move |net| {
-                let mut local_pages = local_pages(&given, net.index(), net.peers());
-                let found = find(&mut WorkerRun::new(net, &job, &mut local_pages, None), &[0], None)?;
+                let mut local_pages = local_pages(&crawl_pages, net.index(), net.peers());
+                let result = find(&mut WorkerRun::new(net, &job, &mut local_pages, None), &[0], None)?;
                 Ok((
                     (
-                        found.links.read(0..found.links.len())?,
-                        found.pairs.take()?,
-                        found.verdicts.take()?,
-                        found.link_summary.take()?,
+                        result.links.read(0..result.links.len())?,
+                        result.pairs.take()?,
+                        result.verdicts.take()?,
+                        result.link_summary.take()?,
                     ),
-                    (found.collections, found.members.take()?, format!("{:?}", found.avoid), format!("{:?}", found.lists.sites.rows().collect::<Result<Vec<_>>>()?)),
-                    found.more_tables,
-                    found.summary,
+                    (result.collections, result.members.take()?, format!("{:?}", result.avoid), format!("{:?}", result.lists.sites.rows().collect::<Result<Vec<_>>>()?)),
+                    result.more_tables,
+                    result.summary,
                 ))
             });
             let mut tables: Vec<_> = parts.iter().flat_map(|p| p.2.clone()).collect();
@@ -726,9 +726,9 @@ fn server_pairs(pages: Vec<MadePage>, servers: Servers, workers: usize) -> (Vec<
     let parts = on(workers, move |net| {
         let mut local_pages = local_pages(&pages, net.index(), net.peers());
         let job = Job { servers, ..Job::default() };
-        let found = find(&mut WorkerRun::new(net, &job, &mut local_pages, None), &[0], None)?;
+        let result = find(&mut WorkerRun::new(net, &job, &mut local_pages, None), &[0], None)?;
         let mut rows = Vec::new();
-        for TablePart { rows: table, .. } in found.more_tables.iter().filter(|part| part.name == "server_pairs") {
+        for TablePart { rows: table, .. } in result.more_tables.iter().filter(|part| part.name == "server_pairs") {
             let column = |name: &str| &table.columns.iter().find(|column| column.0 == name).unwrap().1;
             for row in 0..table.rows() {
                 let text = |name: &str| column(name).json(row).as_str().unwrap().to_string();
@@ -741,7 +741,7 @@ fn server_pairs(pages: Vec<MadePage>, servers: Servers, workers: usize) -> (Vec<
                 rows.push((a, b, number("shared"), number("same_path"), text("kind")));
             }
         }
-        Ok((rows, found.summary.servers))
+        Ok((rows, result.summary.servers))
     });
     let mut rows: Vec<_> = parts.iter().flat_map(|part| part.0.clone()).collect();
     rows.sort();
@@ -771,9 +771,10 @@ fn server_aliases_mirrors_and_partial_mirrors_are_distinguished() {
     let servers = Servers { min_shared: 10, nearly_all: 0.9, max_hosts: 100 };
     for workers in 1..4 {
         let (rows, counts) = server_pairs(pages.clone(), servers, workers);
-        let found: Vec<_> = rows.iter().map(|row| (&row.0.0[..], &row.1.0[..], row.2, row.3, &row.4[..])).collect();
+        let pairs_found: Vec<_> =
+            rows.iter().map(|row| (&row.0.0[..], &row.1.0[..], row.2, row.3, &row.4[..])).collect();
         assert_eq!(
-            found,
+            pairs_found,
             [
                 ("alias.example", "among-others.example", 20, 0, "mirror"),
                 ("alias.example", "mirror.example", 20, 0, "mirror"),
@@ -804,20 +805,20 @@ proptest! {
         let page = |(&(host, path), &text)| MadePage::at(format!("http://h{host}.example/{path}")).chunks([text]);
         let crawl: Vec<MadePage> = pages.iter().map(page).collect();
         let servers = Servers { min_shared, nearly_all: 0.75, max_hosts: 5 };
-        let of = |host: u32| pages.iter().filter(move |(page, _)| page.0 == host);
+        let pages_of = |host: u32| pages.iter().filter(move |(page, _)| page.0 == host);
         let mut want = Vec::new();
         for a in 0..5 {
             for b in a + 1..5 {
-                let mut left_over: Vec<u64> = of(b).map(|(_, &text)| text).collect();
+                let mut left_over: Vec<u64> = pages_of(b).map(|(_, &text)| text).collect();
                 let mut shared = 0u64;
-                for (_, text) in of(a) {
+                for (_, text) in pages_of(a) {
                     if let Some(at) = left_over.iter().position(|other| other == text) {
                         left_over.remove(at);
                         shared += 1;
                     }
                 }
-                let same = of(a).filter(|((_, path), text)| pages.get(&(b, *path)) == Some(*text)).count() as u64;
-                let (in_a, in_b) = (of(a).count() as u64, of(b).count() as u64);
+                let same = pages_of(a).filter(|((_, path), text)| pages.get(&(b, *path)) == Some(*text)).count() as u64;
+                let (in_a, in_b) = (pages_of(a).count() as u64, pages_of(b).count() as u64);
                 let nearly_all = |n: u64| n * 4 >= in_a.min(in_b) * 3;
                 let kind = if nearly_all(same) { "alias" } else if nearly_all(shared) { "mirror" } else { "part" };
                 if shared >= u64::from(min_shared) {
@@ -835,13 +836,13 @@ proptest! {
 fn trivial_clusters(pages: &[MadePage], overlap: OverlapSettings) -> (Vec<usize>, Vec<GiantCluster>) {
     let results: Vec<_> = [1, 2, 3]
         .map(|workers| {
-            let (given, job) = (pages.to_vec(), Job { overlap, ..Job::default() });
+            let (crawl_pages, job) = (pages.to_vec(), Job { overlap, ..Job::default() });
             let parts = on(workers, move |net| {
-                let mut local_pages = local_pages(&given, net.index(), net.peers());
-                let found = find(&mut WorkerRun::new(net, &job, &mut local_pages, None), &[0], None)?;
+                let mut local_pages = local_pages(&crawl_pages, net.index(), net.peers());
+                let result = find(&mut WorkerRun::new(net, &job, &mut local_pages, None), &[0], None)?;
                 let sizes: Vec<usize> =
-                    found.verdicts.take()?.chunk_by(|x, y| x.cluster == y.cluster).map(<[_]>::len).collect();
-                Ok((sizes, found.summary.giant_trivial_clusters))
+                    result.verdicts.take()?.chunk_by(|x, y| x.cluster == y.cluster).map(<[_]>::len).collect();
+                Ok((sizes, result.summary.giant_trivial_clusters))
             });
             let mut sizes: Vec<usize> = parts.iter().flat_map(|part| part.0.clone()).collect();
             sizes.sort_unstable_by_key(|&size| std::cmp::Reverse(size));
@@ -926,11 +927,11 @@ fn rewritten_page_is_found_by_its_collections_with_any_workers() {
     };
     let pages: Vec<MadePage> = (0..2).flat_map(|host| (0..12).map(move |path| page(host, path))).collect();
     for workers in 1..4 {
-        let given = pages.clone();
+        let crawl_pages = pages.clone();
         let parts = on(workers, move |net| {
-            let mut local_pages = local_pages(&given, net.index(), net.peers());
-            let found = find(&mut WorkerRun::new(net, &Job::default(), &mut local_pages, None), &[0], None)?;
-            Ok((pairs_by(PairKind::Context, found.pairs)?, found.summary))
+            let mut local_pages = local_pages(&crawl_pages, net.index(), net.peers());
+            let result = find(&mut WorkerRun::new(net, &Job::default(), &mut local_pages, None), &[0], None)?;
+            Ok((pairs_by(PairKind::Context, result.pairs)?, result.summary))
         });
         let pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
         let summary = &parts[0].1;
@@ -961,13 +962,13 @@ fn generator_boilerplate_does_not_join_manuals_with_known_mirrors() {
     pages.push(MadePage::at(url(0)).chunks((1..6).chain([91, 92, 93])).links([url(1)]));
     pages.push(MadePage::at(url(1)).chunks((10_300..10_318).chain([94, 95])).links([url(0)]));
     let clusters = |workers: usize, min_resemblance_alone: f64| {
-        let given = pages.clone();
+        let crawl_pages = pages.clone();
         let job =
             Job { overlap: OverlapSettings { min_resemblance_alone, ..Job::default().overlap }, ..Job::default() };
         let parts = on(workers, move |net| {
-            let mut local_pages = local_pages(&given, net.index(), net.peers());
-            let found = find(&mut WorkerRun::new(net, &job, &mut local_pages, None), &[0], None)?;
-            Ok((pairs_by(PairKind::Overlap, found.pairs)?, found.summary))
+            let mut local_pages = local_pages(&crawl_pages, net.index(), net.peers());
+            let result = find(&mut WorkerRun::new(net, &job, &mut local_pages, None), &[0], None)?;
+            Ok((pairs_by(PairKind::Overlap, result.pairs)?, result.summary))
         });
         let mut pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
         pairs.sort_unstable();
@@ -1008,11 +1009,11 @@ fn pages_without_links_are_paired_by_their_places_with_any_workers() {
     let pages: Vec<MadePage> =
         roots.iter().flat_map(|root| ring(root)).chain((0..).zip(&roots).flat_map(beside)).collect();
     for workers in 1..4 {
-        let given = pages.clone();
+        let crawl_pages = pages.clone();
         let parts = on(workers, move |net| {
-            let mut local_pages = local_pages(&given, net.index(), net.peers());
-            let found = find(&mut WorkerRun::new(net, &Job::default(), &mut local_pages, None), &[0], None)?;
-            Ok((pairs_by(PairKind::Context, found.pairs)?, found.summary))
+            let mut local_pages = local_pages(&crawl_pages, net.index(), net.peers());
+            let result = find(&mut WorkerRun::new(net, &Job::default(), &mut local_pages, None), &[0], None)?;
+            Ok((pairs_by(PairKind::Context, result.pairs)?, result.summary))
         });
         let mut values: Vec<u32> = parts.iter().flat_map(|part| &part.0).map(|pair| pair.value).collect();
         values.sort_unstable();

@@ -48,13 +48,16 @@ fn pin_keeps_its_mirror_and_the_usual_order_decides_between_two() {
     // The page of c is also pinned, but loses by the next criterion.
     assert_eq!(of_page('4'), ["collection", "pin"]);
 
-    let stderr_text = &summary(&output)["pins"];
-    let counts = ["pins", "kept", "alone", "second", "gone"].map(|name| stderr_text[name].as_u64().unwrap());
+    let pin_summary = &summary(&output)["pins"];
+    let counts = ["pins", "kept", "alone", "second", "gone"].map(|name| pin_summary[name].as_u64().unwrap());
     assert_eq!(counts, [5, 3, 0, 1, 1]);
-    let shown = stderr_text["shown"].as_array().unwrap();
-    assert_eq!([&shown[0]["url"], &shown[0]["outcome"], &shown[0]["keep_url"]], [&url("c", 4), "second", &url("b", 4)]);
-    assert_eq!([&shown[1]["reason"], &shown[1]["outcome"]], ["gone by now", "gone"]);
-    assert_eq!([&shown[2]["reason"], &shown[2]["outcome"]], ["ours", "kept"]);
+    let outcomes = pin_summary["shown"].as_array().unwrap();
+    assert_eq!(
+        [&outcomes[0]["url"], &outcomes[0]["outcome"], &outcomes[0]["keep_url"]],
+        [&url("c", 4), "second", &url("b", 4)]
+    );
+    assert_eq!([&outcomes[1]["reason"], &outcomes[1]["outcome"]], ["gone by now", "gone"]);
+    assert_eq!([&outcomes[2]["reason"], &outcomes[2]["outcome"]], ["ours", "kept"]);
     assert!(
         message.contains("3 stay in place of their copies")
             && message.contains(&format!("{} does not stay", url("c", 4))),
@@ -113,8 +116,8 @@ fn pages_kept_apart_are_never_in_one_set_by_any_chain() {
     let (output, message) = the_same_on_any_workers(folder.path(), "apart", &["run", "--input", &input, "--set", &set]);
     let cluster = cluster_of(&output);
     let together = |x: (&str, usize), y: (&str, usize)| {
-        let of = |page: (&str, usize)| cluster.get(&url(page.0, page.1));
-        of(x).is_some() && of(x) == of(y)
+        let cluster_of_page = |page: (&str, usize)| cluster.get(&url(page.0, page.1));
+        cluster_of_page(x).is_some() && cluster_of_page(x) == cluster_of_page(y)
     };
     assert!(together(("a", 0), ("b", 0)) && !together(("a", 0), ("c", 0)) && !together(("b", 0), ("c", 0)));
     assert!(!together(("a", 1), ("b", 1)) && together(("a", 2), ("b", 2)) && together(("a", 2), ("c", 2)));

@@ -49,8 +49,8 @@ impl Corpus {
 
     fn dedup(&self, out: &str, more: &[&str]) {
         let (input, against, output) = (self.at("in"), self.at("old.jsonl"), self.at(out));
-        let of = ["dedup", &input, "--against", &against, "--output", &output, "--id-field", "meta.id"];
-        succeed(&[&of[..], &["--max-bad", "0.5", "--count-by", "meta.lang"], more].concat());
+        let arguments = ["dedup", &input, "--against", &against, "--output", &output, "--id-field", "meta.id"];
+        succeed(&[&arguments[..], &["--max-bad", "0.5", "--count-by", "meta.lang"], more].concat());
     }
 
     fn explain(&self, a: &str, b: &str) -> (String, Value) {
@@ -132,17 +132,17 @@ fn report(corpus: &str, more: &[&str]) -> Value {
 fn report_of_a_corpus_equals_its_tables_and_shows_texts_side_by_side() {
     let corpus = Corpus::new();
     let out = corpus.at("out");
-    let stderr_text = report(&out, &[]);
+    let corpus_report = report(&out, &[]);
     let removed = rows(&out, "removed");
     let records = &summary(&out)["records"];
-    assert_eq!(stderr_text["run"]["duplicates"], json!(removed.len()));
-    assert_eq!((&stderr_text["run"]["read"], &stderr_text["run"]["kept"]), (&records["read"], &records["kept"]));
-    assert_eq!(stderr_text["run"]["rejected"], json!({ "bad_json": 1 }));
+    assert_eq!(corpus_report["run"]["duplicates"], json!(removed.len()));
+    assert_eq!((&corpus_report["run"]["read"], &corpus_report["run"]["kept"]), (&records["read"], &records["kept"]));
+    assert_eq!(corpus_report["run"]["rejected"], json!({ "bad_json": 1 }));
     // Only settings that differ from the default are shown.
-    let settings = stderr_text["run"]["settings"].as_object().unwrap();
+    let settings = corpus_report["run"]["settings"].as_object().unwrap();
     assert_eq!(settings.keys().collect::<Vec<_>>(), ["against", "count_by", "id_field", "max_bad"]);
 
-    let [parts, clusters] = [&stderr_text["parts"], &stderr_text["clusters"]];
+    let [parts, clusters] = [&corpus_report["parts"], &corpus_report["clusters"]];
     assert_eq!(parts[0]["headline"], json!("33 % of the records are duplicates"));
     let bars = |heading: &str| -> Vec<(String, u64)> {
         let charts = parts[0]["charts"].as_array().unwrap();

@@ -330,8 +330,8 @@ fn document_on_several_rows_is_paired_once_and_never_with_itself() {
             let out = at(&format!("{name}{workers}"));
             let common = ["hamming", "batch", "--fingerprints", &at("f"), "--k", "1", "--workers", workers];
             succeed(&[&common[..], more, &["--output", &out]].concat());
-            let stderr_text = std::fs::read_to_string(format!("{out}/summary.json")).unwrap();
-            (pairs(&out), serde_json::from_str::<serde_json::Value>(&stderr_text).unwrap()["pairs"].as_u64().unwrap())
+            let summary_json = std::fs::read_to_string(format!("{out}/summary.json")).unwrap();
+            (pairs(&out), serde_json::from_str::<serde_json::Value>(&summary_json).unwrap()["pairs"].as_u64().unwrap())
         };
         assert_eq!(batch("self", &[]), (vec![(7, 8, 1), (7, 9, 0)], 2));
         let expected = vec![(7, 20, 0), (8, 20, 1), (9, 7, 0), (9, 20, 1)];
@@ -388,14 +388,14 @@ proptest! {
             expected.extend((a + 1..).zip(&values[a as usize + 1..]).map(|(b, y)| [a, b, (x ^ y).count_ones()]));
         }
         expected.retain(|pair| pair[2] <= k);
-        let found = run(&ClusterLayout::local(workers), 0, [0; 32], move |net| {
+        let pairs_of_workers = run(&ClusterLayout::local(workers), 0, [0; 32], move |net| {
             let own = (0..).zip(&values).skip(net.index()).step_by(net.peers());
             let run = |(first, value): (u32, &u64)| FingerprintRun { fingerprint: *value, first, copies: 1 };
             close_pairs(net, own.map(run).collect(), u64::MAX, k)
         }).unwrap();
         let pair = |near: &NearRuns| [near.x.first.min(near.y.first), near.x.first.max(near.y.first), near.distance];
-        let mut found: Vec<_> = found.iter().flatten().map(pair).collect();
-        found.sort_unstable();
-        prop_assert_eq!(found, expected);
+        let mut pairs_of_workers: Vec<_> = pairs_of_workers.iter().flatten().map(pair).collect();
+        pairs_of_workers.sort_unstable();
+        prop_assert_eq!(pairs_of_workers, expected);
     }
 }

@@ -319,8 +319,8 @@ fn why_a_url_is_unknown_is_explained() {
     succeed(&["run", "--input", &at("crawl.warc"), "--output", &at("run")]);
     succeed(&["index", &at("run"), "--output", &at("idx")]);
     let answer = |line: &str, more: &[&str]| -> Value {
-        let stderr_text = succeed_with(&[&["lookup", &at("idx"), "--json"][..], more].concat(), line);
-        serde_json::from_str(&stderr_text).unwrap()
+        let json = succeed_with(&[&["lookup", &at("idx"), "--json"][..], more].concat(), line);
+        serde_json::from_str(&json).unwrap()
     };
     for (url, reason, host_pages, rejected) in [
         ("http://A.example/gone#x", "rejected", 2, Some("status_not_2xx")),

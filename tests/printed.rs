@@ -81,15 +81,17 @@ fn a_pdf_is_a_page_with_text_title_and_links() {
     );
     assert!(reasons.is_empty(), "{message}");
     let pages = rows(&output, "pages");
-    let of = |name: &str| pages.iter().find(|row| row["url"] == format!("http://h.example/{name}")).unwrap();
-    let stderr_text = format!("A made document\n\n{}\n\n{}", text(1, 20, &[]).join("\n"), text(2, 20, &[]).join("\n"));
-    let stderr_text = stderr_text.replace(" \n", "\n").trim_end().to_owned();
-    assert_eq!(of("d/a.pdf")["text_bytes"], stderr_text.len(), "{}", of("d/a.pdf"));
-    assert_eq!(of("d/a.pdf")["body_bytes"], linked.len());
-    assert_eq!(of("d/a.pdf")["mime"], "application/pdf");
+    let row_of = |name: &str| pages.iter().find(|row| row["url"] == format!("http://h.example/{name}")).unwrap();
+    let full_text = format!("A made document\n\n{}\n\n{}", text(1, 20, &[]).join("\n"), text(2, 20, &[]).join("\n"));
+    let full_text = full_text.replace(" \n", "\n").trim_end().to_owned();
+    assert_eq!(row_of("d/a.pdf")["text_bytes"], full_text.len(), "{}", row_of("d/a.pdf"));
+    assert_eq!(row_of("d/a.pdf")["body_bytes"], linked.len());
+    assert_eq!(row_of("d/a.pdf")["mime"], "application/pdf");
     let links = rows(&output, "links");
-    assert!(links.iter().any(|row| row["src"] == of("d/a.pdf")["doc_id"] && row["dst"] == of("linked")["doc_id"]));
-    assert!(of("no-type")["text_bytes"].as_u64() > Some(1000));
+    assert!(
+        links.iter().any(|row| row["src"] == row_of("d/a.pdf")["doc_id"] && row["dst"] == row_of("linked")["doc_id"])
+    );
+    assert!(row_of("no-type")["text_bytes"].as_u64() > Some(1000));
 }
 
 #[test]

@@ -41,13 +41,13 @@ fn every_figure_is_a_plain_sum_over_the_tables() {
     let folder = tempfile::tempdir().unwrap();
     let run = at(&folder, "out");
     succeed(&["run", "--input", "synth://?pages=1200&seed=5", "--output", &run]);
-    let stderr_text = report(&run, &[]);
+    let report_json = report(&run, &[]);
     let (pages, avoid, clusters) = (rows(&run, "pages"), rows(&run, "avoid"), rows(&run, "clusters"));
     let (collections, members, pairs) = (rows(&run, "collections"), rows(&run, "members"), rows(&run, "pairs"));
     let page = by(&pages, "doc_id");
     let skipped: BTreeSet<&str> = avoid.iter().map(|row| row["doc_id"].as_str().unwrap()).collect();
 
-    let overview = &stderr_text["overview"];
+    let overview = &report_json["overview"];
     assert_eq!(overview["crawl"]["pages"], pages.len());
     assert_eq!(overview["crawl"]["bytes"], sum(&pages, "body_bytes"));
     assert_eq!(overview["skip"]["pages"], avoid.len());
@@ -63,17 +63,17 @@ fn every_figure_is_a_plain_sum_over_the_tables() {
     assert_eq!(overview["pages_in_collections"], members.len());
     let sets: BTreeSet<&str> = clusters.iter().map(|row| row["cluster"].as_str().unwrap()).collect();
     assert_eq!(
-        (&stderr_text["sets"]["all"], &stderr_text["sets"]["looked_at"]),
+        (&report_json["sets"]["all"], &report_json["sets"]["looked_at"]),
         (&sets.len().into(), &sets.len().into())
     );
-    assert_eq!(stderr_text["sets"]["pairs"]["exact"], pairs.iter().filter(|row| row["measure"] == "exact").count());
+    assert_eq!(report_json["sets"]["pairs"]["exact"], pairs.iter().filter(|row| row["measure"] == "exact").count());
     for exact in [true, false] {
         let bars = overview["replication"].as_array().unwrap();
         assert_eq!(sum(bars, if exact { "exact" } else { "similar" }), pages.len() as u64);
     }
 
-    assert!(!collections.is_empty() && stderr_text["mirrors"]["shown"].as_array().unwrap().len() > 1);
-    for mirror in stderr_text["mirrors"]["shown"].as_array().unwrap() {
+    assert!(!collections.is_empty() && report_json["mirrors"]["shown"].as_array().unwrap().len() > 1);
+    for mirror in report_json["mirrors"]["shown"].as_array().unwrap() {
         let of_mirror: Vec<&Value> = collections.iter().filter(|row| row["similar_cluster"] == mirror["id"]).collect();
         let kept = of_mirror.iter().find(|row| row["keep"] == true).unwrap();
         assert_eq!(mirror["copies"], of_mirror.len());
@@ -93,23 +93,23 @@ fn every_figure_is_a_plain_sum_over_the_tables() {
     }
 
     let of_host = by(&hosts, "host");
-    for host in stderr_text["hosts"]["shown"].as_array().unwrap() {
+    for host in report_json["hosts"]["shown"].as_array().unwrap() {
         let row = of_host[host["host"].as_str().unwrap()];
         assert_eq!([&host["crawl"]["pages"], &host["crawl"]["bytes"]], [&row["pages"], &row["body_bytes"]]);
         assert_eq!([&host["skip"]["pages"], &host["skip"]["bytes"]], [&row["skip_pages"], &row["skip_bytes"]]);
     }
     let server_pairs = rows(&run, "server_pairs");
     assert_eq!(
-        stderr_text["hosts"]["pairs"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum::<u64>(),
+        report_json["hosts"]["pairs"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum::<u64>(),
         server_pairs.len() as u64
     );
     let most = server_pairs.iter().map(|row| row["shared"].as_u64().unwrap()).max();
-    assert_eq!(stderr_text["hosts"]["shown_pairs"][0]["shared"].as_u64(), most);
+    assert_eq!(report_json["hosts"]["shown_pairs"][0]["shared"].as_u64(), most);
 
-    let run_facts = &stderr_text["run"];
+    let run_facts = &report_json["run"];
     assert_eq!(run_facts["kept"], pages.len());
     assert_eq!(run_facts["tables"]["members"], members.len());
-    for set in stderr_text["sets"]["shown"].as_array().unwrap() {
+    for set in report_json["sets"]["shown"].as_array().unwrap() {
         let of_set = clusters.iter().filter(|row| row["cluster"] == set["id"]);
         let roles: BTreeMap<&str, &Value> = of_set.map(|row| (row["doc_id"].as_str().unwrap(), &row["role"])).collect();
         assert_eq!(set["pages"], roles.len());
@@ -157,12 +157,12 @@ fn below_the_weakest_link_of_a_set_it_falls_apart() {
         }
     }
     weakest.sort_unstable();
-    let stderr_text = report(&run, &[]);
-    let shown = stderr_text["sets"]["shown"].as_array().unwrap();
-    let shown = &shown[..stderr_text["sets"]["weakest"].as_u64().unwrap() as usize];
-    let message: Vec<u64> = shown.iter().map(|set| set["links"][0]["by"]["value"].as_u64().unwrap()).collect();
-    assert!(message.len() > 5, "{message:?}");
-    assert_eq!(message, weakest[..message.len()]);
+    let report_json = report(&run, &[]);
+    let shown = report_json["sets"]["shown"].as_array().unwrap();
+    let shown = &shown[..report_json["sets"]["weakest"].as_u64().unwrap() as usize];
+    let weakest_shown: Vec<u64> = shown.iter().map(|set| set["links"][0]["by"]["value"].as_u64().unwrap()).collect();
+    assert!(weakest_shown.len() > 5, "{weakest_shown:?}");
+    assert_eq!(weakest_shown, weakest[..weakest_shown.len()]);
 }
 
 #[test]
@@ -274,8 +274,8 @@ fn a_large_set_is_shown_by_its_weakest_links() {
         "--set",
         "overlap.max_documents=0",
     ]);
-    let stderr_text = report(&run, &["--pairs", "0"]);
-    let set = &stderr_text["sets"]["shown"][0];
+    let report_json = report(&run, &["--pairs", "0"]);
+    let set = &report_json["sets"]["shown"][0];
     assert_eq!(set["pages"], 400);
     assert!(set["members"].as_array().unwrap().len() < 50 && set["links"].as_array().unwrap().len() < 50);
     assert!(page(&run).len() < 150_000);
@@ -372,20 +372,23 @@ fn comparison_is_a_report_and_a_view_of_the_newer_run() {
         succeed(&["run", "--input", &format!("synth://?pages={pages}&seed=1"), "--output", run]);
     }
     succeed(&["diff", &may, &june, "--output", &diff]);
-    let stderr_text = report(&diff, &["--no-run-facts"]);
-    let part = &stderr_text["parts"][0];
+    let report_json = report(&diff, &["--no-run-facts"]);
+    let part = &report_json["parts"][0];
     let pages = bars(part, "Pages");
     let changed = rows(&diff, "pages_changed");
-    let of = |what: &str| changed.iter().filter(|row| row["what"] == what).count() as u64;
-    assert!(of("gone") > 0 && of("new") > 0);
-    assert_eq!([pages["gone"], pages["new"], pages["moved here"]], [of("gone"), of("new"), of("moved_to")]);
-    assert_eq!(stderr_text["inputs"], serde_json::json!([may, june]));
+    let count_of = |what: &str| changed.iter().filter(|row| row["what"] == what).count() as u64;
+    assert!(count_of("gone") > 0 && count_of("new") > 0);
+    assert_eq!(
+        [pages["gone"], pages["new"], pages["moved here"]],
+        [count_of("gone"), count_of("new"), count_of("moved_to")]
+    );
+    assert_eq!(report_json["inputs"], serde_json::json!([may, june]));
     let sites = part["tables"].as_array().unwrap().iter().find(|table| table["table"] == "hosts_changed").unwrap();
     assert_eq!(sites["all"], rows(&diff, "hosts_changed").len());
     assert!(page(&diff).contains("have the same text as before"));
 
     // The view is also part of the report of the newer run, but of no other report.
-    assert_eq!(report(&june, &["--against", &diff])["parts"], stderr_text["parts"]);
+    assert_eq!(report(&june, &["--against", &diff])["parts"], report_json["parts"]);
     assert_eq!(report(&june, &[])["parts"], Value::Null);
     assert!(fail(&["report", &may, "--against", &diff, "--output", "-"], 2).contains("not"));
     assert!(fail(&["report", &june, "--against", &may, "--output", "-"], 2).contains("webtwin diff"));

@@ -318,8 +318,8 @@ fn storage_works_the_same_on_s3() {
     let names = |inputs: &[&str]| -> Result<Vec<String>, webtwin::error::Error> {
         let inputs: Vec<String> = inputs.iter().map(|input| input.to_string()).collect();
         let expanded = expand_with(&inputs, is_html, &stores)?;
-        let found: BTreeSet<Location> = expanded.into_iter().flat_map(|one| one.locations).collect();
-        Ok(found.iter().map(|location| location.name().to_string()).collect())
+        let locations: BTreeSet<Location> = expanded.into_iter().flat_map(|one| one.locations).collect();
+        Ok(locations.iter().map(|location| location.name().to_string()).collect())
     };
     assert_eq!(names(&["s3://crawls/in/*.jsonl"]).unwrap().len(), 5);
     assert_eq!(names(&["s3://crawls/in/**/*.jsonl"]).unwrap().len(), 6);
@@ -377,12 +377,13 @@ fn storage_works_the_same_on_s3() {
 
     // An unreachable store is a storage error that names the location and discloses no secret.
     drop(moto);
-    let gone = stores.with_patience(Duration::from_secs(1));
-    for error in
-        [Location::parse_with("s3://crawls/in/x", &gone).unwrap().get().unwrap_err(), output.exists().unwrap_err()]
-    {
+    let unreachable_stores = stores.with_patience(Duration::from_secs(1));
+    for error in [
+        Location::parse_with("s3://crawls/in/x", &unreachable_stores).unwrap().get().unwrap_err(),
+        output.exists().unwrap_err(),
+    ] {
         assert_eq!(error.exit_code(), 8);
-        let stderr_text = error.to_string();
-        assert!(stderr_text.contains("s3://crawls/") && !stderr_text.contains("canary"), "{stderr_text}");
+        let message = error.to_string();
+        assert!(message.contains("s3://crawls/") && !message.contains("canary"), "{message}");
     }
 }

@@ -134,8 +134,8 @@ fn unreadable_inputs_are_rejected_completely_and_by_name() {
         std::fs::write(&file, bytes).unwrap();
         let error = read(&[file.to_str().unwrap().to_string()], 8 << 20).unwrap_err();
         assert_eq!(error.exit_code(), 3, "{id}: {error}");
-        let stderr_text = error.to_string();
-        assert!(stderr_text.contains(words) && stderr_text.contains(name), "{id}: {stderr_text}");
+        let message = error.to_string();
+        assert!(message.contains(words) && message.contains(name), "{id}: {message}");
     }
 }
 

@@ -224,36 +224,40 @@ fn heads() -> Vec<Case> {
 }
 
 fn kinds() -> Vec<Case> {
-    let of = |kind, media, payload: &str| Record::of("bad").kind(kind, media, payload.as_bytes());
-    let aside = |target: &str| Record { uri: Some(target.to_owned()), ..of("resource", "text/plain", "words") };
+    let record_of = |kind, media, payload: &str| Record::of("bad").kind(kind, media, payload.as_bytes());
+    let aside = |target: &str| Record { uri: Some(target.to_owned()), ..record_of("resource", "text/plain", "words") };
     let wet = page("bad");
     let wet = Record::of("bad").kind("conversion", "text/plain", &wet);
     let resource = Record::of("bad").kind("resource", "text/html", &page("bad"));
     vec![
-        packed("42 warcinfo", &of("warcinfo", "application/warc-fields", "software: x\r\n"), "a !not_a_page_record z"),
+        packed(
+            "42 warcinfo",
+            &record_of("warcinfo", "application/warc-fields", "software: x\r\n"),
+            "a !not_a_page_record z",
+        ),
         packed(
             "43 request",
-            &of("request", "application/http; msgtype=request", "GET / HTTP/1.1\r\n\r\n"),
+            &record_of("request", "application/http; msgtype=request", "GET / HTTP/1.1\r\n\r\n"),
             "a !not_a_page_record z",
         ),
         packed(
             "44 metadata",
-            &of("metadata", "application/warc-fields", "fetchTimeMs: 1\r\n"),
+            &record_of("metadata", "application/warc-fields", "fetchTimeMs: 1\r\n"),
             "a !not_a_page_record z",
         ),
         packed(
             "45 revisit",
-            &of("revisit", "application/http; msgtype=response", "HTTP/1.1 200 OK\r\n\r\n"),
+            &record_of("revisit", "application/http; msgtype=response", "HTTP/1.1 200 OK\r\n\r\n"),
             "a !revisit z",
         ),
         packed(
             "46 dns",
-            &of("resource", "text/dns", "20260101000000\nh.example. 1 IN A 192.0.2.1\n"),
+            &record_of("resource", "text/dns", "20260101000000\nh.example. 1 IN A 192.0.2.1\n"),
             "a !not_a_page_record z",
         ),
         packed(
             "46 dns response",
-            &Record { uri: Some("dns:h.example".to_owned()), ..of("response", "text/dns", "x") },
+            &Record { uri: Some("dns:h.example".to_owned()), ..record_of("response", "text/dns", "x") },
             "a !not_a_page_record z",
         ),
         packed(
@@ -283,9 +287,13 @@ fn kinds() -> Vec<Case> {
             &Record { kind: "revisit", ..aside("urn:text:http://h.example/a") },
             "a !not_a_page_record z",
         ),
-        packed("47 continuation", &of("continuation", "application/octet-stream", "tail"), "a !not_a_page_record z"),
-        packed("48 unknown type", &of("future-type", "text/plain", "x"), "a !not_a_page_record z"),
-        packed("48 no type", &of("", "text/plain", "x"), "a !bad_header z"),
+        packed(
+            "47 continuation",
+            &record_of("continuation", "application/octet-stream", "tail"),
+            "a !not_a_page_record z",
+        ),
+        packed("48 unknown type", &record_of("future-type", "text/plain", "x"), "a !not_a_page_record z"),
+        packed("48 no type", &record_of("", "text/plain", "x"), "a !bad_header z"),
         packed("49 WARC-Truncated", &Record::of("bad").lines("WARC-Truncated: length\r\n"), "a bad z"),
         packed(
             "50 wrong digest",
@@ -300,7 +308,7 @@ fn kinds() -> Vec<Case> {
         packed("47 first segment", &Record::of("bad").lines("WARC-Segment-Number: 1\r\n"), "a !segmented z"),
         packed("a conversion (WET)", &wet, "a bad z"),
         packed("a resource of HTML", &resource, "a bad z"),
-        packed("a resource of an image", &of("resource", "image/png", "x"), "a !not_text z"),
+        packed("a resource of an image", &record_of("resource", "image/png", "x"), "a !not_text z"),
         packed(
             "a large request",
             &Record::of("bad").kind("request", "application/http", &vec![b'x'; 17 << 20]),

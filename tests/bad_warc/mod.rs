@@ -29,15 +29,15 @@ fn read(file: &Bytes<Vec<u8>>, range_bytes: u64) -> Vec<ReadResult> {
     let mut by_range = Vec::new();
     let mut ends = Vec::new();
     for start in (0..file.len()).step_by(range_bytes as usize) {
-        let mut found = Vec::new();
+        let mut results = Vec::new();
         let mut sink = |one| {
-            found.push(one);
+            results.push(one);
             Ok(())
         };
         let range = start..(start + range_bytes).min(file.len());
         let end = read_range(file, range, &checked(RecordLimits::default()), &mut sink).unwrap();
-        assert_eq!(end.records, found.len() as u64);
-        by_range.push(found);
+        assert_eq!(end.records, results.len() as u64);
+        by_range.push(results);
         ends.push(end);
     }
     let offset = |one: &ReadResult| match one {
@@ -65,9 +65,9 @@ fn outcome(found: &[ReadResult]) -> String {
 fn every_bad_file_has_its_expected_outcome() {
     let mut wrong = Vec::new();
     for Case { name, bytes, expected } in cases::all() {
-        let found = outcome(&read(&Bytes(bytes), u64::MAX >> 1));
-        if found != expected {
-            wrong.push(format!("{name}\n  expected {expected}\n  found    {found}"));
+        let outcomes_found = outcome(&read(&Bytes(bytes), u64::MAX >> 1));
+        if outcomes_found != expected {
+            wrong.push(format!("{name}\n  expected {expected}\n  found    {outcomes_found}"));
         }
     }
     assert!(wrong.is_empty(), "{} cases:\n{}", wrong.len(), wrong.join("\n"));
@@ -154,8 +154,8 @@ impl RandomAccess for Endless {
 
     fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
         let length = length.min((self.length - offset) as usize);
-        let held = self.start.iter().skip(offset as usize).copied();
-        Ok(held.chain(std::iter::repeat(b'x')).take(length).collect())
+        let stored_bytes = self.start.iter().skip(offset as usize).copied();
+        Ok(stored_bytes.chain(std::iter::repeat(b'x')).take(length).collect())
     }
 }
 
@@ -166,13 +166,13 @@ fn oversized_plain_record_is_skipped_unread() {
     let head = head.strip_suffix(b"\r\n\r\n").unwrap();
     let file = Endless { start: [build::Record::of("a").bytes().as_slice(), head].concat(), length: 0 };
     let file = Endless { length: file.start.len() as u64 + huge, ..file };
-    let mut found = Vec::new();
+    let mut results = Vec::new();
     let mut sink = |one| {
-        found.push(one);
+        results.push(one);
         Ok(())
     };
     read_range(&file, 0..file.length, &checked(RecordLimits::default()), &mut sink).unwrap();
-    assert_eq!(outcome(&found), "a !record_too_large");
+    assert_eq!(outcome(&results), "a !record_too_large");
 }
 
 /// A file that counts the bytes that are read from it.

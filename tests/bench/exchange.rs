@@ -13,12 +13,12 @@ use webtwin::engine::{ClusterLayout, Net, run};
 use webtwin::error::Result;
 
 fn rows(net: &mut Net<'_>, millions: u64) -> Result<(f64, u64)> {
-    let (mine, peers) = (millions * 1_000_000 / net.peers() as u64, net.peers() as u64);
+    let (own_rows, peers) = (millions * 1_000_000 / net.peers() as u64, net.peers() as u64);
     net.all_gather("begin", ())?;
     let began = Instant::now();
     let mut sum = 0u64;
     let to = |row: &[u32; 3]| (((u64::from(row[0]) * 0x9e37_79b9) >> 16) % peers) as usize;
-    net.exchange_into("rows", (0..mine as u32).map(|n| [n, n ^ 7, 1]), to, |rows| {
+    net.exchange_into("rows", (0..own_rows as u32).map(|n| [n, n ^ 7, 1]), to, |rows| {
         sum += rows.iter().map(|row| u64::from(row[2])).sum::<u64>();
         Ok(())
     })?;

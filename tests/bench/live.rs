@@ -38,7 +38,7 @@ fn main() {
         Instant::now()
     };
     for item in &work.items {
-        let taken = work.read(item, &job.input, &mut |found| {
+        let outcome = work.read(item, &job.input, &mut |found| {
             let ReadResult::Page(page) = found else { return Ok(()) };
             let began = add_since(&mut reading, read);
             let digest = digester.digest(&page)?;
@@ -62,7 +62,7 @@ fn main() {
             }
             Ok(())
         });
-        taken.expect("an input that can be read");
+        outcome.expect("an input that can be read");
     }
     report(pages, memory_bytes() - before, [reading, digesting, adding, syncing], &mut waits);
     if let Some(unsynced) = index.flush().expect("a disk") {
@@ -70,11 +70,11 @@ fn main() {
     }
     println!("{:?}", index.figures());
     let reports = |index: &LiveIndex| (index.figures().pages, index.figures().clusters, index.advice(0).to_vec());
-    let stderr_text = reports(&index);
+    let reports_before = reports(&index);
     drop(index);
     let began = Instant::now();
     let index = LiveIndex::open(Path::new(folder), &job).expect("it was written");
-    println!("opened again in {:.1} s, the same: {}", began.elapsed().as_secs_f64(), reports(&index) == stderr_text);
+    println!("opened again in {:.1} s, the same: {}", began.elapsed().as_secs_f64(), reports(&index) == reports_before);
 }
 
 fn report(pages: u64, memory: u64, stage_times: [Duration; 4], waits: &mut [Duration]) {

@@ -84,7 +84,7 @@ fn main() {
     };
     let pages: Vec<[PageOfText; 2]> = (0..TEXTS).map(|text| [page(text, 0), page(text, 1)]).collect();
     for word in ["fiftieth", "ninth", "half"] {
-        let asked = [word.to_string()];
+        let question_words = [word.to_string()];
         let hits = || {
             let mut hits = Vec::new();
             let take = |text: u32, score: f32| {
@@ -94,21 +94,21 @@ fn main() {
                 }));
                 Ok(())
             };
-            texts.matching(&asked, take).unwrap();
+            texts.matching(&question_words, take).unwrap();
             hits
         };
         let all = roll_up(hits(), 10);
-        let found = median(|| assert!(!hits().is_empty()));
+        let finding_time = median(|| assert!(!hits().is_empty()));
         let rolled = median(|| assert_eq!(roll_up(hits(), 10).groups, all.groups));
         let snippets = median(|| {
             for group in &all.best {
                 let stored = texts.stored(group.shown.text).unwrap();
-                assert!(!texts.snippet(&stored.text, &asked).unwrap().marks.is_empty());
+                assert!(!texts.snippet(&stored.text, &question_words).unwrap().marks.is_empty());
             }
         });
         let (pages, groups) = (all.hits.len(), all.groups);
         println!(
-            "{pages} pages, {groups} results: found {found:.0?}, rolled up {rolled:.0?}; snippets of ten {snippets:.0?}"
+            "{pages} pages, {groups} results: found {finding_time:.0?}, rolled up {rolled:.0?}; snippets of ten {snippets:.0?}"
         );
     }
 }

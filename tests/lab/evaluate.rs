@@ -28,8 +28,8 @@ impl Compared {
 
     fn evaluate(&self, more: &[&str]) -> BTreeMap<String, Option<f64>> {
         let (out, truth) = (self.at("out"), self.at("truth.tsv"));
-        let stderr_text = measure(&[&["evaluate", &out, "--truth", &truth, "--json"], more].concat());
-        let report: Value = serde_json::from_str(&stderr_text).unwrap();
+        let json = measure(&[&["evaluate", &out, "--truth", &truth, "--json"], more].concat());
+        let report: Value = serde_json::from_str(&json).unwrap();
         let row = |row: &Value| (row["what"].as_str().unwrap().to_string(), row["ours"].as_f64());
         report["rows"].as_array().unwrap().iter().map(row).collect()
     }
@@ -117,10 +117,11 @@ fn one_file_of_decisions_serves_the_next_run_and_evaluate() {
         (0..6).for_each(|page| truth.push_str(&format!("{}\tmanual\t{site}\t{page}\treal\n", url(site, page))));
     }
     let truth = write(folder.path(), "truth.tsv", &truth);
-    let found = measure(&["evaluate", &output, "--truth", &truth, "--tags", &file, "--json"]);
-    let found: Value = serde_json::from_str(&found).unwrap();
-    let row =
-        |what: &str| found["rows"].as_array().unwrap().iter().find(|row| row["what"] == what).unwrap()["ours"].clone();
+    let evaluation = measure(&["evaluate", &output, "--truth", &truth, "--tags", &file, "--json"]);
+    let evaluation: Value = serde_json::from_str(&evaluation).unwrap();
+    let row = |what: &str| {
+        evaluation["rows"].as_array().unwrap().iter().find(|row| row["what"] == what).unwrap()["ours"].clone()
+    };
     assert_eq!([row("missed pairs tagged false"), row("found pairs tagged true")], [1.0, 1.0]);
     assert_eq!(row("found pairs tagged unknown"), 1.0);
 }
@@ -143,13 +144,13 @@ fn an_evaluation_is_a_view_of_the_run_that_it_evaluates() {
         "kind=signatures",
     ]);
     measure(&["synth", "--pages", "300", "--seed", "1", "--truth", &truth]);
-    let found = measure(&["evaluate", &run, "--truth", &truth, "--json"]);
-    std::fs::write(&file, &found).unwrap();
+    let evaluation = measure(&["evaluate", &run, "--truth", &truth, "--json"]);
+    std::fs::write(&file, &evaluation).unwrap();
     let part = report(&run, &["--evaluation", &file])["parts"][0].clone();
-    let found: Value = serde_json::from_str(&found).unwrap();
-    let row = found["rows"].as_array().unwrap().iter().find(|row| row["what"] == "pair precision").unwrap();
+    let evaluation: Value = serde_json::from_str(&evaluation).unwrap();
+    let row = evaluation["rows"].as_array().unwrap().iter().find(|row| row["what"] == "pair precision").unwrap();
     assert_eq!(tile(&part, "pair precision"), format!("{:.3}", row["ours"].as_f64().unwrap()));
-    assert_eq!(part["tables"][0]["all"], found["rows"].as_array().unwrap().len());
+    assert_eq!(part["tables"][0]["all"], evaluation["rows"].as_array().unwrap().len());
     // A job by signatures has the same views. The evaluation of another job is refused.
     assert_eq!(report(&other, &[])["kind"], "signatures");
     assert!(fail(&["report", &other, "--evaluation", &file, "--output", "-"], 2).contains("another job"));
@@ -160,8 +161,8 @@ fn an_evaluation_is_a_view_of_the_run_that_it_evaluates() {
 #[test]
 fn pages_are_read_again_from_any_folder() {
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let made = lab(&["synth", "--pages", "200", "--output", "crawl"]).current_dir(here.path()).output().unwrap();
-    assert!(made.status.success(), "{}", stderr_text(&made));
+    let synthesized = lab(&["synth", "--pages", "200", "--output", "crawl"]).current_dir(here.path()).output().unwrap();
+    assert!(synthesized.status.success(), "{}", stderr_text(&synthesized));
     let run = ["run", "--input", "crawl/*.warc.gz", "--output", "out"];
     let run = webtwin(&run).current_dir(here.path()).output().unwrap();
     assert!(run.status.success(), "{}", stderr_text(&run));
