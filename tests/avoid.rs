@@ -127,12 +127,12 @@ fn one_of_two_mirrors_on_one_host_stays_complete() {
     let pages: Vec<(&str, String)> = pages.iter().map(|(url, html)| (&url[..], html.clone())).collect();
     let input = write(folder.path(), &pages);
     let (output, _) = the_same_on_any_workers(folder.path(), "out", &["run", "--input", &input]);
-    let kept: BTreeSet<String> = role(&output)
+    let kept_pages: BTreeSet<String> = role(&output)
         .into_iter()
         .filter(|(_, role)| role == "keep")
         .map(|(url, _)| url.split('/').nth(3).unwrap().to_string())
         .collect();
-    assert_eq!(kept.len(), 1, "{kept:?}");
+    assert_eq!(kept_pages.len(), 1, "{kept_pages:?}");
     assert!(rows(&output, "collections").is_empty());
     assert_eq!(cut_off(&output), BTreeSet::new());
 }

@@ -99,8 +99,8 @@ fn kept_records_have_unchanged_bytes_in_any_compression_and_with_any_threads() {
     );
     assert!(files(&at("2")) == one && files(&at("3")) == one);
     // Line 3 is blank, lines 4 and 6 are not records, and lines 10 to 12 are duplicates.
-    let kept = |at: &usize| !matches!(at, 3 | 4 | 6 | 10..=12);
-    let want: String = (0..lines.len()).filter(kept).map(|at| lines[at].as_str()).collect();
+    let is_kept = |at: &usize| !matches!(at, 3 | 4 | 6 | 10..=12);
+    let want: String = (0..lines.len()).filter(is_kept).map(|at| lines[at].as_str()).collect();
     assert_eq!(String::from_utf8(one["a.jsonl"].clone()).unwrap(), format!("\u{feff}{want}"));
     // Only texts that are never duplicates stay in the other files.
     let empty = "{\"text\":\"\"}\n{\"text\":\"\"}\n";
@@ -149,9 +149,9 @@ fn mostly_damaged_file_ends_the_run() {
     let damaged = [&first[..], &[0x1f, 0x8b, 9], &second[3..]].concat();
     std::fs::write(at("a.jsonl.gz"), &damaged).unwrap();
     let arguments = ["dedup", &at("a.jsonl.gz"), "--output", &at("out")];
-    let done = webtwin(&arguments).output().unwrap();
-    assert_eq!(done.status.code(), Some(5), "{}", stderr_text(&done));
-    assert!(stderr_text(&done).contains(" lost"), "{}", stderr_text(&done));
+    let ended = webtwin(&arguments).output().unwrap();
+    assert_eq!(ended.status.code(), Some(5), "{}", stderr_text(&ended));
+    assert!(stderr_text(&ended).contains(" lost"), "{}", stderr_text(&ended));
     succeed(&[&arguments[..], &["--max-bad", "0.95"]].concat());
     let records = &summary(&at("out"))["records"];
     assert_eq!((&records["kept"], &records["rejected"]), (&json!(400), &json!(1)));
@@ -179,9 +179,9 @@ fn window_over_the_limit_is_rejected_with_the_option_that_raises_it() {
     std::io::Write::write_all(&mut encoder, "{\"text\":\"some words\"}\n".repeat(9).as_bytes()).unwrap();
     std::fs::write(at("a.jsonl.zst"), encoder.finish().unwrap()).unwrap();
     let arguments = ["dedup", &at("a.jsonl.zst"), "--output", &at("out"), "--max-window"];
-    let done = webtwin(&[&arguments[..], &["1MiB"]].concat()).output().unwrap();
-    assert_eq!(done.status.code(), Some(3), "{}", stderr_text(&done));
-    assert!(stderr_text(&done).contains("--max-window"), "{}", stderr_text(&done));
+    let ended = webtwin(&[&arguments[..], &["1MiB"]].concat()).output().unwrap();
+    assert_eq!(ended.status.code(), Some(3), "{}", stderr_text(&ended));
+    assert!(stderr_text(&ended).contains("--max-window"), "{}", stderr_text(&ended));
     succeed(&[&arguments[..], &["4MiB"]].concat());
 }
 
@@ -259,10 +259,10 @@ fn the_rule_decides_which_of_several_stays() {
         let out = at(&rule.join("").replace(['/', '*'], ""));
         let input = [at("a.jsonl"), at("b.jsonl")];
         succeed(&[&["dedup", &input[0], &input[1], "--id-field", "id", "--output", &out][..], rule].concat());
-        let kept =
+        let kept_rows =
             ["a.jsonl", "b.jsonl"].map(|name| std::fs::read_to_string(Path::new(&out).join(name)).unwrap()).concat();
-        let kept: Vec<Value> = kept.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert_eq!(kept.iter().map(|row| row["id"].as_u64().unwrap()).collect::<Vec<_>>(), [stays], "{rule:?}");
+        let kept_rows: Vec<Value> = kept_rows.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(kept_rows.iter().map(|row| row["id"].as_u64().unwrap()).collect::<Vec<_>>(), [stays], "{rule:?}");
     }
 }
 
@@ -293,8 +293,9 @@ fn records_are_counted_by_the_values_of_fields() {
     assert!(files(&at("2")) == files(&at("1")) && files(&at("3")) == files(&at("1")));
     let counts = summary(&at("1"))["counts_by"].clone();
     let rows = |field: &str| -> Vec<(Value, u64, u64)> {
-        let of = |row: &Value| (row["value"].clone(), row["kept"].as_u64().unwrap(), row["removed"].as_u64().unwrap());
-        counts[field].as_array().unwrap().iter().map(of).collect()
+        let count_row =
+            |row: &Value| (row["value"].clone(), row["kept"].as_u64().unwrap(), row["removed"].as_u64().unwrap());
+        counts[field].as_array().unwrap().iter().map(count_row).collect()
     };
     assert_eq!(rows("meta.lang"), [(json!("en"), 1, 3), (json!(null), 1, 1), (json!("de"), 1, 1)]);
     assert_eq!(rows("meta.good"), [(json!("true"), 2, 2), (json!(null), 1, 1), (json!("false"), 0, 2)]);
@@ -365,10 +366,10 @@ fn near_copies_among_texts_without_links_are_found_by_the_default_job() {
         assert!(output.status.success());
         (rows(&at(&format!("{out}/clusters"))).len(), stderr_text(&output))
     };
-    let (found, message) = run(&[], "default");
-    assert_eq!(found, 40);
+    let (clusters_found, message) = run(&[], "default");
+    assert_eq!(clusters_found, 40);
     assert!(message.contains("20 similar pairs by overlap, of which the guard `neighbours` refused 0"), "{message}");
     // Job files and results of earlier builds have this name for the same guard.
-    let (found, message) = run(&["--set", "similar.guard=auto"], "auto");
-    assert!(found == 40 && message.contains("the guard `neighbours` refused 0"), "{message}");
+    let (clusters_found, message) = run(&["--set", "similar.guard=auto"], "auto");
+    assert!(clusters_found == 40 && message.contains("the guard `neighbours` refused 0"), "{message}");
 }

@@ -72,18 +72,18 @@ fn two_crawls_are_compared_and_a_changed_page_is_shown() {
     {
         assert_eq!(what(&at("diff"), &format!("http://a.example/{url}")), (is.into(), String::new()), "{url}");
     }
-    let there = |was: &str, is: &str| {
+    let assert_moved = |was: &str, is: &str| {
         assert_eq!(what(&at("diff"), was), ("moved_from".into(), is.into()));
         assert_eq!(what(&at("diff"), is), ("moved_to".into(), was.into()));
     };
-    there("http://a.example/renamed", "http://a.example/new-name");
-    there("http://b.example/12", "https://www.b.example/12");
+    assert_moved("http://a.example/renamed", "http://a.example/new-name");
+    assert_moved("http://b.example/12", "https://www.b.example/12");
     let sites = rows(&at("diff"), "hosts_changed");
     let moved = sites.iter().find(|row| row["site"] == "http://b.example").unwrap();
     assert_eq!((&moved["what"], &moved["other_site"]), (&"moved_from".into(), &"https://www.b.example".into()));
 
-    let shown = succeed(&["explain", &new, "http://a.example/edited", "--against", &old]);
-    assert!(shown.contains("- Line 7 of text 3") && shown.contains("+ Verse 7 of text 3"), "{shown}");
+    let explanation = succeed(&["explain", &new, "http://a.example/edited", "--against", &old]);
+    assert!(explanation.contains("- Line 7 of text 3") && explanation.contains("+ Verse 7 of text 3"), "{explanation}");
     let object: Value =
         serde_json::from_str(&succeed(&["explain", &new, "http://a.example/same", "--against", &old, "--json"]))
             .unwrap();

@@ -36,13 +36,13 @@ fn pairs_or_clusters_of_a_run_yield_its_clusters_and_collections_in_another() {
             let run = [&run[..], &["--set", &merge, "--set", &from]].concat();
             let at = folder.path().join(format!("given-{merge}-{number}"));
             std::fs::create_dir(&at).unwrap();
-            let (given, message) = the_same_on_any_workers(&at, "out", &run);
+            let (output, message) = the_same_on_any_workers(&at, "out", &run);
             for (name, without) in
                 [("clusters", &["role"][..]), ("link_summary", &[]), ("collections", &[]), ("members", &[])]
             {
-                assert_eq!(table(&given, name, without), table(&out, name, without), "{name} by {from}");
+                assert_eq!(table(&output, name, without), table(&out, name, without), "{name} by {from}");
             }
-            let counts = &summary(&given)["given"];
+            let counts = &summary(&output)["given"];
             assert_eq!((&counts["rows"]["read"], &counts["guarded"]), (&counts["rows"]["used"], &0.into()), "{counts}");
             assert!(
                 message.contains("0 are malformed") && message.contains("similar pairs by pairs.from"),

@@ -46,14 +46,14 @@ fn names(output: &str) -> BTreeMap<String, String> {
 /// Returns the collections of each similar cluster as the letters of their pages.
 fn collections(output: &str) -> BTreeSet<Vec<String>> {
     let names = names(output);
-    let mut found: BTreeMap<[String; 2], BTreeSet<String>> = BTreeMap::new();
+    let mut letters_of: BTreeMap<[String; 2], BTreeSet<String>> = BTreeMap::new();
     for row in rows(output, "members") {
         let text = |column: &str| row[column].as_str().unwrap().to_string();
         let letter = names[&text("doc_id")][..1].to_string();
-        found.entry([text("similar_cluster"), text("collection")]).or_default().insert(letter);
+        letters_of.entry([text("similar_cluster"), text("collection")]).or_default().insert(letter);
     }
     let mut clusters: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for ([cluster, _], letters) in found {
+    for ([cluster, _], letters) in letters_of {
         clusters.entry(cluster).or_default().push(letters.into_iter().collect());
     }
     clusters
@@ -139,8 +139,11 @@ fn joins_of_figure_8_yield_link_summary_on_any_workers() {
         let counts = ["a", "b", "s", "d"].map(|column| row[column].to_string()).join(" ");
         format!("{}{} {counts}", cluster("src_cluster"), cluster("dst_cluster"))
     };
-    let found: BTreeSet<String> = rows(&output, "link_summary").iter().map(row).collect();
-    assert_eq!(found, ["ab 3 3 3 3", "at 3 2 2 2", "bc 3 3 3 3", "bd 3 3 3 3", "dc 3 3 1 1"].map(String::from).into());
+    let links_found: BTreeSet<String> = rows(&output, "link_summary").iter().map(row).collect();
+    assert_eq!(
+        links_found,
+        ["ab 3 3 3 3", "at 3 2 2 2", "bc 3 3 3 3", "bd 3 3 3 3", "dc 3 3 1 1"].map(String::from).into()
+    );
     assert!(message.contains("3 of 5 linked pairs of clusters"), "{message}");
     assert!(message.contains("3 collections with 12 nodes in 1 similar clusters"), "{message}");
     let views = std::fs::read_to_string(format!("{output}/views.sql")).unwrap();
@@ -207,7 +210,7 @@ fn every_row_of_both_tables_is_accounted_for() {
         .map(|(name, text)| write(folder.path(), name, text));
     let grow = ["grow", "--trivial", &labels, "--trivial", &more, "--links", &links];
     let (output, message) = the_same_on_any_workers(folder.path(), "rows", &grow);
-    let of = |[read, used, unknown, malformed, malformed_bytes, self_pairs, duplicates]: [u64; 7]| RowCounts {
+    let row_counts = |[read, used, unknown, malformed, malformed_bytes, self_pairs, duplicates]: [u64; 7]| RowCounts {
         read,
         used,
         unknown,
@@ -216,11 +219,11 @@ fn every_row_of_both_tables_is_accounted_for() {
         self_pairs,
         duplicates,
     };
-    let found = summary(&output);
+    let totals = summary(&output);
     // `x` and `y` are connected by b, and 01 is the same node as 1.
-    assert_eq!((found.nodes, found.trivial_clusters), (4, 2));
-    assert_eq!(found.trivial, of([11, 5, 0, 4, "\tz\ny\n{\"cluster\": \"x\"}\n[]\n".len() as u64, 0, 2]));
-    assert_eq!(found.links, of([10, 3, 2, 2, ",1\n\"a,1\n".len() as u64, 2, 1]));
+    assert_eq!((totals.nodes, totals.trivial_clusters), (4, 2));
+    assert_eq!(totals.trivial, row_counts([11, 5, 0, 4, "\tz\ny\n{\"cluster\": \"x\"}\n[]\n".len() as u64, 0, 2]));
+    assert_eq!(totals.links, row_counts([10, 3, 2, 2, ",1\n\"a,1\n".len() as u64, 2, 1]));
     assert!(message.contains("of 11 rows of labels, 5 are used, 4 are malformed (25 bytes)"), "{message}");
     assert!(message.contains("of 10 links, 3 are used, 2 have an end without a label, 2 are malformed"), "{message}");
 }
@@ -367,7 +370,7 @@ proptest! {
         let location = Location::parse(&out).unwrap();
         let grown = run(&ClusterLayout::local(workers), 0, [0; 32], move |net| grow::run(net, &job, &location));
         let summaries = grown.unwrap();
-        let (found, result) = (&summaries[0], FinishedRun::open(&out).unwrap());
+        let (totals, result) = (&summaries[0], FinishedRun::open(&out).unwrap());
 
         let (ids, labels, links) = graph.plain();
         let (sizes, hosts) = (sizes(&labels), (0..ids.len() as u32).map(HostId).collect::<Vec<_>>());
@@ -387,16 +390,16 @@ proptest! {
         };
         let columns = ["src_cluster", "dst_cluster", "a", "b", "s", "d"];
         prop_assert_eq!(numbers(&result, "link_summary", columns), summary.iter().map(row).collect::<Vec<_>>());
-        prop_assert_eq!(found.merging, summary.iter().filter(|row| may_merge(row, merge)).count() as u64);
+        prop_assert_eq!(totals.merging, summary.iter().filter(|row| may_merge(row, merge)).count() as u64);
 
         let similar = growth::similar_clusters(&labels, &hosts, &links, &settings);
         let (mut collections, mut members) = (Vec::new(), Vec::new());
         for cluster in &similar {
             for collection in &cluster.collections {
-                let (name, of) = (id(collection.first_page()), id(cluster.id().smallest()));
+                let (name, cluster_id) = (id(collection.first_page()), id(cluster.id().smallest()));
                 let counts = [cluster.collections.len() as u64, collection.members.len() as u64];
-                collections.push([of, name, counts[0], counts[1], id(collection.root)]);
-                let row = |&(cluster, page): &(ClusterId, Page)| [of, name, id(cluster.smallest()), id(page)];
+                collections.push([cluster_id, name, counts[0], counts[1], id(collection.root)]);
+                let row = |&(cluster, page): &(ClusterId, Page)| [cluster_id, name, id(cluster.smallest()), id(page)];
                 members.extend(collection.members.iter().map(row));
             }
         }
@@ -416,14 +419,14 @@ proptest! {
             .collect();
         prop_assert_eq!(names, named.into_iter().collect::<Vec<_>>());
 
-        let counted = [found.similar_clusters, found.collections, found.members, found.taken_out];
+        let counted = [totals.similar_clusters, totals.collections, totals.members, totals.taken_out];
         let taken_out = similar.iter().map(|cluster| u64::from(cluster.taken_out)).sum();
         let want = [similar.len(), collections.len(), members.len()].map(|count| count as u64);
         prop_assert_eq!(counted, [want[0], want[1], want[2], taken_out]);
-        prop_assert_eq!((found.nodes, found.links.used), (ids.len() as u64, links.len() as u64));
+        prop_assert_eq!((totals.nodes, totals.links.used), (ids.len() as u64, links.len() as u64));
         let labelled: BTreeSet<&(u32, usize)> = graph.labels.iter().collect();
-        prop_assert_eq!((found.trivial.read, found.trivial.used), (graph.labels.len() as u64, labelled.len() as u64));
-        let RowCounts { read, used, unknown, malformed, self_pairs, duplicates, .. } = found.links;
+        prop_assert_eq!((totals.trivial.read, totals.trivial.used), (graph.labels.len() as u64, labelled.len() as u64));
+        let RowCounts { read, used, unknown, malformed, self_pairs, duplicates, .. } = totals.links;
         prop_assert_eq!(read, used + unknown + malformed + self_pairs + duplicates);
     }
 }

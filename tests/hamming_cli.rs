@@ -56,18 +56,18 @@ fn invalid_queries_are_rejected_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let set = fingerprints(folder.path());
     let query = ["hamming", "query", "--fingerprints", &set];
-    let asked = |arguments: &[&str], stdin: &str, code| fail_with(&[&query[..], arguments].concat(), stdin, code);
-    let missing = asked(&["7"], "", 3);
+    let refused = |arguments: &[&str], stdin: &str, code| fail_with(&[&query[..], arguments].concat(), stdin, code);
+    let missing = refused(&["7"], "", 3);
     assert!(missing.contains(&format!("webtwin hamming index --fingerprints {set}")), "{missing}");
     fail_with(&["hamming", "query", "--fingerprints", "/no/such/folder", "7"], "", 3);
     fail_with(&["hamming", "index", "--fingerprints", "/no/such/folder"], "", 3);
     succeed_with(&["hamming", "index", "--fingerprints", &set], "");
     for wrong in ["x", "0xg", "18446744073709551616", "1f"] {
-        assert!(asked(&[wrong], "", 2).contains("is not a fingerprint"));
-        assert!(asked(&["-"], wrong, 2).contains("is not a fingerprint"));
+        assert!(refused(&[wrong], "", 2).contains("is not a fingerprint"));
+        assert!(refused(&["-"], wrong, 2).contains("is not a fingerprint"));
     }
-    asked(&[], "", 2);
-    let larger = asked(&["--k", "5", "7"], "", 2);
+    refused(&[], "", 2);
+    let larger = refused(&["--k", "5", "7"], "", 2);
     assert!(larger.contains("up to 3, not 5") && larger.contains("--replace --k 5"), "{larger}");
 }
 

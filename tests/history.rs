@@ -211,9 +211,10 @@ fn captures_copied_from_the_previous_crawl_are_not_visits() {
     // The crawl of the second week has fetched site c and the home site. The other captures are
     // those of the first week.
     run(folder.path(), 1, &[("c", 1)]);
-    let of = |week: u32| std::fs::read_to_string(folder.path().join(format!("week-{week}.jsonl"))).unwrap();
+    let lines_of_week = |week: u32| std::fs::read_to_string(folder.path().join(format!("week-{week}.jsonl"))).unwrap();
     let old = |line: &&str| ["http://a.", "http://b."].iter().any(|site| line.contains(&format!("\"url\":\"{site}")));
-    let both: String = of(0).lines().filter(old).chain(of(1).lines()).flat_map(|line| [line, "\n"]).collect();
+    let both: String =
+        lines_of_week(0).lines().filter(old).chain(lines_of_week(1).lines()).flat_map(|line| [line, "\n"]).collect();
     let input = folder.path().join("both.jsonl");
     std::fs::write(&input, both).unwrap();
     let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
@@ -244,8 +245,8 @@ fn obeying_crawl_leaves_the_list_unchanged_and_probes_show_live_mirrors() {
     let list = files(Path::new(&first));
     let prefixes = String::from_utf8(list["exports/prefixes.txt"].clone()).unwrap();
     let on_list = |site: &str| prefixes.lines().any(|prefix| prefix.starts_with(&format!("http://{site}.")));
-    let kept = ["a", "b", "c"].into_iter().find(|site| !on_list(site)).expect("one is kept");
-    let skipped: Vec<&str> = ["a", "b", "c"].into_iter().filter(|site| *site != kept).collect();
+    let kept_site = ["a", "b", "c"].into_iter().find(|site| !on_list(site)).expect("one is kept");
+    let skipped: Vec<&str> = ["a", "b", "c"].into_iter().filter(|site| *site != kept_site).collect();
     let diff = |old: &str, new: &str, name: &str, more: &[&str]| {
         let output = out(name);
         let avoided = ["--set", "recrawl.avoided=yes"];
@@ -254,7 +255,7 @@ fn obeying_crawl_leaves_the_list_unchanged_and_probes_show_live_mirrors() {
     };
     let lives = |diff: &str| report(diff).into_values().map(|word| word.0).collect::<Vec<_>>() == ["lives"; 3];
     // Three pages of one mirror were fetched as probes, and none of the other.
-    let is_probe = |site: &str, number: u32| site == kept || site == skipped[0] && number < 3;
+    let is_probe = |site: &str, number: u32| site == kept_site || site == skipped[0] && number < 3;
     let second = run_over(folder.path(), 1, &whole, is_probe);
     let probed = diff(&first, &second, "probed", &[]);
     assert!(lives(&probed), "{:?}", report(&probed));
@@ -270,10 +271,10 @@ fn obeying_crawl_leaves_the_list_unchanged_and_probes_show_live_mirrors() {
     assert!(lives(&again), "{:?}", report(&again));
     // If the kept copy has disappeared, its mirrors must be fetched again.
     let without = run_over(folder.path(), 3, &[("z", 1)], |_, _| true);
-    let gone = diff(&first, &without, "gone", &[]);
-    let removed = rows(&gone, "avoid_changed").iter().filter(|row| row["what"] == "removed").count();
+    let gone_diff = diff(&first, &without, "gone", &[]);
+    let removed = rows(&gone_diff, "avoid_changed").iter().filter(|row| row["what"] == "removed").count();
     assert_eq!(removed, rows(&first, "avoid").len());
-    let lists = files(Path::new(&gone));
+    let lists = files(Path::new(&gone_diff));
     assert_eq!(lists["exports/remove-prefixes.txt"], list["exports/prefixes.txt"]);
 }
 
@@ -284,10 +285,10 @@ fn dead_mirror_is_missing_after_its_probes_failed() {
     let first = run(folder.path(), 0, &[("a", 1), ("b", 1)]);
     let list = files(Path::new(&first));
     let prefixes = String::from_utf8(list["exports/prefixes.txt"].clone()).unwrap();
-    let kept = if prefixes.contains("http://a.") { "b" } else { "a" };
-    let dead = if kept == "a" { "b" } else { "a" };
-    let second = run(folder.path(), 1, &[(kept, 1)]);
-    let third = run(folder.path(), 2, &[(kept, 1)]);
+    let kept_site = if prefixes.contains("http://a.") { "b" } else { "a" };
+    let dead = if kept_site == "a" { "b" } else { "a" };
+    let second = run(folder.path(), 1, &[(kept_site, 1)]);
+    let third = run(folder.path(), 2, &[(kept_site, 1)]);
     let avoided = ["--set", "recrawl.avoided=yes"];
     succeed(&[&["diff", &first, &second, "--output", &out("one")][..], &avoided].concat());
     assert_eq!(report(&out("one"))[dead].0, "lives");
@@ -364,14 +365,14 @@ fn absent_mirror_does_not_change_the_pool_in_repeated_comparisons() {
     let folder = tempfile::tempdir().unwrap();
     let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let away = [("a", 1), ("b", 1), ("c", 1)];
-    let shown = [
+    let mirrors_by_week = [
         &[("a", 1), ("b", 1), ("c", 1), ("d", 1)][..],
         &[("a", 1), ("b", 1), ("c", 1), ("d", 1)],
         &away,
         &[("a", 1), ("b", 1), ("c", 1), ("d", 1)],
     ];
     let results: Vec<String> =
-        shown.into_iter().zip(0..).map(|(shown, week)| run(folder.path(), week, shown)).collect();
+        mirrors_by_week.into_iter().zip(0..).map(|(mirrors, week)| run(folder.path(), week, mirrors)).collect();
     succeed(&["diff", &results[0], &results[1], "--output", &out("d1")]);
     succeed(&["diff", &results[1], &results[2], "--history", &out("d1"), "--output", &out("d2")]);
     succeed(&["diff", &results[2], &results[3], "--history", &out("d2"), "--output", &out("d3")]);
@@ -407,7 +408,7 @@ fn copies_outside_of_collections_use_the_remaining_budget() {
     let list = String::from_utf8(files(Path::new(&first))["exports/urls.txt"].clone()).unwrap();
     assert_eq!((list.lines().count(), rows(&first, "collections").len()), (10, 0), "{list}");
     let second = crawl(1, &list);
-    let asked = |budget: &str| {
+    let urls_within = |budget: &str| {
         let output = at(&format!("diff-{budget}"));
         let avoided = ["--set", "recrawl.avoided=yes", "--budget", budget];
         succeed(&[&["diff", &first, &second, "--output", &output][..], &avoided].concat());
@@ -416,8 +417,8 @@ fn copies_outside_of_collections_use_the_remaining_budget() {
     };
     let mut all: Vec<&str> = list.lines().collect();
     all.sort_unstable();
-    assert_eq!(asked("100"), all);
-    let few = asked("4");
+    assert_eq!(urls_within("100"), all);
+    let few = urls_within("4");
     assert!(few.len() == 4 && few.iter().all(|url| all.contains(&url.as_str())), "{few:?}");
 }
 
@@ -538,8 +539,8 @@ fn page_leaves_the_list_when_its_keeper_is_rewritten() {
         "ab".chars().flat_map(|site| (0..6).map(move |page| (site, page, page))).collect();
     let first = crawl(0, &both);
     assert!(rows(&first, "avoid").iter().all(|row| row["keep_url"].as_str().unwrap().starts_with("http://a.")));
-    let kept: Vec<(char, u32, u32)> = (0..6).map(|page| ('a', page, if page == 2 { 99 } else { page })).collect();
-    let second = crawl(1, &kept);
+    let kept_pages: Vec<(char, u32, u32)> = (0..6).map(|page| ('a', page, if page == 2 { 99 } else { page })).collect();
+    let second = crawl(1, &kept_pages);
     obeying(&first, &second, &out("rewritten"), &[]);
     let removed = rows(&out("rewritten"), "avoid_changed");
     let removed: Vec<&str> =
@@ -557,8 +558,8 @@ fn kept_mirror_has_drifted_once_most_of_it_is_rewritten_and_its_copies_are_unsee
     let both: Vec<_> = "ab".chars().flat_map(|site| (0..6).map(move |page| (site, page, page))).collect();
     let first = run_saying(folder.path(), 0, &both);
     for (week, rewritten, what) in [(1, 0, "lives"), (2, 3, "lives"), (3, 4, "drifted"), (4, 6, "drifted")] {
-        let kept = reports(&|page| if page < rewritten { page + 50 } else { page });
-        let second = run_saying(folder.path(), week, &kept);
+        let kept_pages = reports(&|page| if page < rewritten { page + 50 } else { page });
+        let second = run_saying(folder.path(), week, &kept_pages);
         let diff = out(&format!("kept-{week}"));
         obeying(&first, &second, &diff, &[]);
         assert_eq!(report(&diff), expect(&[("a", what, 0), ("b", "lives", 0)]), "{rewritten}");

@@ -34,14 +34,14 @@ fn site(url: &serde_json::Value) -> String {
 fn kept(output: &str) -> (BTreeSet<String>, BTreeSet<String>, BTreeMap<String, BTreeSet<String>>) {
     let avoid = rows(output, "avoid");
     assert_eq!(avoid.len(), 12);
-    let mut lost: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut criteria: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for row in &avoid {
-        lost.entry(site(&row["url"])).or_default().insert(row["lost_by"].as_str().unwrap().into());
+        criteria.entry(site(&row["url"])).or_default().insert(row["lost_by"].as_str().unwrap().into());
     }
     let collections = rows(output, "collections");
     assert_eq!(collections.len(), 3);
     let of_collections = collections.iter().filter(|row| row["keep"] == true).map(|row| site(&row["root_url"]));
-    (avoid.iter().map(|row| site(&row["keep_url"])).collect(), of_collections.collect(), lost)
+    (avoid.iter().map(|row| site(&row["keep_url"])).collect(), of_collections.collect(), criteria)
 }
 
 #[test]
@@ -60,10 +60,10 @@ fn complete_copy_stays_by_the_requested_rule() {
         let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
         succeed(&[&["run", "--input", &input, "--output", &output], &sets[..]].concat());
         let one: BTreeSet<String> = [stays.to_string()].into();
-        let (pages, collections, lost) = kept(&output);
+        let (pages, collections, criteria) = kept(&output);
         assert_eq!((pages, collections), (one.clone(), one), "{name}");
         let by = if matches!(name, "prefer" | "second") { "prefer" } else { "collection" };
-        assert!(lost.values().all(|words| words.iter().eq([by])), "{name}: {lost:?}");
+        assert!(criteria.values().all(|words| words.iter().eq([by])), "{name}: {criteria:?}");
     }
 }
 
@@ -96,9 +96,9 @@ fn previously_kept_pages_stay_under_another_rule_unless_a_page_is_preferred() {
     let run = |name: &str, sets: &[&str]| {
         let output = folder.path().join(name).to_str().unwrap().to_string();
         let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
-        let done = webtwin(&[&["run", "--input", &input, "--output", &output], &sets[..]].concat()).output().unwrap();
-        assert!(done.status.success(), "{}", stderr_text(&done));
-        (output, stderr_text(&done))
+        let ended = webtwin(&[&["run", "--input", &input, "--output", &output], &sets[..]].concat()).output().unwrap();
+        assert!(ended.status.success(), "{}", stderr_text(&ended));
+        (output, stderr_text(&ended))
     };
     let (may, _) = run("may", &["keep.by=newest"]);
     let sticky = format!("keep.sticky={may}");
@@ -106,9 +106,9 @@ fn previously_kept_pages_stay_under_another_rule_unless_a_page_is_preferred() {
 
     for by in ["keep.by=links", "keep.by=longest"] {
         let (june, message) = run(by, &[by, &sticky]);
-        let (pages, collections, lost) = kept(&june);
+        let (pages, collections, criteria) = kept(&june);
         assert_eq!((pages, collections), (one("b"), one("b")), "{by}");
-        assert!(lost.values().all(|words| words.iter().eq(["kept-before"])), "{lost:?}");
+        assert!(criteria.values().all(|words| words.iter().eq(["kept-before"])), "{criteria:?}");
         let before = kept_before(&june);
         assert_eq!(
             (before["pages"].as_u64(), before["kept"].as_u64(), before["flipped"].as_u64()),
@@ -136,8 +136,9 @@ fn previously_kept_pages_without_copies_or_deleted_are_reported() {
     // Pages 0 to 2 of b have disappeared, page 3 no longer has a copy, and pages 4 and 5 are
     // unchanged.
     let is_left = |line: &&str| {
-        let of = |site: &str, page: usize| line.contains(&format!("\"http://{site}.example/manual/{page}.html\""));
-        let leaves = (0..3).any(|page| of("b", page)) || of("a", 3) || of("c", 3);
+        let has_page =
+            |site: &str, page: usize| line.contains(&format!("\"http://{site}.example/manual/{page}.html\""));
+        let leaves = (0..3).any(|page| has_page("b", page)) || has_page("a", 3) || has_page("c", 3);
         // A line also contains links, but only the URL of the page includes a quoted host.
         !leaves
     };
@@ -171,7 +172,7 @@ fn synthetic_crawl_retains_kept_pages_under_another_rule() {
         rows(output, "avoid").iter().map(|row| row[column].to_string()).collect()
     };
     // According to the tables, each cluster that had a kept page keeps one of these pages.
-    let were = ids(&at("may"), "keep_url");
+    let kept_pages = ids(&at("may"), "keep_url");
     let mut clusters: BTreeMap<String, Vec<(String, bool)>> = BTreeMap::new();
     let names: BTreeMap<String, String> =
         rows(&june, "pages").iter().map(|row| (row["doc_id"].to_string(), row["url"].to_string())).collect();
@@ -179,17 +180,17 @@ fn synthetic_crawl_retains_kept_pages_under_another_rule() {
         let page = names[&row["doc_id"].to_string()].clone();
         clusters.entry(row["cluster"].to_string()).or_default().push((page, row["role"] == "keep"));
     }
-    let remember = clusters.values().filter(|pages| pages.iter().any(|page| were.contains(&page.0)));
+    let remember = clusters.values().filter(|pages| pages.iter().any(|page| kept_pages.contains(&page.0)));
     let mut remembered = 0;
     for pages in remember {
         remembered += 1;
-        assert!(pages.iter().any(|(page, keep)| *keep && were.contains(page)), "{pages:?}");
+        assert!(pages.iter().any(|(page, keep)| *keep && kept_pages.contains(page)), "{pages:?}");
     }
     assert!(remembered > 20, "{remembered}");
-    assert!(were.is_disjoint(&ids(&june, "url")));
-    assert!(!were.is_disjoint(&ids(&at("plain"), "url")), "the rules agree, so the test shows nothing");
+    assert!(kept_pages.is_disjoint(&ids(&june, "url")));
+    assert!(!kept_pages.is_disjoint(&ids(&at("plain"), "url")), "the rules agree, so the test shows nothing");
     let before = kept_before(&june);
-    assert_eq!((before["flipped"].as_u64(), before["pages"].as_u64()), (Some(0), Some(were.len() as u64)));
+    assert_eq!((before["flipped"].as_u64(), before["pages"].as_u64()), (Some(0), Some(kept_pages.len() as u64)));
 }
 
 #[test]

@@ -66,9 +66,9 @@ proptest! {
         job.clusters.single_site = single_site;
         let want = reference(&labels[1], &hosts, &links, &job);
 
-        let given = (links, hosts, labels, job);
+        let inputs = (links, hosts, labels, job);
         let parts = run(&ClusterLayout::local(workers), 0, [0; 32], move |net| {
-            let (links, hosts, labels, job) = &given;
+            let (links, hosts, labels, job) = &inputs;
             let directory = Arc::new(Directory::even(hosts.clone(), TablePartitions::new(8, net.peers())));
             let links = WorkerLinks::new(net, directory, |page, targets| {
                 targets.extend(links.iter().filter(|link| link.0 == page).map(|link| link.1));

@@ -69,8 +69,8 @@ fn pages_are_answered_one_by_one_and_known_after_a_restart() {
     let (answers, _) = lines(&client.post("/v1/pages", "application/warc", &warc));
     assert_eq!((&answers[0]["state"], &answers[1]["near"]["url"]), (&json!("new"), &json!("http://a.example/2")));
 
-    let asked = b"http://a.example/1\nhttp://a.example/new\nmailto:x\n";
-    let verdicts = client.post("/v1/pages.txt", "text/plain", asked);
+    let urls = b"http://a.example/1\nhttp://a.example/new\nmailto:x\n";
+    let verdicts = client.post("/v1/pages.txt", "text/plain", urls);
     assert_eq!(verdicts.text(), "skip\thttp://a.example/1\nfetch\nreject\n");
     let known = |client: &mut Client| client.get(&format!("/v1/page?url={}", escaped("http://b.example/1"))).json();
     let before = known(&mut client);
@@ -185,8 +185,8 @@ fn clients_that_never_read_or_send_do_not_block_others() {
 
 /// Returns a crawl of a site and its mirror, for which a run produces advice.
 fn mirrored() -> String {
-    let of = |host: &str, at: u64| line(&format!("http://{host}/docs/p{at}.html"), 100 + at);
-    (0..60).map(|at| of("a.example", at) + &of("b.example", at)).collect()
+    let page_of = |host: &str, at: u64| line(&format!("http://{host}/docs/p{at}.html"), 100 + at);
+    (0..60).map(|at| page_of("a.example", at) + &page_of("b.example", at)).collect()
 }
 
 #[test]
@@ -205,8 +205,8 @@ fn advice_is_delivered_by_long_poll_events_and_file() {
     let document = server.get("/openapi.json").json();
     for path in ["/v1/advice?since=0", "/v1/page?url=http://b.example/docs/p1.html", "/v1/run", "/ready"] {
         let answer = server.get(path);
-        let of = &document["paths"][path.split('?').next().unwrap()]["get"]["responses"]["200"]["content"];
-        let schema = &of[answer.header("content-type")]["schema"];
+        let content = &document["paths"][path.split('?').next().unwrap()]["get"]["responses"]["200"]["content"];
+        let schema = &content[answer.header("content-type")]["schema"];
         assert_eq!(wrong(&document, schema, &answer.json(), path), None);
     }
     let problem = server.get("/v1/page").json();
@@ -247,8 +247,8 @@ fn followed_files_are_read_once_up_to_their_last_complete_record() {
     let mut file = std::fs::OpenOptions::new().append(true).open(crawl.join("a.warc")).unwrap();
     file.write_all(&whole[3][200..]).unwrap();
     file.write_all(&whole[4..].concat()).unwrap();
-    let done = once();
-    assert_eq!((&done["records"]["kept"], &done["figures"]["pages"]), (&json!(6), &json!(9)));
+    let summary = once();
+    assert_eq!((&summary["records"]["kept"], &summary["figures"]["pages"]), (&json!(6), &json!(9)));
 }
 
 #[test]

@@ -140,9 +140,9 @@ proptest! {
         let (index, plain) = (made().index(), plain());
         let mut asker = LookupSession::new(&index, None);
         for url in &urls {
-            let found = asker.url(url).unwrap();
+            let verdict = asker.url(url).unwrap();
             let mut line = String::new();
-            asker.line(&found, &mut line).unwrap();
+            asker.line(&verdict, &mut line).unwrap();
             prop_assert_eq!(line.trim_end_matches('\n'), plain.line(url), "{}", url);
             let full = asker.answer(url).unwrap();
             prop_assert_eq!(full.action.as_str(), line.split(['\t', '\n']).next().unwrap());
@@ -186,26 +186,26 @@ fn lines_of_the_command_equal_the_tables_in_order() {
 fn sets_and_collections_have_the_members_of_the_tables() {
     let (run, index) = (made().run(), made().index());
     let clusters = run.table("clusters").unwrap();
-    let mut of: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
+    let mut pages_of_cluster: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
     for (cluster, page) in clusters.u64("cluster").unwrap().iter().zip(clusters.u64("doc_id").unwrap()) {
-        of.entry(*cluster).or_default().insert(hexadecimal(*page));
+        pages_of_cluster.entry(*cluster).or_default().insert(hexadecimal(*page));
     }
-    assert_eq!(index.clusters(), of.len());
-    for (id, pages) in &of {
+    assert_eq!(index.clusters(), pages_of_cluster.len());
+    for (id, pages) in &pages_of_cluster {
         let set = webtwin::lookup::sets::set(&index, *id, 0, usize::MAX).unwrap().unwrap();
         assert_eq!(set.members.iter().map(|member| member.id.clone()).collect::<BTreeSet<_>>(), *pages);
     }
     let (collections, members) = (run.table("collections").unwrap(), run.table("members").unwrap());
     assert!(collections.rows() > 3);
     for (row, id) in collections.u64("collection").unwrap().iter().enumerate() {
-        let found = webtwin::lookup::sets::collection(&index, *id, 0, usize::MAX).unwrap().unwrap();
-        let own = members.u64("collection").unwrap().iter().zip(members.u64("doc_id").unwrap());
-        let want: BTreeSet<String> = own.filter(|one| one.0 == id).map(|one| hexadecimal(*one.1)).collect();
-        assert_eq!(found.members.iter().map(|member| member.id.clone()).collect::<BTreeSet<_>>(), want);
-        assert_eq!(found.cardinality, collections.u32("cardinality").unwrap()[row]);
-        assert_eq!(found.mirrors.len(), found.cardinality as usize);
-        assert_eq!(found.own.root.url, collections.text("root_url").unwrap()[row]);
-        assert_eq!(found.mirrors.iter().filter(|mirror| mirror.keep).count(), 1);
+        let collection = webtwin::lookup::sets::collection(&index, *id, 0, usize::MAX).unwrap().unwrap();
+        let member_ids = members.u64("collection").unwrap().iter().zip(members.u64("doc_id").unwrap());
+        let want: BTreeSet<String> = member_ids.filter(|one| one.0 == id).map(|one| hexadecimal(*one.1)).collect();
+        assert_eq!(collection.members.iter().map(|member| member.id.clone()).collect::<BTreeSet<_>>(), want);
+        assert_eq!(collection.cardinality, collections.u32("cardinality").unwrap()[row]);
+        assert_eq!(collection.mirrors.len(), collection.cardinality as usize);
+        assert_eq!(collection.own.root.url, collections.text("root_url").unwrap()[row]);
+        assert_eq!(collection.mirrors.iter().filter(|mirror| mirror.keep).count(), 1);
     }
 }
 
@@ -221,16 +221,16 @@ fn lists_have_the_largest_first_and_words_equal_a_scan_of_the_tables() {
         .collect();
     let words = |ids: &[u64]| -> BTreeSet<u64> {
         let texts = ids.iter().flat_map(|id| [&named[id].0, &named[id].1]);
-        let mut found = BTreeSet::new();
-        texts.for_each(|text| names::each_word(&mut WordSplitter::default(), text, |word| _ = found.insert(word)));
-        found
+        let mut hashes = BTreeSet::new();
+        texts.for_each(|text| names::each_word(&mut WordSplitter::default(), text, |word| _ = hashes.insert(word)));
+        hashes
     };
     // Sets are ordered by their number of pages, then by id.
-    let mut of: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    let mut pages_of_cluster: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     for (cluster, page) in clusters.u64("cluster").unwrap().iter().zip(clusters.u64("doc_id").unwrap()) {
-        of.entry(*cluster).or_default().push(*page);
+        pages_of_cluster.entry(*cluster).or_default().push(*page);
     }
-    let mut sets: Vec<(u64, Vec<u64>)> = of.into_iter().collect();
+    let mut sets: Vec<(u64, Vec<u64>)> = pages_of_cluster.into_iter().collect();
     sets.sort_by_key(|set| std::cmp::Reverse(set.1.len()));
     let keeps: BTreeMap<u64, u64> = (0..clusters.rows())
         .filter(|&row| clusters.text("role").unwrap()[row] == *"keep")
@@ -259,9 +259,9 @@ fn lists_have_the_largest_first_and_words_equal_a_scan_of_the_tables() {
         assert_eq!(got.iter().map(|set| set.id.clone()).collect::<Vec<_>>(), ids, "{question}");
         for (set, (cluster, pages)) in got.iter().zip(&want) {
             let hosts: BTreeSet<&str> = pages.iter().map(|id| named[id].1.split('/').nth(2).unwrap()).collect();
-            let shown = &named[&keeps[cluster]];
+            let expected_page = &named[&keeps[cluster]];
             assert_eq!((set.pages, set.hosts), (pages.len(), hosts.len()));
-            assert_eq!((&set.title, &set.page.url), (&shown.0, &shown.1));
+            assert_eq!((&set.title, &set.page.url), (&expected_page.0, &expected_page.1));
         }
     }
 
@@ -281,10 +281,10 @@ fn lists_have_the_largest_first_and_words_equal_a_scan_of_the_tables() {
             .filter(|original| hashes.iter().all(|hash| words(&original.0).contains(hash)))
             .map(|original| (original.0.len(), original.1, original.2))
             .collect();
-        let found = lists::originals(&index, lists::ListRequest { words: question, from: 0, limit: 100 }).unwrap();
-        assert!(found.shown.is_sorted_by_key(|original| std::cmp::Reverse(original.surplus)));
-        assert_eq!((found.all, found.next), (originals.len(), None));
-        let got = found.shown.iter().map(|original| (original.copies as usize, original.pages, original.surplus));
+        let list = lists::originals(&index, lists::ListRequest { words: question, from: 0, limit: 100 }).unwrap();
+        assert!(list.shown.is_sorted_by_key(|original| std::cmp::Reverse(original.surplus)));
+        assert_eq!((list.all, list.next), (originals.len(), None));
+        let got = list.shown.iter().map(|original| (original.copies as usize, original.pages, original.surplus));
         let mut got: Vec<_> = got.collect();
         want.sort_unstable();
         got.sort_unstable();
@@ -379,8 +379,8 @@ fn texts_of_the_crawl_are_near_their_paired_pages() {
                 return Ok(());
             }
             recipe.fingerprint(text, &mut fprints);
-            let found = compare(&index, &fprints, &job.overlap).unwrap().unwrap();
-            let near: BTreeSet<(u64, u32)> = found
+            let comparison = compare(&index, &fprints, &job.overlap).unwrap().unwrap();
+            let near: BTreeSet<(u64, u32)> = comparison
                 .near
                 .iter()
                 .map(|one| (doc_ids[one.page as usize], one.shared))
@@ -406,29 +406,29 @@ fn repeated_pages_are_recognised_by_text_chunks_and_simhash() {
     pages
         .read(&rows, &job.input, &mut |row, page, text| {
             let (charset, url) = (page.charset.as_deref(), None);
-            let found = checker
+            let verdict = checker
                 .check(&index, CheckRequest { body: &page.body, form: RequestForm::Html, charset, url })
                 .unwrap();
-            assert_eq!((found.text_bytes, found.action.as_str(), found.why), (text.len(), "skip", Some("exact")));
-            assert_eq!(found.fingerprint, simhashes[row].map(hexadecimal));
-            exact += usize::from(found.exact.is_some());
+            assert_eq!((verdict.text_bytes, verdict.action.as_str(), verdict.why), (text.len(), "skip", Some("exact")));
+            assert_eq!(verdict.fingerprint, simhashes[row].map(hexadecimal));
+            exact += usize::from(verdict.exact.is_some());
             let changed = format!("{}\n\nA last line that no page has, about nothing at all.", text);
-            let asked = CheckRequest { body: changed.as_bytes(), form: RequestForm::Text, charset: None, url: None };
-            let found = checker.check(&index, asked).unwrap();
+            let request = CheckRequest { body: changed.as_bytes(), form: RequestForm::Text, charset: None, url: None };
+            let verdict = checker.check(&index, request).unwrap();
             assert!(
-                found.exact.is_none() && found.measures.overlap == "used" && found.measures.hamming != "used"
+                verdict.exact.is_none() && verdict.measures.overlap == "used" && verdict.measures.hamming != "used"
                     || bits < 5000
             );
-            near += usize::from(found.near.iter().any(|one| one.measure == "overlap"));
-            bits += usize::from(found.near.iter().any(|one| one.measure == "hamming"));
+            near += usize::from(verdict.near.iter().any(|one| one.measure == "overlap"));
+            bits += usize::from(verdict.near.iter().any(|one| one.measure == "hamming"));
             Ok(())
         })
         .unwrap();
     assert_eq!(exact, rows.len());
     assert!(near * 2 > rows.len() && bits * 4 > rows.len(), "{near} and {bits} of {}", rows.len());
     let nothing = CheckRequest { body: b"Nobody ever wrote this.", form: RequestForm::Text, charset: None, url: None };
-    let found = checker.check(&index, nothing).unwrap();
-    assert_eq!((found.action.as_str(), found.near.len(), found.exact), ("fetch", 0, None));
+    let verdict = checker.check(&index, nothing).unwrap();
+    assert_eq!((verdict.action.as_str(), verdict.near.len(), verdict.exact), ("fetch", 0, None));
 }
 
 #[test]
@@ -436,16 +436,16 @@ fn page_is_not_a_copy_of_itself_and_its_keeper_is_kept() {
     let (run, index) = (made().run(), made().index());
     let pages = PageTable::from_run(&run).unwrap();
     let mut checker = Checker::new(&index);
-    let kept: BTreeSet<u64> = plain().avoid.values().map(|one| one.0).collect();
-    let row = pages.row(*kept.first().unwrap()).unwrap().unwrap();
+    let kept_pages: BTreeSet<u64> = plain().avoid.values().map(|one| one.0).collect();
+    let row = pages.row(*kept_pages.first().unwrap()).unwrap().unwrap();
     pages
         .read(&[row], &run.job().unwrap().input, &mut |_, page, _| {
             let url = webtwin::pages::url::CanonicalUrl::parse(&page.url).unwrap();
             let charset = page.charset.as_deref();
-            let found = checker
+            let verdict = checker
                 .check(&index, CheckRequest { body: &page.body, form: RequestForm::Html, charset, url: Some(&url) })
                 .unwrap();
-            assert_eq!(found.action.as_str(), "fetch", "{found:?}");
+            assert_eq!(verdict.action.as_str(), "fetch", "{verdict:?}");
             Ok(())
         })
         .unwrap();
@@ -459,15 +459,15 @@ fn index_has_the_same_bytes_with_any_threads_memory_and_chunk_table() {
     let input = at("crawl");
     succeed(&["run", "--input", &input, "--output", &at("plain")]);
     succeed(&["run", "--input", &input, "--output", &at("table"), "--set", "output.fprint_docid=true"]);
-    let made = |name: &str, run: &str, more: &[&str]| {
+    let build = |name: &str, run: &str, more: &[&str]| {
         succeed(&[&["index", &at(run), "--output", &at(name), "--chunks", "--simhashes", "5"][..], more].concat());
         files(&at(name))
     };
-    let one = made("one", "plain", &["--workers", "1"]);
+    let one = build("one", "plain", &["--workers", "1"]);
     assert!(one.keys().any(|name| name == "table-00.fptable") && one.contains_key("chunks"));
-    assert!(made("three", "plain", &["--workers", "3"]) == one);
-    assert!(made("tight", "plain", &["--workers", "2", "--memory", "1"]) == one);
-    assert!(made("tabled", "table", &[]) == one);
+    assert!(build("three", "plain", &["--workers", "3"]) == one);
+    assert!(build("tight", "plain", &["--workers", "2", "--memory", "1"]) == one);
+    assert!(build("tabled", "table", &[]) == one);
     // Another index in the same folder, or a run, is not mistaken for the index.
     assert!(fail(&["index", &at("plain"), "--output", &at("one")], 4).contains("already"));
     assert!(fail(&["lookup", &at("plain")], 3).contains("not an index"));

@@ -27,7 +27,7 @@ fn crawl() -> impl Strategy<Value = Vec<MadePage>> {
     let links = prop::collection::vec(prop::collection::vec((0u32..4, 0u32..12), 0..4), 60);
     (prop::collection::vec(page, 1..60), links).prop_map(|(pages, links)| {
         let url = |host: u32, path: u32| format!("http://h{host}.example/{path}");
-        let made =
+        let pages_made =
             pages.into_iter().zip(links).enumerate().map(|(time, ((host, path, like, own, is_empty), links))| {
                 // Pages with the same `like` share 30 numbers and differ in `own`.
                 let shared = (0..30).map(|number| 100 * like + 60 + number);
@@ -35,7 +35,7 @@ fn crawl() -> impl Strategy<Value = Vec<MadePage>> {
                 let links = links.into_iter().map(|(host, path)| url(host, path));
                 MadePage { time: time as i64, ..MadePage::at(url(host, path)).chunks(all).links(links) }
             });
-        made.collect()
+        pages_made.collect()
     })
 }
 
@@ -61,11 +61,11 @@ proptest! {
             let exact_pairs = exact_pairs(net, &crawl)?;
             let job = Job { minhash: settings, ..Job::default() };
             let links = links::resolve(net, &mut local_pages, &crawl)?;
-            let found = minhash_pairs::similar_pairs(net, &local_pages, &crawl, &exact_pairs, &links, &job)?;
+            let pairs_found = minhash_pairs::similar_pairs(net, &local_pages, &crawl, &exact_pairs, &links, &job)?;
             let sets = local_pages.sets.as_ref().unwrap();
             let set = |slot| Ok(sets.get(slot, &mut Vec::new())?.to_vec());
             let sets = local_pages.kept().map(|(slot, page)| Ok((page, set(slot)?))).collect::<webtwin::error::Result<Vec<_>>>()?;
-            Ok((found, sets, exact_pairs.take()?, links.read(0..links.len())?, crawl.directory.hosts.clone()))
+            Ok((pairs_found, sets, exact_pairs.take()?, links.read(0..links.len())?, crawl.directory.hosts.clone()))
         }).unwrap();
         let exact_pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.2.clone()).collect();
         let sets: BTreeMap<Page, Vec<u32>> = parts.iter().flat_map(|part| part.1.clone()).collect();

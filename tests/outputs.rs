@@ -139,8 +139,8 @@ fn a_limit_of_memory_ends_a_run_in_order() {
                 assert!(output.join("manifest.json").exists());
                 continue;
             }
-            let left = std::fs::read_dir(&output).map_or(0, |entries| entries.count());
-            assert_eq!(left, 0, "{kilobytes}: {:?}", files(&output).keys());
+            let remaining = std::fs::read_dir(&output).map_or(0, |entries| entries.count());
+            assert_eq!(remaining, 0, "{kilobytes}: {:?}", files(&output).keys());
         }
     }
     assert!(refused > 0);

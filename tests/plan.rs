@@ -38,15 +38,23 @@ fn check_against_run(settings: &[&str]) {
     let settings = [&["--input", CRAWL], settings].concat();
     succeed(&[&["run"], &settings[..], &output].concat());
     let (predicted, manifest) = (plan(&settings, &["--workers", "2"]), json(&out.join("manifest.json")));
-    let of = |what: &str| predicted[what].as_u64().unwrap();
+    let predicted_number = |what: &str| predicted[what].as_u64().unwrap();
     assert_eq!(predicted["digest"], manifest["digest"]);
     assert_near(&format!("{settings:?}: pages"), predicted["expected"]["pages"].as_u64().unwrap(), 12_000);
-    assert_near(&format!("{settings:?}: exchanged"), of("exchanged_bytes"), sum(&manifest, "exchanged_bytes"));
-    assert_near(&format!("{settings:?}: rounds"), of("rounds"), manifest["rounds"].as_u64().unwrap());
-    assert_eq!((of("sent_bytes"), sum(&manifest, "sent_bytes")), (0, 0), "there is no other process");
+    assert_near(
+        &format!("{settings:?}: exchanged"),
+        predicted_number("exchanged_bytes"),
+        sum(&manifest, "exchanged_bytes"),
+    );
+    assert_near(&format!("{settings:?}: rounds"), predicted_number("rounds"), manifest["rounds"].as_u64().unwrap());
+    assert_eq!((predicted_number("sent_bytes"), sum(&manifest, "sent_bytes")), (0, 0), "there is no other process");
     if !cfg!(debug_assertions) {
         // Without optimization, the program itself needs more memory.
-        assert_near(&format!("{settings:?}: memory"), of("memory_bytes"), sum(&manifest, "peak_memory_bytes"));
+        assert_near(
+            &format!("{settings:?}: memory"),
+            predicted_number("memory_bytes"),
+            sum(&manifest, "peak_memory_bytes"),
+        );
     }
 }
 
@@ -127,8 +135,8 @@ fn fingerprint_files_and_their_joins_are_predicted() {
         let join = [&["--set", "kind=hamming", "--set", &f], queries].concat();
         let predicted = plan(&join, &["--workers", "2"]);
         assert_eq!(predicted["expected"]["fingerprints"].as_u64(), Some(fingerprints));
-        let asked = if queries.is_empty() { 0 } else { fingerprints };
-        assert_eq!(predicted["expected"]["queries"].as_u64(), Some(asked));
+        let query_count = if queries.is_empty() { 0 } else { fingerprints };
+        assert_eq!(predicted["expected"]["queries"].as_u64(), Some(query_count));
         let out = at(&format!("near-{}", queries.len()));
         succeed(&[&["run"], &join[..], &["--output", &out, "--workers", "2"]].concat());
         let manifest = json(&Path::new(&out).join("manifest.json"));
@@ -142,23 +150,23 @@ fn fingerprint_files_and_their_joins_are_predicted() {
 fn future_crawl_is_predicted_in_proportion() {
     let (one, ten) =
         (plan(&["--pages", "1e8"], &["--machines", "10"]), plan(&["--pages", "1e9"], &["--machines", "10"]));
-    let of = |plan: &Value, what: &str| plan[what].as_u64().unwrap();
-    assert_eq!(of(&one["expected"], "pages"), 100_000_000);
+    let number_of = |plan: &Value, what: &str| plan[what].as_u64().unwrap();
+    assert_eq!(number_of(&one["expected"], "pages"), 100_000_000);
     // Only jobs that compare sets of shingles need them.
     let by_shingles = plan(&["--pages", "1e8", "--set", "similar.by=minhash"], &["--machines", "10"]);
-    assert_eq!(of(&one["expected"], "shingles"), 0);
-    assert!(of(&by_shingles["expected"], "shingles") > of(&by_shingles["expected"], "pages"));
-    assert_near("bytes read", of(&ten, "read_bytes"), 10 * of(&one, "read_bytes"));
-    assert_near("bytes sent", of(&ten, "sent_bytes"), 10 * of(&one, "sent_bytes"));
+    assert_eq!(number_of(&one["expected"], "shingles"), 0);
+    assert!(number_of(&by_shingles["expected"], "shingles") > number_of(&by_shingles["expected"], "pages"));
+    assert_near("bytes read", number_of(&ten, "read_bytes"), 10 * number_of(&one, "read_bytes"));
+    assert_near("bytes sent", number_of(&ten, "sent_bytes"), 10 * number_of(&one, "sent_bytes"));
     // With more machines each one needs less memory, but never less than the data about every page
     // that each machine needs.
-    let memory = |machines: &str| of(&plan(&["--pages", "1e9"], &["--machines", machines]), "memory_bytes");
+    let memory = |machines: &str| number_of(&plan(&["--pages", "1e9"], &["--machines", machines]), "memory_bytes");
     let (ten, hundred, thousand) = (memory("10"), memory("100"), memory("1000"));
     assert!(ten > 2 * hundred && hundred > thousand && thousand > 60_000_000_000, "{ten} {hundred} {thousand}");
     // The numbers of chunks and pairs depend on the settings.
     let by = |preset: &str| {
         let plan = plan(&["--pages", "1e6", "--set", &format!("preset={preset}")], &[]);
-        (of(&plan["expected"], "tuples"), of(&plan["expected"], "pairs"))
+        (number_of(&plan["expected"], "tuples"), number_of(&plan["expected"], "pairs"))
     };
     let [two, four, whole, crawl] = ["two-line", "four-line", "document", "crawl"].map(by);
     assert!(two.0 > 3 * four.0 / 2 && four.0 > 2 * whole.0 && two.1 > whole.1, "{two:?} {four:?} {whole:?}");
@@ -169,7 +177,7 @@ fn future_crawl_is_predicted_in_proportion() {
     assert_eq!((planned["machines"].as_u64(), planned["workers"].as_u64()), (Some(2), Some(2)));
     let sample = plan(&["--input", CRAWL, "--pages", "1200000"], &[]);
     let whole = plan(&["--input", CRAWL], &[]);
-    assert_near("chunks", of(&sample["expected"], "tuples"), 100 * of(&whole["expected"], "tuples"));
+    assert_near("chunks", number_of(&sample["expected"], "tuples"), 100 * number_of(&whole["expected"], "tuples"));
 }
 
 #[test]

@@ -483,9 +483,9 @@ fn late_parts_of_a_crawl_find_originals_of_revisits_in_the_previous_crawl() {
     // Another crawl, without revisits, does not depend on the earlier originals.
     write("july/one.warc.gz", &[capture("one", "2026-07-01T00:00:00Z", Some(text), "")]);
     assert_eq!(run("of-july", &["--input", &at("july")]).0, Some(0));
-    let shown = succeed(&["state", "show", &at("state"), "--json"]);
-    let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
-    let newest = shown["generations"].as_array().unwrap().last().unwrap();
+    let state_json = succeed(&["state", "show", &at("state"), "--json"]);
+    let state_json: serde_json::Value = serde_json::from_str(&state_json).unwrap();
+    let newest = state_json["generations"].as_array().unwrap().last().unwrap();
     assert_eq!((&newest["crawl_before"], &newest["originals"]), (&serde_json::json!([]), &serde_json::json!([])));
 }
 
@@ -735,8 +735,8 @@ fn inputs_are_removed_by_name_glob_and_folder_and_inactive_ones_are_rejected() {
         (ended.status.code().unwrap(), stderr_text(&ended))
     };
     assert_eq!(run(&["--retract", &glob], "a").0, 0);
-    let shown = succeed(&["state", "show", &state]);
-    assert!(shown.contains("segment-2") && !shown.contains("segment-1"), "{shown}");
+    let listing = succeed(&["state", "show", &state]);
+    assert!(listing.contains("segment-2") && !listing.contains("segment-1"), "{listing}");
     for (arguments, words) in [
         (&["--retract", &schedule.segment(1)][..], "is not a live input; name one of"),
         (&["--replace", &schedule.segment(1)], "is not a live input; name one of"),

@@ -28,8 +28,8 @@ fn links(output: &str) -> BTreeSet<(String, String)> {
     let name = |url: &serde_json::Value| url.as_str().unwrap().rsplit('/').next().unwrap().to_string();
     let pages: BTreeMap<_, _> =
         rows(output, "pages").iter().map(|row| (row["doc_id"].to_string(), name(&row["url"]))).collect();
-    let of = |id: &serde_json::Value| pages[&id.to_string()].clone();
-    rows(output, "links").iter().map(|row| (of(&row["src"]), of(&row["dst"]))).collect()
+    let name_of = |id: &serde_json::Value| pages[&id.to_string()].clone();
+    rows(output, "links").iter().map(|row| (name_of(&row["src"]), name_of(&row["dst"]))).collect()
 }
 
 fn pairs(of: &[(&str, &str)]) -> BTreeSet<(String, String)> {

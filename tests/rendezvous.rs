@@ -86,20 +86,20 @@ fn processes_meet_in_any_starting_order() {
 fn unauthenticated_connections_are_counted_and_delay_no_process() {
     let cluster = with_key(&cluster(2, 1, "20s"), "right");
     let first = join(&cluster, 0);
-    let mut kept = Vec::new();
+    let mut streams = Vec::new();
     // More silent connections than may wait at a time come first, then connections that send
     // something.
     for _ in 0..80 {
-        kept.push(knock(&cluster, 0));
+        streams.push(knock(&cluster, 0));
     }
     for words in [&b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"[..], &[0xff; 500], b"webtwin\n", &[0; 8]] {
         let mut stream = knock(&cluster, 0);
         stream.write_all(words).unwrap();
-        kept.push(stream);
+        streams.push(stream);
     }
-    let mut gone = knock(&cluster, 0);
-    gone.write_all(b"x").unwrap();
-    drop(gone);
+    let mut closed_stream = knock(&cluster, 0);
+    closed_stream.write_all(b"x").unwrap();
+    drop(closed_stream);
 
     // Handling the silent connections one after the other would take 80 times the timeout of one,
     // far longer than the deadline.
@@ -305,15 +305,15 @@ proptest! {
     ) {
         let cluster = cluster(processes, workers, "20s");
         let cluster = if keyed { with_key(&cluster, "right") } else { cluster };
-        let sent = rows.clone();
+        let sent_rows = rows.clone();
         let arrived = results(&cluster, move |net| {
             let (index, peers) = (net.index(), net.peers());
-            let mut left = copies;
+            let mut remaining = copies;
             let mut arrived = Vec::new();
             let source = |emit: &mut dyn FnMut([u32; 3])| {
-                left = left.saturating_sub(1);
+                remaining = remaining.saturating_sub(1);
                 rows.iter().skip(index).step_by(peers).for_each(|&row| emit(row));
-                Ok(left > 0)
+                Ok(remaining > 0)
             };
             net.exchange_from("rows", source, |row| row[1] as usize % peers, |rows| {
                 arrived.extend_from_slice(rows);
@@ -328,12 +328,12 @@ proptest! {
         let peers = arrived.len();
         prop_assert_eq!(peers, workers * processes);
         for (at, (arrived, named)) in arrived.into_iter().enumerate() {
-            let mut expected: Vec<[u32; 3]> = sent.iter().filter(|row| row[1] as usize % peers == at)
+            let mut expected: Vec<[u32; 3]> = sent_rows.iter().filter(|row| row[1] as usize % peers == at)
                 .flat_map(|&row| std::iter::repeat_n(row, copies)).collect();
             expected.sort_unstable();
             prop_assert_eq!(arrived, expected);
             let expected: Vec<String> = (0..peers)
-                .flat_map(|from| sent.iter().skip(from).step_by(peers))
+                .flat_map(|from| sent_rows.iter().skip(from).step_by(peers))
                 .filter(|row| row[2] as usize % peers == at).map(|row| format!("{row:?}")).collect();
             prop_assert_eq!(named, expected);
         }
@@ -350,8 +350,8 @@ proptest! {
         let rows = |worker: usize, length: usize| (0..length).map(move |at| (worker * 1_000_000 + at) as u64);
         let expected: Vec<u64> = (0..peers).flat_map(|worker| rows(worker, lengths[worker])).collect();
         let shared = results(&cluster, move |net| {
-            let mine = rows(net.index(), lengths[net.index()]).collect();
-            let first = net.broadcast("first", mine)?;
+            let own_rows = rows(net.index(), lengths[net.index()]).collect();
+            let first = net.broadcast("first", own_rows)?;
             let second = net.broadcast("second", vec![net.index() as u32])?;
             Ok((first, second))
         });
@@ -380,18 +380,18 @@ fn slow_receiver_blocks_its_sender_at_its_part_of_16_mib() {
     const ROWS: u64 = 3_000_000;
     for processes in [1, 2] {
         let cluster = cluster(processes, 2 / processes, "20s");
-        let (given, taken) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-        let (sees_given, sees_taken) = (Arc::clone(&given), Arc::clone(&taken));
+        let (sent_count, received_count) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let (sees_given, sees_taken) = (Arc::clone(&sent_count), Arc::clone(&received_count));
         let most = results(&cluster, move |net| {
-            let mut left = if net.index() == 0 { ROWS } else { 0 };
+            let mut remaining = if net.index() == 0 { ROWS } else { 0 };
             let mut most = 0;
             let source = |emit: &mut dyn FnMut([u64; 4])| {
-                let now = left.min(10_000);
-                (0..now).for_each(|_| emit([left; 4]));
-                left -= now;
-                let given = sees_given.fetch_add(now, Ordering::SeqCst) + now;
-                most = most.max(given - sees_taken.load(Ordering::SeqCst));
-                Ok(left > 0)
+                let now = remaining.min(10_000);
+                (0..now).for_each(|_| emit([remaining; 4]));
+                remaining -= now;
+                let sent_count = sees_given.fetch_add(now, Ordering::SeqCst) + now;
+                most = most.max(sent_count - sees_taken.load(Ordering::SeqCst));
+                Ok(remaining > 0)
             };
             net.exchange_from(
                 "rows",
@@ -405,7 +405,7 @@ fn slow_receiver_blocks_its_sender_at_its_part_of_16_mib() {
             )?;
             Ok(most * 32)
         });
-        assert_eq!((given.load(Ordering::SeqCst), taken.load(Ordering::SeqCst)), (ROWS, ROWS));
+        assert_eq!((sent_count.load(Ordering::SeqCst), received_count.load(Ordering::SeqCst)), (ROWS, ROWS));
         assert!(((4 << 20)..(10 << 20)).contains(&most[0]), "{most:?}");
     }
 }
@@ -439,10 +439,10 @@ fn error_of_a_sender_or_receiver_ends_the_run_equally_everywhere() {
 fn numbers_of_all_workers_are_added_and_compared() {
     for (processes, workers) in [(1, 1), (1, 3), (2, 2)] {
         let results = results(&cluster(processes, workers, "20s"), |net| {
-            let mine = net.index() as u64;
+            let own_index = net.index() as u64;
             let longest =
                 net.all_reduce("longest", "x".repeat(net.index()), |x, y| if y.len() > x.len() { y } else { x })?;
-            Ok((net.all_sum("sum", [mine, 1])?, net.all_reduce("max", mine, u64::max)?, longest.len()))
+            Ok((net.all_sum("sum", [own_index, 1])?, net.all_reduce("max", own_index, u64::max)?, longest.len()))
         });
         let all = (processes * workers) as u64;
         assert_eq!(results, vec![([all * (all - 1) / 2, all], all - 1, all as usize - 1); all as usize]);

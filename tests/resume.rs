@@ -49,10 +49,11 @@ impl Crawl {
 /// Returns the checkpoint files below the folder of a result.
 pub(crate) fn records(output: &Path) -> Vec<PathBuf> {
     let inner = |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path());
-    let found = inner(output.to_path_buf()).filter(|path| path.to_str().unwrap().contains("/_records-"));
-    let mut found: Vec<_> = found.flat_map(inner).filter(|path| path.extension().unwrap() == "records").collect();
-    found.sort();
-    found
+    let records_found = inner(output.to_path_buf()).filter(|path| path.to_str().unwrap().contains("/_records-"));
+    let mut records_found: Vec<_> =
+        records_found.flat_map(inner).filter(|path| path.extension().unwrap() == "records").collect();
+    records_found.sort();
+    records_found
 }
 
 /// Returns the number before some words.
@@ -98,13 +99,13 @@ fn killed_run_is_resumed_by_any_number_of_workers_and_writes_the_same_bytes() {
             let name = format!("killed-{before}-{attempt}");
             kill(&crawl, &name, before);
             let message = crawl.resume(&name, &["--workers", after]);
-            let (found, all, taken) = numbers(&message);
-            assert!(0 < found && found == taken && !message.contains("ignored"), "{message}");
-            assert!(message.contains(&format!("restored from checkpoints, {} saved\n", all - taken)), "{message}");
+            let (with_checkpoint, all, restored) = numbers(&message);
+            assert!(0 < with_checkpoint && with_checkpoint == restored && !message.contains("ignored"), "{message}");
+            assert!(message.contains(&format!("restored from checkpoints, {} saved\n", all - restored)), "{message}");
             crawl.assert_whole(&name);
             assert!(records(&crawl.folder.path().join(&name)).is_empty());
             fail(&crawl.run(&name, &["--resume"]), 4);
-            taken < all
+            restored < all
         });
         assert!(amid);
     }
@@ -138,8 +139,8 @@ fn damaged_foreign_and_stale_checkpoints_are_counted_and_items_read_again() {
     flipped[whole.len() / 2] ^= 1;
     std::fs::write(file, flipped).unwrap();
     let message = crawl.resume("out", &["--workers", "2"]);
-    let (found, all, taken) = numbers(&message);
-    assert!(0 < taken && taken < all && taken <= found, "{message}");
+    let (with_checkpoint, all, restored) = numbers(&message);
+    assert!(0 < restored && restored < all && restored <= with_checkpoint, "{message}");
     assert!(message.contains("; ignored: 1 damaged, 1 of another job, build or format\n"), "{message}");
     crawl.assert_whole("out");
     assert!(!file.parent().unwrap().exists());
@@ -173,14 +174,14 @@ fn processes_find_their_own_checkpoints() {
     for output in start(&["--set", "effort.memory_bytes=38817000"]) {
         assert_eq!(output.status.code(), Some(9), "{}", stderr_text(&output));
     }
-    let mut taken = 0;
+    let mut restored = 0;
     for output in start(&[]) {
         assert!(output.status.success(), "{}", stderr_text(&output));
-        let (found, _, of_this) = numbers(&stderr_text(&output));
-        assert_eq!(found, of_this, "{}", stderr_text(&output));
-        taken += of_this;
+        let (with_checkpoint, _, of_this) = numbers(&stderr_text(&output));
+        assert_eq!(with_checkpoint, of_this, "{}", stderr_text(&output));
+        restored += of_this;
     }
-    assert!(taken > 0);
+    assert!(restored > 0);
     crawl.assert_whole("two");
     assert_eq!(std::fs::read_dir(crawl.at("disk-0")).unwrap().count(), 0);
 }
@@ -198,10 +199,11 @@ fn checkpoints_are_rejected_on_a_store_and_for_a_job_without_a_crawl() {
 /// Returns the checkpoint files of steps below the folder of a result.
 fn steps(output: &Path) -> Vec<PathBuf> {
     let inner = |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path());
-    let found = inner(output.to_path_buf()).filter(|path| path.to_str().unwrap().contains("/_records-"));
-    let mut found: Vec<_> = found.flat_map(inner).filter(|path| path.extension().unwrap() == "step").collect();
-    found.sort();
-    found
+    let steps_found = inner(output.to_path_buf()).filter(|path| path.to_str().unwrap().contains("/_records-"));
+    let mut steps_found: Vec<_> =
+        steps_found.flat_map(inner).filter(|path| path.extension().unwrap() == "step").collect();
+    steps_found.sort();
+    steps_found
 }
 
 /// True if each of `workers` workers has a checkpoint of the step.
@@ -247,12 +249,12 @@ fn run_killed_after_any_step_continues_after_it_and_writes_the_same_bytes() {
         kill_after(&crawl, &name, step, 2, &[]);
         let message = crawl.resume(&name, &["--workers", "2"]);
         let output = crawl.folder.path().join(&name);
-        let taken = taken_up(&output);
+        let restored = taken_up(&output);
         let before = steps.iter().position(|other| *other == step).unwrap();
         // Collections grow a second time only if the context pass has found pairs.
         let due = steps[..=before].iter().filter(|step| **step != "second-growth");
-        assert!(due.clone().all(|step| taken.iter().any(|taken| taken == step)), "{step}: {taken:?}");
-        assert!(message.contains(&format!("resume: steps restored: {}\n", taken.join(", "))), "{message}");
+        assert!(due.clone().all(|step| restored.iter().any(|restored| restored == step)), "{step}: {restored:?}");
+        assert!(message.contains(&format!("resume: steps restored: {}\n", restored.join(", "))), "{message}");
         crawl.assert_whole(&name);
         assert!(self::steps(&output).is_empty());
     }
@@ -289,13 +291,13 @@ fn step_is_repeated_unless_all_workers_have_intact_checkpoints_of_one_equal_run(
     let replace = |name: &str| {
         // The checkpoint of one worker comes from another run.
         kill_after(&crawl, "another", "overlap", 2, &[]);
-        let of = |name: &str| {
+        let first_step = |name: &str| {
             steps(&crawl.folder.path().join(name))
                 .into_iter()
                 .find(|file| file.to_str().unwrap().contains("overlap-0-"))
                 .unwrap()
         };
-        std::fs::copy(of("another"), of(name)).unwrap();
+        std::fs::copy(first_step("another"), first_step(name)).unwrap();
     };
     let remove = |name: &str| {
         let file = steps(&crawl.folder.path().join(name))
@@ -313,8 +315,8 @@ fn step_is_repeated_unless_all_workers_have_intact_checkpoints_of_one_equal_run(
         kill_after(&crawl, what, "overlap", 2, &[]);
         change(what);
         crawl.resume(what, &["--workers", workers]);
-        let taken = taken_up(&crawl.folder.path().join(what));
-        assert!(!taken.contains(&"overlap".to_string()), "{what}: {taken:?}");
+        let restored = taken_up(&crawl.folder.path().join(what));
+        assert!(!restored.contains(&"overlap".to_string()), "{what}: {restored:?}");
         crawl.assert_whole(what);
     }
     // First only the last step is damaged, while the others are intact. Then the run continues with
@@ -322,8 +324,11 @@ fn step_is_repeated_unless_all_workers_have_intact_checkpoints_of_one_equal_run(
     kill_after(&crawl, "last", "keeping", 2, &[]);
     damage("last", "keeping");
     crawl.resume("last", &["--workers", "2"]);
-    let taken = taken_up(&crawl.folder.path().join("last"));
-    assert!(taken.contains(&"second-look".to_string()) && !taken.contains(&"keeping".to_string()), "{taken:?}");
+    let restored = taken_up(&crawl.folder.path().join("last"));
+    assert!(
+        restored.contains(&"second-look".to_string()) && !restored.contains(&"keeping".to_string()),
+        "{restored:?}"
+    );
     crawl.assert_whole("last");
     kill_after(&crawl, "more-workers", "keeping", 2, &[]);
     crawl.resume("more-workers", &["--workers", "3"]);

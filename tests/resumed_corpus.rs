@@ -96,9 +96,9 @@ fn killed_dedup_continues_from_its_read_files_and_writes_the_same_bytes() {
     for (at_least, before, after) in [(1, "1", "2"), (FILES / 2, "2", "1"), (FILES, "1", "3")] {
         let out = format!("killed-{at_least}");
         corpus.kill(&out, before, |folder| checkpoints(folder).len() >= at_least);
-        let left = checkpoints(Path::new(&corpus.at(&out))).len();
-        assert_eq!(corpus.resume(&out, after), left);
-        assert!(left >= at_least);
+        let saved = checkpoints(Path::new(&corpus.at(&out))).len();
+        assert_eq!(corpus.resume(&out, after), saved);
+        assert!(saved >= at_least);
         fail(&corpus.dedup(&out, &["--resume"]), 4);
     }
     // The run is killed while it writes its result, twice in a row.
@@ -114,20 +114,20 @@ fn checkpoints_that_are_damaged_or_of_another_version_of_a_file_or_other_setting
     let corpus = Corpus::new(40);
     let all = |folder: &Path| checkpoints(folder).len() == FILES;
     corpus.kill("out", "1", all);
-    let found = checkpoints(Path::new(&corpus.at("out")));
-    let mut bytes = std::fs::read(&found[0]).unwrap();
+    let checkpoints_found = checkpoints(Path::new(&corpus.at("out")));
+    let mut bytes = std::fs::read(&checkpoints_found[0]).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
-    std::fs::write(&found[0], &bytes).unwrap();
+    std::fs::write(&checkpoints_found[0], &bytes).unwrap();
     bytes.truncate(middle);
-    std::fs::write(&found[1], &bytes).unwrap();
+    std::fs::write(&checkpoints_found[1], &bytes).unwrap();
     // The same bytes with another modification time are another version.
     let file = corpus.at("in/07.jsonl.zst");
     let same = std::fs::read(&file).unwrap();
     std::fs::write(&file, same).unwrap();
-    let taken = corpus.resume("out", "2");
+    let restored = corpus.resume("out", "2");
     // The rewritten file may be one whose checkpoint is damaged.
-    assert!((FILES - 3..=FILES - 2).contains(&taken), "{taken}");
+    assert!((FILES - 3..=FILES - 2).contains(&restored), "{restored}");
 
     corpus.kill("other", "1", all);
     let other = webtwin(&corpus.dedup("other", &["--resume", "--by", "exact"])).output().unwrap();

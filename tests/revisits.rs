@@ -139,8 +139,8 @@ proptest! {
         prop_assert_eq!(pages(&out), pages(&at("out")));
         let (expected, found) = (files(&at("out")), files(&out));
         for table in ["links", "pairs", "clusters", "link_summary", "collections", "members", "avoid", "hosts"] {
-            let of = |name: &&String| name.starts_with(table);
-            let names: BTreeSet<_> = expected.keys().chain(found.keys()).filter(of).collect();
+            let is_of_table = |name: &&String| name.starts_with(table);
+            let names: BTreeSet<_> = expected.keys().chain(found.keys()).filter(is_of_table).collect();
             prop_assert!(!names.is_empty());
             for name in names {
                 prop_assert!(expected.get(name) == found.get(name), "{}", name);
@@ -166,9 +166,9 @@ fn run(folder: &Path, records: &[Vec<u8>]) -> (String, String) {
     let input = folder.join("in.warc.gz");
     std::fs::write(&input, records.concat()).unwrap();
     let output = folder.join("out").to_str().unwrap().to_string();
-    let done = webtwin(&["run", "--input", input.to_str().unwrap(), "--output", &output]).output().unwrap();
-    assert!(done.status.success(), "{}", stderr_text(&done));
-    (output, stderr_text(&done))
+    let ended = webtwin(&["run", "--input", input.to_str().unwrap(), "--output", &output]).output().unwrap();
+    assert!(ended.status.success(), "{}", stderr_text(&ended));
+    (output, stderr_text(&ended))
 }
 
 fn reasons(output: &str) -> Vec<String> {
@@ -213,22 +213,22 @@ fn revisit_of_a_revisit_without_reference_waits_for_its_original() {
 fn response_header_of_a_revisit_may_reject_the_page() {
     let folder = tempfile::tempdir().unwrap();
     let page = |time, url: &str| Fetch { url: format!("http://h.example/{url}"), time, body: 1 };
-    let of = |time, url: &str, status: &str, lines: &str| {
+    let record_of = |time, url: &str, status: &str, lines: &str| {
         let fetch = page(time, url);
         let digest = format!("WARC-Profile: {IDENTICAL}\r\nWARC-Payload-Digest: {}\r\n", fetch.digest());
         fetch.record("revisit", &digest, http_with(status, lines, b""))
     };
     let records = [
         page(1, "a").response(),
-        of(2, "moved", "HTTP/1.1 301 Moved", "Location: a\r\n"),
-        of(3, "gone", "HTTP/1.1 404 Not Found", ""),
-        of(4, "image", "HTTP/1.1 200 OK", "Content-Type: image/png\r\n"),
-        of(5, "copy", "HTTP/1.1 200 OK", "Content-Type: text/html\r\n"),
+        record_of(2, "moved", "HTTP/1.1 301 Moved", "Location: a\r\n"),
+        record_of(3, "gone", "HTTP/1.1 404 Not Found", ""),
+        record_of(4, "image", "HTTP/1.1 200 OK", "Content-Type: image/png\r\n"),
+        record_of(5, "copy", "HTTP/1.1 200 OK", "Content-Type: text/html\r\n"),
     ];
     let (output, _) = run(folder.path(), &records);
-    let mut found = reasons(&output);
-    found.sort();
-    assert_eq!(found, ["not_text", "status_not_2xx", "status_not_2xx"]);
+    let mut reasons_found = reasons(&output);
+    reasons_found.sort();
+    assert_eq!(reasons_found, ["not_text", "status_not_2xx", "status_not_2xx"]);
     assert_eq!(rows(&output, "pages").len(), 2);
 }
 
@@ -305,23 +305,23 @@ fn run_over_revisits_is_resumed() {
     let run = |output: &str, more: &[&str]| -> String {
         let input = at("crawl");
         let common = ["run", "--input", &input, "--output", output, "--set", "effort.shard_bytes=65536"];
-        let done = webtwin(&[&common[..], &["--workers", "1"], more].concat()).output().unwrap();
-        format!("{:?} {}", done.status.code(), stderr_text(&done))
+        let ended = webtwin(&[&common[..], &["--workers", "1"], more].concat()).output().unwrap();
+        format!("{:?} {}", ended.status.code(), stderr_text(&ended))
     };
     assert!(run(&at("whole"), &[]).starts_with("Some(0)"));
     assert_eq!(rows(&at("whole"), "revisits").len(), 400);
     // This memory bound is too small for the crawl and ends the run while it reads its input.
-    let mut taken_up = false;
+    let mut is_resumed = false;
     for bytes in ["37900000", "38000000", "38100000", "38300000"] {
         let little = format!("effort.memory_bytes={bytes}");
         let stopped = run(&at("out"), &["--resume", "--set", &little]);
         assert!(stopped.starts_with("Some(9)"), "{stopped}");
-        taken_up |= stopped.contains(" saved") && !stopped.contains(", 0 saved");
-        if taken_up {
+        is_resumed |= stopped.contains(" saved") && !stopped.contains(", 0 saved");
+        if is_resumed {
             break;
         }
     }
-    assert!(taken_up);
+    assert!(is_resumed);
     let resumed = run(&at("out"), &["--resume"]);
     assert!(resumed.starts_with("Some(0)") && !resumed.contains("resume: 0 work items restored"), "{resumed}");
     let (whole, found) = (files(&at("whole")), files(&at("out")));

@@ -90,9 +90,9 @@ fn pages_on_the_avoid_list_are_not_missing_if_the_crawler_obeys_it() {
     let schedule = Schedule::new();
     let whole = schedule.crawl("week-0.jsonl", 0, &HOSTS);
     assert_eq!(schedule.run("run-0", &["--input", &whole]).0, 0);
-    let kept: Vec<String> =
+    let kept_urls: Vec<String> =
         rows(&schedule.at("run-0"), "avoid").iter().map(|row| row["keep_url"].as_str().unwrap().into()).collect();
-    let host = kept[0].strip_prefix("http://").unwrap().split('.').next().unwrap();
+    let host = kept_urls[0].strip_prefix("http://").unwrap().split('.').next().unwrap();
     let obeyed = schedule.crawl("week-1.jsonl", 1, &[host]);
     let diff = schedule.at("diff-1");
     let run = ["--input", &obeyed, "--diff", &diff];
@@ -166,7 +166,7 @@ impl Obeyed {
 #[test]
 fn run_without_the_previous_comparison_names_the_command_that_makes_it() {
     let obeyed = Obeyed::new();
-    let was = files(&obeyed.schedule.at("diff-1"));
+    let diff_files = files(&obeyed.schedule.at("diff-1"));
     std::fs::remove_dir_all(obeyed.schedule.at("diff-1")).unwrap();
     let state = files(&obeyed.schedule.at("state"));
     let (code, message) = obeyed.week(2);
@@ -174,7 +174,7 @@ fn run_without_the_previous_comparison_names_the_command_that_makes_it() {
     assert!(files(&obeyed.schedule.at("state")) == state && !Path::new(&obeyed.schedule.at("run-2")).exists());
     let command = message.lines().last().unwrap().split("make it first: webtwin ").nth(1).unwrap();
     succeed(&command.split(' ').collect::<Vec<_>>());
-    assert!(files(&obeyed.schedule.at("diff-1")) == was, "{command}");
+    assert!(files(&obeyed.schedule.at("diff-1")) == diff_files, "{command}");
     assert_eq!(obeyed.week(2).0, 0);
     assert_eq!(obeyed.list("diff-2", "remove-prefixes.txt"), "");
     assert_eq!(obeyed.list("diff-2", "prefixes.txt"), obeyed.list("run-0", "prefixes.txt"));

@@ -141,8 +141,8 @@ fn a_record_without_all_its_segments_is_rejected_and_a_revisit_finds_the_joined_
     let input = folder.path().join("in.warc.gz");
     std::fs::write(&input, records.concat()).unwrap();
     let output = folder.path().join("out").to_str().unwrap().to_string();
-    let done = webtwin(&["run", "--input", input.to_str().unwrap(), "--output", &output]).output().unwrap();
-    assert!(done.status.success(), "{}", stderr_text(&done));
+    let ended = webtwin(&["run", "--input", input.to_str().unwrap(), "--output", &output]).output().unwrap();
+    assert!(ended.status.success(), "{}", stderr_text(&ended));
     let urls: Vec<_> = rows(&output, "pages").iter().map(|row| row["url"].as_str().unwrap().to_string()).collect();
     assert_eq!(urls.len(), 2, "{urls:?}");
     assert_eq!(rows(&output, "segments").len(), 6);
@@ -153,7 +153,7 @@ fn a_record_without_all_its_segments_is_rejected_and_a_revisit_finds_the_joined_
     // `segmented` counts the first segments of two records, three continuations of another one, and
     // the continuation of the image. `not_a_page_record` counts the other continuations.
     let expected = [("not_a_page_record", 3 + 2 + 2 + 1), ("not_text", 1), ("segmented", 2 + 3 + 1)];
-    assert_eq!(reasons, expected.map(|(reason, count)| (reason.to_string(), count)).into(), "{}", stderr_text(&done));
+    assert_eq!(reasons, expected.map(|(reason, count)| (reason.to_string(), count)).into(), "{}", stderr_text(&ended));
     succeed(&["explain", &output, "http://a.example/d/0", "http://c.example/e/0"]);
 
     // The limit of a record applies to the sum of its segments.

@@ -204,8 +204,8 @@ fn components_of_distributed_edges_equal_those_on_one_worker() {
             (0..members as u64 / 3).map(move |n| (number(2 * n), number(2 * n + 1)))
         };
         for workers in everywhere(move |net| {
-            let mine = edges(net.index()).map(|(x, y)| Ok((ClusterId(x), ClusterId(y))));
-            components::<ClusterId, ClusterId>(net, "components", members, mine)
+            let own_edges = edges(net.index()).map(|(x, y)| Ok((ClusterId(x), ClusterId(y))));
+            components::<ClusterId, ClusterId>(net, "components", members, own_edges)
         }) {
             let mut sets = UnionFind::new(members);
             (0..workers.len()).flat_map(edges).for_each(|(x, y)| {
@@ -248,9 +248,9 @@ fn resemblance_to_the_keeper_is_the_same_for_any_distribution_of_chunks() {
             let pairs = (KEPT..PAGES).filter(|page| page % 7 % peers == me).map(|page| [page, keep(page)].map(Page));
             let asks = |page: Page| (page.0 / 5 % peers) as usize;
             let texts = PageChunks::take(net, &mut local_pages)?;
-            let found = with_kept(net, &texts, PAGES as usize, pairs.collect(), asks)?;
-            assert!(found.iter().all(|row| asks(row.0) == net.index()));
-            Ok(found)
+            let resemblances = with_kept(net, &texts, PAGES as usize, pairs.collect(), asks)?;
+            assert!(resemblances.iter().all(|row| asks(row.0) == net.index()));
+            Ok(resemblances)
         }) {
             let both = |(page, found): (Page, Resemblance)| (page, (found.share(), found.contained()));
             let mut all: Vec<_> = workers.into_iter().flatten().map(both).collect();
@@ -269,14 +269,14 @@ fn partitioned_rows_meet_by_key_and_none_is_lost() {
     // The first worker has twice as many rows, so that few and many rows meet in one call.
     let few = PARTITION_BYTES as usize / size_of::<[u32; 2]>() / 2;
     for rows in [0, 50, few, few + 3] {
-        let of = move |worker: usize| {
+        let rows_of = move |worker: usize| {
             let rows = if worker == 0 { 2 * rows } else { rows };
             (0..rows as u64).map(move |n| [(splitmix64(n) % 5000) as u32, (n as u32) << 2 | worker as u32])
         };
         for workers in everywhere(move |net| {
-            let mine = of(net.index());
+            let own_rows = rows_of(net.index());
             let mut laid =
-                HashPartitions::new(net, "rows", mine.clone().count() as u64, mine, |row| u64::from(row[0]))?;
+                HashPartitions::new(net, "rows", own_rows.clone().count() as u64, own_rows, |row| u64::from(row[0]))?;
             let (mut shares, mut share) = (Vec::new(), Vec::new());
             for number in 0..laid.count() {
                 laid.take(number, &mut share)?;
@@ -284,7 +284,7 @@ fn partitioned_rows_meet_by_key_and_none_is_lost() {
             }
             Ok(shares)
         }) {
-            let mut expected: Vec<[u32; 2]> = (0..workers.len()).flat_map(of).collect();
+            let mut expected: Vec<[u32; 2]> = (0..workers.len()).flat_map(rows_of).collect();
             let counts: Vec<usize> = workers.iter().map(Vec::len).collect();
             assert!(counts.iter().all(|count| *count == counts[0]), "{counts:?}");
             let shares: Vec<Vec<[u32; 2]>> = workers.into_iter().flatten().collect();

@@ -199,7 +199,7 @@ fn a_hundred_thousand_files_are_found_in_order_164() {
         }
         std::fs::write(path.join(format!("{number:06}.html")), "").unwrap();
     }
-    let found = Location::parse(folder.path().to_str().unwrap()).unwrap().list(None).unwrap();
-    assert_eq!(found.len(), 100_000);
-    assert!(found.windows(2).all(|pair| pair[0].location < pair[1].location));
+    let locations = Location::parse(folder.path().to_str().unwrap()).unwrap().list(None).unwrap();
+    assert_eq!(locations.len(), 100_000);
+    assert!(locations.windows(2).all(|pair| pair[0].location < pair[1].location));
 }

@@ -46,20 +46,20 @@ proptest! {
         let seed = seed.filter(inside);
         let set = format!("study.steps={steps}");
         let job = resolve("", "preset = \"study\"", &[set]).unwrap();
-        let given = (texts.clone(), links.clone());
+        let inputs = (texts.clone(), links.clone());
         let parts = run(&ClusterLayout::local(workers), 0, [0; 32], move |net| {
-            let mine = |page: Page| page.index() % net.peers() == net.index();
+            let is_own = |page: Page| page.index() % net.peers() == net.index();
             let mut local_pages = WorkerPages::default();
-            for (page, text) in Page::first(pages).zip(&given.0).filter(|(page, _)| mine(*page)) {
+            for (page, text) in Page::first(pages).zip(&inputs.0).filter(|(page, _)| is_own(*page)) {
                 let marks = marks(text);
                 local_pages.exact.push(whole(&marks));
                 local_pages.fprints.push(&marks)?;
                 local_pages.pages.push(page);
             }
-            let links = given.1.iter().copied().filter(|link| mine(link.0)).map(<[Page; 2]>::from).collect();
-            let found = find(net, &job, &local_pages, pages, MemoryEstimate::default(), links, seed)?;
-            let near: Vec<_> = found.near.iter().map(|near| (**near).clone()).collect();
-            Ok(((*found.tables).clone(), near, found.web.seed, found.web.reach.clone()))
+            let links = inputs.1.iter().copied().filter(|link| is_own(link.0)).map(<[Page; 2]>::from).collect();
+            let findings_found = find(net, &job, &local_pages, pages, MemoryEstimate::default(), links, seed)?;
+            let near: Vec<_> = findings_found.near.iter().map(|near| (**near).clone()).collect();
+            Ok(((*findings_found.tables).clone(), near, findings_found.web.seed, findings_found.web.reach.clone()))
         }).unwrap();
         let (got_tables, got_near, got_seed, reach) = &parts[0];
         prop_assert!(parts.iter().all(|part| part == &parts[0]));
@@ -106,8 +106,8 @@ proptest! {
         }
         prop_assert!(seed.is_none() || seed == *got_seed);
         prop_assert_eq!(reach.connected, reached.count());
-        let found = Findings { same: &same, matches: &matches, documents: &documents, reached: &reached, steps };
-        prop_assert_eq!(got_tables, &tables(&found));
+        let findings = Findings { same: &same, matches: &matches, documents: &documents, reached: &reached, steps };
+        prop_assert_eq!(got_tables, &tables(&findings));
     }
 }
 

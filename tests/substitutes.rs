@@ -120,8 +120,8 @@ fn page_is_skipped_only_if_a_kept_page_contains_half_of_it() {
     // fifth. So two of the four versions stay.
     let versions = avoid.iter().filter(|row| row["url"].as_str().unwrap().contains("manual")).count();
     assert_eq!(versions, 12, "{avoid:?}");
-    let kept: BTreeSet<&str> = avoid.iter().map(|row| row["keep_url"].as_str().unwrap()).collect();
-    assert!(avoid.iter().all(|row| !kept.contains(row["url"].as_str().unwrap())));
+    let kept_urls: BTreeSet<&str> = avoid.iter().map(|row| row["keep_url"].as_str().unwrap()).collect();
+    assert!(avoid.iter().all(|row| !kept_urls.contains(row["url"].as_str().unwrap())));
     let prefixes = std::fs::read_to_string(Path::new(&output).join("exports/prefixes.txt")).unwrap();
     assert!(prefixes.contains("/manual/") && !prefixes.contains("/loose/"), "{prefixes}");
     the_same_on_any_workers(folder.path(), "same", &["run", "--input", &input]);

@@ -47,20 +47,20 @@ fn rules_are_learned_by_any_number_of_workers_and_apply_to_uncrawled_urls() {
     }
     let bounded = ["--workers", "2", "--set", "effort.memory_bytes=300MB"];
     succeed(&[&["run", "--input", &input, "--output", &at("bounded")][..], &settings, &bounded].concat());
-    let of = |name: &str| {
+    let rule_of = |name: &str| {
         let is_of_rules = |file: &(String, Vec<u8>)| file.0.contains("url_rules") || file.0.contains("exports");
         files(&folder.path().join(name)).into_iter().filter(is_of_rules).collect::<Vec<_>>()
     };
-    assert!(of("one") == of("three") && of("one") == of("bounded"));
+    assert!(rule_of("one") == rule_of("three") && rule_of("one") == rule_of("bounded"));
 
-    let shown = succeed(&["show", &at("one"), "url_rules", "--json"]);
-    let rules: Vec<Value> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let table_json = succeed(&["show", &at("one"), "url_rules", "--json"]);
+    let rules: Vec<Value> = table_json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let text = |rule: &Value, name: &str| rule[name].as_str().unwrap().to_string();
-    let mut found: Vec<[String; 3]> =
+    let mut rules_found: Vec<[String; 3]> =
         rules.iter().map(|rule| ["scope", "kind", "pattern"].map(|name| text(rule, name))).collect();
-    found.sort();
+    rules_found.sort();
     assert_eq!(
-        found,
+        rules_found,
         [
             ["*.example.org/*", "host", "http://www.example.org"],
             ["*.example.org/*", "parameter", "sid"],
@@ -70,14 +70,14 @@ fn rules_are_learned_by_any_number_of_workers_and_apply_to_uncrawled_urls() {
     assert!(rules.iter().all(|rule| rule["violations"] == 0 && rule["saved"].as_u64() >= Some(100)), "{rules:?}");
 
     succeed(&["index", &at("one"), "--output", &at("idx")]);
-    let asked = "http://wiki.example.org/page?id=7&sid=new\nhttp://www.example.org/product/9?brand=8\n\
+    let urls = "http://wiki.example.org/page?id=7&sid=new\nhttp://www.example.org/product/9?brand=8\n\
                  http://www.example.org/list/9?brand=8\nhttp://wiki.example.org/other?sid=1\n";
-    let lines = succeed_with(&["lookup", &at("idx")], asked);
+    let lines = succeed_with(&["lookup", &at("idx")], urls);
     let lines: Vec<&str> = lines.lines().collect();
     assert_eq!(lines[0], "skip\thttp://wiki.example.org/page?id=7");
     assert!(lines[1].starts_with("skip\t") && lines[1].contains("example.org/product/9"), "{}", lines[1]);
     assert_eq!(lines[2..], ["unknown", "unknown"]);
-    let json = succeed_with(&["lookup", &at("idx"), "--json"], asked);
+    let json = succeed_with(&["lookup", &at("idx"), "--json"], urls);
     let last: Value = serde_json::from_str(json.lines().last().unwrap()).unwrap();
     assert_eq!(last["rewritten"], "http://wiki.example.org/other");
     assert_eq!(last["rule"]["pattern"], "sid");
@@ -93,12 +93,13 @@ fn later_crawl_confirms_retains_or_withdraws_rules() {
         succeed(&[&["run", "--input", &input, "--output", &at(name)][..], &settings].concat());
     }
     succeed(&["diff", &at("old"), &at("new"), "--output", &at("changes")]);
-    let shown = succeed(&["show", &at("changes"), "url_rules_changed", "--json"]);
-    let rules: Vec<Value> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let table_json = succeed(&["show", &at("changes"), "url_rules_changed", "--json"]);
+    let rules: Vec<Value> = table_json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let text = |rule: &Value, name: &str| rule[name].as_str().unwrap().to_string();
-    let mut found: Vec<[String; 2]> = rules.iter().map(|rule| ["kind", "what"].map(|name| text(rule, name))).collect();
-    found.sort();
-    assert_eq!(found, [["host", "confirmed"], ["parameter", "standing"], ["parameter", "withdrawn"]]);
+    let mut changes_found: Vec<[String; 2]> =
+        rules.iter().map(|rule| ["kind", "what"].map(|name| text(rule, name))).collect();
+    changes_found.sort();
+    assert_eq!(changes_found, [["host", "confirmed"], ["parameter", "standing"], ["parameter", "withdrawn"]]);
     let withdrawn = rules.iter().find(|rule| rule["what"] == "withdrawn").unwrap();
     assert_eq!((&withdrawn["pattern"], withdrawn["violations_new"].as_u64()), (&Value::from("sid"), Some(120)));
     let in_force = String::from_utf8(files(&at("changes"))["exports/url-rules.tsv"].clone()).unwrap();
@@ -150,7 +151,7 @@ fn only_permanent_redirects_of_few_paths_are_evidence() {
     assert_eq!(counts, [240, 0, 0]);
     let index = folder.path().join("idx").to_str().unwrap().to_string();
     succeed(&["index", &output, "--output", &index]);
-    let asked = "http://shop.example.org/item?id=7&ref=new\nhttp://shop.example.org/item?id=7&tmp=new\n";
-    let answers = succeed_with(&["lookup", &index], asked);
+    let urls = "http://shop.example.org/item?id=7&ref=new\nhttp://shop.example.org/item?id=7&tmp=new\n";
+    let answers = succeed_with(&["lookup", &index], urls);
     assert_eq!(answers.lines().collect::<Vec<_>>(), ["skip\thttp://shop.example.org/item?id=7", "unknown"]);
 }

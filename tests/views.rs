@@ -90,14 +90,14 @@ fn orders_of_a_list_and_urls_of_a_message_are_joined_and_messages_stay_apart() {
     let lists: Vec<Page> = (0..4).map(list).collect();
     let (mut pages, mut expected) = (lists.clone(), BTreeSet::from([urls(&lists)]));
     for number in 0..5 {
-        let shown = |query: &str| {
+        let urls_of = |query: &str| {
             let html = framed(&format!("Message {}", sentence(number)), &message(number), &links);
             (
                 format!("http://forum.example/message?id={number}{query}"),
                 html.replace("rights", &format!("rights{query}")),
             )
         };
-        let both = [shown(""), shown("&thread=all")];
+        let both = [urls_of(""), urls_of("&thread=all")];
         expected.insert(urls(&both));
         pages.extend(both);
     }
@@ -128,19 +128,19 @@ fn wrong_urls_with_a_page_each_are_placeholders() {
 
 #[test]
 fn hosts_of_one_domain_show_one_site_and_other_hosts_do_not() {
-    let of = |host: &str, number: usize| {
+    let article_on = |host: &str, number: usize| {
         let html = article(number, 0).replace("Article about", &format!("{host}: article about"));
         (format!("{host}/article/{number}"), html)
     };
     let hosts = ["http://shop.example", "https://shop.example", "http://staging.shop.example"];
     let (mut pages, mut expected) = (Vec::new(), BTreeSet::new());
     for number in 0..20 {
-        let views: Vec<Page> = hosts.iter().map(|host| of(host, number)).collect();
+        let views: Vec<Page> = hosts.iter().map(|host| article_on(host, number)).collect();
         expected.insert(urls(&views));
         pages.extend(views);
     }
     assert_eq!(clusters(&pages, &["--set", "overlap.min_shared=1000"]).0, expected);
-    let elsewhere = [of(hosts[0], 1), of("http://shop.invalid", 1)];
+    let elsewhere = [article_on(hosts[0], 1), article_on("http://shop.invalid", 1)];
     assert!(clusters(&elsewhere, &["--set", "overlap.min_shared=1000"]).0.is_empty());
 }
 
@@ -183,8 +183,8 @@ fn exactly_all_views_of_many_articles_are_found() {
         }
         pages.extend(views);
     }
-    let found = clusters(&pages, &[]).0;
-    assert_eq!(found, expected);
+    let clusters_found = clusters(&pages, &[]).0;
+    assert_eq!(clusters_found, expected);
 }
 
 #[test]

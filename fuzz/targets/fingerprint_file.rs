@@ -30,9 +30,9 @@ fn forged(coder: Coder, f: u32, rest: &[u8]) {
     let Some((&[count, unused, blocks], rest)) = rest.split_first_chunk::<3>() else { return };
     let mut rest = rest;
     let mut take = |bytes: usize| {
-        let taken;
-        (taken, rest) = rest.split_at(bytes.min(rest.len()));
-        taken
+        let section;
+        (section, rest) = rest.split_at(bytes.min(rest.len()));
+        section
     };
     let (unused, directory) = (take(usize::from(unused)), take(20 * usize::from(blocks % 8)));
     let count = u64::from(count);
@@ -60,11 +60,11 @@ fn written(coder: Coder, f: u32, rest: &[u8], with_doc_ids: bool) {
     let bytes = damaged(&whole, changes);
     if let Ok(other) = FingerprintFile::open("damaged", Arc::new(Bytes(bytes.clone()))) {
         let mut rows = Vec::new();
-        let all = other.decode_all(&mut rows);
-        assert!(all.is_err() || rows == fingerprints, "damage changes what is read");
+        let result = other.decode_all(&mut rows);
+        assert!(result.is_err() || rows == fingerprints, "damage changes what is read");
         let doc_ids = file.doc_ids(0..rows.len().min(fingerprints.len()));
         let others = other.doc_ids(0..fingerprints.len().min(other.about().count as usize));
-        assert!(all.is_err() || others.is_err() || others.ok() == doc_ids.ok(), "damage changes doc ids");
+        assert!(result.is_err() || others.is_err() || others.ok() == doc_ids.ok(), "damage changes doc ids");
         assert!(other.verify().is_err() || bytes.starts_with(&whole), "damage is not noticed");
     }
 }
@@ -72,16 +72,16 @@ fn written(coder: Coder, f: u32, rest: &[u8], with_doc_ids: bool) {
 /// Returns the fingerprints and doc ids of a readable file. Checks that reading by blocks and by
 /// parts yields the same.
 fn look(file: &FingerprintFile) -> Option<(Vec<u64>, Vec<DocId>)> {
-    let mut all = Vec::new();
-    file.decode_all(&mut all).ok()?;
-    assert_eq!(all.len() as u64, file.about().count);
+    let mut fingerprints = Vec::new();
+    file.decode_all(&mut fingerprints).ok()?;
+    assert_eq!(fingerprints.len() as u64, file.about().count);
     let (mut by_block, mut rows) = (Vec::new(), Vec::new());
     for block in 0..file.blocks() {
         file.decode_block(block, &mut rows).expect("what is read with others is read alone");
         by_block.extend_from_slice(&rows);
     }
-    assert_eq!(by_block, all);
-    if all.is_sorted() {
+    assert_eq!(by_block, fingerprints);
+    if fingerprints.is_sorted() {
         for parts in [1, 2, 5] {
             let mut by_part = Vec::new();
             for part in 0..parts {
@@ -89,8 +89,8 @@ fn look(file: &FingerprintFile) -> Option<(Vec<u64>, Vec<DocId>)> {
                 assert!(rows.is_empty() || place == by_part.len());
                 by_part.extend_from_slice(&rows);
             }
-            assert_eq!(by_part, all);
+            assert_eq!(by_part, fingerprints);
         }
     }
-    file.doc_ids(0..all.len()).ok().map(|doc_ids| (all, doc_ids))
+    file.doc_ids(0..fingerprints.len()).ok().map(|doc_ids| (fingerprints, doc_ids))
 }

@@ -40,7 +40,7 @@ fuzz_target!(|data: &[u8]| {
     // The first half of the input determines the frames: payloads by length, heartbeats and the
     // end.
     let (frames, changes) = rest.split_at(rest.len() / 2);
-    let (mut writer, mut sent, mut bytes) = (FrameWriter::new(here, 0), Vec::new(), Vec::new());
+    let (mut writer, mut sent_frames, mut bytes) = (FrameWriter::new(here, 0), Vec::new(), Vec::new());
     for &byte in frames.iter().take(40) {
         let (what, length) = match byte {
             0 => (Frame::End, 0),
@@ -50,13 +50,13 @@ fuzz_target!(|data: &[u8]| {
         };
         let payload = vec![byte; length];
         writer.send(&mut bytes, what, &payload).expect("memory takes it");
-        sent.push((bytes.len(), what, payload));
+        sent_frames.push((bytes.len(), what, payload));
     }
     let arrived = damaged(&bytes, changes);
     let same = bytes.iter().zip(&arrived).take_while(|(x, y)| x == y).count();
     let (mut reader, mut from) = (FrameReader::new(there, 0), &arrived[..]);
     let (mut scratch, mut aside) = (vec![0; LONGEST + 16], Vec::new());
-    for (number, (end, what, was)) in sent.into_iter().enumerate() {
+    for (number, (end, what, was)) in sent_frames.into_iter().enumerate() {
         let into = if number % 2 == 0 { &mut scratch[..] } else { &mut [] };
         match reader.next(&mut from, into, &mut aside) {
             Ok((frame, bytes)) => {

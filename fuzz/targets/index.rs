@@ -22,15 +22,15 @@ struct Whole {
 fn whole() -> &'static Whole {
     static WHOLE: OnceLock<Whole> = OnceLock::new();
     WHOLE.get_or_init(|| {
-        let made = made::folder();
-        let files = files(&made.join("index"));
-        let index = LookupIndex::open(made.join("index").to_str().expect("a name of ours")).expect("an index of our own");
+        let folder = made::folder();
+        let files = files(&folder.join("index"));
+        let index = LookupIndex::open(folder.join("index").to_str().expect("a name of ours")).expect("an index of our own");
         let mut urls: Vec<String> =
             (0..index.pages() as u32).map(|rank| index.url(rank).expect("a page of ours")).collect();
         urls.push("http://nobody.example/".into());
         urls.extend(index.prefix(0).ok().map(|prefix| prefix + "never-crawled"));
         let answers = answers(&index, &urls).into_iter().map(|answer| answer.expect("a whole index answers")).collect();
-        Whole { folder: made.join("damaged"), files, urls, answers }
+        Whole { folder: folder.join("damaged"), files, urls, answers }
     })
 }
 
@@ -40,33 +40,33 @@ fn answers(index: &LookupIndex, urls: &[String]) -> Vec<Result<String, ()>> {
         answer.map(|answer| format!("{answer:?}")).map_err(drop)
     }
     let mut asker = LookupSession::new(index, None);
-    let mut all: Vec<Result<String, ()>> = urls.iter().map(|url| message(asker.answer(url))).collect();
-    all.extend((0..index.pages() as u32).map(|rank| message(index.url(rank))));
-    all.extend((0..index.pages() as u32).map(|rank| message(index.content(rank))));
+    let mut results: Vec<Result<String, ()>> = urls.iter().map(|url| message(asker.answer(url))).collect();
+    results.extend((0..index.pages() as u32).map(|rank| message(index.url(rank))));
+    results.extend((0..index.pages() as u32).map(|rank| message(index.content(rank))));
     for words in ["", "example", "html example"] {
-        let asked = lists::ListRequest { words, from: 0, limit: 50 };
-        all.push(message(lists::sets(index, asked)));
-        all.push(message(lists::originals(index, asked)));
+        let request = lists::ListRequest { words, from: 0, limit: 50 };
+        results.push(message(lists::sets(index, request)));
+        results.push(message(lists::originals(index, request)));
     }
     for rank in 0..index.pages() as u32 {
         let exact = index.content(rank).map(|content| content.exact);
-        all.push(message(exact.and_then(|exact| index.with_text(exact, 100))));
+        results.push(message(exact.and_then(|exact| index.with_text(exact, 100))));
         let id = index.page(rank).map(|page| page.doc_id);
-        all.push(match id.and_then(|id| sets::set(index, id, 0, 100)) {
+        results.push(match id.and_then(|id| sets::set(index, id, 0, 100)) {
             Ok(set) => Ok(serde_json::to_string(&set).expect("an answer is plain values")),
             Err(_) => Err(()),
         });
     }
-    all.extend((0..index.prefixes()).map(|number| message(index.prefix(number))));
+    results.extend((0..index.prefixes()).map(|number| message(index.prefix(number))));
     if let Some(tables) = index.simhashes() {
-        all.extend((0..4u64).map(|n| {
+        results.extend((0..4u64).map(|n| {
             message(tables.near(n.wrapping_mul(0x9e37_79b9_7f4a_7c15), 2).map(|mut near| {
                 near.sort_unstable_by_key(|one| one.fingerprint);
                 near.iter().map(|one| (one.fingerprint, one.distance)).collect::<Vec<_>>()
             }))
         }));
     }
-    all
+    results
 }
 
 fuzz_target!(|data: &[u8]| {
@@ -85,13 +85,13 @@ fuzz_target!(|data: &[u8]| {
     }
     let Ok(index) = LookupIndex::open(folder.to_str().expect("a name of ours")) else { return };
     drop(index.verify());
-    let found = answers(&index, urls);
+    let results = answers(&index, urls);
     if files[which].0 != "manifest.json" {
-        assert_eq!(found.len(), right.len());
-        for (found, right) in found.iter().zip(right) {
+        assert_eq!(results.len(), right.len());
+        for (result, right) in results.iter().zip(right) {
             assert!(
-                found.as_ref().is_err() || found.as_ref() == Ok(right),
-                "{}: {found:?}, not {right}",
+                result.as_ref().is_err() || result.as_ref() == Ok(right),
+                "{}: {result:?}, not {right}",
                 files[which].0
             );
         }

@@ -113,14 +113,14 @@ impl Web {
 
     /// Returns the collections of the only similar cluster by the numbers of their pages.
     fn pages(&self, settings: &ClusterSettings) -> Vec<Vec<u32>> {
-        let found = self.similar_clusters(settings);
-        assert_eq!(found.len(), 1);
+        let clusters = self.similar_clusters(settings);
+        assert_eq!(clusters.len(), 1);
         let pages = |collection: &PageCollection| {
             let mut pages: Vec<u32> = collection.members.iter().map(|member| member.1.0).collect();
             pages.sort_unstable();
             pages
         };
-        found[0].collections.iter().map(pages).collect()
+        clusters[0].collections.iter().map(pages).collect()
     }
 
     /// True if two collections, given by the numbers of their pages, are similar by Definition 5.
@@ -187,8 +187,8 @@ fn definition_2_a_collection_is_an_induced_subgraph_whose_size_is_its_number_of_
     // so Definition 5 holds in spite of it.
     let web = Web::default().site("abX", "ab Xb").site("ab", "ab");
     assert!(web.are_similar([0, 1], [3, 4]));
-    let found = web.similar_clusters(&FREE);
-    assert_eq!(found[0].collections[0].members.len(), 2);
+    let clusters = web.similar_clusters(&FREE);
+    assert_eq!(clusters[0].collections[0].members.len(), 2);
 }
 
 #[test]
@@ -230,9 +230,9 @@ fn section_2_1_figure_2_p_is_similar_to_p2_through_p1_and_all_three_collections_
     assert!(pairs.contains(&(0, 3)) && pairs.contains(&(3, 6)) && !pairs.contains(&(0, 6)));
     assert_eq!(labels, [0, 1, 2, 0, 1, 2, 0, 1, 2].map(ClusterId));
     let links = page_pairs([(0, 1), (0, 2), (3, 4), (3, 5), (6, 7), (6, 8)]);
-    let found = growth::similar_clusters(&labels, &[0, 0, 0, 1, 1, 1, 2, 2, 2].map(HostId), &links, &FREE);
-    assert_eq!(found.len(), 1);
-    let members: Vec<_> = found[0].collections.iter().map(|collection| &collection.members[..]).collect();
+    let clusters = growth::similar_clusters(&labels, &[0, 0, 0, 1, 1, 1, 2, 2, 2].map(HostId), &links, &FREE);
+    assert_eq!(clusters.len(), 1);
+    let members: Vec<_> = clusters[0].collections.iter().map(|collection| &collection.members[..]).collect();
     let copy = |pages: [u32; 3]| [0, 1, 2].map(|at| (ClusterId(at as u32), Page(pages[at])));
     assert_eq!(members, [copy([0, 1, 2]), copy([3, 4, 5]), copy([6, 7, 8])]);
 }
@@ -272,9 +272,9 @@ fn section_2_2_figure_3a_the_core_is_found_and_the_second_phase_adds_the_additio
     // pages (like s) that could be added to one or the other collection."
     assert_eq!(web.grown(&FREE), [["pqr", "pqr"]]);
     assert_eq!(web.grown(&second_phase(AttachmentRule::Nearby)), [["pqr", "pqr+S"]]);
-    let (links, of) = (page_pairs([(3, 4), (3, 5), (3, 6)]), |page| (page != Page(6)).then_some(Page(7)));
-    assert_eq!(nearby_pages(&links, of, AttachmentRule::Nearby), page_pairs([(6, 7)]));
-    assert_eq!(nearby_pages(&links, of, AttachmentRule::BreakPoints), []);
+    let (links, similar_page) = (page_pairs([(3, 4), (3, 5), (3, 6)]), |page| (page != Page(6)).then_some(Page(7)));
+    assert_eq!(nearby_pages(&links, similar_page, AttachmentRule::Nearby), page_pairs([(6, 7)]));
+    assert_eq!(nearby_pages(&links, similar_page, AttachmentRule::BreakPoints), []);
 }
 
 #[test]
@@ -295,8 +295,8 @@ fn section_2_2_figure_3c_pages_that_differ_break_a_collection() {
     // collections of one page.
     assert_eq!(web.grown(&FREE), [["rs", "rs"]]);
     assert_eq!(web.grown(&ClusterSettings { min_size: 1, ..FREE }), [["p", "p"], ["rs", "rs"]]);
-    let (links, of) = (page_pairs([(0, 1), (1, 2), (2, 3)]), |page| (page != Page(1)).then_some(Page(7)));
-    assert_eq!(nearby_pages(&links, of, AttachmentRule::BreakPoints), page_pairs([(1, 7)]));
+    let (links, similar_page) = (page_pairs([(0, 1), (1, 2), (2, 3)]), |page| (page != Page(1)).then_some(Page(7)));
+    assert_eq!(nearby_pages(&links, similar_page, AttachmentRule::BreakPoints), page_pairs([(1, 7)]));
 }
 
 #[test]
@@ -447,7 +447,7 @@ fn section_3_2_algorithm_3_1_on_its_two_tables() {
     // TRIVIAL(rid, pid) and LINK(src, dest) of Figure 6 yield LinkSummary <Ts.RID, Td.RID, a, b, s,
     // d>.
     let web = figure_6();
-    let found = web.link_summary(&FREE);
+    let link_summary = web.link_summary(&FREE);
     let step_1 = [
         ('a', 'b', [3, 3, 3, 3]),
         ('a', 't', [3, 2, 2, 2]),
@@ -455,9 +455,9 @@ fn section_3_2_algorithm_3_1_on_its_two_tables() {
         ('b', 'd', [3, 3, 3, 3]),
         ('d', 'c', [3, 3, 1, 1]),
     ];
-    assert_eq!(found, step_1);
+    assert_eq!(link_summary, step_1);
     // Steps 2 to 4 select the rows with a = s = d = b. Step 5 is UNION-FIND.
-    let equal = found.iter().filter(|(_, _, [a, b, s, d])| a == s && s == d && d == b);
+    let equal = link_summary.iter().filter(|(_, _, [a, b, s, d])| a == s && s == d && d == b);
     let edges: Vec<String> = equal.map(|(ri, rj, _)| format!("{ri}{rj}")).collect();
     assert_eq!(edges, web.tcg(&FREE));
 }

@@ -108,14 +108,14 @@ proptest! {
     ) {
         let links: Vec<(Page, Page)> = links.into_iter().filter(|(p, q)| p != q).collect();
         let rp: Vec<Vec<u64>> = r.iter().map(|&r| vec![r * (ONE / 1000)]).collect();
-        let found = hyperlink_map(&rp, &links, &settings(gamma, iterations));
+        let signatures = hyperlink_map(&rp, &links, &settings(gamma, iterations));
         let r: Vec<f64> = r.iter().map(|&r| r as f64 / 1000.0).collect();
         let x = equation_1(&r, &links, gamma, iterations);
         let largest = x.iter().copied().fold(0.0, f64::max);
-        for (found, x) in found.iter().zip(x) {
+        for (signature, x) in signatures.iter().zip(x) {
             let want = if largest > 0.0 { x / largest * ONE as f64 } else { 0.0 };
-            prop_assert!((found[0] as f64 - want).abs() <= 2.0, "{} for {want}", found[0]);
-            prop_assert!(found[0] <= ONE);
+            prop_assert!((signature[0] as f64 - want).abs() <= 2.0, "{} for {want}", signature[0]);
+            prop_assert!(signature[0] <= ONE);
         }
     }
 
@@ -145,12 +145,12 @@ proptest! {
 fn colliding(documents: &[[f64; 2]], c: f64, d: f64) -> Vec<(u32, u32)> {
     let mut points = Points::new(2);
     documents.iter().for_each(|document| points.push(&document.map(parts)));
-    let mut found = Vec::new();
+    let mut pairs = Vec::new();
     collisions(&points, documents.len(), &[parts(c), parts(d)], |block| {
-        block.each(|x, y| found.push((x.min(y), x.max(y))));
+        block.each(|x, y| pairs.push((x.min(y), x.max(y))));
     });
-    found.sort_unstable();
-    found
+    pairs.sort_unstable();
+    pairs
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn within(existing: &[u64], fingerprint: u64, k: u32) -> Vec<u64> {
 
 /// Probes table by table, by steps 1 and 2 of section 3.1.
 fn probed(existing: &[u64], fingerprint: u64, design: &TableDesign) -> Vec<u64> {
-    let mut found = Vec::new();
+    let mut fingerprints = Vec::new();
     for &key in &design.keys {
         let permutation = Permutation::new(design.f, key);
         let mut table = existing.to_vec();
@@ -119,11 +119,11 @@ fn probed(existing: &[u64], fingerprint: u64, design: &TableDesign) -> Vec<u64> 
         let first = table.partition_point(|row| row >> below < permuted >> below);
         let matching = table[first..].iter().take_while(|row| *row >> below == permuted >> below);
         let near = matching.filter(|row| (*row ^ permuted).count_ones() <= design.k);
-        found.extend(near.map(|&row| permutation.invert(row)));
+        fingerprints.extend(near.map(|&row| permutation.invert(row)));
     }
-    found.sort_unstable();
-    found.dedup();
-    found
+    fingerprints.sort_unstable();
+    fingerprints.dedup();
+    fingerprints
 }
 
 fn index(existing: &[u64], design: &TableDesign) -> OnlineIndex<Vec<u8>> {
@@ -267,10 +267,10 @@ fn section_3_3_each_chunk_of_f_is_joined_with_all_of_q_and_the_outputs_are_merge
             merged.push((chunk[hit.at as usize], q[hit.query as usize], hit.distance));
         });
     }
-    let found = merged.len();
+    let with_repetitions = merged.len();
     merged.sort_unstable();
     merged.dedup();
-    assert_eq!(found, merged.len(), "no pair comes twice, though tables overlap");
+    assert_eq!(with_repetitions, merged.len(), "no pair comes twice, though tables overlap");
     let pairs = f.iter().flat_map(|&x| q.iter().map(move |&y| (x, y, (x ^ y).count_ones())));
     assert_eq!(merged, pairs.filter(|pair| pair.2 <= 3).collect::<Vec<_>>());
 }

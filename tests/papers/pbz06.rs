@@ -294,10 +294,10 @@ fn section_4_2_10_iterations_of_50_are_compared_with_8_of_40() {
     let growth = |steps: u64, of: &dyn Fn(u64) -> u64| -> Vec<GrowthStep> {
         (1..=steps).map(|n| GrowthStep { documents: 10 * n, clusters: of(n), duplicates: 2 * of(n) }).collect()
     };
-    let here = growth(50, &|n| if n <= 10 { 60 } else { 100 });
-    let there = growth(40, &|n| if n <= 8 { 30 } else { 40 });
+    let growth_2005 = growth(50, &|n| if n <= 10 { 60 } else { 100 });
+    let growth_2004 = growth(40, &|n| if n <= 8 { 30 } else { 40 });
     assert_eq!(PERCENTS, [20, 50]);
-    let estimate = estimate(&here, &there, 20).unwrap();
+    let estimate = estimate(&growth_2005, &growth_2004, 20).unwrap();
     assert_eq!((estimate.clusters, estimate.duplicates), (80, 160));
     assert_eq!((estimate.expected(), estimate.real()), (32.0, 40.0));
 }

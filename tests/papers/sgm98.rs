@@ -32,8 +32,8 @@ fn fprint_docid(documents: &[Vec<u64>]) -> Vec<FPrintDocId> {
 fn overlap(documents: &[Vec<u64>], copies: &[u32], min_shared: u32) -> Vec<(u32, u32, u32)> {
     let hosts: Vec<HostId> = (0..documents.len() as u32).map(HostId).collect();
     let copies: Vec<Page> = copies.iter().copied().map(Page).collect();
-    let found = sort_based::similar_pairs(&fprint_docid(documents), &hosts, &copies, &paper(min_shared));
-    found.iter().map(|&SimilarPair { a, b, value }| (a.0, b.0, value)).collect()
+    let pairs = sort_based::similar_pairs(&fprint_docid(documents), &hosts, &copies, &paper(min_shared));
+    pairs.iter().map(|&SimilarPair { a, b, value }| (a.0, b.0, value)).collect()
 }
 
 /// Generates documents as ascending sets of fingerprints.
@@ -182,8 +182,8 @@ fn coarse_counting(documents: &[Vec<u64>], least: u32, layout: Layout) -> (usize
         }
     });
     let count = candidates.len();
-    let found = candidates.into_iter().filter(|&(_, f)| f >= least).map(|((di, dj), f)| (di.0, dj.0, f)).collect();
-    (count, found)
+    let pairs = candidates.into_iter().filter(|&(_, f)| f >= least).map(|((di, dj), f)| (di.0, dj.0, f)).collect();
+    (count, pairs)
 }
 
 proptest! {
@@ -191,9 +191,9 @@ proptest! {
     fn section_2_2_step_3_coarse_counting_yields_the_same_table(
         documents in documents(), least in 1u32..5, lines in 1u32..4, hashes in 1u32..4, parts in 1u32..3
     ) {
-        let (candidates, found) = coarse_counting(&documents, least, Layout { lines, hashes, parts });
-        prop_assert_eq!(&found, &overlap(&documents, &[], least));
-        prop_assert!(candidates >= found.len());
+        let (candidates, pairs) = coarse_counting(&documents, least, Layout { lines, hashes, parts });
+        prop_assert_eq!(&pairs, &overlap(&documents, &[], least));
+        prop_assert!(candidates >= pairs.len());
     }
 }
 
@@ -213,8 +213,8 @@ fn section_2_2_step_3_more_hash_functions_leave_fewer_false_positives() {
     documents[7].extend(1..12);
     documents[9].extend(1..12);
     let candidates = |hashes| {
-        let (candidates, found) = coarse_counting(&documents, 12, Layout { lines: 256, hashes, parts: 1 });
-        assert_eq!(found, [(7, 9, 12)]);
+        let (candidates, pairs) = coarse_counting(&documents, 12, Layout { lines: 256, hashes, parts: 1 });
+        assert_eq!(pairs, [(7, 9, 12)]);
         candidates
     };
     // There are 44,850 pairs and 16,384 counters.

@@ -37,27 +37,28 @@ fn made() -> &'static Made {
     static MADE: OnceLock<Made> = OnceLock::new();
     MADE.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
-        let mut made = Made { folder, urls: Vec::new() };
-        write_crawl(&made.at("crawl"), 500, 11);
+        let mut data = Made { folder, urls: Vec::new() };
+        write_crawl(&data.at("crawl"), 500, 11);
         for (name, guard) in [("a", "none"), ("b", "mutual-best")] {
             let set = format!("similar.guard={guard}");
             let share = if name == "a" { "keep.by=links" } else { "keep.by=oldest" };
-            let (run, crawl) = (made.at(&format!("run-{name}")), made.at("crawl"));
+            let (run, crawl) = (data.at(&format!("run-{name}")), data.at("crawl"));
             succeed(&["run", "--input", &crawl, "--output", &run, "--set", &set, "--set", share]);
             let text: &[&str] = if cfg!(feature = "search") { &["--text"] } else { &[] };
-            succeed(&[&["index", &run, "--output", &made.at(name), "--chunks", "--simhashes"], text].concat());
+            succeed(&[&["index", &run, "--output", &data.at(name), "--chunks", "--simhashes"], text].concat());
         }
-        let pages = crate::support::program::rows(&made.at("run-a"), "pages");
-        made.urls = pages.iter().map(|page| page["url"].as_str().unwrap().to_string()).collect();
-        made
+        let pages = crate::support::program::rows(&data.at("run-a"), "pages");
+        data.urls = pages.iter().map(|page| page["url"].as_str().unwrap().to_string()).collect();
+        data
     })
 }
 
 /// Returns a page of index `a` that may be skipped, and the page that is kept in place of it.
 fn skipped() -> (String, String) {
     let lines = made().lines("a");
-    let found = made().urls.iter().zip(lines.lines()).find_map(|(url, line)| Some((url, line.strip_prefix("skip\t")?)));
-    found.map(|(url, keep)| (url.clone(), keep.into())).unwrap()
+    let skipped_page =
+        made().urls.iter().zip(lines.lines()).find_map(|(url, line)| Some((url, line.strip_prefix("skip\t")?)));
+    skipped_page.map(|(url, keep)| (url.clone(), keep.into())).unwrap()
 }
 
 #[test]
@@ -76,7 +77,7 @@ fn every_path_of_the_openapi_document_answers_by_its_schema() {
         set["members"].as_array().unwrap().iter().find_map(|member| member["simhash"].as_str()).unwrap().to_string();
 
     let urls = |urls: &[&str]| json!({ "urls": urls }).to_string();
-    let asked: Vec<(&str, &str, String, (&str, String))> = vec![
+    let requests: Vec<(&str, &str, String, (&str, String))> = vec![
         ("get", "/v1/page", format!("/v1/page?url={}", escaped(&url)), ("", String::new())),
         ("get", "/v1/page", "/v1/page?url=no%20url".into(), ("", String::new())),
         ("get", "/v1/page", format!("/v1/page?id={}", page["id"].as_str().unwrap()), ("", String::new())),
@@ -114,18 +115,18 @@ fn every_path_of_the_openapi_document_answers_by_its_schema() {
         ("get", "/metrics", "/metrics".into(), ("", String::new())),
     ];
     #[cfg(feature = "search")]
-    let asked = {
+    let requests = {
         let searched = |target: &str| ("get", "/v1/search", target.to_string(), ("", String::new()));
         let more =
             ["/v1/search?q=the&reorder=1&limit=50", "/v1/search?q=a%20in:mirrors", "/v1/search?q=of&roll=0&from=3"];
-        [asked, more.map(searched).to_vec()].concat()
+        [requests, more.map(searched).to_vec()].concat()
     };
     let paths = document["paths"].as_object().unwrap();
-    let called = |path: &String, method: &String| asked.iter().any(|one| one.1 == path && one.0 == method);
+    let called = |path: &String, method: &String| requests.iter().any(|one| one.1 == path && one.0 == method);
     for (path, methods) in paths {
         assert!(methods.as_object().unwrap().keys().all(|method| called(path, method)), "{path} is not called");
     }
-    for (method, path, target, (kind, body)) in &asked {
+    for (method, path, target, (kind, body)) in &requests {
         let answer = client.ask(&method.to_uppercase(), target, &[("content-type", kind)], body.as_bytes());
         let responses = &paths[*path][*method]["responses"];
         if *path == "/v1/redirect" {
@@ -399,17 +400,17 @@ fn a_hundred_reloads_under_load_fail_no_request_and_mix_no_runs() {
         about["job"]["run"]["result"].as_str().unwrap().to_string()
     });
     let body = made().urls.join("\n");
-    let (done, seen) = (AtomicBool::new(false), [AtomicUsize::new(0), AtomicUsize::new(0)]);
+    let (is_done, answers_by_run) = (AtomicBool::new(false), [AtomicUsize::new(0), AtomicUsize::new(0)]);
     let message: Vec<Answer> = std::thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
                 let mut client = server.client();
-                while !done.load(Ordering::Relaxed) {
+                while !is_done.load(Ordering::Relaxed) {
                     let answer = client.post("/v1/pages.txt", "text/plain", body.as_bytes());
                     assert_eq!(answer.status, 200);
-                    let of = runs.iter().position(|run| run == answer.header("x-webtwin-run")).unwrap();
-                    assert!(answer.text() == want[of], "an answer of another run");
-                    seen[of].fetch_add(1, Ordering::Relaxed);
+                    let run_number = runs.iter().position(|run| run == answer.header("x-webtwin-run")).unwrap();
+                    assert!(answer.text() == want[run_number], "an answer of another run");
+                    answers_by_run[run_number].fetch_add(1, Ordering::Relaxed);
                 }
             });
         }
@@ -419,11 +420,11 @@ fn a_hundred_reloads_under_load_fail_no_request_and_mix_no_runs() {
             client.post("/v1/reload", "", b"")
         };
         let message = (0..100).map(reload).collect();
-        done.store(true, Ordering::Relaxed);
+        is_done.store(true, Ordering::Relaxed);
         message
     });
     assert!(message.iter().all(|answer| answer.status == 200), "{message:?}");
-    assert!(seen.iter().all(|count| count.load(Ordering::Relaxed) > 0), "{seen:?}");
+    assert!(answers_by_run.iter().all(|count| count.load(Ordering::Relaxed) > 0), "{answers_by_run:?}");
     // A folder without an index is not loaded, and the answer reports this.
     std::fs::write(&current, "nowhere\n").unwrap();
     assert_eq!(server.client().post("/v1/reload", "", b"").problem().1, "not_reloaded");
@@ -499,9 +500,9 @@ fn slow_clients_and_too_many_connections_do_not_block_others() {
         );
         assert_eq!(slow.answer().unwrap().problem(), (408, "timeout".into()));
         // A connection is closed at its maximum age.
-        let mut kept = Client::of(address);
-        assert_eq!(kept.get("/health").status, 200);
-        assert!(kept.answer().is_none());
+        let mut persistent = Client::of(address);
+        assert_eq!(persistent.get("/health").status, 200);
+        assert!(persistent.answer().is_none());
         // With `recheck` = 1.0, every page that may be skipped is fetched again.
         let mut client = Client::of(address);
         let (url, keep) = skipped();
@@ -514,8 +515,8 @@ fn slow_clients_and_too_many_connections_do_not_block_others() {
 #[test]
 fn waiting_clients_are_displaced_and_an_admitted_one_last() {
     within(ServiceLimits { connections: 8, in_flight: 4, ..ServiceLimits::default() }, |address| {
-        let mut kept = Client::of(address);
-        assert_eq!(kept.get("/v1/run").status, 200);
+        let mut persistent = Client::of(address);
+        assert_eq!(persistent.get("/v1/run").status, 200);
         let body = format!("POST /v1/pages.txt HTTP/1.1\r\nhost: {address}\r\ncontent-length: 9\r\n\r\nhttp");
         let mut slow = Vec::new();
         for round in 0..40 {
@@ -530,8 +531,8 @@ fn waiting_clients_are_displaced_and_an_admitted_one_last() {
             slow.push(client);
             assert_eq!(Client::of(address).get("/v1/run").status, 200, "{round}");
         }
-        assert_eq!(kept.get("/v1/run").status, 200);
-        let metrics = kept.get("/metrics");
+        assert_eq!(persistent.get("/v1/run").status, 200);
+        let metrics = persistent.get("/metrics");
         let count = |name: &str| -> u64 {
             let line = metrics.text().lines().find_map(|line| line.strip_prefix(name)).unwrap();
             line.trim().parse().unwrap()

@@ -7,7 +7,7 @@ pub(crate) fn wrong(document: &Value, schema: &Value, value: &Value, at: &str) -
     let fault = |what: String| Some(format!("{at}: {what} in {value}"));
     let object = schema.as_object().expect("a schema is an object");
     for (keyword, of) in object {
-        let found = match keyword.as_str() {
+        let violation = match keyword.as_str() {
             "$ref" => {
                 let pointer = of.as_str().unwrap().strip_prefix('#').unwrap();
                 wrong(document, document.pointer(pointer).unwrap_or_else(|| panic!("no {pointer}")), value, at)
@@ -62,8 +62,8 @@ pub(crate) fn wrong(document: &Value, schema: &Value, value: &Value, at: &str) -
             }
             other => panic!("no keyword {other}"),
         };
-        if found.is_some() {
-            return found;
+        if violation.is_some() {
+            return violation;
         }
     }
     None

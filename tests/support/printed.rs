@@ -31,10 +31,10 @@ pub(crate) fn run(
     let output = folder.join("out").to_str().unwrap().to_string();
     let sets: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
     let arguments = [&["run", "--input", input.to_str().unwrap(), "--output", &output], &sets[..]].concat();
-    let done = webtwin(&arguments).output().unwrap();
-    assert!(done.status.success(), "{}", stderr_text(&done));
+    let ended = webtwin(&arguments).output().unwrap();
+    assert!(ended.status.success(), "{}", stderr_text(&ended));
     let mut rejected = rows(&output, "rejected");
     rejected.sort_by_key(|row| row["offset"].as_u64());
     let reasons = rejected.iter().map(|row| row["reason"].as_str().unwrap().to_string()).collect();
-    (output, reasons, stderr_text(&done))
+    (output, reasons, stderr_text(&ended))
 }

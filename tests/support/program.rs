@@ -74,7 +74,7 @@ pub(crate) fn failed(arguments: &[&str], output: Output, code: i32) -> String {
 /// Reads every file below a folder except the manifest, which has times.
 pub(crate) fn files(folder: &(impl AsRef<Path> + ?Sized)) -> BTreeMap<String, Vec<u8>> {
     let folder = folder.as_ref();
-    let mut found = BTreeMap::new();
+    let mut files_found = BTreeMap::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(at) = folders.pop() {
         for entry in std::fs::read_dir(at).unwrap().map(|entry| entry.unwrap().path()) {
@@ -82,11 +82,11 @@ pub(crate) fn files(folder: &(impl AsRef<Path> + ?Sized)) -> BTreeMap<String, Ve
             if entry.is_dir() {
                 folders.push(entry);
             } else if !["manifest.json", "_webtwin/manifest"].contains(&name.as_str()) {
-                found.insert(name, std::fs::read(entry).unwrap());
+                files_found.insert(name, std::fs::read(entry).unwrap());
             }
         }
     }
-    found
+    files_found
 }
 
 /// Writes a cluster file with these addresses and returns its path.
@@ -125,8 +125,8 @@ pub(crate) fn the_same_on_any_workers(folder: &Path, name: &str, run: &[&str]) -
 
 /// Returns the rows of a table of a result.
 pub(crate) fn rows(output: &str, table: &str) -> Vec<serde_json::Value> {
-    let shown = succeed(&["show", &format!("{output}/{table}"), "--json", "--limit", "1000000"]);
-    shown.lines().map(|row| serde_json::from_str(row).unwrap()).collect()
+    let table_json = succeed(&["show", &format!("{output}/{table}"), "--json", "--limit", "1000000"]);
+    table_json.lines().map(|row| serde_json::from_str(row).unwrap()).collect()
 }
 
 /// Exports of a run or comparison that are an avoid list.
