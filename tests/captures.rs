@@ -123,7 +123,7 @@ fn contents(output: &str) -> BTreeMap<String, String> {
 }
 
 fn summary(output: &str) -> serde_json::Value {
-    serde_json::from_slice(&files(output)["summary.json"]).expect("it is JSON")
+    serde_json::from_slice(&files(output)["summary.json"]).expect("the summary is JSON")
 }
 
 fn rejected(output: &str) -> Vec<String> {

@@ -246,7 +246,7 @@ fn following_the_advice_of_memory_errors_leads_to_a_run() {
         assert!(next > memory, "{memory}: {message}");
         memory = next;
     }
-    panic!("no end of refusals");
+    panic!("following the advice leads to endless refusals");
 }
 
 #[test]
@@ -345,7 +345,7 @@ fn every_command_of_the_help_has_a_manual_page_and_is_completed() {
             assert!(script.contains(command), "{shell}: {command}");
         }
     }
-    assert!(!pages.join("webtwin-print-text.1").exists(), "the helper process is not for people");
+    assert!(!pages.join("webtwin-print-text.1").exists(), "the helper process has no manual page");
     // The page of each command has the exit codes of the documentation.
     let documented = std::fs::read_to_string("docs/operations.md").unwrap();
     let rows =

@@ -245,7 +245,7 @@ fn obeying_crawl_leaves_the_list_unchanged_and_probes_show_live_mirrors() {
     let list = files(Path::new(&first));
     let prefixes = String::from_utf8(list["exports/prefixes.txt"].clone()).unwrap();
     let on_list = |site: &str| prefixes.lines().any(|prefix| prefix.starts_with(&format!("http://{site}.")));
-    let kept_site = ["a", "b", "c"].into_iter().find(|site| !on_list(site)).expect("one is kept");
+    let kept_site = ["a", "b", "c"].into_iter().find(|site| !on_list(site)).expect("one site is kept");
     let skipped: Vec<&str> = ["a", "b", "c"].into_iter().filter(|site| *site != kept_site).collect();
     let diff = |old: &str, new: &str, name: &str, more: &[&str]| {
         let output = out(name);

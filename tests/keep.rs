@@ -188,7 +188,10 @@ fn synthetic_crawl_retains_kept_pages_under_another_rule() {
     }
     assert!(remembered > 20, "{remembered}");
     assert!(kept_pages.is_disjoint(&ids(&june, "url")));
-    assert!(!kept_pages.is_disjoint(&ids(&at("plain"), "url")), "the rules agree, so the test shows nothing");
+    assert!(
+        !kept_pages.is_disjoint(&ids(&at("plain"), "url")),
+        "both rules keep the same pages, so the test has no effect"
+    );
     let before = kept_before(&june);
     assert_eq!((before["flipped"].as_u64(), before["pages"].as_u64()), (Some(0), Some(kept_pages.len() as u64)));
 }

@@ -300,7 +300,7 @@ fn a_scheduled_run_restores_what_live_has_read_and_has_the_bytes_of_a_run_from_s
     let is_warc = |name: &std::ffi::OsStr| name.to_str().unwrap().contains(".warc");
     let inputs = std::fs::read_dir(&crawl).unwrap().filter(|file| is_warc(&file.as_ref().unwrap().file_name())).count();
     assert_eq!(message.matches("is read ahead").count(), inputs, "{message}");
-    assert!(!live().contains("is read ahead"), "they are in the state");
+    assert!(!live().contains("is read ahead"), "the lists are already in the state");
     assert_eq!(
         restored("first"),
         format!(

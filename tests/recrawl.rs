@@ -796,7 +796,7 @@ fn reading_and_its_checkpoints_change_only_with_the_name_reading() {
     assert_eq!(
         (webtwin::job::READING, &files_of_state(&pages_of_all_sorts())[..1]),
         ("reading-5", &["80186d49d68ef1f4fcd4c8194de2c72a".to_string()][..]),
-        "records of older builds would be taken for those of this one: give job::READING another name, and put both here"
+        "checkpoints of older builds would be reused although reading has changed: rename job::READING, and update both values here"
     );
 }
 
@@ -815,6 +815,6 @@ fn pairs_and_their_checkpoints_change_only_with_the_name_pairing() {
     assert_eq!(
         (webtwin::job::PAIRING, &files_of_state(&pages.concat())[1..]),
         ("pairing-2", &["ea95fefc0038ee635a2224565f53e450".to_string()][..]),
-        "what older builds have found would be taken for what this one finds: give job::PAIRING another name, and put both here"
+        "pairs of older builds would be reused although pairing has changed: rename job::PAIRING, and update both values here"
     );
 }

@@ -178,7 +178,7 @@ fn a_replayed_hello_is_refused() {
     replay.write_all(&hello).unwrap();
     let mut answer = [1; 212];
     replay.read_exact(&mut answer).unwrap();
-    assert_eq!(answer, [0; 212], "the answer to strangers");
+    assert_eq!(answer, [0; 212], "an unauthenticated connection gets zeros");
     let _ = dialer.join();
 
     assert!(join(&ours, 1).join().unwrap().is_ok());
@@ -358,7 +358,7 @@ proptest! {
         for at in 0..peers {
             prop_assert!(*shared[at].0 == expected, "worker {at}");
             prop_assert_eq!(&*shared[at].1, &(0..peers as u32).collect::<Vec<_>>());
-            prop_assert!(Arc::ptr_eq(&shared[at].0, &shared[at / workers * workers].0), "one copy a process");
+            prop_assert!(Arc::ptr_eq(&shared[at].0, &shared[at / workers * workers].0), "one copy per process");
         }
     }
 }

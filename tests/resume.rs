@@ -81,7 +81,7 @@ fn kill(crawl: &Crawl, name: &str, workers: &str) {
     let mut child = webtwin(&crawl.run(name, &["--workers", workers, "--resume"])).spawn().unwrap();
     let start = Instant::now();
     while records(&output).is_empty() && start.elapsed() < Duration::from_secs(120) {
-        assert!(child.try_wait().unwrap().is_none(), "the run ended before it had recorded anything");
+        assert!(child.try_wait().unwrap().is_none(), "the run ended before it wrote a checkpoint");
         std::thread::sleep(Duration::from_millis(1));
     }
     child.kill().unwrap();
@@ -223,7 +223,7 @@ fn kill_after(crawl: &Crawl, name: &str, step: &str, workers: usize, more: &[&st
         let mut child = webtwin(&[&arguments[..], more].concat()).spawn().unwrap();
         let start = Instant::now();
         while !is_recorded(&output, step, workers) && start.elapsed() < Duration::from_secs(120) {
-            assert!(child.try_wait().unwrap().is_none(), "the run ended before {step} was on record");
+            assert!(child.try_wait().unwrap().is_none(), "the run ended before the checkpoint of {step}");
             std::thread::sleep(Duration::from_micros(200));
         }
         child.kill().unwrap();

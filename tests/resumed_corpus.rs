@@ -57,7 +57,7 @@ impl Corpus {
         let mut child = webtwin(&self.dedup(out, &["--resume", "--workers", workers])).spawn().unwrap();
         let start = Instant::now();
         while !is_time(&folder) && start.elapsed() < Duration::from_secs(120) {
-            assert!(child.try_wait().unwrap().is_none(), "the run ended before it was to be killed");
+            assert!(child.try_wait().unwrap().is_none(), "the run ended before the kill");
             std::thread::sleep(Duration::from_micros(200));
         }
         child.kill().unwrap();

@@ -206,7 +206,7 @@ fn revisit_of_a_revisit_without_reference_waits_for_its_original() {
     ];
     let (output, _) = run(folder.path(), &records);
     let exact: BTreeSet<String> = rows(&output, "pages").iter().map(|row| row["exact"].to_string()).collect();
-    assert_eq!((rows(&output, "pages").len(), exact.len()), (2, 1), "both say what the first of them said");
+    assert_eq!((rows(&output, "pages").len(), exact.len()), (2, 1), "both pages have the text of the first");
 }
 
 #[test]

@@ -198,7 +198,7 @@ fn a_crawl_on_s3_is_read_and_its_result_written_there() {
     let run = ["run", "--input", "s3://crawls/in/*.warc.gz", "--output", "s3://crawls/out", "--workers", "2"];
     let (code, stderr_text) = webtwin(&run);
     assert_eq!(code, Some(0), "{stderr_text}");
-    assert_eq!(webtwin(&run).0, Some(4), "a second run to the same place has lost");
+    assert_eq!(webtwin(&run).0, Some(4), "the second run into one output is refused");
     let (code, stderr_text) = webtwin(&["show", "s3://crawls/out/pages", "--limit", "0"]);
     assert_eq!((code, stderr_text.lines().count()), (Some(0), 301), "{stderr_text}");
 }
@@ -373,7 +373,7 @@ fn storage_works_the_same_on_s3() {
     assert_eq!(ends.iter().filter(|&&end| end == 0).count(), 1, "{ends:?}");
     assert!(ends.iter().all(|&end| end == 0 || end == 4), "{ends:?}");
     Manifest::read(&output).unwrap().verify(&output).unwrap();
-    assert_eq!(output.list(None).unwrap().len(), 2, "the losers have removed what was theirs");
+    assert_eq!(output.list(None).unwrap().len(), 2, "the losing runs have removed their files");
 
     // An unreachable store is a storage error that names the location and discloses no secret.
     drop(moto);

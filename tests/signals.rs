@@ -15,7 +15,7 @@ fn signal(child: &Child, name: &str) {
 /// Waits until a run is reading its input.
 fn wait_for_records(output: &Path, child: &mut Child) {
     while records(output).is_empty() {
-        assert!(child.try_wait().unwrap().is_none(), "the run ended before it had recorded anything");
+        assert!(child.try_wait().unwrap().is_none(), "the run ended before it wrote a checkpoint");
         std::thread::sleep(Duration::from_millis(1));
     }
 }

@@ -47,11 +47,11 @@ fn rules_are_learned_by_any_number_of_workers_and_apply_to_uncrawled_urls() {
     }
     let bounded = ["--workers", "2", "--set", "effort.memory_bytes=300MB"];
     succeed(&[&["run", "--input", &input, "--output", &at("bounded")][..], &settings, &bounded].concat());
-    let rule_of = |name: &str| {
+    let rule_files = |name: &str| {
         let is_of_rules = |file: &(String, Vec<u8>)| file.0.contains("url_rules") || file.0.contains("exports");
         files(&folder.path().join(name)).into_iter().filter(is_of_rules).collect::<Vec<_>>()
     };
-    assert!(rule_of("one") == rule_of("three") && rule_of("one") == rule_of("bounded"));
+    assert!(rule_files("one") == rule_files("three") && rule_files("one") == rule_files("bounded"));
 
     let table_json = succeed(&["show", &at("one"), "url_rules", "--json"]);
     let rules: Vec<Value> = table_json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -48,7 +48,7 @@ pub fn found<T>(read: impl FnOnce(&mut RecordSink<'_>) -> Result<T>) -> (T, Vec<
         found.push(one);
         Ok(())
     });
-    (end.expect("bytes in memory can be read, whatever they are"), found)
+    (end.expect("any bytes in memory can be read"), found)
 }
 
 /// Returns the offset at which a record starts.
@@ -77,13 +77,13 @@ pub fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(inner) = folders.pop() {
-        for entry in std::fs::read_dir(inner).expect("a folder of our own") {
-            let path = entry.expect("a folder of our own").path();
+        for entry in std::fs::read_dir(inner).expect("the folder can be read") {
+            let path = entry.expect("the folder can be read").path();
             if path.is_dir() {
                 folders.push(path);
             } else {
-                let name = path.strip_prefix(folder).expect("below it").to_str().expect("a name of ours").to_string();
-                found.push((name, std::fs::read(path).expect("a file of our own")));
+                let name = path.strip_prefix(folder).expect("the path is below the folder").to_str().expect("the path is UTF-8").to_string();
+                found.push((name, std::fs::read(path).expect("the file was written by this target")));
             }
         }
     }
@@ -93,7 +93,7 @@ pub fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
 
 /// Returns both ends of a connection within this process, usable as TCP streams of `std::net`.
 pub fn connection() -> [TcpStream; 2] {
-    let (here, there) = UnixStream::pair().expect("a process may have a few sockets");
+    let (here, there) = UnixStream::pair().expect("the process can open sockets");
     [here, there].map(|end| TcpStream::from(OwnedFd::from(end)))
 }
 
@@ -114,7 +114,7 @@ pub fn identity(process: u32) -> Identity {
 
 /// Returns the key of a cluster.
 pub fn key() -> ClusterKey {
-    let file = tempfile::NamedTempFile::new().expect("room for a key");
-    std::fs::write(file.path(), "a key that only the targets of the fuzzer have").expect("room for a key");
+    let file = tempfile::NamedTempFile::new().expect("the disk has space");
+    std::fs::write(file.path(), "a key that only the targets of the fuzzer have").expect("the disk has space");
     ClusterKey::read(file.path(), false).expect("a key of enough bytes")
 }

@@ -13,17 +13,17 @@ use webtwin_storage::location::Location;
 /// Returns the folder with `run` and `index`. The system must clean it up, since a fuzzer ends
 /// without running destructors.
 pub fn folder() -> PathBuf {
-    let folder = tempfile::tempdir().expect("room for a few files").keep();
-    let at = |name: &str| folder.join(name).to_str().expect("a name of ours").to_string();
+    let folder = tempfile::tempdir().expect("the disk has space").keep();
+    let at = |name: &str| folder.join(name).to_str().expect("the path is UTF-8").to_string();
     let mut job = Job::default();
     job.input.urls = vec!["synth://?pages=100&seed=1".into()];
     job.output.url = at("run");
     job.output.partitions = 1;
     let result = Location::parse(&job.output.url).expect("a path").into_folder();
-    let work = WorkList::plan(&job.input, job.effort.shard_bytes).expect("a made-up crawl can be read");
+    let work = WorkList::plan(&job.input, job.effort.shard_bytes).expect("a synthetic crawl can be read");
     let (queue, digest) = (Queue::new(work), JobDigest::from_job(&job).0);
     engine::run(&ClusterLayout::local(1), 0, digest, move |net| replicas::run(net, &job, &queue, &result).map(drop))
-        .expect("a made-up crawl has a result");
+        .expect("a synthetic crawl has a result");
     build(&BuildSettings {
         run: at("run"),
         output: at("index"),

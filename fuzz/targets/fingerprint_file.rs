@@ -54,18 +54,18 @@ fn written(coder: Coder, f: u32, rest: &[u8], with_doc_ids: bool) {
     fingerprints.sort_unstable();
     let doc_ids: Vec<DocId> = (0..fingerprints.len() as u64).map(|n| n ^ 0xabcd).collect();
     let whole = chunk(f, coder, "fuzzed", &fingerprints, with_doc_ids.then_some(&doc_ids)).expect("rows in order");
-    let file = FingerprintFile::open("whole", Arc::new(Bytes(whole.clone()))).expect("a file of our own");
+    let file = FingerprintFile::open("whole", Arc::new(Bytes(whole.clone()))).expect("the file was written by this target");
     assert_eq!(look(&file), Some((fingerprints.clone(), if with_doc_ids { doc_ids } else { Vec::new() })));
-    file.verify().expect("a file of our own");
+    file.verify().expect("the file was written by this target");
     let bytes = damaged(&whole, changes);
     if let Ok(other) = FingerprintFile::open("damaged", Arc::new(Bytes(bytes.clone()))) {
         let mut rows = Vec::new();
         let result = other.decode_all(&mut rows);
-        assert!(result.is_err() || rows == fingerprints, "damage changes what is read");
+        assert!(result.is_err() || rows == fingerprints, "damage changes fingerprints without an error");
         let doc_ids = file.doc_ids(0..rows.len().min(fingerprints.len()));
         let others = other.doc_ids(0..fingerprints.len().min(other.about().count as usize));
-        assert!(result.is_err() || others.is_err() || others.ok() == doc_ids.ok(), "damage changes doc ids");
-        assert!(other.verify().is_err() || bytes.starts_with(&whole), "damage is not noticed");
+        assert!(result.is_err() || others.is_err() || others.ok() == doc_ids.ok(), "damage changes doc ids without an error");
+        assert!(other.verify().is_err() || bytes.starts_with(&whole), "damage is not detected");
     }
 }
 
@@ -77,7 +77,7 @@ fn look(file: &FingerprintFile) -> Option<(Vec<u64>, Vec<DocId>)> {
     assert_eq!(fingerprints.len() as u64, file.about().count);
     let (mut by_block, mut rows) = (Vec::new(), Vec::new());
     for block in 0..file.blocks() {
-        file.decode_block(block, &mut rows).expect("what is read with others is read alone");
+        file.decode_block(block, &mut rows).expect("a block of a readable file can be read");
         by_block.extend_from_slice(&rows);
     }
     assert_eq!(by_block, fingerprints);
@@ -85,7 +85,7 @@ fn look(file: &FingerprintFile) -> Option<(Vec<u64>, Vec<DocId>)> {
         for parts in [1, 2, 5] {
             let mut by_part = Vec::new();
             for part in 0..parts {
-                let place = file.decode_part(part, parts, &mut rows).expect("what is read with others is read alone");
+                let place = file.decode_part(part, parts, &mut rows).expect("a block of a readable file can be read");
                 assert!(rows.is_empty() || place == by_part.len());
                 by_part.extend_from_slice(&rows);
             }

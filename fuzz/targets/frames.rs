@@ -19,11 +19,11 @@ fn sessions() -> &'static [[Session; 2]; 2] {
             let dialed = std::thread::scope(|scope| {
                 let dialing = scope.spawn(|| dial(&there, &identity(1), &key, ConnectionPurpose::Data, 0, "there"));
                 let arrival = accept(&here, &identity(0), &key, |_, _| true);
-                (arrival, dialing.join().expect("it returns"))
+                (arrival, dialing.join().expect("the thread does not panic"))
             });
             match dialed {
                 (Arrival::Joined(_, _, here), Ok(there)) => [here, there],
-                other => panic!("two processes of one cluster do not meet: {other:?}"),
+                other => panic!("two processes of one cluster do not connect: {other:?}"),
             }
         })
     })
@@ -49,7 +49,7 @@ fuzz_target!(|data: &[u8]| {
             byte => (Frame::Payload, usize::from(byte) - 2),
         };
         let payload = vec![byte; length];
-        writer.send(&mut bytes, what, &payload).expect("memory takes it");
+        writer.send(&mut bytes, what, &payload).expect("writing to memory succeeds");
         sent_frames.push((bytes.len(), what, payload));
     }
     let arrived = damaged(&bytes, changes);

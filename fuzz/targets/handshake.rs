@@ -21,7 +21,7 @@ fuzz_target!(|data: &[u8]| {
             there
                 .write_all(&rest[..rest.len().min(4096)])
                 .and_then(|()| there.shutdown(Shutdown::Write))
-                .expect("room");
+                .expect("the disk has space");
             let arrival = accept(&here, &identity(0), key, |_, _| true);
             assert!(matches!(arrival, Arrival::Stranger { .. }), "{arrival:?}");
         }
@@ -30,7 +30,7 @@ fuzz_target!(|data: &[u8]| {
             there
                 .write_all(&rest[..rest.len().min(4096)])
                 .and_then(|()| there.shutdown(Shutdown::Write))
-                .expect("room");
+                .expect("the disk has space");
             assert!(dial(&here, &identity(1), key, ConnectionPurpose::Data, 0, "there").is_err());
         }
         _ => relayed(key, rest),
@@ -58,8 +58,8 @@ fn relayed(key: &ClusterKey, how: &[u8]) {
         for end in [&at_acceptor, &at_dialer] {
             end.shutdown(Shutdown::Both).ok();
         }
-        let arrival = accepting.join().expect("it returns");
-        (arrival, dialing.join().expect("it returns"), altered)
+        let arrival = accepting.join().expect("the thread does not panic");
+        (arrival, dialing.join().expect("the thread does not panic"), altered)
     });
     let joined = matches!(arrival, Arrival::Joined(..));
     assert_eq!(joined, !altered[0] && !altered[1], "{arrival:?}");

@@ -21,7 +21,7 @@ use webtwin_view::serve::{ServeSettings, serve};
 fn server() -> SocketAddr {
     static SERVER: OnceLock<SocketAddr> = OnceLock::new();
     *SERVER.get_or_init(|| {
-        let index = made::folder().join("index").to_str().expect("a name of ours").to_string();
+        let index = made::folder().join("index").to_str().expect("the path is UTF-8").to_string();
         let (notify, message) = channel();
         let settings = ServeSettings {
             index,
@@ -36,7 +36,7 @@ fn server() -> SocketAddr {
         };
         // Dropping the handle would stop the server.
         std::thread::spawn(move || {
-            serve(settings, |address, handle| notify.send((address, handle)).expect("it is waited for"))
+            serve(settings, |address, handle| notify.send((address, handle)).expect("the receiver is waiting"))
         });
         let (address, handle) = message.recv().expect("a server listens");
         std::mem::forget(handle);

@@ -24,12 +24,12 @@ fn whole() -> &'static Whole {
     WHOLE.get_or_init(|| {
         let folder = made::folder();
         let files = files(&folder.join("index"));
-        let index = LookupIndex::open(folder.join("index").to_str().expect("a name of ours")).expect("an index of our own");
+        let index = LookupIndex::open(folder.join("index").to_str().expect("the path is UTF-8")).expect("the index was written by this target");
         let mut urls: Vec<String> =
-            (0..index.pages() as u32).map(|rank| index.url(rank).expect("a page of ours")).collect();
+            (0..index.pages() as u32).map(|rank| index.url(rank).expect("the page is in the index")).collect();
         urls.push("http://nobody.example/".into());
         urls.extend(index.prefix(0).ok().map(|prefix| prefix + "never-crawled"));
-        let answers = answers(&index, &urls).into_iter().map(|answer| answer.expect("a whole index answers")).collect();
+        let answers = answers(&index, &urls).into_iter().map(|answer| answer.expect("an intact index answers")).collect();
         Whole { folder: folder.join("damaged"), files, urls, answers }
     })
 }
@@ -53,7 +53,7 @@ fn answers(index: &LookupIndex, urls: &[String]) -> Vec<Result<String, ()>> {
         results.push(message(exact.and_then(|exact| index.with_text(exact, 100))));
         let id = index.page(rank).map(|page| page.doc_id);
         results.push(match id.and_then(|id| sets::set(index, id, 0, 100)) {
-            Ok(set) => Ok(serde_json::to_string(&set).expect("an answer is plain values")),
+            Ok(set) => Ok(serde_json::to_string(&set).expect("an answer can be serialised")),
             Err(_) => Err(()),
         });
     }
@@ -73,17 +73,17 @@ fuzz_target!(|data: &[u8]| {
     let Whole { folder, files, urls, answers: right } = whole();
     let Some((which, how)) = first(data) else { return };
     let which = which % files.len();
-    std::fs::create_dir_all(folder).expect("room");
+    std::fs::create_dir_all(folder).expect("the disk has space");
     for (number, (name, bytes)) in files.iter().enumerate() {
         let path = folder.join(name);
         match number == which {
-            true => std::fs::write(path, damaged(bytes, how)).expect("room"),
+            true => std::fs::write(path, damaged(bytes, how)).expect("the disk has space"),
             // The previous input has left the intact file if it damaged another one.
             false if std::fs::read(&path).is_ok_and(|found| found == *bytes) => {}
-            false => std::fs::write(path, bytes).expect("room"),
+            false => std::fs::write(path, bytes).expect("the disk has space"),
         }
     }
-    let Ok(index) = LookupIndex::open(folder.to_str().expect("a name of ours")) else { return };
+    let Ok(index) = LookupIndex::open(folder.to_str().expect("the path is UTF-8")) else { return };
     drop(index.verify());
     let results = answers(&index, urls);
     if files[which].0 != "manifest.json" {

@@ -26,7 +26,7 @@ fuzz_target!(|data: &[u8]| {
         .flat_map(|range| found(|sink| read_range(&file, range[0]..range[1], &limits, &fields, sink)).1);
     assert_eq!(ranges.collect::<Vec<ReadResult>>(), whole);
     let mut packed = GzEncoder::new(Vec::new(), flate2::Compression::none());
-    let packed = packed.write_all(rest).and_then(|()| packed.finish()).expect("memory takes it");
+    let packed = packed.write_all(rest).and_then(|()| packed.finish()).expect("writing to memory succeeds");
     let ((), unpacked) = found(|sink| read_whole(&Bytes(packed), Compression::Gzip, &limits, &fields, sink));
     assert_eq!(unpacked, whole);
 });

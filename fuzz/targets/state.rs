@@ -19,7 +19,7 @@ const RECORDS: [&[u8]; 3] = [b"what was read of one item", b"", b"what was read 
 /// Returns a folder for checkpoints. The fuzzer ends without removing it.
 fn folder() -> &'static PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| tempfile::tempdir().expect("room").keep())
+    FOLDER.get_or_init(|| tempfile::tempdir().expect("the disk has space").keep())
 }
 
 fuzz_target!(|data: &[u8]| {
@@ -51,14 +51,14 @@ fn generation(rest: &[u8]) {
 /// Checks checkpoints of a run that is to be resumed, with damage to their file.
 fn of_a_run(changes: &[u8]) {
     let folder = folder().join("run");
-    let open = || SavedRecords::open(&folder, [3; 32], "build", KEYS.to_vec()).expect("a folder of our own");
+    let open = || SavedRecords::open(&folder, [3; 32], "build", KEYS.to_vec()).expect("the folder can be read");
     open().remove();
     let records = open();
     let encode = |number: usize, record: &mut Vec<u8>| {
         record.extend_from_slice(RECORDS[number]);
         Ok(())
     };
-    records.write(&[2, 0], encode).expect("room");
+    records.write(&[2, 0], encode).expect("the disk has space");
     damage(&folder, changes);
     held(&open());
 }
@@ -67,16 +67,16 @@ fn of_a_run(changes: &[u8]) {
 fn of_a_state(changes: &[u8]) {
     let folder = folder().join("state");
     drop(std::fs::remove_dir_all(&folder));
-    let at = Location::parse(folder.to_str().expect("a name of ours")).expect("a path").into_folder();
+    let at = Location::parse(folder.to_str().expect("the path is UTF-8")).expect("a path").into_folder();
     let state = JobState::at(at);
     let records = StateRecords::new(&state, None, &KEYS);
     let mut encode = |number: usize, record: &mut Vec<u8>| {
         record.extend_from_slice(RECORDS[number]);
         Ok(())
     };
-    RecordStore::write(&records, &[0, 1, 2], &mut encode).expect("room");
+    RecordStore::write(&records, &[0, 1, 2], &mut encode).expect("the disk has space");
     let generation = Generation { number: 1, files: records.written(), ..Generation::default() };
-    state.commit(&generation).expect("room");
+    state.commit(&generation).expect("the disk has space");
     damage(&folder, changes);
     drop(state.check());
     if let Ok(Some(generation)) = state.newest() {
@@ -89,7 +89,7 @@ fn damage(folder: &std::path::Path, changes: &[u8]) {
     let Some((which, changes)) = first(changes) else { return };
     let files = files(folder);
     let (name, bytes) = &files[which % files.len()];
-    std::fs::write(folder.join(name), damaged(bytes, changes)).expect("room");
+    std::fs::write(folder.join(name), damaged(bytes, changes)).expect("the disk has space");
 }
 
 fn held(records: &dyn RecordStore) {

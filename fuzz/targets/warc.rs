@@ -66,7 +66,7 @@ fn is_excepted(range: &RangeEnd, whole: &[ReadResult], length: u64) -> bool {
 fn members<'a>(parts: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     let member = |part: &[u8]| {
         let mut member = GzEncoder::new(Vec::new(), Compression::none());
-        member.write_all(part).and_then(|()| member.finish()).expect("memory takes it")
+        member.write_all(part).and_then(|()| member.finish()).expect("writing to memory succeeds")
     };
     parts.flat_map(member).collect()
 }

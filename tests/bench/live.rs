@@ -73,7 +73,7 @@ fn main() {
     let reports_before = reports(&index);
     drop(index);
     let began = Instant::now();
-    let index = LiveIndex::open(Path::new(folder), &job).expect("it was written");
+    let index = LiveIndex::open(Path::new(folder), &job).expect("the index has been written");
     println!("opened again in {:.1} s, the same: {}", began.elapsed().as_secs_f64(), reports(&index) == reports_before);
 }
 

@@ -282,7 +282,7 @@ fn section_2_2_figure_3b_collections_with_copies_inside_are_dissimilar() {
     // [ii].p points to two copies of q, and [i].r points to two copies of s.
     let web = Web::default().site("pqrss", "pq pr rs").link(2, 4).site("pqqrs", "pq pr rs").link(5, 7);
     assert!(!web.are_similar(0..5, 5..10));
-    assert_eq!(web.grown(&FREE), [["pr", "pr"]], "only what is one to one");
+    assert_eq!(web.grown(&FREE), [["pr", "pr"]], "only pages with a one-to-one mapping");
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn section_2_2_figure_3d_one_matching_link_is_enough() {
     // [i].r has incoming links from p and q; [ii].r has one from q only.
     let web = Web::default().site("pqr", "pr qr").site("pqr", "qr");
     assert!(web.are_similar(0..3, 3..6));
-    assert!(!web.are_similar([0, 2], [3, 5]), "[i].r has a parent there, [ii].r has none");
+    assert!(!web.are_similar([0, 2], [3, 5]), "[i].r has a parent in the collection, [ii].r has none");
     // Growth follows links, so p, which has no link to q or r that both sites share, is not part of
     // the collection (section 3).
     assert_eq!(web.grown(&FREE), [["qr", "qr"]]);

@@ -156,7 +156,7 @@ fn colliding(documents: &[[f64; 2]], c: f64, d: f64) -> Vec<(u32, u32)> {
 #[test]
 fn section_3_documents_collide_when_both_signatures_are_nearer_than_their_tolerances() {
     let documents = [[0.50, 0.50], [0.55, 0.52], [0.60, 0.50], [0.50, 0.60]];
-    assert_eq!(colliding(&documents, 0.1, 0.1), [(0, 1), (1, 2), (1, 3)], "< C and < D, not equal to them");
+    assert_eq!(colliding(&documents, 0.1, 0.1), [(0, 1), (1, 2), (1, 3)], "strictly less than C and D");
     assert_eq!(colliding(&documents, 0.2, 0.1), [(0, 1), (0, 2), (1, 2), (1, 3)]);
     assert_eq!(colliding(&documents, 0.1, 0.2), [(0, 1), (0, 3), (1, 2), (1, 3)]);
     // "The fourth curve (C = 1) reports the behavior of the algorithm when using only the RP

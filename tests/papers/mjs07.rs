@@ -270,7 +270,7 @@ fn section_3_3_each_chunk_of_f_is_joined_with_all_of_q_and_the_outputs_are_merge
     let with_repetitions = merged.len();
     merged.sort_unstable();
     merged.dedup();
-    assert_eq!(with_repetitions, merged.len(), "no pair comes twice, though tables overlap");
+    assert_eq!(with_repetitions, merged.len(), "no pair is reported twice, although tables overlap");
     let pairs = f.iter().flat_map(|&x| q.iter().map(move |&y| (x, y, (x ^ y).count_ones())));
     assert_eq!(merged, pairs.filter(|pair| pair.2 <= 3).collect::<Vec<_>>());
 }

@@ -280,7 +280,7 @@ proptest! {
             let sizes: Vec<u64> = sizes.filter(|&size| size > 1).collect();
             prop_assert_eq!(step.clusters, sizes.len() as u64);
             prop_assert_eq!(step.duplicates, sizes.iter().map(|size| size - 1).sum::<u64>());
-            prop_assert!(step.duplicates >= before, "the number only grows");
+            prop_assert!(step.duplicates >= before, "the number of duplicates never decreases");
             before = step.duplicates;
         }
     }

@@ -68,7 +68,7 @@ fn section_1_a_server_is_the_union_of_its_documents() {
         |a, b, shared| ServerPair { a: HostId(a), b: HostId(b), shared, similar_path: 0, same_path: 0, front: 0 };
     let server = |pages| Server { pages, ..Server::default() };
     assert_eq!(kind(&pair(0, 1, 10), [&server(10), &server(40)], &settings), Some(ServerPairKind::Mirror));
-    assert_eq!(kind(&pair(0, 2, 1), [&server(10), &server(1)], &settings), None, "F >= T holds for servers, too");
+    assert_eq!(kind(&pair(0, 2, 1), [&server(10), &server(1)], &settings), None, "F >= T also applies to servers");
 }
 
 // Section 2: computing all-pairs document overlap.

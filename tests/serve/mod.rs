@@ -211,7 +211,7 @@ fn html_pages_have_no_script_and_crawled_content_is_text() {
 fn try_in_scrapy(script: &str) {
     let scrapy = std::process::Command::new("python3").args(["-c", "import scrapy"]).output();
     if !scrapy.is_ok_and(|output| output.status.success()) {
-        eprintln!("not tried: python3 has no scrapy");
+        eprintln!("skipped: python3 has no module scrapy");
         return;
     }
     let tried = std::process::Command::new("python3").args([script, env!("CARGO_BIN_EXE_webtwin")]).output().unwrap();
@@ -409,7 +409,7 @@ fn a_hundred_reloads_under_load_fail_no_request_and_mix_no_runs() {
                     let answer = client.post("/v1/pages.txt", "text/plain", body.as_bytes());
                     assert_eq!(answer.status, 200);
                     let run_number = runs.iter().position(|run| run == answer.header("x-webtwin-run")).unwrap();
-                    assert!(answer.text() == want[run_number], "an answer of another run");
+                    assert!(answer.text() == want[run_number], "the answer belongs to another run");
                     answers_by_run[run_number].fetch_add(1, Ordering::Relaxed);
                 }
             });

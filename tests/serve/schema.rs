@@ -26,7 +26,7 @@ pub(crate) fn wrong(document: &Value, schema: &Value, value: &Value, at: &str) -
                     "number" => value.is_number(),
                     "boolean" => value.is_boolean(),
                     "null" => value.is_null(),
-                    other => panic!("no type {other}"),
+                    other => panic!("unknown type {other}"),
                 };
                 if is { None } else { fault(format!("no {of}")) }
             }
@@ -60,7 +60,7 @@ pub(crate) fn wrong(document: &Value, schema: &Value, value: &Value, at: &str) -
                     .and_then(|all| all.keys().find(|name| !known.contains_key(*name)))
                     .map(|name| format!("{at}: {name} is not in the document"))
             }
-            other => panic!("no keyword {other}"),
+            other => panic!("unknown keyword {other}"),
         };
         if violation.is_some() {
             return violation;
