@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Is index.cdxj of an archive what cdxj-indexer says of the same files?
+"""Compares index.cdxj of an archive with the output of cdxj-indexer for the same files.
 
     python3 -m venv /tmp/replay && /tmp/replay/bin/pip install cdxj-indexer
     webtwin archive CRAWL/*.warc.gz --cdxj --output ARCHIVE
     /tmp/replay/bin/python scripts/archive/cdxj.py ARCHIVE
 
-Compares line by line; prints what only one of them has, and counts. Exit code 1 if anything differs.
+The comparison is line by line. Prints the lines that only one of them has, and the counts. The exit
+code is 1 if anything differs.
 """
 import argparse, glob, os, subprocess, sys
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Does pywb replay an archive as it replays the WARC files that the archive was made of?
+"""Compares the replay of an archive by pywb with that of the WARC files from which the archive was
+made.
 
     python3 -m venv /tmp/replay && /tmp/replay/bin/pip install pywb cdxj-indexer 'setuptools<81'
     webtwin archive CRAWL/*.warc.gz --output ARCHIVE
     /tmp/replay/bin/python scripts/archive/replay.py CRAWL ARCHIVE [--against OLDER] [--sample 500] [--indexer cdxj-indexer]
 
-Both folders are indexed, pywb serves both, and a sample of captures is fetched from both, unrewritten (id_): revisits
-that webtwin wrote, and captures that it did not touch. An incremental archive is served together with the older ones
-that it was made against. Status and body must be equal, and so must the HTTP headers that
-pywb passes on. Prints counts; exit code 1 if anything differs.
+Both folders are indexed and served by pywb. A sample of captures is fetched from both without
+rewriting (id_): revisits that webtwin has written, and unchanged captures. An incremental archive
+is served together with the older archives that it refers to. Status, body and the HTTP headers that
+pywb forwards must be equal. Prints the counts. The exit code is 1 if anything differs.
 """
 import argparse, collections, glob, json, os, random, socket, subprocess, sys, tempfile, time
 import urllib.error, urllib.request
@@ -22,7 +23,8 @@ def warcs(folder):
 
 
 def index(tool, folder, out, older=()):
-    """A sorted CDXJ of all files, with paths from the root; returns the captures of `folder` as {(url, timestamp): fields}."""
+    """Writes a sorted CDXJ of all files, with paths from the root. Returns the captures of `folder`
+    as {(url, timestamp): fields}."""
     flags = ['-j', '-s'] if tool == 'cdx-indexer' else ['-s']
     files = [path for of in [folder, *older] for path in warcs(of)]
     command = [os.path.join(BIN, tool), *flags, '--dir-root', '/', *files]
@@ -58,8 +60,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('crawl')
     parser.add_argument('archive')
-    parser.add_argument('--against', action='append', default=[], metavar='OLDER', help='may be given more than once')
-    parser.add_argument('--sample', type=int, default=500, help='captures of each kind')
+    parser.add_argument('--against', action='append', default=[], metavar='OLDER', help='an older archive that ARCHIVE refers to; repeatable')
+    parser.add_argument('--sample', type=int, default=500, help='number of captures of each kind [500]')
     parser.add_argument('--indexer', default='cdx-indexer', choices=['cdx-indexer', 'cdxj-indexer'])
     args = parser.parse_args()
     crawl, archive = os.path.abspath(args.crawl), os.path.abspath(args.archive)
@@ -72,7 +74,7 @@ def main():
             was = before.get(capture, {}).get('mime')
             is_ours = fields.get('mime') == 'warc/revisit' and was != 'warc/revisit'
             kinds['revisit' if is_ours else 'untouched'].append(capture)
-        print('captures in the index before: %d, after: %d, of them revisits: %d, gone: %d'
+        print('captures in the index before: %d, after: %d, of them revisits: %d, missing: %d'
               % (len(before), len(after), len(kinds['revisit']), len(before.keys() - after.keys())))
         with open(os.path.join(work, 'config.yaml'), 'w') as file:
             json.dump({'collections': {name: {'index': os.path.join(work, name + '.cdxj'), 'archive_paths': '/'}
@@ -102,7 +104,7 @@ def main():
                     else:
                         print('differs:', *capture, old[0], new[0], len(old[2]), len(new[2]))
                 wrong += len(sample) - same
-                print('%s: %d fetched, %d the same, %d bytes, by status %s'
+                print('%s: %d fetched, %d equal, %d bytes, by status %s'
                       % (kind, len(sample), same, size, dict(sorted(statuses.items()))))
         finally:
             server.terminate()

@@ -1,4 +1,4 @@
-"""What the ledger measures: commands of the program, with what they need beforehand."""
+"""The benchmarks of the ledger: commands of the program, with the input that they need."""
 import glob, json, os, shutil, subprocess, sys, tempfile
 
 import made_crawl
@@ -8,15 +8,16 @@ WORKERS = '2'
 
 
 class Absent(Exception):
-    """There is no such benchmark here, or not in this build: why."""
+    """The benchmark cannot run here or with this build; the message has the reason."""
 
 
 class Failed(Exception):
-    """The program has failed: what it said."""
+    """The program failed; the message has its output."""
 
 
 def run(command):
-    """What a command prints, and its processor seconds and peak of memory in bytes as the system counts them."""
+    """Runs a command. Returns its output, its processor seconds, and its peak memory in bytes as
+    the system counts them."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
         process = subprocess.Popen(command, stdout=out, stderr=error)
         _, status, used = os.wait4(process.pid, 0)
@@ -30,18 +31,20 @@ def run(command):
 
 
 def lab_of(webtwin):
-    """The laboratory of a build, beside its program; earlier builds are both."""
+    """Returns the path of the laboratory of a build, which is next to its program. In earlier
+    builds one program is both."""
     lab = os.path.join(os.path.dirname(webtwin), 'webtwin-lab')
     if not os.path.exists(lab):
         return webtwin
     versions = [run([program, '--version'])[0].split(' ', 1)[1] for program in (webtwin, lab)]
     if versions[0] != versions[1]:
-        raise Absent('its webtwin-lab is of another build: ' + versions[1].strip())
+        raise Absent('webtwin-lab belongs to another build: ' + versions[1].strip())
     return lab
 
 
 class Reproduced:
-    """An entry of `webtwin-lab reproduce`. `seconds` tells them from the rows by name; without it those of the whole process count."""
+    """An entry of `webtwin-lab reproduce`. `seconds` computes the seconds from the rows by name;
+    without it, those of the whole process count."""
 
     def __init__(self, name, entry, yardstick, times, scale, seconds=None):
         self.name, self.entry, self.yardstick, self.times, self.scale, self.of_rows = name, entry, yardstick, times, scale, seconds
@@ -57,11 +60,11 @@ class Reproduced:
             listed = run([lab, 'reproduce', '--list'])[0]
             self.has[webtwin] = any(line.split()[:1] == [self.entry] for line in listed.splitlines())
         if not self.has[webtwin]:
-            raise Absent('not in this build: it reproduces no ' + self.entry)
+            raise Absent('this build does not reproduce ' + self.entry)
         command = ['reproduce', self.entry, '--scale', str(self.scale), '--workers', WORKERS, '--work', work, '--json']
         printed, seconds, peak = run([lab, *command])
         rows = {row['what']: row for row in json.loads(printed)['rows']}
-        # Of the part that counts, where an entry begins its peak anew.
+        # Entries that reset the peak report it for the measured part only.
         units = {'MB': 1e6, 'GB': 1e9}
         peaks = [row['ours'] * units[row['unit']] for what, row in rows.items() if what == 'peak memory']
         if self.of_rows:
@@ -70,7 +73,7 @@ class Reproduced:
 
 
 class Run:
-    """`webtwin run` on a crawl."""
+    """`webtwin run` over a crawl."""
 
     def __init__(self, name, about, times, crawl, *settings):
         self.name, self.about, self.yardstick, self.times = name, about, 'gzip', times
@@ -88,7 +91,7 @@ class Run:
 
 
 class Recrawl(Run):
-    """The same on schedule, when one file of the crawl has changed since the run before."""
+    """A scheduled run after one file of the crawl has changed since the previous run."""
 
     def measure(self, webtwin, work):
         live, state, first, output = (os.path.join(work, name) for name in ('live', 'state', 'first', 'out'))
@@ -112,12 +115,12 @@ class Recrawl(Run):
 
 
 def made(work):
-    """20,000 made-up pages."""
+    """20,000 synthetic pages."""
     return ['--input', os.path.join(made_crawl.made(work), 'first')]
 
 
 def real(work):
-    """That of scripts/real-slice, fetched once."""
+    """The slice of the real crawl from scripts/real-slice, fetched once."""
     crawl = os.path.join(work, 'slice')
     if not os.path.exists(crawl):
         half = crawl + '.half'
@@ -131,7 +134,8 @@ def real(work):
 
 
 def of_all(rows):
-    """Processor seconds of what an entry measures, without the making of its input."""
+    """Returns the processor seconds of the measured part of an entry, without the generation of its
+    input."""
     return rows['processor time of all this, by worker'] * int(WORKERS)
 
 
@@ -151,7 +155,7 @@ BENCHMARKS = [
     Reproduced('hamming-build-16m', 'bench-hamming-build', 'sort', 3, 1 << 24, at_rate(1 << 24, 'one worker, by processor time')),
     Reproduced('hamming-batch-8m', 'bench-hamming-chunk', 'gzip', 3, 1 << 23, at_rate(1 << 23, 'one core: read, join, write')),
     Reproduced('hamming-selfjoin-10m', 'bench-hamming-selfjoin', 'scan', 3, 10_000_000, lambda rows: rows['one core']),
-    # A million queries, by the median one.
+    # A million queries, estimated from the median one.
     Reproduced('hamming-online-10m', 'bench-hamming-online', 'scan', 3, 10_000_000, lambda rows: rows['p50']),
     Reproduced('minhash-dedup-200k', 'bench-dedup', 'gzip', 2, 200_000,
                lambda rows: rows['  dedup against that, by processor time'] * rows['text'] / rows['files decoded and compressed, one core']),

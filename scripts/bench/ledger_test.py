@@ -1,4 +1,5 @@
-"""python3 -m unittest ledger_test.py: what the ledger calls worse, and what it leaves of a benchmark that a build lacks."""
+"""Tests of the ledger's comparisons, and of benchmarks that a build lacks: python3 -m unittest
+ledger_test.py"""
 import importlib.machinery, importlib.util, os, tempfile, unittest
 from unittest import mock
 
@@ -24,7 +25,7 @@ class Yardsticks:
 
 
 class Made:
-    """A benchmark whose runs give these figures by build, or raise them."""
+    """A benchmark whose runs return these figures for each build, or raise them."""
 
     name, yardstick, times = 'x', 'sort', 2
 

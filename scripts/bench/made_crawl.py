@@ -1,6 +1,8 @@
-"""A made-up crawl that depends on nothing but this file, so that all builds are measured on the same bytes.
+"""A synthetic crawl that depends on this file only, so that all builds are measured on the same
+bytes.
 
-Sites of a hundred pages, each with a mirror on another host that says the same but for one page in ten; and the crawl after it.
+The crawl has sites of a hundred pages. Each site has a mirror on another host, which differs in one
+page of ten. A second crawl follows the first.
 """
 import os, random, shutil, zlib
 
@@ -10,7 +12,7 @@ MENU = ''.join('<li class="entry level-%d"><a href="%d.html" title="Chapter %d">
 
 
 def html(words, site, page, changed):
-    """A page, by numbers that its mirror shares."""
+    """Returns a page with texts that depend on numbers, which its mirror shares."""
     draw = random.Random(site * 1_000_003 + page)
     paragraphs = [' '.join(draw.choices(words, k=40)) for _ in range(8)]
     if changed:
@@ -32,7 +34,8 @@ def record(url, number, year, body):
 
 
 def made(work):
-    """The folder of the crawl: `first`, and of `changed` the file in the middle; made once."""
+    """Returns the folder of the crawl: `first`, or for `changed` the one with a changed file.
+    Creates it once."""
     folder = os.path.join(work, 'crawl-1')
     if os.path.exists(folder):
         return folder

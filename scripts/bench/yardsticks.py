@@ -1,9 +1,11 @@
-"""Work that has nothing to do with the program, in processor seconds: what the machine gives in these minutes."""
+"""Workloads that are independent of the program, in processor seconds. They measure the current
+speed of the machine."""
 import os, random, resource, subprocess, sys, zlib
 
 LINES = 1_000_000   # of what is sorted
 
-# By a process of its own: the peak of a process that this one starts is at least what this one holds.
+# A process of its own runs each workload, because the peak memory of a child is at least that of
+# its parent.
 SCAN = '''
 import time
 held = bytearray(256 << 20)
@@ -16,7 +18,7 @@ print(time.process_time() - before)
 
 
 def processor_seconds(command, **options):
-    """Those that a command takes, with the processes it waits for."""
+    """Returns the processor seconds of a command, including the processes that it waits for."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, **options)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -24,8 +26,9 @@ def processor_seconds(command, **options):
 
 
 class Yardsticks:
-    """`gzip`: a file is decompressed, which is arithmetic and branches. `sort`: lines in no order are sorted by one thread, which is
-    comparisons and memory here and there. `scan`: bytes are looked through from one end to the other."""
+    """`gzip` decompresses a file, which is arithmetic and branches. `sort` sorts unordered lines
+    with one thread, which is comparisons and random memory accesses. `scan` reads bytes
+    sequentially."""
 
     def __init__(self, work, deadline):
         self.work, self.deadline = work, deadline

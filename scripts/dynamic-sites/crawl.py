@@ -1,4 +1,5 @@
-"""Crawls made-up hosts, each of which is a server on loopback, in breadth-first order; writes a line of JSON for each page."""
+"""Crawls local test hosts, each of which is a server on loopback, in breadth-first order. Writes a
+line of JSON per page."""
 import collections, http.client, json
 from html.parser import HTMLParser
 from urllib.parse import urljoin, urlsplit
@@ -16,7 +17,7 @@ class Links(HTMLParser):
 
 
 def crawl(hosts, path, most):
-    """Fetches at most so many pages of each host; returns how many."""
+    """Fetches at most the given number of pages of each host. Returns the number fetched."""
     frontier = collections.deque('http://%s/' % host for host in hosts)
     seen, fetched = set(frontier), collections.Counter()
     with open(path, 'w') as out:

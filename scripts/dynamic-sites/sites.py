@@ -1,18 +1,20 @@
-"""Builds sites with real web software and serves them on loopback: a blog by Pelican, and a repository shown by Klaus.
+"""Builds sites with real web software and serves them on loopback: a blog by Pelican, and a
+repository shown by Klaus.
 
-Their texts are the documentation of Python's standard library, which is on every machine that runs this.
+Their texts are the documentation of Python's standard library, which every machine with Python has.
 """
 import importlib, inspect, os, pkgutil, subprocess, sys, textwrap
 
 CATEGORIES = ['text', 'data', 'network', 'system']
 AUTHORS = ['ada', 'grace', 'alan']
-# Modules that do something when they are imported.
+# Modules with side effects when they are imported.
 LOUD = {'antigravity', 'this', 'idlelib', 'lib2to3', 'test', 'turtledemo', 'turtle', 'tkinter'}
 
 
 def documented():
-    """Names and documentation of functions and classes of the standard library, in order, of some length each. What has a third
-    of its lines from one before is left out, for no rule over URLs knows that they are alike."""
+    """Returns names and documentation of functions and classes of the standard library in order, if
+    the documentation is long enough. Leaves out texts that share a third of their lines with an
+    earlier one, since URL rules cannot detect that similarity."""
     found, known = [], set()
     for module in sorted(set(sys.stdlib_module_names) - LOUD):
         if module.startswith('_'):
@@ -35,7 +37,8 @@ def documented():
 
 
 def blog(work, python, posts):
-    """Builds the blog, as it is, to be printed, and as its authors see it beforehand; returns the folder of each host."""
+    """Builds the blog in three forms: as published, for printing, and as a preview for its authors.
+    Returns the folder of each host."""
     content = os.path.join(work, 'content')
     os.makedirs(content, exist_ok=True)
     for number, (name, text) in enumerate(posts):
@@ -67,7 +70,7 @@ def blog(work, python, posts):
 
 
 def repository(work, posts):
-    """Makes a repository with a history of twelve commits; returns its folder."""
+    """Creates a repository with a history of twelve commits. Returns its folder."""
     folder = os.path.join(work, 'demo')
     if os.path.exists(folder):
         return folder
@@ -102,7 +105,7 @@ server.run()
 
 
 class Server:
-    """A program that serves a folder on loopback until it is told to end."""
+    """A program that serves a folder on loopback until it is stopped."""
 
     def __init__(self, python, program, folder):
         self.process = subprocess.Popen([python, '-c', program, folder], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -114,7 +117,7 @@ class Server:
 
 
 def serve(work, python):
-    """Builds all sites; returns the servers, and the one of each host."""
+    """Builds all sites. Returns the servers, and the server of each host."""
     posts = documented()
     folders = blog(work, python, posts[:160])
     by_folder = {folder: Server(python, STATIC, folder) for folder in sorted(set(folders.values()))}

@@ -1,4 +1,4 @@
-"""What each page of the sites is, by its URL alone."""
+"""The truth about each page of the sites, derived from its URL only."""
 import re
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
@@ -6,7 +6,8 @@ LIST = re.compile(r'/(index\d*\.html)?$|/(tag|category|author)/|/(tags|categorie
 
 
 class Page:
-    """`same` is one for all URLs of a page, `near` for all that show nearly the same."""
+    """Returns `same`, which is equal for all URLs of a page, and `near`, which is equal for all
+    pages with nearly the same content."""
 
     def __init__(self, url):
         parts = urlsplit(url)
@@ -20,7 +21,8 @@ class Page:
         else:
             self.app = 'git'
             kind = re.match(r'/demo/(\w+)/', path)
-            # Trees and histories of a revision share files; a file is the same at HEAD and at its branch, and with or without blame.
+            # Trees and histories of a revision share files. A file is the same at HEAD and at its
+            # branch, and with or without blame.
             self.is_list = not kind or kind[1] not in ('blob', 'blame', 'commit')
             self.near = re.sub(r'/(HEAD|master)/', '/HEAD/', re.sub(r'/HEAD$|/master$', '/HEAD/', path)) + '?' + query
             file = re.match(r'/demo/(?:blob|blame|raw)/[^/]+/(.*)', path)
@@ -28,7 +30,8 @@ class Page:
 
 
 def is_wrong(one, other):
-    """Whether two pages that were joined are certainly not one: no two lists, nor two revisions of a file."""
+    """True if two joined pages certainly differ: two different lists, or two revisions of a
+    file."""
     if one.app != other.app:
         return True
     if one.near == other.near or one.is_list and other.is_list:

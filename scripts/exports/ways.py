@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Counts, from the tables of a run alone, the pages that stay and that a crawler which obeys the avoid list can no longer reach.
+"""Counts, from the tables of a run only, the kept pages that a crawler which obeys the avoid list
+can no longer reach.
 
     ways.py RUN [--show N]
 
-It needs pyarrow. A crawler is tried with four sets of entry points and links: everything another host links to, what no page
-links to, roots of all hosts, and the root of each host with links within it. Exit 1 when a page is cut off from any of these
-but the third, for which the program promises nothing of pages that only another host leads to.
+Needs pyarrow. Four sets of entry points and links are tried: pages that another host links to;
+pages without incoming links; the roots of all hosts; and the root of each host with links within
+it. The exit code is 1 if a page becomes unreachable in any of these but the third, for which the
+program does not guarantee pages that only another host links to.
 """
 
 import argparse
@@ -66,7 +68,7 @@ def main():
         before = reached(entries, set(), within) - skip
         after = reached(entries, skip, within)
         cut_off = sorted(before - after)
-        print(f"{name}: {len(entries)} entry points, {len(before)} pages stay and were reachable, {len(cut_off)} cut off")
+        print(f"{name}: {len(entries)} entry points, {len(before)} kept pages were reachable, {len(cut_off)} became unreachable")
         for page in cut_off[: asked.show]:
             print(f"    {url[page]}")
         failed |= promised and bool(cut_off)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What a kill costs a run with --resume, by when it strikes. See README.md beside this file."""
+"""Measures the cost of a kill during a run with --resume, by the moment of the kill. See README.md
+next to this file."""
 
 import argparse
 import hashlib
@@ -15,10 +16,10 @@ import time
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--webtwin", default="target/release/webtwin")
 parser.add_argument("--input", default="synth://?pages=20000&seed=1")
-parser.add_argument("--set", action="append", default=[], help="a setting of the job, as KEY=VALUE")
+parser.add_argument("--set", action="append", default=[], help="a setting of the job as KEY=VALUE; repeatable")
 parser.add_argument("--workers", default="2")
-parser.add_argument("--at", nargs="+", type=float, default=[*range(10, 100, 10), 97], help="moments of the kills, in %% of the run")
-parser.add_argument("--most", type=float, default=0.25, help="of the run that a kill may cost")
+parser.add_argument("--at", nargs="+", type=float, default=[*range(10, 100, 10), 97], help="moments of the kills in %% of the run")
+parser.add_argument("--most", type=float, default=0.25, help="maximum cost of a kill as a fraction of the run")
 given = parser.parse_args()
 
 folder = pathlib.Path(tempfile.mkdtemp(prefix="kill-cost-"))
@@ -26,18 +27,19 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds(process):
-    """Of a process that runs."""
+    """Returns the processor seconds of a running process."""
     fields = pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def has_ended(process):
-    """Whether a child has ended; it is not waited for yet."""
+    """True if a child has ended but has not been waited for."""
     return os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def run(name, kill_at=None):
-    """Seconds by the clock and of the processors, and the exit code; killed once it has used so many of the latter."""
+    """Runs a command; returns wall-clock seconds, processor seconds and the exit code. Kills it
+    once it has used the given processor seconds."""
     command = [given.webtwin, "run", "--input", given.input, "--output", str(folder / name), "--resume"]
     command += ["--workers", given.workers] + [word for setting in given.set for word in ("--set", setting)]
     began = time.monotonic()
@@ -58,7 +60,7 @@ def digests(name):
     return {str(path.relative_to(folder / name)): hashlib.sha256(path.read_bytes()).digest() for path in files}
 
 
-# The first run of all warms the page cache.
+# The first run warms the page cache.
 run("warm")
 whole_clock, whole, code = run("whole")
 assert code == 0, (folder / "whole.log").read_text()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What a delay between two processes costs: runs with and without one, in turn.
+"""Measures the cost of a delay between two processes: runs with and without it, in turn.
 
-Each process is in a network namespace of its own (root and Linux). A packet from one to the other goes through two tun devices
-and is handed on when its time has come.
+Each process is in a network namespace of its own (needs root and Linux). A packet from one to the
+other passes two tun devices and is forwarded after the delay.
 """
 import argparse
 import atexit
@@ -24,7 +24,8 @@ TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 
 
 def relay(end, delay):
-    """Hands packets of this namespace's device to the one behind `end`, and those from there to the device, `delay` seconds late."""
+    """Forwards packets of this namespace's device to the one behind `end`, and packets from there
+    to the device, `delay` seconds late."""
     tun = os.open("/dev/net/tun", os.O_RDWR)
     fcntl.ioctl(tun, TUNSETIFF, struct.pack("16sH", b"far", IFF_TUN | IFF_NO_PI))
     os.set_blocking(tun, False)
@@ -42,7 +43,7 @@ def relay(end, delay):
                             return
                         waiting.append((time.monotonic() + delay, packet))
                     else:
-                        # A packet that finds no room is lost, as on any link.
+                        # A packet that does not fit into the queue is lost, as on any link.
                         end.send(os.read(tun, 1 << 16))
             except BlockingIOError:
                 pass
@@ -57,9 +58,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--webtwin", default="target/release/webtwin")
     parser.add_argument("--pages", type=int, default=36000)
-    parser.add_argument("--delay", type=float, default=50.0, help="milliseconds there and back")
+    parser.add_argument("--delay", type=float, default=50.0, help="round-trip delay in milliseconds [50]")
     parser.add_argument("--times", type=int, default=3)
-    parser.add_argument("--most", type=float, help="end with 1 if the median of runs with the delay takes more times as long")
+    parser.add_argument("--most", type=float, help="exit with 1 if the median with the delay exceeds this multiple of the one without")
     parser.add_argument("--relay", type=float, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.relay is not None:
@@ -93,7 +94,7 @@ def main():
     atexit.register(end_all)
 
     def measured(delay):
-        """Seconds of a run, and its rounds."""
+        """Runs a job; returns its seconds and its rounds."""
         ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         for end in ends:
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 << 20)
@@ -107,7 +108,7 @@ def main():
         [end.close() for end in ends]
         for number, one in enumerate(relays):
             if one.stdout.readline() != b"ready\n":
-                sys.exit("no relay: is there /dev/net/tun?")
+                sys.exit("the relay did not start; check that /dev/net/tun exists")
             for words in (["addr", "add", addresses[number].split(":")[0] + "/24", "dev", "far"], ["link", "set", "far", "up"]):
                 subprocess.run(["ip", "-n", names[number], *words], check=True)
             subprocess.run(["ip", "-n", names[number], "link", "set", "lo", "up"], check=True)

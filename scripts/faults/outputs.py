@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Several runs into one output, and runs that are killed amid writing it. See README.md beside this file."""
+"""Tests several runs into one output, and runs that are killed while they write. See README.md next
+to this file."""
 
 import argparse
 import atexit
@@ -37,7 +38,8 @@ def end(run):
 
 
 def result(name):
-    """The files of a folder but the manifest, which tells times; and whether there is one."""
+    """Returns the files of a folder except the manifest, which has times; and true if there is a
+    manifest."""
     files = place.files(name)
     return files, files.pop("manifest.json", None) is not None
 
@@ -55,11 +57,12 @@ outcomes = collections.Counter()
 failed = 0
 for round in range(given.rounds):
     name = f"round-{round}"
-    # From at once to a whole run later, in steps that no two rounds share.
+    # The second run starts between immediately and one run duration later, with a different delay
+    # in each round.
     later = took * ((round * 37) % given.rounds) / given.rounds
     if given.sweep == "kill":
         first = start(0, name)
-        # Most of a run reads and computes, and writes nothing.
+        # A run spends most of its time on reading and computing, and writes nothing then.
         time.sleep(0.5 * took + 0.6 * later)
         first.send_signal(signal.SIGKILL)
         first.communicate()
@@ -98,7 +101,8 @@ for round in range(given.rounds):
         codes = [end(run)[0] for run in runs]
         code, told = end(start(0, name))
         files, manifest = result(name)
-        # A run that was killed too late to commit may leave what it has staged, and half a decision under a name of its own.
+        # A run that was killed too late to commit may leave staged files, and an incomplete
+        # decision under a name of its own.
         left = re.compile(r"_attempt-|\._commit\.json\.[0-9a-f]{16}\.tmp$")
         files = {path: text for path, text in files.items() if not left.match(path)}
         good = manifest and files in whole and code in (0, 4) and codes[1 - round % 2] in (0, 4)
@@ -108,8 +112,8 @@ for round in range(given.rounds):
         failed += 1
         like = min(whole, key=lambda of: sum(files.get(path) != text for path, text in of.items()))
         differ = sorted(path for path in files.keys() | like.keys() if files.get(path) != like.get(path))
-        print(f"FAILED round {round}: {outcome}; manifest {manifest}; others than of one job: {' '.join(differ)}; {told}")
-print(f"{given.sweep}, {place.name}, {given.rounds} rounds, a run takes {took:.2f} s")
+        print(f"FAILED round {round}: {outcome}; manifest {manifest}; files of another job: {' '.join(differ)}; {told}")
+print(f"{given.sweep}, {place.name}, {given.rounds} rounds, {took:.2f} s per run")
 for outcome, rounds in sorted(outcomes.items()):
     print(f"{rounds:5}  {outcome}")
 print(f"{given.rounds - failed} held, {failed} failed")

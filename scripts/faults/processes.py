@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs in several processes of which one is killed, stopped, cut off or slow. See README.md beside this file."""
+"""Tests runs in several processes of which one is killed, stopped, disconnected or slow. See
+README.md next to this file."""
 
 import argparse
 import atexit
@@ -28,7 +29,7 @@ parser.add_argument("--processes", type=int, default=2)
 parser.add_argument("--pages", type=int, default=4000)
 parser.add_argument("--deadline", type=float, default=2.0, help="seconds")
 parser.add_argument("--seed", type=int, default=1)
-parser.add_argument("--set", action="append", default=[], help="settings of the job")
+parser.add_argument("--set", action="append", default=[], help="a setting of the job; repeatable")
 given = parser.parse_args()
 given.webtwin = os.path.abspath(given.webtwin)
 
@@ -41,7 +42,8 @@ def call(*words, check=True):
 
 
 class Hosts:
-    """A network namespace for each process, all on one bridge; or loopback where namespaces cannot be made."""
+    """A network namespace for each process, all on one bridge; loopback if namespaces cannot be
+    created."""
 
     def __init__(self):
         self.names = []
@@ -76,7 +78,7 @@ class Hosts:
         call("ip", "-n", self.hub, "link", "set", f"p{number}", state)
 
     def mute(self, number):
-        """What this host sends goes nowhere; it still hears the others."""
+        """Drops all packets that this host sends; it still receives those of the others."""
         call("ip", "-n", self.names[number], "route", "add", "blackhole", "10.77.0.0/25")
         call("ip", "-n", self.names[number], "route", "add", "blackhole", "10.77.0.128/25")
 
@@ -112,7 +114,7 @@ def start(number, out, *more):
 
 
 def files(out):
-    """Hashes of the files of a result but its manifest, those of attempts and records left out."""
+    """Returns hashes of the files of a result without its manifest, attempts and checkpoints."""
     found = {}
     for path in sorted(pathlib.Path(out).rglob("*")):
         name = str(path.relative_to(out))
@@ -122,7 +124,8 @@ def files(out):
 
 
 def end(processes, until):
-    """Exit codes once all have ended, `None` of those that have not by then; what each said last."""
+    """Waits for all processes. Returns their exit codes, `None` for those that have not ended in
+    time, and their last messages."""
     while time.monotonic() < until and any(one.poll() is None for one in processes):
         time.sleep(0.01)
     codes = [one.poll() for one in processes]
@@ -149,7 +152,7 @@ if codes != [0] * given.processes or files(folder / "undisturbed") != reference:
 dice = random.Random(given.seed)
 faults = [fault for fault in given.faults.split(",") if hosts.names or fault not in ("cut", "mute", "slow")]
 if not hosts.names:
-    print("no network namespaces: none is cut off, mute or slow")
+    print("no network namespaces: faults of the network are not tested")
 counts = {fault: collections.Counter() for fault in faults}
 wrong = []
 for turn in range(given.rounds):
@@ -157,7 +160,7 @@ for turn in range(given.rounds):
     out = str(folder / f"round-{turn}")
     victim, moment = dice.randrange(given.processes), dice.uniform(0.02, 1.0) * usual
     if fault == "full":
-        # A limit of file size stands for a disk or quota that is full: from the first write beyond it nothing is taken.
+        # A file size limit simulates a full disk or quota: every write beyond it fails.
         limit = dice.choice([4096, 65536, 1 << 20])
         processes = []
         for number in range(given.processes):
@@ -171,7 +174,7 @@ for turn in range(given.rounds):
     else:
         processes = [start(number, out) for number in range(given.processes)]
         time.sleep(moment)
-        # A fault counts when every process is still at work.
+        # A fault counts only if every process is still working.
         happened = all(one.poll() is None for one in processes)
         struck = processes[victim]
         if fault in ("kill", "stop", "term") and happened:
@@ -200,7 +203,8 @@ for turn in range(given.rounds):
         wrong.append((turn, fault, "hang", codes, said))
     elif fault in allowed and not set(codes) <= allowed[fault]:
         wrong.append((turn, fault, "exit codes", codes, said))
-    # A run that was killed amid publishing leaves its decision: the next one completes that result, and ends with 4.
+    # A run that was killed while it published its result leaves its decision. The next run
+    # completes that result and exits with 4.
     published, decision = ((pathlib.Path(out) / name).exists() for name in ("manifest.json", "_commit.json"))
     decided = published or decision
     if published and files(out) != reference:

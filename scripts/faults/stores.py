@@ -1,4 +1,4 @@
-"""Where outputs go: the local disk, and servers on loopback that stand for object stores."""
+"""Outputs for tests: the local disk, and servers on loopback that simulate object stores."""
 
 import base64
 import datetime
@@ -25,7 +25,7 @@ def free_port():
 
 
 def started(command, call):
-    """A server once `call` succeeds, given two minutes."""
+    """Waits until `call` succeeds, for at most two minutes."""
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     for _ in range(1200):
         try:
@@ -56,7 +56,7 @@ class Disk:
 
 
 class Server:
-    """An object store that answers on a port of its own."""
+    """An object store with a port of its own."""
 
     def __init__(self, command, container):
         self.port = free_port()
@@ -91,7 +91,7 @@ class S3(Server):
         )
 
     def headers(self, *_):
-        # Moto reads who asks and checks no signature.
+        # Moto reads the credentials but does not check signatures.
         return {"Authorization": "AWS4-HMAC-SHA256 Credential=id/20260101/us-east-1/s3/aws4_request"}
 
     def url(self, name):
@@ -105,11 +105,12 @@ class S3(Server):
 
 
 class Azure(Server):
-    """Azurite, from npm: AZURITE names its `azurite-blob`. Its port is the one that clients take for an emulator's."""
+    """Azurite from npm. AZURITE is the path of its `azurite-blob`. Its port is the one that clients
+    use for an emulator."""
 
     name = "Azurite"
     account = "devstoreaccount1"
-    # The one that every emulator has.
+    # The key that every emulator has.
     key = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
     def __init__(self):
@@ -149,7 +150,8 @@ class Azure(Server):
 
 
 class Careless(S3):
-    """moto behind a proxy that looks whether an object is there, and writes it a moment later: no commit is safe there."""
+    """moto behind a proxy that implements conditional creation as a check followed by a delayed
+    write, so that no commit is safe."""
 
     name = "moto S3 without atomic creation"
 

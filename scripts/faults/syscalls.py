@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A run that is killed at, or told of an error by, each of its system calls. See README.md beside this file."""
+"""Kills a run at each of its system calls, or injects an error there. See README.md next to this
+file."""
 
 import argparse
 import collections
@@ -15,23 +16,24 @@ import tempfile
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--webtwin", default="target/debug/webtwin")
 parser.add_argument("--input", default="synth://?pages=100&seed=1")
-parser.add_argument("--resume", action="store_true", help="the runs record what they have done, and go on from it")
+parser.add_argument("--resume", action="store_true", help="the runs write checkpoints and are resumed from them")
 parser.add_argument("--kinds", nargs="+", default=["KILL", "ENOSPC", "EIO"])
-parser.add_argument("--most", type=int, default=40, help="places of one call and kind; spread evenly where there are more")
-parser.add_argument("--calls", nargs="+", help="only these")
-parser.add_argument("--set", action="append", default=[], help="settings of the job")
+parser.add_argument("--most", type=int, default=40, help="maximum number of places per call and kind, spread evenly [40]")
+parser.add_argument("--calls", nargs="+", help="test only these system calls")
+parser.add_argument("--set", action="append", default=[], help="a setting of the job; repeatable")
 given = parser.parse_args()
 
 folder = pathlib.Path(tempfile.mkdtemp(prefix="syscalls-"))
 out = folder / "out"
 
-# What an error is injected into: what may be told that a disk is full or broken.
+# Calls into which an error is injected: those that can report a full or broken disk.
 FAILING = {"write", "pwrite64", "writev", "fsync", "fdatasync", "rename", "renameat", "renameat2", "openat", "linkat", "link"}
-# Nothing happens on a disk or network by these.
+# Calls without an effect on a disk or network.
 HARMLESS = {"close", "fcntl", "dup", "dup2", "lseek", "mmap", "poll", "epoll_wait", "epoll_ctl", "epoll_create1", "ioctl"}
-# The first call of Rust's own start; the loader's come before it, and nobody can answer for them.
+# The first call of Rust's runtime. Earlier calls belong to the loader, whose failures the program
+# cannot handle.
 STARTED = "sigaltstack"
-# Files of an unfinished run, none of which is taken for a result.
+# Files of an unfinished run, which must not be mistaken for a result.
 UNFINISHED = re.compile(r"_attempt-|_records-|_commit\.json|\.[^/]*\.tmp$")
 
 
@@ -45,14 +47,14 @@ def run(strace=()):
 
 
 def files():
-    """Those of the result by name, but for the manifest, which tells times."""
+    """Returns the files of the result by name, except the manifest, which has times."""
     found = (path for path in out.rglob("*") if path.is_file())
     names = {str(path.relative_to(out)): path for path in found}
     return {name: path.read_bytes() for name, path in names.items() if not UNFINISHED.search(name)}
 
 
 def is_whole(found):
-    """Whether there is a manifest, which names all files as they are; None if there is no manifest."""
+    """True if the manifest agrees with all files; None without a manifest."""
     if "manifest.json" not in found:
         return None
     named = json.loads(found["manifest.json"])["files"]
@@ -64,15 +66,16 @@ def answer(found):
 
 
 def calls_of(log):
-    """Thread and name of each call, in order."""
+    """Returns thread and name of each call in order."""
     for line in log.read_text(errors="replace").splitlines():
         if match := re.match(r"(\d+) +(\w+)\(", line):
             yield match[1], match[2]
 
 
 def places_of(calls):
-    """Each call as the n-th of its name in its thread, which is what strace counts. Where another thread comes to its own n-th before,
-    that one is struck: the number of those out of reach."""
+    """Returns each call as the n-th of its name in its thread, which is what strace counts. If
+    another thread reaches its own n-th call earlier, that one is hit instead: returns the number of
+    these unreachable calls, too."""
     in_thread, places, out_of_reach = collections.Counter(), collections.defaultdict(list), 0
     for thread, call in calls:
         in_thread[thread, call] += 1
@@ -97,7 +100,8 @@ failed = 0
 
 
 def sample(call, kind):
-    """The places of a call; some of them, the first and last among them, where there are many."""
+    """Returns the places of a call, or if there are many, some of them, including the first and the
+    last."""
     all_places = [place for place in places[call] if kind == "KILL" or place > of_loader[call]]
     if len(all_places) <= given.most:
         return all_places
