@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Holds every export of a run against its table `avoid`, by the tool that reads it, as far as that is there.
+"""Checks every export of a run against its table `avoid`, with the tools that read the exports, if
+they are installed.
 
     check.py RUN [--heritrix CLASSPATH]
 
-All crawled URLs go through each: those of the avoid list must be denied, all others pass. Long lists of regular expressions, which
-are tried one by one, get every n-th URL only. It needs pyarrow; Scrapy (with the
-middleware, and LinkExtractor), node (Browsertrix' regular expressions are JavaScript's), java (Nutch's are Java's, first match
-decides) and Heritrix' webarchive-commons with its dependencies on a class path are used where they are.
+All crawled URLs are tested with each export: those of the avoid list must be denied, and all others
+must pass. Long lists of regular expressions are tested with every n-th URL only, because they are
+tried one by one. Needs pyarrow. Uses Scrapy (the middleware and LinkExtractor), node (the regular
+expressions of Browsertrix are JavaScript's), java (those of Nutch are Java's, and the first match
+decides) and Heritrix' webarchive-commons with its dependencies on a class path, if they are
+available.
 """
 
 import argparse
@@ -83,7 +86,7 @@ def main():
         passed = {link.url for link in extractor.extract_links(page)}
         told("scrapy-deny.txt", [url for url in some if url not in passed], some)
     else:
-        print("Scrapy is not here")
+        print("skipped: Scrapy is not installed")
 
     with tempfile.TemporaryDirectory() as folder:
         path, path_of_some = os.path.join(folder, "urls.txt"), os.path.join(folder, "some.txt")
@@ -102,7 +105,7 @@ def main():
                 json.dump(rules, file)
             told("browsertrix.yaml", run(["node", "-e", NODE, os.path.join(folder, "rules.json"), path_of_some]), some)
         else:
-            print("node is not here")
+            print("skipped: node is not installed")
         if shutil.which("javac"):
             with open(os.path.join(folder, "Nutch.java"), "w", encoding="utf-8") as file:
                 file.write(NUTCH)
@@ -110,7 +113,7 @@ def main():
             rules = os.path.join(exports, "regex-urlfilter.txt")
             told("regex-urlfilter.txt", run(["java", "-cp", folder, "Nutch", rules, path_of_some]), some)
         else:
-            print("javac is not here")
+            print("skipped: javac is not installed")
         if asked.heritrix and shutil.which("javac"):
             source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "HeritrixSurts.java")
             run(["javac", "-cp", asked.heritrix, "-d", folder, source])
@@ -118,7 +121,7 @@ def main():
             told("heritrix-surts.txt, heritrix-beans.xml",
                  run(["java", "-cp", asked.heritrix + os.pathsep + folder, "HeritrixSurts", *files, path]))
         else:
-            print("Heritrix is not here")
+            print("skipped: Heritrix is not on a class path")
     sys.exit(1 if failed else 0)
 
 

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Holds every export of URL rules against `webtwin lookup`, which applies the rules themselves.
+"""Checks every export of URL rules against `webtwin lookup`, which applies the rules themselves.
 
     check_rules.py WEBTWIN RUN INDEX [--urls FILE]
 
-URLs that were not crawled go through each export: those of FILE, or those of the crawl with one more parameter. What comes out must be
-what `lookup --json` says. Python's regular expressions and the class `UrlRules` of `scrapy_webtwin.py` (where Scrapy is) read
-`url-substitutions.tsv`. Java's regular expressions, where `java` is, stand for the tools that are written in it: the files for Nutch,
-StormCrawler and Norconex are taken apart and applied as these do, by `replaceAll`, that for Heritrix as its `RegexRule` does, by
-`matches` and `appendReplacement`. It needs pyarrow unless FILE is given. Rules of the kinds `order` and `case` have no expression,
-so URLs that one of these changes are left out.
+URLs that were not crawled pass through each export: those of FILE, or those of the crawl with one
+additional parameter. The result must equal the answer of `lookup --json`. Python's regular
+expressions and the class `UrlRules` of `scrapy_webtwin.py` (if Scrapy is installed) read
+`url-substitutions.tsv`. Java's regular expressions, if `java` is installed, replace the tools that
+are written in Java: the files for Nutch, StormCrawler and Norconex are applied as these tools do,
+by `replaceAll`, and the file for Heritrix as its `RegexRule` does, by `matches` and
+`appendReplacement`. Needs pyarrow unless FILE is given. Rules of the kinds `order` and `case` have
+no expression, so URLs that one of them changes are left out.
 """
 
 import argparse

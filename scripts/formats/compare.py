@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Reads WARC, ARC and WACZ files with warcio, FastWARC and webtwin, and tells where they differ.
+"""Reads WARC, ARC and WACZ files with warcio, FastWARC and webtwin, and reports where they differ.
 
-usage: compare.py WEBTWIN OUT FILE...      (needs: pip install warcio fastwarc pyarrow xxhash brotli)
+    usage: compare.py WEBTWIN OUT FILE...      (needs: pip install warcio fastwarc pyarrow xxhash brotli)
 
-Every record that warcio reads must be a page of webtwin or a row of `rejected`: both count the same records. Of no record
-that FastWARC reads may webtwin know nothing: it counts no fewer, and has kept or rejected as many as it has read. What is
-rejected as damage (`garbage`, `bad_...`) although one of them reads it, by its offset, is told as LOST. A page that
-webtwin keeps must have the URL, the status and the decoded body of warcio's record at its offset; the body of a revisit is
-that of the record which the table `revisits` names. Each file is a run of its own into OUT; one line a file, and the exit
-code is 1 if any differs.
+Every record that warcio reads must be a page of webtwin or a row of `rejected`, so both count the
+same records. webtwin must count at least the records that FastWARC reads, and its kept and rejected
+records must add up to its records read. A record that webtwin rejects as damaged (`garbage`,
+`bad_...`) but one of the others reads at its offset is reported as LOST. A page that webtwin keeps
+must have the URL, the status and the decoded body of warcio's record at its offset; a revisit must
+have the body of the record that the table `revisits` names. Each file is a run of its own into OUT.
+Prints one line per file. The exit code is 1 if any file differs.
 """
 
 import bz2
@@ -30,7 +31,8 @@ from warcio.archiveiterator import ArchiveIterator
 
 
 def streams(file):
-    """The WARC or ARC streams in a file, each with what follows the file's name in the column `source`."""
+    """Yields the WARC or ARC streams in a file, each with the suffix of the file's name in the
+    column `source`."""
     if file.suffix == ".wacz":
         with zipfile.ZipFile(file) as package:
             for name in package.namelist():
@@ -43,7 +45,8 @@ def streams(file):
 
 
 def read_by_warcio(file):
-    """The records, by stream and offset: a list of (type, URL, status, hash of the decoded body)."""
+    """Returns the records by stream and offset: lists of (type, URL, status, hash of the decoded
+    body)."""
     records = collections.defaultdict(list)
     for place, stream in streams(file):
         iterator = ArchiveIterator(stream, arc2warc=True)
@@ -59,14 +62,15 @@ def read_by_warcio(file):
             except Exception as error:  # what warcio cannot decode, it says by many classes
                 body = str(error).encode()
             url = record.rec_headers.get_header("WARC-Target-URI") or ""
-            # This passes over what has not been read of the record.
+            # This skips the unread rest of the record.
             offset = iterator.get_record_offset()
             records[place, offset].append((kind, url.strip("<>"), status, xxhash.xxh3_64_intdigest(body) if body else 0))
     return records
 
 
 def read_by_fastwarc(file):
-    """The offsets of the records that FastWARC reads, by stream, and what ended the reading, if that is no end."""
+    """Returns the offsets of the records that FastWARC reads, by stream, and the error that ended
+    the reading, if any."""
     offsets, broke = set(), ""
     for place, stream in streams(file):
         try:
@@ -83,7 +87,8 @@ def table(out, name):
 
 
 def same_url(theirs, ours):
-    """Up to what webtwin makes canonical: fragment, user, empty path, case of the host."""
+    """Returns a URL without the parts that webtwin canonicalises: fragment, user, empty path, case
+    of the host."""
     parts = urllib.parse.urlsplit(theirs)
     return ours == parts._replace(netloc=parts.netloc.lower().rpartition("@")[2], path=parts.path or "/", fragment="").geturl()
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Removes duplicates from files of many writers and encodings, and reads the results with other programs.
+"""Removes duplicates from files of many writers and encodings, and reads the results with other
+programs.
 
-    scripts/formats/corpus.py WEBTWIN   needs pyarrow; uses pandas, polars, duckdb, datasets and pyspark where they are
+    scripts/formats/corpus.py WEBTWIN   needs pyarrow; uses pandas, polars, duckdb, datasets and pyspark if installed
 
-Each Parquet file must come back with the rows that are no copies, in the types and encodings that it had, in every
-reader that opens the original. A folder that is a result must be read as the corpus, and nothing else. Exit code 0 if
-so, 1 if not, 77 if pyarrow is missing.
+Each Parquet file of the result must contain the rows that are not copies, in the original types and
+encodings, in every reader that opens the original. A folder with a result must be read as the
+corpus only. Exit codes: 0 success, 1 differences, 77 pyarrow is missing.
 """
 
 import json
@@ -27,7 +28,7 @@ def optional(name):
     try:
         return __import__(name)
     except ImportError:
-        print(f"not tried: {name} is not there")
+        print(f"skipped: {name} is not installed")
         return None
 
 
@@ -36,7 +37,8 @@ ROWS = 1500
 
 
 def text(number):
-    """A kilobyte of words that no other number has; every tenth row is a copy of the one before it."""
+    """Returns a kilobyte of words that are unique to a number. Every tenth row is a copy of the
+    previous one."""
     number -= number % 10 == 9
     return " ".join(f"w{number * 7919 % 1000003:06d}x{at}" for at in range(100))
 
@@ -58,7 +60,7 @@ def columns():
 
 
 def write_all(folder):
-    """A file of each kind; their names."""
+    """Writes a file of each kind and returns their names."""
     rows = columns()
     in_dictionary = rows
     for name in ["text", "source"]:
@@ -90,7 +92,8 @@ def write_all(folder):
 
 
 def encodings(path):
-    """Encodings of the values of each column, whatever the name of a dictionary in the version of the format."""
+    """Returns the encodings of the values of each column, without the version-dependent names of
+    dictionaries."""
     file = parquet.ParquetFile(path).metadata
     found = []
     for leaf in range(file.num_columns):
@@ -98,13 +101,14 @@ def encodings(path):
         of_leaf = {name for column in groups for name in column.encodings}
         has_dictionary = bool(of_leaf & {"PLAIN_DICTIONARY", "RLE_DICTIONARY"})
         of_leaf -= {"PLAIN_DICTIONARY", "RLE_DICTIONARY", "RLE"}
-        # Where there is a dictionary, its own page is plain.
+        # The page of a dictionary itself has the encoding PLAIN.
         found.append((has_dictionary, of_leaf - {"PLAIN"}))
     return found
 
 
 def readers(spark):
-    """Functions that read a file into rows, each a list of values as PyArrow has them."""
+    """Returns functions that read a file into rows, each a list of values as PyArrow returns
+    them."""
     yield "pyarrow", lambda path: parquet.read_table(path)
     if pandas:
         yield "pandas", lambda path: pyarrow.Table.from_pandas(pandas.read_parquet(path), preserve_index=False)
@@ -120,7 +124,7 @@ def readers(spark):
 
 
 def plain(table):
-    """Ids and texts, the rest as text: readers name types in ways of their own."""
+    """Returns ids and texts, and the other values as text, since readers name types differently."""
     ids = table["id"].to_pylist()
     texts = table["text"].cast(pyarrow.string()).to_pylist()
     return sorted(zip(ids, texts, table["source"].cast(pyarrow.string()).to_pylist()))
@@ -130,19 +134,19 @@ def session():
     try:
         from pyspark.sql import SparkSession
     except ImportError:
-        print("not tried: pyspark is not there")
+        print("skipped: pyspark is not installed")
         return None
     return SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
 
 
 def dedup(webtwin, before, after):
-    """Runs the program; what it said if it failed."""
+    """Runs the program. Returns its messages if it failed."""
     run = subprocess.run([webtwin, "dedup", before, "--output", after], capture_output=True, text=True)
     return [run.stderr] if run.returncode else []
 
 
 def of_file(webtwin, folder, name, all_readers):
-    """What is wrong with the copy of a file."""
+    """Returns the faults of the copy of a file."""
     before, after = f"{folder}/in/{name}.parquet", f"{folder}/{name}/{name}.parquet"
     if faults := dedup(webtwin, before, f"{folder}/{name}"):
         return faults
@@ -151,7 +155,7 @@ def of_file(webtwin, folder, name, all_readers):
         try:
             original = read(before)
         except Exception:
-            # What cannot read the original need not read the copy.
+            # A reader that fails on the original is not required to read the copy.
             continue
         try:
             copy = read(after)
@@ -167,7 +171,8 @@ def of_file(webtwin, folder, name, all_readers):
 
 
 def folder_readers(spark, kind):
-    """Functions that count the rows of a folder as their documentation says, for Parquet or JSONL."""
+    """Returns functions that count the rows of a folder as the readers' documentation describes,
+    for Parquet or JSONL."""
     parquet_files = kind == "parquet"
     yield "pyarrow", lambda at: pyarrow.dataset.dataset(at, format="parquet" if parquet_files else "json").count_rows()
     if pandas and parquet_files:
@@ -185,12 +190,13 @@ def folder_readers(spark, kind):
 
 
 def of_folder(webtwin, folder, kind, spark):
-    """What is wrong with a corpus of several files that is read as a folder."""
+    """Returns the faults of a corpus of several files that is read as a folder."""
     before, after = f"{folder}/{kind}-corpus", f"{folder}/{kind}-clean"
     rows = columns().select(["id", "text"])
     parts = {"a": rows.slice(0, 700), "sub/b": rows.slice(700)}
     if kind == "parquet":
-        # A file of lines that loses all of them is empty, which PyArrow's reader of JSON refuses.
+        # A file of lines that loses all of them is empty, and PyArrow's JSON reader rejects empty
+        # files.
         parts["sub/only-copies"] = rows.slice(0, 300)
     for name, part in parts.items():
         path = f"{before}/{name}.{kind}"
@@ -220,7 +226,7 @@ def main(webtwin):
         faults = {name: of_file(webtwin, folder, name, all_readers) for name in write_all(f"{folder}/in")}
         faults |= {f"a folder of {kind}": of_folder(webtwin, folder, kind, spark) for kind in ["parquet", "jsonl"]}
         for name, of_name in faults.items():
-            print(f"{name}: {'; '.join(of_name) or 'as it was'}")
+            print(f"{name}: {'; '.join(of_name) or 'unchanged'}")
             failed += bool(of_name)
     return int(failed > 0)
 

@@ -1,4 +1,5 @@
-"""Builds small inputs from scratch, and names what a run on them must give. For the generators in `kinds/`."""
+"""Builds small inputs from scratch, with the expected results of a run. For the generators in
+`kinds/`."""
 
 import base64
 import dataclasses
@@ -31,7 +32,7 @@ class Case:
 
 
 def words(seed, count):
-    """Sentences of ten made-up words; other seeds have other words."""
+    """Returns sentences of ten synthetic words. Different seeds have different words."""
     draw = random.Random(f"words {seed}")
     syllable = lambda: draw.choice("bdfgklmnprstvz") + draw.choice("aeiou")
     made = ["".join(syllable() for _ in range(draw.randint(2, 4))) for _ in range(count)]
@@ -39,19 +40,20 @@ def words(seed, count):
 
 
 def html(seed, count=120, body="", head=""):
-    """A page of so many words."""
+    """Returns a page with the given number of words."""
     paragraphs = "".join(f"<p>{line}</p>\n" for line in words(seed, count).split("\n"))
     return f"<!doctype html><html><head><title>{seed}</title>{head}</head><body>\n{paragraphs}{body}</body></html>\n".encode()
 
 
 def http(body, fields="Content-Type: text/html; charset=utf-8", status="200 OK"):
-    """A response as a server sends it."""
+    """Returns a response as a server sends it."""
     return f"HTTP/1.1 {status}\r\n".encode() + (f"{fields}\r\n" if fields else "").encode() + b"\r\n" + body
 
 
 def record(uri, block, kind="response", media="application/http; msgtype=response", date="2026-01-01T00:00:00Z",
            name=None, fields=(), version="WARC/1.1"):
-    """A WARC record. `name` is its WARC-Record-ID without brackets; `fields` are more lines of its head."""
+    """Returns a WARC record. `name` is its WARC-Record-ID without brackets; `fields` are additional
+    header lines."""
     name = name or f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{kind} {uri} {date}')}"
     lines = [version, f"WARC-Type: {kind}", f"WARC-Record-ID: <{name}>", f"WARC-Date: {date}"]
     lines += [f"WARC-Target-URI: {uri}"] if uri else []
@@ -61,12 +63,12 @@ def record(uri, block, kind="response", media="application/http; msgtype=respons
 
 
 def pages(count, host="a.example", length=120):
-    """So many records of pages without copies."""
+    """Returns the given number of records of pages without copies."""
     return [record(f"http://{host}/{number}", http(html(f"{host} {number}", length))) for number in range(count)]
 
 
 def arc_pages(count, host="arc.example"):
-    """An ARC file as its records: the head of the file, and so many pages."""
+    """Returns the records of an ARC file: the header of the file, and the given number of pages."""
     about = b"1 0 made\nURL IP-address Archive-date Content-type Archive-length\n"
     records = [f"filedesc://made.arc 0.0.0.0 20260101000000 text/plain {len(about)}\n".encode() + about + b"\n"]
     for number in range(count):
@@ -77,27 +79,28 @@ def arc_pages(count, host="arc.example"):
 
 
 def member(content, level=6):
-    """A gzip member."""
+    """Returns a gzip member."""
     return gzip.compress(content, level, mtime=0)
 
 
 def blocks(content, length):
-    """Content cut into pieces of a length."""
+    """Cuts content into pieces of a length."""
     return [content[at:at + length] for at in range(0, len(content), length)]
 
 
 def raw_frame(content, window_byte):
-    """A zstd frame of raw blocks, with this byte to describe its window: no compressor is needed, nor its memory."""
+    """Returns a zstd frame of raw blocks with the given window descriptor byte. Needs neither a
+    compressor nor its memory."""
     pieces = blocks(content, 100_000) or [b""]
     heads = [struct.pack("<I", len(piece) << 3 | (piece is pieces[-1]))[:3] for piece in pieces]
     return b"\x28\xb5\x2f\xfd\x00" + bytes([window_byte]) + b"".join(h + p for h, p in zip(heads, pieces))
 
 
 def skippable(content, number=0):
-    """A skippable zstd frame; number 13 is that of a dictionary."""
+    """Returns a skippable zstd frame. Number 13 is that of a dictionary."""
     return struct.pack("<II", 0x184D2A50 + number, len(content)) + content
 
 
 def sha1(content):
-    """A digest as in the head of a record."""
+    """Returns a digest as in a record header."""
     return "sha1:" + base64.b32encode(hashlib.sha1(content).digest()).decode()

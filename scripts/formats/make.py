@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Makes small crawls with the tools that people crawl with, and takes the samples in source packages.
+"""Creates small crawls with common crawling tools, and collects the samples in source packages.
 
-usage: make.py FOLDER [REPOSITORY...]
-(needs: pip install warcio requests warcprox, wget; pip fetches the source package of pywb)
+    usage: make.py FOLDER [REPOSITORY...]
+    (needs: pip install warcio requests warcprox, wget; pip fetches the source package of pywb)
 
-A site of a few pages is served on loopback, with copies, a redirect, a 404 and an image, and crawled by wget in three ways,
-by warcio's recorder, and twice through warcprox. Each REPOSITORY is a clone of git: all archives in it are taken, too. Used
-so far: iipc/jwarc, iipc/webarchive-commons, chatnoir-eu/chatnoir-resiliparse (FastWARC), chatnoir-eu/copycat,
-richardlehane/webarchive (with those of JWAT), webrecorder/warcio, webrecorder/warcio.js, webrecorder/py-wacz. The same crawls are packed as WACZ, xz and bzip2. Records as Browsertrix and Heritrix write them follow their documentation; no such crawler runs.
+A site of a few pages with copies, a redirect, a 404 and an image is served on loopback, and crawled
+by wget in three ways, by warcio's recorder, and twice through warcprox. Each REPOSITORY is a git
+clone, of which all archives are collected. Used so far: iipc/jwarc, iipc/webarchive-commons,
+chatnoir-eu/chatnoir-resiliparse (FastWARC), chatnoir-eu/copycat, richardlehane/webarchive (with
+those of JWAT), webrecorder/warcio, webrecorder/warcio.js, webrecorder/py-wacz. The same crawls are
+also packed as WACZ, xz and bzip2. Records as Browsertrix and Heritrix write them follow their
+documentation; these crawlers are not run.
 """
 
 import bz2
@@ -80,13 +83,14 @@ def recorder(folder, url):
 
 
 def warcprox(folder, url):
-    """Two visits through the proxy, which writes revisits for the second; over one connection and over many."""
+    """Crawls twice through the proxy, which writes revisits for the second crawl, over one
+    connection and over many."""
     work = folder / "warcprox"
     (work / "warcs").mkdir(parents=True)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    # It refuses to fetch from loopback, but in its own tests.
+    # warcprox refuses to fetch from loopback except in its own tests.
     start = "from warcprox import main, warcproxy; warcproxy.WarcProxyHandler.allow_localhost = True; main.main()"
     command = [sys.executable, "-c", start, "-p", str(port), "-b", "127.0.0.1", "-d", str(work / "warcs"), "-z",
                "-j", str(work / "dedup.db"), "--stats-db-file", str(work / "stats.db"), "-c", str(work / "ca.pem"),
@@ -105,7 +109,7 @@ def warcprox(folder, url):
                 opener.open(url + path).read()
             except urllib.error.HTTPError:
                 pass
-        # Its writer must have seen a payload before it is a copy.
+        # Its writer must have seen a payload before it writes a revisit.
         time.sleep(2)
     proxy.send_signal(signal.SIGTERM)
     proxy.wait()
@@ -115,7 +119,7 @@ def warcprox(folder, url):
 
 
 def of_repository(folder, repository):
-    """All archives in the newest commit of a clone."""
+    """Yields all archives in the newest commit of a clone."""
     git = ["git", "-C", repository]
     listed = subprocess.run([*git, "ls-tree", "-r", "-z", "--name-only", "HEAD"], capture_output=True, text=True, check=True)
     name = pathlib.Path(repository.rstrip("/").removesuffix("/.git").removesuffix("/repo")).name
@@ -127,7 +131,8 @@ def of_repository(folder, repository):
 
 
 def by_documentation(folder):
-    """Kinds of records of Browsertrix (pageinfo, text, thumbnails) and Heritrix (dns, revisits of both profiles)."""
+    """Writes kinds of records of Browsertrix (pageinfo, text, thumbnails) and Heritrix (dns,
+    revisits of both profiles)."""
     from warcio.statusandheaders import StatusAndHeaders
     from warcio.warcwriter import WARCWriter
 
@@ -177,7 +182,7 @@ def samples(folder):
 
 
 def packed(folder):
-    """Crawls that are there, in other containers."""
+    """Packs the existing crawls in other containers."""
     two = ["wget.warc.gz", "pywb-iana.warc.gz"]
     with zipfile.ZipFile(folder / "two.wacz", "w", zipfile.ZIP_STORED) as package:
         for name in two:
@@ -195,7 +200,7 @@ def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True)
     url = serve(folder / "site")
-    # Before warcio takes over the connections of this process.
+    # This must run before warcio takes over the connections of this process.
     warcprox(folder, url)
     recorder(folder, url)
     wget(folder, "wget", url)

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Opens every table of a result in pandas, polars, DuckDB and PyArrow, and its JSON in jq and Node.js, and holds them equal.
+"""Opens every table of a result in pandas, polars, DuckDB and PyArrow, and its JSON in jq and
+Node.js, and checks that they agree.
 
-    scripts/formats/readers.py RUN [WEBTWIN]        needs pandas, pyarrow, polars, duckdb; jq, node and pyspark if there are
+    scripts/formats/readers.py RUN [WEBTWIN]        needs pandas, pyarrow, polars, duckdb; uses jq, node and pyspark if installed
 
-Each reader is given the folder of a table, as its documentation says, and asked for the numbers of rows, whether a value is
-empty, and the sums of all ids modulo 2^64, which tells whether one of them lost a digit. Exit code 0 if all agree, 1 if they
-do not, 77 if a package is missing.
+Each reader gets the folder of a table as its documentation describes, and must return the number of
+rows, the number of empty values, and the sums of all ids modulo 2^64, which shows lost digits. Exit
+codes: 0 all agree, 1 they differ, 77 a package is missing.
 """
 
 import json
@@ -27,7 +28,7 @@ WRAP = 1 << 64
 
 
 def tables(run):
-    """Name and row count of each table, by the manifest."""
+    """Returns name and row count of each table from the manifest."""
     with open(os.path.join(run, "manifest.json")) as file:
         files = json.load(file)["files"]
     found = {}
@@ -39,7 +40,7 @@ def tables(run):
 
 
 def by_pyarrow(folder):
-    """The truth: columns, and the ids among them with their sums."""
+    """Returns the true columns, and the ids among them with their sums."""
     table = parquet.read_table(folder)
     ids = [field.name for field in table.schema if str(field.type) == "uint64"]
     empty = sum(column.null_count for column in table.columns)
@@ -69,7 +70,8 @@ def by_duckdb(views, table, ids):
 
 
 def by_json(webtwin, run, table, ids, reader):
-    """The ids as a reader of JSON sees them: printed again by jq or Node.js, and summed here."""
+    """Returns the ids as a JSON reader sees them: printed again by jq or Node.js, and summed
+    here."""
     shown = subprocess.run([webtwin, "show", run, table, "--json", "--limit", "0"], check=True, capture_output=True)
     if reader == "jq":
         command = ["jq", "-c", "."]
@@ -79,7 +81,7 @@ def by_json(webtwin, run, table, ids, reader):
     printed = subprocess.run(command, input=shown.stdout, check=True, capture_output=True).stdout
     rows = [json.loads(line) for line in printed.splitlines()]
     empty = sum(value is None for row in rows for value in row.values())
-    assert all(isinstance(row[name], str) for row in rows for name in ids), f"{reader}: an id is no string"
+    assert all(isinstance(row[name], str) for row in rows for name in ids), f"{reader}: an id is not a string"
     return len(rows), empty, {name: sum(int(row[name]) for row in rows) % WRAP for name in ids}
 
 
@@ -94,7 +96,7 @@ def by_spark(spark, folder, ids):
 
 
 def session():
-    """A session of Spark, if there is one."""
+    """Returns a Spark session, or None."""
     try:
         from pyspark.sql import SparkSession
     except ImportError:
@@ -103,7 +105,7 @@ def session():
 
 
 def main(run, webtwin):
-    # From a folder of which neither the result nor its views know.
+    # Uses a folder that neither the result nor its views refer to.
     views = duckdb.connect()
     sql = subprocess.run([webtwin, "show", run, "--sql"], check=True, capture_output=True, text=True).stdout
     views.execute(sql)
@@ -114,7 +116,7 @@ def main(run, webtwin):
     searched.execute(in_folder)
     spark = session()
     for name in [name for name in ("jq", "node") if not shutil.which(name)] + ([] if spark else ["pyspark"]):
-        print(f"not tried: {name}")
+        print(f"skipped: {name} is not installed")
     wrong = 0
     for table, rows in sorted(tables(run).items()):
         folder = os.path.join(run, table)
@@ -145,7 +147,7 @@ def main(run, webtwin):
         counts = [views.execute(f"SELECT count(*) FROM {name}").fetchall() for name in (view, view.removesuffix("_urls"))]
         if counts[0] != counts[1]:
             wrong += 1
-            print(f"{view} has other rows than its table: {counts}")
+            print(f"{view} has different rows from its table: {counts}")
     return 1 if wrong else 0
 
 

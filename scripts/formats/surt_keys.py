@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Holds the column pages.surt of a run against the Python library surt; --made FILE writes URLs to try as a corpus.
+"""Checks the column pages.surt of a run against the Python library surt; --made FILE writes test
+URLs as a corpus.
 
-    surt_keys.py RUN            prints URLs whose keys differ; exit 1 if there are any
-    surt_keys.py --made FILE    20,000 made-up URLs, as JSONL for `webtwin run --input FILE`
+    surt_keys.py RUN            prints URLs whose keys differ; exit code 1 if there are any
+    surt_keys.py --made FILE    20,000 synthetic URLs as JSONL for `webtwin run --input FILE`
 
-It needs surt and pyarrow.
+Needs surt and pyarrow.
 """
 
 import json

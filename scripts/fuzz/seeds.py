@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes what the fuzzer begins with, a folder a target: small inputs of the forms that the tests have, all of them made up."""
+"""Writes the initial corpus of each fuzz target in a folder of its own: small synthetic inputs in
+the formats of the tests."""
 
 import gzip
 import json
@@ -17,7 +18,8 @@ def put(target, *inputs):
 
 
 def changes(*rows):
-    """Changes to a file: what (0 flip, 1 set, 2 cut, 3 insert, 4 remove), where, value."""
+    """Returns changes to a file: the action (0 flip, 1 set, 2 cut, 3 insert, 4 remove), the offset
+    and the value."""
     return b"".join(struct.pack("<BHB", what, at, value) for what, at, value in rows)
 
 

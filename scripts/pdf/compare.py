@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Compares the text of PDF files by webtwin's helper process with that of pdftotext (poppler-utils).
+"""Compares the text of PDF files by webtwin's helper process with that of pdftotext
+(poppler-utils).
 
-usage: compare.py WEBTWIN FOLDER > documents.tsv      # WEBTWIN has the cargo feature `pdf`
+    usage: compare.py WEBTWIN FOLDER > documents.tsv      # WEBTWIN has the cargo feature `pdf`
 
-For each file of FOLDER: its bytes, the words of either text, the share of words that both have (as multisets, of the
-larger one), processor seconds of either, and how ours ended. A summary goes to stderr.
+Prints for each file of FOLDER: its bytes, the words of either text, the fraction of common words
+(as multisets, of the larger one), the processor seconds of both, and the outcome of webtwin. A
+summary is written to stderr.
 """
 import collections
 import json
@@ -19,7 +21,7 @@ WORD = re.compile(r"\w+")
 
 
 def run(command, stdin):
-    """Output of a command, and its processor seconds."""
+    """Returns the output of a command and its processor seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

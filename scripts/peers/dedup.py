@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
-"""Near-duplicates of a corpus of texts: webtwin dedup beside other programs, on the same file, against the truth.
+"""Compares near-duplicate detection in a corpus of texts by webtwin dedup and other programs, on
+the same file, with the truth.
 
     pip install rensa datasketch gaoya text-dedup 'datatrove[processing]' spacy orjson      (each may be missing)
     dedup.py WEBTWIN FOLDER [TEXTS] [--only PROGRAM,...] [--duplodocus BINARY]
-                                          (100,000 texts, about 148 MB; FOLDER keeps the corpus for the next time)
+    (100,000 texts, about 148 MB; FOLDER keeps the corpus for the next time)
 
-Makes a corpus (see `make`), runs each program on it at thresholds 0.7 and 0.8, and prints one JSON object a line: wall
-and CPU seconds and peak memory of the process; recall of planted pairs by their true resemblance (found: not both are
-kept); precision: the share of removed texts that truly resemble, by the threshold or more, the text kept in their place,
-or any kept text where the program does not say in favour of which it removes. Every program compares sets of five words,
-with 128 permutations at most, cut into the same bands of rows: 32 x 4 at 0.7, 21 x 6 at 0.8 (rensa cuts them into 16,
-its own number; duplodocus and datatrove know no threshold but bands and rows). datasketch, gaoya and rensa sign and look
-up one text after another in one process and keep those without a similar one before them, as their documentation has
-it; they are timed with the reading of the file, but write none. The others read and write corpora.
+Generates a corpus (see `make`), runs each program on it at thresholds 0.7 and 0.8, and prints one
+JSON object per line: wall-clock and CPU seconds and peak memory of the process; recall of planted
+pairs by their true resemblance (a pair is found unless both texts are kept); precision, which is
+the fraction of removed texts that truly resemble, by the threshold or more, the text kept in their
+place, or any kept text if the program does not report it. Every program compares sets of five words
+with at most 128 permutations, in the same bands of rows: 32 x 4 at 0.7, 21 x 6 at 0.8 (rensa always
+uses 16 bands; duplodocus and datatrove have no threshold besides bands and rows). datasketch, gaoya
+and rensa sign and look up one text after another in one process and keep those without an earlier
+similar text, as in their documentation; their times include reading the file but not writing. The
+other programs read and write corpora.
 """
 
 import json
@@ -40,9 +43,10 @@ def resemblance(x, y):
 
 
 def make(folder, texts):
-    """Four texts in five are bases, each fifth is a copy of one: exact, with a span of 5 % or 10 % replaced, or with each
-    word replaced with probability 1 % or 3 %. A tenth of the bases share two thirds of their words with nine others, so
-    that there are pairs that are alike but not similar."""
+    """Four of five texts are bases, and each fifth text is a copy of one: exact, with a span of 5 %
+    or 10 % replaced, or with each word replaced with probability 1 % or 3 %. A tenth of the bases
+    share two thirds of their words with nine others, so that some pairs are alike but not
+    similar."""
     rnd = random.Random(42)
     letters = "etaoinshrdlucmfwypvbgkjqxz"
     common = range(len(letters) + 1, 1, -1)
@@ -91,10 +95,11 @@ def read(folder):
 
 
 def judge(folder, threshold, kept):
-    """Recall by band, and precision; stdin has the kept id of each removed one or null, and `kept` is the file that was
-    written.
+    """Computes recall by band, and precision. stdin has the kept id of each removed text or null,
+    and `kept` is the written file.
 
-    In a process of its own, for what this one holds would count as memory of the next program that it starts."""
+    This runs in a process of its own, because its memory would count as memory of the next program
+    that this process starts."""
     removed = {int(a): b for a, b in json.load(sys.stdin).items()}
     texts, recall, found = read(folder), {}, {}
     if kept:
@@ -113,7 +118,8 @@ def judge(folder, threshold, kept):
 
 
 def with_a_kept_one(texts, wanted, removed, threshold):
-    """How many of the wanted texts truly resemble a text that is not removed: all texts with a common shingle are tried."""
+    """Returns the number of the given texts that truly resemble a kept text. Compares all texts
+    with a common shingle."""
     having = {}
     for at in wanted:
         for one in shingles(texts[at]):
@@ -132,7 +138,7 @@ def with_a_kept_one(texts, wanted, removed, threshold):
 
 
 def run(command):
-    """Runs a program; returns what it printed, and what it took."""
+    """Runs a program. Returns its output, its seconds and its memory."""
     began = time.time()
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     printed = child.stdout.read()
@@ -159,13 +165,13 @@ def peer(name, folder, threshold):
 
 
 def corpus_peer(name, folder, threshold, duplodocus=None):
-    """A program that writes a corpus; what is not in it was removed."""
+    """Runs a program that writes a corpus. Texts missing in its output were removed."""
     out = f"{folder}/{name}-{threshold}-{os.getpid()}"
     bands, rows = CUT[threshold]
     os.makedirs(f"{out}/in")
     os.symlink(os.path.abspath(f"{folder}/docs.jsonl"), f"{out}/in/docs.jsonl")
     if name == "duplodocus":
-        # It splits words as Unicode does, without punctuation, as the corpus has none.
+        # It splits words by Unicode rules, without punctuation, which the corpus does not have.
         command = [duplodocus, "minhash-memory", "--input-dir", f"{out}/in", "--storage-dir", f"{out}/work",
                    "--output-dir", f"{out}/out", "--text-key", "text", "--num-buckets", str(bands), "--bucket-size",
                    str(rows), "--ngram-size", "5", "--tokenizer", "uniseg", "--remove-duplicates", "true"]
@@ -186,7 +192,7 @@ def corpus_peer(name, folder, threshold, duplodocus=None):
 
 
 def kept_ids(out):
-    """The ids in a folder of JSONL, compressed or not, or of a Hugging Face dataset."""
+    """Returns the ids in a folder of JSONL, compressed or not, or of a Hugging Face dataset."""
     ids = []
     if os.path.exists(f"{out}/dataset_info.json") or os.path.exists(f"{out}/state.json"):
         import datasets
@@ -203,7 +209,7 @@ def kept_ids(out):
 
 
 def as_datatrove(out, bands, rows):
-    """Its four steps, as its example has them, on as many tasks as there are cores."""
+    """Runs its four steps as in its example, with one task per core."""
     from datatrove.executor.local import LocalPipelineExecutor
     from datatrove.pipeline.dedup import MinhashDedupSignature
     from datatrove.pipeline.dedup.minhash import MinhashConfig, MinhashDedupBuckets, MinhashDedupCluster, MinhashDedupFilter
@@ -239,7 +245,7 @@ def as_gaoya(folder, threshold):
 
 
 def as_peer(name, folder, threshold):
-    """Signs each text, looks it up, and removes it if a kept text is estimated similar."""
+    """Signs each text, looks it up, and removes it if a kept text is estimated to be similar."""
     if name == "gaoya":
         return as_gaoya(folder, threshold)
     removed, signatures = {}, {}

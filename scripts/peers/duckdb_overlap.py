@@ -4,8 +4,9 @@
     pip install duckdb numpy
     duckdb_overlap.py TUPLES.bin THRESHOLD [THREADS]
 
-TUPLES.bin has 8 bytes a row: fingerprint and document, 4 bytes each, little endian. It is written to Parquet first, which
-is not part of the time. Prints one JSON object: seconds, peak memory, pairs, and the checksum that webtwin prints too.
+TUPLES.bin has 8 bytes per row: fingerprint and document with 4 bytes each, little endian. It is
+first converted to Parquet, which is not part of the time. Prints one JSON object: seconds, peak
+memory, pairs, and the checksum that webtwin also prints.
 """
 
 import json
@@ -18,7 +19,7 @@ import time
 
 
 def to_parquet(tuples, parquet):
-    """In a process of its own, so that its memory is not counted."""
+    """Converts in a process of its own, so that its memory is not counted."""
     import duckdb
     import numpy
 

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Fingerprints within 3 bits: webtwin hamming beside the crate mih-rs, on the same files, in turn.
+"""Fingerprints within 3 bits: compares webtwin hamming with the crate mih-rs on the same files, in
+turn.
 
-    hamming.py WEBTWIN FOLDER [RUNS]      (3 runs; FOLDER keeps the fingerprints, and takes 0.6 GB)
+    hamming.py WEBTWIN FOLDER [RUNS]      (3 runs; FOLDER keeps the fingerprints, 0.6 GB)
 
-Makes 8 million fingerprints of 64 bits and a million queries, one in a hundred near one of the others. `join` is F against
-the queries, `self` is F with itself; webtwin's time has the build of F, which may be used again, and the file of pairs, which
-mih-rs only counts. Both use two threads. Prints a JSON object for each run, with the seconds by the clock and of processors in user mode
-and in the kernel, and then medians and ratios. Ends with an error if the two find other numbers of pairs at any distance.
+Generates 8 million fingerprints of 64 bits and a million queries, one in a hundred of which is near
+another one. `join` compares F with the queries, `self` compares F with itself. webtwin's time
+includes building F, which can be reused, and writing the pairs, which mih-rs only counts. Both use
+two threads. Prints a JSON object for each run with the wall-clock seconds and the processor seconds
+in user mode and in the kernel, and then medians and ratios. Ends with an error if the two find
+different numbers of pairs at any distance.
 """
 
 import json

@@ -1,4 +1,5 @@
-"""Values of `Content-Encoding` that are no encoding, or not that of the body: the body is a page all the same."""
+"""Values of `Content-Encoding` that are not an encoding, or not that of the body. The body is a
+page nevertheless."""
 
 import zlib
 

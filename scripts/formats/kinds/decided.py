@@ -1,4 +1,5 @@
-"""Oddities that docs/input.md decides: bytes after a zip archive, ICY, dots of hosts, tombstones, NaN."""
+"""Special cases that docs/input.md defines: bytes after a zip archive, ICY, dots of hosts,
+tombstones, NaN."""
 
 import io
 import zipfile

@@ -1,4 +1,5 @@
-"""Folders of HTML whose file names are not UTF-8: one page per file, the bytes of its name percent-encoded."""
+"""Folders of HTML files whose names are not UTF-8: one page per file, with the bytes of its name
+percent-encoded."""
 
 from made import Case, html
 

@@ -1,20 +1,21 @@
-"""Gzip files whose members are not one for each record: the decoded bytes are the file, however they are cut."""
+"""Gzip files whose members do not correspond to records. Only the decoded bytes matter, not the
+member boundaries."""
 
 from made import Case, arc_pages, blocks, html, http, member, pages, record
 
-# What bgzip writes at the end of a file: an empty member with a field of its own.
+# The end of a file written by bgzip: an empty member with an extra field.
 BGZIP_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 
 
 def bgzip_member(content):
-    """A member with the extra field of bgzip, which says how long it is."""
+    """Returns a member with the extra field of bgzip, which states the length of the member."""
     plain = member(content)
     length = len(plain) + 8
     return plain[:3] + b"\x04" + plain[4:10] + b"\x06\x00BC\x02\x00" + (length - 1).to_bytes(2, "little") + plain[10:]
 
 
 def at_heads(content):
-    """A record in three: its head, that of HTTP, and the page."""
+    """Returns a record in three parts: its header, the HTTP header, and the page."""
     warc = content.index(b"\r\n\r\n") + 4
     page = content.index(b"\r\n\r\n", warc) + 4
     return [content[:warc], content[warc:page], content[page:]]

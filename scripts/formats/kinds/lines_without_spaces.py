@@ -1,4 +1,5 @@
-"""Near-copies of texts in scripts without spaces: the default job finds as many of them as of English ones."""
+"""Near-copies of texts in scripts without spaces. The default job must find as many of them as of
+English ones."""
 
 import random
 
@@ -7,7 +8,7 @@ from made import Case, http, record
 PAIRS = 40
 PARAGRAPHS = 3
 COLUMNS = 600
-# The first character, how many there are from there on, their width, and punctuation.
+# The first character, the number of characters from there on, their width, and punctuation.
 SCRIPTS = {"Chinese": (0x4E00, 4000, 2, "，。"), "Chinese without punctuation": (0x4E00, 4000, 2, ""),
            "Japanese": (0x3042, 80, 2, "、。"), "Thai": (0x0E01, 46, 1, ""), "Khmer": (0x1780, 35, 1, ""),
            "Burmese": (0x1000, 33, 1, "။"), "Lao": (0x0E81, 30, 1, ""), "Tibetan": (0x0F40, 30, 1, "་"),
@@ -16,7 +17,7 @@ EDITS = {"a word changed": (1, 1), "two words put in": (0, 2), "two words taken 
 
 
 def english(draw, columns):
-    """Words of five columns on average, with the space."""
+    """Returns words of five columns on average, including the space."""
     syllable = lambda: draw.choice("bdfgklmnprstvz") + draw.choice("aeiou")
     return ["".join(syllable() for _ in range(draw.choice([1, 2, 2, 3]))) for _ in range(columns // 5)]
 
@@ -33,7 +34,7 @@ def page(paragraphs, between):
 
 
 def pairs(draw, name, make, a_word, between, kind):
-    """Records of pages and their near-copies, each on a host of its own."""
+    """Returns records of pages and their near-copies, each on a host of its own."""
     out, put_in = EDITS[kind]
     for number in range(PAIRS):
         before = [make(COLUMNS) for _ in range(PARAGRAPHS)]
@@ -50,13 +51,13 @@ def cases():
         urls = {row["doc_id"]: row["url"] for row in outcome.table("pages")}
         return sum(f".{name}-" in urls[row["a"]] for row in outcome.table("pairs"))
 
-    # One in twenty may be a matter of luck.
+    # A difference of one in twenty may be chance.
     measure = {"as in English": lambda outcome: found(outcome, "script") >= found(outcome, "english") - PAIRS // 20}
     for script in SCRIPTS:
         for kind in EDITS:
             draw = random.Random(f"{script} {kind}")
             words = pairs(draw, "english", lambda columns: english(draw, columns), 1, " ", kind)
-            # A word of two characters, or of four narrow ones.
+            # A word has two characters, or four narrow ones.
             make, a_word = lambda columns: characters(draw, script, columns), 4 // SCRIPTS[script][2]
             others = pairs(draw, "script", make, a_word, "", kind)
             yield Case(f"{script}, {kind} in each paragraph", {"a.warc": b"".join([*words, *others])},

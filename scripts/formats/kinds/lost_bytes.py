@@ -1,4 +1,5 @@
-"""Bytes that are really lost: a run that loses most of a file ends with 5, whatever the number of records says."""
+"""Bytes that are really lost. A run that loses most of a file exits with 5, whatever the number of
+records is."""
 
 import json
 
@@ -41,6 +42,6 @@ def cases():
 
 
 def adds_up(outcome):
-    """Whether bytes read are those kept and those rejected, and some are."""
+    """True if the bytes read are the sum of those kept and those rejected, and not zero."""
     counted = outcome.summary["records"]["bytes"]
     return counted["read"] == counted["kept"] + counted["rejected"] > counted["rejected"] > 0

@@ -1,4 +1,4 @@
-"""Media types as servers write them: what a browser would show as HTML is a page."""
+"""Media types as servers write them. A response that a browser would show as HTML is a page."""
 
 from made import Case, html, http, record
 

@@ -1,4 +1,5 @@
-"""PDF files whose cross-reference table is wrong, missing or damaged, with bytes before and behind them."""
+"""PDF files whose cross-reference table is wrong, missing or damaged, with bytes before and after
+them."""
 
 import re
 import zlib
@@ -7,7 +8,7 @@ from made import Case, http, record, words
 
 
 def text(seed):
-    """Lines of words as a page draws them."""
+    """Returns the content stream that draws lines of words."""
     line = words(seed, 60).replace("\n", " ")
     lines = "".join(f"({line[at:at + 70]}) Tj T* " for at in range(0, len(line), 70))
     return f"BT /F1 12 Tf 14 TL 50 700 Td {lines}ET".encode()
@@ -28,7 +29,7 @@ def objects(seed, pages=1, content=lambda data: stream(b"", data)):
 
 
 def table(made, shift=0, first=0, start=0, info=b"", head=b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n", end=b"%%EOF\n"):
-    """A file with a cross-reference table."""
+    """Returns a file with a cross-reference table."""
     file, entries = bytearray(head), b"0000000000 65535 f \n"
     for number, item in enumerate(made, 1):
         entries += b"%010d 00000 n \n" % (len(file) + shift)
@@ -40,7 +41,8 @@ def table(made, shift=0, first=0, start=0, info=b"", head=b"%PDF-1.4\n%\xe2\xe3\
 
 
 def streams(made, start=0):
-    """A file whose objects other than streams are in an object stream, and whose table is a stream."""
+    """Returns a file with a cross-reference stream, whose other objects without a stream are in an
+    object stream."""
     packed = [(number, item) for number, item in enumerate(made, 1) if b"stream\n" not in item]
     index, body = b"", b""
     for number, item in packed:
@@ -69,7 +71,7 @@ def flate(data):
 
 
 def files():
-    """Names, files, and whether they are repaired."""
+    """Yields names, files, and true if they are repaired."""
     plain = table(objects("a"))
     yield "as it should be", plain, False
     yield "as it should be, streams", streams(objects("a")), False

@@ -32,7 +32,7 @@ def conversion(number, host="a", second=0, of=None, seed=None):
 
 
 def ways(records):
-    """The records in one file and in several, in their order and backwards."""
+    """Returns the records in one file and in several, in their order and in reverse."""
     for order, word in [(records, "in order"), (records[::-1], "backwards")]:
         yield word, {"a.warc": b"".join(order)}
         yield f"{word}, a file each", {f"{n:02}.warc": one for n, one in enumerate(order)}
@@ -86,7 +86,7 @@ def cases():
     yield Case("a conversion of a newer record that is not there", {"a.warc": b"".join(newer)},
                {"titles": {"a/0": ""}, "rejected": {"older_capture": 1}}, measure={"titles": titles})
 
-    # What is told of captures in the same second is the same in any order, whatever that is.
+    # The counts of captures in the same second must not depend on the order.
     rivals = [page(0, seed="x", name="urn:x"), page(0, seed="y", name="urn:y"), page(0, seed="z", name="urn:z"), page(1),
               revisit(0, "c", refers="urn:x", place=0), revisit(1, "c", second=31, refers="urn:none", place=0)]
     first = []

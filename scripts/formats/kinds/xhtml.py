@@ -1,4 +1,4 @@
-"""XHTML, in which any element may close itself: nothing is swallowed."""
+"""XHTML, in which any element may be self-closing: no content is lost."""
 
 import re
 

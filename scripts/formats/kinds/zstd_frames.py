@@ -1,4 +1,5 @@
-"""Zstd files: frames that are not one for each record, dictionaries of their own, windows of any size, skippable frames."""
+"""Zstd files: frames that do not correspond to records, files with dictionaries, windows of any
+size, skippable frames."""
 
 import json
 
@@ -8,14 +9,14 @@ from made import Case, blocks, member, pages, raw_frame, skippable
 
 
 def with_dictionary(records):
-    """Records in frames that need the dictionary before them, as in `.warc.zst` files."""
+    """Returns records in frames that need the preceding dictionary, as in `.warc.zst` files."""
     dictionary = zstandard.train_dictionary(4000, records)
     compressor = zstandard.ZstdCompressor(dict_data=dictionary)
     return skippable(dictionary.as_bytes(), 13) + b"".join(map(compressor.compress, records))
 
 
 def packed_dictionary(records):
-    """The same, but the dictionary is compressed, too."""
+    """Returns the same with a compressed dictionary."""
     dictionary = zstandard.train_dictionary(4000, records)
     compressor = zstandard.ZstdCompressor(dict_data=dictionary)
     packed = zstandard.ZstdCompressor().compress(dictionary.as_bytes())
