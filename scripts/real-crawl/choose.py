@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""Chooses manuals for a crawl by a rule, so that nobody's taste decides which.
+"""Selects manuals for a crawl by a fixed rule, so that the selection does not depend on taste.
 
-usage: choose.py --cache DIR > third-targets.tsv
+    usage: choose.py --cache DIR > third-targets.tsv
 
-1. Candidates are Debian packages named `*-doc` that each of SUITES has, in as many different versions.
-2. Left out are those whose source package gave a manual or an unrelated page to an earlier crawl (USED).
-3. They are taken in the order of the SHA-256 of their names. One is a target if every version has HTML pages, the one of the
-   suite MEASURED has PAGES of them, and fewer than OF_A_GENERATOR manuals that the same generator made were taken
-   before. The generator is what most pages of MEASURED say of themselves (`generator_of`); pages that say nothing
-   count as one generator.
-4. This ends with TARGETS manuals.
+1. Candidates are Debian packages named `*-doc` that each of SUITES has, each in a different
+version.
+2. Packages whose source package gave a manual or an unrelated page to an earlier crawl (USED) are
+left out.
+3. The others are taken in the order of the SHA-256 of their names. A package is a target if every
+version has HTML pages, the version of the suite MEASURED has PAGES of them, and fewer than
+OF_A_GENERATOR manuals of the same generator have been taken. The generator is the one that most
+pages of MEASURED name (`generator_of`); pages that name none count as one generator.
+4. The selection ends with TARGETS manuals.
 
-The doc_root of a version is the deepest folder that holds nine tenths of its pages. On standard error: each candidate
-that was looked at, and what became of it.
+The doc_root of a version is the deepest folder that contains nine tenths of its pages. Each
+examined candidate and its outcome are printed to standard error.
 """
 import argparse, collections, os, re, subprocess, sys
 
@@ -34,7 +36,7 @@ WORDS = re.compile(rb'(?:generated|created|produced) (?:automatically )?(?:by|wi
 
 
 def sources(apt, packages):
-    """package -> source package."""
+    """Returns package -> source package."""
     found = {}
     for stanza in call(['apt-cache', *apt.options, 'show', *packages])[0].split('\n\n'):
         fields = dict(re.findall(r'(?m)^(Package|Source): (\S+)', stanza))
@@ -44,7 +46,8 @@ def sources(apt, packages):
 
 
 def candidates(apt):
-    """(package, [(suite, version)] in the order of SUITES) by rules 1 and 2, in the order of rule 3."""
+    """Returns (package, [(suite, version)] in the order of SUITES) by rules 1 and 2, in the order
+    of rule 3."""
     listed = call(['apt-cache', *apt.options, 'search', '--names-only', '--', '-doc$'])[0]
     names = [line.split()[0] for line in listed.splitlines()]
     used = [row['package'] for table in USED for row in read_table(table) if row['kind'] == 'deb']
@@ -60,7 +63,7 @@ def candidates(apt):
 
 
 def root_of(pages):
-    """The deepest folder that holds nine tenths of the pages."""
+    """Returns the deepest folder that contains nine tenths of the pages."""
     root = ''
     while True:
         parts = [x[len(root):].partition('/') for x in pages if x.startswith(root)]
@@ -72,7 +75,8 @@ def root_of(pages):
 
 
 def generator_of(pages):
-    """The first word of what most pages name as their generator, in a <meta> or in words, in their first or last 4 KiB."""
+    """Returns the first word of the generator that most pages name, in a <meta> or in their text,
+    in their first or last 4 KiB."""
     said = collections.Counter()
     for data in pages.values():
         ends = data[:4096] + data[-4096:]
@@ -83,7 +87,7 @@ def generator_of(pages):
 
 
 def licence_of(file):
-    """The licence that the package's copyright file names most."""
+    """Returns the licence that the package's copyright file names most often."""
     tar = subprocess.Popen(['dpkg-deb', '--fsys-tarfile', file], stdout=subprocess.PIPE)
     text = subprocess.run(['tar', '-xO', '--wildcards', '*/copyright'], stdin=tar.stdout, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL).stdout.decode('utf-8', 'replace')
@@ -98,7 +102,8 @@ def row_of(package, suite, version, root=''):
 
 
 def judged(packages, name, versions):
-    """(generator, rows of the table) of a candidate, or (why it is none, None). Its measured version is there already."""
+    """Returns (generator, rows of the table) of a candidate, or (reason, None). Its measured
+    version has been fetched already."""
     measured = next(row_of(name, *x) for x in versions if x[0] == MEASURED)
     pages, reason = read_pages(*packages.fetch([measured])[0])
     if len(pages) not in PAGES:

@@ -1,23 +1,27 @@
 #!/usr/bin/env python3
-"""Holds what `webtwin diff` says of mirrors against what was planted.
+"""Compares the report of `webtwin diff` about mirrors with the planted history.
 
-usage: fates.py CRAWLS N DIFF [--webtwin PROGRAM]
+    usage: fates.py CRAWLS N DIFF [--webtwin PROGRAM]
 
-CRAWLS has mirrors.tsv (target, kind, crawl, base, version, pages: what each mirror of each target showed in each crawl) and
-truth-N.tsv (url, target, version, ...: every page); DIFF is the comparison of crawl N - 1 with crawl N, which knows of all crawls
-before. Prints what is wrong, then the counts as a table of tab-separated values.
+CRAWLS has mirrors.tsv (target, kind, crawl, base, version, pages: the contents of each mirror of
+each target in each crawl) and truth-N.tsv (url, target, version, ...: every page). DIFF is the
+comparison of crawl N - 1 with crawl N, with the history of all earlier crawls. Prints the
+differences, then the counts as a table of tab-separated values.
 
-A mirror that is away for a crawl is `missing`, and goes on when it is back; one that is away for two in a row has `died`.
-Left out: mirrors of one target that were given the same host and path, and so are one. Of two mirrors of one target that vanish
-with equal pages when a third appears, content cannot say which one moved: either answer counts as right, and is told as `swapped`.
-Nor can it say that a mirror which ends while another of its target begins has not moved: such ends and births, and what follows
-from them, are wrong if they are told so, and `fate but for ends beside births` counts the others.
+A mirror that is absent in one crawl is `missing`, and continues when it returns; one that is absent
+in two crawls in a row has `died`. Mirrors of one target with the same host and path, which are
+really one, are left out. If two mirrors of one target with equal pages vanish when a third one
+appears, the content does not show which one has moved: either answer counts as right, and is
+counted as `swapped`. Nor does the content show whether a mirror that ends while another one of its
+target begins has moved. Such ends and births, and their consequences, count as wrong if they are
+reported so, and `fate but for ends beside births` counts the others.
 """
 import argparse, collections, csv, json, subprocess, sys
 
-# What a kind of mirror plants beside its number of pages. `drifts` has paragraphs of its own on 0, 40, 80 % of its pages.
+# Contents that a kind of mirror adds to its number of pages. `drifts` has own paragraphs on 0, 40
+# and 80 % of its pages.
 DRIFTED_IN = 2
-# Crawls that a mirror may be away, as the program has it.
+# Number of crawls in which a mirror may be absent, as in the program.
 PATIENCE = 2
 
 
@@ -45,8 +49,9 @@ def main():
     by_old = [row for row in rows if not row["has_new"]]
 
     def told_of(shown, rows, size):
-        """The row of a mirror: the largest of those whose root page it has. A collection may have the home page of its host, too: then
-        its prefix is that of the host; and if this is its root page, its size must be that of the mirror, nearly."""
+        """Returns the row of a mirror: the largest row whose root page belongs to the mirror. A
+        collection may include the home page of its host. Then its prefix is that of the host, and
+        if the home page is its root, its size must be nearly that of the mirror."""
         base, _, pages = shown
         home = "/".join(base.split("/")[:3]) + "/"
         of_mirror = [row for row in rows if row["root_url"].startswith(base)]
@@ -72,10 +77,11 @@ def main():
             mirrors[target, "original"][crawl] = (f"http://www.{target}.example/", originals[target][crawl], count)
 
     def presence(history):
-        """The crawls that have a mirror."""
+        """Returns the crawls that have a mirror."""
         return [crawl for crawl in sorted(history) if crawl <= n]
 
-    # (target, crawl) in which a mirror begins, in which one begins or moves in, and in which one is no longer where it was
+    # (target, crawl) in which a mirror begins, in which one begins or moves in, and in which one
+    # has left its location
     births, arrivals, ends = set(), set(), set()
     for (target, kind), history in mirrors.items():
         for crawl in range(1, n + 1):
@@ -89,8 +95,8 @@ def main():
                 ends.add((target, crawl))
 
     def end_beside_birth(target, history):
-        """Whether what is planted of a mirror in this crawl is an end beside a birth, or follows from one or from one of several
-        ends beside a move."""
+        """True if the planted fate of a mirror in this crawl is an end next to a birth, or follows
+        from one, or from one of several ends next to a move."""
         earlier = [crawl for crawl in presence(history) if crawl < n]
         if n in history and not any(n - back in history for back in range(1, PATIENCE + 1)):
             return (target, n) in ends
@@ -108,11 +114,13 @@ def main():
             print(f"wrong {what}: {message}")
 
     def last_seen(history):
-        """The last crawl before this one that has a mirror and is not forgotten, or None."""
+        """Returns the last crawl before this one that has a mirror and is still in the history, or
+        None."""
         return next((crawl for crawl in range(n - 1, max(n - 1 - PATIENCE, -1), -1) if crawl in history), None)
 
     def lag(target, crawl, version):
-        """Crawls since the original had a version that a mirror shows in this crawl. Versions with the same bytes are one."""
+        """Returns the number of crawls since the original had a version that a mirror has in this
+        crawl. Versions with the same bytes are one."""
         shown = texts[target, version]
         earlier = ((back, originals[target].get(crawl - back)) for back in range(crawl + 1))
         return next((back for back, was in earlier if was == version or shown and texts[target, was] == shown), None)
@@ -145,7 +153,7 @@ def main():
             expected = {changed_size(old[2], new[2])}
         row = told_of(new, by_new, "size_new") if new else told_of(old, by_old, "size_old")
         told = row["what"] if row else "nothing"
-        # Which of several that vanished has moved?
+        # Determine which of several vanished mirrors has moved.
         others = [gone for gone in vanished[target] if gone[1] != old]
         if not new and told == "nothing":
             movers = [row for row in rows if row["what"] == "moved" and f"http://{row['host_old']}/{target}/" == old[0]]

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Make a real crawl with known replicas out of package registries. README.md beside this file says why and how.
+"""Builds a real crawl with known replicas from package registries. README.md next to this file
+explains why and how.
 
-targets.tsv (or what --targets names) names real versions of real manuals, singles.tsv unrelated packages that hold
-HTML. The packages come through the ordinary clients (apt-get, npm, pip) and nothing else here touches the network.
-Written to --out:
+targets.tsv (or the file of --targets) lists real versions of real manuals, and singles.tsv lists
+unrelated packages with HTML pages. The packages are fetched by the ordinary clients (apt-get, npm,
+pip); nothing else here uses the network. Written to --out:
 
-  crawl-NNNNN.warc.gz  WARC 1.1, one gzip member a record
-  truth.tsv            url target version page variant linked source path origin perhaps: names.py has the rules
+  crawl-NNNNN.warc.gz  WARC 1.1, one gzip member per record
+  truth.tsv            url target version page variant linked source path origin perhaps: see names.py
   hosts.tsv            host kind linked collections
-  missing.tsv          target package version reason: what could not be had
+  missing.tsv          target package version reason: packages that could not be fetched
 
-One seed and one set of package versions give the same bytes, whatever --jobs is. Exit code 3: a client or its
-registry is not to be had here.
+One seed and one set of package versions yield the same bytes for any --jobs. Exit code 3: a client
+or its registry is not available here.
 """
 import argparse, bisect, collections, csv, glob, html, multiprocessing, os, posixpath, random, re, sys, tempfile, time
 import uuid, zlib
@@ -37,18 +38,19 @@ def kind_of(host):
 
 
 def is_linked(seed, host):
-    """Whether another host links here: one in ten mirrors and single sites is an island, a primary site never is."""
+    """True if another host links here. One in ten mirrors and single sites is an island; a primary
+    site never is."""
     return kind_of(host) == 'primary' or draw(seed, 'island', host) % 10 > 0
 
 
 def date_of(day):
-    """The date that stands for a drawn number."""
+    """Returns the date that a drawn number determines."""
     return '%d-%02d-%02d' % (2010 + day % 16, 1 + day % 12, 1 + day % 28)
 
 
 def record(kind, key, content_type, block, date=date_of(0), named='WARC-Target-URI', crawl=''):
-    """A WARC record as one gzip member without time or name: its bytes depend on nothing but the arguments. Its id is that of
-    key, and of crawl where there are several."""
+    """Returns a WARC record as one gzip member without time or name, whose bytes depend on the
+    arguments only. Its id is derived from key, and from crawl if there are several."""
     head = ('WARC/1.1\r\nWARC-Type: %s\r\nWARC-Record-ID: <urn:uuid:%s>\r\nWARC-Date: %sT00:00:00Z\r\n'
             '%s: %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n'
             % (kind, uuid.uuid5(uuid.NAMESPACE_URL, crawl + key), date, named, key, content_type, len(block))).encode()
@@ -62,8 +64,8 @@ def response(url, data, date=date_of(0), crawl=''):
 
 
 def collection(seed, target, row, variant, base, pages, origin):
-    """(host, title, [(record, row of truth.tsv up to source)]). origin: page -> its path in the real version, where that
-    differs; it stands for the page's name until the whole crawl is known."""
+    """Returns (host, title, [(record, row of truth.tsv up to source)]). origin: page -> its path in
+    the real version, if that differs. It is the name of the page until the whole crawl is known."""
     linked, source = int(is_linked(seed, host_of(base))), ':'.join((row['kind'], row['suite'], row['package']))
     date, records = date_of(draw(seed, target, row['version'])), []
     for page in sorted(pages):
@@ -73,7 +75,7 @@ def collection(seed, target, row, variant, base, pages, origin):
 
 
 def build_target(job):
-    """The collections of one target, and its rows of missing.tsv."""
+    """Returns the collections of one target, and its rows of missing.tsv."""
     seed, target, fetched = job
     home, taken, real, done, missing = 'http://www.%s.example/' % target, set(), [], [], []
 
@@ -115,7 +117,8 @@ def build_target(job):
 
 
 def build_single(job):
-    """A few pages of one unrelated package as a site of their own, or its row of missing.tsv."""
+    """Returns a few pages of one unrelated package as a site of their own, or its row of
+    missing.tsv."""
     seed, (row, file, reason) = job
     target, (pages, reason) = 'single:' + row['package'], read_pages(row, file, reason)
     if not pages:
@@ -127,8 +130,9 @@ def build_single(job):
 
 
 def home_pages(seed, hosts):
-    """(host, HTML) of a page for every host: its own collections, up to 6 primary sites, a heavy-tailed number of other hosts, and the
-    next linked host, a ring that makes each host called linked so."""
+    """Yields (host, HTML) of a page for every host. It links to its own collections, to up to 6
+    primary sites, to a heavy-tailed number of other hosts, and to the next linked host: a ring that
+    gives each linked host an incoming link."""
     linked = [x for x in sorted(hosts) if is_linked(seed, x)]
     primary = [x for x in linked if x.startswith('www.')]
     for host in sorted(hosts):
@@ -143,7 +147,8 @@ def home_pages(seed, hosts):
 
 
 class Crawl:
-    """What has been built so far: the records in files of folder, the rows of the tables in memory."""
+    """The crawl built so far: the records are in files of the folder, and the rows of the tables
+    are in memory."""
 
     def __init__(self, folder):
         self.folder, self.files, self.file, self.bytes = folder, 0, None, 0
@@ -160,7 +165,8 @@ class Crawl:
         self.truth.append(row)
 
     def add(self, built, room=sys.maxsize):
-        """Writes what a builder returned, at most room pages of each collection; returns how many pages it wrote."""
+        """Writes the output of a builder, at most `room` pages of each collection. Returns the
+        number of pages written."""
         before, (found, missing) = len(self.truth), built
         self.missing += missing
         for host, title, records in found:
@@ -186,7 +192,8 @@ def write_table(folder, name, header, rows):
 
 
 def build(o, targets, folder):
-    """Fetches and builds everything: targets first, then unrelated packages until there are enough pages of them."""
+    """Fetches and builds everything: targets first, then unrelated packages until their pages
+    suffice."""
     crawl, start = Crawl(o.out), time.time()
     singles = read_table('singles.tsv') if o.singles else []
     suites = list(dict.fromkeys(x['suite'] for x in [*targets, *singles] if x['kind'] == 'deb'))
@@ -211,13 +218,13 @@ def build(o, targets, folder):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument('--out', required=True, help='folder of the crawl; must not hold one yet')
-    p.add_argument('--cache', help='folder that keeps the packages (1.3 GB for all); without it they are dropped')
-    p.add_argument('--targets', default='targets.tsv', help='table beside this file (default %(default)s)')
-    p.add_argument('--only', help='these targets alone: T1,T2')
+    p.add_argument('--out', required=True, help='folder of the crawl; must not contain a crawl')
+    p.add_argument('--cache', help='folder that keeps the packages (1.3 GB for all); without it they are deleted')
+    p.add_argument('--targets', default='targets.tsv', help='table next to this file (default %(default)s)')
+    p.add_argument('--only', help='only these targets: T1,T2')
     p.add_argument('--singles', type=int, default=15000, help='number of unrelated pages (default %(default)s)')
-    p.add_argument('--seed', default='1', help='of all choices (default %(default)s)')
-    p.add_argument('--jobs', type=int, default=os.cpu_count(), help='processes (default %(default)s, one a core)')
+    p.add_argument('--seed', default='1', help='seed of all random choices (default %(default)s)')
+    p.add_argument('--jobs', type=int, default=os.cpu_count(), help='processes (default %(default)s, one per core)')
     o = p.parse_args()
     targets, names = read_table(o.targets), o.only.split(',') if o.only else None
     unknown = set(names or []) - {x['target'] for x in targets}

@@ -1,37 +1,44 @@
 #!/usr/bin/env python3
-"""Says which pages of a crawl are one page in several versions: the rules behind `page`, `perhaps` and `origin` of truth.tsv.
+"""Determines which pages of a crawl are one page in several versions: the rules for `page`,
+`perhaps` and `origin` of truth.tsv.
 
 usage: names.py CRAWL > truth.tsv
 
-CRAWL is a folder of fetch.py; its truth.tsv may be of before these rules or of after them. Nothing here names a manual: each
-rule holds for all of them, and reads the pages as the packages had them, before mirrors were made.
+CRAWL is a folder written by fetch.py. Its truth.tsv may have been written before or after these
+rules. The rules do not name any manual: each one applies to all manuals, and uses the pages of the
+packages before mirrors were made.
 
-A page is known by its *path* below its version's root. Its *title* is that of the page, or its first heading, without the
-number of a section before it, and without the parts that more than PART_OF_A_FRAME of the version's pages have. A title is
-*telling* if one page of the version has it.
-For two versions of a manual:
+A page is identified by its *path* below the root of its version. Its *title* is that of the page,
+or its first heading, without a section number at the beginning, and without the parts that more
+than PART_OF_A_FRAME of the version's pages have. A title is *telling* if exactly one page of the
+version has it. For two versions of a manual:
 
 1. A path is *contradicted* if its page's telling title is, in the other version, the telling title of another path.
-2. Paths that differ in numbers or hashes alone (`ch01s02.html`, `a01426.html`) are a *series*. Its names are *numbered anew*
-   if at least ANEW of the paths that both have are contradicted, of those that titles speak of at all.
-3. Pages under one path are one page, unless that is contradicted or numbered anew.
-4. All others, and those of which the other version has no such path, are one page if both have the same telling title,
-5. or else the same bytes, which no second page of either version has.
-6. A folder has *moved* to another if most of the pages that only one version has of it, and FOLDER pages at least, have one of
-   the other version's in the other folder, with the same title and the same path from there: then equal paths from there are
-   one page.
-7. What rules 1 and 2 have taken from a page, and 4 to 6 have not given back, is open: it may be the page of its path, or not.
-8. Two folders of one version, or of two manuals that come in one package, are *twins* if most of one's pages, and FOLDER pages
-   at least, have a page in the other with the same title and the same path from there. Such pages may be one page or two,
-   unless they say that they are in different languages.
+2. Paths that differ in numbers or hashes only (`ch01s02.html`, `a01426.html`) are a *series*. Its
+names are *renumbered* if at least ANEW of the common paths that titles decide are contradicted.
+3. Pages with the same path are one page unless the path is contradicted or renumbered.
+4. All other pages, including those without such a path in the other version, are one page if both
+have the same telling title,
+5. or else if they have the same bytes, and no second page of either version has these bytes.
+6. A folder has *moved* to another if most of its pages that only one version has, and at least
+FOLDER pages, have a counterpart of the other version in the other folder, with the same title and
+the same path from there. Then equal paths from there are one page.
+7. A page that rules 1 and 2 have separated, and rules 4 to 6 have not joined again, is open: it may
+be the page of its path, or not.
+8. Two folders of one version, or of two manuals in one package, are *twins* if most pages of one
+folder, and at least FOLDER pages, have a counterpart in the other with the same title and the same
+path from there. Such pages may be one page or two, unless they name different languages.
 
-`page` is the name of a page in all versions: its path in the newest that has it. Versions are named from the newest, each
-by the nearest newer one that has the page. `perhaps` has words for what rules 7 and 8 leave open: two pages with a word in
-common are neither copies nor different pages. `origin` stands for the bytes that the page was made of, before a mirror changed
-them: pages of one origin are no false pair, nor is a page with a copy of one. `path` is the path in the version.
+`page` is the name of a page in all versions: its path in the newest version that has it. Versions
+are named from the newest on, each by the nearest newer one that has the page. `perhaps` has words
+for the open cases of rules 7 and 8: two pages with a common word are neither copies nor different
+pages. `origin` identifies the bytes from which the page was made, before a mirror changed them:
+pages of one origin are not a false pair, nor is a page with a copy of one. `path` is the path in
+the version.
 
-On standard error: how many pages of real versions have their names by which rule, where that is not their path, by manual;
-`renumbered` are those that only have their path, which is another page's name. Then how many are `open` or have a `twin`.
+Printed to standard error: the number of pages of real versions that each rule names, by manual,
+unless the name is their path; `renumbered` counts those that only have their path, which is another
+page's name. Then the numbers of `open` pages and of those with a `twin`.
 """
 import collections, csv, glob, gzip, hashlib, html, itertools, multiprocessing, os, posixpath, re, sys, urllib.parse
 
@@ -49,7 +56,7 @@ HEADER = 'url target version page variant linked source path origin perhaps'
 
 
 def responses(file):
-    """(URL, body) of each response of a WARC file of fetch.py."""
+    """Yields (URL, body) of each response of a WARC file of fetch.py."""
     with gzip.open(file, 'rb') as stream:
         for line in stream:
             if not line.startswith(b'WARC/'):
@@ -61,7 +68,8 @@ def responses(file):
 
 
 def page_of(data):
-    """What is needed of a page: a digest of its bytes, its title with all its parts, and the language that it names."""
+    """The properties of a page: a digest of its bytes, its title with all its parts, and the
+    language that it names."""
     for pattern in TITLE, HEADING:
         found = pattern.search(data)
         words = html.unescape(re.sub('<[^>]*>', '', found[1].decode('utf-8', 'replace'))).split() if found else []
@@ -77,7 +85,7 @@ def pages_of(file):
 
 
 def without_frame(pages):
-    """path -> page, of one version, whose titles lose the parts that many of its pages have."""
+    """Returns path -> page of one version. Titles lose the parts that many of its pages have."""
     parts = {path: BETWEEN_PARTS.split(page.title) for path, page in pages.items()}
     having = collections.Counter(part for of_page in parts.values() for part in set(of_page))
     most = max(1, PART_OF_A_FRAME * len(pages))
@@ -86,7 +94,8 @@ def without_frame(pages):
 
 
 def telling(pages, what):
-    """What one page alone has -> its path; what is 'title' or 'origin'."""
+    """Returns property -> path for properties that only one page has; `what` is 'title' or
+    'origin'."""
     paths = collections.defaultdict(list)
     for path, page in pages.items():
         paths[getattr(page, what)].append(path)
@@ -98,7 +107,7 @@ def series_of(path):
 
 
 def elsewhere(old, new, titles_old, titles_new):
-    """The paths of both versions that are contradicted (rule 1)."""
+    """Returns the paths of both versions that are contradicted (rule 1)."""
     def gone(path, page, titles, others):
         return titles.get(page.title) == path and others.get(page.title, path) != path
     return {path for path in old.keys() & new.keys() if gone(path, old[path], titles_old, titles_new)
@@ -106,7 +115,7 @@ def elsewhere(old, new, titles_old, titles_new):
 
 
 def numbered_anew(old, new, titles_old, contradicted):
-    """The series whose names are numbered anew (rule 2)."""
+    """Returns the series whose names are renumbered (rule 2)."""
     for_it, against = collections.Counter(), collections.Counter()
     for path in old.keys() & new.keys():
         if path in contradicted:
@@ -117,13 +126,15 @@ def numbered_anew(old, new, titles_old, contradicted):
 
 
 def folders_above(path):
-    """The folders that a page is in, from its own to the root, which is ''; each but the root with its slash."""
+    """Yields the folders that contain a page, from its own to the root, which is ''; each but the
+    root ends with a slash."""
     return [path[:n + 1] for n in range(len(path) - 1, -1, -1) if path[n] == '/'] + ['']
 
 
 def like_folders(old, new):
-    """folder of old -> the folders of new that most of its pages have a page in, of the same title and the same path from there,
-    the most alike first. No page is like that of its own path."""
+    """Returns folder of old -> the folders of new in which most of its pages have a counterpart
+    with the same title and the same path from there, the most similar first. Pages with the same
+    path do not count."""
     places = collections.defaultdict(list)
     for path, page in new.items():
         places[posixpath.basename(path), page.title].append(path)
@@ -135,19 +146,21 @@ def like_folders(old, new):
             for x in above if to != path else []:
                 if ('/' + to).endswith('/' + path[len(x):]):
                     votes[x][to[:len(to) - len(path) + len(x)]] += 1
-    # Of folders with as many pages, as in editions whose pages have the same titles, the one with the more similar path first.
+    # Among folders with equally many pages, such as editions with equal titles, the more similar
+    # path comes first.
     ranked = {folder: sorted(to.items(), key=lambda x: (-x[1], -len(os.path.commonprefix([folder, x[0]])), x[0]))
               for folder, to in votes.items()}
     return {folder: [x for x, n in to if n >= FOLDER and 2 * n > within[folder]] for folder, to in ranked.items()}
 
 
 def in_like_folders(folders, pages):
-    """(path, the path that it would have in a folder like its own), for each folder above it that has such."""
+    """Yields (path, its path in a similar folder) for each folder above it that has one."""
     return [(path, to + path[len(x):]) for path in sorted(pages) for x in folders_above(path) for to in folders.get(x, [])]
 
 
 def twins(one, other):
-    """Pairs of paths that may be one page (rule 8); one and other may be the same version."""
+    """Yields pairs of paths that may be one page (rule 8). one and other may be the same
+    version."""
     found = {(a, b) for a, b in in_like_folders(like_folders(one, other), one) if b in other}
     found |= {(a, b) for b, a in in_like_folders(like_folders(other, one), other) if a in one}
     for a, b in found:
@@ -157,7 +170,7 @@ def twins(one, other):
 
 
 def same_pages(old, new):
-    """(path in old -> (path in new, rule), the paths of both that are open)."""
+    """Returns (path in old -> (path in new, rule), the open paths of both)."""
     titles_old, titles_new = telling(old, 'title'), telling(new, 'title')
     contradicted = elsewhere(old, new, titles_old, titles_new)
     anew = numbered_anew(old, new, titles_old, contradicted)
@@ -182,7 +195,8 @@ def same_pages(old, new):
 
 
 def named(versions):
-    """From a manual's versions, newest first (each path -> page): for each, path -> (name, rule), and the open paths of all."""
+    """From a manual's versions, newest first (each path -> page), returns for each path -> (name,
+    rule), and the open paths of all."""
     names, open_paths, used = [], set(), set()
     for number, pages in enumerate(versions):
         found, taken = {}, set()
@@ -206,13 +220,14 @@ def named(versions):
 
 
 def of_manual(versions):
-    """version -> path -> (name, rule), and the open paths of a manual given as version -> path -> page, newest first."""
+    """Returns version -> path -> (name, rule), and the open paths of a manual given as version ->
+    path -> page, newest first."""
     names, open_paths = named(list(versions.values()))
     return dict(zip(versions, names)), open_paths
 
 
 def all_twins(manuals, names, package):
-    """(manual, name) -> a word that all pages have in common which may be one page by rule 8."""
+    """Returns (manual, name) -> a common word of all pages that may be one page by rule 8."""
     like = {}
 
     def first(name):
@@ -232,18 +247,19 @@ def all_twins(manuals, names, package):
 
 
 def version_of(row):
-    """What a row's page is a version of: a manual may come in one package for each processor, all of one version."""
+    """Returns the manual and version of a row's page. A manual may be in one package for each
+    processor, all of one version."""
     return row['version'], row['source']
 
 
 def word(*parts):
-    """One word without blanks for some names."""
+    """Returns one word without blanks for some names."""
     return urllib.parse.quote(':'.join(parts))
 
 
 def mended(folder, rows):
-    """The rows of truth.tsv (dicts) with `page`, `path`, `origin` and `perhaps` by the rules, in their order; and the number of
-    pages of real versions by (target, rule)."""
+    """Returns the rows of truth.tsv (dicts) with `page`, `path`, `origin` and `perhaps` by the
+    rules, in order; and the number of pages of real versions by (target, rule)."""
     pages = {}
     with multiprocessing.Pool() as pool:
         for found in pool.imap(pages_of, sorted(glob.glob(glob.escape(folder) + '/crawl-*.warc.gz'))):
@@ -286,7 +302,7 @@ def main():
 
 
 def tell(counts):
-    """Prints how many pages of real versions each rule speaks of, by manual."""
+    """Prints the number of pages of real versions that each rule names, by manual."""
     rules = ['title', 'bytes', 'folder', 'renumbered', 'open', 'twin']
     for target in dict.fromkeys(target for target, _ in counts):
         if any(counts[target, rule] for rule in rules):

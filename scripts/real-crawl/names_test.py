@@ -6,7 +6,8 @@ from names import Page, all_twins, mended, named, of_manual, same_pages, twins, 
 
 
 def version(**pages):
-    """Pages by path, from path=title; every title its own bytes. `__` stands for a slash and the ending is left out."""
+    """Returns pages by path from path=title; every title has its own bytes. `__` is a slash, and
+    the ending is left out."""
     return {path.replace('__', '/') + '.html': Page('%s of %s' % (path, title), title, '')
             for path, title in pages.items()}
 

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Make real crawls over time: the same hosts once a Debian suite, with mirrors of known history. README.md says more.
+"""Builds real crawls over time: the same hosts once per Debian suite, with mirrors of known
+history. See README.md.
 
-A target of targets.tsv that every suite has shows its version of suite N in crawl N, and so does each unrelated package;
-mirrors of a target show it as their history says. Written to --out:
+A target of targets.tsv that every suite has shows its version of suite N in crawl N, and so does
+each unrelated package. Mirrors of a target show it according to their history. Written to --out:
 
-  crawl-N/crawl-NNNNN.warc.gz  WARC 1.1, one gzip member a record
+  crawl-N/crawl-NNNNN.warc.gz  WARC 1.1, one gzip member per record
   truth-N.tsv                  url target version page variant lag sha1: every page of crawl N
-  mirrors.tsv                  target kind crawl base version pages: what each mirror showed; no base where it was not there
-  missing.tsv                  target package suite reason: what could not be had
+  mirrors.tsv                  target kind crawl base version pages: the contents of each mirror; no base if it was absent
+  missing.tsv                  target package suite reason: packages that could not be fetched
 
-One seed and one set of package versions give the same bytes, whatever --jobs is. Exit code 3: a client or its
-registry is not to be had here.
+One seed and one set of package versions yield the same bytes for any --jobs. Exit code 3: a client
+or its registry is not available here.
 """
 import argparse, collections, hashlib, multiprocessing, os, re, sys, tempfile, time
 
@@ -21,20 +22,22 @@ from packages import Absent, Packages, read_pages
 SUITES = {'bullseye': '2021-08-14', 'bookworm': '2023-06-10', 'trixie': '2025-08-09', 'forky': '2026-11-01'}
 MIRRORS_A_TARGET = 6
 
-# What a kind of mirror shows in each crawl: the number of a version, - for nothing. > : from here on on another host.
+# Contents of a kind of mirror in each crawl: the number of a version, or - for none. >: on another
+# host from here on.
 VERSIONS = {
     'fresh': '0 1 2 3', 'lag1': '0 0 1 2', 'lag2': '0 0 0 1', 'stuck': '0 0 0 0', 'catches-up': '0 0 0 3',
     'born': '- 1 2 3', 'born-behind': '- - 1 2', 'dies': '0 1 - -', 'dies-late': '0 0 1 -', 'returns': '0 - 2 3',
     'moves': '0 1 >2 3', 'moves-as-is': '0 1 1 >1', 'moves-early': '0 >0 1 2',
     'grows': '0 1 2 3', 'shrinks': '0 1 2 3', 'drifts': '0 1 2 3',
 }
-# Share of the pages it has, and share of the pages to which it adds paragraphs of its own.
+# Fraction of the pages that it has, and fraction of the pages to which it adds own paragraphs.
 SHARES = {'grows': (0.4, 0.6, 0.8, 1.0), 'shrinks': (1.0, 0.8, 0.6, 0.4)}
 OWN = {'drifts': (0.0, 0.4, 0.8, 0.8)}
 
 
 def with_own_paragraphs(page, data, seed, host, share):
-    """The page, where it is in this share of all with a note of the mirror's behind every third paragraph and at the end."""
+    """Returns the page. The given fraction of pages has a note of the mirror after every third
+    paragraph and at the end."""
     if draw(seed, 'own', host, page) % 1000 >= 1000 * share:
         return data
     note = b'<p>Note %d of %s: see our page %d on this, and ask the staff of %s.</p>'
@@ -45,14 +48,15 @@ def with_own_paragraphs(page, data, seed, host, share):
     parts = re.split(rb'(?i)(</p>|</body)', data)
     if len(parts) == 1:
         return data + noted(0, b'')
-    # Behind a </p>, but before </body.
+    # Inserted after a </p>, but before </body.
     return b''.join(
         part if not at % 2 else part + noted(at // 2, b'') if part[-1:] == b'>' else noted(0, part)
         for at, part in enumerate(parts))
 
 
 def shown(seed, target, base, version, pages, variant, lag, crawl):
-    """(base, title, address of its entry, [(record, row of the truth)]) of a collection in one crawl."""
+    """Returns (base, title, address of its entry, [(record, row of the truth)]) of a collection in
+    one crawl."""
     date, records = list(SUITES.values())[crawl], []
     for page in sorted(pages):
         url, data = base + quote(page), pages[page]
@@ -63,7 +67,8 @@ def shown(seed, target, base, version, pages, variant, lag, crawl):
 
 
 def build_target(job):
-    """(collections by crawl, rows of mirrors.tsv, rows of missing.tsv) of a target with its mirrors."""
+    """Returns (collections by crawl, rows of mirrors.tsv, rows of missing.tsv) of a target with its
+    mirrors."""
     seed, target, fetched = job
     versions = [(row, *read_pages(row, file, reason)) for row, file, reason in fetched]
     lacking = [(target, row['package'], row['suite'], reason) for row, pages, reason in versions if not pages]
@@ -101,7 +106,7 @@ def build_target(job):
 
 
 def build_single(job):
-    """The same of an unrelated package, which may be missing from some suites."""
+    """Returns the same for an unrelated package, which may be missing from some suites."""
     seed, target, fetched = job
     base = 'http://%s.site.example/' % re.sub(r'[^a-z0-9]+', '-', target.split(':')[1])
     crawls, missing = [], []
@@ -115,7 +120,7 @@ def build_single(job):
 
 
 class Crawl:
-    """What has been written of one crawl."""
+    """The written part of one crawl."""
 
     def __init__(self, folder, number):
         self.folder, self.number, self.files, self.file = os.path.join(folder, 'crawl-%d' % number), number, 0, None
@@ -139,7 +144,7 @@ class Crawl:
         self.hosts[base.split('/')[2]].append((title, entry))
 
     def finish(self, seed):
-        """Writes a home page for each host that has none of its own, by an original or single site at its root."""
+        """Writes a home page for each host without an original or single site at its root."""
         date, written = list(SUITES.values())[self.number], {row[0] for row in self.truth}
         for host, page in home_pages(seed, self.hosts):
             url = 'http://%s/' % host
@@ -154,7 +159,8 @@ class Crawl:
 
 
 def chosen_targets(suites, only):
-    """target -> its row for each suite: that of the package which most of its rows name, else the last one."""
+    """Returns target -> its row for each suite: that of the package which most of its rows name, or
+    else the last one."""
     by_target = collections.defaultdict(list)
     for row in read_table('targets.tsv'):
         if row['kind'] == 'deb' and row['suite'] in suites and (not only or row['target'] in only):
@@ -170,7 +176,8 @@ def chosen_targets(suites, only):
 
 
 def build(o, suites, folder):
-    """Fetches and builds all crawls; returns them with the rows of mirrors.tsv and of missing.tsv."""
+    """Fetches and builds all crawls. Returns them with the rows of mirrors.tsv and of
+    missing.tsv."""
     start, mirrors, missing = time.time(), [], []
     targets = chosen_targets(suites, o.only.split(',') if o.only else None)
     singles = {'single:' + row['package']: [dict(row, suite=suite, version='?') for suite in suites]
@@ -199,12 +206,12 @@ def build(o, suites, folder):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument('--out', required=True, help='folder of the crawls; must not exist, or be empty')
-    p.add_argument('--cache', help='folder that keeps the packages; without it they are dropped')
+    p.add_argument('--cache', help='folder that keeps the packages; without it they are deleted')
     p.add_argument('--suites', default=','.join(SUITES), help='oldest first (default %(default)s)')
-    p.add_argument('--only', help='these targets alone: T1,T2')
+    p.add_argument('--only', help='only these targets: T1,T2')
     p.add_argument('--singles', type=int, default=120, help='number of unrelated packages (default %(default)s)')
-    p.add_argument('--seed', default='1', help='of all choices (default %(default)s)')
-    p.add_argument('--jobs', type=int, default=os.cpu_count(), help='processes (default %(default)s, one a core)')
+    p.add_argument('--seed', default='1', help='seed of all random choices (default %(default)s)')
+    p.add_argument('--jobs', type=int, default=os.cpu_count(), help='processes (default %(default)s, one per core)')
     o = p.parse_args()
     suites = o.suites.split(',')
     if suites != list(SUITES)[:len(suites)]:

@@ -1,4 +1,5 @@
-"""Packages out of their registries, through the ordinary clients only, and the HTML pages they hold."""
+"""Packages from their registries, fetched through the ordinary clients only, and their HTML
+pages."""
 import collections, glob, importlib.util, os, re, shutil, subprocess, sys, tarfile, tempfile, zlib
 from multiprocessing.pool import ThreadPool
 
@@ -8,11 +9,12 @@ DEBIAN = 'bullseye|bookworm|trixie|forky|duke|sid|oldstable|stable|testing|unsta
 
 
 class Absent(Exception):
-    """A client or a registry that this machine lacks."""
+    """This machine lacks a client or a registry."""
 
 
 def call(command, folder=None):
-    """Runs a client. Returns what it printed, and its complaint as one line fit for a cell of missing.tsv."""
+    """Runs a client. Returns its output, and its error message as one line for a cell of
+    missing.tsv."""
     done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     lines = done.stderr.decode('utf-8', 'replace').split('\n')
     worst_first = sorted((x for x in lines if re.match(r'[EW]:|(npm )?err', x, re.I)), key=lambda x: x.startswith('W:'))
@@ -20,7 +22,8 @@ def call(command, folder=None):
 
 
 class Apt:
-    """apt with a state folder of its own, so the machine's stays as it is; archive and proxies are the machine's."""
+    """apt with a state folder of its own, which leaves the machine's state unchanged. It uses the
+    machine's archive and proxies."""
 
     def __init__(self, folder, suites):
         self.folder, self.suites = folder, suites
@@ -49,7 +52,7 @@ class Apt:
             raise Absent('apt-get update brought no package list: ' + complaint)
 
     def versions(self, packages):
-        """package -> [(suite, version)], newest first."""
+        """Returns package -> [(suite, version)], newest first."""
         found = collections.defaultdict(list)
         for line in call(['apt-cache', *self.options, 'madison', *packages])[0].splitlines():
             package, version, where = (x.strip() for x in line.split('|'))
@@ -59,7 +62,7 @@ class Apt:
 
 
 class Packages:
-    """The clients, and the folder that keeps what they brought."""
+    """The clients, and the folder with the fetched packages."""
 
     def __init__(self, folder, jobs, suites):
         self.folder, self.jobs, self.apt, self.came = folder, jobs, Apt(folder + '/apt', suites), set()
@@ -69,8 +72,8 @@ class Packages:
         return next(iter(glob.glob(glob.escape(self.folder) + '/' + KEPT_AS[row['kind']] % name)), None)
 
     def fetch(self, rows):
-        """(row, file or None, why there would be none) for every row, in order. Suites move on and drop their old
-        versions: such a row then stands for what its suite has now."""
+        """Returns (row, file or None, reason for None) for every row, in order. Suites drop old
+        versions: such a row then has the current version of its suite."""
         rows = [dict(x) for x in rows]
         kinds = sorted({x['kind'] for x in rows})
         lacking = [x for kind in kinds for x in CLIENTS[kind] if not shutil.which(x)]
@@ -86,7 +89,7 @@ class Packages:
                 here = versions[x['package']]
                 if x['version'] not in [v for _, v in here]:
                     x['version'] = next((v for suite, v in here if suite == x['suite']), x['version'])
-            # One version that no suite has would make apt refuse a whole load.
+            # A version that no suite has would make apt refuse the whole batch.
             debs = [x for x in debs if x['version'] in [v for _, v in versions[x['package']]] and not self.file(x)]
         loads = [debs[i:i + 25] for i in range(0, len(debs), 25)]
         loads += [[x] for x in rows if x['kind'] != 'deb' and not self.file(x)]
@@ -101,7 +104,8 @@ class Packages:
         return fetched
 
     def bring(self, load):
-        """Has one client bring a load of packages; each appears in the folder whole or not at all."""
+        """Fetches a batch of packages by one client. Each package appears in the folder completely
+        or not at all."""
         kind, package, version = load[0]['kind'], load[0]['package'], load[0]['version']
         command = {
             'deb': ['apt-get', *self.apt.options, 'download', *[x['package'] + '=' + x['version'] for x in load]],
@@ -118,8 +122,8 @@ class Packages:
 
 
 def read_pages(row, file, reason):
-    """page -> bytes of the HTML files below the row's doc_root (* is any one folder), and why there is none, if so.
-    The archive is read as a stream: nothing is unpacked to disk."""
+    """Returns page -> bytes of the HTML files below the row's doc_root (* is any one folder), and
+    the reason if there are none. The archive is read as a stream and not unpacked to disk."""
     if not file:
         return {}, reason
     pages, below = {}, re.compile(re.escape(row.get('doc_root', '')).replace(r'\*', '[^/]*'))

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Holds the pages of `webtwin diff` against the truth about two crawls.
+"""Compares the pages of `webtwin diff` with the truth about two crawls.
 
     recrawl-pages.py DIFF truth-OLD.tsv truth-NEW.tsv
 
-A truth names the URLs of a crawl with the page of a manual that each shows (`target`, `page`), why it is there (`variant`) and the
-SHA-1 of its bytes. Printed, as tab-separated values: pages by `what`, ours beside the truth; and of pages that moved, how many
-of ours were planted (precision) and how many of the planted we found (recall). A page is planted as moved if its mirror moved
-(variant `moves` or one that begins so) and shows the page at both hosts. Of those that were not planted, it says how many show the
-same page of the same manual all the same: a mirror that ends while another begins looks the same as one that moves.
+A truth lists the URLs of a crawl with the page of a manual that each shows (`target`, `page`), the
+reason why it exists (`variant`) and the SHA-1 of its bytes. Prints tab-separated values: pages by
+`what`, of webtwin next to the truth; and for moved pages, the fraction of the reported ones that
+were planted (precision) and the fraction of the planted ones that were reported (recall). A page is
+planted as moved if its mirror moved (variant `moves` or one that begins so) and has the page at
+both hosts. For reported pages that were not planted, it prints how many show the same page of the
+same manual nevertheless: a mirror that ends while another one begins looks like one that moves.
 """
 import csv
 import json
