@@ -1,10 +1,10 @@
-"""A site on loopback for the trials beside this file."""
+"""A site on loopback for the tests next to this file."""
 
 import http.server
 
 
 class Page(http.server.BaseHTTPRequestHandler):
-    """Answers with HTML, and keeps quiet about it."""
+    """Answers with HTML and writes no log."""
 
     def answer(self, data, status=200):
         self.send_response(status)

@@ -1,7 +1,9 @@
-"""Tries webtwin_scrapy in Scrapy, against a served index and a small site on loopback: try.py WEBTWIN
+"""Tests webtwin_scrapy in Scrapy against a served index and a small site on loopback: try.py
+WEBTWIN
 
-A site of one original, its mirror and a page nobody knows is crawled without webtwin, indexed, and crawled again with it: nothing
-of the mirror is fetched. With the server gone, everything is. Needs `pip install scrapy`.
+A site of an original, its mirror and an unknown page is crawled without webtwin, indexed, and
+crawled again with it. The second crawl must not fetch the mirror. Without the server, it must fetch
+everything. Needs `pip install scrapy`.
 """
 
 import http.server
@@ -27,7 +29,8 @@ def page(number):
 
 
 class Site(local_site.Page):
-    """/a/ is the original, /b/ its mirror; /new/ is a copy that came after the crawl, and /other a page of its own."""
+    """/a/ is the original and /b/ its mirror; /new/ is a copy that was added after the crawl, and
+    /other a page of its own."""
 
     fetched = []
     protocol_version = "HTTP/1.1"
@@ -79,7 +82,7 @@ def crawl(folder, site, server):
             "WEBTWIN_TIMEOUT": 5.0,
         }
     Site.fetched.clear()
-    # Scrapy reads the source of a spider.
+    # Scrapy reads the source file of a spider.
     (folder / "spider.py").write_text(SPIDER)
     command = [sys.executable, str(folder / "spider.py"), site, json.dumps(settings)]
     done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(HERE)}, stdout=subprocess.PIPE, check=True)
@@ -106,7 +109,8 @@ def main():
         try:
             server = serving.stderr.readline().split()[-1]
             fetched, seen, stats = crawl(at, site, server)
-            # Of each two copies one is fetched; the copy that nobody had seen is fetched once and dropped.
+            # One of each two copies is fetched. The copy that is not in the index is fetched once
+            # and dropped.
             assert len([path for path in fetched if path[:3] in ("/a/", "/b/")]) == 6, fetched
             assert "/other" in seen and "/new/3" in fetched and "/new/3" not in seen, (fetched, seen)
             assert stats == {"webtwin/skipped": 6, "webtwin/dropped/exact": 1}, stats

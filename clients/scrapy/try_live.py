@@ -1,8 +1,9 @@
-"""Tries webtwin_live in Scrapy, against `webtwin live` and two origins on loopback: try_live.py WEBTWIN
+"""Tests webtwin_live in Scrapy against `webtwin live` and two origins on loopback: try_live.py
+WEBTWIN
 
-One origin has a manual, the other one its mirror and pages of its own, some of them within the mirror. A crawl from
-both home pages fetches every text, and little of the manual twice. With the server killed midway, it fetches
-everything. Needs `pip install scrapy`.
+One origin has a manual; the other has a mirror of it and pages of its own, some of them within the
+mirror. A crawl from both home pages must fetch every text, and few pages of the manual twice. If
+the server is killed midway, it must fetch everything. Needs `pip install scrapy`.
 """
 
 import http.client
@@ -35,21 +36,23 @@ def page(name, links):
 
 
 def onward(path):
-    """Links of a page that only the second origin has."""
+    """Returns links of a page that only the second origin has."""
     if path in CHAIN[:-1]:
-        # The manual begins a little before its mirror, so it is the one that is kept.
+        # The manual begins a little earlier than its mirror, so the manual is kept.
         return [CHAIN[CHAIN.index(path) + 1], *(["/pub/x/page-0.html"] if path == CHAIN[0] else [])]
-    # Half of them beside a dead link to where the manual would have it: that is on its way when they are asked about.
+    # Half of them are next to a dead link to their counterpart in the manual, which is being
+    # fetched when they are looked up.
     manual = f"http://127.0.0.1:{servers[0].server_address[1]}/manual"
     dead = [[f"{manual}/{only.rpartition('/')[2]}", only] for only in ONLY[:5]]
     return [*sum(dead, []), *ONLY[5:]] if path == CHAIN[-1] else []
 
 
 class Site(local_site.Page):
-    """The first origin has /manual/, whose pages link to two more, as a tree; the second one has its mirror and CHAIN.
+    """The first origin has /manual/, whose pages form a binary tree of links. The second one has
+    its mirror and CHAIN.
 
-    The chain is longer than the tree is high, so what is at its end comes after the advice: pages within the mirror of
-    which the manual has none.
+    The chain is longer than the height of the tree, so the advice exists before the pages at its
+    end: pages within the mirror without a counterpart in the manual.
     """
 
     fetched = []
@@ -100,7 +103,7 @@ def crawl(folder, server, seeds):
         "WEBTWIN_TIMEOUT": 5.0,
         "CONCURRENT_REQUESTS_PER_DOMAIN": 2,
         "CONCURRENT_REQUESTS": 4,
-        # Breadth first, so that both origins come to the same pages at about the same time.
+        # Breadth first, so that both origins reach the same pages at about the same time.
         "DEPTH_PRIORITY": 1,
         "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
         "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
@@ -109,7 +112,7 @@ def crawl(folder, server, seeds):
         "TELNETCONSOLE_ENABLED": False,
     }
     Site.fetched.clear()
-    # Scrapy reads the source of a spider.
+    # Scrapy reads the source file of a spider.
     (folder / "spider.py").write_text(SPIDER)
     command = [sys.executable, str(folder / "spider.py"), json.dumps(settings), *seeds]
     done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(HERE)}, stdout=subprocess.PIPE, check=True)
@@ -152,7 +155,8 @@ def main():
             assert twice < 35, (twice, stats)
             assert {path for is_first, path in fetched if not is_first} >= {"/", *CHAIN, *ONLY}, fetched
             assert len(Site.fetched) == len(set(Site.fetched)), "nothing is fetched twice"
-            # Where the manual has no page, the mirror was asked after it; a page that is a probe is fetched from where it is.
+            # If the manual lacks a page, the mirror's page is fetched instead. A probe is fetched
+            # from its own location.
             dead = {path for _, path, is_there in Site.fetched if not is_there}
             assert dead <= {only.replace("pub/x", "manual") for only in ONLY} and len(dead) >= 5, dead
             assert stats["webtwin/live_skipped"] and stats["webtwin/live_rewritten"] >= 5, stats

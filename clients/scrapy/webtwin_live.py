@@ -1,21 +1,22 @@
-"""A Scrapy crawl that feeds `webtwin live` with its pages, and leaves the copies that it advises to leave.
+"""Feeds the pages of a Scrapy crawl to `webtwin live`, and skips the copies that it reports.
 
     DOWNLOADER_MIDDLEWARES = {"webtwin_live.FeedAndObey": 40}
     WEBTWIN_URL = "http://127.0.0.1:8601"
-    WEBTWIN_KEY = "..."            # if the server asks for one
-    WEBTWIN_TIMEOUT = 0.2          # seconds; then the page is fetched
+    WEBTWIN_KEY = "..."            # if the server requires one
+    WEBTWIN_TIMEOUT = 0.2          # seconds; after that the page is fetched
 
-Below 50, it asks before the filters of other sites and of robots.txt, and posts what has passed redirects and
-retries.
+With a priority below 50, it handles requests before the filters of off-site links and of
+robots.txt, and posts responses after redirects and retries.
 
-Each request is asked about just before it is sent, not when its link is found: by then the server knows more.
-Requests that come while it answers are asked about together. Seeds are always fetched. A request that is rewritten
-keeps its callback, which gets the response of the other URL; if that has no page, the first URL is requested after
-all.
+Each request is looked up just before it is sent, not when its link is found, because the server
+knows more by then. Requests that arrive while the server answers are looked up together. Seeds are
+always fetched. A rewritten request keeps its callback, which receives the response of the other
+URL. If that has no page, the original URL is requested after all.
 
-Requests with meta={"webtwin": False} are neither asked about nor posted. Fails open: whatever is wrong with the
-server, the crawl goes on as without it, `webtwin/failed` counts it, and `webtwin/not_fed` the pages that the server
-has not got. Needs Scrapy 2.13 or later, the asyncio reactor, which is its default, and `webtwin_scrapy.py` beside it.
+Requests with meta={"webtwin": False} are neither looked up nor posted. Fails open: if the server
+fails in any way, the crawl continues without it, `webtwin/failed` counts the failures, and
+`webtwin/not_fed` counts the pages that the server has not received. Needs Scrapy 2.13 or later, the
+asyncio reactor, which is its default, and `webtwin_scrapy.py` next to this file.
 """
 
 import asyncio
@@ -40,7 +41,7 @@ IS_ASKED = "webtwin_is_asked"
 
 
 class FeedAndObey:
-    """Downloader middleware: asks what to do with requests, and posts responses."""
+    """Downloader middleware: looks up requests and posts responses."""
 
     @classmethod
     def from_crawler(cls, crawler):
@@ -50,13 +51,14 @@ class FeedAndObey:
         self.crawler, self.stats = crawler, crawler.stats
         self.asked, self.asking, self.advisor = [], asyncio.Lock(), Server(crawler)
         self.pages, self.bytes, self.feeding, self.fed = [], 0, None, Server(crawler, FEED_TIMEOUT)
-        # URLs that gave no page, and requests that were dropped because the URL in their place was on its way already.
+        # URLs that gave no page, and requests that were dropped because their substitute URL was
+        # already being fetched.
         self.gone, self.waiting = set(), {}
         crawler.signals.connect(self.request_dropped, signal=signals.request_dropped)
         crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
 
     def is_ours(self, request):
-        # Scrapy's own requests, as of robots.txt, have no callback.
+        # Scrapy's own requests, such as for robots.txt, have no callback.
         return request.method == "GET" and request.callback is not NO_CALLBACK and request.meta.get("webtwin", True)
 
     async def process_request(self, request, spider=None):
@@ -66,7 +68,7 @@ class FeedAndObey:
         verdict, _, url = (await self.ask(request.url)).partition("\t")
         if verdict == "skip":
             self.stats.inc_value("webtwin/live_skipped")
-            raise IgnoreRequest("webtwin: a copy has been fetched, or there is nothing")
+            raise IgnoreRequest("webtwin: a copy has been fetched, or the URL has no page")
         if verdict == "rewrite" and url not in self.gone and self.is_on_site(url):
             self.stats.inc_value("webtwin/live_rewritten")
             marks = {IS_ASKED: True, INSTEAD_OF: request.url}
@@ -87,7 +89,7 @@ class FeedAndObey:
         return not getattr(spider, "allowed_domains", None) or url_is_from_spider(url, spider)
 
     async def ask(self, url):
-        """The line of the server about a URL; `fetch` if there is no answer."""
+        """Returns the server's line about a URL, or `fetch` if there is no answer."""
         question = [url, None]
         self.asked.append(question)
         async with self.asking:
@@ -101,7 +103,8 @@ class FeedAndObey:
         return question[1]
 
     def stood_for(self, request, has_page):
-        """Requests what was left for the URL of a request, if that has no page; returns what the request stands for."""
+        """If the URL of a request has no page, requests the URLs that it replaced. Returns the
+        requests that the request replaced."""
         url = request.meta.get("redirect_urls", [request.url])[0]
         waiting = self.waiting.pop(url, [])
         if has_page:
@@ -112,7 +115,7 @@ class FeedAndObey:
         return original(request) if INSTEAD_OF in request.meta else None
 
     def request_dropped(self, request, spider):
-        """Keeps a request whose other URL is on its way, or has been."""
+        """Stores a request whose substitute URL is being fetched, or has been fetched."""
         if INSTEAD_OF not in request.meta:
             return
         if request.url in self.gone:
@@ -121,7 +124,7 @@ class FeedAndObey:
             self.waiting.setdefault(request.url, []).append(request)
 
     def feed(self, response):
-        """Hands a response to the task that posts them."""
+        """Passes a response to the task that posts responses."""
         media = response.headers.get("Content-Type", b"").decode("latin-1")
         page = {"url": response.url, "status": response.status, "content_type": media}
         size = len(response.body) * 4 // 3
@@ -148,7 +151,7 @@ class FeedAndObey:
             if await self.fed.post("/v1/pages", "application/x-ndjson", body) is not None:
                 self.stats.inc_value("webtwin/live_fed", some)
             else:
-                # What waits would only wait as long again.
+                # Waiting pages would only wait equally long again.
                 self.stats.inc_value("webtwin/not_fed", some + len(self.pages))
                 self.pages, self.bytes = [], 0
 
@@ -158,7 +161,7 @@ class FeedAndObey:
 
 
 def original(request):
-    """The request that a rewritten one stands for; nobody is asked about it again."""
+    """Returns the original of a rewritten request. It is not looked up again."""
     meta = {**request.meta, IS_ASKED: True}
     url = meta.pop(INSTEAD_OF)
     for name in ("redirect_times", "redirect_ttl", "redirect_urls", "redirect_reasons", "retry_times"):

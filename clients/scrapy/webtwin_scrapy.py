@@ -1,15 +1,17 @@
-"""Scrapy asks a webtwin server before it follows links, and once a page has come.
+"""Middlewares that query a webtwin server before Scrapy follows links, and after it has fetched a
+page.
 
     SPIDER_MIDDLEWARES = {"webtwin_scrapy.SkipKnownCopies": 50}
     DOWNLOADER_MIDDLEWARES = {"webtwin_scrapy.DropKnownTexts": 50}   # only if the index has --chunks or exact copies suffice
     WEBTWIN_URL = "http://127.0.0.1:8600"
-    WEBTWIN_KEY = "..."            # if the server asks for one
-    WEBTWIN_TIMEOUT = 0.2          # seconds; then everything is fetched
+    WEBTWIN_KEY = "..."            # if the server requires one
+    WEBTWIN_TIMEOUT = 0.2          # seconds; after that everything is fetched
 
-Requests with meta={"webtwin": False} pass both, as probes of `scrapy_webtwin.py` must.
+Requests with meta={"webtwin": False} pass both, which the probes of `scrapy_webtwin.py` require.
 
-Both fail open: whatever is wrong with the server, the crawl goes on as without it, and `webtwin/failed` counts it. Needs the
-asyncio reactor, which is Scrapy's default, and nothing beside the standard library.
+Both fail open: if the server fails in any way, the crawl continues without it, and `webtwin/failed`
+counts the failures. Needs the asyncio reactor, which is Scrapy's default, and nothing but the
+standard library.
 """
 
 import asyncio
@@ -25,7 +27,8 @@ BATCH = 1000
 
 
 class Server:
-    """One connection to the server, kept open; asked in a thread, so that nothing waits but who asks."""
+    """One persistent connection to the server. Queries run in a thread, so that only their caller
+    waits."""
 
     def __init__(self, crawler, least_timeout=0.0):
         settings = crawler.settings
@@ -53,7 +56,8 @@ class Server:
                     return text
                 except (OSError, http.client.HTTPException):
                     self.close()
-                    # A kept connection may have been closed since; only a new one that fails means that there is no answer.
+                    # A persistent connection may have been closed meanwhile. Only a new connection
+                    # that fails means that there is no answer.
                     if not (again and kept):
                         raise
 
@@ -63,7 +67,7 @@ class Server:
             self.connection = None
 
     async def post(self, path, media, body):
-        """The answer, or None if there is none."""
+        """Returns the answer, or None if there is none."""
         try:
             return await asyncio.to_thread(self.ask, path, media, body)
         except (OSError, http.client.HTTPException):
@@ -72,7 +76,7 @@ class Server:
 
 
 class SkipKnownCopies:
-    """Spider middleware: one request to the server for all links of a page."""
+    """Spider middleware: sends one request to the server for all links of a page."""
 
     @classmethod
     def from_crawler(cls, crawler):
@@ -106,7 +110,7 @@ class SkipKnownCopies:
 
 
 class DropKnownTexts:
-    """Downloader middleware: a page whose text is known elsewhere goes no further."""
+    """Downloader middleware: drops a page whose text is known elsewhere."""
 
     @classmethod
     def from_crawler(cls, crawler):

@@ -1,8 +1,9 @@
-"""Tries scrapy_webtwin in Scrapy over weeks of a site on loopback whose mirrors die, drift and return: weeks.py WEBTWIN
+"""Tests scrapy_webtwin in Scrapy over weeks of a site on loopback whose mirrors die, drift and
+return: weeks.py WEBTWIN
 
-An original has four mirrors, each on a port of its own. After a crawl of everything, a spider obeys the
-list for four weeks, and what it fetches is run and compared each week. Told must be what happened, and no
-mirror that is there may be `missing`. Needs `pip install scrapy`.
+An original has four mirrors, each on a port of its own. After a crawl of everything, a spider obeys
+the list for four weeks, and its pages are run and compared each week. The reports must equal the
+planted history, and no existing mirror may be `missing`. Needs `pip install scrapy`.
 """
 
 import http.server
@@ -22,7 +23,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 PAGES = 40
 MIRRORS = ["stays", "dies", "drifts", "returns"]
 
-# In which weeks a mirror is gone, or says something else, and what the comparison of a week tells of it.
+# Weeks in which a mirror is absent or has other texts, and the expected report of each week's
+# comparison.
 GONE = {"dies": [2, 3, 4], "returns": [2]}
 DRIFTED = {"drifts": [2, 3, 4]}
 TOLD = {
@@ -34,7 +36,7 @@ TOLD = {
 
 
 class Host:
-    """The original, or a mirror: a manual of pages that link in a ring, at paths of its own."""
+    """The original or a mirror: a manual of pages that link in a ring, at paths of its own."""
 
     def __init__(self, name):
         self.name, self.week, self.fetched, self.server = name, 0, [], None
@@ -58,7 +60,7 @@ class Host:
         return self.week not in GONE.get(self.name, [])
 
     def to(self, week):
-        """A mirror that is gone refuses connections."""
+        """Simulates an absent mirror, which refuses connections."""
         was, self.week = self.is_there(), week
         self.fetched.clear()
         if was and not self.is_there():
@@ -79,7 +81,8 @@ class Host:
 
 
 class Portal(Host):
-    """Links to every page of the manuals, mirrors first: a spider sees links to pages that it is to probe."""
+    """Returns links to every page of the manuals, mirrors first, so that a spider sees the links to
+    pages that it must probe."""
 
     def page(self, path):
         links = (f"{host.root}manual/{number}" for host in self.linked for number in range(PAGES))
@@ -147,16 +150,17 @@ def main():
             run = ["run", "--state", at / "state", "--input", at / f"week-{week}.jsonl", "--output", at / f"run-{week}"]
             if before is None:
                 assert all(len(host.fetched) == PAGES for host in (original, *mirrors)) and not stats, stats
-                # The original is to be kept, whatever the first crawl makes of it.
+                # The original must be kept, whatever the first crawl decides.
                 webtwin(*run, "--set", f'keep.prefer=["{original.root}*"]')
                 continue
-            # What is on the list was fetched if, and only if, it is a probe of a mirror that is there.
+            # A page on the list was fetched if, and only if, it is a probe of an existing mirror.
             revisit = before / "exports" / "revisit.txt"
             probes = set(lines(revisit)) if revisit.exists() else set()
             assert stats.get("webtwin/probes", 0) == len(probes) and (week == 1 or probes), (week, stats)
             prefixes, urls = (lines(before / "exports" / name) for name in ("prefixes.txt", "urls.txt"))
             listed = lambda url: url in urls or any(url.startswith(prefix) for prefix in prefixes)
-            # What has ended left the list as a whole, and what is back is on it again.
+            # All entries of a mirror that has ended are off the list, and those of a returned
+            # mirror are on it again.
             off = {2: [], 3: ["dies", "drifts", "returns"], 4: ["dies", "drifts"]}.get(week, [])
             for host in mirrors:
                 on = sum(listed(f"{host.root}manual/{number}") for number in range(PAGES))
@@ -183,7 +187,7 @@ def main():
             for host in mirrors:
                 gone = {"missing", "died"} & set(told.get(host.name, []))
                 assert not (gone and host.is_there()), (week, host.name, told)
-    print("four weeks: what died, drifted and returned was told, and nothing else")
+    print("four weeks: exactly the deaths, drifts and returns were reported")
 
 
 main()

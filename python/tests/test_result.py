@@ -1,7 +1,7 @@
 """Tests of the Python package: python3 -m unittest discover python/tests
 
-PYTHONPATH names the folder of the package, unless it is installed. WEBTWIN names the program, `webtwin` if it is not set;
-what needs a program, pandas, polars or pyarrow that is not there is skipped with a word.
+PYTHONPATH is the folder of the package, unless it is installed. WEBTWIN is the program, by default
+`webtwin`. Tests that need a missing program, pandas, polars or pyarrow are skipped with a message.
 """
 
 import importlib.util
@@ -24,13 +24,13 @@ def needs(*modules):
 
 
 class OfTheProgram(unittest.TestCase):
-    """A run of the program, read back; what is expected comes from the program's own `show`."""
+    """A run of the program, read back. Expected values come from the program's own `show`."""
 
     @classmethod
     def setUpClass(cls):
         if PROGRAM is None:
             raise unittest.SkipTest("no webtwin on the PATH, and WEBTWIN is not set")
-        # A folder that a reader could take for a pattern and for a partition.
+        # A folder name that a reader could interpret as a pattern and as a partition.
         cls.folder = tempfile.TemporaryDirectory(prefix="a=1[b]")
         cls.addClassCleanup(cls.folder.cleanup)
         out = Path(cls.folder.name) / "out"
@@ -73,7 +73,8 @@ class OfTheProgram(unittest.TestCase):
         self.assertEqual(self.run_.pages.to_arrow(["url", "host"]).column_names, ["url", "host"])
 
     def same(self, name, rows):
-        """Rows are those of `show --json`, in order: ids are strings there, and other values are themselves."""
+        """Rows equal those of `show --json` in order. Ids are strings there, and other values are
+        equal."""
         shown = self.shown(name)
         self.assertEqual(len(rows), len(shown), name)
         for row, told in zip(rows, shown):
@@ -135,7 +136,7 @@ class OfFolders(unittest.TestCase):
         run = webtwin.open(self.folder)
         self.assertEqual([file.name for file in run.pages.files], ["part-00000.parquet", "part-00001.parquet"])
         self.assertEqual((list(run.tables), len(run.pages)), (["pages"], 5))
-        with self.assertRaisesRegex(AttributeError, "no table 'links'; there are pages"):
+        with self.assertRaisesRegex(AttributeError, "no table 'links'; the tables are pages"):
             run.links
         with self.assertRaisesRegex(webtwin.ResultError, "no summary"):
             run.summary

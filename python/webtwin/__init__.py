@@ -7,8 +7,8 @@
     run.pages.to_pandas()       # also to_polars() and to_arrow()
     run.summary["pages"]        # totals, as in summary.json
 
-Opening a result and its `summary` need nothing but Python. Tables need the package they are asked for in:
-`pip install 'webtwin[pandas]'`, `'webtwin[polars]'` or `'webtwin[pyarrow]'`.
+Opening a result and its `summary` need only Python. Tables need the package of the requested
+format: `pip install 'webtwin[pandas]'`, `'webtwin[polars]'` or `'webtwin[pyarrow]'`.
 """
 
 from .result import Result, ResultError, Table

@@ -9,14 +9,14 @@ FORMAT = 1
 
 
 class ResultError(ValueError):
-    """A folder is not a result, or its files are not those that the run wrote."""
+    """A folder is not a result, or its files differ from those that the run wrote."""
 
 
 def open_result(folder):
     """Opens the result in a local folder.
 
-    Reads `manifest.json`, no table. Raises `ResultError` if there is none, which is so until a run has finished, or if it
-    is of another format.
+    Reads `manifest.json`, but no table. Raises `ResultError` if there is no manifest, as before the
+    end of a run, or if its format is not supported.
     """
     return Result(folder)
 
@@ -24,9 +24,9 @@ def open_result(folder):
 class Result:
     """A finished run.
 
-    folder    where it is, a `pathlib.Path`
-    manifest  what `manifest.json` says: the job, the build, counts, seconds, and every file
-    tables    its tables by name, sorted; each of them is an attribute too: `run.pages`
+    folder the location as a `pathlib.Path`
+    manifest contents of `manifest.json`: the job, the build, counts, seconds, and every file
+    tables the tables by name, sorted; each of them is also an attribute: `run.pages`
     """
 
     def __init__(self, folder):
@@ -41,7 +41,7 @@ class Result:
 
     @property
     def summary(self):
-        """What `summary.json` says, as a new dictionary; `ResultError` if the run wrote none."""
+        """Contents of `summary.json` as a new dictionary; `ResultError` if the run wrote none."""
         for entry in self.manifest["files"]:
             if entry["path"] in ("summary.json", "_webtwin/summary"):
                 return json.loads(_checked(self.folder, entry).read_text("utf-8"))
@@ -51,11 +51,12 @@ class Result:
         return self.tables[name]
 
     def __getattr__(self, name):
-        # Reached only for names that are no attributes otherwise; not while the tables are still unknown.
+        # Called only for names that are not attributes otherwise; not while the tables are still
+        # unknown.
         tables = self.__dict__.get("tables", {})
         if name in tables:
             return tables[name]
-        raise AttributeError(f"no table {name!r}; there are {', '.join(tables) or 'none'}")
+        raise AttributeError(f"no table {name!r}; the tables are {', '.join(tables) or 'none'}")
 
     def __dir__(self):
         return [*super().__dir__(), *self.tables]
@@ -65,14 +66,15 @@ class Result:
 
 
 class Table:
-    """A table of a result: Parquet files in order, whose rows are sorted across all of them.
+    """A table of a result: Parquet files in order, whose rows are sorted across all files.
 
-    name   as in docs/tables.md
-    rows   number of rows
-    files  the Parquet files in order, each a `pathlib.Path`
+    name name as in docs/tables.md
+    rows number of rows
+    files the Parquet files in order, each a `pathlib.Path`
 
-    Each reader takes a list of columns, or none for all, and holds the whole table in memory. Ids stay unsigned 64-bit
-    numbers. A file that is missing or has another length than the run wrote is a `ResultError`.
+    Each reader takes a list of columns, or none for all, and loads the whole table into memory. Ids
+    remain unsigned 64-bit numbers. A file that is missing or has another length than the run wrote
+    is a `ResultError`.
     """
 
     def __init__(self, name, folder, entries):
@@ -86,20 +88,21 @@ class Table:
         return [_checked(self._folder, entry) for entry in self._entries]
 
     def to_arrow(self, columns=None):
-        """The table as a `pyarrow.Table`."""
+        """Returns the table as a `pyarrow.Table`."""
         pyarrow = _needs("pyarrow", "pyarrow")
         parquet = _needs("pyarrow.parquet", "pyarrow")
-        # File by file and without partitions: what a folder's name looks like says nothing about the rows.
+        # Reads file by file and without partitions, because the name of a folder must not be
+        # interpreted as a partition.
         read = [parquet.ParquetFile(file).read(columns=columns) for file in self.files]
         return pyarrow.concat_tables(read)
 
     def to_pandas(self, columns=None):
-        """The table as a `pandas.DataFrame`."""
+        """Returns the table as a `pandas.DataFrame`."""
         _needs("pandas", "pandas")
         return self.to_arrow(columns).to_pandas()
 
     def to_polars(self, columns=None):
-        """The table as a `polars.DataFrame`."""
+        """Returns the table as a `polars.DataFrame`."""
         polars = _needs("polars", "polars")
         read = [polars.read_parquet(file, columns=columns, glob=False, hive_partitioning=False) for file in self.files]
         return polars.concat(read)
@@ -136,7 +139,7 @@ def _manifest(folder):
 
 
 def _checked(folder, entry):
-    """Path of a file of the manifest, which must be there at its length."""
+    """Returns the path of a file of the manifest, which must exist with its length."""
     path = folder / entry["path"]
     try:
         found = path.stat().st_size

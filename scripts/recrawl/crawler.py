@@ -1,4 +1,5 @@
-"""A crawler that does what the lists say, and writes WARC files as Heritrix and Browsertrix do, with revisit records."""
+"""A crawler that obeys the lists, and writes WARC files with revisit records as Heritrix and
+Browsertrix do."""
 import base64, hashlib, os, zlib
 from urllib.parse import urlsplit
 
@@ -25,7 +26,7 @@ def record(kind, url, date, http, more=()):
 
 
 class Crawler:
-    """Knows its list, the URLs it has fetched, and the digests and dates of what it fetched in its last crawl."""
+    """Stores its list, the URLs it has fetched, and the digests and dates of its last crawl."""
 
     def __init__(self):
         self.prefixes, self.urls, self.known, self.last = set(), set(), set(), {}
@@ -35,8 +36,8 @@ class Crawler:
         return url in self.urls or any(url[:end] in self.prefixes for end in ends)
 
     def fetch(self, pages, probes, silent, date, folder):
-        """Fetches what is not on the list, and the probes; hosts in `silent` do not answer. Returns what was fetched, and what to
-        remember of this crawl if it counts."""
+        """Fetches all pages that are not on the list, and the probes; hosts in `silent` do not
+        answer. Returns the fetched pages, and the state to use if this crawl counts."""
         os.makedirs(folder)
         hosts = {urlsplit(url).hostname for url in pages} - silent
         asked = {url for url in set(pages) | self.known if not self.skips(url)} | set(probes)
@@ -67,13 +68,13 @@ class Crawler:
         return fetched, remembered
 
     def counts(self, remembered):
-        """The crawl is the one that the next one goes on from."""
+        """Makes this crawl the base of the next one."""
         self.last = remembered
         self.known.update(remembered)
 
     def patch(self, exports):
-        """Takes the patches of a comparison; returns lines that were to be taken off and were not on the list, and how many were
-        added and taken off."""
+        """Applies the patches of a comparison. Returns lines that were to be removed but were not
+        on the list, and the numbers of added and removed lines."""
         unknown, counts = [], [0, 0]
         for name, mine in ('prefixes.txt', self.prefixes), ('urls.txt', self.urls):
             add, remove = (read_lines(os.path.join(exports, what + name)) for what in ('add-', 'remove-'))
@@ -84,7 +85,7 @@ class Crawler:
         return unknown, counts
 
     def take(self, exports):
-        """Takes a whole list."""
+        """Replaces the whole list."""
         self.prefixes = set(read_lines(os.path.join(exports, 'prefixes.txt')))
         self.urls = set(read_lines(os.path.join(exports, 'urls.txt')))
 

@@ -1,4 +1,5 @@
-"""A made-up web that changes from week to week: families of an original and its mirrors, a shop, and sites that are like no other.
+"""A synthetic web that changes from week to week: families of an original and its mirrors, a shop,
+and unrelated sites.
 
 Everything is drawn from one seed. A page is a list of lines and a list of links.
 """
@@ -12,13 +13,13 @@ FATES = ('follows', 'lags', 'freezes', 'drifts', 'dies', 'moves', 'comes_back', 
 
 
 def lines(*of):
-    """Twenty lines that belong to this and nothing else."""
+    """Returns twenty lines that are unique to `name`."""
     draw = random.Random(repr(of))
     return [' '.join(draw.choices(WORDS, k=9)) + ' %d.' % draw.randrange(10 ** 6) for _ in range(20)]
 
 
 class Original:
-    """A manual, of which some pages change each week, in a few lines or altogether."""
+    """A manual, some of whose pages change each week, in a few lines or completely."""
 
     def __init__(self, name, pages, rate, seed):
         self.name, self.pages, self.rate, self.seed = name, pages, rate, seed
@@ -38,7 +39,7 @@ class Original:
 
 
 class Mirror:
-    """A copy of an original, with a fate that begins in a week of its own."""
+    """A copy of an original, whose fate begins in a week of its own."""
 
     def __init__(self, of, number, fate, begins):
         self.of, self.number, self.fate, self.begins = of, number, fate, begins
@@ -49,7 +50,7 @@ class Mirror:
         return 'http://mirror-%d.%s.example/pub/manual/' % (self.number, self.of.name)
 
     def week(self, week):
-        """Its texts; none while it is away."""
+        """Returns its texts, or none while it is absent."""
         later = week - self.begins
         if later < 0 and self.fate != 'lags':
             return self.of.week(week)
@@ -69,7 +70,8 @@ class Mirror:
 
 
 class Web:
-    """Thirteen families, twelve sites of their own, and a shop whose pages carry session ids; about 1,500 pages."""
+    """Returns thirteen families, twelve unrelated sites, and a shop whose pages have session ids;
+    about 1,500 pages."""
 
     def __init__(self, seed, weeks):
         draw = random.Random(seed)
@@ -83,7 +85,7 @@ class Web:
         self.items = [(item, ['%08x' % draw.getrandbits(32) for _ in range(draw.randrange(1, 6))]) for item in range(40)]
 
     def week(self, week):
-        """All pages that are there: lines and links by URL."""
+        """Returns all existing pages: lines and links by URL."""
         pages, roots = {}, []
 
         def collection(root, texts):

@@ -1,9 +1,9 @@
-"""What a result holds, for comparison."""
+"""Contents of a result, for comparison."""
 import hashlib, os
 
 
 def files(folder):
-    """Every file below a folder but the manifest, by name, as a hash."""
+    """Returns a hash of every file below a folder except the manifest, by name."""
     found = {}
     for at, _, names in os.walk(folder):
         for name in names:

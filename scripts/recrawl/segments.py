@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Cuts a crawl of gzip WARC files into segments, and makes the crawl after it.
+"""Cuts a crawl of gzip WARC files into segments, and creates the next crawl.
 
-  segments.py CRAWL/*.warc.gz --out DIR --segments 100 [--pages 100000]
-    DIR/first/NNN.warc.gz    the records, dealt out in turn
-    DIR/one/NNN.warc.gz      the same (linked), but one segment: each of its pages says something else
-    DIR/revisits/NNN.warc.gz a whole crawl after the first: a page in five says something else, of the others there are
-                             revisit records, as Heritrix and Browsertrix write them
-    DIR/again/NNN.warc.gz    the same crawl without revisits: all payloads again
+    segments.py CRAWL/*.warc.gz --out DIR --segments 100 [--pages 100000]
+    DIR/first/NNN.warc.gz    the records, distributed in turn
+    DIR/one/NNN.warc.gz      the same (linked), except for one segment, each of whose pages is changed
+    DIR/revisits/NNN.warc.gz a whole later crawl: one page in five is changed, and the others are revisit
+                             records as Heritrix and Browsertrix write them
+    DIR/again/NNN.warc.gz    the same crawl without revisits, with all payloads
 """
 import argparse, base64, hashlib, os, re, zlib
 
@@ -14,7 +14,7 @@ PIECE = 1 << 16
 
 
 def records(path):
-    """The content of each gzip member, one a record."""
+    """Yields the content of each gzip member, one per record."""
     with open(path, 'rb') as file:
         rest = file.read(PIECE)
         while rest:
@@ -37,7 +37,7 @@ def record(head, block):
 
 
 def later(head, kind=b'response'):
-    """The head of a record of the next year, with another id."""
+    """Returns the header of a record of the next year, with another id."""
     year = lambda found: b'WARC-Date: %d' % (int(found[1]) + 20)
     head = re.sub(rb'WARC-Date: (\d{4})', year, head)
     head = re.sub(rb'WARC-Type: \w+', b'WARC-Type: ' + kind, head)
@@ -81,7 +81,7 @@ def main():
     for written in files.values():
         for file in written:
             file.close()
-    # Segments that are the same are one file: then their names, lengths and times are, too.
+    # Equal segments are hard links to one file, so their lengths and times are equal, too.
     for n in range(options.segments):
         first, one = (os.path.join(options.out, name, '%03d.warc.gz' % n) for name in ('first', 'one'))
         if open(first, 'rb').read() == open(one, 'rb').read():

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Runs within the least memory that is accepted, and tells what they peak at.
+"""Runs with the minimum memory that is accepted, and reports the peaks.
 
     scripts/scale/bound.py --webtwin WEBTWIN --pages 100000 --workers 1,2,4
     scripts/scale/bound.py --webtwin WEBTWIN --input 'crawl/*.warc.gz' --set similar.by=minhash --set simhash.recipe=weighted
 
-For each number of workers, and each --set by itself (none first): the bound that a refusal of 1 MB names, or where --allow is given
-this one; the peak of the process within it (`manifest.json`), rounds beside those of `plan`, processor time a page, and whether all
+For each number of workers, and each --set on its own (none first), prints: the bound that the
+rejection of 1 MB names, or the value of --allow; the peak of the process with this bound
+(`manifest.json`); the rounds next to those of `plan`; processor time per page; and whether all
 files have the bytes of a run without a bound (unless --bound-only).
 """
 
@@ -21,13 +22,13 @@ import tempfile
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--webtwin", required=True)
-    parser.add_argument("--pages", type=int, help="of a made-up crawl")
-    parser.add_argument("--input", help="instead: a crawl")
-    parser.add_argument("--workers", default="2", help="numbers, with commas between")
-    parser.add_argument("--set", action="append", default=[], help="a job that differs by this setting; may be given again")
-    parser.add_argument("--with", dest="always", action="append", default=[], help="a setting of all jobs")
-    parser.add_argument("--allow", type=int, help="bytes instead of the least")
-    parser.add_argument("--bound-only", action="store_true", help="no run without a bound")
+    parser.add_argument("--pages", type=int, help="number of pages of a synthetic crawl")
+    parser.add_argument("--input", help="a crawl instead of a synthetic one")
+    parser.add_argument("--workers", default="2", help="numbers of workers, separated by commas")
+    parser.add_argument("--set", action="append", default=[], help="adds a job with this setting; repeatable")
+    parser.add_argument("--with", dest="always", action="append", default=[], help="a setting of all jobs; repeatable")
+    parser.add_argument("--allow", type=int, help="memory bound in bytes instead of the minimum")
+    parser.add_argument("--bound-only", action="store_true", help="omit the run without a bound")
     return parser.parse_args()
 
 
@@ -48,7 +49,8 @@ def run(given, settings, workers, folder, allowed):
 
 
 def least(given, settings, workers, folder):
-    """Bytes that are accepted: a refusal may come late, and ask for more than one before."""
+    """Returns the bytes that are accepted. A rejection may come late in a run, and require more
+    than an earlier one."""
     allowed = given.allow or 1_000_000
     while True:
         manifest, said = run(given, settings, workers, folder, allowed)

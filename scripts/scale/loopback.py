@@ -1,4 +1,4 @@
-"""The processes of a run on this machine, which meet over loopback."""
+"""The processes of a run on this machine, connected over loopback."""
 
 import socket
 
@@ -12,7 +12,8 @@ def free_ports(count):
 
 
 def calls(words, processes, workers, folder, more=""):
-    """The command of each process; the cluster file is in the folder, with `more` lines of TOML."""
+    """Returns the command of each process. The cluster file is in the folder, with `more` lines of
+    TOML."""
     if processes == 1:
         return [[*words, "--workers", str(workers)]]
     cluster = folder / "cluster.toml"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What another process costs: runs of 2, 4, 8, 16 processes over loopback.
+"""Measures the cost of additional processes: runs of 2, 4, 8, 16 processes over loopback.
 
-A row a run: the most memory of a process that is no file's while it has the most threads, and these, median and
-largest, looked up in /proc every 20 ms; processor seconds of all; and the MB that a further process takes, by the
-first row.
+Prints one row per run: the anonymous memory of a process while it has the most threads, and the
+number of threads, median and maximum, read from /proc every 20 ms; processor seconds of all
+processes; and the MB per additional process relative to the first row.
 """
 
 import argparse
@@ -21,17 +21,17 @@ from loopback import calls
 parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
 parser.add_argument("--webtwin", default="target/release/webtwin")
 parser.add_argument("--processes", default="2,4,8,16", help="numbers of processes, in turn")
-parser.add_argument("--pages", type=int, default=2_000, help="pages of a made-up crawl for all processes together")
-parser.add_argument("--weak", action="store_true", help="as many pages for each process")
+parser.add_argument("--pages", type=int, default=2_000, help="pages of a synthetic crawl for all processes together")
+parser.add_argument("--weak", action="store_true", help="the same number of pages for each process")
 parser.add_argument("--workers", type=int, default=1, help="worker threads of each process")
-parser.add_argument("--key", help="file with a key, for connections that are encrypted")
-parser.add_argument("--set", action="append", default=[], help="settings of the job")
+parser.add_argument("--key", help="file with a key for encrypted connections")
+parser.add_argument("--set", action="append", default=[], help="a setting of the job; repeatable")
 given = parser.parse_args()
 given.webtwin = os.path.abspath(given.webtwin)
 
 
 def look(pid):
-    """Bytes of memory that is no file's, and threads."""
+    """Returns the bytes of anonymous memory, and the number of threads."""
     try:
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
     except OSError:

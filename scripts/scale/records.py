@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""A WARC file of made-up pages, and for each a request, a metadata record and an image: three records that are not kept.
+"""Writes a WARC file of synthetic pages. Each page comes with a request, a metadata record and an
+image, which are not kept.
 
-A member a record, as crawlers write them.
+Each record is one gzip member, as crawlers write them.
 """
 
 import argparse
@@ -11,8 +12,8 @@ import zlib
 parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
 parser.add_argument("--pages", type=int, default=300_000)
 parser.add_argument("--revisits", type=int, default=0, help="revisits of the first pages, at the end")
-parser.add_argument("--host-pages", type=int, default=50, help="pages of a host")
-parser.add_argument("--others", type=int, default=3, help="records beside each page that are not kept, up to 3")
+parser.add_argument("--host-pages", type=int, default=50, help="number of pages per host")
+parser.add_argument("--others", type=int, default=3, help="records per page that are not kept, up to 3")
 parser.add_argument("--seed", type=int, default=1)
 parser.add_argument("--out", required=True, help="the file, .warc.gz")
 given = parser.parse_args()
@@ -39,7 +40,7 @@ http = ("Content-Type: application/http; msgtype=response",)
 with open(given.out, "wb") as out:
     for n in range(given.pages):
         url, next_url = url_of(n), url_of(n - n % given.host_pages + (n + 1) % given.host_pages)
-        # Every tenth page says what the one before says.
+        # Every tenth page repeats the text of the previous one.
         text = text if n % 10 == 9 else " ".join(rng.choices(words, k=60))
         html = f'<html><title>{n}</title><body><p>{text}</p><a href="{next_url}">next</a></body></html>'
         others = [

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Runs crawls of unusual shapes within the least memory that is accepted, in one process and in several on this machine.
+"""Runs crawls of unusual shapes with the minimum memory that is accepted, in one process and in
+several on this machine.
 
     scripts/scale/shapes.py --webtwin WEBTWIN --folder FOLDER [--shapes mirrors,long-urls] [--processes 1,4,16] [--scale 0.1]
 
-A row for each shape and number of processes, of one worker each: the bound that a refusal of 1 MB leads to, the median and the largest peak of
-the processes within it, how far the largest is beyond it, the largest peak of a run without a bound beside that of `plan`, and whether both runs have the
-same files. Crawls are made once and stay in FOLDER; --scale makes them smaller.
+Prints one row for each shape and number of processes, with one worker each: the bound that the
+rejection of 1 MB leads to; the median and the largest peak of the processes with it; the excess of
+the largest peak; the largest peak of a run without a bound next to that of `plan`; and whether both
+runs have the same files. Crawls are generated once and kept in FOLDER; --scale makes them smaller.
 """
 
 import argparse
@@ -26,7 +28,7 @@ HTTP = "Content-Type: application/http; msgtype=response"
 
 
 class Crawl:
-    """A WARC file that grows, a member a record."""
+    """A growing WARC file with one gzip member per record."""
 
     def __init__(self, path):
         self.out, self.rng, self.number = open(path, "wb"), random.Random(1), 0
@@ -51,7 +53,8 @@ class Crawl:
         return " ".join(self.rng.choices(WORDS, k=80))
 
     def site(self, pages, url):
-        """Pages that link to the next three; every tenth says what the one before says."""
+        """Yields pages that link to the next three. Every tenth page repeats the text of the
+        previous one."""
         text = ""
         for n in range(pages):
             text = text if n % 10 == 9 else self.text()
@@ -122,7 +125,7 @@ SHAPES = {make.__name__.replace("_", "-"): make for make in
 
 
 def run(given, crawl, processes, allowed, folder):
-    """The manifest of a run, or what it said."""
+    """Returns the manifest of a run, or its error message."""
     out = folder / f"out-{allowed}"
     words = [given.webtwin, "run", "--input", str(crawl), "--set", f"effort.spill={folder}", "--set", f"effort.memory_bytes={allowed}", "--output", str(out)]
     said = [folder / f"said-{number}" for number in range(processes)]
@@ -161,7 +164,7 @@ def main():
     parser.add_argument("--shapes", default=",".join(SHAPES))
     parser.add_argument("--processes", default="1,4,16")
     parser.add_argument("--scale", type=float, default=1)
-    parser.add_argument("--bound-only", action="store_true", help="no run without a bound")
+    parser.add_argument("--bound-only", action="store_true", help="omit the run without a bound")
     given = parser.parse_args()
     given.webtwin = os.path.abspath(given.webtwin)
     print("| shape | processes | least, MB | median, largest peak | beyond | without a bound, `plan` | same files |")

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Weak scaling: runs in 1, 2, 4, 8 processes with pages in proportion, on this machine over loopback.
+"""Measures weak scaling: runs in 1, 2, 4, 8 processes with a proportional number of pages, on this
+machine over loopback.
 
-A row a run: what all its processes have taken together, by page, as its manifest tells it. Processor seconds are those in user
-mode and in the kernel; so they tell what distribution costs even where processes share cores, and the clock does not. With
---plan, a second row has what `webtwin plan` predicts of the same run. With --apart, a row before it has as many runs of one process
-each, at once and with nothing to do with each other, and the ratio is to that: processes share cores and caches there, too. "all" has what the kernel counts for the processes from
-their start to their end: with it the first one's comparison with what was planted in the crawl, after the run. "by one" is what
-the process has sent that sends most.
+Prints one row per run: the totals of all its processes per page, from its manifest. Processor
+seconds include user mode and the kernel, so they show the cost of distribution even if processes
+share cores, unlike the wall clock. With --plan, a second row has the prediction of `webtwin plan`
+for the same run. With --apart, a preceding row has the given number of independent runs of one
+process each at the same time, and ratios are relative to that row, whose processes also share cores
+and caches. "all" is the kernel's count for the processes from start to end, which includes the
+first one's comparison with the planted truth after the run. "by one" is the number of bytes sent by
+the process that sends most.
 """
 
 import argparse
@@ -23,21 +26,22 @@ from loopback import calls
 parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
 parser.add_argument("--webtwin", default="target/release/webtwin")
 parser.add_argument("--processes", default="1,2,4,8", help="numbers of processes, in turn")
-parser.add_argument("--pages", type=int, default=50_000, help="pages of a made-up crawl for each process")
-parser.add_argument("--strong", action="store_true", help="as many pages for all processes together")
+parser.add_argument("--pages", type=int, default=50_000, help="pages of a synthetic crawl for each process")
+parser.add_argument("--strong", action="store_true", help="the same total number of pages for all numbers of processes")
 parser.add_argument("--workers", type=int, default=1, help="worker threads of each process")
 parser.add_argument("--seed", type=int, default=1)
-parser.add_argument("--set", action="append", default=[], help="settings of the job")
-parser.add_argument("--plan", nargs="?", const="", help="the prediction below each run; by another program, if one is named")
-parser.add_argument("--apart", action="store_true", help="as many runs of one process each, at once, above each run")
-parser.add_argument("--json", help="file for all figures")
+parser.add_argument("--set", action="append", default=[], help="a setting of the job; repeatable")
+parser.add_argument("--plan", nargs="?", const="", help="add the prediction below each run, by another program if given")
+parser.add_argument("--apart", action="store_true", help="add simultaneous independent runs of one process each above each run")
+parser.add_argument("--json", help="output file for all figures")
 given = parser.parse_args()
 given.webtwin = os.path.abspath(given.webtwin)
 settings = [word for setting in given.set for word in ("--set", setting)]
 
 
 def wait_for(commands, pages):
-    """Seconds by the clock of these commands at once, and theirs in user mode and in the kernel."""
+    """Runs these commands simultaneously. Returns wall-clock seconds, and their seconds in user
+    mode and in the kernel."""
     began = time.monotonic()
     started = [subprocess.Popen(call, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for call in commands]
     user = system = 0.0
@@ -53,7 +57,7 @@ def wait_for(commands, pages):
 
 
 def run(processes, pages, folder):
-    """What a run has taken, by its own account and by the kernel's."""
+    """Returns the totals of a run, from its manifest and from the kernel."""
     words = [given.webtwin, "run", "--input", f"synth://?pages={pages}&seed={given.seed}", *settings]
     words += ["--set", f"effort.spill={folder}", "--output", str(folder / "out")]
     seconds, user, system = wait_for(calls(words, processes, given.workers, folder), pages)
@@ -62,7 +66,8 @@ def run(processes, pages, folder):
 
 
 def apart(count, pages, folder):
-    """The same of so many runs of one process, each of so many pages, at once."""
+    """Returns the same for the given number of simultaneous runs of one process, each with the
+    given number of pages."""
     words = [given.webtwin, "run", "--input", f"synth://?pages={pages}&seed={given.seed}", *settings]
     words += ["--set", f"effort.spill={folder}", "--workers", str(given.workers)]
     outputs = [folder / f"out-{number}" for number in range(count)]
@@ -71,7 +76,7 @@ def apart(count, pages, folder):
 
 
 def figures_of(manifests, took):
-    """What these runs together have taken."""
+    """Returns the totals of these runs."""
     each = [process for manifest in manifests for process in manifest["processes"]]
     return {
         "pages": sum(manifest["counts"]["pages"] for manifest in manifests),
@@ -89,7 +94,7 @@ def figures_of(manifests, took):
 
 
 def plan(processes, pages):
-    """What is predicted of that run."""
+    """Returns the prediction for that run."""
     words = [os.path.abspath(given.plan) if given.plan else given.webtwin, "plan", "--json", "--input", f"synth://?pages={pages}&seed={given.seed}", *settings]
     words += ["--machines", str(processes), "--workers", str(given.workers)]
     told = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)

@@ -1,4 +1,5 @@
-"""URLs of the made-up pages of `webtwin-lab reproduce bench-lookup`, drawn at random, half of them crawled: urls.py PAGES COUNT"""
+"""Prints random URLs of the synthetic pages of `webtwin-lab reproduce bench-lookup`, half of them
+crawled: urls.py PAGES COUNT"""
 
 import sys
 
