@@ -18,7 +18,7 @@ import time
 
 from loopback import calls
 
-parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
 parser.add_argument("--webtwin", default="target/release/webtwin")
 parser.add_argument("--processes", default="2,4,8,16", help="numbers of processes, in turn")
 parser.add_argument("--pages", type=int, default=2_000, help="pages of a synthetic crawl for all processes together")

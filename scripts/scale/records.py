@@ -9,7 +9,7 @@ import argparse
 import random
 import zlib
 
-parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
 parser.add_argument("--pages", type=int, default=300_000)
 parser.add_argument("--revisits", type=int, default=0, help="revisits of the first pages, at the end")
 parser.add_argument("--host-pages", type=int, default=50, help="number of pages per host")
