@@ -183,11 +183,11 @@ fn small_disk_yields_the_same_pairs_in_passes() {
     let run_with_disk = |disk_bytes: u64| {
         let pool = MemoryPool { disk_bytes, ..pool(least + 4_000_000) };
         let mut all = Vec::new();
-        let mut found = run_all(&ClusterLayout::local(2), move |net| {
+        let mut results_of_workers = run_all(&ClusterLayout::local(2), move |net| {
             Ok((of_table(net, &table(), pool.clone(), sort_based)?, net.rounds()))
         });
         let mut rounds = 0;
-        for ((pairs, _), of_worker) in found.remove(0)? {
+        for ((pairs, _), of_worker) in results_of_workers.remove(0)? {
             all.extend(pairs);
             rounds = of_worker;
         }
@@ -279,9 +279,11 @@ fn chunk_on_too_many_pages_is_rejected_with_their_number() {
     assert_eq!(refused.exit_code(), 9);
     // The refusal names the required value of the setting, for all workers together. One byte per
     // worker less does not suffice.
-    let enough = needed(&refused);
-    assert!(refusal(3_000_000, 0, enough - 20).to_string().contains("a chunk on up to 3000000 pages"));
-    assert!(refusal(3_000_000, 0, enough).to_string().contains("pairs of pages, of a chunk on 3000000 pages"));
+    let sufficient_bytes = needed(&refused);
+    assert!(refusal(3_000_000, 0, sufficient_bytes - 20).to_string().contains("a chunk on up to 3000000 pages"));
+    assert!(
+        refusal(3_000_000, 0, sufficient_bytes).to_string().contains("pairs of pages, of a chunk on 3000000 pages")
+    );
 }
 
 /// Finds pairs from two kinds of rows: a few chunks that are each on very many pages, up to seven

@@ -163,13 +163,13 @@ fn near_copies_are_unchanged_by_a_week_of_revisits() {
     assert!(expected > 10);
 
     let responses = Response::all(&unpacked(&files(&crawl))["crawl-00000.warc.gz"]);
-    let again = |lines: &dyn Fn(&Response) -> String| -> Vec<u8> {
+    let write_revisits = |lines: &dyn Fn(&Response) -> String| -> Vec<u8> {
         responses.iter().flat_map(|response| response.revisit(&lines(response))).collect()
     };
-    let by_place = again(&|Response { uri, date, .. }| {
+    let by_place = write_revisits(&|Response { uri, date, .. }| {
         format!("WARC-Refers-To-Target-URI: {uri}\r\nWARC-Refers-To-Date: {date}\r\n")
     });
-    let by_digest = again(&|Response { payload, .. }| {
+    let by_digest = write_revisits(&|Response { payload, .. }| {
         let hexadecimal: String = Sha1::digest(payload).iter().map(|byte| format!("{byte:02x}")).collect();
         format!("WARC-Payload-Digest: sha1:{hexadecimal}\r\n")
     });
@@ -302,18 +302,18 @@ fn near_copies_are_measured_or_written_as_differences_and_restored() {
     let table = succeed(&["archive", &input, "--run", &at("run"), "--output", &at("measured")]);
     assert!(table.contains("near-copies as differences"), "{table}");
     message(&["archive", &input, "--output", &at("plain")]);
-    let of = |name: &str| {
+    let run_near = |name: &str| {
         let mut files = files(&at(name));
         let summary = files.remove("summary.json").unwrap();
         (files, serde_json::from_slice::<serde_json::Value>(&summary).unwrap())
     };
-    let ((measured, predicted), (plain, _)) = (of("measured"), of("plain"));
+    let ((measured, predicted), (plain, _)) = (run_near("measured"), run_near("plain"));
     assert!(measured == plain);
 
     message(&["archive", &input, "--run", &at("run"), "--near", "--output", &at("near"), "--workers", "1"]);
     message(&["archive", &input, "--run", &at("run"), "--near", "--output", &at("same"), "--workers", "3"]);
     assert!(files(&at("near")) == files(&at("same")));
-    let (written, summary) = of("near");
+    let (written, summary) = run_near("near");
     let number = |value: &serde_json::Value| value.as_u64().unwrap();
     assert!(number(&summary["records"]["near"]) > 10);
     assert_eq!(summary["records"]["near"], predicted["near"]["records"]);

@@ -144,7 +144,7 @@ fn titled<const N: usize>(pages: [(&str, &str); N]) -> BTreeMap<String, String> 
 fn revisit_has_the_content_named_by_url_and_date_before_the_id() {
     let null = id(NULL);
     let originals = || (0..4).map(|n| response(("a", n, 0), &format!("{null}{}", digest(n)), n));
-    let again = |n, lines: &str| revisit(("b", n, 30), &format!("{null}{lines}"));
+    let revisit_of = |n, lines: &str| revisit(("b", n, 30), &format!("{null}{lines}"));
     let place = |n| refers_to(NULL, Some(("a", n, 0)));
     let all = [("a/0", "0"), ("a/1", "1"), ("a/2", "2"), ("a/3", "3"), ("b/1", "1")];
 
@@ -154,23 +154,23 @@ fn revisit_has_the_content_named_by_url_and_date_before_the_id() {
         [place(1), place(1) + &digest(1), refers_to(NULL, None) + &digest(1), refers_to("<urn:a:2>", Some(("a", 1, 0)))]
     {
         let folder = tempfile::tempdir().unwrap();
-        let records: Vec<Record> = originals().chain([again(1, &lines)]).collect();
+        let records: Vec<Record> = originals().chain([revisit_of(1, &lines)]).collect();
         assert_eq!(titles(&outcome(folder.path(), &records)), titled(all), "{lines}");
     }
     let folder = tempfile::tempdir().unwrap();
-    let own = |n: usize| id(&format!("<urn:a:{n}>"));
-    let unlike: Vec<Record> = (0..4).map(|n| response(("a", n, 0), &own(n), n)).collect();
+    let own_id = |n: usize| id(&format!("<urn:a:{n}>"));
+    let unlike: Vec<Record> = (0..4).map(|n| response(("a", n, 0), &own_id(n), n)).collect();
     let two = refers_to("<urn:a:2>", Some(("a", 1, 0)));
-    let records: Vec<Record> = unlike.iter().cloned().chain([again(1, &two)]).collect();
+    let records: Vec<Record> = unlike.iter().cloned().chain([revisit_of(1, &two)]).collect();
     assert_eq!(titles(&outcome(folder.path(), &records)), titled(all));
 
     // The original is found by id alone if only one record has the id, but not if several have it.
     let folder = tempfile::tempdir().unwrap();
-    let records: Vec<Record> = unlike.into_iter().chain([again(1, &refers_to("<urn:a:1>", None))]).collect();
+    let records: Vec<Record> = unlike.into_iter().chain([revisit_of(1, &refers_to("<urn:a:1>", None))]).collect();
     let output = outcome(folder.path(), &records);
     assert_eq!(titles(&output), titled(all));
     let folder = tempfile::tempdir().unwrap();
-    let records: Vec<Record> = originals().chain([again(1, &refers_to(NULL, None))]).collect();
+    let records: Vec<Record> = originals().chain([revisit_of(1, &refers_to(NULL, None))]).collect();
     let output = outcome(folder.path(), &records);
     assert_eq!(rejected(&output), ["\"revisit\" \"http://b.example/1\""]);
 }
@@ -260,8 +260,8 @@ fn shortest_record_of_equal_content_and_second_counts() {
     let records =
         [response(("a", 1, 0), &(id("<urn:a:1>") + &digest(1)), 1), response(("a", 1, 0), &id("<urn:a:2>"), 1)];
     let output = outcome(folder.path(), &records);
-    let kept = summary(&output)["records"]["bytes"]["kept"].as_u64().unwrap();
-    assert_eq!(kept, gzip(&records[1].bytes()).len() as u64);
+    let kept_bytes = summary(&output)["records"]["bytes"]["kept"].as_u64().unwrap();
+    assert_eq!(kept_bytes, gzip(&records[1].bytes()).len() as u64);
 }
 
 /// Generates a record of any kind, which may have its id, second, URL or content in common with

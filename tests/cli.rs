@@ -386,7 +386,8 @@ fn memory_named_by_a_rejection_suffices() {
     let refused = run("38000000");
     assert_eq!(refused.status.code(), Some(9), "{}", stderr_text(&refused));
     let text = stderr_text(&refused);
-    let enough = text.split("set effort.memory_bytes to ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
-    let end = run(enough);
-    assert!(end.status.success(), "{enough}: {}", stderr_text(&end));
+    let sufficient_bytes =
+        text.split("set effort.memory_bytes to ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    let end = run(sufficient_bytes);
+    assert!(end.status.success(), "{sufficient_bytes}: {}", stderr_text(&end));
 }

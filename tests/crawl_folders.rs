@@ -40,9 +40,9 @@ pub(crate) fn records(out: &str) -> (u64, serde_json::Value) {
         serde_json::from_slice(&std::fs::read(Path::new(out).join("summary.json")).unwrap()).unwrap();
     let records = &summary["records"];
     let rejected: u64 = records["rejected"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
-    let kept = records["kept"].as_u64().unwrap();
-    assert_eq!(records["read"].as_u64().unwrap(), kept + rejected, "{records}");
-    (kept, records["rejected"].clone())
+    let kept_pages = records["kept"].as_u64().unwrap();
+    assert_eq!(records["read"].as_u64().unwrap(), kept_pages + rejected, "{records}");
+    (kept_pages, records["rejected"].clone())
 }
 
 #[test]
@@ -173,8 +173,8 @@ fn report_has_reasons_repairs_and_truncated_files() {
         let files = [at("whole.warc.gz"), at("lie.warc.gz"), at("torn.warc.gz")];
         let inputs: Vec<&str> = files.iter().flat_map(|file| ["--input", file]).collect();
         let report = stderr_text(&webtwin(&[&["run", "--output", &out], &inputs[..]].concat()).output().unwrap());
-        let (kept, rejected) = records(&out);
-        assert_eq!((kept, &rejected["truncated"]), (4, &serde_json::json!(1)), "{report}");
+        let (kept_pages, rejected) = records(&out);
+        assert_eq!((kept_pages, &rejected["truncated"]), (4, &serde_json::json!(1)), "{report}");
         assert!(report.contains(&format!("{} is truncated within the record at offset ", files[2])), "{report}");
         assert_eq!(report.matches(" is truncated within").count(), 1, "{report}");
         assert!(

@@ -115,12 +115,12 @@ fn pages_kept_apart_are_never_in_one_set_by_any_chain() {
     let set = format!("pairs.apart={file}");
     let (output, message) = the_same_on_any_workers(folder.path(), "apart", &["run", "--input", &input, "--set", &set]);
     let cluster = cluster_of(&output);
-    let together = |x: (&str, usize), y: (&str, usize)| {
+    let are_together = |x: (&str, usize), y: (&str, usize)| {
         let cluster_of_page = |page: (&str, usize)| cluster.get(&url(page.0, page.1));
         cluster_of_page(x).is_some() && cluster_of_page(x) == cluster_of_page(y)
     };
-    assert!(together(("a", 0), ("b", 0)) && !together(("a", 0), ("c", 0)) && !together(("b", 0), ("c", 0)));
-    assert!(!together(("a", 1), ("b", 1)) && together(("a", 2), ("b", 2)) && together(("a", 2), ("c", 2)));
+    assert!(are_together(("a", 0), ("b", 0)) && !are_together(("a", 0), ("c", 0)) && !are_together(("b", 0), ("c", 0)));
+    assert!(!are_together(("a", 1), ("b", 1)) && are_together(("a", 2), ("b", 2)) && are_together(("a", 2), ("c", 2)));
     // A refused pair is in no table, and no page is kept in place of a page that it must stay apart
     // from.
     let of_summary = &summary(&output)["apart"];

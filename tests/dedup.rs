@@ -207,9 +207,9 @@ fn annotated_records_retain_their_bytes_and_name_their_originals() {
         lines.iter().zip(notes).map(|(line, note)| line[..line.rfind('}').unwrap()].to_string() + note).collect();
     assert_eq!(noted, want);
     // The input already has the annotation fields, so a second annotation needs another prefix.
-    let again = ["dedup", &at("out/a.jsonl"), "--annotate", "--output"];
-    assert!(fail(&[&again[..], &[&at("again")]].concat(), 3).contains("duplicate_of"));
-    succeed(&[&again[..], &[&at("again"), "--annotate-prefix", "second_"]].concat());
+    let second_run = ["dedup", &at("out/a.jsonl"), "--annotate", "--output"];
+    assert!(fail(&[&second_run[..], &[&at("again")]].concat(), 3).contains("duplicate_of"));
+    succeed(&[&second_run[..], &[&at("again"), "--annotate-prefix", "second_"]].concat());
     assert!(fail(&["dedup", &at("a.jsonl"), "--against", &at("out"), "--output", &at("x")], 3).contains("--annotate"));
 }
 

@@ -33,16 +33,16 @@ fn paths(text: &str) -> Vec<&str> {
 /// Returns every document for users: Markdown files at the top, in `docs/`, and next to jobs,
 /// cluster files, scripts and runs.
 fn documents() -> Vec<PathBuf> {
-    let mut found = Vec::new();
+    let mut paths_found = Vec::new();
     let mut folders: Vec<PathBuf> = [".", "docs", "jobs", "cluster-config"].map(PathBuf::from).to_vec();
     folders.extend(["scripts/real-crawl", "scripts/runs"].map(PathBuf::from));
     folders.extend(std::fs::read_dir("scripts/runs").unwrap().map(|entry| entry.unwrap().path()));
     for folder in folders.iter().filter(|folder| folder.is_dir()) {
         let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        found.extend(files.filter(|file| file.extension().is_some_and(|ending| ending == "md")));
+        paths_found.extend(files.filter(|file| file.extension().is_some_and(|ending| ending == "md")));
     }
-    found.sort();
-    found
+    paths_found.sort();
+    paths_found
 }
 
 /// Returns the pages of the documentation. The table of contents of the site is not a page.
@@ -73,9 +73,11 @@ fn links(text: &str) -> Vec<&str> {
 fn anchors(text: &str) -> Vec<String> {
     let prose = text.split("```").step_by(2);
     let headings = prose.flat_map(str::lines).filter(|line| line.starts_with('#'));
-    let kept = |c: &char| c.is_alphanumeric() || matches!(c, '-' | '_');
+    let is_kept = |c: &char| c.is_alphanumeric() || matches!(c, '-' | '_');
     headings
-        .map(|line| line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-").chars().filter(kept).collect())
+        .map(|line| {
+            line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-").chars().filter(is_kept).collect()
+        })
         .collect()
 }
 
@@ -88,8 +90,8 @@ fn every_relative_link_of_a_document_leads_to_a_file_and_a_heading_that_exist() 
             let target = if file.is_empty() { document.clone() } else { document.with_file_name(file) };
             assert!(target.exists(), "{} links to {link}", document.display());
             if !anchor.is_empty() {
-                let found = anchors(&std::fs::read_to_string(&target).unwrap());
-                assert!(found.iter().any(|one| one == anchor), "{} links to {link}", document.display());
+                let anchors_found = anchors(&std::fs::read_to_string(&target).unwrap());
+                assert!(anchors_found.iter().any(|one| one == anchor), "{} links to {link}", document.display());
             }
         }
     }
@@ -124,14 +126,14 @@ fn check_generated(document: &str, name: &str, table: &str) {
     let text = std::fs::read_to_string(document).unwrap();
     let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->\n"));
     let (before, rest) = text.split_once(&begin).unwrap_or_else(|| panic!("{document} lacks {begin}"));
-    let (found, after) = rest.split_once(&end).unwrap_or_else(|| panic!("{document} lacks {end}"));
+    let (current, after) = rest.split_once(&end).unwrap_or_else(|| panic!("{document} lacks {end}"));
     let expected = format!("\n{table}\n");
-    if found != expected && std::env::var_os("WEBTWIN_UPDATE_DOCS").is_some() {
+    if current != expected && std::env::var_os("WEBTWIN_UPDATE_DOCS").is_some() {
         std::fs::write(document, [before, &begin, &expected, &end, after].concat()).unwrap();
         return;
     }
     assert!(
-        found == expected,
+        current == expected,
         "{document}: the table `{name}` differs from the code; run \
          `WEBTWIN_UPDATE_DOCS=1 cargo test --test integration documents::` and commit the page"
     );

@@ -24,35 +24,42 @@ fn named(editions: &[(&str, &str)]) -> String {
 fn write(folder: &Path) -> String {
     let url = |host: &str, topic: usize| format!("http://{host}.example/topic{topic}");
     let (mut first, mut second) = (Vec::new(), Vec::new());
-    let mut both = |topic: usize, hosts: [&str; 2], versions: [usize; 2], heads: [String; 2], fields: [String; 2]| {
-        first.extend(page(&url(hosts[0], topic), (topic, versions[0]), &heads[0], &fields[0]));
-        second.extend(page(&url(hosts[1], topic), (topic, versions[1]), &heads[1], &fields[1]));
-    };
-    let none = || [String::new(), String::new()];
+    let mut add_pair =
+        |topic: usize, hosts: [&str; 2], versions: [usize; 2], heads: [String; 2], fields: [String; 2]| {
+            first.extend(page(&url(hosts[0], topic), (topic, versions[0]), &heads[0], &fields[0]));
+            second.extend(page(&url(hosts[1], topic), (topic, versions[1]), &heads[1], &fields[1]));
+        };
+    let no_heads = || [String::new(), String::new()];
     let head = |hosts: [&str; 2], topic: usize, languages: [&str; 2]| {
         let [a, b] = hosts.map(|host| url(host, topic));
         named(&[("x-default", &b), (languages[0], &a), (languages[1], &b)])
     };
     let hosts = ["en", "de"];
     // Neither page declares editions.
-    both(1, hosts, [1, 2], none(), none());
+    add_pair(1, hosts, [1, 2], no_heads(), no_heads());
     // Topic 2: both pages declare both editions. Topic 3: one page declares the other and has its
     // own language in its root element. Topic 4: HTTP headers declare them.
-    both(2, hosts, [1, 2], [(); 2].map(|()| head(hosts, 2, ["en-GB", "de"])), none());
-    let alone = named(&[("en", &url("en", 3))]);
-    both(3, hosts, [1, 2], [String::new(), format!("<html lang=de-AT>{alone}")], none());
+    add_pair(2, hosts, [1, 2], [(); 2].map(|()| head(hosts, 2, ["en-GB", "de"])), no_heads());
+    let single_edition = named(&[("en", &url("en", 3))]);
+    add_pair(3, hosts, [1, 2], [String::new(), format!("<html lang=de-AT>{single_edition}")], no_heads());
     let field = format!(
         "Link: <{}>; rel=\"alternate\"; hreflang=\"en\", </topic4>; rel=alternate; hreflang=de\r\n",
         url("en", 4)
     );
-    both(4, hosts, [1, 2], none(), [String::new(), field]);
+    add_pair(4, hosts, [1, 2], no_heads(), [String::new(), field]);
     // Topic 5: regions of one language. Topic 6: none of the editions is that of the page itself.
     // Topic 7: both pages have the same text.
-    both(5, hosts, [1, 2], [(); 2].map(|()| head(hosts, 5, ["en-GB", "en-US"])), none());
-    both(6, hosts, [1, 2], [named(&[("x-default", &url("de", 6)), ("de", &url("de", 6))]), String::new()], none());
-    both(7, hosts, [1, 1], [(); 2].map(|()| head(hosts, 7, ["en", "de"])), none());
+    add_pair(5, hosts, [1, 2], [(); 2].map(|()| head(hosts, 5, ["en-GB", "en-US"])), no_heads());
+    add_pair(
+        6,
+        hosts,
+        [1, 2],
+        [named(&[("x-default", &url("de", 6)), ("de", &url("de", 6))]), String::new()],
+        no_heads(),
+    );
+    add_pair(7, hosts, [1, 1], [(); 2].map(|()| head(hosts, 7, ["en", "de"])), no_heads());
     // Topic 8: a third page, which declares no edition, resembles the second page most.
-    both(8, hosts, [1, 2], [(); 2].map(|()| head(hosts, 8, ["en", "de"])), none());
+    add_pair(8, hosts, [1, 2], [(); 2].map(|()| head(hosts, 8, ["en", "de"])), no_heads());
     second.extend(page(&url("other", 8), (8, 2), "<p>Copied.", ""));
     let crawl = folder.join("crawl");
     std::fs::create_dir_all(&crawl).unwrap();

@@ -84,17 +84,17 @@ fn batch_equals_brute_force_with_the_same_bytes_on_any_workers() {
             let other = batch(&format!("join{workers}"), &["--queries", &queries, "--workers", workers]);
             assert_eq!(files(&one), files(&other));
         }
-        let mut own = Vec::new();
+        let mut own_pairs = Vec::new();
         for (a, x) in (0u64..).zip(&f) {
-            own.extend((a + 1..).zip(&f[a as usize + 1..]).map(|(b, y)| (a, b, (x ^ y).count_ones())));
+            own_pairs.extend((a + 1..).zip(&f[a as usize + 1..]).map(|(b, y)| (a, b, (x ^ y).count_ones())));
         }
-        own.retain(|pair| pair.2 <= k);
+        own_pairs.retain(|pair| pair.2 <= k);
         let one = batch("self1", &["--workers", "1"]);
-        assert_eq!(pairs(&one), own, "k {k}");
+        assert_eq!(pairs(&one), own_pairs, "k {k}");
         for workers in ["2", "3"] {
             assert_eq!(files(&one), files(&batch(&format!("self{workers}"), &["--workers", workers])));
         }
-        groups_equal(&batch("groups", &["--groups"]), &own);
+        groups_equal(&batch("groups", &["--groups"]), &own_pairs);
         let grouped = batch("groups-of-queries", &["--groups", "--queries", &queries]);
         assert_eq!(files(&grouped), files(&batch("groups3", &["--groups", "--queries", &queries, "--workers", "3"])));
         let shifted: Vec<_> = expected.iter().map(|&(a, b, value)| (b, a + (1 << 32), value)).collect();
@@ -125,7 +125,7 @@ fn two_by_two_processes_write_the_bytes_of_one() {
     let at = |name: &str| folder.path().join(name).display().to_string();
     let from = raw(folder.path(), "f.u64", &fingerprints(3, 2000));
     let cluster = cluster_file(folder.path(), 2, &[(); 2].map(|()| reserved_address()));
-    let both = |arguments: &[&str]| {
+    let run_both = |arguments: &[&str]| {
         let running = ["0", "1"].map(|process| {
             webtwin(&[arguments, &["--cluster", &cluster, "--process", process]].concat()).spawn().unwrap()
         });
@@ -135,13 +135,13 @@ fn two_by_two_processes_write_the_bytes_of_one() {
         }
     };
     succeed(&["hamming", "build", "--from", &from, "--output", &at("one")]);
-    both(&["hamming", "build", "--from", &from, "--output", &at("two")]);
+    run_both(&["hamming", "build", "--from", &from, "--output", &at("two")]);
     assert_eq!(files(&at("one")), files(&at("two")));
     for (name, more) in [("self", &[][..]), ("join", &["--queries", &from[..]]), ("groups", &["--groups"])] {
         let (one, two) = (at(&format!("{name}1")), at(&format!("{name}2")));
         let common = ["hamming", "batch", "--fingerprints", &at("one")];
         succeed(&[&common[..], more, &["--output", &one]].concat());
-        both(&[&common[..], more, &["--output", &two]].concat());
+        run_both(&[&common[..], more, &["--output", &two]].concat());
         assert_eq!(files(&one), files(&two), "{name}");
     }
 }
@@ -389,9 +389,9 @@ proptest! {
         }
         expected.retain(|pair| pair[2] <= k);
         let pairs_of_workers = run(&ClusterLayout::local(workers), 0, [0; 32], move |net| {
-            let own = (0..).zip(&values).skip(net.index()).step_by(net.peers());
+            let own_rows = (0..).zip(&values).skip(net.index()).step_by(net.peers());
             let run = |(first, value): (u32, &u64)| FingerprintRun { fingerprint: *value, first, copies: 1 };
-            close_pairs(net, own.map(run).collect(), u64::MAX, k)
+            close_pairs(net, own_rows.map(run).collect(), u64::MAX, k)
         }).unwrap();
         let pair = |near: &NearRuns| [near.x.first.min(near.y.first), near.x.first.max(near.y.first), near.distance];
         let mut pairs_of_workers: Vec<_> = pairs_of_workers.iter().flatten().map(pair).collect();

@@ -125,11 +125,11 @@ fn outcome_and_lag_of_each_mirror_are_reported_week_by_week() {
         }
         assert_eq!(files(Path::new(&output))["history"], files(Path::new(&three))["history"]);
     }
-    let again = out("again");
-    succeed(&["diff", second, third, "--history", &three, "--output", &again]);
-    assert_eq!(files(Path::new(&again))["history"], files(Path::new(&two))["history"]);
+    let repeated = out("again");
+    succeed(&["diff", second, third, "--history", &three, "--output", &repeated]);
+    assert_eq!(files(Path::new(&repeated))["history"], files(Path::new(&two))["history"]);
     for table in ["mirrors_changed", "pages_changed", "texts_before"] {
-        assert_eq!(rows(&again, table), rows(&two, table), "{table}");
+        assert_eq!(rows(&repeated, table), rows(&two, table), "{table}");
     }
 
     // A history of other crawls is refused, and so is a result without a history.
@@ -173,10 +173,10 @@ fn deliberately_skipped_mirror_is_not_missing_and_its_pages_are_listed_for_a_vis
     }
     // With a smaller probe share, each crawl has different probes.
     let fourth = run(folder.path(), 3, &[("a", 2)]);
-    let few = ["--probe-share", "0.5"];
+    let few_probes = ["--probe-share", "0.5"];
     let fewer = |old: &str, new: &str, history: &str, name: &str| -> Vec<String> {
         let args = ["diff", old, new, "--history", history, "--output", &out(name)];
-        succeed(&[&args[..], &avoided, &few].concat());
+        succeed(&[&args[..], &avoided, &few_probes].concat());
         let probes = |row: &Value| row["probe_urls"].as_str().unwrap().split(' ').map(String::from).collect::<Vec<_>>();
         let urls: Vec<String> = rows(&out(name), "revisit").iter().flat_map(probes).collect();
         assert_eq!(urls.len(), 2 * 5);
@@ -186,7 +186,7 @@ fn deliberately_skipped_mirror_is_not_missing_and_its_pages_are_listed_for_a_vis
     assert_ne!(of_third, fewer(&third, &fourth, &out("fewer"), "fewer-again"));
     // A comparison of several results uses the lists of all of them.
     let args = ["diff", &first, &second, &third, &fourth, "--output", &out("at-once")];
-    succeed(&[&args[..], &avoided, &few].concat());
+    succeed(&[&args[..], &avoided, &few_probes].concat());
     assert_eq!(rows(&out("at-once"), "revisit"), rows(&out("fewer-again"), "revisit"));
     // A mirror that was not fetched has not lived over any interval.
     assert_eq!(revisit.iter().map(|row| row["intervals"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 0]);
@@ -418,8 +418,11 @@ fn copies_outside_of_collections_use_the_remaining_budget() {
     let mut all: Vec<&str> = list.lines().collect();
     all.sort_unstable();
     assert_eq!(urls_within("100"), all);
-    let few = urls_within("4");
-    assert!(few.len() == 4 && few.iter().all(|url| all.contains(&url.as_str())), "{few:?}");
+    let urls_of_budget = urls_within("4");
+    assert!(
+        urls_of_budget.len() == 4 && urls_of_budget.iter().all(|url| all.contains(&url.as_str())),
+        "{urls_of_budget:?}"
+    );
 }
 
 /// Compares two crawls, of which the newer one obeyed the list.

@@ -72,8 +72,8 @@ fn pages_without_a_collection_follow_the_rule_and_the_list_has_the_criterion() {
     let folder = tempfile::tempdir().unwrap();
     let input = crawl(folder.path());
     let output = folder.path().join("out").to_str().unwrap().to_string();
-    let apart = ["--set", "clusters.min_size=100", "--set", "keep.by=newest"];
-    succeed(&[&["run", "--input", &input, "--output", &output], &apart[..]].concat());
+    let without_collections = ["--set", "clusters.min_size=100", "--set", "keep.by=newest"];
+    succeed(&[&["run", "--input", &input, "--output", &output], &without_collections[..]].concat());
     let avoid = rows(&output, "avoid");
     assert_eq!(avoid.len(), 12);
     assert!(avoid.iter().all(|row| site(&row["keep_url"]) == "b" && row["lost_by"] == "newest"), "{avoid:?}");

@@ -133,7 +133,7 @@ fn fail_if_any(found: &[String]) {
 
 #[test]
 fn comments_use_standard_terms_and_fit_the_width() {
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     let (mut is_first, mut is_fenced) = (true, false);
     for (path, number, line) in lines() {
         let Some(text) = comment(&line) else {
@@ -143,26 +143,26 @@ fn comments_use_standard_terms_and_fit_the_width() {
         is_fenced ^= text.starts_with("```");
         let prose = prose(text);
         for (word, instead) in WORDS.iter().filter(|(word, _)| has(&prose, word)) {
-            found.push(format!("{path}:{number}: `{word}`; write: {instead}"));
+            violations.push(format!("{path}:{number}: `{word}`; write: {instead}"));
         }
         // Diagrams, tables, links and addresses cannot be wrapped.
         let is_prose = !is_fenced && !text.starts_with('|') && !text.contains("](") && !text.contains("://");
         if is_prose && line.chars().count() > WIDTH {
-            found.push(format!("{path}:{number}: {} columns; wrap at {WIDTH}", line.chars().count()));
+            violations.push(format!("{path}:{number}: {} columns; wrap at {WIDTH}", line.chars().count()));
         }
         if is_first && line.trim_start().starts_with("///") {
             for words in BEGINNINGS.iter().filter(|words| text.starts_with(&format!("{words} "))) {
-                found.push(format!("{path}:{number}: begins with `{words}`; begin with a verb or a noun"));
+                violations.push(format!("{path}:{number}: begins with `{words}`; begin with a verb or a noun"));
             }
         }
         is_first = false;
     }
-    fail_if_any(&found);
+    fail_if_any(&violations);
 }
 
 #[test]
 fn identifiers_use_standard_terms() {
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     for (path, number, line) in lines() {
         let code = code(&line);
         for name in code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| !name.is_empty()) {
@@ -170,17 +170,17 @@ fn identifiers_use_standard_terms() {
             let parts: Vec<&str> = lower.split('_').collect();
             for (word, instead) in IN_NAMES.iter().filter(|(word, _)| parts.len() <= 3 && parts.contains(word)) {
                 if STORED.iter().all(|stored| stored.0 != name) {
-                    found.push(format!("{path}:{number}: `{name}` has `{word}`; use: {instead}"));
+                    violations.push(format!("{path}:{number}: `{name}` has `{word}`; use: {instead}"));
                 }
             }
         }
     }
-    fail_if_any(&found);
+    fail_if_any(&violations);
 }
 
 #[test]
 fn types_are_unique_nouns_and_no_public_function_is_called_of() {
-    let (mut found, mut types) = (Vec::new(), BTreeMap::<String, Vec<String>>::new());
+    let (mut violations, mut types) = (Vec::new(), BTreeMap::<String, Vec<String>>::new());
     for (path, number, line) in lines().into_iter().filter(|line| line.0.starts_with("src/")) {
         let code = code(&line);
         let words: Vec<&str> = code.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
@@ -189,13 +189,13 @@ fn types_are_unique_nouns_and_no_public_function_is_called_of() {
         }
         let follows = |keyword: &str| words.windows(2).find(|pair| pair[0] == keyword).map(|pair| pair[1]);
         if follows("fn") == Some("of") {
-            found.push(format!("{path}:{number}: a function called `of`; name it for what it returns"));
+            violations.push(format!("{path}:{number}: a function called `of`; name it for what it returns"));
         }
         for name in
             ["struct", "enum", "trait", "type", "union"].into_iter().filter_map(follows).filter(|name| !name.is_empty())
         {
             if NO_TYPES.contains(&name) {
-                found.push(format!("{path}:{number}: type `{name}`; name it by a noun"));
+                violations.push(format!("{path}:{number}: type `{name}`; name it by a noun"));
             }
             types.entry(name.to_owned()).or_default().push(format!("{path}:{number}"));
         }
@@ -203,9 +203,9 @@ fn types_are_unique_nouns_and_no_public_function_is_called_of() {
     for (name, places) in
         types.iter().filter(|(name, places)| places.len() > 1 && !SHARED_TYPES.contains(&name.as_str()))
     {
-        found.push(format!("{}: type `{name}` again; rename the less central one", places.join(", ")));
+        violations.push(format!("{}: type `{name}` again; rename the less central one", places.join(", ")));
     }
-    fail_if_any(&found);
+    fail_if_any(&violations);
 }
 
 #[test]
@@ -219,16 +219,16 @@ fn documents_use_standard_terms() {
     let changes = std::fs::read_to_string("CHANGELOG.md").unwrap();
     let newest = changes.split("\n## ").take(2).collect::<Vec<_>>().join("\n## ");
     texts.push((PathBuf::from("CHANGELOG.md"), newest));
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     for (path, text) in &texts {
         let mut in_code = false;
         for (number, line) in (1..).zip(text.lines()) {
             in_code ^= line.trim_start().starts_with("```");
             let prose = prose(line);
             for (word, instead) in WORDS.iter().filter(|(word, _)| !in_code && has(&prose, word)) {
-                found.push(format!("{}:{number}: `{word}`; write: {instead}", path.display()));
+                violations.push(format!("{}:{number}: `{word}`; write: {instead}", path.display()));
             }
         }
     }
-    fail_if_any(&found);
+    fail_if_any(&violations);
 }

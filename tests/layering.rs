@@ -15,7 +15,7 @@ impl Source {
 }
 
 fn sources() -> Vec<Source> {
-    let mut found = Vec::new();
+    let mut sources_found = Vec::new();
     let mut folders = vec![Path::new("src").to_path_buf()];
     while let Some(at) = folders.pop() {
         for path in std::fs::read_dir(at).unwrap().map(|entry| entry.unwrap().path()) {
@@ -25,15 +25,15 @@ fn sources() -> Vec<Source> {
                 let text = std::fs::read_to_string(&path).unwrap();
                 let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
                 let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-                found.push(Source {
+                sources_found.push(Source {
                     path: path.display().to_string(),
                     code: lines.flat_map(|line| [line, "\n"]).collect(),
                 });
             }
         }
     }
-    assert!(found.len() > 100);
-    found
+    assert!(sources_found.len() > 100);
+    sources_found
 }
 
 #[test]

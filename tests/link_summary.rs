@@ -74,15 +74,15 @@ proptest! {
                 targets.extend(links.iter().filter(|link| link.0 == page).map(|link| link.1));
             })?;
             let mut before = None;
-            let mut found = (Vec::new(), Vec::new());
+            let mut rows_found = (Vec::new(), Vec::new());
             for (labels, now) in [(&labels[0], &labels[1]), (&labels[1], &labels[1])] {
                 let clusters = TrivialClusters { labels, sizes: &SetSizes::count(labels) };
                 let (rows, merging) =
                     of_clusters(net, &links, hosts, clusters, before.take(), &job.clusters)?;
-                found = (rows.all()?.into_owned(), merging.blocks().flat_map(Result::unwrap).map(<(Page, Page)>::from).collect::<Vec<_>>());
+                rows_found = (rows.all()?.into_owned(), merging.blocks().flat_map(Result::unwrap).map(<(Page, Page)>::from).collect::<Vec<_>>());
                 before = Some(PriorLinks::new(net, rows, merging, [&labels[..], &now[..]])?);
             }
-            Ok(found)
+            Ok(rows_found)
         }).unwrap();
         let (rows, merging): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
         let (mut rows, mut merging) = (rows.concat(), merging.concat());

@@ -69,7 +69,7 @@ impl Weeks {
 /// the second week on, the crawl lacks the pages on the list.
 fn crawl(week: u32) -> String {
     let mut lines = String::new();
-    let mut put = |url: String, text: String| {
+    let mut add_page = |url: String, text: String| {
         let time = 1_700_000_000 + i64::from(week) * 7 * 86_400;
         lines +=
             &format!("{}\n", serde_json::json!({ "url": url, "html": format!("<html>{text}"), "fetch_time": time }));
@@ -79,19 +79,19 @@ fn crawl(week: u32) -> String {
         lines.chain([format!("<p><a href='{}'>next</a>", (number + 1) % 8)]).collect()
     };
     for number in 0..8 {
-        put(format!("http://a.example/m/{number}"), text("Page", number));
-        put(format!("http://x.example/m/{number}"), text("Other", number));
+        add_page(format!("http://a.example/m/{number}"), text("Page", number));
+        add_page(format!("http://x.example/m/{number}"), text("Other", number));
         if week == 0 {
-            put(format!("http://x.example/M/{number}"), text("Page", number));
-            put(format!("http://y.example/copy/{number}"), text("Page", number));
+            add_page(format!("http://x.example/M/{number}"), text("Page", number));
+            add_page(format!("http://y.example/copy/{number}"), text("Page", number));
         }
     }
     if week == 0 {
-        put("http://z.example/one".into(), text("Page", 5));
+        add_page("http://z.example/one".into(), text("Page", 5));
     }
-    put("http://z.example/".into(), text("Home", 0));
+    add_page("http://z.example/".into(), text("Home", 0));
     let link = |number: u32| format!("<a href='http://a.example/m/{number}'>{number}</a>");
-    put("http://home.example/".into(), (0..8).map(link).collect());
+    add_page("http://home.example/".into(), (0..8).map(link).collect());
     lines
 }
 
@@ -127,13 +127,14 @@ fn an_index_with_the_list_in_force_answers_for_pages_that_were_not_fetched() {
     assert_eq!(listed.len(), 17);
     for (week, workers) in [(1, "1"), (2, "3")] {
         let [run, diff] = ["run", "diff"].map(|kind| weeks.at(&format!("{kind}-{week}")));
-        let [alone, index, again] = ["alone", "index", "again"].map(|name| weeks.at(&format!("{name}-{week}")));
-        succeed(&["index", &run, "--output", &alone]);
-        assert_eq!(succeed_with(&["lookup", &alone], &urls), "unknown\n".repeat(listed.len()));
+        let [without_list, index, repeated] =
+            ["alone", "index", "again"].map(|name| weeks.at(&format!("{name}-{week}")));
+        succeed(&["index", &run, "--output", &without_list]);
+        assert_eq!(succeed_with(&["lookup", &without_list], &urls), "unknown\n".repeat(listed.len()));
         let in_force = ["index", &run, "--in-force", &diff, "--chunks", "--simhashes"];
         succeed(&[&in_force[..], &["--output", &index, "--workers", "2"]].concat());
-        succeed(&[&in_force[..], &["--output", &again, "--workers", workers, "--memory", "1MiB"]].concat());
-        assert!(files(&index) == files(&again));
+        succeed(&[&in_force[..], &["--output", &repeated, "--workers", workers, "--memory", "1MiB"]].concat());
+        assert!(files(&index) == files(&repeated));
         assert_eq!(succeed_with(&["lookup", &index], &urls), skipped);
         // Pages of the run are answered as without the list. A URL below a listed prefix is not
         // fetched.

@@ -61,13 +61,13 @@ impl Made {
 fn made() -> &'static Made {
     static MADE: OnceLock<Made> = OnceLock::new();
     MADE.get_or_init(|| {
-        let made = Made { folder: tempfile::tempdir().unwrap() };
+        let data = Made { folder: tempfile::tempdir().unwrap() };
         // An index contains the pairs before any guard.
         let sets = ["--set", "similar.guard=none", "--set", "output.fprint_docid=true"];
         let input = "synth://?pages=1200&seed=5";
-        succeed(&[&["run", "--input", input, "--output", &made.at("run")][..], &sets].concat());
-        succeed(&["index", &made.at("run"), "--output", &made.at("idx"), "--chunks", "--simhashes"]);
-        made
+        succeed(&[&["run", "--input", input, "--output", &data.at("run")][..], &sets].concat());
+        succeed(&["index", &data.at("run"), "--output", &data.at("idx"), "--chunks", "--simhashes"]);
+        data
     })
 }
 
@@ -342,8 +342,8 @@ fn why_a_url_is_unknown_is_explained() {
         assert!(answer(url, &[])["unknown"].is_null(), "{url}");
     }
     assert_eq!(answer("http://a.example/", &[])["title"], "A page");
-    let gone = hexadecimal(doc_id("http://a.example/gone"));
-    assert_eq!(answer(&gone, &["--id"])["unknown"]["rejected"], "status_not_2xx");
+    let gone_id = hexadecimal(doc_id("http://a.example/gone"));
+    assert_eq!(answer(&gone_id, &["--id"])["unknown"]["rejected"], "status_not_2xx");
     let by_id = &answer("0000000000000001", &["--id"])["unknown"];
     assert_eq!((by_id["reason"].as_str(), by_id["host_pages"].is_null()), (Some("not_crawled"), true));
 }

@@ -175,15 +175,19 @@ fn crawl_by_shingles_has_the_same_bytes_on_any_workers_in_little_memory_and_resu
     // This memory bound is too small for the whole input. The run records the items it has read
     // before it ends.
     let with = |more: &[&'static str]| [&common[..], &["--workers", "2"], more].concat();
-    let little = ["--output", "", "--resume", "--set", "effort.memory_bytes=40500000"];
+    let small_memory = ["--output", "", "--resume", "--set", "effort.memory_bytes=40500000"];
     let output = at("little");
-    let mut stopped = with(&little);
+    let mut stopped = with(&small_memory);
     let place = stopped.iter().position(|argument| argument.is_empty()).unwrap();
     stopped[place] = &output;
     fail(&stopped, 9);
-    let mut taken_up = with(&["--output", "", "--resume", "--set", "effort.memory_bytes=300000000"]);
-    taken_up[place] = &output;
-    let done = webtwin(&taken_up).output().unwrap();
-    assert!(done.status.success() && !stderr_text(&done).contains(" 0 work items restored"), "{}", stderr_text(&done));
+    let mut resumed = with(&["--output", "", "--resume", "--set", "effort.memory_bytes=300000000"]);
+    resumed[place] = &output;
+    let ended = webtwin(&resumed).output().unwrap();
+    assert!(
+        ended.status.success() && !stderr_text(&ended).contains(" 0 work items restored"),
+        "{}",
+        stderr_text(&ended)
+    );
     assert!(files(&output) == files(&whole));
 }

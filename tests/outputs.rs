@@ -63,9 +63,9 @@ fn run_after_a_kill_at_any_moment_yields_the_same_result() {
         std::thread::sleep(took * (round + 3) / 10);
         run.kill().unwrap();
         run.wait().unwrap();
-        let again = start(0, output.to_str().unwrap()).wait_with_output().unwrap();
+        let second_run = start(0, output.to_str().unwrap()).wait_with_output().unwrap();
         // The exit code is 4 if the killed run had already committed its result.
-        assert!([Some(0), Some(4)].contains(&again.status.code()), "round {round}: {}", stderr_text(&again));
+        assert!([Some(0), Some(4)].contains(&second_run.status.code()), "round {round}: {}", stderr_text(&second_run));
         assert!(files(&output) == results[0], "round {round}: {:?}", files(&output).keys());
         assert!(output.join("manifest.json").exists());
     }

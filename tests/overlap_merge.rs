@@ -99,10 +99,10 @@ fn found(
     workers: usize,
     before: Option<BTreeMap<usize, Vec<u8>>>,
 ) -> Found {
-    let kept = Arc::new(Kept { before: before.clone().unwrap_or_default(), now: Mutex::default() });
+    let saved_shares = Arc::new(Kept { before: before.clone().unwrap_or_default(), now: Mutex::default() });
     let merged = Arc::new(AtomicU64::new(0));
     let (pages, left) = (pages.to_vec(), left.to_vec());
-    let (shares, counted, with_state) = (Arc::clone(&kept), Arc::clone(&merged), before.is_some());
+    let (shares, counted, with_state) = (Arc::clone(&saved_shares), Arc::clone(&merged), before.is_some());
     let parts = run(&ClusterLayout::local(workers), 0, [0; 32], move |net: &mut Net| {
         let mut local_pages = local_pages(&pages, net.index(), net.peers());
         let crawl = settle(net, &mut local_pages, &[0], TablePartitions::new(8, net.peers()))?;
@@ -135,7 +135,7 @@ fn found(
     }
     pairs.sort_unstable();
     weak.sort_unstable();
-    let now = std::mem::take(&mut *kept.now.lock().unwrap());
+    let now = std::mem::take(&mut *saved_shares.now.lock().unwrap());
     (pairs, weak, counts, now, merged.load(Ordering::Relaxed))
 }
 
@@ -171,15 +171,15 @@ fn missing_previous_pages_and_damaged_shares_cost_only_time() {
     let overlap = OverlapSettings { template_pages: 0, min_shared: 2, ..Job::default().overlap };
     let shares = found(&first, &[], overlap, 2, Some(BTreeMap::new())).3;
     let want = found(&second, &[], overlap, 2, None);
-    let is = |got: &Found, merged: bool| {
+    let equals = |got: &Found, merged: bool| {
         assert_eq!((&got.0, &got.2), (&want.0, &want.2));
         assert_eq!(got.4 > 0, merged);
     };
-    is(&found(&second, &first, overlap, 3, Some(shares.clone())), true);
-    is(&found(&second, &[], overlap, 2, Some(shares.clone())), false);
+    equals(&found(&second, &first, overlap, 3, Some(shares.clone())), true);
+    equals(&found(&second, &[], overlap, 2, Some(shares.clone())), false);
     for (worker, share) in &shares {
         let mut damaged = shares.clone();
         damaged.insert(*worker, share[..share.len() - 1].to_vec());
-        is(&found(&second, &first, overlap, 2, Some(damaged)), false);
+        equals(&found(&second, &first, overlap, 2, Some(damaged)), false);
     }
 }

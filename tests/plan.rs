@@ -164,11 +164,11 @@ fn future_crawl_is_predicted_in_proportion() {
     let (ten, hundred, thousand) = (memory("10"), memory("100"), memory("1000"));
     assert!(ten > 2 * hundred && hundred > thousand && thousand > 60_000_000_000, "{ten} {hundred} {thousand}");
     // The numbers of chunks and pairs depend on the settings.
-    let by = |preset: &str| {
+    let totals_of = |preset: &str| {
         let plan = plan(&["--pages", "1e6", "--set", &format!("preset={preset}")], &[]);
         (number_of(&plan["expected"], "tuples"), number_of(&plan["expected"], "pairs"))
     };
-    let [two, four, whole, crawl] = ["two-line", "four-line", "document", "crawl"].map(by);
+    let [two, four, whole, crawl] = ["two-line", "four-line", "document", "crawl"].map(totals_of);
     assert!(two.0 > 3 * four.0 / 2 && four.0 > 2 * whole.0 && two.1 > whole.1, "{two:?} {four:?} {whole:?}");
     assert!(crawl.0 != two.0 && crawl.0 != four.0, "{crawl:?}");
     // The cluster file determines the number of machines.

@@ -114,8 +114,8 @@ fn copies_and_versions_of_a_pdf_are_found_and_the_bytes_are_the_same_on_any_work
     assert_eq!(rows(&output, "rejected").len(), 30, "{message}");
     let pairs = rows(&output, "pairs");
     let pdfs = |row: &&serde_json::Value| row["measure"] == "exact" || row["value"].as_u64() > Some(30);
-    let by = |measure: &str| pairs.iter().filter(pdfs).filter(|row| row["measure"] == measure).count();
-    assert_eq!((by("exact"), by("overlap")), (30, 30));
+    let count_by = |measure: &str| pairs.iter().filter(pdfs).filter(|row| row["measure"] == measure).count();
+    assert_eq!((count_by("exact"), count_by("overlap")), (30, 30));
     // `explain` reads the texts from the documents again.
     let message = succeed(&["explain", &output, "http://a.example/7.pdf", "http://c.example/7.pdf"]);
     assert!(message.contains("word"), "{message}");

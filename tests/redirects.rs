@@ -111,8 +111,8 @@ fn refresh_and_canonical_links_redirect_to_their_target() {
     let follow = [("a", "b"), ("soon", "b")];
     assert_eq!(links(&run(folder.path(), &records, &[])), pairs(&[&plain[..], &follow].concat()));
     assert_eq!(links(&run(folder.path(), &records, &["links.through=[\"redirects\"]"])), pairs(&plain));
-    let both = run(folder.path(), &records, &["links.through=[\"redirects\",\"refresh\",\"canonical\"]"]);
-    assert_eq!(links(&both), pairs(&[&plain[..], &follow, &[("a", "c")]].concat()));
+    let linked_pages = run(folder.path(), &records, &["links.through=[\"redirects\",\"refresh\",\"canonical\"]"]);
+    assert_eq!(links(&linked_pages), pairs(&[&plain[..], &follow, &[("a", "c")]].concat()));
 }
 
 proptest! {

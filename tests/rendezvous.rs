@@ -382,15 +382,15 @@ fn slow_receiver_blocks_its_sender_at_its_part_of_16_mib() {
         let cluster = cluster(processes, 2 / processes, "20s");
         let (sent_count, received_count) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
         let (sees_given, sees_taken) = (Arc::clone(&sent_count), Arc::clone(&received_count));
-        let most = results(&cluster, move |net| {
+        let max_in_flight = results(&cluster, move |net| {
             let mut remaining = if net.index() == 0 { ROWS } else { 0 };
-            let mut most = 0;
+            let mut max_in_flight = 0;
             let source = |emit: &mut dyn FnMut([u64; 4])| {
                 let now = remaining.min(10_000);
                 (0..now).for_each(|_| emit([remaining; 4]));
                 remaining -= now;
                 let sent_count = sees_given.fetch_add(now, Ordering::SeqCst) + now;
-                most = most.max(sent_count - sees_taken.load(Ordering::SeqCst));
+                max_in_flight = max_in_flight.max(sent_count - sees_taken.load(Ordering::SeqCst));
                 Ok(remaining > 0)
             };
             net.exchange_from(
@@ -403,10 +403,10 @@ fn slow_receiver_blocks_its_sender_at_its_part_of_16_mib() {
                     Ok(())
                 },
             )?;
-            Ok(most * 32)
+            Ok(max_in_flight * 32)
         });
         assert_eq!((sent_count.load(Ordering::SeqCst), received_count.load(Ordering::SeqCst)), (ROWS, ROWS));
-        assert!(((4 << 20)..(10 << 20)).contains(&most[0]), "{most:?}");
+        assert!(((4 << 20)..(10 << 20)).contains(&max_in_flight[0]), "{max_in_flight:?}");
     }
 }
 

@@ -75,14 +75,14 @@ fn every_figure_is_a_plain_sum_over_the_tables() {
     assert!(!collections.is_empty() && report_json["mirrors"]["shown"].as_array().unwrap().len() > 1);
     for mirror in report_json["mirrors"]["shown"].as_array().unwrap() {
         let of_mirror: Vec<&Value> = collections.iter().filter(|row| row["similar_cluster"] == mirror["id"]).collect();
-        let kept = of_mirror.iter().find(|row| row["keep"] == true).unwrap();
+        let kept_row = of_mirror.iter().find(|row| row["keep"] == true).unwrap();
         assert_eq!(mirror["copies"], of_mirror.len());
         assert_eq!(mirror["pages"], sum(of_mirror.iter().copied(), "size"));
-        assert_eq!(mirror["surplus"], sum(of_mirror.iter().copied(), "size") - kept["size"].as_u64().unwrap());
+        assert_eq!(mirror["surplus"], sum(of_mirror.iter().copied(), "size") - kept_row["size"].as_u64().unwrap());
         assert_eq!(mirror["largest"], of_mirror.iter().map(|row| row["size"].as_u64().unwrap()).max().unwrap());
-        assert_eq!((&mirror["url"], &mirror["shown"][0]["keep"]), (&kept["root_url"], &true.into()));
-        assert_eq!(mirror["title"], page[kept["root"].as_str().unwrap()]["title"]);
-        assert_eq!(mirror["shown"][0]["links_from_elsewhere"], kept["links_from_elsewhere"]);
+        assert_eq!((&mirror["url"], &mirror["shown"][0]["keep"]), (&kept_row["root_url"], &true.into()));
+        assert_eq!(mirror["title"], page[kept_row["root"].as_str().unwrap()]["title"]);
+        assert_eq!(mirror["shown"][0]["links_from_elsewhere"], kept_row["links_from_elsewhere"]);
         let on: BTreeSet<&str> = of_mirror.iter().map(|row| row["host"].as_str().unwrap()).collect();
         assert_eq!(mirror["hosts"], on.len());
         let of_members = members.iter().filter(|row| row["similar_cluster"] == mirror["id"]);
@@ -103,8 +103,8 @@ fn every_figure_is_a_plain_sum_over_the_tables() {
         report_json["hosts"]["pairs"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum::<u64>(),
         server_pairs.len() as u64
     );
-    let most = server_pairs.iter().map(|row| row["shared"].as_u64().unwrap()).max();
-    assert_eq!(report_json["hosts"]["shown_pairs"][0]["shared"].as_u64(), most);
+    let max_shared = server_pairs.iter().map(|row| row["shared"].as_u64().unwrap()).max();
+    assert_eq!(report_json["hosts"]["shown_pairs"][0]["shared"].as_u64(), max_shared);
 
     let run_facts = &report_json["run"];
     assert_eq!(run_facts["kept"], pages.len());

@@ -179,10 +179,10 @@ fn reasons(output: &str) -> Vec<String> {
 fn revisit_without_its_original_is_rejected_with_a_message() {
     let folder = tempfile::tempdir().unwrap();
     let page = |time, url: &str, body| Fetch { url: format!("http://h.example/{url}"), time, body };
-    let lost = page(9, "lost", 5);
-    let lines = format!("WARC-Payload-Digest: {}\r\n", lost.digest());
+    let lost_page = page(9, "lost", 5);
+    let lines = format!("WARC-Payload-Digest: {}\r\n", lost_page.digest());
     let records =
-        [page(1, "a", 1).response(), lost.revisit(IDENTICAL, &lines), page(3, "new", 6).revisit(NOT_MODIFIED, "")];
+        [page(1, "a", 1).response(), lost_page.revisit(IDENTICAL, &lines), page(3, "new", 6).revisit(NOT_MODIFIED, "")];
     let (output, message) = run(folder.path(), &records);
     assert_eq!(reasons(&output), ["revisit", "revisit"]);
     assert_eq!(rows(&output, "pages").len(), 1);
@@ -313,8 +313,8 @@ fn run_over_revisits_is_resumed() {
     // This memory bound is too small for the crawl and ends the run while it reads its input.
     let mut is_resumed = false;
     for bytes in ["37900000", "38000000", "38100000", "38300000"] {
-        let little = format!("effort.memory_bytes={bytes}");
-        let stopped = run(&at("out"), &["--resume", "--set", &little]);
+        let memory_bound = format!("effort.memory_bytes={bytes}");
+        let stopped = run(&at("out"), &["--resume", "--set", &memory_bound]);
         assert!(stopped.starts_with("Some(9)"), "{stopped}");
         is_resumed |= stopped.contains(" saved") && !stopped.contains(", 0 saved");
         if is_resumed {

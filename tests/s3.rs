@@ -92,11 +92,11 @@ impl Moto {
 fn flipping_proxy(store: u16) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let seen: Arc<Mutex<BTreeSet<String>>> = Arc::default();
+    let seen_requests: Arc<Mutex<BTreeSet<String>>> = Arc::default();
     std::thread::spawn(move || {
         for client in listener.incoming().map_while(Result::ok) {
-            let seen = Arc::clone(&seen);
-            std::thread::spawn(move || forward(client, store, &seen).unwrap_or_default());
+            let seen_requests = Arc::clone(&seen_requests);
+            std::thread::spawn(move || forward(client, store, &seen_requests).unwrap_or_default());
         }
     });
     port
@@ -121,10 +121,10 @@ fn forward(client: TcpStream, store: u16, seen: &Mutex<BTreeSet<String>>) -> std
     server.write_all(&body)?;
     let mut answer = Vec::new();
     server.read_to_end(&mut answer)?;
-    let asked = head.lines().next().unwrap();
+    let request_line = head.lines().next().unwrap();
     let body = answer.windows(4).position(|four| four == b"\r\n\r\n").map_or(answer.len(), |end| end + 4);
-    let is_chosen = asked.starts_with("GET ") && !asked.contains("delimiter") && body < answer.len();
-    if is_chosen && seen.lock().unwrap().insert(asked.into()) {
+    let is_chosen = request_line.starts_with("GET ") && !request_line.contains("delimiter") && body < answer.len();
+    if is_chosen && seen.lock().unwrap().insert(request_line.into()) {
         let middle = body + (answer.len() - body) / 2;
         answer[middle] ^= 1;
     }
@@ -286,8 +286,12 @@ fn one_of_two_jobs_into_one_output_on_s3_wins_completely_and_the_other_reports_i
         std::thread::sleep(took * (round + 7) / 10);
         killed.kill().unwrap();
         killed.wait().unwrap();
-        let again = run(0, &output).output().unwrap();
-        assert!([Some(0), Some(4)].contains(&again.status.code()), "{}", crate::support::program::stderr_text(&again));
+        let second_run = run(0, &output).output().unwrap();
+        assert!(
+            [Some(0), Some(4)].contains(&second_run.status.code()),
+            "{}",
+            crate::support::program::stderr_text(&second_run)
+        );
         assert!(files(&output) == undisturbed[0], "round {round}: {:?}", files(&output).keys());
     }
 }

@@ -141,8 +141,8 @@ impl Obeyed {
         let whole = schedule.crawl("week-0.jsonl", 0, &HOSTS);
         assert_eq!(schedule.run("run-0", &["--input", &whole]).0, 0);
         let list = std::fs::read_to_string(schedule.at("run-0/exports/prefixes.txt")).unwrap();
-        let kept = HOSTS.into_iter().filter(|host| !list.contains(&format!("http://{host}.example/"))).collect();
-        let obeyed = Obeyed { schedule, kept };
+        let kept_hosts = HOSTS.into_iter().filter(|host| !list.contains(&format!("http://{host}.example/"))).collect();
+        let obeyed = Obeyed { schedule, kept: kept_hosts };
         assert_eq!(obeyed.week(1), (0, String::new()));
         obeyed
     }

@@ -128,14 +128,14 @@ fn a_record_without_all_its_segments_is_rejected_and_a_revisit_finds_the_joined_
                     http://netpreserve.org/warc/1.1/revisit/identical-payload-digest\r\nWARC-Refers-To: ";
     let refers = format!("{of_whole}{}\r\n", id(0, 1));
     let revisit = Record { uri: Some("http://c.example/e/0".into()), ..record(0, "revisit", &refers, b"") };
-    let lost = "WARC-Segment-Number: 2\r\n";
+    let lost_header = "WARC-Segment-Number: 2\r\n";
     let records = [
         cut(0).concat(),
         without(2, 1),
         without(4, 3),
         without(6, 0),
         segments(10, &image, &[400]).concat(),
-        gzip(&record(12, "continuation", lost, b"of nothing").bytes()),
+        gzip(&record(12, "continuation", lost_header, b"of nothing").bytes()),
         gzip(&revisit.bytes()),
     ];
     let input = folder.path().join("in.warc.gz");

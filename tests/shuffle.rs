@@ -61,8 +61,8 @@ fn rows_for_all_processes_arrive_once_in_the_order_of_their_sender() {
     for lengths in [[0, 0, 0, 0], [50, 0, 7, 1], [65_536, 9, 300_001, 65_537]] {
         let rows = move |worker: usize| (0..lengths[worker] as u32).map(move |row| row ^ (worker as u32) << 24);
         for workers in everywhere(move |net| {
-            let none = vec![Vec::new(); net.peers()];
-            net.broadcast_into("rows", rows(net.index()), || none, |message, from, row| message[from].push(*row))
+            let no_rows = vec![Vec::new(); net.peers()];
+            net.broadcast_into("rows", rows(net.index()), || no_rows, |message, from, row| message[from].push(*row))
         }) {
             let expected: Vec<Vec<u32>> = (0..workers.len()).map(|worker| rows(worker).collect()).collect();
             assert!(workers.iter().all(|message| **message == expected), "{lengths:?} on {} workers", workers.len());
@@ -252,8 +252,8 @@ fn resemblance_to_the_keeper_is_the_same_for_any_distribution_of_chunks() {
             assert!(resemblances.iter().all(|row| asks(row.0) == net.index()));
             Ok(resemblances)
         }) {
-            let both = |(page, found): (Page, Resemblance)| (page, (found.share(), found.contained()));
-            let mut all: Vec<_> = workers.into_iter().flatten().map(both).collect();
+            let values_of = |(page, found): (Page, Resemblance)| (page, (found.share(), found.contained()));
+            let mut all: Vec<_> = workers.into_iter().flatten().map(values_of).collect();
             all.sort_unstable_by_key(|row| row.0);
             assert_eq!(all.len(), expected.len());
             type Row = (Page, (f64, f64));
@@ -267,8 +267,8 @@ fn resemblance_to_the_keeper_is_the_same_for_any_distribution_of_chunks() {
 #[test]
 fn partitioned_rows_meet_by_key_and_none_is_lost() {
     // The first worker has twice as many rows, so that few and many rows meet in one call.
-    let few = PARTITION_BYTES as usize / size_of::<[u32; 2]>() / 2;
-    for rows in [0, 50, few, few + 3] {
+    let few_rows = PARTITION_BYTES as usize / size_of::<[u32; 2]>() / 2;
+    for rows in [0, 50, few_rows, few_rows + 3] {
         let rows_of = move |worker: usize| {
             let rows = if worker == 0 { 2 * rows } else { rows };
             (0..rows as u64).map(move |n| [(splitmix64(n) % 5000) as u32, (n as u32) << 2 | worker as u32])

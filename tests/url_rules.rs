@@ -13,23 +13,23 @@ use crate::support::program::{files, rows, succeed, succeed_with, the_same_on_an
 /// product was fetched with its brand.
 fn crawl(at: &Path, is_later: bool) -> String {
     let mut lines = String::new();
-    let mut put = |url: String, topic: &str, n: u32| {
+    let mut add_page = |url: String, topic: &str, n: u32| {
         let line = |k: u32| (0..6).map(|w| format!("{topic}{}", n * 1000 + k * 6 + w)).collect::<Vec<_>>().join(" ");
         let text: Vec<String> = (0..20).map(line).collect();
         let row = serde_json::json!({ "url": url, "text": text.join("\n") });
         writeln!(lines, "{row}").unwrap();
     };
     for n in 0..120 {
-        put(format!("http://wiki.example.org/page?id={n}"), "wiki", n);
+        add_page(format!("http://wiki.example.org/page?id={n}"), "wiki", n);
         let topic = if is_later { "session" } else { "wiki" };
-        put(format!("http://wiki.example.org/page?id={n}&sid={:08x}", n * 7919), topic, n);
-        put(format!("http://www.example.org/product/{n}"), "product", n);
+        add_page(format!("http://wiki.example.org/page?id={n}&sid={:08x}", n * 7919), topic, n);
+        add_page(format!("http://www.example.org/product/{n}"), "product", n);
         if !is_later {
-            put(format!("http://www.example.org/product/{n}?brand={}", n % 7), "product", n);
+            add_page(format!("http://www.example.org/product/{n}?brand={}", n % 7), "product", n);
         }
-        put(format!("http://example.org/product/{n}"), "product", n);
-        put(format!("http://www.example.org/list/{n}"), "list", n);
-        put(format!("http://www.example.org/list/{n}?brand={}", n % 7), "brands", n);
+        add_page(format!("http://example.org/product/{n}"), "product", n);
+        add_page(format!("http://www.example.org/list/{n}"), "list", n);
+        add_page(format!("http://www.example.org/list/{n}?brand={}", n % 7), "brands", n);
     }
     let path = at.join(if is_later { "later.jsonl" } else { "crawl.jsonl" });
     std::fs::write(&path, lines).unwrap();

@@ -43,12 +43,12 @@ pub fn damaged(whole: &[u8], how: &[u8]) -> Vec<u8> {
 
 /// Collects everything that a reader returns: its result, and the records in order.
 pub fn found<T>(read: impl FnOnce(&mut RecordSink<'_>) -> Result<T>) -> (T, Vec<ReadResult>) {
-    let mut found = Vec::new();
+    let mut results = Vec::new();
     let end = read(&mut |one| {
-        found.push(one);
+        results.push(one);
         Ok(())
     });
-    (end.expect("any bytes in memory can be read"), found)
+    (end.expect("any bytes in memory can be read"), results)
 }
 
 /// Returns the offset at which a record starts.
@@ -74,7 +74,7 @@ pub fn only_panics_that_get_through() {
 
 /// Returns the files of a folder and of those below it, by name.
 pub fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
-    let mut found = Vec::new();
+    let mut files_found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(inner) = folders.pop() {
         for entry in std::fs::read_dir(inner).expect("the folder can be read") {
@@ -83,12 +83,12 @@ pub fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
                 folders.push(path);
             } else {
                 let name = path.strip_prefix(folder).expect("the path is below the folder").to_str().expect("the path is UTF-8").to_string();
-                found.push((name, std::fs::read(path).expect("the file was written by this target")));
+                files_found.push((name, std::fs::read(path).expect("the file was written by this target")));
             }
         }
     }
-    found.sort();
-    found
+    files_found.sort();
+    files_found
 }
 
 /// Returns both ends of a connection within this process, usable as TCP streams of `std::net`.

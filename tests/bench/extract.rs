@@ -28,7 +28,7 @@ fn main() {
     for (name, layers) in [("read", 0), ("read + text and links", 1), ("read + text and links + fingerprints", 2)] {
         let mut runs: Vec<(f64, u64, u64)> = (0..3)
             .map(|_| {
-                let (mut bytes, mut fprints, mut kept) = (0u64, Vec::new(), 0u64);
+                let (mut bytes, mut fprints, mut kept_items) = (0u64, Vec::new(), 0u64);
                 let start = Instant::now();
                 read_range(&*file, 0..file.len(), &job.input, &mut |found| {
                     if let ReadResult::Page(page) = found {
@@ -37,23 +37,23 @@ fn main() {
                             && let Ok(url) = CanonicalUrl::parse(&page.url)
                         {
                             let extracted = extractor.html(&page.body, page.charset.as_deref(), &url);
-                            kept += extracted.links.len() as u64;
+                            kept_items += extracted.links.len() as u64;
                             if layers > 1 {
                                 recipe.fingerprint(extracted.text, &mut fprints);
-                                kept += fprints.len() as u64;
+                                kept_items += fprints.len() as u64;
                             }
                         }
                     }
                     Ok(())
                 })
                 .expect("a readable file");
-                (start.elapsed().as_secs_f64(), bytes, kept)
+                (start.elapsed().as_secs_f64(), bytes, kept_items)
             })
             .collect();
         runs.sort_by(|x, y| x.0.total_cmp(&y.0));
-        let (seconds, bytes, kept) = runs[1];
+        let (seconds, bytes, kept_items) = runs[1];
         println!(
-            "{name:<40} {:>7.0} MB of pages a second  ({:.0} MB, {kept} kept)",
+            "{name:<40} {:>7.0} MB of pages a second  ({:.0} MB, {kept_items} kept)",
             bytes as f64 / 1e6 / seconds,
             bytes as f64 / 1e6
         );

@@ -160,15 +160,17 @@ fn an_evaluation_is_a_view_of_the_run_that_it_evaluates() {
 
 #[test]
 fn pages_are_read_again_from_any_folder() {
-    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let synthesized = lab(&["synth", "--pages", "200", "--output", "crawl"]).current_dir(here.path()).output().unwrap();
+    let (crawl_folder, other_folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let synthesized =
+        lab(&["synth", "--pages", "200", "--output", "crawl"]).current_dir(crawl_folder.path()).output().unwrap();
     assert!(synthesized.status.success(), "{}", stderr_text(&synthesized));
     let run = ["run", "--input", "crawl/*.warc.gz", "--output", "out"];
-    let run = webtwin(&run).current_dir(here.path()).output().unwrap();
+    let run = webtwin(&run).current_dir(crawl_folder.path()).output().unwrap();
     assert!(run.status.success(), "{}", stderr_text(&run));
-    let [out, truth] = ["out", "crawl/truth.tsv"].map(|name| here.path().join(name).to_str().unwrap().to_string());
+    let [out, truth] =
+        ["out", "crawl/truth.tsv"].map(|name| crawl_folder.path().join(name).to_str().unwrap().to_string());
     let bands = ["evaluate", &out, "--truth", &truth, "--bands"];
-    let bands = lab(&bands).current_dir(there.path()).output().unwrap();
+    let bands = lab(&bands).current_dir(other_folder.path()).output().unwrap();
     assert!(bands.status.success(), "{}", stderr_text(&bands));
 }
 

@@ -36,13 +36,14 @@ fn two_processes_equal_one() {
 #[test]
 fn processes_without_a_common_folder_or_scale_report_it() {
     let folder = tempfile::tempdir().unwrap();
-    let [here, elsewhere] = ["here", "elsewhere"].map(|name| folder.path().join(name));
-    for folder in [&here, &elsewhere] {
+    let [shared_folder, other_folder] = ["here", "elsewhere"].map(|name| folder.path().join(name));
+    for folder in [&shared_folder, &other_folder] {
         std::fs::create_dir(folder).unwrap();
     }
-    for (place, scale, word) in [(&elsewhere, "5", "process 1 cannot find it"), (&here, "6", "job digest")] {
+    for (place, scale, word) in [(&other_folder, "5", "process 1 cannot find it"), (&shared_folder, "6", "job digest")]
+    {
         let cluster = cluster_file(folder.path(), 1, &[(); 2].map(|()| reserved_address()));
-        let processes = [(&here, "5", "0"), (place, scale, "1")].map(|(place, scale, process)| {
+        let processes = [(&shared_folder, "5", "0"), (place, scale, "1")].map(|(place, scale, process)| {
             let run = ["reproduce", "mjs07-batch", "--scale", scale, "--work", "work", "--process", process];
             lab(&[&run[..], &["--cluster", &cluster]].concat()).current_dir(place).spawn().unwrap()
         });
@@ -50,7 +51,7 @@ fn processes_without_a_common_folder_or_scale_report_it() {
             let line = failed(&[scale], process.wait_with_output().unwrap(), 2);
             assert!(line.contains(word), "{line}");
         }
-        assert_eq!(std::fs::read_dir(here.join("work")).unwrap().count(), 0);
+        assert_eq!(std::fs::read_dir(shared_folder.join("work")).unwrap().count(), 0);
     }
 }
 
@@ -105,6 +106,7 @@ fn tables_of_the_papers_are_computed_from_a_study() {
 fn synthetic_collection_is_studied_as_planted() {
     let arguments = ["reproduce", "pbz06-figure5", "--scale", "20000", "--json"];
     let report: serde_json::Value = serde_json::from_str(&measure(&arguments)).unwrap();
-    let held: Vec<bool> = report["rows"].as_array().unwrap().iter().filter_map(|row| row["holds"].as_bool()).collect();
-    assert_eq!(held.len(), 5, "{report}");
+    let outcomes: Vec<bool> =
+        report["rows"].as_array().unwrap().iter().filter_map(|row| row["holds"].as_bool()).collect();
+    assert_eq!(outcomes.len(), 5, "{report}");
 }

@@ -162,8 +162,8 @@ fn example_3_1_20_16_10_and_4_tables() {
     assert_eq!(top_bits(&ten), (64, 3, 10, vec![25, 26]));
     assert_eq!(top_bits(&four), (64, 3, 4, vec![16]));
     // "On average, a probe retrieves at most" 8, 64, 512 and 256K fingerprints of 2^34.
-    let most = |design: &TableDesign| 2f64.powi(34) / 2f64.powi(design.top_bits() as i32);
-    assert_eq!([&twenty, &sixteen, &ten, &four].map(most), [8.0, 64.0, 512.0, 262_144.0]);
+    let max_retrieved = |design: &TableDesign| 2f64.powi(34) / 2f64.powi(design.top_bits() as i32);
+    assert_eq!([&twenty, &sixteen, &ten, &four].map(max_retrieved), [8.0, 64.0, 512.0, 262_144.0]);
     // "11, 11, 11, 11, 10 and 10 bits" are the six blocks of 64 bits. A table has any three of them
     // as its top bits.
     let pairs = |of: &TableDesign, bits: u32| of.keys.iter().filter(|key| key.count_ones() == bits).count();

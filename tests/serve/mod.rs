@@ -254,8 +254,8 @@ fn answers_equal_the_command_and_texts_of_the_crawl_are_known() {
     let (url, _) = skipped();
     let known = client.get(&format!("/v1/page?url={}", escaped(&url)));
     let tag = known.header("etag").to_string();
-    let again = client.ask("GET", &format!("/v1/page?url={}", escaped(&url)), &[("if-none-match", &tag)], b"");
-    assert_eq!((again.status, again.body.len(), again.header("etag")), (304, 0, tag.as_str()));
+    let cached_answer = client.ask("GET", &format!("/v1/page?url={}", escaped(&url)), &[("if-none-match", &tag)], b"");
+    assert_eq!((cached_answer.status, cached_answer.body.len(), cached_answer.header("etag")), (304, 0, tag.as_str()));
     assert!(client.get("/metrics").text().contains("webtwin_lookups_total{action=\"skip\"}"));
 }
 

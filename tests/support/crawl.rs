@@ -52,8 +52,8 @@ impl MadePage {
     /// Returns the features of the page: one for each chunk, with a weight that grows with the
     /// number of the chunk.
     pub(crate) fn features(&self) -> Vec<Feature> {
-        let of = |&fprint: &u64| Feature { hash: splitmix64(fprint), weight: 16 * fprint as u32 };
-        let mut features: Vec<Feature> = self.fprints.iter().map(of).collect();
+        let feature_of = |&fprint: &u64| Feature { hash: splitmix64(fprint), weight: 16 * fprint as u32 };
+        let mut features: Vec<Feature> = self.fprints.iter().map(feature_of).collect();
         features.sort_unstable();
         features.dedup();
         features
