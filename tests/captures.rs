@@ -193,7 +193,7 @@ fn a_revisit_waits_for_the_revisit_that_its_url_and_date_name() {
 }
 
 #[test]
-fn of_revisits_that_answer_equally_well_the_url_of_the_original_decides_and_not_the_place() {
+fn url_of_the_original_decides_between_equally_good_revisits() {
     let folder = tempfile::tempdir().unwrap();
     // Two originals have the same content. Two revisits of one URL in one second name one of them
     // each, and a third revisit names the URL and the second of both.
