@@ -9,7 +9,7 @@ import java.util.regex.Pattern;
 import org.archive.util.SURT;
 import org.archive.util.SurtPrefixSet;
 
-/** Prints the URLs of a list that Heritrix would reject, by its own SurtPrefixSet: HeritrixSurts SURTS BEANS URLS. */
+/** Prints the URLs of a list that Heritrix rejects according to its own SurtPrefixSet: HeritrixSurts SURTS BEANS URLS. */
 class HeritrixSurts {
     public static void main(String[] arguments) throws Exception {
         SurtPrefixSet prefixes = new SurtPrefixSet();

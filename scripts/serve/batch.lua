@@ -1,4 +1,4 @@
--- wrk: POST /v1/pages.txt of 1,000 random URLs a request. URLS names the file.
+-- wrk: POST /v1/pages.txt with 1,000 random URLs per request. URLS is the file of URLs.
 local batches, some = {}, {}
 for line in io.lines(os.getenv("URLS")) do
   some[#some + 1] = line

@@ -1,4 +1,4 @@
--- wrk: GET /v1/page of random URLs, one a request. URLS names the file.
+-- wrk: GET /v1/page of random URLs, one per request. URLS is the file of URLs.
 local urls = {}
 for line in io.lines(os.getenv("URLS")) do
   urls[#urls + 1] = "/v1/page?url=" .. line

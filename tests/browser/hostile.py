@@ -34,5 +34,5 @@ record.count = 0
 with open(sys.argv[1], "wb") as out:
     for host in ["a", "b", "c"]:
         for number, title in enumerate(TITLES):
-            # In the path what a browser would make of it, and what it would not.
+            # In the path: characters that a browser would normalise, and characters that it would not.
             out.write(record(f"http://{host}.example/%3Cimg%20src=x%3E'\"&lt;/{number}.html", title, number))

@@ -1,4 +1,5 @@
-// What every page is held to: no error, no dialog, no foreign request, nothing wider than the page, nothing that axe-core finds.
+// Checks of every page: no error, no dialog, no request to other hosts, no content wider than the
+// page, and no violation of axe-core's rules.
 import { strict as assert } from 'node:assert';
 import { readFileSync } from 'node:fs';
 import { chromium } from 'playwright-core';
@@ -6,12 +7,12 @@ import { chromium } from 'playwright-core';
 const axe = readFileSync('node_modules/axe-core/axe.min.js', 'utf8');
 const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'];
 
-/** A browser, of the program that BROWSER names. */
+/** Starts the browser that BROWSER names. */
 export const launch = () => chromium.launch({ executablePath: process.env.BROWSER, args: ['--no-sandbox'] });
 
-/** A page of its own; `wrong` gathers what must not happen, requests but to `allowed` among it. */
+/** Opens a new page; `wrong` collects errors, including requests to hosts other than `allowed`. */
 export async function open(browser, allowed, options) {
-  // axe-core comes in by the debugger, past the page's policy, unless that policy is what is looked at.
+  // axe-core is injected by the debugger, which bypasses the page's policy, unless the policy itself is tested.
   const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, bypassCSP: true, ...options });
   const page = await context.newPage();
   const wrong = [];
@@ -22,7 +23,7 @@ export async function open(browser, allowed, options) {
   return { page, wrong, close: () => context.close() };
 }
 
-/** Holds what is shown to its width and to axe-core's rules. */
+/** Checks the visible content against the page width and axe-core's rules. */
 export async function look(page, where) {
   const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok(over <= 0, `${where}: ${over} pixels wider than the page`);
@@ -32,7 +33,7 @@ export async function look(page, where) {
   assert.deepEqual(told, [], where);
 }
 
-/** Tries to run a script of somebody else; the page's policy must not let it. */
+/** Tries to run an injected script, which the page's policy must block. */
 export async function refuseForeignScript(page) {
   const ran = await page.evaluate(() => {
     const script = document.createElement('script');

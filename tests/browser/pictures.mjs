@@ -1,4 +1,4 @@
-// Draws the pictures of docs/tables.md: pictures.mjs REPORT FOLDER.
+// Takes the screenshots of docs/tables.md: pictures.mjs REPORT FOLDER.
 import { launch } from './page.mjs';
 
 const [file, folder] = process.argv.slice(2);

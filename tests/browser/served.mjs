@@ -1,5 +1,6 @@
-// Pages of `webtwin serve`: no error, no request but to the server, nothing wider than the page, nothing that axe-core finds, all
-// of it by keyboard and without a script, and Compare as the report has it.
+// Checks of the pages of `webtwin serve`: no error, requests to the server only, no content wider than
+// the page, no violation of axe-core's rules, operation by keyboard and without scripts, and the same
+// comparison as in the report.
 import { strict as assert } from 'node:assert';
 import { launch, look, open, refuseForeignScript } from './page.mjs';
 
@@ -28,7 +29,7 @@ for (const server of servers) {
       await page.locator(selector).first().click();
       await see(view);
     };
-    // As a person goes: mirrors, all sets, one of them, a page of it, the page next to another.
+    // The path of a user: mirrors, all sets, one set, a page of it, and its comparison with another page.
     await page.goto(server);
     await see('Overview');
     await click('nav a[href="/collections"]', 'Mirrors');
@@ -49,7 +50,7 @@ for (const server of servers) {
     assert.equal(await page.locator('.diff').count() + await page.locator('.tile', { hasText: /^yessame text/ }).count(), 1);
     await page.goBack();
     await click('main a[href^="/page?"]', 'Look up');
-    // URLs that are typed: a page, one that is none, and what is no URL.
+    // Typed input: the URL of a page, a URL without a page, and text that is not a URL.
     for (const [typed, answer] of [[url, /^(fetch|skip)$/], ['http://never.example/', /^unknown$/], ['javascript:alert(1)', /^reject$/]]) {
       await page.goto(server);
       await page.locator('input[name=url]').focus();
@@ -60,19 +61,19 @@ for (const server of servers) {
       await see('Look up');
     }
     assert.deepEqual(wrong, [], `${server} ${colorScheme} ${width}`);
-    // A problem is a page as well, whose status the console tells.
+    // A problem is also a page. The console reports its status.
     await page.goto(`${server}/set/0000000000000000`);
     await see();
     await close();
   }
 
-  // By its policy no script runs at all.
+  // The policy of the page blocks all scripts.
   const { page, close } = await open(browser, within, { bypassCSP: false });
   await page.goto(server);
   await refuseForeignScript(page);
   await close();
 
-  // Without a script, by keyboard: to the content, through the views, into the form, and to what it finds.
+  // Without scripts, by keyboard: to the content, through the views, into the form, and to its results.
   const plain = await open(browser, within, { javaScriptEnabled: false });
   await plain.page.goto(`${server}/sets`);
   const focused = () => plain.page.locator(':focus').first();
@@ -90,5 +91,5 @@ for (const server of servers) {
   assert.deepEqual(plain.wrong, []);
   await plain.close();
 }
-console.log(`${looked} served pages looked at`);
+console.log(`${looked} served pages checked`);
 await browser.close();

@@ -1,14 +1,15 @@
-// Every view of each report, light and dark, wide and narrow: no error, no request, nothing wider than the page, nothing that
-// axe-core finds, all of it by keyboard, and whole without a script.
+// Checks every view of each report, light and dark, wide and narrow: no error, no request, no content
+// wider than the page, no violation of axe-core's rules, operation by keyboard, and completeness
+// without scripts.
 import { strict as assert } from 'node:assert';
 import { readFileSync } from 'node:fs';
 import { launch, look, open, refuseForeignScript } from './page.mjs';
 
-// Where decisions are saved, then the reports.
+// Arguments: the folder for saved decisions, then the reports.
 const [saved, ...files] = process.argv.slice(2);
 const browser = await launch();
 
-/** The page of a report, without a network. */
+/** Opens the page of a report without a network. */
 async function opened(file, options) {
   const report = await open(browser, /^(file|data):/, { offline: true, ...options });
   await report.page.goto('file://' + file);
@@ -19,7 +20,7 @@ for (const [number, file] of files.entries()) {
   let views;
   for (const colorScheme of ['light', 'dark']) {
     for (const width of [1400, 420]) {
-      // Of the others, half of the combinations: colours do not depend on what pages say.
+      // Only half of the combinations for the other reports, since colours do not depend on the contents.
       if (number > 0 && (colorScheme === 'light') !== (width === 1400)) continue;
       const { page, wrong, close } = await opened(file, { viewport: { width, height: 900 }, colorScheme });
       views = await page.locator('nav.views a').evaluateAll(all => all.map(one => one.hash.slice(1)));
@@ -30,7 +31,7 @@ for (const [number, file] of files.entries()) {
         await page.waitForTimeout(30);
         const shown = await page.locator('section.view:visible').evaluateAll(all => all.map(one => one.id));
         assert.deepEqual(shown, [view], where);
-        // Open what can be opened, so that it is looked at as well.
+        // Opens everything that can be unfolded, so that it is also checked.
         await page.locator(`#${view}`).evaluate(section => section.querySelectorAll('details').forEach((one, n) => { one.open = n < 6; }));
         await look(page, where);
       }
@@ -39,7 +40,7 @@ for (const [number, file] of files.entries()) {
     }
   }
 
-  // By its policy no script runs but its own.
+  // The policy of the page allows its own script only.
   const { page, wrong, close } = await opened(file, { bypassCSP: false });
   assert.match(await page.title(), /webtwin report$/);
   await refuseForeignScript(page);
@@ -48,7 +49,7 @@ for (const [number, file] of files.entries()) {
   assert.equal(await page.locator('img, iframe, object, form').count(), 0);
   await close();
 
-  // Without a script all views are there, and what is told of a table is what is told with one.
+  // Without scripts all views exist, and the counts of tables are the same as with scripts.
   const plain = await opened(file, { javaScriptEnabled: false });
   assert.equal(await plain.page.locator('section.view:visible').count(), views.length);
   assert.equal(await plain.page.locator('input:visible, button:visible, aside').count(), 0);
@@ -86,7 +87,8 @@ await page.waitForTimeout(30);
 assert.deepEqual(wrong, []);
 await close();
 
-// Decisions by keyboard, under the policy of the page: a pair of a set, one side by side, copies to keep, and the file of them.
+// Decisions by keyboard, under the policy of the page: on a pair of a set, on a pair side by side, on
+// copies to keep, and their file.
 const decided = await opened(files[0], { bypassCSP: false, acceptDownloads: true });
 const on = decided.page;
 const press = async button => { await button.focus(); await on.keyboard.press('Enter'); };
@@ -103,7 +105,7 @@ const first_link = links.locator('tbody tr').first();
 await press(first_link.getByRole('button', { name: 'not the same' }));
 const pressed = within => within.locator('[aria-pressed=true]').allTextContents();
 assert.deepEqual(await pressed(first_link), ['not the same']);
-// In another set: the page of this pair may be alone, once the pair is none.
+// In another set, since the page of this pair may be in no set once the pair is rejected.
 const other = on.locator('#set-list > details').nth(1);
 if (!await other.evaluate(item => item.open)) await press(other.locator('summary').first());
 await other.locator('[data-mark=pages] button').first().waitFor();
@@ -125,7 +127,7 @@ const [named, ...rows] = readFileSync(saved, 'utf8').trimEnd().split('\n').map(r
 assert.deepEqual(named, ['url_a', 'url_b', 'tag', 'note']);
 assert.ok(rows.every(row => row.length === 4 && row[3] === 'read by hand'), JSON.stringify(rows));
 assert.deepEqual(rows.map(row => row[2]), ['false', 'keep', 'true']);
-// They are there again when the page is, and gone when they are to be.
+// Decisions are restored when the page is reloaded, and removed on request.
 await on.reload();
 assert.equal(await on.locator('.decisions .count').textContent(), '3 decisions');
 await press(on.getByRole('button', { name: 'Delete decisions' }));
@@ -133,13 +135,13 @@ assert.equal(await on.locator('.decisions .count').textContent(), '0 decisions')
 assert.deepEqual(decided.wrong, []);
 await decided.close();
 
-// A circle leads to its mirror, unfolded.
+// A circle links to its mirror, which is unfolded.
 const linked = await opened(files[0], {});
 await linked.page.locator('svg a[href^="#mirror-"]').first().click();
 await linked.page.waitForTimeout(30);
 assert.equal(await linked.page.locator('section.view:visible').getAttribute('id'), 'mirrors');
 assert.equal(await linked.page.locator('#mirror-table details[open]').count(), 1);
 const began = await linked.page.evaluate(() => performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd);
-console.log(`${files.length} reports looked at; the first opened in ${Math.round(began)} ms`);
+console.log(`${files.length} reports checked; the first opened in ${Math.round(began)} ms`);
 await linked.close();
 await browser.close();
