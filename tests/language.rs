@@ -76,7 +76,7 @@ fn files(folder: &Path, ending: &str, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// Sources: path, number of the line, line. This file has the words that it looks for, and is left out.
+/// Returns the lines of all sources as (path, number, line), except for this file, which contains the words.
 fn lines() -> Vec<(String, usize, String)> {
     let mut paths = Vec::new();
     ["src", "tests", "fuzz/targets", "fuzz/src"].iter().for_each(|folder| files(Path::new(folder), "rs", &mut paths));
@@ -91,13 +91,13 @@ fn lines() -> Vec<(String, usize, String)> {
     lines
 }
 
-/// The text of a comment that fills its line.
+/// Returns the text of a comment that fills its line.
 fn comment(line: &str) -> Option<&str> {
     let line = line.trim_start();
     ["///", "//!", "//"].iter().find_map(|mark| line.strip_prefix(mark)).map(str::trim)
 }
 
-/// A line without string literals and comments.
+/// Returns a line without string literals and comments.
 fn code(line: &str) -> String {
     let (mut code, mut in_string, mut escaped) = (String::new(), false, false);
     let line = if comment(line).is_some() { "" } else { line.split(" // ").next().unwrap() };
@@ -113,12 +113,12 @@ fn code(line: &str) -> String {
     code
 }
 
-/// The text outside of backticks, in lower case.
+/// Returns the text outside of backticks in lower case.
 fn prose(text: &str) -> String {
     text.split('`').step_by(2).collect::<Vec<_>>().join("`").to_lowercase()
 }
 
-/// True if the prose has the words as words of their own.
+/// True if the prose contains the words as whole words.
 fn has(prose: &str, words: &str) -> bool {
     let is_letter = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     prose.match_indices(words).any(|(at, _)| {
