@@ -209,8 +209,8 @@ fn incremental_archive_refers_to_the_older_one_and_needs_it_for_restore() {
     assert!(referring > 10);
     june("may-out", &["--workers", "3", "--memory", "0"], "three");
     assert!(files(&at("one")) == files(&at("three")));
-    // In the crawl of May, unlike in its archive, no record is a reference. June can therefore refer
-    // to more records.
+    // In the crawl of May, unlike in its archive, no record is a reference. June can therefore
+    // refer to more records.
     assert!(june("may", &[], "of-crawl").1 >= referring);
 
     let refused = fail(&["restore", &at("one"), "--output", &at("back")], 3);

@@ -74,8 +74,8 @@ const A_DOCUMENT_DEALT: u64 = 9;
 /// Bytes of a page that are sent to each other process if only the directory is broadcast.
 const A_ROW_OF_DIRECTORY: u64 = 12;
 
-/// Additional rounds in which long lists of counts of pages are added up, half of those of all-pairs
-/// overlap. Measured.
+/// Additional rounds in which long lists of counts of pages are added up, half of those of
+/// all-pairs overlap. Measured.
 const SUMS: u64 = 6;
 
 /// Additional rounds of several processes, with and without a context pass: if all lists are short;

@@ -488,7 +488,7 @@ fn slow_clients_and_too_many_connections_do_not_block_others() {
     let second = Duration::from_millis(400);
     let limits = ServiceLimits { connections: 3, request: second, connection: 4 * second, ..ServiceLimits::default() };
     within(limits, |address| {
-        // Three clients send only the beginning of a request, and must not keep another one waiting.
+        // Three clients send only the beginning of a request and must not keep another one waiting.
         let mut idle: Vec<Client> = (0..3).map(|_| Client::of(address)).collect();
         let mut behind = Client::of(address);
         idle.iter_mut().for_each(|client| client.send(b"GET /hea"));

@@ -54,8 +54,8 @@ impl Count for u32 {
 /// ```
 #[derive(Debug)]
 pub struct ChunkCounts<C> {
-    /// Counts of 2^[`REGION_BITS`] pages each, fewer in the last region. A region without a list has
-    /// counts of 0.
+    /// Counts of 2^[`REGION_BITS`] pages each, fewer in the last region. A region without a list
+    /// has counts of 0.
     regions: Vec<Mutex<Vec<C>>>,
     pages: usize,
 }
@@ -79,8 +79,8 @@ impl<C: Count> ChunkCounts<C> {
         start(thread)..start(thread + 1)
     }
 
-    /// Returns the numbers of the given pages with their counts, ascending, and resets the counts to
-    /// 0. Frees the memory of regions that are drained as a whole.
+    /// Returns the numbers of the given pages with their counts, ascending, and resets the counts
+    /// to 0. Frees the memory of regions that are drained as a whole.
     pub fn drain(&self, pages: Range<usize>) -> impl Iterator<Item = (usize, C)> + '_ {
         let regions = pages.start >> REGION_BITS..pages.end.div_ceil(1 << REGION_BITS);
         regions.flat_map(move |region| {

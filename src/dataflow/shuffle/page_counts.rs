@@ -74,8 +74,9 @@ pub fn pages_by_sum<T: CounterValue>(
     net.once_per_process(|| PageSet::of_words(words.to_vec()))
 }
 
-/// Adds up the counts of all processes, each of which has been filled by the workers of the process.
-/// Their counters must have been flushed and dropped. Every process holds one copy of the sum.
+/// Adds up the counts of all processes, each of which has been filled by the workers of the
+/// process. Their counters must have been flushed and dropped. Every process holds one copy of the
+/// sum.
 ///
 /// # Errors
 /// Returns an error only if the run has ended.
