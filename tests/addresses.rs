@@ -2,7 +2,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::bad_warc::build::{Record, gzip, html};
-use crate::support::program::{rows, the_same_from_records, the_same_on_any_workers};
+use crate::support::program::{assert_same_from_checkpoints, assert_same_on_any_workers, rows};
 
 const DATE: &str = "2026-01-01T00:00:00Z";
 
@@ -104,7 +104,7 @@ fn pairs(output: &str) -> Vec<[String; 4]> {
 fn hosts_of_one_address_are_one_server_only_with_matching_content() {
     let folder = tempfile::tempdir().unwrap();
     let crawl = write(folder.path());
-    let (output, _) = the_same_on_any_workers(folder.path(), "out", &["run", "--input", &crawl]);
+    let (output, _) = assert_same_on_any_workers(folder.path(), "out", &["run", "--input", &crawl]);
     assert_eq!(
         pairs(&output),
         [
@@ -128,5 +128,5 @@ fn hosts_of_one_address_are_one_server_only_with_matching_content() {
 fn addresses_are_stored_in_checkpoints_for_the_next_run() {
     let folder = tempfile::tempdir().unwrap();
     let crawl = write(folder.path());
-    the_same_from_records(folder.path(), &crawl, "2.warc.gz", 2);
+    assert_same_from_checkpoints(folder.path(), &crawl, "2.warc.gz", 2);
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::support::planted::write_crawl;
-use crate::support::program::{rows, succeed, the_same_on_any_workers};
+use crate::support::program::{assert_same_on_any_workers, rows, succeed};
 
 /// Returns twelve lines of text that are unique to `name`.
 fn text(name: &str) -> String {
@@ -94,7 +94,7 @@ fn cut_off(output: &str) -> BTreeSet<String> {
 fn entry_pages_pages_on_paths_and_robots_are_visited() {
     let folder = tempfile::tempdir().unwrap();
     let input = crawl(folder.path());
-    let (output, _) = the_same_on_any_workers(folder.path(), "out", &["run", "--input", &input]);
+    let (output, _) = assert_same_on_any_workers(folder.path(), "out", &["run", "--input", &input]);
     let role = role(&output);
     // The home page links only to index.html.
     assert_eq!(role["http://one.example/git/index.html"], "keep", "{role:?}");
@@ -126,7 +126,7 @@ fn one_of_two_mirrors_on_one_host_stays_complete() {
     }
     let pages: Vec<(&str, String)> = pages.iter().map(|(url, html)| (&url[..], html.clone())).collect();
     let input = write(folder.path(), &pages);
-    let (output, _) = the_same_on_any_workers(folder.path(), "out", &["run", "--input", &input]);
+    let (output, _) = assert_same_on_any_workers(folder.path(), "out", &["run", "--input", &input]);
     let kept_pages: BTreeSet<String> = role(&output)
         .into_iter()
         .filter(|(_, role)| role == "keep")

@@ -10,11 +10,11 @@ use webtwin::job::Job;
 use webtwin::results::FinishedRun;
 use webtwin::storage::table::Table;
 
-use crate::support::program::{fail, files, rows, stderr_text, succeed, the_same_on_any_workers, webtwin};
+use crate::support::program::{assert_same_on_any_workers, fail, files, rows, stderr_text, succeed, webtwin};
 
 /// A page of a made-up crawl.
 #[derive(Debug, Clone)]
-struct Made {
+struct SyntheticPage {
     host: u8,
     path: u8,
     text: u8,
@@ -33,8 +33,8 @@ fn text(of: u8, change: u8) -> String {
     (0..160).map(word).collect::<Vec<_>>().join(" ")
 }
 
-fn write_crawl(path: &str, pages: &[Made]) {
-    let line = |page: &Made| {
+fn write_crawl(path: &str, pages: &[SyntheticPage]) {
+    let line = |page: &SyntheticPage| {
         let links: String =
             page.links.iter().map(|&(host, path)| format!("<a href=\"{}\">x</a>", url(host, path))).collect();
         let html = format!("<html><title>t{}</title><p>{}{links}", page.text, text(page.text, page.change));
@@ -46,7 +46,7 @@ fn write_crawl(path: &str, pages: &[Made]) {
 
 /// Runs a crawl for each list of pages, and builds F from the results, which are named `old0`,
 /// `old1` and so on.
-fn earlier_crawls(folder: &Path, crawls: &[Vec<Made>]) -> Vec<String> {
+fn earlier_crawls(folder: &Path, crawls: &[Vec<SyntheticPage>]) -> Vec<String> {
     let at = |name: String| folder.join(name).to_str().unwrap().to_string();
     let mut results = Vec::new();
     for (number, pages) in crawls.iter().enumerate() {
@@ -121,7 +121,7 @@ struct Expected {
 
 /// Computes the expected result. `made` are the pages of the new crawl, which also link to pages of
 /// earlier crawls; no table has these links.
-fn expected(old: &[FinishedRun], new: &FinishedRun, made: &[Made], k: u32, job: &Job) -> Expected {
+fn expected(old: &[FinishedRun], new: &FinishedRun, made: &[SyntheticPage], k: u32, job: &Job) -> Expected {
     let of_q: BTreeMap<DocId, PageRow> = pages(new).into_iter().map(|page| (page.doc_id, page)).collect();
     let mut newest: BTreeMap<DocId, (PageRow, usize)> = BTreeMap::new();
     let mut pairs: BTreeMap<(DocId, DocId), u32> = BTreeMap::new();
@@ -209,10 +209,10 @@ fn ids(set: BTreeSet<[u64; 1]>) -> BTreeSet<DocId> {
     set.into_iter().map(|[id]| id).collect()
 }
 
-fn crawl(hosts: std::ops::Range<u8>) -> impl Strategy<Value = Vec<Made>> {
+fn crawl(hosts: std::ops::Range<u8>) -> impl Strategy<Value = Vec<SyntheticPage>> {
     let page = (0u8..12, 0u8..3, prop::collection::vec((hosts.clone(), 0u8..6), 0..5));
     prop::collection::btree_map((hosts, 0u8..6), page, 1..24).prop_map(|pages| {
-        let make_page = |((host, path), (text, change, links))| Made { host, path, text, change, links };
+        let make_page = |((host, path), (text, change, links))| SyntheticPage { host, path, text, change, links };
         pages.into_iter().map(make_page).collect()
     })
 }
@@ -258,8 +258,9 @@ proptest! {
 
 /// Returns a manual of twelve pages on a host. Each page has its own text; the pages link in a ring
 /// and to the first page.
-fn manual(host: u8, change: u8) -> Vec<Made> {
-    let page = |path: u8| Made { host, path, text: path, change, links: vec![(host, (path + 1) % 12), (host, 0)] };
+fn manual(host: u8, change: u8) -> Vec<SyntheticPage> {
+    let page =
+        |path: u8| SyntheticPage { host, path, text: path, change, links: vec![(host, (path + 1) % 12), (host, 0)] };
     (0..12).map(page).collect()
 }
 
@@ -268,7 +269,7 @@ fn mirrors_of_earlier_crawls_may_be_skipped_with_report_and_explanations() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let own = |host: u8, from: u8| {
-        (from..from + 8).map(move |text| Made { host, path: text, text, change: 0, links: vec![(host, from)] })
+        (from..from + 8).map(move |text| SyntheticPage { host, path: text, text, change: 0, links: vec![(host, from)] })
     };
     let mut old = manual(1, 0);
     old.extend(own(2, 100));
@@ -280,7 +281,7 @@ fn mirrors_of_earlier_crawls_may_be_skipped_with_report_and_explanations() {
     write_crawl(&at("new.jsonl"), &new);
     let arguments = batch(folder.path(), &results, &["hamming.k=10"]);
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let (output, message) = the_same_on_any_workers(folder.path(), "batch", &arguments);
+    let (output, message) = assert_same_on_any_workers(folder.path(), "batch", &arguments);
     assert!(message.contains("12 pages of earlier crawls are near pages of this one"), "{message}");
     assert!(message.contains("12 similar pairs by simhash, of which the guard `mutual-best` refused 0"), "{message}");
 

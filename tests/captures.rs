@@ -4,7 +4,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use crate::bad_warc::build::{Record, gzip, html, http_with};
-use crate::support::program::{files, rows, stderr_text, the_same_on_any_workers, webtwin};
+use crate::support::program::{assert_same_on_any_workers, files, rows, stderr_text, webtwin};
 
 /// The id that some programs write into every record.
 const NULL: &str = "<urn:uuid:null>";
@@ -298,7 +298,7 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().unwrap();
         outcome(folder.path(), &records);
-        the_same_on_any_workers(
+        assert_same_on_any_workers(
             folder.path(), "same", &["run", "--input", folder.path().join("in-2").to_str().unwrap()]
         );
     }

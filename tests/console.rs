@@ -1,7 +1,7 @@
 use std::process::{Output, Stdio};
 
 use crate::support::program::{stderr_text, succeed, webtwin};
-use crate::support::streams::{answers_only_who_listens, full, left};
+use crate::support::streams::{assert_unread_and_unwritable_output, full, left};
 
 const CRAWL: &str = "synth://?pages=200&seed=3";
 
@@ -53,7 +53,7 @@ fn closed_pipe_is_success_and_unwritable_output_is_an_error() {
         &["--help"],
     ];
     for arguments in commands {
-        answers_only_who_listens(webtwin, arguments);
+        assert_unread_and_unwritable_output(webtwin, arguments);
     }
 }
 

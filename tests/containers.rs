@@ -5,7 +5,7 @@ use zip::write::{SimpleFileOptions, ZipWriter};
 
 use crate::bad_warc::build::gzip;
 use crate::crawl_folders::{records, wget_crawl};
-use crate::support::program::{fail, rows, stderr_text, succeed, the_same_on_any_workers, webtwin};
+use crate::support::program::{assert_same_on_any_workers, fail, rows, stderr_text, succeed, webtwin};
 
 /// Returns a zip archive of the given files, stored without compression.
 pub(crate) fn zipped(files: &[(&str, &[u8])]) -> Vec<u8> {
@@ -53,7 +53,7 @@ fn wacz_yields_the_pages_of_its_warc_files_in_ranges_of_any_size_and_explains_th
     let packed = wacz(&[("archive/1.warc.gz", &first), ("archive/2.warc.gz", &second)]);
     std::fs::write(at("crawl.wacz"), packed).unwrap();
     let run = ["run", "--input", &at("crawl.wacz"), "--set", "effort.shard_bytes=65536"];
-    let (out, _) = the_same_on_any_workers(folder.path(), "out", &run);
+    let (out, _) = assert_same_on_any_workers(folder.path(), "out", &run);
     assert_eq!(records(&out), (500, serde_json::json!({ "not_a_page_record": 2 + 500 + 6 })));
     for row in rows(&out, "pages") {
         let (url, offset) = (row["url"].as_str().unwrap(), row["offset"].as_u64().unwrap() as usize);
@@ -119,7 +119,7 @@ fn a_file_of_members_frames_blocks_and_plain_records_is_one_crawl_to_every_comma
     let mixed = [members, blocks, crawl("c", 120).1, frames, crawl("e", 1).1].concat();
     std::fs::write(at("mixed.warc.gz"), mixed).unwrap();
     let run = ["run", "--input", &at("mixed.warc.gz"), "--set", "effort.shard_bytes=65536"];
-    let (out, _) = the_same_on_any_workers(folder.path(), "out", &run);
+    let (out, _) = assert_same_on_any_workers(folder.path(), "out", &run);
     assert_eq!(records(&out).0, 481);
     let explained = succeed(&["explain", &out, "http://h.example/b7", "http://h.example/d99"]);
     assert!(explained.contains("http://h.example/d99"), "{explained}");
@@ -146,7 +146,7 @@ fn xz_and_bzip2_equal_the_plain_file_in_several_streams_and_zip_archives() {
             let (first, second) = bytes.split_at(bytes.len() / 2);
             std::fs::write(at(&name), [pack(first), pack(second)].concat()).unwrap();
             let (out, _) =
-                the_same_on_any_workers(folder.path(), &format!("{name}-out"), &["run", "--input", &at(&name)]);
+                assert_same_on_any_workers(folder.path(), &format!("{name}-out"), &["run", "--input", &at(&name)]);
             assert_eq!(records(&out).0, pages, "{name}");
             for row in rows(&out, "pages") {
                 let (offset, length) =

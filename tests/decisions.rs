@@ -4,7 +4,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::support::manual::{crawl, url, write};
-use crate::support::program::{fail, rows, succeed, the_same_on_any_workers};
+use crate::support::program::{assert_same_on_any_workers, fail, rows, succeed};
 
 fn summary(output: &str) -> Value {
     serde_json::from_slice(&std::fs::read(Path::new(output).join("summary.json")).unwrap()).unwrap()
@@ -34,7 +34,7 @@ fn pin_keeps_its_mirror_and_the_usual_order_decides_between_two() {
     let file = write(folder.path(), "pins.tsv", &lines);
     let set = format!("keep.pins={file}");
     let run = ["run", "--input", &input, "--set", &set];
-    let (output, message) = the_same_on_any_workers(folder.path(), "pins", &run);
+    let (output, message) = assert_same_on_any_workers(folder.path(), "pins", &run);
 
     // Without pins all pages of a would stay. Two clusters have a pin on b, and one has pins on b
     // and c.
@@ -113,7 +113,8 @@ fn pages_kept_apart_are_never_in_one_set_by_any_chain() {
     ];
     let file = write(folder.path(), "apart.tsv", &lines.concat());
     let set = format!("pairs.apart={file}");
-    let (output, message) = the_same_on_any_workers(folder.path(), "apart", &["run", "--input", &input, "--set", &set]);
+    let (output, message) =
+        assert_same_on_any_workers(folder.path(), "apart", &["run", "--input", &input, "--set", &set]);
     let cluster = cluster_of(&output);
     let are_together = |x: (&str, usize), y: (&str, usize)| {
         let cluster_of_page = |page: (&str, usize)| cluster.get(&url(page.0, page.1));

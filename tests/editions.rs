@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::bad_warc::build::{Record, gzip, html};
-use crate::support::program::{rows, succeed, the_same_from_records, the_same_on_any_workers};
+use crate::support::program::{assert_same_from_checkpoints, assert_same_on_any_workers, rows, succeed};
 
 /// Returns a page about a topic in one of its versions. Versions differ in four lines of 60.
 fn page(url: &str, (topic, version): (usize, usize), head: &str, fields: &str) -> Vec<u8> {
@@ -85,7 +85,7 @@ fn clusters(output: &str) -> BTreeSet<BTreeSet<String>> {
 fn editions_in_other_languages_are_joined_only_by_equal_texts() {
     let folder = tempfile::tempdir().unwrap();
     let crawl = write(folder.path());
-    let (output, message) = the_same_on_any_workers(folder.path(), "out", &["run", "--input", &crawl]);
+    let (output, message) = assert_same_on_any_workers(folder.path(), "out", &["run", "--input", &crawl]);
     let sets = [&["de1", "en1"], &["de5", "en5"], &["de6", "en6"], &["de7", "en7"], &["de8", "other8"]];
     let expected: BTreeSet<BTreeSet<String>> =
         sets.iter().map(|set| set.iter().map(ToString::to_string).collect()).collect();
@@ -113,5 +113,5 @@ fn editions_in_other_languages_are_joined_only_by_equal_texts() {
 fn editions_are_stored_in_checkpoints_for_the_next_run() {
     let folder = tempfile::tempdir().unwrap();
     let crawl = write(folder.path());
-    the_same_from_records(folder.path(), &crawl, "2.warc.gz", 1);
+    assert_same_from_checkpoints(folder.path(), &crawl, "2.warc.gz", 1);
 }

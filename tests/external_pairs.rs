@@ -4,7 +4,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::support::manual::{crawl, url, write};
-use crate::support::program::{fail, rows, succeed, the_same_on_any_workers};
+use crate::support::program::{assert_same_on_any_workers, fail, rows, succeed};
 
 fn summary(output: &str) -> Value {
     serde_json::from_slice(&std::fs::read(Path::new(output).join("summary.json")).unwrap()).unwrap()
@@ -36,7 +36,7 @@ fn pairs_or_clusters_of_a_run_yield_its_clusters_and_collections_in_another() {
             let run = [&run[..], &["--set", &merge, "--set", &from]].concat();
             let at = folder.path().join(format!("given-{merge}-{number}"));
             std::fs::create_dir(&at).unwrap();
-            let (output, message) = the_same_on_any_workers(&at, "out", &run);
+            let (output, message) = assert_same_on_any_workers(&at, "out", &run);
             for (name, without) in
                 [("clusters", &["role"][..]), ("link_summary", &[]), ("collections", &[]), ("members", &[])]
             {
@@ -107,7 +107,7 @@ fn every_row_of_a_table_is_accounted_for() {
     );
     let run = ["run", "--input", &input, "--set", "similar.by=given"];
     let from = format!("pairs.from=[{pairs:?}, {labels:?}]");
-    let (output, message) = the_same_on_any_workers(folder.path(), "rows", &[&run[..], &["--set", &from]].concat());
+    let (output, message) = assert_same_on_any_workers(folder.path(), "rows", &[&run[..], &["--set", &from]].concat());
     let counts = &summary(&output)["given"];
     let names = ["read", "used", "unknown", "malformed", "self_pairs", "duplicates"];
     assert_eq!(names.map(|name| counts["rows"][name].as_u64().unwrap()), [12, 5, 1, 3, 1, 2], "{counts}");

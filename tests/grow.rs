@@ -16,7 +16,7 @@ use webtwin::results::FinishedRun;
 use webtwin::storage::location::Location;
 
 use crate::support::manual::{crawl, url, write};
-use crate::support::program::{fail, rows, succeed, the_same_on_any_workers};
+use crate::support::program::{assert_same_on_any_workers, fail, rows, succeed};
 
 /// Writes TRIVIAL and LINK of a web graph as in the figures of CSG00. Pages are letters, and pages
 /// with the same letter are similar. A link "pq" of a site leads from its page p to its page q.
@@ -128,7 +128,7 @@ fn joins_of_figure_8_yield_link_summary_on_any_workers() {
     let sites = [("abcdt", "ab bc bd at dc"), ("abcdtg", "ab bc bd at"), ("abcdsg", "ab bc bd"), ("s", "")];
     let [trivial, links] = figure(folder.path(), &sites, &[]);
     let grow = ["grow", "--trivial", &trivial, "--links", &links];
-    let (output, message) = the_same_on_any_workers(folder.path(), "figure", &grow);
+    let (output, message) = assert_same_on_any_workers(folder.path(), "figure", &grow);
     let names = names(&output);
     let clusters: BTreeMap<String, String> = rows(&output, "clusters")
         .iter()
@@ -153,8 +153,8 @@ fn joins_of_figure_8_yield_link_summary_on_any_workers() {
     // This bound leaves no memory for rows, so they are spilled to disk.
     let bounded = ["--set", "effort.memory_bytes=1000000", "--set", "output.partitions=1"];
     let one_partition = ["--set", "output.partitions=1"];
-    let (bounded, _) = the_same_on_any_workers(folder.path(), "bounded", &[&grow[..], &bounded].concat());
-    let (plain, _) = the_same_on_any_workers(folder.path(), "plain", &[&grow[..], &one_partition].concat());
+    let (bounded, _) = assert_same_on_any_workers(folder.path(), "bounded", &[&grow[..], &bounded].concat());
+    let (plain, _) = assert_same_on_any_workers(folder.path(), "plain", &[&grow[..], &one_partition].concat());
     assert_eq!(rows(&bounded, "members"), rows(&plain, "members"));
 }
 
@@ -209,7 +209,7 @@ fn every_row_of_both_tables_is_accounted_for() {
     let [labels, more, links] = [("labels.tsv", labels), ("more.jsonl", more), ("links.csv", links)]
         .map(|(name, text)| write(folder.path(), name, text));
     let grow = ["grow", "--trivial", &labels, "--trivial", &more, "--links", &links];
-    let (output, message) = the_same_on_any_workers(folder.path(), "rows", &grow);
+    let (output, message) = assert_same_on_any_workers(folder.path(), "rows", &grow);
     let row_counts = |[read, used, unknown, malformed, malformed_bytes, self_pairs, duplicates]: [u64; 7]| RowCounts {
         read,
         used,

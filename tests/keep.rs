@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::support::program::{fail, files, rows, stderr_text, succeed, the_same_on_any_workers, webtwin};
+use crate::support::program::{assert_same_on_any_workers, fail, files, rows, stderr_text, succeed, webtwin};
 
 /// Writes a crawl of three sites with one manual of six pages that link in a chain. The pages of b
 /// are the newest and those of c the longest. A home site links to a.
@@ -166,7 +166,7 @@ fn synthetic_crawl_retains_kept_pages_under_another_rule() {
     succeed(&[&crawl[..], &["keep.by=shortest-url", "--output", &at("plain")]].concat());
     let sticky = format!("keep.sticky={}", at("may"));
     let run = [&crawl[..], &["keep.by=shortest-url", "--set", &sticky]].concat();
-    let (june, _) = the_same_on_any_workers(folder.path(), "june", &run);
+    let (june, _) = assert_same_on_any_workers(folder.path(), "june", &run);
 
     let ids = |output: &str, column: &str| -> BTreeSet<String> {
         rows(output, "avoid").iter().map(|row| row[column].to_string()).collect()
@@ -250,7 +250,7 @@ fn scheduled_run_retains_kept_pages_of_the_newest_generation_on_request() {
 fn votes_are_the_same_on_any_workers() {
     let folder = tempfile::tempdir().unwrap();
     let input = crawl(folder.path());
-    the_same_on_any_workers(folder.path(), "keep", &["run", "--input", &input, "--set", "keep.by=longest"]);
+    assert_same_on_any_workers(folder.path(), "keep", &["run", "--input", &input, "--set", "keep.by=longest"]);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use crate::support::program::{fail, files, stderr_text, succeed, the_same_on_any_workers, webtwin};
+use crate::support::program::{assert_same_on_any_workers, fail, files, stderr_text, succeed, webtwin};
 
 /// Writes a crawl with `pages` pages on each of two hosts. A page has `lines` lines, one in ten of
 /// which differs on the second host, and links to twenty other pages of its host.
@@ -65,7 +65,7 @@ fn local_pages_on_disk_yield_the_same_result_on_any_workers() {
             bytes = asked_for(&stderr_text(&end)).max(bytes + 1);
         };
         let bounded = [&run[..], &["--set", &bound]].concat();
-        let (output, _) = the_same_on_any_workers(folder.path(), &format!("{kind}-bounded"), &bounded);
+        let (output, _) = assert_same_on_any_workers(folder.path(), &format!("{kind}-bounded"), &bounded);
         assert!(files(&output) == files(&at(kind)), "{kind} in little memory");
         // With fewer workers a run may not need the disk. The bound in the refusal of a study
         // depends on the amount read so far, and may be large enough to avoid the disk.

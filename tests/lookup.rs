@@ -26,8 +26,8 @@ fn without_the_feature_search_reports_how_to_build_it() {
     let folder = tempfile::tempdir().unwrap();
     let idx = folder.path().join("idx").to_str().unwrap().to_string();
     let tried: [&[&str]; 3] = [
-        &["index", &made().at("run"), "--output", &idx, "--text"],
-        &["search", &made().at("idx"), "some", "words", "--json", "--roll", "off"],
+        &["index", &test_data().at("run"), "--output", &idx, "--text"],
+        &["search", &test_data().at("idx"), "some", "words", "--json", "--roll", "off"],
         &["search"],
     ];
     for arguments in tried {
@@ -39,11 +39,11 @@ fn without_the_feature_search_reports_how_to_build_it() {
 }
 
 /// A made-up crawl, its run, and the index of the run.
-struct Made {
+struct TestData {
     folder: tempfile::TempDir,
 }
 
-impl Made {
+impl TestData {
     fn at(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().unwrap().into()
     }
@@ -58,10 +58,10 @@ impl Made {
 }
 
 /// Returns the test data, which is made once and never changed.
-fn made() -> &'static Made {
-    static MADE: OnceLock<Made> = OnceLock::new();
-    MADE.get_or_init(|| {
-        let data = Made { folder: tempfile::tempdir().unwrap() };
+fn test_data() -> &'static TestData {
+    static TEST_DATA: OnceLock<TestData> = OnceLock::new();
+    TEST_DATA.get_or_init(|| {
+        let data = TestData { folder: tempfile::tempdir().unwrap() };
         // An index contains the pairs before any guard.
         let sets = ["--set", "similar.guard=none", "--set", "output.fprint_docid=true"];
         let input = "synth://?pages=1200&seed=5";
@@ -114,7 +114,7 @@ impl Plain {
 
 fn plain() -> &'static Plain {
     static PLAIN: OnceLock<Plain> = OnceLock::new();
-    PLAIN.get_or_init(|| Plain::of(&made().run()))
+    PLAIN.get_or_init(|| Plain::of(&test_data().run()))
 }
 
 /// Generates URLs of the crawl, modified ones, and others.
@@ -137,7 +137,7 @@ proptest! {
 
     #[test]
     fn look_ups_equal_a_scan_of_the_tables(urls in prop::collection::vec(some_url(), 1..20)) {
-        let (index, plain) = (made().index(), plain());
+        let (index, plain) = (test_data().index(), plain());
         let mut asker = LookupSession::new(&index, None);
         for url in &urls {
             let verdict = asker.url(url).unwrap();
@@ -159,7 +159,7 @@ proptest! {
 
 #[test]
 fn lines_of_the_command_equal_the_tables_in_order() {
-    let (index, plain) = (made().at("idx"), plain());
+    let (index, plain) = (test_data().at("idx"), plain());
     let mut urls: Vec<String> = plain.pages.values().cloned().collect();
     urls.extend(["no url".into(), String::new(), "http://never.example/".into(), " <http://never.example/x>\r".into()]);
     let message = succeed_with(&["lookup", &index], &(urls.join("\n") + "\n"));
@@ -184,7 +184,7 @@ fn lines_of_the_command_equal_the_tables_in_order() {
 
 #[test]
 fn sets_and_collections_have_the_members_of_the_tables() {
-    let (run, index) = (made().run(), made().index());
+    let (run, index) = (test_data().run(), test_data().index());
     let clusters = run.table("clusters").unwrap();
     let mut pages_of_cluster: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
     for (cluster, page) in clusters.u64("cluster").unwrap().iter().zip(clusters.u64("doc_id").unwrap()) {
@@ -211,7 +211,7 @@ fn sets_and_collections_have_the_members_of_the_tables() {
 
 #[test]
 fn lists_have_the_largest_first_and_words_equal_a_scan_of_the_tables() {
-    let (run, index) = (made().run(), made().index());
+    let (run, index) = (test_data().run(), test_data().index());
     let (pages, clusters) = (run.table("pages").unwrap(), run.table("clusters").unwrap());
     let named: HashMap<u64, (String, String)> = (0..pages.rows())
         .map(|row| {
@@ -350,7 +350,7 @@ fn why_a_url_is_unknown_is_explained() {
 
 #[test]
 fn texts_of_the_crawl_are_near_their_paired_pages() {
-    let (run, index) = (made().run(), made().index());
+    let (run, index) = (test_data().run(), test_data().index());
     let job = run.job().unwrap();
     let pages = PageTable::from_run(&run).unwrap();
     let doc_ids = pages.doc_ids().unwrap();
@@ -396,7 +396,7 @@ fn texts_of_the_crawl_are_near_their_paired_pages() {
 
 #[test]
 fn repeated_pages_are_recognised_by_text_chunks_and_simhash() {
-    let (run, index) = (made().run(), made().index());
+    let (run, index) = (test_data().run(), test_data().index());
     let job = run.job().unwrap();
     let pages = PageTable::from_run(&run).unwrap();
     let simhashes = pages.0.u64_where("simhash", "has_simhash").unwrap();
@@ -433,7 +433,7 @@ fn repeated_pages_are_recognised_by_text_chunks_and_simhash() {
 
 #[test]
 fn page_is_not_a_copy_of_itself_and_its_keeper_is_kept() {
-    let (run, index) = (made().run(), made().index());
+    let (run, index) = (test_data().run(), test_data().index());
     let pages = PageTable::from_run(&run).unwrap();
     let mut checker = Checker::new(&index);
     let kept_pages: BTreeSet<u64> = plain().avoid.values().map(|one| one.0).collect();
@@ -479,7 +479,7 @@ fn damage_anywhere_is_an_error_and_never_a_different_answer() {
     let folder = tempfile::tempdir().unwrap();
     let idx = folder.path().join("idx");
     let index = idx.to_str().unwrap();
-    succeed(&["index", &made().at("run"), "--output", index]);
+    succeed(&["index", &test_data().at("run"), "--output", index]);
     let urls: String = plain().pages.values().map(|url| url.clone() + "\n").collect();
     let good = succeed_with(&["lookup", index], &urls);
     assert!(succeed_with(&["lookup", index, "--verify"], "").is_empty());

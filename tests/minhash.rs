@@ -18,7 +18,7 @@ use webtwin::overlap::neighbours::{LinkSample, keep_apart};
 
 use crate::support::crawl::{MadePage, exact_pairs, local_pages};
 use crate::support::planted::{figures, write_crawl};
-use crate::support::program::{fail, files, rows, stderr_text, succeed, the_same_on_any_workers, webtwin};
+use crate::support::program::{assert_same_on_any_workers, fail, files, rows, stderr_text, succeed, webtwin};
 
 /// Generates pages on a few hosts, some of them captured twice and some without text. Their sets of
 /// shingles resemble each other.
@@ -128,7 +128,7 @@ fn run_finds_the_duplicates_of_dedup_with_the_same_resemblance() {
     let settings = [set("similar.by=minhash"), set("minhash.threshold=0.6"), set("similar.guard=none")].concat();
     let input = at("texts.jsonl");
     let (out, message) =
-        the_same_on_any_workers(folder.path(), "run", &[&["run", "--input", &input], &settings[..]].concat());
+        assert_same_on_any_workers(folder.path(), "run", &[&["run", "--input", &input], &settings[..]].concat());
     succeed(&["dedup", &input, "--output", &at("dedup"), "--threshold", "0.6"]);
 
     let urls: BTreeMap<String, String> = rows(&out, "pages")
@@ -166,7 +166,7 @@ fn crawl_by_shingles_has_the_same_bytes_on_any_workers_in_little_memory_and_resu
     write_crawl(&at("crawl"), 3000, 7);
     let input = at("crawl") + "/*.warc.gz";
     let common = ["run", "--input", &input, "--set", "effort.shard_bytes=65536", "--set", "similar.by=minhash"];
-    let (whole, message) = the_same_on_any_workers(folder.path(), "run", &common);
+    let (whole, message) = assert_same_on_any_workers(folder.path(), "run", &common);
     assert!(message.contains("similar pairs by minhash, of which the guard `neighbours` refused"), "{message}");
 
     let ours = figures(&whole, "synth://?pages=3000&seed=7");

@@ -1,6 +1,6 @@
 use crate::bad_warc::build::{page, zlib};
 use crate::support::printed::{response, run, text};
-use crate::support::program::{rows, succeed, the_same_on_any_workers};
+use crate::support::program::{assert_same_on_any_workers, rows, succeed};
 
 /// Returns a PDF with objects numbered from 1 on. Each object is the text between `obj` and
 /// `endobj`; the first one is the catalog.
@@ -109,7 +109,7 @@ fn copies_and_versions_of_a_pdf_are_found_and_the_bytes_are_the_same_on_any_work
     let input = folder.path().join("in.warc.gz");
     std::fs::write(&input, records.concat()).unwrap();
     let run = ["run", "--input", input.to_str().unwrap(), "--set", "effort.shard_bytes=65536"];
-    let (output, message) = the_same_on_any_workers(folder.path(), "out", &run);
+    let (output, message) = assert_same_on_any_workers(folder.path(), "out", &run);
     assert_eq!(rows(&output, "pages").len(), 120, "{message}");
     assert_eq!(rows(&output, "rejected").len(), 30, "{message}");
     let pairs = rows(&output, "pairs");

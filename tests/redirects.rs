@@ -4,7 +4,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use crate::bad_warc::build::{Record, gzip, html, http_with};
-use crate::support::program::{rows, succeed, the_same_on_any_workers};
+use crate::support::program::{assert_same_on_any_workers, rows, succeed};
 
 fn page(name: &str, html_of: &str) -> Vec<u8> {
     let words: String = name.bytes().cycle().take(90).map(|byte| format!("{name}{byte} ")).collect();
@@ -150,7 +150,7 @@ proptest! {
         std::fs::write(folder.path().join("crawl/1.warc.gz"), first.concat()).unwrap();
         std::fs::write(folder.path().join("crawl/2.warc.gz"), second.concat()).unwrap();
         let crawl = folder.path().join("crawl").to_str().unwrap().to_string();
-        let (output, _) = the_same_on_any_workers(folder.path(), "out", &["run", "--input", &crawl]);
+        let (output, _) = assert_same_on_any_workers(folder.path(), "out", &["run", "--input", &crawl]);
         prop_assert_eq!(links(&output), expected);
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::program::{fail, rows, succeed, the_same_on_any_workers};
+use crate::support::program::{assert_same_on_any_workers, fail, rows, succeed};
 use crate::support::report::{report, tile};
 
 fn at(folder: &tempfile::TempDir, name: &str) -> String {
@@ -169,7 +169,7 @@ fn below_the_weakest_link_of_a_set_it_falls_apart() {
 fn equal_tables_yield_equal_reports_on_any_workers() {
     let folder = tempfile::tempdir().unwrap();
     let run = ["run", "--input", "synth://?pages=300&seed=4"];
-    let (first, _) = the_same_on_any_workers(folder.path(), "out", &run);
+    let (first, _) = assert_same_on_any_workers(folder.path(), "out", &run);
     let one = page(&first);
     for workers in ["2", "3"] {
         assert_eq!(page(&at(&folder, &format!("out-{workers}"))), one);

@@ -4,7 +4,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use crate::bad_warc::build::{Record, chunked, gzip, html, http_with};
-use crate::support::program::{fail, files, rows, stderr_text, succeed, the_same_on_any_workers, webtwin};
+use crate::support::program::{assert_same_on_any_workers, fail, files, rows, stderr_text, succeed, webtwin};
 
 const IDENTICAL: &str = "http://netpreserve.org/warc/1.0/revisit/identical-payload-digest";
 const NOT_MODIFIED: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
@@ -133,7 +133,7 @@ proptest! {
         write(&folder.path().join("short"), &short);
         let settings = ["--set", "effort.shard_bytes=65536", "--set", "similar.by=both", "--set", "simhash.recipe=weighted"];
         succeed(&[&["run", "--input", &at("whole"), "--output", &at("out")], &settings[..]].concat());
-        let (out, message) = the_same_on_any_workers(
+        let (out, message) = assert_same_on_any_workers(
             folder.path(), "short", &[&["run", "--input", &at("short")], &settings[..]].concat()
         );
         prop_assert_eq!(pages(&out), pages(&at("out")));
@@ -279,7 +279,7 @@ fn originals_without_a_digest_are_found_by_computed_payload_digests() {
     ];
     std::fs::write(folder.path().join("in/new.warc.gz"), records.concat()).unwrap();
     let input = folder.path().join("in");
-    let (output, _) = the_same_on_any_workers(folder.path(), "out", &["run", "--input", input.to_str().unwrap()]);
+    let (output, _) = assert_same_on_any_workers(folder.path(), "out", &["run", "--input", input.to_str().unwrap()]);
     assert_eq!(reasons(&output), ["revisit", "not_a_page_record"]);
     assert_eq!(rows(&output, "revisits").len(), 5);
     let original = |name: &str| {

@@ -45,9 +45,9 @@ impl TestData {
 }
 
 /// Returns the test data, which is made once and never changed.
-fn data() -> &'static TestData {
-    static DATA: OnceLock<TestData> = OnceLock::new();
-    DATA.get_or_init(|| {
+fn test_data() -> &'static TestData {
+    static TEST_DATA: OnceLock<TestData> = OnceLock::new();
+    TEST_DATA.get_or_init(|| {
         let mut data =
             TestData { folder: tempfile::tempdir().unwrap(), pages: BTreeMap::new(), vocabulary: Vec::new() };
         succeed(&["run", "--input", "synth://?pages=700&seed=8", "--output", &data.at("run")]);
@@ -118,14 +118,14 @@ fn key(id: u64, page: &Page, roll: bool) -> (u8, u64) {
 }
 
 fn some_question() -> impl Strategy<Value = (Vec<String>, bool, Option<String>)> {
-    let words = data().vocabulary.clone();
+    let words = test_data().vocabulary.clone();
     let common: Vec<String> = words
         .iter()
-        .filter(|word| data().pages.values().filter(|page| page.words.contains(*word)).count() > 20)
+        .filter(|word| test_data().pages.values().filter(|page| page.words.contains(*word)).count() > 20)
         .cloned()
         .collect();
     assert!(common.len() > 5);
-    let hosts: BTreeSet<String> = data().pages.values().map(|page| page.host.clone()).collect();
+    let hosts: BTreeSet<String> = test_data().pages.values().map(|page| page.host.clone()).collect();
     let word = prop_oneof![3 => prop::sample::select(common), 1 => prop::sample::select(words), 1 => "[a-z]{2,5}"];
     let host = prop::option::weighted(0.3, prop::sample::select(hosts.into_iter().collect::<Vec<_>>()));
     (prop::collection::vec(word, 1..4), prop::bool::weighted(0.3), host)
@@ -138,7 +138,7 @@ proptest! {
     fn groups_counts_and_order_equal_those_of_a_scan(
         (asked, in_mirrors, host) in some_question(), roll in any::<bool>(), limit in 1usize..8
     ) {
-        let (data, index) = (data(), data().index());
+        let (data, index) = (test_data(), test_data().index());
         let question = Question { words: asked.clone(), hosts: host.iter().cloned().collect(), in_mirrors };
         let matches_found = hits(&index, &question, roll).unwrap();
         let id_of = |rank: u32| index.page(rank).unwrap().doc_id;
@@ -194,7 +194,7 @@ proptest! {
 
 #[test]
 fn manual_and_its_mirrors_are_one_result_with_both_listed() {
-    let data = data();
+    let data = test_data();
     let (id, page) = data.pages.iter().find(|(_, page)| page.kept).unwrap();
     let words: Vec<String> = page.words.iter().take(30).cloned().collect();
     let text = succeed(&["search", &data.at("idx"), &words.join(" "), "in:mirrors", "--json"]);
@@ -211,7 +211,7 @@ fn manual_and_its_mirrors_are_one_result_with_both_listed() {
 
 #[test]
 fn repetitions_move_down_with_the_reason() {
-    let (data, index) = (data(), data().index());
+    let (data, index) = (test_data(), test_data().index());
     let question = |word: &str| Question { words: vec![word.into()], ..Question::default() };
     let page_count = |word: &String| data.pages.values().filter(|page| page.words.contains(word)).count();
     let word = data.vocabulary.iter().find(|word| (40..200).contains(&page_count(word))).unwrap();
@@ -243,7 +243,7 @@ fn repetitions_move_down_with_the_reason() {
 
 #[test]
 fn equal_runs_yield_equal_files_and_damage_is_an_error_or_harmless() {
-    let data = data();
+    let data = test_data();
     let other = tempfile::tempdir().unwrap();
     let at = other.path().join("idx").to_str().unwrap().to_string();
     succeed(&["index", &data.at("run"), "--output", &at, "--text", "--workers", "3"]);
@@ -280,7 +280,7 @@ fn equal_runs_yield_equal_files_and_damage_is_an_error_or_harmless() {
 
 #[test]
 fn invalid_queries_are_rejected() {
-    let data = data();
+    let data = test_data();
     for question in ["host:a.example", "...", &"w ".repeat(600)] {
         assert!(fail(&["search", &data.at("idx"), question], 2).contains("word") || question.len() > 1000);
     }

@@ -3,7 +3,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use crate::bad_warc::build::{Record, gzip, html, http_with};
-use crate::support::program::{fail, files, rows, stderr_text, succeed, the_same_on_any_workers, webtwin};
+use crate::support::program::{assert_same_on_any_workers, fail, files, rows, stderr_text, succeed, webtwin};
 
 const DATES: [&str; 3] = ["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z"];
 
@@ -96,7 +96,7 @@ proptest! {
         write(&folder.path().join("cut"), &cut);
         let settings = ["--set", "similar.by=both"];
         succeed(&[&["run", "--input", &at("whole"), "--output", &at("out")], &settings[..]].concat());
-        let (out, _) = the_same_on_any_workers(
+        let (out, _) = assert_same_on_any_workers(
             folder.path(), "cut", &[&["run", "--input", &at("cut")], &settings[..]].concat()
         );
         prop_assert_eq!(pages(&out), pages(&at("out")));

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::support::program::{rows, succeed, the_same_on_any_workers};
+use crate::support::program::{assert_same_on_any_workers, rows, succeed};
 
 const ENGLISH: [&str; 4] = [
     "This directive sets the limit that is used by the server for each of its clients",
@@ -78,7 +78,7 @@ fn one_copy_of_each_edition_stays_though_all_are_similar() {
     let all = folder.path().join("all").to_str().unwrap().to_string();
     succeed(&["run", "--input", &input, "--output", &all, "--set", "keep.min_resemblance=0"]);
     assert_eq!(rows(&all, "avoid").len(), 30);
-    the_same_on_any_workers(folder.path(), "same", &["run", "--input", &input]);
+    assert_same_on_any_workers(folder.path(), "same", &["run", "--input", &input]);
 }
 
 /// Writes versions of a manual on four hosts. Each version has dropped some lines of the previous
@@ -124,7 +124,7 @@ fn page_is_skipped_only_if_a_kept_page_contains_half_of_it() {
     assert!(avoid.iter().all(|row| !kept_urls.contains(row["url"].as_str().unwrap())));
     let prefixes = std::fs::read_to_string(Path::new(&output).join("exports/prefixes.txt")).unwrap();
     assert!(prefixes.contains("/manual/") && !prefixes.contains("/loose/"), "{prefixes}");
-    the_same_on_any_workers(folder.path(), "same", &["run", "--input", &input]);
+    assert_same_on_any_workers(folder.path(), "same", &["run", "--input", &input]);
 }
 
 /// Writes pages of one template on six hosts, such as the search pages of manuals. `title` returns
@@ -160,5 +160,5 @@ fn pages_of_other_hosts_whose_titles_name_other_things_stay() {
     assert_eq!(skipped(&|host| format!("Search — nova {host}.0 documentation"), &[]), (5, None));
     assert_eq!(skipped(&|host| if host == 0 { String::new() } else { "Nova".into() }, &[]), (5, None));
     let input = template(folder.path(), projects);
-    the_same_on_any_workers(folder.path(), "same", &["run", "--input", &input]);
+    assert_same_on_any_workers(folder.path(), "same", &["run", "--input", &input]);
 }

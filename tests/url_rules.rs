@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::bad_warc::build::{Record, gzip, html, http_with};
-use crate::support::program::{files, rows, succeed, succeed_with, the_same_on_any_workers};
+use crate::support::program::{assert_same_on_any_workers, files, rows, succeed, succeed_with};
 
 /// Writes a crawl of a wiki whose pages have session ids, and of a shop on two hosts in which
 /// `brand` matters on list pages only. In a `later` crawl each session has different pages, and no
@@ -142,7 +142,7 @@ fn only_permanent_redirects_of_few_paths_are_evidence() {
         std::fs::write(folder.path().join(format!("{number}.warc.gz")), file).unwrap();
     }
     let input = folder.path().join("*.warc.gz").to_str().unwrap().to_string();
-    let (output, _) = the_same_on_any_workers(folder.path(), "out", &["run", "--input", &input]);
+    let (output, _) = assert_same_on_any_workers(folder.path(), "out", &["run", "--input", &input]);
     let rules = rows(&output, "url_rules");
     let texts: Vec<[&str; 3]> =
         rules.iter().map(|rule| ["scope", "kind", "pattern"].map(|name| rule[name].as_str().unwrap())).collect();

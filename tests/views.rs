@@ -3,7 +3,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::support::program::{rows, succeed, the_same_on_any_workers};
+use crate::support::program::{assert_same_on_any_workers, rows, succeed};
 
 /// A page of a made-up site: its URL, and all of its HTML.
 type Page = (String, String);
@@ -194,7 +194,7 @@ fn views_are_the_same_on_any_workers_reported_and_explained() {
         |number: usize| (0..9).map(move |view| (format!("http://n.example/{number}?s={view}"), article(number, view)));
     let pages: Vec<Page> = (0..5).flat_map(article).collect();
     let input = write(folder.path(), &pages);
-    let (output, report) = the_same_on_any_workers(folder.path(), "views", &["run", "--input", &input]);
+    let (output, report) = assert_same_on_any_workers(folder.path(), "views", &["run", "--input", &input]);
     assert!(report.contains("40 pairs of views"), "{report}");
     let report = succeed(&["explain", &output, &pages[0].0, &pages[8].0]);
     assert!(report.contains("views") && report.contains("with one title"), "{report}");

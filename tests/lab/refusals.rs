@@ -1,5 +1,5 @@
 use crate::support::program::{files, succeed};
-use crate::support::streams::answers_only_who_listens;
+use crate::support::streams::assert_unread_and_unwritable_output;
 use crate::{lab, measure, refuse};
 
 #[test]
@@ -9,7 +9,7 @@ fn closed_pipe_is_success_and_unwritable_output_is_an_error() {
     succeed(&["run", "--input", "synth://?pages=200&seed=3", "--output", &out]);
     measure(&["synth", "--pages", "200", "--seed", "3", "--truth", &truth]);
     for arguments in [&["reproduce", "--list"][..], &["evaluate", &out, "--truth", &truth], &["--help"]] {
-        answers_only_who_listens(lab, arguments);
+        assert_unread_and_unwritable_output(lab, arguments);
     }
 }
 

@@ -17,12 +17,12 @@ use crate::support::program::{fail, succeed, succeed_with};
 use crate::support::server::{Answer, Client, Server, escaped};
 
 /// Two runs over one made-up crawl that keep different pages, and their indexes.
-struct Made {
+struct TestData {
     folder: tempfile::TempDir,
     urls: Vec<String>,
 }
 
-impl Made {
+impl TestData {
     fn at(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().unwrap().into()
     }
@@ -33,11 +33,11 @@ impl Made {
     }
 }
 
-fn made() -> &'static Made {
-    static MADE: OnceLock<Made> = OnceLock::new();
-    MADE.get_or_init(|| {
+fn test_data() -> &'static TestData {
+    static TEST_DATA: OnceLock<TestData> = OnceLock::new();
+    TEST_DATA.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
-        let mut data = Made { folder, urls: Vec::new() };
+        let mut data = TestData { folder, urls: Vec::new() };
         write_crawl(&data.at("crawl"), 500, 11);
         for (name, guard) in [("a", "none"), ("b", "mutual-best")] {
             let set = format!("similar.guard={guard}");
@@ -55,22 +55,22 @@ fn made() -> &'static Made {
 
 /// Returns a page of index `a` that may be skipped, and the page that is kept in place of it.
 fn skipped() -> (String, String) {
-    let lines = made().lines("a");
+    let lines = test_data().lines("a");
     let skipped_page =
-        made().urls.iter().zip(lines.lines()).find_map(|(url, line)| Some((url, line.strip_prefix("skip\t")?)));
+        test_data().urls.iter().zip(lines.lines()).find_map(|(url, line)| Some((url, line.strip_prefix("skip\t")?)));
     skipped_page.map(|(url, keep)| (url.clone(), keep.into())).unwrap()
 }
 
 #[test]
 fn every_path_of_the_openapi_document_answers_by_its_schema() {
-    let server = Server::start(&[&made().at("a")]);
+    let server = Server::start(&[&test_data().at("a")]);
     let document = server.get("/openapi.json").json();
     let (url, keep) = skipped();
     let mut client = server.client();
     let page = client.get(&format!("/v1/page?url={}", escaped(&url))).json();
     assert_eq!((page["action"].as_str(), page["keep"]["url"].as_str()), (Some("skip"), Some(keep.as_str())));
     let run = client.get("/v1/run").json();
-    let collections = crate::support::program::rows(&made().at("run-a"), "collections");
+    let collections = crate::support::program::rows(&test_data().at("run-a"), "collections");
     let collection = format!("{:016x}", collections[0]["collection"].as_str().unwrap().parse::<u64>().unwrap());
     let set = client.get(&format!("/v1/set/{}", page["id"].as_str().unwrap())).json();
     let simhash =
@@ -131,7 +131,7 @@ fn every_path_of_the_openapi_document_answers_by_its_schema() {
         let responses = &paths[*path][*method]["responses"];
         if *path == "/v1/redirect" {
             assert_eq!((answer.status, responses["302"].is_object()), (302, true));
-            assert!(made().urls.iter().any(|url| url == answer.header("location")));
+            assert!(test_data().urls.iter().any(|url| url == answer.header("location")));
         } else {
             assert_eq!(answer.status, 200, "{target}: {}", answer.text());
             let content = responses["200"]["content"].as_object().unwrap();
@@ -187,9 +187,9 @@ fn html_pages_have_no_script_and_crawled_content_is_text() {
             assert_eq!(client.get(&format!("/{link}")).status, 200, "{link}");
         }
     }
-    let collections = crate::support::program::rows(&made().at("run-a"), "collections");
+    let collections = crate::support::program::rows(&test_data().at("run-a"), "collections");
     let id = format!("{:016x}", collections[0]["collection"].as_str().unwrap().parse::<u64>().unwrap());
-    let page = Server::start(&[&made().at("a")]).get(&format!("/collection/{id}"));
+    let page = Server::start(&[&test_data().at("a")]).get(&format!("/collection/{id}"));
     assert!(page.text().contains("collections that are copies of each other"), "{}", page.text());
     // A page that cannot be shown is answered by a page with the reason.
     let long = format!("/sets?q={}", "x".repeat(500));
@@ -236,15 +236,15 @@ fn scrapy_feeds_a_live_index_and_leaves_the_mirror_that_it_finds() {
 
 #[test]
 fn answers_equal_the_command_and_texts_of_the_crawl_are_known() {
-    let server = Server::start(&[&made().at("a")]);
+    let server = Server::start(&[&test_data().at("a")]);
     let mut client = server.client();
-    let all = made().urls.join("\n");
+    let all = test_data().urls.join("\n");
     let lines = client.post("/v1/pages.txt", "text/plain", all.as_bytes());
-    assert_eq!(lines.text(), made().lines("a"));
+    assert_eq!(lines.text(), test_data().lines("a"));
     let json = client.post(
         "/v1/pages",
         "application/json",
-        json!({ "urls": made().urls, "fields": ["action", "keep"] }).to_string().as_bytes(),
+        json!({ "urls": test_data().urls, "fields": ["action", "keep"] }).to_string().as_bytes(),
     );
     let answers = json.json()["answers"].as_array().unwrap().clone();
     for (answer, line) in answers.iter().zip(lines.text().lines()) {
@@ -261,7 +261,7 @@ fn answers_equal_the_command_and_texts_of_the_crawl_are_known() {
 
 #[test]
 fn invalid_requests_are_answered_with_problems_and_the_server_continues() {
-    let server = Server::start(&[&made().at("a"), "--host", "twins.example"]);
+    let server = Server::start(&[&test_data().at("a"), "--host", "twins.example"]);
     let too_many = "http://a.example/\n".repeat(10_001);
     let many = json!({ "urls": vec!["http://a.example/"; 10_001] }).to_string();
     let post = |path: &str, kind: &str, body: &[u8]| server.client().post(path, kind, body).problem();
@@ -308,7 +308,7 @@ fn invalid_requests_are_answered_with_problems_and_the_server_continues() {
 
 #[test]
 fn no_request_breaks_the_server() {
-    let server = Server::start(&[&made().at("a")]);
+    let server = Server::start(&[&test_data().at("a")]);
     let parts: [&[u8]; 16] = [
         b"{\"urls\":[",
         b"\"http://a.example/\"",
@@ -357,10 +357,10 @@ fn no_request_breaks_the_server() {
 #[test]
 fn beyond_loopback_only_clients_with_a_key_are_answered() {
     use std::os::unix::fs::PermissionsExt;
-    let index = made().at("a");
+    let index = test_data().at("a");
     assert!(fail(&["serve", &index, "--listen", "0.0.0.0:0"], 2).contains("needs keys"));
     assert!(fail(&["serve", &index, "--listen", "nowhere"], 2).contains("ADDRESS:PORT"));
-    assert!(fail(&["serve", &made().at("run-a")], 3).contains("not an index"));
+    assert!(fail(&["serve", &test_data().at("run-a")], 3).contains("not an index"));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("keys");
     let key = "0123456789abcdef0123456789abcdef";
@@ -387,19 +387,20 @@ fn a_hundred_reloads_under_load_fail_no_request_and_mix_no_runs() {
     let current = folder.path().join("CURRENT");
     let name = |index: &str| {
         let half = folder.path().join("half");
-        std::fs::write(&half, made().at(index) + "\n").unwrap();
+        std::fs::write(&half, test_data().at(index) + "\n").unwrap();
         std::fs::rename(half, &current).unwrap();
     };
     name("a");
     let server = Server::start(&[folder.path().to_str().unwrap(), "--follow", "--threads", "2"]);
-    let want = ["a", "b"].map(|index| made().lines(index));
+    let want = ["a", "b"].map(|index| test_data().lines(index));
     assert_ne!(want[0], want[1]);
     let runs = ["a", "b"].map(|index| {
         let about: Value =
-            serde_json::from_slice(&std::fs::read(format!("{}/manifest.json", made().at(index))).unwrap()).unwrap();
+            serde_json::from_slice(&std::fs::read(format!("{}/manifest.json", test_data().at(index))).unwrap())
+                .unwrap();
         about["job"]["run"]["result"].as_str().unwrap().to_string()
     });
-    let body = made().urls.join("\n");
+    let body = test_data().urls.join("\n");
     let (is_done, answers_by_run) = (AtomicBool::new(false), [AtomicUsize::new(0), AtomicUsize::new(0)]);
     let message: Vec<Answer> = std::thread::scope(|scope| {
         for _ in 0..3 {
@@ -436,10 +437,10 @@ fn a_hundred_reloads_under_load_fail_no_request_and_mix_no_runs() {
 fn followed_name_and_sighup_load_another_index_and_sigterm_ends_orderly() {
     let folder = tempfile::tempdir().unwrap();
     let current = folder.path().join("CURRENT");
-    std::fs::write(&current, made().at("a")).unwrap();
+    std::fs::write(&current, test_data().at("a")).unwrap();
     let mut server = Server::start(&[folder.path().to_str().unwrap(), "--follow"]);
     let first = server.get("/v1/run").json()["run"].clone();
-    std::fs::write(&current, made().at("b")).unwrap();
+    std::fs::write(&current, test_data().at("b")).unwrap();
     assert!(server.line().starts_with("serving "));
     assert_ne!(server.get("/v1/run").json()["run"], first);
     server.signal(Signal::SIGHUP);
@@ -463,7 +464,7 @@ fn followed_name_and_sighup_load_another_index_and_sigterm_ends_orderly() {
 /// Runs a server with limits within this process.
 fn within(limits: ServiceLimits, test: impl FnOnce(&str)) {
     let settings = ServeSettings {
-        index: made().at("a"),
+        index: test_data().at("a"),
         follow: false,
         recheck: 1.0,
         verify: true,
@@ -562,7 +563,7 @@ fn slow_header_and_idle_client_lose_their_connection() {
 #[cfg(not(feature = "search"))]
 #[test]
 fn without_the_feature_there_is_no_search_path() {
-    let server = Server::start(&[&made().at("a")]);
+    let server = Server::start(&[&test_data().at("a")]);
     for path in ["/search?q=a", "/v1/search?q=a"] {
         assert_eq!(server.get(path).status, 404);
     }

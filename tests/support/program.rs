@@ -99,7 +99,7 @@ pub(crate) fn cluster_file(folder: &Path, workers: usize, addresses: &[String]) 
 
 /// Runs a job on 1, 2 and 3 workers and in 2 processes of 2 workers, and checks that the results
 /// have the same bytes. Returns the folder of the first result, and its messages.
-pub(crate) fn the_same_on_any_workers(folder: &Path, name: &str, run: &[&str]) -> (String, String) {
+pub(crate) fn assert_same_on_any_workers(folder: &Path, name: &str, run: &[&str]) -> (String, String) {
     let at = |workers: &str| folder.join(format!("{name}-{workers}")).to_str().unwrap().to_string();
     let mut message = String::new();
     for workers in ["1", "2", "3"] {
@@ -144,7 +144,7 @@ pub(crate) const LISTS: [&str; 8] = [
 /// Runs with a state over a crawl without its `last` file, and then over all of it. Checks that
 /// `known` work items are restored from checkpoints, and that the result equals that of a run
 /// without a state.
-pub(crate) fn the_same_from_records(folder: &Path, crawl: &str, last: &str, known: usize) {
+pub(crate) fn assert_same_from_checkpoints(folder: &Path, crawl: &str, last: &str, known: usize) {
     let at = |name: &str| folder.join(name).to_str().unwrap().to_string();
     succeed(&["run", "--input", crawl, "--output", &at("plain")]);
     let last = format!("{crawl}/{last}");

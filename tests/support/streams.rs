@@ -17,7 +17,7 @@ pub(crate) fn full() -> Stdio {
 
 /// Checks that a command succeeds if the reader of its output has left, and reports an error if the
 /// output cannot be written.
-pub(crate) fn answers_only_who_listens(program: fn(&[&str]) -> Command, arguments: &[&str]) {
+pub(crate) fn assert_unread_and_unwritable_output(program: fn(&[&str]) -> Command, arguments: &[&str]) {
     let output = |stdout: Stdio| program(arguments).stdout(stdout).output().unwrap();
     let read_no_more = output(left());
     assert_eq!((read_no_more.status.code(), stderr_text(&read_no_more)), (Some(0), String::new()), "{arguments:?}");
