@@ -266,7 +266,7 @@ fn shortest_record_of_equal_content_and_second_counts() {
 
 /// Generates a record of any kind, which may have its id, second, URL or content in common with
 /// other records.
-fn made() -> impl Strategy<Value = Record> {
+fn any_record() -> impl Strategy<Value = Record> {
     let host = prop::sample::select(vec!["a", "b"]);
     let id = prop::sample::select(vec![NULL, "<urn:x:1>", "<urn:x:2>", "<urn:x:3>"]);
     let numbers = (0usize..3, 0usize..3, 0usize..4, 0usize..3);
@@ -294,7 +294,7 @@ proptest! {
 
     #[test]
     fn tables_do_not_depend_on_the_order_of_records_or_the_files_they_are_in(
-        records in prop::collection::vec(made(), 1..40)
+        records in prop::collection::vec(any_record(), 1..40)
     ) {
         let folder = tempfile::tempdir().unwrap();
         outcome(folder.path(), &records);

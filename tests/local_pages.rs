@@ -25,7 +25,7 @@ fn crawl(file: &Path, pages: usize, lines: usize) {
 }
 
 /// Returns the number of bytes that a refusal advises.
-fn asked_for(refusal: &str) -> u64 {
+fn advised_bytes(refusal: &str) -> u64 {
     let (_, advice) = refusal.split_once("; set effort.memory_bytes to ").expect(refusal);
     advice.split(' ').next().unwrap().parse().unwrap()
 }
@@ -62,7 +62,7 @@ fn local_pages_on_disk_yield_the_same_result_on_any_workers() {
             if end.status.success() {
                 break (format!("effort.memory_bytes={}", bytes / 20 * 21), output);
             }
-            bytes = asked_for(&stderr_text(&end)).max(bytes + 1);
+            bytes = advised_bytes(&stderr_text(&end)).max(bytes + 1);
         };
         let bounded = [&run[..], &["--set", &bound]].concat();
         let (output, _) = assert_same_on_any_workers(folder.path(), &format!("{kind}-bounded"), &bounded);

@@ -233,7 +233,7 @@ fn kill_after(crawl: &Crawl, name: &str, step: &str, workers: usize, more: &[&st
     assert!(amid, "{step}: killed too late");
 }
 
-fn taken_up(output: &Path) -> Vec<String> {
+fn restored_steps(output: &Path) -> Vec<String> {
     let manifest = std::fs::read(output.join("manifest.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
     let steps = manifest["taken_up"].as_array().cloned().unwrap_or_default();
@@ -249,7 +249,7 @@ fn run_killed_after_any_step_continues_after_it_and_writes_the_same_bytes() {
         kill_after(&crawl, &name, step, 2, &[]);
         let message = crawl.resume(&name, &["--workers", "2"]);
         let output = crawl.folder.path().join(&name);
-        let restored = taken_up(&output);
+        let restored = restored_steps(&output);
         let before = steps.iter().position(|other| *other == step).unwrap();
         // Collections grow a second time only if the context pass has found pairs.
         let due = steps[..=before].iter().filter(|step| **step != "second-growth");
@@ -258,7 +258,7 @@ fn run_killed_after_any_step_continues_after_it_and_writes_the_same_bytes() {
         crawl.assert_whole(&name);
         assert!(self::steps(&output).is_empty());
     }
-    assert!(taken_up(&crawl.folder.path().join("whole")).is_empty());
+    assert!(restored_steps(&crawl.folder.path().join("whole")).is_empty());
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn runs_by_other_measures_continue_after_their_pairs() {
         kill_after(&crawl, &killed, step, 1, &more);
         crawl.resume(&killed, &[&["--workers", "1"], &more[..]].concat());
         let [whole, killed] = [whole, killed].map(|name| crawl.folder.path().join(name));
-        assert_eq!(taken_up(&killed)[0], step);
+        assert_eq!(restored_steps(&killed)[0], step);
         assert!(files(&whole) == files(&killed), "{step}");
     }
 }
@@ -315,7 +315,7 @@ fn step_is_repeated_unless_all_workers_have_intact_checkpoints_of_one_equal_run(
         kill_after(&crawl, what, "overlap", 2, &[]);
         change(what);
         crawl.resume(what, &["--workers", workers]);
-        let restored = taken_up(&crawl.folder.path().join(what));
+        let restored = restored_steps(&crawl.folder.path().join(what));
         assert!(!restored.contains(&"overlap".to_string()), "{what}: {restored:?}");
         crawl.assert_whole(what);
     }
@@ -324,7 +324,7 @@ fn step_is_repeated_unless_all_workers_have_intact_checkpoints_of_one_equal_run(
     kill_after(&crawl, "last", "keeping", 2, &[]);
     damage("last", "keeping");
     crawl.resume("last", &["--workers", "2"]);
-    let restored = taken_up(&crawl.folder.path().join("last"));
+    let restored = restored_steps(&crawl.folder.path().join("last"));
     assert!(
         restored.contains(&"second-look".to_string()) && !restored.contains(&"keeping".to_string()),
         "{restored:?}"
@@ -332,7 +332,7 @@ fn step_is_repeated_unless_all_workers_have_intact_checkpoints_of_one_equal_run(
     crawl.assert_whole("last");
     kill_after(&crawl, "more-workers", "keeping", 2, &[]);
     crawl.resume("more-workers", &["--workers", "3"]);
-    assert!(taken_up(&crawl.folder.path().join("more-workers")).is_empty());
+    assert!(restored_steps(&crawl.folder.path().join("more-workers")).is_empty());
     crawl.assert_whole("more-workers");
     // The crawl gets one more page, which the checkpoints of the killed run do not cover.
     kill_after(&crawl, "more", "overlap", 2, &[]);
@@ -348,7 +348,7 @@ fn step_is_repeated_unless_all_workers_have_intact_checkpoints_of_one_equal_run(
         !message.contains("steps restored") && number(&message, " work items restored from checkpoints") > 0,
         "{message}"
     );
-    assert!(taken_up(&crawl.folder.path().join("more")).is_empty());
+    assert!(restored_steps(&crawl.folder.path().join("more")).is_empty());
 }
 
 #[test]
@@ -382,7 +382,7 @@ fn keepers_are_chosen_again_when_a_date_or_the_earlier_result_has_changed() {
     kill_after(&crawl, "same", "keeping", 1, &sticky);
     succeed(&crawl.run("fresh", &sticky));
     crawl.resume("same", &[&["--workers", "1"], &sticky[..]].concat());
-    assert!(taken_up(&crawl.folder.path().join("same")).contains(&"keeping".to_string()));
+    assert!(restored_steps(&crawl.folder.path().join("same")).contains(&"keeping".to_string()));
     assert!(answer("same") == answer("fresh"));
 
     std::fs::rename(&earlier, crawl.at("aside")).unwrap();
