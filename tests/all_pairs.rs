@@ -267,7 +267,7 @@ fn chunk_on_too_many_pages_is_rejected_with_their_number() {
     // Without a limit on documents, the 4 TB of pairs exceed any disk even with the maximum number
     // of passes. This is detected before the first pair is made.
     let refused = refusal(1_000_000, 0, 2 * least);
-    assert!(refused.to_string().contains("499999500000 pairs of pages, of a chunk on 1000000 pages"), "{refused}");
+    assert!(refused.to_string().contains("499999500000 pairs of pages, with one chunk on 1000000 pages"), "{refused}");
     assert!((240_000_000_000..260_000_000_000).contains(&needed(&refused)), "{refused}");
     // With three million pages and no limit, the first refusal knows only an upper bound of the
     // number of pages.
@@ -282,7 +282,7 @@ fn chunk_on_too_many_pages_is_rejected_with_their_number() {
     let sufficient_bytes = needed(&refused);
     assert!(refusal(3_000_000, 0, sufficient_bytes - 20).to_string().contains("a chunk on up to 3000000 pages"));
     assert!(
-        refusal(3_000_000, 0, sufficient_bytes).to_string().contains("pairs of pages, of a chunk on 3000000 pages")
+        refusal(3_000_000, 0, sufficient_bytes).to_string().contains("pairs of pages, with one chunk on 3000000 pages")
     );
 }
 

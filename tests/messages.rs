@@ -129,6 +129,10 @@ fn normalised(text: &str, folder: &Path) -> String {
             if is_unit && !number.is_empty() && number.chars().all(|c| c.is_ascii_digit() || c == '.' || c == ',') {
                 words[at - 1] = words[at - 1].replace(number, "N");
             }
+            // A memory limit that suffices, which depends on what is measured of a run.
+            if words[at - 1] == "to" && words[at].len() > 6 && words[at].bytes().all(|byte| byte.is_ascii_digit()) {
+                words[at] = "N".into();
+            }
         }
         let line = words.join(" ");
         // Rates such as 3.1 MB/s.
