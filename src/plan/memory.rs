@@ -26,7 +26,7 @@ const A_PEER: u64 = 3 << 19;
 
 /// Bytes of a page in every process while clusters grow: its row of the directory, its clusters,
 /// sizes, places and counts. Measured.
-const A_PAGE_EVERYWHERE: u64 = 60;
+const A_PAGE_EVERYWHERE: u64 = 40;
 
 /// Bytes of a page in the first process, for all pages, if memory is not limited: lists for
 /// crawlers, which this process writes. Measured.
@@ -34,7 +34,7 @@ const A_PAGE_AT_FIRST: u64 = 100;
 
 /// Bytes of a page in the process that collects a table of all pages for a file: rows that others
 /// send, and rows that are encoded. Measured.
-const A_PAGE_IN_FILE: u64 = 600;
+const A_PAGE_IN_FILE: u64 = 450;
 
 /// Additional bytes for each byte of a long URL or title in a file, if memory is not limited.
 /// Measured.
