@@ -55,11 +55,13 @@ const A_PAGE_HELD: u64 = 127;
 const A_LINK_HELD: u64 = 10;
 
 /// Bytes of a page of another process that a process always holds after reading, if memory is
-/// limited: its host. The next constant is the bytes while clusters grow: its host, its trivial
-/// clusters before and after the context pass, their sizes, its collection, and components that are
-/// being found.
+/// limited: its host.
 const A_PAGE_OF_OTHERS: u64 = 4;
-const A_GROWN_PAGE_OF_OTHERS: u64 = 20;
+
+/// Bytes of a page of another process while clusters grow, if memory is limited: its host, its
+/// trivial clusters before and after the context pass, their sizes, its collection, and components
+/// that are being found.
+pub const A_GROWN_PAGE_OF_OTHERS: u64 = 20;
 
 /// Bytes of a page on disk, in addition to its capture, chunks and links, while clusters grow and
 /// copies are selected, if memory is limited. Measured.

@@ -7,7 +7,9 @@
 use super::Machines;
 use super::sample::CrawlCounts;
 use super::volume::{Volume, on_the_way};
-use webtwin_dataflow::memory_estimate::{A_FEATURE, MemoryEstimate, bytes_of_tables, long_bytes};
+use webtwin_dataflow::memory_estimate::{
+    A_FEATURE, A_GROWN_PAGE_OF_OTHERS, MemoryEstimate, bytes_of_tables, long_bytes,
+};
 use webtwin_dataflow::pairs::minhash_pairs;
 use webtwin_dataflow::shuffle::memory::{A_WORKER_AT_REST, at_rest};
 use webtwin_job::{Job, JobKind, Measure};
@@ -24,8 +26,8 @@ const CONNECTIONS: u64 = 8 << 20;
 /// Measured.
 const A_PEER: u64 = 3 << 19;
 
-/// Bytes of a page in every process while clusters grow: its row of the directory, its clusters,
-/// sizes, places and counts. Measured.
+/// Bytes of a page in every process while clusters grow, if memory is not limited: its row of the
+/// directory, its clusters, sizes, places and counts. Measured.
 const A_PAGE_EVERYWHERE: u64 = 40;
 
 /// Bytes of a page in the first process, for all pages, if memory is not limited: lists for
@@ -88,11 +90,11 @@ pub fn of_process(job: &Job, counts: &CrawlCounts, volume: &Volume, machines: &M
             // table; the first process is one of them.
             let others_pages = all_pages - own.pages;
             let others_in_file = others_pages.min(PAGES_OF_FILE);
-            let (at_first, long) = match job.effort.memory_bytes {
-                0 => (A_PAGE_AT_FIRST, LONG_BYTES_IN_FILE * long_bytes(own.pages, own.captures) / own.pages.max(1)),
-                _ => (0, 0),
+            let long = LONG_BYTES_IN_FILE * long_bytes(own.pages, own.captures) / own.pages.max(1);
+            let message = match job.effort.memory_bytes {
+                0 => (A_PAGE_EVERYWHERE + A_PAGE_AT_FIRST) * others_pages + (A_PAGE_IN_FILE + long) * others_in_file,
+                _ => A_GROWN_PAGE_OF_OTHERS * others_pages,
             };
-            let message = (A_PAGE_EVERYWHERE + at_first) * others_pages + (A_PAGE_IN_FILE + long) * others_in_file;
             let by_measure = match job.similar.by {
                 Measure::Signatures => 64 * u64::from(job.signatures.vectors.dims) * own.pages,
                 Measure::Hamming => 84 * own.pages,
