@@ -197,17 +197,17 @@ impl Accountable for Parcel {
 
 impl ContainerBytes for Parcel {
     fn from_bytes(mut bytes: Bytes) -> Self {
-        let about = bytemuck::pod_read_unaligned(&bytes.extract_to(size_of::<ParcelAddress>()));
-        let [used, row_bytes] = bytemuck::pod_read_unaligned(&bytes.extract_to(8));
-        let mut rows = Block { words: Vec::new(), arrived: None, used: used as usize, row_bytes };
+        let parcel_address = bytemuck::pod_read_unaligned(&bytes.extract_to(size_of::<ParcelAddress>()));
+        let [used_words, row_bytes] = bytemuck::pod_read_unaligned(&bytes.extract_to(8));
+        let mut rows = Block { words: Vec::new(), arrived: None, used: used_words as usize, row_bytes };
         // A received block stays in the socket's buffer if its rows are aligned there; only
         // misaligned blocks are copied.
-        if used > 0 && bytes.as_ptr().cast::<u64>().is_aligned() {
+        if used_words > 0 && bytes.as_ptr().cast::<u64>().is_aligned() {
             rows.arrived = Some(bytes);
         } else {
             rows.words = bytemuck::pod_collect_to_vec(&bytes[..rows.used.next_multiple_of(8)]);
         }
-        Parcel { about, rows }
+        Parcel { about: parcel_address, rows }
     }
 
     fn length_in_bytes(&self) -> usize {
@@ -216,9 +216,9 @@ impl ContainerBytes for Parcel {
 
     fn into_bytes<W: Write>(&self, writer: &mut W) {
         let block = &self.rows;
-        let used = u32::try_from(block.used).expect("a row of variable length is far shorter than 4 GiB");
+        let used_words = u32::try_from(block.used).expect("a row of variable length is far shorter than 4 GiB");
         let rows = &block.padded()[..block.used.next_multiple_of(8)];
-        for part in [bytemuck::bytes_of(&self.about), bytemuck::bytes_of(&[used, block.row_bytes]), rows] {
+        for part in [bytemuck::bytes_of(&self.about), bytemuck::bytes_of(&[used_words, block.row_bytes]), rows] {
             writer.write_all(part).expect("timely writes into memory it has measured before");
         }
     }
@@ -256,10 +256,10 @@ mod tests {
 
     use super::*;
 
-    fn there_and_back(sent: &Parcel) -> Parcel {
+    fn there_and_back(parcel: &Parcel) -> Parcel {
         let mut wire = Vec::new();
-        sent.into_bytes(&mut wire);
-        assert_eq!(wire.len(), sent.length_in_bytes());
+        parcel.into_bytes(&mut wire);
+        assert_eq!(wire.len(), parcel.length_in_bytes());
         assert_eq!(wire.len() % 8, 0);
         Parcel::from_bytes(BytesMut::from(wire).freeze())
     }
@@ -267,11 +267,11 @@ mod tests {
     proptest! {
         #[test]
         fn parcel_arrives_unchanged(rows: Vec<[u32; 3]>, bytes: Vec<u8>, to: u32, from: u32, name: u64, call: u64) {
-            let about = ParcelAddress { to, from, name, call, taken: 7, last: 1, kind: 1, notice: 9 };
-            let arrived = there_and_back(&Parcel { about, rows: Block::from_rows(&rows, &mut Vec::new()) });
-            prop_assert_eq!((arrived.about, arrived.rows.rows::<[u32; 3]>()), (about, &rows[..]));
-            let arrived = there_and_back(&Parcel { about, rows: Block::from_rows(&bytes, &mut Vec::new()) });
-            prop_assert_eq!(arrived.rows.rows::<u8>(), &bytes[..]);
+            let parcel_address = ParcelAddress { to, from, name, call, taken: 7, last: 1, kind: 1, notice: 9 };
+            let received = there_and_back(&Parcel { about: parcel_address, rows: Block::from_rows(&rows, &mut Vec::new()) });
+            prop_assert_eq!((received.about, received.rows.rows::<[u32; 3]>()), (parcel_address, &rows[..]));
+            let received = there_and_back(&Parcel { about: parcel_address, rows: Block::from_rows(&bytes, &mut Vec::new()) });
+            prop_assert_eq!(received.rows.rows::<u8>(), &bytes[..]);
         }
 
         #[test]

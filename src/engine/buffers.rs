@@ -43,14 +43,14 @@ pub(super) fn need(bytes: usize) {
 
 /// Returns the allocator of buffers for timely.
 pub(super) fn refill() -> BytesRefill {
-    let kept = Arc::new(Kept::default());
-    let logic = move |asked: usize| {
+    let spares = Arc::new(Kept::default());
+    let logic = move |requested_bytes: usize| {
         // timely asks for its fixed 1 MiB; a shorter buffer is allowed if the next message fits
         // into it.
-        let needed = NEEDED.get().max(LEAST);
-        let bytes = needed.checked_next_multiple_of(PAGE).unwrap_or(needed).min(asked);
-        let memory = kept.take(bytes).unwrap_or_else(|| vec![0; bytes]);
-        Box::new(Buffer { memory, kept: Arc::clone(&kept) }) as Box<dyn DerefMut<Target = [u8]> + Send>
+        let needed_bytes = NEEDED.get().max(LEAST);
+        let bytes = needed_bytes.checked_next_multiple_of(PAGE).unwrap_or(needed_bytes).min(requested_bytes);
+        let memory = spares.take(bytes).unwrap_or_else(|| vec![0; bytes]);
+        Box::new(Buffer { memory, kept: Arc::clone(&spares) }) as Box<dyn DerefMut<Target = [u8]> + Send>
     };
     BytesRefill { logic: Arc::new(logic), limit: Some(0) }
 }
@@ -133,14 +133,14 @@ impl ReadPosition {
                 bytes = &bytes[passed..];
                 continue;
             }
-            let (header, rest) = bytes.split_at((HEADER - self.of_header).min(bytes.len()));
+            let (header, payload) = bytes.split_at((HEADER - self.of_header).min(bytes.len()));
             for &byte in header {
                 if LENGTH.contains(&self.of_header) {
                     self.length = self.length << 8 | usize::from(byte);
                 }
                 self.of_header += 1;
             }
-            bytes = rest;
+            bytes = payload;
             if self.of_header == HEADER {
                 (self.of_header, self.to_come) = (0, self.length);
             }
@@ -161,13 +161,14 @@ mod tests {
 
     use super::*;
 
-    /// Returns the length of the buffer that a thread gets after it has announced `needed` bytes.
-    fn gets(needed: usize, asked: usize) -> usize {
+    /// Returns the length of the buffer that a thread gets after it has announced `needed_bytes`
+    /// bytes.
+    fn gets(needed_bytes: usize, requested_bytes: usize) -> usize {
         let refill = refill();
-        need(needed);
-        let got = (refill.logic)(asked).len();
+        need(needed_bytes);
+        let buffer_bytes = (refill.logic)(requested_bytes).len();
         need(0);
-        got
+        buffer_bytes
     }
 
     #[test]
@@ -182,27 +183,27 @@ mod tests {
             (ANY, MIB, MIB),
             (ANY, 2 * MIB, 2 * MIB),
         ];
-        for (needed, asked, got) in cases {
-            assert_eq!(gets(needed, asked), got, "{needed} of {asked}");
+        for (needed_bytes, requested_bytes, expected_bytes) in cases {
+            assert_eq!(gets(needed_bytes, requested_bytes), expected_bytes, "{needed_bytes} of {requested_bytes}");
         }
     }
 
     #[test]
     fn free_buffers_of_similar_length_are_reused_and_bounded() {
         let refill = refill();
-        let of = |bytes| {
+        let buffer_of = |bytes| {
             need(bytes);
             (refill.logic)(1 << 20)
         };
-        let all: Vec<_> = (0..3 * MOST_KEPT / (256 << 10)).map(|_| of(256 << 10)).collect();
-        let places: Vec<*const u8> = all.iter().map(|buffer| buffer.as_ptr()).collect();
-        drop(all);
+        let buffers: Vec<_> = (0..3 * MOST_KEPT / (256 << 10)).map(|_| buffer_of(256 << 10)).collect();
+        let places: Vec<*const u8> = buffers.iter().map(|buffer| buffer.as_ptr()).collect();
+        drop(buffers);
         // A kept buffer is not reused for a message that is much shorter.
-        let short = of(100 << 10);
+        let short = buffer_of(100 << 10);
         assert_eq!(short.len(), 100 << 10);
-        let again: Vec<_> = (0..MOST_KEPT / (256 << 10)).map(|_| of(200 << 10)).collect();
-        assert!(again.iter().all(|buffer| buffer.len() == 256 << 10 && places.contains(&buffer.as_ptr())));
-        assert_eq!(of(200 << 10).len(), 200 << 10);
+        let reused_buffers: Vec<_> = (0..MOST_KEPT / (256 << 10)).map(|_| buffer_of(200 << 10)).collect();
+        assert!(reused_buffers.iter().all(|buffer| buffer.len() == 256 << 10 && places.contains(&buffer.as_ptr())));
+        assert_eq!(buffer_of(200 << 10).len(), 200 << 10);
         need(0);
     }
 

@@ -77,8 +77,8 @@ impl ParcelsInFlight {
         self.total += 1;
     }
 
-    fn taken(&mut self, by: usize, parcels: usize) {
-        self.to[by] -= parcels;
+    fn taken(&mut self, peer: usize, parcels: usize) {
+        self.to[peer] -= parcels;
         self.total -= parcels;
     }
 }
@@ -101,8 +101,8 @@ pub(super) struct Outbox<'a> {
 impl Outbox<'_> {
     pub(super) fn push(&mut self, to: usize, rows: Block) {
         let &mut Outbox { from, name, call, kind, .. } = self;
-        let about = ParcelAddress { to: to as u32, from, name, call, taken: 0, last: 0, kind, notice: 0 };
-        self.ready.push_back(Parcel { about, rows });
+        let address = ParcelAddress { to: to as u32, from, name, call, taken: 0, last: 0, kind, notice: 0 };
+        self.ready.push_back(Parcel { about: address, rows });
     }
 
     /// True if all blocks that were put in have been sent.
@@ -112,11 +112,11 @@ impl Outbox<'_> {
 
     /// Removes and returns the next parcel that may be sent. Parcels to one receiver keep their
     /// order.
-    fn next(&mut self, on_the_way: &ParcelsInFlight) -> Option<Parcel> {
+    fn next(&mut self, parcels_in_flight: &ParcelsInFlight) -> Option<Parcel> {
         let mut waits: Vec<u32> = Vec::new();
         let goes = |parcel: &Parcel| {
             let to = parcel.about.to;
-            let goes = !parcel.about.is_counted(&parcel.rows) || on_the_way.may_go(to as usize);
+            let goes = !parcel.about.is_counted(&parcel.rows) || parcels_in_flight.may_go(to as usize);
             // An earlier parcel to this receiver waits, so this one must not overtake it.
             if waits.contains(&to) {
                 return false;
@@ -132,16 +132,16 @@ impl Outbox<'_> {
 
     /// Marks the last parcel to each worker, and adds the number `notice` and the acknowledgement
     /// to it. A worker without any parcel in the outbox gets an empty one.
-    fn close(&mut self, taken: &mut [u32], notice: u64) {
-        let peers = taken.len();
-        let mut without: Vec<bool> = vec![true; peers];
-        self.ready.iter().for_each(|parcel| without[parcel.about.to as usize] = false);
-        (0..peers).filter(|&to| without[to]).for_each(|to| self.push(to, Block::default()));
+    fn close(&mut self, taken_parcels: &mut [u32], notice: u64) {
+        let peers = taken_parcels.len();
+        let mut has_no_parcel: Vec<bool> = vec![true; peers];
+        self.ready.iter().for_each(|parcel| has_no_parcel[parcel.about.to as usize] = false);
+        (0..peers).filter(|&to| has_no_parcel[to]).for_each(|to| self.push(to, Block::default()));
         let mut open: Vec<bool> = vec![true; peers];
         for Parcel { about, .. } in self.ready.iter_mut().rev() {
             let to = about.to as usize;
             if std::mem::take(&mut open[to]) {
-                (about.last, about.notice, about.taken) = (1, notice, std::mem::take(&mut taken[to]));
+                (about.last, about.notice, about.taken) = (1, notice, std::mem::take(&mut taken_parcels[to]));
             }
         }
     }
@@ -209,9 +209,9 @@ impl Net<'_> {
     ) -> Result<Vec<u64>> {
         let call = self.next_call();
         self.rounds += 1;
-        let (me, peers, hash) = (self.index(), self.peers(), xxh3_64(name.as_bytes()));
+        let (own_index, peers, hash) = (self.index(), self.peers(), xxh3_64(name.as_bytes()));
         let (process, workers) = (self.process(), self.workers_per_process());
-        if me == process * workers {
+        if own_index == process * workers {
             self.shared.traffic.rounds.fetch_add(1, Ordering::Relaxed);
         }
         let (shared, worker, mail) = (self.shared, &mut *self.worker, &mut self.mail);
@@ -224,9 +224,10 @@ impl Net<'_> {
         // window, both to one receiver and to all together, so a sender never waits for an
         // acknowledgement that is held back.
         let most_due = (window / 2 / peers).max(1) as u32;
-        let mut outbox = Outbox { from: me as u32, name: hash, call, kind: 0, ready, block_bytes, window, spare };
+        let mut outbox =
+            Outbox { from: own_index as u32, name: hash, call, kind: 0, ready, block_bytes, window, spare };
         mail.begin();
-        let mut more = true;
+        let mut has_more = true;
         let (mut ended, mut yet_to_end) = (vec![None; peers], peers);
         // A step that waits first does not flush what was sent before it, so a step without waiting
         // follows every send.
@@ -234,9 +235,9 @@ impl Net<'_> {
         loop {
             shared.stop.check()?;
             // Rows are produced only while they can be sent, so that the outbox stays bounded.
-            if more && outbox.is_empty() && !self.on_the_way.is_full() {
-                more = produce(&mut outbox)?;
-                if !more {
+            if has_more && outbox.is_empty() && !self.on_the_way.is_full() {
+                has_more = produce(&mut outbox)?;
+                if !has_more {
                     outbox.close(&mut self.taken, notice);
                 }
             }
@@ -245,7 +246,7 @@ impl Net<'_> {
                 if parcel.about.is_counted(&parcel.rows) {
                     self.on_the_way.sent(to);
                 }
-                if to != me {
+                if to != own_index {
                     shared.traffic.exchanged_bytes.fetch_add(bytes, Ordering::Relaxed);
                 }
                 if to / workers != process {
@@ -254,42 +255,51 @@ impl Net<'_> {
                 mail.send(parcel);
                 has_sent = true;
             }
-            let is_idle = !has_sent && (!more || !outbox.is_empty() || self.on_the_way.is_full());
+            let is_idle = !has_sent && (!has_more || !outbox.is_empty() || self.on_the_way.is_full());
             worker.step_or_park(Some(if is_idle { TICK } else { Duration::ZERO }));
             has_sent = false;
             mail.emptied().into_iter().for_each(|block| outbox.keep(block));
 
-            while let Some(Parcel { about, rows }) = mail.next(call) {
-                self.on_the_way.taken(about.from as usize, about.taken as usize);
-                if about.is_acknowledgement(&rows) {
+            while let Some(Parcel { about: address, rows }) = mail.next(call) {
+                self.on_the_way.taken(address.from as usize, address.taken as usize);
+                if address.is_acknowledgement(&rows) {
                     continue;
                 }
-                if (about.call, about.name) != (call, hash) {
+                if (address.call, address.name) != (call, hash) {
                     // Without this check the run would hang, or take the rows of another call for
                     // its own.
                     return Err(Error::Invariant(format!(
-                        "worker {} is in another collective call than worker {me}, which is in \"{name}\", call {call}",
-                        about.from
+                        "worker {} is in another collective call than worker {own_index}, which is in \"{name}\", call {call}",
+                        address.from
                     )));
                 }
-                self.taken[about.from as usize] += u32::from(about.is_counted(&rows));
+                self.taken[address.from as usize] += u32::from(address.is_counted(&rows));
                 if !rows.is_empty() {
-                    take(&about, &rows)?;
+                    take(&address, &rows)?;
                 }
-                if about.last == 1 {
-                    yet_to_end -= usize::from(ended[about.from as usize].replace(about.notice).is_none());
+                if address.last == 1 {
+                    yet_to_end -= usize::from(ended[address.from as usize].replace(address.notice).is_none());
                 }
                 outbox.keep(rows);
             }
             // Separate acknowledgements, only if the sender might soon wait for them.
-            for (to, taken) in self.taken.iter_mut().enumerate().filter(|(_, taken)| **taken >= most_due) {
-                let taken = std::mem::take(taken);
+            for (to, count) in self.taken.iter_mut().enumerate().filter(|(_, taken)| **taken >= most_due) {
+                let count = std::mem::take(count);
                 let to = to as u32;
-                let about = ParcelAddress { to, from: me as u32, name: hash, call, taken, last: 0, kind: 0, notice: 0 };
-                mail.send(Parcel { about, rows: Block::default() });
+                let address = ParcelAddress {
+                    to,
+                    from: own_index as u32,
+                    name: hash,
+                    call,
+                    taken: count,
+                    last: 0,
+                    kind: 0,
+                    notice: 0,
+                };
+                mail.send(Parcel { about: address, rows: Block::default() });
                 has_sent = true;
             }
-            if yet_to_end == 0 && !more && outbox.is_empty() {
+            if yet_to_end == 0 && !has_more && outbox.is_empty() {
                 if has_sent {
                     worker.step();
                 }

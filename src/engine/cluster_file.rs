@@ -149,10 +149,10 @@ impl File<'_> {
         }
     }
 
-    /// Rejects a key that is not in `known`, and names the nearest known key in the error.
-    fn check_keys(&self, table: &Table, prefix: &str, known: &[&str]) -> Result<()> {
-        let Some(key) = table.keys().find(|key| !known.contains(&key.as_str())) else { return Ok(()) };
-        let nearest = known
+    /// Rejects a key that is not in `known_keys`, and names the nearest known key in the error.
+    fn check_keys(&self, table: &Table, prefix: &str, known_keys: &[&str]) -> Result<()> {
+        let Some(key) = table.keys().find(|key| !known_keys.contains(&key.as_str())) else { return Ok(()) };
+        let nearest = known_keys
             .iter()
             .min_by_key(|known| strsim::damerau_levenshtein(key, known))
             .expect("every table has a known key");
@@ -160,7 +160,7 @@ impl File<'_> {
             file: self.0.to_string(),
             setting: format!("{prefix}{key}"),
             got: "not a setting".to_string(),
-            must_be: format!("one of {}; the nearest is {nearest}", known.join(", ")),
+            must_be: format!("one of {}; the nearest is {nearest}", known_keys.join(", ")),
         })
     }
 
@@ -170,7 +170,7 @@ impl File<'_> {
             Some(Value::Array(processes)) if (1..=MOST).contains(&processes.len()) => processes,
             other => return Err(self.wrong("process", other, "written as [[process]], once for each process")),
         };
-        let mut seen = HashSet::new();
+        let mut distinct_addresses = HashSet::new();
         let mut addresses = Vec::with_capacity(processes.len());
         for (at, process) in processes.iter().enumerate() {
             let setting = format!("process[{at}].address");
@@ -183,7 +183,7 @@ impl File<'_> {
                 .and_then(Value::as_str)
                 .filter(|address| host_and_port(address).is_some())
                 .ok_or_else(|| self.wrong(&setting, value, "host:port or [IPv6]:port, with a port from 1 to 65535"))?;
-            if !seen.insert(address.to_ascii_lowercase()) {
+            if !distinct_addresses.insert(address.to_ascii_lowercase()) {
                 return Err(self.wrong(&setting, value, "an address that no other process has"));
             }
             addresses.push(address.to_string());
@@ -200,8 +200,8 @@ fn host_and_port(address: &str) -> Option<(&str, u16)> {
         Some(host) => host.strip_suffix(']').filter(|host| host.parse::<std::net::Ipv6Addr>().is_ok())?,
         None => host,
     };
-    let named = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
-    (!host.is_empty() && (named || host.parse::<IpAddr>().is_ok()) && (named || address.starts_with('[')))
+    let is_host_name = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
+    (!host.is_empty() && (is_host_name || host.parse::<IpAddr>().is_ok()) && (is_host_name || address.starts_with('[')))
         .then_some((host, port))
 }
 

@@ -128,9 +128,9 @@ impl FrameWriter {
     ///
     /// # Errors
     /// Returns any error of the socket.
-    pub fn send(&mut self, to: &mut impl Write, what: Frame, payload: &[u8]) -> io::Result<()> {
-        debug_assert_eq!(what == Frame::Payload, (1..=LONGEST).contains(&payload.len()));
-        let length = match what {
+    pub fn send(&mut self, to: &mut impl Write, kind: Frame, payload: &[u8]) -> io::Result<()> {
+        debug_assert_eq!(kind == Frame::Payload, (1..=LONGEST).contains(&payload.len()));
+        let length = match kind {
             Frame::Payload => payload.len() as u32,
             Frame::Alive => ALIVE,
             Frame::End => END,
@@ -140,7 +140,7 @@ impl FrameWriter {
         let mut parts = match &direction.session.ciphers {
             Some(ciphers) => {
                 self.message.resize(payload.len() + TAG, 0);
-                let nonce = what.nonce(direction.next);
+                let nonce = kind.nonce(direction.next);
                 ciphers.write_message(nonce, payload, &mut self.message).map_err(io::Error::other)?;
                 header = direction.header(length);
                 [&header[..], &self.message, &[]]
@@ -208,8 +208,8 @@ impl FrameReader {
         let mut header = [0; HEADER];
         from.read_exact(&mut header)?;
         let length = u32::from_le_bytes(header[..4].try_into().expect("a range of 4 bytes"));
-        let what = Frame::of(length);
-        let bytes = if what == Frame::Payload { length as usize } else { 0 };
+        let kind = Frame::of(length);
+        let bytes = if kind == Frame::Payload { length as usize } else { 0 };
         // Checked before it is used: the length decides how many bytes are allocated and awaited.
         if header != direction.header(length) || bytes > LONGEST {
             return Err(damaged());
@@ -228,7 +228,7 @@ impl FrameReader {
                 from.read_exact(&mut self.message)?;
                 // The output has space for the tag, so the message is decrypted without another
                 // copy.
-                ciphers.read_message(what.nonce(direction.next), &self.message, payload).map_err(|_| damaged())?;
+                ciphers.read_message(kind.nonce(direction.next), &self.message, payload).map_err(|_| damaged())?;
             }
             None => {
                 from.read_exact(payload)?;
@@ -240,6 +240,6 @@ impl FrameReader {
         }
         overflow.truncate(if goes_to_overflow { bytes } else { 0 });
         direction.next += 1;
-        Ok((what, if goes_to_overflow { 0 } else { bytes }))
+        Ok((kind, if goes_to_overflow { 0 } else { bytes }))
     }
 }

@@ -41,12 +41,12 @@ impl ClusterKey {
     /// Returns [`Error::Usage`] if the file cannot be read, if a key has fewer than 32 bytes, or if
     /// `private` is set and users other than the owner may read the file.
     pub fn read(path: &Path, private: bool) -> Result<ClusterKey> {
-        let wrong = |what: String| Error::Usage(format!("key file {}: {what}", path.display()));
-        let content = std::fs::read(path).map_err(|cause| wrong(cause.to_string()))?;
+        let key_error = |what: String| Error::Usage(format!("key file {}: {what}", path.display()));
+        let content = std::fs::read(path).map_err(|cause| key_error(cause.to_string()))?;
         if private {
-            check_private(path).map_err(wrong)?;
+            check_private(path).map_err(key_error)?;
         }
-        ClusterKey::parse(&content).map_err(wrong)
+        ClusterKey::parse(&content).map_err(key_error)
     }
 
     /// Reads the key from an environment variable, which has the format of a key file.
@@ -55,10 +55,10 @@ impl ClusterKey {
     /// Returns [`Error::Usage`] if the variable is not set, or if a key in it has fewer than 32
     /// bytes.
     pub fn from_environment(name: &str) -> Result<ClusterKey> {
-        let wrong = |what: String| Error::Usage(format!("environment variable {name}: {what}"));
+        let key_error = |what: String| Error::Usage(format!("environment variable {name}: {what}"));
         let content =
-            std::env::var_os(name).ok_or_else(|| wrong("is not set; set it to the key of the cluster".into()))?;
-        ClusterKey::parse(content.as_encoded_bytes()).map_err(wrong)
+            std::env::var_os(name).ok_or_else(|| key_error("is not set; set it to the key of the cluster".into()))?;
+        ClusterKey::parse(content.as_encoded_bytes()).map_err(key_error)
     }
 
     pub(super) fn parse(content: &[u8]) -> std::result::Result<ClusterKey, String> {
@@ -91,8 +91,8 @@ impl ClusterKey {
 
     /// Returns the pre-shared keys with which peers may begin a handshake.
     pub(super) fn psks(&self) -> impl Iterator<Item = [u8; 32]> + '_ {
-        let others = self.0.iter().skip(1).map(|key| psk(key));
-        std::iter::once_with(|| self.psk()).chain(others)
+        let former_psks = self.0.iter().skip(1).map(|key| psk(key));
+        std::iter::once_with(|| self.psk()).chain(former_psks)
     }
 }
 

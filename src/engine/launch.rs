@@ -187,13 +187,13 @@ fn hosts_of(list: &str) -> Option<Vec<String>> {
 
 /// Expands one item of a host list. The leftmost numbers vary slowest.
 fn expanded(item: &str) -> Option<Vec<String>> {
-    let Some((before, rest)) = item.split_once('[') else {
+    let Some((prefix, list)) = item.split_once('[') else {
         return (!item.is_empty()).then(|| vec![item.into()]);
     };
-    let (ranges, after) = rest.split_once(']')?;
-    let ends = match after.is_empty() {
+    let (ranges, suffix) = list.split_once(']')?;
+    let ends = match suffix.is_empty() {
         true => vec![String::new()],
-        false => expanded(after)?,
+        false => expanded(suffix)?,
     };
     let mut hosts = Vec::new();
     for range in ranges.split(',') {
@@ -209,7 +209,7 @@ fn expanded(item: &str) -> Option<Vec<String>> {
         {
             return None;
         }
-        let numbers = (from..=to).map(|number| format!("{before}{number:0width$}", width = first.len()));
+        let numbers = (from..=to).map(|number| format!("{prefix}{number:0width$}", width = first.len()));
         hosts.extend(numbers.flat_map(|host| ends.iter().map(move |end| format!("{host}{end}"))));
     }
     Some(hosts)
@@ -295,8 +295,9 @@ mod tests {
         assert_eq!(addresses, [0, 1, 2].map(|n| format!("crawl-2026-{n}.webtwin:4100")));
         let foreign = described(Launcher::Kubernetes, &[&pod[..], &[("HOSTNAME", "other")]].concat());
         assert!(foreign.unwrap_err().to_string().contains("HOSTNAME is \"other\""));
-        let alone = described(Launcher::Kubernetes, &[&pod[..], &[("WEBTWIN_PROCESSES", "1")]].concat()).unwrap();
-        assert!(alone.2.is_empty());
+        let single_process =
+            described(Launcher::Kubernetes, &[&pod[..], &[("WEBTWIN_PROCESSES", "1")]].concat()).unwrap();
+        assert!(single_process.2.is_empty());
     }
 
     #[test]
@@ -318,7 +319,7 @@ mod tests {
         assert_eq!(hosts("n[1-3,7]").unwrap(), "n1 n2 n3 n7");
         assert_eq!(hosts("n[008-011].x,m").unwrap(), "n008.x n009.x n010.x n011.x m");
         assert_eq!(hosts("r[1-2]n[1-2]").unwrap(), "r1n1 r1n2 r2n1 r2n2");
-        for wrong in [
+        for malformed in [
             "",
             ",",
             "n[",
@@ -332,11 +333,11 @@ mod tests {
             "n[1-99999]",
             "n[0-18446744073709551615]",
         ] {
-            assert_eq!(hosts(wrong), None, "{wrong}");
+            assert_eq!(hosts(malformed), None, "{malformed}");
         }
         assert_eq!(counts_of("2(x3),1").unwrap(), [2, 2, 2, 1]);
-        for wrong in ["", "0", "2(x", "2(x3", "x", "1(x99999)"] {
-            assert_eq!(counts_of(wrong), None, "{wrong}");
+        for malformed in ["", "0", "2(x", "2(x3", "x", "1(x99999)"] {
+            assert_eq!(counts_of(malformed), None, "{malformed}");
         }
     }
 

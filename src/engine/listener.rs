@@ -39,9 +39,9 @@ impl Listener {
     pub(super) fn listen(mut self) {
         while self.awake.is_some() || !self.peers.is_empty() || self.lost.is_some() {
             let mut heard = self.wait().into_iter();
-            let all = std::mem::take(&mut self.peers);
-            let all = all.into_iter().zip(heard.by_ref());
-            self.peers = all.filter_map(|(peer, heard)| self.goes_on(peer, heard)).collect();
+            let peers = std::mem::take(&mut self.peers);
+            let peers = peers.into_iter().zip(heard.by_ref());
+            self.peers = peers.filter_map(|(peer, heard)| self.goes_on(peer, heard)).collect();
             if heard.next() == Some(true) {
                 self.welcome();
             }
@@ -55,14 +55,14 @@ impl Listener {
     /// each peer, true if it has data. The last flag belongs to `awake`, if that is open.
     fn wait(&self) -> Vec<bool> {
         let silent = self.peers.iter().map(|peer| peer.last + self.deadline);
-        let until = silent.chain(self.lost.as_ref().map(|lost| lost.1)).min();
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()) + Duration::from_millis(1));
+        let deadline = silent.chain(self.lost.as_ref().map(|lost| lost.1)).min();
+        let left = deadline.map(|until| until.saturating_duration_since(Instant::now()) + Duration::from_millis(1));
         let left = left.map_or(PollTimeout::NONE, |left| PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX));
         let sockets = self.peers.iter().map(|peer| peer.socket.as_fd()).chain(self.awake.as_ref().map(AsFd::as_fd));
         let mut sockets: Vec<_> = sockets.map(|socket| PollFd::new(socket, PollFlags::POLLIN)).collect();
         // If polling fails, because of a signal or lack of memory, no socket counts as ready.
-        let any = poll(&mut sockets, left).is_ok_and(|ready| ready > 0);
-        sockets.iter().map(|socket| any && socket.any() == Some(true)).collect()
+        let is_any_ready = poll(&mut sockets, left).is_ok_and(|ready| ready > 0);
+        sockets.iter().map(|socket| is_any_ready && socket.any() == Some(true)).collect()
     }
 
     fn welcome(&mut self) {
@@ -138,9 +138,9 @@ impl PeerListener {
         self.last = Instant::now();
         let (mut at, mut reason) = (0, Vec::new());
         loop {
-            let mut rest = &self.bytes[at..];
-            match self.frames.next(&mut rest, &mut [], &mut reason) {
-                Ok((Frame::Alive, _)) => at = self.bytes.len() - rest.len(),
+            let mut unread = &self.bytes[at..];
+            match self.frames.next(&mut unread, &mut [], &mut reason) {
+                Ok((Frame::Alive, _)) => at = self.bytes.len() - unread.len(),
                 Ok((Frame::End, _)) => return Ok(PeerMessage::Goodbye),
                 Ok((Frame::Payload, _)) => {
                     let damaged =

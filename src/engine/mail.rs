@@ -39,8 +39,8 @@ impl Mail {
     /// Builds the dataflow. All workers must do so at the same point of their program.
     pub(crate) fn new(worker: &mut Worker) -> Mail {
         let (mut input, mut held_open) = (Input::new_with_builder(), Input::new_with_builder());
-        let arrived = Rc::new(RefCell::new(VecDeque::new()));
-        let out = Rc::clone(&arrived);
+        let parcel_queue = Rc::new(RefCell::new(VecDeque::new()));
+        let out = Rc::clone(&parcel_queue);
         let emptied = Rc::default();
         let by_address = AddressRouter(Rc::clone(&emptied));
         worker.dataflow_named::<u64, _, _>("collectives", |scope| {
@@ -50,13 +50,13 @@ impl Mail {
             });
         });
         input.advance_to(1);
-        Mail { input, _held_open: held_open, arrived, early: VecDeque::new(), emptied }
+        Mail { input, _held_open: held_open, arrived: parcel_queue, early: VecDeque::new(), emptied }
     }
 
     /// Begins a call: makes the queued parcels available again.
     pub(crate) fn begin(&mut self) {
-        let mut arrived = self.arrived.borrow_mut();
-        self.early.drain(..).rev().for_each(|parcel| arrived.push_front(parcel));
+        let mut parcels = self.arrived.borrow_mut();
+        self.early.drain(..).rev().for_each(|parcel| parcels.push_front(parcel));
     }
 
     /// Sends a parcel. It leaves this process with the worker's next step that does not wait.

@@ -55,14 +55,14 @@ pub struct Net<'a> {
 impl<'a> Net<'a> {
     pub(super) fn new(worker: &'a mut Worker, shared: &'a ProcessState) -> Net<'a> {
         let (mail, block_bytes) = (Mail::new(worker), bytes_of_full(worker.peers()));
-        let (on_the_way, taken) = (ParcelsInFlight::new(worker.peers()), vec![0; worker.peers()]);
+        let (parcels_in_flight, taken_parcels) = (ParcelsInFlight::new(worker.peers()), vec![0; worker.peers()]);
         Net {
             memory: MemoryPool::default(),
             worker,
             shared,
             mail,
-            on_the_way,
-            taken,
+            on_the_way: parcels_in_flight,
+            taken: taken_parcels,
             rounds: 0,
             block_bytes,
             spare: Vec::new(),

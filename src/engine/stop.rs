@@ -86,10 +86,10 @@ impl Stop {
 
     /// Waits until the run has ended, at most `patience`, and returns its phase.
     pub(crate) fn wait(&self, patience: Duration) -> RunPhase {
-        let until = Instant::now() + patience;
+        let deadline = Instant::now() + patience;
         let mut phase = self.lock();
         while matches!(*phase, RunPhase::Running) {
-            let left = until.saturating_duration_since(Instant::now());
+            let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }

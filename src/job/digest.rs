@@ -98,13 +98,17 @@ mod tests {
         assert_eq!(JobDigest::from_job(&job), JobDigest::from_job(&other));
         other.overlap.min_shared += 1;
         assert_ne!(JobDigest::from_job(&job), JobDigest::from_job(&other));
-        let mut pinned = job.clone();
-        pinned.keep.pins_sha256 = "1".into();
+        let mut pinned_job = job.clone();
+        pinned_job.keep.pins_sha256 = "1".into();
         let mut parted = job.clone();
         parted.pairs.apart_sha256 = "1".into();
-        let mut given = job.clone();
-        given.pairs.from_sha256 = "1".into();
-        assert!([&pinned, &parted, &given].iter().all(|other| JobDigest::from_job(&job) != JobDigest::from_job(other)));
+        let mut sampled_job = job.clone();
+        sampled_job.pairs.from_sha256 = "1".into();
+        assert!(
+            [&pinned_job, &parted, &sampled_job]
+                .iter()
+                .all(|other| JobDigest::from_job(&job) != JobDigest::from_job(other))
+        );
     }
 
     #[test]

@@ -53,8 +53,8 @@ pub const FORMER: [(&str, &str); 43] = [
 /// Returns the first former setting of a finished run whose value differs from that of this build.
 pub(super) fn unknown_value(settings: &Value) -> Option<(&'static str, &Value)> {
     FORMER.iter().find_map(|&(name, value)| {
-        let given = settings.pointer(&format!("/{}", name.replace('.', "/")))?;
+        let value_in_job = settings.pointer(&format!("/{}", name.replace('.', "/")))?;
         let value: Value = serde_json::from_str(value).expect("the table has JSON");
-        (*given != value).then_some((name, given))
+        (*value_in_job != value).then_some((name, value_in_job))
     })
 }
