@@ -39,8 +39,8 @@ impl<T> Default for SpillColumn<T> {
 
 /// Creates a column in memory.
 impl<T: Pod> From<Vec<T>> for SpillColumn<T> {
-    fn from(held: Vec<T>) -> SpillColumn<T> {
-        SpillColumn { held, ..SpillColumn::default() }
+    fn from(rows: Vec<T>) -> SpillColumn<T> {
+        SpillColumn { held: rows, ..SpillColumn::default() }
     }
 }
 
@@ -114,11 +114,11 @@ impl<T: Pod> SpillColumn<T> {
     /// Returns all rows, one by one.
     pub fn rows(&self) -> impl Iterator<Item = Result<T>> + '_ {
         self.blocks().flat_map(|block| {
-            let (rows, failed) = match block {
+            let (rows, read_failure) = match block {
                 Ok(rows) => (rows.into_owned(), None),
                 Err(error) => (Vec::new(), Some(Err(error))),
             };
-            rows.into_iter().map(Ok).chain(failed)
+            rows.into_iter().map(Ok).chain(read_failure)
         })
     }
 
@@ -155,63 +155,63 @@ impl<T: Pod> SpillColumn<T> {
         let blocks = rows.start / Self::ROWS..end.div_ceil(Self::ROWS);
         let begin = blocks.start * Self::ROWS;
         let count = blocks.len() * Self::ROWS;
-        let mut read = Vec::with_capacity(count);
-        file.read_unchecked((begin * size_of::<T>()) as u64, count, &mut read)?;
-        let mut checked = read.chunks(Self::ROWS).zip(&self.checks[blocks]);
+        let mut block_rows = Vec::with_capacity(count);
+        file.read_unchecked((begin * size_of::<T>()) as u64, count, &mut block_rows)?;
+        let mut checked = block_rows.chunks(Self::ROWS).zip(&self.checks[blocks]);
         if checked.any(|(block, check)| xxh3_64(bytemuck::cast_slice(block)) != *check) {
             return Err(file.damaged());
         }
-        read.truncate(end - begin);
-        read.drain(..rows.start - begin);
-        read.extend_from_slice(&self.held[..rows.end - end]);
-        Ok(Cow::Owned(read))
+        block_rows.truncate(end - begin);
+        block_rows.drain(..rows.start - begin);
+        block_rows.extend_from_slice(&self.held[..rows.end - end]);
+        Ok(Cow::Owned(block_rows))
     }
 
-    /// Calls `each` with each maximal group of consecutive rows, in order. `same` is true for each
-    /// row of a group and the next one.
+    /// Calls `visit` with each maximal group of consecutive rows, in order. `is_same_group` is true
+    /// for each row of a group and the next one.
     ///
     /// # Errors
     /// Returns the errors of [`SpillColumn::read`].
     ///
     /// # Memory
     /// One block, and the largest group.
-    pub fn each_group(&self, same: impl Fn(&T, &T) -> bool, mut each: impl FnMut(&[T])) -> Result<()> {
+    pub fn each_group(&self, is_same_group: impl Fn(&T, &T) -> bool, mut visit: impl FnMut(&[T])) -> Result<()> {
         let mut left: Vec<T> = Vec::new();
         for block in self.blocks() {
             let block = block?;
-            for rows in block.chunk_by(&same) {
-                if left.last().is_some_and(|last| !same(last, &rows[0])) {
-                    each(&left);
+            for rows in block.chunk_by(&is_same_group) {
+                if left.last().is_some_and(|last| !is_same_group(last, &rows[0])) {
+                    visit(&left);
                     left.clear();
                 }
                 left.extend_from_slice(rows);
             }
         }
         if !left.is_empty() {
-            each(&left);
+            visit(&left);
         }
         Ok(())
     }
 
-    /// Applies `each` to all rows in order, which may change them, and drops those for which it
+    /// Applies `keep` to all rows in order, which may change them, and drops those for which it
     /// returns false.
     ///
     /// # Errors
     /// Returns the errors of [`SpillColumn::push`] and [`SpillColumn::read`].
-    pub fn retain_mut(&mut self, mut each: impl FnMut(&mut T) -> bool) -> Result<()> {
+    pub fn retain_mut(&mut self, mut keep: impl FnMut(&mut T) -> bool) -> Result<()> {
         if self.file.is_none() {
-            self.held.retain_mut(each);
+            self.held.retain_mut(keep);
             return Ok(());
         }
-        let mut changed = SpillColumn { disk: self.disk.clone(), ..SpillColumn::default() };
+        let mut retained = SpillColumn { disk: self.disk.clone(), ..SpillColumn::default() };
         for block in self.blocks() {
             for mut row in block?.into_owned() {
-                if each(&mut row) {
-                    changed.push(row)?;
+                if keep(&mut row) {
+                    retained.push(row)?;
                 }
             }
         }
-        *self = changed;
+        *self = retained;
         Ok(())
     }
 }
@@ -261,19 +261,19 @@ mod tests {
             prop_assert_eq!(written.all().unwrap(), column.all().unwrap());
             prop_assert_eq!(column.blocks().map(|block| block.unwrap().into_owned()).collect::<Vec<_>>().concat(), &list[..]);
             prop_assert_eq!(column.rows().collect::<Result<Vec<_>>>().unwrap(), &list[..]);
-            let alike = |x: &[u32; 3], y: &[u32; 3]| x[1] / 50_000 == y[1] / 50_000;
+            let is_same_group = |x: &[u32; 3], y: &[u32; 3]| x[1] / 50_000 == y[1] / 50_000;
             let mut groups = Vec::new();
-            column.each_group(alike, |rows| groups.push(rows.to_vec())).unwrap();
-            prop_assert_eq!(groups, list.chunk_by(alike).map(<[_]>::to_vec).collect::<Vec<_>>());
+            column.each_group(is_same_group, |rows| groups.push(rows.to_vec())).unwrap();
+            prop_assert_eq!(groups, list.chunk_by(is_same_group).map(<[_]>::to_vec).collect::<Vec<_>>());
             let change = |row: &mut [u32; 3]| {
                 row[2] += row[0];
                 !row[0].is_multiple_of(3)
             };
-            let (mut changed, mut list_changed) = (written, list.clone());
-            changed.retain_mut(change).unwrap();
+            let (mut retained, mut list_changed) = (written, list.clone());
+            retained.retain_mut(change).unwrap();
             list_changed.retain_mut(change);
-            prop_assert_eq!(changed.len(), list_changed.len());
-            prop_assert_eq!(&*changed.all().unwrap(), &list_changed[..]);
+            prop_assert_eq!(retained.len(), list_changed.len());
+            prop_assert_eq!(&*retained.all().unwrap(), &list_changed[..]);
             prop_assert_eq!(column.take().unwrap(), list);
         }
     }

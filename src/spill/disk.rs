@@ -77,8 +77,8 @@ impl Disk {
         is_set: bool,
     ) -> Disk {
         let (path, of_process) = (folder.to_path_buf(), (process_bytes, is_set));
-        let taken = AtomicU64::new(0);
-        Disk(Arc::new(Folder { path, allowed_bytes, taken, is_of_process: false, setting, of_process }))
+        let taken_bytes = AtomicU64::new(0);
+        Disk(Arc::new(Folder { path, allowed_bytes, taken: taken_bytes, is_of_process: false, setting, of_process }))
     }
 
     /// Returns a disk whose files in `folder` may take `allowed_bytes` together.
@@ -91,8 +91,8 @@ impl Disk {
     /// leave of `process_bytes`.
     pub(crate) fn of_process(folder: &Path, setting: &'static str, process_bytes: u64) -> Disk {
         let (path, of_process) = (folder.to_path_buf(), (process_bytes, true));
-        let (allowed_bytes, taken) = (process_bytes, AtomicU64::new(0));
-        Disk(Arc::new(Folder { path, allowed_bytes, taken, is_of_process: true, setting, of_process }))
+        let (allowed_bytes, taken_bytes) = (process_bytes, AtomicU64::new(0));
+        Disk(Arc::new(Folder { path, allowed_bytes, taken: taken_bytes, is_of_process: true, setting, of_process }))
     }
 
     /// Checks that files can be created in the folder, before there is data to write. Leaves no
@@ -125,13 +125,13 @@ impl Disk {
     fn take(&self, bytes: u64) -> Result<()> {
         let of_process = TAKEN.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let of_disk = self.0.taken.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let taken = if self.0.is_of_process { of_process } else { of_disk };
-        if self.0.allowed_bytes > 0 && taken > self.0.allowed_bytes {
+        let taken_bytes = if self.0.is_of_process { of_process } else { of_disk };
+        if self.0.allowed_bytes > 0 && taken_bytes > self.0.allowed_bytes {
             self.release(bytes);
             let (process_bytes, is_set) = self.0.of_process;
             // An estimate: the other disks of the process are assumed to be equally full.
-            let needed = u128::from(taken) * u128::from(process_bytes);
-            let needed_bytes = needed.div_ceil(u128::from(self.0.allowed_bytes)) as u64;
+            let weighted_bytes = u128::from(taken_bytes) * u128::from(process_bytes);
+            let needed_bytes = weighted_bytes.div_ceil(u128::from(self.0.allowed_bytes)) as u64;
             return Err(disk_too_small(SPILLED, &self.0.path, needed_bytes, process_bytes, is_set));
         }
         TAKEN_AT_ONCE.fetch_max(of_process, Ordering::Relaxed);
@@ -156,14 +156,14 @@ fn remedy(setting: &str) -> String {
 
 /// Returns the error that a process cannot write `needed_bytes` to `folder`, because only
 /// `allowed_bytes` are allowed by `effort.disk_bytes` if `is_set`, or are free otherwise.
-pub fn disk_too_small(what: &str, folder: &Path, needed_bytes: u64, allowed_bytes: u64, is_set: bool) -> Error {
+pub fn disk_too_small(content: &str, folder: &Path, needed_bytes: u64, allowed_bytes: u64, is_set: bool) -> Error {
     let path = folder.display().to_string();
-    let what = what.to_string();
+    let content = content.to_string();
     if is_set {
         let setting = "effort.disk_bytes".into();
-        return Error::DiskLimit { what, folder: path, needed_bytes, allowed_bytes, setting };
+        return Error::DiskLimit { what: content, folder: path, needed_bytes, allowed_bytes, setting };
     }
-    let cause = format!("no space left on device for {what}: {} free", size(allowed_bytes));
+    let cause = format!("no space left on device for {content}: {} free", size(allowed_bytes));
     Error::DiskFull { path, needed_bytes, cause, remedy: remedy(SPILL) }
 }
 
@@ -208,9 +208,9 @@ impl SpillFile {
         self.disk.take(bytes.len() as u64)?;
         let file = self.file.as_ref().expect("opened above");
         file.write_all_at(bytes, self.end).map_err(|cause| {
-            let taken = self.disk.0.taken.load(Ordering::Relaxed);
+            let taken_bytes = self.disk.0.taken.load(Ordering::Relaxed);
             self.disk.release(bytes.len() as u64);
-            Error::write(self.disk.name(), &cause, taken, &remedy(self.disk.0.setting))
+            Error::write(self.disk.name(), &cause, taken_bytes, &remedy(self.disk.0.setting))
         })?;
         self.end += bytes.len() as u64;
         WRITTEN.fetch_add(bytes.len() as u64, Ordering::Relaxed);
@@ -294,8 +294,8 @@ impl Drop for SpillFile {
 #[cfg(target_os = "linux")]
 fn punch_hole(file: &File, offset: u64, bytes: u64) -> bool {
     use nix::fcntl::{FallocateFlags, fallocate};
-    let how = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
-    fallocate(file, how, offset as i64, bytes as i64).is_ok()
+    let flags = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
+    fallocate(file, flags, offset as i64, bytes as i64).is_ok()
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -313,9 +313,9 @@ mod tests {
         let mut file = SpillFile::new(&Disk::share(full, "--spill", 0, 0, true));
         if let Ok(device) = OpenOptions::new().write(true).open(full) {
             file.file = Some(device);
-            let refused = file.append(&[0; 100]).unwrap_err();
-            assert!(matches!(refused, Error::DiskFull { needed_bytes: 100, .. }), "{refused}");
-            let line = refused.to_string();
+            let error = file.append(&[0; 100]).unwrap_err();
+            assert!(matches!(error, Error::DiskFull { needed_bytes: 100, .. }), "{error}");
+            let line = error.to_string();
             assert!(line.contains("no space left on device") && line.contains("set --spill to"), "{line}");
             assert!(!line.contains("effort"), "{line}");
         }

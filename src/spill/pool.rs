@@ -133,8 +133,8 @@ impl MemoryPool {
         if !self.is_bounded() {
             return part;
         }
-        let beside = kinds * ((BLOCK_BYTES as u64) << bits) + ON_THE_WAY + 2 * PARTITION_BYTES;
-        part.limited(self.of_worker().saturating_sub(beside) / kinds)
+        let fixed_bytes = kinds * ((BLOCK_BYTES as u64) << bits) + ON_THE_WAY + 2 * PARTITION_BYTES;
+        part.limited(self.of_worker().saturating_sub(fixed_bytes) / kinds)
     }
 
     /// Returns the disk space that a process may use in bytes; [`u64::MAX`] if there is no limit.
@@ -148,10 +148,10 @@ impl MemoryPool {
     }
 
     /// Returns the error that a process cannot write `bytes` more bytes to its disk.
-    pub fn too_much_to_spill(&self, what: &str, bytes: u64) -> Error {
+    pub fn too_much_to_spill(&self, content: &str, bytes: u64) -> Error {
         let ProcessBounds { disk_bytes, disk_is_set, .. } = self.bounds;
         let needed_bytes = bytes + disk_bytes.saturating_sub(self.disk_bytes);
-        disk_too_small(what, &self.folder, needed_bytes, disk_bytes.max(self.disk_bytes), disk_is_set)
+        disk_too_small(content, &self.folder, needed_bytes, disk_bytes.max(self.disk_bytes), disk_is_set)
     }
 
     /// Checks that files can be created in the folder, before there is data to write. Leaves no
@@ -197,7 +197,7 @@ mod tests {
     fn rejection_names_the_whole_disk_budget() {
         let bounds = ProcessBounds { memory_bytes: 0, disk_bytes: 1000, disk_is_set: true };
         let pool = MemoryPool { disk_bytes: 500, bounds, ..MemoryPool::default() };
-        let refused = pool.too_much_to_spill("rows", 4096);
-        assert!(matches!(refused, Error::DiskLimit { needed_bytes: 4596, allowed_bytes: 1000, .. }), "{refused}");
+        let error = pool.too_much_to_spill("rows", 4096);
+        assert!(matches!(error, Error::DiskLimit { needed_bytes: 4596, allowed_bytes: 1000, .. }), "{error}");
     }
 }

@@ -81,13 +81,13 @@ impl<T: Pod + Ord> RowSorter<T> {
             if self.held.len() == self.most_rows {
                 self.spill()?;
             }
-            let (some, others) = rows.split_at(rows.len().min(self.most_rows - self.held.len()));
-            if self.held.capacity() - self.held.len() < some.len() {
-                let grown = (2 * self.held.capacity()).clamp(some.len() + self.held.len(), self.most_rows);
-                self.held.reserve_exact(grown - self.held.len());
+            let (head, remaining) = rows.split_at(rows.len().min(self.most_rows - self.held.len()));
+            if self.held.capacity() - self.held.len() < head.len() {
+                let capacity = (2 * self.held.capacity()).clamp(head.len() + self.held.len(), self.most_rows);
+                self.held.reserve_exact(capacity - self.held.len());
             }
-            self.held.extend_from_slice(some);
-            rows = others;
+            self.held.extend_from_slice(head);
+            rows = remaining;
         }
         Ok(())
     }
@@ -121,7 +121,7 @@ impl<T: Pod + Ord> RowSorter<T> {
 }
 
 impl<T: Pod + Ord> SortedRows<T> {
-    /// Calls `each` with all rows, in several pieces. It must precede the first
+    /// Calls `visit` with all rows, in several pieces. It must precede the first
     /// [`SortedRows::take`].
     ///
     /// # Errors
@@ -129,9 +129,9 @@ impl<T: Pod + Ord> SortedRows<T> {
     ///
     /// # Cost
     /// Equals a full pass with [`SortedRows::take`] if there are runs on disk.
-    pub fn each(&mut self, mut each: impl FnMut(&[T])) -> Result<()> {
+    pub fn each(&mut self, mut visit: impl FnMut(&[T])) -> Result<()> {
         if self.runs.runs.is_empty() {
-            self.merge.cursors.iter().for_each(|cursor| each(&cursor.rows));
+            self.merge.cursors.iter().for_each(|cursor| visit(&cursor.rows));
             return Ok(());
         }
         let mut rows = Vec::new();
@@ -140,7 +140,7 @@ impl<T: Pod + Ord> SortedRows<T> {
             if rows.is_empty() {
                 return self.merge.rewind(&self.runs);
             }
-            each(&rows);
+            visit(&rows);
         }
     }
 
@@ -219,9 +219,9 @@ struct Merge<T> {
 }
 
 impl<T: Pod + Ord> Merge<T> {
-    fn new(runs: &[Range<usize>], held: Vec<T>) -> Merge<T> {
+    fn new(runs: &[Range<usize>], rows_in_memory: Vec<T>) -> Merge<T> {
         let on_disk = runs.iter().map(|blocks| Cursor::new(Vec::new(), blocks.clone()));
-        Merge { cursors: on_disk.chain([Cursor::new(held, 0..0)]).collect(), next: BinaryHeap::new() }
+        Merge { cursors: on_disk.chain([Cursor::new(rows_in_memory, 0..0)]).collect(), next: BinaryHeap::new() }
     }
 
     /// Moves all cursors to their first row.
@@ -244,9 +244,9 @@ impl<T: Pod + Ord> Merge<T> {
             let cursor = &mut self.cursors[number];
             let rows = &cursor.rows[cursor.at..];
             // With a single cursor left, its rows need no further comparison.
-            let taken = if is_last { rows.len().min(count - into.len()) } else { 1 };
-            into.extend_from_slice(&rows[..taken]);
-            cursor.at += taken;
+            let count_taken = if is_last { rows.len().min(count - into.len()) } else { 1 };
+            into.extend_from_slice(&rows[..count_taken]);
+            cursor.at += count_taken;
             match cursor.row(runs)? {
                 Some(row) => *first = Reverse((row, number)),
                 None => drop(PeekMut::pop(first)),
@@ -296,9 +296,11 @@ impl<T: Pod> Cursor<T> {
     }
 
     fn release(&mut self, runs: &mut Runs) {
-        let read = self.released..self.next_block;
-        if read.len() * BLOCK_BYTES >= RELEASED_BYTES || (!read.is_empty() && read.end == self.blocks.end) {
-            runs.release(read);
+        let read_blocks = self.released..self.next_block;
+        if read_blocks.len() * BLOCK_BYTES >= RELEASED_BYTES
+            || (!read_blocks.is_empty() && read_blocks.end == self.blocks.end)
+        {
+            runs.release(read_blocks);
             self.released = self.next_block;
         }
     }
@@ -313,13 +315,13 @@ mod tests {
     use super::*;
 
     fn taken(sorted: &mut SortedRows<[u32; 3]>, count: usize) -> Result<Vec<[u32; 3]>> {
-        let (mut all, mut some) = (Vec::new(), vec![[9; 3]]);
-        while !some.is_empty() {
-            sorted.take(count, &mut some)?;
-            assert!(some.len() <= count);
-            all.extend_from_slice(&some);
+        let (mut rows, mut batch) = (Vec::new(), vec![[9; 3]]);
+        while !batch.is_empty() {
+            sorted.take(count, &mut batch)?;
+            assert!(batch.len() <= count);
+            rows.extend_from_slice(&batch);
         }
-        Ok(all)
+        Ok(rows)
     }
 
     proptest! {
@@ -337,18 +339,18 @@ mod tests {
             let pool = MemoryPool::default();
             // A merge of one run for each row would take minutes.
             let run = run.max(12 * rows.len() as u64 / 1000).min(most.max(12));
-            for most in [u64::MAX, most.max(run)] {
-                let (mut sorter, mut rest) = (RowSorter::in_runs(&pool, most, run), &rows[..]);
+            for limit in [u64::MAX, most.max(run)] {
+                let (mut sorter, mut rest) = (RowSorter::in_runs(&pool, limit, run), &rows[..]);
                 for &length in &lengths {
-                    let (some, others) = rest.split_at(length);
-                    sorter.extend(some).unwrap();
-                    rest = others;
+                    let (head, tail) = rest.split_at(length);
+                    sorter.extend(head).unwrap();
+                    rest = tail;
                 }
                 let mut sorted = sorter.finish().unwrap();
                 for _ in 0..2 {
-                    let mut all = Vec::new();
-                    sorted.each(|rows| all.extend_from_slice(rows)).unwrap();
-                    prop_assert_eq!(&all, &expected);
+                    let mut visited = Vec::new();
+                    sorted.each(|rows| visited.extend_from_slice(rows)).unwrap();
+                    prop_assert_eq!(&visited, &expected);
                 }
                 prop_assert_eq!(&taken(&mut sorted, count).unwrap(), &expected);
             }
@@ -375,8 +377,8 @@ mod tests {
     fn failing_disk_is_an_error_if_needed() {
         let rows: Vec<[u32; 3]> = (0..3_000_000).map(|at| [at, 0, 0]).collect();
         let nowhere = MemoryPool::new(0, Path::new("/nowhere/at/all"), super::super::SPILL);
-        let refused = RowSorter::new(&nowhere).extend(&rows).unwrap_err();
-        assert!(refused.to_string().contains("/nowhere/at/all (effort.spill)"), "{refused}");
+        let error = RowSorter::new(&nowhere).extend(&rows).unwrap_err();
+        assert!(error.to_string().contains("/nowhere/at/all (effort.spill)"), "{error}");
         let mut sorter = RowSorter::new(&MemoryPool::default().limited(0));
         sorter.extend(&rows).unwrap();
         let mut sorted = sorter.finish().unwrap();

@@ -100,14 +100,14 @@ impl<T: Serialize + DeserializeOwned> SpillRows<T> {
     /// # Errors
     /// Returns any error of the disk.
     pub fn retain(&mut self, stays: impl Fn(&T) -> bool) -> Result<()> {
-        let mut kept = self.alike();
+        let mut retained = self.alike();
         for row in self.rows() {
             let row = row?;
             if stays(&row) {
-                kept.push(&row)?;
+                retained.push(&row)?;
             }
         }
-        *self = kept;
+        *self = retained;
         Ok(())
     }
 }
@@ -142,18 +142,18 @@ mod tests {
             rows in prop::collection::vec((0u32..9, "[a-z]{0,30}"), 0..40), times in 1usize..2000, from in 0u32..9
         ) {
             let rows: Vec<(u32, String)> = rows.into_iter().map(|(key, text)| (key, text.repeat(times))).collect();
-            for mut found in [SpillRows::default(), SpillRows::new(&MemoryPool::default().limited(0))] {
-                found.extend(rows.iter().cloned()).unwrap();
-                prop_assert_eq!((found.len(), found.is_empty()), (rows.len(), rows.is_empty()));
-                let mut reader = found.reader();
+            for mut spill_rows in [SpillRows::default(), SpillRows::new(&MemoryPool::default().limited(0))] {
+                spill_rows.extend(rows.iter().cloned()).unwrap();
+                prop_assert_eq!((spill_rows.len(), spill_rows.is_empty()), (rows.len(), rows.is_empty()));
+                let mut reader = spill_rows.reader();
                 for (number, row) in rows.iter().enumerate().rev() {
                     prop_assert_eq!(&reader.get(number).unwrap(), row);
                 }
-                found.retain(|row| row.0 >= from).unwrap();
+                spill_rows.retain(|row| row.0 >= from).unwrap();
                 let left: Vec<_> = rows.iter().filter(|row| row.0 >= from).cloned().collect();
-                prop_assert!(found.rows().map(Result::unwrap).eq(left.iter().cloned()));
+                prop_assert!(spill_rows.rows().map(Result::unwrap).eq(left.iter().cloned()));
                 let half = left.len() / 2;
-                prop_assert!(found.read(half..left.len()).map(Result::unwrap).eq(left[half..].iter().cloned()));
+                prop_assert!(spill_rows.read(half..left.len()).map(Result::unwrap).eq(left[half..].iter().cloned()));
             }
         }
     }

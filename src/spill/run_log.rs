@@ -134,18 +134,18 @@ mod tests {
                 log.push((0..length + 1).map(|at| if at == 0 { length as u32 } else { number as u32 })).unwrap();
             }
             log.finish().unwrap();
-            let (mut got, mut scratch) = (Vec::new(), Vec::new());
+            let (mut read_lengths, mut scratch) = (Vec::new(), Vec::new());
             for block in 0..log.blocks() {
                 log.read(block, &mut scratch).unwrap();
                 let mut rest = &scratch[..];
                 while let Some((&length, after)) = rest.split_first() {
-                    prop_assert!(after[..length as usize].iter().all(|&number| number == got.len() as u32));
-                    got.push(length as usize);
+                    prop_assert!(after[..length as usize].iter().all(|&number| number == read_lengths.len() as u32));
+                    read_lengths.push(length as usize);
                     rest = &after[length as usize..];
                 }
                 log.forget(block);
             }
-            prop_assert_eq!(got, lengths);
+            prop_assert_eq!(read_lengths, lengths);
         }
     }
 
@@ -162,8 +162,8 @@ mod tests {
         log.push((0..1000).map(|_| 7)).unwrap();
         log.finish().unwrap();
         log.file.damage(3999);
-        let refused = log.read(0, &mut Vec::new()).unwrap_err();
-        assert_eq!(refused.exit_code(), 8);
-        assert!(refused.to_string().contains("returned other bytes than were written"), "{refused}");
+        let error = log.read(0, &mut Vec::new()).unwrap_err();
+        assert_eq!(error.exit_code(), 8);
+        assert!(error.to_string().contains("returned other bytes than were written"), "{error}");
     }
 }

@@ -48,8 +48,8 @@ impl<T: Ord + Clone + Serialize + DeserializeOwned> Sorter<T> {
     }
 
     fn in_runs(pool: &MemoryPool, bytes: u64) -> Sorter<T> {
-        let most = if pool.is_bounded() { bytes } else { u64::MAX };
-        Sorter { held: Vec::new(), bytes: 0, most, on_disk: SpillRows::new(pool), ends: Vec::new() }
+        let limit = if pool.is_bounded() { bytes } else { u64::MAX };
+        Sorter { held: Vec::new(), bytes: 0, most: limit, on_disk: SpillRows::new(pool), ends: Vec::new() }
     }
 
     /// Adds a row.
@@ -90,8 +90,8 @@ impl<T: Ord + Clone + Serialize + DeserializeOwned> SortedOutput<T> {
     /// Creates an empty sorter for rows of another type, with the same memory budget and the same
     /// disk.
     pub fn alike<U: Serialize + DeserializeOwned>(&self) -> Sorter<U> {
-        let SortedOutput(Sorter { most, on_disk, .. }) = self;
-        Sorter { held: Vec::new(), bytes: 0, most: *most, on_disk: on_disk.alike(), ends: Vec::new() }
+        let SortedOutput(Sorter { most: limit, on_disk, .. }) = self;
+        Sorter { held: Vec::new(), bytes: 0, most: *limit, on_disk: on_disk.alike(), ends: Vec::new() }
     }
 
     /// Returns all rows in ascending order.
@@ -103,14 +103,14 @@ impl<T: Ord + Clone + Serialize + DeserializeOwned> SortedOutput<T> {
     /// Each row is read once. The number of comparisons per row is the number of binary digits of
     /// the number of runs. Memory: one row and some tens of KB for each run.
     pub fn rows(&self) -> impl Iterator<Item = Result<Cow<'_, T>>> {
-        let SortedOutput(Sorter { held, on_disk, ends, .. }) = self;
+        let SortedOutput(Sorter { held: rows_in_memory, on_disk, ends, .. }) = self;
         let starts = once(0).chain(ends.iter().copied());
         let runs = starts.zip(ends).map(|(start, &end)| {
             let mut reader = on_disk.reader();
             Either::Left((start..end).map(move |number| reader.get(number).map(Cow::Owned)))
         });
-        let held = Either::Right(held.iter().map(|row| Ok(Cow::Borrowed(row))));
-        runs.chain(once(held)).kmerge_by(|x: &Result<Cow<'_, T>>, y| match (x, y) {
+        let sorted_in_memory = Either::Right(rows_in_memory.iter().map(|row| Ok(Cow::Borrowed(row))));
+        runs.chain(once(sorted_in_memory)).kmerge_by(|x: &Result<Cow<'_, T>>, y| match (x, y) {
             (Ok(x), Ok(y)) => x < y,
             (x, _) => x.is_err(),
         })
@@ -133,9 +133,9 @@ mod tests {
             for pool in [MemoryPool::default(), MemoryPool::default().limited(0)] {
                 let mut writer = Sorter::in_runs(&pool, run);
                 rows.iter().try_for_each(|row| writer.push(row.clone())).unwrap();
-                let found = writer.finish().unwrap();
-                let found: Vec<(String, u8)> = found.rows().map(|row| row.unwrap().into_owned()).collect();
-                prop_assert_eq!(&found, &sorted);
+                let output = writer.finish().unwrap();
+                let output_rows: Vec<(String, u8)> = output.rows().map(|row| row.unwrap().into_owned()).collect();
+                prop_assert_eq!(&output_rows, &sorted);
             }
         }
     }

@@ -42,7 +42,7 @@ pub(super) fn open(
         Ok(allow_http) => allow_http.unwrap_or(false),
         Err(error) => return Some(Err(error)),
     };
-    let built: object_store::Result<Arc<dyn ObjectStore>> = match scheme {
+    let client: object_store::Result<Arc<dyn ObjectStore>> = match scheme {
         #[cfg(feature = "aws")]
         "s3" | "s3a" => {
             let mut builder = object_store::aws::AmazonS3Builder::new().with_url(root).with_retry(retry);
@@ -72,7 +72,7 @@ pub(super) fn open(
         }
         _ => return None,
     };
-    Some(built.map_err(|error| Error::storage(root, format!("cannot be reached with these settings: {error}"))))
+    Some(client.map_err(|error| Error::storage(root, format!("cannot be reached with these settings: {error}"))))
 }
 
 /// Returns the settings of one vendor by key. Settings of the HTTP client are accepted with the
@@ -124,27 +124,27 @@ impl Endpoint<'_> {
             }
         };
         // Without credentials, which must not reach a log.
-        let shown = url.origin().ascii_serialization();
+        let address = url.origin().ascii_serialization();
         let client = reqwest::Client::builder()
             .timeout(LOOK)
             // The request carries no data and only tests the connection. The store's own client
             // validates certificates.
             .tls_danger_accept_invalid_certs(true)
             .build()
-            .map_err(|cause| Error::storage(&shown, cause))?;
-        let mut refused = None;
+            .map_err(|cause| Error::storage(&address, cause))?;
+        let mut connection_error = None;
         for look in 0..LOOKS {
             if look > 0 {
                 std::thread::sleep(Duration::from_secs(1));
             }
             match wait(async { client.head(url.clone()).send().await })? {
-                Err(cause) if cause.is_connect() => refused = Some(root_cause(&cause)),
+                Err(cause) if cause.is_connect() => connection_error = Some(root_cause(&cause)),
                 // Any response will do.
                 _ => return Ok(url.scheme() == "http"),
             }
         }
-        let cause = refused.unwrap_or_default();
-        refuse(format!("no store answers at {shown}: {cause}; check the address, and that the store runs"))
+        let cause = connection_error.unwrap_or_default();
+        refuse(format!("no store answers at {address}: {cause}; check the address, and that the store runs"))
     }
 }
 

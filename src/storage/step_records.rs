@@ -56,8 +56,8 @@ impl StepRecords {
 
     /// Returns the stamp of the checkpoint of a step, if it is complete. Reads the whole file.
     pub fn stamp(&self, step: &str) -> Option<StepStamp> {
-        let (stamp, mut rest) = self.open(step).ok()?;
-        std::io::copy(&mut rest, &mut std::io::sink()).ok()?;
+        let (stamp, mut payload) = self.open(step).ok()?;
+        std::io::copy(&mut payload, &mut std::io::sink()).ok()?;
         Some(stamp)
     }
 
@@ -104,12 +104,12 @@ impl StepRecords {
     /// Returns [`Error::Storage`] if the file cannot be created.
     pub fn begin(&self, step: &str, stamp: StepStamp) -> Result<StepRecord> {
         let path = self.path(step);
-        let failed = |cause: std::io::Error| Error::storage(path.to_string_lossy(), cause);
+        let file_error = |cause: std::io::Error| Error::storage(path.to_string_lossy(), cause);
         let half = Temporary::at(path.with_extension(HALF));
-        let mut file = BufWriter::with_capacity(1 << 18, File::create(half.path()).map_err(failed)?);
-        file.write_all(bytemuck::bytes_of(&self.head)).map_err(failed)?;
+        let mut file = BufWriter::with_capacity(1 << 18, File::create(half.path()).map_err(file_error)?);
+        file.write_all(bytemuck::bytes_of(&self.head)).map_err(file_error)?;
         let mut pieces = PieceWriter { to: file, next: 0, piece: Vec::new() };
-        pieces.write_all(bytemuck::bytes_of(&stamp)).and_then(|()| pieces.end_piece()).map_err(failed)?;
+        pieces.write_all(bytemuck::bytes_of(&stamp)).and_then(|()| pieces.end_piece()).map_err(file_error)?;
         Ok(StepRecord { pieces, half, path })
     }
 
@@ -177,12 +177,12 @@ impl<W: Write> PieceWriter<W> {
 
 impl<W: Write> Write for PieceWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let taken = bytes.len().min(PIECE_BYTES - self.piece.len());
-        self.piece.extend_from_slice(&bytes[..taken]);
+        let length = bytes.len().min(PIECE_BYTES - self.piece.len());
+        self.piece.extend_from_slice(&bytes[..length]);
         if self.piece.len() == PIECE_BYTES {
             self.end_piece()?;
         }
-        Ok(taken)
+        Ok(length)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
@@ -294,9 +294,15 @@ mod tests {
     fn checkpoints_of_another_job_build_worker_or_worker_count_are_not_read() {
         let folder = tempfile::tempdir().unwrap();
         write(&of(folder.path()), b"pairs");
-        let of = |digest, build, worker| StepRecords::new(folder.path(), FileHead::new([digest; 32], build), worker);
-        assert!(read(&of(5, "build", (1, 2))).is_some());
-        for other in [of(6, "build", (1, 2)), of(5, "other", (1, 2)), of(5, "build", (0, 2)), of(5, "build", (1, 3))] {
+        let records_of =
+            |digest, build, worker| StepRecords::new(folder.path(), FileHead::new([digest; 32], build), worker);
+        assert!(read(&records_of(5, "build", (1, 2))).is_some());
+        for other in [
+            records_of(6, "build", (1, 2)),
+            records_of(5, "other", (1, 2)),
+            records_of(5, "build", (0, 2)),
+            records_of(5, "build", (1, 3)),
+        ] {
             assert_eq!(other.stamp("pairs"), None);
         }
     }

@@ -50,12 +50,12 @@ impl Most {
     /// Returns the number of rows at the beginning of a table that are within the limit: all, or a
     /// multiple of [`ROWS_AT_ONCE`], which is also the minimum.
     fn of(self, table: &Table) -> usize {
-        let all = table.rows();
-        if all <= self.rows && table.bytes(0..all) <= self.bytes {
-            return all;
+        let row_count = table.rows();
+        if row_count <= self.rows && table.bytes(0..row_count) <= self.bytes {
+            return row_count;
         }
-        let ends = (ROWS_AT_ONCE..=self.rows.min(all)).step_by(ROWS_AT_ONCE);
-        ends.take_while(|&end| end == ROWS_AT_ONCE || table.bytes(0..end) <= self.bytes).last().unwrap_or(all)
+        let ends = (ROWS_AT_ONCE..=self.rows.min(row_count)).step_by(ROWS_AT_ONCE);
+        ends.take_while(|&end| end == ROWS_AT_ONCE || table.bytes(0..end) <= self.bytes).last().unwrap_or(row_count)
     }
 }
 
@@ -105,9 +105,9 @@ struct Slices<P> {
 
 impl<P: Iterator<Item = Result<Table>>> Slices<P> {
     /// Returns the next rows within the limit, or `None` at the end.
-    fn next(&mut self, most: Most) -> Result<Option<Table>> {
+    fn next(&mut self, limit: Most) -> Result<Option<Table>> {
         let mut bytes = self.held.bytes(0..self.held.rows());
-        while (self.held.rows() < most.rows && bytes <= most.bytes || self.held.rows() < ROWS_AT_ONCE)
+        while (self.held.rows() < limit.rows && bytes <= limit.bytes || self.held.rows() < ROWS_AT_ONCE)
             && let Some(piece) = self.pieces.next()
         {
             let piece = piece?;
@@ -117,8 +117,8 @@ impl<P: Iterator<Item = Result<Table>>> Slices<P> {
         if self.held.rows() == 0 {
             return Ok(None);
         }
-        let rest = self.held.split_off(most.of(&self.held));
-        Ok(Some(std::mem::replace(&mut self.held, rest)))
+        let remaining = self.held.split_off(limit.of(&self.held));
+        Ok(Some(std::mem::replace(&mut self.held, remaining)))
     }
 }
 
@@ -137,12 +137,12 @@ impl Encoding {
     pub fn from_table(first: &Table) -> Result<Encoding> {
         let schema: String = first.columns.iter().map(|(name, column)| column.schema(name)).collect();
         let schema = Arc::new(parse_message_type(&format!("message rows {{ {schema} }}")).map_err(broken)?);
-        let inspected = INSPECTED.of(first);
+        let inspected_rows = INSPECTED.of(first);
         let mut properties = WriterProperties::builder()
             .set_created_by("webtwin".into())
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(3).map_err(broken)?));
         for (name, column) in &first.columns {
-            if !column.repeats_itself(inspected) {
+            if !column.repeats_itself(inspected_rows) {
                 properties = properties.set_column_dictionary_enabled(ColumnPath::from(name.as_str()), false);
             }
         }
@@ -184,11 +184,11 @@ impl Encoding {
             let rows = SLICE.rows.min(ROWS_A_GROUP - rows);
             next = if rows > 0 { slices.next(Most { rows, ..SLICE })? } else { None };
         }
-        let closed: Vec<ColumnCloseResult> =
+        let closed_columns: Vec<ColumnCloseResult> =
             writers.into_iter().map(|out| out.close().map_err(broken)).collect::<Result<_>>()?;
         let bytes = encoded.into_iter().map(|encoded| Ok(Bytes::from(encoded.into_inner().map_err(broken)?)));
         let bytes: Vec<Bytes> = bytes.collect::<Result<_>>()?;
-        Ok(EncodedRowGroup { rows: rows as u64, columns: bytes.into_iter().zip(closed).collect() })
+        Ok(EncodedRowGroup { rows: rows as u64, columns: bytes.into_iter().zip(closed_columns).collect() })
     }
 
     fn group(&self, table: &Table, rows: Range<usize>) -> parquet::errors::Result<EncodedRowGroup> {
@@ -198,8 +198,8 @@ impl Encoding {
             let pages = Box::new(SerializedPageWriter::new(&mut encoded));
             let mut out = get_column_writer(Arc::clone(described), Arc::clone(&self.properties), pages);
             write_values(column, rows.clone(), &mut out)?;
-            let closed = out.close()?;
-            columns.push((Bytes::from(encoded.into_inner()?), closed));
+            let column_close = out.close()?;
+            columns.push((Bytes::from(encoded.into_inner()?), column_close));
         }
         Ok(EncodedRowGroup { rows: rows.len() as u64, columns })
     }
@@ -260,8 +260,8 @@ impl TableEncoder {
         let bytes: usize = group.columns.iter().map(|(encoded, _)| encoded.len()).sum();
         self.0.inner_mut().reserve_exact(bytes + END_BYTES);
         let mut into = self.0.next_row_group().map_err(broken)?;
-        for (encoded, closed) in group.columns {
-            into.append_column(&encoded, closed).map_err(broken)?;
+        for (encoded, column_close) in group.columns {
+            into.append_column(&encoded, column_close).map_err(broken)?;
         }
         into.close().map(drop).map_err(broken)
     }
@@ -321,12 +321,12 @@ fn write_values(
 /// Returns texts in the form of the `parquet` crate. All share one buffer, because a buffer for
 /// each text would cost as much as encoding it.
 fn byte_arrays(texts: &StringTable, rows: Range<usize>) -> Vec<ByteArray> {
-    let all = bytes::Bytes::copy_from_slice(texts.together(rows.clone()));
+    let shared_bytes = bytes::Bytes::copy_from_slice(texts.together(rows.clone()));
     let mut at = 0;
     let part = |row: usize| {
         let start = at;
         at += texts[row].len();
-        ByteArray::from(all.slice(start..at))
+        ByteArray::from(shared_bytes.slice(start..at))
     };
     rows.map(part).collect()
 }
@@ -382,14 +382,20 @@ mod tests {
                 ("n", TableColumn::U32(range.map(|n| n as u32).collect())),
             ])
         };
-        let all = rows(0..6000);
-        let inspected = INSPECTED.of(&all);
+        let table = rows(0..6000);
+        let inspected_rows = INSPECTED.of(&table);
         assert!(
-            inspected.is_multiple_of(ROWS_AT_ONCE) && (1..6000).contains(&inspected) && SLICE.of(&all) == ROWS_AT_ONCE
+            inspected_rows.is_multiple_of(ROWS_AT_ONCE)
+                && (1..6000).contains(&inspected_rows)
+                && SLICE.of(&table) == ROWS_AT_ONCE
         );
-        let whole = encode(&all).unwrap();
-        for ends in [&[6000][..], &[1, 1024, 1030, 6000], &[inspected, inspected + 1, 6000], &[2000, 3500, 5990, 6000]]
-        {
+        let whole = encode(&table).unwrap();
+        for ends in [
+            &[6000][..],
+            &[1, 1024, 1030, 6000],
+            &[inspected_rows, inspected_rows + 1, 6000],
+            &[2000, 3500, 5990, 6000],
+        ] {
             let starts = std::iter::once(0).chain(ends.iter().copied());
             let pieces = starts.zip(ends).map(|(start, &end)| rows(start..end));
             assert!(written(pieces) == whole, "{ends:?}");
@@ -400,13 +406,13 @@ mod tests {
     fn file_has_the_same_bytes_if_its_groups_are_encoded_separately() {
         let parts = [rows(0..70_000), rows(70_000..70_001), rows(70_001..130_000)];
         let encoding = Encoding::from_table(&parts[0]).unwrap();
-        let (mut whole, mut apart) = (TableEncoder::new(&encoding).unwrap(), TableEncoder::new(&encoding).unwrap());
+        let (mut whole, mut grouped) = (TableEncoder::new(&encoding).unwrap(), TableEncoder::new(&encoding).unwrap());
         let mut groups: Vec<EncodedRowGroup> =
             parts.iter().rev().flat_map(|part| encoding.groups(part).unwrap()).collect();
         parts.iter().for_each(|part| whole.write(part).unwrap());
         while let Some(group) = groups.pop() {
-            apart.append(group).unwrap();
+            grouped.append(group).unwrap();
         }
-        assert!(whole.finish().unwrap() == apart.finish().unwrap());
+        assert!(whole.finish().unwrap() == grouped.finish().unwrap());
     }
 }

@@ -42,14 +42,14 @@ impl StringTable {
     }
 
     /// Appends all strings of another list.
-    pub fn append(&mut self, others: &StringTable) {
-        let before = self.all.len();
-        if others.all.len() > LARGE {
+    pub fn append(&mut self, texts: &StringTable) {
+        let previous_bytes = self.all.len();
+        if texts.all.len() > LARGE {
             // The default growth would double the memory.
-            self.all.reserve_exact(others.all.len());
+            self.all.reserve_exact(texts.all.len());
         }
-        self.all.push_str(&others.all);
-        self.ends.extend(others.ends.iter().map(|end| before + end));
+        self.all.push_str(&texts.all);
+        self.ends.extend(texts.ends.iter().map(|end| previous_bytes + end));
     }
 
     /// Removes and returns the strings from `number` on.
@@ -150,9 +150,9 @@ impl<S: AsRef<str>> Extend<S> for StringTable {
 
 impl<S: AsRef<str>> FromIterator<S> for StringTable {
     fn from_iter<I: IntoIterator<Item = S>>(texts: I) -> StringTable {
-        let mut all = StringTable::new();
-        all.extend(texts);
-        all
+        let mut table = StringTable::new();
+        table.extend(texts);
+        table
     }
 }
 
@@ -227,22 +227,22 @@ mod tests {
         fn string_table_equals_a_vector_of_strings(
             texts in prop::collection::vec(".{0,5}", 0..20), more in prop::collection::vec(".{0,5}", 0..20)
         ) {
-            let mut all: StringTable = texts.iter().collect();
-            prop_assert_eq!(serde_json::to_string(&all).unwrap(), serde_json::to_string(&texts).unwrap());
-            all.append(&more.iter().collect());
+            let mut table: StringTable = texts.iter().collect();
+            prop_assert_eq!(serde_json::to_string(&table).unwrap(), serde_json::to_string(&texts).unwrap());
+            table.append(&more.iter().collect());
             let plain = [texts, more].concat();
-            prop_assert_eq!(all.len(), plain.len());
-            prop_assert!(all.iter().eq(plain.iter().map(String::as_str)));
-            prop_assert!((0..plain.len()).all(|at| all[at] == plain[at] && all.get(at) == Some(&plain[at])));
-            prop_assert_eq!(all.get(plain.len()), None);
-            prop_assert_eq!(all.bytes(), plain.concat().len());
+            prop_assert_eq!(table.len(), plain.len());
+            prop_assert!(table.iter().eq(plain.iter().map(String::as_str)));
+            prop_assert!((0..plain.len()).all(|at| table[at] == plain[at] && table.get(at) == Some(&plain[at])));
+            prop_assert_eq!(table.get(plain.len()), None);
+            prop_assert_eq!(table.bytes(), plain.concat().len());
             let half = plain.len() / 2;
-            prop_assert!(all.together(half..plain.len()) == plain[half..].concat().as_bytes());
-            let mut first = all.clone();
-            let rest = first.split_off(half);
-            prop_assert!(first.iter().eq(&plain[..half]) && rest.iter().eq(&plain[half..]));
-            let again: StringTable = serde_json::from_str(&serde_json::to_string(&plain).unwrap()).unwrap();
-            prop_assert_eq!(again, all);
+            prop_assert!(table.together(half..plain.len()) == plain[half..].concat().as_bytes());
+            let mut first = table.clone();
+            let second = first.split_off(half);
+            prop_assert!(first.iter().eq(&plain[..half]) && second.iter().eq(&plain[half..]));
+            let decoded: StringTable = serde_json::from_str(&serde_json::to_string(&plain).unwrap()).unwrap();
+            prop_assert_eq!(decoded, table);
         }
     }
 }

@@ -77,9 +77,9 @@ impl JobState {
         let keys = |files: &[RecordFile]| -> HashSet<String> {
             files.iter().flat_map(|file| &file.records).map(|record| record.key.clone()).collect()
         };
-        let known = keys(&newest.files);
+        let newest_keys = keys(&newest.files);
         for (location, list) in self.ahead_lists()? {
-            if keys(&list.files).is_subset(&known) {
+            if keys(&list.files).is_subset(&newest_keys) {
                 location.remove()?;
             }
         }

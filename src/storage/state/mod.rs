@@ -131,12 +131,12 @@ impl JobState {
         };
         read(&self.copy_at(number)?, number)?.map_err(|of_copy| {
             let folder = self.folder.name();
-            let why = format!(
+            let reason = format!(
                 "{fault}, and so is its copy ({of_copy}), so its live inputs are unknown; to continue from the \
                  previous generation, run `webtwin state prune {folder} --damaged`, and name all live inputs with --input in \
                  the next run"
             );
-            Error::input(first.name(), why)
+            Error::input(first.name(), reason)
         })
     }
 
@@ -192,7 +192,7 @@ impl JobState {
     /// of the outcome.
     pub fn check(&self) -> Result<StateCheck> {
         let mut checked = StateCheck::default();
-        let mut seen = BTreeSet::new();
+        let mut checked_records = BTreeSet::new();
         for number in self.generations()? {
             match self.generation(number) {
                 Ok(generation) => {
@@ -207,7 +207,7 @@ impl JobState {
                             .records
                             .iter()
                             // Generations share files, so each record is checked only once.
-                            .filter(|record| seen.insert((file.name.clone(), record.offset)))
+                            .filter(|record| checked_records.insert((file.name.clone(), record.offset)))
                             .collect();
                         let bytes = self.run_at(&file.name)?;
                         let damaged = records::damaged(&bytes, &records);
@@ -223,8 +223,11 @@ impl JobState {
             }
         }
         for file in self.ahead()?.iter().flat_map(|list| &list.files) {
-            let records: Vec<&RecordAt> =
-                file.records.iter().filter(|record| seen.insert((file.name.clone(), record.offset))).collect();
+            let records: Vec<&RecordAt> = file
+                .records
+                .iter()
+                .filter(|record| checked_records.insert((file.name.clone(), record.offset)))
+                .collect();
             let bytes = self.run_at(&file.name)?;
             checked.records += records.len();
             checked.bytes += records.iter().map(|record| record.bytes).sum::<u64>();
@@ -258,11 +261,11 @@ impl JobState {
     /// generation that is kept is damaged, because the files that it names are unknown.
     pub fn prune(&self, keep: usize) -> Result<PruneReport> {
         let numbers = self.generations()?;
-        let (old, kept) = numbers.split_at(numbers.len().saturating_sub(keep.max(1)));
-        if let Some(&newest) = kept.last() {
+        let (old, kept_numbers) = numbers.split_at(numbers.len().saturating_sub(keep.max(1)));
+        if let Some(&newest) = kept_numbers.last() {
             self.prune_ahead(&self.generation(newest)?)?;
         }
-        let named = self.named(kept)?;
+        let named_files = self.named(kept_numbers)?;
         let mut pruned = PruneReport::default();
         for &number in old {
             self.remove(number)?;
@@ -272,7 +275,7 @@ impl JobState {
         let is_old = |changed: SystemTime| now.duration_since(changed).is_ok_and(|age| age > STILL_WRITTEN);
         for file in self.folder.join(RUNS)?.into_folder().list(None)? {
             let name = file.location.file_name().strip_suffix(RUN).map(str::to_string);
-            let is_unnamed = name.is_some_and(|name| !named.contains(&name));
+            let is_unnamed = name.is_some_and(|name| !named_files.contains(&name));
             if is_unnamed && file.location.changed()?.is_some_and(is_old) {
                 file.location.remove()?;
                 pruned.files += 1;
@@ -284,20 +287,20 @@ impl JobState {
 
     /// Removes those of the given files that no generation names.
     fn discard(&self, files: &[RecordFile]) -> Result<()> {
-        let named = self.named(&self.generations()?)?;
-        let mut unnamed = files.iter().filter(|file| !named.contains(&file.name));
+        let named_files = self.named(&self.generations()?)?;
+        let mut unnamed = files.iter().filter(|file| !named_files.contains(&file.name));
         unnamed.try_for_each(|file| self.run_at(&file.name)?.remove())
     }
 
     /// Returns the names of the files of records that the given generations name, and of those that
     /// were read ahead.
     fn named(&self, generations: &[u64]) -> Result<BTreeSet<String>> {
-        let mut named = BTreeSet::new();
+        let mut file_names = BTreeSet::new();
         for &number in generations {
-            named.extend(self.generation(number)?.all_files().map(|file| file.name.clone()));
+            file_names.extend(self.generation(number)?.all_files().map(|file| file.name.clone()));
         }
-        named.extend(self.ahead()?.into_iter().flat_map(|list| list.files).map(|file| file.name));
-        Ok(named)
+        file_names.extend(self.ahead()?.into_iter().flat_map(|list| list.files).map(|file| file.name));
+        Ok(file_names)
     }
 }
 
