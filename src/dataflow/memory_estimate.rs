@@ -97,12 +97,12 @@ pub fn long_bytes(pages: u64, captures: u64) -> u64 {
 /// results that it holds. `captures` are the bytes of the captures of these pages. Measured.
 fn making_bytes(pages: u64, captures: u64, workers: usize, is_bounded: bool) -> u64 {
     let long = A_LONG_BYTE * long_bytes(pages, captures);
-    let (most, long) = match is_bounded {
+    let (max_bytes, long) = match is_bounded {
         // Workers take turns if the budget does not suffice for all of them.
         true => (A_FILE_MADE + A_FILE_AWAITED * workers as u64, long.min(LONG_BYTES_WITHIN_LIMIT)),
         false => (((16 << 20) + 520 * pages).min((150 << 20) * workers as u64), long.min(LONG_BYTES * workers as u64)),
     };
-    (A_PAGE_MADE * pages).min(most) + long
+    (A_PAGE_MADE * pages).min(max_bytes) + long
 }
 
 /// Returns the bytes that are missing within the limit `allowed` to build tables, in addition to
@@ -213,9 +213,9 @@ impl MemoryEstimate {
     /// Returns the bytes of rows with their run log, and of pairs, that are spilled if the budget
     /// for them is `budget`.
     fn made_on_disk(&self, job: &Job, budget: u64) -> [u64; 2] {
-        let beyond = |bytes: u64, tenths: u64| bytes.saturating_sub(budget / 10 * tenths);
-        let rows = beyond(row_bytes(job) * self.tuples, 7) + beyond(3 * self.tuples, 3);
-        [rows, beyond(A_PAIR * self.pairs, 7)]
+        let excess = |bytes: u64, tenths: u64| bytes.saturating_sub(budget / 10 * tenths);
+        let rows = excess(row_bytes(job) * self.tuples, 7) + excess(3 * self.tuples, 3);
+        [rows, excess(A_PAIR * self.pairs, 7)]
     }
 
     /// Returns the bytes on disk at the same time, within the memory limit `allowed`, of a process
@@ -224,51 +224,62 @@ impl MemoryEstimate {
     pub fn on_disk_at_once(&self, job: &Job, all_pages: u64, links: u64, workers: usize, allowed: u64) -> [u64; 2] {
         let [rows, pairs] = self.made_on_disk(job, allowed.saturating_sub(self.least_bytes(all_pages, workers)));
         let of_lists = self.budget_for_lists(all_pages, workers, allowed);
-        let read = (self.list_bytes() + A_SHINGLE * self.shingles).saturating_sub(of_lists);
-        let settled = MemoryEstimate { links: 0, resolved: links, ..*self };
-        let settled = (settled.list_bytes() + A_SHINGLE * self.shingles).saturating_sub(of_lists);
-        let made = match job.similar.by {
+        let reading_bytes = (self.list_bytes() + A_SHINGLE * self.shingles).saturating_sub(of_lists);
+        let deduplicated = MemoryEstimate { links: 0, resolved: links, ..*self };
+        let deduplicated_bytes = (deduplicated.list_bytes() + A_SHINGLE * self.shingles).saturating_sub(of_lists);
+        let making_bytes = match job.similar.by {
             Measure::Overlap | Measure::Both => rows.max(pairs),
             _ => 0,
         };
-        let least = read.max(settled + (A_PAGE_ON_DISK * self.pages).max(A_FEATURE * self.features));
-        [least.max(settled + made), least]
+        let min_bytes =
+            reading_bytes.max(deduplicated_bytes + (A_PAGE_ON_DISK * self.pages).max(A_FEATURE * self.features));
+        [min_bytes.max(deduplicated_bytes + making_bytes), min_bytes]
     }
 
     /// Returns the sum over several workers.
     pub(crate) fn sum(workers: &[MemoryEstimate]) -> MemoryEstimate {
-        workers.iter().fold(MemoryEstimate::default(), |sum, of| MemoryEstimate {
-            pages: sum.pages + of.pages,
-            captures: sum.captures + of.captures,
-            tuples: sum.tuples + of.tuples,
-            features: sum.features + of.features,
-            shingles: sum.shingles + of.shingles,
-            links: sum.links + of.links,
-            resolved: sum.resolved + of.resolved,
-            pairs: sum.pairs + of.pairs,
-            on_disk: sum.on_disk + of.on_disk,
+        workers.iter().fold(MemoryEstimate::default(), |sum, worker| MemoryEstimate {
+            pages: sum.pages + worker.pages,
+            captures: sum.captures + worker.captures,
+            tuples: sum.tuples + worker.tuples,
+            features: sum.features + worker.features,
+            shingles: sum.shingles + worker.shingles,
+            links: sum.links + worker.links,
+            resolved: sum.resolved + worker.resolved,
+            pairs: sum.pairs + worker.pairs,
+            on_disk: sum.on_disk + worker.on_disk,
         })
     }
 
-    /// Applies `of` to each number.
-    pub fn map(&self, of: impl Fn(u64) -> u64) -> MemoryEstimate {
-        let MemoryEstimate { pages, captures, tuples, features, shingles, links, resolved, pairs, on_disk } = *self;
+    /// Applies `scale` to each number.
+    pub fn map(&self, scale: impl Fn(u64) -> u64) -> MemoryEstimate {
+        let MemoryEstimate {
+            pages,
+            captures,
+            tuples,
+            features,
+            shingles,
+            links,
+            resolved: resolved_links,
+            pairs,
+            on_disk,
+        } = *self;
         MemoryEstimate {
-            pages: of(pages),
-            captures: of(captures),
-            tuples: of(tuples),
-            features: of(features),
-            shingles: of(shingles),
-            links: of(links),
-            resolved: of(resolved),
-            pairs: of(pairs),
-            on_disk: of(on_disk),
+            pages: scale(pages),
+            captures: scale(captures),
+            tuples: scale(tuples),
+            features: scale(features),
+            shingles: scale(shingles),
+            links: scale(links),
+            resolved: scale(resolved_links),
+            pairs: scale(pairs),
+            on_disk: scale(on_disk),
         }
     }
 
-    /// Extrapolates to `all` work items from `done` work items, which hold `self`.
-    pub fn times(&self, all: usize, done: usize) -> MemoryEstimate {
-        self.map(|n| (u128::from(n) * all as u128 / done.max(1) as u128) as u64)
+    /// Extrapolates to `whole` work items from `part` work items, which hold `self`.
+    pub fn times(&self, whole: usize, part: usize) -> MemoryEstimate {
+        self.map(|n| (u128::from(n) * whole as u128 / part.max(1) as u128) as u64)
     }
 
     /// Returns the bytes of the local pages of a worker that are in memory.
@@ -296,8 +307,8 @@ impl MemoryEstimate {
     /// if everything is spilled.
     pub fn min_local_pages_bytes(&self, workers: usize) -> u64 {
         let lists = self.captures + 8 * self.tuples + 10 * self.features;
-        let least = (LISTS_LEAST * workers as u64).min(lists) + self.features_least_bytes(workers);
-        self.row_bytes() + least + lists / A_CHECKSUM * 8
+        let min_lists = (LISTS_LEAST * workers as u64).min(lists) + self.features_least_bytes(workers);
+        self.row_bytes() + min_lists + lists / A_CHECKSUM * 8
     }
 
     /// Returns the bytes that features take while they are counted over the crawl, even if
@@ -351,26 +362,27 @@ mod tests {
     fn base_memory_of_a_process_counts_once_with_any_workers() {
         assert_eq!(MemoryEstimate::default().peak_bytes(64), at_rest(2) + 62 * A_WORKER_AT_REST);
         let (tuples, links) = (10 * A_CHECKSUM, A_CHECKSUM);
-        let held = MemoryEstimate { pages: 1000, tuples, links, ..MemoryEstimate::default() };
-        assert_eq!(held.times(3, 1).peak_bytes(3) - at_rest(3), 3 * (held.peak_bytes(1) - at_rest(1)));
-        let all = held.times(30, 3);
-        assert_eq!((all.pages, all.tuples, all.links), (10_000, 10 * tuples, 10 * links));
-        assert_eq!(all.peak_bytes(2) - at_rest(2), 10 * (held.peak_bytes(2) - at_rest(2)));
+        let estimate = MemoryEstimate { pages: 1000, tuples, links, ..MemoryEstimate::default() };
+        assert_eq!(estimate.times(3, 1).peak_bytes(3) - at_rest(3), 3 * (estimate.peak_bytes(1) - at_rest(1)));
+        let scaled = estimate.times(30, 3);
+        assert_eq!((scaled.pages, scaled.tuples, scaled.links), (10_000, 10 * tuples, 10 * links));
+        assert_eq!(scaled.peak_bytes(2) - at_rest(2), 10 * (estimate.peak_bytes(2) - at_rest(2)));
     }
 
     #[test]
     fn memory_of_a_run_grows_with_pages_and_hardly_with_chunks() {
-        let few = MemoryEstimate { pages: 1_000_000, tuples: 10 << 20, links: 5_000_000, ..MemoryEstimate::default() };
-        let many = MemoryEstimate { tuples: 110 << 20, features: 50 << 20, ..few };
+        let small_crawl =
+            MemoryEstimate { pages: 1_000_000, tuples: 10 << 20, links: 5_000_000, ..MemoryEstimate::default() };
+        let large_crawl = MemoryEstimate { tuples: 110 << 20, features: 50 << 20, ..small_crawl };
         // One checksum of 8 bytes for each 4,096 bytes of lists; and features that are being sent.
         let lists = (8 * 100 + 10 * 50) << 20;
-        assert_eq!(many.peak_bytes(2) - few.peak_bytes(2), lists / A_CHECKSUM * 8 + 2 * FEATURES_LEAST);
-        assert_eq!(many.local_pages_bytes() - few.local_pages_bytes(), lists);
-        let spilled = MemoryEstimate { on_disk: lists, ..many };
-        assert_eq!(spilled.local_pages_bytes() - few.local_pages_bytes(), lists / A_CHECKSUM * 8);
+        assert_eq!(large_crawl.peak_bytes(2) - small_crawl.peak_bytes(2), lists / A_CHECKSUM * 8 + 2 * FEATURES_LEAST);
+        assert_eq!(large_crawl.local_pages_bytes() - small_crawl.local_pages_bytes(), lists);
+        let spilled = MemoryEstimate { on_disk: lists, ..large_crawl };
+        assert_eq!(spilled.local_pages_bytes() - small_crawl.local_pages_bytes(), lists / A_CHECKSUM * 8);
         // Lists stay in memory unless something else needs the memory.
-        let needed = many.peak_bytes(2).max(many.least_bytes(1_000_000, 2));
-        assert_eq!(many.budget_for_lists(1_000_000, 2, needed), 0);
-        assert!(many.budget_for_lists(1_000_000, 2, 20 * needed) > lists);
+        let needed_bytes = large_crawl.peak_bytes(2).max(large_crawl.least_bytes(1_000_000, 2));
+        assert_eq!(large_crawl.budget_for_lists(1_000_000, 2, needed_bytes), 0);
+        assert!(large_crawl.budget_for_lists(1_000_000, 2, 20 * needed_bytes) > lists);
     }
 }

@@ -30,18 +30,18 @@ pub fn context_pass(
     run: &mut WorkerRun<'_, '_>,
     web: &WorkerWeb,
     labels: &[ClusterId],
-    grown: &Grown,
+    collections: &Grown,
     similar: &mut SimilarPages,
 ) -> Result<ContextPassCounts> {
     if !is_asked_for(run.job) {
         return Ok(ContextPassCounts::default());
     }
     let (crawl, links, pairs) = (&web.crawl, &web.links, &mut similar.pairs);
-    let places = PagePositions::new(run.net, &grown.similar_clusters, crawl.directory.len())?;
+    let places = PagePositions::new(run.net, &collections.similar_clusters, crawl.directory.len())?;
     let context = Context { crawl, joined: &pairs.between_sites(), links };
-    let (found, mut counts) =
+    let (context_pairs, mut counts) =
         run.recorded(web, CONTEXT, |run| look(run.net, run.local_pages, labels, &places, &context))?;
-    pairs.put(PairKind::Context, run.spill_column(found)?);
+    pairs.put(PairKind::Context, run.spill_column(context_pairs)?);
     let mut overlap = pairs.take(PairKind::Overlap);
     let context = Context { crawl, joined: &[pairs.column(PairKind::Exact)], links };
     counts.alone =

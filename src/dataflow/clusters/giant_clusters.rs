@@ -91,19 +91,19 @@ pub fn giants(
         }
     }
     thin(&mut edges);
-    let dealt = RoundRobin::new(net.peers());
-    let mut edges = net.exchange("links of giant clusters", edges, |edge| dealt.owner(place[&edge.cluster]))?;
+    let assignment = RoundRobin::new(net.peers());
+    let mut edges = net.exchange("links of giant clusters", edges, |edge| assignment.owner(place[&edge.cluster]))?;
     edges.sort_unstable();
     let cut = |cut: CutEdge| (cut.edge.a, cut.edge.b, cut.edge.strength, cut.cuts_off);
-    let mine: Vec<_> = edges
+    let own_rows: Vec<_> = edges
         .chunk_by(|x, y| x.cluster == y.cluster)
         .map(|edges| {
             let (bridges, split) = weakest(edges);
             (edges[0].cluster, bridges.into_iter().map(cut).collect::<Vec<_>>(), split.map(cut))
         })
         .collect();
-    let mut all: Vec<_> = net.all_gather("giant clusters", mine)?.into_iter().flatten().collect();
-    all.sort_unstable_by_key(|row| place[&row.0]);
+    let mut all_rows: Vec<_> = net.all_gather("giant clusters", own_rows)?.into_iter().flatten().collect();
+    all_rows.sort_unstable_by_key(|row| place[&row.0]);
 
     let hosts = net.once_per_process(|| {
         let mut hosts: Vec<BTreeSet<HostId>> = vec![BTreeSet::new(); clusters.len()];
@@ -114,20 +114,20 @@ pub fn giants(
         }
         hosts.iter().map(|hosts| hosts.len() as u32).collect::<Vec<u32>>()
     })?;
-    let named = all.iter().flat_map(|(cluster, bridges, split)| {
+    let shown_pages = all_rows.iter().flat_map(|(cluster, bridges, split)| {
         bridges.iter().chain(split).flat_map(|cut| [cut.0, cut.1]).chain([cluster.smallest()])
     });
     // Only the owner of a page knows its URL.
-    let named: BTreeSet<Page> = named.collect();
-    let own = named.iter().filter(|&&page| crawl.directory.owner(page) == net.index());
+    let page_set: BTreeSet<Page> = shown_pages.collect();
+    let own_pages = page_set.iter().filter(|&&page| crawl.directory.owner(page) == net.index());
     let mut pages = crawl.reader();
-    let named = |&page: &Page| {
+    let name_of = |&page: &Page| {
         let row = pages.page(page)?;
         Ok((page, (row.url().to_string(), row.doc_id)))
     };
-    let mine: Vec<(Page, (String, DocId))> = own.map(named).collect::<Result<_>>()?;
+    let own_names: Vec<(Page, (String, DocId))> = own_pages.map(name_of).collect::<Result<_>>()?;
     let urls: BTreeMap<Page, (String, DocId)> =
-        net.all_gather("pages of giant clusters", mine)?.into_iter().flatten().collect();
+        net.all_gather("pages of giant clusters", own_names)?.into_iter().flatten().collect();
     let weak = |&(a, b, strength, cuts_off): &(Page, Page, u32, u32)| WeakLink {
         a: urls[&a].0.clone(),
         b: urls[&b].0.clone(),
@@ -142,5 +142,5 @@ pub fn giants(
         bridges: bridges.iter().map(weak).collect(),
         splits: split.as_ref().map(weak),
     };
-    Ok(all.iter().map(giant).collect())
+    Ok(all_rows.iter().map(giant).collect())
 }

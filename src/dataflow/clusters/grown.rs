@@ -48,8 +48,8 @@ pub struct Grown {
 }
 
 impl Grown {
-    /// Grows the trivial clusters of `labels`. `before` contains earlier results for clusters that
-    /// have not changed.
+    /// Grows the trivial clusters of `labels`. `prior_links` contains earlier results for clusters
+    /// that have not changed.
     ///
     /// # Errors
     /// Returns any error of [`link_summary::of_clusters`], [`tolerant::similar_clusters`] and
@@ -59,23 +59,23 @@ impl Grown {
         web: &WorkerWeb,
         step: RunStep,
         labels: &[ClusterId],
-        before: Option<PriorLinks>,
+        prior_links: Option<PriorLinks>,
     ) -> Result<Grown> {
         let sizes = run.net.once_per_process(|| SetSizes::count(labels))?;
         let keeps = context_pairs::is_asked_for(run.job) && step == GROWTH;
-        let mut kept = None;
+        let mut kept_merging = None;
         let (link_summary, similar_clusters) = run.recorded(web, step, |run| {
             let (trivial, hosts) = (TrivialClusters { labels, sizes: &sizes }, &web.crawl.directory.hosts);
             let (link_summary, merging) =
-                link_summary::of_clusters(run.net, &web.links, hosts, trivial, before, &run.job.clusters)?;
-            kept = keeps.then(|| Arc::clone(&merging));
+                link_summary::of_clusters(run.net, &web.links, hosts, trivial, prior_links, &run.job.clusters)?;
+            kept_merging = keeps.then(|| Arc::clone(&merging));
             let edges = edges_of(&link_summary, run.job.clusters.merge)?;
             let similar_clusters = collections(run, web, trivial, edges, merging)?;
             Ok((link_summary, similar_clusters))
         })?;
         // A restored column is in memory and may have to be spilled.
         let link_summary = link_summary.onto(&run.net.memory)?;
-        Ok(Grown { sizes, link_summary, similar_clusters, merging: kept })
+        Ok(Grown { sizes, link_summary, similar_clusters, merging: kept_merging })
     }
 
     /// Returns the results that remain valid when the trivial clusters change from `previous` to
@@ -102,14 +102,14 @@ fn collections(
     edges: Vec<(ClusterId, ClusterId)>,
     merging: Arc<MergingLinks>,
 ) -> Result<Vec<SimilarCluster>> {
-    let WorkerWeb { crawl, links, from_elsewhere, .. } = web;
+    let WorkerWeb { crawl, links, from_elsewhere: incoming_links, .. } = web;
     let (net, directory, settings) = (&mut *run.net, &crawl.directory, &run.job.clusters);
     match settings.merge {
         MergeCondition::Tolerant => {
-            tolerant::similar_clusters(net, directory, trivial, merging, links, from_elsewhere, settings)
+            tolerant::similar_clusters(net, directory, trivial, merging, links, incoming_links, settings)
         }
         MergeCondition::Exact | MergeCondition::Extended => {
-            growth::similar_clusters(net, directory, trivial.labels, links, from_elsewhere, edges, settings)
+            growth::similar_clusters(net, directory, trivial.labels, links, incoming_links, edges, settings)
         }
     }
 }

@@ -54,19 +54,19 @@ impl SimilarPieces {
         let cluster = |row: &OfCluster| row.cluster;
         let mut by_cluster = HashPartitions::alike(net, "pieces by cluster", web.alike(), rows, cluster)?;
         let host = |row: &Larger| web.host(row.piece.smallest());
-        let mut some = Vec::new();
+        let mut cluster_rows = Vec::new();
         let rows = (0..by_cluster.count()).map(|share| {
-            by_cluster.take(share, &mut some)?;
-            Ok(larger_pieces(&mut some))
+            by_cluster.take(share, &mut cluster_rows)?;
+            Ok(larger_pieces(&mut cluster_rows))
         });
         let mut by_host = HashPartitions::alike(net, "larger pieces", web.alike(), rows.flatten_ok(), host)?;
         drop(by_cluster);
 
-        let (mut some, mut copies) = (Vec::new(), Vec::new());
+        let (mut host_rows, mut copies) = (Vec::new(), Vec::new());
         for share in 0..by_host.count() {
             net.check()?;
-            by_host.take(share, &mut some)?;
-            copies.extend(copies_of_larger(&mut some));
+            by_host.take(share, &mut host_rows)?;
+            copies.extend(copies_of_larger(&mut host_rows));
         }
         drop(by_host);
         let owners = HashOwners::new(net);
@@ -103,10 +103,10 @@ impl SimilarPieces {
     pub(super) fn pair_each_other(&self, web: &KnownWeb<'_>) -> Vec<PieceId> {
         let mut rows: Vec<_> = self.0.iter().map(|&[piece, largest]| (largest, web.host(piece), piece)).collect();
         rows.sort_unstable();
-        let several = rows.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)).filter(|here| here.len() > 1);
-        let mut beside: Vec<PieceId> = several.flatten().map(|row| PieceId::from_smallest(row.2)).collect();
-        beside.sort_unstable();
-        beside
+        let shared_places = rows.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)).filter(|here| here.len() > 1);
+        let mut piece_ids: Vec<PieceId> = shared_places.flatten().map(|row| PieceId::from_smallest(row.2)).collect();
+        piece_ids.sort_unstable();
+        piece_ids
     }
 }
 
@@ -117,8 +117,10 @@ fn larger_pieces(rows: &mut [OfCluster]) -> Vec<Larger> {
     let of_cluster = |rows: &[OfCluster]| {
         let largest = rows.iter().max_by_key(|row| by_size(row.size as usize, row.piece));
         let &OfCluster { piece: larger, size: larger_size, .. } = largest.expect("a chunk is not empty");
-        let others = rows.iter().filter(move |row| row.piece != larger);
-        others.map(|&OfCluster { piece, size, .. }| Larger { piece, larger, size, larger_size }).collect::<Vec<_>>()
+        let smaller_pieces = rows.iter().filter(move |row| row.piece != larger);
+        smaller_pieces
+            .map(|&OfCluster { piece, size, .. }| Larger { piece, larger, size, larger_size })
+            .collect::<Vec<_>>()
     };
     clusters.flat_map(of_cluster).collect()
 }
@@ -131,9 +133,9 @@ fn copies_of_larger(rows: &mut [Larger]) -> Vec<[Page; 2]> {
         let piece = rows[0].piece;
         pointed_to.clear();
         pointed_to.extend(rows.iter().map(|row| row.larger));
-        let size = |of: PieceId| match of == piece {
+        let size = |wanted_piece: PieceId| match wanted_piece == piece {
             true => rows[0].size as usize,
-            false => rows[rows.partition_point(|row| row.larger < of)].larger_size as usize,
+            false => rows[rows.partition_point(|row| row.larger < wanted_piece)].larger_size as usize,
         };
         larger_copy(piece, &mut pointed_to, size).map(|larger| [piece.smallest(), larger.smallest()])
     };

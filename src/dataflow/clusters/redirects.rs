@@ -67,13 +67,13 @@ impl Redirects {
         Ok(redirects)
     }
 
-    /// Calls `each` with the pages of the crawl for which a link to `target` counts: the target
+    /// Calls `visit` with the pages of the crawl for which a link to `target` counts: the target
     /// itself, and the pages to which it leads.
-    pub fn pages(&self, target: DocId, by_doc_id: &DocIdIndex<'_>, mut each: impl FnMut(Page)) {
+    pub fn pages(&self, target: DocId, by_doc_id: &DocIdIndex<'_>, mut visit: impl FnMut(Page)) {
         let mut url = target;
         for _ in 0..=LONGEST_CHAIN {
             if let Some(page) = by_doc_id.page(url) {
-                each(page);
+                visit(page);
             }
             match self.next(url) {
                 Some(next) if next != target => url = next,

@@ -85,16 +85,16 @@ pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<GrowSummar
 
     let (directory, settings) = (&nodes.directory, &job.clusters);
     // Bytes of this worker's own nodes and links; growth cannot spill its bytes for each node.
-    let held = 12 * directory.owned(net.index()).count() + 4 * links.len();
-    agree(net, held as u64, for_each_page(net, GROWTH.bytes_a_page, directory.len()), &job.effort)?;
+    let held_bytes = 12 * directory.owned(net.index()).count() + 4 * links.len();
+    agree(net, held_bytes as u64, for_each_page(net, GROWTH.bytes_a_page, directory.len()), &job.effort)?;
     let sizes = net.once_per_process(|| SetSizes::count(&labels))?;
     let clusters = TrivialClusters { labels: &labels, sizes: &sizes };
-    let from_elsewhere = links::from_elsewhere(net, &links)?;
+    let incoming_links = links::from_elsewhere(net, &links)?;
     let (rows, _) = of_clusters(net, &links, &directory.hosts, clusters, None, settings)?;
     let edges = edges_of(&rows, settings.merge)?;
     let merging = edges.len() as u64;
-    let similar = growth::similar_clusters(net, directory, &labels, &links, &from_elsewhere, edges, settings)?;
-    drop((links, from_elsewhere));
+    let similar = growth::similar_clusters(net, directory, &labels, &links, &incoming_links, edges, settings)?;
+    drop((links, incoming_links));
     let tables = GraphTables::exchange(net, directory, clusters, rows, &similar)?;
     let local = [
         tables.link_summary.len() as u64,
@@ -104,7 +104,8 @@ pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<GrowSummar
         tables.members.len() as u64,
         similar.iter().map(|cluster| u64::from(cluster.taken_out)).sum(),
     ];
-    let [link_summary, merging, similar_clusters, collections, members, taken_out] = net.all_sum("summary", local)?;
+    let [link_summary, merging, similar_clusters, collections, members, removed_pages] =
+        net.all_sum("summary", local)?;
     let summary = GrowSummary {
         digest: JobDigest::from_job(job).hex(),
         trivial,
@@ -116,7 +117,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<GrowSummar
         similar_clusters,
         collections,
         members,
-        taken_out,
+        taken_out: removed_pages,
     };
     stage_times.end_stage("2 grow");
 

@@ -58,8 +58,8 @@ impl GraphTables {
         rows: SpillColumn<LinkSummary>,
         similar: &[SimilarCluster],
     ) -> Result<GraphTables> {
-        let own = directory.owned(net.index()).filter(|&page| sizes.size(labels[page]) > 1);
-        let of_page = own.map(|page| Ok([labels[page].smallest(), page]));
+        let clustered_pages = directory.owned(net.index()).filter(|&page| sizes.size(labels[page]) > 1);
+        let of_page = clustered_pages.map(|page| Ok([labels[page].smallest(), page]));
         let nodes = directory.owned(net.index()).count() as u64;
         let clusters = to_owners(net, directory, ("trivial clusters", nodes), of_page, |row: &ClusterRow| row[0])?;
 
@@ -149,9 +149,9 @@ fn collections(doc_ids: &[DocId], rows: &[CollectionRow]) -> Table {
 
 /// Returns the names of `rows`, which are consecutive named nodes of this worker.
 fn names(nodes: &Nodes, doc_ids: &[DocId], rows: &[Page]) -> Result<Table> {
-    let before = nodes.named.partition_point(|page| rows.first().is_some_and(|first| page < first));
+    let first_name = nodes.named.partition_point(|page| rows.first().is_some_and(|first| page < first));
     let mut names = StringTable::new();
-    for name in nodes.names.read(before..before + rows.len()) {
+    for name in nodes.names.read(first_name..first_name + rows.len()) {
         names.push(&name?);
     }
     Ok(Table::new([("doc_id", ids(doc_ids, rows, |&page| page)), ("name", Values::Text(names))]))

@@ -97,20 +97,20 @@ pub fn from_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location
         rows.extend(page.simhash().map(row));
     })?;
     let source = |take: Take<'_>| rows.chunks(BATCH).try_for_each(take);
-    let made = FingerprintSource { f: job.simhash.bits, recipe: job.simhash.recipe() };
-    write(net, job, &made, source, folder)
+    let description = FingerprintSource { f: job.simhash.bits, recipe: job.simhash.recipe() };
+    write(net, job, &description, source, folder)
 }
 
 fn write(
     net: &mut Net<'_>,
     job: &Job,
-    made: &FingerprintSource,
+    description: &FingerprintSource,
     source: impl FnOnce(Take<'_>) -> Result<()>,
     folder: &Location,
 ) -> Result<FingerprintManifest> {
     let attempt = attempt(net, folder)?;
-    let chunks = or_discard(net, &attempt, |net| chunks::write(net, job, made, source, &attempt))?;
-    let (_, mut manifest) = ChunkWriter::new(made.f, Coder::EliasFano, &made.recipe, true).finish()?;
+    let chunks = or_discard(net, &attempt, |net| chunks::write(net, job, description, source, &attempt))?;
+    let (_, mut manifest) = ChunkWriter::new(description.f, Coder::EliasFano, &description.recipe, true).finish()?;
     manifest.count = chunks.iter().map(|chunk| chunk.count).sum();
     manifest.chunks = chunks;
     let files = manifest.chunks.iter().map(|chunk| (chunk.name.clone(), chunk.bytes)).collect();

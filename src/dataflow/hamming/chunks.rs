@@ -154,11 +154,11 @@ struct Span {
 pub(super) fn write(
     net: &mut Net<'_>,
     job: &Job,
-    made: &FingerprintSource,
+    description: &FingerprintSource,
     source: impl FnOnce(&mut dyn FnMut(&[FingerprintRow]) -> Result<()>) -> Result<()>,
     attempt: &Attempt,
 ) -> Result<Vec<ChunkEntry>> {
-    let space = Space { f: made.f };
+    let space = Space { f: description.f };
     agree(net, 0, 0, &job.effort)?;
     let mut arena = Arena::new(space.buckets(), &net.memory.part(2));
     let mut counts = vec![0u64; space.values()];
@@ -175,39 +175,39 @@ pub(super) fn write(
     let spans = spans(&counts);
     let largest = spans.iter().map(|span| span.rows).max().unwrap_or(0);
     let of_bucket = counts.chunks(1 << space.bits_within()).map(|values| values.iter().sum()).max().unwrap_or(0);
-    let held = arena.held_bytes() + WRITING_BYTES * largest + SORTING_BYTES * largest.min(of_bucket);
-    check_bytes_against_bound(net, "fingerprints to write", held, job.effort.memory_bytes)?;
+    let held_bytes = arena.held_bytes() + WRITING_BYTES * largest + SORTING_BYTES * largest.min(of_bucket);
+    check_bytes_against_bound(net, "fingerprints to write", held_bytes, job.effort.memory_bytes)?;
 
     if net.processes() > 1 {
         bring_to_writers(net, space, &spans, &mut arena)?;
     }
     let (pooled, turns) = (net.gather_in_process(arena)?, net.once_per_process(WorkQueue::default)?);
-    let mut writer = SpanWriter::new(space, made, &pooled, attempt);
+    let mut writer = SpanWriter::new(space, description, &pooled, attempt);
     let mut written = Vec::new();
     while let Some(span) = spans.get(turns.next(net)) {
         writer.write(net, span, &mut written)?;
     }
-    let mut all: Vec<(u64, String)> = net.all_gather("chunks", written)?.into_iter().flatten().collect();
-    all.sort_unstable();
+    let mut entries: Vec<(u64, String)> = net.all_gather("chunks", written)?.into_iter().flatten().collect();
+    entries.sort_unstable();
     let entry = |(_, entry): &(u64, String)| serde_json::from_str(entry);
-    all.iter().map(entry).collect::<serde_json::Result<_>>().map_err(|cause| Error::Invariant(cause.to_string()))
+    entries.iter().map(entry).collect::<serde_json::Result<_>>().map_err(|cause| Error::Invariant(cause.to_string()))
 }
 
 /// Returns the sums of the counts over all workers.
 fn sum_over_workers(net: &mut Net<'_>, counts: &[u64]) -> Result<Vec<u64>> {
-    let mine = (0..).zip(counts).filter(|(_, n)| **n > 0).map(|(at, n)| [at, *n]).collect();
-    let mut all = vec![0; counts.len()];
-    net.broadcast("counts", mine)?.iter().for_each(|&[at, n]: &[u64; 2]| all[at as usize] += n);
-    Ok(all)
+    let own_counts = (0..).zip(counts).filter(|(_, n)| **n > 0).map(|(at, n)| [at, *n]).collect();
+    let mut totals = vec![0; counts.len()];
+    net.broadcast("counts", own_counts)?.iter().for_each(|&[at, n]: &[u64; 2]| totals[at as usize] += n);
+    Ok(totals)
 }
 
 /// Divides the space into spans by the counts of its values.
 fn spans(counts: &[u64]) -> Vec<Span> {
-    let most = most_rows(counts.iter().sum());
+    let row_limit = most_rows(counts.iter().sum());
     let mut spans: Vec<Span> = Vec::new();
     let mut chunks = 0;
     for (value, &rows) in counts.iter().enumerate().filter(|(_, rows)| **rows > 0) {
-        match spans.last_mut().filter(|span| span.rows + rows <= most) {
+        match spans.last_mut().filter(|span| span.rows + rows <= row_limit) {
             Some(span) => {
                 span.values.end = value + 1;
                 span.rows += rows;
@@ -232,17 +232,17 @@ fn bring_to_writers(net: &mut Net<'_>, space: Space, spans: &[Span], arena: &mut
     let some_leave = |bucket: &usize| writers[space.values_of(*bucket)].iter().any(|writer| *writer != at.process);
     let mut buckets = (0..space.buckets()).filter(some_leave);
     let arena = RefCell::new(arena);
-    let (mut kept, mut leaving, mut buffer) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut own_rows, mut leaving, mut buffer) = (Vec::new(), Vec::new(), Vec::new());
     let source = |send: &mut dyn FnMut(FingerprintRow)| {
         if leaving.is_empty() {
             let Some(bucket) = buckets.next() else { return Ok(false) };
             let mut arena = arena.borrow_mut();
             arena.read(bucket, &mut buffer, |rows| {
-                rows.iter().for_each(|row| if stays(row) { kept.push(*row) } else { leaving.push(*row) });
+                rows.iter().for_each(|row| if stays(row) { own_rows.push(*row) } else { leaving.push(*row) });
             })?;
             arena.empty(bucket);
-            arena.partition(&kept, |row| space.bucket(row))?;
-            kept.clear();
+            arena.partition(&own_rows, |row| space.bucket(row))?;
+            own_rows.clear();
         }
         leaving.drain(leaving.len().saturating_sub(BATCH)..).for_each(send);
         Ok(true)
@@ -272,13 +272,13 @@ struct SpanWriter<'a> {
 impl<'a> SpanWriter<'a> {
     fn new(
         space: Space,
-        made: &'a FingerprintSource,
+        description: &'a FingerprintSource,
         pooled: &'a [Arc<Arena<FingerprintRow>>],
         attempt: &'a Attempt,
     ) -> SpanWriter<'a> {
         SpanWriter {
             space,
-            made,
+            made: description,
             pooled,
             attempt,
             rows: Vec::new(),
@@ -322,9 +322,9 @@ impl<'a> SpanWriter<'a> {
         let is_wanted = |row: &&FingerprintRow| values.contains(&space.value(row.fingerprint));
         rows.clear();
         for arena in self.pooled {
-            arena.read(bucket, &mut self.scratch, |some| match is_whole {
-                true => rows.extend_from_slice(some),
-                false => rows.extend(some.iter().filter(is_wanted)),
+            arena.read(bucket, &mut self.scratch, |piece| match is_whole {
+                true => rows.extend_from_slice(piece),
+                false => rows.extend(piece.iter().filter(is_wanted)),
             })?;
         }
         Ok(())

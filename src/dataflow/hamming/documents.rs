@@ -116,9 +116,9 @@ impl DocumentReader<'_> {
         let mut sorter = Some(RowSorter::new(self.sorter));
         let pace = Pace::default();
         let mut own_pace = pace.clone();
-        let made = rows.unary_frontier(Pipeline, name, move |capability, info| {
-            let again = scope.activator_for(info.address);
-            let mut to_come = Some(capability);
+        let stream = rows.unary_frontier(Pipeline, name, move |capability, info| {
+            let activator = scope.activator_for(info.address);
+            let mut held_capability = Some(capability);
             let mut source: Option<WithDocuments<R>> = None;
             move |(arriving, rows_to_come), output| {
                 arriving.for_each(|_, rows| {
@@ -130,26 +130,26 @@ impl DocumentReader<'_> {
                 });
                 // Documents are read only after all rows have arrived and are sorted, so that F is
                 // read in order.
-                let Some(capability) = to_come.as_mut().filter(|_| rows_to_come.is_empty()) else { return };
+                let Some(capability) = held_capability.as_mut().filter(|_| rows_to_come.is_empty()) else { return };
                 match sorter.take().map(RowSorter::finish).transpose() {
                     Ok(Some(rows)) => source = Some(WithDocuments::new(rows)),
                     Ok(None) => {}
                     Err(error) => failures.notify(error),
                 }
                 let Some(reading) = &mut source else {
-                    to_come = None;
+                    held_capability = None;
                     return;
                 };
                 if !own_pace.begin_batch(capability) {
-                    again.activate_after(Pace::PATIENCE);
+                    activator.activate_after(Pace::PATIENCE);
                     return;
                 }
                 let mut session = output.session(&*capability);
-                let mut given = 0;
+                let mut sent_documents = 0;
                 let is_end = loop {
                     match reading.next(&work) {
                         Ok(Some((row, documents))) => {
-                            given += documents.len();
+                            sent_documents += documents.len();
                             session.give_iterator(documents.iter().filter_map(|&document| expand(&row, document)));
                         }
                         Ok(None) => break true,
@@ -158,19 +158,19 @@ impl DocumentReader<'_> {
                             break true;
                         }
                     }
-                    if given >= BATCH {
+                    if sent_documents >= BATCH {
                         break false;
                     }
                 };
                 drop(session);
                 if is_end {
-                    (source, to_come) = (None, None);
+                    (source, held_capability) = (None, None);
                 } else {
-                    again.activate();
+                    activator.activate();
                 }
             }
         });
-        pace.send(made, to)
+        pace.send(stream, to)
     }
 }
 

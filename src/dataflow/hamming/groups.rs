@@ -48,10 +48,10 @@ pub(super) fn of_queries(
         let group = name(of_row[0].query);
         members.extend(documents.iter().map(|&document| GroupMember { group, document, is_query: 0 }));
     })?;
-    let mut met: Vec<u32> = near.iter().map(|near| near.query).collect();
-    met.sort_unstable();
-    met.dedup();
-    for query in met {
+    let mut query_numbers: Vec<u32> = near.iter().map(|near| near.query).collect();
+    query_numbers.sort_unstable();
+    query_numbers.dedup();
+    for query in query_numbers {
         let group = name(query);
         let documents = queries.doc_ids(query as usize).iter();
         members.extend(documents.map(|&document| GroupMember { group, document, is_query: 1 }));
@@ -68,10 +68,10 @@ pub(super) fn of_set(net: &mut Net<'_>, work: &HammingWork, near: &[NearRuns]) -
     let rows = work.set.manifest.count as usize;
     let edges = near.iter().map(|near| Ok((near.x.first, near.y.first)));
     let labels: Arc<Vec<u32>> = components(net, "groups", rows, edges)?;
-    let dealt = RoundRobin::new(net.peers());
+    let assignment = RoundRobin::new(net.peers());
     let runs = near.iter().flat_map(|near| [near.x, near.y]).map(|run| [run.first, run.copies]);
     let chunk = |run: &[u32; 2]| work.set.chunk_at(u64::from(run[0]));
-    let mut runs = net.exchange("runs in groups", runs, |run| dealt.owner(chunk(run)))?;
+    let mut runs = net.exchange("runs in groups", runs, |run| assignment.owner(chunk(run)))?;
     runs.sort_unstable();
     runs.dedup();
     let mut of_labels: Vec<[u64; 2]> = Vec::new();

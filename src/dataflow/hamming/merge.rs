@@ -87,9 +87,9 @@ pub(super) fn merge<'s, R: ResultRow>(
     failures: &Failures,
 ) -> MergedWorkers<'s, R> {
     let merged: Rc<RefCell<Option<MergedRows<R>>>> = Rc::default();
-    let (kept, failures) = (Rc::clone(&merged), failures.clone());
+    let (slot, failures) = (Rc::clone(&merged), failures.clone());
     let extents = rows.unary_frontier(Pipeline, "merge", move |capability, _| {
-        let mut to_come = Some(capability);
+        let mut held_capability = Some(capability);
         let mut sorter: Option<RowSorter<R>> = None;
         move |(rows, rows_to_come), output| {
             rows.for_each(|_, rows| {
@@ -99,13 +99,13 @@ pub(super) fn merge<'s, R: ResultRow>(
             if !rows_to_come.is_empty() {
                 return;
             }
-            let Some(capability) = to_come.take() else { return };
+            let Some(capability) = held_capability.take() else { return };
             let Some(sorter) = sorter.take() else { return };
             let sorted = sorter.finish().map(|sorted| MergedRows { sorted, last: None });
             match sorted.and_then(|mut rows| Ok((rows.extent()?, rows))) {
                 Ok((extent, rows)) => {
                     output.session(&capability).give_iterator(extent.into_iter());
-                    *kept.borrow_mut() = Some(rows);
+                    *slot.borrow_mut() = Some(rows);
                 }
                 Err(error) => failures.notify(error),
             }

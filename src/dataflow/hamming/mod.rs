@@ -181,13 +181,13 @@ fn finish(
 
 /// Fails unless all processes see the same F and Q.
 pub(crate) fn same_set(net: &mut Net<'_>, work: &HammingWork) -> Result<()> {
-    let mine = (
+    let own_inputs = (
         net.process() as u64,
         xxhash_rust::xxh3::xxh3_64(&work.set.manifest.to_json()),
         work.queries.as_ref().map(|queries| queries.items.len() as u64),
     );
-    let all = net.all_gather("inputs", mine)?;
-    match all.iter().find(|other| (other.1, other.2) != (all[0].1, all[0].2)) {
+    let all_inputs = net.all_gather("inputs", own_inputs)?;
+    match all_inputs.iter().find(|other| (other.1, other.2) != (all_inputs[0].1, all_inputs[0].2)) {
         None => Ok(()),
         Some(other) => Err(Error::Input {
             input: format!("of process {}", other.0),

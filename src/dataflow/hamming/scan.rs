@@ -49,9 +49,9 @@ fn bytes(queries: &FingerprintPostings, k: u32) -> u64 {
     let distinct = queries.fingerprints().len();
     // The rows as they arrived, the distinct fingerprints with their documents, and the spread
     // copy.
-    let held = 16 * queries.documents() as u64 * 2 + 20 * distinct as u64;
+    let posting_bytes = 16 * queries.documents() as u64 * 2 + 20 * distinct as u64;
     let sets = (0..distinct).step_by(MOST_QUERIES).map(|first| MOST_QUERIES.min(distinct - first));
-    held + if k > MAX_K { 0 } else { sets.map(|queries| QueryTables::bytes(queries, k)).sum() }
+    posting_bytes + if k > MAX_K { 0 } else { sets.map(|queries| QueryTables::bytes(queries, k)).sum() }
 }
 
 /// Fingerprint of F that is near a query.
@@ -149,11 +149,11 @@ impl Queries {
     /// that the job allows, or in the available memory.
     pub(super) fn new(rows: Vec<(SimHash, DocId)>, f: u32, workers: usize, job: &Job) -> Result<Queries> {
         let (postings, k) = (FingerprintPostings::new(rows), job.hamming.k);
-        let held = bytes(&postings, k) + workers as u64 * PIECE_BYTES;
-        let needed = held + workers as u64 * RowSorter::<NearPair>::LEAST_BYTES;
-        refuse_beyond_bound("queries and their tables", needed, workers, job.effort.memory_bytes)?;
+        let table_bytes = bytes(&postings, k) + workers as u64 * PIECE_BYTES;
+        let needed_bytes = table_bytes + workers as u64 * RowSorter::<NearPair>::LEAST_BYTES;
+        refuse_beyond_bound("queries and their tables", needed_bytes, workers, job.effort.memory_bytes)?;
         let search = Search::new(postings.fingerprints(), f, k)?;
-        let sorter = pool_of_sorter(held, workers, &job.effort);
+        let sorter = pool_of_sorter(table_bytes, workers, &job.effort);
         Ok(Queries { postings, sorter, search })
     }
 }
@@ -184,16 +184,16 @@ impl Mapper {
         let rows = fingerprints.len() as u64;
         distinct(fingerprints, ends);
         Spread::all(work.set.manifest.f, fingerprints);
-        let mut found = Vec::new();
+        let mut matches = Vec::new();
         queries.search.join(fingerprints, scratch, joiner, &mut |FingerprintHit { at, query, distance }| {
             let start = at.checked_sub(1).map_or(0, |before| ends[before as usize]);
             let (chunk, copies) = (piece.chunk as u32, ends[at as usize] - start);
-            found.push(ScanMatch { chunk, row: first + start, copies, query, distance });
+            matches.push(ScanMatch { chunk, row: first + start, copies, query, distance });
         });
-        found.sort_unstable_by_key(|near| (near.row, near.query));
+        matches.sort_unstable_by_key(|near| (near.row, near.query));
         work.progress.done.fetch_add(rows, Ordering::Relaxed);
         work.progress.records.fetch_add(rows, Ordering::Relaxed);
-        Ok(found)
+        Ok(matches)
     }
 }
 
@@ -234,16 +234,16 @@ impl ScanPairs {
                 documents.extend(work.set.documents(of_row[0].chunk as usize, rows(&of_row[0]))?);
             }
         }
-        let same = work.set.doc_ids && work.queries.as_ref().is_none_or(|queries| queries.doc_ids);
-        Ok(ScanPairs { queries, near, documents, same, at: 0, start: 0, document: 0, other: 0 })
+        let is_same_set = work.set.doc_ids && work.queries.as_ref().is_none_or(|queries| queries.doc_ids);
+        Ok(ScanPairs { queries, near, documents, same: is_same_set, at: 0, start: 0, document: 0, other: 0 })
     }
 
     /// Moves to the next near row.
     fn next_row(&mut self) {
-        let (before, next) = (self.near[self.at], self.near.get(self.at + 1));
-        if let Some(next) = next.filter(|next| next.row != before.row) {
-            let all = self.near.len() > ScanPairs::FEW;
-            self.start += if all { next.row - before.row } else { before.copies } as usize;
+        let (current, next) = (self.near[self.at], self.near.get(self.at + 1));
+        if let Some(next) = next.filter(|next| next.row != current.row) {
+            let is_whole = self.near.len() > ScanPairs::FEW;
+            self.start += if is_whole { next.row - current.row } else { current.copies } as usize;
         }
         (self.at, self.document, self.other) = (self.at + 1, 0, 0);
     }
@@ -255,16 +255,16 @@ impl Iterator for ScanPairs {
     fn next(&mut self) -> Option<NearPair> {
         loop {
             let near = *self.near.get(self.at)?;
-            let others = self.queries.get().expect("tables are built before pieces are scanned");
-            let others = others.postings.doc_ids(near.query as usize);
-            if self.other == others.len() {
+            let query_tables = self.queries.get().expect("tables are built before pieces are scanned");
+            let query_ids = query_tables.postings.doc_ids(near.query as usize);
+            if self.other == query_ids.len() {
                 (self.document, self.other) = (self.document + 1, 0);
             }
             if self.document == near.copies as usize {
                 self.next_row();
                 continue;
             }
-            let (a, b) = (self.documents[self.start + self.document], others[self.other]);
+            let (a, b) = (self.documents[self.start + self.document], query_ids[self.other]);
             self.other += 1;
             if !self.same || a != b {
                 return Some(NearPair { a, b, distance: near.distance });
@@ -292,11 +292,11 @@ pub(super) fn with_documents(
         let number = of_chunk[0].chunk as usize;
         let documents = |rows: Range<usize>| work.set.documents(number, rows);
         let count = work.set.manifest.chunks[number].count as usize;
-        let all = if of_chunk.len() > FEW { Some(documents(0..count)?) } else { None };
+        let all_ids = if of_chunk.len() > FEW { Some(documents(0..count)?) } else { None };
         for of_row in of_chunk.chunk_by(|x, y| x.row == y.row) {
             net.check()?;
             let rows = of_row[0].row as usize..(of_row[0].row + of_row[0].copies) as usize;
-            match &all {
+            match &all_ids {
                 Some(all) => take(of_row, &all[rows]),
                 None => take(of_row, &documents(rows)?),
             }

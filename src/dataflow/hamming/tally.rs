@@ -41,13 +41,13 @@ impl ProcessTally {
     /// Counts `near` pairs of distinct fingerprints, and the pairs of documents that they stand
     /// for, as (distance, pairs). Returns true if the pairs must be generated.
     pub(super) fn add(&self, near: u64, coming: impl Iterator<Item = (u32, u64)>) -> bool {
-        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        counted.near += near;
+        let mut totals = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        totals.near += near;
         for (distance, pairs) in coming {
-            counted.pairs += pairs;
-            *counted.by_distance.entry(distance).or_default() += pairs;
+            totals.pairs += pairs;
+            *totals.by_distance.entry(distance).or_default() += pairs;
         }
-        counted.pairs <= self.limit
+        totals.pairs <= self.limit
     }
 
     /// Counts near runs of F, like [`ProcessTally::add`].
@@ -67,13 +67,13 @@ impl ProcessTally {
         work: &HammingWork,
         summary: &mut HammingSummary,
     ) -> Result<()> {
-        let mine = {
-            let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-            (counted.near, counted.by_distance.clone())
+        let own_counts = {
+            let totals = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+            (totals.near, totals.by_distance.clone())
         };
         // All workers of a process share one count, so only one of them is added.
         let workers = net.workers_per_process();
-        for (near, by_distance) in net.all_gather("counts", mine)?.into_iter().step_by(workers) {
+        for (near, by_distance) in net.all_gather("counts", own_counts)?.into_iter().step_by(workers) {
             summary.near += near;
             for (distance, pairs) in by_distance {
                 *summary.pairs_by_distance.entry(distance).or_default() += pairs;

@@ -44,10 +44,10 @@ impl Allowance {
         with_chunks: bool,
     ) -> Result<Allowance> {
         if !pool.is_bounded() {
-            let all = u64::MAX;
+            let unlimited = u64::MAX;
             return Ok(Allowance {
-                buckets: all,
-                run_log: all,
+                buckets: unlimited,
+                run_log: unlimited,
                 pass_bits: 0,
                 fixed: 0,
                 workers: 1,
@@ -57,27 +57,35 @@ impl Allowance {
         }
         let workers = pool.workers as usize;
         let fixed = fixed_bytes(pages, workers, row_bytes, with_chunks);
-        let least = least_bytes(pages, workers, row_bytes, with_chunks);
-        let memory_bytes = pool.memory_bytes.max(least.min(pool.foreseen_bytes));
+        let min_bytes = least_bytes(pages, workers, row_bytes, with_chunks);
+        let memory_bytes = pool.memory_bytes.max(min_bytes.min(pool.foreseen_bytes));
         // Bytes that the process holds already.
-        let held = pool.bounds.memory_bytes.saturating_sub(memory_bytes);
-        let of_process = held + memory_bytes;
-        if memory_bytes < least {
+        let held_bytes = pool.bounds.memory_bytes.saturating_sub(memory_bytes);
+        let of_process = held_bytes + memory_bytes;
+        if memory_bytes < min_bytes {
             return Err(too_little(
                 "all-pairs overlap, in addition to the pages read".into(),
-                held + least,
+                held_bytes + min_bytes,
                 of_process,
             ));
         }
-        let each = (memory_bytes - fixed) / pool.workers;
-        let buckets = each / 10 * 7;
-        let (fixed, workers) = (held + fixed, pool.workers);
+        let worker_bytes = (memory_bytes - fixed) / pool.workers;
+        let buckets = worker_bytes / 10 * 7;
+        let (fixed, workers) = (held_bytes + fixed, pool.workers);
         let (rows, in_memory) = (workers * row_bytes, workers * buckets);
         let Some(pass_bits) = pass_bits(rows, in_memory, disk_bytes) else {
-            let what = "rows of FPrint-DocID that do not fit in memory";
-            return Err(pool.too_much_to_spill(what, least_disk_bytes(rows, in_memory)));
+            let purpose = "rows of FPrint-DocID that do not fit in memory";
+            return Err(pool.too_much_to_spill(purpose, least_disk_bytes(rows, in_memory)));
         };
-        Ok(Allowance { buckets, run_log: each / 10 * 3, pass_bits, fixed, workers, of_process, pool: pool.clone() })
+        Ok(Allowance {
+            buckets,
+            run_log: worker_bytes / 10 * 3,
+            pass_bits,
+            fixed,
+            workers,
+            of_process,
+            pool: pool.clone(),
+        })
     }
 
     /// Returns the budget with `bytes` more bytes for buckets.
@@ -97,10 +105,10 @@ impl Allowance {
 
     /// Creates the error for a worker that needs `bytes` bytes of buckets. The error reports what
     /// the process would need.
-    pub(crate) fn too_little_for_buckets(&self, what: String, bytes: u64) -> Error {
+    pub(crate) fn too_little_for_buckets(&self, purpose: String, bytes: u64) -> Error {
         // Seven tenths of a worker's share are for buckets.
         let needed_bytes = self.fixed + self.workers * 10 * bytes.div_ceil(7);
-        too_little(what, needed_bytes, self.of_process)
+        too_little(purpose, needed_bytes, self.of_process)
     }
 }
 
@@ -141,16 +149,16 @@ mod tests {
             ..MemoryPool::default()
         };
         let allowance = |pool: &MemoryPool| Allowance::compute(pool, 1_000_000, 1 << 20, u64::MAX, true);
-        let least = least_bytes(1_000_000, 2, 1 << 20, true);
-        assert!(least > pool.memory_bytes);
-        let Err(refused) = allowance(&pool) else { panic!() };
-        let Error::MemoryLimit { needed_bytes, allowed_bytes, setting, .. } = refused else { panic!("{refused}") };
-        assert_eq!((needed_bytes, allowed_bytes), (48_000_000 + least, 60_000_000));
+        let min_bytes = least_bytes(1_000_000, 2, 1 << 20, true);
+        assert!(min_bytes > pool.memory_bytes);
+        let Err(error) = allowance(&pool) else { panic!() };
+        let Error::MemoryLimit { needed_bytes, allowed_bytes, setting, .. } = error else { panic!("{error}") };
+        assert_eq!((needed_bytes, allowed_bytes), (48_000_000 + min_bytes, 60_000_000));
         assert_eq!(setting, "effort.memory_bytes");
         // The reported number is sufficient.
-        assert!(allowance(&MemoryPool { memory_bytes: least, disk_bytes: 0, ..pool.clone() }).is_ok());
+        assert!(allowance(&MemoryPool { memory_bytes: min_bytes, disk_bytes: 0, ..pool.clone() }).is_ok());
         // A smaller pool also suffices if the estimate allows for it, although the process holds
         // more.
-        assert!(allowance(&MemoryPool { foreseen_bytes: least, disk_bytes: 0, ..pool }).is_ok());
+        assert!(allowance(&MemoryPool { foreseen_bytes: min_bytes, disk_bytes: 0, ..pool }).is_ok());
     }
 }

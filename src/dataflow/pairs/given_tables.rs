@@ -44,13 +44,13 @@ pub fn similar_pairs(net: &mut Net<'_>, crawl: &Crawl, job: &Job) -> Result<(Spi
     let tables = tables.as_ref().as_ref().map_err(Error::clone)?;
     let (mut of_pairs, mut of_labels) = (Vec::new(), Vec::new());
     for table in tables {
-        let all = if has_pairs(table)? { &mut of_pairs } else { &mut of_labels };
-        all.push(table);
+        let tables = if has_pairs(table)? { &mut of_pairs } else { &mut of_labels };
+        tables.push(table);
     }
     let [pairs, labels] = [of_pairs, of_labels].map(|tables| OwnParts::new(net, tables, limits));
-    let about = pairs.about() + labels.about();
+    let expected_rows = pairs.about() + labels.about();
     let (pairs, labels) = (pairs.rows([A, B, VALUE, MEASURE], pair), labels.rows([PAGE, LABEL], label));
-    of_rows(net, crawl, job.hamming.guard, about, pairs, labels)
+    of_rows(net, crawl, job.hamming.guard, expected_rows, pairs, labels)
 }
 
 /// True if a table has pairs, false if it has labels.
@@ -121,12 +121,18 @@ mod tests {
 
     #[test]
     fn value_of_a_runs_pair_grows_with_similarity() {
-        let of = |measure: &str, value: &str| {
+        let value_of = |measure: &str, value: &str| {
             let fields =
                 ["1", "2", value, measure].map(|field| Some(field.to_string()).filter(|field| !field.is_empty()));
             pair(fields).map(|pair| pair.value)
         };
-        assert_eq!([of("overlap", "12"), of("hamming", "3"), of("hamming", "65")], [Some(12), Some(61), Some(0)]);
-        assert_eq!([of("exact", "0"), of("cosine", "12"), of("", "")], [Some(u32::MAX), Some(12), Some(ALIKE)]);
+        assert_eq!(
+            [value_of("overlap", "12"), value_of("hamming", "3"), value_of("hamming", "65")],
+            [Some(12), Some(61), Some(0)]
+        );
+        assert_eq!(
+            [value_of("exact", "0"), value_of("cosine", "12"), value_of("", "")],
+            [Some(u32::MAX), Some(12), Some(ALIKE)]
+        );
     }
 }

@@ -81,10 +81,10 @@ pub(crate) fn keep_neighbours_apart(
     pairs: &mut Vec<SimilarPair>,
     context: &Context<'_>,
 ) -> Result<u64> {
-    let before = pairs.len() as u64;
+    let previous_count = pairs.len() as u64;
     part_neighbours(net, pairs, context, |_, _| 1)?;
-    let [before, left] = net.all_sum("pairs left", [before, pairs.len() as u64])?;
-    Ok(before - left)
+    let [previous_total, left] = net.all_sum("pairs left", [previous_count, pairs.len() as u64])?;
+    Ok(previous_total - left)
 }
 
 /// Keeps one pair for each page, the pair with its cluster's centre
@@ -109,9 +109,9 @@ fn anchor(
     larger_pages.iter().for_each(|&page| waiting.insert(page));
     let mut left = larger_pages.len();
     while left > 0 {
-        let mut mine: Vec<[u32; 2]> = Vec::new();
-        decide(&by_larger, &waiting, &members, |page, member| mine.push([page.0, u32::from(member)]));
-        let decided = net.broadcast("pages decided", mine)?;
+        let mut own_decisions: Vec<[u32; 2]> = Vec::new();
+        decide(&by_larger, &waiting, &members, |page, member| own_decisions.push([page.0, u32::from(member)]));
+        let decided = net.broadcast("pages decided", own_decisions)?;
         for &[page, member] in decided.iter() {
             let page = Page(page);
             waiting.remove(page);
@@ -159,11 +159,11 @@ pub(crate) fn keep_mutual_best(
     );
     let mut votes = net.exchange("votes", best, |key| owners.owner(smaller(*key)))?;
     votes.sort_unstable();
-    let both = |pair: &SimilarPair| {
+    let is_mutual = |pair: &SimilarPair| {
         let key = pair_key(pair.a, pair.b);
         votes[votes.partition_point(|vote| *vote < key)..].iter().take_while(|vote| **vote == key).count() == 2
     };
-    pairs.retain(both);
+    pairs.retain(is_mutual);
     Ok(())
 }
 
@@ -181,11 +181,11 @@ pub(crate) fn keep_mutual_best(
 fn part_neighbours(
     net: &mut Net<'_>,
     pairs: &mut Vec<SimilarPair>,
-    &Context { crawl, joined, links }: &Context<'_>,
+    &Context { crawl, joined: joined_pairs, links }: &Context<'_>,
     larger: impl Fn(Page, Page) -> u32,
 ) -> Result<()> {
     let hosts = &crawl.directory.hosts;
-    let rows = || joined.iter().flat_map(|pairs| pairs.rows());
+    let rows = || joined_pairs.iter().flat_map(|pairs| pairs.rows());
     let edges = rows().chain(pairs.iter().copied().map(Ok)).map_ok(|pair| (pair.a, pair.b));
     let labels: Arc<Vec<Page>> = components(net, "components of similar pages", hosts.len(), edges)?;
     let with_others = net.once_per_process(|| {
@@ -200,8 +200,8 @@ fn part_neighbours(
     // Pairs of both kinds travel together, distinguished by a number: 0 for pairs to decide, 1 for
     // pairs that already join clusters.
     let of_kind = |kind: u32| move |SimilarPair { a, b, value }: SimilarPair| [a.0, b.0, value, kind];
-    let count = pairs.len() + joined.iter().map(|pairs| pairs.len()).sum::<usize>();
-    let asked = std::mem::take(pairs).into_iter().map(of_kind(0));
+    let count = pairs.len() + joined_pairs.iter().map(|pairs| pairs.len()).sum::<usize>();
+    let candidates = std::mem::take(pairs).into_iter().map(of_kind(0));
     let with_others = crawl.directory.owned(net.index()).filter(|&page| with_others.contains(page));
     let mut links_of = links.reader();
     let pages = with_others.map(|page| {
@@ -209,7 +209,7 @@ fn part_neighbours(
         Ok(LinkSample::new(page, of_page.filter(|&target| hosts[target] == hosts[page])))
     });
     let bits = partition_bits::<[u32; 4]>(count as u64);
-    let rows = asked.map(Ok).chain(rows().map_ok(of_kind(1)));
+    let rows = candidates.map(Ok).chain(rows().map_ok(of_kind(1)));
     let rows = (rows, |row: &[u32; 4]| component(Page(row[0])));
     let pages = (pages, |row: &LinkSample| component(row.page));
     let (mut all_rows, mut all_linked) =
@@ -232,13 +232,13 @@ fn part_neighbours(
         for pages in linked.chunk_by(|x, y| component(x.page) == component(y.page)) {
             let of_these = |rows: &mut &[SimilarPair]| {
                 let end = rows.partition_point(|pair| component(pair.a) <= component(pages[0].page));
-                let (these, rest) = rows.split_at(end);
-                *rows = rest;
-                these.to_vec()
+                let (chunk, remaining) = rows.split_at(end);
+                *rows = remaining;
+                chunk.to_vec()
             };
-            let (mut these, copies) = (of_these(&mut similar), of_these(&mut exact));
-            keep_apart(&mut these, &copies, pages, hosts, |host: HostId| links.lead_from(host), &larger);
-            pairs.append(&mut these);
+            let (mut kept_pairs, copies) = (of_these(&mut similar), of_these(&mut exact));
+            keep_apart(&mut kept_pairs, &copies, pages, hosts, |host: HostId| links.lead_from(host), &larger);
+            pairs.append(&mut kept_pairs);
         }
     }
     pairs.sort_unstable();

@@ -56,19 +56,19 @@ pub fn hyperlink_map(
     let place = |child: Page| children.partition_point(|&other| other < child) as u32;
     let places: Vec<u32> = targets.into_iter().map(place).collect();
 
-    let me = net.index() as u32;
-    let asked = children.iter().zip(0..).map(|(&child, at)| Asked { child, at, worker: me });
-    let asked = net.exchange("children", asked, |row| directory.owner(row.child))?;
+    let own_index = net.index() as u32;
+    let requests = children.iter().zip(0..).map(|(&child, at)| Asked { child, at, worker: own_index });
+    let received = net.exchange("children", requests, |row| directory.owner(row.child))?;
     // A child without a signature adds nothing to its parents.
     let of_child = |child: Page| directory.place(child) * dims..(directory.place(child) + 1) * dims;
-    let asked: Vec<Asked> =
-        asked.into_iter().filter(|row| rp[of_child(row.child)].iter().any(|&part| part > 0)).collect();
+    let non_zero: Vec<Asked> =
+        received.into_iter().filter(|row| rp[of_child(row.child)].iter().any(|&part| part > 0)).collect();
 
     let r: Vec<f64> = rp.iter().map(|&part| number(part)).collect();
     let mut x = r.clone();
     let mut products = vec![0.0; children.len() * dims];
     for _ in 0..settings.depth {
-        let rows = asked.iter().flat_map(|&Asked { child, at, worker }| {
+        let rows = non_zero.iter().flat_map(|&Asked { child, at, worker }| {
             let (x, r) = (&x, &r);
             let components = of_child(child).zip(at as usize * dims..);
             components.map(move |(component, at)| Answer {

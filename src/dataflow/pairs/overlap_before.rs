@@ -42,8 +42,8 @@ pub struct PriorRun<'a> {
 
 impl PriorRun<'_> {
     /// True if the changed fraction exceeds the maximum.
-    pub(super) fn is_beyond(&self, changed: u64, all: u64) -> bool {
-        changed as f64 > self.max_change * all as f64
+    pub(super) fn is_beyond(&self, changed_count: u64, total: u64) -> bool {
+        changed_count as f64 > self.max_change * total as f64
     }
 }
 
@@ -159,14 +159,14 @@ pub(crate) fn leave(
 /// `None` if one is damaged.
 pub(super) fn read(net: &Net<'_>, shares: &dyn SavedShares, job: &Job) -> Option<Share> {
     let step = step(job);
-    let mut all = Share { counts: OverlapCounts::default(), pages: Vec::new(), pairs: Vec::new() };
+    let mut combined = Share { counts: OverlapCounts::default(), pages: Vec::new(), pairs: Vec::new() };
     for worker in (net.index()..shares.count(&step)).step_by(net.peers()) {
         let share: Share = codec().deserialize(&shares.read(&step, worker)?).ok()?;
-        all.counts = all.counts + &share.counts;
-        all.pages.extend(share.pages);
-        all.pairs.extend(share.pairs);
+        combined.counts = combined.counts + &share.counts;
+        combined.pages.extend(share.pages);
+        combined.pairs.extend(share.pairs);
     }
-    Some(all)
+    Some(combined)
 }
 
 /// Passes on the rows of pages in checkpoints that no work item of this run restores. Worker
@@ -178,6 +178,11 @@ pub(crate) fn each_left_page(
     workers: usize,
     forward: RowForwarder<'_>,
 ) {
-    let known = resume.known_pages(memory_is_bounded);
-    known.parts().skip(index).step_by(workers).filter_map(SavedPage::decode).for_each(|page| forward(page.fprints()));
+    let known_pages = resume.known_pages(memory_is_bounded);
+    known_pages
+        .parts()
+        .skip(index)
+        .step_by(workers)
+        .filter_map(SavedPage::decode)
+        .for_each(|page| forward(page.fprints()));
 }

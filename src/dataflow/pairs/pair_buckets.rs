@@ -60,13 +60,22 @@ pub(super) struct PairCounter<F> {
 }
 
 impl<F: FnMut(Page, Page, u32)> PairCounter<F> {
-    /// Creates a counter for pairs of `pages` pages within the pool. `found` is passed to
+    /// Creates a counter for pairs of `pages` pages within the pool. `emit` is passed to
     /// [`count`].
-    pub(super) fn new(least: u32, pages: usize, pool: MemoryPool, found: F) -> PairCounter<F> {
+    pub(super) fn new(min_shared: u32, pages: usize, pool: MemoryPool, emit: F) -> PairCounter<F> {
         let page_bits = pages.next_power_of_two().trailing_zeros();
-        let (together, spilled_bytes) = ([LEAST_AT_ONCE, MOST_AT_ONCE], 0);
+        let (batch_bounds, spilled_bytes) = ([LEAST_AT_ONCE, MOST_AT_ONCE], 0);
         let (bucket, scratch) = Default::default();
-        PairCounter { least, page_bits, pool, together, bucket, scratch, spilled_bytes, found }
+        PairCounter {
+            least: min_shared,
+            page_bits,
+            pool,
+            together: batch_bounds,
+            bucket,
+            scratch,
+            spilled_bytes,
+            found: emit,
+        }
     }
 
     /// Takes the pairs of a bucket, whose smaller pages are `pages`, and counts them. They are
@@ -89,8 +98,8 @@ impl<F: FnMut(Page, Page, u32)> PairCounter<F> {
     fn count_keys(&mut self, pairs: &mut Partitions<u64>, bucket: usize, keys: Keys, held_bytes: u64) -> Result<()> {
         let rows = pairs.rows_of(bucket);
         let held_bytes = held_bytes + pairs.held_bytes();
-        let together = self.together(self.pool.of_worker().saturating_sub(held_bytes));
-        if rows <= together {
+        let batch_rows = self.together(self.pool.of_worker().saturating_sub(held_bytes));
+        if rows <= batch_rows {
             pairs.take(bucket, &mut self.bucket)?;
             count(&self.bucket, smaller(keys.first), keys.pages(), self.least, &mut self.scratch, &mut self.found);
             return Ok(());
@@ -104,15 +113,15 @@ impl<F: FnMut(Page, Page, u32)> PairCounter<F> {
             return Ok(());
         }
         // The partner of a page has no more bits than a page number.
-        let (bits, least) = if keys.bits > 32 { (keys.bits, 32) } else { (keys.bits.min(self.page_bits), 0) };
-        let part_bits = (bits - least).min((rows / together).ilog2() + 2).min(MOST_PART_BITS);
+        let (bits, min_bits) = if keys.bits > 32 { (keys.bits, 32) } else { (keys.bits.min(self.page_bits), 0) };
+        let part_bits = (bits - min_bits).min((rows / batch_rows).ilog2() + 2).min(MOST_PART_BITS);
         let left = bits - part_bits;
         self.release();
         let held_bytes = held_bytes - pairs.held_bytes_of(bucket);
         let allowed_bytes = self.pool.of_worker().saturating_sub(held_bytes);
         let mut parts = Partitions::new(1 << part_bits, &self.pool.limited(allowed_bytes));
-        pairs.drain(bucket, &mut self.bucket, |some| {
-            some.iter().try_for_each(|&pair| parts.push(((pair - keys.first) >> left) as usize, pair))
+        pairs.drain(bucket, &mut self.bucket, |piece| {
+            piece.iter().try_for_each(|&pair| parts.push(((pair - keys.first) >> left) as usize, pair))
         })?;
         for part in 0..parts.count() {
             let keys = Keys { first: keys.first + ((part as u64) << left), bits: left };
@@ -124,8 +133,8 @@ impl<F: FnMut(Page, Page, u32)> PairCounter<F> {
 
     /// Returns the number of pairs that are counted as a whole if `free_bytes` bytes are free.
     fn together(&self, free_bytes: u64) -> u64 {
-        let [least, most] = self.together;
-        (1 << (free_bytes / COUNTED_BYTES).max(1).ilog2()).clamp(least, most)
+        let [min_rows, max_rows] = self.together;
+        (1 << (free_bytes / COUNTED_BYTES).max(1).ilog2()).clamp(min_rows, max_rows)
     }
 }
 
@@ -139,19 +148,19 @@ mod tests {
     fn found(
         pairs: &[u64],
         pages: Range<usize>,
-        least: u32,
-        together: u64,
+        min_shared: u32,
+        batch_rows: u64,
         allowed_bytes: u64,
     ) -> Vec<(Page, Page, u32)> {
         let pool = MemoryPool::default().limited(allowed_bytes);
         let mut buckets = Partitions::new(1, &pool);
         pairs.iter().try_for_each(|&pair| buckets.push(0, pair)).unwrap();
-        let mut found = Vec::new();
-        let mut counter = PairCounter::new(least, 1000, pool, |a, b, f| found.push((a, b, f)));
-        counter.together = [together.next_power_of_two(); 2];
+        let mut counted = Vec::new();
+        let mut counter = PairCounter::new(min_shared, 1000, pool, |a, b, f| counted.push((a, b, f)));
+        counter.together = [batch_rows.next_power_of_two(); 2];
         counter.count(&mut buckets, 0, pages).unwrap();
         assert_eq!((buckets.rows(), buckets.held_bytes()), (0, 0));
-        found
+        counted
     }
 
     proptest! {
@@ -178,10 +187,11 @@ mod tests {
             _ => pair_key(Page((at % 7) as u32), Page((at * 7 % 800) as u32 + 10)),
         };
         let keys: Vec<u64> = (0..600_000).map(key).collect();
-        let all = found(&keys, 0..8, 2, 1 << 20, u64::MAX);
-        assert!(all.contains(&(Page(3), Page(5), 200_000)));
-        for (together, allowed_bytes) in [(1 << 16, u64::MAX), (1 << 10, u64::MAX), (1 << 16, 1 << 20), (1 << 10, 0)] {
-            assert!(found(&keys, 0..8, 2, together, allowed_bytes) == all, "{together} {allowed_bytes}");
+        let expected = found(&keys, 0..8, 2, 1 << 20, u64::MAX);
+        assert!(expected.contains(&(Page(3), Page(5), 200_000)));
+        for (batch_rows, allowed_bytes) in [(1 << 16, u64::MAX), (1 << 10, u64::MAX), (1 << 16, 1 << 20), (1 << 10, 0)]
+        {
+            assert!(found(&keys, 0..8, 2, batch_rows, allowed_bytes) == expected, "{batch_rows} {allowed_bytes}");
         }
         // Moved pairs take the place of the originals, so everything fits where the bucket did.
         let pool = |bytes| MemoryPool::default().limited(bytes);
@@ -198,7 +208,10 @@ mod tests {
     #[test]
     fn more_free_memory_allows_larger_batches() {
         let counter = PairCounter::new(1, 1, MemoryPool::default().limited(0), |_, _, _| {});
-        let of = |bytes| counter.together(bytes);
-        assert_eq!([0, 20 << 20, 28 << 20, 50 << 20, u64::MAX].map(of), [1 << 19, 1 << 19, 1 << 20, 1 << 20, 1 << 21]);
+        let batch_of = |bytes| counter.together(bytes);
+        assert_eq!(
+            [0, 20 << 20, 28 << 20, 50 << 20, u64::MAX].map(batch_of),
+            [1 << 19, 1 << 19, 1 << 20, 1 << 20, 1 << 21]
+        );
     }
 }

@@ -51,15 +51,15 @@ struct Parts {
 }
 
 impl ArrivedCaptures {
-    /// Creates an empty container with the memory limit of `sent`. About as many captures are
-    /// expected as there are in `sent`. A single range suffices if `sent` is in memory.
-    pub(super) fn like(sent: &CaptureRows, partitions: TablePartitions) -> ArrivedCaptures {
-        let ranges = (sent.spilled_bytes() / RANGE_BYTES + 1).min(MOST);
-        ArrivedCaptures::in_ranges(sent, partitions, ranges, PART_BYTES)
+    /// Creates an empty container with the memory limit of `sent_rows`. About as many captures are
+    /// expected as there are in `sent_rows`. A single range suffices if `sent_rows` is in memory.
+    pub(super) fn like(sent_rows: &CaptureRows, partitions: TablePartitions) -> ArrivedCaptures {
+        let ranges = (sent_rows.spilled_bytes() / RANGE_BYTES + 1).min(MOST);
+        ArrivedCaptures::in_ranges(sent_rows, partitions, ranges, PART_BYTES)
     }
 
-    fn in_ranges(sent: &CaptureRows, partitions: TablePartitions, count: u64, part_bytes: u64) -> ArrivedCaptures {
-        let ranges = (0..count).map(|_| sent.like_part(count)).collect();
+    fn in_ranges(sent_rows: &CaptureRows, partitions: TablePartitions, count: u64, part_bytes: u64) -> ArrivedCaptures {
+        let ranges = (0..count).map(|_| sent_rows.like_part(count)).collect();
         ArrivedCaptures { partitions, ranges, part_bytes, taken: 0, parts: Parts::default() }
     }
 
@@ -116,11 +116,11 @@ impl ArrivedCaptures {
             return self.ranges[range].get(number as usize, scratch);
         }
         let part = part(self.partitions, [self.ranges.len(), self.parts.rows.len()], doc_id);
-        let Parts { rows, taken, numbers } = &mut self.parts;
-        if *taken < part {
-            rows[*taken..part].fill_with(CaptureRows::default);
+        let Parts { rows, taken: taken_parts, numbers } = &mut self.parts;
+        if *taken_parts < part {
+            rows[*taken_parts..part].fill_with(CaptureRows::default);
             take_in(&mut rows[part])?;
-            *taken = part;
+            *taken_parts = part;
         }
         rows[part].get(numbers[number as usize] as usize, scratch)
     }
@@ -174,38 +174,38 @@ mod tests {
             part_bytes in prop::sample::select(vec![1u64 << 18, 1 << 21, 1 << 30])
         ) {
             let partitions = TablePartitions::new(1 << partitions, workers);
-            let mine: Vec<DocId> = doc_ids.into_iter().filter(|&doc_id| partitions.owner(doc_id) == 0).collect();
+            let own_ids: Vec<DocId> = doc_ids.into_iter().filter(|&doc_id| partitions.owner(doc_id) == 0).collect();
             // Each capture fills a sixth of a block.
             let url = format!("http://a.example/{}", "x".repeat(1 << 18));
-            let capture = |at: usize| Capture { doc_id: mine[at], offset: at as u64, url: url.clone(), ..Capture::default() };
-            let mut sent = CaptureRows::new(&webtwin_spill::MemoryPool::default());
-            sent.hold_at_most(if on_disk { 0 } else { u64::MAX }).unwrap();
-            (0..mine.len()).for_each(|at| sent.push(&capture(at)).unwrap());
-            let mut arrived = ArrivedCaptures::in_ranges(&sent, partitions, count, part_bytes);
+            let capture = |at: usize| Capture { doc_id: own_ids[at], offset: at as u64, url: url.clone(), ..Capture::default() };
+            let mut sent_rows = CaptureRows::new(&webtwin_spill::MemoryPool::default());
+            sent_rows.hold_at_most(if on_disk { 0 } else { u64::MAX }).unwrap();
+            (0..own_ids.len()).for_each(|at| sent_rows.push(&capture(at)).unwrap());
+            let mut captures = ArrivedCaptures::in_ranges(&sent_rows, partitions, count, part_bytes);
             let mut order = Vec::new();
-            sent.pass(0, 1 << 40, |capture, words| {
-                order.push((capture.doc_id, arrived.push(words)?, capture.offset));
+            sent_rows.pass(0, 1 << 40, |capture, words| {
+                order.push((capture.doc_id, captures.push(words)?, capture.offset));
                 Ok(())
             }).unwrap();
             order.sort_unstable();
 
             let mut scratch = Vec::new();
             for &(doc_id, number, offset) in &order {
-                let row = arrived.get(doc_id, number, &mut scratch).unwrap();
+                let row = captures.get(doc_id, number, &mut scratch).unwrap();
                 prop_assert_eq!((row.doc_id, row.offset), (doc_id, offset));
             }
-            let mut all = Vec::new();
+            let mut offsets = Vec::new();
             for (doc_id, number, offset) in order {
-                let row = arrived.take(doc_id, number, &mut scratch).unwrap();
+                let row = captures.take(doc_id, number, &mut scratch).unwrap();
                 prop_assert_eq!((row.doc_id, row.offset), (doc_id, offset));
-                let here = arrived.range(doc_id);
-                prop_assert!(arrived.ranges[..here].iter().all(CaptureRows::is_empty));
-                let Parts { rows, taken, .. } = &arrived.parts;
-                prop_assert!(rows.iter().take(*taken).all(CaptureRows::is_empty));
-                all.push(offset);
+                let range_index = captures.range(doc_id);
+                prop_assert!(captures.ranges[..range_index].iter().all(CaptureRows::is_empty));
+                let Parts { rows, taken: taken_parts, .. } = &captures.parts;
+                prop_assert!(rows.iter().take(*taken_parts).all(CaptureRows::is_empty));
+                offsets.push(offset);
             }
-            all.sort_unstable();
-            prop_assert!(all.into_iter().eq(0..mine.len() as u64));
+            offsets.sort_unstable();
+            prop_assert!(offsets.into_iter().eq(0..own_ids.len() as u64));
         }
     }
 }

@@ -41,22 +41,22 @@ pub fn first_inspection(work: &WorkList, input: &InputSettings) -> Result<Vec<St
             continue;
         }
         let (mut damage, mut bytes, mut has_enough) = (Damage::default(), 0, false);
-        let read = work.read(item, input, &mut |found| {
+        let outcome = work.read(item, input, &mut |found| {
             note(&mut damage, &mut bytes, found);
             has_enough = damage.records >= RECORDS || bytes >= BYTES;
             // An error is the only way to end the reading early; it is discarded below.
             if has_enough { Err(Error::Invariant("enough was read".into())) } else { Ok(()) }
         });
         if !has_enough {
-            read?;
+            outcome?;
         }
         let is_whole = !has_enough && items.len() == 1;
         let (records, bad) = (damage.records, damage.bad.values().sum::<u64>());
-        let inspected = match is_whole {
+        let outcome = match is_whole {
             true => name.clone(),
             false => format!("{name}, of which the first {records} records were inspected"),
         };
-        match damage.check_against(input.max_bad, &inspected, 0) {
+        match damage.check_against(input.max_bad, &outcome, 0) {
             Err(error) if bad == records && (is_whole || records >= ENOUGH) => return Err(error),
             Err(error) if !is_whole => warnings
                 .push(format!("warning: {error}; the run fails with this error if the other records are similar")),
@@ -66,8 +66,8 @@ pub fn first_inspection(work: &WorkList, input: &InputSettings) -> Result<Vec<St
     Ok(warnings)
 }
 
-fn note(damage: &mut Damage, bytes: &mut usize, found: ReadResult) {
-    let (offset, reason, detail) = match found {
+fn note(damage: &mut Damage, bytes: &mut usize, record: ReadResult) {
+    let (offset, reason, detail) = match record {
         ReadResult::Refused(refused) => (refused.offset, refused.reason, refused.detail),
         ReadResult::Page(page) => {
             *bytes += page.body.len();

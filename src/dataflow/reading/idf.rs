@@ -58,10 +58,10 @@ impl OfPage {
 /// Returns [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] if
 /// features beyond the memory limit do not fit on the disk, and any error of reading from the disk.
 pub fn simhashes(net: &mut Net<'_>, local_pages: &mut WorkerPages, crawl: &mut Crawl, job: &Job) -> Result<()> {
-    let mine = local_pages.kept().filter(|&(slot, _)| local_pages.features.size(slot) > 0).count() as u64;
-    let [pages] = net.all_sum("pages with features", [mine])?;
-    let held = MemoryEstimate::with(local_pages, &crawl.pages, None);
-    memory::agree(net, held.local_pages_bytes(), held.features_least_bytes(1), &job.effort)?;
+    let own_pages = local_pages.kept().filter(|&(slot, _)| local_pages.features.size(slot) > 0).count() as u64;
+    let [pages] = net.all_sum("pages with features", [own_pages])?;
+    let estimate = MemoryEstimate::with(local_pages, &crawl.pages, None);
+    memory::agree(net, estimate.local_pages_bytes(), estimate.features_least_bytes(1), &job.effort)?;
     let of_pages = weighted(net, local_pages, pages)?;
 
     let directory = crawl.directory.clone();
@@ -97,19 +97,19 @@ fn weighted(net: &mut Net<'_>, local_pages: &mut WorkerPages, pages: u64) -> Res
     local_pages.features.clear();
     let (count, mut pages_with) = (shares.rows(), HashKeyMap::<u32>::default());
     let of_shares = (0..shares.count()).map(|share| -> Result<Vec<OfPage>> {
-        let mut some = Vec::new();
-        shares.take(share, &mut some)?;
+        let mut share_rows = Vec::new();
+        shares.take(share, &mut share_rows)?;
         pages_with.clear();
-        for row in &some {
+        for row in &share_rows {
             match pages_with.entry(row.hash()) {
                 Entry::Occupied(mut pages) => *pages.get_mut() += 1,
                 Entry::Vacant(none) => _ = none.insert(1),
             }
         }
-        for row in &mut some {
+        for row in &mut share_rows {
             row.weight *= inverse_document_frequency(pages, pages_with[&row.hash()].into());
         }
-        Ok(some)
+        Ok(share_rows)
     });
     HashPartitions::one_of(net, "weighted features", 2, count, of_shares.flatten_ok(), |row| row.page)
 }
@@ -117,10 +117,11 @@ fn weighted(net: &mut Net<'_>, local_pages: &mut WorkerPages, pages: u64) -> Res
 /// Computes the simhashes of pages, partition by partition. A row consists of the page and the two
 /// halves of its simhash.
 fn made(mut of_pages: HashPartitions<OfPage>, bits: u32) -> impl Iterator<Item = Result<Vec<[u32; 3]>>> {
-    let (mut some, mut by_page, mut gather, mut features) = (Vec::new(), Vec::new(), Gather::default(), Vec::new());
+    let (mut page_rows, mut by_page, mut gather, mut features) =
+        (Vec::new(), Vec::new(), Gather::default(), Vec::new());
     (0..of_pages.count()).map(move |share| {
-        of_pages.take(share, &mut some)?;
-        gather.by_key(&some, |row| row.page, &mut by_page);
+        of_pages.take(share, &mut page_rows)?;
+        gather.by_key(&page_rows, |row| row.page, &mut by_page);
         let simhash = |of_page: &[OfPage]| {
             features.clear();
             features.extend(of_page.iter().map(|row| Feature { hash: row.hash(), weight: row.weight }));

@@ -159,7 +159,7 @@ pub(super) fn encode(part: &ItemPart, local_pages: &WorkerPages, record: &mut Ve
     );
     let set = |sets: &ShingleSets, slot| Ok(sets.get(slot, &mut Vec::new())?.to_vec());
     for slot in part.slots.clone() {
-        let before = parts.len();
+        let previous_length = parts.len();
         let of_page;
         (of_page, editions) = editions.split_at(editions.partition_point(|row| row.0 as usize <= slot));
         let page = PageOf {
@@ -173,7 +173,7 @@ pub(super) fn encode(part: &ItemPart, local_pages: &WorkerPages, record: &mut Ve
             set: local_pages.sets.as_ref().map(|sets| set(sets, slot)).transpose()?,
         };
         append(&page, &mut parts);
-        pages.push(PageAt { content: local_pages.contents[slot], bytes: (parts.len() - before) as u32 });
+        pages.push(PageAt { content: local_pages.contents[slot], bytes: (parts.len() - previous_length) as u32 });
     }
     let rejections = local_pages.rejections.read(part.rejections.clone()).collect::<Result<Vec<Rejection>>>()?;
     let head = HeadOf {
@@ -197,9 +197,9 @@ pub(super) fn encode(part: &ItemPart, local_pages: &WorkerPages, record: &mut Ve
 
 /// Returns the head of a checkpoint and the bytes of its parts, if the lengths are valid.
 fn split(record: &[u8]) -> Option<(Head, &[u8])> {
-    let (length, rest) = record.split_first_chunk::<LENGTH_BYTES>()?;
+    let (length, encoded) = record.split_first_chunk::<LENGTH_BYTES>()?;
     let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
-    let (head, parts) = rest.split_at_checked(length)?;
+    let (head, parts) = encoded.split_at_checked(length)?;
     let head: Head = codec().deserialize(head).ok()?;
     let bytes: u64 = head.pages.iter().map(|page| u64::from(page.bytes)).sum();
     (bytes == parts.len() as u64).then_some((head, parts))
