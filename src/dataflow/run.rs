@@ -57,15 +57,25 @@ impl<'r, 'n> WorkerRun<'r, 'n> {
         WorkerRun { net, job, local_pages, resume, partitions, earlier: None, steps: Steps::default() }
     }
 
-    /// Starts to write checkpoints of the steps in `recorded`, and restores those steps for which
-    /// all workers have a checkpoint. `earlier` is the attempt that wrote the result of
-    /// `keep.sticky`.
+    /// Starts to write checkpoints of the steps in `recorded_steps`, and restores those steps for
+    /// which all workers have a checkpoint. `previous_attempt` is the attempt that wrote the result
+    /// of `keep.sticky`.
     ///
     /// # Errors
     /// Returns any error of [`Steps::begin`].
-    pub fn begin_steps(&mut self, web: &WorkerWeb, earlier: Option<&str>, recorded: &[RunStep]) -> Result<()> {
-        let seen = StepInput { crawl: &web.crawl, local_pages: self.local_pages, links: &web.links, earlier };
-        self.steps = Steps::begin(self.net, self.resume, seen, recorded)?;
+    pub fn begin_steps(
+        &mut self,
+        web: &WorkerWeb,
+        previous_attempt: Option<&str>,
+        recorded_steps: &[RunStep],
+    ) -> Result<()> {
+        let input = StepInput {
+            crawl: &web.crawl,
+            local_pages: self.local_pages,
+            links: &web.links,
+            earlier: previous_attempt,
+        };
+        self.steps = Steps::begin(self.net, self.resume, input, recorded_steps)?;
         Ok(())
     }
 
@@ -80,12 +90,12 @@ impl<'r, 'n> WorkerRun<'r, 'n> {
         step: RunStep,
         take: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<T> {
-        if let Some(found) = self.steps.restored(step)? {
-            return Ok(found);
+        if let Some(restored) = self.steps.restored(step)? {
+            return Ok(restored);
         }
-        let found = self.step(web, step, take)?;
-        self.steps.record(step, &found);
-        Ok(found)
+        let result = self.step(web, step, take)?;
+        self.steps.record(step, &result);
+        Ok(result)
     }
 
     /// Runs a step. Before the step, all workers agree on its memory budget, given what they hold.
@@ -94,10 +104,10 @@ impl<'r, 'n> WorkerRun<'r, 'n> {
     /// # Errors
     /// Returns any error of `take`, and an error if the run has ended.
     pub fn step<T>(&mut self, web: &WorkerWeb, step: RunStep, take: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let held = MemoryEstimate::with(self.local_pages, &web.crawl.pages, Some(&web.links));
+        let estimate = MemoryEstimate::with(self.local_pages, &web.crawl.pages, Some(&web.links));
         let unspillable = for_each_page(self.net, step.bytes_a_page, web.crawl.directory.len())
             + step.bytes_an_own_page * web.crawl.pages.len() as u64;
-        agree(self.net, held.local_pages_bytes(), unspillable, &self.job.effort)?;
+        agree(self.net, estimate.local_pages_bytes(), unspillable, &self.job.effort)?;
         take(self)
     }
 

@@ -105,16 +105,17 @@ pub fn similar_clusters(
 }
 
 /// Returns the component of every page whose cluster is in a component with other clusters, and
-/// [`ComponentId::NONE`] for other pages. With `is_single`, a cluster of several pages is a
+/// [`ComponentId::NONE`] for other pages. With `includes_single`, a cluster of several pages is a
 /// component even if it is the only cluster of it.
-fn of_pages(component: &[ComponentId], labels: &[ClusterId], is_single: bool) -> Vec<ComponentId> {
+fn of_pages(component: &[ComponentId], labels: &[ClusterId], includes_single: bool) -> Vec<ComponentId> {
     // Clusters that are in a component with other clusters, named by their smallest pages.
     let mut merges = PageSet::new(component.len(), |_| false);
     for (cluster, &smallest) in component.iter().enumerate().filter(|&(cluster, &least)| cluster != least.index()) {
         merges.insert(ClusterId::from_index(cluster).smallest());
         merges.insert(ClusterId::from_index(smallest.index()).smallest());
     }
-    for (_, &cluster) in labels.iter().enumerate().filter(|&(page, cluster)| is_single && page != cluster.index()) {
+    for (_, &cluster) in labels.iter().enumerate().filter(|&(page, cluster)| includes_single && page != cluster.index())
+    {
         merges.insert(cluster.smallest());
     }
     let component_of = |&cluster: &ClusterId| match merges.contains(cluster.smallest()) {

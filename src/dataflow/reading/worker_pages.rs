@@ -186,8 +186,8 @@ mod tests {
             assert_eq!(local_pages.captures.reader().get(slot).unwrap().slot, slot as u32);
             assert_eq!(fprints.get(slot).unwrap(), vec![was; times * (number % 5)]);
             assert_eq!(links.get(slot).unwrap(), vec![was << 8; times * (number % 3)]);
-            let want = (vec![was; times * (number % 4)], vec![was as u16; times * (number % 4)]);
-            assert_eq!(features.get(slot).unwrap(), (&want.0[..], &want.1[..]));
+            let expected = (vec![was; times * (number % 4)], vec![was as u16; times * (number % 4)]);
+            assert_eq!(features.get(slot).unwrap(), (&expected.0[..], &expected.1[..]));
         }
         let leads: Vec<(u32, DocId)> =
             (0u32..).zip(&stay).filter(|(_, was)| **was % 2 == 0).map(|(slot, &was)| (slot, was)).collect();

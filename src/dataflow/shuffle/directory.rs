@@ -60,9 +60,9 @@ impl Owners<u64> for TablePartitions {
 /// the number of a page.
 pub fn first_pages(counts: &[u64]) -> Result<Vec<u32>> {
     let allowed = u64::from(Page::NONE);
-    let found = counts.iter().fold(0, |sum: u64, &count| sum.saturating_add(count));
-    if found > allowed {
-        return Err(Error::TooManyRows { what: "pages".into(), found, allowed });
+    let page_count = counts.iter().fold(0, |sum: u64, &count| sum.saturating_add(count));
+    if page_count > allowed {
+        return Err(Error::TooManyRows { what: "pages".into(), found: page_count, allowed });
     }
     let firsts = counts.iter().scan(0, |end, &count| {
         let first = *end;
@@ -179,14 +179,14 @@ impl Directory {
     /// pages of the partitions.
     fn with(starts: Vec<Page>, hosts: Vec<HostId>, partitions: TablePartitions) -> Directory {
         let mut owned = vec![0; partitions.dealt.peers()];
-        let before = starts.windows(2).enumerate().map(|(p, starts)| {
+        let pages_before = starts.windows(2).enumerate().map(|(p, starts)| {
             let owned = &mut owned[partitions.dealt.owner(p)];
-            let before = *owned;
+            let first_page = *owned;
             *owned += starts[1].0 - starts[0].0;
-            before
+            first_page
         });
-        let before = before.collect();
-        Directory { doc_ids: Mutex::new(DocIds::Held(Arc::default())), hosts, starts, before, partitions }
+        let first_places = pages_before.collect();
+        Directory { doc_ids: Mutex::new(DocIds::Held(Arc::default())), hosts, starts, before: first_places, partitions }
     }
 
     /// Returns the number of pages.
@@ -207,12 +207,12 @@ impl Directory {
     pub fn doc_ids(&self) -> Result<Arc<Vec<DocId>>> {
         match &mut *self.doc_ids.lock().unwrap_or_else(PoisonError::into_inner) {
             DocIds::Held(doc_ids) => Ok(Arc::clone(doc_ids)),
-            DocIds::Spilled(spilled, held) => {
-                if let Some(doc_ids) = held.upgrade() {
+            DocIds::Spilled(spilled, cached) => {
+                if let Some(doc_ids) = cached.upgrade() {
                     return Ok(doc_ids);
                 }
                 let doc_ids = Arc::new(spilled.all()?.into_owned());
-                *held = Arc::downgrade(&doc_ids);
+                *cached = Arc::downgrade(&doc_ids);
                 Ok(doc_ids)
             }
         }
@@ -225,11 +225,11 @@ impl Directory {
     /// Returns any error of the disk.
     pub fn spill_doc_ids(&self, pool: &MemoryPool) -> Result<()> {
         let mut doc_ids = self.doc_ids.lock().unwrap_or_else(PoisonError::into_inner);
-        if let DocIds::Held(held) = &mut *doc_ids
+        if let DocIds::Held(doc_ids_in_memory) = &mut *doc_ids
             && pool.is_bounded()
         {
-            let held = Arc::unwrap_or_clone(std::mem::take(held));
-            *doc_ids = DocIds::Spilled(SpillColumn::from_rows(held, pool)?, Weak::new());
+            let owned_ids = Arc::unwrap_or_clone(std::mem::take(doc_ids_in_memory));
+            *doc_ids = DocIds::Spilled(SpillColumn::from_rows(owned_ids, pool)?, Weak::new());
         }
         Ok(())
     }
@@ -250,8 +250,8 @@ impl Directory {
         let guess = (page.0 as u64 * self.partitions.count() as u64 / self.len() as u64) as usize;
         let is_in = |partition: usize| self.starts[partition] <= page && page < self.starts[partition + 1];
         let near = [guess, guess + 1, guess.wrapping_sub(1)];
-        let found = near.into_iter().find(|&partition| partition < self.partitions.count() && is_in(partition));
-        found.unwrap_or_else(|| self.starts.partition_point(|&start| start <= page) - 1)
+        let guess = near.into_iter().find(|&partition| partition < self.partitions.count() && is_in(partition));
+        guess.unwrap_or_else(|| self.starts.partition_point(|&start| start <= page) - 1)
     }
 
     /// Returns the pages that a worker owns, ascending.
@@ -271,8 +271,8 @@ impl Directory {
     /// Returns the non-empty partitions of a worker in ascending order, each with the range of its
     /// page numbers.
     pub fn parts(&self, worker: usize) -> impl Iterator<Item = (usize, Range<u32>)> + '_ {
-        let mine = (0..self.partitions.count()).filter(move |&p| self.partitions.dealt.owner(p) == worker);
-        mine.map(|p| (p, self.starts[p].0..self.starts[p + 1].0)).filter(|(_, pages)| !pages.is_empty())
+        let own_partitions = (0..self.partitions.count()).filter(move |&p| self.partitions.dealt.owner(p) == worker);
+        own_partitions.map(|p| (p, self.starts[p].0..self.starts[p + 1].0)).filter(|(_, pages)| !pages.is_empty())
     }
 
     /// Returns the index of a page among the pages of its owner.
@@ -351,12 +351,12 @@ mod tests {
 
     #[test]
     fn page_numbers_are_below_the_largest_32_bit_value() {
-        let most = u64::from(u32::MAX);
-        assert_eq!(first_pages(&[most - 7, 4, 0, 3]).unwrap(), [0, u32::MAX - 7, u32::MAX - 3, u32::MAX - 3]);
-        for counts in [&[most - 7, 4, 0, 4][..], &[most + 1], &[u64::MAX, 2], &[1 << 31; 2]] {
-            let found = counts.iter().fold(0, |sum: u64, &count| sum.saturating_add(count));
-            let refused = first_pages(counts).unwrap_err();
-            assert!(matches!(refused, Error::TooManyRows { found: message, .. } if message == found), "{refused}");
+        let max_number = u64::from(u32::MAX);
+        assert_eq!(first_pages(&[max_number - 7, 4, 0, 3]).unwrap(), [0, u32::MAX - 7, u32::MAX - 3, u32::MAX - 3]);
+        for counts in [&[max_number - 7, 4, 0, 4][..], &[max_number + 1], &[u64::MAX, 2], &[1 << 31; 2]] {
+            let total = counts.iter().fold(0, |sum: u64, &count| sum.saturating_add(count));
+            let error = first_pages(counts).unwrap_err();
+            assert!(matches!(error, Error::TooManyRows { found: message, .. } if message == total), "{error}");
         }
     }
 
@@ -374,14 +374,14 @@ mod tests {
             ids.iter().for_each(|&id| counts[partitions.partition(id)] += 1);
             let mut entries = Entries::new(&counts, partitions);
             for worker in [1, 2, 0] {
-                let own = ids.iter().filter(|&&id| partitions.owner(id) == worker);
-                own.for_each(|&id| entries.put(worker, &DirectoryEntry::new(id, HostId(id as u32))));
+                let own_ids = ids.iter().filter(|&&id| partitions.owner(id) == worker);
+                own_ids.for_each(|&id| entries.put(worker, &DirectoryEntry::new(id, HostId(id as u32))));
             }
             let directory = entries.finish();
             prop_assert!(pages().all(|page| directory.hosts[page] == HostId(ids[page.index()] as u32)));
             for key in 0..500 {
-                let want = ids.binary_search(&id(key)).ok().map(Page::from_index);
-                prop_assert_eq!(directory.by_doc_id().unwrap().page(id(key)), want);
+                let expected = ids.binary_search(&id(key)).ok().map(Page::from_index);
+                prop_assert_eq!(directory.by_doc_id().unwrap().page(id(key)), expected);
             }
             directory.spill_doc_ids(&MemoryPool::default().limited(0)).unwrap();
             prop_assert_eq!(&*directory.doc_ids().unwrap(), &ids);

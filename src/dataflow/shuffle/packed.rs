@@ -122,12 +122,12 @@ impl OpenRow {
     #[inline]
     pub fn push(&mut self, mut number: u64) {
         loop {
-            let rest = number >> 3;
-            self.put((number & 7) as u8 | if rest > 0 { 8 } else { 0 });
-            if rest == 0 {
+            let high_bits = number >> 3;
+            self.put((number & 7) as u8 | if high_bits > 0 { 8 } else { 0 });
+            if high_bits == 0 {
                 return;
             }
-            number = rest;
+            number = high_bits;
         }
     }
 
@@ -178,10 +178,10 @@ mod tests {
         fn row_contains_the_numbers_that_fit(
             first: u32, given in prop::collection::vec((any::<u64>(), 0u32..64), 0..260)
         ) {
-            let given: Vec<u64> = given.into_iter().map(|(number, shift)| number >> shift).collect();
+            let numbers_written: Vec<u64> = given.into_iter().map(|(number, shift)| number >> shift).collect();
             let mut row = OpenRow::new(first);
             let mut written = Vec::new();
-            for &number in &given {
+            for &number in &numbers_written {
                 if !row.has_room_for(groups_of(number)) {
                     break;
                 }

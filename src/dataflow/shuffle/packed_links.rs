@@ -54,8 +54,8 @@ impl Open {
     /// Appends a link if it fits; returns whether it was appended.
     #[inline]
     fn push(&mut self, source: Page, target: Page) -> bool {
-        let before = if source.0 == self.source { self.target } else { u32::MAX };
-        let to_target = u64::from(target.0.wrapping_sub(before));
+        let previous_target = if source.0 == self.source { self.target } else { u32::MAX };
+        let to_target = u64::from(target.0.wrapping_sub(previous_target));
         // A distance of 0 would be taken for another source.
         if to_target == 0 {
             return false;
@@ -105,11 +105,11 @@ pub fn packed_links(
     })
 }
 
-/// Calls `each` with the links of a row.
+/// Calls `visit` with the links of a row.
 ///
 /// # Errors
-/// The first error of `each`.
-pub fn each_link(row: &PackedRow, mut each: impl FnMut(Page, Page) -> Result<()>) -> Result<()> {
+/// The first error of `visit`.
+pub fn each_link(row: &PackedRow, mut visit: impl FnMut(Page, Page) -> Result<()>) -> Result<()> {
     let (mut source, mut target) = (row.first, u32::MAX);
     let mut numbers = row.numbers();
     while let Some(number) = numbers.next() {
@@ -119,7 +119,7 @@ pub fn each_link(row: &PackedRow, mut each: impl FnMut(Page, Page) -> Result<()>
             continue;
         }
         target = target.wrapping_add(number as u32);
-        each(Page(source), Page(target))?;
+        visit(Page(source), Page(target))?;
     }
     Ok(())
 }
@@ -141,18 +141,18 @@ mod tests {
             }
             let to = |source: Page| source.0 as usize % peers;
             let links = given.iter().map(|&(source, target)| Ok((Page(source), Page(target))));
-            let mut found = Vec::new();
+            let mut unpacked = Vec::new();
             for row in packed_links(links, to, peers) {
                 let row = row.unwrap();
                 each_link(&row, |source, target| {
                     assert_eq!(to(source), to(Page(row.first)));
-                    found.push((source.0, target.0));
+                    unpacked.push((source.0, target.0));
                     Ok(())
                 }).unwrap();
             }
-            found.sort_unstable();
+            unpacked.sort_unstable();
             given.sort_unstable();
-            prop_assert_eq!(found, given);
+            prop_assert_eq!(unpacked, given);
         }
     }
 }

@@ -29,12 +29,12 @@ impl KeyedRow for OnHost {
 /// Derived from the sizes of the rows, not measured.
 const A_ROW: [u64; 2] = [300, 3];
 
-/// Calls `each` with the pages of one host after the other, ascending by URL, at the owner of the
-/// host. `to_skip` are the pages of this worker that may be skipped, ascending, and `roots` bound
-/// the prefixes over them.
+/// Calls `visit` with the pages of one host after the other, ascending by URL, at the owner of the
+/// host. `pages_to_skip` are the pages of this worker that may be skipped, ascending, and `roots`
+/// bound the prefixes over them.
 ///
 /// # Errors
-/// Returns any error of `each`. Returns any error of the disk, on which captures may be, too, and
+/// Returns any error of `visit`. Returns any error of the disk, on which captures may be, too, and
 /// an error if the run has ended.
 ///
 /// # Memory
@@ -43,15 +43,15 @@ const A_ROW: [u64; 2] = [300, 3];
 pub fn each_host(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    to_skip: &[Page],
+    pages_to_skip: &[Page],
     roots: &PrefixRoots,
-    mut each: impl FnMut(&[CrawledPage]) -> Result<()>,
+    mut visit: impl FnMut(&[CrawledPage]) -> Result<()>,
 ) -> Result<()> {
     let owners = HashOwners::new(net);
-    let mut to_skip = to_skip.iter().peekable();
+    let mut remaining_skips = pages_to_skip.iter().peekable();
     let mut roots = roots.reader();
     let rows = crawl.pages.map(|row| {
-        let avoid = to_skip.next_if_eq(&&row.page).is_some();
+        let avoid = remaining_skips.next_if_eq(&&row.page).is_some();
         let root = if avoid { roots.root(row.page, row.url())? } else { 0 };
         let host = crawl.directory.hosts[row.page];
         let page = CrawledPage { url: row.url().to_string(), avoid, bytes: row.body_bytes, root };
@@ -67,7 +67,7 @@ pub fn each_host(
     let part = |row: &OnHost, parts: usize| ((splitmix64(row.host.into()) >> 32) % parts as u64) as usize;
     each_key(net, "URLs by host", bytes, rows, part, A_ROW, |pages| {
         let pages: Vec<CrawledPage> = pages.into_iter().map(|row| row.page).collect();
-        each(&pages)
+        visit(&pages)
     })
 }
 

@@ -71,18 +71,18 @@ impl<'r> Draft<'r> {
             PartRows::Made(table) => return Ok(table.weight()),
             PartRows::Unmade(rows, make) => (*rows, make),
         };
-        let (mut bytes, mut made) = (0, (rows <= PIECE_ROWS).then(Table::default));
+        let (mut bytes, mut table) = (0, (rows <= PIECE_ROWS).then(Table::default));
         for piece in pieces(rows, make) {
             let piece = piece?;
             bytes += piece.weight();
-            made = made.filter(|_| bytes <= *budget);
-            if let Some(made) = &mut made {
-                made.append(piece)?;
+            table = table.filter(|_| bytes <= *budget);
+            if let Some(table) = &mut table {
+                table.append(piece)?;
             }
         }
-        if let Some(made) = made {
+        if let Some(table) = table {
             *budget -= bytes;
-            self.rows = PartRows::Made(made);
+            self.rows = PartRows::Made(table);
         }
         Ok(bytes)
     }
@@ -99,15 +99,15 @@ impl<'r> Draft<'r> {
 /// Builds rows piece by piece: a few first, then as many as fit into [`PIECE_BYTES`] according to
 /// the size of the previous rows. An empty part has one piece without rows.
 fn pieces(rows: usize, make: impl Fn(Range<usize>) -> Result<Table>) -> impl Iterator<Item = Result<Table>> {
-    let (mut made, mut next) = (0, FIRST_ROWS);
+    let (mut piece_start, mut next) = (0, FIRST_ROWS);
     let mut is_first = true;
     std::iter::from_fn(move || {
-        if made == rows && !is_first {
+        if piece_start == rows && !is_first {
             return None;
         }
         is_first = false;
-        let piece = made..rows.min(made + next);
-        made = piece.end;
+        let piece = piece_start..rows.min(piece_start + next);
+        piece_start = piece.end;
         let table = make(piece.clone());
         if let Ok(table) = &table {
             let a_row = table.bytes(0..table.rows()) / table.rows().max(1);

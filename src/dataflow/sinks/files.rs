@@ -141,21 +141,23 @@ pub(crate) fn put_tables(
     let mut travelling = travelling.into_iter().peekable();
     for (table, file) in rounds(&tables, FILE_BYTES * net.peers() as u64) {
         let of_round = std::iter::from_fn(|| travelling.next_if(|part| (part.0.table, part.0.file) <= (table, file)));
-        let (here, go): (Vec<_>, Vec<_>) = of_round.partition(|part| file_of(&part.0).owner == net.index());
+        let (own_parts, go): (Vec<_>, Vec<_>) = of_round.partition(|part| file_of(&part.0).owner == net.index());
         let rows = go.into_iter().flat_map(|(place, part)| {
             let to = file_of(&place).owner;
             part.pieces().map(move |piece| piece.map(|rows| slices(rows).map(move |rows| (to, (place, rows)))))
         });
-        let IncomingRows { held, stored } = arrived::bring(net, rows)?;
+        let IncomingRows { held: rows_in_memory, stored } = arrived::bring(net, rows)?;
         let name = |place: &Place| tables[place.table].0.as_str();
-        let mut here: Vec<(Place, Draft<'_>)> = here;
-        here.extend(held.into_iter().map(|(place, rows)| (place, Draft::made(name(&place), place.partition, rows))));
-        here.extend(stored.slices().map(|(place, rows, make)| {
+        let mut drafts: Vec<(Place, Draft<'_>)> = own_parts;
+        drafts.extend(
+            rows_in_memory.into_iter().map(|(place, rows)| (place, Draft::made(name(&place), place.partition, rows))),
+        );
+        drafts.extend(stored.slices().map(|(place, rows, make)| {
             (place, Draft { name: name(&place), partition: place.partition, rows: PartRows::Unmade(rows, make) })
         }));
         // The sort is stable: the slices of a partition come from one worker, in order.
-        here.sort_by_key(|part| part.0);
-        put_files(net, attempt, here, &turns, &mut files)?;
+        drafts.sort_by_key(|part| part.0);
+        put_files(net, attempt, drafts, &turns, &mut files)?;
     }
     put_files(net, attempt, whole, &turns, &mut files)?;
     Ok(files)
@@ -165,13 +167,13 @@ pub(crate) fn put_tables(
 /// of a table that is always written, worker 0 gets a part without rows. Takes one collective call.
 fn plans(net: &mut Net<'_>, parts: &mut Vec<Draft<'_>>, making: &TableMaker<'_>) -> Result<Vec<(String, Plan)>> {
     let mut budget = making.held_bytes;
-    let mut mine: Vec<(String, (u64, u64))> = Vec::with_capacity(parts.len());
+    let mut own_sizes: Vec<(String, (u64, u64))> = Vec::with_capacity(parts.len());
     for part in &mut *parts {
         let bytes = part.weigh(&mut budget)?;
-        mine.push((part.name.to_string(), (part.partition as u64, bytes)));
+        own_sizes.push((part.name.to_string(), (part.partition as u64, bytes)));
     }
     let mut weighed: BTreeMap<String, Vec<Weighed>> = BTreeMap::new();
-    for (worker, parts) in net.all_gather("sizes of partitions", mine)?.into_iter().enumerate() {
+    for (worker, parts) in net.all_gather("sizes of partitions", own_sizes)?.into_iter().enumerate() {
         for (name, (partition, bytes)) in parts {
             weighed.entry(name).or_default().push(Weighed { partition: partition as usize, worker, bytes });
         }
@@ -211,8 +213,8 @@ fn put_files(
         net.check()?;
         let name = part.name;
         let same_file = |next: &(Place, Draft<'_>)| (next.0.table, next.0.file) == (place.table, place.file);
-        let more = std::iter::from_fn(|| parts.next_if(same_file)).flat_map(|(_, part)| part.pieces());
-        let pieces = part.pieces().chain(more);
+        let later_pieces = std::iter::from_fn(|| parts.next_if(same_file)).flat_map(|(_, part)| part.pieces());
+        let pieces = part.pieces().chain(later_pieces);
         let turn = turns.take();
         files.push(put_pieces(attempt, name, place.file, pieces)?);
         drop(turn);
@@ -221,13 +223,13 @@ fn put_files(
 }
 
 /// Returns the last file of each round. A round consists of files that are sent, in their order,
-/// until they have `most` bytes together.
-fn rounds(tables: &[(String, Plan)], most: u64) -> Vec<(usize, usize)> {
+/// until they have `max_bytes` bytes together.
+fn rounds(tables: &[(String, Plan)], max_bytes: u64) -> Vec<(usize, usize)> {
     let mut ends: Vec<(usize, usize)> = Vec::new();
-    let mut bytes = most;
+    let mut bytes = max_bytes;
     for (table, (_, plan)) in tables.iter().enumerate() {
         for (number, file) in plan.files.iter().enumerate().filter(|(_, file)| file.travels) {
-            if bytes < most {
+            if bytes < max_bytes {
                 ends.pop();
             } else {
                 bytes = 0;
@@ -271,11 +273,11 @@ impl Plan {
 }
 
 /// Returns the file of each partition of a table, given in ascending order. A partition is added to
-/// the current file unless the file would exceed `most` bytes.
-fn share(partitions: &[Weighed], most: u64) -> Vec<usize> {
+/// the current file unless the file would exceed `max_bytes` bytes.
+fn share(partitions: &[Weighed], max_bytes: u64) -> Vec<usize> {
     let (mut file, mut bytes) = (0, 0);
     let place = |(at, part): (usize, &Weighed)| {
-        if at > 0 && bytes + part.bytes > most {
+        if at > 0 && bytes + part.bytes > max_bytes {
             (file, bytes) = (file + 1, 0);
         }
         bytes += part.bytes;
@@ -338,12 +340,12 @@ mod tests {
             bytes in prop::collection::vec(0u64..40, 0..50), most in 1u64..100
         ) {
             let files = share(&weighed(&bytes), most);
-            let of = |file: usize| files.iter().zip(&bytes).filter(move |row| *row.0 == file).map(|row| *row.1);
+            let bytes_of_file = |file: usize| files.iter().zip(&bytes).filter(move |row| *row.0 == file).map(|row| *row.1);
             prop_assert!(files.first().is_none_or(|first| *first == 0) && files.windows(2).all(|w| w[1] - w[0] <= 1));
             for file in 0..files.last().map_or(0, |last| last + 1) {
-                prop_assert!(of(file).count() == 1 || of(file).sum::<u64>() <= most);
-                let next = of(file + 1).next();
-                prop_assert!(next.is_none_or(|next| of(file).sum::<u64>() + next > most));
+                prop_assert!(bytes_of_file(file).count() == 1 || bytes_of_file(file).sum::<u64>() <= most);
+                let next = bytes_of_file(file + 1).next();
+                prop_assert!(next.is_none_or(|next| bytes_of_file(file).sum::<u64>() + next > most));
             }
         }
     }

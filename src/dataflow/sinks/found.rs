@@ -87,8 +87,8 @@ pub struct ClusterResults {
 const ORDER: RunStep = RunStep::named("order of tables");
 
 impl ReplicaTables {
-    /// Sends rows to the owners of their tables, and computes the summary. `earlier` is the attempt
-    /// that wrote the result of `keep.sticky`.
+    /// Sends rows to the owners of their tables, and computes the summary. `previous_attempt` is
+    /// the attempt that wrote the result of `keep.sticky`.
     ///
     /// # Errors
     /// Returns any error of the disk, and an error if the run has ended.
@@ -97,51 +97,52 @@ impl ReplicaTables {
         web: WorkerWeb,
         similar: SimilarPages,
         clustered: ClusterResults,
-        kept: KeepResult,
+        keep_result: KeepResult,
         skip: SkipListRows,
-        earlier: Option<String>,
+        previous_attempt: Option<String>,
     ) -> Result<ReplicaTables> {
-        let ClusterResults { grown, mut context, apart, editions, servers, giants } = clustered;
+        let ClusterResults { grown: collections, mut context, apart: separation, editions, servers, giants } =
+            clustered;
         let SimilarPages { pairs, counts, parts: mut more_tables, .. } = similar;
         let in_pairs = pairs.column(PairKind::Placeholder).rows().map(|pair| pair.map(|pair| [pair.a, pair.b]));
         let placeholders = in_pairs.collect::<Result<Vec<[Page; 2]>>>()?.into_flattened();
         // Broadcast, because the owner of a cluster must mark the placeholders of all owners.
         let placeholders = page_set(run.net, "placeholders", placeholders, web.crawl.directory.len())?;
-        let trivial_clusters = by_size(&grown.sizes);
+        let trivial_clusters = by_size(&collections.sizes);
         let (pairs, link_summary) =
-            run.step(&web, ORDER, |run| by_first(run.net, &web.crawl, pairs, grown.link_summary))?;
+            run.step(&web, ORDER, |run| by_first(run.net, &web.crawl, pairs, collections.link_summary))?;
         more_tables.extend(servers.parts);
         more_tables.extend(skip.rules.parts);
         more_tables.extend(skip.hosts);
-        let mut found = ReplicaTables {
+        let mut tables = ReplicaTables {
             crawl: web.crawl,
             links: web.links,
             pairs,
-            verdicts: kept.verdicts,
+            verdicts: keep_result.verdicts,
             placeholders,
             link_summary,
-            collections: kept.collections,
-            members: kept.members,
+            collections: keep_result.collections,
+            members: keep_result.members,
             avoid: skip.avoid,
             lists: skip.lists,
             url_rules: skip.rules.all,
             more_tables,
             taken_up: run.restored_steps(),
-            earlier,
+            earlier: previous_attempt,
             summary: RunSummary::default(),
         };
-        found.summary =
-            summarise(run.net, run.job, &found, &counts, trivial_clusters, kept.taken_out, &servers.server)?;
-        context.attached = kept.attached;
-        found.summary.servers = servers.counts;
-        found.summary.second_look = context;
-        found.summary.editions = editions;
-        found.summary.giant_trivial_clusters = giants;
-        found.summary.ways = kept.ways;
-        found.summary.kept_before = kept.kept_before;
-        found.summary.pins = kept.pins;
-        found.summary.url_rules = skip.rules.counts;
-        found.summary.apart = (!run.job.pairs.apart.is_empty()).then_some(apart);
-        Ok(found)
+        tables.summary =
+            summarise(run.net, run.job, &tables, &counts, trivial_clusters, keep_result.taken_out, &servers.server)?;
+        context.attached = keep_result.attached;
+        tables.summary.servers = servers.counts;
+        tables.summary.second_look = context;
+        tables.summary.editions = editions;
+        tables.summary.giant_trivial_clusters = giants;
+        tables.summary.ways = keep_result.ways;
+        tables.summary.kept_before = keep_result.kept_before;
+        tables.summary.pins = keep_result.pins;
+        tables.summary.url_rules = skip.rules.counts;
+        tables.summary.apart = (!run.job.pairs.apart.is_empty()).then_some(separation);
+        Ok(tables)
     }
 }

@@ -69,7 +69,7 @@ impl StoredLinks {
 
 impl Reachability {
     /// Sends pages and links to the owners of their hosts. `links` are this worker's links.
-    /// `from_elsewhere` counts the links to its pages from other hosts. `seeds` are canonical URLs.
+    /// `incoming_links` counts the links to its pages from other hosts. `seeds` are canonical URLs.
     ///
     /// # Errors
     /// Returns any error of the disk, if memory is limited, and an error if the run has ended.
@@ -77,11 +77,11 @@ impl Reachability {
         net: &mut Net<'_>,
         crawl: &Crawl,
         links: &WorkerLinks,
-        from_elsewhere: &SpillColumn<u32>,
+        incoming_links: &SpillColumn<u32>,
         seeds: &HashSet<String>,
     ) -> Result<Reachability> {
         let bits = partition_bits::<[Page; 2]>(links.len() as u64);
-        Reachability::gather_in_parts(net, crawl, links, from_elsewhere, seeds, bits)
+        Reachability::gather_in_parts(net, crawl, links, incoming_links, seeds, bits)
     }
 
     /// Sends pages and links to the owners of their hosts, like [`Reachability::gather`], in
@@ -93,14 +93,14 @@ impl Reachability {
         net: &mut Net<'_>,
         crawl: &Crawl,
         links: &WorkerLinks,
-        from_elsewhere: &SpillColumn<u32>,
+        incoming_links: &SpillColumn<u32>,
         seeds: &HashSet<String>,
         bits: u32,
     ) -> Result<Reachability> {
         let hosts = &crawl.directory.hosts;
-        let mut from_elsewhere = from_elsewhere.rows();
+        let mut link_counts = incoming_links.rows();
         let rows = crawl.pages.map(|row| {
-            let is_linked = from_elsewhere.next().transpose()? > Some(0);
+            let is_linked = link_counts.next().transpose()? > Some(0);
             Ok(WebPage {
                 page: row.page,
                 host: hosts[row.page],
@@ -180,22 +180,22 @@ impl Reachability {
                 reachable = self.parts.iter().flat_map(WebPart::depths).filter(|row| row.1.is_some()).count() as u64;
             }
             self.trace(net, hosts, scope)?;
-            let (mut visit, mut back) = (Vec::new(), Vec::new());
+            let (mut visit, mut pages_back) = (Vec::new(), Vec::new());
             for part in &mut self.parts {
-                back.extend(part.cut_off().into_iter().filter_map(|page| part.go_back(page, &mut visit)));
+                pages_back.extend(part.cut_off().into_iter().filter_map(|page| part.go_back(page, &mut visit)));
             }
             // A path back may leave this worker's parts, so the walk is continued at other workers
             // until no walk is left.
             let mut goes_on = scope == LinkScope::AllLinks;
             while goes_on {
-                let (sent, mut rows) = (back.len() as u64, Vec::new());
+                let (sent_pages, mut rows) = (pages_back.len() as u64, Vec::new());
                 let take = |pages: &[Page]| {
                     rows.extend_from_slice(pages);
                     Ok(())
                 };
-                let all = net.exchange_with_reports("reverse paths", sent, back, owner, take)?;
-                goes_on = all.iter().any(|&sent| sent > 0);
-                back =
+                let sent_counts = net.exchange_with_reports("reverse paths", sent_pages, pages_back, owner, take)?;
+                goes_on = sent_counts.iter().any(|&sent| sent > 0);
+                pages_back =
                     rows.into_iter().filter_map(|page| self.part_of(hosts[page]).go_back(page, &mut visit)).collect();
             }
             visit.iter().for_each(|&page| self.part_of(hosts[page]).visit(page));

@@ -40,8 +40,8 @@ impl Resemblance {
     /// Compares the chunks of a page with those of the kept page. Both lists must be ascending and
     /// without repetitions.
     fn of(page: &[FPrint], keep: &[FPrint]) -> Resemblance {
-        let (common, all) = in_common(page, keep);
-        Resemblance { common: common as u32, all: all as u32, own: page.len() as u32 }
+        let (common, union) = in_common(page, keep);
+        Resemblance { common: common as u32, all: union as u32, own: page.len() as u32 }
     }
 
     /// Returns the fraction of the page's chunks that the kept page contains, from 0 to 1, rounded
@@ -102,11 +102,11 @@ impl PageChunks {
     /// # Errors
     /// Returns an error if the run has ended.
     pub fn take(net: &mut Net<'_>, local_pages: &mut WorkerPages) -> Result<PageChunks> {
-        let own = LocalPages {
+        let own_pages = LocalPages {
             fprints: std::mem::take(&mut local_pages.fprints),
             pages: std::mem::take(&mut local_pages.pages),
         };
-        Ok(PageChunks(net.gather_in_process(own)?))
+        Ok(PageChunks(net.gather_in_process(own_pages)?))
     }
 }
 
@@ -177,9 +177,9 @@ impl Asked {
                 [NOWHERE, NOWHERE] => {}
                 [_, NOWHERE] => leave.insert(page),
                 [NOWHERE, _] => leave.insert(keep),
-                [own, kept] => {
-                    let (lists, slot) = lists(kept);
-                    let are_few = copies[rank(keep)] <= FEW && is_short(own) && is_short(kept);
+                [page_spot, keep_spot] => {
+                    let (lists, slot) = lists(keep_spot);
+                    let are_few = copies[rank(keep)] <= FEW && is_short(page_spot) && is_short(keep_spot);
                     if are_few && !lists.is_in_memory(slot) {
                         leave.insert(page);
                         leave.insert(keep);
@@ -221,35 +221,35 @@ pub fn with_kept(
     asks: impl Fn(Page) -> usize,
 ) -> Result<Vec<(Page, Resemblance)>> {
     let pairs = net.broadcast("pages to compare", pairs)?;
-    let asked = net.once_per_process(|| Asked::of(&pairs, pages, workers))?;
+    let comparisons = net.once_per_process(|| Asked::of(&pairs, pages, workers))?;
     drop(pairs);
     let worker = (net.index() % net.workers_per_process()) as u32;
     let LocalPages { fprints, pages } = &*workers[worker as usize];
-    let kept = || (0..).zip(pages).filter(|(_, page)| **page != NOT_KEPT);
-    let mine = || kept().filter_map(|(slot, &page)| Some((slot, page, asked.keep_of(page)?)));
+    let kept_pages = || (0..).zip(pages).filter(|(_, page)| **page != NOT_KEPT);
+    let compared_pages = || kept_pages().filter_map(|(slot, &page)| Some((slot, page, comparisons.keep_of(page)?)));
     let mut of_page = fprints.reader();
     let mut of_kept: Vec<ListReader<'_, u64>> =
         workers.iter().map(|local_pages| local_pages.fprints.reader()).collect();
-    let mut counted = Vec::new();
-    for (slot, page, keep) in mine().filter(|&(_, page, keep)| keep != page) {
-        let is_here = !asked.leave.contains(page) && fprints.size(slot) > 0;
-        if let Some(kept) = asked.spot(keep).filter(|_| is_here) {
-            let kept = of_kept[kept.worker as usize].get(kept.slot as usize)?;
-            counted.push(Counted { page, resemblance: Resemblance::of(of_page.get(slot)?, kept) });
+    let mut counts = Vec::new();
+    for (slot, page, keep) in compared_pages().filter(|&(_, page, keep)| keep != page) {
+        let is_here = !comparisons.leave.contains(page) && fprints.size(slot) > 0;
+        if let Some(keep_spot) = comparisons.spot(keep).filter(|_| is_here) {
+            let keep_chunks = of_kept[keep_spot.worker as usize].get(keep_spot.slot as usize)?;
+            counts.push(Counted { page, resemblance: Resemblance::of(of_page.get(slot)?, keep_chunks) });
         }
     }
-    if net.processes() > 1 || asked.leave.count() > 0 {
-        let leaving = || mine().filter(|&(_, page, _)| asked.leave.contains(page));
+    if net.processes() > 1 || comparisons.leave.count() > 0 {
+        let leaving = || compared_pages().filter(|&(_, page, _)| comparisons.leave.contains(page));
         let count = leaving().map(|(slot, ..)| fprints.size(slot).div_ceil(AT_ONCE) as u64).sum();
         let rows = leaving().map(|(slot, page, keep)| -> Result<Vec<Row>> {
             Ok(of_page.get(slot)?.chunks(AT_ONCE).map(|some| Row::of([keep, page], some)).collect())
         });
-        in_shares(net, rows.flatten_ok(), count, &mut counted)?;
+        in_shares(net, rows.flatten_ok(), count, &mut counts)?;
     }
-    let counted = net.exchange("resemblance", counted, |row| asks(row.page))?;
-    let mut found: Vec<_> = counted.into_iter().map(|row| (row.page, row.resemblance)).collect();
-    found.sort_unstable();
-    Ok(found)
+    let received = net.exchange("resemblance", counts, |row| asks(row.page))?;
+    let mut resemblances: Vec<_> = received.into_iter().map(|row| (row.page, row.resemblance)).collect();
+    resemblances.sort_unstable();
+    Ok(resemblances)
 }
 
 /// Compares pages whose chunks are sent to partitions. Takes one exchange.
@@ -257,19 +257,19 @@ fn in_shares(
     net: &mut Net<'_>,
     rows: impl Iterator<Item = Result<Row>>,
     count: u64,
-    counted: &mut Vec<Counted>,
+    counts: &mut Vec<Counted>,
 ) -> Result<()> {
     let mut shares = HashPartitions::new(net, "chunks to compare", count, rows, |row| u64::from(row.keep))?;
-    let mut some = Vec::new();
+    let mut share_rows = Vec::new();
     let (mut gather, mut rows) = (Gather::default(), Vec::new());
-    let (mut kept, mut chunks) = (Vec::new(), Vec::new());
+    let (mut keep_chunks, mut chunks) = (Vec::new(), Vec::new());
     for share in 0..shares.count() {
         net.check()?;
-        shares.take(share, &mut some)?;
+        shares.take(share, &mut share_rows)?;
         // The kept page comes first.
-        gather.by_key(&some, |row: &Row| (row.keep, row.page != row.keep, row.page), &mut rows);
+        gather.by_key(&share_rows, |row: &Row| (row.keep, row.page != row.keep, row.page), &mut rows);
         for compared in rows.chunk_by(|x, y| x.keep == y.keep) {
-            kept.clear();
+            keep_chunks.clear();
             for rows in compared.chunk_by(|x, y| x.page == y.page) {
                 chunks.clear();
                 chunks.extend(rows.iter().flat_map(|row| row.fprints));
@@ -277,9 +277,9 @@ fn in_shares(
                 chunks.sort_unstable();
                 chunks.dedup();
                 if rows[0].page == rows[0].keep {
-                    std::mem::swap(&mut kept, &mut chunks);
+                    std::mem::swap(&mut keep_chunks, &mut chunks);
                 } else {
-                    counted.push(Counted { page: rows[0].page, resemblance: Resemblance::of(&chunks, &kept) });
+                    counts.push(Counted { page: rows[0].page, resemblance: Resemblance::of(&chunks, &keep_chunks) });
                 }
             }
         }
@@ -301,10 +301,10 @@ mod tests {
             x in prop::collection::btree_set(0u64..20, 0..20), y in prop::collection::btree_set(0u64..20, 0..20)
         ) {
             let list = |set: &BTreeSet<u64>| set.iter().copied().collect::<Vec<_>>();
-            let found = Resemblance::of(&list(&x), &list(&y));
-            prop_assert_eq!(found.common as usize, x.intersection(&y).count());
-            prop_assert_eq!(found.all as usize, x.union(&y).count());
-            prop_assert_eq!(found.own as usize, x.len());
+            let resemblance = Resemblance::of(&list(&x), &list(&y));
+            prop_assert_eq!(resemblance.common as usize, x.intersection(&y).count());
+            prop_assert_eq!(resemblance.all as usize, x.union(&y).count());
+            prop_assert_eq!(resemblance.own as usize, x.len());
         }
     }
 }

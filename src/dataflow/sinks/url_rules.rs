@@ -89,10 +89,10 @@ impl RulesWriter {
             rows: table(rows),
         };
         let parts = of_partition.map(part).collect();
-        let mut all = Sorter::new(&net.memory);
+        let mut sorter = Sorter::new(&net.memory);
         let rows = self.rows.into_iter().map(|row| Ok((0, row.1)));
-        net.exchange_values_into("URL rules", rows, |row| all.push(row))?;
-        Ok(FoundRules { parts, all: all.finish()?, counts: RuleCounts { rules, domains, saved } })
+        net.exchange_values_into("URL rules", rows, |row| sorter.push(row))?;
+        Ok(FoundRules { parts, all: sorter.finish()?, counts: RuleCounts { rules, domains, saved } })
     }
 }
 
@@ -100,9 +100,9 @@ impl RulesWriter {
 ///
 /// # Errors
 /// Returns any error of the disk, and an error if the run has ended.
-pub fn learned(net: &mut Net<'_>, known: &WorkerPageFacts<'_>, partitions: TablePartitions) -> Result<FoundRules> {
+pub fn learned(net: &mut Net<'_>, facts: &WorkerPageFacts<'_>, partitions: TablePartitions) -> Result<FoundRules> {
     let mut rules = RulesWriter::default();
-    each_domain(net, known, partitions, |pages| {
+    each_domain(net, facts, partitions, |pages| {
         rules.add(pages);
         Ok(())
     })?;

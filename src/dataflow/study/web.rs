@@ -65,13 +65,13 @@ pub(super) fn web(
     seed: Option<Page>,
     documents: &PageSet,
 ) -> Result<Arc<StudyWeb>> {
-    let [all] = net.all_sum("links", [links.len() as u64])?;
-    let bytes = A_LINK * all + A_PAGE * pages as u64;
+    let [link_count] = net.all_sum("links", [links.len() as u64])?;
+    let bytes = A_LINK * link_count + A_PAGE * pages as u64;
     let share = bytes / net.workers_per_process() as u64;
     check_bytes_against_bound(net, "links of a study", share, job.effort.memory_bytes)?;
-    if all > u64::from(u32::MAX) {
-        let what = "links of a study".into();
-        return Err(Error::TooManyRows { what, found: all, allowed: u64::from(u32::MAX) });
+    if link_count > u64::from(u32::MAX) {
+        let content = "links of a study".into();
+        return Err(Error::TooManyRows { what: content, found: link_count, allowed: u64::from(u32::MAX) });
     }
     let links = net.broadcast("links", links)?;
     net.once_per_process(|| {
@@ -79,23 +79,23 @@ pub(super) fn web(
         let core = forwards.core();
         let places = bow_tie(&links, &forwards, &backwards, &core);
         let seed = seed.or(core.first().copied());
-        let reached = forwards.reached(seed.into_iter());
-        let count = |of: &dyn Fn(Page) -> bool| {
+        let reachable = forwards.reached(seed.into_iter());
+        let count = |is_counted: &dyn Fn(Page) -> bool| {
             let mut counts: BTreeMap<BowTiePlace, u64> = BTreeMap::new();
-            let pages = Page::first(pages).filter(|&page| of(page));
+            let pages = Page::first(pages).filter(|&page| is_counted(page));
             pages.for_each(|page| *counts.entry(places[page]).or_default() += 1);
             counts
         };
-        let connected = Page::first(pages).filter(|&page| documents.contains(page) && reached.contains(page)).count();
+        let connected = Page::first(pages).filter(|&page| documents.contains(page) && reachable.contains(page)).count();
         let reach = ReachReport {
             pages: pages as u64,
             links: links.len() as u64,
             seed: String::new(),
-            connected: reached.count(),
+            connected: reachable.count(),
             documents_connected_percent: percent(connected as u64, documents.count()),
             pages_by_place: count(&|_| true),
             documents_by_place: count(&|page| documents.contains(page)),
         };
-        StudyWeb { places, reached, seed, reach }
+        StudyWeb { places, reached: reachable, seed, reach }
     })
 }
