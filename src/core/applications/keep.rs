@@ -138,10 +138,15 @@ impl Keeping {
     }
 
     /// Returns the first criterion in which `copy` is worse than `keeper`, the page that stays.
-    /// `placed` has the meaning of the parameter of [`keeper`].
-    pub fn criterion(&self, copy: &PageCopy, keeper: &PageCopy, placed: impl Fn(Page) -> Option<bool>) -> Criterion {
+    /// `is_collection_kept` has the meaning of the parameter of [`keeper`].
+    pub fn criterion(
+        &self,
+        copy: &PageCopy,
+        keeper: &PageCopy,
+        is_collection_kept: impl Fn(Page) -> Option<bool>,
+    ) -> Criterion {
         let differs = |what: fn(&PageCopy) -> i64| what(copy) != what(keeper);
-        let is_kept = |copy: &PageCopy| placed(copy.page) == Some(true);
+        let is_kept = |copy: &PageCopy| is_collection_kept(copy.page) == Some(true);
         let in_order = [
             differs(|copy| i64::from(copy.pinned)),
             differs(|copy| i64::from(copy.preference)),
@@ -310,12 +315,12 @@ const LESS_OF: [LossKind; 13] = [
 
 impl From<CopyRole> for RoleNumber {
     fn from(role: CopyRole) -> RoleNumber {
-        fn place<T: PartialEq>(of: T, among: &[T]) -> usize {
-            among.iter().position(|one| *one == of).expect("all are listed")
+        fn place<T: PartialEq>(item: T, among: &[T]) -> usize {
+            among.iter().position(|one| *one == item).expect("all are listed")
         }
         let number = match role {
-            CopyRole::Skip(why, lost_by) => {
-                ROLES.len() + place(why, &REASONS) * LESS_OF.len() + place(lost_by, &LESS_OF)
+            CopyRole::Skip(reason, lost_by) => {
+                ROLES.len() + place(reason, &REASONS) * LESS_OF.len() + place(lost_by, &LESS_OF)
             }
             role => place(role, &ROLES),
         };
@@ -383,8 +388,8 @@ pub fn kept_collection(cluster: &SimilarCluster, votes: &[CollectionVotes], link
 }
 
 /// Returns the page of one trivial cluster that stays, or `None` if there are no copies.
-/// `placed(page)` is `Some(kept)` for a page of a reported collection, where `kept` is true if the
-/// collection is kept.
+/// `is_collection_kept(page)` is `Some(kept)` for a page of a reported collection, where `kept` is
+/// true if the collection is kept.
 ///
 /// # Examples
 /// ```
@@ -405,29 +410,29 @@ pub fn kept_collection(cluster: &SimilarCluster, votes: &[CollectionVotes], link
 /// ```
 pub fn keeper<'c>(
     copies: impl IntoIterator<Item = &'c PageCopy>,
-    placed: impl Fn(Page) -> Option<bool>,
+    is_collection_kept: impl Fn(Page) -> Option<bool>,
 ) -> Option<&'c PageCopy> {
-    copies.into_iter().max_by_key(|copy| rank(copy, &placed))
+    copies.into_iter().max_by_key(|copy| rank(copy, &is_collection_kept))
 }
 
 /// Sorts copies from best to worst. The best is the one that [`keeper`] returns.
-pub fn sort_best_first(copies: &mut [&PageCopy], placed: impl Fn(Page) -> Option<bool>) {
-    copies.sort_unstable_by_key(|copy| Reverse(rank(copy, &placed)));
+pub fn sort_best_first(copies: &mut [&PageCopy], is_collection_kept: impl Fn(Page) -> Option<bool>) {
+    copies.sort_unstable_by_key(|copy| Reverse(rank(copy, &is_collection_kept)));
 }
 
 /// Returns the sort key of copies. The copy that stays has the greatest key.
-fn rank<P: Fn(Page) -> Option<bool>>(copy: &PageCopy, placed: &P) -> impl Ord + use<P> {
-    let kept = placed(copy.page) == Some(true);
+fn rank<P: Fn(Page) -> Option<bool>>(copy: &PageCopy, is_collection_kept: &P) -> impl Ord + use<P> {
+    let is_kept = is_collection_kept(copy.page) == Some(true);
     let links = (copy.links_from_elsewhere, copy.links_to_host);
-    let before = (copy.pinned, Reverse(copy.preference), copy.kept_before);
-    (before, kept, copy.is_original, copy.merit, links, Reverse((copy.depth, copy.url_length, copy.page)))
+    let preferences = (copy.pinned, Reverse(copy.preference), copy.kept_before);
+    (preferences, is_kept, copy.is_original, copy.merit, links, Reverse((copy.depth, copy.url_length, copy.page)))
 }
 
 /// Returns the reason why `copy` may be skipped in favour of `keeper`.
-pub fn why(copy: &PageCopy, keeper: &PageCopy, placed: impl Fn(Page) -> Option<bool>) -> SkipReason {
+pub fn why(copy: &PageCopy, keeper: &PageCopy, is_collection_kept: impl Fn(Page) -> Option<bool>) -> SkipReason {
     if copy.exact == keeper.exact {
         SkipReason::Exact
-    } else if placed(copy.page) == Some(false) && placed(keeper.page) == Some(true) {
+    } else if is_collection_kept(copy.page) == Some(false) && is_collection_kept(keeper.page) == Some(true) {
         SkipReason::Collection
     } else {
         SkipReason::Similar
@@ -445,17 +450,17 @@ mod tests {
         PageCopy { exact: 1, cluster, page: Page(page), links_from_elsewhere, url_length, ..PageCopy::zeroed() }
     }
 
-    fn stays(copies: &[PageCopy], placed: impl Fn(Page) -> Option<bool>) -> u32 {
-        keeper(copies, placed).unwrap().page.0
+    fn stays(copies: &[PageCopy], is_collection_kept: impl Fn(Page) -> Option<bool>) -> u32 {
+        keeper(copies, is_collection_kept).unwrap().page.0
     }
 
     #[test]
     fn a_role_is_its_number() {
         let skips = REASONS.iter().flat_map(|&why| LESS_OF.map(|lost_by| CopyRole::Skip(why, lost_by)));
-        let all: Vec<CopyRole> = ROLES.into_iter().chain(skips).collect();
-        let numbers: Vec<RoleNumber> = all.iter().map(|&role| role.into()).collect();
-        assert!(numbers.iter().map(|number| number.0).eq(0..all.len() as u16));
-        assert_eq!(numbers.into_iter().map(CopyRole::from).collect::<Vec<_>>(), all);
+        let roles: Vec<CopyRole> = ROLES.into_iter().chain(skips).collect();
+        let numbers: Vec<RoleNumber> = roles.iter().map(|&role| role.into()).collect();
+        assert!(numbers.iter().map(|number| number.0).eq(0..roles.len() as u16));
+        assert_eq!(numbers.into_iter().map(CopyRole::from).collect::<Vec<_>>(), roles);
     }
 
     #[test]
@@ -492,20 +497,20 @@ mod tests {
         assert_eq!(keeping.preference("http://b.example/"), 1);
         assert!(keeping.merit(5, 0, "", Page(0)) > keeping.merit(4, 0, "", Page(0)));
         assert!(keeping.merit(-5, 0, "", Page(0)) > keeping.merit(0, 0, "", Page(0)));
-        let placed = |page| Some(page == Page(9));
-        let lost =
-            |copy: PageCopy, keeper: PageCopy| keeping.lost_by(keeping.criterion(&copy, &keeper, placed)).as_str();
-        let one = copy(1, 3, 10);
-        assert_eq!(lost(PageCopy { preference: 1, ..copy(2, 9, 5) }, PageCopy { pinned: 1, ..one }), "pin");
-        assert_eq!(lost(PageCopy { preference: 1, ..copy(2, 9, 5) }, one), "prefer");
-        assert_eq!(lost(copy(2, 9, 5), PageCopy { kept_before: 1, ..one }), "kept-before");
-        assert_eq!(lost(copy(2, 9, 5), PageCopy { page: Page(9), ..one }), "collection");
-        assert_eq!(lost(copy(2, 9, 5), PageCopy { merit: 1, ..one }), "newest");
-        assert_eq!(lost(copy(2, 2, 5), one), "links");
-        assert_eq!(lost(copy(2, 3, 5), PageCopy { links_to_host: 1, ..one }), "host-links");
-        assert_eq!(lost(PageCopy { depth: 1, ..copy(2, 3, 5) }, one), "depth");
-        assert_eq!(lost(copy(2, 3, 12), one), "shortest-url");
-        assert_eq!(lost(copy(2, 3, 10), one), "smallest-id");
+        let is_kept = |page| Some(page == Page(9));
+        let lost_by =
+            |copy: PageCopy, keeper: PageCopy| keeping.lost_by(keeping.criterion(&copy, &keeper, is_kept)).as_str();
+        let base = copy(1, 3, 10);
+        assert_eq!(lost_by(PageCopy { preference: 1, ..copy(2, 9, 5) }, PageCopy { pinned: 1, ..base }), "pin");
+        assert_eq!(lost_by(PageCopy { preference: 1, ..copy(2, 9, 5) }, base), "prefer");
+        assert_eq!(lost_by(copy(2, 9, 5), PageCopy { kept_before: 1, ..base }), "kept-before");
+        assert_eq!(lost_by(copy(2, 9, 5), PageCopy { page: Page(9), ..base }), "collection");
+        assert_eq!(lost_by(copy(2, 9, 5), PageCopy { merit: 1, ..base }), "newest");
+        assert_eq!(lost_by(copy(2, 2, 5), base), "links");
+        assert_eq!(lost_by(copy(2, 3, 5), PageCopy { links_to_host: 1, ..base }), "host-links");
+        assert_eq!(lost_by(PageCopy { depth: 1, ..copy(2, 3, 5) }, base), "depth");
+        assert_eq!(lost_by(copy(2, 3, 12), base), "shortest-url");
+        assert_eq!(lost_by(copy(2, 3, 10), base), "smallest-id");
     }
 
     proptest! {
@@ -514,13 +519,13 @@ mod tests {
             drawn in prop::collection::vec((0u32..2, 0u8..2, -1i64..1, 0u32..2, 0u32..2, any::<bool>()), 2..9)
         ) {
             let keeping = Keeping::new(&KeepSettings { by: KeepBy::Newest, ..webtwin_job::Job::default().keep });
-            let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(preference, kept_before, merit, links, depth, _), page)|
-                PageCopy { preference, kept_before, merit, depth, ..copy(page, links, 9) }).collect();
-            let placed = |page: Page| Some(drawn[page].5);
+            let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(preference, previous, merit, links, depth, _), page)|
+                PageCopy { preference, kept_before: previous, merit, depth, ..copy(page, links, 9) }).collect();
+            let is_kept = |page: Page| Some(drawn[page].5);
             let mut best_first: Vec<&PageCopy> = copies.iter().collect();
-            sort_best_first(&mut best_first, placed);
-            prop_assert_eq!(best_first[0].page, keeper(&copies, placed).unwrap().page);
-            let between = |x: usize, y: usize| keeping.criterion(best_first[y], best_first[x], placed);
+            sort_best_first(&mut best_first, is_kept);
+            prop_assert_eq!(best_first[0].page, keeper(&copies, is_kept).unwrap().page);
+            let between = |x: usize, y: usize| keeping.criterion(best_first[y], best_first[x], is_kept);
             for (x, y) in (0..copies.len()).flat_map(|x| (x + 1..copies.len()).map(move |y| (x, y))) {
                 prop_assert_eq!(between(x, y), (x..y).map(|at| between(at, at + 1)).min().unwrap());
             }
@@ -532,16 +537,16 @@ mod tests {
         fn rule_prefers_previously_kept_pages_among_equally_preferred_ones(
             drawn in prop::collection::vec((0u32..3, 0u8..2, -2i64..2, 0u32..3, any::<bool>()), 1..9)
         ) {
-            let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(preference, kept_before, merit, links, _), page)|
-                PageCopy { preference, kept_before, merit, ..copy(page, links, 9) }).collect();
-            let placed = |page: Page| drawn[page].4.then_some(page.0.is_multiple_of(2));
+            let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(preference, previous, merit, links, _), page)|
+                PageCopy { preference, kept_before: previous, merit, ..copy(page, links, 9) }).collect();
+            let is_kept = |page: Page| drawn[page].4.then_some(page.0.is_multiple_of(2));
             let best = copies.iter().map(|copy| copy.preference).min().unwrap();
             let mut from: Vec<PageCopy> = copies.iter().copied().filter(|copy| copy.preference == best).collect();
             if from.iter().any(|copy| copy.kept_before == 1) {
                 from.retain(|copy| copy.kept_before == 1);
             }
             from.iter_mut().for_each(|copy| copy.kept_before = 0);
-            prop_assert_eq!(stays(&copies, placed), stays(&from, placed));
+            prop_assert_eq!(stays(&copies, is_kept), stays(&from, is_kept));
         }
     }
 
@@ -552,15 +557,15 @@ mod tests {
         fn rule_chooses_among_pinned_pages_first(
             drawn in prop::collection::vec((0u8..2, 0u32..3, 0u8..2, -2i64..2, any::<bool>()), 1..9)
         ) {
-            let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(pinned, preference, kept_before, merit, _), page)|
-                PageCopy { pinned, preference, kept_before, merit, ..copy(page, 0, 9) }).collect();
-            let placed = |page: Page| drawn[page].4.then_some(page.0.is_multiple_of(2));
+            let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(pin, preference, previous, merit, _), page)|
+                PageCopy { pinned: pin, preference, kept_before: previous, merit, ..copy(page, 0, 9) }).collect();
+            let is_kept = |page: Page| drawn[page].4.then_some(page.0.is_multiple_of(2));
             let mut from = copies.clone();
             if from.iter().any(|copy| copy.pinned == 1) {
                 from.retain(|copy| copy.pinned == 1);
             }
             from.iter_mut().for_each(|copy| copy.pinned = 0);
-            prop_assert_eq!(stays(&copies, placed), stays(&from, placed));
+            prop_assert_eq!(stays(&copies, is_kept), stays(&from, is_kept));
         }
     }
 

@@ -207,9 +207,13 @@ impl WebPart {
     /// # Errors
     /// Returns [`Error::TooManyRows`] if there are 2^32 or more links.
     pub fn link(&mut self, links: &mut [[Page; 2]], host: impl Fn(Page) -> HostId) -> Result<Vec<u32>> {
-        let (found, allowed) = (links.len() as u64, u64::from(u32::MAX));
-        if found > allowed {
-            return Err(Error::TooManyRows { what: "links from the pages of some hosts".into(), found, allowed });
+        let (link_count, allowed) = (links.len() as u64, u64::from(u32::MAX));
+        if link_count > allowed {
+            return Err(Error::TooManyRows {
+                what: "links from the pages of some hosts".into(),
+                found: link_count,
+                allowed,
+            });
         }
         links.sort_unstable();
         let (mut places, mut targets, mut leaving) = (Vec::with_capacity(self.pages.len()), Vec::new(), Vec::new());
@@ -297,8 +301,8 @@ impl WebPart {
 
     /// Returns all links to other parts from pages that a path leads to.
     pub fn crossings(&self, links: PartLinks<'_>) -> Vec<Crossing> {
-        let reached = links.leaving.iter().filter(|link| self.cost[link[0] as usize] != NO_WAY);
-        reached.map(|&[src, dst]| self.crossing(src, Page(dst))).collect()
+        let crossing_links = links.leaving.iter().filter(|link| self.cost[link[0] as usize] != NO_WAY);
+        crossing_links.map(|&[src, dst]| self.crossing(src, Page(dst))).collect()
     }
 
     fn crossing(&self, src: Local, dst: Page) -> Crossing {
@@ -429,13 +433,13 @@ impl WebPart {
 fn mark_roots(web: &mut [WebPage]) {
     let mut by_host: Vec<usize> = (0..web.len()).collect();
     by_host.sort_unstable_by_key(|&at| (web[at].host, web[at].path_length, web[at].page));
-    let mut before = None;
+    let mut previous_host = None;
     for at in by_host {
         let page = &mut web[at];
-        if before != Some(page.host) || page.path_length == 1 {
+        if previous_host != Some(page.host) || page.path_length == 1 {
             page.entry |= ROOT;
         }
-        before = Some(page.host);
+        previous_host = Some(page.host);
     }
 }
 
@@ -456,39 +460,44 @@ mod tests {
         (count, part_of): (usize, impl Fn(HostId) -> usize),
     ) -> BTreeSet<Page> {
         let host = |page: Page| web[page.0 as usize].host;
-        let of = |page: Page| part_of(host(page));
+        let part_of_page = |page: Page| part_of(host(page));
         let (mut parts, mut words) = (Vec::new(), Vec::new());
         for number in 0..count {
             let mut pages: Vec<WebPage> = web.iter().filter(|page| part_of(page.host) == number).copied().collect();
             let mut part = WebPart::new(&mut pages);
-            let mut some: Vec<[Page; 2]> = links.iter().rev().filter(|link| of(link[0]) == number).copied().collect();
-            words.push(part.link(&mut some, host).unwrap());
+            let mut part_links: Vec<[Page; 2]> =
+                links.iter().rev().filter(|link| part_of_page(link[0]) == number).copied().collect();
+            words.push(part.link(&mut part_links, host).unwrap());
             parts.push(part);
         }
         let links = |number: usize| PartLinks::from_words(&words[number]);
-        skip.iter().for_each(|&page| parts[of(page)].skip(page));
+        skip.iter().for_each(|&page| parts[part_of_page(page)].skip(page));
         for (entry, scope) in PASSES {
             parts.iter_mut().for_each(|part| part.start(entry));
             while let Some(number) = parts.iter().position(WebPart::waits) {
                 let leaving = parts[number].settle(links(number), scope);
-                leaving.iter().for_each(|link| parts[of(link.dst)].arrive(link));
+                leaving.iter().for_each(|link| parts[part_of_page(link.dst)].arrive(link));
             }
             parts.iter_mut().for_each(WebPart::look_back);
             for number in 0..count {
                 parts[number].trace(links(number), scope);
                 if scope == LinkScope::AllLinks {
                     let crossings = parts[number].crossings(links(number));
-                    crossings.iter().for_each(|link| parts[of(link.dst)].trace_over(link));
+                    crossings.iter().for_each(|link| parts[part_of_page(link.dst)].trace_over(link));
                 }
             }
-            let (mut back, mut visit): (Vec<Page>, _) = (parts.iter().flat_map(WebPart::cut_off).collect(), Vec::new());
-            while !back.is_empty() {
-                back = back.into_iter().filter_map(|page| parts[of(page)].go_back(page, &mut visit)).collect();
+            let (mut pages_back, mut visit): (Vec<Page>, _) =
+                (parts.iter().flat_map(WebPart::cut_off).collect(), Vec::new());
+            while !pages_back.is_empty() {
+                pages_back = pages_back
+                    .into_iter()
+                    .filter_map(|page| parts[part_of_page(page)].go_back(page, &mut visit))
+                    .collect();
             }
-            visit.iter().for_each(|&page| parts[of(page)].visit(page));
+            visit.iter().for_each(|&page| parts[part_of_page(page)].visit(page));
         }
         let skipped = |page: &Page| {
-            let part = &parts[of(*page)];
+            let part = &parts[part_of_page(*page)];
             part.is_skipped(part.local(*page))
         };
         Page::first(web.len()).filter(skipped).collect()
@@ -506,15 +515,15 @@ mod tests {
         follows: impl Fn(Page, Page) -> bool,
         skip: &BTreeSet<Page>,
     ) -> BTreeSet<Page> {
-        let mut visited: BTreeSet<Page> = entries.difference(skip).copied().collect();
+        let mut reachable: BTreeSet<Page> = entries.difference(skip).copied().collect();
         loop {
-            let next = links.iter().filter(|link| visited.contains(&link[0]) && follows(link[0], link[1]));
+            let next = links.iter().filter(|link| reachable.contains(&link[0]) && follows(link[0], link[1]));
             let new: Vec<Page> =
-                next.map(|link| link[1]).filter(|page| !skip.contains(page) && !visited.contains(page)).collect();
+                next.map(|link| link[1]).filter(|page| !skip.contains(page) && !reachable.contains(page)).collect();
             if new.is_empty() {
-                return visited;
+                return reachable;
             }
-            visited.extend(new);
+            reachable.extend(new);
         }
     }
 
@@ -587,19 +596,19 @@ mod tests {
 
             let mut roots = web;
             mark_roots(&mut roots);
-            let of = |kind: u32| -> BTreeSet<Page> {
+            let pages_of_kind = |kind: u32| -> BTreeSet<Page> {
                 roots.iter().filter(|page| page.entry & kind != 0).map(|page| page.page).collect()
             };
             let is_linked = |page: Page| links.iter().any(|link| link[1] == page && link[0] != page);
             let not_linked: BTreeSet<Page> = Page::first(hosts.len()).filter(|&page| !is_linked(page)).collect();
-            let narrow: BTreeSet<Page> = of(ROOT | SEED);
+            let narrow: BTreeSet<Page> = pages_of_kind(ROOT | SEED);
             let middle: BTreeSet<Page> = narrow.union(&not_linked).copied().collect();
-            let wide: BTreeSet<Page> = middle.union(&of(LINKED_FROM_ELSEWHERE)).copied().collect();
+            let wide: BTreeSet<Page> = middle.union(&pages_of_kind(LINKED_FROM_ELSEWHERE)).copied().collect();
             for (entries, stays) in [(&wide, false), (&wide, true), (&middle, false), (&narrow, true)] {
                 let follows = |src: Page, dst: Page| !stays || host(src) == host(dst);
-                let before = visited(entries, &links, follows, &BTreeSet::new());
-                let after = visited(entries, &links, follows, &left);
-                let cut_off: Vec<_> = before.difference(&left).filter(|page| !after.contains(page)).collect();
+                let reachable_before = visited(entries, &links, follows, &BTreeSet::new());
+                let reachable_after = visited(entries, &links, follows, &left);
+                let cut_off: Vec<_> = reachable_before.difference(&left).filter(|page| !reachable_after.contains(page)).collect();
                 prop_assert!(cut_off.is_empty(), "{cut_off:?}");
             }
         }

@@ -85,7 +85,7 @@ pub(super) fn pieces(word: &str, wrap: usize, mut piece: impl FnMut(Range<usize>
         return piece(0..word.len(), word.chars().count());
     }
     let (mut start, mut columns) = (0, 0);
-    let mut before: Option<Class> = None;
+    let mut previous_class: Option<Class> = None;
     for (at, character) in word.char_indices() {
         let width = columns_of(character);
         // A combining mark stays with its letter.
@@ -94,12 +94,12 @@ pub(super) fn pieces(word: &str, wrap: usize, mut piece: impl FnMut(Range<usize>
         }
         let class = Class::of(character, width);
         let is_full = |before: Class| columns + width > wrap && before.without_spaces && class.without_spaces;
-        if before.is_some_and(|before| before.breaks_before(class) || is_full(before)) {
+        if previous_class.is_some_and(|before| before.breaks_before(class) || is_full(before)) {
             piece(start..at, columns);
             (start, columns) = (at, 0);
         }
         columns += width;
-        before = Some(class);
+        previous_class = Some(class);
     }
     piece(start..word.len(), columns);
 }
@@ -121,9 +121,9 @@ mod tests {
     use super::*;
 
     fn of(word: &str) -> Vec<(&str, usize)> {
-        let mut found = Vec::new();
-        pieces(word, 80, |piece, columns| found.push((&word[piece], columns)));
-        found
+        let mut pieces_found = Vec::new();
+        pieces(word, 80, |piece, columns| pieces_found.push((&word[piece], columns)));
+        pieces_found
     }
 
     #[test]
@@ -175,15 +175,15 @@ mod tests {
         ) {
             let breaks = |middle: &str| {
                 let text = [&head, middle, &tail].concat();
-                let (mut before, mut after) = (Vec::new(), Vec::new());
+                let (mut head_breaks, mut tail_breaks) = (Vec::new(), Vec::new());
                 pieces(&text, usize::MAX, |piece, _| {
                     match piece.start {
-                        at if at < head.len() => before.push(at),
-                        at if at > head.len() + middle.len() => after.push(text.len() - at),
+                        at if at < head.len() => head_breaks.push(at),
+                        at if at > head.len() + middle.len() => tail_breaks.push(text.len() - at),
                         _ => {}
                     }
                 });
-                (before, after)
+                (head_breaks, tail_breaks)
             };
             prop_assert_eq!(breaks(&one), breaks(&other));
         }

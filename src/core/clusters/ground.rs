@@ -76,11 +76,11 @@ fn counted(links: &[[u32; 2]], keys: usize, key: impl Fn([u32; 2]) -> u32) -> Ve
     let mut next = vec![0u32; keys + 1];
     links.iter().for_each(|&link| next[key(link) as usize + 1] += 1);
     (0..keys).for_each(|at| next[at + 1] += next[at]);
-    let mut moved = vec![[0; 2]; links.len()];
+    let mut sorted_links = vec![[0; 2]; links.len()];
     for &link in links {
         let next = &mut next[key(link) as usize];
-        moved[*next as usize] = link;
+        sorted_links[*next as usize] = link;
         *next += 1;
     }
-    moved
+    sorted_links
 }

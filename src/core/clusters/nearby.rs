@@ -64,29 +64,29 @@ pub fn nearby_pages(
     let at = |page: Page| pages.partition_point(|rows| rows[0].0 < page);
     let totals: Vec<Linked> =
         pages.iter().map(|rows| rows.iter().fold(Linked::default(), |all, row| all.and(row.2))).collect();
-    let most = |count: &Linked, all: &Linked| match attach {
+    let is_majority = |count: &Linked, total: &Linked| match attach {
         AttachmentRule::None => false,
-        AttachmentRule::BreakPoints => 2 * count.out > all.out && 2 * count.into > all.into,
-        AttachmentRule::Nearby => 2 * count.either > all.either,
+        AttachmentRule::BreakPoints => 2 * count.out > total.out && 2 * count.into > total.into,
+        AttachmentRule::Nearby => 2 * count.either > total.either,
     };
 
     let mut near: HashMap<Page, Page> = HashMap::new();
     let mut counts: HashMap<(Page, Page), Linked> = HashMap::new();
     // Spreads from the members outwards. A page is tested again only when one of its neighbours
     // gains a collection, so each link is counted once in each direction.
-    let placed = pages.iter().filter_map(|rows| Some((rows[0].0, collection(rows[0].0)?)));
-    let mut reached: Vec<(Page, Page)> = placed.collect();
-    while let Some((page, of)) = reached.pop() {
+    let collection_pages = pages.iter().filter_map(|rows| Some((rows[0].0, collection(rows[0].0)?)));
+    let mut frontier: Vec<(Page, Page)> = collection_pages.collect();
+    while let Some((page, collection_id)) = frontier.pop() {
         for &(_, other, ways) in pages[at(page)] {
             if collection(other).is_some() || near.contains_key(&other) {
                 continue;
             }
-            let count = counts.entry((other, of)).or_default();
+            let count = counts.entry((other, collection_id)).or_default();
             // A link out of this page is a link into the other one, so the direction bits swap.
             *count = count.and(ways >> 1 | (ways & OUT) << 1);
-            if most(count, &totals[at(other)]) {
-                near.insert(other, of);
-                reached.push((other, of));
+            if is_majority(count, &totals[at(other)]) {
+                near.insert(other, collection_id);
+                frontier.push((other, collection_id));
             }
         }
     }
@@ -129,17 +129,18 @@ mod tests {
         let mut near: BTreeMap<Page, Page> = BTreeMap::new();
         for _ in collections {
             for page in Page::first(collections.len()).filter(|&page| collections[page].is_none()) {
-                for of in Page::first(3) {
-                    let belongs = |other: &&Page| collections[**other].or(near.get(*other).copied()) == Some(of);
-                    let most = |pages: &BTreeSet<Page>| 2 * pages.iter().filter(belongs).count() > pages.len();
+                for collection in Page::first(3) {
+                    let belongs =
+                        |other: &&Page| collections[**other].or(near.get(*other).copied()) == Some(collection);
+                    let is_majority = |pages: &BTreeSet<Page>| 2 * pages.iter().filter(belongs).count() > pages.len();
                     let (out, into): (BTreeSet<Page>, BTreeSet<Page>) = (out(page), into(page));
                     let belongs = match attach {
                         AttachmentRule::None => false,
-                        AttachmentRule::BreakPoints => most(&out) && most(&into),
-                        AttachmentRule::Nearby => most(&out.union(&into).copied().collect()),
+                        AttachmentRule::BreakPoints => is_majority(&out) && is_majority(&into),
+                        AttachmentRule::Nearby => is_majority(&out.union(&into).copied().collect()),
                     };
                     if belongs {
-                        near.insert(page, of);
+                        near.insert(page, collection);
                     }
                 }
             }
@@ -147,8 +148,8 @@ mod tests {
         near.into_iter().collect()
     }
 
-    fn page(below: u32) -> impl Strategy<Value = Page> {
-        (0..below).prop_map(Page)
+    fn page(bound: u32) -> impl Strategy<Value = Page> {
+        (0..bound).prop_map(Page)
     }
 
     proptest! {
@@ -158,14 +159,14 @@ mod tests {
             collections in prop::collection::vec(prop::option::of(page(3)), 12),
             attach in prop::sample::select(vec![AttachmentRule::None, AttachmentRule::BreakPoints, AttachmentRule::Nearby]),
         ) {
-            let found = nearby_pages(&links, |page| collections[page], attach);
-            prop_assert_eq!(&found, &reference(&links, &collections, attach));
+            let near_pages = nearby_pages(&links, |page| collections[page], attach);
+            prop_assert_eq!(&near_pages, &reference(&links, &collections, attach));
             let backwards: Vec<_> = links.iter().rev().copied().collect();
-            prop_assert_eq!(&found, &nearby_pages(&backwards, |page| collections[page], attach));
+            prop_assert_eq!(&near_pages, &nearby_pages(&backwards, |page| collections[page], attach));
             // Links between members attach nothing.
             let is_member = |page: Page| collections[page].is_some();
-            let others: Vec<_> = links.iter().filter(|link| !is_member(link.0) || !is_member(link.1)).copied().collect();
-            prop_assert_eq!(found, nearby_pages(&others, |page| collections[page], attach));
+            let outside_links: Vec<_> = links.iter().filter(|link| !is_member(link.0) || !is_member(link.1)).copied().collect();
+            prop_assert_eq!(near_pages, nearby_pages(&outside_links, |page| collections[page], attach));
         }
     }
 
@@ -174,7 +175,7 @@ mod tests {
         // h is the home page of the host: it links to a page of the collection, and to two that are
         // not in it.
         let [p, h, x, y] = [0, 1, 2, 3].map(Page);
-        let (links, of) = ([(h, p), (h, x), (h, y), (x, y)], |page| (page == p).then_some(Page(7)));
-        assert_eq!(nearby_pages(&links, of, AttachmentRule::Nearby), []);
+        let (links, collection_of) = ([(h, p), (h, x), (h, y), (x, y)], |page| (page == p).then_some(Page(7)));
+        assert_eq!(nearby_pages(&links, collection_of, AttachmentRule::Nearby), []);
     }
 }

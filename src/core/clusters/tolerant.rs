@@ -119,9 +119,10 @@ pub fn largest_pieces(
 pub fn larger_copy(piece: PieceId, pointed_to: &mut [PieceId], size: impl Fn(PieceId) -> usize) -> Option<PieceId> {
     pointed_to.sort_unstable();
     let larger = pointed_to.chunk_by(|x, y| x == y).filter(|pages| pages[0] != piece);
-    let most = larger.max_by_key(|pages| (pages.len(), by_size(size(pages[0]), pages[0])))?;
-    let enough = most.len() >= LEAST_SHARED.min(size(piece)) && 10 * most.len() >= SHARED_TENTHS * size(piece);
-    enough.then_some(most[0])
+    let best_copy = larger.max_by_key(|pages| (pages.len(), by_size(size(pages[0]), pages[0])))?;
+    let enough =
+        best_copy.len() >= LEAST_SHARED.min(size(piece)) && 10 * best_copy.len() >= SHARED_TENTHS * size(piece);
+    enough.then_some(best_copy[0])
 }
 
 /// Checks the pieces of one similar cluster. Returns the remaining tolerant similar clusters, one
@@ -129,22 +130,22 @@ pub fn larger_copy(piece: PieceId, pointed_to: &mut [PieceId], size: impl Fn(Pie
 /// pieces, as indices of pages, ascending by source.
 pub fn verified(pages: &[PiecePage], links: &[[u32; 2]], settings: &ClusterSettings) -> Vec<SimilarCluster> {
     let ground = ClusterPlaces::new(pages, links);
-    let (thing, count) = separate(&ground);
+    let (labels, count) = separate(&ground);
     if count == 1 {
         return verified_thing(&ground, settings).into_iter().collect();
     }
-    let thing = |place: u32| thing[ground.cluster[place as usize] as usize];
-    let mut things = vec![(Vec::new(), Vec::new()); count];
+    let component_of = |place: u32| labels[ground.cluster[place as usize] as usize];
+    let mut components = vec![(Vec::new(), Vec::new()); count];
     let mut places = Vec::with_capacity(pages.len());
     for (place, page) in (0..).zip(pages) {
-        let of_thing = &mut things[thing(place) as usize].0;
+        let of_thing = &mut components[component_of(place) as usize].0;
         places.push(of_thing.len() as u32);
         of_thing.push(*page);
     }
-    for &[src, dst] in links.iter().filter(|link| thing(link[0]) == thing(link[1])) {
-        things[thing(src) as usize].1.push([places[src as usize], places[dst as usize]]);
+    for &[src, dst] in links.iter().filter(|link| component_of(link[0]) == component_of(link[1])) {
+        components[component_of(src) as usize].1.push([places[src as usize], places[dst as usize]]);
     }
-    things
+    components
         .into_iter()
         .filter_map(|(pages, links)| verified_thing(&ClusterPlaces::new(&pages, &links), settings))
         .collect()
@@ -170,14 +171,14 @@ fn verified_thing(ground: &ClusterPlaces, settings: &ClusterSettings) -> Option<
     for link in ground.links.iter().filter(|link| stays[link[0] as usize]) {
         links_into[link[1] as usize] += 1;
     }
-    let (mut collections, mut taken_out) = (Vec::new(), 0);
+    let (mut collections, mut removed_pages) = (Vec::new(), 0);
     for piece in ground.starts.windows(2) {
         let left = || (piece[0]..piece[1]).filter(|&at| stays[at]);
         let root = left().max_by_key(|&at| (pages[at].links_from_elsewhere, links_into[at], Reverse(pages[at].page)));
         if let Some(root) = root {
             let mut members: Vec<(ClusterId, Page)> = left().map(|at| (pages[at].cluster, pages[at].page)).collect();
             members.shrink_to_fit();
-            taken_out += (piece[1] - piece[0] - members.len()) as u32;
+            removed_pages += (piece[1] - piece[0] - members.len()) as u32;
             collections.push(PageCollection {
                 members,
                 nearby: Vec::new(),
@@ -193,40 +194,40 @@ fn verified_thing(ground: &ClusterPlaces, settings: &ClusterSettings) -> Option<
     hosts.dedup();
     let double = hosts.len() < settings.min_hosts as usize;
     collections.sort_by_cached_key(PageCollection::first_page);
-    (collections.len() > 1).then_some(SimilarCluster { collections, taken_out, double })
+    (collections.len() > 1).then_some(SimilarCluster { collections, taken_out: removed_pages, double })
 }
 
 /// Marks the pages that stay and have a link that another piece has, too.
 fn linked_alike(ground: &ClusterPlaces, stays: &[bool]) -> Vec<bool> {
-    let mut alike = vec![false; stays.len()];
+    let mut is_linked_alike = vec![false; stays.len()];
     let piece = |link: &[u32; 2]| ground.piece[link[0] as usize];
     let way = |link: &[u32; 2]| usize::from(ground.cluster[link[0] as usize] < ground.cluster[link[1] as usize]);
-    for same in ground.links_by_clusters() {
-        let staying = || same.iter().filter(|link| stays[link[0] as usize] && stays[link[1] as usize]);
+    for links_of_pair in ground.links_by_clusters() {
+        let staying = || links_of_pair.iter().filter(|link| stays[link[0] as usize] && stays[link[1] as usize]);
         // For each direction: the first piece that has such a link, and true if another piece has
         // it, too.
         let mut had: [Option<(u32, bool)>; 2] = [None; 2];
         for link in staying() {
-            let (first, others) = had[way(link)].get_or_insert((piece(link), false));
-            *others |= *first != piece(link);
+            let (first, has_other) = had[way(link)].get_or_insert((piece(link), false));
+            *has_other |= *first != piece(link);
         }
         for link in staying().filter(|link| had[way(link)].is_some_and(|(_, others)| others)) {
-            alike[link[0] as usize] = true;
-            alike[link[1] as usize] = true;
+            is_linked_alike[link[0] as usize] = true;
+            is_linked_alike[link[1] as usize] = true;
         }
     }
-    alike
+    is_linked_alike
 }
 
-/// Removes pieces with fewer than `least` pages, and pieces that are not copies of a larger one.
-fn keep_copies(ground: &ClusterPlaces, stays: &mut [bool], least: usize) {
+/// Removes pieces with fewer than `min_size` pages, and pieces that are not copies of a larger one.
+fn keep_copies(ground: &ClusterPlaces, stays: &mut [bool], min_size: usize) {
     // Pieces are numbered in the order of their first remaining pages, because these name the
     // collections.
     let mut pieces: Vec<(Page, Vec<usize>)> = Vec::new();
     for piece in ground.starts.windows(2) {
         let left: Vec<usize> = (piece[0]..piece[1]).filter(|&at| stays[at]).collect();
         match left.iter().map(|&at| ground.pages[at].page).min() {
-            Some(first) if left.len() >= least => pieces.push((first, left)),
+            Some(first) if left.len() >= min_size => pieces.push((first, left)),
             _ => left.iter().for_each(|&at| stays[at] = false),
         }
     }
@@ -279,9 +280,9 @@ pub fn similar_clusters(
     let has_copies = |page: Page| sizes[cluster(page)] > 1;
     let host = |page: Page| hosts[page];
     let on_one_host = |&&(src, dst): &&(Page, Page)| src != dst && host(src) == host(dst);
-    let inside: Vec<(Page, Page)> = links.iter().filter(on_one_host).copied().collect();
+    let inner_links: Vec<(Page, Page)> = links.iter().filter(on_one_host).copied().collect();
     let counts = |&&(src, dst): &&(Page, Page)| has_copies(src) && has_copies(dst) && cluster(src) != cluster(dst);
-    let mut between: Vec<ClusterLink> = inside
+    let mut between: Vec<ClusterLink> = inner_links
         .iter()
         .filter(counts)
         .map(|&(src, dst)| ClusterLink { src_cluster: cluster(src), dst_cluster: cluster(dst), src, dst })
@@ -305,7 +306,7 @@ pub fn similar_clusters(
     // parts were.
     let similar = mirrors(labels, &sizes, &pieces);
     let mut links_of: BTreeMap<HostId, Vec<(Page, Page)>> = BTreeMap::new();
-    inside.iter().for_each(|&link| links_of.entry(host(link.0)).or_default().push(link));
+    inner_links.iter().for_each(|&link| links_of.entry(host(link.0)).or_default().push(link));
     let mut members_of: BTreeMap<HostId, Vec<PieceMember>> = BTreeMap::new();
     for page in Page::first(labels.len()).filter(|&page| has_copies(page)) {
         members_of.entry(host(page)).or_default().push((pieces[page], cluster(page), page));
@@ -313,8 +314,8 @@ pub fn similar_clusters(
     for (host, mut members) in members_of {
         members.sort_unstable();
         let links = links_of.get(&host).map_or(&[][..], |links| links);
-        let joined = join_pieces(&members, links, |piece| similar[piece]);
-        joined.into_iter().for_each(|(page, piece)| pieces[page] = piece);
+        let renamed = join_pieces(&members, links, |piece| similar[piece]);
+        renamed.into_iter().for_each(|(page, piece)| pieces[page] = piece);
     }
     let similar = mirrors(labels, &sizes, &pieces);
 
@@ -335,10 +336,10 @@ pub fn similar_clusters(
         .collect();
     pages.sort_unstable();
     let mut within: BTreeMap<SimilarClusterId, Vec<(Page, Page)>> = BTreeMap::new();
-    for &(src, dst) in inside.iter().filter(|link| counts(link) && pieces[link.0] == pieces[link.1]) {
+    for &(src, dst) in inner_links.iter().filter(|link| counts(link) && pieces[link.0] == pieces[link.1]) {
         within.entry(similar[pieces[src]]).or_default().push((src, dst));
     }
-    let mut found: Vec<SimilarCluster> = pages
+    let mut similar: Vec<SimilarCluster> = pages
         .chunk_by(|x, y| x.similar_cluster == y.similar_cluster)
         .flat_map(|pages| {
             let place: BTreeMap<Page, u32> = pages.iter().map(|page| page.page).zip(0..).collect();
@@ -348,20 +349,20 @@ pub fn similar_clusters(
             verified(pages, &links, settings)
         })
         .collect();
-    found.sort_unstable_by_key(SimilarCluster::id);
+    similar.sort_unstable_by_key(SimilarCluster::id);
 
     // Doubles are not reported, so nothing is attached to them.
     let mut collection_of: HashMap<Page, Page> = HashMap::new();
-    for collection in found.iter().filter(|cluster| !cluster.double).flat_map(|cluster| &cluster.collections) {
+    for collection in similar.iter().filter(|cluster| !cluster.double).flat_map(|cluster| &cluster.collections) {
         collection_of.extend(collection.members.iter().map(|member| (member.1, collection.first_page())));
     }
-    let near = nearby_pages(&inside, |page| collection_of.get(&page).copied(), settings.attach);
+    let near = nearby_pages(&inner_links, |page| collection_of.get(&page).copied(), settings.attach);
     let mut nearby: HashMap<Page, Vec<Page>> = HashMap::new();
     near.into_iter().for_each(|(page, collection)| nearby.entry(collection).or_default().push(page));
-    for collection in found.iter_mut().flat_map(|cluster| &mut cluster.collections) {
+    for collection in similar.iter_mut().flat_map(|cluster| &mut cluster.collections) {
         collection.nearby = nearby.remove(&collection.first_page()).unwrap_or_default();
     }
-    found
+    similar
 }
 
 /// Returns the name of the similar cluster of every piece (step 2).

@@ -123,8 +123,10 @@ impl SharedSets {
     pub fn union(&self, x: u32, y: u32) {
         loop {
             let (x, y) = (self.find(x), self.find(y));
-            let (small, large) = (x.min(y), x.max(y));
-            if small == large || self.parent[large as usize].compare_exchange(large, small, Relaxed, Relaxed).is_ok() {
+            let (smaller, larger) = (x.min(y), x.max(y));
+            if smaller == larger
+                || self.parent[larger as usize].compare_exchange(larger, smaller, Relaxed, Relaxed).is_ok()
+            {
                 return;
             }
         }
@@ -223,9 +225,9 @@ mod tests {
         let mut labels: Vec<u32> = (0..n as u32).collect();
         for _ in 0..n {
             for &(x, y) in edges {
-                let least = labels[x as usize].min(labels[y as usize]);
-                labels[x as usize] = least;
-                labels[y as usize] = least;
+                let label = labels[x as usize].min(labels[y as usize]);
+                labels[x as usize] = label;
+                labels[y as usize] = label;
             }
         }
         labels
@@ -266,9 +268,9 @@ mod tests {
                 }
             });
             let labels = reference(200, &edges);
-            let again = SharedSets::new(200);
-            sets.forest().for_each(|(x, y)| again.union(x, y));
-            prop_assert_eq!(&again.labels(), &labels);
+            let rebuilt = SharedSets::new(200);
+            sets.forest().for_each(|(x, y)| rebuilt.union(x, y));
+            prop_assert_eq!(&rebuilt.labels(), &labels);
             prop_assert_eq!(sets.labels(), labels);
         }
 

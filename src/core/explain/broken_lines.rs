@@ -33,15 +33,15 @@ pub fn broken(text: &str) -> String {
 }
 
 fn sentences(line: &str, out: &mut String) {
-    let mut rest = line;
-    while !rest.is_empty() {
-        let (sentence, after) = rest.split_at(end_of_sentence(rest));
+    let mut remaining = line;
+    while !remaining.is_empty() {
+        let (sentence, tail) = remaining.split_at(end_of_sentence(remaining));
         match sentence.chars().nth(LONG) {
             None => out.push_str(sentence),
             Some(_) => words(sentence, out),
         }
-        rest = after;
-        if !rest.is_empty() {
+        remaining = tail;
+        if !remaining.is_empty() {
             end_line(out);
         }
     }
@@ -104,8 +104,8 @@ mod tests {
     proptest! {
         #[test]
         fn only_line_breaks_are_added(text in "([a-z]{1,9}[ .!。\n]{1,2}){0,90}") {
-            let without = |text: &str| text.replace([' ', '\n'], "");
-            prop_assert_eq!(without(&broken(&text)), without(&text));
+            let without_spaces = |text: &str| text.replace([' ', '\n'], "");
+            prop_assert_eq!(without_spaces(&broken(&text)), without_spaces(&text));
             let lines = text.lines().all(|line| line.chars().count() <= LONG);
             prop_assert!(!lines || broken(&text) == text);
         }

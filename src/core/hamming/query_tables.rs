@@ -129,14 +129,14 @@ impl QueryTables {
     /// and 10 ns a hit.
     pub fn join(&self, fingerprints: &[u64], scratch: &mut JoinBuffers, sink: &mut impl FnMut(FingerprintHit)) {
         for (number, table) in self.tables.iter().enumerate() {
-            let earlier = &self.tables[..number];
-            let is_first = |difference: u64| earlier.iter().all(|table| !table.condition.is_met(difference));
+            let previous_tables = &self.tables[..number];
+            let is_first = |difference: u64| previous_tables.iter().all(|table| !table.condition.is_met(difference));
             table.warm();
             scratch.crowded.clear();
-            for (sub, some) in fingerprints.chunks(SUB_CHUNK).enumerate() {
+            for (sub, batch) in fingerprints.chunks(SUB_CHUNK).enumerate() {
                 let base = (sub * SUB_CHUNK) as u32;
                 scratch.survivors.clear();
-                probe(self.level, self.lanes, &table.lines, &table.condition, some, base, &mut scratch.survivors);
+                probe(self.level, self.lanes, &table.lines, &table.condition, batch, base, &mut scratch.survivors);
                 table.drain(fingerprints, self, scratch, &is_first, sink);
             }
             table.join_crowded(fingerprints, self, scratch, &is_first, sink);
@@ -189,12 +189,12 @@ impl JoinBuffers {
 impl ConditionTable {
     fn new(queries: &[u64], condition: Condition, lanes: Lanes, level: Level) -> Result<ConditionTable> {
         let mut starts = vec![0u32; BUCKETS + 1];
-        let gathered = |mask: u64| {
+        let gathered_bits = |mask: u64| {
             let mut bits = vec![0; queries.len()];
             gather(level, queries, mask, &mut bits);
             bits
         };
-        let keys = gathered(condition.key);
+        let keys = gathered_bits(condition.key);
         keys.iter().for_each(|key| starts[*key as usize + 1] += 1);
         (0..BUCKETS).for_each(|key| starts[key + 1] += starts[key]);
 
@@ -202,7 +202,7 @@ impl ConditionTable {
         let mut by_key = HugeArray::zeroed(queries.len())?;
         let mut numbers = HugeArray::zeroed(queries.len())?;
         let mut siblings = HugeArray::zeroed(queries.len())?;
-        for (((number, query), key), sibling) in (0..).zip(queries).zip(keys).zip(gathered(condition.sibling)) {
+        for (((number, query), key), sibling) in (0..).zip(queries).zip(keys).zip(gathered_bits(condition.sibling)) {
             let place = &mut next[key as usize];
             by_key[*place as usize] = *query;
             numbers[*place as usize] = number;
@@ -279,10 +279,10 @@ impl ConditionTable {
             }
         }
         for &(at, start, lanes) in &*pairs {
-            let mut rest = lanes;
-            while rest != 0 {
-                let place = (start + rest.trailing_zeros()) as usize;
-                rest &= rest - 1;
+            let mut remaining = lanes;
+            while remaining != 0 {
+                let place = (start + remaining.trailing_zeros()) as usize;
+                remaining &= remaining - 1;
                 hit(at, place);
             }
         }
@@ -301,8 +301,8 @@ impl ConditionTable {
         const FEW: usize = 1 << 16;
         let JoinBuffers { crowded, joiner, left, right, pairs, .. } = scratch;
         crowded.sort_unstable();
-        for met in crowded.chunk_by(|x, y| x.0 == y.0) {
-            let bucket = self.bucket(met[0].0);
+        for bucket_hits in crowded.chunk_by(|x, y| x.0 == y.0) {
+            let bucket = self.bucket(bucket_hits[0].0);
             let (queries, numbers) = (&self.queries[bucket.clone()], &self.numbers[bucket]);
             let mut hit = |at: u32, query: usize, distance: u32| {
                 let difference = fingerprints[at as usize] ^ queries[query];
@@ -312,15 +312,15 @@ impl ConditionTable {
                     sink(FingerprintHit { at, query: numbers[query], distance });
                 }
             };
-            if met.len() * queries.len() <= FEW {
-                let values: Vec<u64> = met.iter().map(|&(_, at)| fingerprints[at as usize]).collect();
+            if bucket_hits.len() * queries.len() <= FEW {
+                let values: Vec<u64> = bucket_hits.iter().map(|&(_, at)| fingerprints[at as usize]).collect();
                 pairs.clear();
                 cross(tables.level, &values, queries, tables.k, pairs);
-                pairs.iter().for_each(|&(i, j, distance)| hit(met[i as usize].1, j as usize, distance));
+                pairs.iter().for_each(|&(i, j, distance)| hit(bucket_hits[i as usize].1, j as usize, distance));
                 continue;
             }
             left.clear();
-            left.extend(met.iter().map(|&(_, at)| (fingerprints[at as usize], at)));
+            left.extend(bucket_hits.iter().map(|&(_, at)| (fingerprints[at as usize], at)));
             right.clear();
             right.extend((0..).zip(queries).map(|(number, query)| (*query, number)));
             let (mut left_scratch, mut right_scratch) = (left.clone(), right.clone());
@@ -337,8 +337,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn join(fingerprints: &[u64], queries: &[u64], k: u32, level: Level, long: usize) -> Vec<FingerprintHit> {
-        let tables = QueryTables { long, ..QueryTables::new(queries, k, level).unwrap() };
+    fn join(fingerprints: &[u64], queries: &[u64], k: u32, level: Level, long_bucket: usize) -> Vec<FingerprintHit> {
+        let tables = QueryTables { long: long_bucket, ..QueryTables::new(queries, k, level).unwrap() };
         let mut hits = Vec::new();
         tables.join(fingerprints, &mut JoinBuffers::new(k, level), &mut |hit| hits.push(hit));
         hits.sort_unstable();
@@ -365,8 +365,8 @@ mod tests {
         fn the_join_equals_brute_force(fingerprints in kinds(), queries in kinds(), k in 0u32..7) {
             let expected = plain(&fingerprints, &queries, k);
             for level in Level::all() {
-                for long in [0, 20, LONG] {
-                    prop_assert_eq!(&join(&fingerprints, &queries, k, level, long), &expected, "{:?} {}", level, long);
+                for long_bucket in [0, 20, LONG] {
+                    prop_assert_eq!(&join(&fingerprints, &queries, k, level, long_bucket), &expected, "{:?} {}", level, long_bucket);
                 }
             }
         }

@@ -147,9 +147,9 @@ fn sort_by_word(
         return;
     }
     let ordered = (rows.len().ilog2() + SPARE_BITS).min(width);
-    let (low, below) = (ordered.div_ceil(2), width - ordered);
-    let low_digit = move |row: &FingerprintRow| (word(row) >> below) as usize & ((1 << low) - 1);
-    let high_digit = move |row: &FingerprintRow| (word(row) >> below >> low) as usize & ((1 << (ordered - low)) - 1);
+    let (low, low_bits) = (ordered.div_ceil(2), width - ordered);
+    let low_digit = move |row: &FingerprintRow| (word(row) >> low_bits) as usize & ((1 << low) - 1);
+    let high_digit = move |row: &FingerprintRow| (word(row) >> low_bits >> low) as usize & ((1 << (ordered - low)) - 1);
     let (mut lows, mut highs) = ([0u32; DIGITS], [0u32; DIGITS]);
     for row in &*rows {
         lows[low_digit(row) % DIGITS] += 1;
@@ -159,8 +159,8 @@ fn sort_by_word(
     deal_small(scratch, rows, &mut highs, high_digit);
     let mut start = 0;
     while start < rows.len() {
-        let leading = word(&rows[start]) >> below;
-        let end = start + 1 + rows[start + 1..].iter().take_while(|row| word(row) >> below == leading).count();
+        let leading = word(&rows[start]) >> low_bits;
+        let end = start + 1 + rows[start + 1..].iter().take_while(|row| word(row) >> low_bits == leading).count();
         if end - start > 1 {
             sort_with(&mut rows[start..end], &mut scratch[start..end]);
         }

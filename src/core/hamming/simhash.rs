@@ -55,7 +55,7 @@ impl Sums {
     /// Adds features by their hashes, each with the weight 2^`plane`.
     pub fn add_all(&mut self, hashes: &[u64], plane: usize) {
         self.total += (hashes.len() as u64) << plane;
-        let (blocks, rest) = hashes.as_chunks::<BLOCK>();
+        let (blocks, tail) = hashes.as_chunks::<BLOCK>();
         let [mut ones, mut twos, mut fours, mut eights] = [0; 4];
         for h in blocks {
             // A tree of carry-save adders that counts sixteen words into five (Harley and Seal).
@@ -80,7 +80,7 @@ impl Sums {
         for (word, weight) in [ones, twos, fours, eights].into_iter().zip(plane..) {
             self.add_word(word, weight);
         }
-        rest.iter().for_each(|&hash| self.add_word(hash, plane));
+        tail.iter().for_each(|&hash| self.add_word(hash, plane));
     }
 
     /// Adds features of any weight.
@@ -192,10 +192,10 @@ mod tests {
         #[test]
         fn order_of_features_does_not_matter(hashes in prop::collection::vec((any::<u64>(), 1u32..99), 1..80), turn in 0usize..80) {
             let mut features: Vec<_> = hashes.iter().map(|&(hash, weight)| Feature { hash, weight }).collect();
-            let before = of(&features, 64);
+            let simhash = of(&features, 64);
             features.rotate_left(turn % hashes.len());
             features.reverse();
-            prop_assert_eq!(of(&features, 64), before);
+            prop_assert_eq!(of(&features, 64), simhash);
         }
     }
 }

@@ -46,8 +46,8 @@ impl CandidateText {
     }
 }
 
-/// Calls `each` with the candidates among texts. Each row of `rows` is a key and a text; a text may
-/// occur with several keys.
+/// Calls `visit` with the candidates among texts. Each row of `rows` is a key and a text; a text
+/// may occur with several keys.
 ///
 /// Texts before `first_compared` are not compared with each other. `next_group` numbers groups.
 ///
@@ -70,7 +70,7 @@ pub fn candidates<E>(
     rows: &mut [(u64, u32)],
     first_compared: u32,
     mut next_group: impl FnMut() -> u32,
-    mut each: impl FnMut(CandidateText) -> Result<(), E>,
+    mut visit: impl FnMut(CandidateText) -> Result<(), E>,
 ) -> Result<(), E> {
     rows.sort_unstable();
     for texts in rows.chunk_by(|x, y| x.0 == y.0) {
@@ -79,12 +79,12 @@ pub fn candidates<E>(
         }
         if texts.len() > PAIRED {
             let other = GROUP | next_group();
-            texts.iter().try_for_each(|&(_, text)| each(CandidateText { text, other }))?;
+            texts.iter().try_for_each(|&(_, text)| visit(CandidateText { text, other }))?;
             continue;
         }
         for (at, &(_, text)) in texts.iter().enumerate().filter(|(_, row)| row.1 >= first_compared) {
-            let before = texts[..at].iter().filter(|row| row.1 != text);
-            before.map(|row| CandidateText { text, other: row.1 }).try_for_each(&mut each)?;
+            let earlier_texts = texts[..at].iter().filter(|row| row.1 != text);
+            earlier_texts.map(|row| CandidateText { text, other: row.1 }).try_for_each(&mut visit)?;
         }
     }
     Ok(())
@@ -118,8 +118,8 @@ impl KeptMembers {
     pub fn members(&self, group: u32) -> impl Iterator<Item = u32> + '_ {
         let mut at = self.newest[group as usize];
         std::iter::from_fn(move || {
-            let &(text, before) = self.members.get(at as usize)?;
-            at = before;
+            let &(text, previous) = self.members.get(at as usize)?;
+            at = previous;
             Some(text)
         })
     }

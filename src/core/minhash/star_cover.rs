@@ -92,11 +92,11 @@ impl StarCover {
             }
             self.others.sort_unstable();
             self.others.dedup();
-            for &kept in &self.others {
+            for &centre in &self.others {
                 self.compared += 1;
-                if let Some(resemblance) = similar(kept)? {
+                if let Some(resemblance) = similar(centre)? {
                     self.is_left_out[text as usize / 64] |= 1 << (text % 64);
-                    self.left_out.push(DroppedText { text, kept, resemblance });
+                    self.left_out.push(DroppedText { text, kept: centre, resemblance });
                     return Ok(());
                 }
             }
@@ -135,16 +135,17 @@ impl StarCover {
 /// assert_eq!(by_definition(3, 0, similar), [DroppedText { text: 1, kept: 0, resemblance: 0.9 }]);
 /// ```
 pub fn by_definition(texts: u32, always_kept: u32, similar: impl Fn(u32, u32) -> Option<f64>) -> Vec<DroppedText> {
-    let mut kept: Vec<u32> = (0..texts.min(always_kept)).collect();
-    let mut left_out = Vec::new();
+    let mut centres: Vec<u32> = (0..texts.min(always_kept)).collect();
+    let mut dropped = Vec::new();
     for text in always_kept..texts {
-        let found = kept.iter().find_map(|&kept| Some(DroppedText { text, kept, resemblance: similar(text, kept)? }));
-        match found {
-            Some(found) => left_out.push(found),
-            None => kept.push(text),
+        let cover =
+            centres.iter().find_map(|&kept| Some(DroppedText { text, kept, resemblance: similar(text, kept)? }));
+        match cover {
+            Some(found) => dropped.push(found),
+            None => centres.push(text),
         }
     }
-    left_out
+    dropped
 }
 
 #[cfg(test)]
@@ -167,27 +168,27 @@ mod tests {
             let threshold = Threshold::new(f64::from(hundredths) / 100.0);
             let similar = |x: u32, y: u32| threshold.reached(&sets[x as usize], &sets[y as usize]);
             let share_a_key = |x: u32, y: u32| !keys[x as usize].is_disjoint(&keys[y as usize]);
-            let want = by_definition(sets.len() as u32, always_kept, |x, y| similar(x, y).filter(|_| share_a_key(x, y)));
+            let expected = by_definition(sets.len() as u32, always_kept, |x, y| similar(x, y).filter(|_| share_a_key(x, y)));
 
             let of_text = |text: usize| keys[text].iter().map(move |&key| (key, text as u32));
             let mut rows: Vec<(u64, u32)> = (0..sets.len()).flat_map(of_text).collect();
-            let (mut found, mut groups) = (Vec::new(), 0);
+            let (mut candidate_rows, mut groups) = (Vec::new(), 0);
             let next_group = || {
                 groups += 1;
                 groups - 1
             };
-            candidates(&mut rows, always_kept, next_group, |one| {
-                found.push(one);
+            candidates(&mut rows, always_kept, next_group, |candidate| {
+                candidate_rows.push(candidate);
                 Ok::<(), webtwin_base::error::Error>(())
             })
             .unwrap();
-            found.sort_unstable();
+            candidate_rows.sort_unstable();
             let mut cover = StarCover::new(sets.len(), always_kept, groups as usize);
-            for of_text in found.chunk_by(|x, y| x.text == y.text) {
+            for of_text in candidate_rows.chunk_by(|x, y| x.text == y.text) {
                 let text = of_text[0].text;
                 cover.decide(text, of_text, |earlier| Ok(similar(text, earlier))).unwrap();
             }
-            prop_assert_eq!(cover.left_out(), want);
+            prop_assert_eq!(cover.left_out(), expected);
         }
     }
 

@@ -161,11 +161,11 @@ pub fn choose(load: &Load) -> (CountingMethod, String) {
     }
     // With a small T coarse counting would select nearly all pairs, so it would only add its scans.
     if min_shared < LEAST_T {
-        let why = format!(
+        let reason = format!(
             "sort-based: {} million pairs are spilled to disk, because every bucket is heavy with T = {min_shared}",
             mega(spilled)
         );
-        return (CountingMethod::SortBased, why);
+        return (CountingMethod::SortBased, reason);
     }
     // Costs are summed over all workers, in nanoseconds.
     let layout = layout(load);
@@ -180,7 +180,7 @@ pub fn choose(load: &Load) -> (CountingMethod, String) {
     let fits = pass_bits(load.bytes(CountingMethod::SortBased), load.memory_bytes(), disk_bytes).is_some();
     let heavy = format!("of which {}.{} % occur T times or more", heavy_thousandths / 10, heavy_thousandths % 10);
     if fits && sort <= coarse {
-        let why = format!(
+        let reason = format!(
             "sort-based: {} million pairs, {heavy}; {} million are spilled to disk, in about {} s; coarse counting would \
              scan them {} times in about {} s",
             mega(pairs),
@@ -189,23 +189,23 @@ pub fn choose(load: &Load) -> (CountingMethod, String) {
             layout.parts + 1,
             seconds(coarse)
         );
-        return (CountingMethod::SortBased, why);
+        return (CountingMethod::SortBased, reason);
     }
-    let instead = if fits {
+    let alternative = if fits {
         format!("sorting them would take about {} s", seconds(sort))
     } else {
         format!("sorting them would take {} MB of disk, much more than is free", mega(spilled.saturating_mul(PAIR)))
     };
-    let why = format!(
+    let reason = format!(
         "coarse counting: {} million pairs, {heavy}, into {} million counters with {} hash functions in {} hashing scans, in about \
-         {} s; {instead}",
+         {} s; {alternative}",
         mega(pairs),
         mega(u64::from(layout.lines) * 64 * u64::from(layout.parts)),
         layout.hashes,
         layout.parts,
         seconds(coarse)
     );
-    (CountingMethod::CoarseCount(layout), why)
+    (CountingMethod::CoarseCount(layout), reason)
 }
 
 /// Returns m and the number of hashing scans: counters with a mean of T / 4 that use at most half
@@ -232,31 +232,31 @@ mod tests {
 
     #[test]
     fn pairs_that_fit_in_memory_are_sorted() {
-        let (method, why) = choose(&load(100_000_000, 25, GIB));
+        let (method, reason) = choose(&load(100_000_000, 25, GIB));
         assert_eq!(method, CountingMethod::SortBased);
-        assert_eq!(why, "sort-based: the 100 million pairs fit in memory");
+        assert_eq!(reason, "sort-based: the 100 million pairs fit in memory");
     }
 
     #[test]
     fn small_t_is_not_counted_coarsely() {
-        let (method, why) = choose(&load(10_000_000_000, 1, GIB));
+        let (method, reason) = choose(&load(10_000_000_000, 1, GIB));
         assert_eq!(method, CountingMethod::SortBased);
-        assert!(why.contains("T = 1"), "{why}");
+        assert!(reason.contains("T = 1"), "{reason}");
     }
 
     #[test]
     fn many_pairs_and_a_large_t_are_counted_coarsely() {
-        let (method, why) = choose(&load(10_000_000_000, 25, GIB));
-        let CountingMethod::CoarseCount(layout) = method else { panic!("{why}") };
+        let (method, reason) = choose(&load(10_000_000_000, 25, GIB));
+        let CountingMethod::CoarseCount(layout) = method else { panic!("{reason}") };
         let (counters, bitmaps) = layout.bytes();
         assert!(counters <= GIB / 4 && bitmaps <= GIB / 4, "{layout:?}");
-        assert!(why.starts_with("coarse counting: 10000 million pairs, of which 3.0 % occur"), "{why}");
+        assert!(reason.starts_with("coarse counting: 10000 million pairs, of which 3.0 % occur"), "{reason}");
     }
 
     #[test]
     fn pairs_that_mostly_occur_t_times_are_sorted_even_on_disk() {
-        let (method, why) = choose(&Load { heavy_thousandths: 900, ..load(10_000_000_000, 25, GIB) });
-        assert_eq!(method, CountingMethod::SortBased, "{why}");
+        let (method, reason) = choose(&Load { heavy_thousandths: 900, ..load(10_000_000_000, 25, GIB) });
+        assert_eq!(method, CountingMethod::SortBased, "{reason}");
     }
 
     #[test]
@@ -284,8 +284,8 @@ mod tests {
 
     #[test]
     fn pairs_beyond_any_disk_are_counted_coarsely_at_any_cost() {
-        let (method, why) = choose(&Load { disk_bytes: GIB / 2, ..load(4_000_000_000, 9, GIB / 64) });
-        assert!(matches!(method, CountingMethod::CoarseCount(_)), "{why}");
-        assert!(why.contains("more than is free"), "{why}");
+        let (method, reason) = choose(&Load { disk_bytes: GIB / 2, ..load(4_000_000_000, 9, GIB / 64) });
+        assert!(matches!(method, CountingMethod::CoarseCount(_)), "{reason}");
+        assert!(reason.contains("more than is free"), "{reason}");
     }
 }

@@ -86,13 +86,13 @@ impl PageSet {
     /// copies would mispredict that branch, and without it many look-ups are in flight at the same
     /// time.
     pub fn leave_out(&self, pages: &mut Vec<Page>) {
-        let mut kept = 0;
+        let mut kept_count = 0;
         for at in 0..pages.len() {
             let page = pages[at];
-            pages[kept] = page;
-            kept += usize::from(!self.contains(page));
+            pages[kept_count] = page;
+            kept_count += usize::from(!self.contains(page));
         }
-        pages.truncate(kept);
+        pages.truncate(kept_count);
     }
 
     /// Returns the number of pages in the set.
@@ -127,20 +127,20 @@ impl Ranks {
     /// Computes the ranks of the pages of a set.
     pub fn new(set: PageSet) -> Ranks {
         let mut count = 0;
-        let before = set.0.iter().map(|word| {
+        let prefix_sums = set.0.iter().map(|word| {
             count += word.count_ones();
             count - word.count_ones()
         });
-        let before = before.collect();
-        Ranks { set, before }
+        let ranks_before = prefix_sums.collect();
+        Ranks { set, before: ranks_before }
     }
 
     /// Returns the number of pages of the set before `page`, or `None` if `page` is not in the set.
     #[inline]
     pub fn rank(&self, page: Page) -> Option<usize> {
         let (word, bit) = (page.index() / 64, page.0 % 64);
-        let below = self.set.0[word] & ((1 << bit) - 1);
-        self.set.contains(page).then(|| (self.before[word] + below.count_ones()) as usize)
+        let lower_bits = self.set.0[word] & ((1 << bit) - 1);
+        self.set.contains(page).then(|| (self.before[word] + lower_bits.count_ones()) as usize)
     }
 
     /// Returns the number of pages in the set.
@@ -181,7 +181,7 @@ mod tests {
         ) {
             let settings = OverlapSettings { min_shared, min_resemblance, doubt, ..OverlapSettings::of_papers(1) };
             let table: Vec<_> = rows.iter().map(|&(fprint, doc)| FPrintDocId::new(fprint, doc)).collect();
-            let want = sort_based::similar_pairs(&table, &[HostId(0); 20], &[], &settings);
+            let similar = sort_based::similar_pairs(&table, &[HostId(0); 20], &[], &settings);
             let mut chunks = [0u32; 20];
             let mut runs: BTreeMap<u64, Vec<Page>> = BTreeMap::new();
             for &(fprint, doc) in &rows {
@@ -195,9 +195,9 @@ mod tests {
                 let core = PageSet::new(shared.len(), |page| may_be_similar(shared[page], chunks[page], &settings));
                 runs.values_mut().for_each(|docs| docs.retain(|&doc| core.contains(doc)));
             }
-            for pair in want {
-                let both = runs.values().filter(|docs| docs.contains(&pair.a) && docs.contains(&pair.b)).count();
-                prop_assert_eq!(both as u32, pair.value);
+            for pair in similar {
+                let shared_runs = runs.values().filter(|docs| docs.contains(&pair.a) && docs.contains(&pair.b)).count();
+                prop_assert_eq!(shared_runs as u32, pair.value);
             }
         }
     }

@@ -63,14 +63,14 @@ pub fn similar_pairs(
                     continue;
                 }
                 let larger = |pair: &SimilarPair| u64::from(chunks[pair.a].max(chunks[pair.b]));
-                let kept = best.entry(pair.b).or_insert(*pair);
-                if u64::from(pair.value) * larger(kept) > u64::from(kept.value) * larger(pair) {
-                    *kept = *pair;
+                let best_pair = best.entry(pair.b).or_insert(*pair);
+                if u64::from(pair.value) * larger(best_pair) > u64::from(best_pair.value) * larger(pair) {
+                    *best_pair = *pair;
                 }
             }
-            let mut kept: Vec<SimilarPair> = best.into_values().collect();
-            kept.sort_unstable();
-            kept
+            let mut kept_pairs: Vec<SimilarPair> = best.into_values().collect();
+            kept_pairs.sort_unstable();
+            kept_pairs
         }
         Guard::MutualBest => {
             let mut matches: Vec<GuardedMatch> = pairs

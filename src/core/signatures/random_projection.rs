@@ -156,8 +156,8 @@ impl ComponentBounds {
             *self = other;
             return;
         }
-        for (mine, other) in self.0.iter_mut().zip(other.0) {
-            *mine = (mine.0.min(other.0), mine.1.max(other.1));
+        for (bound, other) in self.0.iter_mut().zip(other.0) {
+            *bound = (bound.0.min(other.0), bound.1.max(other.1));
         }
     }
 
@@ -165,8 +165,8 @@ impl ComponentBounds {
     /// pages are 0.
     pub fn signature(&self, projected: &[i64]) -> RpSignature {
         let part = |(&sum, &(low, high)): (&i64, &(i64, i64))| {
-            let above = sum.abs_diff(low) as u128 * u128::from(ONE);
-            (above / u128::from(high.abs_diff(low).max(1))) as u64
+            let offset = sum.abs_diff(low) as u128 * u128::from(ONE);
+            (offset / u128::from(high.abs_diff(low).max(1))) as u64
         };
         projected.iter().zip(&self.0).map(part).collect()
     }

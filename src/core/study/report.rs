@@ -145,38 +145,39 @@ pub fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { (part as f64 * 1e6 / whole as f64).round() / 1e4 }
 }
 
-fn of_all(all: u64, connected: u64) -> ConnectedCounts {
-    ConnectedCounts { all, connected, percent: percent(connected, all) }
+fn of_all(total: u64, connected: u64) -> ConnectedCounts {
+    ConnectedCounts { all: total, connected, percent: percent(connected, total) }
 }
 
 /// Computes all tables except Table 3, and the clusters of the complete collection.
 ///
 /// # Cost
 /// Some passes over the pages for each of five collections.
-pub fn tables(found: &Findings<'_>) -> (Tables, StudyClusters) {
-    let Findings { same, matches, documents, reached, steps } = *found;
-    let is = |page: Page| documents.contains(page);
-    let part = |of: &dyn Fn(Page) -> bool| part(same, matches, of, steps);
-    let (complete, all) = part(&is);
-    let (connected, _) = part(&|page| is(page) && reached.contains(page));
-    let (disconnected, _) = part(&|page| is(page) && !reached.contains(page));
+pub fn tables(findings: &Findings<'_>) -> (Tables, StudyClusters) {
+    let Findings { same: same_text, matches, documents, reached: reachable, steps } = *findings;
+    let is_document = |page: Page| documents.contains(page);
+    let part = |of: &dyn Fn(Page) -> bool| part(same_text, matches, of, steps);
+    let (complete, all_clusters) = part(&is_document);
+    let (connected, _) = part(&|page| is_document(page) && reachable.contains(page));
+    let (disconnected, _) = part(&|page| is_document(page) && !reachable.contains(page));
 
-    let mut sizes = vec![0u32; same.len()];
-    let mut in_connected = PageSet::new(same.len(), |_| false);
-    for page in Page::first(same.len()).filter(|&page| is(page)) {
-        let cluster = all.labels[page];
+    let mut sizes = vec![0u32; same_text.len()];
+    let mut in_connected = PageSet::new(same_text.len(), |_| false);
+    for page in Page::first(same_text.len()).filter(|&page| is_document(page)) {
+        let cluster = all_clusters.labels[page];
         sizes[cluster] += 1;
-        if reached.contains(page) {
+        if reachable.contains(page) {
             in_connected.insert(cluster);
         }
     }
-    let count = |of: fn(u32) -> bool| {
-        let clusters = Page::first(sizes.len()).filter(|&page| of(sizes[page]));
+    let count = |is_counted: fn(u32) -> bool| {
+        let clusters = Page::first(sizes.len()).filter(|&page| is_counted(sizes[page]));
         clusters.filter(|&cluster| in_connected.contains(cluster)).count() as u64
     };
     let (clusters, unique) = (count(|size| size > 1), count(|size| size == 1));
 
-    let halves = [0, 1].map(|odd| self::clusters(same, matches, |page| is(page) && page.0 % 2 == odd, steps).growth);
+    let halves = [0, 1]
+        .map(|odd| self::clusters(same_text, matches, |page| is_document(page) && page.0 % 2 == odd, steps).growth);
     let estimates = PERCENTS.iter().filter_map(|&percent| estimate(&halves[0], &halves[1], percent)).collect();
     let tables = Tables {
         clusters_in_connected: of_all(complete.clusters, clusters),
@@ -188,24 +189,26 @@ pub fn tables(found: &Findings<'_>) -> (Tables, StudyClusters) {
         near: Vec::new(),
         estimates_by_other_half: estimates,
     };
-    (tables, all)
+    (tables, all_clusters)
 }
 
 fn part(
-    same: &[Page],
+    same_text: &[Page],
     matches: &[DocumentMatch],
-    of: &dyn Fn(Page) -> bool,
+    is_counted: &dyn Fn(Page) -> bool,
     steps: u32,
 ) -> (ClusterTotals, StudyClusters) {
-    let found = clusters(same, matches, of, steps);
-    let by_multiset = clusters(same, &[], of, 1).growth[0];
-    let mut sizes = vec![0u64; same.len()];
-    Page::first(same.len()).filter(|&page| of(page)).for_each(|page| sizes[found.labels[page]] += 1);
+    let cluster_counts = clusters(same_text, matches, is_counted, steps);
+    let by_multiset = clusters(same_text, &[], is_counted, 1).growth[0];
+    let mut sizes = vec![0u64; same_text.len()];
+    Page::first(same_text.len())
+        .filter(|&page| is_counted(page))
+        .for_each(|page| sizes[cluster_counts.labels[page]] += 1);
     let mut documents_per_cluster = BTreeMap::new();
     for size in sizes.into_iter().filter(|&size| size > 1) {
         *documents_per_cluster.entry(size).or_default() += 1;
     }
-    let GrowthStep { documents, clusters, duplicates } = found.growth.last().copied().unwrap_or_default();
+    let GrowthStep { documents, clusters, duplicates } = cluster_counts.growth.last().copied().unwrap_or_default();
     let part = ClusterTotals {
         documents,
         clusters,
@@ -216,9 +219,9 @@ fn part(
         clusters_by_multiset: by_multiset.clusters,
         duplicates_by_multiset: by_multiset.duplicates,
         documents_per_cluster,
-        growth: found.growth.clone(),
+        growth: cluster_counts.growth.clone(),
     };
-    (part, found)
+    (part, cluster_counts)
 }
 
 /// Computes a column of Table 3, and the documents that have another one of this nearness.
@@ -245,13 +248,17 @@ mod tests {
 
     #[test]
     fn pages_that_are_not_documents_are_not_counted() {
-        let same = [0, 0, 2, 2, 4].map(Page);
+        let same_text = [0, 0, 2, 2, 4].map(Page);
         let documents = PageSet::new(5, |page| page < Page(3));
-        let found = Findings { same: &same, matches: &[], documents: &documents, reached: &documents, steps: 3 };
-        let (tables, clusters) = tables(&found);
+        let findings =
+            Findings { same: &same_text, matches: &[], documents: &documents, reached: &documents, steps: 3 };
+        let (tables, clusters) = tables(&findings);
         assert_eq!(clusters.labels, [0, 0, 2, 3, 4].map(Page));
-        let all = &tables.complete;
-        assert_eq!((all.documents, all.clusters, all.duplicates, all.unique, all.useful), (3, 1, 1, 1, 2));
+        let complete = &tables.complete;
+        assert_eq!(
+            (complete.documents, complete.clusters, complete.duplicates, complete.unique, complete.useful),
+            (3, 1, 1, 1, 2)
+        );
         let (near, with_another) = near(&clusters.labels, &documents, 90);
         assert_eq!((near.near_duplicates, near.with_another), (1, 2));
         assert!(with_another.contains(Page(1)) && !with_another.contains(Page(2)));

@@ -72,19 +72,19 @@ impl Folding {
     fn by_definition(&mut self, text: &str) {
         visible(text, &mut self.visible);
         let composed = NFKC.normalize(&self.visible);
-        let folded = CASE.fold_string(&composed);
+        let case_folded = CASE.fold_string(&composed);
         self.folded.clear();
-        self.folded.push_str(&NFKC.normalize(&folded));
+        self.folded.push_str(&NFKC.normalize(&case_folded));
     }
 }
 
 /// Folds a single character by definition. Returns its form after step 3, and after all steps.
 pub(super) fn of_character(character: char) -> [String; 2] {
-    let mut seen = String::new();
-    visible(character.encode_utf8(&mut [0; 4]), &mut seen);
-    let composed = NFKC.normalize(&seen).into_owned();
-    let folded = NFKC.normalize(&CASE.fold_string(&composed)).into_owned();
-    [composed, folded]
+    let mut visible_text = String::new();
+    visible(character.encode_utf8(&mut [0; 4]), &mut visible_text);
+    let composed = NFKC.normalize(&visible_text).into_owned();
+    let folded_form = NFKC.normalize(&CASE.fold_string(&composed)).into_owned();
+    [composed, folded_form]
 }
 
 /// Applies steps 1 and 2.
@@ -97,8 +97,8 @@ fn visible(text: &str, into: &mut String) {
             before_gap = before_gap.or(into.chars().next_back());
         } else if character.is_ascii() || !INVISIBLE.contains(character) {
             let character = if character.is_whitespace() { ' ' } else { character };
-            if let Some(before) = before_gap.take()
-                && ![before, character].into_iter().all(is_written_without_spaces)
+            if let Some(previous) = before_gap.take()
+                && ![previous, character].into_iter().all(is_written_without_spaces)
             {
                 into.push(' ');
             }

@@ -111,8 +111,8 @@ impl Language {
     pub fn differs_from(self, other: Language) -> bool {
         let script_only = |language: Language| language.code().starts_with("und-");
         let one_script = |some: Language, other: Language| script_only(some) && some.script() == other.script();
-        let known = self != Language::UNKNOWN && other != Language::UNKNOWN;
-        known && self != other && !one_script(self, other) && !one_script(other, self)
+        let are_known = self != Language::UNKNOWN && other != Language::UNKNOWN;
+        are_known && self != other && !one_script(self, other) && !one_script(other, self)
     }
 
     fn script(self) -> Script {
@@ -232,7 +232,7 @@ impl LanguageDetector {
     /// ```
     pub fn detect(&mut self, text: &str) -> Language {
         let mut letters = [0u32; SCRIPTS];
-        let mut found = [0u32; LANGUAGES.len()];
+        let mut hits = [0u32; LANGUAGES.len()];
         let mut count = 0;
         for window in sample(text) {
             for word in window.split(|letter: char| !(letter.is_alphabetic() || is_mark(letter))) {
@@ -256,26 +256,26 @@ impl LanguageDetector {
                 }
                 let mut languages = self.words.get(&xxh3_64(self.lower.as_bytes())).copied().unwrap_or(0);
                 while languages != 0 {
-                    found[languages.trailing_zeros() as usize] += 1;
+                    hits[languages.trailing_zeros() as usize] += 1;
                     languages &= languages - 1;
                 }
             }
         }
-        let all: u32 = letters.iter().sum();
+        let letter_count: u32 = letters.iter().sum();
         // Kana and Han are counted together, because a Japanese text has both.
         let [kana, han] = [Script::Kana, Script::Han].map(|script| letters[script as usize]);
-        if (kana + han) * 2 > all {
+        if (kana + han) * 2 > letter_count {
             return if kana * 20 >= kana + han { known("ja") } else { known("zh") };
         }
         let script = (0..SCRIPTS).max_by_key(|&script| letters[script]).expect("there are scripts");
-        if letters[script] * 2 <= all {
+        if letters[script] * 2 <= letter_count {
             return Language::UNKNOWN;
         }
         let by_words = |script: &str| {
-            Some(clear_winner(&found, count)).filter(|it| *it != Language::UNKNOWN).unwrap_or(known(script))
+            Some(clear_winner(&hits, count)).filter(|it| *it != Language::UNKNOWN).unwrap_or(known(script))
         };
         match script {
-            script if script == Script::Latin as usize => clear_winner(&found, count),
+            script if script == Script::Latin as usize => clear_winner(&hits, count),
             script if script == Script::Cyrillic as usize => by_words("und-Cyrl"),
             script if script == Script::Arabic as usize => by_words("und-Arab"),
             script if script == Script::Devanagari as usize => by_words("und-Deva"),
@@ -303,11 +303,10 @@ fn known(code: &str) -> Language {
 
 /// Returns the language with the most function words among `words` words, if it has a clear
 /// majority.
-fn clear_winner(found: &[u32; LANGUAGES.len()], words: u32) -> Language {
-    let first = (0..found.len()).max_by_key(|&number| found[number]).expect("there are languages");
-    let second = (0..found.len()).filter(|&number| number != first).map(|number| found[number]).max().unwrap_or(0);
-    let wins =
-        words >= FEWEST_WORDS && found[first] * 12 >= words && found[first] >= 3 && second * 4 <= found[first] * 3;
+fn clear_winner(hits: &[u32; LANGUAGES.len()], words: u32) -> Language {
+    let first = (0..hits.len()).max_by_key(|&number| hits[number]).expect("there are languages");
+    let second = (0..hits.len()).filter(|&number| number != first).map(|number| hits[number]).max().unwrap_or(0);
+    let wins = words >= FEWEST_WORDS && hits[first] * 12 >= words && hits[first] >= 3 && second * 4 <= hits[first] * 3;
     if wins { Language(first as u8) } else { Language::UNKNOWN }
 }
 

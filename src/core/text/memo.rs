@@ -107,10 +107,10 @@ mod tests {
             .collect();
         let mut memo = Memo::default();
         for token in tokens.iter().chain(tokens.iter().rev()) {
-            let (mut found, mut want) = (Vec::new(), Vec::new());
-            memo.each(token, |emit| split(token, emit), &mut |word: &[u8]| found.push(word.to_vec()));
-            split(token, &mut |word| want.push(word.to_vec()));
-            assert_eq!(found, want, "{token}");
+            let (mut words, mut expected) = (Vec::new(), Vec::new());
+            memo.each(token, |emit| split(token, emit), &mut |word: &[u8]| words.push(word.to_vec()));
+            split(token, &mut |word| expected.push(word.to_vec()));
+            assert_eq!(words, expected, "{token}");
         }
     }
 }

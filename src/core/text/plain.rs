@@ -30,8 +30,8 @@ fn by_definition(character: char) -> Option<[char; 2]> {
         let mut characters = form.chars();
         characters.next().filter(|&first| characters.next().is_none() && combines_with_none_before(first))
     };
-    let [composed, folded] = of_character(character);
-    let forms = [single(&composed)?, single(&folded)?];
+    let [composed, folded_form] = of_character(character);
+    let forms = [single(&composed)?, single(&folded_form)?];
     (character.is_ascii() || combines_with_none_before(character)).then_some(forms)
 }
 

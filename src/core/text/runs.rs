@@ -14,10 +14,10 @@ impl WordBytes {
     /// Replaces the text.
     pub(super) fn set_text(&mut self, text: &[u8]) {
         self.bits.clear();
-        let (blocks, rest) = text.as_chunks::<64>();
+        let (blocks, tail) = text.as_chunks::<64>();
         self.bits.extend(blocks.iter().map(bits));
         let mut last = [0; 64];
-        last[..rest.len()].copy_from_slice(rest);
+        last[..tail.len()].copy_from_slice(tail);
         // Zero bytes at the end ensure that every run ends.
         self.bits.extend([bits(&last), 0]);
     }
@@ -79,8 +79,8 @@ mod tests {
             runs.set_text(b"what was here before");
             runs.set_text(bytes);
             let start = (from..bytes.len()).find(|&at| of_word(at));
-            let want = start.map(|start| (start, (start..).find(|&at| !of_word(at)).unwrap()));
-            prop_assert_eq!(runs.next(from), want);
+            let expected = start.map(|start| (start, (start..).find(|&at| !of_word(at)).unwrap()));
+            prop_assert_eq!(runs.next(from), expected);
         }
     }
 }

@@ -52,8 +52,8 @@ impl WordSplitter {
             while joins(bytes, at) {
                 at = runs.end(at + 1);
             }
-            let beyond = next_beyond <= at + 1 && (next_beyond < at || may_join_beyond(bytes, at));
-            if beyond {
+            let is_beyond_ascii = next_beyond <= at + 1 && (next_beyond < at || may_join_beyond(bytes, at));
+            if is_beyond_ascii {
                 // A word never contains white space, and characters before `start` do not affect
                 // the following ones.
                 at = start + bytes[start..].iter().position(u8::is_ascii_whitespace).unwrap_or(bytes.len() - start);
@@ -70,17 +70,16 @@ impl WordSplitter {
 /// True if the byte at `at`, which follows a run, joins it with the text after it (rules WB6, WB7,
 /// WB11 and WB12).
 fn joins(bytes: &[u8], at: usize) -> bool {
-    let [before, joiner, behind] = match bytes.get(at - 1..at + 2) {
+    let [left, joiner, right] = match bytes.get(at - 1..at + 2) {
         Some(&[before, joiner, behind]) => [before, joiner, behind],
         _ => return false,
     };
     match joiner {
         b'.' | b'\'' => {
-            before.is_ascii_lowercase() && behind.is_ascii_lowercase()
-                || before.is_ascii_digit() && behind.is_ascii_digit()
+            left.is_ascii_lowercase() && right.is_ascii_lowercase() || left.is_ascii_digit() && right.is_ascii_digit()
         }
-        b':' => before.is_ascii_lowercase() && behind.is_ascii_lowercase(),
-        b',' | b';' => before.is_ascii_digit() && behind.is_ascii_digit(),
+        b':' => left.is_ascii_lowercase() && right.is_ascii_lowercase(),
+        b',' | b';' => left.is_ascii_digit() && right.is_ascii_digit(),
         _ => false,
     }
 }
@@ -109,8 +108,8 @@ fn unicode_words(text: &str, word: &mut dyn FnMut(&[u8])) {
         match neighbour {
             Some((at, _, _)) => emit(&text[at..start + part.len()]),
             None => {
-                if let Some((_, alone, false)) = last.take() {
-                    emit(alone);
+                if let Some((_, single_word, false)) = last.take() {
+                    emit(single_word);
                 }
                 if !spaceless {
                     emit(part);
@@ -121,8 +120,8 @@ fn unicode_words(text: &str, word: &mut dyn FnMut(&[u8])) {
             last = Some((start, part, neighbour.is_some()));
         }
     }
-    if let Some((_, alone, false)) = last {
-        emit(alone);
+    if let Some((_, single_word, false)) = last {
+        emit(single_word);
     }
 }
 
@@ -133,9 +132,9 @@ mod tests {
     use super::*;
 
     fn all(text: &str) -> Vec<String> {
-        let mut found = Vec::new();
-        WordSplitter::default().each(text, |word| found.push(String::from_utf8(word.to_vec()).unwrap()));
-        found
+        let mut words = Vec::new();
+        WordSplitter::default().each(text, |word| words.push(String::from_utf8(word.to_vec()).unwrap()));
+        words
     }
 
     #[test]
@@ -166,10 +165,10 @@ mod tests {
         fn fast_path_for_ascii_equals_the_unicode_tables(
             text in "([a-cA-C0-2_.,:;'\"/ \t\n(<=-]|[äÄßé\u{301}\u{338}\u{a0}\u{ad}日本のカ한ก☃\u{200b}\u{200d}\u{202f}\u{feff}．´א]){0,24}"
         ) {
-            let mut want = Vec::new();
-            let mut push = |word: &[u8]| want.push(String::from_utf8(word.to_vec()).unwrap());
+            let mut expected = Vec::new();
+            let mut push = |word: &[u8]| expected.push(String::from_utf8(word.to_vec()).unwrap());
             unicode_words(Folding::default().folded(&text), &mut push);
-            prop_assert_eq!(all(&text), want);
+            prop_assert_eq!(all(&text), expected);
         }
     }
 }

@@ -71,39 +71,40 @@ const CONTRADICTION: u64 = 3;
 pub fn learn(domain: &str, mut pages: Vec<DomainPage>, required: &EvidenceThreshold) -> Vec<Rule> {
     pages.sort_unstable();
     pages.dedup_by(|x, y| x.url == y.url);
-    let least =
+    let min_pairs =
         (required.support..).find(|&n| lower_bound(0, n) >= required.bound.min(9_900)).expect("bounds approach 1");
     let mut rules = Vec::new();
     let mut try_out = |edits: Vec<UrlEdit>, pages: &mut Vec<DomainPage>| {
-        let before = rules.len();
+        let previous_count = rules.len();
         for edit in edits {
-            let evidence = DomainPages { domain, pages }.evidence(&edit, least);
-            for (scope, [learned, verified]) in accepted(&edit, &evidence, required) {
+            let evidence = DomainPages { domain, pages }.evidence(&edit, min_pairs);
+            for (scope, [learned_counts, verified]) in accepted(&edit, &evidence, required) {
                 let edit = edit.clone();
-                let mut rule = Rule { domain: domain.to_string(), scope, edit, learned, verified, saved: 0 };
+                let mut rule =
+                    Rule { domain: domain.to_string(), scope, edit, learned: learned_counts, verified, saved: 0 };
                 rule.saved = apply(&rule, pages);
                 rules.push(rule);
             }
         }
-        rules.len() > before
+        rules.len() > previous_count
     };
     for _ in 0..ROUNDS {
-        if !try_out(candidates(&pages, least), &mut pages) {
+        if !try_out(candidates(&pages, min_pairs), &mut pages) {
             break;
         }
     }
     // Finally, clusters that no part of their URLs explains, for example if a folder was removed
     // and every URL in it returns one page.
-    try_out(large_clusters(&pages, least), &mut pages);
+    try_out(large_clusters(&pages, min_pairs), &mut pages);
     rules
 }
 
 /// Returns edits that rewrite any URL to one page of a trivial cluster, for clusters with more than
-/// `least` pages, the largest first.
-fn large_clusters(pages: &[DomainPage], least: u64) -> Vec<UrlEdit> {
+/// `min_size` pages, the largest first.
+fn large_clusters(pages: &[DomainPage], min_size: u64) -> Vec<UrlEdit> {
     let mut order: Vec<&DomainPage> = pages.iter().filter(|page| page.is_page).collect();
     order.sort_unstable_by_key(|page| (page.cluster, page.skipped, page.url.len(), &page.url));
-    let clusters = order.chunk_by(|x, y| x.cluster == y.cluster).filter(|cluster| cluster.len() as u64 > least);
+    let clusters = order.chunk_by(|x, y| x.cluster == y.cluster).filter(|cluster| cluster.len() as u64 > min_size);
     let mut clusters: Vec<&[&DomainPage]> = clusters.collect();
     clusters.sort_by_key(|cluster| Reverse(cluster.len()));
     clusters.truncate(CANDIDATES);
@@ -114,15 +115,16 @@ fn large_clusters(pages: &[DomainPage], least: u64) -> Vec<UrlEdit> {
 /// page. Returns the number of pages dropped in favour of other pages.
 fn apply(rule: &Rule, pages: &mut Vec<DomainPage>) -> u64 {
     // The page that had the URL before the rule comes first, and stays.
-    let mut changed: Vec<(DomainPage, bool)> = std::mem::take(pages).into_iter().map(|page| (page, false)).collect();
-    for (page, is_changed) in &mut changed {
+    let mut pages_and_changes: Vec<(DomainPage, bool)> =
+        std::mem::take(pages).into_iter().map(|page| (page, false)).collect();
+    for (page, is_changed) in &mut pages_and_changes {
         if let Some(url) = rule.rewrite(&page.url) {
             (page.url, *is_changed) = (url, true);
         }
     }
-    changed.sort_unstable_by(|x, y| (&x.0.url, x.1, x.0.cluster).cmp(&(&y.0.url, y.1, y.0.cluster)));
+    pages_and_changes.sort_unstable_by(|x, y| (&x.0.url, x.1, x.0.cluster).cmp(&(&y.0.url, y.1, y.0.cluster)));
     let mut saved = 0;
-    changed.dedup_by(|(next, _), (page, _)| {
+    pages_and_changes.dedup_by(|(next, _), (page, _)| {
         let is_same = next.url == page.url;
         if is_same {
             saved += u64::from(page.is_page && next.is_page);
@@ -131,7 +133,7 @@ fn apply(rule: &Rule, pages: &mut Vec<DomainPage>) -> u64 {
         }
         is_same
     });
-    pages.extend(changed.into_iter().map(|row| row.0));
+    pages.extend(pages_and_changes.into_iter().map(|row| row.0));
     saved
 }
 
@@ -169,8 +171,8 @@ impl Proposed {
 
 /// Returns the edits that enough pairs of copies propose, those of the most pairs first. A page
 /// that supports an edit is in two pairs, or in none if its cluster is large. Therefore a quarter
-/// of the `least` support is required.
-fn candidates(pages: &[DomainPage], least: u64) -> Vec<UrlEdit> {
+/// of the `min_pairs` support is required.
+fn candidates(pages: &[DomainPage], min_pairs: u64) -> Vec<UrlEdit> {
     let mut order: Vec<usize> = (0..pages.len()).collect();
     let key = |&page: &usize| (pages[page].cluster, pages[page].url.len(), page);
     order.sort_unstable_by_key(key);
@@ -181,10 +183,10 @@ fn candidates(pages: &[DomainPage], least: u64) -> Vec<UrlEdit> {
             proposed.entry(edit).or_default().add(from.cluster);
         }
         // Most edits that were proposed once so far are never proposed again.
-        let mut least = 1;
+        let mut min_count = 1;
         while proposed.len() > PROPOSALS {
-            least += 1;
-            proposed.retain(|_, row| row.all >= least);
+            min_count += 1;
+            proposed.retain(|_, row| row.all >= min_count);
         }
     };
     for cluster in order.chunk_by(|&x, &y| pages[x].cluster == pages[y].cluster) {
@@ -201,7 +203,7 @@ fn candidates(pages: &[DomainPage], least: u64) -> Vec<UrlEdit> {
         }
     }
     let is_enough = |row: &Proposed| {
-        let enough = least.div_ceil(4);
+        let enough = min_pairs.div_ceil(4);
         row.all >= enough && (row.learned_clusters > 1 || row.in_first >= enough)
     };
     // If two hosts replace each other, the one with more pages that stay, or else the shorter one,
@@ -217,15 +219,15 @@ fn candidates(pages: &[DomainPage], least: u64) -> Vec<UrlEdit> {
         }
         _ => false,
     };
-    let mut found: Vec<(UrlEdit, Proposed)> = Vec::new();
+    let mut proposals: Vec<(UrlEdit, Proposed)> = Vec::new();
     for (edit, row) in &proposed {
         if is_enough(row) && !is_backward(edit) {
-            found.push((edit.clone(), *row));
+            proposals.push((edit.clone(), *row));
         }
     }
-    found.sort_unstable_by(|x, y| y.1.all.cmp(&x.1.all).then_with(|| x.0.cmp(&y.0)));
-    found.truncate(CANDIDATES);
-    found.into_iter().map(|row| row.0).collect()
+    proposals.sort_unstable_by(|x, y| y.1.all.cmp(&x.1.all).then_with(|| x.0.cmp(&y.0)));
+    proposals.truncate(CANDIDATES);
+    proposals.into_iter().map(|row| row.0).collect()
 }
 
 /// True if the evidence contradicts a rule in a part of its scope.
@@ -246,14 +248,14 @@ fn accepted(
     let mut enough: Vec<(&SiteScope, [EditCounts; 2])> =
         evidence.iter().filter_map(|(scope, tally)| Some((scope, enough(edit, scope, tally, required)?))).collect();
     enough.sort_by_key(|row| row.0.specificity());
-    let mut found: Vec<(SiteScope, [EditCounts; 2])> = Vec::new();
+    let mut accepted_scopes: Vec<(SiteScope, [EditCounts; 2])> = Vec::new();
     for (scope, halves) in enough {
-        let is_covered = found.iter().any(|row| row.0.contains(scope));
+        let is_covered = accepted_scopes.iter().any(|row| row.0.contains(scope));
         if !is_covered && !contradicted.iter().any(|part| scope.contains(part)) {
-            found.push((scope.clone(), halves));
+            accepted_scopes.push((scope.clone(), halves));
         }
     }
-    found
+    accepted_scopes
 }
 
 /// Returns the evidence of both halves if it is enough.
@@ -263,8 +265,8 @@ fn enough(
     tally: &EditTally,
     required: &EvidenceThreshold,
 ) -> Option<[EditCounts; 2]> {
-    let all = EditCounts::sum(&tally.halves);
-    if all.support < required.support || all.bound() < required.bound {
+    let total = EditCounts::sum(&tally.halves);
+    if total.support < required.support || total.bound() < required.bound {
         return None;
     }
     let holds = |half: &EditCounts| {
@@ -276,7 +278,7 @@ fn enough(
     }
     // One page under all values of a parameter or below a path, such as a form to log in. All URLs
     // are of one cluster, so the halves are those of the URLs.
-    let is_one_page = tally.clusters == 1 && tally.clusters_with_target == 1 && all.violations == 0;
+    let is_one_page = tally.clusters == 1 && tally.clusters_with_target == 1 && total.violations == 0;
     let is_general = matches!(edit, UrlEdit::Page(_)) || matches!(scope.paths, Paths::Is(_));
     (is_one_page && of_urls && is_general).then_some(tally.url_halves)
 }
@@ -359,27 +361,27 @@ mod tests {
             pages.chain((1..n).map(|n| (format!("/p/{n}?next=1"), n)))
         };
         assert_eq!(texts(&learn("a.example", site(forms(80)), &REQUIRED)), ["a.example/login parameter next"]);
-        let others = (1..80).map(|n| (format!("/p/{n}"), 100 + n));
-        let found = learn("a.example", site(forms(80).chain(others)), &REQUIRED);
-        assert_eq!(texts(&found), ["a.example/login parameter next"]);
+        let other_pages = (1..80).map(|n| (format!("/p/{n}"), 100 + n));
+        let rules = learn("a.example", site(forms(80).chain(other_pages)), &REQUIRED);
+        assert_eq!(texts(&rules), ["a.example/login parameter next"]);
         assert!(learn("a.example", site(forms(30)), &REQUIRED).is_empty());
     }
 
     #[test]
     fn a_folder_without_any_other_page_is_one_page() {
-        let nothing = |n: u32| (0..n).map(|n| (format!("/old/{}/{n}.html", n % 7), 0));
-        let others = (1..80).map(|n| (format!("/p/{n}"), n));
-        let found = learn("a.example", site(nothing(80).chain(others.clone())), &REQUIRED);
-        assert_eq!(texts(&found), ["a.example/old/* page * http://a.example/old/0/0.html"]);
-        assert_eq!(found[0].saved, 79);
+        let single_page = |n: u32| (0..n).map(|n| (format!("/old/{}/{n}.html", n % 7), 0));
+        let other_pages = (1..80).map(|n| (format!("/p/{n}"), n));
+        let rules = learn("a.example", site(single_page(80).chain(other_pages.clone())), &REQUIRED);
+        assert_eq!(texts(&rules), ["a.example/old/* page * http://a.example/old/0/0.html"]);
+        assert_eq!(rules[0].saved, 79);
         // A page below the folder, and too few pages.
         let page = [("/old/3/a.html".to_string(), 99)];
-        assert!(learn("a.example", site(nothing(80).chain(others.clone()).chain(page)), &REQUIRED).is_empty());
-        assert!(learn("a.example", site(nothing(60).chain(others)), &REQUIRED).is_empty());
+        assert!(learn("a.example", site(single_page(80).chain(other_pages.clone()).chain(page)), &REQUIRED).is_empty());
+        assert!(learn("a.example", site(single_page(60).chain(other_pages)), &REQUIRED).is_empty());
         // A parameter that determines the page, whatever the path is.
         let edits = (0..80).map(|n| (format!("/p/{n}?action=edit"), 0));
-        let found = learn("a.example", site(edits.chain((1..80).map(|n| (format!("/p/{n}"), n)))), &REQUIRED);
-        assert_eq!(texts(&found), ["*.a.example/*?action=edit page * http://a.example/p/0?action=edit"]);
+        let rules = learn("a.example", site(edits.chain((1..80).map(|n| (format!("/p/{n}"), n)))), &REQUIRED);
+        assert_eq!(texts(&rules), ["*.a.example/*?action=edit page * http://a.example/p/0?action=edit"]);
     }
 
     #[test]

@@ -121,25 +121,31 @@ fn keep(
     let keeping = Keeping::new(&job.keep);
     let seeds = avoid::seeds(&job.keep);
     let memory_is_bounded = job.effort.memory_bytes > 0;
-    let gather_reachability = |net: &mut Net<'_>| Reachability::gather(net, crawl, links, from_elsewhere, &seeds);
+    let gather_reachability = |net: &mut Net<'_>| Reachability::gather(net, crawl, links, incoming_links, &seeds);
     let mut through = gather_reachability(net)?;
     let depths = through.depths(net, crawl)?;
     // If memory is limited, crawl paths are dropped to free memory for copies, and gathered again
     // afterwards.
     let through = (!memory_is_bounded).then_some(through);
-    let linked = PageLinks { from_elsewhere, depths: &depths, links_to_host };
-    let memory = kept_before::read(net, crawl, &job.keep, given.earlier)?;
-    let pinned = pins::pages(crawl, &decisions.pins)?;
-    let first_earlier_source = earlier.as_ref().map_or(u32::MAX, |earlier| earlier.first_source);
-    let chosen =
-        ChosenPages { kept_before: &memory.pages, pinned: &pinned, originals, seeds: &seeds, first_earlier_source };
+    let linked = PageLinks { from_elsewhere: incoming_links, depths: &depths, links_to_host };
+    let memory = kept_before::read(net, crawl, &job.keep, input.earlier)?;
+    let pinned_pages = pins::pages(crawl, &decisions.pins)?;
+    let first_earlier_source = earlier_pairs.as_ref().map_or(u32::MAX, |earlier| earlier.first_source);
+    let chosen_pages = ChosenPages {
+        kept_before: &memory.pages,
+        pinned: &pinned_pages,
+        originals,
+        seeds: &seeds,
+        first_earlier_source,
+    };
     let sizes = net.once_per_process(|| SetSizes::count(labels))?;
-    let copies = avoid::copies(net, crawl, TrivialClusters { labels, sizes: &sizes }, &keeping, &linked, &chosen)?;
+    let copies =
+        avoid::copies(net, crawl, TrivialClusters { labels, sizes: &sizes }, &keeping, &linked, &chosen_pages)?;
     drop((depths, sizes));
-    let judged = avoid::judge(net, &copies, &similar_clusters, links_to_host, &keeping)?;
-    let mut verdicts = avoid::verdicts(net, crawl, copies, &judged, &keeping, job.keep.min_resemblance > 0.0)?;
+    let judged_clusters = avoid::judge(net, &copies, &similar_clusters, links_to_host, &keeping)?;
+    let mut verdicts = avoid::verdicts(net, crawl, copies, &judged_clusters, &keeping, job.keep.min_resemblance > 0.0)?;
     substitutes::compare(net, crawl, local_pages, labels, &mut verdicts, job.keep.min_resemblance, &keeping)?;
-    let gathered = |net: &mut Net<'_>| through.map_or_else(|| gathered(net), Ok);
+    let reuse_or_gather = |net: &mut Net<'_>| through.map_or_else(|| gather_reachability(net), Ok);
     let ways = avoid::keep_reachable(net, crawl, labels, &mut verdicts, reuse_or_gather)?;
     let keep_changes = memory.outcome(net, &verdicts)?;
     let pins = pins::outcome(net, crawl, !job.keep.pins.is_empty(), &decisions.pins, &verdicts)?;

@@ -76,8 +76,8 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     let links = links::resolve(net, &mut local_pages, &crawl)?;
     let links = links.read(0..links.len())?.into_iter().map(<[Page; 2]>::from).collect();
     // Links are moved out of the local pages, so the estimate is taken again without them.
-    let estimate = MemoryEstimate::with(&local_pages, &crawl.pages, None);
-    let findings = find(net, job, &local_pages, crawl.directory.len(), estimate, links, seed)?;
+    let lists_estimate = MemoryEstimate::with(&local_pages, &crawl.pages, None);
+    let findings = find(net, job, &local_pages, crawl.directory.len(), lists_estimate, links, seed)?;
     let mut summary = StudySummary {
         digest: webtwin_job::JobDigest::from_job(job).hex(),
         records: account(net, &local_pages, &crawl, &queue.work)?,

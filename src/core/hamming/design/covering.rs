@@ -40,30 +40,30 @@ const MOST_KEYS: usize = 64;
 /// # Cost
 /// Tens of milliseconds at k = 6.
 pub fn block_designs(k: u32) -> Vec<BlockDesign> {
-    let mut all: Vec<BlockDesign> = FOUND
+    let mut designs: Vec<BlockDesign> = FOUND
         .iter()
         .filter(|found| found.0 == k)
         .map(|&(_, blocks, keys)| BlockDesign { blocks, keys: keys.to_vec() })
         .collect();
     for blocks in k + 1..=MOST_BLOCKS {
-        all.extend((1..=blocks - k).filter_map(|exact| greedy(blocks, exact, k)));
+        designs.extend((1..=blocks - k).filter_map(|exact| greedy(blocks, exact, k)));
     }
     for half in 1..=MOST_BLOCKS / 2 {
-        all.extend((1..half).filter_map(|exact| two_halves(half, exact, k)));
+        designs.extend((1..half).filter_map(|exact| two_halves(half, exact, k)));
     }
     let share = |design: &BlockDesign| {
         let exact = design.keys.iter().map(|key| key.count_ones()).min().unwrap_or(0);
         // 27,720 is divisible by all numbers of blocks up to 12, so fractions are whole numbers.
         27_720 * exact / design.blocks
     };
-    all.sort_by_key(|design| (design.keys.len(), std::cmp::Reverse(share(design)), design.blocks));
+    designs.sort_by_key(|design| (design.keys.len(), std::cmp::Reverse(share(design)), design.blocks));
     let mut best = 0;
-    all.retain(|design| {
+    designs.retain(|design| {
         let better = share(design) > best;
         best = best.max(share(design));
         better
     });
-    all
+    designs
 }
 
 /// Returns the Steiner system S(3, 4, 8): fourteen keys of four of eight blocks that survive any

@@ -109,9 +109,9 @@ impl Builder {
             self.fingerprints.clone()
         };
         let parts = permuted_table::build(design.f, key, recipe, fingerprints);
-        let built = IndexFile { name: format!("table-{:02}.fptable", tables.len()), parts };
-        tables.push(built.entry());
-        Some(built)
+        let table_file = IndexFile { name: format!("table-{:02}.fptable", tables.len()), parts };
+        tables.push(table_file.entry());
+        Some(table_file)
     }
 
     /// Returns the manifest, which must be written after all files.

@@ -56,9 +56,9 @@ pub(super) fn build(recipe: &str, home: &Permutation, fingerprints: &[u64], doc_
     rows.sort_unstable();
     let mut starts = Vec::new();
     let (mut start, mut different) = (0u32, 0);
-    for same in rows.chunk_by(|a, b| a.0 == b.0) {
+    for group in rows.chunk_by(|a, b| a.0 == b.0) {
         starts.extend(start.to_le_bytes());
-        start += same.len() as u32;
+        start += group.len() as u32;
         different += 1;
     }
     if different == rows.len() {
@@ -68,9 +68,9 @@ pub(super) fn build(recipe: &str, home: &Permutation, fingerprints: &[u64], doc_
     }
     let documents = rows.len() as u64;
     let doc_ids: Vec<u8> = rows.iter().flat_map(|row| row.1.to_le_bytes()).collect();
-    let about = About { recipe: recipe.into(), fingerprints: different as u64, documents };
+    let header = About { recipe: recipe.into(), fingerprints: different as u64, documents };
     let checks = checks(&[&starts, &doc_ids]);
-    vec![sections::head(KIND, &about, &[&checks, &starts, &doc_ids]), checks, starts, doc_ids]
+    vec![sections::head(KIND, &header, &[&checks, &starts, &doc_ids]), checks, starts, doc_ids]
 }
 
 /// An open file of doc ids.
@@ -95,8 +95,9 @@ impl<B: AsRef<[u8]> + Send + Sync> Documents<B> {
         let (starts, doc_ids): (Range<usize>, Range<usize>) = (span(STARTS), span(DOC_IDS));
         let About { fingerprints, documents, .. } = head.about;
         let one_each = starts.is_empty() && fingerprints == documents;
-        let many = fingerprints.checked_add(1).and_then(|starts| starts.checked_mul(4)) == Some(starts.len() as u64);
-        let good = documents.checked_mul(8) == Some(doc_ids.len() as u64) && (one_each || many);
+        let is_starts_length =
+            fingerprints.checked_add(1).and_then(|starts| starts.checked_mul(4)) == Some(starts.len() as u64);
+        let good = documents.checked_mul(8) == Some(doc_ids.len() as u64) && (one_each || is_starts_length);
         let sections = CheckedSection::sections([starts, doc_ids], span(CHECKS));
         let Some([starts, doc_ids]) = sections.filter(|_| good) else {
             return Err(head.damaged("its description contradicts itself"));

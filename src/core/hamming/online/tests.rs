@@ -6,8 +6,8 @@ use super::*;
 /// Returns the design of all keys of `exact` of `blocks` blocks of f bits.
 fn design(f: u32, k: u32, blocks: u32) -> TableDesign {
     let block = |at: u32| {
-        let (from, until) = (at * f / blocks, (at + 1) * f / blocks);
-        (from..until).fold(0, |mask, bit| mask | 1u64 << bit)
+        let (from, end) = (at * f / blocks, (at + 1) * f / blocks);
+        (from..end).fold(0, |mask, bit| mask | 1u64 << bit)
     };
     let sets = (0u32..1 << blocks).filter(|set| set.count_ones() == blocks - k);
     let key = |set: u32| (0..blocks).filter(|at| set >> at & 1 == 1).fold(0, |key, at| key | block(at));
@@ -38,10 +38,10 @@ fn index(design: &TableDesign, sorted: &[u64], doc_ids: Option<&[u64]>) -> Onlin
 
 /// Compares the query with every fingerprint.
 fn plain(sorted: &[u64], query: u64, k: u32) -> Vec<StoredMatch> {
-    let mut all = sorted.to_vec();
-    all.dedup();
+    let mut distinct = sorted.to_vec();
+    distinct.dedup();
     let near = |fingerprint| StoredMatch { fingerprint, distance: (fingerprint ^ query).count_ones() };
-    all.into_iter().map(near).filter(|near| near.distance <= k).collect()
+    distinct.into_iter().map(near).filter(|near| near.distance <= k).collect()
 }
 
 proptest! {
@@ -165,20 +165,20 @@ fn any_changed_byte_is_detected_before_it_changes_an_answer() {
 fn files_of_another_index_are_refused() {
     let design = design(24, 1, 2);
     let (manifest, mut files) = built(&design, &[1, 2, 3], Some(&[1, 2, 3])).unwrap();
-    let (_, others) = built(&design, &[1, 2, 4], Some(&[1, 2, 4])).unwrap();
+    let (_, other_files) = built(&design, &[1, 2, 4], Some(&[1, 2, 4])).unwrap();
     for at in 0..files.len() {
-        let own = std::mem::replace(&mut files[at], others[at].clone());
+        let own_file = std::mem::replace(&mut files[at], other_files[at].clone());
         assert!(opened(&manifest, &files).unwrap_err().to_string().contains("does not belong to this index"));
-        files[at] = own;
+        files[at] = own_file;
     }
-    let changed = |change: fn(&mut OnlineManifest)| {
+    let refusal = |change: fn(&mut OnlineManifest)| {
         let mut manifest = manifest.clone();
         change(&mut manifest);
         OnlineManifest::from_json("index/online-index.json", &manifest.to_json()).unwrap_err().to_string()
     };
-    assert!(changed(|manifest| manifest.format = 3).contains("format 3, but this build reads format 1"));
-    assert!(changed(|manifest| manifest.tables[0].name = "..".into()).contains("contradicts"));
-    assert!(changed(|manifest| drop(manifest.tables.pop())).contains("contradicts"));
+    assert!(refusal(|manifest| manifest.format = 3).contains("format 3, but this build reads format 1"));
+    assert!(refusal(|manifest| manifest.tables[0].name = "..".into()).contains("contradicts"));
+    assert!(refusal(|manifest| drop(manifest.tables.pop())).contains("contradicts"));
 }
 
 #[test]
@@ -186,6 +186,6 @@ fn an_index_of_format_2_keeps_its_bytes() {
     let (_, files) =
         built(&design(24, 1, 2), &[0x00_0003, 0x00_0003, 0x80_1001, 0xff_ffff], Some(&[7, 8, 9, 10])).unwrap();
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let found: String = files.iter().map(|(name, bytes)| format!("{name} {}\n", hex(bytes))).collect();
-    assert_eq!(found, include_str!("../../../../tests/data/hamming/online-format-2.hex"));
+    let listing: String = files.iter().map(|(name, bytes)| format!("{name} {}\n", hex(bytes))).collect();
+    assert_eq!(listing, include_str!("../../../../tests/data/hamming/online-format-2.hex"));
 }
