@@ -9,7 +9,7 @@ use webtwin::dataflow::shuffle::memory;
 use webtwin::dataflow::shuffle::page_counts::{self, SHORT_BYTES};
 use webtwin::dataflow::shuffle::page_ranges::PageRanges;
 use webtwin::dataflow::sinks::resemblance::{PageChunks, Resemblance, with_kept};
-use webtwin::engine::{AT_ONCE_BYTES, Net, run};
+use webtwin::engine::{IMMEDIATE_BYTES, Net, run};
 use webtwin::error::Result;
 use webtwin::ids::{ClusterId, Number, Page, splitmix64};
 use webtwin::job::Job;
@@ -46,7 +46,7 @@ const LENGTHS: [usize; 4] = [0, 50, SHORT_BYTES, SHORT_BYTES + 3];
 fn broadcast_rows_arrive_in_the_order_of_workers() {
     // Rows of four bytes on up to four workers: in one message, in several blocks or in one block,
     // and above the limit.
-    let at_once = AT_ONCE_BYTES / 4 / 4;
+    let at_once = IMMEDIATE_BYTES / 4 / 4;
     for lengths in [[50, 0, 7, 1], [at_once, 9, at_once + 1, 4 * at_once + 1]] {
         let rows = move |worker: usize| (0..lengths[worker] as u32).map(move |row| row ^ (worker as u32) << 24);
         for workers in everywhere(move |net| net.broadcast("rows", rows(net.index()).collect())) {

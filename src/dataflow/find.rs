@@ -31,7 +31,7 @@ use webtwin_results::decisions::Decisions;
 use webtwin_spill::SpillColumn;
 
 /// Steps that write a checkpoint.
-const RECORDED: [RunStep; 10] =
+const CHECKPOINT_STEPS: [RunStep; 10] =
     [VIEWS, OVERLAP, HAMMING, SIGNATURES, MINHASH, GIVEN, GROWTH, CONTEXT, SECOND_GROWTH, KEEPING];
 
 /// Finds near-replica pages and mirrored collections among the local pages of all workers.
@@ -50,7 +50,7 @@ pub fn find(run: &mut WorkerRun<'_, '_>, floors: &[u64], floor: Option<&LeastPag
     let (mut web, exact) = settle(run, floors, floor)?;
     let previous_run = kept_before::open(&run.job.keep)?;
     let attempt = previous_run.as_ref().map(|run| run.manifest.attempt.clone());
-    run.begin_steps(&web, attempt.as_deref(), &RECORDED)?;
+    run.begin_steps(&web, attempt.as_deref(), &CHECKPOINT_STEPS)?;
 
     // Two pages are similar if any test finds them similar [CSG00 Definition 4].
     let mut similar = SimilarPages::pages(run, &web, exact)?;

@@ -22,7 +22,7 @@ use timely::communication::Push;
 use timely::dataflow::channels::pushers::exchange::Distributor;
 use timely::dataflow::channels::{ContainerBytes, Message};
 
-use super::buffers::{ANY, need};
+use super::buffers::{ANY_LENGTH, need};
 
 #[cfg(target_endian = "big")]
 compile_error!("rows travel as they lie in memory, which is defined for little-endian machines only");
@@ -36,11 +36,11 @@ pub(super) const BLOCK_BYTES: usize = 255 << 10;
 const OPEN_BYTES: usize = 3840 << 10;
 
 /// Minimum size of a full block in bytes, for any number of workers.
-const LEAST_BYTES: usize = 16 << 10;
+const MIN_BYTES: usize = 16 << 10;
 
 /// Returns the size of a full block in bytes, for the given number of workers.
 pub(super) fn bytes_of_full(workers: usize) -> usize {
-    (OPEN_BYTES / workers).clamp(LEAST_BYTES, BLOCK_BYTES)
+    (OPEN_BYTES / workers).clamp(MIN_BYTES, BLOCK_BYTES)
 }
 
 /// Rows of one fixed size in their memory representation, aligned to 8 bytes.
@@ -236,7 +236,7 @@ impl Distributor<Parcel> for AddressRouter {
         let to = parcel.about.to as usize;
         need(parcel.length_in_bytes() + ENVELOPE);
         Message::push_at(parcel, time.clone(), &mut workers[to]);
-        need(ANY);
+        need(ANY_LENGTH);
         // A parcel for another process is only serialised, so its block is still here and can be
         // reused.
         let left = std::mem::take(&mut parcel.rows);
@@ -298,7 +298,7 @@ mod tests {
     fn open_blocks_take_constant_memory_down_to_the_minimum_size() {
         assert_eq!(
             [1, 2, 15, 240, 1000].map(bytes_of_full),
-            [BLOCK_BYTES, BLOCK_BYTES, BLOCK_BYTES, LEAST_BYTES, LEAST_BYTES]
+            [BLOCK_BYTES, BLOCK_BYTES, BLOCK_BYTES, MIN_BYTES, MIN_BYTES]
         );
         assert!((16..=240).all(|workers| bytes_of_full(workers) * workers <= OPEN_BYTES));
     }

@@ -18,27 +18,27 @@ use timely::communication::allocator::zero_copy::bytes_slab::BytesRefill;
 const PAGE: usize = 4 << 10;
 
 /// Minimum size of a buffer in bytes. It holds many messages of calls with few rows.
-const LEAST: usize = 2 * PAGE;
+const MIN_BUFFER_BYTES: usize = 2 * PAGE;
 
 /// Minimum size of a buffer that is kept, in bytes. A smaller buffer is cheaper to allocate than to
 /// find.
-const WORTH_KEEPING: usize = 8 * PAGE;
+const MIN_KEPT_BYTES: usize = 8 * PAGE;
 
 /// Maximum total size of the buffers that are kept, in bytes.
-const MOST_KEPT: usize = 4 << 20;
+const MAX_KEPT_BYTES: usize = 4 << 20;
 
 /// Argument of [`need`] for callers that do not know the length of their messages.
-pub(super) const ANY: usize = usize::MAX;
+pub(super) const ANY_LENGTH: usize = usize::MAX;
 
 thread_local! {
     /// Length in bytes of the next message for which this thread may request a buffer; 0 before its
     /// first.
-    static NEEDED: Cell<usize> = const { Cell::new(0) };
+    static NEXT_MESSAGE_BYTES: Cell<usize> = const { Cell::new(0) };
 }
 
 /// Announces the length of this thread's next message, in bytes.
 pub(super) fn need(bytes: usize) {
-    NEEDED.set(bytes);
+    NEXT_MESSAGE_BYTES.set(bytes);
 }
 
 /// Returns the allocator of buffers for timely.
@@ -47,7 +47,7 @@ pub(super) fn refill() -> BytesRefill {
     let logic = move |requested_bytes: usize| {
         // timely asks for its fixed 1 MiB; a shorter buffer is allowed if the next message fits
         // into it.
-        let needed_bytes = NEEDED.get().max(LEAST);
+        let needed_bytes = NEXT_MESSAGE_BYTES.get().max(MIN_BUFFER_BYTES);
         let bytes = needed_bytes.checked_next_multiple_of(PAGE).unwrap_or(needed_bytes).min(requested_bytes);
         let memory = spares.take(bytes).unwrap_or_else(|| vec![0; bytes]);
         Box::new(Buffer { memory, kept: Arc::clone(&spares) }) as Box<dyn DerefMut<Target = [u8]> + Send>
@@ -68,12 +68,12 @@ impl Kept {
     }
 
     fn keep(&self, memory: Vec<u8>) {
-        if memory.len() < WORTH_KEEPING {
+        if memory.len() < MIN_KEPT_BYTES {
             return;
         }
         let mut free = self.free();
         free.push_back(memory);
-        while free.iter().map(Vec::len).sum::<usize>() > MOST_KEPT {
+        while free.iter().map(Vec::len).sum::<usize>() > MAX_KEPT_BYTES {
             free.pop_front();
         }
     }
@@ -175,13 +175,13 @@ mod tests {
     fn buffer_has_the_length_of_its_message_up_to_the_requested_size() {
         const MIB: usize = 1 << 20;
         let cases = [
-            (0, MIB, LEAST),
-            (100, MIB, LEAST),
+            (0, MIB, MIN_BUFFER_BYTES),
+            (100, MIB, MIN_BUFFER_BYTES),
             (9000, MIB, 3 * PAGE),
             (3 * MIB, 4 * MIB, 3 * MIB),
             (3 * MIB, MIB, MIB),
-            (ANY, MIB, MIB),
-            (ANY, 2 * MIB, 2 * MIB),
+            (ANY_LENGTH, MIB, MIB),
+            (ANY_LENGTH, 2 * MIB, 2 * MIB),
         ];
         for (needed_bytes, requested_bytes, expected_bytes) in cases {
             assert_eq!(gets(needed_bytes, requested_bytes), expected_bytes, "{needed_bytes} of {requested_bytes}");
@@ -195,13 +195,13 @@ mod tests {
             need(bytes);
             (refill.logic)(1 << 20)
         };
-        let buffers: Vec<_> = (0..3 * MOST_KEPT / (256 << 10)).map(|_| buffer_of(256 << 10)).collect();
+        let buffers: Vec<_> = (0..3 * MAX_KEPT_BYTES / (256 << 10)).map(|_| buffer_of(256 << 10)).collect();
         let places: Vec<*const u8> = buffers.iter().map(|buffer| buffer.as_ptr()).collect();
         drop(buffers);
         // A kept buffer is not reused for a message that is much shorter.
         let short = buffer_of(100 << 10);
         assert_eq!(short.len(), 100 << 10);
-        let reused_buffers: Vec<_> = (0..MOST_KEPT / (256 << 10)).map(|_| buffer_of(200 << 10)).collect();
+        let reused_buffers: Vec<_> = (0..MAX_KEPT_BYTES / (256 << 10)).map(|_| buffer_of(200 << 10)).collect();
         assert!(reused_buffers.iter().all(|buffer| buffer.len() == 256 << 10 && places.contains(&buffer.as_ptr())));
         assert_eq!(buffer_of(200 << 10).len(), 200 << 10);
         need(0);

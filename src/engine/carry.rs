@@ -38,7 +38,7 @@ pub(super) const WINDOW_BYTES: usize = 64 * BLOCK_BYTES;
 
 /// Minimum number of parcels that a worker may have in flight to one receiver, so that one can be
 /// filled while another is taken.
-const LEAST_WINDOW: usize = 2;
+const MIN_WINDOW: usize = 2;
 
 /// Maximum time for which a waiting worker does not notice the end of the run.
 pub(super) const TICK: Duration = Duration::from_millis(20);
@@ -61,7 +61,7 @@ impl ParcelsInFlight {
     /// Limits the parcels in flight to `window`, an equal part of them to each receiver.
     fn set_window(&mut self, window: usize) {
         self.window = window;
-        self.window_of_one = (window / self.to.len()).max(LEAST_WINDOW);
+        self.window_of_one = (window / self.to.len()).max(MIN_WINDOW);
     }
 
     fn is_full(&self) -> bool {

@@ -26,7 +26,7 @@ use webtwin_base::error::{Error, Result};
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Maximum number of workers of a process, and of processes. A larger number is a typing error.
-pub const MOST: usize = 4096;
+pub const MAX_WORKERS: usize = 4096;
 
 /// Place where a job runs: processes and their worker threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,8 +73,8 @@ impl ClusterLayout {
         file.check_keys(&table, "", &["workers", "deadline", "key_file", "key_env", "process"])?;
 
         let workers = match table.get("workers") {
-            Some(Value::Integer(workers)) if (1..=MOST as i64).contains(workers) => *workers as usize,
-            other => return Err(file.wrong("workers", other, &format!("a number of threads from 1 to {MOST}"))),
+            Some(Value::Integer(workers)) if (1..=MAX_WORKERS as i64).contains(workers) => *workers as usize,
+            other => return Err(file.wrong("workers", other, &format!("a number of threads from 1 to {MAX_WORKERS}"))),
         };
         let deadline = match table.get("deadline") {
             None => DEADLINE,
@@ -167,7 +167,7 @@ impl File<'_> {
     fn addresses(&self, table: &Table) -> Result<Vec<String>> {
         let processes = match table.get("process") {
             None => return Ok(Vec::new()),
-            Some(Value::Array(processes)) if (1..=MOST).contains(&processes.len()) => processes,
+            Some(Value::Array(processes)) if (1..=MAX_WORKERS).contains(&processes.len()) => processes,
             other => return Err(self.wrong("process", other, "written as [[process]], once for each process")),
         };
         let mut distinct_addresses = HashSet::new();

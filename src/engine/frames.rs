@@ -23,7 +23,7 @@ use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
 
 /// Maximum length of a payload in bytes, so that a Noise message holds it and its tag. A header
 /// with a larger length is rejected before anything is allocated.
-pub const LONGEST: usize = 65_535 - TAG;
+pub const MAX_PAYLOAD_BYTES: usize = 65_535 - TAG;
 
 const HEADER: usize = 8;
 pub(super) const TAG: usize = 16;
@@ -124,12 +124,12 @@ impl FrameWriter {
         FrameWriter { direction: Direction::new(session, receiver), message: Vec::new() }
     }
 
-    /// Sends a frame. A payload has 1 to [`LONGEST`] bytes; other frames have no payload.
+    /// Sends a frame. A payload has 1 to [`MAX_PAYLOAD_BYTES`] bytes; other frames have no payload.
     ///
     /// # Errors
     /// Returns any error of the socket.
     pub fn send(&mut self, to: &mut impl Write, kind: Frame, payload: &[u8]) -> io::Result<()> {
-        debug_assert_eq!(kind == Frame::Payload, (1..=LONGEST).contains(&payload.len()));
+        debug_assert_eq!(kind == Frame::Payload, (1..=MAX_PAYLOAD_BYTES).contains(&payload.len()));
         let length = match kind {
             Frame::Payload => payload.len() as u32,
             Frame::Alive => ALIVE,
@@ -211,7 +211,7 @@ impl FrameReader {
         let kind = Frame::of(length);
         let bytes = if kind == Frame::Payload { length as usize } else { 0 };
         // Checked before it is used: the length decides how many bytes are allocated and awaited.
-        if header != direction.header(length) || bytes > LONGEST {
+        if header != direction.header(length) || bytes > MAX_PAYLOAD_BYTES {
             return Err(damaged());
         }
         overflow.clear();

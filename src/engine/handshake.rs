@@ -205,7 +205,7 @@ struct Answer {
 
 const WELCOME: u32 = 0;
 const CONFLICT: u32 = 1;
-const TAKEN: u32 = 2;
+const PLACE_TAKEN: u32 = 2;
 
 /// Returns the length in bytes of a Noise message that carries a `T`.
 const fn message<T>() -> usize {
@@ -338,7 +338,7 @@ fn accept_within(
     let verdict = match &conflict {
         Some(_) => CONFLICT,
         None if admit(&peer, purpose) => WELCOME,
-        None => TAKEN,
+        None => PLACE_TAKEN,
     };
     stream.write_all(&write(&mut noise, &Answer { verdict, who: *identity }))?;
     Ok(match (conflict, verdict) {

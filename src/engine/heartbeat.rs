@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::frames::{Frame, FrameReader, FrameWriter, LONGEST, Session};
+use super::frames::{Frame, FrameReader, FrameWriter, MAX_PAYLOAD_BYTES, Session};
 use super::listener::{Listener, PeerListener};
 use super::stop::{RunPhase, Stop};
 use webtwin_base::console::notify;
@@ -199,7 +199,7 @@ fn end_process(error: &Error) -> ! {
 fn farewell(error: &Error) -> Vec<u8> {
     let notice = |error: &Error| serde_json::to_vec(error).expect("an error is plain strings and numbers");
     let reason = notice(error);
-    match reason.len() <= LONGEST {
+    match reason.len() <= MAX_PAYLOAD_BYTES {
         true => reason,
         false => notice(&Error::PeerLost("a peer ended; see its last message".into())),
     }

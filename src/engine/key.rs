@@ -10,7 +10,7 @@ use webtwin_base::error::{Error, Result};
 use webtwin_base::key_file::check_private;
 
 /// Minimum length of a key in bytes, without the white space around a text.
-const SHORTEST: usize = 32;
+const MIN_KEY_BYTES: usize = 32;
 
 /// Key that all processes of a cluster share. Without a key ([`ClusterKey::none`]) a handshake
 /// still compares settings, but does not authenticate the peer. Only loopback clusters may run
@@ -69,9 +69,9 @@ impl ClusterKey {
             Err(_) => vec![content.to_vec()],
         };
         let shortest = keys.iter().map(Vec::len).min().unwrap_or(0);
-        match shortest < SHORTEST {
+        match shortest < MIN_KEY_BYTES {
             true => Err(format!(
-                "a key in it has {shortest} bytes, but needs {SHORTEST} or more; make one with: head -c 32 /dev/urandom | \
+                "a key in it has {shortest} bytes, but needs {MIN_KEY_BYTES} or more; make one with: head -c 32 /dev/urandom | \
                  base64"
             )),
             false => Ok(ClusterKey(keys)),
@@ -123,7 +123,7 @@ mod tests {
         let path = folder.path().join("key");
         let raw = [&b"\n"[..], &[0xff; 29], b"\t "].concat();
         std::fs::write(&path, &raw).unwrap();
-        assert_eq!(raw.len(), SHORTEST);
+        assert_eq!(raw.len(), MIN_KEY_BYTES);
         assert_eq!(ClusterKey::read(&path, false).unwrap(), ClusterKey(vec![raw]));
     }
 

@@ -13,7 +13,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::cluster_file::{ClusterLayout, MOST};
+use super::cluster_file::{ClusterLayout, MAX_WORKERS};
 use webtwin_base::error::{Error, Result};
 
 /// Deadline for processes that a launcher starts.
@@ -121,7 +121,7 @@ impl Variables<'_> {
     fn kubernetes(&self) -> Result<Described> {
         let (process, processes): (usize, usize) =
             (self.number("JOB_COMPLETION_INDEX")?, self.number("WEBTWIN_PROCESSES")?);
-        if !(1..=MOST).contains(&processes) {
+        if !(1..=MAX_WORKERS).contains(&processes) {
             return Err(self.wrong("WEBTWIN_PROCESSES", &processes.to_string()));
         }
         let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
@@ -178,7 +178,7 @@ fn hosts_of(list: &str) -> Option<Vec<String>> {
             }
             _ => {}
         }
-        if !(0..=1).contains(&depth) || hosts.len() > MOST {
+        if !(0..=1).contains(&depth) || hosts.len() > MAX_WORKERS {
             return None;
         }
     }
@@ -204,8 +204,8 @@ fn expanded(item: &str) -> Option<Vec<String>> {
         if !digits(first)
             || !digits(last)
             || from > to
-            || to - from >= MOST
-            || (to - from + 1) * ends.len() > MOST - hosts.len()
+            || to - from >= MAX_WORKERS
+            || (to - from + 1) * ends.len() > MAX_WORKERS - hosts.len()
         {
             return None;
         }
@@ -223,8 +223,8 @@ fn counts_of(list: &str) -> Option<Vec<usize>> {
             Some((count, times)) => (count, times.strip_suffix(')')?.parse().ok()?),
             None => (item, 1),
         };
-        let count: usize = count.parse().ok().filter(|count| (1..=MOST).contains(count))?;
-        if times > MOST - counts.len() {
+        let count: usize = count.parse().ok().filter(|count| (1..=MAX_WORKERS).contains(count))?;
+        if times > MAX_WORKERS - counts.len() {
             return None;
         }
         counts.extend(std::iter::repeat_n(count, times));

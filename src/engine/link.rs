@@ -25,7 +25,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use timely::communication::allocator::zero_copy::stream::Stream;
 
 use super::buffers::{ReadPosition, need};
-use super::frames::{Frame, FrameReader, FrameWriter, LONGEST, Session};
+use super::frames::{Frame, FrameReader, FrameWriter, MAX_PAYLOAD_BYTES, Session};
 use super::heartbeat::{beat, lost};
 use super::stop::{RunPhase, Stop};
 use webtwin_base::error::{Error, Result};
@@ -227,7 +227,7 @@ impl Read for PeerLink {
 
 impl Write for PeerLink {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        let payload = &buffer[..buffer.len().min(LONGEST)];
+        let payload = &buffer[..buffer.len().min(MAX_PAYLOAD_BYTES)];
         let outcome = if payload.is_empty() { Ok(()) } else { self.outgoing().send(Frame::Payload, payload) };
         match outcome {
             Ok(()) => Ok(payload.len()),

@@ -23,7 +23,7 @@ use webtwin_base::error::{Error, Result};
 use webtwin_base::threads;
 
 /// Maximum number of connections in their handshake at a time.
-const MOST_GUESTS: usize = 64;
+const MAX_GUESTS: usize = 64;
 
 /// Polling interval of the listening socket.
 const TICK: Duration = Duration::from_millis(5);
@@ -229,7 +229,7 @@ impl Lobby<'_> {
     fn welcome(&mut self, guests_so_far: &mut u64) {
         // Limited to as many as may wait, so that a flood of connections does not keep the loop
         // from authenticated peers.
-        for _ in 0..MOST_GUESTS {
+        for _ in 0..MAX_GUESTS {
             // An error concerns only one connection, or a temporary lack of file descriptors. Peers
             // dial again.
             let Some(Ok((stream, _))) = self.listener.as_ref().map(TcpListener::accept) else { return };
@@ -237,7 +237,7 @@ impl Lobby<'_> {
             *guests_so_far += 1;
             let Ok(handle) = stream.set_nonblocking(false).and_then(|()| stream.try_clone()) else { continue };
             self.guests.insert(guest, handle);
-            if self.guests.len() > MOST_GUESTS
+            if self.guests.len() > MAX_GUESTS
                 && let Some((_, oldest)) = self.guests.pop_first()
             {
                 let _ = oldest.shutdown(Shutdown::Both);
@@ -322,7 +322,7 @@ fn prepare(stream: &TcpStream, deadline: Duration) -> io::Result<()> {
 /// Time within which the peers notice that a process was killed during the rendezvous. A process
 /// that is restarted under the same number keeps dialing for this time, and joins when its peers
 /// restart, too.
-const IS_NOTICED: Duration = Duration::from_secs(2);
+const NOTICE_TIME: Duration = Duration::from_secs(2);
 
 /// Dialing side of the rendezvous, towards one process.
 struct Dialer {
@@ -339,14 +339,14 @@ impl Dialer {
     /// deadline.
     fn dial_all(self) {
         // A place that is taken may belong to a process that was just killed, so it is final only
-        // after `IS_NOTICED`.
+        // after `NOTICE_TIME`.
         let mut taken_since: Option<Instant> = None;
         for purpose in [ConnectionPurpose::Data, ConnectionPurpose::Heartbeat] {
             let mut pause = Duration::from_millis(5);
             while Instant::now() < self.until {
                 let item = match self.dial_once(purpose) {
                     Ok((stream, session)) => News::Joined { process: self.to, purpose, stream, session },
-                    Err(Miss::Taken(error)) if taken_since.get_or_insert_with(Instant::now).elapsed() < IS_NOTICED => {
+                    Err(Miss::Taken(error)) if taken_since.get_or_insert_with(Instant::now).elapsed() < NOTICE_TIME => {
                         News::Unreachable { process: self.to, reason: error.to_string() }
                     }
                     Err(Miss::Taken(error) | Miss::Final(error)) => News::Failed(error),

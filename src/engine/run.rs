@@ -16,7 +16,7 @@ use timely::communication::initialize::Hooks;
 use timely::worker::Worker;
 use timely::{CommunicationConfig, WorkerConfig};
 
-use super::buffers::{ANY, need, refill};
+use super::buffers::{ANY_LENGTH, need, refill};
 use super::cluster_file::ClusterLayout;
 use super::handshake::Identity;
 use super::heartbeat::Heartbeat;
@@ -101,7 +101,7 @@ fn run_together<T: Send + 'static>(
 
 /// Runs the program on one worker. Its error ends the run on all workers.
 fn work<T>(worker: &mut Worker, shared: &ProcessState, program: &impl Fn(&mut Net) -> Result<T>) -> Result<T> {
-    need(ANY);
+    need(ANY_LENGTH);
     let program = || {
         let mut net = Net::new(worker, shared);
         let result = program(&mut net)?;

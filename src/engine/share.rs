@@ -14,7 +14,7 @@ use webtwin_base::error::{Error, Result};
 
 /// Maximum bytes of the rows of all workers, in equal parts, that [`Net::broadcast`] sends in its
 /// first round.
-pub const AT_ONCE_BYTES: usize = WINDOW_BYTES;
+pub const IMMEDIATE_BYTES: usize = WINDOW_BYTES;
 
 impl Net<'_> {
     /// Sends `value` to every worker. Returns the values of all workers by worker index.
@@ -62,10 +62,10 @@ impl Net<'_> {
     ///
     /// # Cost
     /// Each row is sent once to each process. One round, and a second one for the rows of workers
-    /// that exceed their part of [`AT_ONCE_BYTES`]. Memory: all rows once in each process, and a
+    /// that exceed their part of [`IMMEDIATE_BYTES`]. Memory: all rows once in each process, and a
     /// second copy of the rows of the first round for a moment.
     pub fn broadcast<T: Pod + Send + Sync>(&mut self, name: &str, own_rows: Vec<T>) -> Result<Arc<Vec<T>>> {
-        let immediate_bytes = (AT_ONCE_BYTES / self.peers()).max(BLOCK_BYTES);
+        let immediate_bytes = (IMMEDIATE_BYTES / self.peers()).max(BLOCK_BYTES);
         let is_few = |rows: usize| rows * size_of::<T>() <= immediate_bytes;
         let (small_share, large_share) = own_rows.split_at(if is_few(own_rows.len()) { own_rows.len() } else { 0 });
 

@@ -4,18 +4,19 @@
 use toml::{Table, Value};
 
 use super::quantity::quantity;
-use super::settings::{FORMER, Job, JobKind, Measure, MergeCondition, OverlapSettings, RecordLimits, Unit};
+use super::settings::{FORMER_SETTINGS, Job, JobKind, Measure, MergeCondition, OverlapSettings, RecordLimits, Unit};
 use webtwin_base::error::{Error, Result};
 
 /// Settings that are set when the job is created and that have no defaults.
-const FILLED_IN: [(&str, &str); 3] = [("pairs", "from_sha256"), ("pairs", "apart_sha256"), ("keep", "pins_sha256")];
+const SETTINGS_WITHOUT_DEFAULT: [(&str, &str); 3] =
+    [("pairs", "from_sha256"), ("pairs", "apart_sha256"), ("keep", "pins_sha256")];
 
 /// Suffix of settings in bytes, whose values may have a unit.
 const BYTES: &str = "_bytes";
 
 /// Minimum address space of a helper process in bytes. The process maps the program, and the stack
 /// for reading documents.
-const LEAST_PRINTED_BYTES: u64 = 256 << 20;
+const MIN_PRINTED_BYTES: u64 = 256 << 20;
 
 /// Resolves a job from the text of a job file (which may be empty) and `KEY=VALUE` settings that
 /// override it, in order.
@@ -39,7 +40,7 @@ const LEAST_PRINTED_BYTES: u64 = 256 << 20;
 /// ```
 pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
     let mut tree = Table::try_from(Job::default()).expect("the defaults are plain values");
-    for (section, key) in FILLED_IN {
+    for (section, key) in SETTINGS_WITHOUT_DEFAULT {
         tree[section].as_table_mut().expect("it is a section").insert(key.into(), Value::String(String::new()));
     }
     let mut settings: Table = text.parse().map_err(|cause| no_toml(file, text, &cause))?;
@@ -198,7 +199,7 @@ fn overlay(tree: &mut Table, settings: Table, prefix: &str, file: &str) -> Resul
         let name = format!("{prefix}{key}");
         let Some(default_value) = tree.get_mut(&key) else {
             let nearest = tree.keys().min_by_key(|known| strsim::damerau_levenshtein(known, &key));
-            let what = match FORMER.iter().find(|former| former.0 == name) {
+            let what = match FORMER_SETTINGS.iter().find(|former| former.0 == name) {
                 Some(_) => "a former setting; see CHANGELOG.md for its replacement".into(),
                 None => format!("not a setting; the nearest is {prefix}{}", nearest.map_or("", |known| known)),
             };
@@ -257,8 +258,8 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if printed_seconds == 0 {
         return refuse("input.limits.printed_seconds", "0".into(), "at least 1 second");
     }
-    if printed_bytes < LEAST_PRINTED_BYTES {
-        let must_be = format!("at least {LEAST_PRINTED_BYTES} bytes, which the reader itself needs");
+    if printed_bytes < MIN_PRINTED_BYTES {
+        let must_be = format!("at least {MIN_PRINTED_BYTES} bytes, which the reader itself needs");
         return refuse("input.limits.printed_bytes", printed_bytes.to_string(), &must_be);
     }
     // With k = 64 all pages would be near, because a simhash has at most 64 bits.
@@ -430,7 +431,7 @@ mod tests {
     #[test]
     fn every_former_setting_has_a_value_and_is_no_longer_a_setting() {
         let defaults = serde_json::to_value(Job::default()).unwrap();
-        for (name, value) in FORMER {
+        for (name, value) in FORMER_SETTINGS {
             assert!(serde_json::from_str::<serde_json::Value>(value).is_ok(), "{name}");
             assert_eq!(defaults.pointer(&format!("/{}", name.replace('.', "/"))), None, "{name}");
         }

@@ -54,7 +54,7 @@ impl Simhash {
         }
         let weighed = weighed(stop_words, stemming, *weights);
         let idf = if *idf { "-idf" } else { "" };
-        format!("terms-{phrase}-{FOLDED}{weighed}{idf}-min{least}-xxh3-{bits}-v2")
+        format!("terms-{phrase}-{NORMAL_FORM}{weighed}{idf}-min{least}-xxh3-{bits}-v2")
     }
 }
 
@@ -64,7 +64,7 @@ impl Signatures {
         let VectorRecipe { dims, seed, stop_words, stemming, weights, unit_length, least, .. } = &self.vectors;
         let weighed = weighed(stop_words, stemming, *weights);
         let unit = if *unit_length { "-unit" } else { "" };
-        format!("rp-terms-{FOLDED}{weighed}{unit}-min{least}-xxh3-{dims}-seed{seed}-splitmix64-v2")
+        format!("rp-terms-{NORMAL_FORM}{weighed}{unit}-min{least}-xxh3-{dims}-seed{seed}-splitmix64-v2")
     }
 }
 
@@ -80,16 +80,16 @@ impl Shingling {
     /// Returns the name and version of the shingles and of their permutations.
     pub fn recipe(&self) -> String {
         let (unit, count, text) = match self {
-            Shingling::Words(count) => ("words", count, FOLDED),
+            Shingling::Words(count) => ("words", count, NORMAL_FORM),
             Shingling::Tokens(count) => ("tokens", count, "nfkc"),
-            Shingling::Chars(count) => ("chars", count, FOLDED),
+            Shingling::Chars(count) => ("chars", count, NORMAL_FORM),
         };
         format!("shingles-{unit}-{count}-{text}-xxh3-32-minima-xor-multiply-v2")
     }
 }
 
 /// Name of the normal form in which words and characters are compared (`text::fold`).
-const FOLDED: &str = "nfkc.fold";
+const NORMAL_FORM: &str = "nfkc.fold";
 
 /// Returns the part of a recipe name that describes the weighting of words:
 /// `[-stop.LANG][-stem.LANG]-WEIGHTS`.

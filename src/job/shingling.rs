@@ -23,7 +23,7 @@ pub enum Shingling {
 }
 
 /// Maximum number of units of a shingle.
-const MOST_UNITS: u32 = 1000;
+const MAX_UNITS: u32 = 1000;
 
 impl FromStr for Shingling {
     type Err = String;
@@ -31,12 +31,12 @@ impl FromStr for Shingling {
     fn from_str(text: &str) -> Result<Shingling, String> {
         let malformed = || {
             format!(
-                "{text:?} is not a shingle, expected one such as words:5, tokens:5 or chars:20, of 1 to {MOST_UNITS} \
+                "{text:?} is not a shingle, expected one such as words:5, tokens:5 or chars:20, of 1 to {MAX_UNITS} \
                  units"
             )
         };
         let (unit, count) = text.split_once(':').ok_or_else(malformed)?;
-        let count = count.parse().ok().filter(|count| (1..=MOST_UNITS).contains(count)).ok_or_else(malformed)?;
+        let count = count.parse().ok().filter(|count| (1..=MAX_UNITS).contains(count)).ok_or_else(malformed)?;
         match unit {
             "words" => Ok(Shingling::Words(count)),
             "tokens" => Ok(Shingling::Tokens(count)),

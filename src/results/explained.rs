@@ -12,7 +12,7 @@ use webtwin_core::explain::chain::shortest;
 use webtwin_core::explain::diff::pieces;
 use webtwin_core::explain::evidence::{PairEvidence, needed};
 use webtwin_core::explain::{
-    ChainStep, Explanation, HammingEvidence, Knowledge, OverlapEvidence, PageSide, Rival, SharedChunk, TOO_FEW,
+    ChainStep, Explanation, HammingEvidence, Knowledge, OverlapEvidence, PageSide, Rival, SharedChunk, TOO_FEW_CHUNKS,
 };
 use webtwin_core::overlap::FPrintDocId;
 use webtwin_core::overlap::filter::ChunkVerdict;
@@ -322,7 +322,7 @@ impl PagePairTables {
                     overlap.shared,
                     overlap.chunks[0],
                     overlap.chunks[1],
-                    overlap.needed.map_or(TOO_FEW.into(), |needed| format!("{needed} are needed")),
+                    overlap.needed.map_or(TOO_FEW_CHUNKS.into(), |needed| format!("{needed} are needed")),
                     settings.min_shared,
                     settings.min_resemblance,
                     settings.doubt

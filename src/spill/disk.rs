@@ -17,26 +17,26 @@ use xxhash_rust::xxh3::xxh3_64;
 use webtwin_base::error::{Error, Result, size};
 
 /// Total number of bytes that this process has written to spill files.
-static WRITTEN: AtomicU64 = AtomicU64::new(0);
+static WRITTEN_BYTES: AtomicU64 = AtomicU64::new(0);
 
 /// Bytes of this process's spill files that are on disk now, and their maximum so far.
-static TAKEN: AtomicU64 = AtomicU64::new(0);
-static TAKEN_AT_ONCE: AtomicU64 = AtomicU64::new(0);
+static TAKEN_BYTES: AtomicU64 = AtomicU64::new(0);
+static MAX_TAKEN_BYTES: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the size of this process's spill files on disk, in bytes.
 pub fn taken_bytes() -> u64 {
-    TAKEN.load(Ordering::Relaxed)
+    TAKEN_BYTES.load(Ordering::Relaxed)
 }
 
 /// Returns the maximum size so far of this process's spill files on disk, in bytes.
 pub fn taken_at_once_bytes() -> u64 {
-    TAKEN_AT_ONCE.load(Ordering::Relaxed)
+    MAX_TAKEN_BYTES.load(Ordering::Relaxed)
 }
 
 /// Returns the number of bytes that this process has written to spill files, including those that
 /// have been freed.
 pub fn spilled_bytes() -> u64 {
-    WRITTEN.load(Ordering::Relaxed)
+    WRITTEN_BYTES.load(Ordering::Relaxed)
 }
 
 /// Position of bytes in a spill file, and their checksum.
@@ -123,7 +123,7 @@ impl Disk {
 
     /// Reserves `bytes` more bytes.
     fn take(&self, bytes: u64) -> Result<()> {
-        let of_process = TAKEN.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let of_process = TAKEN_BYTES.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let of_disk = self.0.taken.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let taken_bytes = if self.0.is_of_process { of_process } else { of_disk };
         if self.0.allowed_bytes > 0 && taken_bytes > self.0.allowed_bytes {
@@ -132,19 +132,19 @@ impl Disk {
             // An estimate: the other disks of the process are assumed to be equally full.
             let weighted_bytes = u128::from(taken_bytes) * u128::from(process_bytes);
             let needed_bytes = weighted_bytes.div_ceil(u128::from(self.0.allowed_bytes)) as u64;
-            return Err(disk_too_small(SPILLED, &self.0.path, needed_bytes, process_bytes, is_set));
+            return Err(disk_too_small(SPILLED_ROWS, &self.0.path, needed_bytes, process_bytes, is_set));
         }
-        TAKEN_AT_ONCE.fetch_max(of_process, Ordering::Relaxed);
+        MAX_TAKEN_BYTES.fetch_max(of_process, Ordering::Relaxed);
         Ok(())
     }
 
     fn release(&self, bytes: u64) {
-        TAKEN.fetch_sub(bytes, Ordering::Relaxed);
+        TAKEN_BYTES.fetch_sub(bytes, Ordering::Relaxed);
         self.0.taken.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
-const SPILLED: &str = "rows that do not fit in memory";
+const SPILLED_ROWS: &str = "rows that do not fit in memory";
 
 /// Name of the setting of a job that names the folder.
 pub const SPILL: &str = "effort.spill";
@@ -213,7 +213,7 @@ impl SpillFile {
             Error::write(self.disk.name(), &cause, taken_bytes, &remedy(self.disk.0.setting))
         })?;
         self.end += bytes.len() as u64;
-        WRITTEN.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        WRITTEN_BYTES.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         Ok(self.end - bytes.len() as u64)
     }
 

@@ -12,7 +12,7 @@ use super::pool::MemoryPool;
 use webtwin_base::error::{Error, Result};
 
 /// Number of items after which memory is released while lists are drained: two blocks of them.
-const PASSED_AT_ONCE: u64 = 1 << 18;
+const ITEMS_PER_RELEASE: u64 = 1 << 18;
 
 /// Number of lists that share one base offset.
 const GROUP: usize = 64;
@@ -191,7 +191,7 @@ impl<T: Pod> SpillLists<T> {
     pub fn drain(&mut self, mut visit: impl FnMut(&[T]) -> Result<()>) -> Result<()> {
         let mut next = 0;
         while next < self.slots() {
-            next = self.pass(next, PASSED_AT_ONCE, &mut visit)?;
+            next = self.pass(next, ITEMS_PER_RELEASE, &mut visit)?;
         }
         *self = self.like();
         Ok(())

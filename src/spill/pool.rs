@@ -9,14 +9,14 @@ use super::disk::{Disk, SPILL, disk_too_small};
 use super::partitions::BLOCK_BYTES;
 
 /// Maximum bytes of a worker's rows that are in transit to or from other workers.
-pub const ON_THE_WAY: u64 = 16 << 20;
+pub const TRANSIT_BYTES: u64 = 16 << 20;
 
 /// Size of a partition that is sorted as a whole, in bytes. Together with its scratch it fits a
 /// core's part of the cache.
 pub const PARTITION_BYTES: u64 = 4 << 20;
 
 /// Maximum number of partitions of a worker, as a power of two. Their open blocks take 64 MiB.
-const MOST_PARTITION_BITS: u32 = 10;
+const MAX_PARTITION_BITS: u32 = 10;
 
 /// Memory that containers may fill together, and the folder on a local disk for data that does not
 /// fit.
@@ -133,7 +133,7 @@ impl MemoryPool {
         if !self.is_bounded() {
             return part;
         }
-        let fixed_bytes = kinds * ((BLOCK_BYTES as u64) << bits) + ON_THE_WAY + 2 * PARTITION_BYTES;
+        let fixed_bytes = kinds * ((BLOCK_BYTES as u64) << bits) + TRANSIT_BYTES + 2 * PARTITION_BYTES;
         part.limited(self.of_worker().saturating_sub(fixed_bytes) / kinds)
     }
 
@@ -177,7 +177,7 @@ impl MemoryPool {
 
 /// Returns the number of partitions for `rows` rows of a worker, as a power of two.
 pub fn partition_bits<T>(rows: u64) -> u32 {
-    (rows * size_of::<T>() as u64 / PARTITION_BYTES + 1).next_power_of_two().trailing_zeros().min(MOST_PARTITION_BITS)
+    (rows * size_of::<T>() as u64 / PARTITION_BYTES + 1).next_power_of_two().trailing_zeros().min(MAX_PARTITION_BITS)
 }
 
 #[cfg(test)]

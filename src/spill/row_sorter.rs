@@ -19,11 +19,11 @@ const BLOCK_BYTES: usize = 32 << 10;
 const FAN_IN: usize = 256;
 
 /// Minimum size of a run in bytes: the total size of the blocks of a merge.
-const LEAST_RUN_BYTES: u64 = (FAN_IN * BLOCK_BYTES) as u64;
+const MIN_RUN_BYTES: u64 = (FAN_IN * BLOCK_BYTES) as u64;
 
 /// Maximum size of a run in bytes. A worker sorts and writes it within a second, during which other
 /// workers wait for it.
-const MOST_RUN_BYTES: u64 = 128 << 20;
+const MAX_RUN_BYTES: u64 = 128 << 20;
 
 /// Size of the part of a run whose disk space is freed together, in bytes. Only whole blocks of the
 /// device can be freed.
@@ -33,7 +33,7 @@ const RELEASED_BYTES: usize = 1 << 20;
 ///
 /// # Memory
 /// The rows, up to the pool's budget for a worker, which is treated as at least
-/// [`RowSorter::LEAST_BYTES`].
+/// [`RowSorter::MIN_BYTES`].
 #[derive(Debug)]
 pub struct RowSorter<T> {
     held: Vec<T>,
@@ -54,14 +54,14 @@ pub struct SortedRows<T> {
 
 impl<T> RowSorter<T> {
     /// Minimum memory of a sorter, in bytes.
-    pub const LEAST_BYTES: u64 = LEAST_RUN_BYTES;
+    pub const MIN_BYTES: u64 = MIN_RUN_BYTES;
 }
 
 impl<T: Pod + Ord> RowSorter<T> {
     /// Creates a sorter without rows.
     pub fn new(pool: &MemoryPool) -> RowSorter<T> {
-        let run_bytes = (pool.of_worker() / 4).clamp(LEAST_RUN_BYTES, MOST_RUN_BYTES);
-        RowSorter::in_runs(pool, pool.of_worker().max(LEAST_RUN_BYTES), run_bytes)
+        let run_bytes = (pool.of_worker() / 4).clamp(MIN_RUN_BYTES, MAX_RUN_BYTES);
+        RowSorter::in_runs(pool, pool.of_worker().max(MIN_RUN_BYTES), run_bytes)
     }
 
     /// Creates a sorter that holds `most_bytes` bytes in memory, and writes runs of `run_bytes`

@@ -14,11 +14,11 @@ use webtwin_base::error::{Error, Result};
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Maximum number of attempts. It is more than the time limit allows, so the time limit decides.
-const MOST_TRIES: usize = 10_000;
+const MAX_TRIES: usize = 10_000;
 
 /// Number of attempts to connect to an address, and the time limit of each.
-const LOOKS: u32 = 3;
-const LOOK: Duration = Duration::from_secs(5);
+const CONNECT_TRIES: u32 = 3;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Opens a root, `scheme://bucket`. Returns `None` if this build does not support the scheme. The
 /// names of `settings` are in lower case. Requests are retried for the time `patience`, with no
@@ -36,7 +36,7 @@ pub(super) fn open(
     // The call fails if a TLS provider is already installed, and any provider will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let backoff = BackoffConfig { max_backoff: LONGEST_PAUSE, ..BackoffConfig::default() };
-    let retry = RetryConfig { backoff, max_retries: MOST_TRIES, retry_timeout: patience };
+    let retry = RetryConfig { backoff, max_retries: MAX_TRIES, retry_timeout: patience };
     #[cfg_attr(not(any(feature = "aws", feature = "azure")), expect(unused_variables))]
     let allow_http = match Endpoint::of(scheme, settings).map(|endpoint| endpoint.look()).transpose() {
         Ok(allow_http) => allow_http.unwrap_or(false),
@@ -126,14 +126,14 @@ impl Endpoint<'_> {
         // Without credentials, which must not reach a log.
         let address = url.origin().ascii_serialization();
         let client = reqwest::Client::builder()
-            .timeout(LOOK)
+            .timeout(CONNECT_TIMEOUT)
             // The request carries no data and only tests the connection. The store's own client
             // validates certificates.
             .tls_danger_accept_invalid_certs(true)
             .build()
             .map_err(|cause| Error::storage(&address, cause))?;
         let mut connection_error = None;
-        for look in 0..LOOKS {
+        for look in 0..CONNECT_TRIES {
             if look > 0 {
                 std::thread::sleep(Duration::from_secs(1));
             }

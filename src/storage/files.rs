@@ -18,7 +18,7 @@ use webtwin_base::error::{Error, Result};
 use webtwin_base::leftovers::Temporary;
 
 /// Maximum number of reads from a store if a checksum shows that bytes are damaged.
-pub(super) const READS: usize = 3;
+pub(super) const MAX_READS: usize = 3;
 
 impl Location {
     /// Returns all bytes of the file, or `None` if it does not exist.
@@ -34,7 +34,7 @@ impl Location {
             },
             Backend::Remote(store, key) => {
                 let mut previous: Option<Vec<u8>> = None;
-                for _ in 0..READS {
+                for _ in 0..MAX_READS {
                     let answer = wait(async {
                         let answer = store.get(key).await?;
                         let tag = answer.meta.e_tag.clone();
@@ -70,7 +70,7 @@ impl Location {
         &self,
         decode: impl Fn(Vec<u8>) -> std::result::Result<T, E>,
     ) -> Result<Option<std::result::Result<T, E>>> {
-        let reads = if self.path().is_some() { 1 } else { READS };
+        let reads = if self.path().is_some() { 1 } else { MAX_READS };
         let mut decoded = None;
         for _ in 0..reads {
             let Some(bytes) = self.get()? else { return Ok(None) };
@@ -313,7 +313,7 @@ impl Location {
             Backend::Remote(store, key) => {
                 let prefix = (!key.is_root()).then_some(key);
                 let mut outcome: object_store::Result<Vec<_>> = wait(store.list(prefix).try_collect())?;
-                for _ in 1..READS {
+                for _ in 1..MAX_READS {
                     // A list that cannot be parsed may have been damaged in transit. The client has
                     // already retried all other errors.
                     if let Err(object_store::Error::Generic { .. }) = outcome {

@@ -22,10 +22,10 @@ pub const NAME: &str = "manifest.json";
 pub const CORPUS_SIDE_FOLDER: &str = "_webtwin/";
 
 /// Name of the manifest of a corpus.
-pub const OF_CORPUS: &str = "_webtwin/manifest";
+pub const CORPUS_NAME: &str = "_webtwin/manifest";
 
 /// Possible names of a manifest.
-pub const NAMES: [&str; 2] = [NAME, OF_CORPUS];
+pub const NAMES: [&str; 2] = [NAME, CORPUS_NAME];
 
 /// Entry of one file of a result.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -299,7 +299,7 @@ mod tests {
         };
         assert!(!is_in(&folder).unwrap());
         let first = corpus("1");
-        manifest("1", entries(&first)).commit_as(OF_CORPUS, &first).unwrap();
+        manifest("1", entries(&first)).commit_as(CORPUS_NAME, &first).unwrap();
         assert!(is_in(&folder).unwrap());
         let manifest_read = Manifest::read(&folder).unwrap();
         manifest_read.verify(&folder).unwrap();
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(super::super::output::prepare(&folder).unwrap_err().exit_code(), 4);
         let other_corpus = corpus("2");
         assert_eq!(
-            manifest("2", entries(&other_corpus)).commit_as(OF_CORPUS, &other_corpus).unwrap_err().exit_code(),
+            manifest("2", entries(&other_corpus)).commit_as(CORPUS_NAME, &other_corpus).unwrap_err().exit_code(),
             4
         );
         let mut names = folder.entries().unwrap();

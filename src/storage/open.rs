@@ -13,7 +13,7 @@ use bytes::Bytes;
 use object_store::{GetOptions, GetRange, ObjectMeta};
 
 use super::blocking::wait;
-use super::files::{READS, is_as_tagged};
+use super::files::{MAX_READS, is_as_tagged};
 use super::location::{Backend, Location};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::read_at::RandomAccess;
@@ -192,7 +192,7 @@ impl OpenFile {
     fn fetch(&self, start: u64, end: u64) -> Result<Bytes> {
         let is_whole = start == 0 && end == self.stamp.bytes;
         let mut bytes = self.request(start, end)?;
-        for _ in 1..READS {
+        for _ in 1..MAX_READS {
             if !is_whole || is_as_tagged(&bytes, Some(&self.stamp.version)) {
                 break;
             }

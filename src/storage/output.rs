@@ -35,7 +35,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::files::{READS, sync_folder, write_temporary};
+use super::files::{MAX_READS, sync_folder, write_temporary};
 use super::location::{Location, is_plain};
 use super::manifest::{self, FileEntry};
 use super::new_file::NewFile;
@@ -44,13 +44,13 @@ use webtwin_base::leftovers::Temporary;
 use webtwin_base::threads;
 
 /// Names of the files that make a folder a result.
-const MANIFESTS: [&str; 3] = [manifest::NAME, manifest::OF_CORPUS, "fingerprints.json"];
+const MANIFESTS: [&str; 3] = [manifest::NAME, manifest::CORPUS_NAME, "fingerprints.json"];
 
 /// File name of the decision.
 const DECISION: &str = "_commit.json";
 
 /// Prefix of the folders in which attempts stage their files.
-const STAGED: &str = "_attempt-";
+const STAGING_PREFIX: &str = "_attempt-";
 
 /// Prefix of the folders in which unfinished runs keep records and checkpoints.
 pub const RECORDS: &str = "_records-";
@@ -113,7 +113,7 @@ fn of_unfinished_runs(name: &str) -> bool {
 
 /// True if an entry is the folder of an attempt.
 fn is_staged(name: &str) -> bool {
-    name.strip_prefix(STAGED).is_some_and(is_hexadecimal)
+    name.strip_prefix(STAGING_PREFIX).is_some_and(is_hexadecimal)
 }
 
 fn is_hexadecimal(id: &str) -> bool {
@@ -265,7 +265,7 @@ impl Attempt {
     /// # Errors
     /// Returns [`Error::Input`] if the name of the folder is invalid.
     pub fn new(folder: &Location, id: &str) -> Result<Attempt> {
-        Ok(Attempt { id: id.into(), folder: folder.clone(), staged: folder.join(&format!("{STAGED}{id}"))? })
+        Ok(Attempt { id: id.into(), folder: folder.clone(), staged: folder.join(&format!("{STAGING_PREFIX}{id}"))? })
     }
 
     /// Returns the identifier of the attempt.
@@ -510,7 +510,7 @@ impl Decision {
     /// local disk.
     fn all_in(&self, root: &Location) -> Result<()> {
         // A list may have been damaged in transit from a store.
-        let lists = if root.path().is_some() { 1 } else { READS };
+        let lists = if root.path().is_some() { 1 } else { MAX_READS };
         let mut missing = self.first_missing(root);
         for _ in 1..lists {
             if !matches!(missing, Ok(None)) {

@@ -40,7 +40,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"wtrecord");
 const FORMAT: u64 = 2;
 
 /// Extension of complete files.
-const WHOLE: &str = "records";
+const RECORDS_EXTENSION: &str = "records";
 
 /// Extension of files that are being written.
 pub(super) const HALF: &str = "half";
@@ -385,7 +385,7 @@ impl SavedRecords {
         let mut random = [0; 8];
         let folder_error = |cause: std::io::Error| Error::storage(self.folder.to_string_lossy(), cause);
         getrandom::fill(&mut random).map_err(|cause| folder_error(std::io::Error::other(cause)))?;
-        let path = self.folder.join(format!("{:016x}.{WHOLE}", u64::from_ne_bytes(random)));
+        let path = self.folder.join(format!("{:016x}.{RECORDS_EXTENSION}", u64::from_ne_bytes(random)));
         let half = Temporary::at(path.with_extension(HALF));
         let mut write = || -> Result<()> {
             let mut file = BufWriter::new(File::create_new(half.path()).map_err(folder_error)?);
@@ -426,7 +426,7 @@ enum Written {
 
 fn kind(path: &Path) -> Option<Written> {
     match path.extension()?.to_str()? {
-        WHOLE => Some(Written::Whole),
+        RECORDS_EXTENSION => Some(Written::Whole),
         HALF => Some(Written::Half),
         STEP => Some(Written::Step),
         _ => None,

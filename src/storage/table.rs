@@ -24,10 +24,10 @@ use webtwin_base::error::{Error, Result};
 
 /// Number of texts that are taken from the decoder at a time, so that its output stays in the cache
 /// of a core.
-const TEXTS_AT_A_TIME: usize = 1 << 10;
+const TEXTS_PER_BATCH: usize = 1 << 10;
 
 /// Maximum memory in bytes that is reserved by an estimate.
-const MOST_GUESSED_BYTES: usize = 16 << 20;
+const MAX_GUESSED_BYTES: usize = 16 << 20;
 
 /// Column of a table, with its values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -444,9 +444,9 @@ fn texts_of(
     rows: usize,
 ) -> parquet::errors::Result<StringTable> {
     reader.skip_records(skipped)?;
-    let (mut texts, mut batch) = (StringTable::new(), Vec::with_capacity(rows.min(TEXTS_AT_A_TIME)));
+    let (mut texts, mut batch) = (StringTable::new(), Vec::with_capacity(rows.min(TEXTS_PER_BATCH)));
     while texts.len() < rows {
-        let batch_rows = reader.read_records((rows - texts.len()).min(TEXTS_AT_A_TIME), None, None, &mut batch)?.0;
+        let batch_rows = reader.read_records((rows - texts.len()).min(TEXTS_PER_BATCH), None, None, &mut batch)?.0;
         if batch_rows == 0 {
             break;
         }
@@ -454,7 +454,7 @@ fn texts_of(
             // An estimate, which assumes that the remaining texts are as long as these. It is
             // limited, because a wrong estimate wastes memory.
             let bytes: usize = batch.iter().map(|value| value.len()).sum();
-            texts.reserve(rows, (rows.div_ceil(batch_rows) * bytes).min(MOST_GUESSED_BYTES));
+            texts.reserve(rows, (rows.div_ceil(batch_rows) * bytes).min(MAX_GUESSED_BYTES));
         }
         for value in batch.drain(..) {
             match std::str::from_utf8(value.data()) {

@@ -30,11 +30,11 @@ const ROWS_A_GROUP: usize = 1 << 17;
 const END_BYTES: usize = 1 << 16;
 
 /// Number of rows that the encoder adds to a column in one call.
-const ROWS_AT_ONCE: usize = 1 << 10;
+const ROWS_PER_SLICE: usize = 1 << 10;
 
 /// Maximum rows and bytes at the beginning of a file that determine which columns have
 /// dictionaries.
-const INSPECTED: Most = Most { rows: 1 << 16, bytes: 8 << 20 };
+const INSPECTION_LIMIT: Most = Most { rows: 1 << 16, bytes: 8 << 20 };
 
 /// Maximum rows and bytes that are produced and added to their columns at a time.
 const SLICE: Most = Most { rows: 1 << 14, bytes: 8 << 20 };
@@ -48,14 +48,14 @@ struct Most {
 
 impl Most {
     /// Returns the number of rows at the beginning of a table that are within the limit: all, or a
-    /// multiple of [`ROWS_AT_ONCE`], which is also the minimum.
+    /// multiple of [`ROWS_PER_SLICE`], which is also the minimum.
     fn of(self, table: &Table) -> usize {
         let row_count = table.rows();
         if row_count <= self.rows && table.bytes(0..row_count) <= self.bytes {
             return row_count;
         }
-        let ends = (ROWS_AT_ONCE..=self.rows.min(row_count)).step_by(ROWS_AT_ONCE);
-        ends.take_while(|&end| end == ROWS_AT_ONCE || table.bytes(0..end) <= self.bytes).last().unwrap_or(row_count)
+        let ends = (ROWS_PER_SLICE..=self.rows.min(row_count)).step_by(ROWS_PER_SLICE);
+        ends.take_while(|&end| end == ROWS_PER_SLICE || table.bytes(0..end) <= self.bytes).last().unwrap_or(row_count)
     }
 }
 
@@ -83,7 +83,7 @@ pub fn encode_into(
     mut write: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
     let mut slices = Slices { pieces, held: Table::default() };
-    let Some(first) = slices.next(INSPECTED)? else {
+    let Some(first) = slices.next(INSPECTION_LIMIT)? else {
         return write(&encode(&slices.held)?);
     };
     let encoding = Encoding::from_table(&first)?;
@@ -107,7 +107,7 @@ impl<P: Iterator<Item = Result<Table>>> Slices<P> {
     /// Returns the next rows within the limit, or `None` at the end.
     fn next(&mut self, limit: Most) -> Result<Option<Table>> {
         let mut bytes = self.held.bytes(0..self.held.rows());
-        while (self.held.rows() < limit.rows && bytes <= limit.bytes || self.held.rows() < ROWS_AT_ONCE)
+        while (self.held.rows() < limit.rows && bytes <= limit.bytes || self.held.rows() < ROWS_PER_SLICE)
             && let Some(piece) = self.pieces.next()
         {
             let piece = piece?;
@@ -137,7 +137,7 @@ impl Encoding {
     pub fn from_table(first: &Table) -> Result<Encoding> {
         let schema: String = first.columns.iter().map(|(name, column)| column.schema(name)).collect();
         let schema = Arc::new(parse_message_type(&format!("message rows {{ {schema} }}")).map_err(broken)?);
-        let inspected_rows = INSPECTED.of(first);
+        let inspected_rows = INSPECTION_LIMIT.of(first);
         let mut properties = WriterProperties::builder()
             .set_created_by("webtwin".into())
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(3).map_err(broken)?));
@@ -309,8 +309,8 @@ fn write_values(
             out.write_batch(&millis, None, None)
         }
         (TableColumn::Text(values), ColumnWriter::ByteArrayColumnWriter(out)) => {
-            let starts = rows.clone().step_by(ROWS_AT_ONCE);
-            let mut pieces = starts.map(|start| start..rows.end.min(start + ROWS_AT_ONCE));
+            let starts = rows.clone().step_by(ROWS_PER_SLICE);
+            let mut pieces = starts.map(|start| start..rows.end.min(start + ROWS_PER_SLICE));
             pieces.try_fold(0, |written, piece| Ok(written + out.write_batch(&byte_arrays(values, piece), None, None)?))
         }
         (TableColumn::Bool(values), ColumnWriter::BoolColumnWriter(out)) => out.write_batch(&values[rows], None, None),
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn file_has_the_same_bytes_for_any_division_into_pieces() {
-        let slice = INSPECTED.rows as u64;
+        let slice = INSPECTION_LIMIT.rows as u64;
         let group = ROWS_A_GROUP as u64;
         for ends in [&[0][..], &[1], &[slice], &[5, 6, slice + 1], &[slice - 1, 3 * slice], &[7, group - 3, group + 9]]
         {
@@ -383,11 +383,11 @@ mod tests {
             ])
         };
         let table = rows(0..6000);
-        let inspected_rows = INSPECTED.of(&table);
+        let inspected_rows = INSPECTION_LIMIT.of(&table);
         assert!(
-            inspected_rows.is_multiple_of(ROWS_AT_ONCE)
+            inspected_rows.is_multiple_of(ROWS_PER_SLICE)
                 && (1..6000).contains(&inspected_rows)
-                && SLICE.of(&table) == ROWS_AT_ONCE
+                && SLICE.of(&table) == ROWS_PER_SLICE
         );
         let whole = encode(&table).unwrap();
         for ends in [

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parquet::file::reader::FileReader;
 use xxhash_rust::xxh3::Xxh3Default;
 
-use super::files::READS;
+use super::files::MAX_READS;
 use super::location::Location;
 use super::manifest::FileEntry;
 use super::open::{FileStamp, OpenFile, open, open_pinned};
@@ -39,7 +39,7 @@ impl TableFile {
         let location = folder.join(&entry.path)?;
         let rows = entry.rows.unwrap_or(0) as usize;
         // Bytes from a store may have been damaged in transit.
-        let reads = if location.path().is_some() { 1 } else { READS };
+        let reads = if location.path().is_some() { 1 } else { MAX_READS };
         for _ in 0..reads {
             let file = open(&location)?;
             if is_the_file(&file, entry)? {

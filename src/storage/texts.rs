@@ -9,7 +9,7 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 /// Size in bytes from which appended texts get exactly the memory that they need.
-const LARGE: usize = 1 << 20;
+const EXACT_GROWTH_BYTES: usize = 1 << 20;
 
 /// Append-only list of strings, numbered from 0.
 ///
@@ -44,7 +44,7 @@ impl StringTable {
     /// Appends all strings of another list.
     pub fn append(&mut self, texts: &StringTable) {
         let previous_bytes = self.all.len();
-        if texts.all.len() > LARGE {
+        if texts.all.len() > EXACT_GROWTH_BYTES {
             // The default growth would double the memory.
             self.all.reserve_exact(texts.all.len());
         }

@@ -15,7 +15,7 @@ use webtwin::study::clusters::{GrowthStep, clusters};
 use webtwin::study::estimate::{PERCENTS, estimate};
 use webtwin::study::matches::matches;
 use webtwin::study::paragraphs::{Paragraphs, mark};
-use webtwin::study::report::{ClusterTotals, Findings, NEAR, near, nearness, percent, tables};
+use webtwin::study::report::{ClusterTotals, Findings, NEAR_PERCENTAGES, near, nearness, percent, tables};
 use webtwin::study::steps::by_steps;
 
 fn paragraphs(change: impl Fn(&mut Study)) -> Paragraphs {
@@ -90,8 +90,8 @@ fn definitions_2_to_4_clusters_originals_duplicates_and_unique_documents() {
 fn definition_5_near_duplicates_share_a_percentage_of_the_paragraphs_of_both() {
     // The shared paragraphs are compared with the longer document: see "Deviations" in
     // `src/core/study/report.rs`. Table 3 has 90, 70 and 50 per cent.
-    assert_eq!(NEAR, [90, 70, 50]);
-    let at_least = |shared, of| nearness(shared, of).map(|at| NEAR[at]);
+    assert_eq!(NEAR_PERCENTAGES, [90, 70, 50]);
+    let at_least = |shared, of| nearness(shared, of).map(|at| NEAR_PERCENTAGES[at]);
     assert_eq!((at_least(9, 10), at_least(10, 10)), (Some(90), Some(90)));
     assert_eq!(
         (at_least(8, 10), at_least(7, 10), at_least(5, 10), at_least(4, 10)),

@@ -189,7 +189,7 @@ pub struct Criterion(u8);
 
 impl Criterion {
     /// A criterion after all others.
-    pub const LAST: Criterion = Criterion(15);
+    pub const LAST_CRITERION: Criterion = Criterion(15);
 
     /// Returns the number of the criterion, at most 15.
     pub fn number(self) -> u8 {
@@ -297,7 +297,7 @@ const ROLES: [CopyRole; 6] = [
     CopyRole::Visit(VisitReason::Way),
 ];
 const REASONS: [SkipReason; 3] = [SkipReason::Exact, SkipReason::Collection, SkipReason::Similar];
-const LESS_OF: [LossKind; 13] = [
+const CRITERIA_LOST: [LossKind; 13] = [
     LossKind::Pin,
     LossKind::Prefer,
     LossKind::KeptBefore,
@@ -320,7 +320,7 @@ impl From<CopyRole> for RoleNumber {
         }
         let number = match role {
             CopyRole::Skip(reason, lost_by) => {
-                ROLES.len() + place(reason, &REASONS) * LESS_OF.len() + place(lost_by, &LESS_OF)
+                ROLES.len() + place(reason, &REASONS) * CRITERIA_LOST.len() + place(lost_by, &CRITERIA_LOST)
             }
             role => place(role, &ROLES),
         };
@@ -332,7 +332,9 @@ impl From<RoleNumber> for CopyRole {
     fn from(RoleNumber(number): RoleNumber) -> CopyRole {
         match usize::from(number).checked_sub(ROLES.len()) {
             None => ROLES[usize::from(number)],
-            Some(skip) => CopyRole::Skip(REASONS[skip / LESS_OF.len()], LESS_OF[skip % LESS_OF.len()]),
+            Some(skip) => {
+                CopyRole::Skip(REASONS[skip / CRITERIA_LOST.len()], CRITERIA_LOST[skip % CRITERIA_LOST.len()])
+            }
         }
     }
 }
@@ -456,7 +458,7 @@ mod tests {
 
     #[test]
     fn a_role_is_its_number() {
-        let skips = REASONS.iter().flat_map(|&why| LESS_OF.map(|lost_by| CopyRole::Skip(why, lost_by)));
+        let skips = REASONS.iter().flat_map(|&why| CRITERIA_LOST.map(|lost_by| CopyRole::Skip(why, lost_by)));
         let roles: Vec<CopyRole> = ROLES.into_iter().chain(skips).collect();
         let numbers: Vec<RoleNumber> = roles.iter().map(|&role| role.into()).collect();
         assert!(numbers.iter().map(|number| number.0).eq(0..roles.len() as u16));

@@ -37,7 +37,7 @@ pub struct CrawledPage {
 
 /// Minimum number of pages that make a prefix. Fewer pages are listed one by one, because a prefix
 /// also covers pages that were never crawled.
-const FEWEST_PAGES: usize = 3;
+const MIN_PAGES: usize = 3;
 
 /// Returns the part of a URL up to its path. Exactly the URLs of the site begin with this part, so
 /// sites follow each other in the order of their URLs. A URL with a colon directly before its path
@@ -107,7 +107,7 @@ fn descend(pages: &[CrawledPage], length: usize, prefixes: &mut Vec<SkipPrefix>)
         };
         let prefix = common_folder(&group[0].url, &group[group.len() - 1].url);
         let may_be_covered = |page: &CrawledPage| page.avoid && page.root as usize <= prefix.len();
-        if group.len() >= FEWEST_PAGES && group.iter().all(may_be_covered) {
+        if group.len() >= MIN_PAGES && group.iter().all(may_be_covered) {
             let bytes = group.iter().map(|page| page.bytes).sum();
             prefixes.push(SkipPrefix { prefix: prefix.to_string(), single: false, pages: group.len() as u64, bytes });
         } else {

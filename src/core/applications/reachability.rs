@@ -47,9 +47,9 @@ pub const LINKED_FROM_ELSEWHERE: u32 = 8;
 /// Flag, stored with the entry point kinds, of a page that is skipped.
 const SKIP: u8 = 1 << 7;
 /// Flag of a page whose links have not been followed since a better path to it was found.
-const WAITS: u8 = 1 << 6;
+const WAITING_FLAG: u8 = 1 << 6;
 /// Flag of a page that [`WebPart::go_back`] has visited.
-const SEEN: u8 = 1 << 5;
+const SEEN_FLAG: u8 = 1 << 5;
 
 /// Set of links that a crawler follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,7 @@ type Cost = u64;
 const NO_WAY: Cost = Cost::MAX;
 
 /// Cost of a skipped page on the path.
-const SKIPPED: Cost = 1 << 32;
+const SKIP_COST: Cost = 1 << 32;
 
 /// A link to a page of another part, with the cost of the best path to its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
@@ -255,7 +255,7 @@ impl WebPart {
     pub fn start(&mut self, entry: u32) {
         self.cost.fill(NO_WAY);
         self.from = Vec::new();
-        self.kinds.iter_mut().for_each(|kinds| *kinds &= !(WAITS | SEEN));
+        self.kinds.iter_mut().for_each(|kinds| *kinds &= !(WAITING_FLAG | SEEN_FLAG));
         for local in 0..self.pages.len() as Local {
             if self.is_entry(local, entry) {
                 self.improve(local, self.toll(local));
@@ -273,8 +273,8 @@ impl WebPart {
     pub fn settle(&mut self, links: PartLinks<'_>, scope: LinkScope) -> Vec<Crossing> {
         self.waits = false;
         let mut heap = BinaryHeap::new();
-        for (local, kinds) in (0..).zip(&mut self.kinds).filter(|(_, kinds)| **kinds & WAITS != 0) {
-            *kinds &= !WAITS;
+        for (local, kinds) in (0..).zip(&mut self.kinds).filter(|(_, kinds)| **kinds & WAITING_FLAG != 0) {
+            *kinds &= !WAITING_FLAG;
             heap.push(Reverse((self.cost[local as usize], local)));
         }
         let mut crossing = Vec::new();
@@ -348,7 +348,7 @@ impl WebPart {
     /// Returns the pages that stay and have skipped pages on their best path.
     pub fn cut_off(&self) -> Vec<Page> {
         let cut_off =
-            |&at: &usize| self.cost[at] != NO_WAY && self.cost[at] >= SKIPPED && !self.is_skipped(at as Local);
+            |&at: &usize| self.cost[at] != NO_WAY && self.cost[at] >= SKIP_COST && !self.is_skipped(at as Local);
         (0..self.pages.len()).filter(cut_off).map(|at| self.pages[at]).collect()
     }
 
@@ -358,9 +358,9 @@ impl WebPart {
     pub fn go_back(&mut self, page: Page, visit: &mut Vec<Page>) -> Option<Page> {
         let mut page = page;
         while let Ok(at) = self.pages.binary_search(&page) {
-            let has_been = self.kinds[at] & SEEN != 0;
-            self.kinds[at] |= SEEN;
-            if has_been || self.cost[at] < SKIPPED {
+            let has_been = self.kinds[at] & SEEN_FLAG != 0;
+            self.kinds[at] |= SEEN_FLAG;
+            if has_been || self.cost[at] < SKIP_COST {
                 return None;
             }
             if self.is_skipped(at as Local) {
@@ -416,13 +416,13 @@ impl WebPart {
     }
 
     fn toll(&self, page: Local) -> Cost {
-        Cost::from(self.is_skipped(page)) * SKIPPED
+        Cost::from(self.is_skipped(page)) * SKIP_COST
     }
 
     fn improve(&mut self, page: Local, cost: Cost) {
         if cost < self.cost[page as usize] {
             self.cost[page as usize] = cost;
-            self.kinds[page as usize] |= WAITS;
+            self.kinds[page as usize] |= WAITING_FLAG;
             self.waits = true;
         }
     }

@@ -21,7 +21,7 @@ use webtwin_base::ids::splitmix64;
 /// Inverse fraction of characters, one column wide, that end a piece. Of wider characters,
 /// proportionally more end a piece. English words, including the following space, are about as wide
 /// as the pieces.
-const COLUMNS_A_PIECE: u64 = 6;
+const COLUMNS_PER_PIECE: u64 = 6;
 
 /// Blocks of scripts that are written without spaces, and of their punctuation: Thai, Lao, Tibetan,
 /// Burmese, Khmer, Tai scripts, Balinese, Javanese, Chinese, Japanese, Yi, Tangut, Nushu. Korean is
@@ -63,7 +63,7 @@ impl Class {
     fn of(character: char, width: usize) -> Class {
         let code = u32::from(character);
         let without_spaces = WITHOUT_SPACES.iter().any(|&(first, last)| (first..=last).contains(&code));
-        let ends = without_spaces && splitmix64(code.into()).is_multiple_of(COLUMNS_A_PIECE / width as u64);
+        let ends = without_spaces && splitmix64(code.into()).is_multiple_of(COLUMNS_PER_PIECE / width as u64);
         Class { without_spaces, opens: OPENING.contains(character), closes: CLOSING.contains(character), ends }
     }
 

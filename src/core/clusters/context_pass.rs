@@ -18,7 +18,7 @@
 //!
 //! Links alone would match a page with its translation, which has the same place in its edition;
 //! text alone is what failed before. So each measure must reach a minimum ([`LINKS`], [`TEXT`]),
-//! and the sum of both must reach [`BOTH`]. The match must be one to one with a margin
+//! and the sum of both must reach [`MIN_SUM`]. The match must be one to one with a margin
 //! ([`MARGIN`]): each page must be the best match of the other, and better than any second one by
 //! the margin. And both pages must have the same name, that is, the last segment of the path in
 //! lower case and without its file extension. An equal name makes no pair, but this condition keeps
@@ -36,24 +36,24 @@ use bytemuck::{Pod, Zeroable};
 use webtwin_base::ids::{ClusterId, Number, Page};
 
 /// Value of the fraction 1, in millionths.
-pub const WHOLE: u32 = 1_000_000;
+pub const MILLION: u32 = 1_000_000;
 /// Minimum fraction of the smaller collection's pages that have copies in the other, in millionths.
 pub const COMMON: u32 = 400_000;
 /// Minimum number of trivial clusters that two collections have in common.
-pub const FEWEST: usize = 3;
+pub const MIN_COMMON: usize = 3;
 /// Minimum agreement of links, in millionths.
 pub const LINKS: u32 = 500_000;
 /// Minimum agreement of texts, in millionths.
 pub const TEXT: u32 = 150_000;
 /// Minimum sum of both agreements, in millionths.
-pub const BOTH: u32 = 950_000;
+pub const MIN_SUM: u32 = 950_000;
 /// Minimum difference between a match and any other match of either page, in millionths.
 pub const MARGIN: u32 = 100_000;
 /// Maximum number of pages of one name with a common link for the link to propose them. A link of
 /// more pages is part of a menu.
-const MOST: usize = 64;
+const MAX_SAME_NAME: usize = 64;
 /// Number of pages of candidates that a worker processes at a time.
-const AT_ONCE: usize = 1 << 20;
+const CANDIDATE_PAGES: usize = 1 << 20;
 
 /// A page of a collection. Rows order by collection, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,7 +140,7 @@ pub fn candidates(pages: &[ContextPage], links: &[[u32; 2]]) -> Vec<CandidatePai
         for right in &collections[at + 1..] {
             let common = in_both(&left.clusters, &right.clusters);
             let min_common = left.pages.len().min(right.pages.len()) as u64 * u64::from(COMMON);
-            if common.len() >= FEWEST && common.len() as u64 * u64::from(WHOLE) >= min_common {
+            if common.len() >= MIN_COMMON && common.len() as u64 * u64::from(MILLION) >= min_common {
                 common.iter().for_each(|&cluster| is_common[cluster as usize] = true);
                 let unmatched = [left, right].map(|of| of.alone(&is_common, &links_of));
                 pairs.extend(agreeing(unmatched, &mut link_counts));
@@ -294,7 +294,7 @@ fn agreeing([left, right]: [Vec<Unmatched<'_>>; 2], link_counts: &mut [u32]) -> 
             let matching = same_name.iter().take_while(|one| (one.0, one.1) == (page.seen.name, link));
             // More than MOST pages share this link, so it is a menu's and would propose arbitrary
             // pairs.
-            if matching.clone().nth(MOST).is_some() {
+            if matching.clone().nth(MAX_SAME_NAME).is_some() {
                 continue;
             }
             for &(_, _, other) in matching {
@@ -335,9 +335,9 @@ fn agreement(x: &Unmatched<'_>, y: &Unmatched<'_>) -> u32 {
     share(common, x.weight + y.weight - common)
 }
 
-/// Returns a part of a whole in millionths, rounded down, and [`WHOLE`] if the whole is 0.
+/// Returns a part of a whole in millionths, rounded down, and [`MILLION`] if the whole is 0.
 pub fn share(part: u64, whole: u64) -> u32 {
-    if whole == 0 { WHOLE } else { (u128::from(part) * u128::from(WHOLE) / u128::from(whole)) as u32 }
+    if whole == 0 { MILLION } else { (u128::from(part) * u128::from(MILLION) / u128::from(whole)) as u32 }
 }
 
 /// Returns the indices of candidates that are the best by far for one of their pages, in no
@@ -350,7 +350,7 @@ pub fn share(part: u64, whole: u64) -> u32 {
 /// A sort of the worker's pages. Memory: 16 bytes for each of about a million pages at a time, and
 /// 4 for each candidate returned.
 pub fn best_by_far(candidates: &[CandidatePair], texts: &[u32], (index, peers): (usize, usize)) -> Vec<u32> {
-    best_by_far_in((2 * candidates.len() / peers).div_ceil(AT_ONCE).max(1), candidates, texts, (index, peers))
+    best_by_far_in((2 * candidates.len() / peers).div_ceil(CANDIDATE_PAGES).max(1), candidates, texts, (index, peers))
 }
 
 /// Computes the result of [`best_by_far`] with the pages processed in `parts` parts.
@@ -391,7 +391,7 @@ pub fn one_to_one(candidates: &[CandidatePair], texts: &[u32], best: &[u32]) -> 
     best.iter().for_each(|&at| best_of[at as usize] += 1);
     let totals =
         candidates.iter().zip(texts).zip(best_of).map(|((of, &text), best_of)| (of, text, of.links + text, best_of));
-    let accepted = totals.filter(|&(_, text, sum, best_of)| text >= TEXT && sum >= BOTH && best_of == 2);
+    let accepted = totals.filter(|&(_, text, sum, best_of)| text >= TEXT && sum >= MIN_SUM && best_of == 2);
     accepted.map(|(of, _, sum, _)| (*of, sum / 2)).collect()
 }
 

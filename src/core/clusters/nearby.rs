@@ -21,10 +21,10 @@ use std::collections::HashMap;
 use webtwin_base::ids::Page;
 use webtwin_job::AttachmentRule;
 
-/// Bits of a link direction: `OUT` for links out of a page, `INTO`, the next bit, for links to the
-/// page.
-const OUT: u8 = 1;
-const INTO: u8 = 2;
+/// Bits of a link direction: `LINK_OUT` for links out of a page, `LINK_IN`, the next bit, for links
+/// to the page.
+const LINK_OUT: u8 = 1;
+const LINK_IN: u8 = 2;
 
 /// Returns the pages that belong to collections without being members, ascending, each with its
 /// collection.
@@ -53,7 +53,8 @@ pub fn nearby_pages(
     collection: impl Fn(Page) -> Option<Page>,
     attach: AttachmentRule,
 ) -> Vec<(Page, Page)> {
-    let mut ways: Vec<(Page, Page, u8)> = links.iter().flat_map(|&(x, y)| [(x, y, OUT), (y, x, INTO)]).collect();
+    let mut ways: Vec<(Page, Page, u8)> =
+        links.iter().flat_map(|&(x, y)| [(x, y, LINK_OUT), (y, x, LINK_IN)]).collect();
     ways.sort_unstable();
     let linked: Vec<(Page, Page, u8)> = ways
         .chunk_by(|x, y| (x.0, x.1) == (y.0, y.1))
@@ -83,7 +84,7 @@ pub fn nearby_pages(
             }
             let count = counts.entry((other, collection_id)).or_default();
             // A link out of this page is a link into the other one, so the direction bits swap.
-            *count = count.and(ways >> 1 | (ways & OUT) << 1);
+            *count = count.and(ways >> 1 | (ways & LINK_OUT) << 1);
             if is_majority(count, &totals[at(other)]) {
                 near.insert(other, collection_id);
                 frontier.push((other, collection_id));
@@ -107,8 +108,8 @@ impl Linked {
     /// Returns the counts with one more page, linked in the given directions.
     fn and(self, ways: u8) -> Linked {
         Linked {
-            out: self.out + usize::from(ways & OUT != 0),
-            into: self.into + usize::from(ways & INTO != 0),
+            out: self.out + usize::from(ways & LINK_OUT != 0),
+            into: self.into + usize::from(ways & LINK_IN != 0),
             either: self.either + 1,
         }
     }

@@ -17,7 +17,7 @@ use webtwin_base::ids::{ClusterId, Page, PieceId, SimilarClusterId};
 
 /// Inverse of the maximum doubled fraction: when two pieces are joined, at most one of this number
 /// of pages of the smaller piece may be doubled in the larger.
-const DOUBLED: usize = 5;
+const DOUBLED_DIVISOR: usize = 5;
 
 /// Links between pages of one host.
 #[derive(Debug, Clone, Copy)]
@@ -288,7 +288,7 @@ pub fn join_pieces(
         // The test is on the current clusters: pages of earlier joins count, too.
         let of_small = &clusters[smaller as usize];
         let doubled = of_small.iter().filter(|cluster| clusters[larger as usize].contains(cluster)).count();
-        if DOUBLED * doubled <= of_small.len() {
+        if DOUBLED_DIVISOR * doubled <= of_small.len() {
             union.union(x, y);
             let of_small = std::mem::take(&mut clusters[smaller as usize]);
             let mut of_large = std::mem::take(&mut clusters[larger as usize]);

@@ -32,16 +32,16 @@ use std::collections::{BTreeMap, HashMap};
 use bytemuck::{Pod, Zeroable};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::context_pass::{CandidatePair, WHOLE};
+use super::context_pass::{CandidatePair, MILLION};
 use webtwin_base::ids::{ClusterId, Page};
 
 /// Minimum agreement of the texts of two pages in one place, in millionths.
 pub const TEXT: u32 = 350_000;
 /// Number of segments, from the end of a path, in which pages of a trivial cluster are compared.
-pub const DEEPEST: usize = 12;
+pub const MAX_DEPTH: usize = 12;
 /// Maximum number of trivial clusters in one place that are compared. If there are more, none of
 /// them are.
-const MOST: usize = 64;
+const MAX_CLUSTERS: usize = 64;
 
 /// A URL as host, folders and name: in lower case, without the scheme and the file extension of the
 /// last segment.
@@ -137,7 +137,7 @@ impl Folders {
 
     /// Returns the hashes of the last one, two, ... segments, and 0 where the path has fewer
     /// segments.
-    pub fn ends(&self) -> [u32; DEEPEST] {
+    pub fn ends(&self) -> [u32; MAX_DEPTH] {
         std::array::from_fn(|at| match self.segments().checked_sub(at + 1) {
             Some(depth) => (self.place(depth) as u32).max(1),
             None => 0,
@@ -147,9 +147,9 @@ impl Folders {
 
 /// Returns the number of last segments in which all of the paths agree. Each path is given as its
 /// [`Folders::ends`].
-pub fn in_common(paths: &[[u32; DEEPEST]]) -> usize {
+pub fn in_common(paths: &[[u32; MAX_DEPTH]]) -> usize {
     let agree = |at: usize| paths.iter().all(|path| path[at] != 0 && path[at] == paths[0][at]);
-    (0..DEEPEST).take_while(|&at| agree(at)).count()
+    (0..MAX_DEPTH).take_while(|&at| agree(at)).count()
 }
 
 /// Vote of pages for the root of their collection: 24 bytes. Rows order by collection.
@@ -267,12 +267,12 @@ pub mod reports {
     /// Value of a page that has chunks.
     pub const CHUNKS: u32 = 0;
     /// Value of a page that has neither title nor text.
-    pub const NOTHING: u32 = 1;
+    pub const EMPTY_TEXT: u32 = 1;
 
     /// Returns the value of a page from its title and the length of its text.
     pub fn little(title: &str, text_bytes: u64) -> u32 {
         let hash = xxhash_rust::xxh3::xxh3_64_with_seed(title.as_bytes(), text_bytes);
-        if title.is_empty() && text_bytes == 0 { NOTHING } else { (hash as u32).max(2) }
+        if title.is_empty() && text_bytes == 0 { EMPTY_TEXT } else { (hash as u32).max(2) }
     }
 }
 
@@ -327,10 +327,15 @@ pub fn alike(
     let firsts: Vec<&PlacedPage> =
         silent.map(|(_, rows)| *rows.iter().min_by_key(|row| row.page).expect("a cluster has pages")).collect();
     let mut pairs = Vec::new();
-    for (at, x) in firsts.iter().enumerate().filter(|_| firsts.len() <= MOST) {
-        for y in firsts[at + 1..].iter().filter(|y| x.reports == y.reports && x.reports != reports::NOTHING) {
+    for (at, x) in firsts.iter().enumerate().filter(|_| firsts.len() <= MAX_CLUSTERS) {
+        for y in firsts[at + 1..].iter().filter(|y| x.reports == y.reports && x.reports != reports::EMPTY_TEXT) {
             let (x, y) = if x.page < y.page { (x, y) } else { (y, x) };
-            pairs.push(CandidatePair { a: x.page, b: y.page, collections: [x.collection, y.collection], links: WHOLE });
+            pairs.push(CandidatePair {
+                a: x.page,
+                b: y.page,
+                collections: [x.collection, y.collection],
+                links: MILLION,
+            });
         }
     }
     pairs.sort_unstable();
@@ -392,7 +397,7 @@ mod tests {
         assert_eq!(common(&["http://a.example/x", "http://b.example/y"]), 0);
         assert_eq!(common(&["http://a.example/x/y", "http://b.example/x/y"]), 2);
         let deep = |host: &str| format!("http://{host}/{}", ["d/"; 20].concat());
-        assert_eq!(common(&[&deep("a.example"), &deep("b.example")]), DEEPEST);
+        assert_eq!(common(&[&deep("a.example"), &deep("b.example")]), MAX_DEPTH);
     }
 
     #[test]
@@ -446,7 +451,7 @@ mod tests {
         assert_eq!(reports::little("Bird", 12), reports::little("Bird", 12));
         assert_ne!(reports::little("Bird", 12), reports::little("Bird", 13));
         assert_ne!(reports::little("Bird", 12), reports::little("Bee", 12));
-        assert_eq!(reports::little("", 0), reports::NOTHING);
+        assert_eq!(reports::little("", 0), reports::EMPTY_TEXT);
     }
 
     fn placed(place: u32, collection: u32, page: u32, (reports, links): (u32, u32)) -> PlacedPage {
@@ -483,7 +488,7 @@ mod tests {
                 for y in placed_pages.iter().filter(|y| x.page < y.page && x.place == y.place && label(x.page) != label(y.page)) {
                     let (Some(of_x), Some(of_y)) = (silent_set(x), silent_set(y)) else { continue };
                     let first = of_x.first() == Some(&x.page) && of_y.first() == Some(&y.page);
-                    if first && x.reports == y.reports && x.reports != reports::NOTHING {
+                    if first && x.reports == y.reports && x.reports != reports::EMPTY_TEXT {
                         expected.push([x.page, y.page]);
                     }
                 }

@@ -25,7 +25,7 @@ use super::ground::ClusterPlaces;
 use super::union_find::UnionFind;
 
 /// Minimum number of trivial clusters of a set in a piece for the piece to have the set.
-const LEAST: u32 = 3;
+const MIN_CLUSTERS: u32 = 3;
 
 /// A set of trivial clusters that belong together.
 #[derive(Debug, Clone, Default)]
@@ -37,15 +37,18 @@ struct Set {
 }
 
 impl Set {
-    /// True if some piece has this set without the other one: at least three tenths and [`LEAST`]
-    /// trivial clusters of this set, and less than a tenth or fewer than [`LEAST`] of the other.
+    /// True if some piece has this set without the other one: at least three tenths and
+    /// [`MIN_CLUSTERS`] trivial clusters of this set, and less than a tenth or fewer than
+    /// [`MIN_CLUSTERS`] of the other.
     fn stands_without(&self, other: &Set) -> bool {
         let mut remaining = &other.pieces[..];
-        self.pieces.iter().filter(|(_, count)| *count >= LEAST && 10 * count >= 3 * self.size).any(|&(piece, _)| {
-            remaining = &remaining[remaining.partition_point(|of| of.0 < piece)..];
-            let of_other = remaining.first().filter(|of| of.0 == piece).map_or(0, |of| of.1);
-            of_other < LEAST || 10 * of_other < other.size
-        })
+        self.pieces.iter().filter(|(_, count)| *count >= MIN_CLUSTERS && 10 * count >= 3 * self.size).any(
+            |&(piece, _)| {
+                remaining = &remaining[remaining.partition_point(|of| of.0 < piece)..];
+                let of_other = remaining.first().filter(|of| of.0 == piece).map_or(0, |of| of.1);
+                of_other < MIN_CLUSTERS || 10 * of_other < other.size
+            },
+        )
     }
 
     fn join(&mut self, other: Set) {

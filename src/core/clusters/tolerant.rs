@@ -68,7 +68,7 @@ use webtwin_base::ids::{ClusterId, HostId, Number, Page, PieceId, SimilarCluster
 use webtwin_job::{ClusterSettings, MergeCondition};
 
 /// Minimum number of trivial clusters that a collection shares with a larger one.
-const LEAST_SHARED: usize = 3;
+const MIN_SHARED: usize = 3;
 
 /// Minimum fraction of a collection's pages that it shares with a larger one, in tenths.
 const SHARED_TENTHS: usize = 3;
@@ -120,8 +120,7 @@ pub fn larger_copy(piece: PieceId, pointed_to: &mut [PieceId], size: impl Fn(Pie
     pointed_to.sort_unstable();
     let larger = pointed_to.chunk_by(|x, y| x == y).filter(|pages| pages[0] != piece);
     let best_copy = larger.max_by_key(|pages| (pages.len(), by_size(size(pages[0]), pages[0])))?;
-    let enough =
-        best_copy.len() >= LEAST_SHARED.min(size(piece)) && 10 * best_copy.len() >= SHARED_TENTHS * size(piece);
+    let enough = best_copy.len() >= MIN_SHARED.min(size(piece)) && 10 * best_copy.len() >= SHARED_TENTHS * size(piece);
     enough.then_some(best_copy[0])
 }
 
@@ -161,7 +160,7 @@ fn verified_thing(ground: &ClusterPlaces, settings: &ClusterSettings) -> Option<
     loop {
         let mut next = linked_alike(ground, &stays);
         next.iter_mut().zip(&stays).for_each(|(next, stays)| *next &= stays);
-        keep_copies(ground, &mut next, LEAST_SHARED.max(settings.min_size as usize));
+        keep_copies(ground, &mut next, MIN_SHARED.max(settings.min_size as usize));
         if next == stays {
             break;
         }

@@ -48,7 +48,7 @@ pub struct CutEdge {
 }
 
 /// Maximum number of bridges listed per cluster.
-const SHOWN: usize = 3;
+const MAX_BRIDGES: usize = 3;
 
 /// Keeps the pairs of two spanning forests, at most two pairs per page, strongest first.
 ///
@@ -112,7 +112,7 @@ pub fn weakest(edges: &[Edge]) -> (Vec<CutEdge>, Option<CutEdge>) {
     let mut bridges = bridges(&edges, &pages);
     bridges.retain(of_weight);
     bridges.sort_unstable_by_key(|cut| (cut.edge.strength, Reverse(cut.cuts_off), cut.edge.a, cut.edge.b));
-    bridges.truncate(SHOWN);
+    bridges.truncate(MAX_BRIDGES);
     (bridges, splits(&edges, &pages).into_iter().rfind(of_weight))
 }
 

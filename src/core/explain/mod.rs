@@ -152,7 +152,7 @@ pub struct SharedChunk {
 }
 
 /// Message for pages with so few chunks that the other page cannot be similar to them.
-pub const TOO_FEW: &str = "more than the smaller page has are needed";
+pub const TOO_FEW_CHUNKS: &str = "more than the smaller page has are needed";
 
 /// Formats the difference of two texts, at most `limit` lines, and passes each line to
 /// `line`.
@@ -234,7 +234,7 @@ pub fn describe(explanation: &Explanation<'_>, limit: usize) -> String {
     if let Some(shared) = overlap.pair {
         line(&format!("  overlap: a pair of the run, {shared} chunks shared"));
     }
-    let needed_text = overlap.needed.map_or(TOO_FEW.into(), |needed| format!("{needed} are needed"));
+    let needed_text = overlap.needed.map_or(TOO_FEW_CHUNKS.into(), |needed| format!("{needed} are needed"));
     line(&format!(
         "  overlap: {} shared of {} and {} chunks that count, {needed_text}{}",
         overlap.shared,

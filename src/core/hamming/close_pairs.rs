@@ -17,10 +17,10 @@ use super::kernels::{Level, cross, gather, within};
 const PASS_BITS: u32 = 11;
 
 /// Number of items whose keys are gathered together.
-const GATHERED: usize = 1024;
+const KEYS_PER_BATCH: usize = 1024;
 
 /// Maximum number of items that are always compared pair by pair.
-const FEW: usize = 64;
+const PAIRWISE_ITEMS: usize = 64;
 
 /// Nanoseconds to move an item to its bucket in one pass, and to compare a vector of eight items.
 /// [`Joiner`] weighs these costs.
@@ -146,7 +146,7 @@ impl Joiner {
     pub fn new(k: u32, level: Level) -> Joiner {
         let designs = block_designs(k);
         let (excluded, left, right, pairs) = Default::default();
-        Joiner { k, level, designs, few: FEW, move_ns: MOVE_NS, excluded, left, right, pairs }
+        Joiner { k, level, designs, few: PAIRWISE_ITEMS, move_ns: MOVE_NS, excluded, left, right, pairs }
     }
 
     /// Calls `sink` once with every pair of two distinct indices in `items` that is at most k bits
@@ -330,10 +330,10 @@ impl Joiner {
         self.right.clear();
         self.right.extend(right_items.iter().map(T::fingerprint));
         // The left items are compared in parts, so that the buffer of pairs stays small.
-        for (part, left) in self.left.chunks(GATHERED).enumerate() {
+        for (part, left) in self.left.chunks(KEYS_PER_BATCH).enumerate() {
             cross(self.level, left, &self.right, self.k, &mut self.pairs);
             for (i, j, distance) in self.pairs.drain(..) {
-                let (x, y) = (&items[part * GATHERED + i as usize], &right_items[j as usize]);
+                let (x, y) = (&items[part * KEYS_PER_BATCH + i as usize], &right_items[j as usize]);
                 let difference = x.fingerprint() ^ y.fingerprint();
                 if self.excluded.iter().all(|key| difference & key != 0) {
                     sink(x, y, distance);
@@ -430,9 +430,9 @@ fn two_buckets<T: FingerprintItem>(
 /// Moves items from `from` to `to` in the order of their bits in `key`. Returns the end of each
 /// key's items.
 fn partition<T: FingerprintItem>(from: &[T], to: &mut [T], key: u64, level: Level) -> Vec<usize> {
-    let (mut values, mut keys) = ([0; GATHERED], [0; GATHERED]);
+    let (mut values, mut keys) = ([0; KEYS_PER_BATCH], [0; KEYS_PER_BATCH]);
     let mut keys_of = |items: &[T], take: &mut dyn FnMut(&[u32])| {
-        for batch in items.chunks(GATHERED) {
+        for batch in items.chunks(KEYS_PER_BATCH) {
             values.iter_mut().zip(batch).for_each(|(value, item)| *value = item.fingerprint());
             gather(level, &values[..batch.len()], key, &mut keys[..batch.len()]);
             take(&keys[..batch.len()]);

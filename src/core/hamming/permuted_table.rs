@@ -52,7 +52,7 @@ const SECTIONS: usize = 3;
 
 /// Maximum number of rows of one prefix that are all compared. If there are more, the rows with the
 /// key are searched.
-const FEW: usize = 64;
+const LINEAR_ROWS: usize = 64;
 
 /// Number of interpolation steps before a search continues by bisection.
 const INTERPOLATIONS: u32 = 4;
@@ -297,7 +297,7 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     #[inline]
     pub(super) fn with_key(&self, permuted: u64, rows: Range<usize>) -> IntactResult<Range<usize>> {
         let low_bits = self.about().f - self.permutation.top_bits();
-        if rows.len() <= FEW || low_bits == self.low_bits() {
+        if rows.len() <= LINEAR_ROWS || low_bits == self.low_bits() {
             return Ok(rows);
         }
         let free_mask = 1u64.unbounded_shl(low_bits).wrapping_sub(1);

@@ -31,13 +31,13 @@ const SUB_CHUNK: usize = 1 << 15;
 
 /// Maximum number of queries of a bucket whose siblings are scanned for every fingerprint that
 /// meets it. Longer buckets are joined by partitioning.
-const LONG: usize = 2048;
+const LONG_BUCKET: usize = 2048;
 
 /// Number of buckets of a table.
 const BUCKETS: usize = 1 << SIBLING_BITS;
 
 /// Maximum number of queries of one set of tables. Larger batches are divided.
-pub const MOST_QUERIES: usize = 1_300_000;
+pub const MAX_QUERIES: usize = 1_300_000;
 
 /// A fingerprint and a query at most k bits apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,7 +50,7 @@ pub struct FingerprintHit {
     pub distance: u32,
 }
 
-/// Tables for a batch of at most [`MOST_QUERIES`] distinct queries.
+/// Tables for a batch of at most [`MAX_QUERIES`] distinct queries.
 ///
 /// Memory: 14 bytes a query and up to 4.5 MB for each condition.
 ///
@@ -100,17 +100,17 @@ impl QueryTables {
     /// Returns [`webtwin_base::error::Error::NoMemory`] if there is no memory for the tables.
     ///
     /// # Panics
-    /// Panics if there are more than [`MOST_QUERIES`] queries, or if `k` is above
+    /// Panics if there are more than [`MAX_QUERIES`] queries, or if `k` is above
     /// [`super::conditions::MAX_K`].
     ///
     /// # Cost
     /// About 10 ns a query and condition.
     pub fn new(queries: &[u64], k: u32, level: Level) -> Result<QueryTables> {
-        assert!(queries.len() <= MOST_QUERIES, "a batch is cut before tables are made from it");
+        assert!(queries.len() <= MAX_QUERIES, "a batch is cut before tables are made from it");
         let lanes = lanes(queries.len());
         let table = |condition| ConditionTable::new(queries, condition, lanes, level);
         let tables = conditions(k).into_iter().map(table).collect::<Result<_>>()?;
-        Ok(QueryTables { k, level, lanes, long: LONG, tables })
+        Ok(QueryTables { k, level, lanes, long: LONG_BUCKET, tables })
     }
 
     /// Returns the bytes of the tables for `queries` queries at distance `k`.
@@ -154,7 +154,7 @@ pub(super) fn lanes(queries: usize) -> Lanes {
 /// Scratch buffers of a worker that joins.
 pub struct JoinBuffers {
     survivors: Vec<Survivor>,
-    /// (bucket, position) of fingerprints that met a bucket with more queries than [`LONG`].
+    /// (bucket, position) of fingerprints that met a bucket with more queries than [`LONG_BUCKET`].
     crowded: Vec<(u16, u32)>,
     joiner: Joiner,
     values: Vec<u64>,
@@ -288,7 +288,8 @@ impl ConditionTable {
         }
     }
 
-    /// Joins the buckets with more queries than [`LONG`] with the fingerprints that met them.
+    /// Joins the buckets with more queries than [`LONG_BUCKET`] with the fingerprints that met
+    /// them.
     fn join_crowded(
         &self,
         fingerprints: &[u64],
@@ -298,7 +299,7 @@ impl ConditionTable {
         sink: &mut impl FnMut(FingerprintHit),
     ) {
         /// Maximum number of comparisons that are made without partitioning.
-        const FEW: usize = 1 << 16;
+        const PAIRWISE_COMPARISONS: usize = 1 << 16;
         let JoinBuffers { crowded, joiner, left, right, pairs, .. } = scratch;
         crowded.sort_unstable();
         for bucket_hits in crowded.chunk_by(|x, y| x.0 == y.0) {
@@ -312,7 +313,7 @@ impl ConditionTable {
                     sink(FingerprintHit { at, query: numbers[query], distance });
                 }
             };
-            if bucket_hits.len() * queries.len() <= FEW {
+            if bucket_hits.len() * queries.len() <= PAIRWISE_COMPARISONS {
                 let values: Vec<u64> = bucket_hits.iter().map(|&(_, at)| fingerprints[at as usize]).collect();
                 pairs.clear();
                 cross(tables.level, &values, queries, tables.k, pairs);
@@ -365,7 +366,7 @@ mod tests {
         fn the_join_equals_brute_force(fingerprints in kinds(), queries in kinds(), k in 0u32..7) {
             let expected = plain(&fingerprints, &queries, k);
             for level in Level::all() {
-                for long_bucket in [0, 20, LONG] {
+                for long_bucket in [0, 20, LONG_BUCKET] {
                     prop_assert_eq!(&join(&fingerprints, &queries, k, level, long_bucket), &expected, "{:?} {}", level, long_bucket);
                 }
             }
@@ -398,7 +399,7 @@ mod tests {
                 let expected: Vec<FingerprintHit> =
                     expected.into_iter().map(|(at, query, distance)| FingerprintHit { at, query, distance }).collect();
                 assert!(!expected.is_empty());
-                assert_eq!(join(&fingerprints, &queries, k, Level::best(), LONG), expected);
+                assert_eq!(join(&fingerprints, &queries, k, Level::best(), LONG_BUCKET), expected);
             }
         }
     }

@@ -22,7 +22,7 @@ use webtwin_base::read_at::RandomAccess;
 const FIXED: usize = 16;
 
 /// Maximum length of a description that is read, in bytes.
-const LONGEST: usize = 1 << 20;
+const MAX_DESCRIPTION_BYTES: usize = 1 << 20;
 
 /// Properties that distinguish a kind of file from others.
 #[derive(Debug, Clone, Copy)]
@@ -131,7 +131,7 @@ impl<About: DeserializeOwned> SectionHead<About> {
             return Err(Error::input(name, reason));
         }
         let length = u32::from_le_bytes([e, f, g, h]) as usize;
-        if length > LONGEST {
+        if length > MAX_DESCRIPTION_BYTES {
             return Err(damaged("its description is too long"));
         }
         let end = (FIXED + length + 8).next_multiple_of(64);

@@ -9,13 +9,13 @@ use bytemuck::{Pod, Zeroable};
 
 /// Maximum number of texts with one key that become pairs. Up to this number, pairs need little
 /// more space than members.
-const PAIRED: usize = 8;
+const MAX_PAIRED_TEXTS: usize = 8;
 
 /// Bit that marks the number of a group.
 const GROUP: u32 = 1 << 31;
 
 /// Maximum number of texts, and of groups, that can be numbered.
-pub const MOST: u32 = GROUP;
+pub const MAX_TEXTS: u32 = GROUP;
 
 /// A text, and a text or group that it must be compared with: 8 bytes. Rows order by text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
@@ -77,7 +77,7 @@ pub fn candidates<E>(
         if texts.last().is_none_or(|last| last.1 < first_compared) {
             continue;
         }
-        if texts.len() > PAIRED {
+        if texts.len() > MAX_PAIRED_TEXTS {
             let other = GROUP | next_group();
             texts.iter().try_for_each(|&(_, text)| visit(CandidateText { text, other }))?;
             continue;

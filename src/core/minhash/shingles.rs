@@ -133,10 +133,10 @@ struct Sorter {
 
 /// Numbers of hashes for which buckets are used: with fewer they cost more than they save, with
 /// more they exceed the cache.
-const IN_BUCKETS: std::ops::RangeInclusive<usize> = 32..=1 << 16;
+const BUCKET_HASHES: std::ops::RangeInclusive<usize> = 32..=1 << 16;
 
 /// Maximum number of hashes of a bucket that are sorted by insertion.
-const INSERTED: u32 = 16;
+const INSERTION_HASHES: u32 = 16;
 
 impl Sorter {
     /// Sorts hashes in ascending order.
@@ -145,7 +145,7 @@ impl Sorter {
     /// About 3 ns a hash for texts of hundreds of words, a third of the time of the standard
     /// library.
     fn sort(&mut self, hashes: &mut Vec<u32>) {
-        if !IN_BUCKETS.contains(&hashes.len()) {
+        if !BUCKET_HASHES.contains(&hashes.len()) {
             return hashes.sort_unstable();
         }
         let Sorter { next, sorted } = self;
@@ -159,7 +159,7 @@ impl Sorter {
             largest = largest.max(*next);
             (*next, start) = (start, start + *next);
         }
-        if largest > INSERTED {
+        if largest > INSERTION_HASHES {
             return hashes.sort_unstable();
         }
         sorted.resize(hashes.len(), 0);

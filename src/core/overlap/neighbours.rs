@@ -10,20 +10,20 @@
 //! other. The false pair comes after the true ones, when their clusters are already joined, and is
 //! refused. The two pages of the false pair need not be judged by themselves.
 //!
-//! The [`KEPT`] targets with the smallest hashes represent all links of a page. So two pages are
-//! more likely to be treated as neighbours the more targets they share. Pages that share only a few
-//! targets, such as the home page, are seldom treated as neighbours. Pages without links on their
-//! host are all in one place, so each is a neighbour of the others. The exception is a host without
-//! any links, such as the synthetic host of a corpus of texts: there, links carry no evidence, and
-//! no page has a neighbour. Exact copies count as one page, wherever they are.
+//! The [`KEPT_TARGETS`] targets with the smallest hashes represent all links of a page. So two
+//! pages are more likely to be treated as neighbours the more targets they share. Pages that share
+//! only a few targets, such as the home page, are seldom treated as neighbours. Pages without links
+//! on their host are all in one place, so each is a neighbour of the others. The exception is a
+//! host without any links, such as the synthetic host of a corpus of texts: there, links carry no
+//! evidence, and no page has a neighbour. Exact copies count as one page, wherever they are.
 //!
 //! Editions of one manual on one host, one in each language, have links of their own, so no page of
 //! one edition is a neighbour of a page of the other. Where a chapter is not translated, both
 //! editions have the same text. Editions can be distinguished because they occur together: another
-//! host has both, too. Two clusters that both have pages on each of [`HOSTS_APART`] hosts hold two
-//! pages that are mirrored side by side, and they stay apart. Versions differ from editions in this
-//! respect: one host may have an old version next to the new one, while each of its mirrors has
-//! only one of them.
+//! host has both, too. Two clusters that both have pages on each of [`MIN_COMMON_HOSTS`] hosts hold
+//! two pages that are mirrored side by side, and they stay apart. Versions differ from editions in
+//! this respect: one host may have an old version next to the new one, while each of its mirrors
+//! has only one of them.
 //!
 //! Clusters grow within connected components of similar pages, so components are independent of
 //! each other.
@@ -43,10 +43,10 @@ use crate::clusters::union_find::UnionFind;
 use webtwin_base::ids::{HostId, Number, Page, splitmix64};
 
 /// Minimum number of common hosts at which two clusters stay apart.
-pub const HOSTS_APART: usize = 2;
+pub const MIN_COMMON_HOSTS: usize = 2;
 
 /// Number of link targets kept per page.
-pub const KEPT: usize = 4;
+pub const KEPT_TARGETS: usize = 4;
 
 /// A page with a sample of its link targets on its own host: 20 bytes. Rows order by page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
@@ -54,7 +54,7 @@ pub const KEPT: usize = 4;
 pub struct LinkSample {
     /// Page that has the links.
     pub page: Page,
-    targets: [Page; KEPT],
+    targets: [Page; KEPT_TARGETS],
 }
 
 impl LinkSample {
@@ -62,11 +62,11 @@ impl LinkSample {
     pub fn new(page: Page, targets: impl Iterator<Item = Page>) -> LinkSample {
         // One slot more than is kept, so that a target can be inserted before the last one is
         // dropped.
-        let mut smallest = [(u64::MAX, Page::NONE); KEPT + 1];
+        let mut smallest = [(u64::MAX, Page::NONE); KEPT_TARGETS + 1];
         for target in targets {
             let hash = splitmix64(u64::from(target));
-            let at = smallest[..KEPT].partition_point(|one| one.0 < hash);
-            if at < KEPT && smallest[at].1 != target {
+            let at = smallest[..KEPT_TARGETS].partition_point(|one| one.0 < hash);
+            if at < KEPT_TARGETS && smallest[at].1 != target {
                 smallest[at..].rotate_right(1);
                 smallest[at] = (hash, target);
             }
@@ -136,7 +136,7 @@ pub fn keep_apart(
         }
         let (first_at, second_at) = (first as usize, second as usize);
         let neighbours = || in_both(&places[first_at], &places[second_at]).next().is_some();
-        let side_by_side = || in_both(&hosts_of[first_at], &hosts_of[second_at]).nth(HOSTS_APART - 1).is_some();
+        let side_by_side = || in_both(&hosts_of[first_at], &hosts_of[second_at]).nth(MIN_COMMON_HOSTS - 1).is_some();
         if !whatever && (neighbours() || side_by_side()) {
             refused_pairs.insert((first, second));
             return;
@@ -212,7 +212,7 @@ mod tests {
             let (x, y) = (cluster_of(pair.a), cluster_of(pair.b));
             let has_neighbours = clusters[x].iter().any(|&p| clusters[y].iter().any(|&q| neighbours(p, q)));
             let hosts_of = |cluster: usize| clusters[cluster].iter().map(|&p| hosts[p]).collect::<BTreeSet<_>>();
-            let side_by_side = hosts_of(x).intersection(&hosts_of(y)).count() >= HOSTS_APART;
+            let side_by_side = hosts_of(x).intersection(&hosts_of(y)).count() >= MIN_COMMON_HOSTS;
             if x != y && (exact || !(has_neighbours || side_by_side)) {
                 let union: BTreeSet<Page> = clusters[x].union(&clusters[y]).copied().collect();
                 clusters[x] = union;
@@ -282,7 +282,7 @@ mod tests {
         let targets = |page, links: &[Page]| BTreeSet::from(LinkSample::new(Page(page), links.iter().copied()).targets);
         let pages: Vec<Page> = Page::first(40).collect();
         let smallest = targets(7, &pages);
-        assert_eq!(smallest.len(), KEPT);
+        assert_eq!(smallest.len(), KEPT_TARGETS);
         let repeated: Vec<Page> = pages.iter().rev().copied().chain([Page(3)]).collect();
         assert_eq!(targets(8, &repeated), smallest);
         assert_eq!(targets(9, &smallest.iter().copied().collect::<Vec<_>>()), smallest);

@@ -53,7 +53,7 @@ impl Load {
 
     /// Estimates the number of pairs that pass coarse counting.
     fn candidates(&self) -> u64 {
-        self.pairs / 1000 * (self.heavy_thousandths + FALSE_THOUSANDTHS)
+        self.pairs / 1000 * (self.heavy_thousandths + FALSE_POSITIVE_THOUSANDTHS)
     }
 
     /// Returns the number of `pairs` that do not fit in memory.
@@ -64,32 +64,32 @@ impl Load {
 
 /// Binary logarithm of the maximum number of passes. Rows or pairs are produced in several passes
 /// if the disk cannot hold all of them at one time.
-pub const MOST_PASS_BITS: u32 = 6;
+pub const MAX_PASS_BITS: u32 = 6;
 
 /// Returns the binary logarithm of the number of passes for `bytes`, of which `in_memory` bytes of
 /// each pass fit in memory. Chooses the fewest passes whose spilled bytes take at most a quarter of
 /// the disk, because passes differ in size and their results also take disk space. Returns `None`
-/// if more than `2^MOST_PASS_BITS` passes would be needed.
+/// if more than `2^MAX_PASS_BITS` passes would be needed.
 pub fn pass_bits(bytes: u64, in_memory: u64, disk_bytes: u64) -> Option<u32> {
-    (0..=MOST_PASS_BITS).find(|bits| (bytes >> bits).saturating_sub(in_memory) <= disk_bytes / 4)
+    (0..=MAX_PASS_BITS).find(|bits| (bytes >> bits).saturating_sub(in_memory) <= disk_bytes / 4)
 }
 
 /// Returns the minimum bytes of disk with which the maximum number of passes suffices.
 pub fn least_disk_bytes(bytes: u64, in_memory: u64) -> u64 {
-    (bytes >> MOST_PASS_BITS).saturating_sub(in_memory) * 4
+    (bytes >> MAX_PASS_BITS).saturating_sub(in_memory) * 4
 }
 
 /// Number of bytes of a pair.
 const PAIR: u64 = 8;
 
 /// Minimum T for coarse counting. With a smaller T nearly all buckets are heavy.
-const LEAST_T: u32 = 8;
+const MIN_T: u32 = 8;
 
 /// Divisor of T that yields the mean of the counters, from which their number is chosen.
 const FILL: u64 = 4;
 
 /// Number of light pairs that pass at this fill, per thousand (approximate).
-const FALSE_THOUSANDTHS: u64 = 20;
+const FALSE_POSITIVE_THOUSANDTHS: u64 = 20;
 
 /// Number of pairs in a pilot sample.
 const PILOT: u64 = 4_000_000;
@@ -110,7 +110,7 @@ mod cost {
 
 /// True if a pilot sample, as in reference \[17\] of \[SGM98\], could change the choice.
 pub fn pilot_decides(load: &Load) -> bool {
-    load.pairs > load.worker_bytes.saturating_mul(load.workers) / PAIR && load.min_shared >= LEAST_T
+    load.pairs > load.worker_bytes.saturating_mul(load.workers) / PAIR && load.min_shared >= MIN_T
 }
 
 /// Returns the sampling rate `n` of the pilot sample: one page of every `n`, chosen by its mixed
@@ -160,7 +160,7 @@ pub fn choose(load: &Load) -> (CountingMethod, String) {
         return (CountingMethod::SortBased, format!("sort-based: the {} million pairs fit in memory", mega(pairs)));
     }
     // With a small T coarse counting would select nearly all pairs, so it would only add its scans.
-    if min_shared < LEAST_T {
+    if min_shared < MIN_T {
         let reason = format!(
             "sort-based: {} million pairs are spilled to disk, because every bucket is heavy with T = {min_shared}",
             mega(spilled)
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(pass_bits(GIB, 0, u64::MAX), Some(0));
         assert_eq!(pass_bits(GIB, 0, 4 * GIB), Some(0));
         assert_eq!(pass_bits(GIB, 0, 2 * GIB), Some(1));
-        assert_eq!(pass_bits(64 * GIB, 0, 4 * GIB), Some(MOST_PASS_BITS));
+        assert_eq!(pass_bits(64 * GIB, 0, 4 * GIB), Some(MAX_PASS_BITS));
         // Each pass has the whole memory.
         assert_eq!(pass_bits(4 * GIB, GIB, 0), Some(2));
         for bytes in [128 * GIB + 64, 200 * GIB, 1000 * GIB, 1 << 60] {

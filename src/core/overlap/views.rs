@@ -19,10 +19,11 @@
 //!
 //! *Placeholders* are another kind: responses that a server sends with status 200 for URLs without
 //! a page, each with its own text. They have a notice in common ([`crate::text::notices`]). Two
-//! texts of one host with one notice, which at least [`LEAST_PLACEHOLDERS`] texts of the host have,
-//! are placeholders if they have few own chunks ([`MOST_OWN`]), share half of all chunks of the
-//! larger text, and share half of its own chunks. [`NAMES`] own chunks, which may name the URL or
-//! the session, are exempt from the last condition, but never more than twice as many may differ.
+//! texts of one host with one notice, which at least [`MIN_PLACEHOLDERS`] texts of the host have,
+//! are placeholders if they have few own chunks ([`MAX_OWN_CHUNKS`]), share half of all chunks of
+//! the larger text, and share half of its own chunks. [`NAMES`] own chunks, which may name the URL
+//! or the session, are exempt from the last condition, but never more than twice as many may
+//! differ.
 //!
 //! Hosts of one registered domain often show one site, for example as `www.`, `m.` or `staging.`,
 //! and `http:` and `https:` do the same. Texts of such hosts with the same path and query are
@@ -52,7 +53,7 @@ use webtwin_job::OverlapSettings;
 
 /// Number of texts of a host that may have a chunk without its being boilerplate, even if the host
 /// has few texts.
-pub const FEW: u32 = 12;
+pub const UNCOUNTED_TEXTS: u32 = 12;
 
 /// Approximate number of texts of a large host that are inspected for boilerplate.
 pub const SAMPLE: u32 = 256;
@@ -61,11 +62,11 @@ pub const SAMPLE: u32 = 256;
 pub const BLOCK: usize = 128;
 
 /// Minimum number of texts of a host with one notice for these to be placeholders.
-pub const LEAST_PLACEHOLDERS: usize = 10;
+pub const MIN_PLACEHOLDERS: usize = 10;
 
 /// Maximum number of own chunks of a placeholder. The part of a placeholder that concerns its URL
 /// is short.
-pub const MOST_OWN: u64 = 24;
+pub const MAX_OWN_CHUNKS: u64 = 24;
 
 /// Number of own chunks in which placeholders may differ, even if they have no others. Twice as
 /// many may differ if the texts share enough own chunks.
@@ -107,7 +108,7 @@ pub struct TitledText {
 /// Returns the maximum number of texts, among `texts` inspected ones, that may have a chunk without
 /// its being boilerplate.
 pub fn most(texts: u32) -> u32 {
-    FEW.max(texts / 4)
+    UNCOUNTED_TEXTS.max(texts / 4)
 }
 
 /// True if a text is inspected for boilerplate, on a host with `texts` texts.
@@ -195,7 +196,7 @@ pub fn resemblance(a: &[u32], b: &[u32], kin: Kin, settings: &OverlapSettings) -
     if kin == Kin::Notice {
         let (own_both, own_most) = (own_common + own_of_one, own_count(a).max(own_count(b)));
         let differs_in_names = 2 * own_both + NAMES >= own_most && own_both + 2 * NAMES >= own_most;
-        let are_placeholders = 2 * common >= larger && differs_in_names && own_most <= MOST_OWN;
+        let are_placeholders = 2 * common >= larger && differs_in_names && own_most <= MAX_OWN_CHUNKS;
         return are_placeholders.then(|| (common * 1_000_000 / union) as u32);
     }
     let own_union = own_count(a) + own_count(b) - own_common - own_of_one;
@@ -320,7 +321,7 @@ pub fn by_definition(pages: &[ViewPage], settings: &OverlapSettings) -> ([Vec<Si
         let notices: BTreeSet<u64> = on_host().map(|page| page_at(page).notice).filter(|&notice| notice != 0).collect();
         for notice in notices {
             let notice_texts = texts_of(&mut on_host().filter(|&page| page_at(page).notice == notice));
-            if notice_texts.len() >= LEAST_PLACEHOLDERS {
+            if notice_texts.len() >= MIN_PLACEHOLDERS {
                 compare(Kin::Notice, &notice_texts, &mut pairs_by_kind[1]);
             }
         }

@@ -13,7 +13,7 @@
 //! addition to the points.
 
 /// Minimum number of points of a set that is split.
-const FEW: usize = 24;
+const MIN_SPLIT_POINTS: usize = 24;
 
 /// Points of K components each, numbered from 0.
 #[derive(Debug, Clone, Default)]
@@ -136,7 +136,7 @@ impl<F: FnMut(PairBlock<'_>)> Join<'_, F> {
         let Some((_, dim)) = self.widest(&bounds, &bounds) else {
             return (self.found)(PairBlock::Within(set));
         };
-        if set.len() <= FEW {
+        if set.len() <= MIN_SPLIT_POINTS {
             for (at, &x) in set.iter().enumerate() {
                 self.compare(x, &set[at + 1..]);
             }
@@ -166,7 +166,7 @@ impl<F: FnMut(PairBlock<'_>)> Join<'_, F> {
         let Some((left_spread, dim_of_left)) = self.widest(&union, &of_left) else {
             return (self.found)(PairBlock::Across(left, right));
         };
-        if left.len() * right.len() <= FEW * FEW {
+        if left.len() * right.len() <= MIN_SPLIT_POINTS * MIN_SPLIT_POINTS {
             left.iter().for_each(|&x| self.compare(x, right));
             return;
         }

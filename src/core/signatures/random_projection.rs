@@ -12,7 +12,7 @@ use webtwin_base::ids::splitmix64;
 use webtwin_job::VectorRecipe;
 
 /// Number of entries per hash.
-const OF_ONE_HASH: usize = 4;
+const ENTRIES_PER_HASH: usize = 4;
 
 /// Factor applied to a bag before it is scaled to unit length, so that fractions survive.
 const UNIT: i128 = 1 << 24;
@@ -44,8 +44,9 @@ pub struct Projection {
 impl Projection {
     /// Creates Π of `dims` dimensions; another seed is another Π.
     pub fn new(dims: usize, seed: u32) -> Projection {
-        let keys =
-            (0..dims.div_ceil(OF_ONE_HASH) as u64).map(|block| splitmix64(u64::from(seed) + (block << 32))).collect();
+        let keys = (0..dims.div_ceil(ENTRIES_PER_HASH) as u64)
+            .map(|block| splitmix64(u64::from(seed) + (block << 32)))
+            .collect();
         Projection { keys, dims }
     }
 
@@ -56,7 +57,7 @@ impl Projection {
     /// One hash per four dimensions of a term.
     pub fn project(&self, bag: &[Feature]) -> Vec<i64> {
         let mut sums = vec![0; self.dims];
-        for (sums, key) in sums.chunks_mut(OF_ONE_HASH).zip(&self.keys) {
+        for (sums, key) in sums.chunks_mut(ENTRIES_PER_HASH).zip(&self.keys) {
             for &Feature { hash, weight } in bag {
                 let mut entries = splitmix64(hash ^ key);
                 for sum in &mut *sums {

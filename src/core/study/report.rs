@@ -29,10 +29,10 @@ use crate::overlap::prune::PageSet;
 use webtwin_base::ids::Page;
 
 /// Minimum percentages of Table 3.
-pub const NEAR: [u32; 3] = [90, 70, 50];
+pub const NEAR_PERCENTAGES: [u32; 3] = [90, 70, 50];
 
-/// Returns the index of the first percentage of [`NEAR`] that two documents reach, or `None` if
-/// they reach none. `paragraphs` is the number of paragraphs of the longer one.
+/// Returns the index of the first percentage of [`NEAR_PERCENTAGES`] that two documents reach, or
+/// `None` if they reach none. `paragraphs` is the number of paragraphs of the longer one.
 ///
 /// # Examples
 /// ```
@@ -42,7 +42,7 @@ pub const NEAR: [u32; 3] = [90, 70, 50];
 /// assert_eq!([9, 8, 4].map(percent), [Some(90), Some(70), None]);
 /// ```
 pub fn nearness(shared: u32, paragraphs: u32) -> Option<usize> {
-    NEAR.iter().position(|&percent| u64::from(shared) * 100 >= u64::from(percent) * u64::from(paragraphs))
+    NEAR_PERCENTAGES.iter().position(|&percent| u64::from(shared) * 100 >= u64::from(percent) * u64::from(paragraphs))
 }
 
 /// Clusters and duplicates of a collection: a row of Table 2.

@@ -189,7 +189,7 @@ fn sample(text: &str) -> impl Iterator<Item = &str> {
 
 /// Minimum number of words of a sample that determine a language in Latin, Cyrillic, Arabic and
 /// Devanagari script.
-const FEWEST_WORDS: u32 = 12;
+const MIN_WORDS: u32 = 12;
 
 /// Detector of the languages of texts.
 #[derive(Debug)]
@@ -306,7 +306,7 @@ fn known(code: &str) -> Language {
 fn clear_winner(hits: &[u32; LANGUAGES.len()], words: u32) -> Language {
     let first = (0..hits.len()).max_by_key(|&number| hits[number]).expect("there are languages");
     let second = (0..hits.len()).filter(|&number| number != first).map(|number| hits[number]).max().unwrap_or(0);
-    let wins = words >= FEWEST_WORDS && hits[first] * 12 >= words && hits[first] >= 3 && second * 4 <= hits[first] * 3;
+    let wins = words >= MIN_WORDS && hits[first] * 12 >= words && hits[first] >= 3 && second * 4 <= hits[first] * 3;
     if wins { Language(first as u8) } else { Language::UNKNOWN }
 }
 

@@ -8,9 +8,9 @@ use super::edit::{SHORTEST_ID, Slash, UrlEdit, is_id, is_name};
 
 /// Maximum number of parameters in which URLs may differ. If more differ, the difference is no
 /// evidence about any of them.
-const MOST_PARAMETERS: usize = 8;
+const MAX_PARAMETERS: usize = 8;
 /// Maximum number of segments of a path that an edit replaces, and of segments that it inserts.
-const MOST_SEGMENTS: usize = 2;
+const MAX_SEGMENTS: usize = 2;
 
 /// Proposes edits for the parts in which two URLs differ, from the first to the second. Edits that
 /// drop a parameter are proposed for parameters of either URL.
@@ -63,7 +63,7 @@ fn of_paths(from: &str, to: &str, edits: &mut Vec<UrlEdit>) {
     let shorter = a.len().min(b.len());
     let same_end = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count().min(shorter - common_start);
     let [middle, other] = [&a, &b].map(|segments| &segments[common_start..segments.len() - same_end]);
-    if (1..=MOST_SEGMENTS).contains(&middle.len()) && other.len() <= MOST_SEGMENTS {
+    if (1..=MAX_SEGMENTS).contains(&middle.len()) && other.len() <= MAX_SEGMENTS {
         let [from, to] = [middle, other].map(|segments| segments.iter().map(|segment| format!("/{segment}")).collect());
         edits.push(match same_end {
             0 => UrlEdit::End(from, to),
@@ -132,7 +132,7 @@ fn of_queries(from: &UrlParts<'_>, to: &UrlParts<'_>, edits: &mut Vec<UrlEdit>) 
         left.map(|piece| piece.to_string()).collect()
     };
     let (own_pieces, other) = (only_in(sorted_a, sorted_b), only_in(sorted_b, sorted_a));
-    if own_pieces.len() > MOST_PARAMETERS || other.len() > MOST_PARAMETERS {
+    if own_pieces.len() > MAX_PARAMETERS || other.len() > MAX_PARAMETERS {
         return;
     }
     for piece in &own_pieces {

@@ -20,7 +20,7 @@ const LONGEST_CHAIN: usize = 10;
 
 /// Maximum number of paths that redirect to one page. If more paths lead to a page, such as a form
 /// to log in, or the front page in place of removed pages, their URLs do not describe that page.
-const MOST_PATHS: usize = 3;
+const MAX_PATHS: usize = 3;
 
 /// Adds redirecting URLs to the pages of a domain, each with the trivial cluster of the page that
 /// it leads to, directly or over other redirects. Leaves out redirects that lead to no page, or to
@@ -64,7 +64,7 @@ pub fn add_redirects(pages: &mut Vec<DomainPage>, redirects: &[DomainRedirect]) 
         let path = UrlParts::parse(url).map_or("", |address| address.path);
         paths.entry(page).or_default().insert(path.split(';').next().unwrap_or(path));
     }
-    let evidence = targets.into_iter().filter(|(page, _)| paths[page].len() <= MOST_PATHS);
+    let evidence = targets.into_iter().filter(|(page, _)| paths[page].len() <= MAX_PATHS);
     let rows: Vec<DomainPage> = evidence
         .map(|(page, url)| DomainPage {
             url: url.to_string(),

@@ -43,7 +43,7 @@ pub enum Paths {
 }
 
 /// Maximum number of folders of a path that define a scope.
-const DEEPEST: usize = 3;
+const MAX_FOLDERS: usize = 3;
 /// Maximum number of parameters of a URL that define scopes, and maximum bytes of such a parameter.
 const PARAMETERS: usize = 4;
 const LONGEST_PARAMETER: usize = 32;
@@ -77,7 +77,7 @@ impl SiteScope {
     /// Returns the scopes that contain a URL of a domain, the most general first.
     pub fn all_of(address: &UrlParts<'_>, domain: &str) -> Vec<SiteScope> {
         let host = || HostScope::Host(address.host().to_string());
-        let folders = address.path.match_indices('/').map(|(at, _)| &address.path[..=at]).take(DEEPEST + 1);
+        let folders = address.path.match_indices('/').map(|(at, _)| &address.path[..=at]).take(MAX_FOLDERS + 1);
         let is_plain = |text: &&str| !text.contains(['*', '?']);
         let scope = |hosts, paths| SiteScope { hosts, paths, parameter: None };
         let mut scopes = vec![scope(HostScope::Domain(domain.to_string()), Paths::Below("/".into()))];

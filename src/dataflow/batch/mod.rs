@@ -26,7 +26,7 @@ use super::find::find;
 use super::replicas::{self, CrawlInput, RunResult, read_crawl};
 use super::run::{EarlierPairs, WorkerRun};
 use super::shuffle::directory::TablePartitions;
-use crate::hamming::build::READY_MADE;
+use crate::hamming::build::UNKNOWN_RECIPE;
 use crate::hamming::work::HammingWork;
 use crate::hamming::{near_pairs, same_set};
 use crate::reading::capture_rows::CaptureRows;
@@ -59,7 +59,7 @@ impl BatchWork {
         let fingerprints = HammingWork::find(job)?;
         let manifest = &fingerprints.set.manifest;
         let recipe = job.simhash.recipe();
-        if manifest.f != job.simhash.bits || ![recipe.as_str(), READY_MADE].contains(&manifest.recipe.as_str()) {
+        if manifest.f != job.simhash.bits || ![recipe.as_str(), UNKNOWN_RECIPE].contains(&manifest.recipe.as_str()) {
             let reason = format!(
                 "its fingerprints are {} ({} bits), but the job makes {recipe} ({} bits); set simhash.recipe \
                  and simhash.bits as when F was built",

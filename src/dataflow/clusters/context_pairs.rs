@@ -33,7 +33,7 @@ use crate::shuffle::hash_partitions::{CommonPartitions, HashPartitions, rows_and
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, FPrint, Page};
 use webtwin_core::clusters::context_pass::{
-    CandidatePair, ContextPage, WHOLE, best_by_far, candidates, name, one_to_one, share,
+    CandidatePair, ContextPage, MILLION, best_by_far, candidates, name, one_to_one, share,
 };
 use webtwin_core::clusters::places::{TEXT, alike};
 use webtwin_core::clusters::union_find::SetSizes;
@@ -131,7 +131,7 @@ pub(crate) fn look(
     let best = net.broadcast("best matches", best)?;
     let matched = net.once_per_process(|| {
         let agreeing = by_place.iter().zip(of_places).filter(|(_, text)| **text >= TEXT);
-        let by_place: Vec<SimilarPair> = agreeing.map(|(pair, text)| similar(pair, (WHOLE + text) / 2)).collect();
+        let by_place: Vec<SimilarPair> = agreeing.map(|(pair, text)| similar(pair, (MILLION + text) / 2)).collect();
         let is_new = |(pair, _): &(CandidatePair, u32)| {
             by_place.binary_search_by_key(&(pair.a, pair.b), |found| (found.a, found.b)).is_err()
         };
@@ -291,7 +291,7 @@ fn compared(
             pair_counts.push([pieces[0][0].pair, (fprints.len() - distinct_count) as u32, distinct_count as u32]);
         }
     }
-    let whole = || vec![WHOLE; pairs.len()];
+    let whole = || vec![MILLION; pairs.len()];
     net.broadcast_into("texts of pairs", pair_counts, whole, |texts, _, &[pair, common, union]| {
         texts[pair as usize] = share(common.into(), union.into());
     })

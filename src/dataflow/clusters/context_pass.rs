@@ -16,10 +16,10 @@ use webtwin_base::ids::ClusterId;
 
 /// Bytes for each page that the pass takes in each process, even if everything else is on disk
 /// ([`super::context_pairs`]).
-const A_PAGE: u64 = 17;
+const PAGE_BYTES: u64 = 17;
 
 /// Step that finds pairs which only collections support.
-pub const CONTEXT: RunStep = RunStep { name: "second-look", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
+pub const CONTEXT: RunStep = RunStep { name: "second-look", bytes_a_page: PAGE_BYTES, bytes_an_own_page: 0 };
 
 /// Changes the similar pairs according to the collections that they grew to, if the job requests
 /// it. `labels` are the trivial clusters of all pages.

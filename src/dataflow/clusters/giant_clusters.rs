@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::trivial::TrivialClusters;
 use crate::pairs::kinds::PairsByKind;
 use crate::reading::captures::Crawl;
-use crate::sinks::largest::SHOWN;
+use crate::sinks::largest::MAX_FINDINGS;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, DocId, HostId, Page};
 use webtwin_core::clusters::weakest_links::{CutEdge, Edge, thin, weakest};
@@ -71,7 +71,7 @@ pub fn giants(
 ) -> Result<Vec<GiantCluster>> {
     let mut clusters: Vec<ClusterId> = sizes.with_at_least(GIANT).collect();
     clusters.sort_unstable_by_key(|&cluster| (Reverse(sizes.size(cluster)), cluster));
-    clusters.truncate(SHOWN);
+    clusters.truncate(MAX_FINDINGS);
     if clusters.is_empty() {
         return Ok(Vec::new());
     }

@@ -21,18 +21,18 @@ use webtwin_spill::SpillColumn;
 
 /// Bytes for each page that growth takes in each process, even if everything else is on disk: sizes
 /// of clusters, and components of the TCG unless growth is tolerant ([`growth`]).
-const A_PAGE: u64 = 9;
+const PAGE_BYTES: u64 = 9;
 
 /// Bytes that growth takes in addition for each page that the process owns: piece and similar
 /// cluster ([`tolerant`]).
-const AN_OWN_PAGE: u64 = 8;
+const OWN_PAGE_BYTES: u64 = 8;
 
 /// Step that computes `LinkSummary` and similar clusters.
-pub const GROWTH: RunStep = RunStep { name: "growth", bytes_a_page: A_PAGE, bytes_an_own_page: AN_OWN_PAGE };
+pub const GROWTH: RunStep = RunStep { name: "growth", bytes_a_page: PAGE_BYTES, bytes_an_own_page: OWN_PAGE_BYTES };
 
 /// Step that repeats growth with the pairs of the context pass.
 pub const SECOND_GROWTH: RunStep =
-    RunStep { name: "second-growth", bytes_a_page: A_PAGE, bytes_an_own_page: AN_OWN_PAGE };
+    RunStep { name: "second-growth", bytes_a_page: PAGE_BYTES, bytes_an_own_page: OWN_PAGE_BYTES };
 
 /// Result of the growth of trivial clusters.
 pub struct Grown {

@@ -21,14 +21,14 @@ pub(super) struct PagePlaces {
 }
 
 /// Mark of an empty slot, and the index of a page that is not in the table.
-pub(super) const NOWHERE: u32 = u32::MAX;
+pub(super) const NO_INDEX: u32 = u32::MAX;
 
 impl PagePlaces {
     pub(super) fn new() -> PagePlaces {
-        PagePlaces { slots: vec![[NOWHERE; 2]; 1 << 10], taken: 0 }
+        PagePlaces { slots: vec![[NO_INDEX; 2]; 1 << 10], taken: 0 }
     }
 
-    /// Returns the index of a page, or [`NOWHERE`].
+    /// Returns the index of a page, or [`NO_INDEX`].
     pub(super) fn place(&self, page: Page) -> u32 {
         self.slots[self.slot(page)][1]
     }
@@ -46,7 +46,7 @@ impl PagePlaces {
     }
 
     fn clear(&mut self) {
-        self.slots.fill([NOWHERE; 2]);
+        self.slots.fill([NO_INDEX; 2]);
         self.taken = 0;
     }
 
@@ -55,7 +55,7 @@ impl PagePlaces {
     fn slot(&self, page: Page) -> usize {
         let bits = self.slots.len().trailing_zeros();
         let mut at = (page.0.wrapping_mul(0x9e37_79b9) >> (32 - bits)) as usize;
-        while ![page.0, NOWHERE].contains(&self.slots[at][0]) {
+        while ![page.0, NO_INDEX].contains(&self.slots[at][0]) {
             at = (at + 1) % self.slots.len();
         }
         at
@@ -64,13 +64,13 @@ impl PagePlaces {
     /// Sets the index of a page. Returns true if the page was not in the table.
     fn set(&mut self, page: Page, place: u32) -> bool {
         let at = self.slot(page);
-        let is_new = self.slots[at][0] == NOWHERE;
+        let is_new = self.slots[at][0] == NO_INDEX;
         self.slots[at] = [page.0, place];
         self.taken += usize::from(is_new);
         if 2 * self.taken > self.slots.len() {
-            let larger_slots = vec![[NOWHERE; 2]; 2 * self.slots.len()];
+            let larger_slots = vec![[NO_INDEX; 2]; 2 * self.slots.len()];
             let slots = std::mem::replace(&mut self.slots, larger_slots);
-            for slot in slots.into_iter().filter(|slot| slot[0] != NOWHERE) {
+            for slot in slots.into_iter().filter(|slot| slot[0] != NO_INDEX) {
                 let at = self.slot(Page(slot[0]));
                 self.slots[at] = slot;
             }
@@ -199,7 +199,7 @@ mod tests {
             for pages in shares {
                 places.put(pages.iter().rev().map(|&page| Page(page)));
                 let expected: BTreeMap<u32, u32> = pages.iter().rev().copied().zip(0..).collect();
-                prop_assert!((0..9000).all(|page| places.place(Page(page)) == *expected.get(&page).unwrap_or(&NOWHERE)));
+                prop_assert!((0..9000).all(|page| places.place(Page(page)) == *expected.get(&page).unwrap_or(&NO_INDEX)));
             }
         }
     }

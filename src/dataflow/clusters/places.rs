@@ -28,7 +28,7 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, Page};
 use webtwin_core::clusters::collection::{PageCollection, SimilarCluster};
 use webtwin_core::clusters::places::{
-    CollectionRoot, DEEPEST, Folders, PlacedPage, Roots, Vote, add_up, belonging, by_place, elect, halves, in_common,
+    CollectionRoot, Folders, MAX_DEPTH, PlacedPage, Roots, Vote, add_up, belonging, by_place, elect, halves, in_common,
     reports,
 };
 use webtwin_engine::{HashOwners, Net, Owners};
@@ -44,7 +44,7 @@ pub(crate) struct PagePositions {
 
 /// Minimum number of votes of single pages that a worker collects before it adds them up. The
 /// threshold is twice the number of distinct votes if that is larger.
-const VOTES_AT_ONCE: usize = 1 << 18;
+const MIN_VOTES: usize = 1 << 18;
 
 /// Number for a page without a collection.
 const NO_COLLECTION: u32 = u32::MAX;
@@ -87,7 +87,7 @@ struct PathEnd {
     cluster: ClusterId,
     similar_cluster: Page,
     page: Page,
-    ends: [u32; DEEPEST],
+    ends: [u32; MAX_DEPTH],
 }
 
 /// Finds the roots of all collections. `places` returns the collection of a page, and `labels` are
@@ -112,7 +112,7 @@ fn roots(net: &mut Net<'_>, crawl: &Crawl, labels: &[ClusterId], places: &PagePo
         let copies =
             share_votes.chunk_by(|x: &PathEnd, y| (x.cluster, x.similar_cluster) == (y.cluster, y.similar_cluster));
         for copies in copies.filter(|copies| copies.len() > 1) {
-            let paths: Vec<[u32; DEEPEST]> = copies.iter().map(|copy| copy.ends).collect();
+            let paths: Vec<[u32; MAX_DEPTH]> = copies.iter().map(|copy| copy.ends).collect();
             let segments = in_common(&paths) as u32;
             agreeing.extend(copies.iter().filter(|_| segments > 0).map(|copy| [copy.page, Page(segments)]));
         }
@@ -133,7 +133,7 @@ fn roots(net: &mut Net<'_>, crawl: &Crawl, labels: &[ClusterId], places: &PagePo
 fn votes_of(net: &Net<'_>, agreeing: &mut [[Page; 2]], crawl: &Crawl, places: &PagePositions) -> Result<Vec<Vote>> {
     agreeing.sort_unstable();
     let mut pages = crawl.reader();
-    let (mut votes, mut capacity) = (Vec::new(), VOTES_AT_ONCE);
+    let (mut votes, mut capacity) = (Vec::new(), MIN_VOTES);
     for &[page, Page(segments)] in &*agreeing {
         let Some((collection, similar_cluster)) = places.position(page) else { continue };
         let folders = Folders::new(pages.page(page)?.url());
@@ -143,7 +143,7 @@ fn votes_of(net: &Net<'_>, agreeing: &mut [[Page; 2]], crawl: &Crawl, places: &P
         if votes.len() == capacity {
             net.check()?;
             add_up(&mut votes);
-            capacity = VOTES_AT_ONCE.max(2 * votes.len());
+            capacity = MIN_VOTES.max(2 * votes.len());
         }
     }
     add_up(&mut votes);

@@ -190,7 +190,7 @@ fn clusters(pages: &[ServerPage]) -> impl Iterator<Item = &[ServerPage]> {
 
 /// Maximum number of addresses of a host that are compared. The addresses with the smallest hashes
 /// are chosen, so that two hosts with the same thousand addresses are compared by the same ones.
-const MOST_ADDRESSES: usize = 16;
+const MAX_ADDRESSES: usize = 16;
 
 /// Host with the data that pairs need.
 #[derive(Clone, Default, Serialize, Deserialize)]
@@ -257,7 +257,7 @@ fn message(
         let addresses = &mut host.server.addresses;
         addresses.sort_unstable();
         addresses.dedup();
-        addresses.truncate(MOST_ADDRESSES);
+        addresses.truncate(MAX_ADDRESSES);
     }
     let to_second =
         pairs.into_iter().map(|pair| Ok((assignment.owner(pair.b.index()), (pair, hosts[&pair.a].clone()))));

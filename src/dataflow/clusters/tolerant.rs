@@ -26,7 +26,7 @@ use itertools::Itertools;
 
 use super::mirrors::SimilarPieces;
 use super::pieces::{PieceRow, Pieces};
-use crate::clusters::host_links::{NOWHERE, PagePlaces, links_of, on_each_host};
+use crate::clusters::host_links::{NO_INDEX, PagePlaces, links_of, on_each_host};
 use crate::clusters::link_summary::MergingLinks;
 use crate::clusters::links::WorkerLinks;
 use crate::clusters::trivial::TrivialClusters;
@@ -320,7 +320,7 @@ impl KnownWeb<'_> {
             // similar cluster are a range of them.
             places.put(page_rows.iter().map(|row| row.page));
             within.take(share, &mut some_links)?;
-            let piece_at = |place: u32| (place != NOWHERE).then(|| page_rows[place.index()].piece);
+            let piece_at = |place: u32| (place != NO_INDEX).then(|| page_rows[place.index()].piece);
             let of_links =
                 some_links.iter().flat_map(LinksWithin::links).map(|link| link.map(|page| places.place(page)));
             inner_links.clear();

@@ -39,7 +39,7 @@ use webtwin_results::fingerprints::ChunkPiece;
 use webtwin_spill::{MemoryPool, SpillColumn};
 
 /// Maximum number of rows of a worker in transit: 20 MB of pairs.
-const MOST_ON_THE_WAY: u64 = 1 << 20;
+const MAX_ROWS_IN_FLIGHT: u64 = 1 << 20;
 
 /// Interval at which a waiting worker checks again.
 const PATIENCE: Duration = Duration::from_millis(1);
@@ -271,7 +271,7 @@ fn probe<'s, R: Clone + 'static, I: Iterator<Item = R> + 'static>(
             let Some(capability) = held_capability.as_mut().filter(|_| ready_processes == batch.at.processes) else {
                 return;
             };
-            if rows_in_flight.get() >= MOST_ON_THE_WAY {
+            if rows_in_flight.get() >= MAX_ROWS_IN_FLIGHT {
                 activator.activate_after(PATIENCE);
                 return;
             }

@@ -23,7 +23,7 @@ use webtwin_results::fingerprints::Sources;
 use webtwin_storage::location::Location;
 
 /// Recipe of ready-made fingerprints, whose origin is unknown.
-pub const READY_MADE: &str = "given";
+pub const UNKNOWN_RECIPE: &str = "given";
 
 /// Ready-made fingerprints, as one process opens them.
 pub struct FingerprintInput {
@@ -64,7 +64,7 @@ pub fn from_fingerprints(
     ready: &FingerprintInput,
     folder: &Location,
 ) -> Result<FingerprintManifest> {
-    let (f, recipe) = ready.sources.made.clone().unwrap_or((job.simhash.bits, READY_MADE.into()));
+    let (f, recipe) = ready.sources.made.clone().unwrap_or((job.simhash.bits, UNKNOWN_RECIPE.into()));
     // The first worker that arrives sets the traffic for all workers of its process.
     let _ = ready.progress.traffic.set(net.traffic());
     let (process, processes) = (net.process(), net.processes());

@@ -30,7 +30,7 @@ use webtwin_spill::Arena;
 use webtwin_storage::output::Attempt;
 
 /// Number of leading bits by which rows are counted. It determines how finely ranges can be cut.
-const COUNTED_BITS: u32 = 12;
+const COUNTER_BITS: u32 = 12;
 
 /// Number of leading bits of a bucket. With some million rows, a bucket has some ten thousand rows,
 /// which are sorted within a core's cache.
@@ -41,7 +41,7 @@ const BUCKET_BITS: u32 = 9;
 const RANGES: u64 = 16;
 
 /// Minimum number of rows of a range, so that files do not become tiny.
-const LEAST_ROWS: u64 = 1 << 20;
+const MIN_ROWS: u64 = 1 << 20;
 
 /// Bytes that a worker holds for each row of the range that it writes: fingerprint, document, and
 /// at most the encoded row.
@@ -79,7 +79,7 @@ pub fn held(rows: u64, processes: u64, workers: u64) -> ProcessHoldings {
 
 /// Returns the maximum number of rows of a range, for a total of `rows` rows.
 fn most_rows(rows: u64) -> u64 {
-    (rows / RANGES).clamp(LEAST_ROWS, CHUNK_ROWS as u64)
+    (rows / RANGES).clamp(MIN_ROWS, CHUNK_ROWS as u64)
 }
 
 /// Origin of the fingerprints of a set.
@@ -105,7 +105,7 @@ impl Space {
     }
 
     fn counted_bits(self) -> u32 {
-        COUNTED_BITS.min(self.f)
+        COUNTER_BITS.min(self.f)
     }
 
     /// Returns the number of bits of a value below the bits of its bucket.
@@ -347,7 +347,7 @@ mod tests {
             for span in &spans {
                 prop_assert_eq!(counts[span.values.clone()].iter().sum::<u64>(), span.rows);
                 let is_one = span.values.len() == 1;
-                prop_assert!(span.rows > 0 && (is_one || span.rows <= (total / RANGES).max(LEAST_ROWS)));
+                prop_assert!(span.rows > 0 && (is_one || span.rows <= (total / RANGES).max(MIN_ROWS)));
                 prop_assert!(is_one || span.rows <= CHUNK_ROWS as u64);
             }
             for two in spans.windows(2) {

@@ -152,7 +152,7 @@ fn begin(net: &mut Net<'_>, job: &Job, work: &HammingWork) -> Result<Passes> {
         let fault = "fingerprints of F to join with themselves".into();
         return Err(Error::TooManyRows { what: fault, found: rows, allowed: u64::from(u32::MAX) });
     }
-    let own_bytes = bytes(work, net.peers()) + 2 * RowSorter::<NearRuns>::LEAST_BYTES;
+    let own_bytes = bytes(work, net.peers()) + 2 * RowSorter::<NearRuns>::MIN_BYTES;
     check_bytes_against_bound(net, "fingerprints to join", own_bytes, job.effort.memory_bytes)?;
     work.progress.enter("joining");
     Ok(Passes::new(rows, width_mask(work.set.manifest.f), job.hamming.k))

@@ -4,13 +4,13 @@
 use webtwin_base::error::Error;
 use webtwin_base::error::Result;
 use webtwin_core::overlap::planner::{least_disk_bytes, pass_bits};
-use webtwin_spill::{BLOCK_BYTES, MemoryPool, ON_THE_WAY, PARTITION_BYTES, partition_bits};
+use webtwin_spill::{BLOCK_BYTES, MemoryPool, PARTITION_BYTES, TRANSIT_BYTES, partition_bits};
 
 use crate::shuffle::memory::too_little;
 
 /// Minimum bytes of a worker with many rows, so that it spills in blocks that are large compared
 /// with the cost of a seek.
-const LEAST_BYTES: u64 = 64 << 20;
+const MIN_BYTES: u64 = 64 << 20;
 
 /// Bytes that one worker may fill with rows, a run log and pairs.
 pub(crate) struct Allowance {
@@ -122,13 +122,13 @@ fn fixed_bytes(pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) 
     let (a_page, kinds) = if with_chunks { (7, 2) } else { (2, 1) };
     let waiting = kinds * workers.div_ceil(16);
     let blocks = (BLOCK_BYTES as u64 * 2) << partition_bits::<u8>(row_bytes);
-    let a_worker = (2 * row_bytes).min(ON_THE_WAY) + row_bytes.min(4 * PARTITION_BYTES) + row_bytes.min(blocks);
+    let a_worker = (2 * row_bytes).min(TRANSIT_BYTES) + row_bytes.min(4 * PARTITION_BYTES) + row_bytes.min(blocks);
     pages * a_page + pages / 4 * (waiting + 1) + workers * a_worker
 }
 
 /// Returns the minimum bytes of a process. A run with less memory is refused.
 pub(crate) fn least_bytes(pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) -> u64 {
-    fixed_bytes(pages, workers, row_bytes, with_chunks) + workers as u64 * (row_bytes / 8).min(LEAST_BYTES)
+    fixed_bytes(pages, workers, row_bytes, with_chunks) + workers as u64 * (row_bytes / 8).min(MIN_BYTES)
 }
 
 #[cfg(test)]

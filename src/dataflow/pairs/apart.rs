@@ -56,7 +56,7 @@ impl SeparationCounts {
     pub fn and_then(&mut self, later: SeparationCounts) {
         let later_shown = later.shown.into_iter().zip(&later.places).filter(|(_, place)| !self.places.contains(place));
         self.shown.extend(later_shown.map(|(parted, _)| parted));
-        self.shown.truncate(SHOWN);
+        self.shown.truncate(MAX_SHOWN_PAIRS);
         self.places.extend(&later.places);
         self.parted = self.places.len() as u64;
         self.unjoined = self.pairs - self.gone - self.parted;
@@ -73,7 +73,7 @@ pub struct JoinedPair {
 }
 
 /// Maximum number of parted pairs that are shown.
-const SHOWN: usize = 100;
+const MAX_SHOWN_PAIRS: usize = 100;
 
 /// Removes pairs so that no chain of the remaining pairs joins two pages that are marked as
 /// different. Returns the counts, the same on every worker. `pairs` are this worker's pairs.
@@ -108,7 +108,7 @@ pub(crate) fn part(
     counts.places = clustered.iter().map(|(place, _)| *place).collect();
     counts.unjoined = counts.pairs - counts.gone - counts.parted;
     let parted = |of: &SeparatePair| JoinedPair { urls: of.urls.clone(), reason: of.reason.clone() };
-    counts.shown = clustered.iter().take(SHOWN).map(|(place, _)| parted(&separate_pairs[*place])).collect();
+    counts.shown = clustered.iter().take(MAX_SHOWN_PAIRS).map(|(place, _)| parted(&separate_pairs[*place])).collect();
     let page_pairs: Vec<(Page, Page)> = clustered.into_iter().map(|(_, pages)| pages).collect();
     let [exact, similar, within_sites] = divide(net, &labels, &page_pairs, pairs, SeparationRule::Wholly)?;
     (counts.refused_exact, counts.refused_similar) = (exact, similar + within_sites);

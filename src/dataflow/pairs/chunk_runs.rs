@@ -88,7 +88,7 @@ fn reserve_memory_for<R: FPrintRow>(
     allowance: &Allowance,
     settings: &OverlapSettings,
 ) -> Result<()> {
-    let excess_bytes = bytes.saturating_sub(FORESEEN);
+    let excess_bytes = bytes.saturating_sub(PLANNED_BYTES);
     if excess_bytes == 0 || allowance.buckets == u64::MAX {
         return Ok(());
     }
@@ -107,13 +107,13 @@ fn reserve_memory_for<R: FPrintRow>(
 }
 
 /// Bytes that are planned for every bucket.
-const FORESEEN: u64 = 4 * PARTITION_BYTES;
+const PLANNED_BYTES: u64 = 4 * PARTITION_BYTES;
 
 /// Bytes for each page of a frequent chunk that is handled separately, with its host.
-const A_PAGE_OF_CHUNK: u64 = 8;
+const CHUNK_PAGE_BYTES: u64 = 8;
 
 /// Maximum number of keys of a bucket that are treated as possibly frequent.
-const FREQUENT: usize = 64;
+const MAX_FREQUENT_KEYS: usize = 64;
 
 /// One of the most frequent chunks of a bucket.
 enum Frequent {
@@ -136,9 +136,9 @@ fn take<R: FPrintRow>(
     settings: &OverlapSettings,
 ) -> Result<Vec<Frequent>> {
     // The rows, twice; and their pages with hosts.
-    let row_bytes = 2 * size_of::<R>() as u64 + A_PAGE_OF_CHUNK;
+    let row_bytes = 2 * size_of::<R>() as u64 + CHUNK_PAGE_BYTES;
     let row_count = table.rows_of(bucket);
-    if (row_count * row_bytes).saturating_sub(FORESEEN) <= allowance.buckets {
+    if (row_count * row_bytes).saturating_sub(PLANNED_BYTES) <= allowance.buckets {
         reserve_memory_for(table, row_count, row_count * row_bytes, allowance, settings)?;
         table.take(bucket, rows)?;
         return Ok(Vec::new());
@@ -153,7 +153,7 @@ fn take<R: FPrintRow>(
     };
     let bytes = |&count: &u64| match are_too_many(count) {
         true => (hosts * size_of::<u32>()) as u64,
-        false => count * A_PAGE_OF_CHUNK,
+        false => count * CHUNK_PAGE_BYTES,
     };
     let bytes = infrequent_rows * row_bytes + frequent.values().map(bytes).sum::<u64>();
     reserve_memory_for(table, row_count, bytes, allowance, settings)?;
@@ -182,9 +182,9 @@ fn take<R: FPrintRow>(
     Ok(frequent_chunks)
 }
 
-/// Returns the keys of a bucket that occur in more than one row in [`FREQUENT`], and perhaps some
-/// others, with their exact numbers of rows. A pass with the counters of Misra and Gries (1982)
-/// finds candidates, and a second pass counts them.
+/// Returns the keys of a bucket that occur in more than one row in [`MAX_FREQUENT_KEYS`], and
+/// perhaps some others, with their exact numbers of rows. A pass with the counters of Misra and
+/// Gries (1982) finds candidates, and a second pass counts them.
 fn frequent_keys<R: FPrintRow>(
     table: &Partitions<R>,
     bucket: usize,
@@ -195,7 +195,7 @@ fn frequent_keys<R: FPrintRow>(
         for row in piece {
             if let Some(counter) = counters.get_mut(&row.key()) {
                 *counter += 1;
-            } else if counters.len() < FREQUENT {
+            } else if counters.len() < MAX_FREQUENT_KEYS {
                 counters.insert(row.key(), 1);
             } else {
                 counters.retain(|_, counter| {

@@ -29,7 +29,7 @@ use webtwin_spill::SpillColumn;
 
 /// Value of a pair that is given without a value: that of equal pages, as a resemblance in
 /// millionths.
-pub const ALIKE: u32 = 1_000_000;
+pub const EQUAL_VALUE: u32 = 1_000_000;
 
 /// Two pages that are given as similar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -117,7 +117,7 @@ pub(super) fn of_rows(
     let ids = directory.by_doc_id()?;
     let labels = labels.filter_map_ok(|row| labelled(&mut counts, row, &ids));
     let stars = fold(net, labels, expected_rows)?;
-    let stars = stars.rows().map_ok(|pair| SimilarPair { value: ALIKE, ..pair });
+    let stars = stars.rows().map_ok(|pair| SimilarPair { value: EQUAL_VALUE, ..pair });
     let rows = pairs.filter_map_ok(|row| known_pair(&mut counts, row, &ids)).chain(stars);
     let mut owned = PageRanges::new(net, crawl.pages.len(), expected_rows, 1);
     net.exchange_into(

@@ -7,7 +7,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::given::{ALIKE, GivenCounts, GivenLabel, GivenPair, of_rows};
+use super::given::{EQUAL_VALUE, GivenCounts, GivenLabel, GivenPair, of_rows};
 use super::kinds::PairKind;
 use crate::reading::captures::Crawl;
 use crate::reading::foreign_rows::OwnParts;
@@ -72,7 +72,7 @@ fn has_pairs(table: &ForeignTable) -> Result<bool> {
 }
 
 fn pair([a, b, value, measure]: [Option<String>; 4]) -> Option<GivenPair> {
-    let value = value.map_or(Some(ALIKE), |value| number(&value))?;
+    let value = value.map_or(Some(EQUAL_VALUE), |value| number(&value))?;
     let kind = PairKind::ALL.into_iter().find(|kind| measure.as_deref() == Some(kind.as_str()));
     let value = kind.map_or(value, |kind| kind.strength(value));
     Some(GivenPair { a: page(&a?)?, b: page(&b?)?, value })
@@ -132,7 +132,7 @@ mod tests {
         );
         assert_eq!(
             [value_of("exact", "0"), value_of("cosine", "12"), value_of("", "")],
-            [Some(u32::MAX), Some(12), Some(ALIKE)]
+            [Some(u32::MAX), Some(12), Some(EQUAL_VALUE)]
         );
     }
 }

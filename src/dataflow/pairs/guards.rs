@@ -22,7 +22,7 @@ use webtwin_job::Guard;
 use webtwin_spill::{SpillColumn, partition_bits};
 
 /// Bytes for each page that a process takes for the components of similar pages.
-pub(super) const GUARD_A_PAGE: u64 = 9;
+pub(super) const GUARD_PAGE_BYTES: u64 = 9;
 
 /// Data that a guard uses in addition to the pairs.
 #[derive(Clone, Copy)]

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::clusters::links::WorkerLinks;
 use crate::memory_estimate::MemoryEstimate;
 use crate::pairs::exact::copies;
-use crate::pairs::guards::{Context, GUARD_A_PAGE, keep};
+use crate::pairs::guards::{Context, GUARD_PAGE_BYTES, keep};
 use crate::reading::captures::Crawl;
 use crate::reading::shingle_sets::ShingleSets;
 use crate::reading::worker_pages::WorkerPages;
@@ -47,14 +47,14 @@ use webtwin_spill::{BLOCK_BYTES, Partitions, SpillColumn, partition_bits};
 const ROUND_BYTES: u64 = 64 << 20;
 
 /// Minimum bytes that a worker needs.
-const LEAST_BYTES: u64 = 8 << 20;
+const MIN_BYTES: u64 = 8 << 20;
 
 /// Bytes of a page in a process: the holder and the size of its set, and the row in which they are
 /// broadcast.
-const A_PAGE: u64 = 20;
+const PAGE_BYTES: u64 = 20;
 
 /// Bytes of a key of a page in the current bucket, and of the page itself.
-const A_KEY: u64 = size_of::<KeyRow>() as u64 + size_of::<Page>() as u64;
+const KEY_BYTES: u64 = size_of::<KeyRow>() as u64 + size_of::<Page>() as u64;
 
 /// Counts of the steps, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -183,7 +183,7 @@ pub fn similar_pairs(
     let held_bytes =
         of_largest_process(net, MemoryEstimate::with(local_pages, &crawl.pages, Some(links)).local_pages_bytes())?
             + at_rest(net.workers_per_process())
-            + A_PAGE * pages as u64;
+            + PAGE_BYTES * pages as u64;
     let allowed = job.effort.memory_bytes;
     let min_bytes = held_bytes + least_bytes(keys_bytes) * net.workers_per_process() as u64;
     if allowed > 0 && min_bytes > allowed {
@@ -201,7 +201,7 @@ pub fn similar_pairs(
     let holders = holders(net, &local_sets, pages)?;
 
     let mut keys = keys(net, &local_sets, settings, Partitions::new(buckets, &pool.part(4)))?;
-    let largest = (0..keys.count()).map(|bucket| keys.rows_of(bucket) * A_KEY).max().unwrap_or(0);
+    let largest = (0..keys.count()).map(|bucket| keys.rows_of(bucket) * KEY_BYTES).max().unwrap_or(0);
     let fits = net.all_reduce("keys that fit", u64::from(largest <= share / 2), Ord::min)?;
     // The largest bucket of any worker decides for all, so that all workers return the same error.
     let largest = net.all_reduce("the largest bucket of keys", largest, Ord::max)?;
@@ -221,7 +221,7 @@ pub fn similar_pairs(
     let [candidates, omitted, similar_count] =
         net.all_sum("pairs by shingles", [candidates, omitted, similar.len() as u64])?;
     let estimate = MemoryEstimate::with(local_pages, &crawl.pages, Some(links));
-    memory::agree(net, estimate.local_pages_bytes(), memory::for_each_page(net, GUARD_A_PAGE, pages), &job.effort)?;
+    memory::agree(net, estimate.local_pages_bytes(), memory::for_each_page(net, GUARD_PAGE_BYTES, pages), &job.effort)?;
     let context = Context { crawl, joined: &[exact_pairs], links };
     // The values are resemblances already, so the divisor is 1.
     let guarded = keep(net, settings.guard, &mut similar, &*directory, &context, |_, _| 1, 0)?;
@@ -246,7 +246,10 @@ pub fn least_of_process(
     let keys_bytes = keys_bytes(all_pages, settings) / processes as u64;
     let of_worker = least_bytes(keys_bytes / workers as u64);
     (
-        at_rest(workers) + estimate.min_local_pages_bytes(workers) + A_PAGE * all_pages + of_worker * workers as u64,
+        at_rest(workers)
+            + estimate.min_local_pages_bytes(workers)
+            + PAGE_BYTES * all_pages
+            + of_worker * workers as u64,
         keys_bytes,
     )
 }
@@ -261,7 +264,7 @@ pub fn enough_bytes(min_bytes: u64) -> u64 {
 /// the open blocks of either kind of buckets, of which there are as many as a power of two allows,
 /// and one bucket of keys takes at most a quarter.
 fn least_bytes(keys_bytes: u64) -> u64 {
-    (64 * BLOCK_BYTES as u64 * keys_bytes).isqrt().max(LEAST_BYTES)
+    (64 * BLOCK_BYTES as u64 * keys_bytes).isqrt().max(MIN_BYTES)
 }
 
 /// Returns the number of partitions of `keys_bytes` bytes of keys within a worker's share of the
@@ -491,7 +494,7 @@ mod tests {
         let (min_bytes, keys) = memory_of(10_000_000, 32, 2, 1);
         assert_eq!(keys, 10_000_000 * 32 * 12);
         // The minimum that the step itself checks.
-        assert_eq!(min_bytes - memory_of(0, 32, 2, 1).0, 48 * 10_000_000 + 2 * (least_bytes(keys / 2) - LEAST_BYTES));
+        assert_eq!(min_bytes - memory_of(0, 32, 2, 1).0, 48 * 10_000_000 + 2 * (least_bytes(keys / 2) - MIN_BYTES));
         assert!(memory_of(10_000_000, 64, 2, 1).0 > min_bytes && memory_of(10_000_000, 32, 2, 4).0 < min_bytes);
         assert_eq!(memory_of(10_000_000, 32, 2, 4).1, keys / 4);
     }

@@ -6,7 +6,7 @@ use crate::clusters::links::WorkerLinks;
 use crate::memory_estimate::MemoryEstimate;
 use crate::pairs::counts::OverlapCounts;
 use crate::pairs::exact::copies;
-use crate::pairs::guards::{Context, GUARD_A_PAGE, keep};
+use crate::pairs::guards::{Context, GUARD_PAGE_BYTES, keep};
 use crate::pairs::overlap_before::{self, NextRunShares, PageDigests, PriorRun};
 use crate::pairs::overlap_join::{self, AllPairs};
 use crate::pairs::overlap_merge::{self, MergeInput, MergeOutcome};
@@ -98,7 +98,7 @@ pub fn similar_pairs(
         counts.emptied = local_pages.kept().filter(is_emptied).count() as u64;
     }
     let larger = |a: Page, b: Page| chunks[a].max(chunks[b]);
-    agree(net, estimate.local_pages_bytes(), for_each_page(net, GUARD_A_PAGE, hosts.len()), &job.effort)?;
+    agree(net, estimate.local_pages_bytes(), for_each_page(net, GUARD_PAGE_BYTES, hosts.len()), &job.effort)?;
     let context = Context { crawl, joined: &[exact_pairs], links };
     let refused_pairs = keep(net, job.overlap.guard, &mut pairs, &all_pairs, &context, larger, job.overlap.doubt)?;
     if net.index() == 0 {

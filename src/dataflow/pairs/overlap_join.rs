@@ -29,7 +29,7 @@ use crate::shuffle::page_counts::{pages_by_sum_of_processes, sum_of_processes};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{FPrint, Page};
 use webtwin_core::overlap::chunk_counts::{ChunkCounter, ChunkCounts};
-use webtwin_core::overlap::planner::{self, CountingMethod, Load, MOST_PASS_BITS, least_disk_bytes, pass_bits};
+use webtwin_core::overlap::planner::{self, CountingMethod, Load, MAX_PASS_BITS, least_disk_bytes, pass_bits};
 use webtwin_core::overlap::prune;
 use webtwin_core::overlap::rows::{FPrintRow, KeyShares};
 use webtwin_core::overlap::{SimilarPair, is_pairwise_similar};
@@ -38,7 +38,7 @@ use webtwin_job::{Guard, OverlapSettings};
 use webtwin_spill::{Partitions, RunLog, partition_bits};
 
 /// Maximum number of pruning rounds. Later rounds are not expected to remove much.
-const MOST_ROUNDS: usize = 6;
+const MAX_ROUNDS: usize = 6;
 
 /// Result after all pairs have been emitted.
 pub struct AllPairs {
@@ -149,7 +149,7 @@ pub fn similar_pairs<R: FPrintRow, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Res
         work.longest = longest;
         // A round that removes less than a sixteenth of the rows does not repay the cost of the
         // next round.
-        if total_rows >= rows_left / 16 * 15 || work.rounds as usize == MOST_ROUNDS {
+        if total_rows >= rows_left / 16 * 15 || work.rounds as usize == MAX_ROUNDS {
             break;
         }
         rows_left = total_rows;
@@ -187,7 +187,7 @@ pub fn similar_pairs<R: FPrintRow, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Res
             let of_pairs = least_disk_bytes(bytes, in_memory).div_ceil(net.processes() as u64);
             return Err(pool.too_much_to_spill(&purpose, of_run_log + of_pairs));
         }
-        None => MOST_PASS_BITS,
+        None => MAX_PASS_BITS,
     };
     let heavy = match method {
         CountingMethod::SortBased => None,

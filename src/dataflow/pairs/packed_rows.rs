@@ -12,7 +12,7 @@ use webtwin_core::overlap::rows::FPrintRow;
 use crate::shuffle::packed::{OpenRow, PackedRow, of_signed, signed};
 
 /// Maximum number of chunks of a group.
-const MOST: u64 = 14;
+const MAX_CHUNKS: u64 = 14;
 
 /// Stands for no more groups; fills the end of a packed row.
 const END: u64 = 15;
@@ -49,7 +49,7 @@ impl RowPacker {
         if open.as_mut().is_some_and(|open| open.push(row)) {
             return;
         }
-        let mut next = Open { row: OpenRow::new(row.doc().0), page: row.doc(), group: (0, MOST) };
+        let mut next = Open { row: OpenRow::new(row.doc().0), page: row.doc(), group: (0, MAX_CHUNKS) };
         next.push(row);
         if let Some(full) = open.replace(next) {
             send(full.row.finish());
@@ -67,7 +67,7 @@ impl Open {
     fn push<R: FPrintRow>(&mut self, row: &R) -> bool {
         let groups = key_groups::<R>();
         let (place, chunks) = self.group;
-        if row.doc() == self.page && chunks < MOST {
+        if row.doc() == self.page && chunks < MAX_CHUNKS {
             if !self.row.has_room_for(groups) {
                 return false;
             }

@@ -16,17 +16,17 @@ use webtwin_core::overlap::count_pairs::{CountScratch, count, pair_key, smaller}
 use webtwin_spill::{MemoryPool, Partitions};
 
 /// Number of pairs that are always counted as a whole. Their memory is reserved.
-const LEAST_AT_ONCE: u64 = 1 << 19;
+const MIN_BATCH_PAIRS: u64 = 1 << 19;
 
 /// Number of pairs beyond which the division of a bucket costs less than cache misses in a larger
 /// one.
-const MOST_AT_ONCE: u64 = 1 << 21;
+const MAX_BATCH_PAIRS: u64 = 1 << 21;
 
 /// Bytes of a pair while it is counted.
-const COUNTED_BYTES: u64 = 28;
+const PAIR_BYTES: u64 = 28;
 
 /// Maximum number of parts of a bucket, as a power of two. The open blocks of the parts take 4 MiB.
-const MOST_PART_BITS: u32 = 6;
+const MAX_PART_BITS: u32 = 6;
 
 /// Range of pairs, numbered by [`pair_key`]: 2^`bits` pairs from `first`.
 #[derive(Debug, Clone, Copy)]
@@ -64,7 +64,7 @@ impl<F: FnMut(Page, Page, u32)> PairCounter<F> {
     /// [`count`].
     pub(super) fn new(min_shared: u32, pages: usize, pool: MemoryPool, emit: F) -> PairCounter<F> {
         let page_bits = pages.next_power_of_two().trailing_zeros();
-        let (batch_bounds, spilled_bytes) = ([LEAST_AT_ONCE, MOST_AT_ONCE], 0);
+        let (batch_bounds, spilled_bytes) = ([MIN_BATCH_PAIRS, MAX_BATCH_PAIRS], 0);
         let (bucket, scratch) = Default::default();
         PairCounter {
             least: min_shared,
@@ -114,7 +114,7 @@ impl<F: FnMut(Page, Page, u32)> PairCounter<F> {
         }
         // The partner of a page has no more bits than a page number.
         let (bits, min_bits) = if keys.bits > 32 { (keys.bits, 32) } else { (keys.bits.min(self.page_bits), 0) };
-        let part_bits = (bits - min_bits).min((rows / batch_rows).ilog2() + 2).min(MOST_PART_BITS);
+        let part_bits = (bits - min_bits).min((rows / batch_rows).ilog2() + 2).min(MAX_PART_BITS);
         let left = bits - part_bits;
         self.release();
         let held_bytes = held_bytes - pairs.held_bytes_of(bucket);
@@ -134,7 +134,7 @@ impl<F: FnMut(Page, Page, u32)> PairCounter<F> {
     /// Returns the number of pairs that are counted as a whole if `free_bytes` bytes are free.
     fn together(&self, free_bytes: u64) -> u64 {
         let [min_rows, max_rows] = self.together;
-        (1 << (free_bytes / COUNTED_BYTES).max(1).ilog2()).clamp(min_rows, max_rows)
+        (1 << (free_bytes / PAIR_BYTES).max(1).ilog2()).clamp(min_rows, max_rows)
     }
 }
 

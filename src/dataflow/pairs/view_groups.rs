@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::reading::capture_rows::CaptureRow;
 use crate::reading::captures::path;
 use webtwin_base::ids::{DocId, FPrint, HostId, Page, splitmix64};
-use webtwin_core::overlap::views::LEAST_PLACEHOLDERS;
+use webtwin_core::overlap::views::MIN_PLACEHOLDERS;
 
 /// Page with its text and a key that may group it with other pages, in 40 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
@@ -109,7 +109,7 @@ pub(super) fn each_group(rows: &mut [TextRow], mut visit: impl FnMut(ViewGroup<'
         let are_several = texts.len() > 1;
         match rows[0].by {
             CANONICAL | URL => canonical(rows, texts, &mut visit),
-            NOTICE if texts.len() >= LEAST_PLACEHOLDERS => visit(ViewGroup::Notice(&texts)),
+            NOTICE if texts.len() >= MIN_PLACEHOLDERS => visit(ViewGroup::Notice(&texts)),
             NOTICE => {}
             PATH if are_several => visit(ViewGroup::Path(&texts)),
             PATH => {}

@@ -43,7 +43,7 @@ use webtwin_base::ids::{HostId, Number, Page, splitmix64};
 use webtwin_core::overlap::SimilarPair;
 use webtwin_core::overlap::rows::{FPrintRow, KeyShares, Row64};
 use webtwin_core::overlap::views::{
-    BLOCK, FEW, Kin, TitledText, agree, blocks, is_boilerplate, is_sampled, join, marked, on_host,
+    BLOCK, Kin, TitledText, UNCOUNTED_TEXTS, agree, blocks, is_boilerplate, is_sampled, join, marked, on_host,
 };
 use webtwin_engine::{Net, Owners};
 use webtwin_job::{Job, OverlapSettings};
@@ -101,13 +101,13 @@ struct Wanted {
     host: HostId,
     /// Worker that holds the chunks.
     worker: u32,
-    /// Key of the block in which the text is compared, or [`SAMPLED`] if the text is inspected for
-    /// boilerplate.
+    /// Key of the block in which the text is compared, or [`SAMPLE_KEY`] if the text is inspected
+    /// for boilerplate.
     block: u64,
 }
 
 /// Key of texts that are inspected for boilerplate.
-const SAMPLED: u64 = 0;
+const SAMPLE_KEY: u64 = 0;
 
 /// Returns the key of a block of texts, given a hash. The last three bits encode the kin of the
 /// texts.
@@ -244,7 +244,7 @@ impl Hosts {
 
     /// True if boilerplate is searched on a host.
     fn is_inspected(&self, host: HostId) -> bool {
-        self.compared[host.index()] > 0 && self.texts(host) > FEW
+        self.compared[host.index()] > 0 && self.texts(host) > UNCOUNTED_TEXTS
     }
 }
 
@@ -290,7 +290,7 @@ fn ask_for(group: &ViewGroup<'_>, hosts: &Hosts, send: &mut dyn FnMut(Wanted)) {
         ViewGroup::Title(texts, are_compared) => {
             let (host, count) = (texts[0].host, hosts.texts(texts[0].host));
             if hosts.is_inspected(host) {
-                texts.iter().filter(|row| is_sampled(row.exact, count)).for_each(|row| send(request(row, SAMPLED)));
+                texts.iter().filter(|row| is_sampled(row.exact, count)).for_each(|row| send(request(row, SAMPLE_KEY)));
             }
             if !are_compared {
                 return;
@@ -326,7 +326,7 @@ fn boilerplate(
     requests: &[Wanted],
     hosts: &Hosts,
 ) -> Result<Arc<Hashes>> {
-    let sampled = || requests.iter().filter(|row| row.block == SAMPLED);
+    let sampled = || requests.iter().filter(|row| row.block == SAMPLE_KEY);
     let count = sampled().map(|row| local_pages.fprints.size(row.slot as usize) as u64).sum();
     let mut fprints = local_pages.fprints.reader();
     let rows = sampled().map(|row| {
@@ -415,7 +415,7 @@ fn compare(
     originals: &mut Vec<Page>,
     contradicted: &mut u64,
 ) -> Result<Vec<[u32; 4]>> {
-    let compared = || requests.iter().filter(|row| row.block != SAMPLED);
+    let compared = || requests.iter().filter(|row| row.block != SAMPLE_KEY);
     let rows_of = |row: &Wanted| local_pages.fprints.size(row.slot as usize).div_ceil(CHUNKS_OF_A_ROW) as u64;
     let count = compared().map(rows_of).sum();
     let mut fprints = local_pages.fprints.reader();

@@ -10,22 +10,22 @@ use crate::shuffle::directory::TablePartitions;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 
-/// Approximate bytes of a range, unless this would make more than [`MOST`] ranges.
+/// Approximate bytes of a range, unless this would make more than [`MAX_RANGES`] ranges.
 const RANGE_BYTES: u64 = 256 << 20;
 
-/// Approximate bytes of a part of a range, unless this would make more than [`MOST`] parts.
+/// Approximate bytes of a part of a range, unless this would make more than [`MAX_RANGES`] parts.
 const PART_BYTES: u64 = 16 << 20;
 
 /// Maximum number of ranges of a worker, and of parts of a range. The blocks that are being filled
 /// take 16 MiB.
-const MOST: u64 = 16;
+const MAX_RANGES: u64 = 16;
 
 /// Words of captures that are moved before their memory and disk space are released.
-const PASSED_WORDS: u64 = 1 << 18;
+const WORDS_PER_RELEASE: u64 = 1 << 18;
 
 /// Maximum bytes of a part that is read into memory. A part may be larger: one page was fetched a
 /// hundred thousand times.
-const MOST_IN_MEMORY: u64 = 64 << 20;
+const MAX_BYTES_IN_MEMORY: u64 = 64 << 20;
 
 /// Captures that have arrived at this worker.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl ArrivedCaptures {
     /// Creates an empty container with the memory limit of `sent_rows`. About as many captures are
     /// expected as there are in `sent_rows`. A single range suffices if `sent_rows` is in memory.
     pub(super) fn like(sent_rows: &CaptureRows, partitions: TablePartitions) -> ArrivedCaptures {
-        let ranges = (sent_rows.spilled_bytes() / RANGE_BYTES + 1).min(MOST);
+        let ranges = (sent_rows.spilled_bytes() / RANGE_BYTES + 1).min(MAX_RANGES);
         ArrivedCaptures::in_ranges(sent_rows, partitions, ranges, PART_BYTES)
     }
 
@@ -128,13 +128,13 @@ impl ArrivedCaptures {
     /// Divides a range into parts.
     fn divide(&mut self, range: usize) -> Result<()> {
         let mut rows = std::mem::take(&mut self.ranges[range]);
-        let parts = (8 * rows.words() / self.part_bytes + 1).min(MOST);
+        let parts = (8 * rows.words() / self.part_bytes + 1).min(MAX_RANGES);
         self.parts.rows = (0..parts).map(|_| rows.like_part(parts)).collect();
         self.parts.numbers.reserve_exact(rows.len());
         let counts = [self.ranges.len(), parts as usize];
         let mut next = 0;
         while next < rows.len() {
-            next = rows.pass(next, PASSED_WORDS, |capture, words| {
+            next = rows.pass(next, WORDS_PER_RELEASE, |capture, words| {
                 let part = part(self.partitions, counts, capture.doc_id);
                 let rows = &mut self.parts.rows[part];
                 self.parts.numbers.push(rows.len() as u32);
@@ -153,7 +153,7 @@ fn part(partitions: TablePartitions, [ranges, parts]: [usize; 2], doc_id: DocId)
 
 /// Reads a part into memory, unless it is too long.
 fn take_in(part: &mut CaptureRows) -> Result<()> {
-    if 8 * part.words() <= MOST_IN_MEMORY { part.take_in() } else { Ok(()) }
+    if 8 * part.words() <= MAX_BYTES_IN_MEMORY { part.take_in() } else { Ok(()) }
 }
 
 #[cfg(test)]

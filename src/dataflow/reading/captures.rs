@@ -34,7 +34,7 @@ use webtwin_pages::record::Reason;
 use webtwin_spill::SpillRows;
 
 /// Words of captures that are sent before their memory is released.
-const PASSED_WORDS: u64 = 1 << 19;
+const WORDS_PER_RELEASE: u64 = 1 << 19;
 
 /// Words of captures that are sent in one message.
 const PARCEL_WORDS: usize = 1 << 13;
@@ -271,7 +271,7 @@ fn to_owners(
     let (mut open, mut parcels) = (vec![Vec::new(); net.peers()], VecDeque::new());
     let mut next_parcel = || {
         while parcels.is_empty() && next < captures.len() {
-            next = captures.pass(next, PASSED_WORDS, |capture, words| {
+            next = captures.pass(next, WORDS_PER_RELEASE, |capture, words| {
                 let to = partitions.owner(capture.doc_id);
                 open[to].extend_from_slice(words);
                 if open[to].len() >= PARCEL_WORDS {

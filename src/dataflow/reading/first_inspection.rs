@@ -22,7 +22,7 @@ const RECORDS: u64 = 1000;
 const BYTES: usize = 4 << 20;
 
 /// Minimum number of checked records, all damaged, for which an input with more records is refused.
-const ENOUGH: u64 = 100;
+const MIN_RECORDS: u64 = 100;
 
 /// Checks the first records of some inputs. Returns warnings.
 ///
@@ -57,7 +57,7 @@ pub fn first_inspection(work: &WorkList, input: &InputSettings) -> Result<Vec<St
             false => format!("{name}, of which the first {records} records were inspected"),
         };
         match damage.check_against(input.max_bad, &outcome, 0) {
-            Err(error) if bad == records && (is_whole || records >= ENOUGH) => return Err(error),
+            Err(error) if bad == records && (is_whole || records >= MIN_RECORDS) => return Err(error),
             Err(error) if !is_whole => warnings
                 .push(format!("warning: {error}; the run fails with this error if the other records are similar")),
             _ => (),

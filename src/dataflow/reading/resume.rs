@@ -25,11 +25,11 @@ use webtwin_pages::work_items::WorkList;
 use webtwin_storage::records::RecordStore;
 
 /// Bytes of unwritten checkpoints at which they are written.
-const ENOUGH_BYTES: u64 = 64 << 20;
+const MAX_UNWRITTEN_BYTES: u64 = 64 << 20;
 
 /// Minimum time between two writes, if the run may be interrupted. A hundredth of the time read so
 /// far applies instead if it is longer.
-const OFTEN: Duration = Duration::from_millis(100);
+const MIN_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Checkpoints of the work items of a run, with counts of their use. Shared by the workers of a
 /// process.
@@ -138,9 +138,9 @@ impl<'a> Recorder<'a> {
     pub fn note(&mut self, number: usize, part: ItemPart, local_pages: &WorkerPages) {
         self.unwritten_bytes += part.bytes(local_pages);
         self.unwritten.push((number, part));
-        let often = OFTEN.max(self.began.elapsed() / 100);
+        let often = MIN_INTERVAL.max(self.began.elapsed() / 100);
         let is_time = self.resume.store.writes_at_once() && self.written.elapsed() >= often;
-        if self.unwritten_bytes >= ENOUGH_BYTES || is_time {
+        if self.unwritten_bytes >= MAX_UNWRITTEN_BYTES || is_time {
             self.write(local_pages);
         }
     }

@@ -10,14 +10,14 @@ use webtwin_spill::{MemoryPool, ProcessBounds, SPILL, free_bytes, taken_bytes};
 
 /// Bytes of an idle process with up to two workers: code, stores, and blocks in transit between the
 /// workers.
-const AT_REST: u64 = 36 << 20;
+const IDLE_PROCESS_BYTES: u64 = 36 << 20;
 
 /// Bytes of each further worker of an idle process. Measured.
-pub const A_WORKER_AT_REST: u64 = 7 << 20;
+pub const IDLE_WORKER_BYTES: u64 = 7 << 20;
 
 /// Returns the bytes of an idle process with the given number of workers.
 pub fn at_rest(workers: usize) -> u64 {
-    AT_REST + A_WORKER_AT_REST * workers.saturating_sub(2) as u64
+    IDLE_PROCESS_BYTES + IDLE_WORKER_BYTES * workers.saturating_sub(2) as u64
 }
 
 /// Returns a worker's share of the bytes that its process needs if each page of the crawl takes

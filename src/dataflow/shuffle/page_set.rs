@@ -8,7 +8,7 @@ use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::Net;
 
 /// Maximum number of pages of a run whose page sets are broadcast as lists.
-const FEW: usize = 1 << 16;
+const MAX_LISTED_PAGES: usize = 1 << 16;
 
 /// Broadcasts a set of pages, of which each worker contributes some. Each process holds one copy.
 /// The run has `pages` pages. Messages call the exchanges `name`.
@@ -26,7 +26,7 @@ pub fn page_set(
     own_pages: impl IntoIterator<Item = Page>,
     pages: usize,
 ) -> Result<Arc<PageSet>> {
-    if pages <= FEW {
+    if pages <= MAX_LISTED_PAGES {
         let all_pages = net.broadcast(name, own_pages.into_iter().collect())?;
         return net.once_per_process(|| {
             let mut set = PageSet::new(pages, |_| false);

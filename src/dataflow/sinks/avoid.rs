@@ -328,7 +328,7 @@ fn verdicts_on<'c>(
     sort_best_first(&mut best_first, staying);
     let keep = best_first.first().copied();
     // Rank and criterion of each copy, in the order of `copies`.
-    let mut ranks = vec![(0, Criterion::LAST); copies.len()];
+    let mut ranks = vec![(0, Criterion::LAST_CRITERION); copies.len()];
     for (rank, neighbours) in best_first.windows(2).enumerate() {
         let at = copies.partition_point(|copy| copy.page < neighbours[1].page);
         ranks[at] = (rank as u32 + 1, keeping.criterion(neighbours[1], neighbours[0], staying));

@@ -57,7 +57,7 @@ impl KeyedRow for DomainRow {
 
 /// Bytes of a row, and bytes for each byte of its URL, while the rules of its domain are learned.
 /// Measured.
-const A_ROW: [u64; 2] = [1000, 6];
+const ROW_BYTES: [u64; 2] = [1000, 6];
 
 /// Calls `visit` with the pages and redirects of one registered domain after the other, ascending
 /// by the key of the domain, at the owner of the key.
@@ -95,7 +95,7 @@ pub fn each_domain(
         Ok(bytes)
     };
     let part = |row: &DomainRow, parts: usize| partitions.range(row.domain, parts);
-    each_key(net, "URLs by domain", bytes, rows, part, A_ROW, visit)
+    each_key(net, "URLs by domain", bytes, rows, part, ROW_BYTES, visit)
 }
 
 /// Returns the bytes of a row with this URL.

@@ -27,7 +27,7 @@ impl KeyedRow for OnHost {
 
 /// Bytes of a page, and bytes for each byte of its URL, while the pages of its host are processed.
 /// Derived from the sizes of the rows, not measured.
-const A_ROW: [u64; 2] = [300, 3];
+const ROW_BYTES: [u64; 2] = [300, 3];
 
 /// Calls `visit` with the pages of one host after the other, ascending by URL, at the owner of the
 /// host. `pages_to_skip` are the pages of this worker that may be skipped, ascending, and `roots`
@@ -65,7 +65,7 @@ pub fn each_host(
     };
     // Owners are chosen by the low bits of the hash, so parts use the high ones.
     let part = |row: &OnHost, parts: usize| ((splitmix64(row.host.into()) >> 32) % parts as u64) as usize;
-    each_key(net, "URLs by host", bytes, rows, part, A_ROW, |pages| {
+    each_key(net, "URLs by host", bytes, rows, part, ROW_BYTES, |pages| {
         let pages: Vec<CrawledPage> = pages.into_iter().map(|row| row.page).collect();
         visit(&pages)
     })

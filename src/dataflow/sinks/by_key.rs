@@ -14,7 +14,7 @@ use webtwin_engine::Net;
 use webtwin_spill::{RUN_LOG_BLOCK_BYTES, SpillRows};
 
 /// Maximum bytes of a part that need not be free now if the estimate at the start allowed for them.
-const FORESEEN: u64 = 32 << 20;
+const MAX_PLANNED_BYTES: u64 = 32 << 20;
 
 /// Row with a key. Ordered by key first.
 pub(super) trait KeyedRow: Ord + Serialize + DeserializeOwned + Send + 'static {
@@ -59,7 +59,7 @@ pub(super) fn each_key<T: KeyedRow>(
     net.exchange_values_into(name, rows, |row| parts[part(&row, count)].push(&row))?;
     let budget = net.memory.clone();
     // The estimate at the start allowed for a small part, because tables take as much later.
-    let max_bytes = budget.memory_bytes.max(budget.foreseen_bytes.min(FORESEEN));
+    let max_bytes = budget.memory_bytes.max(budget.foreseen_bytes.min(MAX_PLANNED_BYTES));
     for part in parts {
         let a_row = a_row + a_byte * (part.bytes() / part.len().max(1) as u64);
         for (keys, rows) in runs(&part, max_bytes / 2 / a_row)? {

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::arrived::{self, IncomingRows, slices};
 use super::drafts::{Draft, PartRows};
 use super::stage::put_pieces;
-use crate::memory_estimate::A_FILE_MADE;
+use crate::memory_estimate::TABLE_FILE_BYTES;
 use webtwin_base::build_info;
 use webtwin_base::error::Result;
 use webtwin_base::heap::release_free_memory;
@@ -74,7 +74,7 @@ impl Turns {
         let mut free = workers as u64;
         if memory_bytes > 0 {
             release_free_memory();
-            free = (memory_bytes.saturating_sub(build_info::memory_bytes()) / A_FILE_MADE).clamp(1, free);
+            free = (memory_bytes.saturating_sub(build_info::memory_bytes()) / TABLE_FILE_BYTES).clamp(1, free);
         }
         Turns { free: Mutex::new(free), released: Condvar::new() }
     }

@@ -37,10 +37,10 @@ use webtwin_spill::SpillColumn;
 
 /// Bytes for each page that the step takes in each process to choose among copies, even if
 /// everything else is on disk ([`super::avoid`], [`super::reachability`]).
-const A_PAGE: u64 = 21;
+const PAGE_BYTES: u64 = 21;
 
 /// Step that chooses the copies that are kept, and builds the rows of collections.
-pub const KEEPING: RunStep = RunStep { name: "keeping", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
+pub const KEEPING: RunStep = RunStep { name: "keeping", bytes_a_page: PAGE_BYTES, bytes_an_own_page: 0 };
 
 /// Input of the step in addition to the web of the crawl.
 pub struct KeepInput<'a> {

@@ -27,7 +27,7 @@ pub struct LargestFinding {
 }
 
 /// Number of findings that are shown of each kind.
-pub const SHOWN: usize = 20;
+pub const MAX_FINDINGS: usize = 20;
 
 /// Returns the largest findings of all workers, of several kinds: most hosts first, then largest
 /// size, most copies, and the smaller doc id. Takes one round.
@@ -38,7 +38,7 @@ pub fn largest<const N: usize>(
     let top = |mut findings: Vec<LargestFinding>| {
         findings
             .sort_unstable_by(|x, y| (y.hosts, y.size, y.copies, x.doc_id).cmp(&(x.hosts, x.size, x.copies, y.doc_id)));
-        findings.truncate(SHOWN);
+        findings.truncate(MAX_FINDINGS);
         findings
     };
     let all_findings = net.all_gather("largest findings", own_findings.map(top).to_vec())?;

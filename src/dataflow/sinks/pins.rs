@@ -43,7 +43,7 @@ pub struct PinOutcome {
 }
 
 /// Maximum number of pins that are shown.
-const SHOWN: usize = 100;
+const MAX_SHOWN_PINS: usize = 100;
 
 /// Returns the pinned pages, ascending.
 ///
@@ -98,6 +98,6 @@ pub fn outcome(
         counts.shown.push(PinOutcome { url, reason, outcome, keep_url });
     }
     counts.shown.sort_by_key(|message| matches!(message.outcome.as_str(), "kept" | "alone"));
-    counts.shown.truncate(SHOWN);
+    counts.shown.truncate(MAX_SHOWN_PINS);
     Ok(Some(counts))
 }

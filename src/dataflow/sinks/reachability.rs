@@ -29,7 +29,7 @@ use webtwin_engine::{Net, Owners};
 use webtwin_spill::{Array, SpillColumn, partition_bits};
 
 /// Approximate number of links between parts that a worker sends in a round.
-const SENT_AT_ONCE: usize = 1 << 19;
+const LINKS_PER_ROUND: usize = 1 << 19;
 
 /// Effect of the avoid list on the paths of a crawler that obeys it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -234,7 +234,7 @@ impl Reachability {
             let mut leaving = Vec::new();
             // Continues with the part at which the previous round stopped.
             for _ in 0..self.parts.len() {
-                if leaving.len() >= SENT_AT_ONCE {
+                if leaving.len() >= LINKS_PER_ROUND {
                     break;
                 }
                 if self.parts[next].waits() {
@@ -255,7 +255,7 @@ impl Reachability {
         let mut next = 0;
         loop {
             let mut arriving = Vec::new();
-            while next < self.parts.len() && arriving.len() < SENT_AT_ONCE {
+            while next < self.parts.len() && arriving.len() < LINKS_PER_ROUND {
                 let links = self.links.of(next)?;
                 self.parts[next].trace(links, scope);
                 if scope == LinkScope::AllLinks {

@@ -35,7 +35,7 @@ pub struct Resemblance {
 
 impl Resemblance {
     /// Resemblance of pages with equal texts.
-    pub const WHOLE: Resemblance = Resemblance { common: 1, all: 1, own: 1 };
+    pub const EQUAL_TEXTS: Resemblance = Resemblance { common: 1, all: 1, own: 1 };
 
     /// Compares the chunks of a page with those of the kept page. Both lists must be ascending and
     /// without repetitions.
@@ -68,16 +68,16 @@ pub fn share(part: u64, whole: u64) -> f64 {
 struct Row {
     keep: Page,
     page: Page,
-    fprints: [FPrint; AT_ONCE],
+    fprints: [FPrint; ROWS_PER_BATCH],
 }
 
-const AT_ONCE: usize = 3;
+const ROWS_PER_BATCH: usize = 3;
 
 /// Maximum number of chunks of two pages of one process that are compared in a partition. The next
 /// constant is the maximum number of copies of the kept page. Together they take a megabyte in the
 /// partition.
-const SHORT: usize = 1024;
-const FEW: u8 = 64;
+const SHORT_CHUNKS: usize = 1024;
+const FEW_COPIES: u8 = 64;
 
 impl Row {
     fn of([keep, page]: [Page; 2], fprints: &[FPrint]) -> Row {
@@ -126,7 +126,7 @@ struct Spot {
 }
 
 /// Mark of a page of another process.
-const NOWHERE: Spot = Spot { worker: u32::MAX, slot: u32::MAX };
+const NO_SPOT: Spot = Spot { worker: u32::MAX, slot: u32::MAX };
 
 /// Properties of the pages to compare, in one process.
 struct Asked {
@@ -151,7 +151,7 @@ impl Asked {
             keep_of[rank(page)] = keep;
             keep_of[rank(keep)] = keep;
         }
-        let mut spots = vec![NOWHERE; ranks.count()];
+        let mut spots = vec![NO_SPOT; ranks.count()];
         for (worker, local_pages) in (0..).zip(workers) {
             for (slot, &page) in (0..).zip(&local_pages.pages).filter(|(_, page)| **page != NOT_KEPT) {
                 if let Some(rank) = ranks.rank(page) {
@@ -160,8 +160,8 @@ impl Asked {
             }
         }
         let mut leave = PageSet::new(pages, |_| false);
-        // Counts saturate at 255, which is more than [`FEW`] and so suffices for the comparison
-        // below.
+        // Counts saturate at 255, which is more than [`FEW_COPIES`] and so suffices for the
+        // comparison below.
         let mut copies = vec![0u8; ranks.count()];
         for &[_, keep] in pairs {
             let copies = &mut copies[rank(keep)];
@@ -170,16 +170,16 @@ impl Asked {
         let lists = |spot: Spot| (&workers[spot.worker as usize].fprints, spot.slot as usize);
         let is_short = |spot| {
             let (lists, slot) = lists(spot);
-            lists.size(slot) <= SHORT
+            lists.size(slot) <= SHORT_CHUNKS
         };
         for &[page, keep] in pairs {
             match [page, keep].map(|page| spots[rank(page)]) {
-                [NOWHERE, NOWHERE] => {}
-                [_, NOWHERE] => leave.insert(page),
-                [NOWHERE, _] => leave.insert(keep),
+                [NO_SPOT, NO_SPOT] => {}
+                [_, NO_SPOT] => leave.insert(page),
+                [NO_SPOT, _] => leave.insert(keep),
                 [page_spot, keep_spot] => {
                     let (lists, slot) = lists(keep_spot);
-                    let are_few = copies[rank(keep)] <= FEW && is_short(page_spot) && is_short(keep_spot);
+                    let are_few = copies[rank(keep)] <= FEW_COPIES && is_short(page_spot) && is_short(keep_spot);
                     if are_few && !lists.is_in_memory(slot) {
                         leave.insert(page);
                         leave.insert(keep);
@@ -197,7 +197,7 @@ impl Asked {
 
     /// Returns the place of a page of this process, if the page is compared.
     fn spot(&self, page: Page) -> Option<Spot> {
-        Some(self.spots[self.pages.rank(page)?]).filter(|&spot| spot != NOWHERE)
+        Some(self.spots[self.pages.rank(page)?]).filter(|&spot| spot != NO_SPOT)
     }
 }
 
@@ -240,9 +240,9 @@ pub fn with_kept(
     }
     if net.processes() > 1 || comparisons.leave.count() > 0 {
         let leaving = || compared_pages().filter(|&(_, page, _)| comparisons.leave.contains(page));
-        let count = leaving().map(|(slot, ..)| fprints.size(slot).div_ceil(AT_ONCE) as u64).sum();
+        let count = leaving().map(|(slot, ..)| fprints.size(slot).div_ceil(ROWS_PER_BATCH) as u64).sum();
         let rows = leaving().map(|(slot, page, keep)| -> Result<Vec<Row>> {
-            Ok(of_page.get(slot)?.chunks(AT_ONCE).map(|some| Row::of([keep, page], some)).collect())
+            Ok(of_page.get(slot)?.chunks(ROWS_PER_BATCH).map(|some| Row::of([keep, page], some)).collect())
         });
         in_shares(net, rows.flatten_ok(), count, &mut counts)?;
     }

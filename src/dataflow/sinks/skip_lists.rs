@@ -16,11 +16,11 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::ClusterId;
 
 /// Bytes of the trivial cluster of each page in each process; URL rules are learned from them.
-const A_PAGE: u64 = 4;
+const PAGE_BYTES: u64 = 4;
 
-const AVOID: RunStep = RunStep { name: "avoid list", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
-const PREFIXES: RunStep = RunStep { name: "prefixes", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
-const URL_RULES: RunStep = RunStep { name: "URL rules", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
+const AVOID: RunStep = RunStep { name: "avoid list", bytes_a_page: PAGE_BYTES, bytes_an_own_page: 0 };
+const PREFIXES: RunStep = RunStep { name: "prefixes", bytes_a_page: PAGE_BYTES, bytes_an_own_page: 0 };
+const URL_RULES: RunStep = RunStep { name: "URL rules", bytes_a_page: PAGE_BYTES, bytes_an_own_page: 0 };
 
 /// Lists for crawlers of this worker.
 pub struct SkipListRows {

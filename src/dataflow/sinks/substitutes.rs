@@ -87,7 +87,7 @@ pub fn compare(
     for block in verdicts.blocks() {
         let block = block?;
         // Equal texts have the resemblance 1 and need no comparison.
-        let unlike = block.iter().filter(|row| row.skips() && row.resemblance != Resemblance::WHOLE);
+        let unlike = block.iter().filter(|row| row.skips() && row.resemblance != Resemblance::EQUAL_TEXTS);
         pairs.extend(unlike.map(|row| [row.page, row.keep]));
     }
     let mut keep_resemblances = resemblances(net, pairs)?.into_iter().peekable();
@@ -163,11 +163,11 @@ fn remaining(verdicts: &SpillColumn<PageVerdict>, hosts: &[HostId]) -> Result<Ve
             ranked.clear();
             ranked.extend(rows.iter().map(|row| Ranked::of(row, hosts)));
             ranked.sort_unstable_by_key(|row| row.rank);
-            let mut worst = Criterion::LAST;
+            let mut worst = Criterion::LAST_CRITERION;
             for &Ranked { rank, criterion, remains } in &ranked {
                 worst = worst.min(criterion);
                 if let Some((page, reports)) = remains {
-                    let criterion = std::mem::replace(&mut worst, Criterion::LAST);
+                    let criterion = std::mem::replace(&mut worst, Criterion::LAST_CRITERION);
                     remaining.push(Remaining { cluster: rows[0].cluster, rank, page, reports, criterion });
                 }
             }
@@ -197,7 +197,7 @@ fn next_round(
     let mut left = Vec::new();
     for of_cluster in remaining.chunk_by(|x, y| x.cluster == y.cluster) {
         let (keeper, candidates) = of_cluster.split_first().expect("a group has rows");
-        let (mut since_keeper, mut since_left) = (Criterion::LAST, Criterion::LAST);
+        let (mut since_keeper, mut since_left) = (Criterion::LAST_CRITERION, Criterion::LAST_CRITERION);
         for &row in candidates {
             (since_keeper, since_left) = (since_keeper.min(row.criterion), since_left.min(row.criterion));
             match containment(row.page).filter(|_| !row.reports.other_than(keeper.reports)) {
@@ -213,7 +213,7 @@ fn next_round(
                 }
                 None => {
                     left.push(Remaining { criterion: since_left, ..row });
-                    since_left = Criterion::LAST;
+                    since_left = Criterion::LAST_CRITERION;
                 }
             }
         }
@@ -258,7 +258,7 @@ mod tests {
                     elections(&remaining).map(|[page, keep]| (page, keep)).collect();
                 let containment = |page: Page| {
                     let keeper = keepers.get(&page)?;
-                    pairs.contains(&(keeper.0 as usize, page.0 as usize)).then_some(Resemblance::WHOLE)
+                    pairs.contains(&(keeper.0 as usize, page.0 as usize)).then_some(Resemblance::EQUAL_TEXTS)
                 };
                 remaining = next_round(&remaining, containment, &mut actual);
             }

@@ -171,7 +171,7 @@ pub fn summarise(
 /// servers, pages), with the URL of the kept page.
 fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Page, (u32, u32), u32)>) -> Result<Vec<LargestFinding>> {
     clusters.sort_unstable_by_key(|&(keep, (hosts, _), pages)| (std::cmp::Reverse((hosts, pages)), keep));
-    clusters.truncate(largest::SHOWN);
+    clusters.truncate(largest::MAX_FINDINGS);
     let directory = crawl.directory.clone();
     let rows = clusters.into_iter().map(|row| Ok((directory.owner(row.0), row)));
     let requests = net.exchange_values("kept pages", rows)?;

@@ -13,14 +13,14 @@ use webtwin_core::clusters::union_find::UnionFind;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_core::overlap::rows::Row64;
-use webtwin_core::study::report::{NEAR, NearColumn, near as row, nearness};
+use webtwin_core::study::report::{NEAR_PERCENTAGES, NearColumn, near as row, nearness};
 use webtwin_engine::Net;
 use webtwin_job::OverlapSettings;
 
 /// Returns the settings with which all pairs of documents are found that share at least half of
 /// their marks.
 pub fn overlap_settings() -> OverlapSettings {
-    OverlapSettings { min_resemblance: f64::from(NEAR[2]) / 100.0, ..OverlapSettings::of_papers(1) }
+    OverlapSettings { min_resemblance: f64::from(NEAR_PERCENTAGES[2]) / 100.0, ..OverlapSettings::of_papers(1) }
 }
 
 /// Returns the columns of Table 3, each with the documents that have a near-duplicate at its level.
@@ -64,7 +64,7 @@ pub(super) fn near(
     };
     let settings = overlap_settings();
     let emit = |SimilarPair { a, b, value }| {
-        let level = nearness(value, lengths[a].max(lengths[b])).unwrap_or(NEAR.len());
+        let level = nearness(value, lengths[a].max(lengths[b])).unwrap_or(NEAR_PERCENTAGES.len());
         sets[level..].iter_mut().for_each(|sets| _ = sets.union(a.0, b.0));
     };
     let overlap_pages = OverlapPages { count: pages, hosts: &[], copies };
@@ -74,5 +74,9 @@ pub(super) fn near(
         let labels: Arc<Vec<Page>> = components(net, "near-duplicates", pages, sets.forest().map(Ok))?;
         net.once_per_process(|| row(&labels, documents, percent))
     };
-    Ok([column(&at_90, NEAR[0])?, column(&at_70, NEAR[1])?, column(&at_50, NEAR[2])?])
+    Ok([
+        column(&at_90, NEAR_PERCENTAGES[0])?,
+        column(&at_70, NEAR_PERCENTAGES[1])?,
+        column(&at_50, NEAR_PERCENTAGES[2])?,
+    ])
 }

@@ -35,10 +35,10 @@ pub struct ReachReport {
 }
 
 /// Bytes of a link: in the list, and once in each direction.
-const A_LINK: u64 = 16;
+const LINK_BYTES: u64 = 16;
 
 /// Bytes of a page while its component and place are computed.
-const A_PAGE: u64 = 40;
+const PAGE_BYTES: u64 = 40;
 
 /// Links, and the pages that a crawl reaches along them.
 pub struct StudyWeb {
@@ -66,7 +66,7 @@ pub(super) fn web(
     documents: &PageSet,
 ) -> Result<Arc<StudyWeb>> {
     let [link_count] = net.all_sum("links", [links.len() as u64])?;
-    let bytes = A_LINK * link_count + A_PAGE * pages as u64;
+    let bytes = LINK_BYTES * link_count + PAGE_BYTES * pages as u64;
     let share = bytes / net.workers_per_process() as u64;
     check_bytes_against_bound(net, "links of a study", share, job.effort.memory_bytes)?;
     if link_count > u64::from(u32::MAX) {

@@ -18,7 +18,7 @@ mod signatures;
 pub use clusters::*;
 pub use described::{DESCRIPTIONS, Effect, settings_table};
 pub use features::*;
-pub use former::FORMER;
+pub use former::FORMER_SETTINGS;
 pub use input::*;
 pub use measures::*;
 pub use recrawl::*;

@@ -47,7 +47,7 @@ const GENERATION: (&str, &str) = ("gen-", ".json");
 
 /// Minimum age of a file of records that is removed because no generation names it. A running job
 /// may still commit a generation with a younger one.
-const STILL_WRITTEN: Duration = Duration::from_secs(24 * 3600);
+const MIN_REMOVAL_AGE: Duration = Duration::from_secs(24 * 3600);
 
 /// Folder with the state of a scheduled job.
 #[derive(Debug, Clone)]
@@ -272,7 +272,7 @@ impl JobState {
             pruned.generations += 1;
         }
         let now = SystemTime::now();
-        let is_old = |changed: SystemTime| now.duration_since(changed).is_ok_and(|age| age > STILL_WRITTEN);
+        let is_old = |changed: SystemTime| now.duration_since(changed).is_ok_and(|age| age > MIN_REMOVAL_AGE);
         for file in self.folder.join(RUNS)?.into_folder().list(None)? {
             let name = file.location.file_name().strip_suffix(RUN).map(str::to_string);
             let is_unnamed = name.is_some_and(|name| !named_files.contains(&name));

@@ -238,7 +238,7 @@ fn old_generations_are_removed_with_their_own_files_unless_these_are_young() {
     let pruned = state.prune(2).unwrap();
     assert_eq!((pruned.generations, pruned.files), (1, 0), "the files are young");
     assert_eq!((files(temporary.path()).len(), state.generations().unwrap()), (file_count, vec![2, 3]));
-    let old = SystemTime::now() - 2 * STILL_WRITTEN;
+    let old = SystemTime::now() - 2 * MIN_REMOVAL_AGE;
     for file in files(temporary.path()) {
         fs::File::options().write(true).open(file).unwrap().set_modified(old).unwrap();
     }
@@ -276,7 +276,7 @@ fn records_read_ahead_are_restored_by_the_next_run_and_belong_to_its_generation(
     assert_eq!((records.found(), records.found_ahead(), records.stale()), (3, 1, 0));
 
     // Its files of records stay, however old; a damaged list costs time only.
-    let old = SystemTime::now() - 2 * STILL_WRITTEN;
+    let old = SystemTime::now() - 2 * MIN_REMOVAL_AGE;
     for file in files(temporary.path()) {
         fs::File::options().write(true).open(file).unwrap().set_modified(old).unwrap();
     }

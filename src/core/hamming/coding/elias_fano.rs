@@ -22,12 +22,12 @@ use super::{DamagedBytes, EncodedFingerprints};
 /// Number of fingerprints in a block (fewer in the last).
 pub const ROWS: usize = 1024;
 
-/// Largest width of the low part other than [`WHOLE`]. One unaligned load of eight bytes always
-/// contains a low part of this width.
-const WIDEST: u32 = 56;
+/// Largest width of the low part other than [`WHOLE_WIDTH`]. One unaligned load of eight bytes
+/// always contains a low part of this width.
+const MAX_WIDTH: u32 = 56;
 
 /// Width of a block that has no unary part and eight bytes for each fingerprint.
-const WHOLE: u32 = 64;
+const WHOLE_WIDTH: u32 = 64;
 
 /// Bytes of the head: first fingerprint and width.
 const HEAD: usize = 9;
@@ -52,11 +52,11 @@ pub fn encode_into(sorted: &[u64], block_rows: usize, encoded: &mut EncodedFinge
 /// shortest unary part.
 fn narrowest(count: usize, range: u64) -> u32 {
     let bytes = |&width: &u32| body_bytes(count, range, width);
-    (0..=WIDEST).chain([WHOLE]).rev().min_by_key(bytes).unwrap_or(WHOLE)
+    (0..=MAX_WIDTH).chain([WHOLE_WIDTH]).rev().min_by_key(bytes).unwrap_or(WHOLE_WIDTH)
 }
 
 fn body_bytes(count: usize, range: u64, width: u32) -> u128 {
-    if width == WHOLE {
+    if width == WHOLE_WIDTH {
         return 8 * count as u128;
     }
     low_bytes(count, width) as u128 + (u128::from(range >> width) + count as u128).div_ceil(8)
@@ -67,7 +67,7 @@ fn low_bytes(count: usize, width: u32) -> usize {
 }
 
 fn push_rows(bytes: &mut Vec<u8>, first: u64, later: &[u64], width: u32) {
-    if width == WHOLE {
+    if width == WHOLE_WIDTH {
         bytes.extend(later.iter().flat_map(|fingerprint| fingerprint.to_le_bytes()));
         return;
     }
@@ -123,14 +123,14 @@ pub fn decode(block: &[u8], rows: &mut [u64]) -> Result<(), DamagedBytes> {
     let first = load(head);
     let width = u32::from(head[8]);
     *row = first;
-    if width == WHOLE && body.len() == 8 * later.len() {
+    if width == WHOLE_WIDTH && body.len() == 8 * later.len() {
         for (row, bytes) in later.iter_mut().zip(body.as_chunks::<8>().0) {
             *row = u64::from_le_bytes(*bytes);
         }
         return Ok(());
     }
     let low = low_bytes(later.len(), width);
-    if width > WIDEST || low > body.len() {
+    if width > MAX_WIDTH || low > body.len() {
         return Err(DamagedBytes("a width that does not fit the block"));
     }
     high_parts(&body[low..], first, width, later)?;

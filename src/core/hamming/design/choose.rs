@@ -27,14 +27,14 @@ use super::{TableDesign, covering};
 use webtwin_base::error::{Error, Result};
 
 /// Maximum number of tables of a design that is considered.
-const MOST_TABLES: usize = 64;
+const MAX_TABLES: usize = 64;
 
 /// Maximum number of fingerprints of one index. Larger sets are divided into several indexes, all
 /// of which are queried.
-const MOST_ROWS: u64 = u32::MAX as u64;
+const MAX_ROWS: u64 = u32::MAX as u64;
 
 /// Maximum time of a chosen design, relative to the fastest design that fits.
-const SLOWER: f64 = 1.2;
+const MAX_SLOWDOWN: f64 = 1.2;
 
 /// A design and its predicted cost.
 #[derive(Debug, Clone)]
@@ -87,7 +87,7 @@ impl PricedDesign {
 /// Returns the number of indexes that a set of `documents` needs, each with up to 2^32 - 1
 /// documents.
 pub fn indexes(documents: u64) -> u64 {
-    documents.div_ceil(MOST_ROWS).max(1)
+    documents.div_ceil(MAX_ROWS).max(1)
 }
 
 /// Returns the designs for `documents` fingerprints of f bits and distance k, by number of tables:
@@ -106,7 +106,7 @@ pub fn candidates(documents: u64, f: u32, k: u32, costs: &ProbeCosts) -> Vec<Pri
     let d = (documents.max(2) as f64).log2();
     let recursive = (1..=f).rev().filter_map(|p| recursive(f, k, d, p.into()));
     designs.extend(recursive.map(|design| ("MJS07 recurrence".into(), design)));
-    designs.retain(|(_, design)| (1..=MOST_TABLES).contains(&design.keys.len()) && design.top_bits() > 0);
+    designs.retain(|(_, design)| (1..=MAX_TABLES).contains(&design.keys.len()) && design.top_bits() > 0);
     // The sort is stable: of designs with keys of the same lengths, the first one stays.
     designs.sort_by_cached_key(|(_, design)| (design.keys.len(), Reverse(lengths(design))));
     designs.dedup_by_key(|(_, design)| lengths(design));
@@ -129,11 +129,11 @@ fn lengths(design: &TableDesign) -> Vec<u32> {
 pub fn choose(candidates: &[PricedDesign], memory: Option<u64>) -> Result<usize> {
     let allowed = memory.unwrap_or(u64::MAX);
     let Some(smallest) = candidates.iter().map(|one| one.table_bytes).min() else {
-        return Err(Error::Usage(format!("no design has at most {MOST_TABLES} tables; use a smaller k")));
+        return Err(Error::Usage(format!("no design has at most {MAX_TABLES} tables; use a smaller k")));
     };
     let fits = || candidates.iter().enumerate().filter(|(_, one)| one.table_bytes <= allowed);
     let fastest = fits().map(|(_, one)| one.query_ns).fold(f64::MAX, f64::min);
-    let fast = fits().filter(|(_, one)| one.query_ns <= SLOWER * fastest);
+    let fast = fits().filter(|(_, one)| one.query_ns <= MAX_SLOWDOWN * fastest);
     fast.min_by_key(|(_, one)| one.table_bytes).map(|(at, _)| at).ok_or_else(|| Error::MemoryLimit {
         what: "the tables of an online index".into(),
         needed_bytes: smallest,
@@ -196,7 +196,7 @@ mod tests {
                 };
                 assert!(designs[pick].table_bytes <= memory);
                 for other in designs.iter().filter(|other| other.table_bytes <= memory) {
-                    assert!(designs[pick].query_ns <= SLOWER * other.query_ns);
+                    assert!(designs[pick].query_ns <= MAX_SLOWDOWN * other.query_ns);
                     let fast = designs
                         .iter()
                         .filter(|one| one.table_bytes <= memory)
@@ -216,7 +216,7 @@ mod tests {
             let fits = designs.iter().filter(|one| one.table_bytes <= memory);
             let fastest = fits.map(|one| one.query_ns).fold(f64::MAX, f64::min);
             let pick = &designs[choose(&designs, Some(memory)).unwrap()];
-            assert!(fastest <= previous_ns && pick.query_ns <= SLOWER * fastest);
+            assert!(fastest <= previous_ns && pick.query_ns <= MAX_SLOWDOWN * fastest);
             previous_ns = fastest;
         }
     }

@@ -20,7 +20,7 @@ use super::{TableDesign, lowest, subsets, width_mask};
 
 /// Maximum number of blocks into which a level may be divided. More blocks never resulted in fewer
 /// tables for k up to 7.
-const MOST_BLOCKS: u32 = 16;
+const MAX_BLOCKS: u32 = 16;
 
 /// Returns the designs of Example 3.1 with 20, 16, 10 and 4 tables for f = 64, k = 3.
 ///
@@ -90,7 +90,7 @@ pub fn fewest_tables(f: u32, k: u32, d: f64, least_top_bits: f64) -> (u64, Vec<u
             return cached.clone();
         }
         let mut best = (u64::MAX, Vec::new());
-        for r in k + 1..=MOST_BLOCKS.min(f as u32) {
+        for r in k + 1..=MAX_BLOCKS.min(f as u32) {
             let exact = f64::from(r - k) * f / f64::from(r);
             let (inner, splits) = go(f - exact, k, d - exact, tau, memo);
             let tables = binomial(r, k).saturating_mul(inner);

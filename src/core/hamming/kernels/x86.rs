@@ -7,7 +7,7 @@ use super::lanes::{self, Lanes, SIBLING_BITS, Survivor};
 use crate::hamming::conditions::Condition;
 
 /// Distance, in fingerprints, between the prefetch of a line and its use.
-const AHEAD: usize = 48;
+const PREFETCH_DISTANCE: usize = 48;
 
 /// Number of fingerprints that share one comparison.
 const GROUP: usize = 4;
@@ -270,7 +270,7 @@ macro_rules! probe_width {
             };
             let (groups, tail) = fingerprints.as_chunks::<GROUP>();
             for (group, vectors) in groups.iter().enumerate() {
-                if let Some(ahead) = groups.get(group + AHEAD / GROUP) {
+                if let Some(ahead) = groups.get(group + PREFETCH_DISTANCE / GROUP) {
                     for fingerprint in ahead {
                         _mm_prefetch::<_MM_HINT_T0>(lines[key(*fingerprint)].as_ptr().cast());
                     }
