@@ -348,9 +348,9 @@ mod tests {
                 }
                 let mut sorted = sorter.finish().unwrap();
                 for _ in 0..2 {
-                    let mut visited = Vec::new();
-                    sorted.each(|rows| visited.extend_from_slice(rows)).unwrap();
-                    prop_assert_eq!(&visited, &expected);
+                    let mut visited_rows = Vec::new();
+                    sorted.each(|rows| visited_rows.extend_from_slice(rows)).unwrap();
+                    prop_assert_eq!(&visited_rows, &expected);
                 }
                 prop_assert_eq!(&taken(&mut sorted, count).unwrap(), &expected);
             }

@@ -179,19 +179,19 @@ pub struct SetSizes {
 impl SetSizes {
     /// Counts the members of each set, given the name of each member's set.
     pub fn count(names: &[impl Number]) -> SetSizes {
-        let (mut small, mut large) = (vec![0; names.len()], BTreeMap::new());
+        let (mut small_sizes, mut large_sizes) = (vec![0; names.len()], BTreeMap::new());
         for name in names {
-            let size = &mut small[name.index()];
+            let size = &mut small_sizes[name.index()];
             match *size {
-                u8::MAX => *large.entry(name.index()).or_insert(u32::from(u8::MAX)) += 1,
+                u8::MAX => *large_sizes.entry(name.index()).or_insert(u32::from(u8::MAX)) += 1,
                 _ => *size += 1,
             }
         }
         // A set of 255 members has no further ones.
-        (0..small.len()).filter(|&name| small[name] == u8::MAX).for_each(|name| {
-            large.entry(name).or_insert(u32::from(u8::MAX));
+        (0..small_sizes.len()).filter(|&name| small_sizes[name] == u8::MAX).for_each(|name| {
+            large_sizes.entry(name).or_insert(u32::from(u8::MAX));
         });
-        SetSizes { small, large }
+        SetSizes { small: small_sizes, large: large_sizes }
     }
 
     /// Returns the number of members of a set, and 0 for a number that names no set.
@@ -240,8 +240,8 @@ mod tests {
             let (sizes, expected) = (SetSizes::count(&names), sizes(&names));
             prop_assert!((0..names.len()).all(|name| sizes.size(name as u32) == expected[name]));
             prop_assert!(sizes.iter().eq(expected.iter().copied().filter(|&size| size > 0)));
-            let large = (0..names.len() as u32).filter(|&name| expected[name as usize] >= 255);
-            prop_assert!(sizes.with_at_least::<u32>(255).eq(large));
+            let large_names = (0..names.len() as u32).filter(|&name| expected[name as usize] >= 255);
+            prop_assert!(sizes.with_at_least::<u32>(255).eq(large_names));
         }
 
         #[test]

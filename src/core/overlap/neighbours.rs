@@ -128,16 +128,16 @@ pub fn keep_apart(
     // Clusters only gain places and hosts, so two clusters that were kept apart once stay apart
     // while they grow.
     let mut refused_pairs: HashSet<(u32, u32)> = HashSet::new();
-    let mut join = |a: Page, b: Page, whatever: bool| {
+    let mut join = |a: Page, b: Page, is_unconditional: bool| {
         let (x, y) = (clusters.find(place(a)), clusters.find(place(b)));
         let (first, second) = (x.min(y), x.max(y));
-        if x == y || (!whatever && refused_pairs.contains(&(first, second))) {
+        if x == y || (!is_unconditional && refused_pairs.contains(&(first, second))) {
             return;
         }
         let (first_at, second_at) = (first as usize, second as usize);
         let neighbours = || in_both(&places[first_at], &places[second_at]).next().is_some();
         let side_by_side = || in_both(&hosts_of[first_at], &hosts_of[second_at]).nth(MIN_COMMON_HOSTS - 1).is_some();
-        if !whatever && (neighbours() || side_by_side()) {
+        if !is_unconditional && (neighbours() || side_by_side()) {
             refused_pairs.insert((first, second));
             return;
         }

@@ -313,8 +313,8 @@ fn acknowledge<R: Clone + 'static>(rows: RowStream<'_, R>, workers: u64, rows_in
     });
     let rows_in_flight = Rc::clone(rows_in_flight);
     acknowledgements.exchange(|come: &(u64, u64)| come.0).sink(Pipeline, "acknowledged", move |(batches, _)| {
-        batches.for_each(|_, come: &mut Vec<_>| {
-            come.iter().for_each(|come| rows_in_flight.set(rows_in_flight.get() - come.1))
+        batches.for_each(|_, counts: &mut Vec<_>| {
+            counts.iter().for_each(|come| rows_in_flight.set(rows_in_flight.get() - come.1))
         });
     });
 }

@@ -155,12 +155,12 @@ mod tests {
         let pool = MemoryPool::default().limited(allowed_bytes);
         let mut buckets = Partitions::new(1, &pool);
         pairs.iter().try_for_each(|&pair| buckets.push(0, pair)).unwrap();
-        let mut counted = Vec::new();
-        let mut counter = PairCounter::new(min_shared, 1000, pool, |a, b, f| counted.push((a, b, f)));
+        let mut pair_counts = Vec::new();
+        let mut counter = PairCounter::new(min_shared, 1000, pool, |a, b, f| pair_counts.push((a, b, f)));
         counter.together = [batch_rows.next_power_of_two(); 2];
         counter.count(&mut buckets, 0, pages).unwrap();
         assert_eq!((buckets.rows(), buckets.held_bytes()), (0, 0));
-        counted
+        pair_counts
     }
 
     proptest! {

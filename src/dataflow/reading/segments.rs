@@ -55,14 +55,14 @@ pub fn resolve(
             net.check()?;
             reader.item = (first.item, first.source);
             let mut places = Vec::new();
-            let joined = match whole(first, &record[firsts..], job.input.limits.record_bytes) {
+            let whole_record = match whole(first, &record[firsts..], job.input.limits.record_bytes) {
                 Ok(parts) => {
                     places.extend(parts.iter().map(|row| (row.source, row.offset)));
                     read(net, &places, Some(first.origin), &queue.work, &job.input)?
                 }
                 Err(refusal) => Err(refusal),
             };
-            let outcome = match joined {
+            let outcome = match whole_record {
                 Ok(page) => ReadResult::Page(page),
                 Err((reason, detail)) => ReadResult::Refused(RefusedRecord::new(first.offset, reason, detail)),
             };

@@ -99,8 +99,8 @@ fn runs<T: KeyedRow>(part: &SpillRows<T>, max_rows: u64) -> Result<Vec<Run<T::Ke
     let mut runs: Vec<(RangeInclusive<T::Key>, u64)> = Vec::new();
     for (key, rows) in counts {
         match runs.last_mut() {
-            Some((keys, before)) if *before + rows <= max_rows => {
-                (*keys, *before) = (*keys.start()..=key, *before + rows)
+            Some((keys, rows_so_far)) if *rows_so_far + rows <= max_rows => {
+                (*keys, *rows_so_far) = (*keys.start()..=key, *rows_so_far + rows)
             }
             _ => runs.push((key..=key, rows)),
         }

@@ -134,15 +134,15 @@ fn name_collections(
         collections_here.iter().zip(names).zip(contents).map(|((&[similar_cluster, collection], name), content)| {
             Ok((directory.owner(similar_cluster), (similar_cluster, collection, name, content)))
         });
-    let mut named: Vec<([Page; 2], CollectionContent)> = collections
+    let mut contents_by_collection: Vec<([Page; 2], CollectionContent)> = collections
         .iter()
         .map(|row| ([row.similar_cluster.smallest(), row.collection], CollectionContent::default()))
         .collect();
-    let mut names: Vec<Option<Name>> = vec![None; named.len()];
+    let mut names: Vec<Option<Name>> = vec![None; contents_by_collection.len()];
     for (similar_cluster, collection, name, content) in net.exchange_values("parts of collections", parts)? {
-        let at = named.binary_search_by_key(&[similar_cluster, collection], |of| of.0);
+        let at = contents_by_collection.binary_search_by_key(&[similar_cluster, collection], |of| of.0);
         let at = at.map_err(|_| Error::Invariant("a collection has pages and no row".into()))?;
-        named[at].1 += content;
+        contents_by_collection[at].1 += content;
         match (&mut names[at], name) {
             (_, None) => {}
             (Some(other), Some(name)) => other.join(&name.prefix, name.root, &name.root_url),
@@ -154,7 +154,7 @@ fn name_collections(
         row.prefix = to_last_slash(&name.prefix).to_string();
         (row.root, row.root_url) = (name.root, name.root_url);
     }
-    Ok(named)
+    Ok(contents_by_collection)
 }
 
 /// Prefix and entry page of some pages of a collection.
