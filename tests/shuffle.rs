@@ -308,7 +308,7 @@ fn rows_are_returned_in_page_order_with_any_memory() {
             let mut job = Job::default();
             job.effort.memory_bytes = memory_bytes;
             everywhere(move |net| {
-                net.memory = memory::beside(net, 0, &job.effort);
+                net.memory = memory::remaining_budget(net, 0, &job.effort);
                 let row = |n: u64| [splitmix64(n) % pages as u64, splitmix64(n + 7)];
                 let mut ranges = PageRanges::new(net, pages, rows, 1);
                 (0..rows).map(row).try_for_each(|row| ranges.push(row[0] as usize, row))?;

@@ -106,7 +106,7 @@ proptest! {
         }
         prop_assert!(seed.is_none() || seed == *got_seed);
         prop_assert_eq!(reach.connected, reached.count());
-        let findings = Findings { same: &same, matches: &matches, documents: &documents, reached: &reached, steps };
+        let findings = Findings { same_text: &same, matches: &matches, documents: &documents, reachable: &reached, steps };
         prop_assert_eq!(got_tables, &tables(&findings));
     }
 }

@@ -77,10 +77,10 @@ pub fn find(run: &mut WorkerRun<'_, '_>, floors: &[u64], floor: Option<&LeastPag
     let giants = giants(run.net, &web.crawl, clusters, &similar.pairs)?;
     let similar_clusters = take(&mut collections.similar_clusters);
     let input =
-        KeepInput { labels: &trivial, similar: &similar, decisions: &decisions, earlier: previous_run.as_ref() };
+        KeepInput { labels: &trivial, similar: &similar, decisions: &decisions, previous_run: previous_run.as_ref() };
     let decided = KeepResult::decide(run, &mut web, similar_clusters, &input)?;
     let skip = SkipListRows::build(run, &web, &trivial, &decided)?;
-    let clustered = ClusterResults { grown: collections, context, apart: separation, editions, servers, giants };
+    let clustered = ClusterResults { collections, context, separation, editions, servers, giants };
     ReplicaTables::build(run, web, similar, clustered, decided, skip, attempt)
 }
 

@@ -126,12 +126,12 @@ impl OperatorGraph {
             let keys = ("read", "sets of shingles", By("key of a band, then pair"));
             measure(self, MINHASH.name, "pairs/minhash_pairs.rs", &[keys]);
         }
-        self.given(job, &mut pairs);
+        self.add_given_pairs(job, &mut pairs);
         self.similar_pairs(job, &pairs);
     }
 
     /// Adds the operator that reads pairs found by another program.
-    fn given(&mut self, job: &Job, pairs: &mut Vec<Edge>) {
+    fn add_given_pairs(&mut self, job: &Job, pairs: &mut Vec<Edge>) {
         if !job.pairs.from.is_empty() {
             let rows = ("given tables", "pairs and labels, in parts", Local);
             self.add(GIVEN.name, "pairs/given_tables.rs", &[rows, ("pages", "doc id of every page", All)]);
@@ -223,7 +223,7 @@ impl OperatorGraph {
             link.inputs.push(OperatorInput { from: of_f.0, rows: of_f.1, route: of_f.2 });
         });
         let mut pairs = vec![("exact copies", "pairs (centre, copy)", Local), ("merge", "pairs", By("smaller page"))];
-        self.given(job, &mut pairs);
+        self.add_given_pairs(job, &mut pairs);
         self.similar_pairs(job, &pairs);
         self.collections(job);
     }

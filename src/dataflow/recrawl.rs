@@ -39,7 +39,7 @@ pub struct StateUpdate {
     /// Files of the generation's previous crawl that still exist.
     pub files_before: BTreeSet<String>,
     /// Minimum number of pages that the crawl must have, if there is one.
-    pub least: Option<LeastPages>,
+    pub min_pages: Option<LeastPages>,
 }
 
 /// Settings of a job that the state implies.
@@ -72,7 +72,7 @@ impl StateDefaults {
 /// [`Error::LostGeneration`] if another run has committed this generation, and [`Error::Storage`]
 /// if it cannot be written. In the last two cases the result exists and the state is unchanged.
 pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next: &StateUpdate) -> Result<RunSummary> {
-    let generations = net.all_gather("generations", (next.generation.number, next.least.clone()))?;
+    let generations = net.all_gather("generations", (next.generation.number, next.min_pages.clone()))?;
     if let Some(other) = generations.iter().find(|other| other.0 != generations[0].0) {
         let (first, other) = (generations[0].0 - 1, other.0 - 1);
         return Err(Error::Handshake(format!(

@@ -82,7 +82,7 @@ pub fn run_listing_originals(
         &job,
         queue,
         folder,
-        RunResult { found: tables, local_pages, sources, ghostscript, stage: "3 write" },
+        RunResult { tables, local_pages, sources, ghostscript, stage: "3 write" },
         stage_times,
     )?;
     Ok((summary, EarlierNeeds { files, has_revisits }))
@@ -91,7 +91,7 @@ pub fn run_listing_originals(
 /// State of a run that has only its files left to write.
 pub(super) struct RunResult {
     /// Tables of the run.
-    pub(super) found: ReplicaTables,
+    pub(super) tables: ReplicaTables,
     /// Rest of the data that this worker has read: rejected records, and the work items that it
     /// read.
     pub(super) local_pages: WorkerPages,
@@ -116,7 +116,7 @@ pub(super) fn write(
     result: RunResult,
     mut stage_times: StageTimes,
 ) -> Result<RunSummary> {
-    let RunResult { found: mut tables, mut local_pages, sources, ghostscript, stage } = result;
+    let RunResult { mut tables, mut local_pages, sources, ghostscript, stage } = result;
     tables.summary.records = account(net, &local_pages, &tables.crawl, &queue.work)?;
     let rejections = std::mem::take(&mut local_pages.rejections);
     let staged = write::result(net, folder, &mut tables, &sources, rejections, job)?;
@@ -170,7 +170,7 @@ pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<CrawlIn
     // The first worker that arrives sets the traffic for all workers of its process.
     let _ = queue.progress.traffic.set(net.traffic());
     same_inputs(net, queue, &job.effort)?;
-    net.memory = memory::beside(net, 0, &job.effort);
+    net.memory = memory::remaining_budget(net, 0, &job.effort);
     let mut local_pages = read(net, queue, job)?;
     let pending_counts = [local_pages.segments.len() as u64, local_pages.revisits.len() as u64];
     let own_facts: WorkerFacts =
@@ -213,7 +213,7 @@ fn originals(net: &mut Net<'_>, crawl: &Crawl, mut referrals: Referrals, work: &
     referrals.retain(|[_, to]| work.is_original(*to));
     let mut own_inputs = BTreeSet::new();
     crawl.pages.each(|page| {
-        let rare_fields = page.rest();
+        let rare_fields = page.rare_fields();
         let places =
             rare_fields.segments.iter().map(|place| place.0).chain(rare_fields.original.map(|place| place.source));
         own_inputs.extend(places.filter(|&input| work.is_original(input)));
@@ -368,7 +368,7 @@ pub(super) fn account(
     crawl.pages.each(|page| {
         // Pages of earlier crawls are not records of this crawl.
         own_totals.kept += u64::from(page.source < inputs);
-        for reason in page.rest().repaired {
+        for reason in page.rare_fields().repaired {
             *own_totals.repaired.entry(reason.as_str().into()).or_default() += 1;
         }
     })?;

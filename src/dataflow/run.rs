@@ -30,7 +30,7 @@ pub struct WorkerRun<'r, 'n> {
     /// Partitions of the tables.
     pub partitions: TablePartitions,
     /// Near pairs with earlier crawls, in a batch.
-    pub earlier: Option<EarlierPairs>,
+    pub earlier_pairs: Option<EarlierPairs>,
     steps: Steps<'r>,
 }
 
@@ -54,7 +54,7 @@ impl<'r, 'n> WorkerRun<'r, 'n> {
         resume: Option<&'r Resume>,
     ) -> WorkerRun<'r, 'n> {
         let partitions = TablePartitions::new(job.output.partitions, net.peers());
-        WorkerRun { net, job, local_pages, resume, partitions, earlier: None, steps: Steps::default() }
+        WorkerRun { net, job, local_pages, resume, partitions, earlier_pairs: None, steps: Steps::default() }
     }
 
     /// Starts to write checkpoints of the steps in `recorded_steps`, and restores those steps for
@@ -69,12 +69,7 @@ impl<'r, 'n> WorkerRun<'r, 'n> {
         previous_attempt: Option<&str>,
         recorded_steps: &[RunStep],
     ) -> Result<()> {
-        let input = StepInput {
-            crawl: &web.crawl,
-            local_pages: self.local_pages,
-            links: &web.links,
-            earlier: previous_attempt,
-        };
+        let input = StepInput { crawl: &web.crawl, local_pages: self.local_pages, links: &web.links, previous_attempt };
         self.steps = Steps::begin(self.net, self.resume, input, recorded_steps)?;
         Ok(())
     }
@@ -113,7 +108,7 @@ impl<'r, 'n> WorkerRun<'r, 'n> {
 
     /// Returns the steps that were restored, the same on all workers.
     pub fn restored_steps(&self) -> Vec<RunStep> {
-        self.steps.taken_up.clone()
+        self.steps.restored_steps.clone()
     }
 
     /// Stores rows for a later step in a column, which is spilled if memory is limited.

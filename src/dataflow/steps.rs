@@ -49,7 +49,7 @@ impl RunStep {
 pub struct Steps<'a> {
     recording: Option<Recording<'a>>,
     /// Steps that were restored from checkpoints, the same on all workers.
-    pub taken_up: Vec<RunStep>,
+    pub restored_steps: Vec<RunStep>,
 }
 
 struct Recording<'a> {
@@ -71,7 +71,7 @@ pub struct StepInput<'a> {
     /// Links from these pages.
     pub links: &'a WorkerLinks,
     /// Attempt that wrote the earlier result of `keep.sticky`, if there is one.
-    pub earlier: Option<&'a str>,
+    pub previous_attempt: Option<&'a str>,
 }
 
 /// Digest of a worker's input, a random number for its run, and its checkpoints: name of the step,
@@ -99,7 +99,7 @@ impl<'a> Steps<'a> {
             None => None,
             Some((_, records)) => {
                 let step_stamps = recorded_steps.iter().filter_map(|step| {
-                    let StepStamp { seen: input_digest, run } = records.stamp(step.name)?;
+                    let StepStamp { input_digest, run } = records.stamp(step.name)?;
                     Some((step.name.to_string(), input_digest, run))
                 });
                 Some((input.digest()?, random()?, step_stamps.collect()))
@@ -111,7 +111,7 @@ impl<'a> Steps<'a> {
             return Ok(Steps::default());
         };
         let input_digest = all_steps.iter().fold(0u64, |sum, known| sum.wrapping_add(known.0));
-        let stamp = StepStamp { seen: input_digest, run: all_steps[0].1 };
+        let stamp = StepStamp { input_digest, run: all_steps[0].1 };
         let of_this = |worker: &Known, step: &RunStep| {
             worker.2.iter().find(|found| found.0 == step.name && found.1 == input_digest).map(|found| found.2)
         };
@@ -121,7 +121,7 @@ impl<'a> Steps<'a> {
         };
         let ready = recorded_steps.iter().copied().filter(with_all).collect();
         let is_first = net.position().is_first();
-        Ok(Steps { recording: Some(Recording { resume, records, stamp, is_first, ready }), taken_up: Vec::new() })
+        Ok(Steps { recording: Some(Recording { resume, records, stamp, is_first, ready }), restored_steps: Vec::new() })
     }
 
     /// Returns the result of a step of this worker in an earlier run, if all workers have a
@@ -138,7 +138,7 @@ impl<'a> Steps<'a> {
         let read_error = |cause: String| Error::storage(format!("checkpoint of step \"{}\"", step.name), cause);
         let from = records.read(step.name).map_err(|cause| read_error(cause.to_string()))?;
         let result = bincode::deserialize_from(from).map_err(|cause| read_error(cause.to_string()))?;
-        self.taken_up.push(step);
+        self.restored_steps.push(step);
         if *is_first {
             resume.steps().taken_up.push(step.name);
         }
@@ -181,7 +181,7 @@ impl StepInput<'_> {
     /// # Cost
     /// Takes one pass over the fingerprints of texts and the links, at some gigabytes per second.
     fn digest(&self) -> Result<u64> {
-        let &StepInput { crawl, local_pages, links, earlier: previous_attempt } = self;
+        let &StepInput { crawl, local_pages, links, previous_attempt } = self;
         let mut sum = 0u64;
         let mut add = |parts: &[&[u8]]| {
             let mut hash = Xxh3::new();
@@ -197,7 +197,7 @@ impl StepInput<'_> {
             ];
             // Each text ends with a byte that occurs in no text.
             let texts = [row.url(), row.title(), row.mime()].map(|text| [text.as_bytes(), &[0xff]]);
-            let projected = row.rest().projected;
+            let projected = row.rare_fields().projected;
             add(&[bytemuck::cast_slice(&numbers), &texts.concat().concat(), bytemuck::cast_slice(&projected)]);
         })?;
         let mut fprints = local_pages.fprints.reader();

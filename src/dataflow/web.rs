@@ -22,7 +22,7 @@ pub struct WorkerWeb {
     /// LINK(src, dst): links from this worker's pages.
     pub links: WorkerLinks,
     /// Number of links from other hosts to each page of this worker, in the order of the pages.
-    pub from_elsewhere: SpillColumn<u32>,
+    pub incoming_links: SpillColumn<u32>,
     /// Number of links from other hosts to each host.
     pub links_to_host: Arc<Vec<u32>>,
 }
@@ -59,5 +59,5 @@ pub fn settle(
     let incoming_links = links::from_elsewhere(net, &links)?;
     let links_to_host = links::to_hosts(net, &incoming_links, &crawl)?;
     crawl.directory.spill_doc_ids(&net.memory)?;
-    Ok((WorkerWeb { crawl, links, from_elsewhere: incoming_links, links_to_host }, exact))
+    Ok((WorkerWeb { crawl, links, incoming_links, links_to_host }, exact))
 }

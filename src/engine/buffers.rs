@@ -50,7 +50,7 @@ pub(super) fn refill() -> BytesRefill {
         let needed_bytes = NEXT_MESSAGE_BYTES.get().max(MIN_BUFFER_BYTES);
         let bytes = needed_bytes.checked_next_multiple_of(PAGE).unwrap_or(needed_bytes).min(requested_bytes);
         let memory = spares.take(bytes).unwrap_or_else(|| vec![0; bytes]);
-        Box::new(Buffer { memory, kept: Arc::clone(&spares) }) as Box<dyn DerefMut<Target = [u8]> + Send>
+        Box::new(Buffer { memory, spares: Arc::clone(&spares) }) as Box<dyn DerefMut<Target = [u8]> + Send>
     };
     BytesRefill { logic: Arc::new(logic), limit: Some(0) }
 }
@@ -85,7 +85,7 @@ impl Kept {
 
 struct Buffer {
     memory: Vec<u8>,
-    kept: Arc<Kept>,
+    spares: Arc<Kept>,
 }
 
 impl Deref for Buffer {
@@ -104,7 +104,7 @@ impl DerefMut for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        self.kept.keep(std::mem::take(&mut self.memory));
+        self.spares.keep(std::mem::take(&mut self.memory));
     }
 }
 
@@ -116,7 +116,7 @@ pub(super) struct ReadPosition {
     of_header: usize,
     length: usize,
     /// Number of bytes of the message after its header that have not passed yet.
-    to_come: usize,
+    remaining_bytes: usize,
 }
 
 /// Length of the header of a timely message in bytes, and the position of the message length in it.
@@ -127,9 +127,9 @@ impl ReadPosition {
     /// Advances the position by `bytes`.
     pub(super) fn pass(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
-            if self.to_come > 0 {
-                let passed = self.to_come.min(bytes.len());
-                self.to_come -= passed;
+            if self.remaining_bytes > 0 {
+                let passed = self.remaining_bytes.min(bytes.len());
+                self.remaining_bytes -= passed;
                 bytes = &bytes[passed..];
                 continue;
             }
@@ -142,7 +142,7 @@ impl ReadPosition {
             }
             bytes = payload;
             if self.of_header == HEADER {
-                (self.of_header, self.to_come) = (0, self.length);
+                (self.of_header, self.remaining_bytes) = (0, self.length);
             }
         }
     }
@@ -150,7 +150,7 @@ impl ReadPosition {
     /// Returns the length in bytes of the message that the position is in, header included; 0
     /// between messages and within a header.
     pub(super) fn message(&self) -> usize {
-        if self.to_come > 0 { self.length.saturating_add(HEADER) } else { 0 }
+        if self.remaining_bytes > 0 { self.length.saturating_add(HEADER) } else { 0 }
     }
 }
 

@@ -72,12 +72,12 @@ impl ParcelsInFlight {
         !self.is_full() && self.to[to] < self.window_of_one
     }
 
-    fn sent(&mut self, to: usize) {
+    fn note_sent(&mut self, to: usize) {
         self.to[to] += 1;
         self.total += 1;
     }
 
-    fn taken(&mut self, peer: usize, parcels: usize) {
+    fn note_taken(&mut self, peer: usize, parcels: usize) {
         self.to[peer] -= parcels;
         self.total -= parcels;
     }
@@ -101,8 +101,8 @@ pub(super) struct Outbox<'a> {
 impl Outbox<'_> {
     pub(super) fn push(&mut self, to: usize, rows: Block) {
         let &mut Outbox { from, name, call, kind, .. } = self;
-        let address = ParcelAddress { to: to as u32, from, name, call, taken: 0, last: 0, kind, notice: 0 };
-        self.ready.push_back(Parcel { about: address, rows });
+        let address = ParcelAddress { to: to as u32, from, name, call, taken_parcels: 0, last: 0, kind, notice: 0 };
+        self.ready.push_back(Parcel { address, rows });
     }
 
     /// True if all blocks that were put in have been sent.
@@ -115,8 +115,8 @@ impl Outbox<'_> {
     fn next(&mut self, parcels_in_flight: &ParcelsInFlight) -> Option<Parcel> {
         let mut waits: Vec<u32> = Vec::new();
         let goes = |parcel: &Parcel| {
-            let to = parcel.about.to;
-            let goes = !parcel.about.is_counted(&parcel.rows) || parcels_in_flight.may_go(to as usize);
+            let to = parcel.address.to;
+            let goes = !parcel.address.is_counted(&parcel.rows) || parcels_in_flight.may_go(to as usize);
             // An earlier parcel to this receiver waits, so this one must not overtake it.
             if waits.contains(&to) {
                 return false;
@@ -135,13 +135,13 @@ impl Outbox<'_> {
     fn close(&mut self, taken_parcels: &mut [u32], notice: u64) {
         let peers = taken_parcels.len();
         let mut has_no_parcel: Vec<bool> = vec![true; peers];
-        self.ready.iter().for_each(|parcel| has_no_parcel[parcel.about.to as usize] = false);
+        self.ready.iter().for_each(|parcel| has_no_parcel[parcel.address.to as usize] = false);
         (0..peers).filter(|&to| has_no_parcel[to]).for_each(|to| self.push(to, Block::default()));
         let mut open: Vec<bool> = vec![true; peers];
-        for Parcel { about, .. } in self.ready.iter_mut().rev() {
+        for Parcel { address: about, .. } in self.ready.iter_mut().rev() {
             let to = about.to as usize;
             if std::mem::take(&mut open[to]) {
-                (about.last, about.notice, about.taken) = (1, notice, std::mem::take(&mut taken_parcels[to]));
+                (about.last, about.notice, about.taken_parcels) = (1, notice, std::mem::take(&mut taken_parcels[to]));
             }
         }
     }
@@ -219,7 +219,7 @@ impl Net<'_> {
         // Parcels that wait for a receiver are outside of its memory budget, so a bounded run has a
         // smaller window.
         let window = if self.memory.is_bounded() { WINDOW_BYTES / 4 } else { WINDOW_BYTES } / block_bytes;
-        self.on_the_way.set_window(window);
+        self.parcels_in_flight.set_window(window);
         // A worker acknowledges as soon as this many parcels are due. It is less than the sender's
         // window, both to one receiver and to all together, so a sender never waits for an
         // acknowledgement that is held back.
@@ -235,16 +235,16 @@ impl Net<'_> {
         loop {
             shared.stop.check()?;
             // Rows are produced only while they can be sent, so that the outbox stays bounded.
-            if has_more && outbox.is_empty() && !self.on_the_way.is_full() {
+            if has_more && outbox.is_empty() && !self.parcels_in_flight.is_full() {
                 has_more = produce(&mut outbox)?;
                 if !has_more {
-                    outbox.close(&mut self.taken, notice);
+                    outbox.close(&mut self.taken_parcels, notice);
                 }
             }
-            while let Some(parcel) = outbox.next(&self.on_the_way) {
-                let (to, bytes) = (parcel.about.to as usize, parcel.length_in_bytes() as u64);
-                if parcel.about.is_counted(&parcel.rows) {
-                    self.on_the_way.sent(to);
+            while let Some(parcel) = outbox.next(&self.parcels_in_flight) {
+                let (to, bytes) = (parcel.address.to as usize, parcel.length_in_bytes() as u64);
+                if parcel.address.is_counted(&parcel.rows) {
+                    self.parcels_in_flight.note_sent(to);
                 }
                 if to != own_index {
                     shared.traffic.exchanged_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -255,13 +255,13 @@ impl Net<'_> {
                 mail.send(parcel);
                 has_sent = true;
             }
-            let is_idle = !has_sent && (!has_more || !outbox.is_empty() || self.on_the_way.is_full());
+            let is_idle = !has_sent && (!has_more || !outbox.is_empty() || self.parcels_in_flight.is_full());
             worker.step_or_park(Some(if is_idle { TICK } else { Duration::ZERO }));
             has_sent = false;
             mail.emptied().into_iter().for_each(|block| outbox.keep(block));
 
-            while let Some(Parcel { about: address, rows }) = mail.next(call) {
-                self.on_the_way.taken(address.from as usize, address.taken as usize);
+            while let Some(Parcel { address, rows }) = mail.next(call) {
+                self.parcels_in_flight.note_taken(address.from as usize, address.taken_parcels as usize);
                 if address.is_acknowledgement(&rows) {
                     continue;
                 }
@@ -273,7 +273,7 @@ impl Net<'_> {
                         address.from
                     )));
                 }
-                self.taken[address.from as usize] += u32::from(address.is_counted(&rows));
+                self.taken_parcels[address.from as usize] += u32::from(address.is_counted(&rows));
                 if !rows.is_empty() {
                     take(&address, &rows)?;
                 }
@@ -283,7 +283,7 @@ impl Net<'_> {
                 outbox.keep(rows);
             }
             // Separate acknowledgements, only if the sender might soon wait for them.
-            for (to, count) in self.taken.iter_mut().enumerate().filter(|(_, taken)| **taken >= most_due) {
+            for (to, count) in self.taken_parcels.iter_mut().enumerate().filter(|(_, taken)| **taken >= most_due) {
                 let count = std::mem::take(count);
                 let to = to as u32;
                 let address = ParcelAddress {
@@ -291,12 +291,12 @@ impl Net<'_> {
                     from: own_index as u32,
                     name: hash,
                     call,
-                    taken: count,
+                    taken_parcels: count,
                     last: 0,
                     kind: 0,
                     notice: 0,
                 };
-                mail.send(Parcel { about: address, rows: Block::default() });
+                mail.send(Parcel { address, rows: Block::default() });
                 has_sent = true;
             }
             if yet_to_end == 0 && !has_more && outbox.is_empty() {

@@ -74,26 +74,32 @@ impl ClusterLayout {
 
         let workers = match table.get("workers") {
             Some(Value::Integer(workers)) if (1..=MAX_WORKERS as i64).contains(workers) => *workers as usize,
-            other => return Err(file.wrong("workers", other, &format!("a number of threads from 1 to {MAX_WORKERS}"))),
+            other => {
+                return Err(file.setting_error(
+                    "workers",
+                    other,
+                    &format!("a number of threads from 1 to {MAX_WORKERS}"),
+                ));
+            }
         };
         let deadline = match table.get("deadline") {
             None => DEADLINE,
             Some(value) => value.as_str().and_then(duration).ok_or_else(|| {
-                file.wrong("deadline", Some(value), "a time from \"100ms\" to \"24h\", for example \"60s\"")
+                file.setting_error("deadline", Some(value), "a time from \"100ms\" to \"24h\", for example \"60s\"")
             })?,
         };
         let addresses = file.addresses(&table)?;
         let key_file = match table.get("key_file") {
             None => None,
             Some(Value::String(path)) if !path.is_empty() => Some(folder.join(path)),
-            other => return Err(file.wrong("key_file", other, "the path of a file")),
+            other => return Err(file.setting_error("key_file", other, "the path of a file")),
         };
         let key_env = match table.get("key_env") {
             None => None,
             // With two sources of the key it would be unclear which of them applies.
             Some(Value::String(name)) if !name.is_empty() && key_file.is_none() => Some(name),
             other => {
-                return Err(file.wrong(
+                return Err(file.setting_error(
                     "key_env",
                     other,
                     "the name of an environment variable, and left out with key_file",
@@ -108,7 +114,7 @@ impl ClusterLayout {
             (None, None, None) => ClusterKey::none(),
             (None, None, Some(address)) => {
                 let must_be = format!("the path of a key file, because {address} can be reached from other machines");
-                return Err(file.wrong("key_file", None, &must_be));
+                return Err(file.setting_error("key_file", None, &must_be));
             }
         };
         Ok(ClusterLayout { workers, deadline, key, addresses })
@@ -140,7 +146,7 @@ impl ClusterLayout {
 struct File<'a>(&'a str);
 
 impl File<'_> {
-    fn wrong(&self, setting: &str, got: Option<&Value>, must_be: &str) -> Error {
+    fn setting_error(&self, setting: &str, got: Option<&Value>, must_be: &str) -> Error {
         Error::Setting {
             file: self.0.to_string(),
             setting: setting.to_string(),
@@ -168,23 +174,23 @@ impl File<'_> {
         let processes = match table.get("process") {
             None => return Ok(Vec::new()),
             Some(Value::Array(processes)) if (1..=MAX_WORKERS).contains(&processes.len()) => processes,
-            other => return Err(self.wrong("process", other, "written as [[process]], once for each process")),
+            other => return Err(self.setting_error("process", other, "written as [[process]], once for each process")),
         };
         let mut distinct_addresses = HashSet::new();
         let mut addresses = Vec::with_capacity(processes.len());
         for (at, process) in processes.iter().enumerate() {
             let setting = format!("process[{at}].address");
-            let table = process
-                .as_table()
-                .ok_or_else(|| self.wrong(&format!("process[{at}]"), Some(process), "a table with an address"))?;
+            let table = process.as_table().ok_or_else(|| {
+                self.setting_error(&format!("process[{at}]"), Some(process), "a table with an address")
+            })?;
             self.check_keys(table, &format!("process[{at}]."), &["address"])?;
             let value = table.get("address");
-            let address = value
-                .and_then(Value::as_str)
-                .filter(|address| host_and_port(address).is_some())
-                .ok_or_else(|| self.wrong(&setting, value, "host:port or [IPv6]:port, with a port from 1 to 65535"))?;
+            let address =
+                value.and_then(Value::as_str).filter(|address| host_and_port(address).is_some()).ok_or_else(|| {
+                    self.setting_error(&setting, value, "host:port or [IPv6]:port, with a port from 1 to 65535")
+                })?;
             if !distinct_addresses.insert(address.to_ascii_lowercase()) {
-                return Err(self.wrong(&setting, value, "an address that no other process has"));
+                return Err(self.setting_error(&setting, value, "an address that no other process has"));
             }
             addresses.push(address.to_string());
         }

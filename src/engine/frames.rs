@@ -61,7 +61,7 @@ pub enum Frame {
 }
 
 impl Frame {
-    fn of(length: u32) -> Frame {
+    fn from_length(length: u32) -> Frame {
         match length {
             END => Frame::End,
             ALIVE => Frame::Alive,
@@ -208,7 +208,7 @@ impl FrameReader {
         let mut header = [0; HEADER];
         from.read_exact(&mut header)?;
         let length = u32::from_le_bytes(header[..4].try_into().expect("a range of 4 bytes"));
-        let kind = Frame::of(length);
+        let kind = Frame::from_length(length);
         let bytes = if kind == Frame::Payload { length as usize } else { 0 };
         // Checked before it is used: the length decides how many bytes are allocated and awaited.
         if header != direction.header(length) || bytes > MAX_PAYLOAD_BYTES {

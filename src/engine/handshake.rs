@@ -98,7 +98,7 @@ impl Identity {
             ))
         };
         if self.build != other.build {
-            differs("build", shown(&self.build), shown(&other.build))
+            differs("build", printable(&self.build), printable(&other.build))
         } else if self.job != other.job {
             differs("job digest", short(&self.job), short(&other.job))
         } else if self.processes != other.processes {
@@ -150,7 +150,7 @@ fn text<const N: usize>(text: &str) -> [u8; N] {
 }
 
 /// Returns a text field of a peer without the bytes that are not printable ASCII.
-fn shown(bytes: &[u8]) -> String {
+fn printable(bytes: &[u8]) -> String {
     bytes.iter().filter(|byte| (b' '..=b'~').contains(byte)).map(|&byte| byte as char).collect()
 }
 
@@ -294,7 +294,7 @@ fn accept_within(
     key: &ClusterKey,
     admit: impl FnOnce(&Identity, ConnectionPurpose) -> bool,
 ) -> io::Result<Arrival> {
-    let mut stream = Timed { stream, until: Instant::now() + patience };
+    let mut stream = Timed { stream, deadline: Instant::now() + patience };
     let greeting = Greeting { magic: MAGIC, version: VERSION, nonce: random() };
     stream.write_all(bytemuck::bytes_of(&greeting))?;
 
@@ -372,7 +372,7 @@ pub fn dial(
 ) -> Result<Session, Miss> {
     let transient = |cause: io::Error| Miss::Again(cause.to_string());
     let refuse = |reason: String| Err(Miss::Final(Error::Handshake(reason)));
-    let mut stream = Timed { stream, until: Instant::now() + PATIENCE };
+    let mut stream = Timed { stream, deadline: Instant::now() + PATIENCE };
     let mut greeting = Greeting::zeroed();
     stream.read_exact(bytemuck::bytes_of_mut(&mut greeting)).map_err(transient)?;
     if greeting.magic != MAGIC {
@@ -420,12 +420,12 @@ pub fn dial(
 /// sending bytes slowly.
 struct Timed<'a> {
     stream: &'a TcpStream,
-    until: Instant,
+    deadline: Instant,
 }
 
 impl Timed<'_> {
     fn left(&self) -> io::Result<Option<Duration>> {
-        let left = self.until.saturating_duration_since(Instant::now());
+        let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "its handshake took too long"));
         }

@@ -206,7 +206,7 @@ fn farewell(error: &Error) -> Vec<u8> {
 }
 
 /// Returns the error for a peer whose connection broke.
-pub(super) fn lost(peer: &str, cause: &io::Error) -> Error {
+pub(super) fn lost_error(peer: &str, cause: &io::Error) -> Error {
     let reason = match cause.kind() {
         io::ErrorKind::UnexpectedEof => "it closed its connection".to_string(),
         _ => cause.to_string(),

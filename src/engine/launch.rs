@@ -85,10 +85,10 @@ impl Variables<'_> {
         let process = self.number("SLURM_PROCID")?;
         let tasks: usize = self.number("SLURM_STEP_NUM_TASKS")?;
         let (hosts, per_node) = (self.text("SLURM_STEP_NODELIST")?, self.text("SLURM_STEP_TASKS_PER_NODE")?);
-        let nodes = hosts_of(&hosts).ok_or_else(|| self.wrong("SLURM_STEP_NODELIST", &hosts))?;
-        let counts = counts_of(&per_node).ok_or_else(|| self.wrong("SLURM_STEP_TASKS_PER_NODE", &per_node))?;
+        let nodes = hosts_of(&hosts).ok_or_else(|| self.variable_error("SLURM_STEP_NODELIST", &hosts))?;
+        let counts = counts_of(&per_node).ok_or_else(|| self.variable_error("SLURM_STEP_TASKS_PER_NODE", &per_node))?;
         if counts.len() != nodes.len() || counts.iter().sum::<usize>() != tasks {
-            return Err(self.wrong("SLURM_STEP_TASKS_PER_NODE", &per_node));
+            return Err(self.variable_error("SLURM_STEP_TASKS_PER_NODE", &per_node));
         }
         // Addresses are assigned to tasks in block order, so tasks of another distribution would
         // have wrong addresses.
@@ -122,7 +122,7 @@ impl Variables<'_> {
         let (process, processes): (usize, usize) =
             (self.number("JOB_COMPLETION_INDEX")?, self.number("WEBTWIN_PROCESSES")?);
         if !(1..=MAX_WORKERS).contains(&processes) {
-            return Err(self.wrong("WEBTWIN_PROCESSES", &processes.to_string()));
+            return Err(self.variable_error("WEBTWIN_PROCESSES", &processes.to_string()));
         }
         let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let workers = self.given("WEBTWIN_WORKERS")?.unwrap_or_else(cores);
@@ -130,7 +130,7 @@ impl Variables<'_> {
             return Ok((process, workers, Vec::new()));
         }
         let (pod, service) = (self.text("HOSTNAME")?, self.text("WEBTWIN_SERVICE")?);
-        let job = pod.strip_suffix(&format!("-{process}")).ok_or_else(|| self.wrong("HOSTNAME", &pod))?;
+        let job = pod.strip_suffix(&format!("-{process}")).ok_or_else(|| self.variable_error("HOSTNAME", &pod))?;
         let port: u16 = self.given("WEBTWIN_PORT")?.unwrap_or(4100);
         Ok((process, workers, (0..processes).map(|index| format!("{job}-{index}.{service}:{port}")).collect()))
     }
@@ -147,7 +147,7 @@ impl Variables<'_> {
 
     fn number<N: std::str::FromStr>(&self, name: &str) -> Result<N> {
         let text = self.text(name)?;
-        text.parse().map_err(|_| self.wrong(name, &text))
+        text.parse().map_err(|_| self.variable_error(name, &text))
     }
 
     /// Returns the number in a variable, or `None` if the variable is not set.
@@ -155,7 +155,7 @@ impl Variables<'_> {
         (self.get)(name).map(|_| self.number(name)).transpose()
     }
 
-    fn wrong(&self, name: &str, value: &str) -> Error {
+    fn variable_error(&self, name: &str, value: &str) -> Error {
         Error::Usage(format!(
             "--cluster {}: {name} is {value:?}, which does not describe a cluster; check how the job is launched",
             self.launcher.name()

@@ -26,7 +26,7 @@ use timely::communication::allocator::zero_copy::stream::Stream;
 
 use super::buffers::{ReadPosition, need};
 use super::frames::{Frame, FrameReader, FrameWriter, MAX_PAYLOAD_BYTES, Session};
-use super::heartbeat::{beat, lost};
+use super::heartbeat::{beat, lost_error};
 use super::stop::{RunPhase, Stop};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::threads;
@@ -79,7 +79,7 @@ pub(super) struct PeerLink {
     /// Payload that did not fit into the reader's buffer, and the number of its bytes that have
     /// been read.
     frame: Vec<u8>,
-    taken: usize,
+    taken_bytes: usize,
     ended: bool,
     /// Position in the messages that timely has read.
     place: ReadPosition,
@@ -107,7 +107,7 @@ impl PeerLink {
             outgoing: Arc::new(Mutex::new(outgoing)),
             incoming: FrameReader::new(session, own_process),
             frame: Vec::new(),
-            taken: 0,
+            taken_bytes: 0,
             ended: false,
             place: ReadPosition::default(),
         })
@@ -116,7 +116,7 @@ impl PeerLink {
     /// Receives the next frame, into `buffer` if it fits there and into `frame` otherwise. Returns
     /// the number of bytes in `buffer`.
     fn next_frame(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.taken = 0;
+        self.taken_bytes = 0;
         let (kind, bytes) = self.incoming.next(&mut self.socket, buffer, &mut self.frame)?;
         self.ended = kind == Frame::End;
         Ok(bytes)
@@ -141,7 +141,7 @@ impl PeerLink {
             // The operating system returns this error if nothing has arrived within the timeout
             // that `watch` sets.
             io::ErrorKind::WouldBlock => silent(&self.peer, self.socket.get_ref()),
-            _ => lost(&self.peer, cause),
+            _ => lost_error(&self.peer, cause),
         };
         self.stop.stop_unless_explained(error);
         loop {
@@ -167,14 +167,14 @@ pub(super) fn watch(links: &[Option<PeerLink>], deadline: Duration, stop: Arc<St
     let mut watched = Vec::new();
     for link in links.iter().flatten() {
         let patience = Some(deadline + deadline / 2);
-        link.socket.get_ref().set_read_timeout(patience).map_err(|cause| lost(&link.peer, &cause))?;
+        link.socket.get_ref().set_read_timeout(patience).map_err(|cause| lost_error(&link.peer, &cause))?;
         watched.push((Arc::downgrade(&link.outgoing), Arc::clone(&link.peer)));
     }
     let give_signs = move || {
         while let RunPhase::Running = stop.wait(beat(deadline)) {
             watched.retain(|(outgoing, peer)| {
                 give_sign(outgoing).unwrap_or_else(|cause| {
-                    stop.stop_unless_explained(lost(peer, &cause));
+                    stop.stop_unless_explained(lost_error(peer, &cause));
                     false
                 })
             });
@@ -203,7 +203,7 @@ fn give_sign(outgoing: &Weak<Mutex<Outgoing>>) -> io::Result<bool> {
 
 impl Read for PeerLink {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.taken == self.frame.len() && !self.ended {
+        while self.taken_bytes == self.frame.len() && !self.ended {
             match self.next_frame(buffer) {
                 Ok(0) => {}
                 Ok(bytes) => {
@@ -213,12 +213,12 @@ impl Read for PeerLink {
                 Err(cause) => self.give_up(&cause),
             }
         }
-        let length = buffer.len().min(self.frame.len() - self.taken);
-        buffer[..length].copy_from_slice(&self.frame[self.taken..][..length]);
-        self.taken += length;
-        if self.taken == self.frame.len() {
+        let length = buffer.len().min(self.frame.len() - self.taken_bytes);
+        buffer[..length].copy_from_slice(&self.frame[self.taken_bytes..][..length]);
+        self.taken_bytes += length;
+        if self.taken_bytes == self.frame.len() {
             // The memory is released, because frames are rarely held here and there are many links.
-            (self.frame, self.taken) = (Vec::new(), 0);
+            (self.frame, self.taken_bytes) = (Vec::new(), 0);
         }
         self.has_read(&buffer[..length]);
         Ok(length)
@@ -249,7 +249,7 @@ impl Stream for PeerLink {
             outgoing: Arc::clone(&self.outgoing),
             incoming: self.incoming.fresh(),
             frame: Vec::new(),
-            taken: 0,
+            taken_bytes: 0,
             ended: false,
             place: ReadPosition::default(),
         })

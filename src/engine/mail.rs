@@ -30,7 +30,7 @@ pub(super) struct Mail {
     input: Input,
     /// Input that never sends anything and holds the frontier at time 0.
     _held_open: Input,
-    arrived: Rc<RefCell<VecDeque<Parcel>>>,
+    parcels: Rc<RefCell<VecDeque<Parcel>>>,
     early: VecDeque<Parcel>,
     emptied: Rc<RefCell<Vec<Block>>>,
 }
@@ -50,12 +50,12 @@ impl Mail {
             });
         });
         input.advance_to(1);
-        Mail { input, _held_open: held_open, arrived: parcel_queue, early: VecDeque::new(), emptied }
+        Mail { input, _held_open: held_open, parcels: parcel_queue, early: VecDeque::new(), emptied }
     }
 
     /// Begins a call: makes the queued parcels available again.
     pub(crate) fn begin(&mut self) {
-        let mut parcels = self.arrived.borrow_mut();
+        let mut parcels = self.parcels.borrow_mut();
         self.early.drain(..).rev().for_each(|parcel| parcels.push_front(parcel));
     }
 
@@ -73,8 +73,8 @@ impl Mail {
     /// later calls.
     pub(crate) fn next(&mut self, call: u64) -> Option<Parcel> {
         loop {
-            let mut parcel = self.arrived.borrow_mut().pop_front()?;
-            if parcel.about.call <= call {
+            let mut parcel = self.parcels.borrow_mut().pop_front()?;
+            if parcel.address.call <= call {
                 return Some(parcel);
             }
             // A queued parcel must not hold a buffer of the socket, which timely needs for the

@@ -38,9 +38,9 @@ pub struct Net<'a> {
     pub(super) worker: &'a mut Worker,
     pub(super) shared: &'a ProcessState,
     pub(super) mail: Mail,
-    pub(super) on_the_way: ParcelsInFlight,
+    pub(super) parcels_in_flight: ParcelsInFlight,
     /// Number of parcels of each worker that this one has taken and not yet acknowledged.
-    pub(super) taken: Vec<u32>,
+    pub(super) taken_parcels: Vec<u32>,
     /// Number of collective rounds so far: messages that this worker has waited for one after the
     /// other.
     pub(super) rounds: u64,
@@ -61,8 +61,8 @@ impl<'a> Net<'a> {
             worker,
             shared,
             mail,
-            on_the_way: parcels_in_flight,
-            taken: taken_parcels,
+            parcels_in_flight,
+            taken_parcels,
             rounds: 0,
             block_bytes,
             spare: Vec::new(),

@@ -55,17 +55,16 @@ pub fn meet(cluster: &ClusterLayout, identity: &Identity, heartbeat: &Heartbeat)
     let (send, news) = channel();
     for (to, address) in cluster.addresses.iter().enumerate().take(process) {
         let dialer = Dialer {
-            me: *identity,
+            identity: *identity,
             key: cluster.key.clone(),
             to: to as u32,
             address: address.clone(),
-            until: deadline,
+            deadline,
             news: send.clone(),
         };
         threads::start(move || dialer.dial_all())?;
     }
-    let lobby =
-        Lobby { cluster, me: identity, heartbeat, listener, send, guests: BTreeMap::new(), places: Arc::default() };
+    let lobby = Lobby { cluster, identity, heartbeat, listener, send, guests: BTreeMap::new(), places: Arc::default() };
     lobby.wait(deadline, &news)
 }
 
@@ -149,7 +148,7 @@ enum News {
 /// Listening side of the rendezvous, which collects the messages of all threads.
 struct Lobby<'a> {
     cluster: &'a ClusterLayout,
-    me: &'a Identity,
+    identity: &'a Identity,
     heartbeat: &'a Heartbeat,
     listener: Option<TcpListener>,
     send: Sender<News>,
@@ -170,7 +169,7 @@ impl Lobby<'_> {
         let mut guests_so_far = 0;
         loop {
             self.heartbeat.check()?;
-            let own_process = self.me.process as usize;
+            let own_process = self.identity.process as usize;
             let absent = |&process: &usize| process != own_process && (sockets[process].is_none() || !watched[process]);
             let missing: Vec<usize> = (0..processes).filter(absent).collect();
             if missing.is_empty() {
@@ -194,7 +193,12 @@ impl Lobby<'_> {
                         match purpose {
                             ConnectionPurpose::Data => sockets[place] = Some((stream, session)),
                             ConnectionPurpose::Heartbeat => {
-                                self.heartbeat.watch(&peer, stream, &session, (self.me.process as usize, place))?;
+                                self.heartbeat.watch(
+                                    &peer,
+                                    stream,
+                                    &session,
+                                    (self.identity.process as usize, place),
+                                )?;
                                 watched[place] = true;
                             }
                         }
@@ -243,7 +247,7 @@ impl Lobby<'_> {
                 let _ = oldest.shutdown(Shutdown::Both);
             }
             let (identity, key, send, places) =
-                (*self.me, self.cluster.key.clone(), self.send.clone(), Arc::clone(&self.places));
+                (*self.identity, self.cluster.key.clone(), self.send.clone(), Arc::clone(&self.places));
             let started = threads::start(move || {
                 let arrival = accept(&stream, &identity, &key, |who, _| admit(&identity, who, &places));
                 let item = match arrival {
@@ -326,11 +330,11 @@ const NOTICE_TIME: Duration = Duration::from_secs(2);
 
 /// Dialing side of the rendezvous, towards one process.
 struct Dialer {
-    me: Identity,
+    identity: Identity,
     key: ClusterKey,
     to: u32,
     address: String,
-    until: Instant,
+    deadline: Instant,
     news: Sender<News>,
 }
 
@@ -343,7 +347,7 @@ impl Dialer {
         let mut taken_since: Option<Instant> = None;
         for purpose in [ConnectionPurpose::Data, ConnectionPurpose::Heartbeat] {
             let mut pause = Duration::from_millis(5);
-            while Instant::now() < self.until {
+            while Instant::now() < self.deadline {
                 let item = match self.dial_once(purpose) {
                     Ok((stream, session)) => News::Joined { process: self.to, purpose, stream, session },
                     Err(Miss::Taken(error)) if taken_since.get_or_insert_with(Instant::now).elapsed() < NOTICE_TIME => {
@@ -366,12 +370,12 @@ impl Dialer {
     }
 
     fn dial_once(&self, purpose: ConnectionPurpose) -> std::result::Result<(TcpStream, Session), Miss> {
-        let patience = self.until.saturating_duration_since(Instant::now()).clamp(TICK, Duration::from_secs(5));
+        let patience = self.deadline.saturating_duration_since(Instant::now()).clamp(TICK, Duration::from_secs(5));
         let mut last = Miss::Again("its name has no address in DNS".to_string());
         for address in resolve(&self.address, &self.key)? {
             match TcpStream::connect_timeout(&address, patience) {
                 Ok(stream) => {
-                    let session = dial(&stream, &self.me, &self.key, purpose, self.to, &self.address)?;
+                    let session = dial(&stream, &self.identity, &self.key, purpose, self.to, &self.address)?;
                     return Ok((stream, session));
                 }
                 Err(cause) => last = Miss::Again(cause.to_string()),

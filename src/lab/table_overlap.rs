@@ -226,14 +226,14 @@ fn measure(
         left_pages: first.core_pages,
         left_rows: sum(|work| work.core_rows),
         left_pairs: sum(|work| work.core_pairs),
-        sent: sum(|work| work.sent),
+        sent: sum(|work| work.pairs_sent),
         similar: sum(|work| work.counts.similar),
         checksum: parts.iter().fold(0, |sum, part| sum.wrapping_add(part.checksum)),
         stages: first.seconds.iter().enumerate().map(|(stage, (name, _))| (*name, slowest(stage))).collect(),
         seconds,
         peak_memory_bytes: peak_memory_bytes(),
         spilled_bytes: sum(|work| work.spilled_bytes),
-        why: first.why.clone(),
+        why: first.reason.clone(),
     })
 }
 

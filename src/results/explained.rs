@@ -10,7 +10,7 @@ use webtwin_base::ids::{DocId, HostId, Number, Page, doc_id};
 use webtwin_core::chunks::ChunkRecipe;
 use webtwin_core::explain::chain::shortest;
 use webtwin_core::explain::diff::pieces;
-use webtwin_core::explain::evidence::{PairEvidence, needed};
+use webtwin_core::explain::evidence::{PairEvidence, needed_chunks};
 use webtwin_core::explain::{
     ChainStep, Explanation, HammingEvidence, Knowledge, OverlapEvidence, PageSide, Rival, SharedChunk, TOO_FEW_CHUNKS,
 };
@@ -245,7 +245,7 @@ impl PagePairTables {
             pair: pair.map(|at| self.measures[at].1),
             shared: evidence.shared(a, b),
             chunks,
-            needed: needed(chunks, settings),
+            needed: needed_chunks(chunks, settings),
             weak: self.needs_support() && has_low_resemblance(evidence.shared(a, b), chunks[0], chunks[1], settings),
             known: self.known,
             better: if guarded { [better(a, b), better(b, a)] } else { [Vec::new(), Vec::new()] },

@@ -27,20 +27,20 @@ pub struct SpillColumn<T> {
     file: Option<SpillFile>,
     checks: Vec<u64>,
     /// Rows after those on disk.
-    held: Vec<T>,
+    rows_in_memory: Vec<T>,
 }
 
 /// Creates an empty column that stays in memory.
 impl<T> Default for SpillColumn<T> {
     fn default() -> SpillColumn<T> {
-        SpillColumn { disk: None, file: None, checks: Vec::new(), held: Vec::new() }
+        SpillColumn { disk: None, file: None, checks: Vec::new(), rows_in_memory: Vec::new() }
     }
 }
 
 /// Creates a column in memory.
 impl<T: Pod> From<Vec<T>> for SpillColumn<T> {
     fn from(rows: Vec<T>) -> SpillColumn<T> {
-        SpillColumn { held: rows, ..SpillColumn::default() }
+        SpillColumn { rows_in_memory: rows, ..SpillColumn::default() }
     }
 }
 
@@ -58,7 +58,7 @@ impl<T: Pod> SpillColumn<T> {
     /// # Errors
     /// Returns the errors of [`SpillColumn::push`].
     pub fn from_rows(list: Vec<T>, pool: &MemoryPool) -> Result<SpillColumn<T>> {
-        let mut column = SpillColumn { held: list, ..SpillColumn::new(pool) };
+        let mut column = SpillColumn { rows_in_memory: list, ..SpillColumn::new(pool) };
         column.write_full_blocks()?;
         Ok(column)
     }
@@ -68,7 +68,7 @@ impl<T: Pod> SpillColumn<T> {
     /// # Errors
     /// Returns the errors of [`SpillColumn::push`].
     pub fn onto(self, pool: &MemoryPool) -> Result<SpillColumn<T>> {
-        if self.file.is_some() { Ok(self) } else { SpillColumn::from_rows(self.held, pool) }
+        if self.file.is_some() { Ok(self) } else { SpillColumn::from_rows(self.rows_in_memory, pool) }
     }
 
     /// Appends a row.
@@ -77,27 +77,27 @@ impl<T: Pod> SpillColumn<T> {
     /// Returns [`webtwin_base::error::Error::Storage`] or another error of a full disk if the row
     /// cannot be written to disk.
     pub fn push(&mut self, row: T) -> Result<()> {
-        self.held.push(row);
-        if self.disk.is_some() && self.held.len() == Self::ROWS { self.write_full_blocks() } else { Ok(()) }
+        self.rows_in_memory.push(row);
+        if self.disk.is_some() && self.rows_in_memory.len() == Self::ROWS { self.write_full_blocks() } else { Ok(()) }
     }
 
     fn write_full_blocks(&mut self) -> Result<()> {
-        let full = self.held.len() - self.held.len() % Self::ROWS;
+        let full = self.rows_in_memory.len() - self.rows_in_memory.len() % Self::ROWS;
         let Some(disk) = self.disk.as_ref().filter(|_| full > 0) else { return Ok(()) };
-        let rows = &self.held[..full];
+        let rows = &self.rows_in_memory[..full];
         self.file.get_or_insert_with(|| SpillFile::new(disk)).write(bytemuck::cast_slice(rows))?;
         self.checks.extend(rows.chunks(Self::ROWS).map(|rows| xxh3_64(bytemuck::cast_slice(rows))));
-        match self.held.len() {
+        match self.rows_in_memory.len() {
             // The allocation is kept for the next block.
-            len if len == Self::ROWS => self.held.clear(),
-            _ => self.held = self.held[full..].to_vec(),
+            len if len == Self::ROWS => self.rows_in_memory.clear(),
+            _ => self.rows_in_memory = self.rows_in_memory[full..].to_vec(),
         }
         Ok(())
     }
 
     /// Returns the number of rows.
     pub fn len(&self) -> usize {
-        self.checks.len() * Self::ROWS + self.held.len()
+        self.checks.len() * Self::ROWS + self.rows_in_memory.len()
     }
 
     /// True if there are no rows.
@@ -135,7 +135,7 @@ impl<T: Pod> SpillColumn<T> {
     /// # Errors
     /// Returns the errors of [`SpillColumn::read`].
     pub fn take(self) -> Result<Vec<T>> {
-        if self.file.is_none() { Ok(self.held) } else { Ok(self.all()?.into_owned()) }
+        if self.file.is_none() { Ok(self.rows_in_memory) } else { Ok(self.all()?.into_owned()) }
     }
 
     /// Returns a range of rows.
@@ -149,7 +149,7 @@ impl<T: Pod> SpillColumn<T> {
     pub fn read(&self, rows: Range<usize>) -> Result<Cow<'_, [T]>> {
         let on_disk = self.checks.len() * Self::ROWS;
         let Some(file) = self.file.as_ref().filter(|_| rows.start < on_disk) else {
-            return Ok(Cow::Borrowed(&self.held[rows.start - on_disk..rows.end - on_disk]));
+            return Ok(Cow::Borrowed(&self.rows_in_memory[rows.start - on_disk..rows.end - on_disk]));
         };
         let end = rows.end.min(on_disk);
         let blocks = rows.start / Self::ROWS..end.div_ceil(Self::ROWS);
@@ -163,7 +163,7 @@ impl<T: Pod> SpillColumn<T> {
         }
         block_rows.truncate(end - begin);
         block_rows.drain(..rows.start - begin);
-        block_rows.extend_from_slice(&self.held[..rows.end - end]);
+        block_rows.extend_from_slice(&self.rows_in_memory[..rows.end - end]);
         Ok(Cow::Owned(block_rows))
     }
 
@@ -200,7 +200,7 @@ impl<T: Pod> SpillColumn<T> {
     /// Returns the errors of [`SpillColumn::push`] and [`SpillColumn::read`].
     pub fn retain_mut(&mut self, mut keep: impl FnMut(&mut T) -> bool) -> Result<()> {
         if self.file.is_none() {
-            self.held.retain_mut(keep);
+            self.rows_in_memory.retain_mut(keep);
             return Ok(());
         }
         let mut retained = SpillColumn { disk: self.disk.clone(), ..SpillColumn::default() };

@@ -55,7 +55,7 @@ pub(crate) struct Disk(Arc<Folder>);
 struct Folder {
     path: PathBuf,
     allowed_bytes: u64,
-    taken: AtomicU64,
+    taken_bytes: AtomicU64,
     /// True if the limit applies to the spill files of all disks of the process together.
     is_of_process: bool,
     /// Setting that names the folder, for messages.
@@ -78,7 +78,7 @@ impl Disk {
     ) -> Disk {
         let (path, of_process) = (folder.to_path_buf(), (process_bytes, is_set));
         let taken_bytes = AtomicU64::new(0);
-        Disk(Arc::new(Folder { path, allowed_bytes, taken: taken_bytes, is_of_process: false, setting, of_process }))
+        Disk(Arc::new(Folder { path, allowed_bytes, taken_bytes, is_of_process: false, setting, of_process }))
     }
 
     /// Returns a disk whose files in `folder` may take `allowed_bytes` together.
@@ -92,7 +92,7 @@ impl Disk {
     pub(crate) fn of_process(folder: &Path, setting: &'static str, process_bytes: u64) -> Disk {
         let (path, of_process) = (folder.to_path_buf(), (process_bytes, true));
         let (allowed_bytes, taken_bytes) = (process_bytes, AtomicU64::new(0));
-        Disk(Arc::new(Folder { path, allowed_bytes, taken: taken_bytes, is_of_process: true, setting, of_process }))
+        Disk(Arc::new(Folder { path, allowed_bytes, taken_bytes, is_of_process: true, setting, of_process }))
     }
 
     /// Checks that files can be created in the folder, before there is data to write. Leaves no
@@ -109,11 +109,11 @@ impl Disk {
             | ErrorKind::ReadOnlyFilesystem => {
                 Err(Error::Usage(format!("{}: {cause}; set it to a writable folder on a local disk", self.name())))
             }
-            _ => Err(self.failed(cause)),
+            _ => Err(self.disk_error(cause)),
         }
     }
 
-    fn failed(&self, cause: impl std::fmt::Display) -> Error {
+    fn disk_error(&self, cause: impl std::fmt::Display) -> Error {
         Error::storage(self.name(), cause)
     }
 
@@ -124,7 +124,7 @@ impl Disk {
     /// Reserves `bytes` more bytes.
     fn take(&self, bytes: u64) -> Result<()> {
         let of_process = TAKEN_BYTES.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let of_disk = self.0.taken.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let of_disk = self.0.taken_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let taken_bytes = if self.0.is_of_process { of_process } else { of_disk };
         if self.0.allowed_bytes > 0 && taken_bytes > self.0.allowed_bytes {
             self.release(bytes);
@@ -140,7 +140,7 @@ impl Disk {
 
     fn release(&self, bytes: u64) {
         TAKEN_BYTES.fetch_sub(bytes, Ordering::Relaxed);
-        self.0.taken.fetch_sub(bytes, Ordering::Relaxed);
+        self.0.taken_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -201,14 +201,14 @@ impl SpillFile {
     /// Appends bytes whose checksums the caller keeps. Returns their offset.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<u64> {
         if self.file.is_none() {
-            let file = self.open().map_err(|cause| self.disk.failed(cause))?;
-            self.block_bytes = file.metadata().map_err(|cause| self.disk.failed(cause))?.blksize().max(1);
+            let file = self.open().map_err(|cause| self.disk.disk_error(cause))?;
+            self.block_bytes = file.metadata().map_err(|cause| self.disk.disk_error(cause))?.blksize().max(1);
             self.file = Some(file);
         }
         self.disk.take(bytes.len() as u64)?;
         let file = self.file.as_ref().expect("opened above");
         file.write_all_at(bytes, self.end).map_err(|cause| {
-            let taken_bytes = self.disk.0.taken.load(Ordering::Relaxed);
+            let taken_bytes = self.disk.0.taken_bytes.load(Ordering::Relaxed);
             self.disk.release(bytes.len() as u64);
             Error::write(self.disk.name(), &cause, taken_bytes, &remedy(self.disk.0.setting))
         })?;
@@ -265,12 +265,12 @@ impl SpillFile {
         into.resize(start + count, T::zeroed());
         let file = self.file.as_ref().expect("it was written");
         let bytes = bytemuck::cast_slice_mut(&mut into[start..]);
-        file.read_exact_at(bytes, offset).map_err(|cause| self.disk.failed(cause))
+        file.read_exact_at(bytes, offset).map_err(|cause| self.disk.disk_error(cause))
     }
 
     /// Returns the error for rows that differ from those that were written.
     pub(crate) fn damaged(&self) -> Error {
-        self.disk.failed(
+        self.disk.disk_error(
             "the disk returned other bytes than were written to a spill file; check the disk, or use another folder",
         )
     }

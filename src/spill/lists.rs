@@ -24,7 +24,7 @@ const GROUP: usize = 64;
 #[derive(Debug, Default)]
 struct Ends {
     /// Number of items before each group.
-    before: Vec<u64>,
+    group_starts: Vec<u64>,
     /// Number of items in the group up to the end of each list.
     within: Vec<u32>,
 }
@@ -32,9 +32,9 @@ struct Ends {
 impl Ends {
     fn push(&mut self, end: u64) -> Result<()> {
         if self.within.len().is_multiple_of(GROUP) {
-            self.before.push(self.start(self.within.len()));
+            self.group_starts.push(self.start(self.within.len()));
         }
-        let relative_end = end - self.before[self.before.len() - 1];
+        let relative_end = end - self.group_starts[self.group_starts.len() - 1];
         let within = u32::try_from(relative_end).map_err(|_| {
             let content = format!("numbers in the lists of {GROUP} pages that follow each other");
             Error::TooManyRows { what: content, found: relative_end, allowed: u64::from(u32::MAX) }
@@ -45,7 +45,7 @@ impl Ends {
 
     /// Returns the position of the first item of the list in a slot.
     fn start(&self, slot: usize) -> u64 {
-        if slot == 0 { 0 } else { self.before[(slot - 1) / GROUP] + u64::from(self.within[slot - 1]) }
+        if slot == 0 { 0 } else { self.group_starts[(slot - 1) / GROUP] + u64::from(self.within[slot - 1]) }
     }
 
     fn len(&self) -> usize {

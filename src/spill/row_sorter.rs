@@ -36,7 +36,7 @@ const RELEASED_BYTES: usize = 1 << 20;
 /// [`RowSorter::MIN_BYTES`].
 #[derive(Debug)]
 pub struct RowSorter<T> {
-    held: Vec<T>,
+    rows_in_memory: Vec<T>,
     most_rows: usize,
     run_rows: usize,
     runs: Runs,
@@ -69,7 +69,7 @@ impl<T: Pod + Ord> RowSorter<T> {
     fn in_runs(pool: &MemoryPool, most_bytes: u64, run_bytes: u64) -> RowSorter<T> {
         let rows = |bytes: u64| usize::try_from(bytes / size_of::<T>() as u64).unwrap_or(usize::MAX).max(1);
         let runs = Runs { file: SpillFile::new(&pool.disk()), blocks: Vec::new(), runs: Vec::new() };
-        RowSorter { held: Vec::new(), most_rows: rows(most_bytes), run_rows: rows(run_bytes), runs }
+        RowSorter { rows_in_memory: Vec::new(), most_rows: rows(most_bytes), run_rows: rows(run_bytes), runs }
     }
 
     /// Adds rows.
@@ -78,15 +78,16 @@ impl<T: Pod + Ord> RowSorter<T> {
     /// Returns any error of the disk.
     pub fn extend(&mut self, mut rows: &[T]) -> Result<()> {
         while !rows.is_empty() {
-            if self.held.len() == self.most_rows {
+            if self.rows_in_memory.len() == self.most_rows {
                 self.spill()?;
             }
-            let (head, remaining) = rows.split_at(rows.len().min(self.most_rows - self.held.len()));
-            if self.held.capacity() - self.held.len() < head.len() {
-                let capacity = (2 * self.held.capacity()).clamp(head.len() + self.held.len(), self.most_rows);
-                self.held.reserve_exact(capacity - self.held.len());
+            let (head, remaining) = rows.split_at(rows.len().min(self.most_rows - self.rows_in_memory.len()));
+            if self.rows_in_memory.capacity() - self.rows_in_memory.len() < head.len() {
+                let capacity =
+                    (2 * self.rows_in_memory.capacity()).clamp(head.len() + self.rows_in_memory.len(), self.most_rows);
+                self.rows_in_memory.reserve_exact(capacity - self.rows_in_memory.len());
             }
-            self.held.extend_from_slice(head);
+            self.rows_in_memory.extend_from_slice(head);
             rows = remaining;
         }
         Ok(())
@@ -95,10 +96,10 @@ impl<T: Pod + Ord> RowSorter<T> {
     /// Writes the last rows as a run. The earlier rows stay in memory, and may never have to be
     /// written.
     fn spill(&mut self) -> Result<()> {
-        let start = self.held.len().saturating_sub(self.run_rows);
-        self.held[start..].sort_unstable();
-        self.runs.append(&self.held[start..])?;
-        self.held.truncate(start);
+        let start = self.rows_in_memory.len().saturating_sub(self.run_rows);
+        self.rows_in_memory[start..].sort_unstable();
+        self.runs.append(&self.rows_in_memory[start..])?;
+        self.rows_in_memory.truncate(start);
         Ok(())
     }
 
@@ -110,11 +111,11 @@ impl<T: Pod + Ord> RowSorter<T> {
     /// # Cost
     /// Rows are written a second time if there are more than 256 runs.
     pub fn finish(mut self) -> Result<SortedRows<T>> {
-        self.held.sort_unstable();
+        self.rows_in_memory.sort_unstable();
         while self.runs.runs.len() > FAN_IN {
             self.runs.merge_first::<T>()?;
         }
-        let mut merge = Merge::new(&self.runs.runs, self.held);
+        let mut merge = Merge::new(&self.runs.runs, self.rows_in_memory);
         merge.rewind(&self.runs)?;
         Ok(SortedRows { merge, runs: self.runs })
     }
@@ -314,7 +315,7 @@ mod tests {
 
     use super::*;
 
-    fn taken(sorted: &mut SortedRows<[u32; 3]>, count: usize) -> Result<Vec<[u32; 3]>> {
+    fn take_all(sorted: &mut SortedRows<[u32; 3]>, count: usize) -> Result<Vec<[u32; 3]>> {
         let (mut rows, mut batch) = (Vec::new(), vec![[9; 3]]);
         while !batch.is_empty() {
             sorted.take(count, &mut batch)?;
@@ -352,7 +353,7 @@ mod tests {
                     sorted.each(|rows| visited_rows.extend_from_slice(rows)).unwrap();
                     prop_assert_eq!(&visited_rows, &expected);
                 }
-                prop_assert_eq!(&taken(&mut sorted, count).unwrap(), &expected);
+                prop_assert_eq!(&take_all(&mut sorted, count).unwrap(), &expected);
             }
         }
     }
@@ -367,7 +368,7 @@ mod tests {
         assert!(sorted.runs.runs.len() <= FAN_IN);
         let mut expected = rows;
         expected.sort_unstable();
-        assert!(taken(&mut sorted, 100_000).unwrap() == expected);
+        assert!(take_all(&mut sorted, 100_000).unwrap() == expected);
         if cfg!(target_os = "linux") {
             assert!(sorted.runs.file.taken_bytes() < sorted.runs.file.written_bytes() / 4);
         }
@@ -383,6 +384,6 @@ mod tests {
         sorter.extend(&rows).unwrap();
         let mut sorted = sorter.finish().unwrap();
         sorted.runs.file.damage(5_000_000);
-        assert!(taken(&mut sorted, 1000).unwrap_err().to_string().contains("other bytes than were written"));
+        assert!(take_all(&mut sorted, 1000).unwrap_err().to_string().contains("other bytes than were written"));
     }
 }

@@ -25,12 +25,12 @@ pub fn codec() -> impl Options {
 pub struct SpillRows<T> {
     bytes: SpillLists<u8>,
     scratch: Vec<u8>,
-    of: PhantomData<fn() -> T>,
+    row_type: PhantomData<fn() -> T>,
 }
 
 impl<T> Default for SpillRows<T> {
     fn default() -> SpillRows<T> {
-        SpillRows { bytes: SpillLists::default(), scratch: Vec::new(), of: PhantomData }
+        SpillRows { bytes: SpillLists::default(), scratch: Vec::new(), row_type: PhantomData }
     }
 }
 
@@ -81,7 +81,7 @@ impl<T: Serialize + DeserializeOwned> SpillRows<T> {
 
     /// Returns a reader of rows by number.
     pub fn reader(&self) -> RowReader<'_, T> {
-        RowReader { bytes: self.bytes.reader(), of: PhantomData }
+        RowReader { bytes: self.bytes.reader(), row_type: PhantomData }
     }
 
     /// Returns all rows in order.
@@ -116,7 +116,7 @@ impl<T: Serialize + DeserializeOwned> SpillRows<T> {
 #[derive(Debug)]
 pub struct RowReader<'a, T> {
     bytes: ListReader<'a, u8>,
-    of: PhantomData<fn() -> T>,
+    row_type: PhantomData<fn() -> T>,
 }
 
 impl<T: DeserializeOwned> RowReader<'_, T> {

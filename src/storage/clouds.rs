@@ -38,7 +38,7 @@ pub(super) fn open(
     let backoff = BackoffConfig { max_backoff: LONGEST_PAUSE, ..BackoffConfig::default() };
     let retry = RetryConfig { backoff, max_retries: MAX_TRIES, retry_timeout: patience };
     #[cfg_attr(not(any(feature = "aws", feature = "azure")), expect(unused_variables))]
-    let allow_http = match Endpoint::of(scheme, settings).map(|endpoint| endpoint.look()).transpose() {
+    let allow_http = match Endpoint::from_scheme(scheme, settings).map(|endpoint| endpoint.look()).transpose() {
         Ok(allow_http) => allow_http.unwrap_or(false),
         Err(error) => return Some(Err(error)),
     };
@@ -96,7 +96,7 @@ struct Endpoint<'s> {
 }
 
 impl Endpoint<'_> {
-    fn of<'s>(scheme: &str, settings: &'s BTreeMap<String, String>) -> Option<Endpoint<'s>> {
+    fn from_scheme<'s>(scheme: &str, settings: &'s BTreeMap<String, String>) -> Option<Endpoint<'s>> {
         // In order of precedence.
         let names: &[&'static str] = match scheme {
             "s3" | "s3a" => &["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"],

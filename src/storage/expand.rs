@@ -217,7 +217,7 @@ mod tests {
     struct Tree(tempfile::TempDir);
 
     impl Tree {
-        fn with(files: &[(&str, &[u8])]) -> Tree {
+        fn tree_with(files: &[(&str, &[u8])]) -> Tree {
             let tree = Tree(tempfile::tempdir().unwrap());
             for (name, bytes) in files {
                 Location::parse(&tree.path(name)).unwrap().put(bytes).unwrap();
@@ -247,7 +247,7 @@ mod tests {
         let mut list = GzEncoder::new(Vec::new(), Default::default());
         list.write_all("# two\r\n\r\nb/2.warc\r\n./b/1.warc\n".as_bytes()).unwrap();
         let list = list.finish().unwrap();
-        let tree = Tree::with(&[
+        let tree = Tree::tree_with(&[
             ("a/x.warc.gz", b"x"),
             ("a/[1].warc", b"x"),
             ("a/1.warc", b"x"),
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn files_of_folders_and_globs_are_found_by_search_and_others_are_named() {
-        let tree = Tree::with(&[("a/1.warc", b"x"), ("a/2.warc", b"x"), ("list", b"a/1.warc\n")]);
+        let tree = Tree::tree_with(&[("a/1.warc", b"x"), ("a/2.warc", b"x"), ("list", b"a/1.warc\n")]);
         let list = format!("@{}", tree.path("list"));
         for (input, is_search, files) in [
             (tree.path("a/1.warc"), false, 1),
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn inputs_without_files_are_errors_that_name_them() {
-        let tree = Tree::with(&[("empty-list", b"# none\n"), ("latin-list", b"\xff"), ("only/.hidden", b"x")]);
+        let tree = Tree::tree_with(&[("empty-list", b"# none\n"), ("latin-list", b"\xff"), ("only/.hidden", b"x")]);
         std::fs::create_dir(tree.path("folder")).unwrap();
         for (input, words) in [
             ("missing.warc", "no such file"),
@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn a_hundred_thousand_entries_are_read_in_order() {
         let list: String = (0..100_000).rev().map(|i| format!("f{i:06}.warc\n")).collect();
-        let tree = Tree::with(&[("list", list.as_bytes())]);
+        let tree = Tree::tree_with(&[("list", list.as_bytes())]);
         let expanded = tree.expand(&["@list"]).unwrap();
         assert_eq!((expanded.len(), expanded[0].as_str(), expanded.is_sorted()), (100_000, "f000000.warc", true));
     }
@@ -331,7 +331,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn recursive_glob_survives_a_loop_of_links() {
-        let tree = Tree::with(&[("a/1.warc", b"x")]);
+        let tree = Tree::tree_with(&[("a/1.warc", b"x")]);
         std::os::unix::fs::symlink(tree.path("a"), tree.path("a/loop")).unwrap();
         assert_eq!(tree.expand(&["**/*.warc"]).unwrap(), ["a/1.warc"]);
         assert_eq!(tree.expand(&["a"]).unwrap(), ["a/1.warc"]);

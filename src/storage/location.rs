@@ -177,7 +177,7 @@ impl Location {
     /// True if this location is `folder` or below it, whatever the names of both.
     pub fn is_within(&self, folder: &Location) -> bool {
         match (self.path(), folder.path()) {
-            (Some(path), Some(folder)) => resolved(path).starts_with(resolved(folder)),
+            (Some(path), Some(folder)) => resolve_links(path).starts_with(resolve_links(folder)),
             (None, None) => {
                 let [name, folder] = [self, folder].map(|of| of.name.trim_end_matches('/'));
                 name.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -217,7 +217,7 @@ pub fn is_plain(path: &str) -> bool {
 }
 
 /// Returns an absolute path. Links are resolved in the part that exists.
-fn resolved(path: &Path) -> PathBuf {
+fn resolve_links(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let real = |above: &Path| Some(above.canonicalize().ok()?.join(path.strip_prefix(above).ok()?));
     path.ancestors().find_map(real).unwrap_or_else(|| path.clone())

@@ -131,12 +131,12 @@ impl OpenFile {
     pub fn still_same(&self) -> Result<()> {
         match self.location.stamp()? {
             Some(now) if now == self.stamp => Ok(()),
-            Some(_) => Err(self.changed()),
+            Some(_) => Err(self.changed_error()),
             None => Err(self.vanished()),
         }
     }
 
-    fn changed(&self) -> Error {
+    fn changed_error(&self) -> Error {
         Error::input(self.location.name(), "it changed while it was read; run again when no program writes to it")
     }
 
@@ -148,7 +148,7 @@ impl OpenFile {
         let mut bytes = vec![0; length];
         match file.read_exact_at(&mut bytes, offset) {
             Ok(()) => Ok(bytes),
-            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Err(self.changed()),
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Err(self.changed_error()),
             Err(error) => Err(Error::storage(self.location.name(), error)),
         }
     }
@@ -223,7 +223,7 @@ impl OpenFile {
         })?;
         match answer {
             Ok((stamp, bytes)) if stamp == self.stamp && bytes.len() as u64 == end - start => Ok(bytes),
-            Ok(_) | Err(object_store::Error::Precondition { .. }) => Err(self.changed()),
+            Ok(_) | Err(object_store::Error::Precondition { .. }) => Err(self.changed_error()),
             Err(object_store::Error::NotFound { .. }) => Err(self.vanished()),
             Err(error) => Err(self.location.store_error(error)),
         }

@@ -49,7 +49,7 @@ struct Most {
 impl Most {
     /// Returns the number of rows at the beginning of a table that are within the limit: all, or a
     /// multiple of [`ROWS_PER_SLICE`], which is also the minimum.
-    fn of(self, table: &Table) -> usize {
+    fn rows_within(self, table: &Table) -> usize {
         let row_count = table.rows();
         if row_count <= self.rows && table.bytes(0..row_count) <= self.bytes {
             return row_count;
@@ -82,9 +82,9 @@ pub fn encode_into(
     pieces: impl Iterator<Item = Result<Table>>,
     mut write: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
-    let mut slices = Slices { pieces, held: Table::default() };
+    let mut slices = Slices { pieces, buffered: Table::default() };
     let Some(first) = slices.next(INSPECTION_LIMIT)? else {
-        return write(&encode(&slices.held)?);
+        return write(&encode(&slices.buffered)?);
     };
     let encoding = Encoding::from_table(&first)?;
     let mut encoder = TableEncoder::new(&encoding)?;
@@ -100,25 +100,25 @@ pub fn encode_into(
 /// Iterator that divides the rows into slices of another size.
 struct Slices<P> {
     pieces: P,
-    held: Table,
+    buffered: Table,
 }
 
 impl<P: Iterator<Item = Result<Table>>> Slices<P> {
     /// Returns the next rows within the limit, or `None` at the end.
     fn next(&mut self, limit: Most) -> Result<Option<Table>> {
-        let mut bytes = self.held.bytes(0..self.held.rows());
-        while (self.held.rows() < limit.rows && bytes <= limit.bytes || self.held.rows() < ROWS_PER_SLICE)
+        let mut bytes = self.buffered.bytes(0..self.buffered.rows());
+        while (self.buffered.rows() < limit.rows && bytes <= limit.bytes || self.buffered.rows() < ROWS_PER_SLICE)
             && let Some(piece) = self.pieces.next()
         {
             let piece = piece?;
             bytes += piece.bytes(0..piece.rows());
-            self.held.append(piece)?;
+            self.buffered.append(piece)?;
         }
-        if self.held.rows() == 0 {
+        if self.buffered.rows() == 0 {
             return Ok(None);
         }
-        let remaining = self.held.split_off(limit.of(&self.held));
-        Ok(Some(std::mem::replace(&mut self.held, remaining)))
+        let remaining = self.buffered.split_off(limit.rows_within(&self.buffered));
+        Ok(Some(std::mem::replace(&mut self.buffered, remaining)))
     }
 }
 
@@ -137,7 +137,7 @@ impl Encoding {
     pub fn from_table(first: &Table) -> Result<Encoding> {
         let schema: String = first.columns.iter().map(|(name, column)| column.schema(name)).collect();
         let schema = Arc::new(parse_message_type(&format!("message rows {{ {schema} }}")).map_err(broken)?);
-        let inspected_rows = INSPECTION_LIMIT.of(first);
+        let inspected_rows = INSPECTION_LIMIT.rows_within(first);
         let mut properties = WriterProperties::builder()
             .set_created_by("webtwin".into())
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(3).map_err(broken)?));
@@ -383,11 +383,11 @@ mod tests {
             ])
         };
         let table = rows(0..6000);
-        let inspected_rows = INSPECTION_LIMIT.of(&table);
+        let inspected_rows = INSPECTION_LIMIT.rows_within(&table);
         assert!(
             inspected_rows.is_multiple_of(ROWS_PER_SLICE)
                 && (1..6000).contains(&inspected_rows)
-                && SLICE.of(&table) == ROWS_PER_SLICE
+                && SLICE.rows_within(&table) == ROWS_PER_SLICE
         );
         let whole = encode(&table).unwrap();
         for ends in [

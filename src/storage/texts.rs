@@ -17,38 +17,38 @@ const EXACT_GROWTH_BYTES: usize = 1 << 20;
 /// The bytes of the strings, and 8 bytes for each string.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct StringTable {
-    all: String,
-    /// End of each string in `all`.
+    text: String,
+    /// End of each string in `text`.
     ends: Vec<usize>,
 }
 
 impl StringTable {
     /// Creates an empty list.
     pub const fn new() -> StringTable {
-        StringTable { all: String::new(), ends: Vec::new() }
+        StringTable { text: String::new(), ends: Vec::new() }
     }
 
     /// Reserves memory for `texts` more strings with `bytes` bytes in total.
     pub(super) fn reserve(&mut self, texts: usize, bytes: usize) {
-        self.all.reserve(bytes);
+        self.text.reserve(bytes);
         self.ends.reserve(texts);
     }
 
     /// Appends a string.
     #[inline]
     pub fn push(&mut self, text: &str) {
-        self.all.push_str(text);
-        self.ends.push(self.all.len());
+        self.text.push_str(text);
+        self.ends.push(self.text.len());
     }
 
     /// Appends all strings of another list.
     pub fn append(&mut self, texts: &StringTable) {
-        let previous_bytes = self.all.len();
-        if texts.all.len() > EXACT_GROWTH_BYTES {
+        let previous_bytes = self.text.len();
+        if texts.text.len() > EXACT_GROWTH_BYTES {
             // The default growth would double the memory.
-            self.all.reserve_exact(texts.all.len());
+            self.text.reserve_exact(texts.text.len());
         }
-        self.all.push_str(&texts.all);
+        self.text.push_str(&texts.text);
         self.ends.extend(texts.ends.iter().map(|end| previous_bytes + end));
     }
 
@@ -56,7 +56,7 @@ impl StringTable {
     pub(super) fn split_off(&mut self, number: usize) -> StringTable {
         let start = self.start(number);
         let ends = self.ends.split_off(number).into_iter().map(|end| end - start).collect();
-        StringTable { all: self.all.split_off(start), ends }
+        StringTable { text: self.text.split_off(start), ends }
     }
 
     /// Returns the number of strings.
@@ -71,7 +71,7 @@ impl StringTable {
 
     /// Returns the total size of the strings in bytes.
     pub fn bytes(&self) -> usize {
-        self.all.len()
+        self.text.len()
     }
 
     /// Returns the string with the given number, if there is one.
@@ -89,7 +89,7 @@ impl StringTable {
     /// # Panics
     /// Panics if there are fewer strings.
     pub(super) fn together(&self, numbers: std::ops::Range<usize>) -> &[u8] {
-        &self.all.as_bytes()[self.start(numbers.start)..self.start(numbers.end)]
+        &self.text.as_bytes()[self.start(numbers.start)..self.start(numbers.end)]
     }
 
     fn start(&self, number: usize) -> usize {
@@ -102,7 +102,7 @@ impl Index<usize> for StringTable {
 
     #[inline]
     fn index(&self, number: usize) -> &str {
-        &self.all[self.start(number)..self.ends[number]]
+        &self.text[self.start(number)..self.ends[number]]
     }
 }
 

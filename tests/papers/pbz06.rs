@@ -202,7 +202,7 @@ fn study(labels: &[u32], connected: &[u32]) -> webtwin::study::report::Tables {
     let documents = PageSet::new(labels.len(), |_| true);
     let reached = PageSet::new(labels.len(), |page| connected.contains(&page.0));
     let same: Vec<Page> = labels.iter().copied().map(Page).collect();
-    tables(&Findings { same: &same, matches: &[], documents: &documents, reached: &reached, steps: 3 }).0
+    tables(&Findings { same_text: &same, matches: &[], documents: &documents, reachable: &reached, steps: 3 }).0
 }
 
 #[test]

@@ -122,21 +122,21 @@ pub const SCRAPY: (&str, &str) = ("scrapy_webtwin.py", include_str!("../../../cl
 /// assert_eq!(prefixes.text(&sites), "http://a.example/m/\n");
 /// ```
 pub const EXPORTS: [RowExport<AvoidLists>; 7] = [
-    RowExport::of_lines("urls.txt", |site, text| each(site, |p| p.single, |p| line(text, &p.prefix))),
-    RowExport::of_lines("prefixes.txt", |site, text| each(site, |p| !p.single, |p| line(text, &p.prefix))),
+    RowExport::of_lines("urls.txt", |site, text| for_each_prefix(site, |p| p.single, |p| line(text, &p.prefix))),
+    RowExport::of_lines("prefixes.txt", |site, text| for_each_prefix(site, |p| !p.single, |p| line(text, &p.prefix))),
     RowExport {
         end: "+.\n",
         ..RowExport::of_lines("regex-urlfilter.txt", |site, text| {
-            each(site, |_| true, |p| line(text, &format!("-{}", regex(p))))
+            for_each_prefix(site, |_| true, |p| line(text, &format!("-{}", regex(p))))
         })
     },
-    RowExport::of_lines("scrapy-deny.txt", |site, text| each(site, |_| true, |p| line(text, &regex(p)))),
+    RowExport::of_lines("scrapy-deny.txt", |site, text| for_each_prefix(site, |_| true, |p| line(text, &regex(p)))),
     RowExport {
         head: "exclude:\n",
         head_of_none: "exclude: []\n",
         // In YAML a quote within single quotes is doubled.
         ..RowExport::of_lines("browsertrix.yaml", |site, text| {
-            each(site, |_| true, |p| line(text, &format!("  - '{}'", regex(p).replace('\'', "''"))))
+            for_each_prefix(site, |_| true, |p| line(text, &format!("  - '{}'", regex(p).replace('\'', "''"))))
         })
     },
     RowExport::of_lines("heritrix-surts.txt", |site, text| surt_lines(&site.surt_rules, text)),
@@ -161,7 +161,7 @@ pub const BY_PAGES: RowExport<WidePrefix> = RowExport {
 
 const PREFIXES_HEAD: &str = "prefix\tpages\tbytes\n";
 
-fn each(site: &AvoidLists, which: impl Fn(&SkipPrefix) -> bool, visit: impl FnMut(&SkipPrefix)) {
+fn for_each_prefix(site: &AvoidLists, which: impl Fn(&SkipPrefix) -> bool, visit: impl FnMut(&SkipPrefix)) {
     site.prefixes.iter().filter(|prefix| which(prefix)).for_each(visit);
 }
 

@@ -87,7 +87,7 @@ pub struct PageCopy {
 #[derive(Debug)]
 pub struct Keeping {
     prefer: Vec<Pattern>,
-    by: KeepBy,
+    criterion: KeepBy,
     sticky: bool,
     pins: bool,
 }
@@ -97,7 +97,7 @@ impl Keeping {
     /// are rejected earlier.
     pub fn new(keep: &KeepSettings) -> Keeping {
         let prefer = keep.prefer.iter().filter_map(|glob| Pattern::new(glob).ok()).collect();
-        Keeping { prefer, by: keep.by, sticky: !keep.sticky.is_empty(), pins: !keep.pins.is_empty() }
+        Keeping { prefer, criterion: keep.by, sticky: !keep.sticky.is_empty(), pins: !keep.pins.is_empty() }
     }
 
     /// True if any cluster may vote for the collection that is kept.
@@ -113,7 +113,7 @@ impl Keeping {
     }
 
     fn all_vote(&self) -> bool {
-        self.by != KeepBy::Links || !self.prefer.is_empty()
+        self.criterion != KeepBy::Links || !self.prefer.is_empty()
     }
 
     /// Returns the index of the first glob that a URL matches, or the number of globs. `*` also
@@ -125,7 +125,7 @@ impl Keeping {
     /// Returns the merit by the rule of a page with this fetch time (0: unknown), number of text
     /// bytes, and URL. More is better, and an unknown time is worst.
     pub fn merit(&self, fetch_time: i64, text_bytes: u64, url: &str, page: Page) -> i64 {
-        match self.by {
+        match self.criterion {
             KeepBy::Links => 0,
             KeepBy::Newest if fetch_time == 0 => i64::MIN,
             KeepBy::Newest => fetch_time,
@@ -170,7 +170,7 @@ impl Keeping {
             2 => LossKind::KeptBefore,
             3 => LossKind::Collection,
             4 => LossKind::Original,
-            5 => LossKind::Rule(self.by),
+            5 => LossKind::Rule(self.criterion),
             6 => LossKind::Rule(KeepBy::Links),
             7 => LossKind::HostLinks,
             8 => LossKind::Depth,
@@ -370,7 +370,7 @@ pub struct CollectionVotes {
     /// Number of clusters whose page in the collection was kept before.
     pub remembered: u32,
     /// Number of all votes.
-    pub all: u32,
+    pub total: u32,
 }
 
 /// Returns the index of the collection of a similar cluster that is kept: the one with the most
@@ -586,7 +586,7 @@ mod tests {
         let sticky = keep("may", &[]);
         assert!(sticky.has_votes() && sticky.votes(&remembers) && !sticky.votes(&forgets));
         assert!(keep("may", &["*"]).votes(&forgets));
-        let votes = |pinned, remembered, all| CollectionVotes { pinned, remembered, all };
+        let votes = |pinned, remembered, all| CollectionVotes { pinned, remembered, total: all };
         assert!(votes(0, 1, 1) > votes(0, 0, 9) && votes(1, 0, 1) > votes(0, 9, 9));
         let pins = Keeping::new(&KeepSettings { pins: "pins.tsv".into(), ..webtwin_job::Job::default().keep });
         assert!(pins.has_votes() && pins.votes(&PageCopy { pinned: 1, ..forgets }) && !pins.votes(&forgets));

@@ -24,7 +24,7 @@ pub const RULE_EXPORTS: [RowExport<RuleRow>; 6] = [
         head: SUBSTITUTIONS_HEAD,
         head_of_none: SUBSTITUTIONS_HEAD,
         ..RowExport::of_lines("url-substitutions.tsv", |row, text| {
-            each(row, |one| writeln!(text, "{}\t{}\t{}", row.domain, one.pattern, one.replacement()))
+            for_each_substitution(row, |one| writeln!(text, "{}\t{}\t{}", row.domain, one.pattern, one.replacement()))
         })
     },
     RowExport {
@@ -32,7 +32,7 @@ pub const RULE_EXPORTS: [RowExport<RuleRow>; 6] = [
         head_of_none: NUTCH_HEAD,
         end: "</regex-normalize>\n",
         ..RowExport::of_lines("regex-normalize.xml", |row, text| {
-            each(row, |substitution| {
+            for_each_substitution(row, |substitution| {
                 let [pattern, to] = [&substitution.pattern, &substitution.replacement()].map(|text| xml(text));
                 writeln!(text, "  <regex><pattern>{pattern}</pattern><substitution>{to}</substitution></regex>")
             })
@@ -43,7 +43,7 @@ pub const RULE_EXPORTS: [RowExport<RuleRow>; 6] = [
         head_of_none: HERITRIX_HEAD,
         end: HERITRIX_END,
         ..RowExport::of_lines("heritrix-canonicalization.xml", |row, text| {
-            each(row, |substitution| {
+            for_each_substitution(row, |substitution| {
                 let [pattern, format] = [&substitution.pattern, &substitution.replacement()].map(|text| xml(text));
                 writeln!(
                     text,
@@ -59,7 +59,7 @@ pub const RULE_EXPORTS: [RowExport<RuleRow>; 6] = [
         head_of_none: STORMCRAWLER_HEAD,
         end: "\n        ]\n      }\n    }\n  ]\n}\n",
         ..RowExport::of_lines("stormcrawler-urlfilters.json", |row, text| {
-            each(row, |substitution| {
+            for_each_substitution(row, |substitution| {
                 let [pattern, to] =
                     [&substitution.pattern, &substitution.replacement()].map(|text| serde_json::json!(text));
                 write!(text, ",\n          {{ \"pattern\": {pattern}, \"substitution\": {to} }}")
@@ -71,7 +71,7 @@ pub const RULE_EXPORTS: [RowExport<RuleRow>; 6] = [
         head_of_none: NORCONEX_HEAD,
         end: "  </replacements>\n</urlNormalizer>\n",
         ..RowExport::of_lines("norconex-url-normalizer.xml", |row, text| {
-            each(row, |substitution| {
+            for_each_substitution(row, |substitution| {
                 let [pattern, to] = [&substitution.pattern, &substitution.replacement()].map(|text| xml(text));
                 writeln!(text, "    <replace><match>{pattern}</match><replacement>{to}</replacement></replace>")
             })
@@ -114,7 +114,7 @@ fn rule_line(row: &RuleRow, text: &mut String) {
         .expect("writing to a string");
 }
 
-fn each(row: &RuleRow, mut write: impl FnMut(&Substitution) -> std::fmt::Result) {
+fn for_each_substitution(row: &RuleRow, mut write: impl FnMut(&Substitution) -> std::fmt::Result) {
     let substitutions = row.rule().map(|rule| substitutions(&rule)).unwrap_or_default();
     substitutions.iter().try_for_each(&mut write).expect("writing to a string");
 }

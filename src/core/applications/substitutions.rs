@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use crate::url_rules::evidence::EditCounts;
 
-    fn of(scope: &str, kind: &str, pattern: &str, replacement: &str) -> Vec<(String, String)> {
+    fn rewrites_of(scope: &str, kind: &str, pattern: &str, replacement: &str) -> Vec<(String, String)> {
         let rule = Rule {
             domain: "a.b".into(),
             scope: SiteScope::parse(scope).unwrap(),
@@ -153,14 +153,14 @@ mod tests {
 
     #[test]
     fn a_rule_is_an_expression_over_whole_urls() {
-        let host = of("*.a.b/*", "host", "http://www.a.b", "http://a.b");
+        let host = rewrites_of("*.a.b/*", "host", "http://www.a.b", "http://a.b");
         let pattern = "^(?=[a-z]+://(?:[^/?:]*\\.)?a\\.b(?::[0-9]+)?/)http://www\\.a\\.b(/.*)$";
         assert_eq!(host, [(pattern.to_string(), "http://a.b$1".to_string())]);
-        let value = of("a.b/x?do=y", "value", "h=$1", "h=$2");
+        let value = rewrites_of("a.b/x?do=y", "value", "h=$1", "h=$2");
         let scope = "(?=[a-z]+://a\\.b(?::[0-9]+)?/x(?:\\?|$))(?=[^?]*\\?(?:.*[&;])?do=y(?:[&;]|$))";
         let pattern = format!("^{scope}([^?]*\\?(?:.*[&;])?)h=\\$1((?:[&;].*)?)$");
         assert_eq!(value, [(pattern, "$1h=\\$2$2".to_string())]);
-        assert_eq!(of("a.b/*", "parameter", "s&t", "").len(), 6);
-        assert_eq!(of("a.b/*", "order", "", ""), []);
+        assert_eq!(rewrites_of("a.b/*", "parameter", "s&t", "").len(), 6);
+        assert_eq!(rewrites_of("a.b/*", "order", "", ""), []);
     }
 }

@@ -60,7 +60,7 @@ struct Class {
 }
 
 impl Class {
-    fn of(character: char, width: usize) -> Class {
+    fn from_character(character: char, width: usize) -> Class {
         let code = u32::from(character);
         let without_spaces = WITHOUT_SPACES.iter().any(|&(first, last)| (first..=last).contains(&code));
         let ends = without_spaces && splitmix64(code.into()).is_multiple_of(COLUMNS_PER_PIECE / width as u64);
@@ -92,7 +92,7 @@ pub(super) fn pieces(word: &str, wrap: usize, mut piece: impl FnMut(Range<usize>
         if width == 0 {
             continue;
         }
-        let class = Class::of(character, width);
+        let class = Class::from_character(character, width);
         let is_full = |before: Class| columns + width > wrap && before.without_spaces && class.without_spaces;
         if previous_class.is_some_and(|before| before.breaks_before(class) || is_full(before)) {
             piece(start..at, columns);
@@ -194,7 +194,7 @@ mod tests {
             pieces(&word, wrap, |piece, columns| {
                 assert_eq!(piece.start, end);
                 end = piece.end;
-                let is_without_spaces = word[piece].chars().all(|c| Class::of(c, 1).without_spaces);
+                let is_without_spaces = word[piece].chars().all(|c| Class::from_character(c, 1).without_spaces);
                 widest = widest.max(if is_without_spaces { columns } else { 0 });
             });
             prop_assert_eq!(end, word.len());

@@ -142,7 +142,7 @@ pub fn candidates(pages: &[ContextPage], links: &[[u32; 2]]) -> Vec<CandidatePai
             let min_common = left.pages.len().min(right.pages.len()) as u64 * u64::from(COMMON);
             if common.len() >= MIN_COMMON && common.len() as u64 * u64::from(MILLION) >= min_common {
                 common.iter().for_each(|&cluster| is_common[cluster as usize] = true);
-                let unmatched = [left, right].map(|of| of.alone(&is_common, &links_of));
+                let unmatched = [left, right].map(|of| of.unmatched_pages(&is_common, &links_of));
                 pairs.extend(agreeing(unmatched, &mut link_counts));
                 common.iter().for_each(|&cluster| is_common[cluster as usize] = false);
             }
@@ -229,7 +229,7 @@ impl LinksOf {
 
     /// Returns the links of a page, given its index, in no order. Links to several pages of a
     /// cluster occur more than once.
-    fn of(&self, page: usize) -> &[Link] {
+    fn links_of_page(&self, page: usize) -> &[Link] {
         &self.links[if page == 0 { 0 } else { self.ends[page - 1] }..self.ends[page]]
     }
 }
@@ -237,7 +237,7 @@ impl LinksOf {
 /// A page of one collection without a copy in another, with its links to pages that have a copy,
 /// ascending.
 struct Unmatched<'a> {
-    seen: &'a ContextPage,
+    page: &'a ContextPage,
     links: Vec<Link>,
     /// Weight of each link, and in `weight` their sum.
     weights: Vec<u64>,
@@ -247,14 +247,14 @@ struct Unmatched<'a> {
 impl<'a> Collection<'a> {
     /// Returns all pages of the collection without a copy, with weights that are not set yet.
     /// `is_common` is true for the trivial clusters that both collections have.
-    fn alone(&self, is_common: &[bool], links_of: &LinksOf) -> Vec<Unmatched<'a>> {
+    fn unmatched_pages(&self, is_common: &[bool], links_of: &LinksOf) -> Vec<Unmatched<'a>> {
         let unmatched = self.numbers.iter().enumerate().filter(|(_, number)| !is_common[**number as usize]);
         let with_links = unmatched.map(|(at, _)| {
-            let links = links_of.of(self.first + at).iter().filter(|&&link| is_common[link as usize / 2]);
+            let links = links_of.links_of_page(self.first + at).iter().filter(|&&link| is_common[link as usize / 2]);
             let mut links: Vec<Link> = links.copied().collect();
             links.sort_unstable();
             links.dedup();
-            Unmatched { seen: &self.pages[at], links, weights: Vec::new(), weight: 0 }
+            Unmatched { page: &self.pages[at], links, weights: Vec::new(), weight: 0 }
         });
         with_links.filter(|page| !page.links.is_empty()).collect()
     }
@@ -281,17 +281,17 @@ fn agreeing([left, right]: [Vec<Unmatched<'_>>; 2], link_counts: &mut [u32]) -> 
     // share its name and a link, not with all pages.
     let mut rows_by_name: Vec<(u64, Link, u32)> = Vec::new();
     for (page, at) in right.iter().zip(0..) {
-        rows_by_name.extend(page.links.iter().map(|&link| (page.seen.name, link, at)));
+        rows_by_name.extend(page.links.iter().map(|&link| (page.page.name, link, at)));
     }
     rows_by_name.sort_unstable();
     let mut last_inspected = vec![usize::MAX; right.len()];
     let mut pairs = Vec::new();
     for (at, page) in left.iter().enumerate() {
-        let from = rows_by_name.partition_point(|one| one.0 < page.seen.name);
+        let from = rows_by_name.partition_point(|one| one.0 < page.page.name);
         let mut same_name = &rows_by_name[from..];
         for &link in &page.links {
-            same_name = &same_name[same_name.partition_point(|one| (one.0, one.1) < (page.seen.name, link))..];
-            let matching = same_name.iter().take_while(|one| (one.0, one.1) == (page.seen.name, link));
+            same_name = &same_name[same_name.partition_point(|one| (one.0, one.1) < (page.page.name, link))..];
+            let matching = same_name.iter().take_while(|one| (one.0, one.1) == (page.page.name, link));
             // More than MOST pages share this link, so it is a menu's and would propose arbitrary
             // pairs.
             if matching.clone().nth(MAX_SAME_NAME).is_some() {
@@ -304,7 +304,7 @@ fn agreeing([left, right]: [Vec<Unmatched<'_>>; 2], link_counts: &mut [u32]) -> 
                 }
                 let links = agreement(page, &right[other]);
                 if links >= LINKS {
-                    let (x, y) = (page.seen, right[other].seen);
+                    let (x, y) = (page.page, right[other].page);
                     let (x, y) = if x.page < y.page { (x, y) } else { (y, x) };
                     pairs.push(CandidatePair {
                         a: x.page,
@@ -315,7 +315,7 @@ fn agreeing([left, right]: [Vec<Unmatched<'_>>; 2], link_counts: &mut [u32]) -> 
                 }
             }
             // No right page with this name has this link or a greater one.
-            if same_name.first().is_none_or(|one| one.0 != page.seen.name) {
+            if same_name.first().is_none_or(|one| one.0 != page.page.name) {
                 break;
             }
         }

@@ -44,8 +44,8 @@ impl<'a> ClusterPlaces<'a> {
         }
         let mut ground = ClusterPlaces { pages, cluster, clusters: clusters.len(), piece, starts, links: Vec::new() };
         // Two stable counting sorts: by the larger number, then by the smaller one.
-        let by_larger = counted(links, ground.clusters, |link| ground.ends(link).1);
-        ground.links = counted(&by_larger, ground.clusters, |link| ground.ends(link).0);
+        let by_larger = sorted_by_key(links, ground.clusters, |link| ground.ends(link).1);
+        ground.links = sorted_by_key(&by_larger, ground.clusters, |link| ground.ends(link).0);
         ground
     }
 
@@ -72,7 +72,7 @@ impl<'a> ClusterPlaces<'a> {
 }
 
 /// Sorts links stably by a key below `keys`, by counting.
-fn counted(links: &[[u32; 2]], keys: usize, key: impl Fn([u32; 2]) -> u32) -> Vec<[u32; 2]> {
+fn sorted_by_key(links: &[[u32; 2]], keys: usize, key: impl Fn([u32; 2]) -> u32) -> Vec<[u32; 2]> {
     let mut next = vec![0u32; keys + 1];
     links.iter().for_each(|&link| next[key(link) as usize + 1] += 1);
     (0..keys).for_each(|at| next[at + 1] += next[at]);

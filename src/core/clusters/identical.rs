@@ -50,10 +50,10 @@ impl CollectionContent {
     }
 
     fn add(&mut self, words: [u32; 3]) {
-        *self += CollectionContent::of(xxh3_128(bytemuck::cast_slice(&words.map(u32::to_le))));
+        *self += CollectionContent::from_sum(xxh3_128(bytemuck::cast_slice(&words.map(u32::to_le))));
     }
 
-    fn of(sum: u128) -> CollectionContent {
+    fn from_sum(sum: u128) -> CollectionContent {
         CollectionContent([(sum >> 64) as u64, sum as u64])
     }
 
@@ -64,7 +64,7 @@ impl CollectionContent {
 
 impl AddAssign for CollectionContent {
     fn add_assign(&mut self, other: CollectionContent) {
-        *self = CollectionContent::of(self.sum().wrapping_add(other.sum()));
+        *self = CollectionContent::from_sum(self.sum().wrapping_add(other.sum()));
     }
 }
 

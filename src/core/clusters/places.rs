@@ -62,7 +62,7 @@ const MAX_CLUSTERS: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Folders {
     /// The whole URL after folding, each folder followed by a slash.
-    folded: Vec<u8>,
+    folded_url: Vec<u8>,
     /// Start of each segment of the path.
     starts: Vec<usize>,
 }
@@ -101,7 +101,7 @@ impl Folders {
             folded_url.push(b'?');
             folded_url.extend(bytes_left.map(|byte| byte.to_ascii_lowercase()));
         }
-        Folders { folded: folded_url, starts }
+        Folders { folded_url, starts }
     }
 
     /// Parses a URL with non-ASCII letters.
@@ -117,7 +117,7 @@ impl Folders {
             folded_url.push('?');
             folded_url.push_str(&query.to_lowercase());
         }
-        Folders { folded: folded_url.into_bytes(), starts }
+        Folders { folded_url: folded_url.into_bytes(), starts }
     }
 
     /// Returns the number of segments of the path, at least one: the name, which may be empty.
@@ -127,12 +127,12 @@ impl Folders {
 
     /// Returns the hash of the host and the first `depth` folders.
     pub fn root(&self, depth: usize) -> u64 {
-        xxh3_64(&self.folded[..self.starts[depth]])
+        xxh3_64(&self.folded_url[..self.starts[depth]])
     }
 
     /// Returns the hash of the part that follows the first `depth` folders.
     pub fn place(&self, depth: usize) -> u64 {
-        xxh3_64(&self.folded[self.starts[depth]..])
+        xxh3_64(&self.folded_url[self.starts[depth]..])
     }
 
     /// Returns the hashes of the last one, two, ... segments, and 0 where the path has fewer
@@ -368,7 +368,7 @@ mod tests {
         fn ascii_url_is_split_like_any_other(rest in "[aA/.?]{0,12}", scheme in "(https?://)?") {
             let url = format!("{scheme}{rest}");
             let (folders, expected) = (Folders::new(&url), Folders::with_letters(&url));
-            prop_assert_eq!((folders.folded, folders.starts), (expected.folded, expected.starts));
+            prop_assert_eq!((folders.folded_url, folders.starts), (expected.folded_url, expected.starts));
         }
     }
 

@@ -171,9 +171,9 @@ pub fn sizes(names: &[impl Number]) -> Vec<u32> {
 #[derive(Debug)]
 pub struct SetSizes {
     /// Sizes by name, of which the largest possible one stands for a larger size.
-    small: Vec<u8>,
+    small_sizes: Vec<u8>,
     /// Sizes of the large sets.
-    large: BTreeMap<usize, u32>,
+    large_sizes: BTreeMap<usize, u32>,
 }
 
 impl SetSizes {
@@ -191,26 +191,26 @@ impl SetSizes {
         (0..small_sizes.len()).filter(|&name| small_sizes[name] == u8::MAX).for_each(|name| {
             large_sizes.entry(name).or_insert(u32::from(u8::MAX));
         });
-        SetSizes { small: small_sizes, large: large_sizes }
+        SetSizes { small_sizes, large_sizes }
     }
 
     /// Returns the number of members of a set, and 0 for a number that names no set.
     #[inline]
     pub fn size(&self, name: impl Number) -> u32 {
-        match self.small[name.index()] {
-            u8::MAX => self.large[&name.index()],
+        match self.small_sizes[name.index()] {
+            u8::MAX => self.large_sizes[&name.index()],
             size => u32::from(size),
         }
     }
 
     /// Returns the sizes of the sets, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.small.len()).filter(|&name| self.small[name] > 0).map(|name| self.size(name as u32))
+        (0..self.small_sizes.len()).filter(|&name| self.small_sizes[name] > 0).map(|name| self.size(name as u32))
     }
 
     /// Returns the names of the sets with at least the given number of members, ascending.
     pub fn with_at_least<Name: Number>(&self, members: u32) -> impl Iterator<Item = Name> + '_ {
-        (0..self.small.len()).map(Name::from_index).filter(move |&name| self.size(name) >= members)
+        (0..self.small_sizes.len()).map(Name::from_index).filter(move |&name| self.size(name) >= members)
     }
 }
 

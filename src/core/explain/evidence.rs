@@ -131,7 +131,7 @@ impl PairEvidence {
 /// // All nine chunks of the smaller page are fewer than a third of the larger one's.
 /// assert_eq!(needed([9, 30], &third), None);
 /// ```
-pub fn needed(chunks: [u32; 2], settings: &OverlapSettings) -> Option<u32> {
+pub fn needed_chunks(chunks: [u32; 2], settings: &OverlapSettings) -> Option<u32> {
     (1..=chunks[0].min(chunks[1])).find(|&shared| is_pairwise_similar(shared, chunks[0], chunks[1], settings))
 }
 
@@ -171,7 +171,7 @@ mod tests {
                 for b in all_pages().filter(|&b| b > a) {
                     let evidence = PairEvidence::new(&mut rows, hosts, [a, b], &settings);
                     let (shared, chunks) = (evidence.shared(a, b), [evidence.chunks(a), evidence.chunks(b)]);
-                    let suffices = needed(chunks, &settings).is_some_and(|needed| shared >= needed);
+                    let suffices = needed_chunks(chunks, &settings).is_some_and(|needed| shared >= needed);
                     let beaten = |from, to| mutual && !evidence.better(from, to, all_pages(), hosts, &settings).is_empty();
                     let pair_found = pairs.iter().find(|pair| (pair.a, pair.b) == (a, b));
                     prop_assert_eq!(pair_found.is_some(), suffices && !beaten(a, b) && !beaten(b, a));

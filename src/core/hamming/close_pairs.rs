@@ -105,7 +105,7 @@ pub struct KeyGroup {
 impl KeyGroup {
     /// Groups the keys of a design over some bits by block. The most common block comes first; ties
     /// go to the highest block, because ascending items are already partitioned by it.
-    fn of(design: &BlockDesign, bits: u64) -> Vec<KeyGroup> {
+    fn from_design(design: &BlockDesign, bits: u64) -> Vec<KeyGroup> {
         let single_blocks =
             BlockDesign { blocks: design.blocks, keys: (0..design.blocks).map(|block| 1 << block).collect() };
         let blocks = single_blocks.over(bits);
@@ -131,7 +131,7 @@ pub struct Joiner {
     k: u32,
     level: Level,
     designs: Vec<BlockDesign>,
-    few: usize,
+    pairwise_items: usize,
     move_ns: f64,
     /// Keys on which pairs of the current bucket must not agree, because such pairs are found in
     /// another bucket.
@@ -146,7 +146,7 @@ impl Joiner {
     pub fn new(k: u32, level: Level) -> Joiner {
         let designs = block_designs(k);
         let (excluded, left, right, pairs) = Default::default();
-        Joiner { k, level, designs, few: PAIRWISE_ITEMS, move_ns: MOVE_NS, excluded, left, right, pairs }
+        Joiner { k, level, designs, pairwise_items: PAIRWISE_ITEMS, move_ns: MOVE_NS, excluded, left, right, pairs }
     }
 
     /// Calls `sink` once with every pair of two distinct indices in `items` that is at most k bits
@@ -163,7 +163,7 @@ impl Joiner {
         sink: &mut impl FnMut(&T, &T, u32),
     ) {
         let n = items.len() as f64;
-        let is_small = items.len() <= self.few;
+        let is_small = items.len() <= self.pairwise_items;
         let Some(groups) = (!is_small).then(|| self.cheapest(varying(items), n, n / 2.0)).flatten() else {
             return self.compare(items, sink);
         };
@@ -251,7 +251,7 @@ impl Joiner {
         let (items, scratch) = left;
         let (right_items, other_scratch) = right;
         let (n, m) = (items.len() as f64, right_items.len() as f64);
-        let groups = if items.len() * right_items.len() <= self.few * self.few {
+        let groups = if items.len() * right_items.len() <= self.pairwise_items * self.pairwise_items {
             None
         } else {
             let bits = varying(items) | varying(right_items) | (items[0].fingerprint() ^ right_items[0].fingerprint());
@@ -293,13 +293,13 @@ impl Joiner {
         };
         let fits = self.designs.iter().filter(|design| design.blocks <= width);
         let best = fits.map(|design| (cost(design), design)).min_by(|x, y| x.0.total_cmp(&y.0))?;
-        (best.0 < compare(other_count)).then(|| KeyGroup::of(best.1, bits))
+        (best.0 < compare(other_count)).then(|| KeyGroup::from_design(best.1, bits))
     }
 
     /// True if all pairs of the items agree on an excluded key. Few items are not tested, because
     /// comparing them is cheaper than the test.
     fn comes_elsewhere<T: FingerprintItem>(&self, items: &[T]) -> bool {
-        if self.excluded.is_empty() || items.len() <= self.few {
+        if self.excluded.is_empty() || items.len() <= self.pairwise_items {
             return false;
         }
         let bits = varying(items);
@@ -487,7 +487,7 @@ pub(super) mod tests {
 
     /// Returns a joiner that partitions whenever the items differ.
     fn eager(k: u32) -> Joiner {
-        Joiner { few: 2, move_ns: 0.0, ..Joiner::new(k, Level::best()) }
+        Joiner { pairwise_items: 2, move_ns: 0.0, ..Joiner::new(k, Level::best()) }
     }
 
     proptest! {

@@ -29,7 +29,7 @@
 pub struct Permutation {
     f: u32,
     key: u64,
-    rest: u64,
+    low_key: u64,
     runs: Vec<Run>,
 }
 
@@ -62,7 +62,7 @@ impl Permutation {
                 left &= !(mask << from);
             }
         }
-        Permutation { f, key, rest: low_key, runs }
+        Permutation { f, key, low_key, runs }
     }
 
     /// Returns p, the number of bits in the key.
@@ -111,7 +111,7 @@ impl Permutation {
         let low_bits = self.f - self.top_bits();
         for fingerprint in fingerprints {
             let top = _pext_u64(*fingerprint, self.key).unbounded_shl(low_bits);
-            *fingerprint = top | _pext_u64(*fingerprint, self.rest);
+            *fingerprint = top | _pext_u64(*fingerprint, self.low_key);
         }
     }
 }

@@ -178,7 +178,7 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
     /// format, or are truncated.
     pub fn open(name: &str, bytes: B) -> Result<PermutedTable<B>> {
         let head: SectionHead<TableHeader> = SectionHead::open(KIND, name, &Bytes(bytes.as_ref()), SECTIONS)?;
-        let TableHeader { f, key, rows, prefix_bits, .. } = head.about;
+        let TableHeader { f, key, rows, prefix_bits, .. } = head.header;
         let span = |section| head.span(section).start as usize..head.span(section).end as usize;
         let (directory, rows_span) = (span(DIRECTORY), span(ROWS));
         let good = (1..=64).contains(&f)
@@ -198,7 +198,7 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
 
     /// Returns the description of the table.
     pub fn about(&self) -> &TableHeader {
-        &self.head.about
+        &self.head.header
     }
 
     /// Returns the permutation of the table.

@@ -74,7 +74,7 @@ pub struct QueryTables {
     level: Level,
     lanes: Lanes,
     /// Maximum number of queries of a bucket that is scanned.
-    long: usize,
+    long_bucket: usize,
     tables: Vec<ConditionTable>,
 }
 
@@ -110,7 +110,7 @@ impl QueryTables {
         let lanes = lanes(queries.len());
         let table = |condition| ConditionTable::new(queries, condition, lanes, level);
         let tables = conditions(k).into_iter().map(table).collect::<Result<_>>()?;
-        Ok(QueryTables { k, level, lanes, long: LONG_BUCKET, tables })
+        Ok(QueryTables { k, level, lanes, long_bucket: LONG_BUCKET, tables })
     }
 
     /// Returns the bytes of the tables for `queries` queries at distance `k`.
@@ -263,7 +263,7 @@ impl ConditionTable {
             // lanes.
             if survivor.lanes & flag != 0 {
                 let bucket = self.bucket(key);
-                if bucket.len() > tables.long {
+                if bucket.len() > tables.long_bucket {
                     crowded.push((key, survivor.at));
                     continue;
                 }
@@ -339,7 +339,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn join(fingerprints: &[u64], queries: &[u64], k: u32, level: Level, long_bucket: usize) -> Vec<FingerprintHit> {
-        let tables = QueryTables { long: long_bucket, ..QueryTables::new(queries, k, level).unwrap() };
+        let tables = QueryTables { long_bucket, ..QueryTables::new(queries, k, level).unwrap() };
         let mut hits = Vec::new();
         tables.join(fingerprints, &mut JoinBuffers::new(k, level), &mut |hit| hits.push(hit));
         hits.sort_unstable();

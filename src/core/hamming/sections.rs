@@ -103,7 +103,7 @@ pub fn head<About: Serialize>(kind: FileKind, header: &About, sections: &[&[u8]]
 /// Verified head of a file.
 #[derive(Debug, Clone)]
 pub struct SectionHead<About> {
-    pub(crate) about: About,
+    pub(crate) header: About,
     sections: Vec<(Range<u64>, String)>,
     checksum: String,
     name: String,
@@ -163,7 +163,7 @@ impl<About: DeserializeOwned> SectionHead<About> {
             return Err(damaged("its number of sections is wrong"));
         }
         let checksum = checksum(&head[..end]);
-        Ok(SectionHead { about: description.about, sections: spans, checksum, name: name.into(), kind })
+        Ok(SectionHead { header: description.about, sections: spans, checksum, name: name.into(), kind })
     }
 }
 

@@ -33,7 +33,7 @@ pub struct Shingles {
     words: WordSplitter,
     folding: Folding,
     units: Vec<u64>,
-    found: Vec<u32>,
+    hashes: Vec<u32>,
     sorter: Sorter,
 }
 
@@ -45,7 +45,7 @@ impl Shingles {
             words: WordSplitter::default(),
             folding: Folding::default(),
             units: Vec::new(),
-            found: Vec::new(),
+            hashes: Vec::new(),
             sorter: Sorter::default(),
         }
     }
@@ -55,7 +55,7 @@ impl Shingles {
     /// # Cost
     /// One pass over the text, and a sort of one hash for each unit.
     pub fn hashes(&mut self, text: &str) -> &[u32] {
-        let Shingles { shingling, words, folding, units, found: hashes, sorter } = self;
+        let Shingles { shingling, words, folding, units, hashes, sorter } = self;
         units.clear();
         let count = match *shingling {
             Shingling::Words(count) => {

@@ -120,7 +120,7 @@ impl PageSet {
 pub struct Ranks {
     set: PageSet,
     /// Number of pages of the set before each word.
-    before: Vec<u32>,
+    ranks_before: Vec<u32>,
 }
 
 impl Ranks {
@@ -132,7 +132,7 @@ impl Ranks {
             count - word.count_ones()
         });
         let ranks_before = prefix_sums.collect();
-        Ranks { set, before: ranks_before }
+        Ranks { set, ranks_before }
     }
 
     /// Returns the number of pages of the set before `page`, or `None` if `page` is not in the set.
@@ -140,7 +140,7 @@ impl Ranks {
     pub fn rank(&self, page: Page) -> Option<usize> {
         let (word, bit) = (page.index() / 64, page.0 % 64);
         let lower_bits = self.set.0[word] & ((1 << bit) - 1);
-        self.set.contains(page).then(|| (self.before[word] + lower_bits.count_ones()) as usize)
+        self.set.contains(page).then(|| (self.ranks_before[word] + lower_bits.count_ones()) as usize)
     }
 
     /// Returns the number of pages in the set.

@@ -16,7 +16,7 @@ pub struct SamplePairs {
     /// Number of pairs of two pages of one work item.
     pub within: u64,
     /// Number of pairs of two pages of different work items.
-    pub across: u64,
+    pub across_items: u64,
     /// Fraction of the pairs, in thousandths, whose pages share T chunks.
     pub heavy_thousandths: u64,
 }
@@ -36,7 +36,7 @@ impl SamplePairs {
     /// ```
     pub fn across_all(&self, sampled: usize, items: usize) -> u64 {
         let twos = |n: usize| (n as u128 * n.saturating_sub(1) as u128).max(1);
-        (u128::from(self.across) * twos(items) / twos(sampled)) as u64
+        (u128::from(self.across_items) * twos(items) / twos(sampled)) as u64
     }
 }
 
@@ -72,7 +72,7 @@ pub fn sample_pairs(
         }
     }
     let heavy_thousandths = heavy_thousandths(&mut pilot, settings.min_shared);
-    SamplePairs { within, across: pairs - within, heavy_thousandths }
+    SamplePairs { within, across_items: pairs - within, heavy_thousandths }
 }
 
 #[cfg(test)]
@@ -105,7 +105,7 @@ mod tests {
             let within = sum(&|pair| item(pair.a) == item(pair.b));
             let heavy = sum(&|pair| pair.value >= min_shared);
             let expected =
-                SamplePairs { within, across: total - within, heavy_thousandths: heavy * 1000 / total.max(1) };
+                SamplePairs { within, across_items: total - within, heavy_thousandths: heavy * 1000 / total.max(1) };
             let copies = PageSet::new(24, |page| copies.contains(&page));
             let settings = OverlapSettings { min_shared, ..all_shared };
             prop_assert_eq!(sample_pairs(&table, &hosts, &copies, item, &settings), expected);
@@ -126,7 +126,7 @@ mod tests {
                 &OverlapSettings::of_papers(1),
             )
         };
-        assert_eq!((sample_of(2).across, sample_of(4).across), (1, 6));
+        assert_eq!((sample_of(2).across_items, sample_of(4).across_items), (1, 6));
         assert_eq!(sample_of(2).across_all(2, 4), 6);
         assert_eq!(sample_of(1).across_all(1, 4), 0);
     }

@@ -113,7 +113,7 @@ pub fn collisions(points: &Points, home: usize, tolerance: &[u64], emit: impl Fn
     }
     let mut numbers: Vec<u32> = (0..points.len() as u32).collect();
     let (home, visitors) = numbers.split_at_mut(home);
-    let mut join = Join { points, tolerance, found: emit };
+    let mut join = Join { points, tolerance, emit };
     join.within(home);
     join.across(home, visitors);
 }
@@ -124,7 +124,7 @@ type Bounds = Vec<(u64, u64)>;
 struct Join<'a, F> {
     points: &'a Points,
     tolerance: &'a [u64],
-    found: F,
+    emit: F,
 }
 
 impl<F: FnMut(PairBlock<'_>)> Join<'_, F> {
@@ -134,7 +134,7 @@ impl<F: FnMut(PairBlock<'_>)> Join<'_, F> {
         }
         let bounds = self.bounds(set);
         let Some((_, dim)) = self.widest(&bounds, &bounds) else {
-            return (self.found)(PairBlock::Within(set));
+            return (self.emit)(PairBlock::Within(set));
         };
         if set.len() <= MIN_SPLIT_POINTS {
             for (at, &x) in set.iter().enumerate() {
@@ -164,7 +164,7 @@ impl<F: FnMut(PairBlock<'_>)> Join<'_, F> {
         let of_right = self.bounds(right);
         let union: Bounds = of_left.iter().zip(&of_right).map(|(x, y)| (x.0.min(y.0), x.1.max(y.1))).collect();
         let Some((left_spread, dim_of_left)) = self.widest(&union, &of_left) else {
-            return (self.found)(PairBlock::Across(left, right));
+            return (self.emit)(PairBlock::Across(left, right));
         };
         if left.len() * right.len() <= MIN_SPLIT_POINTS * MIN_SPLIT_POINTS {
             left.iter().for_each(|&x| self.compare(x, right));
@@ -189,7 +189,7 @@ impl<F: FnMut(PairBlock<'_>)> Join<'_, F> {
         for y in candidates {
             let near = |((x, y), tolerance): ((&u64, &u64), &u64)| x.abs_diff(*y) < *tolerance;
             if point.iter().zip(self.points.get(*y)).zip(self.tolerance).all(near) {
-                (self.found)(PairBlock::Across(&[x], &[*y]));
+                (self.emit)(PairBlock::Across(&[x], &[*y]));
             }
         }
     }

@@ -55,7 +55,7 @@ struct Alike {
     /// Number of documents.
     size: u32,
     /// Step in which the documents are joined.
-    joined: u32,
+    join_step: u32,
 }
 
 /// Finds the clusters of the documents for which `is_counted` is true, ascending, with the result
@@ -87,14 +87,14 @@ pub fn clusters(
 ) -> StudyClusters {
     let pages = || Page::first(same_text.len()).filter(|&page| is_counted(page));
     let count = pages().count() as u64;
-    let mut groups = vec![Alike { first: NONE, last: 0, size: 0, joined: NONE }; same_text.len()];
+    let mut groups = vec![Alike { first: NONE, last: 0, size: 0, join_step: NONE }; same_text.len()];
     let mut growth = vec![GrowthStep::default(); steps as usize];
     for (page, position) in pages().zip(0..) {
         let step = step_of(position, count, steps);
         growth[step as usize].documents += 1;
         let group = &mut groups[same_text[page]];
         group.first = group.first.min(step);
-        (group.joined, group.last) = (group.first, step);
+        (group.join_step, group.last) = (group.first, step);
         group.size += 1;
     }
     // Matches that a step finds, ordered by step.
@@ -104,7 +104,7 @@ pub fn clusters(
         let compared = &mut groups[document];
         // A match is found only if a document of d's multiset is still in C at the step of e.
         if at != NONE && compared.size > 0 && compared.last >= at {
-            compared.joined = compared.joined.min(at);
+            compared.join_step = compared.join_step.min(at);
             joins.push((at, document, within));
         }
     }
@@ -112,7 +112,7 @@ pub fn clusters(
     // Numbers of clusters and duplicates that each step adds. The number of clusters may decrease.
     let mut additions = vec![(0i64, 0u64); steps as usize];
     for group in groups.iter().filter(|alike| alike.size > 1) {
-        let (clusters, duplicates) = &mut additions[group.joined as usize];
+        let (clusters, duplicates) = &mut additions[group.join_step as usize];
         *clusters += 1;
         *duplicates += u64::from(group.size) - 1;
     }

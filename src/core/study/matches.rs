@@ -48,7 +48,7 @@ pub fn push_repeating(document: Page, marks: &[FPrint], list: &mut Vec<u64>) {
 struct Document {
     page: Page,
     /// Number of shingle paragraphs, including repeats.
-    all: usize,
+    paragraph_count: usize,
     /// Distinct shingle paragraphs, ascending.
     paragraphs: Vec<FPrint>,
 }
@@ -80,14 +80,15 @@ impl RepeatingDocuments {
             let (paragraphs, later_documents) = tail.split_at(*different as usize);
             documents.push(Document {
                 page: Page(*page as u32),
-                all: *paragraph_count as usize,
+                paragraph_count: *paragraph_count as usize,
                 paragraphs: paragraphs.to_vec(),
             });
             list = later_documents;
         }
         documents.sort_unstable_by_key(|document| document.page);
-        let keys_of =
-            |document: &Document| document.paragraphs.iter().map(|&mark| key(mark, document.all)).collect::<Vec<_>>();
+        let keys_of = |document: &Document| {
+            document.paragraphs.iter().map(|&mark| key(mark, document.paragraph_count)).collect::<Vec<_>>()
+        };
         let mut keys: Vec<u64> = documents.iter().flat_map(keys_of).collect();
         keys.sort_unstable();
         keys.dedup();
@@ -122,7 +123,8 @@ impl RepeatingDocuments {
     /// Chooses the probe of each document, given the number of documents with each key.
     pub fn probes(&self, counts: &[u32]) -> Probes {
         let probe = |document: &Document| {
-            let numbers = document.paragraphs.iter().filter_map(|&mark| self.number(key(mark, document.all)));
+            let numbers =
+                document.paragraphs.iter().filter_map(|&mark| self.number(key(mark, document.paragraph_count)));
             numbers.min_by_key(|&number| (counts[number], number)).map(|number| number as u32)
         };
         let mut by_probe: Vec<(u32, u32)> =
@@ -136,7 +138,7 @@ impl RepeatingDocuments {
         for number in self.numbers(marks) {
             let first = probes.0.partition_point(|&(probe, _)| (probe as usize) < number);
             for (_, at) in probes.0[first..].iter().take_while(|(probe, _)| *probe as usize == number) {
-                let Document { page, all: paragraph_count, paragraphs } = &self.documents[*at as usize];
+                let Document { page, paragraph_count, paragraphs } = &self.documents[*at as usize];
                 if *page != within
                     && *paragraph_count == marks.len()
                     && paragraphs.iter().all(|p| marks.binary_search(p).is_ok())

@@ -120,13 +120,13 @@ pub struct Tables {
 /// Input of the tables: pages, their documents, and matches.
 pub struct Findings<'a> {
     /// Smallest page of the multiset of each page. A page that is not a document is its own.
-    pub same: &'a [Page],
+    pub same_text: &'a [Page],
     /// Matches between such pages.
     pub matches: &'a [DocumentMatch],
     /// Pages that are documents.
     pub documents: &'a PageSet,
     /// Pages that a crawl reaches.
-    pub reached: &'a PageSet,
+    pub reachable: &'a PageSet,
     /// m, the number of steps.
     pub steps: u32,
 }
@@ -154,7 +154,7 @@ fn of_all(total: u64, connected: u64) -> ConnectedCounts {
 /// # Cost
 /// Some passes over the pages for each of five collections.
 pub fn tables(findings: &Findings<'_>) -> (Tables, StudyClusters) {
-    let Findings { same: same_text, matches, documents, reached: reachable, steps } = *findings;
+    let Findings { same_text, matches, documents, reachable, steps } = *findings;
     let is_document = |page: Page| documents.contains(page);
     let part = |of: &dyn Fn(Page) -> bool| part(same_text, matches, of, steps);
     let (complete, all_clusters) = part(&is_document);
@@ -251,7 +251,7 @@ mod tests {
         let same_text = [0, 0, 2, 2, 4].map(Page);
         let documents = PageSet::new(5, |page| page < Page(3));
         let findings =
-            Findings { same: &same_text, matches: &[], documents: &documents, reached: &documents, steps: 3 };
+            Findings { same_text: &same_text, matches: &[], documents: &documents, reachable: &documents, steps: 3 };
         let (tables, clusters) = tables(&findings);
         assert_eq!(clusters.labels, [0, 0, 2, 3, 4].map(Page));
         let complete = &tables.complete;

@@ -41,7 +41,7 @@ const ZERO_WIDTH_SPACE: char = '\u{200b}';
 #[derive(Debug, Default)]
 pub struct Folding {
     visible: String,
-    folded: String,
+    folded_text: String,
 }
 
 impl Folding {
@@ -50,12 +50,12 @@ impl Folding {
     /// # Cost
     /// One pass over the text, and two more if it has a character that is not plain.
     pub fn composed(&mut self, text: &str) -> &str {
-        if !plain::composed(text, &mut self.folded) {
+        if !plain::composed(text, &mut self.folded_text) {
             visible(text, &mut self.visible);
-            self.folded.clear();
-            self.folded.push_str(&NFKC.normalize(&self.visible));
+            self.folded_text.clear();
+            self.folded_text.push_str(&NFKC.normalize(&self.visible));
         }
-        &self.folded
+        &self.folded_text
     }
 
     /// Applies all steps.
@@ -63,18 +63,18 @@ impl Folding {
     /// # Cost
     /// One pass over the text, and four more if it has a character that is not plain.
     pub fn folded(&mut self, text: &str) -> &str {
-        if !plain::folded(text, &mut self.folded) {
+        if !plain::folded(text, &mut self.folded_text) {
             self.by_definition(text);
         }
-        &self.folded
+        &self.folded_text
     }
 
     fn by_definition(&mut self, text: &str) {
         visible(text, &mut self.visible);
         let composed = NFKC.normalize(&self.visible);
         let case_folded = CASE.fold_string(&composed);
-        self.folded.clear();
-        self.folded.push_str(&NFKC.normalize(&case_folded));
+        self.folded_text.clear();
+        self.folded_text.push_str(&NFKC.normalize(&case_folded));
     }
 }
 
@@ -173,7 +173,7 @@ mod tests {
         ) {
             let mut by_definition = Folding::default();
             by_definition.by_definition(&text);
-            prop_assert_eq!(folded(&text), by_definition.folded.as_str());
+            prop_assert_eq!(folded(&text), by_definition.folded_text.as_str());
             visible(&text, &mut by_definition.visible);
             let composed = Folding::default().composed(&text).to_string();
             prop_assert_eq!(composed, NFKC.normalize(&by_definition.visible));

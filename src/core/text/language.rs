@@ -151,7 +151,7 @@ const SCRIPTS: usize = Script::Han as usize + 1;
 impl Script {
     /// Returns the script of a letter. A character that is not a letter of another script counts as
     /// Latin.
-    fn of(letter: char) -> Script {
+    fn from_letter(letter: char) -> Script {
         match u32::from(letter) {
             0x0370..=0x03ff | 0x1f00..=0x1fff => Script::Greek,
             0x0400..=0x052f => Script::Cyrillic,
@@ -240,11 +240,11 @@ impl LanguageDetector {
                 if word.is_ascii() {
                     letters[Script::Latin as usize] += word.len() as u32;
                 } else {
-                    word.chars().for_each(|letter| letters[Script::of(letter) as usize] += 1);
+                    word.chars().for_each(|letter| letters[Script::from_letter(letter) as usize] += 1);
                 }
                 // Words longer than any in the table need no look-up.
                 count += 1;
-                if word.len() > LONGEST_WORD && Script::of(first) == Script::Latin {
+                if word.len() > LONGEST_WORD && Script::from_letter(first) == Script::Latin {
                     continue;
                 }
                 self.lower.clear();
@@ -265,24 +265,24 @@ impl LanguageDetector {
         // Kana and Han are counted together, because a Japanese text has both.
         let [kana, han] = [Script::Kana, Script::Han].map(|script| letters[script as usize]);
         if (kana + han) * 2 > letter_count {
-            return if kana * 20 >= kana + han { known("ja") } else { known("zh") };
+            return if kana * 20 >= kana + han { language_of_code("ja") } else { language_of_code("zh") };
         }
         let script = (0..SCRIPTS).max_by_key(|&script| letters[script]).expect("there are scripts");
         if letters[script] * 2 <= letter_count {
             return Language::UNKNOWN;
         }
         let by_words = |script: &str| {
-            Some(clear_winner(&hits, count)).filter(|it| *it != Language::UNKNOWN).unwrap_or(known(script))
+            Some(clear_winner(&hits, count)).filter(|it| *it != Language::UNKNOWN).unwrap_or(language_of_code(script))
         };
         match script {
             script if script == Script::Latin as usize => clear_winner(&hits, count),
             script if script == Script::Cyrillic as usize => by_words("und-Cyrl"),
             script if script == Script::Arabic as usize => by_words("und-Arab"),
             script if script == Script::Devanagari as usize => by_words("und-Deva"),
-            script if script == Script::Greek as usize => known("el"),
-            script if script == Script::Hebrew as usize => known("he"),
-            script if script == Script::Thai as usize => known("th"),
-            _ => known("ko"),
+            script if script == Script::Greek as usize => language_of_code("el"),
+            script if script == Script::Hebrew as usize => language_of_code("he"),
+            script if script == Script::Thai as usize => language_of_code("th"),
+            _ => language_of_code("ko"),
         }
     }
 }
@@ -296,7 +296,7 @@ fn is_mark(letter: char) -> bool {
 }
 
 /// Returns the language with this code.
-fn known(code: &str) -> Language {
+fn language_of_code(code: &str) -> Language {
     let number = LANGUAGES.iter().position(|(other, _)| *other == code).expect("the code is in the table");
     Language(number as u8)
 }
@@ -381,7 +381,7 @@ mod tests {
 
     #[test]
     fn only_known_languages_of_different_kinds_differ() {
-        let [english, french, russian, cyrillic] = ["en", "fr", "ru", "und-Cyrl"].map(known);
+        let [english, french, russian, cyrillic] = ["en", "fr", "ru", "und-Cyrl"].map(language_of_code);
         assert!(english.differs_from(french) && english.differs_from(russian) && cyrillic.differs_from(english));
         assert!(!english.differs_from(english) && !english.differs_from(Language::UNKNOWN));
         assert!(!russian.differs_from(cyrillic) && !cyrillic.differs_from(russian));
@@ -393,7 +393,7 @@ mod tests {
             let language = Language::from_number(number);
             assert!(language.number() == number || language == Language::UNKNOWN);
         }
-        let latin = |word: &&str| word.chars().all(|letter| Script::of(letter) == Script::Latin);
+        let latin = |word: &&str| word.chars().all(|letter| Script::from_letter(letter) == Script::Latin);
         assert!(
             LANGUAGES
                 .iter()

@@ -131,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    fn all(text: &str) -> Vec<String> {
+    fn words_of(text: &str) -> Vec<String> {
         let mut words = Vec::new();
         WordSplitter::default().each(text, |word| words.push(String::from_utf8(word.to_vec()).unwrap()));
         words
@@ -140,24 +140,24 @@ mod tests {
     #[test]
     fn words_follow_unicode_and_are_folded() {
         assert_eq!(
-            all("Don't print 3.14, but SEE www.Example.com; __ snake_case!"),
+            words_of("Don't print 3.14, but SEE www.Example.com; __ snake_case!"),
             ["don't", "print", "3.14", "but", "see", "www.example.com", "snake_case"]
         );
-        assert_eq!(all("Ünïcode ÄRGER—Straße"), ["ünïcode", "ärger", "strasse"]);
+        assert_eq!(words_of("Ünïcode ÄRGER—Straße"), ["ünïcode", "ärger", "strasse"]);
         assert_eq!(
-            all("matin\u{202f}; 12\u{202f}000 \u{ab}\u{a0}co\u{ad}op\u{2009}\u{bb}"),
+            words_of("matin\u{202f}; 12\u{202f}000 \u{ab}\u{a0}co\u{ad}op\u{2009}\u{bb}"),
             ["matin", "12", "000", "coop"]
         );
     }
 
     #[test]
     fn scripts_without_spaces_yield_pairs_of_characters() {
-        assert_eq!(all("日本語"), ["日本", "本語"]);
-        assert_eq!(all("猫 と犬 v2日"), ["猫", "と犬", "v2", "日"]);
-        assert_eq!(all("カタカナです"), ["カタカナ", "です"]);
-        assert_eq!(all("서울 도서관"), ["서울", "도서관"]);
-        assert_eq!(all("ภาษา").len(), 3);
-        assert_eq!(all("ภา\u{200b}ษา"), all("ภาษา"));
+        assert_eq!(words_of("日本語"), ["日本", "本語"]);
+        assert_eq!(words_of("猫 と犬 v2日"), ["猫", "と犬", "v2", "日"]);
+        assert_eq!(words_of("カタカナです"), ["カタカナ", "です"]);
+        assert_eq!(words_of("서울 도서관"), ["서울", "도서관"]);
+        assert_eq!(words_of("ภาษา").len(), 3);
+        assert_eq!(words_of("ภา\u{200b}ษา"), words_of("ภาษา"));
     }
 
     proptest! {
@@ -168,7 +168,7 @@ mod tests {
             let mut expected = Vec::new();
             let mut push = |word: &[u8]| expected.push(String::from_utf8(word.to_vec()).unwrap());
             unicode_words(Folding::default().folded(&text), &mut push);
-            prop_assert_eq!(all(&text), expected);
+            prop_assert_eq!(words_of(&text), expected);
         }
     }
 }

@@ -44,7 +44,7 @@ pub struct EditTally {
     pub clusters_with_target: u64,
     /// Number of pages that violations are compared with. A single page that lost its copies is
     /// counted once, however many violations it causes.
-    pub against: u64,
+    pub contradicting_pages: u64,
     last_against: Option<usize>,
     first: Option<u32>,
     first_with_target: Option<u32>,
@@ -72,7 +72,7 @@ impl EditTally {
         self.halves[pair.half].add(pair.agrees);
         self.url_halves[pair.url_half].add(pair.agrees);
         if !pair.agrees && self.last_against.replace(pair.other) != Some(pair.other) {
-            self.against += 1;
+            self.contradicting_pages += 1;
         }
         if pair.agrees {
             let count = |first: &mut Option<u32>, number: &mut u64| match *first {

@@ -141,7 +141,7 @@ fn apply(rule: &Rule, pages: &mut Vec<DomainPage>) -> u64 {
 #[derive(Debug, Clone, Copy, Default)]
 struct Proposed {
     /// Number of pairs in all clusters.
-    all: u64,
+    total: u64,
     /// Cluster that proposed the edit first, of any half, and in `in_first` the number of its
     /// pairs.
     cluster: u32,
@@ -154,10 +154,10 @@ struct Proposed {
 
 impl Proposed {
     fn add(&mut self, cluster: u32) {
-        if self.all == 0 {
+        if self.total == 0 {
             self.cluster = cluster;
         }
-        self.all += 1;
+        self.total += 1;
         self.in_first += u64::from(cluster == self.cluster);
         if half(u64::from(cluster)) == 0 {
             if self.learned_clusters == 0 {
@@ -186,7 +186,7 @@ fn candidates(pages: &[DomainPage], min_pairs: u64) -> Vec<UrlEdit> {
         let mut min_count = 1;
         while proposed.len() > PROPOSALS {
             min_count += 1;
-            proposed.retain(|_, row| row.all >= min_count);
+            proposed.retain(|_, row| row.total >= min_count);
         }
     };
     for cluster in order.chunk_by(|&x, &y| pages[x].cluster == pages[y].cluster) {
@@ -204,7 +204,7 @@ fn candidates(pages: &[DomainPage], min_pairs: u64) -> Vec<UrlEdit> {
     }
     let is_enough = |row: &Proposed| {
         let enough = min_pairs.div_ceil(4);
-        row.all >= enough && (row.learned_clusters > 1 || row.in_first >= enough)
+        row.total >= enough && (row.learned_clusters > 1 || row.in_first >= enough)
     };
     // If two hosts replace each other, the one with more pages that stay, or else the shorter one,
     // is the target.
@@ -225,7 +225,7 @@ fn candidates(pages: &[DomainPage], min_pairs: u64) -> Vec<UrlEdit> {
             proposals.push((edit.clone(), *row));
         }
     }
-    proposals.sort_unstable_by(|x, y| y.1.all.cmp(&x.1.all).then_with(|| x.0.cmp(&y.0)));
+    proposals.sort_unstable_by(|x, y| y.1.total.cmp(&x.1.total).then_with(|| x.0.cmp(&y.0)));
     proposals.truncate(CANDIDATES);
     proposals.into_iter().map(|row| row.0).collect()
 }
@@ -233,7 +233,7 @@ fn candidates(pages: &[DomainPage], min_pairs: u64) -> Vec<UrlEdit> {
 /// True if the evidence contradicts a rule in a part of its scope.
 fn is_contradicted(tally: &EditTally) -> bool {
     let EditCounts { support, violations } = EditCounts::sum(&tally.halves);
-    tally.against >= CONTRADICTION && violations > support
+    tally.contradicting_pages >= CONTRADICTION && violations > support
 }
 
 /// Returns the most general scopes for which the evidence is enough, with the evidence of both

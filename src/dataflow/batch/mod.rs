@@ -141,7 +141,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, work: &BatchWork, folder
     // Tables of earlier results have no chunks, which a comparison of texts would need.
     of_steps.keep.min_resemblance = 0.0;
     let mut steps = WorkerRun::new(net, &of_steps, &mut local_pages, queue.resume.as_ref());
-    steps.earlier = Some(EarlierPairs { pairs: earlier_counts.pairs, first_source });
+    steps.earlier_pairs = Some(EarlierPairs { pairs: earlier_counts.pairs, first_source });
     let mut tables = find(&mut steps, &floors, None)?;
     tables.crawl.overlapping = new.overlapping;
     tables.summary.batch = Some(BatchCounts {
@@ -162,7 +162,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, work: &BatchWork, folder
         job,
         queue,
         folder,
-        RunResult { found: tables, local_pages, sources, ghostscript, stage: "4 write" },
+        RunResult { tables, local_pages, sources, ghostscript, stage: "4 write" },
         stage_times,
     )
 }

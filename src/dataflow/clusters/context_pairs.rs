@@ -108,8 +108,8 @@ impl Chunk {
 /// Finds the pairs that only their collections support, ascending, at the workers where the guard
 /// leaves them. The value of a pair is the mean agreement of links and texts, in millionths.
 ///
-/// `labels` are the trivial clusters into which `context.joined` joins pages, and `places` are the
-/// places of pages in the collections that these grew to.
+/// `labels` are the trivial clusters into which `context.joined_pairs` joins pages, and `places`
+/// are the places of pages in the collections that these grew to.
 ///
 /// # Errors
 /// Returns [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] if
@@ -151,8 +151,8 @@ pub(crate) fn look(
     drop((by_links, by_place, all_texts, best, matched));
     // Pairs that already join clusters are not checked again.
     let placed_pairs = SpillColumn::from_rows(pairs_by_place, &net.memory)?;
-    let all_columns = [context.joined, &[&placed_pairs]].concat();
-    let context = Context { joined: &all_columns, ..*context };
+    let all_columns = [context.joined_pairs, &[&placed_pairs]].concat();
+    let context = Context { joined_pairs: &all_columns, ..*context };
     let refused_pairs = guards::keep_neighbours_apart(net, &mut verified_pairs, &context)?;
     verified_pairs.extend(placed_pairs.take()?);
     verified_pairs.sort_unstable();

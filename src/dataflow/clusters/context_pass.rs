@@ -38,12 +38,12 @@ pub fn context_pass(
     }
     let (crawl, links, pairs) = (&web.crawl, &web.links, &mut similar.pairs);
     let places = PagePositions::new(run.net, &collections.similar_clusters, crawl.directory.len())?;
-    let context = Context { crawl, joined: &pairs.between_sites(), links };
+    let context = Context { crawl, joined_pairs: &pairs.between_sites(), links };
     let (context_pairs, mut counts) =
         run.recorded(web, CONTEXT, |run| look(run.net, run.local_pages, labels, &places, &context))?;
     pairs.put(PairKind::Context, run.spill_column(context_pairs)?);
     let mut overlap = pairs.take(PairKind::Overlap);
-    let context = Context { crawl, joined: &[pairs.column(PairKind::Exact)], links };
+    let context = Context { crawl, joined_pairs: &[pairs.column(PairKind::Exact)], links };
     counts.alone =
         unsupported::drop_unsupported(run.net, &mut overlap, &std::mem::take(&mut similar.weak), &places, &context)?;
     pairs.put(PairKind::Overlap, overlap);

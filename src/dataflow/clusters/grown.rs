@@ -102,7 +102,7 @@ fn collections(
     edges: Vec<(ClusterId, ClusterId)>,
     merging: Arc<MergingLinks>,
 ) -> Result<Vec<SimilarCluster>> {
-    let WorkerWeb { crawl, links, from_elsewhere: incoming_links, .. } = web;
+    let WorkerWeb { crawl, links, incoming_links, .. } = web;
     let (net, directory, settings) = (&mut *run.net, &crawl.directory, &run.job.clusters);
     match settings.merge {
         MergeCondition::Tolerant => {

@@ -17,7 +17,7 @@ use webtwin_engine::Net;
 pub(super) struct PagePlaces {
     /// Pages with their indices. At most half of the slots are taken.
     slots: Vec<[u32; 2]>,
-    taken: usize,
+    used_slots: usize,
 }
 
 /// Mark of an empty slot, and the index of a page that is not in the table.
@@ -25,7 +25,7 @@ pub(super) const NO_INDEX: u32 = u32::MAX;
 
 impl PagePlaces {
     pub(super) fn new() -> PagePlaces {
-        PagePlaces { slots: vec![[NO_INDEX; 2]; 1 << 10], taken: 0 }
+        PagePlaces { slots: vec![[NO_INDEX; 2]; 1 << 10], used_slots: 0 }
     }
 
     /// Returns the index of a page, or [`NO_INDEX`].
@@ -47,7 +47,7 @@ impl PagePlaces {
 
     fn clear(&mut self) {
         self.slots.fill([NO_INDEX; 2]);
-        self.taken = 0;
+        self.used_slots = 0;
     }
 
     /// Returns the slot of a page, or the empty slot in which it would be stored.
@@ -66,8 +66,8 @@ impl PagePlaces {
         let at = self.slot(page);
         let is_new = self.slots[at][0] == NO_INDEX;
         self.slots[at] = [page.0, place];
-        self.taken += usize::from(is_new);
-        if 2 * self.taken > self.slots.len() {
+        self.used_slots += usize::from(is_new);
+        if 2 * self.used_slots > self.slots.len() {
             let larger_slots = vec![[NO_INDEX; 2]; 2 * self.slots.len()];
             let slots = std::mem::replace(&mut self.slots, larger_slots);
             for slot in slots.into_iter().filter(|slot| slot[0] != NO_INDEX) {

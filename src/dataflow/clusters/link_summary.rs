@@ -55,7 +55,7 @@ pub struct PriorLinks {
     /// Links of this worker along which clusters may merge.
     merging: Arc<MergingLinks>,
     /// Smallest pages of the trivial clusters whose pages have changed.
-    changed: Arc<PageSet>,
+    changed_clusters: Arc<PageSet>,
 }
 
 impl PriorLinks {
@@ -79,12 +79,12 @@ impl PriorLinks {
             }
             cluster_set
         })?;
-        Ok(PriorLinks { rows, merging, changed: changed_clusters })
+        Ok(PriorLinks { rows, merging, changed_clusters })
     }
 
     /// True if a trivial cluster has the same pages as before.
     fn stays(&self, cluster: ClusterId) -> bool {
-        !self.changed.contains(cluster.smallest())
+        !self.changed_clusters.contains(cluster.smallest())
     }
 
     /// Adds the rows of unchanged clusters, and the links along which these may merge.

@@ -50,7 +50,7 @@ impl Pieces {
             pages.take(share, &mut share_pages)?;
             links.take(share, &mut some_links)?;
             share_pages.sort_by_cached_key(|&page| (web.host(page), page));
-            let members = grown(web, &share_pages, &some_links, &mut places, &mut by_host);
+            let members = grow_on_hosts(web, &share_pages, &some_links, &mut places, &mut by_host);
             pieces.put(share, &members)?;
         }
         Ok(pieces)
@@ -113,7 +113,7 @@ impl Pieces {
 
 /// Returns the pieces of some hosts, ascending. `pages` are the pages of these hosts by host, and
 /// `links` are the links between clusters that may merge.
-fn grown(
+fn grow_on_hosts(
     web: &KnownWeb<'_>,
     pages: &[Page],
     links: &[[Page; 2]],

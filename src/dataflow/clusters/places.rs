@@ -37,7 +37,7 @@ use webtwin_engine::{HashOwners, Net, Owners};
 #[derive(Debug)]
 pub(crate) struct PagePositions {
     /// Number of each page's collection; [`NO_COLLECTION`] if it has none.
-    of: Vec<u32>,
+    positions: Vec<u32>,
     /// First page of each collection, and the smallest page of its similar cluster.
     collections: Vec<(Page, Page)>,
 }
@@ -64,19 +64,19 @@ impl PagePositions {
             let members = collection.members.iter().map(|member| member.1);
             ([collection.first_page(), similar_cluster], members.chain(collection.nearby.iter().copied()))
         });
-        let no_positions = || PagePositions { of: vec![NO_COLLECTION; pages], collections: Vec::new() };
+        let no_positions = || PagePositions { positions: vec![NO_COLLECTION; pages], collections: Vec::new() };
         let open = |places: &mut PagePositions, [first, similar_cluster]: [Page; 2]| {
             places.collections.push((first, similar_cluster));
             places.collections.len() as u32 - 1
         };
         broadcast_groups(net, "pages of mirrors", groups, no_positions, open, |places, number, page| {
-            places.of[page] = number
+            places.positions[page] = number
         })
     }
 
     /// Returns the first page of a page's collection, and the smallest page of its similar cluster.
     pub(super) fn position(&self, page: Page) -> Option<(Page, Page)> {
-        self.collections.get(self.of[page] as usize).copied()
+        self.collections.get(self.positions[page] as usize).copied()
     }
 }
 

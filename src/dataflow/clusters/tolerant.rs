@@ -56,14 +56,14 @@ pub(super) struct KnownWeb<'a> {
     bits: u32,
     /// True if there are so few pages that the pieces of all workers are broadcast: one round
     /// instead of five.
-    few: bool,
+    is_broadcast: bool,
 }
 
 /// Pieces and similar clusters of those pages of a process that have copies.
 struct OwnPieces {
     pages: Ranks,
     /// Piece and similar cluster of each page; [`Page::NONE`] if the piece has no copy.
-    of: Vec<[Page; 2]>,
+    piece_pairs: Vec<[Page; 2]>,
 }
 
 impl OwnPieces {
@@ -74,19 +74,19 @@ impl OwnPieces {
         pages.filter(|&page| web.has_copies(page)).for_each(|page| page_set.insert(page));
         let pages = Ranks::new(page_set);
         let piece_pairs = vec![[Page::NONE; 2]; pages.count()];
-        OwnPieces { pages, of: piece_pairs }
+        OwnPieces { pages, piece_pairs }
     }
 
     /// Sets piece and similar cluster of a page, if the page belongs to the process.
     fn put(&mut self, &[page, piece, similar_cluster]: &[Page; 3]) {
         if let Some(rank) = self.pages.rank(page) {
-            self.of[rank] = [piece, similar_cluster];
+            self.piece_pairs[rank] = [piece, similar_cluster];
         }
     }
 
     /// Returns piece and similar cluster of a page of the process, if its piece has copies.
-    fn of(&self, page: Page) -> Option<(PieceId, SimilarClusterId)> {
-        let [piece, similar_cluster] = self.of[self.pages.rank(page)?];
+    fn pieces_of(&self, page: Page) -> Option<(PieceId, SimilarClusterId)> {
+        let [piece, similar_cluster] = self.piece_pairs[self.pages.rank(page)?];
         (piece != Page::NONE).then_some((PieceId::from_smallest(piece), SimilarClusterId(similar_cluster.number())))
     }
 
@@ -101,10 +101,10 @@ struct Mirrored {
     similar: Arc<SimilarPieces>,
     /// Pieces on hosts of this worker with another piece of their similar cluster on the same host,
     /// ascending.
-    beside: Vec<PieceId>,
+    paired_pieces: Vec<PieceId>,
     /// Number of such pieces, of all workers.
     count: u64,
-    own: Arc<OwnPieces>,
+    own_pieces: Arc<OwnPieces>,
 }
 
 /// Number of links in a row of [`LinksWithin`].
@@ -153,7 +153,7 @@ pub fn similar_clusters(
     let copied = net.once_per_process(|| PageSet::new(labels.len(), |page| sizes.size(labels[page]) > 1))?;
     let bits = partition_bits::<[Page; 2]>(links.len() as u64);
     let is_broadcast = are_few(labels.len(), net.processes());
-    KnownWeb { directory, labels, copied, bits, few: is_broadcast }.similar_clusters(
+    KnownWeb { directory, labels, copied, bits, is_broadcast }.similar_clusters(
         net,
         merging,
         links,
@@ -178,7 +178,7 @@ impl KnownWeb<'_> {
     ) -> Result<Vec<SimilarCluster>> {
         let pieces = Pieces::grow(net, self, &merging)?;
         drop(merging);
-        let pieces = self.joined(net, pieces, links)?;
+        let pieces = self.join_pieces_of(net, pieces, links)?;
         let mut similar_clusters = self.verified(net, &pieces, links, incoming_links, settings)?;
         drop(pieces);
         if settings.attach != AttachmentRule::None {
@@ -211,8 +211,8 @@ impl KnownWeb<'_> {
 
     /// Joins pieces of one similar cluster that are on the same host. Returns piece and similar
     /// cluster of the pages of this process afterwards.
-    fn joined(&self, net: &mut Net<'_>, mut pieces: Pieces, links: &WorkerLinks) -> Result<Arc<OwnPieces>> {
-        let Mirrored { similar, beside: paired_pieces, count, own: own_pieces } = self.mirrored(net, &pieces)?;
+    fn join_pieces_of(&self, net: &mut Net<'_>, mut pieces: Pieces, links: &WorkerLinks) -> Result<Arc<OwnPieces>> {
+        let Mirrored { similar, paired_pieces, count, own_pieces } = self.mirrored(net, &pieces)?;
         if count == 0 {
             return Ok(own_pieces);
         }
@@ -226,7 +226,8 @@ impl KnownWeb<'_> {
         // page that is in no piece.
         let may_join = |&(x, y): &(Page, Page)| match (paired_pages.contains(x), paired_pages.contains(y)) {
             (true, true) => {
-                let is_apart = own_pieces.of(x).zip(own_pieces.of(y)).map(|(x, y)| x.0 != y.0 && x.1 == y.1);
+                let is_apart =
+                    own_pieces.pieces_of(x).zip(own_pieces.pieces_of(y)).map(|(x, y)| x.0 != y.0 && x.1 == y.1);
                 is_apart.unwrap_or(true) && self.host(x) == self.host(y)
             }
             (true, false) => !self.has_copies(y) && self.host(x) == self.host(y),
@@ -237,7 +238,7 @@ impl KnownWeb<'_> {
         pieces.join(net, self, &similar, &paired_pieces, between)?;
         drop((similar, paired_pieces, paired_pages, own_pieces));
         // A joined piece may be a copy of another piece than its parts were.
-        Ok(self.mirrored(net, &pieces)?.own)
+        Ok(self.mirrored(net, &pieces)?.own_pieces)
     }
 
     /// Finds the similar clusters of the pieces, and sends piece and similar cluster of every page
@@ -246,7 +247,7 @@ impl KnownWeb<'_> {
         let workers = net.workers_per_process();
         let first = net.process() * workers;
         let empty_pieces = || OwnPieces::new(self, first..first + workers);
-        if self.few {
+        if self.is_broadcast {
             let all_rows = net.broadcast("pieces", pieces.rows.iter().collect::<Result<_>>()?)?;
             let similar = net.once_per_process(|| SimilarPieces::of_all(self, &all_rows))?;
             let own_pieces = net.once_per_process(|| {
@@ -255,7 +256,7 @@ impl KnownWeb<'_> {
                 worker_pieces
             })?;
             let paired_pieces = similar.pair_each_other(self);
-            return Ok(Mirrored { count: paired_pieces.len() as u64, beside: paired_pieces, similar, own: own_pieces });
+            return Ok(Mirrored { count: paired_pieces.len() as u64, paired_pieces, similar, own_pieces });
         }
         let similar = Arc::new(SimilarPieces::find(net, self, pieces)?);
         let paired_pieces = similar.pair_each_other(self);
@@ -270,7 +271,7 @@ impl KnownWeb<'_> {
         let count = paired_pieces.len() as u64;
         let counts = net.exchange_with_reports("pieces of pages", count, rows, |row| keeper(row[0]), put_rows)?;
         let own_pieces = net.once_per_process(|| kept_pieces.expect("the keeper has begun it"))?;
-        Ok(Mirrored { similar, beside: paired_pieces, count: counts.iter().sum(), own: own_pieces })
+        Ok(Mirrored { similar, paired_pieces, count: counts.iter().sum(), own_pieces })
     }
 
     /// Returns the similar clusters that meet the definition. Takes one exchange.
@@ -284,7 +285,7 @@ impl KnownWeb<'_> {
     ) -> Result<Vec<SimilarCluster>> {
         let owned = self.directory.owned(net.index()).zip(incoming_links.rows());
         let pages = owned.filter_map(|(page, links)| {
-            let (piece, similar_cluster) = pieces.of(page)?;
+            let (piece, similar_cluster) = pieces.pieces_of(page)?;
             let (cluster, host) = (self.cluster(page), self.host(page));
             let row =
                 |links_from_elsewhere| PiecePage { similar_cluster, piece, cluster, page, host, links_from_elsewhere };
@@ -293,8 +294,8 @@ impl KnownWeb<'_> {
         let pages = (pages, |row: &PiecePage| row.similar_cluster);
         let (mut reader, mut targets) = (links.reader(), Vec::new());
         let rows_of = |src: Page| -> Result<Vec<LinksWithin>> {
-            let Some((piece, similar_cluster)) = pieces.of(src) else { return Ok(Vec::new()) };
-            let may_be_within = |dst: Page| match pieces.of(dst) {
+            let Some((piece, similar_cluster)) = pieces.pieces_of(src) else { return Ok(Vec::new()) };
+            let may_be_within = |dst: Page| match pieces.pieces_of(dst) {
                 Some((other, _)) => src != dst && other == piece,
                 // The piece of a page of another process is not known here, but at the receiver.
                 None => !pieces.has(dst) && self.has_copies(dst) && self.host(src) == self.host(dst),
@@ -462,7 +463,7 @@ mod tests {
                 let trivial = TrivialClusters { labels: &labels, sizes: &sizes };
                 let (_, merging) = link_summary::of_clusters(net, &out, &hosts, trivial, None, &settings)?;
                 let copied = net.once_per_process(|| PageSet::new(labels.len(), |page| sizes.size(labels[page]) > 1))?;
-                let web = KnownWeb { directory: &directory, labels: &labels, copied, bits: 1, few: is_broadcast };
+                let web = KnownWeb { directory: &directory, labels: &labels, copied, bits: 1, is_broadcast: is_broadcast };
                 web.similar_clusters(net, merging, &out, &incoming_links, &settings)
             });
             let mut similar_clusters = parts.unwrap().concat();

@@ -26,8 +26,8 @@ use webtwin_spill::SpillColumn;
 /// number of pairs that all workers have removed.
 ///
 /// Both lists are ascending; a weak pair may already be missing in `pairs`. `places` are the places
-/// of pages in the collections that the pairs grew to, and `context.joined` are this worker's exact
-/// copies.
+/// of pages in the collections that the pairs grew to, and `context.joined_pairs` are this worker's
+/// exact copies.
 ///
 /// # Errors
 /// Returns any error of the disk, on which pairs may be, and an error if the run has ended.
@@ -85,7 +85,7 @@ fn copies(net: &mut Net<'_>, weak: &[SimilarPair], context: &Context<'_>) -> Res
         pages
     })?;
     let mut exact: Vec<[Page; 2]> = Vec::new();
-    for block in context.joined.iter().flat_map(|pairs| pairs.blocks()) {
+    for block in context.joined_pairs.iter().flat_map(|pairs| pairs.blocks()) {
         exact.extend(block?.iter().filter(|pair| page_set.contains(pair.a)).map(|pair| [pair.a, pair.b]));
     }
     let shared_copies = net.broadcast("copies of pages of unsupported pairs", exact)?;

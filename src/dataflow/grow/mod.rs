@@ -23,7 +23,7 @@ use crate::clusters::trivial::TrivialClusters;
 use crate::clusters::{growth, links};
 use crate::reading::foreign_rows::{OwnParts, RowCounts};
 use crate::shuffle::directory::TablePartitions;
-use crate::shuffle::memory::{agree, beside, for_each_page};
+use crate::shuffle::memory::{agree, for_each_page, remaining_budget};
 use crate::sinks::stage::{StagedFiles, attempt, commit, or_discard, put_summary};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::progress::StageTimes;
@@ -74,7 +74,7 @@ pub struct GrowSummary {
 /// Returns any [`Error`], the same on all workers; no result exists then.
 pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<GrowSummary> {
     let mut stage_times = StageTimes::start();
-    net.memory = beside(net, 0, &job.effort);
+    net.memory = remaining_budget(net, 0, &job.effort);
     let partitions = TablePartitions::new(job.output.partitions, net.peers());
     let tables = net.once_per_process(|| open(job))?;
     let [trivial, links] = tables.as_ref().as_ref().map_err(Error::clone)?;

@@ -27,8 +27,8 @@ pub(super) struct Nodes {
     /// Ids and hosts of all nodes. Each node has a host of its own.
     pub(super) directory: Arc<Directory>,
     /// Nodes of this worker whose names are not their ids, ascending.
-    pub(super) named: Vec<Page>,
-    /// Names of the nodes in `named`.
+    pub(super) named_pages: Vec<Page>,
+    /// Names of the nodes in `named_pages`.
     pub(super) names: SpillRows<String>,
 }
 
@@ -94,7 +94,7 @@ impl Nodes {
         let edges = stars.rows().map_ok(|pair| (pair.a, pair.b));
         let clusters = components(net, "trivial clusters", directory.len(), edges)?;
         let named_pages = named_places.into_iter().map(|place| own_pages[place]).collect();
-        Ok((Nodes { directory, named: named_pages, names }, clusters, counts.of_all(net)?))
+        Ok((Nodes { directory, named_pages, names }, clusters, counts.of_all(net)?))
     }
 
     /// Reads LINK. Each link is sent to the worker that owns its source node.
@@ -104,7 +104,7 @@ impl Nodes {
     /// of a worker have 2^32 links. Also fails if the run has ended.
     pub(super) fn links(&self, net: &mut Net<'_>, links: OwnParts<'_>) -> Result<(WorkerLinks, RowCounts)> {
         let (directory, mut counts, mut count) = (&*self.directory, RowCounts::default(), 0);
-        let mut link_ranges = PageRanges::new(net, directory.owned(net.index()).count(), links.about(), 1);
+        let mut link_ranges = PageRanges::new(net, directory.owned(net.index()).count(), links.expected_rows(), 1);
         let ids = directory.by_doc_id()?;
         let rows = links.rows([SRC, DST], |[src, dst]| Some([id_and_name(src?).0, id_and_name(dst?).0]));
         let rows = rows.filter_map_ok(|row| {

@@ -104,7 +104,7 @@ impl GraphTables {
         parts.extend(spilled_by_page("link_summary", directory, &self.link_summary, first, make)?);
         let first = |row: &MemberRow| row.similar_cluster.smallest();
         parts.extend(spilled_by_page("members", directory, &self.members, first, |rows| Ok(members(doc_ids, rows)))?);
-        parts.extend(by_page("names", directory, &nodes.named, |&page| page, |rows| names(nodes, doc_ids, rows)));
+        parts.extend(by_page("names", directory, &nodes.named_pages, |&page| page, |rows| names(nodes, doc_ids, rows)));
         let empty = |name: &str| {
             Ok(match name {
                 "clusters" => clusters(&[], &[]),
@@ -149,7 +149,7 @@ fn collections(doc_ids: &[DocId], rows: &[CollectionRow]) -> Table {
 
 /// Returns the names of `rows`, which are consecutive named nodes of this worker.
 fn names(nodes: &Nodes, doc_ids: &[DocId], rows: &[Page]) -> Result<Table> {
-    let first_name = nodes.named.partition_point(|page| rows.first().is_some_and(|first| page < first));
+    let first_name = nodes.named_pages.partition_point(|page| rows.first().is_some_and(|first| page < first));
     let mut names = StringTable::new();
     for name in nodes.names.read(first_name..first_name + rows.len()) {
         names.push(&name?);

@@ -257,7 +257,7 @@ fn bring_to_writers(net: &mut Net<'_>, space: Space, spans: &[Span], arena: &mut
 /// Writer that gathers, sorts and writes one span after the other.
 struct SpanWriter<'a> {
     space: Space,
-    made: &'a FingerprintSource,
+    description: &'a FingerprintSource,
     /// Rows of all workers of the process.
     pooled: &'a [Arc<Arena<FingerprintRow>>],
     attempt: &'a Attempt,
@@ -278,7 +278,7 @@ impl<'a> SpanWriter<'a> {
     ) -> SpanWriter<'a> {
         SpanWriter {
             space,
-            made: description,
+            description,
             pooled,
             attempt,
             rows: Vec::new(),
@@ -305,7 +305,7 @@ impl<'a> SpanWriter<'a> {
         }
         let chunks = self.fingerprints.chunks(CHUNK_ROWS).zip(self.documents.chunks(CHUNK_ROWS));
         for (number, (fingerprints, documents)) in (span.first_chunk..).zip(chunks) {
-            let FingerprintSource { f, ref recipe } = *self.made;
+            let FingerprintSource { f, ref recipe } = *self.description;
             let parts = self.encoder.encode(f, Coder::EliasFano, recipe, fingerprints, Some(documents))?;
             let chunk = ChunkEntry::new(format!("part-{number:05}.fp"), fingerprints, &parts.all());
             self.attempt.put_parts(&chunk.name, &parts.all())?;

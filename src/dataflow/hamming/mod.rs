@@ -92,7 +92,7 @@ fn join(
         }
         (Some(_), true) => {
             let (near, (queries, tally)) = batch::near_rows(net, job, work)?;
-            let members = groups::of_queries(net, work, built(&queries)?, &near)?;
+            let members = groups::of_queries(net, work, built_tables(&queries)?, &near)?;
             write_groups(net, job, members, &output)?;
             (Some(queries), tally)
         }
@@ -106,7 +106,7 @@ fn join(
     };
     stage_times.end_stage(if queries.is_some() { "2 scan" } else { "2 join" });
     if let Some(queries) = queries {
-        let queries = &built(&queries)?.postings;
+        let queries = &built_tables(&queries)?.postings;
         (summary.queries, summary.distinct_queries) = (queries.documents() as u64, queries.fingerprints().len() as u64);
     }
     tally.finish(net, job, work, summary)?;
@@ -128,13 +128,13 @@ pub(crate) fn near_pairs(
 ) -> Result<(SpillColumn<NearPair>, HammingSummary)> {
     let (pairs, (queries, tally)) = batch::near_pairs(net, job, work, queries)?;
     let mut summary =
-        HammingSummary { queries: built(&queries)?.postings.documents() as u64, ..HammingSummary::default() };
+        HammingSummary { queries: built_tables(&queries)?.postings.documents() as u64, ..HammingSummary::default() };
     tally.finish(net, job, work, &mut summary)?;
     Ok((pairs, summary))
 }
 
 /// Returns the queries of a batch that has run.
-fn built(queries: &OnceLock<Queries>) -> Result<&Queries> {
+fn built_tables(queries: &OnceLock<Queries>) -> Result<&Queries> {
     queries.get().ok_or_else(|| Error::Invariant("a batch has ended without tables of its queries".into()))
 }
 

@@ -69,10 +69,10 @@ impl PartWriter {
     fn put<R: ResultRow>(&self, parts: Parts, rows: SortedRows<R>) -> Result<()> {
         let mut rows = Pieces { rows, piece: Vec::new(), at: 0 };
         let written = &mut *self.written.borrow_mut();
-        while let Some(part) = rows.peek()?.map(|row| parts.of(row)) {
+        while let Some(part) = rows.peek()?.map(|row| parts.part_of(row)) {
             let mut previous = None;
             let mut piece = || {
-                let of_part = rows.take_while(|row| parts.of(row) == part)?;
+                let of_part = rows.take_while(|row| parts.part_of(row) == part)?;
                 for row in of_part {
                     if let Some(number) = row.counted_as(previous.as_ref()) {
                         *written.counts.entry(number).or_default() += 1;
@@ -132,7 +132,7 @@ impl Parts {
     }
 
     /// Returns the part of a row.
-    fn of<R: ResultRow>(&self, row: &R) -> u32 {
+    fn part_of<R: ResultRow>(&self, row: &R) -> u32 {
         (u128::from(row.id()) * u128::from(self.count) / (u128::from(self.largest_id) + 1)) as u32
     }
 }
@@ -194,8 +194,8 @@ fn with_parts<'s, R: ResultRow>(
             parts.set(Parts::new(&all_extents, most_parts));
             let (parts, mut remaining) = (parts.get(), &batch[..]);
             let mut session = output.session(&*capability);
-            while let Some(part) = remaining.first().map(|row| parts.of(row)) {
-                let (of_part, later) = remaining.split_at(remaining.partition_point(|row| parts.of(row) == part));
+            while let Some(part) = remaining.first().map(|row| parts.part_of(row)) {
+                let (of_part, later) = remaining.split_at(remaining.partition_point(|row| parts.part_of(row) == part));
                 session.give_iterator(of_part.iter().map(|row| (part, *row)));
                 remaining = later;
             }

@@ -205,7 +205,7 @@ pub(super) struct ScanPairs {
     /// of the near rows.
     documents: Vec<DocId>,
     /// True if equal doc ids in F and Q name the same document.
-    same: bool,
+    is_same_set: bool,
     /// Position of the next pair: index of the near row, start of its documents, index of its
     /// document, and index of the query's document.
     at: usize,
@@ -235,7 +235,7 @@ impl ScanPairs {
             }
         }
         let is_same_set = work.set.doc_ids && work.queries.as_ref().is_none_or(|queries| queries.doc_ids);
-        Ok(ScanPairs { queries, near, documents, same: is_same_set, at: 0, start: 0, document: 0, other: 0 })
+        Ok(ScanPairs { queries, near, documents, is_same_set, at: 0, start: 0, document: 0, other: 0 })
     }
 
     /// Moves to the next near row.
@@ -266,7 +266,7 @@ impl Iterator for ScanPairs {
             }
             let (a, b) = (self.documents[self.start + self.document], query_ids[self.other]);
             self.other += 1;
-            if !self.same || a != b {
+            if !self.is_same_set || a != b {
                 return Some(NearPair { a, b, distance: near.distance });
             }
         }

@@ -20,7 +20,7 @@ const PAIR_BYTES: u64 = size_of::<NearPair>() as u64 + 22;
 #[derive(Debug)]
 pub(super) struct ProcessTally {
     limit: u64,
-    counted: Mutex<Counted>,
+    totals: Mutex<Counted>,
 }
 
 /// Numbers that have been counted.
@@ -35,13 +35,13 @@ impl ProcessTally {
     /// Creates an empty count with the limit of a job.
     pub(super) fn new(job: &Job) -> ProcessTally {
         let limit = if job.batch.groups { 0 } else { job.batch.max_pairs };
-        ProcessTally { limit, counted: Mutex::default() }
+        ProcessTally { limit, totals: Mutex::default() }
     }
 
     /// Counts `near` pairs of distinct fingerprints, and the pairs of documents that they stand
     /// for, as (distance, pairs). Returns true if the pairs must be generated.
     pub(super) fn add(&self, near: u64, coming: impl Iterator<Item = (u32, u64)>) -> bool {
-        let mut totals = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
         totals.near += near;
         for (distance, pairs) in coming {
             totals.pairs += pairs;
@@ -68,7 +68,7 @@ impl ProcessTally {
         summary: &mut HammingSummary,
     ) -> Result<()> {
         let own_counts = {
-            let totals = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+            let totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
             (totals.near, totals.by_distance.clone())
         };
         // All workers of a process share one count, so only one of them is added.

@@ -75,7 +75,7 @@ pub(crate) fn heavy_buckets(
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PageStripes {
     shift: u32,
-    dealt: RoundRobin,
+    assignment: RoundRobin,
     count: usize,
 }
 
@@ -87,13 +87,13 @@ impl PageStripes {
         let of_pass = partition_bits::<u64>((load.pairs / load.workers) >> pass_bits).min(max_bits);
         let bucket_count = peers << (of_pass + pass_bits);
         let shift = pages.div_ceil(bucket_count).next_power_of_two().trailing_zeros();
-        PageStripes { shift, dealt: RoundRobin::new(peers), count: (pages >> shift) / peers + 1 }
+        PageStripes { shift, assignment: RoundRobin::new(peers), count: (pages >> shift) / peers + 1 }
     }
 
     /// Chooses stripes for few pairs, which need no buckets.
     pub(crate) fn even(pages: usize, peers: usize) -> PageStripes {
         let shift = pages.div_ceil(peers).next_power_of_two().trailing_zeros().saturating_sub(3);
-        PageStripes { shift, dealt: RoundRobin::new(peers), count: (pages >> shift) / peers + 1 }
+        PageStripes { shift, assignment: RoundRobin::new(peers), count: (pages >> shift) / peers + 1 }
     }
 
     #[inline]
@@ -103,7 +103,7 @@ impl PageStripes {
 
     #[inline]
     fn bucket(&self, smaller: Page) -> usize {
-        self.dealt.index(self.stripe(smaller))
+        self.assignment.index(self.stripe(smaller))
     }
 
     /// Divides the buckets of a worker into at most `passes` ranges, or into single buckets if
@@ -115,7 +115,7 @@ impl PageStripes {
 
     /// Returns the page numbers of a bucket of a worker.
     pub(crate) fn pages(&self, worker: usize, bucket: usize, pages: usize) -> Range<usize> {
-        let stripe = self.dealt.number(worker, bucket);
+        let stripe = self.assignment.number(worker, bucket);
         let start = |stripe: usize| (stripe << self.shift).min(pages);
         start(stripe)..start(stripe + 1)
     }
@@ -125,7 +125,7 @@ impl PageStripes {
 impl Owners<Page> for PageStripes {
     #[inline]
     fn owner(&self, smaller: Page) -> usize {
-        self.dealt.owner(self.stripe(smaller))
+        self.assignment.owner(self.stripe(smaller))
     }
 }
 
@@ -151,7 +151,7 @@ pub(crate) fn by_pair(
         next_word: 0,
         next_block: 0,
         at: 0,
-        sent: 0,
+        pairs_sent: 0,
     };
     let mut put_pair = |pair: u64| pairs.push(stripes.bucket(smaller(pair)) - buckets.start, pair);
     if net.processes() == 1 {
@@ -180,7 +180,7 @@ pub(crate) fn by_pair(
             |rows: &[PackedRow]| rows.iter().try_for_each(|row| each_link(row, |a, b| put_pair(pair_key(a, b)))),
         )?;
     }
-    work.sent += source.sent;
+    work.pairs_sent += source.pairs_sent;
     Ok(pairs)
 }
 
@@ -196,7 +196,7 @@ struct PairSource<'a> {
     /// Position of the next smaller page in its run.
     at: usize,
     /// Number of pairs generated.
-    sent: u64,
+    pairs_sent: u64,
 }
 
 impl PairSource<'_> {
@@ -219,12 +219,12 @@ impl PairSource<'_> {
                 _ if !self.buckets.contains(&self.stripes.bucket(a)) => {}
                 None => {
                     later_docs.iter().for_each(|&b| send(a, b));
-                    self.sent += later_docs.len() as u64;
+                    self.pairs_sent += later_docs.len() as u64;
                 }
                 Some(heavy) => {
                     for &b in later_docs.iter().filter(|&&b| heavy.may_hold(pair_key(a, b))) {
                         send(a, b);
-                        self.sent += 1;
+                        self.pairs_sent += 1;
                     }
                 }
             }

@@ -31,7 +31,7 @@ pub(super) struct PageChanges {
     pub(super) hosts: Vec<HostId>,
     /// Digests of the previous rows of changed pages, each with its page, ascending. Pages that had
     /// no rows are left out.
-    pub(super) wanted: Vec<(u64, Page)>,
+    pub(super) page_rows: Vec<(u64, Page)>,
 }
 
 impl PageChanges {
@@ -49,7 +49,7 @@ impl PageChanges {
             is_changed: PageSet::new(total_pages, |page| page.index() >= pages),
             was_copy: PageSet::new(total_pages, |page| page.index() < pages && is_copy.contains(page)),
             hosts: hosts.to_vec(),
-            wanted: Vec::new(),
+            page_rows: Vec::new(),
         };
         // Hosts without any remaining page are not in this run, so they receive unused numbers from
         // the end.
@@ -68,10 +68,10 @@ impl PageChanges {
                 _ => changes.was_copy.remove(page),
             }
             if row.was > 0 && row.rows != digest(&[]) {
-                changes.wanted.push((row.rows, page));
+                changes.page_rows.push((row.rows, page));
             }
         }
-        changes.wanted.sort_unstable();
+        changes.page_rows.sort_unstable();
         changes
     }
 

@@ -60,7 +60,7 @@ impl Domains {
             let place = domains.hash(host, row.url()) as usize & (places - 1);
             let site = host.0 << 1 | u32::from(row.url().starts_with("https:"));
             sites[place] = sites[place].plus(Sites([!site, site + 1]));
-            sites[places].0[0] |= u32::from(row.rest().canonical != 0);
+            sites[places].0[0] |= u32::from(row.rare_fields().canonical != 0);
         })?;
         let are_several = |place: Page, Sites([smaller_site, larger_site]): Sites| match place.index() == places {
             true => smaller_site != 0,

@@ -48,7 +48,7 @@ pub fn similar_pairs(net: &mut Net<'_>, crawl: &Crawl, job: &Job) -> Result<(Spi
         tables.push(table);
     }
     let [pairs, labels] = [of_pairs, of_labels].map(|tables| OwnParts::new(net, tables, limits));
-    let expected_rows = pairs.about() + labels.about();
+    let expected_rows = pairs.expected_rows() + labels.expected_rows();
     let (pairs, labels) = (pairs.rows([A, B, VALUE, MEASURE], pair), labels.rows([PAGE, LABEL], label));
     of_rows(net, crawl, job.hamming.guard, expected_rows, pairs, labels)
 }

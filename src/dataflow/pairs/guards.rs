@@ -31,7 +31,7 @@ pub(crate) struct Context<'a> {
     pub crawl: &'a Crawl,
     /// This worker's pairs that already join clusters, at any worker: (centre, copy) pairs, and
     /// pairs kept earlier.
-    pub joined: &'a [&'a SpillColumn<SimilarPair>],
+    pub joined_pairs: &'a [&'a SpillColumn<SimilarPair>],
     /// Links from this worker's pages.
     pub links: &'a WorkerLinks,
 }
@@ -70,8 +70,8 @@ pub(crate) fn keep(
     Ok(similar - left)
 }
 
-/// Keeps the pairs that do not join neighbours to the clusters of `context.joined`, ascending on
-/// each worker. Returns the number of refused pairs over all workers. Pairs may be at any worker
+/// Keeps the pairs that do not join neighbours to the clusters of `context.joined_pairs`, ascending
+/// on each worker. Returns the number of refused pairs over all workers. Pairs may be at any worker
 /// before and after. Their resemblance is their value.
 ///
 /// # Errors
@@ -181,7 +181,7 @@ pub(crate) fn keep_mutual_best(
 fn part_neighbours(
     net: &mut Net<'_>,
     pairs: &mut Vec<SimilarPair>,
-    &Context { crawl, joined: joined_pairs, links }: &Context<'_>,
+    &Context { crawl, joined_pairs, links }: &Context<'_>,
     larger: impl Fn(Page, Page) -> u32,
 ) -> Result<()> {
     let hosts = &crawl.directory.hosts;

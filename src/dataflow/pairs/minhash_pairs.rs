@@ -193,7 +193,7 @@ pub fn similar_pairs(
             allowed,
         ));
     }
-    let pool = memory::beside(net, held_bytes, &job.effort);
+    let pool = memory::remaining_budget(net, held_bytes, &job.effort);
     let share = pool.of_worker();
     // Workers process their buckets together, so all use the smallest number, although their
     // budgets may differ.
@@ -222,7 +222,7 @@ pub fn similar_pairs(
         net.all_sum("pairs by shingles", [candidates, omitted, similar.len() as u64])?;
     let estimate = MemoryEstimate::with(local_pages, &crawl.pages, Some(links));
     memory::agree(net, estimate.local_pages_bytes(), memory::for_each_page(net, GUARD_PAGE_BYTES, pages), &job.effort)?;
-    let context = Context { crawl, joined: &[exact_pairs], links };
+    let context = Context { crawl, joined_pairs: &[exact_pairs], links };
     // The values are resemblances already, so the divisor is 1.
     let guarded = keep(net, settings.guard, &mut similar, &*directory, &context, |_, _| 1, 0)?;
     Ok((similar, MinhashCounts { pages: compared, candidates, left_out: omitted, similar: similar_count, guarded }))

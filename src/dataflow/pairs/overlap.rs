@@ -58,7 +58,7 @@ pub fn similar_pairs(
     let digests = prior_run.map(|_| PageDigests::new(net, local_pages, crawl)).transpose()?;
     let merged = match (prior_run, &digests) {
         (Some(prior), Some(digests)) => {
-            let merge_input = MergeInput { before: prior, job, local_pages, crawl, is_copy: &is_copy, digests };
+            let merge_input = MergeInput { prior_run: prior, job, local_pages, crawl, is_copy: &is_copy, digests };
             merged(net, &merge_input, |pair| pairs.push(pair))?
         }
         _ => None,
@@ -99,7 +99,7 @@ pub fn similar_pairs(
     }
     let larger = |a: Page, b: Page| chunks[a].max(chunks[b]);
     agree(net, estimate.local_pages_bytes(), for_each_page(net, GUARD_PAGE_BYTES, hosts.len()), &job.effort)?;
-    let context = Context { crawl, joined: &[exact_pairs], links };
+    let context = Context { crawl, joined_pairs: &[exact_pairs], links };
     let refused_pairs = keep(net, job.overlap.guard, &mut pairs, &all_pairs, &context, larger, job.overlap.doubt)?;
     if net.index() == 0 {
         counts.guarded = refused_pairs;
@@ -120,7 +120,7 @@ fn merged(net: &mut Net<'_>, input: &MergeInput<'_>, emit: impl FnMut(SimilarPai
     if net.all_sum("memory to merge in", [u64::from(fits)])? != [net.peers() as u64] {
         return Ok(None);
     }
-    let notify = input.before.notify;
+    let notify = input.prior_run.notify;
     match overlap_merge::similar_pairs(net, input, emit)? {
         MergeOutcome::Merged(merged, recounted) => {
             notify(format!("similar pairs are reused from the state, except those of {recounted} pages"));

@@ -174,7 +174,7 @@ pub fn similar_pairs<R: FPrintRow, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Res
         Some(method) => (method, "as requested".to_string()),
         None => planner::choose(&load),
     };
-    work.why = reason;
+    work.reason = reason;
     let (bytes, in_memory) = (load.bytes(method), load.memory_bytes());
     let pass_bits = match pass_bits(bytes, in_memory, load.disk_bytes) {
         Some(bits) => bits,

@@ -48,7 +48,7 @@ use webtwin_job::{Job, OverlapSettings};
 
 /// Input of the update.
 pub(crate) struct MergeInput<'a> {
-    pub before: &'a PriorRun<'a>,
+    pub prior_run: &'a PriorRun<'a>,
     pub job: &'a Job,
     pub local_pages: &'a WorkerPages,
     pub crawl: &'a Crawl,
@@ -80,7 +80,7 @@ pub(crate) fn similar_pairs(
     input: &MergeInput<'_>,
     emit: impl FnMut(SimilarPair),
 ) -> Result<MergeOutcome> {
-    let &MergeInput { before: prior_run, job, local_pages, crawl, is_copy, .. } = input;
+    let &MergeInput { prior_run, job, local_pages, crawl, is_copy, .. } = input;
     let settings = &job.overlap;
     let is_there = prior_run.shares.count(&overlap_before::step(job)) > 0;
     let own_share = if is_there { overlap_before::read(net, prior_run.shares, job) } else { None };
@@ -110,12 +110,12 @@ pub(crate) fn similar_pairs(
     let [rows_now] = net.all_sum("rows of changed pages", [rows_now])?;
     // The previous rows are estimated to be as many for each page as the current ones, because
     // finding them first would cost more than the estimate saves.
-    let expected = rows_now + rows_now * changes.wanted.len() as u64 / changed_pages.len().max(1) as u64;
+    let expected = rows_now + rows_now * changes.page_rows.len() as u64 / changed_pages.len().max(1) as u64;
     if prior_run.is_beyond(expected, counts_before.tuples) {
         return Ok(MergeOutcome::None(Some("too many chunks of pages have changed")));
     }
     drop(changed_pages);
-    let Some(rows_before) = rows_before(net, input, &changes.wanted)? else {
+    let Some(rows_before) = rows_before(net, input, &changes.page_rows)? else {
         return Ok(MergeOutcome::None(Some("the previous capture of a changed page is not available")));
     };
 
@@ -193,7 +193,7 @@ pub(crate) fn similar_pairs(
     counts.similar = pairs.len() as u64;
     pairs.into_iter().for_each(emit);
     let reason = format!("pairs of {} of {pages} pages counted again", is_recounted.count());
-    let work = OverlapWork { counts, why: reason, ..OverlapWork::default() };
+    let work = OverlapWork { counts, reason, ..OverlapWork::default() };
     Ok(MergeOutcome::Merged(Box::new(AllPairs::new(work, chunks, stripes)), is_recounted.count()))
 }
 
@@ -277,7 +277,7 @@ fn rows_before(
         }
     }
     if !page_rows.is_empty() {
-        (input.before.each_page)(&mut |fprints| {
+        (input.prior_run.each_page)(&mut |fprints| {
             let rows = digest(fprints);
             if is_wanted(rows) {
                 own_fprints.entry(rows).or_insert_with(|| fprints.to_vec());

@@ -45,18 +45,18 @@ impl Keys {
 /// Counts the pairs of buckets, and emits those that occur often enough.
 pub(super) struct PairCounter<F> {
     /// Minimum number of occurrences.
-    least: u32,
+    min_shared: u32,
     /// Number of bits of a page number.
     page_bits: u32,
     /// Memory pool of the pairs.
     pool: MemoryPool,
     /// Minimum and maximum number of pairs that are counted as a whole, both powers of two.
-    together: [u64; 2],
+    batch_bounds: [u64; 2],
     bucket: Vec<u64>,
     scratch: CountScratch,
     /// Bytes of parts that were written to disk.
     pub(super) spilled_bytes: u64,
-    found: F,
+    emit: F,
 }
 
 impl<F: FnMut(Page, Page, u32)> PairCounter<F> {
@@ -66,16 +66,7 @@ impl<F: FnMut(Page, Page, u32)> PairCounter<F> {
         let page_bits = pages.next_power_of_two().trailing_zeros();
         let (batch_bounds, spilled_bytes) = ([MIN_BATCH_PAIRS, MAX_BATCH_PAIRS], 0);
         let (bucket, scratch) = Default::default();
-        PairCounter {
-            least: min_shared,
-            page_bits,
-            pool,
-            together: batch_bounds,
-            bucket,
-            scratch,
-            spilled_bytes,
-            found: emit,
-        }
+        PairCounter { min_shared, page_bits, pool, batch_bounds, bucket, scratch, spilled_bytes, emit }
     }
 
     /// Takes the pairs of a bucket, whose smaller pages are `pages`, and counts them. They are
@@ -98,17 +89,17 @@ impl<F: FnMut(Page, Page, u32)> PairCounter<F> {
     fn count_keys(&mut self, pairs: &mut Partitions<u64>, bucket: usize, keys: Keys, held_bytes: u64) -> Result<()> {
         let rows = pairs.rows_of(bucket);
         let held_bytes = held_bytes + pairs.held_bytes();
-        let batch_rows = self.together(self.pool.of_worker().saturating_sub(held_bytes));
+        let batch_rows = self.batch_rows(self.pool.of_worker().saturating_sub(held_bytes));
         if rows <= batch_rows {
             pairs.take(bucket, &mut self.bucket)?;
-            count(&self.bucket, smaller(keys.first), keys.pages(), self.least, &mut self.scratch, &mut self.found);
+            count(&self.bucket, smaller(keys.first), keys.pages(), self.min_shared, &mut self.scratch, &mut self.emit);
             return Ok(());
         }
         if keys.bits == 0 {
             // All pairs of this part are the same pair.
             pairs.forget(bucket);
-            if rows >= u64::from(self.least) {
-                (self.found)(smaller(keys.first), Page(keys.first as u32), rows as u32);
+            if rows >= u64::from(self.min_shared) {
+                (self.emit)(smaller(keys.first), Page(keys.first as u32), rows as u32);
             }
             return Ok(());
         }
@@ -132,8 +123,8 @@ impl<F: FnMut(Page, Page, u32)> PairCounter<F> {
     }
 
     /// Returns the number of pairs that are counted as a whole if `free_bytes` bytes are free.
-    fn together(&self, free_bytes: u64) -> u64 {
-        let [min_rows, max_rows] = self.together;
+    fn batch_rows(&self, free_bytes: u64) -> u64 {
+        let [min_rows, max_rows] = self.batch_bounds;
         (1 << (free_bytes / PAIR_BYTES).max(1).ilog2()).clamp(min_rows, max_rows)
     }
 }
@@ -145,7 +136,7 @@ mod tests {
     use super::*;
 
     /// Returns the pairs found among `pairs`, where `pages` are the smaller pages of the bucket.
-    fn found(
+    fn counted_pairs(
         pairs: &[u64],
         pages: Range<usize>,
         min_shared: u32,
@@ -157,7 +148,7 @@ mod tests {
         pairs.iter().try_for_each(|&pair| buckets.push(0, pair)).unwrap();
         let mut pair_counts = Vec::new();
         let mut counter = PairCounter::new(min_shared, 1000, pool, |a, b, f| pair_counts.push((a, b, f)));
-        counter.together = [batch_rows.next_power_of_two(); 2];
+        counter.batch_bounds = [batch_rows.next_power_of_two(); 2];
         counter.count(&mut buckets, 0, pages).unwrap();
         assert_eq!((buckets.rows(), buckets.held_bytes()), (0, 0));
         pair_counts
@@ -174,7 +165,7 @@ mod tests {
             let mut at_once_found = Vec::new();
             count(&keys, Page(first), pages, least, &mut CountScratch::default(), |a, b, f| at_once_found.push((a, b, f)));
             let start = first as usize;
-            prop_assert_eq!(found(&keys, start..start + pages, least, together, u64::MAX), at_once_found);
+            prop_assert_eq!(counted_pairs(&keys, start..start + pages, least, together, u64::MAX), at_once_found);
         }
     }
 
@@ -187,11 +178,14 @@ mod tests {
             _ => pair_key(Page((at % 7) as u32), Page((at * 7 % 800) as u32 + 10)),
         };
         let keys: Vec<u64> = (0..600_000).map(key).collect();
-        let expected = found(&keys, 0..8, 2, 1 << 20, u64::MAX);
+        let expected = counted_pairs(&keys, 0..8, 2, 1 << 20, u64::MAX);
         assert!(expected.contains(&(Page(3), Page(5), 200_000)));
         for (batch_rows, allowed_bytes) in [(1 << 16, u64::MAX), (1 << 10, u64::MAX), (1 << 16, 1 << 20), (1 << 10, 0)]
         {
-            assert!(found(&keys, 0..8, 2, batch_rows, allowed_bytes) == expected, "{batch_rows} {allowed_bytes}");
+            assert!(
+                counted_pairs(&keys, 0..8, 2, batch_rows, allowed_bytes) == expected,
+                "{batch_rows} {allowed_bytes}"
+            );
         }
         // Moved pairs take the place of the originals, so everything fits where the bucket did.
         let pool = |bytes| MemoryPool::default().limited(bytes);
@@ -199,7 +193,7 @@ mod tests {
             let mut buckets = Partitions::new(1, &pool(5_000_000));
             keys.iter().try_for_each(|&pair| buckets.push(0, pair)).unwrap();
             let mut counter = PairCounter::new(2, 1000, pool(allowed_bytes), |_, _, _| {});
-            counter.together = [1 << 16; 2];
+            counter.batch_bounds = [1 << 16; 2];
             counter.count(&mut buckets, 0, 0..8).unwrap();
             assert_eq!((counter.spilled_bytes > 0, buckets.spilled_bytes()), (spills, 0));
         }
@@ -208,7 +202,7 @@ mod tests {
     #[test]
     fn more_free_memory_allows_larger_batches() {
         let counter = PairCounter::new(1, 1, MemoryPool::default().limited(0), |_, _, _| {});
-        let batch_of = |bytes| counter.together(bytes);
+        let batch_of = |bytes| counter.batch_rows(bytes);
         assert_eq!(
             [0, 20 << 20, 28 << 20, 50 << 20, u64::MAX].map(batch_of),
             [1 << 19, 1 << 19, 1 << 20, 1 << 20, 1 << 21]

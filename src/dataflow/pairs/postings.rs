@@ -170,8 +170,8 @@ pub(super) fn postings(
 ) -> Result<Vec<Row64>> {
     let (mut slots, mut fprints_of) = (local_pages.kept(), local_pages.fprints.reader());
     let pages_with = |rows: u64| {
-        let from = changes.wanted.partition_point(|row| row.0 < rows);
-        changes.wanted[from..].iter().take_while(move |row| row.0 == rows).map(|row| row.1)
+        let from = changes.page_rows.partition_point(|row| row.0 < rows);
+        changes.page_rows[from..].iter().take_while(move |row| row.0 == rows).map(|row| row.1)
     };
     let mut previous_rows =
         rows_before.iter().flat_map(|(&rows, fprints)| pages_with(rows).map(move |page| (fprints, page)));

@@ -80,7 +80,7 @@ pub fn similar_pairs(
     let held_bytes = 64 * dims as u64 * crawl.pages.len() as u64;
     check_bytes_against_bound(net, "pages and their signatures", held_bytes, job.effort.memory_bytes)?;
     let rp = random_projections(net, crawl, dims)?;
-    let signed: Vec<bool> = crawl.pages.map(|page| !page.rest().projected.is_empty()).collect::<Result<_>>()?;
+    let signed: Vec<bool> = crawl.pages.map(|page| !page.rare_fields().projected.is_empty()).collect::<Result<_>>()?;
     let hm = hyperlink_map(net, &crawl.directory, &rp, &signed, links, &settings.vectors)?;
     let directory = crawl.directory.clone();
     let mut copies = net.exchange("copies", exact::copies_of(exact_pairs)?, |&copy| directory.owner(copy))?;
@@ -130,7 +130,7 @@ pub fn similar_pairs(
 fn random_projections(net: &mut Net<'_>, crawl: &Crawl, dims: usize) -> Result<Vec<u64>> {
     let mut own_bounds = ComponentBounds::default();
     crawl.pages.each(|page| {
-        let projected = page.rest().projected;
+        let projected = page.rare_fields().projected;
         if !projected.is_empty() {
             own_bounds.extend(&projected);
         }
@@ -143,7 +143,7 @@ fn random_projections(net: &mut Net<'_>, crawl: &Crawl, dims: usize) -> Result<V
     let mut of_pages = rp.chunks_mut(dims);
     crawl.pages.each(|page| {
         let signature = of_pages.next().expect("a signature for each page");
-        signature.iter_mut().zip(bounds.signature(&page.rest().projected)).for_each(|(own, part)| *own = part);
+        signature.iter_mut().zip(bounds.signature(&page.rare_fields().projected)).for_each(|(own, part)| *own = part);
     })?;
     Ok(rp)
 }

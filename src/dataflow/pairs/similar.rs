@@ -72,7 +72,7 @@ impl SimilarPages {
             similar.views(run, web)?;
             similar.by_overlap(run, web)?;
         }
-        if let Some(earlier_pairs) = run.earlier.as_mut() {
+        if let Some(earlier_pairs) = run.earlier_pairs.as_mut() {
             let pairs = std::mem::take(&mut earlier_pairs.pairs);
             similar.by_batch(run, web, &pairs)?;
         } else if matches!(measure, Measure::Hamming | Measure::Both) {
@@ -85,7 +85,7 @@ impl SimilarPages {
             similar.by_minhash(run, web)?;
         }
         if !run.job.pairs.from.is_empty() {
-            similar.given(run, web)?;
+            similar.by_given_pairs(run, web)?;
         }
         if run.job.output.fprint_docid {
             let (partitions, bits) = (run.partitions, run.job.chunks.bits);
@@ -186,7 +186,7 @@ impl SimilarPages {
     }
 
     /// Reads pairs that another program has found.
-    fn given(&mut self, run: &mut WorkerRun<'_, '_>, web: &WorkerWeb) -> Result<()> {
+    fn by_given_pairs(&mut self, run: &mut WorkerRun<'_, '_>, web: &WorkerWeb) -> Result<()> {
         let similar_pairs: SpillColumn<SimilarPair>;
         (similar_pairs, self.counts.given) =
             run.recorded(web, GIVEN, |run| given_tables::similar_pairs(run.net, &web.crawl, run.job))?;

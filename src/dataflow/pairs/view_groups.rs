@@ -27,7 +27,7 @@ pub(super) struct TextRow {
     pub slot: u32,
     /// Number of chunks.
     pub chunks: u32,
-    by: u16,
+    kind: u16,
     /// 1 if the URL has a query, otherwise 0.
     has_query: u16,
 }
@@ -58,14 +58,14 @@ pub(super) fn rows_of(
         worker: row.worker,
         slot: row.slot,
         chunks: row.chunks,
-        by: TITLE,
+        kind: TITLE,
         has_query: u16::from(row.url().contains('?')),
     };
     let row_by = move |text_kind: u16, hash: u64, place: u64| {
         let kind = if text_kind == URL { CANONICAL } else { text_kind };
-        TextRow { key: splitmix64(hash ^ splitmix64(place << 3 | u64::from(kind))), by: text_kind, ..common }
+        TextRow { key: splitmix64(hash ^ splitmix64(place << 3 | u64::from(kind))), kind: text_kind, ..common }
     };
-    let (title, rare_fields, host) = (row.title(), row.rest(), host.into());
+    let (title, rare_fields, host) = (row.title(), row.rare_fields(), host.into());
     let declared = |what: u16, url: DocId| (are_declared && url != 0).then(|| row_by(what, url, 0));
     let rows = [
         Some(row_by(if title.is_empty() { NO_TITLE } else { TITLE }, xxh3_64(title.as_bytes()), host)),
@@ -107,7 +107,7 @@ pub(super) fn each_group(rows: &mut [TextRow], mut visit: impl FnMut(ViewGroup<'
     for rows in rows.chunk_by(|x, y| x.key == y.key) {
         let texts = texts_of(rows);
         let are_several = texts.len() > 1;
-        match rows[0].by {
+        match rows[0].kind {
             CANONICAL | URL => canonical(rows, texts, &mut visit),
             NOTICE if texts.len() >= MIN_PLACEHOLDERS => visit(ViewGroup::Notice(&texts)),
             NOTICE => {}
@@ -123,8 +123,8 @@ pub(super) fn each_group(rows: &mut [TextRow], mut visit: impl FnMut(ViewGroup<'
 
 /// Emits the page with a URL, and the texts of the pages that declare this URL canonical.
 fn canonical(rows: &[TextRow], mut texts: Vec<TextRow>, visit: &mut impl FnMut(ViewGroup<'_>)) {
-    let Some(original) = rows.iter().find(|row| row.by == URL).copied() else { return };
-    if rows.iter().any(|row| row.by == CANONICAL && row.exact == original.exact) {
+    let Some(original) = rows.iter().find(|row| row.kind == URL).copied() else { return };
+    if rows.iter().any(|row| row.kind == CANONICAL && row.exact == original.exact) {
         visit(ViewGroup::CanonicalCopy(original.page));
     }
     texts.retain(|text| text.exact != original.exact);

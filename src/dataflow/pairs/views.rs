@@ -158,7 +158,7 @@ pub fn views(net: &mut Net<'_>, local_pages: &WorkerPages, crawl: &Crawl, job: &
     let hosts = Hosts::count(net, crawl, &texts)?;
     let [to_compare] = net.all_sum("texts to compare", [hosts.texts_to_compare])?;
     result.counts.texts = to_compare;
-    let requests = wanted(net, &mut texts, &hosts, &mut result.originals)?;
+    let requests = requests(net, &mut texts, &hosts, &mut result.originals)?;
     drop(texts);
     if to_compare == 0 {
         return Ok(result);
@@ -166,7 +166,7 @@ pub fn views(net: &mut Net<'_>, local_pages: &WorkerPages, crawl: &Crawl, job: &
     let boilerplate = boilerplate(net, local_pages, &requests, &hosts)?;
     result.counts.boilerplate = boilerplate.len() as u64;
     let mut contradicted = 0;
-    let compared = Compared { wanted: &requests, boilerplate: &boilerplate, settings };
+    let compared = Compared { requests: &requests, boilerplate: &boilerplate, settings };
     let rows = compare(net, local_pages, &compared, &mut result.originals, &mut contradicted)?;
     let mut rows = net.exchange("views", rows, |&[_, a, ..]| crawl.directory.owner(Page(a)))?;
     rows.sort_unstable();
@@ -250,7 +250,7 @@ impl Hosts {
 
 /// Step 3: requests the chunks of texts. Returns the texts requested from this worker, in the order
 /// of slots. Pages that exact copies declare canonical are added to `originals`.
-fn wanted(
+fn requests(
     net: &mut Net<'_>,
     texts: &mut HashPartitions<TextRow>,
     hosts: &Hosts,
@@ -400,7 +400,7 @@ fn sampled_on_host([high, low, host]: [u32; 3]) -> u64 {
 
 /// Input of the comparison of texts.
 struct Compared<'c> {
-    wanted: &'c [Wanted],
+    requests: &'c [Wanted],
     boilerplate: &'c Hashes,
     settings: &'c OverlapSettings,
 }
@@ -411,7 +411,7 @@ struct Compared<'c> {
 fn compare(
     net: &mut Net<'_>,
     local_pages: &WorkerPages,
-    &Compared { wanted: requests, boilerplate, settings }: &Compared<'_>,
+    &Compared { requests, boilerplate, settings }: &Compared<'_>,
     originals: &mut Vec<Page>,
     contradicted: &mut u64,
 ) -> Result<Vec<[u32; 4]>> {

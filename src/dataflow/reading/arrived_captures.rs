@@ -35,7 +35,7 @@ pub(super) struct ArrivedCaptures {
     /// Approximate bytes of a part of a divided range.
     part_bytes: u64,
     /// Index of the range that is being read. Earlier ranges are no longer read.
-    taken: usize,
+    current_range: usize,
     /// Parts of that range, if the range was on disk.
     parts: Parts,
 }
@@ -45,7 +45,7 @@ pub(super) struct ArrivedCaptures {
 struct Parts {
     rows: Vec<CaptureRows>,
     /// Index of the part that is being read, which is in memory.
-    taken: usize,
+    current_range: usize,
     /// Number in its part of each capture of the range, by its number in the range.
     numbers: Vec<u32>,
 }
@@ -60,7 +60,7 @@ impl ArrivedCaptures {
 
     fn in_ranges(sent_rows: &CaptureRows, partitions: TablePartitions, count: u64, part_bytes: u64) -> ArrivedCaptures {
         let ranges = (0..count).map(|_| sent_rows.like_part(count)).collect();
-        ArrivedCaptures { partitions, ranges, part_bytes, taken: 0, parts: Parts::default() }
+        ArrivedCaptures { partitions, ranges, part_bytes, current_range: 0, parts: Parts::default() }
     }
 
     fn range(&self, doc_id: DocId) -> usize {
@@ -105,9 +105,9 @@ impl ArrivedCaptures {
         scratch: &'a mut Vec<u64>,
     ) -> Result<CaptureRow<'a>> {
         let range = self.range(doc_id);
-        if self.taken < range {
-            self.ranges[self.taken..range].fill_with(CaptureRows::default);
-            (self.taken, self.parts) = (range, Parts::default());
+        if self.current_range < range {
+            self.ranges[self.current_range..range].fill_with(CaptureRows::default);
+            (self.current_range, self.parts) = (range, Parts::default());
         }
         if self.parts.rows.is_empty() && self.ranges[range].spilled_bytes() > 0 {
             self.divide(range)?;
@@ -116,7 +116,7 @@ impl ArrivedCaptures {
             return self.ranges[range].get(number as usize, scratch);
         }
         let part = part(self.partitions, [self.ranges.len(), self.parts.rows.len()], doc_id);
-        let Parts { rows, taken: taken_parts, numbers } = &mut self.parts;
+        let Parts { rows, current_range: taken_parts, numbers } = &mut self.parts;
         if *taken_parts < part {
             rows[*taken_parts..part].fill_with(CaptureRows::default);
             take_in(&mut rows[part])?;
@@ -200,7 +200,7 @@ mod tests {
                 prop_assert_eq!((row.doc_id, row.offset), (doc_id, offset));
                 let range_index = captures.range(doc_id);
                 prop_assert!(captures.ranges[..range_index].iter().all(CaptureRows::is_empty));
-                let Parts { rows, taken: taken_parts, .. } = &captures.parts;
+                let Parts { rows, current_range: taken_parts, .. } = &captures.parts;
                 prop_assert!(rows.iter().take(*taken_parts).all(CaptureRows::is_empty));
                 offsets.push(offset);
             }

@@ -164,7 +164,7 @@ impl<'a> CaptureRow<'a> {
     }
 
     /// Returns the values that only few captures have.
-    pub fn rest(&self) -> RareFields {
+    pub fn rare_fields(&self) -> RareFields {
         if self.rest_bytes == 0 {
             return RareFields::default();
         }
@@ -186,13 +186,13 @@ impl<'a> CaptureRow<'a> {
         let numbers = [self.body, self.exact, self.text_bytes, self.variant.into(), self.status.into()];
         hash.update(bytemuck::cast_slice(&numbers));
         hash.update(self.mime().as_bytes());
-        self.rest().repaired.iter().for_each(|reason| hash.update(reason.as_str().as_bytes()));
+        self.rare_fields().repaired.iter().for_each(|reason| hash.update(reason.as_str().as_bytes()));
         hash.digest()
     }
 
     /// Returns the capture as a stand-alone value.
     pub fn to_capture(self) -> Capture {
-        let RareFields { projected, repaired: repairs, original, segments, notice, canonical } = self.rest();
+        let RareFields { projected, repaired: repairs, original, segments, notice, canonical } = self.rare_fields();
         Capture {
             doc_id: self.doc_id,
             url: self.url().to_string(),

@@ -139,8 +139,8 @@ struct Rival {
 }
 
 impl Rival {
-    fn of(row: CaptureRow<'_>, number: u32) -> Rival {
-        let original = row.rest().original;
+    fn from_capture(row: CaptureRow<'_>, number: u32) -> Rival {
+        let original = row.rare_fields().original;
         let rank = if row.is_conversion() { Rival::CONVERSION } else { u8::from(original.is_some()) };
         Rival {
             url: row.url().to_string(),
@@ -307,7 +307,10 @@ fn reject_others(
     for duplicates in order.chunk_by_mut(|x, y| x.doc_id() == y.doc_id()).filter(|same| same.len() > 1) {
         let mut rivals = Vec::with_capacity(duplicates.len());
         for capture in &*duplicates {
-            rivals.push(Rival::of(captures.get(capture.doc_id(), capture.number, &mut scratch)?, capture.number));
+            rivals.push(Rival::from_capture(
+                captures.get(capture.doc_id(), capture.number, &mut scratch)?,
+                capture.number,
+            ));
         }
         mark_covered(&mut rivals);
         rivals.sort_unstable();

@@ -81,7 +81,7 @@ impl<'t> OwnParts<'t> {
     }
 
     /// Returns the approximate number of rows in this share.
-    pub(crate) fn about(&self) -> u64 {
+    pub(crate) fn expected_rows(&self) -> u64 {
         let parts = |(number, table): (usize, &&ForeignTable)| {
             let own_parts = table.parts().iter().enumerate().filter(|(part, _)| self.has(number, *part));
             own_parts.map(|(_, rows)| rows).sum::<u64>()

@@ -66,7 +66,7 @@ pub fn simhashes(net: &mut Net<'_>, local_pages: &mut WorkerPages, crawl: &mut C
 
     let directory = crawl.directory.clone();
     let mut simhashes = vec![None; crawl.pages.len()];
-    let of_shares = made(of_pages, job.simhash.bits);
+    let of_shares = feature_rows(of_pages, job.simhash.bits);
     net.exchange_into(
         "simhashes",
         of_shares.flatten_ok(),
@@ -116,7 +116,7 @@ fn weighted(net: &mut Net<'_>, local_pages: &mut WorkerPages, pages: u64) -> Res
 
 /// Computes the simhashes of pages, partition by partition. A row consists of the page and the two
 /// halves of its simhash.
-fn made(mut of_pages: HashPartitions<OfPage>, bits: u32) -> impl Iterator<Item = Result<Vec<[u32; 3]>>> {
+fn feature_rows(mut of_pages: HashPartitions<OfPage>, bits: u32) -> impl Iterator<Item = Result<Vec<[u32; 3]>>> {
     let (mut page_rows, mut by_page, mut gather, mut features) =
         (Vec::new(), Vec::new(), Gather::default(), Vec::new());
     (0..of_pages.count()).map(move |share| {

@@ -139,7 +139,7 @@ fn read_items(
         if !is_resumed {
             if let Some(resume) = &queue.resume {
                 reader.records = true;
-                reader.known.get_or_insert_with(|| resume.known_pages(job.effort.memory_bytes > 0));
+                reader.known_pages.get_or_insert_with(|| resume.known_pages(job.effort.memory_bytes > 0));
             }
             reader.read(net, queue, job)?;
         }
@@ -188,7 +188,7 @@ pub(super) struct PageIngest {
     /// True if checkpoints will be written; then a hash of what each page was read from is kept.
     records: bool,
     /// Pages that an earlier run has read, if there are any.
-    known: Option<Arc<KnownPages>>,
+    known_pages: Option<Arc<KnownPages>>,
     /// Number of known pages that were reused.
     known_taken: u64,
     worker: u32,
@@ -219,7 +219,7 @@ impl PageIngest {
             // A study uses no simhashes.
             simhash: if study { Simhash { bits: 0, ..job.simhash.clone() } } else { job.simhash.clone() },
             records: false,
-            known: None,
+            known_pages: None,
             known_taken: 0,
             worker: net.index() as u32,
             segments: Vec::new(),
@@ -334,7 +334,7 @@ impl PageIngest {
 
     fn keep(&mut self, page: RawPage, url: &CanonicalUrl) -> Result<()> {
         let content = if self.records { content(&page, url) } else { 0 };
-        let known_page = self.known.as_ref().and_then(|known| known.find(content, url.as_str()));
+        let known_page = self.known_pages.as_ref().and_then(|known| known.find(content, url.as_str()));
         if let Some(saved_page) = known_page.filter(|known| known.fits(&self.local_pages)) {
             self.known_taken += 1;
             return self.keep_as_known(page, saved_page, content);

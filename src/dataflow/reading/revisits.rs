@@ -282,7 +282,7 @@ fn name_payloads(
     let (mut captures, mut names) = (local_pages.captures.reader(), (0..).zip(&local_pages.names));
     local_pages.captures.each(|page| {
         let Some((slot, names)) = names.next() else { return };
-        if names.payload == 0 && page.rest().segments.is_empty() && page.offset >= floors[page.item as usize] {
+        if names.payload == 0 && page.rare_fields().segments.is_empty() && page.offset >= floors[page.item as usize] {
             unnamed.entry(page.source).or_default().entry(page.offset).or_default().push(slot);
         }
     })?;
@@ -505,7 +505,7 @@ fn outlooks(
     let mut captures = local_pages.captures.reader();
     for (number, (slot, revisit)) in originals.iter().enumerate() {
         let original = captures.get(*slot as usize)?;
-        if original.url() != revisit.url && original.rest().segments.is_empty() {
+        if original.url() != revisit.url && original.rare_fields().segments.is_empty() {
             to_read.entry(original.source).or_default().entry(original.offset).or_default().push(number);
         }
     }
@@ -513,7 +513,7 @@ fn outlooks(
     let mut extractor = Extractor::following(&job.input.limits, &job.links);
     for ((slot, revisit), outlook) in originals.iter().zip(&mut outlooks) {
         let original = captures.get(*slot as usize)?;
-        let segments = original.rest().segments;
+        let segments = original.rare_fields().segments;
         if original.url() != revisit.url && !segments.is_empty() {
             let first = (original.source, original.offset);
             let places: Vec<_> = std::iter::once(first).chain(segments).collect();

@@ -17,14 +17,14 @@ use webtwin_spill::{MemoryPool, SpillColumn};
 #[derive(Debug, Clone, Copy)]
 pub struct TablePartitions {
     bits: u32,
-    dealt: RoundRobin,
+    assignment: RoundRobin,
 }
 
 impl TablePartitions {
     /// Divides the keys into `partitions` ranges, which are dealt to `peers` workers. `partitions`
     /// is a power of two.
     pub fn new(partitions: u32, peers: usize) -> TablePartitions {
-        TablePartitions { bits: partitions.trailing_zeros(), dealt: RoundRobin::new(peers) }
+        TablePartitions { bits: partitions.trailing_zeros(), assignment: RoundRobin::new(peers) }
     }
 
     /// Returns the number of partitions.
@@ -40,8 +40,8 @@ impl TablePartitions {
     /// Divides the keys of an owner into `ranges` equal ranges, and returns the range that
     /// contains `key`. The range ascends with the key.
     pub fn range(&self, key: u64, ranges: usize) -> usize {
-        let of_owner = self.dealt.most(self.count()) as u128;
-        let place = (self.dealt.index(self.partition(key)) as u128) << 64 | u128::from(key << self.bits);
+        let of_owner = self.assignment.most(self.count()) as u128;
+        let place = (self.assignment.index(self.partition(key)) as u128) << 64 | u128::from(key << self.bits);
         ((place >> 32) * ranges as u128 / (of_owner << 32)) as usize
     }
 }
@@ -49,7 +49,7 @@ impl TablePartitions {
 /// A well mixed key belongs to the owner of its partition.
 impl Owners<u64> for TablePartitions {
     fn owner(&self, key: u64) -> usize {
-        self.dealt.owner(self.partition(key))
+        self.assignment.owner(self.partition(key))
     }
 }
 
@@ -112,7 +112,8 @@ impl Entries {
             Some(Page(*end))
         }));
         let pages = starts[counts.len()].index();
-        let next = (0..partitions.dealt.peers()).map(|worker| (worker, starts.get(worker).map_or(0, |page| page.0)));
+        let next =
+            (0..partitions.assignment.peers()).map(|worker| (worker, starts.get(worker).map_or(0, |page| page.0)));
         let next = next.collect();
         let directory = Directory::with(starts, vec![HostId(0); pages], partitions);
         Entries { directory, doc_ids: vec![0; pages], next }
@@ -123,7 +124,7 @@ impl Entries {
         let Directory { starts, hosts, partitions, .. } = &mut self.directory;
         let (partition, page) = &mut self.next[worker];
         while *page == starts[*partition + 1].0 {
-            *partition += partitions.dealt.peers();
+            *partition += partitions.assignment.peers();
             *page = starts[*partition].0;
         }
         self.doc_ids[*page as usize] = entry.doc_id();
@@ -155,7 +156,7 @@ pub struct Directory {
     /// First page of each partition, followed by the number of all pages.
     starts: Vec<Page>,
     /// Number of pages in earlier partitions of the same owner, for each partition.
-    before: Vec<u32>,
+    pages_before: Vec<u32>,
     partitions: TablePartitions,
 }
 
@@ -178,15 +179,21 @@ impl Directory {
     /// Creates the directory of pages with the given hosts, without doc ids. `starts` are the first
     /// pages of the partitions.
     fn with(starts: Vec<Page>, hosts: Vec<HostId>, partitions: TablePartitions) -> Directory {
-        let mut owned = vec![0; partitions.dealt.peers()];
+        let mut owned = vec![0; partitions.assignment.peers()];
         let pages_before = starts.windows(2).enumerate().map(|(p, starts)| {
-            let owned = &mut owned[partitions.dealt.owner(p)];
+            let owned = &mut owned[partitions.assignment.owner(p)];
             let first_page = *owned;
             *owned += starts[1].0 - starts[0].0;
             first_page
         });
         let first_places = pages_before.collect();
-        Directory { doc_ids: Mutex::new(DocIds::Held(Arc::default())), hosts, starts, before: first_places, partitions }
+        Directory {
+            doc_ids: Mutex::new(DocIds::Held(Arc::default())),
+            hosts,
+            starts,
+            pages_before: first_places,
+            partitions,
+        }
     }
 
     /// Returns the number of pages.
@@ -263,7 +270,7 @@ impl Directory {
     /// among them.
     pub fn owned_from(&self, worker: usize, place: usize) -> impl Iterator<Item = Page> + '_ {
         self.parts(worker).flat_map(move |(p, pages)| {
-            let passed = (place as u32).saturating_sub(self.before[p]).min(pages.end - pages.start);
+            let passed = (place as u32).saturating_sub(self.pages_before[p]).min(pages.end - pages.start);
             (pages.start + passed..pages.end).map(Page)
         })
     }
@@ -271,14 +278,15 @@ impl Directory {
     /// Returns the non-empty partitions of a worker in ascending order, each with the range of its
     /// page numbers.
     pub fn parts(&self, worker: usize) -> impl Iterator<Item = (usize, Range<u32>)> + '_ {
-        let own_partitions = (0..self.partitions.count()).filter(move |&p| self.partitions.dealt.owner(p) == worker);
+        let own_partitions =
+            (0..self.partitions.count()).filter(move |&p| self.partitions.assignment.owner(p) == worker);
         own_partitions.map(|p| (p, self.starts[p].0..self.starts[p + 1].0)).filter(|(_, pages)| !pages.is_empty())
     }
 
     /// Returns the index of a page among the pages of its owner.
     pub fn place(&self, page: Page) -> usize {
         let partition = self.partition(page);
-        (self.before[partition] + page.0 - self.starts[partition].0) as usize
+        (self.pages_before[partition] + page.0 - self.starts[partition].0) as usize
     }
 
     /// Returns the owner of a doc id, which need not belong to a page.
@@ -338,7 +346,7 @@ impl DocIdIndex<'_> {
 /// A row of a page belongs to the owner of the page's doc id.
 impl Owners<Page> for Directory {
     fn owner(&self, page: Page) -> usize {
-        self.partitions.dealt.owner(self.partition(page))
+        self.partitions.assignment.owner(self.partition(page))
     }
 }
 

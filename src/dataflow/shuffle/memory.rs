@@ -36,7 +36,7 @@ pub fn for_each_page(net: &Net<'_>, bytes: u64, pages: usize) -> u64 {
 /// Returns an error only if the run has ended.
 pub fn agree(net: &mut Net<'_>, own_bytes: u64, unspillable: u64, effort: &Effort) -> Result<()> {
     if effort.memory_bytes == 0 {
-        net.memory = beside(net, 0, effort);
+        net.memory = remaining_budget(net, 0, effort);
         return Ok(());
     }
     release_free_memory();
@@ -53,7 +53,7 @@ pub fn agree(net: &mut Net<'_>, own_bytes: u64, unspillable: u64, effort: &Effor
         // yet.
         held_bytes = held_bytes.max(by_estimate.max(message) + needs);
     }
-    let mut pool = beside(net, held_bytes, effort);
+    let mut pool = remaining_budget(net, held_bytes, effort);
     pool.foreseen_bytes = effort.memory_bytes.saturating_sub(foreseen);
     if pool.bounds.disk_is_set {
         // All workers have left the previous step, and its files are deleted.
@@ -65,7 +65,7 @@ pub fn agree(net: &mut Net<'_>, own_bytes: u64, unspillable: u64, effort: &Effor
 }
 
 /// Returns the budget of the workers of a process that already holds `held_bytes` bytes.
-pub fn beside(net: &Net<'_>, held_bytes: u64, effort: &Effort) -> MemoryPool {
+pub fn remaining_budget(net: &Net<'_>, held_bytes: u64, effort: &Effort) -> MemoryPool {
     MemoryPool { workers: net.workers_per_process() as u64, ..of_process(held_bytes, effort) }
 }
 

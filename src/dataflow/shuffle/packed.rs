@@ -102,20 +102,20 @@ pub fn of_signed(distance: u64, from: u32) -> u32 {
 #[derive(Debug, Clone)]
 pub struct OpenRow {
     row: PackedRow,
-    used: usize,
+    used_groups: usize,
 }
 
 impl OpenRow {
     /// Begins a row with a number in full.
     #[inline]
     pub fn new(first: u32) -> OpenRow {
-        OpenRow { row: PackedRow { first, groups: [0xff; GROUPS / 2] }, used: 0 }
+        OpenRow { row: PackedRow { first, groups: [0xff; GROUPS / 2] }, used_groups: 0 }
     }
 
     /// Returns true if numbers of this many groups in all still fit.
     #[inline]
     pub fn has_room_for(&self, groups: usize) -> bool {
-        self.used + groups <= GROUPS
+        self.used_groups + groups <= GROUPS
     }
 
     /// Appends a number, which must fit.
@@ -143,7 +143,7 @@ impl OpenRow {
     /// Number of groups written.
     #[inline]
     pub fn used(&self) -> usize {
-        self.used
+        self.used_groups
     }
 
     /// Replaces a group that was written as a number of one group.
@@ -155,9 +155,9 @@ impl OpenRow {
 
     #[inline]
     fn put(&mut self, group: u8) {
-        let byte = &mut self.row.groups[self.used / 2];
-        *byte = if self.used.is_multiple_of(2) { 0xf0 | group } else { *byte & 15 | group << 4 };
-        self.used += 1;
+        let byte = &mut self.row.groups[self.used_groups / 2];
+        *byte = if self.used_groups.is_multiple_of(2) { 0xf0 | group } else { *byte & 15 | group << 4 };
+        self.used_groups += 1;
     }
 
     /// Returns the row as it is sent.

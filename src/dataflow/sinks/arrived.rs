@@ -19,7 +19,7 @@ const SLICE_ROWS: usize = FIRST_ROWS;
 /// Slices that arrived, each with its place, in the order of arrival.
 pub struct IncomingRows<P> {
     /// Slices in memory.
-    pub held: Vec<(P, Table)>,
+    pub in_memory: Vec<(P, Table)>,
     /// Slices on disk.
     pub stored: StoredSlices<P>,
 }
@@ -51,7 +51,7 @@ pub fn bring<P: Copy + Serialize + DeserializeOwned + Send + 'static>(
         stored.slices.push((place, rows.rows()));
         stored.tables.push(&rows)
     })?;
-    Ok(IncomingRows { held: rows_in_memory, stored })
+    Ok(IncomingRows { in_memory: rows_in_memory, stored })
 }
 
 impl<P: Copy> StoredSlices<P> {

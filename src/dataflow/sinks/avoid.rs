@@ -43,7 +43,7 @@ use webtwin_spill::{Partitions, SpillColumn, partition_bits};
 struct Placed {
     cluster: ClusterId,
     page: Page,
-    kept: u32,
+    is_kept: u32,
     /// Place of its similar cluster: a worker, and an index in the worker's list.
     worker: u32,
     similar: u32,
@@ -111,19 +111,19 @@ pub struct JudgedClusters<'f> {
     /// Similar clusters of this worker.
     pub similar_clusters: &'f [SimilarCluster],
     /// Index of the collection that is kept, for each of these clusters.
-    pub kept: Vec<usize>,
+    pub kept_collections: Vec<usize>,
 }
 
 impl JudgedClusters<'_> {
     /// Sends pages in collections to the owners of their trivial clusters, in the same partitions
     /// as the copies.
-    fn placed(&self, net: &mut Net<'_>, copies: &CopyShares<'_>) -> Result<Partitions<Placed>> {
+    fn members(&self, net: &mut Net<'_>, copies: &CopyShares<'_>) -> Result<Partitions<Placed>> {
         let worker = net.index() as u32;
         let rows = self.similar_clusters.iter().zip(0..).flat_map(|(cluster, similar)| {
-            let kept_one = self.kept.get(similar as usize);
+            let kept_one = self.kept_collections.get(similar as usize);
             cluster.collections.iter().zip(0..).flat_map(move |(members, collection)| {
                 let is_kept = u32::from(kept_one == Some(&(collection as usize)));
-                let row = move |&(cluster, page)| Placed { cluster, page, kept: is_kept, worker, similar, collection };
+                let row = move |&(cluster, page)| Placed { cluster, page, is_kept, worker, similar, collection };
                 members.members.iter().map(row)
             })
         });
@@ -151,7 +151,7 @@ pub fn seeds(keep: &KeepSettings) -> HashSet<String> {
 /// Link properties of this worker's pages, which are used to choose among copies.
 pub struct PageLinks<'a> {
     /// Number of links from other hosts to each page.
-    pub from_elsewhere: &'a SpillColumn<u32>,
+    pub incoming_links: &'a SpillColumn<u32>,
     /// Number of links from the root of the host, or from a seed on the host, to each page.
     pub depths: &'a [u32],
     /// Number of links from other hosts to every host.
@@ -161,9 +161,9 @@ pub struct PageLinks<'a> {
 /// Pages that were selected before the choice among copies.
 pub struct ChosenPages<'a> {
     /// Pages of this worker that the earlier result kept, ascending.
-    pub kept_before: &'a [Page],
+    pub previously_kept: &'a [Page],
     /// Pinned pages, ascending.
-    pub pinned: &'a [Page],
+    pub pinned_pages: &'a [Page],
     /// Pages that other pages rightly declare canonical.
     pub originals: &'a PageSet,
     /// URLs that a crawler starts with.
@@ -179,8 +179,8 @@ pub fn copies<'a>(
     crawl: &'a Crawl,
     TrivialClusters { labels, sizes }: TrivialClusters<'_>,
     keeping: &Keeping,
-    &PageLinks { from_elsewhere: incoming_links, depths, links_to_host }: &PageLinks<'_>,
-    &ChosenPages { kept_before: previously_kept, pinned: pinned_pages, originals, seeds, first_earlier_source }: &ChosenPages<'_>,
+    &PageLinks { incoming_links, depths, links_to_host }: &PageLinks<'_>,
+    &ChosenPages { previously_kept, pinned_pages, originals, seeds, first_earlier_source }: &ChosenPages<'_>,
 ) -> Result<CopyShares<'a>> {
     let mut linked = incoming_links.rows().zip(depths);
     let rows = crawl.pages.map(|row| {
@@ -230,9 +230,9 @@ pub fn judge<'f>(
     keeping: &Keeping,
 ) -> Result<JudgedClusters<'f>> {
     let mut votes: Vec<Vec<CollectionVotes>> = vec![Vec::new(); similar_clusters.len()];
-    let mut judged_clusters = JudgedClusters { similar_clusters, kept: Vec::new() };
+    let mut judged_clusters = JudgedClusters { similar_clusters, kept_collections: Vec::new() };
     if keeping.has_votes() {
-        let mut member_partitions = judged_clusters.placed(net, copies)?;
+        let mut member_partitions = judged_clusters.members(net, copies)?;
         let (mut share, mut scratch, mut scratch_rows, mut members) = (0, Vec::new(), Vec::new(), Vec::new());
         let source = |send: &mut dyn FnMut([u32; 5])| {
             if share == 1 << copies.shares.bits {
@@ -255,7 +255,7 @@ pub fn judge<'f>(
                     votes.resize(similar_clusters[similar as usize].collections.len(), CollectionVotes::default());
                     votes[collection as usize].pinned += pin_votes;
                     votes[collection as usize].remembered += remembered;
-                    votes[collection as usize].all += 1;
+                    votes[collection as usize].total += 1;
                 }
                 Ok(())
             },
@@ -263,7 +263,7 @@ pub fn judge<'f>(
     }
     let kept_collections =
         similar_clusters.iter().zip(&votes).map(|(similar, votes)| kept_collection(similar, votes, links_to_host));
-    judged_clusters.kept = kept_collections.collect();
+    judged_clusters.kept_collections = kept_collections.collect();
     Ok(judged_clusters)
 }
 
@@ -288,7 +288,7 @@ pub fn verdicts(
     keeping: &Keeping,
     compares: bool,
 ) -> Result<SpillColumn<PageVerdict>> {
-    let mut member_partitions = judged_clusters.placed(net, &copies)?;
+    let mut member_partitions = judged_clusters.members(net, &copies)?;
     let mut verdicts = SpillColumn::new(&net.memory);
     let (mut share_copies, mut members) = (Vec::new(), Vec::new());
     for share in 0..1 << copies.shares.bits {
@@ -314,7 +314,7 @@ fn verdicts_on<'c>(
     keeping: &'c Keeping,
     compares: bool,
 ) -> impl Iterator<Item = PageVerdict> + 'c {
-    let collection_stays = move |page: Page| find(members, page).map(|row| row.kept == 1);
+    let collection_stays = move |page: Page| find(members, page).map(|row| row.is_kept == 1);
     let host = |page: Page| hosts[page];
     // A page with the same text on the same host that is in no collection is as good as a page of
     // the collection: of index.html and manual.html, the entry page is kept.

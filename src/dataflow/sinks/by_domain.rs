@@ -42,7 +42,7 @@ pub struct WorkerPageFacts<'k> {
     /// Trivial clusters of all pages.
     pub labels: &'k [ClusterId],
     /// Pages of this worker that may be skipped, ascending.
-    pub to_skip: &'k [Page],
+    pub pages_to_skip: &'k [Page],
     /// Permanent redirects within domains that this worker has read. May contain repetitions.
     pub redirects: &'k [RedirectRecord],
 }
@@ -76,7 +76,7 @@ pub fn each_domain(
     visit: impl FnMut(Vec<DomainRow>) -> Result<()>,
 ) -> Result<()> {
     let crawl = facts.crawl;
-    let mut pages_to_skip = facts.to_skip.iter().peekable();
+    let mut pages_to_skip = facts.pages_to_skip.iter().peekable();
     let mut keys: HashMap<HostId, u64> = HashMap::new();
     let rows = crawl.pages.map(|row| {
         let avoid = pages_to_skip.next_if_eq(&&row.page).is_some();

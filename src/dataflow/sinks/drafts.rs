@@ -51,13 +51,13 @@ impl fmt::Debug for Draft<'_> {
 
 impl From<TablePart> for Draft<'_> {
     fn from(TablePart { name, partition, rows }: TablePart) -> Self {
-        Draft::made(name, partition, rows)
+        Draft::with_rows(name, partition, rows)
     }
 }
 
 impl<'r> Draft<'r> {
     /// Creates a part with rows that have been built.
-    pub(super) fn made(name: &'r str, partition: usize, rows: Table) -> Draft<'r> {
+    pub(super) fn with_rows(name: &'r str, partition: usize, rows: Table) -> Draft<'r> {
         Draft { name, partition, rows: PartRows::Made(rows) }
     }
 

@@ -146,11 +146,13 @@ pub(crate) fn put_tables(
             let to = file_of(&place).owner;
             part.pieces().map(move |piece| piece.map(|rows| slices(rows).map(move |rows| (to, (place, rows)))))
         });
-        let IncomingRows { held: rows_in_memory, stored } = arrived::bring(net, rows)?;
+        let IncomingRows { in_memory: rows_in_memory, stored } = arrived::bring(net, rows)?;
         let name = |place: &Place| tables[place.table].0.as_str();
         let mut drafts: Vec<(Place, Draft<'_>)> = own_parts;
         drafts.extend(
-            rows_in_memory.into_iter().map(|(place, rows)| (place, Draft::made(name(&place), place.partition, rows))),
+            rows_in_memory
+                .into_iter()
+                .map(|(place, rows)| (place, Draft::with_rows(name(&place), place.partition, rows))),
         );
         drafts.extend(stored.slices().map(|(place, rows, make)| {
             (place, Draft { name: name(&place), partition: place.partition, rows: PartRows::Unmade(rows, make) })
@@ -182,12 +184,12 @@ fn plans(net: &mut Net<'_>, parts: &mut Vec<Draft<'_>>, making: &TableMaker<'_>)
         if !weighed.contains_key(name) {
             weighed.insert(name.into(), vec![Weighed { partition: 0, worker: 0, bytes: 0 }]);
             if net.index() == 0 {
-                parts.push(Draft::made(name, 0, (making.empty)(name)?));
+                parts.push(Draft::with_rows(name, 0, (making.empty)(name)?));
             }
         }
     }
     let plan = |(number, (name, partitions)): (usize, (String, Vec<Weighed>))| {
-        (name, Plan::of(number, partitions, net.peers()))
+        (name, Plan::from_weights(number, partitions, net.peers()))
     };
     Ok(weighed.into_iter().enumerate().map(plan).collect())
 }
@@ -259,7 +261,7 @@ struct File {
 }
 
 impl Plan {
-    fn of(table: usize, mut weighed: Vec<Weighed>, workers: usize) -> Plan {
+    fn from_weights(table: usize, mut weighed: Vec<Weighed>, workers: usize) -> Plan {
         weighed.sort_unstable_by_key(|part| part.partition);
         let numbers = share(&weighed, FILE_BYTES);
         let files = files_of(&weighed, &numbers, table, workers);

@@ -60,9 +60,9 @@ pub struct ReplicaTables {
     /// Parts of further tables, such as `hosts`, and `fprint_docid` if the job requests it.
     pub more_tables: Vec<TablePart>,
     /// Steps that were restored from checkpoints, the same on every worker.
-    pub taken_up: Vec<RunStep>,
+    pub restored_steps: Vec<RunStep>,
     /// Attempt that wrote the earlier result of `keep.sticky`, if there is one.
-    pub earlier: Option<String>,
+    pub previous_attempt: Option<String>,
     /// Summary of the results, the same on every worker. The caller fills in `records`.
     pub summary: RunSummary,
 }
@@ -70,11 +70,11 @@ pub struct ReplicaTables {
 /// Results of clustering.
 pub struct ClusterResults {
     /// Trivial clusters and the result of their growth, without the similar clusters.
-    pub grown: Grown,
+    pub collections: Grown,
     /// Changes of the context pass.
     pub context: ContextPassCounts,
     /// Outcome for pages that a person marked as different.
-    pub apart: SeparationCounts,
+    pub separation: SeparationCounts,
     /// Outcome for editions in other languages.
     pub editions: EditionCounts,
     /// Overlap of servers.
@@ -101,8 +101,7 @@ impl ReplicaTables {
         skip: SkipListRows,
         previous_attempt: Option<String>,
     ) -> Result<ReplicaTables> {
-        let ClusterResults { grown: collections, mut context, apart: separation, editions, servers, giants } =
-            clustered;
+        let ClusterResults { collections, mut context, separation, editions, servers, giants } = clustered;
         let SimilarPages { pairs, counts, parts: mut more_tables, .. } = similar;
         let in_pairs = pairs.column(PairKind::Placeholder).rows().map(|pair| pair.map(|pair| [pair.a, pair.b]));
         let placeholders = in_pairs.collect::<Result<Vec<[Page; 2]>>>()?.into_flattened();
@@ -125,10 +124,10 @@ impl ReplicaTables {
             members: keep_result.members,
             avoid: skip.avoid,
             lists: skip.lists,
-            url_rules: skip.rules.all,
+            url_rules: skip.rules.sorted_rules,
             more_tables,
-            taken_up: run.restored_steps(),
-            earlier: previous_attempt,
+            restored_steps: run.restored_steps(),
+            previous_attempt,
             summary: RunSummary::default(),
         };
         tables.summary =

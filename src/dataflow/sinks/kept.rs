@@ -51,7 +51,7 @@ pub struct KeepInput<'a> {
     /// Decisions that users made about pages.
     pub decisions: &'a Decisions,
     /// Result that `keep.sticky` names.
-    pub earlier: Option<&'a FinishedRun>,
+    pub previous_run: Option<&'a FinishedRun>,
 }
 
 /// Result of the step. Rows are those of this worker. Counts are the same on every worker unless
@@ -97,7 +97,7 @@ impl KeepResult {
         let result = run.recorded(web, KEEPING, |run| keep(run, web, similar_clusters, input, &originals))?;
         // Also after the step was restored: no later step reads them.
         run.local_pages.fprints.clear();
-        web.from_elsewhere = SpillColumn::default();
+        web.incoming_links = SpillColumn::default();
         let (members, verdicts) = (result.members.onto(&run.net.memory)?, result.verdicts.onto(&run.net.memory)?);
         Ok(KeepResult { members, verdicts, ..result })
     }
@@ -111,8 +111,8 @@ fn keep(
     originals: &PageSet,
 ) -> Result<KeepResult> {
     let &KeepInput { labels, decisions, .. } = input;
-    let WorkerWeb { crawl, links, from_elsewhere: incoming_links, links_to_host } = web;
-    let run::WorkerRun { net, job, local_pages, earlier: earlier_pairs, .. } = run;
+    let WorkerWeb { crawl, links, incoming_links, links_to_host } = web;
+    let run::WorkerRun { net, job, local_pages, earlier_pairs, .. } = run;
     let mut attached = 0;
     if job.clusters.merge == MergeCondition::Tolerant && job.clusters.attach == AttachmentRule::Nearby {
         attached = places::attach(net, crawl, links, labels, &mut similar_clusters)?;
@@ -127,13 +127,13 @@ fn keep(
     // If memory is limited, crawl paths are dropped to free memory for copies, and gathered again
     // afterwards.
     let through = (!memory_is_bounded).then_some(through);
-    let linked = PageLinks { from_elsewhere: incoming_links, depths: &depths, links_to_host };
-    let memory = kept_before::read(net, crawl, &job.keep, input.earlier)?;
+    let linked = PageLinks { incoming_links, depths: &depths, links_to_host };
+    let memory = kept_before::read(net, crawl, &job.keep, input.previous_run)?;
     let pinned_pages = pins::pages(crawl, &decisions.pins)?;
     let first_earlier_source = earlier_pairs.as_ref().map_or(u32::MAX, |earlier| earlier.first_source);
     let chosen_pages = ChosenPages {
-        kept_before: &memory.pages,
-        pinned: &pinned_pages,
+        previously_kept: &memory.pages,
+        pinned_pages: &pinned_pages,
         originals,
         seeds: &seeds,
         first_earlier_source,

@@ -51,7 +51,7 @@ pub struct Memory {
     /// Pages of this worker that were kept, ascending.
     pub pages: Vec<Page>,
     /// Number of kept pages that are not in this crawl, among the doc ids that this worker owns.
-    gone: u64,
+    gone_count: u64,
     /// True if there is an earlier result.
     is_there: bool,
 }
@@ -110,7 +110,7 @@ pub fn read(
     own_ids.dedup();
     let by_doc_id = directory.by_doc_id()?;
     let pages: Vec<Page> = own_ids.iter().filter_map(|&doc_id| by_doc_id.page(doc_id)).collect();
-    Ok(Memory { gone: (own_ids.len() - pages.len()) as u64, pages, is_there: true })
+    Ok(Memory { gone_count: (own_ids.len() - pages.len()) as u64, pages, is_there: true })
 }
 
 impl Memory {
@@ -123,8 +123,11 @@ impl Memory {
         if !self.is_there {
             return Ok(None);
         }
-        let mut own_changes =
-            KeepChanges { pages: self.gone + self.pages.len() as u64, gone: self.gone, ..KeepChanges::default() };
+        let mut own_changes = KeepChanges {
+            pages: self.gone_count + self.pages.len() as u64,
+            gone: self.gone_count,
+            ..KeepChanges::default()
+        };
         for block in verdicts.blocks() {
             for verdict in block?.iter().filter(|verdict| verdict.was_kept()) {
                 match verdict.role() {

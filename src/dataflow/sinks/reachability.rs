@@ -61,7 +61,7 @@ struct StoredLinks {
 }
 
 impl StoredLinks {
-    fn of(&mut self, part: usize) -> Result<PartLinks<'_>> {
+    fn links_of_part(&mut self, part: usize) -> Result<PartLinks<'_>> {
         let Range { start, end } = self.places[part];
         Ok(PartLinks::from_words(self.words.get(start, (end - start) as usize, &mut self.scratch)?))
     }
@@ -142,7 +142,7 @@ impl Reachability {
         let source = |send: &mut dyn FnMut([u32; 2])| {
             let Some((number, part)) = parts.next() else { return Ok(false) };
             part.start(ROOT | SEED);
-            part.settle(links.of(number)?, LinkScope::WithinHosts);
+            part.settle(links.links_of_part(number)?, LinkScope::WithinHosts);
             part.depths().filter_map(|(page, depth)| Some([page.0, depth?])).for_each(send);
             Ok(true)
         };
@@ -223,7 +223,7 @@ impl Reachability {
         for (number, part) in self.parts.iter_mut().enumerate() {
             part.start(entry);
             if scope == LinkScope::WithinHosts {
-                part.settle(self.links.of(number)?, scope);
+                part.settle(self.links.links_of_part(number)?, scope);
             }
         }
         if scope == LinkScope::WithinHosts {
@@ -238,7 +238,7 @@ impl Reachability {
                     break;
                 }
                 if self.parts[next].waits() {
-                    leaving.append(&mut self.parts[next].settle(self.links.of(next)?, scope));
+                    leaving.append(&mut self.parts[next].settle(self.links.links_of_part(next)?, scope));
                 }
                 next = (next + 1) % self.parts.len();
             }
@@ -256,7 +256,7 @@ impl Reachability {
         loop {
             let mut arriving = Vec::new();
             while next < self.parts.len() && arriving.len() < LINKS_PER_ROUND {
-                let links = self.links.of(next)?;
+                let links = self.links.links_of_part(next)?;
                 self.parts[next].trace(links, scope);
                 if scope == LinkScope::AllLinks {
                     arriving.append(&mut self.parts[next].crossings(links));

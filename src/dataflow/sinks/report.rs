@@ -37,8 +37,13 @@ pub fn rows(
 ) -> Result<(Vec<CollectionRow>, SpillColumn<MemberRow>)> {
     let directory = crawl.directory.clone();
     let mut collections = Vec::new();
-    let single_clusters =
-        || judged_clusters.similar_clusters.iter().zip(&judged_clusters.kept).filter(|(similar, _)| !similar.double);
+    let single_clusters = || {
+        judged_clusters
+            .similar_clusters
+            .iter()
+            .zip(&judged_clusters.kept_collections)
+            .filter(|(similar, _)| !similar.double)
+    };
     for (similar, &kept_number) in single_clusters() {
         let id = similar.id();
         for (number, collection) in similar.collections.iter().enumerate() {

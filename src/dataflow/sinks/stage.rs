@@ -23,15 +23,15 @@ pub struct StagedFiles {
     /// Files by path. Worker 0 has the files of all workers.
     pub(crate) files: Vec<FileEntry>,
     /// Attempt of the earlier result, see [`Manifest::earlier`].
-    pub(crate) earlier: Option<String>,
+    pub(crate) previous_attempt: Option<String>,
     /// Restored steps, see [`Manifest::taken_up`].
-    pub(crate) taken_up: Vec<RunStep>,
+    pub(crate) restored_steps: Vec<RunStep>,
 }
 
 impl StagedFiles {
     /// Creates the files of a run that has restored no steps.
     pub(crate) fn new(attempt: Attempt, files: Vec<FileEntry>) -> StagedFiles {
-        StagedFiles { attempt, files, earlier: None, taken_up: Vec::new() }
+        StagedFiles { attempt, files, previous_attempt: None, restored_steps: Vec::new() }
     }
 }
 
@@ -96,7 +96,7 @@ pub fn commit(
     stage_times: StageTimes,
     staged: StagedFiles,
 ) -> Result<()> {
-    let StagedFiles { attempt, files, earlier: previous_attempt, taken_up: restored_steps } = staged;
+    let StagedFiles { attempt, files, previous_attempt, restored_steps } = staged;
     let (seconds, costs) = (stage_times.seconds.clone(), costs(net, stage_times));
     let of_workers = or_discard(net, &attempt, |net| net.all_gather("costs", costs))?;
     if net.index() == 0 {

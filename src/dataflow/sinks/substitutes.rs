@@ -138,7 +138,7 @@ struct Ranked {
 }
 
 impl Ranked {
-    fn of(row: &PageVerdict, hosts: &[HostId]) -> Ranked {
+    fn from_verdict(row: &PageVerdict, hosts: &[HostId]) -> Ranked {
         let reports = || PageTopic { host: hosts[row.page], language: row.language(), title: row.title };
         let remains = is_left(row).then(|| (row.page, reports()));
         Ranked { rank: row.rank, criterion: row.criterion(), remains }
@@ -161,7 +161,7 @@ fn remaining(verdicts: &SpillColumn<PageVerdict>, hosts: &[HostId]) -> Result<Ve
                 return;
             }
             ranked.clear();
-            ranked.extend(rows.iter().map(|row| Ranked::of(row, hosts)));
+            ranked.extend(rows.iter().map(|row| Ranked::from_verdict(row, hosts)));
             ranked.sort_unstable_by_key(|row| row.rank);
             let mut worst = Criterion::LAST_CRITERION;
             for &Ranked { rank, criterion, remains } in &ranked {

@@ -111,7 +111,7 @@ pub fn summarise(
             trivial.push((pages[0].keep, hosts, pages.len() as u32));
         },
     )?;
-    let trivial = named(net, &tables.crawl, trivial)?;
+    let trivial = name_largest(net, &tables.crawl, trivial)?;
     let similar = largest::similar_clusters_of(&tables.collections, &tables.crawl.directory, server);
     let [largest_trivial_clusters, largest_similar_clusters] = largest::largest(net, [trivial, similar])?;
 
@@ -169,7 +169,11 @@ pub fn summarise(
 
 /// Returns the largest of this worker's trivial clusters, given as (page that is kept, hosts and
 /// servers, pages), with the URL of the kept page.
-fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Page, (u32, u32), u32)>) -> Result<Vec<LargestFinding>> {
+fn name_largest(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    mut clusters: Vec<(Page, (u32, u32), u32)>,
+) -> Result<Vec<LargestFinding>> {
     clusters.sort_unstable_by_key(|&(keep, (hosts, _), pages)| (std::cmp::Reverse((hosts, pages)), keep));
     clusters.truncate(largest::MAX_FINDINGS);
     let directory = crawl.directory.clone();

@@ -64,7 +64,7 @@ impl TableRows {
     pub fn collect(tables: &ReplicaTables) -> Result<TableRows> {
         let (mut revisits, mut segments) = (Vec::new(), Vec::new());
         tables.crawl.pages.each(|row| {
-            let rare_fields = row.rest();
+            let rare_fields = row.rare_fields();
             revisits.extend(rare_fields.original.map(|_| row.page));
             segments.extend(rare_fields.segments.into_iter().zip(2..).map(|(place, number)| (row.page, number, place)));
         })?;
@@ -220,7 +220,7 @@ fn revisit_table(crawl: &Crawl, doc_ids: &[DocId], rows: &[Page], sources: &[Str
     for &page in rows {
         let row = reader.page(page)?;
         urls.push(row.url());
-        originals.extend(row.rest().original);
+        originals.extend(row.rare_fields().original);
     }
     let originals = &originals[..];
     Ok(Table::new([

@@ -37,7 +37,7 @@ pub struct FoundRules {
     /// Parts of the table at this worker.
     pub parts: Vec<TablePart>,
     /// All rules, at worker 0.
-    pub all: SortedOutput<RuleRow>,
+    pub sorted_rules: SortedOutput<RuleRow>,
     /// Counts, the same on every worker.
     pub counts: RuleCounts,
 }
@@ -92,7 +92,7 @@ impl RulesWriter {
         let mut sorter = Sorter::new(&net.memory);
         let rows = self.rows.into_iter().map(|row| Ok((0, row.1)));
         net.exchange_values_into("URL rules", rows, |row| sorter.push(row))?;
-        Ok(FoundRules { parts, all: sorter.finish()?, counts: RuleCounts { rules, domains, saved } })
+        Ok(FoundRules { parts, sorted_rules: sorter.finish()?, counts: RuleCounts { rules, domains, saved } })
     }
 }
 

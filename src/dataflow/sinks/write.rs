@@ -48,13 +48,13 @@ pub fn result(
         release_free_memory();
         let mut files = written(net, own_files)?;
         if net.index() == 0 {
-            files.extend(rest(&attempt, tables, &files)?);
+            files.extend(put_other_files(&attempt, tables, &files)?);
             files.sort_unstable();
         }
         Ok(files)
     })?;
-    let restored_steps = std::mem::take(&mut tables.taken_up);
-    Ok(StagedFiles { attempt, files, earlier: tables.earlier.take(), taken_up: restored_steps })
+    let restored_steps = std::mem::take(&mut tables.restored_steps);
+    Ok(StagedFiles { attempt, files, previous_attempt: tables.previous_attempt.take(), restored_steps })
 }
 
 /// Spills links and captures if memory is limited, to the extent that building files of tables
@@ -80,7 +80,7 @@ fn reserve_memory(net: &mut Net<'_>, tables: &mut ReplicaTables, job: &Job) -> R
 }
 
 /// Stages the files that only worker 0 writes: exports, summary and views.
-fn rest(attempt: &Attempt, result: &ReplicaTables, tables: &[FileEntry]) -> Result<Vec<FileEntry>> {
+fn put_other_files(attempt: &Attempt, result: &ReplicaTables, tables: &[FileEntry]) -> Result<Vec<FileEntry>> {
     let mut files = exports::put(attempt, &result.lists.sites, &result.url_rules)?;
     let summary = serde_json::to_string_pretty(&result.summary).expect("a summary is plain values") + "\n";
     for (path, text) in [("summary.json", &summary), ("views.sql", &views(tables, None))] {

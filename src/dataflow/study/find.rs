@@ -26,7 +26,7 @@ pub struct StudyFindings {
     /// Pages that are documents.
     pub documents: Arc<PageSet>,
     /// Smallest page with the same multiset of shingle paragraphs, for every page.
-    pub same: Arc<Vec<Page>>,
+    pub same_multiset: Arc<Vec<Page>>,
     /// All tables except Table 3, and the clusters by the paper's rule.
     pub tables: Arc<(Tables, StudyClusters)>,
     /// Documents in clusters.
@@ -70,10 +70,10 @@ pub fn find(
     drop(equal);
     let matches = matches::matches(net, local_pages, &same_multiset)?;
     let findings = report::Findings {
-        same: &same_multiset,
+        same_text: &same_multiset,
         matches: &matches,
         documents: &documents,
-        reached: &web.reached,
+        reachable: &web.reachable,
         steps: job.study.steps,
     };
     let tables = net.once_per_process(|| tables(&findings))?;
@@ -90,5 +90,5 @@ pub fn find(
     let lengths = sum(net, "paragraphs of documents", &lengths)?;
     agree(net, estimate.local_pages_bytes(), 0, &job.effort)?;
     let near = near::near(net, local_pages, &lengths, &same_multiset, &tables.1.labels, &documents)?;
-    Ok(StudyFindings { documents, same: same_multiset, tables, clustered, near, web })
+    Ok(StudyFindings { documents, same_multiset, tables, clustered, near, web })
 }

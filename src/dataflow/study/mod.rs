@@ -209,11 +209,11 @@ fn table(crawl: &Crawl, findings: &StudyFindings, rows: &[Page]) -> Result<Table
         ("paragraphs", TableColumn::U32(paragraphs)),
         ("cluster", ids(&|page| clusters.labels[page])),
         ("role", words(&|page| role(page).into())),
-        ("multiset", ids(&|page| findings.same[page])),
+        ("multiset", ids(&|page| findings.same_multiset[page])),
         ("near_90", near(0)),
         ("near_70", near(1)),
         ("near_50", near(2)),
-        ("connected", bools(&|page| findings.web.reached.contains(page))),
+        ("connected", bools(&|page| findings.web.reachable.contains(page))),
         ("place", words(&|page| findings.web.places[page].as_str().into())),
     ]))
 }

@@ -45,7 +45,7 @@ pub struct StudyWeb {
     /// Place of every page in the bow tie.
     pub places: Vec<BowTiePlace>,
     /// Pages that the crawl reaches.
-    pub reached: PageSet,
+    pub reachable: PageSet,
     /// Page at which the crawl begins; `None` in a crawl without pages.
     pub seed: Option<Page>,
     /// Counts. The caller fills in the URL of the seed.
@@ -96,6 +96,6 @@ pub(super) fn web(
             pages_by_place: count(&|_| true),
             documents_by_place: count(&|page| documents.contains(page)),
         };
-        StudyWeb { places, reached: reachable, seed, reach }
+        StudyWeb { places, reachable, seed, reach }
     })
 }

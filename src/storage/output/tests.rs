@@ -44,7 +44,7 @@ fn code(result: Result<()>) -> u8 {
 }
 
 /// Returns the path and text of every file below a folder.
-fn all(folder: &Location) -> BTreeMap<String, String> {
+fn all_files(folder: &Location) -> BTreeMap<String, String> {
     let prefix_length = folder.name().len() + 1;
     let locations = folder.list(None).unwrap().into_iter().map(|file| file.location);
     let text = |file: &Location| String::from_utf8(file.get().unwrap().unwrap()).unwrap();
@@ -55,7 +55,7 @@ fn all(folder: &Location) -> BTreeMap<String, String> {
 fn assert_is(folder: &Location, n: usize, case: &str) {
     let mut expected = result(n);
     expected.insert(manifest::NAME.into(), manifest(n));
-    assert_eq!(all(folder), expected, "{folder}: {case}");
+    assert_eq!(all_files(folder), expected, "{folder}: {case}");
     let entries = folder.entries().unwrap();
     assert!(!entries.iter().any(|name| name.starts_with(['_', '.'])), "{folder}: {case}: {entries:?}");
 }
@@ -174,7 +174,7 @@ fn missing_or_changed_staged_files_fail_the_commit() {
         attempt.staged.join("summary.json").unwrap().put(b"longer than it was").unwrap();
         let error = attempt.commit(manifest::NAME, manifest(1).as_bytes(), lengths(1)).unwrap_err();
         assert!(error.exit_code() == 8 && error.to_string().contains("summary.json"), "{error}");
-        assert_eq!(all(folder), BTreeMap::new());
+        assert_eq!(all_files(folder), BTreeMap::new());
     }
 }
 
@@ -189,7 +189,7 @@ fn foreign_files_are_rejected_by_name_and_retained() {
             let name = if folder.path().is_some() { path } else { path.split('/').next().unwrap() };
             assert_eq!(error.exit_code(), 2);
             assert!(error.to_string().contains(folder.join(name).unwrap().name()), "{error}");
-            assert_eq!(all(folder).len(), 1);
+            assert_eq!(all_files(folder).len(), 1);
         }
     }
     let (disk, [local, _]) = folders();
@@ -203,7 +203,7 @@ fn unwritable_output_is_named_before_any_work_and_nothing_is_created() {
     let (disk, [local, remote]) = folders();
     prepare(&local).unwrap();
     prepare(&remote).unwrap();
-    assert!(!disk.path().join("out").exists() && all(&remote).is_empty());
+    assert!(!disk.path().join("out").exists() && all_files(&remote).is_empty());
     std::fs::write(disk.path().join("file"), "").unwrap();
     for subfolder in ["file", "file/out"] {
         let folder = Location::parse(disk.path().join(subfolder).to_str().unwrap()).unwrap();
@@ -286,10 +286,10 @@ fn folders_of_one() -> [(std::rc::Rc<tempfile::TempDir>, Location); 2] {
 }
 
 fn refused_and_as_it_was(disk: &tempfile::TempDir, folder: &Location, case: &str) {
-    let files_before = all(folder);
+    let files_before = all_files(folder);
     let error = prepare(folder).unwrap_err();
     assert!(error.exit_code() == 3 && error.to_string().contains("no file was moved"), "{case}: {error}");
-    assert_eq!(all(folder), files_before, "{case}");
+    assert_eq!(all_files(folder), files_before, "{case}");
     assert!(std::fs::read_dir(disk.path()).unwrap().count() <= 1, "{case}: moved out of the folder");
 }
 
@@ -320,10 +320,10 @@ fn decision_with_files_behind_links_is_rejected_and_nothing_is_moved() {
         planted(&folder, |_| ());
         plant(&outside, folder.path().unwrap());
         let outside_folder = Location::parse(outside.to_str().unwrap()).unwrap();
-        let files_before = all(&outside_folder);
+        let files_before = all_files(&outside_folder);
         let error = prepare(&folder).unwrap_err();
         assert!(error.exit_code() == 3 && error.to_string().contains("is a symbolic link"), "{case}: {error}");
-        assert_eq!(all(&outside_folder), files_before, "{case}");
+        assert_eq!(all_files(&outside_folder), files_before, "{case}");
     }
     // A user who names a folder by a link means its target.
     let (disk, [_, _]) = folders();

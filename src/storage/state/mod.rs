@@ -265,7 +265,7 @@ impl JobState {
         if let Some(&newest) = kept_numbers.last() {
             self.prune_ahead(&self.generation(newest)?)?;
         }
-        let named_files = self.named(kept_numbers)?;
+        let named_files = self.named_files(kept_numbers)?;
         let mut pruned = PruneReport::default();
         for &number in old {
             self.remove(number)?;
@@ -287,14 +287,14 @@ impl JobState {
 
     /// Removes those of the given files that no generation names.
     fn discard(&self, files: &[RecordFile]) -> Result<()> {
-        let named_files = self.named(&self.generations()?)?;
+        let named_files = self.named_files(&self.generations()?)?;
         let mut unnamed = files.iter().filter(|file| !named_files.contains(&file.name));
         unnamed.try_for_each(|file| self.run_at(&file.name)?.remove())
     }
 
     /// Returns the names of the files of records that the given generations name, and of those that
     /// were read ahead.
-    fn named(&self, generations: &[u64]) -> Result<BTreeSet<String>> {
+    fn named_files(&self, generations: &[u64]) -> Result<BTreeSet<String>> {
         let mut file_names = BTreeSet::new();
         for &number in generations {
             file_names.extend(self.generation(number)?.all_files().map(|file| file.name.clone()));

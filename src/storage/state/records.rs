@@ -34,7 +34,7 @@ pub struct StateRecords {
     /// Files with the workers' results in the previous generation.
     pub(super) found_before: Vec<RecordFile>,
     pub(super) found: Mutex<Vec<RecordFile>>,
-    failed: Mutex<Option<String>>,
+    failure: Mutex<Option<String>>,
     /// Number of records that are damaged or missing.
     pub damaged: AtomicU64,
 }
@@ -68,7 +68,7 @@ impl StateRecords {
             written: Mutex::default(),
             found_before: previous.map_or(Vec::new(), |generation| generation.found.clone()),
             found: Mutex::default(),
-            failed: Mutex::default(),
+            failure: Mutex::default(),
             damaged: AtomicU64::new(0),
         }
     }
@@ -115,7 +115,7 @@ impl StateRecords {
 
     /// Returns the reason why a file could not be written, if one could not.
     pub fn failed(&self) -> Option<String> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the files of the next generation: those `written` by all processes, and those of the
@@ -158,7 +158,7 @@ impl StateRecords {
         let name = format!("{:032x}", xxh3_128(bytes));
         // An existing file is written again, so that its age is new and `prune` keeps it.
         if let Err(cause) = self.state.run_at(&name).and_then(|file| file.put(bytes)) {
-            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(cause.to_string());
+            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(cause.to_string());
             return Err(cause);
         }
         let file = RecordFile { name, bytes: bytes.len() as u64, records };

@@ -146,13 +146,13 @@ pub fn choose(candidates: &[PricedDesign], memory: Option<u64>) -> Result<usize>
 mod tests {
     use super::*;
 
-    fn of(documents: u64, k: u32) -> Vec<PricedDesign> {
+    fn priced_designs(documents: u64, k: u32) -> Vec<PricedDesign> {
         candidates(documents, 64, k, &ProbeCosts::TYPICAL)
     }
 
     #[test]
     fn predictions_are_near_measurements() {
-        let designs = of(100_000_000, 3);
+        let designs = priced_designs(100_000_000, 3);
         for (tables, top_bits, bytes, us) in
             [(4, 16, 24.0, 4.7), (5, 18, 30.1, 2.1), (6, 20, 36.7, 1.2), (8, 24, 45.4, 1.0)]
         {
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn more_tables_have_fewer_matches_as_in_the_papers_example() {
-        let designs = of(1 << 34, 3);
+        let designs = priced_designs(1 << 34, 3);
         let example: Vec<_> = designs.iter().filter(|one| one.source.contains("Example")).collect();
         assert_eq!(example.iter().map(|one| one.tables()).collect::<Vec<_>>(), [4, 10, 16, 20]);
         assert!(example.windows(2).all(|pair| pair[0].matches > pair[1].matches));
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn chosen_design_fits_and_is_the_smallest_fast_one() {
         for documents in [1000, 1_000_000, 100_000_000, 10_000_000_000] {
-            let designs = of(documents, 3);
+            let designs = priced_designs(documents, 3);
             for part in 1..20 {
                 let memory = documents * 5 * part;
                 let Ok(pick) = choose(&designs, Some(memory)) else {
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn less_memory_is_never_faster() {
-        let designs = of(1_000_000_000, 3);
+        let designs = priced_designs(1_000_000_000, 3);
         let smallest = designs.iter().map(|one| one.table_bytes).min().unwrap();
         let mut previous_ns = f64::MAX;
         for memory in (0..40).map(|step| smallest + step * 2_000_000_000) {
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn rejection_names_the_bytes_that_suffice() {
-        let designs = of(100_000_000, 3);
+        let designs = priced_designs(100_000_000, 3);
         let Err(Error::MemoryLimit { needed_bytes, allowed_bytes, .. }) = choose(&designs, Some(1_000_000)) else {
             panic!()
         };
@@ -250,7 +250,7 @@ mod tests {
         use crate::hamming::online::Builder;
         let mut fingerprints: Vec<u64> = (0..30_000).map(webtwin_base::ids::splitmix64).collect();
         fingerprints.sort_unstable();
-        for priced in of(30_000, 3) {
+        for priced in priced_designs(30_000, 3) {
             let (mut builder, _) = Builder::new(&priced.design, "recipe-1", fingerprints.clone(), None).unwrap();
             let table_files = std::iter::from_fn(|| builder.next_table());
             let sizes: Vec<u64> =

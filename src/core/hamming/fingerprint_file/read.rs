@@ -42,7 +42,7 @@ pub struct FingerprintFile {
 
 impl std::fmt::Debug for FingerprintFile {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "FingerprintFile of {:?}", self.head.about)
+        write!(formatter, "FingerprintFile of {:?}", self.head.header)
     }
 }
 
@@ -54,7 +54,7 @@ impl FingerprintFile {
     /// format, or is damaged.
     pub fn open(name: &str, file: Arc<dyn RandomAccess>) -> Result<FingerprintFile> {
         let head: SectionHead<ChunkHeader> = SectionHead::open(KIND, name, &*file, SECTIONS)?;
-        let header = &head.about;
+        let header = &head.header;
         let doc_id_bytes = if header.doc_ids { header.count.checked_mul(8) } else { Some(0) };
         let span = head.span(DOC_IDS_THEMSELVES);
         let unused = head.read(&*file, UNUSED)?;
@@ -67,7 +67,7 @@ impl FingerprintFile {
 
     /// Returns the description of the chunk.
     pub fn about(&self) -> &ChunkHeader {
-        &self.head.about
+        &self.head.header
     }
 
     /// Returns the number of blocks.
@@ -215,7 +215,7 @@ impl FingerprintFile {
             let (block, checksum) = &self.blocks[at];
             let encoded = bytes.get(self.bytes_before(at) - start..block.bytes - start).unwrap_or_default();
             let (into, later_rows) = rows.split_at_mut(self.rows_of(at).len());
-            let decoded = decode_block(self.head.about.coder, encoded, into);
+            let decoded = decode_block(self.head.header.coder, encoded, into);
             if short_checksum(encoded) != *checksum || decoded.is_err() || into.last() != Some(&block.key) {
                 return Err(self.head.damaged(&format!("block {at} cannot be read")));
             }
@@ -243,6 +243,6 @@ fn directory(head: &SectionHead<ChunkHeader>, bytes: &[u8]) -> Result<Vec<(Coded
         good = good && block.rows - previous.rows <= 8 * (block.bytes - previous.bytes);
         previous = block;
     }
-    good &= previous.rows as u64 == head.about.count && previous.bytes as u64 == span.end - span.start;
+    good &= previous.rows as u64 == head.header.count && previous.bytes as u64 == span.end - span.start;
     if good { Ok(blocks) } else { Err(head.damaged("its directory contradicts itself")) }
 }

@@ -56,20 +56,20 @@ pub(super) fn gather(values: &[u64], mask: u64, keys: &mut [u32]) {
 #[inline(always)]
 pub(super) fn cross(left: &[u64], right: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
     for (i, x) in (0..).zip(left) {
-        one(i, *x, 0, right, k, pairs);
+        compare_one(i, *x, 0, right, k, pairs);
     }
 }
 
 #[inline(always)]
 pub(super) fn within(values: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
     for (i, x) in values.iter().enumerate() {
-        one(i as u32, *x, i as u32 + 1, &values[i + 1..], k, pairs);
+        compare_one(i as u32, *x, i as u32 + 1, &values[i + 1..], k, pairs);
     }
 }
 
 /// Compares one value with many, whose positions count from `base`.
 #[inline(always)]
-fn one(i: u32, x: u64, base: u32, others: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
+fn compare_one(i: u32, x: u64, base: u32, others: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
     const STEP: usize = 16;
     for (step, ys) in others.chunks(STEP).enumerate() {
         let nearest = ys.iter().fold(64, |nearest, y| nearest.min((x ^ y).count_ones()));

@@ -126,7 +126,7 @@ fn cross_go(left: &[u64], right: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)
         }
     }
     for (i, x) in (0..).zip(single) {
-        one((groups.len() * GROUP) as u32 + i, *x, 0, right, k, pairs);
+        compare_one((groups.len() * GROUP) as u32 + i, *x, 0, right, k, pairs);
     }
 }
 
@@ -168,7 +168,7 @@ fn within_go(values: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
 
 /// Compares one value with many, whose positions count from `base`.
 #[target_feature(enable = "avx512f,avx512vpopcntdq")]
-fn one(i: u32, x: u64, base: u32, others: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
+fn compare_one(i: u32, x: u64, base: u32, others: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
     let (xs, limit) = (_mm512_set1_epi64(x as i64), _mm512_set1_epi64(i64::from(k)));
     for (v, ys) in others.chunks(8).enumerate() {
         let lanes = u8::MAX >> (8 - ys.len());

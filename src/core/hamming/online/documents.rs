@@ -93,7 +93,7 @@ impl<B: AsRef<[u8]> + Send + Sync> Documents<B> {
         let head: SectionHead<About> = SectionHead::open(KIND, name, &Bytes(bytes.as_ref()), SECTIONS)?;
         let span = |section| head.span(section).start as usize..head.span(section).end as usize;
         let (starts, doc_ids): (Range<usize>, Range<usize>) = (span(STARTS), span(DOC_IDS));
-        let About { fingerprints, documents, .. } = head.about;
+        let About { fingerprints, documents, .. } = head.header;
         let one_each = starts.is_empty() && fingerprints == documents;
         let is_starts_length =
             fingerprints.checked_add(1).and_then(|starts| starts.checked_mul(4)) == Some(starts.len() as u64);
@@ -121,12 +121,12 @@ impl<B: AsRef<[u8]> + Send + Sync> Documents<B> {
 
     /// Returns the number of distinct fingerprints.
     pub(super) fn fingerprints(&self) -> u64 {
-        self.head.about.fingerprints
+        self.head.header.fingerprints
     }
 
     /// Returns the number of documents.
     pub(super) fn documents(&self) -> u64 {
-        self.head.about.documents
+        self.head.header.documents
     }
 
     /// Returns the length of the file in bytes.
