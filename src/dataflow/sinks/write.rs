@@ -65,8 +65,8 @@ fn reserve_memory(net: &mut Net<'_>, tables: &mut ReplicaTables, job: &Job) -> R
     }
     let (pages, workers) = (tables.crawl.directory.len() as u64, net.workers_per_process());
     // All workers have about equal pages, so the captures of one of them stand for those of all.
-    let own = &found.crawl.pages;
-    let captures = in_proportion(8 * own.words(), pages, own.len() as u64);
+    let own_captures = &tables.crawl.pages;
+    let captures = in_proportion(8 * own_captures.words(), pages, own_captures.len() as u64);
     let lacking = net.once_per_process(|| {
         release_free_memory();
         lacking_to_make_tables(pages, captures, workers, job.effort.memory_bytes)
